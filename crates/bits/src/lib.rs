@@ -1,0 +1,508 @@
+//! Exact-width unsigned bit vectors: the values of Loom C, of the step IR and of offload requests and replies.
+//!
+//! A [`Bits`] has a width of 1 to [`MAX_WIDTH`] bits and a value below `2^width`. All arithmetic wraps at the width,
+//! which is the only arithmetic that Loom C has. Values of up to 128 bits live inline, so that the golden model does
+//! not allocate for the fields of common protocols; wider ones are boxed.
+
+use std::cmp::Ordering;
+use std::fmt;
+
+/// The widest bit vector that can stand in the IR. Loom C's own limit is `u1024`; a reply that carries such a value
+/// beside its flags is a little wider.
+pub const MAX_WIDTH: u32 = 4096;
+
+const INLINE: u32 = 128;
+
+#[derive(Clone, PartialEq, Eq, Hash)]
+enum Repr {
+    /// Width of at most 128.
+    Inline(u128),
+    /// Width above 128: little-endian 64-bit words, bits above the width are zero.
+    Boxed(Box<[u64]>),
+}
+
+/// An unsigned value of an exact width. See the crate's documentation.
+#[derive(Clone, PartialEq, Eq, Hash)]
+pub struct Bits {
+    width: u32,
+    repr: Repr,
+}
+
+fn mask128(width: u32) -> u128 {
+    if width >= 128 { u128::MAX } else { (1u128 << width) - 1 }
+}
+
+fn words_for(width: u32) -> usize {
+    width.div_ceil(64) as usize
+}
+
+impl Bits {
+    /// `value` cut to `width` bits.
+    ///
+    /// # Panics
+    /// If `width` is 0 or above [`MAX_WIDTH`].
+    pub fn new(width: u32, value: u128) -> Self {
+        assert!((1..=MAX_WIDTH).contains(&width), "bit vector of width {width}");
+        if width <= INLINE {
+            return Self { width, repr: Repr::Inline(value & mask128(width)) };
+        }
+        let mut words = vec![0u64; words_for(width)].into_boxed_slice();
+        words[0] = value as u64;
+        words[1] = (value >> 64) as u64;
+        Self { width, repr: Repr::Boxed(words) }
+    }
+
+    /// Zero of the given width.
+    pub fn zero(width: u32) -> Self {
+        Self::new(width, 0)
+    }
+
+    /// All bits set.
+    pub fn ones(width: u32) -> Self {
+        Self::zero(width).not()
+    }
+
+    /// One bit: 1 for `true`.
+    pub fn bool(value: bool) -> Self {
+        Self::new(1, u128::from(value))
+    }
+
+    /// From little-endian 64-bit words; missing words are zero, bits above `width` are cut.
+    pub fn from_words(width: u32, words: &[u64]) -> Self {
+        if width <= INLINE {
+            let low = words.first().copied().unwrap_or(0);
+            let high = words.get(1).copied().unwrap_or(0);
+            return Self::new(width, u128::from(low) | u128::from(high) << 64);
+        }
+        let mut own = vec![0u64; words_for(width)].into_boxed_slice();
+        for (to, from) in own.iter_mut().zip(words) {
+            *to = *from;
+        }
+        let mut out = Self { width, repr: Repr::Boxed(own) };
+        out.trim();
+        out
+    }
+
+    /// From bytes in network order (most significant first); the width is eight times their number.
+    pub fn from_bytes(bytes: &[u8]) -> Self {
+        let width = (bytes.len() * 8) as u32;
+        if bytes.len() <= 16 {
+            let value = bytes.iter().fold(0u128, |acc, &b| acc << 8 | u128::from(b));
+            return Self::new(width, value);
+        }
+        let mut words = vec![0u64; words_for(width)];
+        for (i, &byte) in bytes.iter().rev().enumerate() {
+            words[i / 8] |= u64::from(byte) << (8 * (i % 8));
+        }
+        Self::from_words(width, &words)
+    }
+
+    /// The width in bits.
+    pub fn width(&self) -> u32 {
+        self.width
+    }
+
+    /// Little-endian 64-bit word `index`; zero past the end.
+    pub fn word(&self, index: usize) -> u64 {
+        match &self.repr {
+            Repr::Inline(v) => match index {
+                0 => *v as u64,
+                1 => (*v >> 64) as u64,
+                _ => 0,
+            },
+            Repr::Boxed(words) => words.get(index).copied().unwrap_or(0),
+        }
+    }
+
+    /// All little-endian 64-bit words: `ceil(width / 64)` of them.
+    pub fn words(&self) -> impl Iterator<Item = u64> + '_ {
+        (0..words_for(self.width)).map(|i| self.word(i))
+    }
+
+    /// The bytes in network order: `ceil(width / 8)` of them, padded with zero bits in front.
+    pub fn to_bytes(&self) -> Vec<u8> {
+        let count = self.width.div_ceil(8) as usize;
+        (0..count).rev().map(|i| (self.word(i / 8) >> (8 * (i % 8))) as u8).collect()
+    }
+
+    /// The value, if it fits 128 bits.
+    pub fn to_u128(&self) -> Option<u128> {
+        match &self.repr {
+            Repr::Inline(v) => Some(*v),
+            Repr::Boxed(words) => {
+                words[2..].iter().all(|&w| w == 0).then(|| u128::from(words[0]) | u128::from(words[1]) << 64)
+            }
+        }
+    }
+
+    /// The value, if it fits 64 bits.
+    pub fn to_u64(&self) -> Option<u64> {
+        self.to_u128().and_then(|v| v.try_into().ok())
+    }
+
+    /// The lowest 64 bits of the value.
+    pub fn low_u64(&self) -> u64 {
+        self.word(0)
+    }
+
+    /// Whether the value is zero.
+    pub fn is_zero(&self) -> bool {
+        match &self.repr {
+            Repr::Inline(v) => *v == 0,
+            Repr::Boxed(words) => words.iter().all(|&w| w == 0),
+        }
+    }
+
+    /// Whether every bit is set.
+    pub fn is_ones(&self) -> bool {
+        self.not().is_zero()
+    }
+
+    /// The number of bits that the value needs: 0 for zero, 1 for one, 8 for 255.
+    pub fn significant(&self) -> u32 {
+        (0..words_for(self.width))
+            .rev()
+            .find(|&i| self.word(i) != 0)
+            .map_or(0, |i| i as u32 * 64 + 64 - self.word(i).leading_zeros())
+    }
+
+    fn trim(&mut self) {
+        let (width, extra) = (self.width, self.width % 64);
+        match &mut self.repr {
+            Repr::Inline(v) => *v &= mask128(width),
+            Repr::Boxed(words) => {
+                if extra != 0 {
+                    *words.last_mut().expect("a boxed value has words") &= (1u64 << extra) - 1;
+                }
+            }
+        }
+    }
+
+    fn same_width(&self, other: &Self) {
+        assert_eq!(self.width, other.width, "operands of one width");
+    }
+
+    fn zip(
+        &self,
+        other: &Self,
+        narrow: impl Fn(u128, u128) -> u128,
+        wide: impl Fn(&[u64], &[u64], &mut [u64]),
+    ) -> Self {
+        self.same_width(other);
+        let mut out = match (&self.repr, &other.repr) {
+            (Repr::Inline(a), Repr::Inline(b)) => {
+                Self { width: self.width, repr: Repr::Inline(narrow(*a, *b)) }
+            }
+            (Repr::Boxed(a), Repr::Boxed(b)) => {
+                let mut words = vec![0u64; a.len()].into_boxed_slice();
+                wide(a, b, &mut words);
+                Self { width: self.width, repr: Repr::Boxed(words) }
+            }
+            _ => unreachable!("one width has one representation"),
+        };
+        out.trim();
+        out
+    }
+
+    /// Sum, modulo `2^width`.
+    pub fn add(&self, other: &Self) -> Self {
+        self.zip(other, u128::wrapping_add, |a, b, out| {
+            let mut carry = false;
+            for i in 0..out.len() {
+                let (sum, c1) = a[i].overflowing_add(b[i]);
+                let (sum, c2) = sum.overflowing_add(u64::from(carry));
+                out[i] = sum;
+                carry = c1 | c2;
+            }
+        })
+    }
+
+    /// Difference, modulo `2^width`.
+    pub fn sub(&self, other: &Self) -> Self {
+        self.add(&other.neg())
+    }
+
+    /// Two's complement.
+    pub fn neg(&self) -> Self {
+        self.not().add(&Self::new(self.width, 1))
+    }
+
+    /// Product, modulo `2^width`.
+    pub fn mul(&self, other: &Self) -> Self {
+        self.zip(other, u128::wrapping_mul, |a, b, out| {
+            for (i, &x) in a.iter().enumerate() {
+                let mut carry = 0u128;
+                for j in 0..out.len() - i {
+                    let t = u128::from(x) * u128::from(b[j]) + u128::from(out[i + j]) + carry;
+                    out[i + j] = t as u64;
+                    carry = t >> 64;
+                }
+            }
+        })
+    }
+
+    /// Quotient; division by zero gives all ones (as SMT-LIB and RISC-V define it).
+    pub fn udiv(&self, other: &Self) -> Self {
+        if other.is_zero() { Self::ones(self.width) } else { self.divide(other).0 }
+    }
+
+    /// Remainder; by zero it is the dividend (as SMT-LIB and RISC-V define it).
+    pub fn urem(&self, other: &Self) -> Self {
+        if other.is_zero() { self.clone() } else { self.divide(other).1 }
+    }
+
+    fn divide(&self, other: &Self) -> (Self, Self) {
+        self.same_width(other);
+        if let (Repr::Inline(a), Repr::Inline(b)) = (&self.repr, &other.repr) {
+            return (Self::new(self.width, a / b), Self::new(self.width, a % b));
+        }
+        let (mut quotient, mut rest) = (Self::zero(self.width), Self::zero(self.width));
+        for i in (0..self.significant()).rev() {
+            let top = rest.bit(self.width - 1);
+            rest = rest.shl(1);
+            if self.bit(i) {
+                rest = rest.or(&Self::new(self.width, 1));
+            }
+            if top || rest.cmp(other) != Ordering::Less {
+                rest = rest.sub(other);
+                quotient = quotient.or(&Self::new(self.width, 1).shl(i));
+            }
+        }
+        (quotient, rest)
+    }
+
+    /// Bitwise and.
+    pub fn and(&self, other: &Self) -> Self {
+        self.zip(other, |a, b| a & b, |a, b, out| (0..out.len()).for_each(|i| out[i] = a[i] & b[i]))
+    }
+
+    /// Bitwise or.
+    pub fn or(&self, other: &Self) -> Self {
+        self.zip(other, |a, b| a | b, |a, b, out| (0..out.len()).for_each(|i| out[i] = a[i] | b[i]))
+    }
+
+    /// Bitwise exclusive or.
+    pub fn xor(&self, other: &Self) -> Self {
+        self.zip(other, |a, b| a ^ b, |a, b, out| (0..out.len()).for_each(|i| out[i] = a[i] ^ b[i]))
+    }
+
+    /// Bitwise complement.
+    #[allow(clippy::should_implement_trait)]
+    pub fn not(&self) -> Self {
+        let mut out = match &self.repr {
+            Repr::Inline(v) => Self { width: self.width, repr: Repr::Inline(!v) },
+            Repr::Boxed(w) => Self { width: self.width, repr: Repr::Boxed(w.iter().map(|w| !w).collect()) },
+        };
+        out.trim();
+        out
+    }
+
+    /// Shift left by `count`; a count of the width or more gives zero.
+    pub fn shl(&self, count: u32) -> Self {
+        if count >= self.width {
+            return Self::zero(self.width);
+        }
+        if let Repr::Inline(v) = &self.repr {
+            return Self::new(self.width, v << count);
+        }
+        let (skip, bits) = ((count / 64) as usize, count % 64);
+        let words: Vec<u64> = (0..words_for(self.width))
+            .map(|i| {
+                let at = |k: usize| if i >= k { self.word(i - k) } else { 0 };
+                if bits == 0 { at(skip) } else { at(skip) << bits | at(skip + 1) >> (64 - bits) }
+            })
+            .collect();
+        Self::from_words(self.width, &words)
+    }
+
+    /// Logical shift right by `count`; a count of the width or more gives zero.
+    pub fn lshr(&self, count: u32) -> Self {
+        if count >= self.width {
+            return Self::zero(self.width);
+        }
+        if let Repr::Inline(v) = &self.repr {
+            return Self::new(self.width, v >> count);
+        }
+        let (skip, bits) = ((count / 64) as usize, count % 64);
+        let words: Vec<u64> = (0..words_for(self.width))
+            .map(|i| {
+                let at = |k: usize| self.word(i + k);
+                if bits == 0 { at(skip) } else { at(skip) >> bits | at(skip + 1) << (64 - bits) }
+            })
+            .collect();
+        Self::from_words(self.width, &words)
+    }
+
+    /// A shift count taken from a value: anything of 2^32 or more is as good as "all the way".
+    pub fn to_shift(&self) -> u32 {
+        self.to_u64().and_then(|v| v.try_into().ok()).unwrap_or(u32::MAX)
+    }
+
+    /// Bit `index`, counted from the least significant; `false` past the end.
+    pub fn bit(&self, index: u32) -> bool {
+        self.word((index / 64) as usize) >> (index % 64) & 1 == 1
+    }
+
+    /// The same value at another width: zero-extended or cut.
+    pub fn resize(&self, width: u32) -> Self {
+        match &self.repr {
+            Repr::Inline(v) => Self::new(width, *v),
+            Repr::Boxed(words) => Self::from_words(width, words),
+        }
+    }
+
+    /// Bits `lo .. lo + width`; positions past the end are zero.
+    pub fn slice(&self, lo: u32, width: u32) -> Self {
+        self.lshr(lo).resize(width)
+    }
+
+    /// `self` as the more significant part, `low` as the less significant.
+    pub fn concat(&self, low: &Self) -> Self {
+        let width = self.width + low.width;
+        self.resize(width).shl(low.width).or(&low.resize(width))
+    }
+
+    /// This value with bits `lo .. lo + part.width()` replaced by `part`; what falls outside is cut.
+    pub fn with_slice(&self, lo: u32, part: &Self) -> Self {
+        let hole = Self::ones(part.width).resize(self.width.max(part.width)).shl(lo).resize(self.width).not();
+        let plug = part.resize(self.width.max(part.width)).shl(lo).resize(self.width);
+        self.and(&hole).or(&plug)
+    }
+}
+
+impl PartialOrd for Bits {
+    fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
+        Some(self.cmp(other))
+    }
+}
+
+/// By value; equal values of unequal width are ordered by width.
+impl Ord for Bits {
+    fn cmp(&self, other: &Self) -> Ordering {
+        if let (Repr::Inline(a), Repr::Inline(b)) = (&self.repr, &other.repr) {
+            return a.cmp(b).then(self.width.cmp(&other.width));
+        }
+        let count = words_for(self.width.max(other.width));
+        (0..count)
+            .rev()
+            .map(|i| self.word(i).cmp(&other.word(i)))
+            .find(|o| o.is_ne())
+            .unwrap_or(self.width.cmp(&other.width))
+    }
+}
+
+/// `16'0x800`: the width, then the value in hexadecimal.
+impl fmt::Debug for Bits {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}'{:#x}", self.width, self)
+    }
+}
+
+/// The value in decimal if it fits 64 bits, else in hexadecimal.
+impl fmt::Display for Bits {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.to_u64() {
+            Some(v) => write!(f, "{v}"),
+            None => write!(f, "{self:#x}"),
+        }
+    }
+}
+
+impl fmt::LowerHex for Bits {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let mut digits = String::new();
+        for i in (0..self.width.div_ceil(4)).rev() {
+            let digit = self.word((i / 16) as usize) >> (4 * (i % 16)) & 15;
+            if digit != 0 || !digits.is_empty() || i == 0 {
+                digits.push(char::from_digit(digit as u32, 16).expect("a nibble is a digit"));
+            }
+        }
+        f.pad_integral(true, "0x", &digits)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn pattern(width: u32, seed: u64) -> Bits {
+        let words: Vec<u64> =
+            (0..words_for(width) as u64).map(|i| (seed + i).wrapping_mul(0x9e37_79b9_7f4a_7c15)).collect();
+        Bits::from_words(width, &words)
+    }
+
+    #[test]
+    fn arithmetic_wraps_at_the_width() {
+        assert_eq!(Bits::new(8, 200).add(&Bits::new(8, 100)), Bits::new(8, 44));
+        assert_eq!(Bits::new(8, 1).sub(&Bits::new(8, 2)), Bits::new(8, 255));
+        assert_eq!(Bits::ones(200).add(&Bits::new(200, 1)), Bits::zero(200));
+        assert_eq!(Bits::new(1, 1).add(&Bits::new(1, 1)), Bits::zero(1));
+    }
+
+    #[test]
+    fn wide_arithmetic_agrees_with_narrow() {
+        for seed in 1..200 {
+            let (a, b) = (pattern(100, seed), pattern(100, seed * 7 + 3));
+            let (wa, wb) = (a.resize(300), b.resize(300));
+            assert_eq!(wa.add(&wb).resize(100), a.add(&b));
+            assert_eq!(wa.sub(&wb).resize(100), a.sub(&b));
+            assert_eq!(wa.mul(&wb).resize(100), a.mul(&b));
+            assert_eq!(wa.udiv(&wb).resize(100), a.udiv(&b));
+            assert_eq!(wa.urem(&wb).resize(100), a.urem(&b));
+        }
+    }
+
+    #[test]
+    fn division_satisfies_its_identity() {
+        for seed in 1..50 {
+            let a = pattern(513, seed);
+            let b = pattern(513, seed + 99).lshr(seed as u32 * 5);
+            let back = a.udiv(&b).mul(&b).add(&a.urem(&b));
+            assert_eq!(back, a);
+            assert!(a.urem(&b) < b);
+        }
+        assert!(Bits::new(9, 5).udiv(&Bits::zero(9)).is_ones());
+        assert_eq!(Bits::new(9, 5).urem(&Bits::zero(9)), Bits::new(9, 5));
+    }
+
+    #[test]
+    fn shifts_slices_and_concatenation_round_trip() {
+        for (seed, width) in [(1, 7), (2, 64), (3, 65), (4, 128), (5, 129), (6, 1000)] {
+            let v = pattern(width, seed);
+            for cut in [1, width / 3 + 1, width - 1] {
+                let (high, low) = (v.slice(cut, width - cut), v.slice(0, cut));
+                assert_eq!(high.concat(&low), v, "width {width} cut at {cut}");
+                assert_eq!(v.with_slice(0, &low).with_slice(cut, &high), v);
+                assert_eq!(Bits::zero(width).with_slice(cut, &high), v.lshr(cut).shl(cut));
+            }
+            assert!(v.shl(width).is_zero() && v.lshr(width).is_zero());
+        }
+        assert_eq!(Bits::zero(4).with_slice(2, &Bits::ones(8)), Bits::new(4, 12));
+    }
+
+    #[test]
+    fn bytes_are_in_network_order() {
+        let long: Vec<u8> = (0..40).collect();
+        assert_eq!(Bits::from_bytes(&long).to_bytes(), long);
+        assert_eq!(Bits::from_bytes(&[8, 0]), Bits::new(16, 0x0800));
+        assert_eq!(Bits::new(12, 0xabc).to_bytes(), [0x0a, 0xbc]);
+    }
+
+    #[test]
+    fn order_and_size_of_values() {
+        assert!(Bits::new(200, 5) < Bits::ones(200));
+        assert!(Bits::new(8, 5) < Bits::new(200, 5));
+        assert_eq!(Bits::new(8, 255).significant(), 8);
+        assert_eq!(Bits::zero(300).significant(), 0);
+        assert_eq!(Bits::new(300, 1).shl(299).significant(), 300);
+        assert_eq!(Bits::ones(300).to_u128(), None);
+    }
+
+    #[test]
+    fn printing() {
+        assert_eq!(format!("{:?}", Bits::new(16, 0x800)), "16'0x800");
+        assert_eq!(format!("{}", Bits::new(16, 0x800)), "2048");
+        assert_eq!(format!("{:x}", Bits::new(200, 1).shl(196)), format!("1{}", "0".repeat(49)));
+        assert_eq!(format!("{:x}", Bits::zero(3)), "0");
+    }
+}

@@ -1,0 +1,352 @@
+//! The data structures of the step IR.
+
+use wireloom_bits::Bits;
+use wireloom_offloads::Config;
+
+macro_rules! ids {
+    ($($(#[$doc:meta])* $name:ident),* $(,)?) => {$(
+        $(#[$doc])*
+        #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+        pub struct $name(pub u32);
+        impl $name {
+            /// As an index into the vector that holds the thing.
+            pub fn index(self) -> usize {
+                self.0 as usize
+            }
+        }
+    )*};
+}
+
+ids! {
+    /// An [`Engine`] of the program.
+    EngineId,
+    /// A [`ContextVar`] of an engine.
+    ContextId,
+    /// An [`Offload`] of an engine.
+    OffloadId,
+    /// A [`Step`] of an engine.
+    StepId,
+    /// A value of a step: an index into [`Step::values`].
+    Value,
+    /// A [`ReasonSet`] of the program.
+    ReasonSetId,
+}
+
+/// A place in the source: file (index into [`Program::files`]) and line from 1; line 0 is "nowhere".
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Default)]
+pub struct Loc {
+    /// The file.
+    pub file: u32,
+    /// The line, from 1.
+    pub line: u32,
+}
+
+/// A compiled program.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Program {
+    /// Paths of the source files, for people.
+    pub files: Vec<String>,
+    /// The names of reasons.
+    pub reasons: Vec<ReasonSet>,
+    /// The engines. One stands behind those that it calls.
+    pub engines: Vec<Engine>,
+    /// The engine that takes packets.
+    pub main: EngineId,
+}
+
+/// The enumeration that the reasons of some `drop` or `to_cpu` come from.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ReasonSet {
+    /// Its name.
+    pub name: String,
+    /// Value and name of each reason.
+    pub members: Vec<(u64, String)>,
+}
+
+/// What an engine takes and gives.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum EngineKind {
+    /// Packets.
+    Packet,
+    /// A request whose fields are put into these context variables, and a reply of so many bits. The arguments of a
+    /// call are as many, in this order, each of its variable's width.
+    Call {
+        /// Where the request's fields go.
+        params: Vec<ContextId>,
+        /// Width of the reply.
+        reply: u32,
+    },
+}
+
+/// An engine.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Engine {
+    /// Its name.
+    pub name: String,
+    /// What it takes and gives.
+    pub kind: EngineKind,
+    /// The thread's context: scalars, zero when a thread begins.
+    pub context: Vec<ContextVar>,
+    /// The offloads.
+    pub offloads: Vec<Offload>,
+    /// The steps; a thread begins at the first.
+    pub steps: Vec<Step>,
+}
+
+/// A scalar of the thread's context. Structures and arrays are one for each leaf: `class.port`, `digest[2]`.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ContextVar {
+    /// Its name.
+    pub name: String,
+    /// Its width in bits.
+    pub width: u32,
+}
+
+/// An offload of an engine.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Offload {
+    /// Its name.
+    pub name: String,
+    /// What stands behind it.
+    pub target: OffloadTarget,
+}
+
+/// What stands behind an offload.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum OffloadTarget {
+    /// A kind of the registry; a call's method is an index into the kind's methods.
+    Kind(Config),
+    /// Another engine; the method is 0.
+    Engine(EngineId),
+}
+
+/// A step.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Step {
+    /// Its name; parts of a split step are `name`, `name.1`, `name.2`, ...
+    pub name: String,
+    /// Where it is declared.
+    pub loc: Loc,
+    /// If this is a later part of a split step: why it had to be split off, in a sentence.
+    pub split: Option<String>,
+    /// Each value of the step.
+    pub values: Vec<ValueInfo>,
+    /// Its operations.
+    pub code: Code,
+}
+
+/// A value of a step.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ValueInfo {
+    /// Its width in bits.
+    pub width: u32,
+    /// The source's name for it, if it has one; need not be unique.
+    pub name: Option<String>,
+}
+
+/// The operations of a step.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Code {
+    /// As written: one after the other, calls anywhere, `if` allowed.
+    Sequential(Block),
+    /// After splitting: no `if`; calls only in `request`; context and packet change only in `edit`; exits only in
+    /// `jump`. Values of `request` may be used in `edit` and `jump`, those of `edit` in `jump`; replies in no guard
+    /// and no argument of `request`.
+    Regions {
+        /// Builds and issues the requests.
+        request: Block,
+        /// Uses the replies, edits context and packet.
+        edit: Block,
+        /// Chooses the successor: exactly one of its exits has a guard that holds.
+        jump: Block,
+    },
+}
+
+/// Operations, executed in order.
+#[derive(Clone, Debug, PartialEq, Eq, Default)]
+pub struct Block {
+    /// The operations.
+    pub ops: Vec<Op>,
+}
+
+/// An operation.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Op {
+    /// What it does.
+    pub kind: OpKind,
+    /// The values that it defines: one for pure operations and reads; none for writes and exits; none or one for
+    /// calls and resizes (one if there is a reply); one for each yield of an `if`.
+    pub results: Vec<Value>,
+    /// A one-bit value: the operation happens only if it is 1. Only on writes, resizes, calls and exits. A call or
+    /// resize that does not happen has an all-zero result.
+    pub guard: Option<Value>,
+    /// Where it comes from.
+    pub loc: Loc,
+}
+
+/// Unary operators: operand and result have one width.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum UnaryOp {
+    /// Complement.
+    Not,
+    /// Two's complement.
+    Neg,
+}
+
+/// Binary operators: operands have one width (except the shifts' counts), which is the result's for all but the
+/// comparisons, whose result has one bit. The meaning of each is the method of `Bits` of that name.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum BinaryOp {
+    /// Sum, wraps.
+    Add,
+    /// Difference, wraps.
+    Sub,
+    /// Product, wraps.
+    Mul,
+    /// Quotient; by zero: all ones.
+    Udiv,
+    /// Remainder; by zero: the dividend.
+    Urem,
+    /// Bitwise and.
+    And,
+    /// Bitwise or.
+    Or,
+    /// Bitwise exclusive or.
+    Xor,
+    /// Shift left; the count may have any width; a count of the width or more gives zero.
+    Shl,
+    /// Logical shift right, likewise.
+    Lshr,
+    /// Equal.
+    Eq,
+    /// Not equal.
+    Ne,
+    /// Unsigned less than.
+    Ult,
+    /// Unsigned less than or equal.
+    Ule,
+}
+
+/// Metadata of the packet in hand.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum Meta {
+    /// 16 bits.
+    Ingress,
+    /// 16 bits; the only one that can be written.
+    Egress,
+    /// 16 bits: the whole packet in bytes.
+    Length,
+    /// 16 bits: the header window in bytes.
+    Window,
+    /// 64 bits: nanoseconds.
+    Arrival,
+}
+
+impl Meta {
+    /// Width in bits.
+    pub fn width(self) -> u32 {
+        if self == Self::Arrival { 64 } else { 16 }
+    }
+}
+
+/// What an operation does.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum OpKind {
+    /// A constant.
+    Const(Bits),
+    /// A unary operator.
+    Unary(UnaryOp, Value),
+    /// A binary operator.
+    Binary(BinaryOp, Value, Value),
+    /// The second operand if the first (one bit) is 1, else the third.
+    Select(Value, Value, Value),
+    /// Zero-extension to the result's width, which is larger.
+    Extend(Value),
+    /// Bits `lo .. lo + width of the result`, all inside the operand. Truncation is a slice from 0.
+    Slice(Value, u32),
+    /// Concatenation of one or more, first most significant.
+    Concat(Vec<Value>),
+    /// The value of a context variable.
+    ReadContext(ContextId),
+    /// Sets a context variable.
+    WriteContext(ContextId, Value),
+    /// A field of the header window: `PacketInHand::read(base, bit, width of the result)`. The base has 16 bits.
+    ReadPacket {
+        /// Byte offset where the header begins.
+        base: Value,
+        /// Bit offset of the field in the header.
+        bit: u32,
+    },
+    /// `PacketInHand::write(base, bit, value)`.
+    WritePacket {
+        /// Byte offset where the header begins.
+        base: Value,
+        /// Bit offset of the field in the header.
+        bit: u32,
+        /// The field's value.
+        value: Value,
+    },
+    /// Metadata.
+    ReadMeta(Meta),
+    /// Sets metadata ([`Meta::Egress`] only).
+    WriteMeta(Meta, Value),
+    /// `PacketInHand::insert`; offset and count have 16 bits, the result one.
+    Insert {
+        /// Byte offset.
+        offset: Value,
+        /// Number of bytes.
+        count: Value,
+    },
+    /// `PacketInHand::remove`.
+    Remove {
+        /// Byte offset.
+        offset: Value,
+        /// Number of bytes.
+        count: Value,
+    },
+    /// `PacketInHand::reset`.
+    Reset {
+        /// Number of bytes.
+        count: Value,
+    },
+    /// A call of an offload.
+    Call {
+        /// Which.
+        offload: OffloadId,
+        /// Index of the method in the kind; 0 for an engine.
+        method: usize,
+        /// The arguments, of the widths that the method states.
+        args: Vec<Value>,
+    },
+    /// Structured choice; gone after if-conversion. Result `i` is `then.1[i]` or `otherwise.1[i]`. Values defined
+    /// inside are not visible outside.
+    If {
+        /// One bit.
+        condition: Value,
+        /// Block and yields if the condition is 1.
+        then: (Block, Vec<Value>),
+        /// Block and yields if it is 0.
+        otherwise: (Block, Vec<Value>),
+    },
+    /// Ends the step.
+    Exit(Exit),
+}
+
+/// A way to end a step.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Exit {
+    /// Go on at a step.
+    Next(StepId),
+    /// Send the packet to its egress port, end the thread. Packet engines only.
+    Finish,
+    /// Reply and end. Called engines only.
+    Reply(Value),
+    /// Send a copy of the packet, go on at a step. Packet engines only.
+    Emit(StepId),
+    /// Drop the packet for a reason (16 bits) of the set, end the thread. Packet engines only.
+    Drop(Value, ReasonSetId),
+    /// Hand the packet to the control processor, end the thread. Packet engines only.
+    ToCpu(Value, ReasonSetId),
+    /// End the thread; nothing is sent. Packet engines only.
+    Done,
+}

@@ -1,0 +1,5 @@
+//! Packets and what surrounds them: the packet in hand, captures, traffic and tables.
+
+pub mod packet;
+
+pub use packet::{HEADROOM, Packet, PacketInHand, WINDOW};

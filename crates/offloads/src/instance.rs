@@ -1,0 +1,76 @@
+//! A configured offload with its state, and how machines and the control plane use it.
+
+use wireloom_bits::Bits;
+use wireloom_net::PacketInHand;
+
+/// What a call sees besides its arguments.
+pub struct Env<'a> {
+    /// The packet in hand; `None` inside an engine that is called, which has none.
+    pub packet: Option<&'a mut PacketInHand>,
+    /// Now: the arrival time of the packet that the thread was begun for, in nanoseconds.
+    pub now_ns: u64,
+    /// The sequence number of that packet.
+    pub sequence: u64,
+}
+
+/// The key of a table entry.
+#[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum EntryKey {
+    /// A prefix: the key's bits, of which the first `length` count and the rest are zero. `lpm`.
+    Prefix {
+        /// Key-wide bits.
+        bits: Bits,
+        /// Number of leading bits that count.
+        length: u32,
+    },
+    /// A whole key. `exact`.
+    Exact(Bits),
+    /// An index. `array`, `counter`, `meter`.
+    Index(u64),
+    /// A byte string. `match`.
+    Pattern(Vec<u8>),
+}
+
+/// An entry that the control plane writes: its key and its packed value (for `meter`: the rates, see there).
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Entry {
+    /// Where.
+    pub key: EntryKey,
+    /// What.
+    pub value: Bits,
+}
+
+/// Why the control plane's entry was refused: a sentence without a final stop, for "FILE:LINE: ...".
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Refused(pub String);
+
+/// One row of an offload's state: key and packed fields, in a stable order, for reports and comparison.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Row {
+    /// Where.
+    pub key: EntryKey,
+    /// Name and value of each field.
+    pub fields: Vec<(String, Bits)>,
+}
+
+/// A configured offload with its state.
+pub trait Instance: Send {
+    /// Executes a call: `method` is an index into the kind's methods, the arguments have the widths that it states.
+    /// The reply is packed; a method without one answers a single zero bit.
+    fn call(&mut self, method: usize, args: &[Bits], env: &mut Env<'_>) -> Bits;
+
+    /// The control plane inserts or replaces an entry.
+    ///
+    /// # Errors
+    /// If the kind has no table, the key does not suit it, or there is no room.
+    fn load(&mut self, entry: Entry) -> Result<(), Refused>;
+
+    /// The control plane removes an entry; answers whether it was there.
+    ///
+    /// # Errors
+    /// If the kind has no table or the key does not suit it.
+    fn unload(&mut self, key: &EntryKey) -> Result<bool, Refused>;
+
+    /// What packets have changed or the control plane has loaded: non-zero elements, live entries, kept packets.
+    fn rows(&self) -> Vec<Row>;
+}

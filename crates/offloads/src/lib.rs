@@ -1,0 +1,10 @@
+//! The offload kinds: one registry of their interfaces, and the golden meaning of each.
+//!
+//! The language checks calls against [`registry`]; the step IR carries a [`Config`] for each offload of an engine; the
+//! golden model and (for the kinds that it does not realise in C) the native engine run an [`Instance`].
+
+pub mod instance;
+pub mod registry;
+
+pub use instance::{Entry, EntryKey, Env, Instance, Refused, Row};
+pub use registry::{Config, Delay, KINDS, Kind, Layout, Method, Param, ReplyType, StateUse, ValueType};
