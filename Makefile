@@ -1,0 +1,57 @@
+# Wireloom: everything that is done to the repository as a whole. `make help` lists it.
+#
+# `make demo` and `make test` set up whatever they need; what is set up is remembered in .cache, so a second run
+# downloads nothing.
+
+SHELL := /bin/bash
+.SHELLFLAGS := -euo pipefail -c
+.DEFAULT_GOAL := help
+
+CACHE := .cache
+DATA := $(CACHE)/data
+RELEASE := target/release/wireloom
+
+# How long `make soak` fuzzes.
+HOURS ?= 4
+
+.PHONY: help demo test data build bench soak fmt lint deny tools
+
+help: ## this list
+	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-8s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+
+demo: tools data build ## the router on real captures and generated traffic, natively and on golden, compared
+	@scripts/demo.sh $(RELEASE)
+
+test: tools data lint deny ## formatting, lints, licences, all tests, the comparison with the Linux kernel
+	cargo test --workspace --locked
+
+data: $(DATA)/pyasn/.complete $(DATA)/pathspider/.complete ## routing tables and captures, into .cache/data
+
+build: ## the optimised command, target/release/wireloom
+	@scripts/need.sh build
+	cargo build --release --locked --package wireloom-cli
+
+bench: tools data build ## every claim of the README, measured: tables, JSON and plots in out/bench
+	@scripts/need.sh bench
+	$(RELEASE) bench all --out out/bench
+
+soak: tools ## differential fuzzing for HOURS=4 hours; failures are kept as files
+	WIRELOOM_FUZZ_SECONDS=$$(( $(HOURS) * 3600 )) cargo test --release --locked --package wireloom-native \
+	  --test differential -- --ignored --nocapture
+
+fmt: ## format all source
+	cargo fmt --all
+
+lint: ## formatting and clippy, warnings are errors
+	@scripts/need.sh build
+	cargo fmt --all --check
+	cargo clippy --workspace --all-targets --locked -- -D warnings
+
+deny: ## licences, sources and duplicates of the dependencies; advisories where the database is at hand
+	@scripts/deny.sh
+
+tools:
+	@scripts/need.sh build test
+
+$(DATA)/%/.complete: scripts/fetch-deb.sh
+	@scripts/fetch-deb.sh $* $(@D)

@@ -1,0 +1,65 @@
+#!/usr/bin/env bash
+# Sees to the tools that a purpose needs: need.sh PURPOSE...
+# What Debian has is installed when it is missing and that is allowed; else one sentence says what to install.
+set -euo pipefail
+
+# Runs a command as root, if that is possible without asking for a password.
+as_root() {
+  if [ "$(id -u)" = 0 ]; then
+    "$@"
+  elif command -v sudo >/dev/null && sudo -n true 2>/dev/null; then
+    sudo -n "$@"
+  else
+    return 77
+  fi
+}
+
+# install PACKAGE...: through apt, fetching package lists if there are none.
+install_packages() {
+  command -v apt-get >/dev/null || return 1
+  local quiet=(-qq -o=Dpkg::Use-Pty=0)
+  echo "installing $*" >&2
+  as_root env DEBIAN_FRONTEND=noninteractive apt-get install -y --no-install-recommends "${quiet[@]}" "$@" >/dev/null 2>&1 && return
+  as_root apt-get update "${quiet[@]}" >/dev/null 2>&1 || return 1
+  as_root env DEBIAN_FRONTEND=noninteractive apt-get install -y --no-install-recommends "${quiet[@]}" "$@" >/dev/null
+}
+
+# need COMMAND PACKAGE: the command, from that Debian package.
+need() {
+  command -v "$1" >/dev/null || [ -x "/usr/sbin/$1" ] && return
+  install_packages "$2" && return
+  echo "error: '$1' is missing: install the Debian package '$2' (apt-get install $2)." >&2
+  exit 2
+}
+
+for purpose in "$@"; do
+  case $purpose in
+    build)
+      if ! command -v cargo >/dev/null; then
+        echo "error: 'cargo' is missing: install Rust 1.90 or newer with rustup (https://rustup.rs)." >&2
+        exit 2
+      fi
+      need cc gcc
+      ;;
+    test)
+      # The router made of network namespaces that ours is compared with.
+      need ip iproute2
+      need unshare util-linux
+      ;;
+    data)
+      need apt-get apt
+      need dpkg-deb dpkg
+      ;;
+    bench)
+      # The peer that longest-prefix matching is measured against.
+      need pkg-config pkg-config
+      if ! pkg-config --exists libdpdk && ! install_packages libdpdk-dev; then
+        echo "note: libdpdk-dev is missing: the comparison with DPDK's rte_fib is left out (apt-get install libdpdk-dev)." >&2
+      fi
+      ;;
+    *)
+      echo "need.sh: unknown purpose '$purpose'" >&2
+      exit 2
+      ;;
+  esac
+done
