@@ -56,6 +56,19 @@ impl PacketInHand {
         }
     }
 
+    /// Makes this the packet of `window` and `payload` bytes, in place of what it was, with the memory that it has.
+    /// Metadata stay. For machines that keep packets in a form of their own and call a golden offload.
+    ///
+    /// # Panics
+    /// If the window exceeds `WINDOW + HEADROOM`, or both together [`MAX_LENGTH`].
+    pub fn assign(&mut self, window: &[u8], payload: &[u8]) {
+        assert!(window.len() <= WINDOW + HEADROOM && window.len() + payload.len() <= MAX_LENGTH);
+        self.bytes.clear();
+        self.bytes.extend_from_slice(window);
+        self.bytes.extend_from_slice(payload);
+        self.window = window.len();
+    }
+
     /// All bytes: window, then payload.
     pub fn bytes(&self) -> &[u8] {
         &self.bytes

@@ -3,6 +3,8 @@
 use wireloom_bits::Bits;
 use wireloom_net::PacketInHand;
 
+use crate::RawView;
+
 /// What a call sees besides its arguments.
 pub struct Env<'a> {
     /// The packet in hand; `None` inside an engine that is called, which has none.
@@ -73,4 +75,10 @@ pub trait Instance: Send {
 
     /// What packets have changed or the control plane has loaded: non-zero elements, live entries, kept packets.
     fn rows(&self) -> Vec<Row>;
+
+    /// Where the state lies, for machines that realise the kind over the same memory: `lpm`, `array` and `counter`
+    /// say it (and only they need to).
+    fn raw(&mut self) -> Option<RawView> {
+        None
+    }
 }

@@ -4,7 +4,9 @@
 //! golden model and (for the kinds that it does not realise in C) the native engine run an [`Instance`].
 
 pub mod instance;
+pub mod raw;
 pub mod registry;
 
 pub use instance::{Entry, EntryKey, Env, Instance, Refused, Row};
+pub use raw::RawView;
 pub use registry::{Config, Delay, KINDS, Kind, Layout, Method, Param, ReplyType, StateUse, ValueType};

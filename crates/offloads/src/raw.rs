@@ -1,0 +1,24 @@
+//! Where an instance keeps its state, for machines that realise the kind themselves over the same memory.
+//!
+//! The native engine's C code works on these addresses, so that the instance's own methods, the control plane and
+//! reports see what packets did without any copying. A view is good until the instance is next used through `&mut`.
+
+/// The memory behind an instance. Elements are little-endian arrays of 64-bit words (`Bits::words`), bits above the
+/// width zero.
+#[derive(Clone, Copy, Debug)]
+pub enum RawView {
+    /// `array`: `elements` elements of `ceil(width of the value / 64)` words each.
+    Array {
+        /// The first word of element 0.
+        data: *mut u64,
+        /// Number of elements.
+        elements: u64,
+    },
+    /// `counter`: `elements` pairs of packets and bytes, one 64-bit word each.
+    Counter {
+        /// The packets of counter 0.
+        data: *mut u64,
+        /// Number of counters.
+        elements: u64,
+    },
+}
