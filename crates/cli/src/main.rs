@@ -1,1 +1,29 @@
-fn main() {}
+//! The `wireloom` command.
+
+mod commands;
+mod failure;
+mod output;
+mod progress;
+
+use std::process::ExitCode;
+
+use clap::Parser;
+
+/// Compiles packet-processing engines and runs them on many machines.
+///
+/// An engine is written in Loom C (a `.loom` file) as if one packet ran alone. It runs on a machine: `golden`, which
+/// defines what it means, or `native`, which is fast. Every machine is held to golden, packet by packet.
+#[derive(Parser, Debug)]
+#[command(name = "wireloom", version, arg_required_else_help = true)]
+#[command(after_help = "Exit status: 0 fine, 1 the program has errors or the machines differ, 2 wrong usage or input.")]
+pub struct CommandLine {
+    #[command(subcommand)]
+    command: commands::Command,
+}
+
+fn main() -> ExitCode {
+    match CommandLine::parse().command.run() {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(failure) => failure.report(),
+    }
+}

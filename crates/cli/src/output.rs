@@ -1,0 +1,138 @@
+//! What subcommands write: text on standard output, tables for people, JSON for machines, files that appear whole.
+
+use std::ffi::OsStr;
+use std::io::{self, Write};
+use std::path::{Path, PathBuf};
+
+use comfy_table::{CellAlignment, ContentArrangement, LineStyle, Table, TableStyle};
+use serde::Serialize;
+
+use crate::failure::{Failure, Outcome};
+
+/// Writes text to standard output. A reader that has gone away (`| head`) ends the process quietly.
+pub fn print(text: &str) {
+    let mut out = io::stdout().lock();
+    if out.write_all(text.as_bytes()).and_then(|()| out.flush()).is_err() {
+        std::process::exit(0);
+    }
+}
+
+/// `print` with a line end.
+pub fn say(text: impl AsRef<str>) {
+    print(&format!("{}\n", text.as_ref()));
+}
+
+/// A rule under the heads and nothing else: it copies well and reads well without colour.
+const STYLE: TableStyle = TableStyle::new().header_separator(LineStyle::none().fill('─').junction('─'));
+
+/// A table for people, with these column heads; the columns named in `numeric` are set flush right.
+pub fn table(heads: &[&str], numeric: &[usize]) -> Table {
+    let mut table = Table::new();
+    table.load_style(STYLE).set_content_arrangement(ContentArrangement::Dynamic);
+    table.set_header(heads.to_vec());
+    for &index in numeric {
+        if let Some(column) = table.column_mut(index) {
+            column.set_cell_alignment(CellAlignment::Right);
+        }
+    }
+    table
+}
+
+/// A count with its thousands set apart.
+pub fn thousands(count: u64) -> String {
+    let digits = count.to_string();
+    let mut out = String::with_capacity(digits.len() + digits.len() / 3);
+    for (i, digit) in digits.chars().enumerate() {
+        if i > 0 && (digits.len() - i) % 3 == 0 {
+            out.push(',');
+        }
+        out.push(digit);
+    }
+    out
+}
+
+/// Where JSON goes: a file, or standard output for `-`.
+#[derive(Clone, Debug)]
+pub enum JsonTarget {
+    /// Standard output; nothing else is written there then.
+    Stdout,
+    /// A file.
+    File(PathBuf),
+}
+
+impl From<&OsStr> for JsonTarget {
+    fn from(text: &OsStr) -> Self {
+        if text == "-" { Self::Stdout } else { Self::File(PathBuf::from(text)) }
+    }
+}
+
+/// Whether text for people is wanted on standard output: not where JSON goes there.
+pub fn for_people(json: Option<&JsonTarget>) -> bool {
+    !matches!(json, Some(JsonTarget::Stdout))
+}
+
+/// Writes a report as JSON.
+///
+/// # Errors
+/// If the file cannot be written; nothing is left of it then.
+pub fn write_json(target: &JsonTarget, report: &impl Serialize) -> Outcome {
+    let mut text = serde_json::to_string_pretty(report).expect("reports have string keys and no failing parts");
+    text.push('\n');
+    match target {
+        JsonTarget::Stdout => {
+            print(&text);
+            Ok(())
+        }
+        JsonTarget::File(path) => write_file(path, text.as_bytes()),
+    }
+}
+
+/// Writes a file whole or not at all: into a temporary neighbour, which is then renamed. `/dev/stdout` and its like
+/// are written directly.
+///
+/// # Errors
+/// If it cannot be written; what was there before is untouched then.
+pub fn write_file(path: &Path, bytes: &[u8]) -> Outcome {
+    let failed = |error: io::Error| Failure::unusable(format!("{}: cannot be written: {error}", path.display()));
+    if path.metadata().is_ok_and(|m| !m.is_file()) {
+        return std::fs::write(path, bytes).map_err(failed);
+    }
+    let folder = path.parent().filter(|p| !p.as_os_str().is_empty()).unwrap_or(Path::new("."));
+    let mut file = tempfile::Builder::new()
+        .prefix(".wireloom-")
+        .permissions(std::os::unix::fs::PermissionsExt::from_mode(0o644))
+        .tempfile_in(folder)
+        .map_err(failed)?;
+    file.write_all(bytes).map_err(failed)?;
+    file.persist(path).map_err(|error| failed(error.error))?;
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn thousands_are_set_apart() {
+        for (count, text) in [(0, "0"), (999, "999"), (1000, "1,000"), (1_234_567, "1,234,567")] {
+            assert_eq!(thousands(count), text);
+        }
+    }
+
+    #[test]
+    fn a_file_that_cannot_be_renamed_into_place_leaves_nothing() {
+        let folder = tempfile::tempdir().expect("a temporary folder");
+        assert!(write_file(&folder.path().join("no/such/folder.txt"), b"x").is_err());
+        assert_eq!(std::fs::read_dir(folder.path()).expect("the folder").count(), 0);
+    }
+
+    #[test]
+    fn a_file_replaces_the_one_before() {
+        let folder = tempfile::tempdir().expect("a temporary folder");
+        let path = folder.path().join("report.json");
+        write_file(&path, b"old").expect("writes");
+        write_file(&path, b"new").expect("writes");
+        assert_eq!(std::fs::read(&path).expect("reads"), b"new");
+        assert_eq!(std::fs::read_dir(folder.path()).expect("the folder").count(), 1);
+    }
+}
