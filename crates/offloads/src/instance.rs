@@ -1,5 +1,7 @@
 //! A configured offload with its state, and how machines and the control plane use it.
 
+use std::any::Any;
+
 use wireloom_bits::Bits;
 use wireloom_net::PacketInHand;
 
@@ -55,8 +57,9 @@ pub struct Row {
     pub fields: Vec<(String, Bits)>,
 }
 
-/// A configured offload with its state.
-pub trait Instance: Send {
+/// A configured offload with its state. A machine that knows a kind's own type (`kinds::lpm::Lpm`, ...) can turn a
+/// `&mut dyn Instance` into a `&mut dyn Any` and downcast it.
+pub trait Instance: Any + Send {
     /// Executes a call: `method` is an index into the kind's methods, the arguments have the widths that it states.
     /// The reply is packed; a method without one answers a single zero bit.
     fn call(&mut self, method: usize, args: &[Bits], env: &mut Env<'_>) -> Bits;

@@ -4,9 +4,15 @@
 //! golden model and (for the kinds that it does not realise in C) the native engine run an [`Instance`].
 
 pub mod instance;
+pub mod kinds;
+mod lanes;
+mod memory;
 pub mod raw;
 pub mod registry;
+pub mod store;
 
 pub use instance::{Entry, EntryKey, Env, Instance, Refused, Row};
+pub use kinds::instantiate;
 pub use raw::RawView;
 pub use registry::{Config, Delay, KINDS, Kind, Layout, Method, Param, ReplyType, StateUse, ValueType};
+pub use store::{Content, Slot, Store};

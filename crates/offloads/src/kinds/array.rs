@@ -1,0 +1,176 @@
+//! `array`: directly indexed elements with atomic read-modify-write operations.
+
+use wireloom_bits::Bits;
+
+use crate::kinds::{check_value, field_values, index_of};
+use crate::lanes::{Lanes, nothing, pack, words};
+use crate::memory::zeroed_words;
+use crate::{Config, Entry, EntryKey, Env, Instance, Layout, RawView, Refused, Row};
+
+/// An instance of `array`.
+pub struct Array {
+    layout: Layout,
+    lanes: Lanes,
+    width: u32,
+    size: usize,
+    /// The elements, each in as many little-endian words as its width needs.
+    elements: Box<[u64]>,
+}
+
+impl Array {
+    /// An instance as declared, all zero.
+    ///
+    /// # Errors
+    /// If there is not enough memory.
+    pub fn new(config: &Config) -> Result<Self, Refused> {
+        let layout = config.value.clone().ok_or_else(|| Refused("an array needs a value type".into()))?;
+        let size = config.param("size").low_u64() as usize;
+        let width = layout.width();
+        let elements = zeroed_words(size.saturating_mul(words(width)))?;
+        Ok(Self { lanes: Lanes::new(&layout), layout, width, size, elements })
+    }
+
+    fn get(&self, index: usize) -> Bits {
+        let stride = words(self.width);
+        Bits::from_words(self.width, &self.elements[index * stride..][..stride])
+    }
+
+    fn set(&mut self, index: usize, value: &Bits) {
+        let stride = words(self.width);
+        for (to, from) in self.elements[index * stride..][..stride].iter_mut().zip(value.words()) {
+            *to = from;
+        }
+    }
+}
+
+impl Instance for Array {
+    fn call(&mut self, method: usize, args: &[Bits], _env: &mut Env<'_>) -> Bits {
+        let index = args[0].low_u64() as usize;
+        let inside = index < self.size;
+        let before = if inside { self.get(index) } else { Bits::zero(self.width) };
+        let (after, reply) = match method {
+            0 => return before,
+            1 => (args[1].clone(), nothing()),
+            2 => (self.lanes.add(&before, &args[1]), nothing()),
+            3 => (self.lanes.add(&before, &args[1]), before),
+            4 => (args[1].clone(), before),
+            5 => {
+                let swap = inside && before == args[1];
+                let after = if swap { args[2].clone() } else { before.clone() };
+                (after, pack(&[Bits::bool(swap), before]))
+            }
+            _ => unreachable!("an array has six methods"),
+        };
+        if inside {
+            self.set(index, &after);
+        }
+        reply
+    }
+
+    fn load(&mut self, entry: Entry) -> Result<(), Refused> {
+        let index = index_of(&entry.key, self.size)?;
+        check_value(&entry.value, self.width)?;
+        self.set(index, &entry.value);
+        Ok(())
+    }
+
+    fn unload(&mut self, key: &EntryKey) -> Result<bool, Refused> {
+        let index = index_of(key, self.size)?;
+        let was = !self.get(index).is_zero();
+        self.set(index, &Bits::zero(self.width));
+        Ok(was)
+    }
+
+    fn rows(&self) -> Vec<Row> {
+        let stride = words(self.width);
+        let live = self.elements.chunks_exact(stride).enumerate().filter(|(_, e)| e.iter().any(|&w| w != 0));
+        live.map(|(index, element)| Row {
+            key: EntryKey::Index(index as u64),
+            fields: field_values(&self.layout, &Bits::from_words(self.width, element)),
+        })
+        .collect()
+    }
+
+    fn raw(&mut self) -> Option<RawView> {
+        Some(RawView::Array { data: self.elements.as_mut_ptr(), elements: self.size as u64 })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::kinds::tests::Bench;
+
+    fn index(i: u32) -> Bits {
+        Bits::new(32, u128::from(i))
+    }
+
+    fn bench(fields: &[(&str, u32)]) -> Bench {
+        Bench::new("array", None, Some(fields), &[("size", 8)])
+    }
+
+    #[test]
+    fn elements_are_zero_until_written() {
+        let mut bench = bench(&[("", 200)]);
+        assert_eq!(bench.call("read", &[index(7)]), Bits::zero(200));
+        let value = Bits::ones(200).shl(3);
+        bench.call("write", &[index(7), value.clone()]);
+        assert_eq!(bench.call("read", &[index(7)]), value);
+        assert_eq!(bench.call("read", &[index(6)]), Bits::zero(200));
+    }
+
+    #[test]
+    fn out_of_range_reads_zero_and_changes_nothing() {
+        let mut bench = bench(&[("", 16)]);
+        let one = Bits::new(16, 1);
+        for at in [8, u32::MAX] {
+            bench.call("write", &[index(at), one.clone()]);
+            bench.call("add", &[index(at), one.clone()]);
+            assert!(bench.call("fetch_add", &[index(at), one.clone()]).is_zero());
+            assert!(bench.call("exchange", &[index(at), one.clone()]).is_zero());
+            assert!(bench.call("compare_swap", &[index(at), Bits::zero(16), one.clone()]).is_zero());
+            assert!(bench.call("read", &[index(at)]).is_zero());
+        }
+        assert!(bench.instance.rows().is_empty());
+    }
+
+    #[test]
+    fn read_modify_write_operations_answer_the_element_from_before() {
+        let mut bench = bench(&[("high", 8), ("low", 8)]);
+        bench.call("write", &[index(2), Bits::new(16, 0x01ff)]);
+        assert_eq!(bench.call("fetch_add", &[index(2), Bits::new(16, 0x0102)]), Bits::new(16, 0x01ff));
+        assert_eq!(bench.call("read", &[index(2)]), Bits::new(16, 0x0201), "no carry between the fields");
+        bench.call("add", &[index(2), Bits::new(16, 0xff00)]);
+        assert_eq!(bench.call("exchange", &[index(2), Bits::new(16, 5)]), Bits::new(16, 0x0101));
+        let swap = |bench: &mut Bench, expected, value| {
+            bench.call("compare_swap", &[index(2), Bits::new(16, expected), Bits::new(16, value)])
+        };
+        assert_eq!(swap(&mut bench, 6, 9), Bits::new(17, 5), "not swapped");
+        assert_eq!(swap(&mut bench, 5, 9), Bits::new(17, 1 << 16 | 5), "swapped");
+        assert_eq!(bench.call("read", &[index(2)]), Bits::new(16, 9));
+    }
+
+    #[test]
+    fn rows_name_the_fields_of_elements_that_are_not_zero() {
+        let mut bench = bench(&[("high", 8), ("low", 8)]);
+        bench.instance.load(Entry { key: EntryKey::Index(4), value: Bits::new(16, 0x0203) }).unwrap();
+        let fields = vec![("high".to_owned(), Bits::new(8, 2)), ("low".to_owned(), Bits::new(8, 3))];
+        assert_eq!(bench.instance.rows(), [Row { key: EntryKey::Index(4), fields }]);
+        assert_eq!(bench.instance.unload(&EntryKey::Index(4)), Ok(true));
+        assert!(bench.instance.rows().is_empty());
+        let wrong = Entry { key: EntryKey::Exact(Bits::zero(3)), value: Bits::zero(16) };
+        assert!(bench.instance.load(wrong).is_err());
+    }
+
+    #[test]
+    fn the_raw_view_is_the_elements() {
+        let mut bench = bench(&[("", 65)]);
+        bench.call("write", &[index(1), Bits::ones(65)]);
+        let Some(RawView::Array { data, elements: 8 }) = bench.instance.raw() else {
+            panic!("an array's view")
+        };
+        // SAFETY: the view covers 8 elements of 2 words, and the instance is not used meanwhile.
+        let words = unsafe { std::slice::from_raw_parts(data, 16) };
+        assert_eq!(words[2..4], [u64::MAX, 1]);
+    }
+}

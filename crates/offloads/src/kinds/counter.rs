@@ -1,0 +1,106 @@
+//! `counter`: packets and bytes by index.
+
+use wireloom_bits::Bits;
+
+use crate::kinds::index_of;
+use crate::lanes::nothing;
+use crate::memory::zeroed_words;
+use crate::{Config, Entry, EntryKey, Env, Instance, RawView, Refused, Row};
+
+/// An instance of `counter`.
+pub struct Counter {
+    /// Packets and bytes of each counter in turn.
+    cells: Box<[u64]>,
+}
+
+impl Counter {
+    /// An instance as declared, all zero.
+    ///
+    /// # Errors
+    /// If there is not enough memory.
+    pub fn new(config: &Config) -> Result<Self, Refused> {
+        let size = config.param("size").low_u64() as usize;
+        Ok(Self { cells: zeroed_words(2 * size)? })
+    }
+
+    fn size(&self) -> usize {
+        self.cells.len() / 2
+    }
+}
+
+impl Instance for Counter {
+    fn call(&mut self, _method: usize, args: &[Bits], _env: &mut Env<'_>) -> Bits {
+        let index = args[0].low_u64() as usize;
+        if index < self.size() {
+            self.cells[2 * index] = self.cells[2 * index].wrapping_add(1);
+            self.cells[2 * index + 1] = self.cells[2 * index + 1].wrapping_add(args[1].low_u64());
+        }
+        nothing()
+    }
+
+    /// Sets a counter: packets are the upper 64 bits of the value, bytes the lower.
+    fn load(&mut self, entry: Entry) -> Result<(), Refused> {
+        let index = index_of(&entry.key, self.size())?;
+        self.cells[2 * index] = entry.value.word(1);
+        self.cells[2 * index + 1] = entry.value.word(0);
+        Ok(())
+    }
+
+    fn unload(&mut self, key: &EntryKey) -> Result<bool, Refused> {
+        let index = index_of(key, self.size())?;
+        let cell = &mut self.cells[2 * index..][..2];
+        let was = cell != [0, 0];
+        cell.fill(0);
+        Ok(was)
+    }
+
+    fn rows(&self) -> Vec<Row> {
+        let cells = self.cells.chunks_exact(2).enumerate().filter(|(_, cell)| *cell != [0, 0]);
+        cells
+            .map(|(index, cell)| Row {
+                key: EntryKey::Index(index as u64),
+                fields: vec![
+                    ("packets".into(), Bits::new(64, u128::from(cell[0]))),
+                    ("bytes".into(), Bits::new(64, u128::from(cell[1]))),
+                ],
+            })
+            .collect()
+    }
+
+    fn raw(&mut self) -> Option<RawView> {
+        let elements = self.size() as u64;
+        Some(RawView::Counter { data: self.cells.as_mut_ptr(), elements })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::kinds::tests::Bench;
+
+    fn fields(row: &Row) -> (EntryKey, u64, u64) {
+        (row.key.clone(), row.fields[0].1.low_u64(), row.fields[1].1.low_u64())
+    }
+
+    #[test]
+    fn counts_packets_and_bytes_and_ignores_what_is_out_of_range() {
+        let mut bench = Bench::new("counter", None, None, &[("size", 4)]);
+        for (index, bytes) in [(3, 64), (3, 1500), (0, 0), (4, 10), (u32::MAX, 10)] {
+            bench.call("count", &[Bits::new(32, u128::from(index)), Bits::new(32, bytes)]);
+        }
+        let rows: Vec<_> = bench.instance.rows().iter().map(fields).collect();
+        assert_eq!(rows, [(EntryKey::Index(0), 1, 0), (EntryKey::Index(3), 2, 1564)]);
+    }
+
+    #[test]
+    fn the_control_plane_sets_and_clears() {
+        let mut bench = Bench::new("counter", None, None, &[("size", 4)]);
+        let value = Bits::new(64, 7).concat(&Bits::new(64, u128::from(u64::MAX)));
+        bench.instance.load(Entry { key: EntryKey::Index(1), value: value.clone() }).unwrap();
+        bench.call("count", &[Bits::new(32, 1), Bits::new(32, 2)]);
+        assert_eq!(fields(&bench.instance.rows()[0]), (EntryKey::Index(1), 8, 1));
+        assert_eq!(bench.instance.unload(&EntryKey::Index(1)), Ok(true));
+        assert_eq!(bench.instance.unload(&EntryKey::Index(1)), Ok(false));
+        assert!(bench.instance.load(Entry { key: EntryKey::Index(4), value }).is_err());
+    }
+}

@@ -1,0 +1,144 @@
+//! The golden meaning of each kind: one file a kind, named as the kind is in Loom C.
+
+pub mod array;
+pub mod checksum;
+pub mod clock;
+pub mod counter;
+pub mod payload;
+pub mod random;
+
+use wireloom_bits::Bits;
+
+use crate::{Config, EntryKey, Instance, Layout, Refused};
+
+/// An offload as declared, in its initial state.
+///
+/// # Errors
+/// If there is no such kind, its types do not suit it or there is not enough memory; a sentence without a final stop.
+pub fn instantiate(config: &Config) -> Result<Box<dyn Instance>, Refused> {
+    Ok(match config.kind.as_str() {
+        "array" => Box::new(array::Array::new(config)?),
+        "counter" => Box::new(counter::Counter::new(config)?),
+        "checksum" => Box::new(checksum::Checksum),
+        "payload" => Box::new(payload::Payload::new(config)?),
+        "clock" => Box::new(clock::Clock),
+        "random" => Box::new(random::Random::new(config)),
+        other => return Err(Refused(format!("there is no offload kind `{other}`"))),
+    })
+}
+
+/// What a kind without a table answers the control plane.
+fn no_table<T>(kind: &str) -> Result<T, Refused> {
+    Err(Refused(format!("`{kind}` has no table: remove the section")))
+}
+
+/// The index that a key stands for, of a table with so many elements.
+fn index_of(key: &EntryKey, size: usize) -> Result<usize, Refused> {
+    match key {
+        EntryKey::Index(index) if *index < size as u64 => Ok(*index as usize),
+        EntryKey::Index(index) => {
+            Err(Refused(format!("index {index} is out of range: the offload has {size} elements, from 0")))
+        }
+        _ => Err(Refused("the key is not an index".into())),
+    }
+}
+
+/// Refuses a value that is not of the offload's value type.
+fn check_value(value: &Bits, width: u32) -> Result<(), Refused> {
+    if value.width() == width {
+        return Ok(());
+    }
+    Err(Refused(format!("a value of {} bits where the offload holds {width}", value.width())))
+}
+
+/// Name and value of each leaf of a packed value; a scalar is called `value`.
+fn field_values(layout: &Layout, value: &Bits) -> Vec<(String, Bits)> {
+    let mut top = layout.width();
+    let leaves = layout.fields.iter().map(|(name, width)| {
+        top -= width;
+        let name = if name.is_empty() { "value" } else { name };
+        (name.to_owned(), value.slice(top, *width))
+    });
+    leaves.collect()
+}
+
+#[cfg(test)]
+pub(crate) mod tests {
+    use wireloom_net::{Packet, PacketInHand};
+
+    use super::*;
+    use crate::{Env, ValueType, registry};
+
+    /// A configuration with defaults filled in, as the language makes it.
+    pub(crate) fn config(
+        kind: &str,
+        key: Option<&[(&str, u32)]>,
+        value: Option<&[(&str, u32)]>,
+        params: &[(&str, u64)],
+    ) -> Config {
+        let layout = |fields: &[(&str, u32)]| Layout {
+            fields: fields.iter().map(|(name, width)| ((*name).to_owned(), *width)).collect(),
+        };
+        let mut config = Config {
+            kind: kind.into(),
+            key: key.map(layout),
+            value: value.map(layout),
+            params: Default::default(),
+        };
+        for param in registry::kind(kind).expect("a kind of the registry").params {
+            let given = params.iter().find(|(name, _)| *name == param.name).map(|(_, v)| *v);
+            let value = given.or(param.default).unwrap_or_else(|| panic!("{} must be given", param.name));
+            let width = param.ty.width(&config);
+            config.params.insert(param.name.to_owned(), Bits::new(width, u128::from(value)));
+        }
+        config
+    }
+
+    /// A packet in hand with these bytes.
+    pub(crate) fn packet(bytes: &[u8]) -> PacketInHand {
+        PacketInHand::arrive(&Packet { ingress: 1, arrival_ns: 5, bytes: bytes.to_vec() }, 0)
+    }
+
+    /// An instance whose methods are called by name, with arguments and reply checked against the registry.
+    pub(crate) struct Bench {
+        pub(crate) instance: Box<dyn Instance>,
+        pub(crate) packet: Option<PacketInHand>,
+        pub(crate) now: u64,
+        pub(crate) sequence: u64,
+        config: Config,
+    }
+
+    impl Bench {
+        pub(crate) fn new(
+            kind: &str,
+            key: Option<&[(&str, u32)]>,
+            value: Option<&[(&str, u32)]>,
+            params: &[(&str, u64)],
+        ) -> Self {
+            let config = config(kind, key, value, params);
+            let instance = instantiate(&config).expect("a valid configuration");
+            Self { instance, packet: None, now: 0, sequence: 0, config }
+        }
+
+        pub(crate) fn call(&mut self, method: &str, args: &[Bits]) -> Bits {
+            let kind = registry::kind(&self.config.kind).expect("a kind of the registry");
+            let (index, method) = kind.method(method).expect("a method of the kind");
+            let widths = method.args.iter().map(|(_, ty): &(&str, ValueType)| ty.width(&self.config));
+            assert!(widths.eq(args.iter().map(Bits::width)), "the widths of the arguments");
+            let mut env = Env { packet: self.packet.as_mut(), now_ns: self.now, sequence: self.sequence };
+            let reply = self.instance.call(index, args, &mut env);
+            assert_eq!(reply.width(), method.reply.width(&self.config).max(1), "the width of the reply");
+            reply
+        }
+
+        pub(crate) fn bytes(&self) -> &[u8] {
+            self.packet.as_ref().expect("a packet in hand").bytes()
+        }
+    }
+
+    #[test]
+    fn an_unknown_kind_is_refused() {
+        let config = Config { kind: "cam".into(), key: None, value: None, params: Default::default() };
+        assert_eq!(instantiate(&config).err(), Some(Refused("there is no offload kind `cam`".into())));
+    }
+}

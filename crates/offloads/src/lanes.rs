@@ -1,0 +1,67 @@
+//! Lane-wise arithmetic on packed values, and how replies are packed.
+
+use wireloom_bits::Bits;
+
+use crate::Layout;
+
+/// The leaves of a packed value, for operations that work on each by itself.
+#[derive(Clone, Debug)]
+pub(crate) struct Lanes {
+    /// Position of the least significant bit, and width, of each leaf.
+    lanes: Vec<(u32, u32)>,
+}
+
+impl Lanes {
+    pub(crate) fn new(layout: &Layout) -> Self {
+        let mut top = layout.width();
+        let lanes = layout.fields.iter().map(|(_, width)| {
+            top -= width;
+            (top, *width)
+        });
+        Self { lanes: lanes.collect() }
+    }
+
+    /// Leaf by leaf sum; each wraps at its own width.
+    pub(crate) fn add(&self, a: &Bits, b: &Bits) -> Bits {
+        if let [_] = self.lanes[..] {
+            return a.add(b);
+        }
+        self.lanes
+            .iter()
+            .map(|&(lo, width)| a.slice(lo, width).add(&b.slice(lo, width)))
+            .reduce(|high, low| high.concat(&low))
+            .expect("a type has at least one leaf")
+    }
+}
+
+/// A packed structure: the first part most significant.
+pub(crate) fn pack(parts: &[Bits]) -> Bits {
+    parts.iter().cloned().reduce(|high, low| high.concat(&low)).expect("a reply has at least one part")
+}
+
+/// The reply of a method that has none.
+pub(crate) fn nothing() -> Bits {
+    Bits::zero(1)
+}
+
+/// Number of 64-bit words that hold a value of `width` bits.
+pub(crate) fn words(width: u32) -> usize {
+    width.div_ceil(64) as usize
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn carries_do_not_cross_lanes() {
+        let layout = Layout { fields: vec![("packets".into(), 4), ("bytes".into(), 8)] };
+        let lanes = Lanes::new(&layout);
+        assert_eq!(lanes.add(&Bits::new(12, 0x1ff), &Bits::new(12, 0x101)), Bits::new(12, 0x200));
+        assert_eq!(lanes.add(&Bits::new(12, 0xf00), &Bits::new(12, 0x100)), Bits::new(12, 0x000));
+        assert_eq!(
+            Lanes::new(&Layout::scalar(12)).add(&Bits::new(12, 0x1ff), &Bits::new(12, 1)).low_u64(),
+            0x200
+        );
+    }
+}

@@ -1,0 +1,105 @@
+//! The offloads of an engine with their state: what a table file is loaded into and what reports read.
+
+use crate::{Config, Instance};
+
+/// The offloads of an engine, in the order of their declaration; those of an engine that it calls are nested.
+#[derive(Default)]
+pub struct Store {
+    /// One for each offload of the engine.
+    pub slots: Vec<Slot>,
+}
+
+/// An offload of an engine.
+pub struct Slot {
+    /// Its name in the engine.
+    pub name: String,
+    /// What stands behind it.
+    pub content: Content,
+}
+
+/// What stands behind an offload.
+pub enum Content {
+    /// An instance of a kind of the registry.
+    Kind {
+        /// What the declaration says.
+        config: Config,
+        /// The state.
+        instance: Box<dyn Instance>,
+    },
+    /// Another engine, with offloads of its own.
+    Engine(Store),
+}
+
+impl Store {
+    /// The offload under a path of names joined by dots: `routes`, or `walk.memory` for offload `memory` of the engine
+    /// behind offload `walk`.
+    pub fn find(&self, path: &str) -> Option<&Slot> {
+        let (first, rest) = split(path);
+        let slot = self.slots.iter().find(|s| s.name == first)?;
+        match (rest, &slot.content) {
+            (None, _) => Some(slot),
+            (Some(rest), Content::Engine(inner)) => inner.find(rest),
+            (Some(_), Content::Kind { .. }) => None,
+        }
+    }
+
+    /// As [`Store::find`], to be changed.
+    pub fn find_mut(&mut self, path: &str) -> Option<&mut Slot> {
+        let (first, rest) = split(path);
+        let slot = self.slots.iter_mut().find(|s| s.name == first)?;
+        match rest {
+            None => Some(slot),
+            Some(rest) => match &mut slot.content {
+                Content::Engine(inner) => inner.find_mut(rest),
+                Content::Kind { .. } => None,
+            },
+        }
+    }
+
+    /// The path of every offload that is of a kind (not an engine), in order of declaration, nested ones where their
+    /// engine stands.
+    pub fn paths(&self) -> Vec<String> {
+        let mut paths = Vec::new();
+        for slot in &self.slots {
+            match &slot.content {
+                Content::Kind { .. } => paths.push(slot.name.clone()),
+                Content::Engine(inner) => {
+                    paths.extend(inner.paths().into_iter().map(|path| format!("{}.{path}", slot.name)));
+                }
+            }
+        }
+        paths
+    }
+}
+
+fn split(path: &str) -> (&str, Option<&str>) {
+    path.split_once('.').map_or((path, None), |(first, rest)| (first, Some(rest)))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::instantiate;
+
+    fn clock(name: &str) -> Slot {
+        let config = Config { kind: "clock".into(), key: None, value: None, params: Default::default() };
+        let instance = instantiate(&config).expect("a clock needs nothing");
+        Slot { name: name.into(), content: Content::Kind { config, instance } }
+    }
+
+    #[test]
+    fn nested_offloads_are_found_by_path() {
+        let inner = Store { slots: vec![clock("memory"), clock("other")] };
+        let mut store = Store {
+            slots: vec![clock("now"), Slot { name: "walk".into(), content: Content::Engine(inner) }],
+        };
+        assert_eq!(store.paths(), ["now", "walk.memory", "walk.other"]);
+        assert_eq!(store.find("walk.other").map(|s| s.name.as_str()), Some("other"));
+        assert!(matches!(store.find("walk").map(|s| &s.content), Some(Content::Engine(_))));
+        for missing in ["none", "now.memory", "walk.none", "", "."] {
+            assert!(store.find(missing).is_none(), "{missing}");
+            assert!(store.find_mut(missing).is_none(), "{missing}");
+        }
+        assert_eq!(store.find_mut("walk.memory").map(|s| s.name.as_str()), Some("memory"));
+    }
+}
