@@ -1,5 +1,7 @@
 //! Packets and what surrounds them: the packet in hand, captures, traffic and tables.
 
+pub mod capture;
+mod input;
 pub mod packet;
 
 pub use packet::{HEADROOM, Packet, PacketInHand, WINDOW};

@@ -1,0 +1,87 @@
+//! What can be wrong with a capture.
+
+use std::fmt;
+use std::io;
+use std::path::{Path, PathBuf};
+
+/// Why a capture could not be read or written: the file, where in it, what is wrong and what to do.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct CaptureError {
+    /// The file.
+    pub path: PathBuf,
+    /// Byte offset from the start of the (uncompressed) capture, where there is one.
+    pub offset: Option<u64>,
+    /// What is wrong.
+    pub what: String,
+    /// What to do; may be empty.
+    pub hint: String,
+}
+
+/// `FILE: byte OFFSET: WHAT; HINT`
+impl fmt::Display for CaptureError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}: ", self.path.display())?;
+        if let Some(offset) = self.offset {
+            write!(f, "byte {offset}: ")?;
+        }
+        f.write_str(&self.what)?;
+        if !self.hint.is_empty() {
+            write!(f, "; {}", self.hint)?;
+        }
+        Ok(())
+    }
+}
+
+impl std::error::Error for CaptureError {}
+
+impl CaptureError {
+    pub(super) fn io(path: &Path, doing: &str, error: &io::Error) -> Self {
+        Self {
+            path: path.to_owned(),
+            offset: None,
+            what: format!("cannot {doing}: {error}"),
+            hint: String::new(),
+        }
+    }
+}
+
+/// A [`CaptureError`] that does not know its file yet.
+#[derive(Debug)]
+pub(super) struct Fault {
+    pub(super) offset: u64,
+    pub(super) what: String,
+    pub(super) hint: &'static str,
+}
+
+impl Fault {
+    pub(super) fn new(offset: u64, what: impl Into<String>, hint: &'static str) -> Self {
+        Self { offset, what: what.into(), hint }
+    }
+
+    pub(super) fn io(offset: u64, error: &io::Error) -> Self {
+        let hint = match error.kind() {
+            io::ErrorKind::UnexpectedEof | io::ErrorKind::InvalidInput | io::ErrorKind::InvalidData => {
+                "the compressed file is damaged or cut off; get it again"
+            }
+            _ => "",
+        };
+        Self::new(offset, format!("cannot read on: {error}"), hint)
+    }
+
+    pub(super) fn cut_off(offset: u64, thing: &str) -> Self {
+        Self::new(
+            offset,
+            format!("the file ends inside {thing} that begins here"),
+            "the capture was cut off while it was written; `editcap FILE FIXED` (Wireshark) keeps what is whole",
+        )
+    }
+
+    pub(super) fn at(self, path: &Path) -> CaptureError {
+        CaptureError {
+            path: path.to_owned(),
+            offset: Some(self.offset),
+            what: self.what,
+            hint: self.hint.to_owned(),
+        }
+    }
+}

@@ -1,0 +1,381 @@
+//! The pcapng format (draft-ietf-opsawg-pcapng).
+
+use super::MAX_RECORD;
+use super::error::Fault;
+use super::link::LinkType;
+use super::pcap::unreadable_link;
+use super::reader::Record;
+use crate::input::Source;
+
+/// Block type of a section header; reads the same in both byte orders.
+pub(super) const SECTION_HEADER: u32 = 0x0a0d_0d0a;
+pub(super) const INTERFACE_DESCRIPTION: u32 = 1;
+const OBSOLETE_PACKET: u32 = 2;
+const SIMPLE_PACKET: u32 = 3;
+pub(super) const ENHANCED_PACKET: u32 = 6;
+
+pub(super) const BYTE_ORDER_MAGIC: u32 = 0x1a2b_3c4d;
+
+pub(super) const OPT_END: u16 = 0;
+pub(super) const OPT_COMMENT: u16 = 1;
+pub(super) const OPT_IF_NAME: u16 = 2;
+pub(super) const OPT_SHB_USERAPPL: u16 = 4;
+pub(super) const OPT_IF_TSRESOL: u16 = 9;
+const OPT_IF_FCSLEN: u16 = 13;
+const OPT_IF_TSOFFSET: u16 = 14;
+
+/// Ports have 16 bits, so a section with more interfaces is not a network's.
+const MAX_INTERFACES: usize = 65_536;
+
+/// The byte order of a file or section.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Order {
+    Big,
+    Little,
+}
+
+impl Order {
+    /// Of two bytes.
+    pub(super) fn u16(self, bytes: &[u8]) -> u16 {
+        let bytes = [bytes[0], bytes[1]];
+        if self == Self::Big { u16::from_be_bytes(bytes) } else { u16::from_le_bytes(bytes) }
+    }
+
+    /// Of four bytes.
+    pub(super) fn u32(self, bytes: &[u8]) -> u32 {
+        let bytes = [bytes[0], bytes[1], bytes[2], bytes[3]];
+        if self == Self::Big { u32::from_be_bytes(bytes) } else { u32::from_le_bytes(bytes) }
+    }
+
+    fn u64(self, bytes: &[u8]) -> u64 {
+        let (first, second) = (u64::from(self.u32(bytes)), u64::from(self.u32(&bytes[4..])));
+        if self == Self::Big { first << 32 | second } else { second << 32 | first }
+    }
+}
+
+/// What an interface description says.
+#[derive(Clone)]
+struct Interface {
+    link: Result<LinkType, String>,
+    /// Where it is described, for messages.
+    described_at: u64,
+    snaplen: u32,
+    port: u16,
+    fcs: u8,
+    clock: Clock,
+}
+
+/// How timestamps count: `if_tsresol` and `if_tsoffset`.
+#[derive(Clone, Copy)]
+struct Clock {
+    /// Units in a second.
+    units: u128,
+    /// Seconds to add.
+    offset_s: i64,
+}
+
+impl Clock {
+    /// Nanoseconds; what does not fit 64 bits (the year 2554) saturates.
+    fn to_ns(self, timestamp: u64) -> u64 {
+        let ns = match self.units {
+            1_000_000 => u128::from(timestamp) * 1000,
+            1_000_000_000 => u128::from(timestamp),
+            units => {
+                let timestamp = u128::from(timestamp);
+                // Split so that no product overflows: a rest is below 2^64 units.
+                timestamp / units * 1_000_000_000 + timestamp % units * 1_000_000_000 / units
+            }
+        };
+        let ns = ns.min(i128::MAX as u128) as i128 + i128::from(self.offset_s) * 1_000_000_000;
+        ns.clamp(0, i128::from(u64::MAX)) as u64
+    }
+}
+
+/// An open pcapng file.
+pub(super) struct Pcapng {
+    order: Order,
+    interfaces: Vec<Interface>,
+    /// Blocks skipped because their type is unknown or means nothing here.
+    pub(super) skipped: u64,
+}
+
+/// A block that is being read: how much of its body is left.
+struct Block<'a> {
+    source: &'a mut Source,
+    order: Order,
+    start: u64,
+    total: u32,
+    left: u64,
+}
+
+impl Block<'_> {
+    fn take(&mut self, into: &mut [u8], thing: &str) -> Result<(), Fault> {
+        if into.len() as u64 > self.left {
+            return Err(Fault::new(
+                self.start,
+                format!("the block's length, {}, is too small for {thing}", self.total),
+                "the file is damaged here",
+            ));
+        }
+        self.left -= into.len() as u64;
+        let at = self.source.offset;
+        if self.source.fill(into).map_err(|e| Fault::io(at, &e))? < into.len() {
+            return Err(Fault::cut_off(self.start, "a block"));
+        }
+        Ok(())
+    }
+
+    fn skip(&mut self, count: u64) -> Result<(), Fault> {
+        let at = self.source.offset;
+        if self.source.skip(count).map_err(|e| Fault::io(at, &e))? < count {
+            return Err(Fault::cut_off(self.start, "a block"));
+        }
+        self.left -= count;
+        Ok(())
+    }
+
+    /// Skips what is left and checks the length that is repeated at the end.
+    fn finish(mut self) -> Result<(), Fault> {
+        self.skip(self.left)?;
+        let mut trailer = [0; 4];
+        let at = self.source.offset;
+        if self.source.fill(&mut trailer).map_err(|e| Fault::io(at, &e))? < 4 {
+            return Err(Fault::cut_off(self.start, "a block"));
+        }
+        let trailer = self.order.u32(&trailer);
+        if trailer != self.total {
+            return Err(Fault::new(
+                at,
+                format!("a block of length {} ends with the length {trailer}", self.total),
+                "the file is damaged here",
+            ));
+        }
+        Ok(())
+    }
+}
+
+impl Pcapng {
+    /// Begins a file whose first four bytes were a section header's type.
+    pub(super) fn begin(source: &mut Source) -> Result<Self, Fault> {
+        let mut file = Self { order: Order::Little, interfaces: Vec::new(), skipped: 0 };
+        let start = source.offset - 4;
+        file.section(start, source)?;
+        Ok(file)
+    }
+
+    /// The next packet, its bytes into `bytes`; `None` at the end.
+    pub(super) fn next(&mut self, source: &mut Source, bytes: &mut Vec<u8>) -> Result<Option<Record>, Fault> {
+        loop {
+            let start = source.offset;
+            let mut kind = [0; 4];
+            match source.fill(&mut kind).map_err(|e| Fault::io(start, &e))? {
+                0 => return Ok(None),
+                4 => {}
+                _ => return Err(Fault::cut_off(start, "a block")),
+            }
+            if u32::from_be_bytes(kind) == SECTION_HEADER {
+                self.section(start, source)?;
+                continue;
+            }
+            let mut length = [0; 4];
+            if source.fill(&mut length).map_err(|e| Fault::io(start, &e))? < 4 {
+                return Err(Fault::cut_off(start, "a block"));
+            }
+            let total = self.order.u32(&length);
+            if total < 12 || !total.is_multiple_of(4) {
+                return Err(Fault::new(
+                    start + 4,
+                    format!("a block claims the length {total}; it must be a multiple of 4 and at least 12"),
+                    "the file is damaged here",
+                ));
+            }
+            let block = Block { source, order: self.order, start, total, left: u64::from(total) - 12 };
+            match self.order.u32(&kind) {
+                INTERFACE_DESCRIPTION => self.interface(block)?,
+                ENHANCED_PACKET => return self.packet(block, bytes, false).map(Some),
+                OBSOLETE_PACKET => return self.packet(block, bytes, true).map(Some),
+                SIMPLE_PACKET => return self.simple_packet(block, bytes).map(Some),
+                _ => {
+                    self.skipped += 1;
+                    block.finish()?;
+                }
+            }
+        }
+    }
+
+    fn section(&mut self, start: u64, source: &mut Source) -> Result<(), Fault> {
+        let mut head = [0; 8];
+        if source.fill(&mut head).map_err(|e| Fault::io(start, &e))? < 8 {
+            return Err(Fault::cut_off(start, "a section header"));
+        }
+        let order =
+            match [Order::Big, Order::Little].into_iter().find(|o| o.u32(&head[4..]) == BYTE_ORDER_MAGIC) {
+                Some(order) => order,
+                None => {
+                    return Err(Fault::new(
+                        start + 8,
+                        "a section header has no byte-order magic number",
+                        "this is no pcapng file, or it is damaged here",
+                    ));
+                }
+            };
+        let total = order.u32(&head[..4]);
+        if total < 28 || !total.is_multiple_of(4) {
+            return Err(Fault::new(
+                start + 4,
+                format!(
+                    "a section header claims the length {total}; it must be a multiple of 4 and at least 28"
+                ),
+                "the file is damaged here",
+            ));
+        }
+        self.order = order;
+        self.interfaces.clear();
+        let mut block = Block { source, order, start, total, left: u64::from(total) - 16 };
+        let mut version = [0; 2];
+        block.take(&mut version, "a section header")?;
+        let major = order.u16(&version);
+        if major != 1 {
+            return Err(Fault::new(start + 12, format!("pcapng version {major} is not known (only 1)"), ""));
+        }
+        block.finish()
+    }
+
+    fn interface(&mut self, mut block: Block<'_>) -> Result<(), Fault> {
+        let number = self.interfaces.len();
+        if number >= MAX_INTERFACES {
+            return Err(Fault::new(block.start, "the section has more than 65,536 interfaces", ""));
+        }
+        let mut fixed = [0; 8];
+        block.take(&mut fixed, "an interface description")?;
+        let mut interface = Interface {
+            link: LinkType::from_number(u32::from(self.order.u16(&fixed))),
+            described_at: block.start + 8,
+            snaplen: self.order.u32(&fixed[4..]),
+            port: number as u16,
+            fcs: 0,
+            clock: Clock { units: 1_000_000, offset_s: 0 },
+        };
+        while block.left >= 4 {
+            let at = block.source.offset;
+            let mut head = [0; 4];
+            block.take(&mut head, "an option")?;
+            let (code, length) = (self.order.u16(&head), u64::from(self.order.u16(&head[2..])));
+            if code == OPT_END {
+                break;
+            }
+            let padded = length.next_multiple_of(4);
+            if padded > block.left {
+                return Err(Fault::new(
+                    at,
+                    format!(
+                        "option {code} of an interface is longer ({length} bytes) than what is left of its block"
+                    ),
+                    "the file is damaged here",
+                ));
+            }
+            let mut value = [0; 16];
+            if length <= 16 {
+                block.take(&mut value[..length as usize], "an option")?;
+                interface.option(code, &value[..length as usize], self.order, at)?;
+                block.skip(padded - length)?;
+            } else {
+                block.skip(padded)?;
+            }
+        }
+        self.interfaces.push(interface);
+        block.finish()
+    }
+
+    fn described(&self, number: u32, start: u64) -> Result<(&Interface, LinkType), Fault> {
+        let Some(interface) = self.interfaces.get(number as usize) else {
+            return Err(Fault::new(
+                start,
+                format!("a packet is of interface {number}, but {} are described", self.interfaces.len()),
+                "the file is damaged here",
+            ));
+        };
+        match &interface.link {
+            Ok(link) => Ok((interface, *link)),
+            Err(number) => Err(unreadable_link(interface.described_at, number)),
+        }
+    }
+
+    fn packet(&self, mut block: Block<'_>, bytes: &mut Vec<u8>, obsolete: bool) -> Result<Record, Fault> {
+        let start = block.start;
+        let mut fixed = [0; 20];
+        block.take(&mut fixed, "a packet block")?;
+        let number = if obsolete { u32::from(self.order.u16(&fixed)) } else { self.order.u32(&fixed) };
+        let (interface, link) = self.described(number, start)?;
+        // The halves of a timestamp stand high first in both byte orders.
+        let timestamp = u64::from(self.order.u32(&fixed[4..])) << 32 | u64::from(self.order.u32(&fixed[8..]));
+        let (captured, original) = (self.order.u32(&fixed[12..]), self.order.u32(&fixed[16..]));
+        self.take_packet(&mut block, captured, bytes)?;
+        block.finish()?;
+        Ok(Record {
+            port: interface.port,
+            arrival_ns: interface.clock.to_ns(timestamp),
+            original,
+            link,
+            fcs: interface.fcs,
+            start,
+        })
+    }
+
+    fn simple_packet(&self, mut block: Block<'_>, bytes: &mut Vec<u8>) -> Result<Record, Fault> {
+        let start = block.start;
+        let mut fixed = [0; 4];
+        block.take(&mut fixed, "a packet block")?;
+        let original = self.order.u32(&fixed);
+        let (interface, link) = self.described(0, start)?;
+        let limit = if interface.snaplen == 0 { u32::MAX } else { interface.snaplen };
+        self.take_packet(&mut block, original.min(limit), bytes)?;
+        block.finish()?;
+        // Simple packets carry no time.
+        Ok(Record { port: interface.port, arrival_ns: 0, original, link, fcs: interface.fcs, start })
+    }
+
+    fn take_packet(&self, block: &mut Block<'_>, captured: u32, bytes: &mut Vec<u8>) -> Result<(), Fault> {
+        if captured > MAX_RECORD || u64::from(captured) > block.left {
+            return Err(Fault::new(
+                block.start,
+                format!("a packet claims to have {captured} bytes in a block of {} bytes", block.total),
+                "the file is damaged here",
+            ));
+        }
+        bytes.resize(captured as usize, 0);
+        block.take(bytes, "its packet")
+    }
+}
+
+impl Interface {
+    fn option(&mut self, code: u16, value: &[u8], order: Order, at: u64) -> Result<(), Fault> {
+        match (code, value.len()) {
+            (OPT_IF_NAME, _) => {
+                let name = std::str::from_utf8(value).unwrap_or("").trim_end_matches('\0');
+                if let Some(port) = name.strip_prefix("port").and_then(|n| n.parse().ok()) {
+                    self.port = port;
+                }
+            }
+            (OPT_IF_TSRESOL, 1) => {
+                let exponent = u32::from(value[0] & 0x7f);
+                let base: u128 = if value[0] & 0x80 == 0 { 10 } else { 2 };
+                let units = base.checked_pow(exponent).filter(|&u| u <= 1 << 96);
+                self.clock.units = units.ok_or_else(|| {
+                    Fault::new(at, format!("a clock of {base}^-{exponent} s is too fine to be true"), "")
+                })?;
+            }
+            (OPT_IF_FCSLEN, 1) => self.fcs = value[0],
+            (OPT_IF_TSOFFSET, 8) => self.clock.offset_s = order.u64(value) as i64,
+            (OPT_IF_TSRESOL | OPT_IF_FCSLEN | OPT_IF_TSOFFSET, length) => {
+                return Err(Fault::new(
+                    at,
+                    format!("option {code} of an interface has the wrong length, {length}"),
+                    "the file is damaged here",
+                ));
+            }
+            _ => {}
+        }
+        Ok(())
+    }
+}

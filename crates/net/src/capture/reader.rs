@@ -1,0 +1,221 @@
+//! Reading captures.
+
+use std::io::Read;
+use std::path::{Path, PathBuf};
+
+use super::error::{CaptureError, Fault};
+use super::link::LinkType;
+use super::pcap::Pcap;
+use super::pcapng::{Pcapng, SECTION_HEADER};
+use crate::input::{self, Source};
+use crate::packet::{MAX_LENGTH, Packet};
+
+/// What becomes of a packet of which the capture holds only the beginning (`snaplen`).
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
+pub enum Truncated {
+    /// It is what was captured: a shorter packet, whose headers may claim more bytes than there are.
+    #[default]
+    Keep,
+    /// It gets its original length back; the missing bytes are zero.
+    Pad,
+    /// It is left out.
+    Skip,
+}
+
+/// How to read a capture.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
+pub struct ReadOptions {
+    /// What becomes of truncated packets.
+    pub truncated: Truncated,
+}
+
+/// What a reader has met so far.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
+pub struct Summary {
+    /// Packets handed out.
+    pub packets: u64,
+    /// Packets of which the capture holds only the beginning.
+    pub truncated: u64,
+    /// Packets cut to [`MAX_LENGTH`].
+    pub cut: u64,
+    /// pcapng blocks that are no packets and mean nothing here.
+    pub skipped_blocks: u64,
+}
+
+/// A record of either format, before it becomes a [`Packet`].
+pub(super) struct Record {
+    pub(super) port: u16,
+    pub(super) arrival_ns: u64,
+    /// Length of the packet when it was captured, with its link header.
+    pub(super) original: u32,
+    pub(super) link: LinkType,
+    /// Bytes of frame check sequence at the end of the original packet.
+    pub(super) fcs: u8,
+    /// Where the record begins, for messages.
+    pub(super) start: u64,
+}
+
+enum Format {
+    Pcap(Pcap),
+    Pcapng(Pcapng),
+}
+
+/// Streams the packets of a capture; see the module's documentation for what it makes of them. After an error, the
+/// iterator is at its end.
+pub struct Reader {
+    path: PathBuf,
+    source: Source,
+    format: Format,
+    options: ReadOptions,
+    summary: Summary,
+    original_length: u32,
+    done: bool,
+}
+
+impl Reader {
+    /// Opens a capture with default options.
+    ///
+    /// # Errors
+    /// If the file cannot be read or does not begin like a capture.
+    pub fn open(path: &Path) -> Result<Self, CaptureError> {
+        Self::open_with(path, ReadOptions::default())
+    }
+
+    /// Opens a capture.
+    ///
+    /// # Errors
+    /// As [`open`](Self::open).
+    pub fn open_with(path: &Path, options: ReadOptions) -> Result<Self, CaptureError> {
+        let stream = input::open(path).map_err(|e| CaptureError::io(path, "open the capture", &e))?;
+        Self::begin(path, Source::new(stream), options)
+    }
+
+    /// Reads a capture from any stream; `name` stands for it in messages.
+    ///
+    /// # Errors
+    /// As [`open`](Self::open).
+    pub fn from_stream(
+        name: &Path,
+        stream: impl Read + Send + 'static,
+        options: ReadOptions,
+    ) -> Result<Self, CaptureError> {
+        let stream = input::decompress(stream).map_err(|e| CaptureError::io(name, "read the capture", &e))?;
+        Self::begin(name, Source::new(stream), options)
+    }
+
+    fn begin(path: &Path, mut source: Source, options: ReadOptions) -> Result<Self, CaptureError> {
+        let format = recognise(&mut source).map_err(|fault| fault.at(path))?;
+        Ok(Self {
+            path: path.to_owned(),
+            source,
+            format,
+            options,
+            summary: Summary::default(),
+            original_length: 0,
+            done: false,
+        })
+    }
+
+    /// What has been met so far.
+    pub fn summary(&self) -> Summary {
+        Summary {
+            skipped_blocks: match &self.format {
+                Format::Pcap(_) => 0,
+                Format::Pcapng(file) => file.skipped,
+            },
+            ..self.summary
+        }
+    }
+
+    /// The length in bytes that the packet handed out last had on the wire, as an Ethernet frame without its frame
+    /// check sequence.
+    pub fn original_length(&self) -> u32 {
+        self.original_length
+    }
+
+    /// Reads the next packet into `packet`, whose buffer is used again; `false` at the end.
+    ///
+    /// # Errors
+    /// If the capture is malformed from here on. The next call answers `false`.
+    pub fn read_into(&mut self, packet: &mut Packet) -> Result<bool, CaptureError> {
+        if self.done {
+            return Ok(false);
+        }
+        let result = self.advance(packet).map_err(|fault| fault.at(&self.path));
+        self.done = !matches!(result, Ok(true));
+        result
+    }
+
+    fn advance(&mut self, packet: &mut Packet) -> Result<bool, Fault> {
+        loop {
+            let bytes = &mut packet.bytes;
+            let record = match &mut self.format {
+                Format::Pcap(file) => file.next(&mut self.source, bytes),
+                Format::Pcapng(file) => file.next(&mut self.source, bytes),
+            }?;
+            let Some(record) = record else { return Ok(false) };
+            let captured = bytes.len() as u32;
+            let truncated = captured < record.original;
+            // Some writers state an original length below the captured one; the bytes are there, so they count.
+            let mut original = record.original.max(captured);
+            let fcs = u32::from(record.fcs);
+            original = original.saturating_sub(fcs);
+            bytes.truncate(original as usize);
+            let grown = record.link.to_ethernet(bytes).map_err(|what| {
+                Fault::new(record.start, what, "the capture is damaged, or its link type is not what it says")
+            })?;
+            original = original.saturating_add_signed(grown);
+            if truncated {
+                self.summary.truncated += 1;
+                match self.options.truncated {
+                    Truncated::Keep => {}
+                    Truncated::Pad => bytes.resize(bytes.len().max((original as usize).min(MAX_LENGTH)), 0),
+                    Truncated::Skip => continue,
+                }
+            }
+            if bytes.len() > MAX_LENGTH {
+                bytes.truncate(MAX_LENGTH);
+                self.summary.cut += 1;
+            }
+            packet.ingress = record.port;
+            packet.arrival_ns = record.arrival_ns;
+            self.original_length = original;
+            self.summary.packets += 1;
+            return Ok(true);
+        }
+    }
+}
+
+impl Iterator for Reader {
+    type Item = Result<Packet, CaptureError>;
+
+    fn next(&mut self) -> Option<Self::Item> {
+        let mut packet = Packet::default();
+        match self.read_into(&mut packet) {
+            Ok(true) => Some(Ok(packet)),
+            Ok(false) => None,
+            Err(error) => Some(Err(error)),
+        }
+    }
+}
+
+fn recognise(source: &mut Source) -> Result<Format, Fault> {
+    let mut magic = [0; 4];
+    let got = source.fill(&mut magic).map_err(|e| Fault::io(0, &e))?;
+    if got == 0 {
+        return Err(Fault::new(0, "the file is empty", "a capture without packets still has a header"));
+    }
+    if got == 4 {
+        if u32::from_be_bytes(magic) == SECTION_HEADER {
+            return Pcapng::begin(source).map(Format::Pcapng);
+        }
+        if let Some(file) = Pcap::begin(magic, source)? {
+            return Ok(Format::Pcap(file));
+        }
+    }
+    Err(Fault::new(
+        0,
+        "this is neither a pcap nor a pcapng file",
+        "give a capture as tcpdump or Wireshark write it",
+    ))
+}

@@ -1,0 +1,82 @@
+//! Opening files that may be compressed.
+
+use std::fs::File;
+use std::io::{self, BufRead, BufReader, Read};
+use std::path::Path;
+
+const BUFFER: usize = 1 << 16;
+
+/// Opens a file for streaming; gzip and bzip2 are recognised by their first bytes, whatever the file's name.
+///
+/// # Errors
+/// Whatever opening or the first read gives.
+pub(crate) fn open(path: &Path) -> io::Result<Box<dyn BufRead + Send>> {
+    if path.is_dir() {
+        return Err(io::Error::new(io::ErrorKind::IsADirectory, "is a directory"));
+    }
+    decompress(File::open(path)?)
+}
+
+/// Recognises gzip and bzip2 in any stream.
+///
+/// # Errors
+/// Whatever the first read gives.
+pub(crate) fn decompress(raw: impl Read + Send + 'static) -> io::Result<Box<dyn BufRead + Send>> {
+    let mut raw = BufReader::with_capacity(BUFFER, raw);
+    let start = raw.fill_buf()?;
+    Ok(if start.starts_with(&[0x1f, 0x8b]) {
+        Box::new(BufReader::with_capacity(BUFFER, flate2::bufread::MultiGzDecoder::new(raw)))
+    } else if start.starts_with(b"BZh") {
+        Box::new(BufReader::with_capacity(BUFFER, bzip2::bufread::MultiBzDecoder::new(raw)))
+    } else {
+        Box::new(raw)
+    })
+}
+
+/// A stream that knows how far it has been read.
+pub(crate) struct Source {
+    inner: Box<dyn BufRead + Send>,
+    /// Bytes taken so far (after decompression).
+    pub(crate) offset: u64,
+}
+
+impl Source {
+    pub(crate) fn new(inner: Box<dyn BufRead + Send>) -> Self {
+        Self { inner, offset: 0 }
+    }
+
+    /// Fills `into`; answers how many bytes there were before the stream ended.
+    pub(crate) fn fill(&mut self, into: &mut [u8]) -> io::Result<usize> {
+        let mut done = 0;
+        while done < into.len() {
+            match self.inner.read(&mut into[done..]) {
+                Ok(0) => break,
+                Ok(n) => done += n,
+                Err(e) if e.kind() == io::ErrorKind::Interrupted => {}
+                Err(e) => return Err(e),
+            }
+        }
+        self.offset += done as u64;
+        Ok(done)
+    }
+
+    /// Skips `count` bytes; answers how many there were before the stream ended.
+    pub(crate) fn skip(&mut self, count: u64) -> io::Result<u64> {
+        let mut left = count;
+        while left > 0 {
+            let here = match self.inner.fill_buf() {
+                Ok(bytes) => bytes.len() as u64,
+                Err(e) if e.kind() == io::ErrorKind::Interrupted => continue,
+                Err(e) => return Err(e),
+            };
+            if here == 0 {
+                break;
+            }
+            let take = here.min(left);
+            self.inner.consume(take as usize);
+            left -= take;
+        }
+        self.offset += count - left;
+        Ok(count - left)
+    }
+}
