@@ -1,0 +1,153 @@
+//! Emits the operations of one step.
+
+use wireloom_bits::Bits;
+use wireloom_ir::{BinaryOp, Block, Exit, Loc, Op, OpKind, UnaryOp, Value, ValueInfo};
+
+/// The step under construction: its values, and the blocks that are open, innermost last.
+pub struct Builder {
+    /// Each value of the step.
+    pub values: Vec<ValueInfo>,
+    blocks: Vec<Block>,
+    constants: Vec<Option<Bits>>,
+    /// Where the operations that are emitted now come from.
+    pub loc: Loc,
+}
+
+impl Builder {
+    /// An empty step.
+    pub fn new() -> Self {
+        Self {
+            values: Vec::new(),
+            blocks: vec![Block::default()],
+            constants: Vec::new(),
+            loc: Loc::default(),
+        }
+    }
+
+    /// Opens a nested block.
+    pub fn open(&mut self) {
+        self.blocks.push(Block::default());
+    }
+
+    /// Opens a block again that was closed.
+    pub fn reopen(&mut self, block: Block) {
+        self.blocks.push(block);
+    }
+
+    /// Closes the innermost block.
+    pub fn close(&mut self) -> Block {
+        self.blocks.pop().expect("a block is open")
+    }
+
+    /// Width of a value in bits.
+    pub fn width(&self, value: Value) -> u32 {
+        self.values[value.index()].width
+    }
+
+    /// The constant that a value is, if it is one.
+    pub fn as_constant(&self, value: Value) -> Option<&Bits> {
+        self.constants[value.index()].as_ref()
+    }
+
+    /// Names a value that has no name yet.
+    pub fn name(&mut self, value: Value, name: &str) {
+        self.values[value.index()].name.get_or_insert_with(|| name.to_owned());
+    }
+
+    /// A value that an operation emitted later defines.
+    pub fn fresh(&mut self, width: u32) -> Value {
+        self.values.push(ValueInfo { width, name: None });
+        self.constants.push(None);
+        Value(self.values.len() as u32 - 1)
+    }
+
+    /// Emits an operation without a result.
+    pub fn effect(&mut self, kind: OpKind) {
+        self.push(kind, Vec::new());
+    }
+
+    /// Emits an operation with one result.
+    pub fn value(&mut self, width: u32, kind: OpKind) -> Value {
+        let result = self.fresh(width);
+        self.push(kind, vec![result]);
+        result
+    }
+
+    fn push(&mut self, kind: OpKind, results: Vec<Value>) {
+        let op = Op { kind, results, guard: None, loc: self.loc };
+        self.blocks.last_mut().expect("a block is open").ops.push(op);
+    }
+
+    /// A constant.
+    pub fn constant(&mut self, bits: Bits) -> Value {
+        let value = self.value(bits.width(), OpKind::Const(bits.clone()));
+        self.constants[value.index()] = Some(bits);
+        value
+    }
+
+    /// A constant that fits 128 bits.
+    pub fn number(&mut self, width: u32, number: u128) -> Value {
+        self.constant(Bits::new(width, number))
+    }
+
+    /// A unary operator.
+    pub fn unary(&mut self, op: UnaryOp, a: Value) -> Value {
+        self.value(self.width(a), OpKind::Unary(op, a))
+    }
+
+    /// A binary operator.
+    pub fn binary(&mut self, op: BinaryOp, a: Value, b: Value) -> Value {
+        let comparison = matches!(op, BinaryOp::Eq | BinaryOp::Ne | BinaryOp::Ult | BinaryOp::Ule);
+        let width = if comparison { 1 } else { self.width(a) };
+        self.value(width, OpKind::Binary(op, a, b))
+    }
+
+    /// `condition ? a : b`
+    pub fn select(&mut self, condition: Value, a: Value, b: Value) -> Value {
+        if a == b { a } else { self.value(self.width(a), OpKind::Select(condition, a, b)) }
+    }
+
+    /// Bits `lo .. lo + width`.
+    pub fn slice(&mut self, a: Value, lo: u32, width: u32) -> Value {
+        if lo == 0 && width == self.width(a) { a } else { self.value(width, OpKind::Slice(a, lo)) }
+    }
+
+    /// The value zero-extended or cut to a width.
+    pub fn resize(&mut self, a: Value, width: u32) -> Value {
+        if width > self.width(a) { self.value(width, OpKind::Extend(a)) } else { self.slice(a, 0, width) }
+    }
+
+    /// Concatenation, first most significant; of one value, that value.
+    pub fn concat(&mut self, parts: &[Value]) -> Value {
+        if let [only] = parts {
+            return *only;
+        }
+        let width = parts.iter().map(|&p| self.width(p)).sum();
+        self.value(width, OpKind::Concat(parts.to_vec()))
+    }
+
+    /// Ends the step.
+    pub fn exit(&mut self, exit: Exit) {
+        self.effect(OpKind::Exit(exit));
+    }
+
+    /// A structured choice; each yield is the value of either arm and the [`fresh`](Self::fresh) result.
+    pub fn choice(
+        &mut self,
+        condition: Value,
+        then: Block,
+        otherwise: Block,
+        yields: &[(Value, Value, Value)],
+    ) {
+        let a = yields.iter().map(|y| y.0).collect();
+        let b = yields.iter().map(|y| y.1).collect();
+        let results = yields.iter().map(|y| y.2).collect();
+        self.push(OpKind::If { condition, then: (then, a), otherwise: (otherwise, b) }, results);
+    }
+
+    /// The finished body.
+    pub fn finish(mut self) -> (Vec<ValueInfo>, Block) {
+        let body = self.close();
+        (self.values, body)
+    }
+}

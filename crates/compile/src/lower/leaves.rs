@@ -1,0 +1,66 @@
+//! Aggregates as leaves: structures and arrays are lowered to one scalar for each of their leaves, in packed order.
+
+use wireloom_lang::hir::{Program, Type};
+
+/// How many leaves a type has; 0 for `void`.
+pub fn count(program: &Program, ty: &Type) -> usize {
+    match ty {
+        Type::Void => 0,
+        Type::Bits(_) | Type::Bool | Type::Enum(_) => 1,
+        Type::Struct(id) => program.structs[id.index()].fields.iter().map(|f| count(program, &f.ty)).sum(),
+        Type::Array(element, n) => count(program, element) * *n as usize,
+    }
+}
+
+/// Name suffix (`.port`, `[2]`, or nothing) and width of each leaf.
+pub fn of(program: &Program, ty: &Type) -> Vec<(String, u32)> {
+    let mut out = Vec::new();
+    collect(program, ty, &mut String::new(), &mut out);
+    out
+}
+
+fn collect(program: &Program, ty: &Type, prefix: &mut String, out: &mut Vec<(String, u32)>) {
+    let length = prefix.len();
+    match ty {
+        Type::Void => {}
+        Type::Bits(_) | Type::Bool | Type::Enum(_) => out.push((prefix.clone(), program.width(ty))),
+        Type::Struct(id) => {
+            for field in &program.structs[id.index()].fields {
+                prefix.push('.');
+                prefix.push_str(&field.name);
+                collect(program, &field.ty, prefix, out);
+                prefix.truncate(length);
+            }
+        }
+        Type::Array(element, n) => {
+            for i in 0..*n {
+                prefix.push_str(&format!("[{i}]"));
+                collect(program, element, prefix, out);
+                prefix.truncate(length);
+            }
+        }
+    }
+}
+
+/// Type of field `index` of a structure, the leaf that it begins at, and its bit offset from the structure's most
+/// significant bit.
+///
+/// # Panics
+/// If the type is no structure: the checker has made sure of it.
+pub fn field(program: &Program, ty: &Type, index: u32) -> (Type, usize, u32) {
+    let Type::Struct(id) = ty else { panic!("field of {ty:?}") };
+    let fields = &program.structs[id.index()].fields;
+    let before = &fields[..index as usize];
+    let first = before.iter().map(|f| count(program, &f.ty)).sum();
+    let bit = before.iter().map(|f| program.width(&f.ty)).sum();
+    (fields[index as usize].ty.clone(), first, bit)
+}
+
+/// Element type and number of elements of an array.
+///
+/// # Panics
+/// If the type is no array: the checker has made sure of it.
+pub fn element(ty: &Type) -> (&Type, u32) {
+    let Type::Array(element, count) = ty else { panic!("element of {ty:?}") };
+    (element, *count)
+}

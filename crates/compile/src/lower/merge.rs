@@ -1,0 +1,102 @@
+//! Where the two arms of a choice meet: what differs between them becomes a yield.
+
+use std::rc::Rc;
+
+use wireloom_ir::Value;
+
+use super::builder::Builder;
+use super::state::{Flow, Left, State};
+
+/// The meeting of two arms whose blocks are closed.
+pub struct Merge<'a> {
+    b: &'a mut Builder,
+    then: &'a State,
+    otherwise: &'a State,
+    /// Whether every path of either arm has ended the step, so that what it knows no longer matters.
+    gone: [bool; 2],
+    /// Value of either arm, and the result.
+    pub yields: Vec<(Value, Value, Value)>,
+}
+
+impl<'a> Merge<'a> {
+    /// `then_gone`: every path of the first arm has ended the step, although its flow does not say `Always`.
+    pub fn new(b: &'a mut Builder, then: &'a State, otherwise: &'a State, then_gone: bool) -> Self {
+        let gone = [then_gone || then.flow.exited == Left::Always, otherwise.flow.exited == Left::Always];
+        Self { b, then, otherwise, gone, yields: Vec::new() }
+    }
+
+    /// What is known after the choice; `before` is what was known ahead of it.
+    pub fn states(&mut self, before: &State) -> State {
+        let (then, otherwise) = (self.then, self.otherwise);
+        let vars = before
+            .vars
+            .iter()
+            .zip(then.vars.iter().zip(&otherwise.vars))
+            .map(|(before, arms)| match (before, arms) {
+                (Some(before), (Some(a), Some(b))) => Some(self.lists(a, b, before)),
+                // A variable that came into being inside an arm is out of scope.
+                _ => None,
+            })
+            .collect();
+        let next = match (then.next, otherwise.next) {
+            (None, None) => None,
+            (a, b) => {
+                let width = 16;
+                let a = a.unwrap_or_else(|| self.b.number(width, 0));
+                let b = b.unwrap_or_else(|| self.b.number(width, 0));
+                Some(self.leaf(a, b, before.next))
+            }
+        };
+        let result = self.lists(&then.result, &otherwise.result, &before.result);
+        State { vars, result, next, flow: self.flows() }
+    }
+
+    /// Leaf by leaf. `before` may be shorter.
+    pub fn lists(&mut self, a: &Rc<[Value]>, b: &Rc<[Value]>, before: &[Value]) -> Rc<[Value]> {
+        if Rc::ptr_eq(a, b) {
+            return Rc::clone(a);
+        }
+        let leaf = |(i, (&a, &b)): (usize, (&Value, &Value))| self.leaf(a, b, before.get(i).copied());
+        a.iter().zip(b.iter()).enumerate().map(leaf).collect()
+    }
+
+    fn leaf(&mut self, a: Value, b: Value, before: Option<Value>) -> Value {
+        match self.gone {
+            _ if a == b => a,
+            // Nobody will look at it.
+            [true, true] => a,
+            [true, false] if before == Some(b) => b,
+            [false, true] if before == Some(a) => a,
+            [then_gone, otherwise_gone] => {
+                let width = self.b.width(a);
+                let nothing = (then_gone || otherwise_gone).then(|| self.b.number(width, 0));
+                let result = self.b.fresh(width);
+                let a = nothing.filter(|_| then_gone).unwrap_or(a);
+                let b = nothing.filter(|_| otherwise_gone).unwrap_or(b);
+                self.yields.push((a, b, result));
+                result
+            }
+        }
+    }
+
+    fn flows(&mut self) -> Flow {
+        let (then, otherwise) = (self.then.flow.ways(), self.otherwise.flow.ways());
+        Flow::from_ways(std::array::from_fn(|i| match (then[i], otherwise[i]) {
+            (a, b) if a == b => a,
+            (a, b) => {
+                let (a, b) = (self.flag(a), self.flag(b));
+                let result = self.b.fresh(1);
+                self.yields.push((a, b, result));
+                Left::If(result)
+            }
+        }))
+    }
+
+    fn flag(&mut self, left: Left) -> Value {
+        match left {
+            Left::Never => self.b.number(1, 0),
+            Left::Always => self.b.number(1, 1),
+            Left::If(value) => value,
+        }
+    }
+}

@@ -1,0 +1,344 @@
+//! Places: parts of variables, of headers in the packet, and metadata.
+
+use std::rc::Rc;
+
+use wireloom_ir::{BinaryOp, Meta, OpKind, Value};
+use wireloom_lang::hir::{self, Place, Projection, Root, Type, VarId};
+
+use super::{StepLowering, leaves};
+
+/// A place whose run-time offset and indices have been computed.
+pub struct Resolved<'a> {
+    root: ResolvedRoot,
+    path: Vec<ResolvedProjection>,
+    place: &'a Place,
+}
+
+#[derive(Clone, Copy)]
+enum ResolvedRoot {
+    Var(VarId),
+    /// A header at a byte offset (16 bits) of the window.
+    Header(Value, hir::StructId),
+    Meta(hir::Meta),
+}
+
+#[derive(Clone, Copy)]
+enum ResolvedProjection {
+    Field(u32),
+    Index(Value),
+    /// Lowest bit and width.
+    Slice(u32, u32),
+    Bit(Value),
+}
+
+/// The metadata of the IR that one of the language stands for.
+pub fn meta(meta: hir::Meta) -> Meta {
+    match meta {
+        hir::Meta::Ingress => Meta::Ingress,
+        hir::Meta::Egress => Meta::Egress,
+        hir::Meta::Length => Meta::Length,
+        hir::Meta::Window => Meta::Window,
+        hir::Meta::Arrival => Meta::Arrival,
+    }
+}
+
+impl<'a> StepLowering<'a> {
+    /// Computes what a place needs at run time, left to right.
+    pub(super) fn resolve(&mut self, place: &'a Place) -> Resolved<'a> {
+        let root = match &place.root {
+            Root::Var(var) => ResolvedRoot::Var(*var),
+            Root::View(id) => {
+                let view = &self.engine.views[id.index()];
+                ResolvedRoot::Header(self.scalar(&view.offset), view.header)
+            }
+            Root::Local(var, header) => ResolvedRoot::Header(self.var(*var)[0], *header),
+            Root::Meta(meta) => ResolvedRoot::Meta(*meta),
+        };
+        let path = place
+            .path
+            .iter()
+            .map(|projection| match projection {
+                Projection::Field(index) => ResolvedProjection::Field(*index),
+                Projection::Index(index) => ResolvedProjection::Index(self.scalar(index)),
+                Projection::Slice(hi, lo) => ResolvedProjection::Slice(*lo, hi - lo + 1),
+                Projection::Bit(index) => ResolvedProjection::Bit(self.scalar(index)),
+            })
+            .collect();
+        Resolved { root, path, place }
+    }
+
+    /// The leaves of a variable. One that no path has set reads as zero.
+    pub(super) fn var(&mut self, var: VarId) -> Rc<[Value]> {
+        match &self.state.vars[var.index()] {
+            Some(leaves) => Rc::clone(leaves),
+            None => self.zeros(&self.engine.vars[var.index()].ty),
+        }
+    }
+
+    /// The value at a place.
+    pub(super) fn read(&mut self, resolved: &Resolved<'a>) -> Rc<[Value]> {
+        match resolved.root {
+            ResolvedRoot::Var(var) => {
+                let leaves = self.var(var);
+                let ty = self.engine.vars[var.index()].ty.clone();
+                self.part(&leaves, &ty, &resolved.path)
+            }
+            ResolvedRoot::Header(base, header) => {
+                let name = self.view_name(resolved.place);
+                let ty = Type::Struct(header);
+                self.read_header(base, 0, &ty, &resolved.path, &name)
+            }
+            ResolvedRoot::Meta(of) => {
+                let of = meta(of);
+                let value = self.b.value(of.width(), OpKind::ReadMeta(of));
+                let ty = if of == Meta::Arrival { Type::Bits(64) } else { Type::Bits(16) };
+                self.part(&[value], &ty, &resolved.path)
+            }
+        }
+    }
+
+    /// Sets a place.
+    pub(super) fn write(&mut self, resolved: &Resolved<'a>, new: &Rc<[Value]>) {
+        match resolved.root {
+            ResolvedRoot::Var(var) => {
+                let leaves = self.var(var);
+                let ty = self.engine.vars[var.index()].ty.clone();
+                let leaves = self.with_part(&leaves, &ty, &resolved.path, new);
+                self.set_var(var, leaves);
+            }
+            ResolvedRoot::Header(base, header) => {
+                self.write_header(base, 0, &Type::Struct(header), &resolved.path, new);
+            }
+            ResolvedRoot::Meta(of) => {
+                let of = meta(of);
+                let old = self.b.value(of.width(), OpKind::ReadMeta(of));
+                let old: Rc<[Value]> = Rc::new([old]);
+                let value = self.with_part(&old, &Type::Bits(16), &resolved.path, new)[0];
+                self.b.effect(OpKind::WriteMeta(of, value));
+            }
+        }
+    }
+
+    fn view_name(&self, place: &Place) -> String {
+        match &place.root {
+            Root::View(id) => self.engine.views[id.index()].name.clone(),
+            Root::Local(var, _) => self.engine.vars[var.index()].name.clone(),
+            Root::Var(_) | Root::Meta(_) => unreachable!("only headers have views"),
+        }
+    }
+
+    /// The part of a value that a path leads to.
+    fn part(&mut self, whole: &[Value], ty: &Type, path: &[ResolvedProjection]) -> Rc<[Value]> {
+        let Some((&first, rest)) = path.split_first() else { return whole.into() };
+        match first {
+            ResolvedProjection::Field(index) => {
+                let (field, at, _) = leaves::field(self.program, ty, index);
+                let count = leaves::count(self.program, &field);
+                self.part(&whole[at..at + count], &field, rest)
+            }
+            ResolvedProjection::Index(index) => {
+                let (element, _) = leaves::element(ty);
+                let chosen = self.element(whole, ty, index);
+                self.part(&chosen, element, rest)
+            }
+            ResolvedProjection::Slice(lo, width) => Rc::new([self.b.slice(whole[0], lo, width)]),
+            ResolvedProjection::Bit(index) => Rc::new([self.bit(whole[0], index)]),
+        }
+    }
+
+    /// An element of an array at a run-time index; zero outside.
+    pub(super) fn element(&mut self, whole: &[Value], ty: &Type, index: Value) -> Rc<[Value]> {
+        let (element, count) = leaves::element(ty);
+        let size = leaves::count(self.program, element);
+        if let Some(known) = self.b.as_constant(index).cloned() {
+            let inside = known.to_u64().filter(|&i| i < u64::from(count));
+            return match inside {
+                Some(i) => whole[i as usize * size..][..size].into(),
+                None => self.zeros(element),
+            };
+        }
+        let mut chosen = self.zeros(element);
+        for i in 0..count as usize {
+            let Some(hit) = self.index_is(index, i) else { break };
+            let candidate = &whole[i * size..][..size];
+            chosen = candidate.iter().zip(chosen.iter()).map(|(&c, &o)| self.b.select(hit, c, o)).collect();
+        }
+        chosen
+    }
+
+    /// Whether a run-time index is `i`; `None` if the index is too narrow to be.
+    fn index_is(&mut self, index: Value, i: usize) -> Option<Value> {
+        let width = self.b.width(index);
+        if width < 64 && i as u64 >> width != 0 {
+            return None;
+        }
+        let number = self.b.number(width, i as u128);
+        Some(self.b.binary(BinaryOp::Eq, index, number))
+    }
+
+    /// Bit `index` of a value; zero outside.
+    pub(super) fn bit(&mut self, value: Value, index: Value) -> Value {
+        let shifted = self.b.binary(BinaryOp::Lshr, value, index);
+        self.b.slice(shifted, 0, 1)
+    }
+
+    /// A value with the part that a path leads to replaced.
+    fn with_part(
+        &mut self,
+        whole: &Rc<[Value]>,
+        ty: &Type,
+        path: &[ResolvedProjection],
+        new: &Rc<[Value]>,
+    ) -> Rc<[Value]> {
+        let Some((&first, rest)) = path.split_first() else { return Rc::clone(new) };
+        match first {
+            ResolvedProjection::Field(index) => {
+                let (field, at, _) = leaves::field(self.program, ty, index);
+                let count = leaves::count(self.program, &field);
+                let old: Rc<[Value]> = whole[at..at + count].into();
+                let part = self.with_part(&old, &field, rest, new);
+                whole[..at].iter().chain(part.iter()).chain(&whole[at + count..]).copied().collect()
+            }
+            ResolvedProjection::Index(index) => {
+                let (element, count) = leaves::element(ty);
+                let size = leaves::count(self.program, element);
+                let mut out = whole.to_vec();
+                if let Some(known) = self.b.as_constant(index).cloned() {
+                    if let Some(i) = known.to_u64().filter(|&i| i < u64::from(count)) {
+                        let at = i as usize * size;
+                        let old: Rc<[Value]> = whole[at..at + size].into();
+                        out[at..at + size].copy_from_slice(&self.with_part(&old, element, rest, new));
+                    }
+                    return out.into();
+                }
+                for i in 0..count as usize {
+                    let Some(hit) = self.index_is(index, i) else { break };
+                    let at = i * size;
+                    let old: Rc<[Value]> = whole[at..at + size].into();
+                    let part = self.with_part(&old, element, rest, new);
+                    for (k, (&new, &old)) in part.iter().zip(old.iter()).enumerate() {
+                        out[at + k] = self.b.select(hit, new, old);
+                    }
+                }
+                out.into()
+            }
+            ResolvedProjection::Slice(lo, width) => {
+                let old = whole[0];
+                let total = self.b.width(old);
+                let mut parts = Vec::with_capacity(3);
+                if lo + width < total {
+                    parts.push(self.b.slice(old, lo + width, total - lo - width));
+                }
+                parts.push(new[0]);
+                if lo > 0 {
+                    parts.push(self.b.slice(old, 0, lo));
+                }
+                Rc::new([self.b.concat(&parts)])
+            }
+            ResolvedProjection::Bit(index) => {
+                let old = whole[0];
+                let width = self.b.width(old);
+                let one = self.b.number(width, 1);
+                let hole = self.b.binary(BinaryOp::Shl, one, index);
+                let kept = self.b.unary(wireloom_ir::UnaryOp::Not, hole);
+                let kept = self.b.binary(BinaryOp::And, old, kept);
+                let plug = self.b.resize(new[0], width);
+                let plug = self.b.binary(BinaryOp::Shl, plug, index);
+                Rc::new([self.b.binary(BinaryOp::Or, kept, plug)])
+            }
+        }
+    }
+
+    /// The part of a header in the window that a path leads to; `bit` is where the value of type `ty` begins.
+    fn read_header(
+        &mut self,
+        base: Value,
+        bit: u32,
+        ty: &Type,
+        path: &[ResolvedProjection],
+        name: &str,
+    ) -> Rc<[Value]> {
+        let Some((&first, rest)) = path.split_first() else {
+            let mut at = bit;
+            return leaves::of(self.program, ty)
+                .into_iter()
+                .map(|(suffix, width)| {
+                    let value = self.b.value(width, OpKind::ReadPacket { base, bit: at });
+                    self.b.name(value, &format!("{name}{suffix}"));
+                    at += width;
+                    value
+                })
+                .collect();
+        };
+        match first {
+            ResolvedProjection::Field(index) => {
+                let (field, _, offset) = leaves::field(self.program, ty, index);
+                let Type::Struct(id) = ty else { unreachable!("only structures have fields") };
+                let name = format!("{name}.{}", self.program.structs[id.index()].fields[index as usize].name);
+                self.read_header(base, bit + offset, &field, rest, &name)
+            }
+            ResolvedProjection::Slice(lo, width) => {
+                let total = self.program.width(ty);
+                let value = self.b.value(width, OpKind::ReadPacket { base, bit: bit + total - lo - width });
+                Rc::new([value])
+            }
+            ResolvedProjection::Index(_) | ResolvedProjection::Bit(_) => {
+                let whole = self.read_header(base, bit, ty, &[], name);
+                self.part(&whole, ty, path)
+            }
+        }
+    }
+
+    /// Sets the part of a header in the window that a path leads to. Only the bits that are meant are written, so that
+    /// a header which lies partly outside the window is written as far as its fields lie inside.
+    fn write_header(
+        &mut self,
+        base: Value,
+        bit: u32,
+        ty: &Type,
+        path: &[ResolvedProjection],
+        new: &Rc<[Value]>,
+    ) {
+        let Some((&first, rest)) = path.split_first() else {
+            let mut at = bit;
+            for &value in new.iter() {
+                self.b.effect(OpKind::WritePacket { base, bit: at, value });
+                at += self.b.width(value);
+            }
+            return;
+        };
+        match first {
+            ResolvedProjection::Field(index) => {
+                let (field, _, offset) = leaves::field(self.program, ty, index);
+                self.write_header(base, bit + offset, &field, rest, new);
+            }
+            ResolvedProjection::Slice(lo, width) => {
+                let total = self.program.width(ty);
+                let at = bit + total - lo - width;
+                self.b.effect(OpKind::WritePacket { base, bit: at, value: new[0] });
+            }
+            ResolvedProjection::Bit(_) => {
+                let whole = self.read_header(base, bit, ty, &[], "");
+                let whole = self.with_part(&whole, ty, path, new);
+                self.write_header(base, bit, ty, &[], &whole);
+            }
+            ResolvedProjection::Index(index) => {
+                let (element, count) = leaves::element(ty);
+                let size = self.program.width(element);
+                for i in 0..count {
+                    let Some(hit) = self.index_is(index, i as usize) else { break };
+                    let element = element.clone();
+                    self.branch(
+                        hit,
+                        |me| {
+                            me.write_header(base, bit + i * size, &element, rest, new);
+                            Rc::new([])
+                        },
+                        |_| Rc::new([]),
+                        false,
+                    );
+                }
+            }
+        }
+    }
+}

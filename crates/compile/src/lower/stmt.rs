@@ -1,0 +1,327 @@
+//! Statements, and how paths part and meet.
+
+use std::collections::VecDeque;
+use std::mem::replace;
+use std::rc::Rc;
+
+use wireloom_bits::Bits;
+use wireloom_ir::{BinaryOp, Exit, StepId, Value};
+use wireloom_lang::hir::{self, Stmt, StmtKind, Type, VarId};
+
+use super::merge::Merge;
+use super::state::{Flow, Left};
+use super::{StepLowering, leaves};
+
+/// What is still to be lowered on a path.
+#[derive(Clone, Copy)]
+enum Work<'a> {
+    Stmt(&'a Stmt),
+    /// The cases of a `switch` that are still to be tried.
+    Switch {
+        on: Value,
+        cases: &'a [(Vec<Bits>, Vec<Stmt>)],
+        default: &'a [Stmt],
+    },
+    /// The step's end: go on at the step that `Next_step` names.
+    StepEnd,
+}
+
+type Queue<'a> = VecDeque<Work<'a>>;
+
+fn work(stmts: &[Stmt]) -> Queue<'_> {
+    stmts.iter().map(Work::Stmt).collect()
+}
+
+fn followed_by<'a>(mut first: Queue<'a>, rest: &Queue<'a>) -> Queue<'a> {
+    first.extend(rest);
+    first
+}
+
+impl<'a> StepLowering<'a> {
+    pub(super) fn step(&mut self, step: &'a hir::Step) {
+        self.b.loc = self.lines.loc(step.span);
+        self.read_context();
+        let mut queue = work(&step.body);
+        queue.push_back(Work::StepEnd);
+        self.sequence(queue);
+    }
+
+    /// The body of a function that is being inlined.
+    pub(super) fn body(&mut self, stmts: &'a [Stmt]) {
+        self.sequence(work(stmts));
+    }
+
+    /// Lowers a list of statements onto the current path.
+    fn sequence(&mut self, mut queue: Queue<'a>) {
+        while !self.state.flow.is_dead() {
+            if queue.is_empty() {
+                return;
+            }
+            if let Some(left) = self.left() {
+                let already = self.state.flow;
+                self.branch(
+                    left,
+                    |_| Rc::new([]),
+                    |me| {
+                        me.state.flow = Flow::STRAIGHT;
+                        me.sequence(queue);
+                        Rc::new([])
+                    },
+                    already.only_exits(),
+                );
+                return;
+            }
+            match queue.pop_front().expect("the queue is not empty") {
+                Work::StepEnd => self.step_end(),
+                Work::Switch { on: _, cases: [], default } => queue = followed_by(work(default), &queue),
+                Work::Switch { on, cases: [(constants, body), cases @ ..], default } => {
+                    let mut hit = None;
+                    for constant in constants {
+                        let constant = self.b.constant(constant.clone());
+                        let same = self.b.binary(BinaryOp::Eq, on, constant);
+                        hit = Some(hit.map_or(same, |h| self.b.binary(BinaryOp::Or, h, same)));
+                    }
+                    let others = VecDeque::from([Work::Switch { on, cases, default }]);
+                    let Some(hit) = hit else {
+                        queue = followed_by(others, &queue);
+                        continue;
+                    };
+                    self.if_else(hit, work(body), others, &mut queue);
+                }
+                Work::Stmt(stmt) => {
+                    self.b.loc = self.lines.loc(stmt.span);
+                    match &stmt.kind {
+                        StmtKind::Block(inner) => queue = followed_by(work(inner), &queue),
+                        StmtKind::If(condition, then, otherwise) => {
+                            let condition = self.scalar(condition);
+                            self.if_else(condition, work(then), work(otherwise), &mut queue);
+                        }
+                        StmtKind::Switch { on, cases, default } => {
+                            let on = self.scalar(on);
+                            queue.push_front(Work::Switch { on, cases, default });
+                        }
+                        _ => self.simple(stmt),
+                    }
+                }
+            }
+        }
+    }
+
+    /// A statement without statements inside, or a loop.
+    fn simple(&mut self, stmt: &'a Stmt) {
+        match &stmt.kind {
+            StmtKind::Local(var, init) => {
+                let ty = &self.engine.vars[var.index()].ty;
+                let value = match init {
+                    Some(init) => self.expr(init),
+                    None => self.zeros(ty),
+                };
+                self.set_var(*var, value);
+            }
+            StmtKind::Assign(place, value) => {
+                let place = self.resolve(place);
+                let value = self.expr(value);
+                self.write(&place, &value);
+            }
+            StmtKind::Expr(expr) => {
+                self.expr(expr);
+            }
+            StmtKind::For { var, values, body } => self.unroll(*var, values, body),
+            StmtKind::Break => self.state.flow.broke = Left::Always,
+            StmtKind::Continue => self.state.flow.continued = Left::Always,
+            StmtKind::Return(value) => {
+                if let Some(value) = value {
+                    self.state.result = self.expr(value);
+                }
+                self.state.flow.returned = Left::Always;
+            }
+            StmtKind::Exit(exit) => self.exit(exit),
+            StmtKind::SetNext(step) => {
+                if !self.assigned.contains(step) {
+                    self.assigned.push(*step);
+                }
+                self.state.next = Some(self.b.number(16, step.0.into()));
+            }
+            StmtKind::Block(_) | StmtKind::If(..) | StmtKind::Switch { .. } => {
+                unreachable!("lowered as part of a sequence")
+            }
+        }
+    }
+
+    fn exit(&mut self, exit: &'a hir::Exit) {
+        let exit = match exit {
+            hir::Exit::Next(step) => Exit::Next(StepId(step.0)),
+            hir::Exit::Emit(step) => Exit::Emit(StepId(step.0)),
+            hir::Exit::Finish => Exit::Finish,
+            hir::Exit::Done => Exit::Done,
+            hir::Exit::Reply(value) => {
+                let leaves = self.expr(value);
+                Exit::Reply(self.b.concat(&leaves))
+            }
+            hir::Exit::Drop(reason) | hir::Exit::ToCpu(reason) => {
+                let Type::Enum(id) = reason.ty else { unreachable!("reasons are of enumeration types") };
+                let set = self.reasons.of(self.program, id);
+                let value = self.scalar(reason);
+                let value = self.b.resize(value, 16);
+                if matches!(exit, hir::Exit::Drop(_)) {
+                    Exit::Drop(value, set)
+                } else {
+                    Exit::ToCpu(value, set)
+                }
+            }
+        };
+        self.leave(exit);
+    }
+
+    fn leave(&mut self, exit: Exit) {
+        if matches!(exit, Exit::Next(_) | Exit::Emit(_)) {
+            self.write_context();
+        }
+        self.b.exit(exit);
+        self.state.flow.exited = Left::Always;
+    }
+
+    /// Goes on at the step that `Next_step` names, which need not be the same on every path.
+    fn step_end(&mut self) {
+        let Some(next) = self.state.next else { return };
+        match self.b.as_constant(next) {
+            Some(step) => {
+                let step = StepId(step.low_u64() as u32);
+                self.leave(Exit::Next(step));
+            }
+            None => self.next_among(next, &self.assigned.clone()),
+        }
+    }
+
+    fn next_among(&mut self, next: Value, candidates: &[hir::StepId]) {
+        let [first, others @ ..] = candidates else { unreachable!("`Next_step` was assigned") };
+        if others.is_empty() {
+            return self.leave(Exit::Next(StepId(first.0)));
+        }
+        let number = self.b.number(16, first.0.into());
+        let same = self.b.binary(BinaryOp::Eq, next, number);
+        self.b.open();
+        self.leave(Exit::Next(StepId(first.0)));
+        let then = self.b.close();
+        self.b.open();
+        self.next_among(next, others);
+        let otherwise = self.b.close();
+        self.b.choice(same, then, otherwise, &[]);
+    }
+
+    /// The loop's body once for each value.
+    fn unroll(&mut self, var: VarId, values: &[Bits], body: &'a [Stmt]) {
+        for value in values {
+            if self.state.flow.is_dead() {
+                break;
+            }
+            let iteration = |me: &mut Self| -> Rc<[Value]> {
+                me.state.flow = Flow::STRAIGHT;
+                let value = me.b.constant(value.clone());
+                me.set_var(var, Rc::new([value]));
+                me.sequence(work(body));
+                me.state.flow.continued = Left::Never;
+                Rc::new([])
+            };
+            match self.left() {
+                None => {
+                    iteration(self);
+                }
+                Some(left) => {
+                    let only_exits = self.state.flow.only_exits();
+                    self.branch(left, |_| Rc::new([]), iteration, only_exits);
+                }
+            }
+        }
+        self.state.flow.broke = Left::Never;
+    }
+
+    /// The flag that says whether control has left on the way here; `None` if it never has.
+    fn left(&mut self) -> Option<Value> {
+        self.state.flow.ways().into_iter().fold(None, |flag, way| match (flag, way) {
+            (None, Left::If(v)) => Some(v),
+            (Some(f), Left::If(v)) => Some(self.b.binary(BinaryOp::Or, f, v)),
+            _ => flag,
+        })
+    }
+
+    /// `if`. Where one arm never reaches its end, what follows (`rest`, which is then taken) belongs to the other.
+    fn if_else(&mut self, condition: Value, then: Queue<'a>, otherwise: Queue<'a>, rest: &mut Queue<'a>) {
+        if let Some(known) = self.b.as_constant(condition) {
+            let taken = if known.is_zero() { otherwise } else { then };
+            *rest = followed_by(taken, rest);
+            return;
+        }
+        let before = self.state.clone();
+        self.b.open();
+        self.sequence(then);
+        let mut then_block = self.b.close();
+        let mut then_state = replace(&mut self.state, before.clone());
+        self.b.open();
+        if then_state.flow.is_dead() {
+            let all = followed_by(otherwise, rest);
+            rest.clear();
+            self.sequence(all);
+        } else {
+            self.sequence(otherwise);
+            if self.state.flow.is_dead() && !rest.is_empty() {
+                let otherwise_block = self.b.close();
+                let otherwise_state = replace(&mut self.state, then_state);
+                self.b.reopen(then_block);
+                self.sequence(std::mem::take(rest));
+                then_block = self.b.close();
+                then_state = replace(&mut self.state, otherwise_state);
+                self.b.reopen(otherwise_block);
+            }
+        }
+        let otherwise_block = self.b.close();
+        let otherwise_state = replace(&mut self.state, before);
+        let mut merge = Merge::new(&mut self.b, &then_state, &otherwise_state, false);
+        self.state = merge.states(&self.state);
+        let yields = merge.yields;
+        self.b.choice(condition, then_block, otherwise_block, &yields);
+    }
+
+    /// A choice between two computations, each of which answers leaves; the answer is the chosen one's leaves.
+    /// `then_gone`: the first arm stands for paths that have already ended the step.
+    pub(super) fn branch(
+        &mut self,
+        condition: Value,
+        then: impl FnOnce(&mut Self) -> Rc<[Value]>,
+        otherwise: impl FnOnce(&mut Self) -> Rc<[Value]>,
+        then_gone: bool,
+    ) -> Rc<[Value]> {
+        if let Some(known) = self.b.as_constant(condition) {
+            return if known.is_zero() { otherwise(self) } else { then(self) };
+        }
+        let before = self.state.clone();
+        self.b.open();
+        let then_leaves = then(self);
+        let then_block = self.b.close();
+        let then_state = replace(&mut self.state, before.clone());
+        self.b.open();
+        let otherwise_leaves = otherwise(self);
+        let otherwise_block = self.b.close();
+        let otherwise_state = replace(&mut self.state, before);
+        let mut merge = Merge::new(&mut self.b, &then_state, &otherwise_state, then_gone);
+        self.state = merge.states(&self.state);
+        let leaves = merge.lists(&then_leaves, &otherwise_leaves, &[]);
+        let yields = merge.yields;
+        self.b.choice(condition, then_block, otherwise_block, &yields);
+        leaves
+    }
+
+    /// All leaves of a type, zero.
+    pub(super) fn zeros(&mut self, ty: &Type) -> Rc<[Value]> {
+        leaves::of(self.program, ty).into_iter().map(|(_, width)| self.b.number(width, 0)).collect()
+    }
+
+    /// Gives a variable a value, and the value the variable's name.
+    pub(super) fn set_var(&mut self, var: VarId, value: Rc<[Value]>) {
+        let declared = &self.engine.vars[var.index()];
+        for ((suffix, _), &leaf) in leaves::of(self.program, &declared.ty).iter().zip(value.iter()) {
+            self.b.name(leaf, &format!("{}{suffix}", declared.name));
+        }
+        self.state.vars[var.index()] = Some(value);
+    }
+}

@@ -1,0 +1,123 @@
+//! Walks over the operations and operands of a step.
+
+use crate::{Block, Code, Exit, Op, OpKind, Step, Value};
+
+impl OpKind {
+    /// Hands on each value that the operation uses, but not those that the blocks of an `if` use nor its yields.
+    pub fn for_each_operand(&self, mut f: impl FnMut(Value)) {
+        match self {
+            Self::Const(_) | Self::ReadContext(_) | Self::ReadMeta(_) => {}
+            Self::Unary(_, a)
+            | Self::Extend(a)
+            | Self::Slice(a, _)
+            | Self::WriteContext(_, a)
+            | Self::WriteMeta(_, a)
+            | Self::ReadPacket { base: a, .. }
+            | Self::Reset { count: a }
+            | Self::If { condition: a, .. } => f(*a),
+            Self::Binary(_, a, b)
+            | Self::WritePacket { base: a, value: b, .. }
+            | Self::Insert { offset: a, count: b }
+            | Self::Remove { offset: a, count: b } => {
+                f(*a);
+                f(*b);
+            }
+            Self::Select(a, b, c) => {
+                f(*a);
+                f(*b);
+                f(*c);
+            }
+            Self::Concat(parts) => parts.iter().for_each(|v| f(*v)),
+            Self::Call { args, .. } => args.iter().for_each(|v| f(*v)),
+            Self::Exit(exit) => match exit {
+                Exit::Reply(v) | Exit::Drop(v, _) | Exit::ToCpu(v, _) => f(*v),
+                Exit::Next(_) | Exit::Emit(_) | Exit::Finish | Exit::Done => {}
+            },
+        }
+    }
+
+    /// As [`for_each_operand`](Self::for_each_operand), to change them.
+    pub fn for_each_operand_mut(&mut self, mut f: impl FnMut(&mut Value)) {
+        match self {
+            Self::Const(_) | Self::ReadContext(_) | Self::ReadMeta(_) => {}
+            Self::Unary(_, a)
+            | Self::Extend(a)
+            | Self::Slice(a, _)
+            | Self::WriteContext(_, a)
+            | Self::WriteMeta(_, a)
+            | Self::ReadPacket { base: a, .. }
+            | Self::Reset { count: a }
+            | Self::If { condition: a, .. } => f(a),
+            Self::Binary(_, a, b)
+            | Self::WritePacket { base: a, value: b, .. }
+            | Self::Insert { offset: a, count: b }
+            | Self::Remove { offset: a, count: b } => {
+                f(a);
+                f(b);
+            }
+            Self::Select(a, b, c) => {
+                f(a);
+                f(b);
+                f(c);
+            }
+            Self::Concat(values) | Self::Call { args: values, .. } => values.iter_mut().for_each(f),
+            Self::Exit(exit) => match exit {
+                Exit::Reply(v) | Exit::Drop(v, _) | Exit::ToCpu(v, _) => f(v),
+                Exit::Next(_) | Exit::Emit(_) | Exit::Finish | Exit::Done => {}
+            },
+        }
+    }
+}
+
+impl Block {
+    /// Hands on each operation, those of nested blocks after the `if` that they stand in.
+    pub fn for_each_op<'a>(&'a self, f: &mut impl FnMut(&'a Op)) {
+        for op in &self.ops {
+            f(op);
+            if let OpKind::If { then, otherwise, .. } = &op.kind {
+                then.0.for_each_op(f);
+                otherwise.0.for_each_op(f);
+            }
+        }
+    }
+
+    /// As [`for_each_op`](Self::for_each_op), to change them.
+    pub fn for_each_op_mut(&mut self, f: &mut impl FnMut(&mut Op)) {
+        for op in &mut self.ops {
+            f(op);
+            if let OpKind::If { then, otherwise, .. } = &mut op.kind {
+                then.0.for_each_op_mut(f);
+                otherwise.0.for_each_op_mut(f);
+            }
+        }
+    }
+}
+
+impl Code {
+    /// The blocks in order of execution: one, or `request`, `edit` and `jump`.
+    pub fn blocks(&self) -> impl Iterator<Item = &Block> {
+        match self {
+            Self::Sequential(block) => vec![block],
+            Self::Regions { request, edit, jump } => vec![request, edit, jump],
+        }
+        .into_iter()
+    }
+
+    /// As [`blocks`](Self::blocks), to change them.
+    pub fn blocks_mut(&mut self) -> impl Iterator<Item = &mut Block> {
+        match self {
+            Self::Sequential(block) => vec![block],
+            Self::Regions { request, edit, jump } => vec![request, edit, jump],
+        }
+        .into_iter()
+    }
+}
+
+impl Step {
+    /// Hands on each operation in order of execution, those of nested blocks after the `if` that they stand in.
+    pub fn for_each_op<'a>(&'a self, mut f: impl FnMut(&'a Op)) {
+        for block in self.code.blocks() {
+            block.for_each_op(&mut f);
+        }
+    }
+}
