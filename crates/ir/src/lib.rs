@@ -5,6 +5,9 @@
 
 pub mod outcome;
 pub mod program;
+mod text;
+mod visit;
 
 pub use outcome::{Execute, MAX_BACKWARD_JUMPS, Output, Reason, Verdict};
 pub use program::*;
+pub use text::{MAX_NESTING, ParseError, parse, print};

@@ -350,3 +350,82 @@ pub enum Exit {
     /// End the thread; nothing is sent. Packet engines only.
     Done,
 }
+
+impl UnaryOp {
+    /// Every operator.
+    pub const ALL: [Self; 2] = [Self::Not, Self::Neg];
+
+    /// Its name in the textual form.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Not => "not",
+            Self::Neg => "neg",
+        }
+    }
+}
+
+impl BinaryOp {
+    /// Every operator.
+    pub const ALL: [Self; 14] = [
+        Self::Add,
+        Self::Sub,
+        Self::Mul,
+        Self::Udiv,
+        Self::Urem,
+        Self::And,
+        Self::Or,
+        Self::Xor,
+        Self::Shl,
+        Self::Lshr,
+        Self::Eq,
+        Self::Ne,
+        Self::Ult,
+        Self::Ule,
+    ];
+
+    /// Its name in the textual form.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Add => "add",
+            Self::Sub => "sub",
+            Self::Mul => "mul",
+            Self::Udiv => "udiv",
+            Self::Urem => "urem",
+            Self::And => "and",
+            Self::Or => "or",
+            Self::Xor => "xor",
+            Self::Shl => "shl",
+            Self::Lshr => "lshr",
+            Self::Eq => "eq",
+            Self::Ne => "ne",
+            Self::Ult => "ult",
+            Self::Ule => "ule",
+        }
+    }
+
+    /// Whether the result is one bit, whatever the operands' width.
+    pub fn is_comparison(self) -> bool {
+        matches!(self, Self::Eq | Self::Ne | Self::Ult | Self::Ule)
+    }
+
+    /// Whether the second operand is a count of any width.
+    pub fn is_shift(self) -> bool {
+        matches!(self, Self::Shl | Self::Lshr)
+    }
+}
+
+impl Meta {
+    /// Every item.
+    pub const ALL: [Self; 5] = [Self::Ingress, Self::Egress, Self::Length, Self::Window, Self::Arrival];
+
+    /// Its name in the textual form and in Loom C.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Ingress => "ingress",
+            Self::Egress => "egress",
+            Self::Length => "length",
+            Self::Window => "window",
+            Self::Arrival => "arrival",
+        }
+    }
+}

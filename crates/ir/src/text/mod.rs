@@ -1,0 +1,31 @@
+//! The textual form of the step IR (docs/ir.md): [`print`] and [`parse`] are inverse to each other.
+
+mod lex;
+mod names;
+mod parse;
+mod print;
+
+pub use parse::parse;
+pub use print::print;
+
+/// What is wrong with a text, and where.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ParseError {
+    /// Line, from 1.
+    pub line: u32,
+    /// Column in characters, from 1.
+    pub column: u32,
+    /// A sentence without a final stop.
+    pub message: String,
+}
+
+impl std::fmt::Display for ParseError {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "{}:{}: {}", self.line, self.column, self.message)
+    }
+}
+
+impl std::error::Error for ParseError {}
+
+/// How deep `if` blocks may nest in a text.
+pub const MAX_NESTING: u32 = 500;

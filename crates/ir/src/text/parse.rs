@@ -1,0 +1,683 @@
+//! Text to program.
+
+use std::collections::BTreeMap;
+
+use wireloom_bits::{Bits, MAX_WIDTH};
+use wireloom_offloads::{Config, Layout, registry};
+
+use super::lex::{Spanned, Token, lex};
+use super::names::Names;
+use super::{MAX_NESTING, ParseError};
+use crate::{
+    BinaryOp, Block, Code, ContextId, ContextVar, Engine, EngineId, EngineKind, Exit, Loc, Meta, Offload,
+    OffloadId, OffloadTarget, Op, OpKind, Program, ReasonSet, ReasonSetId, Step, StepId, UnaryOp, Value,
+    ValueInfo,
+};
+
+type Result<T> = std::result::Result<T, ParseError>;
+
+/// Reads the textual form of a program (docs/ir.md). The result need not verify.
+///
+/// # Errors
+/// Where the text departs from the form, with line and column. No text makes it panic.
+pub fn parse(text: &str) -> Result<Program> {
+    let mut parser = Parser {
+        tokens: lex(text)?,
+        at: 0,
+        files: Names::new(std::iter::empty()),
+        reasons: Names::new(std::iter::empty()),
+        engines: Names::new(std::iter::empty()),
+        context: Names::new(std::iter::empty()),
+        offloads: Vec::new(),
+        offload_names: Names::new(std::iter::empty()),
+        step_references: Vec::new(),
+        values: BTreeMap::new(),
+        depth: 0,
+    };
+    parser.program()
+}
+
+/// A step that an exit names. Steps may be named before they stand, so exits hold the reference's number until the
+/// engine has been read.
+enum StepReference {
+    Name(String),
+    Index(u32),
+}
+
+struct Parser {
+    tokens: Vec<Spanned>,
+    at: usize,
+    files: Names,
+    reasons: Names,
+    engines: Names,
+    /// Of the engine in hand, as the following ones.
+    context: Names,
+    offloads: Vec<OffloadTarget>,
+    offload_names: Names,
+    /// With the position of the token, for errors.
+    step_references: Vec<(StepReference, usize)>,
+    /// Of the step in hand.
+    values: BTreeMap<u32, ValueInfo>,
+    /// How many `if` blocks stand around.
+    depth: u32,
+}
+
+impl Parser {
+    fn peek(&self) -> &Token {
+        &self.tokens[self.at].token
+    }
+
+    fn next(&mut self) -> Token {
+        let token = self.peek().clone();
+        if token != Token::End {
+            self.at += 1;
+        }
+        token
+    }
+
+    fn error_at<T>(&self, at: usize, message: impl Into<String>) -> Result<T> {
+        let Spanned { line, column, .. } = self.tokens[at];
+        Err(ParseError { line, column, message: message.into() })
+    }
+
+    /// An error at the token that comes next.
+    fn error<T>(&self, message: impl Into<String>) -> Result<T> {
+        self.error_at(self.at, message)
+    }
+
+    fn expected<T>(&self, what: &str) -> Result<T> {
+        self.error(format!("expected {what}, found {}", self.peek().describe()))
+    }
+
+    fn punct(&mut self, text: &str) -> Result<()> {
+        if self.eat(text) { Ok(()) } else { self.expected(&format!("`{text}`")) }
+    }
+
+    fn eat(&mut self, text: &str) -> bool {
+        let found = matches!(self.peek(), Token::Punct(p) if *p == text);
+        self.at += usize::from(found);
+        found
+    }
+
+    fn is_keyword(&self, word: &str) -> bool {
+        matches!(self.peek(), Token::Word(w) if w == word)
+    }
+
+    fn eat_keyword(&mut self, word: &str) -> bool {
+        let found = self.is_keyword(word);
+        self.at += usize::from(found);
+        found
+    }
+
+    fn keyword(&mut self, word: &str) -> Result<()> {
+        if self.eat_keyword(word) { Ok(()) } else { self.expected(&format!("`{word}`")) }
+    }
+
+    /// A name, bare or quoted.
+    fn name(&mut self) -> Result<String> {
+        match self.peek() {
+            Token::Word(name) | Token::Text(name) => {
+                let name = name.clone();
+                self.at += 1;
+                Ok(name)
+            }
+            _ => self.expected("a name"),
+        }
+    }
+
+    fn text(&mut self) -> Result<String> {
+        match self.peek() {
+            Token::Text(text) => {
+                let text = text.clone();
+                self.at += 1;
+                Ok(text)
+            }
+            _ => self.expected("a string"),
+        }
+    }
+
+    /// A number without a width, of at most 64 bits.
+    fn number(&mut self) -> Result<u64> {
+        match self.peek() {
+            Token::Number(bits) => match bits.to_u64() {
+                Some(n) => {
+                    self.at += 1;
+                    Ok(n)
+                }
+                None => self.error("the number does not fit 64 bits"),
+            },
+            _ => self.expected("a number"),
+        }
+    }
+
+    fn number32(&mut self) -> Result<u32> {
+        let at = self.at;
+        let n = self.number()?;
+        n.try_into().or_else(|_| self.error_at(at, "the number does not fit 32 bits"))
+    }
+
+    /// `u16`: its width.
+    fn width(&mut self) -> Result<u32> {
+        let width = match self.peek() {
+            Token::Word(w) => w.strip_prefix('u').and_then(|w| w.parse().ok()),
+            _ => None,
+        };
+        match width {
+            Some(width) => {
+                self.at += 1;
+                Ok(width)
+            }
+            None => self.expected("a type such as `u16`"),
+        }
+    }
+
+    /// `item, item, ... close`; the opening bracket has been read.
+    fn list<T>(&mut self, close: &str, mut item: impl FnMut(&mut Self) -> Result<T>) -> Result<Vec<T>> {
+        let mut out = Vec::new();
+        if self.eat(close) {
+            return Ok(out);
+        }
+        loop {
+            out.push(item(self)?);
+            if self.eat(close) {
+                return Ok(out);
+            }
+            if !self.eat(",") {
+                return self.expected(&format!("`,` or `{close}`"));
+            }
+        }
+    }
+
+    /// A reference to a thing of a list: its name, or `#` and its number.
+    fn reference(&mut self, what: &str, names: impl Fn(&Self) -> &Names) -> Result<u32> {
+        match self.peek() {
+            Token::Hash(index) => {
+                let index = *index;
+                self.at += 1;
+                Ok(index)
+            }
+            Token::Word(name) => match names(self).find(name) {
+                Some(index) => {
+                    self.at += 1;
+                    Ok(index as u32)
+                }
+                None => self.error(format!("there is not exactly one {what} named `{name}` up to here")),
+            },
+            _ => self.expected(&format!("the name of a {what}")),
+        }
+    }
+
+    fn program(&mut self) -> Result<Program> {
+        self.keyword("loom_ir")?;
+        if self.number()? != 1 {
+            return self.error_at(self.at - 1, "only version 1 of the form is known");
+        }
+        let mut program =
+            Program { files: Vec::new(), reasons: Vec::new(), engines: Vec::new(), main: EngineId(0) };
+        while self.eat_keyword("file") {
+            let file = self.text()?;
+            self.files.push(&file);
+            program.files.push(file);
+        }
+        while self.eat_keyword("reasons") {
+            let name = self.name()?;
+            self.punct("{")?;
+            let members = self.list("}", |p| {
+                let name = p.name()?;
+                p.punct("=")?;
+                Ok((p.number()?, name))
+            })?;
+            self.reasons.push(&name);
+            program.reasons.push(ReasonSet { name, members });
+        }
+        while self.eat_keyword("engine") {
+            let engine = self.engine()?;
+            self.engines.push(&engine.name);
+            program.engines.push(engine);
+        }
+        self.keyword("main")?;
+        program.main = EngineId(self.reference("engine", |p| &p.engines)?);
+        match self.peek() {
+            Token::End => Ok(program),
+            _ => self.expected("the end of the text"),
+        }
+    }
+
+    fn engine(&mut self) -> Result<Engine> {
+        let name = self.name()?;
+        // The parameters stand before the context variables that they name.
+        let params_at = self.at;
+        let is_called = self.eat("(");
+        if is_called {
+            while !matches!(self.peek(), Token::Punct(")") | Token::End) {
+                self.at += 1;
+            }
+            self.punct(")")?;
+            self.punct("->")?;
+            self.width()?;
+        }
+        self.punct("{")?;
+        let mut context = Vec::new();
+        self.context = Names::new(std::iter::empty());
+        while self.eat_keyword("context") {
+            let name = self.name()?;
+            self.punct(":")?;
+            self.context.push(&name);
+            context.push(ContextVar { name, width: self.width()? });
+        }
+        let mut offloads = Vec::new();
+        self.offload_names = Names::new(std::iter::empty());
+        self.offloads.clear();
+        while self.eat_keyword("offload") {
+            let name = self.name()?;
+            self.punct(":")?;
+            let target = if self.eat_keyword("engine") {
+                OffloadTarget::Engine(EngineId(self.reference("engine", |p| &p.engines)?))
+            } else {
+                OffloadTarget::Kind(self.config()?)
+            };
+            self.offload_names.push(&name);
+            self.offloads.push(target.clone());
+            offloads.push(Offload { name, target });
+        }
+        let mut steps = Vec::new();
+        self.step_references.clear();
+        while self.eat_keyword("step") {
+            steps.push(self.step()?);
+        }
+        if !self.eat("}") {
+            return self.expected("`context`, `offload`, `step` (in this order) or `}`");
+        }
+        self.resolve_steps(&mut steps)?;
+        let kind = if is_called {
+            let end = std::mem::replace(&mut self.at, params_at + 1);
+            let params =
+                self.list(")", |p| Ok(ContextId(p.reference("context variable", |p| &p.context)?)))?;
+            self.punct("->")?;
+            let reply = self.width()?;
+            self.at = end;
+            EngineKind::Call { params, reply }
+        } else {
+            EngineKind::Packet
+        };
+        Ok(Engine { name, kind, context, offloads, steps })
+    }
+
+    /// Puts the steps themselves in the place of the references to them.
+    fn resolve_steps(&self, steps: &mut [Step]) -> Result<()> {
+        let names = Names::new(steps.iter().map(|s| s.name.as_str()));
+        let mut targets = Vec::new();
+        for (reference, at) in &self.step_references {
+            targets.push(match reference {
+                StepReference::Index(index) => StepId(*index),
+                StepReference::Name(name) => match names.find(name) {
+                    Some(index) => StepId(index as u32),
+                    None => {
+                        return self
+                            .error_at(*at, format!("the engine has not exactly one step named `{name}`"));
+                    }
+                },
+            });
+        }
+        for block in steps.iter_mut().flat_map(|s| s.code.blocks_mut()) {
+            block.for_each_op_mut(&mut |op| {
+                if let OpKind::Exit(Exit::Next(step) | Exit::Emit(step)) = &mut op.kind {
+                    *step = targets[step.index()];
+                }
+            });
+        }
+        Ok(())
+    }
+
+    fn config(&mut self) -> Result<Config> {
+        let kind = self.name()?;
+        let key = if self.eat_keyword("key") { Some(self.layout()?) } else { None };
+        let value = if self.eat_keyword("value") { Some(self.layout()?) } else { None };
+        let mut params = BTreeMap::new();
+        if self.eat("{") {
+            let list = self.list("}", |p| {
+                let at = p.at;
+                let name = p.name()?;
+                p.punct("=")?;
+                match p.next() {
+                    Token::Sized(bits) => Ok((at, name, bits)),
+                    _ => p.error_at(p.at - 1, "expected a number with its width, such as 16'0xff"),
+                }
+            })?;
+            for (at, name, bits) in list {
+                if params.insert(name, bits).is_some() {
+                    return self.error_at(at, "this parameter stands twice");
+                }
+            }
+        }
+        Ok(Config { kind, key, value, params })
+    }
+
+    fn layout(&mut self) -> Result<Layout> {
+        if !self.eat("(") {
+            return Ok(Layout::scalar(self.width()?));
+        }
+        let fields = self.list(")", |p| {
+            let name = p.name()?;
+            p.punct(":")?;
+            Ok((name, p.width()?))
+        })?;
+        Ok(Layout { fields })
+    }
+
+    fn loc(&mut self) -> Result<Loc> {
+        let Token::Loc(file, line) = self.peek() else { return Ok(Loc::default()) };
+        let index = match file.strip_prefix('#') {
+            Some(digits) => digits.parse().ok(),
+            None => self.files.find(file).map(|i| i as u32),
+        };
+        let Some(file) = index else { return self.error(format!("there is not exactly one file `{file}`")) };
+        let loc = Loc { file, line: *line };
+        self.at += 1;
+        Ok(loc)
+    }
+
+    fn step(&mut self) -> Result<Step> {
+        let name = self.name()?;
+        let loc = self.loc()?;
+        let split = if self.eat_keyword("split") { Some(self.text()?) } else { None };
+        self.punct("{")?;
+        self.values.clear();
+        while self.eat_keyword("unused") {
+            self.definition()?;
+        }
+        let code = if self.eat_keyword("request") {
+            let request = self.region()?;
+            self.keyword("edit")?;
+            let edit = self.region()?;
+            self.keyword("jump")?;
+            let jump = self.region()?;
+            self.punct("}")?;
+            Code::Regions { request, edit, jump }
+        } else {
+            let (block, yields) = self.block()?;
+            if !yields.is_empty() {
+                return self.error_at(self.at - 1, "only a block of an `if` yields");
+            }
+            Code::Sequential(block)
+        };
+        let values = std::mem::take(&mut self.values);
+        for (expected, found) in values.keys().enumerate() {
+            if expected as u32 != *found {
+                return self.error_at(
+                    self.at - 1,
+                    format!("value %{expected} is neither defined nor declared `unused`"),
+                );
+            }
+        }
+        Ok(Step { name, loc, split, values: values.into_values().collect(), code })
+    }
+
+    fn region(&mut self) -> Result<Block> {
+        self.punct("{")?;
+        let (block, yields) = self.block()?;
+        if yields.is_empty() { Ok(block) } else { self.error_at(self.at - 1, "a region yields nothing") }
+    }
+
+    /// Operations and yields up to the closing brace, which it takes.
+    fn block(&mut self) -> Result<(Block, Vec<Value>)> {
+        let mut ops = Vec::new();
+        loop {
+            if self.eat("}") {
+                return Ok((Block { ops }, Vec::new()));
+            }
+            if self.eat_keyword("yield") {
+                let yields = self.list("}", Self::value)?;
+                return Ok((Block { ops }, yields));
+            }
+            ops.push(self.op()?);
+        }
+    }
+
+    fn value(&mut self) -> Result<Value> {
+        match self.peek() {
+            Token::Value(index) => {
+                let value = Value(*index);
+                self.at += 1;
+                Ok(value)
+            }
+            _ => self.expected("a value such as `%3`"),
+        }
+    }
+
+    /// `%3:u16 "name"`.
+    fn definition(&mut self) -> Result<Value> {
+        let at = self.at;
+        let value = self.value()?;
+        self.punct(":")?;
+        let width = self.width()?;
+        let name = match self.peek() {
+            Token::Text(_) => Some(self.text()?),
+            _ => None,
+        };
+        if self.values.insert(value.0, ValueInfo { width, name }).is_some() {
+            return self.error_at(at, format!("value %{} is defined twice", value.0));
+        }
+        Ok(value)
+    }
+
+    fn op(&mut self) -> Result<Op> {
+        let mut results = Vec::new();
+        if matches!(self.peek(), Token::Value(_)) {
+            results.push(self.definition()?);
+            while self.eat(",") {
+                results.push(self.definition()?);
+            }
+            self.punct("=")?;
+        }
+        if self.eat_keyword("if") {
+            return self.choice(results);
+        }
+        let width = results.first().map(|r| self.values[&r.0].width);
+        let kind = self.op_kind(width)?;
+        let (guard, loc) = self.tail()?;
+        Ok(Op { kind, results, guard, loc })
+    }
+
+    fn tail(&mut self) -> Result<(Option<Value>, Loc)> {
+        let guard = if self.eat_keyword("when") { Some(self.value()?) } else { None };
+        Ok((guard, self.loc()?))
+    }
+
+    fn choice(&mut self, results: Vec<Value>) -> Result<Op> {
+        if self.depth == MAX_NESTING {
+            return self.error(format!("`if` blocks nest deeper than {MAX_NESTING}"));
+        }
+        self.depth += 1;
+        let condition = self.value()?;
+        let (guard, loc) = self.tail()?;
+        self.punct("{")?;
+        let then = self.block()?;
+        self.keyword("else")?;
+        self.punct("{")?;
+        let otherwise = self.block()?;
+        self.depth -= 1;
+        Ok(Op { kind: OpKind::If { condition, then, otherwise }, results, guard, loc })
+    }
+
+    /// An operation other than `if`; `width` is that of its first result.
+    fn op_kind(&mut self, width: Option<u32>) -> Result<OpKind> {
+        let Token::Word(word) = self.peek() else { return self.expected("an operation") };
+        let word = word.clone();
+        if let Some(op) = UnaryOp::ALL.into_iter().find(|op| op.name() == word) {
+            self.at += 1;
+            return Ok(OpKind::Unary(op, self.value()?));
+        }
+        if let Some(op) = BinaryOp::ALL.into_iter().find(|op| op.name() == word) {
+            self.at += 1;
+            let a = self.value()?;
+            return Ok(OpKind::Binary(op, a, self.after_comma(Self::value)?));
+        }
+        self.at += 1;
+        Ok(match word.as_str() {
+            "const" => OpKind::Const(self.constant(width)?),
+            "select" => {
+                let a = self.value()?;
+                let b = self.after_comma(Self::value)?;
+                OpKind::Select(a, b, self.after_comma(Self::value)?)
+            }
+            "extend" => OpKind::Extend(self.value()?),
+            "slice" => {
+                let a = self.value()?;
+                self.keyword("from")?;
+                OpKind::Slice(a, self.number32()?)
+            }
+            "concat" => {
+                self.punct("(")?;
+                OpKind::Concat(self.list(")", Self::value)?)
+            }
+            "context.read" => OpKind::ReadContext(self.context_var()?),
+            "context.write" => {
+                let var = self.context_var()?;
+                OpKind::WriteContext(var, self.after_comma(Self::value)?)
+            }
+            "packet.read" => {
+                let (base, bit) = self.field()?;
+                OpKind::ReadPacket { base, bit }
+            }
+            "packet.write" => {
+                let (base, bit) = self.field()?;
+                OpKind::WritePacket { base, bit, value: self.after_comma(Self::value)? }
+            }
+            "meta.read" => OpKind::ReadMeta(self.meta()?),
+            "meta.write" => {
+                let meta = self.meta()?;
+                OpKind::WriteMeta(meta, self.after_comma(Self::value)?)
+            }
+            "packet.insert" => {
+                let offset = self.value()?;
+                OpKind::Insert { offset, count: self.after_comma(Self::value)? }
+            }
+            "packet.remove" => {
+                let offset = self.value()?;
+                OpKind::Remove { offset, count: self.after_comma(Self::value)? }
+            }
+            "packet.reset" => OpKind::Reset { count: self.value()? },
+            "call" => self.call()?,
+            "next" => OpKind::Exit(Exit::Next(self.step_reference()?)),
+            "emit" => OpKind::Exit(Exit::Emit(self.step_reference()?)),
+            "finish" => OpKind::Exit(Exit::Finish),
+            "done" => OpKind::Exit(Exit::Done),
+            "reply" => OpKind::Exit(Exit::Reply(self.value()?)),
+            "drop" => {
+                let (value, set) = self.reason()?;
+                OpKind::Exit(Exit::Drop(value, set))
+            }
+            "to_cpu" => {
+                let (value, set) = self.reason()?;
+                OpKind::Exit(Exit::ToCpu(value, set))
+            }
+            _ => return self.error_at(self.at - 1, format!("there is no operation `{word}`")),
+        })
+    }
+
+    fn after_comma<T>(&mut self, item: impl Fn(&mut Self) -> Result<T>) -> Result<T> {
+        self.punct(",")?;
+        item(self)
+    }
+
+    /// A number with its own width, or one that takes the result's.
+    fn constant(&mut self, width: Option<u32>) -> Result<Bits> {
+        let at = self.at;
+        match (self.next(), width) {
+            (Token::Sized(bits), _) => Ok(bits),
+            (Token::Number(bits), Some(width)) if (1..=MAX_WIDTH).contains(&width) => {
+                if bits.significant() > width {
+                    return self.error_at(at, format!("the number does not fit {width} bits"));
+                }
+                Ok(bits.resize(width))
+            }
+            (Token::Number(_), _) => self.error_at(at, "this constant needs a width of its own: 16'0xff"),
+            (token, _) => self.error_at(at, format!("expected a number, found {}", token.describe())),
+        }
+    }
+
+    fn context_var(&mut self) -> Result<ContextId> {
+        Ok(ContextId(self.reference("context variable", |p| &p.context)?))
+    }
+
+    /// `%0 + 128`: base in bytes, bit in it.
+    fn field(&mut self) -> Result<(Value, u32)> {
+        let base = self.value()?;
+        self.punct("+")?;
+        Ok((base, self.number32()?))
+    }
+
+    fn meta(&mut self) -> Result<Meta> {
+        let at = self.at;
+        let name = self.name()?;
+        let meta = Meta::ALL.into_iter().find(|m| m.name() == name);
+        meta.map_or_else(|| self.error_at(at, format!("there is no metadata `{name}`")), Ok)
+    }
+
+    fn reason(&mut self) -> Result<(Value, ReasonSetId)> {
+        let value = self.value()?;
+        self.keyword("of")?;
+        Ok((value, ReasonSetId(self.reference("reason set", |p| &p.reasons)?)))
+    }
+
+    fn step_reference(&mut self) -> Result<StepId> {
+        let reference = match self.peek() {
+            Token::Word(name) => StepReference::Name(name.clone()),
+            Token::Hash(index) => StepReference::Index(*index),
+            _ => return self.expected("the name of a step"),
+        };
+        self.step_references.push((reference, self.at));
+        self.at += 1;
+        Ok(StepId(self.step_references.len() as u32 - 1))
+    }
+
+    /// `routes.search(%3)`, `#2.#7(...)`.
+    fn call(&mut self) -> Result<OpKind> {
+        let at = self.at;
+        let (offload, method) = match self.next() {
+            Token::Hash(index) => {
+                self.punct(".")?;
+                match self.peek() {
+                    Token::Word(method) => {
+                        let method = method.clone();
+                        self.at += 1;
+                        (index, Some(method))
+                    }
+                    _ => (index, None),
+                }
+            }
+            Token::Word(word) => {
+                let Some((name, method)) = word.split_once('.') else {
+                    return self.error_at(at, "a call is `OFFLOAD.METHOD(ARGUMENTS)`");
+                };
+                let Some(index) = self.offload_names.find(name) else {
+                    return self.error_at(at, format!("there is not exactly one offload named `{name}`"));
+                };
+                (index as u32, Some(method.to_owned()).filter(|m| !m.is_empty()))
+            }
+            _ => return self.error_at(at, "expected the name of an offload"),
+        };
+        let method = match method {
+            Some(name) => {
+                let index = match self.offloads.get(offload as usize) {
+                    Some(OffloadTarget::Engine(_)) => (name == "call").then_some(0),
+                    Some(OffloadTarget::Kind(config)) => {
+                        registry::kind(&config.kind).and_then(|k| k.method(&name)).map(|(index, _)| index)
+                    }
+                    None => None,
+                };
+                match index {
+                    Some(index) => index,
+                    None => return self.error_at(at, format!("the offload has no method `{name}`")),
+                }
+            }
+            None => match self.next() {
+                Token::Hash(index) => index as usize,
+                _ => return self.error_at(at, "expected a method"),
+            },
+        };
+        self.punct("(")?;
+        Ok(OpKind::Call { offload: OffloadId(offload), method, args: self.list(")", Self::value)? })
+    }
+}

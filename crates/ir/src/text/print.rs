@@ -1,0 +1,266 @@
+//! Program to text.
+
+use std::fmt::Write as _;
+
+use wireloom_bits::Bits;
+use wireloom_offloads::{Config, Layout, registry};
+
+use super::names::{Names, is_path, is_word, quoted, string};
+use crate::{Block, Code, Engine, EngineKind, Exit, Loc, OffloadTarget, Op, OpKind, Program, Step, Value};
+
+/// The textual form of a program (docs/ir.md). Also prints programs that do not verify; those whose values have exactly
+/// one definition or none read back as they are.
+pub fn print(program: &Program) -> String {
+    let mut out = String::from("loom_ir 1\n");
+    for file in &program.files {
+        let _ = writeln!(out, "file {}", string(file));
+    }
+    for set in &program.reasons {
+        let members: Vec<_> = set.members.iter().map(|(v, n)| format!("{} = {v}", quoted(n))).collect();
+        let _ = writeln!(out, "reasons {} {{ {} }}", quoted(&set.name), members.join(", "));
+    }
+    let mut engines = Names::new(std::iter::empty());
+    let files = Names::new(program.files.iter().map(String::as_str));
+    let reasons = Names::new(program.reasons.iter().map(|r| r.name.as_str()));
+    for engine in &program.engines {
+        let mut printer = Printer {
+            files: &files,
+            reasons: &reasons,
+            engines: &engines,
+            context: Names::new(engine.context.iter().map(|c| c.name.as_str())),
+            offloads: Names::new(engine.offloads.iter().map(|o| o.name.as_str())),
+            steps: Names::new(engine.steps.iter().map(|s| s.name.as_str())),
+            engine,
+            out: &mut out,
+        };
+        printer.engine();
+        engines.push(&engine.name);
+    }
+    let _ = writeln!(out, "\nmain {}", engines.refer(program.main.index(), is_word));
+    out
+}
+
+/// An offload's name before the dot of a call.
+fn is_plain_word(name: &str) -> bool {
+    is_word(name) && !name.contains('.')
+}
+
+struct Printer<'a> {
+    files: &'a Names,
+    reasons: &'a Names,
+    /// Those printed so far: only they can be referred to by name.
+    engines: &'a Names,
+    context: Names,
+    offloads: Names,
+    steps: Names,
+    engine: &'a Engine,
+    out: &'a mut String,
+}
+
+impl Printer<'_> {
+    fn line(&mut self, depth: usize, text: &str) {
+        let _ = writeln!(self.out, "{:indent$}{text}", "", indent = 2 * depth);
+    }
+
+    fn engine(&mut self) {
+        let engine = self.engine;
+        let interface = match &engine.kind {
+            EngineKind::Packet => String::new(),
+            EngineKind::Call { params, reply } => {
+                let params: Vec<_> = params.iter().map(|p| self.context.refer(p.index(), is_word)).collect();
+                format!(" ({}) -> u{reply}", params.join(", "))
+            }
+        };
+        self.out.push('\n');
+        self.line(0, &format!("engine {}{interface} {{", quoted(&engine.name)));
+        for var in &engine.context {
+            self.line(1, &format!("context {} : u{}", quoted(&var.name), var.width));
+        }
+        for offload in &engine.offloads {
+            let target = match &offload.target {
+                OffloadTarget::Engine(id) => format!("engine {}", self.engines.refer(id.index(), is_word)),
+                OffloadTarget::Kind(config) => kind(config),
+            };
+            self.line(1, &format!("offload {} : {target}", quoted(&offload.name)));
+        }
+        for step in &engine.steps {
+            self.step(step);
+        }
+        self.line(0, "}");
+    }
+
+    fn step(&mut self, step: &Step) {
+        let split = step.split.as_ref().map_or(String::new(), |s| format!(" split {}", string(s)));
+        let head = format!("step {}{}{split} {{", quoted(&step.name), self.loc(step.loc));
+        self.line(1, &head);
+        let mut defined = vec![false; step.values.len()];
+        step.for_each_op(|op| {
+            for result in &op.results {
+                if let Some(d) = defined.get_mut(result.index()) {
+                    *d = true;
+                }
+            }
+        });
+        for (index, _) in defined.iter().enumerate().filter(|(_, d)| !**d) {
+            self.line(2, &format!("unused {}", definition(step, Value(index as u32))));
+        }
+        match &step.code {
+            Code::Sequential(block) => self.block(step, block, 2),
+            Code::Regions { request, edit, jump } => {
+                for (name, block) in [("request", request), ("edit", edit), ("jump", jump)] {
+                    self.line(2, &format!("{name} {{"));
+                    self.block(step, block, 3);
+                    self.line(2, "}");
+                }
+            }
+        }
+        self.line(1, "}");
+    }
+
+    fn block(&mut self, step: &Step, block: &Block, depth: usize) {
+        for op in &block.ops {
+            let results: Vec<_> = op.results.iter().map(|r| definition(step, *r)).collect();
+            let results =
+                if results.is_empty() { String::new() } else { format!("{} = ", results.join(", ")) };
+            let guard = op.guard.map_or(String::new(), |g| format!(" when {}", value(g)));
+            let tail = format!("{guard}{}", self.loc(op.loc));
+            if let OpKind::If { condition, then, otherwise } = &op.kind {
+                self.line(depth, &format!("{results}if {}{tail} {{", value(*condition)));
+                self.branch(step, then, depth + 1);
+                self.line(depth, "} else {");
+                self.branch(step, otherwise, depth + 1);
+                self.line(depth, "}");
+            } else {
+                let text = self.op(step, op);
+                self.line(depth, &format!("{results}{text}{tail}"));
+            }
+        }
+    }
+
+    fn branch(&mut self, step: &Step, (block, yields): &(Block, Vec<Value>), depth: usize) {
+        self.block(step, block, depth);
+        if !yields.is_empty() {
+            self.line(depth, &format!("yield {}", values(yields)));
+        }
+    }
+
+    fn op(&self, step: &Step, op: &Op) -> String {
+        match &op.kind {
+            OpKind::Const(bits) => {
+                let width = op.results.first().and_then(|r| step.values.get(r.index())).map(|v| v.width);
+                if width == Some(bits.width()) {
+                    format!("const {}", number(bits))
+                } else {
+                    format!("const {bits:?}")
+                }
+            }
+            OpKind::Unary(op, a) => format!("{} {}", op.name(), value(*a)),
+            OpKind::Binary(op, a, b) => format!("{} {}, {}", op.name(), value(*a), value(*b)),
+            OpKind::Select(a, b, c) => format!("select {}, {}, {}", value(*a), value(*b), value(*c)),
+            OpKind::Extend(a) => format!("extend {}", value(*a)),
+            OpKind::Slice(a, lo) => format!("slice {} from {lo}", value(*a)),
+            OpKind::Concat(parts) => format!("concat({})", values(parts)),
+            OpKind::ReadContext(id) => format!("context.read {}", self.context.refer(id.index(), is_word)),
+            OpKind::WriteContext(id, v) => {
+                format!("context.write {}, {}", self.context.refer(id.index(), is_word), value(*v))
+            }
+            OpKind::ReadPacket { base, bit } => format!("packet.read {} + {bit}", value(*base)),
+            OpKind::WritePacket { base, bit, value: v } => {
+                format!("packet.write {} + {bit}, {}", value(*base), value(*v))
+            }
+            OpKind::ReadMeta(meta) => format!("meta.read {}", meta.name()),
+            OpKind::WriteMeta(meta, v) => format!("meta.write {}, {}", meta.name(), value(*v)),
+            OpKind::Insert { offset, count } => {
+                format!("packet.insert {}, {}", value(*offset), value(*count))
+            }
+            OpKind::Remove { offset, count } => {
+                format!("packet.remove {}, {}", value(*offset), value(*count))
+            }
+            OpKind::Reset { count } => format!("packet.reset {}", value(*count)),
+            OpKind::Call { offload, method, args } => {
+                let name = self.offloads.refer(offload.index(), is_plain_word);
+                let target = self.engine.offloads.get(offload.index()).map(|o| &o.target);
+                let method = match target {
+                    Some(OffloadTarget::Engine(_)) if *method == 0 => "call".to_owned(),
+                    Some(OffloadTarget::Kind(config)) => registry::kind(&config.kind)
+                        .and_then(|k| k.methods.get(*method))
+                        .map_or(format!("#{method}"), |m| m.name.to_owned()),
+                    _ => format!("#{method}"),
+                };
+                format!("call {name}.{method}({})", values(args))
+            }
+            OpKind::If { .. } => unreachable!("printed with its blocks"),
+            OpKind::Exit(exit) => match exit {
+                Exit::Next(step) => format!("next {}", self.steps.refer(step.index(), is_word)),
+                Exit::Emit(step) => format!("emit {}", self.steps.refer(step.index(), is_word)),
+                Exit::Finish => "finish".to_owned(),
+                Exit::Done => "done".to_owned(),
+                Exit::Reply(v) => format!("reply {}", value(*v)),
+                Exit::Drop(v, set) => {
+                    format!("drop {} of {}", value(*v), self.reasons.refer(set.index(), is_word))
+                }
+                Exit::ToCpu(v, set) => {
+                    format!("to_cpu {} of {}", value(*v), self.reasons.refer(set.index(), is_word))
+                }
+            },
+        }
+    }
+
+    fn loc(&self, loc: Loc) -> String {
+        if loc == Loc::default() {
+            return String::new();
+        }
+        format!(" @{}:{}", self.files.refer(loc.file as usize, is_path), loc.line)
+    }
+}
+
+fn value(v: Value) -> String {
+    format!("%{}", v.0)
+}
+
+fn values(list: &[Value]) -> String {
+    list.iter().map(|v| value(*v)).collect::<Vec<_>>().join(", ")
+}
+
+fn definition(step: &Step, v: Value) -> String {
+    match step.values.get(v.index()) {
+        Some(info) => {
+            let name = info.name.as_ref().map_or(String::new(), |n| format!(" {}", string(n)));
+            format!("%{}:u{}{name}", v.0, info.width)
+        }
+        None => format!("%{}:u?", v.0),
+    }
+}
+
+/// Small numbers in decimal, the others in hexadecimal.
+fn number(bits: &Bits) -> String {
+    match bits.to_u64() {
+        Some(v) if v < 1024 => v.to_string(),
+        _ => format!("{bits:#x}"),
+    }
+}
+
+fn layout(layout: &Layout) -> String {
+    if let [(name, width)] = &layout.fields[..]
+        && name.is_empty()
+    {
+        return format!("u{width}");
+    }
+    let fields: Vec<_> = layout.fields.iter().map(|(n, w)| format!("{}: u{w}", quoted(n))).collect();
+    format!("({})", fields.join(", "))
+}
+
+fn kind(config: &Config) -> String {
+    let mut out = if config.kind == "engine" { string(&config.kind) } else { quoted(&config.kind) };
+    if let Some(key) = &config.key {
+        let _ = write!(out, " key {}", layout(key));
+    }
+    if let Some(value) = &config.value {
+        let _ = write!(out, " value {}", layout(value));
+    }
+    if !config.params.is_empty() {
+        let params: Vec<_> = config.params.iter().map(|(n, v)| format!("{} = {v:?}", quoted(n))).collect();
+        let _ = write!(out, " {{ {} }}", params.join(", "));
+    }
+    out
+}
