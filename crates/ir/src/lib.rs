@@ -6,8 +6,10 @@
 pub mod outcome;
 pub mod program;
 mod text;
+mod verify;
 mod visit;
 
 pub use outcome::{Execute, MAX_BACKWARD_JUMPS, Output, Reason, Verdict};
 pub use program::*;
-pub use text::{MAX_NESTING, ParseError, parse, print};
+pub use text::{MAX_NESTING, ParseError, parse, print, print_op};
+pub use verify::{Problem, verify};

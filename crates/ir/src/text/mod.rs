@@ -6,7 +6,7 @@ mod parse;
 mod print;
 
 pub use parse::parse;
-pub use print::print;
+pub use print::{print, print_op};
 
 /// What is wrong with a text, and where.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -23,21 +23,21 @@ pub fn print(program: &Program) -> String {
     let files = Names::new(program.files.iter().map(String::as_str));
     let reasons = Names::new(program.reasons.iter().map(|r| r.name.as_str()));
     for engine in &program.engines {
-        let mut printer = Printer {
-            files: &files,
-            reasons: &reasons,
-            engines: &engines,
-            context: Names::new(engine.context.iter().map(|c| c.name.as_str())),
-            offloads: Names::new(engine.offloads.iter().map(|o| o.name.as_str())),
-            steps: Names::new(engine.steps.iter().map(|s| s.name.as_str())),
-            engine,
-            out: &mut out,
-        };
-        printer.engine();
+        Printer::new(&files, &reasons, &engines, engine, &mut out).engine();
         engines.push(&engine.name);
     }
     let _ = writeln!(out, "\nmain {}", engines.refer(program.main.index(), is_word));
     out
+}
+
+/// One operation of a step on one line, for messages: of an `if` its head, of anything no place.
+pub fn print_op(program: &Program, engine: &Engine, step: &Step, op: &Op) -> String {
+    let files = Names::new(program.files.iter().map(String::as_str));
+    let reasons = Names::new(program.reasons.iter().map(|r| r.name.as_str()));
+    let engines = Names::new(std::iter::empty());
+    let mut out = String::new();
+    Printer::new(&files, &reasons, &engines, engine, &mut out)
+        .head(step, &Op { loc: Loc::default(), ..op.clone() })
 }
 
 /// An offload's name before the dot of a call.
@@ -57,7 +57,26 @@ struct Printer<'a> {
     out: &'a mut String,
 }
 
-impl Printer<'_> {
+impl<'a> Printer<'a> {
+    fn new(
+        files: &'a Names,
+        reasons: &'a Names,
+        engines: &'a Names,
+        engine: &'a Engine,
+        out: &'a mut String,
+    ) -> Self {
+        Self {
+            files,
+            reasons,
+            engines,
+            context: Names::new(engine.context.iter().map(|c| c.name.as_str())),
+            offloads: Names::new(engine.offloads.iter().map(|o| o.name.as_str())),
+            steps: Names::new(engine.steps.iter().map(|s| s.name.as_str())),
+            engine,
+            out,
+        }
+    }
+
     fn line(&mut self, depth: usize, text: &str) {
         let _ = writeln!(self.out, "{:indent$}{text}", "", indent = 2 * depth);
     }
@@ -119,22 +138,25 @@ impl Printer<'_> {
 
     fn block(&mut self, step: &Step, block: &Block, depth: usize) {
         for op in &block.ops {
-            let results: Vec<_> = op.results.iter().map(|r| definition(step, *r)).collect();
-            let results =
-                if results.is_empty() { String::new() } else { format!("{} = ", results.join(", ")) };
-            let guard = op.guard.map_or(String::new(), |g| format!(" when {}", value(g)));
-            let tail = format!("{guard}{}", self.loc(op.loc));
-            if let OpKind::If { condition, then, otherwise } = &op.kind {
-                self.line(depth, &format!("{results}if {}{tail} {{", value(*condition)));
+            let head = self.head(step, op);
+            if let OpKind::If { then, otherwise, .. } = &op.kind {
+                self.line(depth, &format!("{head} {{"));
                 self.branch(step, then, depth + 1);
                 self.line(depth, "} else {");
                 self.branch(step, otherwise, depth + 1);
                 self.line(depth, "}");
             } else {
-                let text = self.op(step, op);
-                self.line(depth, &format!("{results}{text}{tail}"));
+                self.line(depth, &head);
             }
         }
+    }
+
+    /// The whole of an operation but the blocks of an `if`.
+    fn head(&self, step: &Step, op: &Op) -> String {
+        let results: Vec<_> = op.results.iter().map(|r| definition(step, *r)).collect();
+        let results = if results.is_empty() { String::new() } else { format!("{} = ", results.join(", ")) };
+        let guard = op.guard.map_or(String::new(), |g| format!(" when {}", value(g)));
+        format!("{results}{}{guard}{}", self.op(step, op), self.loc(op.loc))
     }
 
     fn branch(&mut self, step: &Step, (block, yields): &(Block, Vec<Value>), depth: usize) {
@@ -189,7 +211,7 @@ impl Printer<'_> {
                 };
                 format!("call {name}.{method}({})", values(args))
             }
-            OpKind::If { .. } => unreachable!("printed with its blocks"),
+            OpKind::If { condition, .. } => format!("if {}", value(*condition)),
             OpKind::Exit(exit) => match exit {
                 Exit::Next(step) => format!("next {}", self.steps.refer(step.index(), is_word)),
                 Exit::Emit(step) => format!("emit {}", self.steps.refer(step.index(), is_word)),

@@ -1,0 +1,155 @@
+//! The verifier: what every pass may rely on and must leave behind. docs/ir.md lists the rules.
+
+mod offload;
+mod paths;
+mod scope;
+mod step;
+#[cfg(test)]
+mod tests;
+
+use std::fmt;
+
+use wireloom_bits::MAX_WIDTH;
+
+use crate::{Engine, EngineKind, Loc, OffloadTarget, Op, Program, Step, print_op};
+
+/// A rule that a program breaks, and where.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Problem {
+    /// Name of the engine.
+    pub engine: String,
+    /// Name of the step.
+    pub step: Option<String>,
+    /// The operation as it prints.
+    pub op: Option<String>,
+    /// Where the operation or step comes from; nowhere if neither is to blame.
+    pub loc: Loc,
+    /// What is wrong: a sentence without a final stop.
+    pub message: String,
+}
+
+impl fmt::Display for Problem {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "engine {}", self.engine)?;
+        if let Some(step) = &self.step {
+            write!(f, ", step {step}")?;
+        }
+        if let Some(op) = &self.op {
+            write!(f, ", `{op}`")?;
+        }
+        write!(f, ": {}", self.message)
+    }
+}
+
+/// Checks every rule of the step IR.
+///
+/// # Errors
+/// All rules that are broken, in program order.
+pub fn verify(program: &Program) -> Result<(), Vec<Problem>> {
+    let mut problems = Vec::new();
+    for (index, engine) in program.engines.iter().enumerate() {
+        Checker { program, engine, index, problems: &mut problems }.engine();
+    }
+    match program.engines.get(program.main.index()) {
+        Some(engine) if engine.kind == EngineKind::Packet => {}
+        main => problems.push(Problem {
+            engine: main.map_or_else(|| format!("#{}", program.main.0), |e| e.name.clone()),
+            step: None,
+            op: None,
+            loc: Loc::default(),
+            message: "the main engine must be one that takes packets".to_owned(),
+        }),
+    }
+    if problems.is_empty() { Ok(()) } else { Err(problems) }
+}
+
+/// Checks one engine.
+struct Checker<'a> {
+    program: &'a Program,
+    engine: &'a Engine,
+    index: usize,
+    problems: &'a mut Vec<Problem>,
+}
+
+impl Checker<'_> {
+    fn problem(&mut self, message: impl Into<String>) {
+        self.problems.push(Problem {
+            engine: self.engine.name.clone(),
+            step: None,
+            op: None,
+            loc: Loc::default(),
+            message: message.into(),
+        });
+    }
+
+    fn step_problem(&mut self, step: &Step, message: impl Into<String>) {
+        self.problems.push(Problem {
+            engine: self.engine.name.clone(),
+            step: Some(step.name.clone()),
+            op: None,
+            loc: step.loc,
+            message: message.into(),
+        });
+    }
+
+    fn op_problem(&mut self, step: &Step, op: &Op, message: impl Into<String>) {
+        self.problems.push(Problem {
+            engine: self.engine.name.clone(),
+            step: Some(step.name.clone()),
+            op: Some(print_op(self.program, self.engine, step, op)),
+            loc: op.loc,
+            message: message.into(),
+        });
+    }
+
+    fn engine(&mut self) {
+        let engine = self.engine;
+        for var in &engine.context {
+            if !is_width(var.width) {
+                self.problem(format!(
+                    "context variable {} has {} bits; 1 to {MAX_WIDTH} are possible",
+                    var.name, var.width
+                ));
+            }
+        }
+        if let EngineKind::Call { params, reply } = &engine.kind {
+            if !is_width(*reply) {
+                self.problem(format!("the reply has {reply} bits; 1 to {MAX_WIDTH} are possible"));
+            }
+            for (i, param) in params.iter().enumerate() {
+                if param.index() >= engine.context.len() {
+                    self.problem(format!(
+                        "parameter {i} is context variable #{}, which is not there",
+                        param.0
+                    ));
+                } else if params[..i].contains(param) {
+                    self.problem(format!("two parameters are context variable #{}", param.0));
+                }
+            }
+        }
+        for offload in &engine.offloads {
+            match &offload.target {
+                OffloadTarget::Kind(config) => self.config(&offload.name, config),
+                OffloadTarget::Engine(id) if id.index() >= self.index => self.problem(format!(
+                    "offload {} is engine #{}, which does not stand before this one",
+                    offload.name, id.0
+                )),
+                OffloadTarget::Engine(id) => {
+                    if self.program.engines[id.index()].kind == EngineKind::Packet {
+                        self.problem(format!("offload {} is an engine that takes packets", offload.name));
+                    }
+                }
+            }
+        }
+        if engine.steps.is_empty() {
+            self.problem("there is no step to begin at");
+        }
+        for step in &engine.steps {
+            self.step(step);
+        }
+    }
+}
+
+fn is_width(width: u32) -> bool {
+    (1..=MAX_WIDTH).contains(&width)
+}

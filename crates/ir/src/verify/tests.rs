@@ -1,0 +1,1 @@
+//! One program for each rule, which breaks just that rule.
