@@ -3,5 +3,6 @@
 pub mod capture;
 mod input;
 pub mod packet;
+pub mod tables;
 
 pub use packet::{HEADROOM, Packet, PacketInHand, WINDOW};

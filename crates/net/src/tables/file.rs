@@ -1,0 +1,148 @@
+//! Table files.
+
+use std::io::Read;
+use std::path::{Path, PathBuf};
+
+use super::error::{Position, TableError};
+use super::line::{self, Key, Line};
+use super::literal::Literal;
+use super::prefix::{Family, Prefix};
+use crate::input;
+
+/// A table file whose lines are well-formed. Its entries are parsed again whenever they are visited, and imports are
+/// streamed, so that a file with a million entries takes the memory of its text only.
+#[derive(Clone, Debug)]
+pub struct TableFile {
+    path: PathBuf,
+    text: String,
+    sections: Vec<(String, u64)>,
+}
+
+/// An entry on its way to an offload.
+#[derive(Debug)]
+pub struct Entry<'a> {
+    /// The section that it stands in: the offload's name.
+    pub table: &'a str,
+    /// Its key.
+    pub key: &'a Key,
+    /// The fields of its value, by name; a scalar has the empty name. Within a section, imports give the same names in
+    /// the same order for each of their entries.
+    pub fields: &'a [(String, Literal)],
+    /// The line of the table file, from 1, that it or its import stands on.
+    pub line: u64,
+}
+
+impl Entry<'_> {
+    /// The key, if it is an IPv4 or IPv6 prefix.
+    pub fn ip_prefix(&self) -> Option<Prefix> {
+        let Key::Prefix { value, length } = self.key else { return None };
+        match value {
+            Literal::Ipv4(a) => Prefix::new(Family::V4, u128::from(a.to_bits()), *length),
+            Literal::Ipv6(a) => Prefix::new(Family::V6, a.to_bits(), *length),
+            _ => None,
+        }
+    }
+}
+
+impl TableFile {
+    /// Reads a table file and checks its form. What it imports is not looked at yet.
+    ///
+    /// # Errors
+    /// If the file cannot be read; at its first malformed line.
+    pub fn open(path: &Path) -> Result<Self, TableError> {
+        let mut stream = input::open(path).map_err(|e| TableError::io(path, Position::Whole, &e))?;
+        let mut bytes = Vec::new();
+        stream.read_to_end(&mut bytes).map_err(|e| TableError::io(path, Position::Whole, &e))?;
+        let text = String::from_utf8(bytes).map_err(|e| {
+            let good = &e.as_bytes()[..e.utf8_error().valid_up_to()];
+            let line = good.iter().filter(|&&b| b == b'\n').count() as u64 + 1;
+            TableError::new(path, Position::Line(line), "this is not text (UTF-8); a table file is")
+        })?;
+        Self::from_text(path, text)
+    }
+
+    /// A table file from its text; `path` stands for it in messages, and imports are relative to its folder.
+    ///
+    /// # Errors
+    /// At the first malformed line.
+    pub fn from_text(path: &Path, text: impl Into<String>) -> Result<Self, TableError> {
+        let mut file = Self { path: path.to_owned(), text: text.into(), sections: Vec::new() };
+        let mut sections = Vec::new();
+        for (number, line) in file.lines() {
+            match line? {
+                Line::Table(name) => sections.push((name, number)),
+                Line::Entry(..) | Line::Import(_) if sections.is_empty() => {
+                    return Err(file.error(number, "an entry before the first `table NAME`"));
+                }
+                Line::Entry(..) | Line::Import(_) | Line::Empty => {}
+            }
+        }
+        file.sections = sections;
+        Ok(file)
+    }
+
+    /// The file's path.
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// Name and line of each section, in order; a name may come more than once.
+    pub fn sections(&self) -> impl Iterator<Item = (&str, u64)> {
+        self.sections.iter().map(|(name, line)| (name.as_str(), *line))
+    }
+
+    /// An error at a line of this file.
+    pub fn error(&self, line: u64, what: impl Into<String>) -> TableError {
+        TableError::new(&self.path, Position::Line(line), what)
+    }
+
+    /// Visits every entry, those of imports too, in order. What the visitor refuses becomes an error at the entry's
+    /// line (for an imported one: the line or byte of the file that it came from).
+    ///
+    /// # Errors
+    /// The first refusal; or that a file to be imported cannot be read or is malformed.
+    pub fn for_each(
+        &self,
+        visit: &mut dyn FnMut(&Entry<'_>) -> Result<(), String>,
+    ) -> Result<(), TableError> {
+        let folder = self.path.parent().unwrap_or(Path::new(""));
+        let mut table = String::new();
+        for (number, line) in self.lines() {
+            match line? {
+                Line::Empty => {}
+                Line::Table(name) => table = name,
+                Line::Entry(key, fields) => {
+                    visit(&Entry { table: &table, key: &key, fields: &fields, line: number })
+                        .map_err(|what| self.error(number, what))?;
+                }
+                Line::Import(import) => {
+                    let mut key = Key::Scalar(Literal::Bool(false));
+                    let mut fields: Vec<_> =
+                        import.fields.iter().map(|(name, _)| (name.clone(), Literal::Bool(false))).collect();
+                    import
+                        .read(folder, &mut |_, route, variables| {
+                            let Some(prefix) = route.prefix else { return Ok(()) };
+                            let value = match prefix.family() {
+                                Family::V4 => Literal::Ipv4((prefix.bits() as u32).into()),
+                                Family::V6 => Literal::Ipv6(prefix.bits().into()),
+                            };
+                            key = Key::Prefix { value, length: prefix.length() };
+                            for ((_, value), (_, expr)) in fields.iter_mut().zip(&import.fields) {
+                                *value = Literal::number(expr.value(variables)?);
+                            }
+                            visit(&Entry { table: &table, key: &key, fields: &fields, line: number })
+                        })
+                        .map_err(|e| e.imported_at(&self.path, number))?;
+                }
+            }
+        }
+        Ok(())
+    }
+
+    fn lines(&self) -> impl Iterator<Item = (u64, Result<Line, TableError>)> {
+        self.text
+            .lines()
+            .zip(1..)
+            .map(|(text, number)| (number, line::parse(text).map_err(|what| self.error(number, what))))
+    }
+}

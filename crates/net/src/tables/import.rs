@@ -1,0 +1,247 @@
+//! Bringing prefixes into a table from elsewhere.
+
+use std::ops::ControlFlow;
+use std::path::{Path, PathBuf};
+
+use super::error::{Position, TableError};
+use super::expr::{Expr, Variables};
+use super::prefix::{Family, Prefix};
+use super::{kernel, mrt, pyasn};
+use crate::input::{self, Source};
+
+/// What prefixes can be imported from.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum SourceKind {
+    /// A pyasn IP-to-ASN file.
+    Pyasn,
+    /// A RIB dump in MRT format (RFC 6396).
+    Mrt,
+    /// A list, one prefix a line.
+    Prefixes,
+    /// The running kernel's main routing table.
+    Kernel,
+}
+
+impl SourceKind {
+    pub(super) fn from_name(name: &str) -> Option<Self> {
+        Some(match name {
+            "pyasn" => Self::Pyasn,
+            "mrt" => Self::Mrt,
+            "prefixes" => Self::Prefixes,
+            "kernel" => Self::Kernel,
+            _ => return None,
+        })
+    }
+
+    fn variables(self) -> &'static [&'static str] {
+        match self {
+            Self::Pyasn | Self::Mrt => &["index", "length", "asn"],
+            Self::Prefixes => &["index", "length"],
+            Self::Kernel => &["index", "length", "device", "port", "gateway", "metric"],
+        }
+    }
+}
+
+/// A prefix and what its source says of it; what a source does not say is zero or empty.
+#[derive(Clone, Debug, PartialEq, Eq, Default)]
+pub struct Route {
+    /// The prefix; `None` only in the default value.
+    pub prefix: Option<Prefix>,
+    /// Number of the autonomous system that originates it.
+    pub asn: u32,
+    /// Interface that it leads out of.
+    pub device: String,
+    /// Index of that interface in the kernel.
+    pub device_index: u32,
+    /// The gateway's address, right-aligned bits; 0 if the destination is on the link.
+    pub gateway: u128,
+    /// The kernel's metric.
+    pub metric: u32,
+}
+
+/// What a visitor of routes answers: go on, stop, or a sentence about what is wrong with the route.
+pub(super) type Visit<'a> = dyn FnMut(Position, &Route) -> Result<ControlFlow<()>, String> + 'a;
+
+/// An `import` line.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct ImportLine {
+    pub(super) kind: SourceKind,
+    /// As written; empty for the kernel.
+    pub(super) path: PathBuf,
+    pub(super) family: Option<Family>,
+    pub(super) limit: Option<u64>,
+    pub(super) devices: Vec<String>,
+    pub(super) fields: Vec<(String, Expr)>,
+}
+
+impl ImportLine {
+    pub(super) fn new(kind: SourceKind) -> Self {
+        Self {
+            kind,
+            path: PathBuf::new(),
+            family: None,
+            limit: None,
+            devices: Vec::new(),
+            fields: Vec::new(),
+        }
+    }
+
+    pub(super) fn option(&mut self, name: &str, value: &str) -> Result<(), String> {
+        match name {
+            "family" => {
+                self.family = Some(match value {
+                    "4" => Family::V4,
+                    "6" => Family::V6,
+                    _ => return Err(format!("`family` is 4 or 6, not `{value}`")),
+                });
+            }
+            "limit" => {
+                let limit = value.replace('_', "").parse();
+                self.limit = Some(limit.map_err(|_| format!("`{value}` is no number"))?);
+            }
+            _ if self.kind == SourceKind::Kernel => {
+                self.devices = value.split([' ', ',']).filter(|d| !d.is_empty()).map(str::to_owned).collect();
+            }
+            _ => return Err("`devices` is an option of `import kernel` only".to_owned()),
+        }
+        Ok(())
+    }
+
+    pub(super) fn field(&mut self, name: String, expr: Expr) -> Result<(), String> {
+        check_variables(&expr, self.kind.variables())?;
+        self.fields.push((name, expr));
+        Ok(())
+    }
+
+    /// Reads the source and hands on the routes that count, numbered.
+    pub(super) fn read(
+        &self,
+        folder: &Path,
+        visit: &mut dyn FnMut(Position, &Route, &RouteVariables<'_>) -> Result<(), String>,
+    ) -> Result<(), TableError> {
+        let mut index = 0;
+        read_routes_of(self.kind, &folder.join(&self.path), &mut |at, route| {
+            if self.limit.is_some_and(|limit| index >= limit) {
+                return Ok(ControlFlow::Break(()));
+            }
+            let port = self.devices.iter().position(|d| *d == route.device);
+            let other_family = self.family.is_some_and(|f| route.prefix.is_some_and(|p| p.family() != f));
+            if other_family || (port.is_none() && !self.devices.is_empty()) {
+                return Ok(ControlFlow::Continue(()));
+            }
+            visit(at, route, &RouteVariables { route, index, port: port.unwrap_or(0) })?;
+            index += 1;
+            // Stop here, not at the next route: what follows need not even be readable.
+            let enough = self.limit == Some(index);
+            Ok(if enough { ControlFlow::Break(()) } else { ControlFlow::Continue(()) })
+        })
+    }
+}
+
+fn check_variables(expr: &Expr, known: &[&str]) -> Result<(), String> {
+    match expr {
+        Expr::Number(_) => Ok(()),
+        Expr::Variable(name) if known.contains(&name.as_str()) => Ok(()),
+        Expr::Variable(name) => {
+            Err(format!("there is no variable `{name}` here; there are {}", known.join(", ")))
+        }
+        Expr::Unary(_, x) => check_variables(x, known),
+        Expr::Binary(_, a, b) => check_variables(a, known).and_then(|()| check_variables(b, known)),
+        Expr::Conditional(c, a, b) => [c, a, b].into_iter().try_for_each(|expr| check_variables(expr, known)),
+    }
+}
+
+/// The variables of an import's expressions, for one route.
+pub(super) struct RouteVariables<'a> {
+    route: &'a Route,
+    index: u64,
+    port: usize,
+}
+
+impl Variables for RouteVariables<'_> {
+    fn value(&self, name: &str) -> Option<u128> {
+        Some(match name {
+            "index" => u128::from(self.index),
+            "length" => u128::from(self.route.prefix?.length()),
+            "asn" => u128::from(self.route.asn),
+            "device" => u128::from(self.route.device_index),
+            "port" => self.port as u128,
+            "gateway" => self.route.gateway,
+            "metric" => u128::from(self.route.metric),
+            _ => return None,
+        })
+    }
+}
+
+fn read_routes_of(kind: SourceKind, path: &Path, visit: &mut Visit<'_>) -> Result<(), TableError> {
+    let open = || input::open(path).map_err(|e| TableError::io(path, Position::Whole, &e));
+    match kind {
+        SourceKind::Pyasn => pyasn::read(path, open()?, true, visit),
+        SourceKind::Prefixes => pyasn::read(path, open()?, false, visit),
+        SourceKind::Mrt => mrt::read(path, Source::new(open()?), visit),
+        SourceKind::Kernel => kernel::read(visit),
+    }
+}
+
+/// Streams the routes of a file (or of the kernel: `path` is not used), in its order.
+///
+/// # Errors
+/// If the file cannot be read or is malformed; the routes before that have been visited.
+pub fn read_routes(
+    kind: SourceKind,
+    path: &Path,
+    visit: &mut dyn FnMut(&Route) -> ControlFlow<()>,
+) -> Result<(), TableError> {
+    read_routes_of(kind, path, &mut |_, route| Ok(visit(route)))
+}
+
+/// The prefixes of any file that holds some: a table file (whose entries with IPv4 or IPv6 prefixes count, imports
+/// too), a pyasn file, an MRT dump, or a list. Which of them it is, is seen from its content.
+///
+/// # Errors
+/// If the file cannot be read or is malformed.
+pub fn read_prefixes(path: &Path) -> Result<Vec<Prefix>, TableError> {
+    let mut prefixes = Vec::new();
+    let Some(kind) = recognise(path)? else {
+        super::TableFile::open(path)?.for_each(&mut |entry| {
+            prefixes.extend(entry.ip_prefix());
+            Ok(())
+        })?;
+        return Ok(prefixes);
+    };
+    read_routes(kind, path, &mut |route| {
+        prefixes.extend(route.prefix);
+        ControlFlow::Continue(())
+    })?;
+    Ok(prefixes)
+}
+
+/// What a file is; `None`: a table file.
+fn recognise(path: &Path) -> Result<Option<SourceKind>, TableError> {
+    let at_start = |e| TableError::io(path, Position::Whole, &e);
+    let mut stream = input::open(path).map_err(at_start)?;
+    // Comments may be longer than any buffer, so look at lines until one tells.
+    let mut line = Vec::new();
+    loop {
+        line.clear();
+        let got = pyasn::read_line(&mut stream, &mut line).map_err(at_start)?;
+        if line.get(4..6).is_some_and(|kind| matches!(kind, [0, 12 | 13])) {
+            return Ok(Some(SourceKind::Mrt));
+        }
+        if got == 0 {
+            return Ok(None);
+        }
+        let text = String::from_utf8_lossy(&line);
+        let mut words = text.split_whitespace();
+        match (words.next(), words.next()) {
+            (None, _) => {}
+            (Some(word), _) if word.starts_with('#') => {}
+            (Some(word), _) if word.starts_with(';') => return Ok(Some(SourceKind::Pyasn)),
+            (Some(word), None) if word.parse::<Prefix>().is_ok() => return Ok(Some(SourceKind::Prefixes)),
+            (Some(word), Some(asn)) if word.parse::<Prefix>().is_ok() && asn.parse::<u32>().is_ok() => {
+                return Ok(Some(SourceKind::Pyasn));
+            }
+            _ => return Ok(None),
+        }
+    }
+}

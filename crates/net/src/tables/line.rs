@@ -1,0 +1,421 @@
+//! One line of a table file.
+
+use wireloom_bits::Bits;
+
+use super::expr::{Expr, NoVariables};
+use super::import::{ImportLine, SourceKind};
+use super::literal::Literal;
+
+/// The key of an entry, as it stands in the file.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub enum Key {
+    /// `10.0.0.0/8`, `0x12/8`: a prefix.
+    Prefix {
+        /// The key; bits behind the length are to be zero.
+        value: Literal,
+        /// Number of leading bits that count.
+        length: u32,
+    },
+    /// `17`, `10.0.0.1`, `"GET"`: an index, a scalar key or a pattern.
+    Scalar(Literal),
+    /// `src=10.0.0.1 dst=10.0.0.2`: fields of a key.
+    Fields(Vec<(String, Literal)>),
+}
+
+impl Key {
+    /// The prefix as key-wide bits and a length, for keys of `width` bits. A scalar is a prefix of full length.
+    ///
+    /// # Errors
+    /// A sentence without a final stop, if it does not suit the width, has bits set behind its length, or is no
+    /// prefix.
+    pub fn to_prefix(&self, width: u32) -> Result<(Bits, u32), String> {
+        let (value, length) = match self {
+            Self::Prefix { value, length } => (value, *length),
+            Self::Scalar(value) => (value, width),
+            Self::Fields(_) => return Err("a prefix is wanted here, such as `10.0.0.0/8`".to_owned()),
+        };
+        if let Some((bits, what)) = value.address()
+            && bits.width() != width
+        {
+            return Err(format!("`{value}` is {what} of {} bits; the key has {width}", bits.width()));
+        }
+        let bits = value.to_bits(width)?;
+        if length > width {
+            return Err(format!("a prefix of {length} bits is longer than the key, which has {width}"));
+        }
+        if length < width && !bits.slice(0, width - length).is_zero() {
+            return Err(format!("`{value}/{length}` has bits set behind its length"));
+        }
+        Ok((bits, length))
+    }
+}
+
+/// What a line says.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) enum Line {
+    Empty,
+    Table(String),
+    Entry(Key, Vec<(String, Literal)>),
+    Import(ImportLine),
+}
+
+/// Whether a word can name a table or a field: `a`, `a.mem`, `digest[2]`.
+fn is_name(word: &str) -> bool {
+    let plain = |c: char| c.is_ascii_alphanumeric() || "_.[]".contains(c);
+    word.starts_with(|c: char| c.is_ascii_alphabetic() || c == '_')
+        && word.chars().all(plain)
+        && !matches!(word, "true" | "false")
+}
+
+/// Parses a line. The error is a sentence without a final stop.
+pub(super) fn parse(text: &str) -> Result<Line, String> {
+    let mut cursor = Cursor { rest: text };
+    cursor.space();
+    if cursor.at_end() {
+        return Ok(Line::Empty);
+    }
+    let mut ahead = Cursor { rest: cursor.rest };
+    match ahead.word() {
+        "table" => table(ahead).map(Line::Table),
+        "import" => import(ahead).map(Line::Import),
+        _ => entry(cursor),
+    }
+}
+
+fn table(mut cursor: Cursor<'_>) -> Result<String, String> {
+    cursor.space();
+    let name = cursor.word();
+    if !is_name(name) {
+        return Err(match name {
+            "" => "the table's name is missing: `table NAME`".to_owned(),
+            _ => format!("`{name}` is no table's name"),
+        });
+    }
+    cursor.end()?;
+    Ok(name.to_owned())
+}
+
+fn entry(mut cursor: Cursor<'_>) -> Result<Line, String> {
+    let key = if cursor.rest.starts_with('"') {
+        Key::Scalar(Literal::Text(cursor.string()?))
+    } else {
+        let mut ahead = Cursor { rest: cursor.rest };
+        let word = ahead.word();
+        if is_name(word) && ahead.rest.starts_with('=') {
+            Key::Fields(cursor.fields(constant)?)
+        } else {
+            cursor = ahead;
+            scalar_or_prefix(word)?
+        }
+    };
+    cursor.space();
+    let arrow = cursor.rest.starts_with("->");
+    if arrow {
+        cursor.rest = &cursor.rest[2..];
+    } else if matches!(key, Key::Fields(_)) {
+        return Err("`->` is missing between the fields of the key and those of the value".to_owned());
+    }
+    let fields = cursor.fields(constant)?;
+    if fields.is_empty() {
+        return Err("the value is missing: `field=value ...`, or `= value` for a scalar".to_owned());
+    }
+    cursor.end()?;
+    Ok(Line::Entry(key, fields))
+}
+
+fn scalar_or_prefix(word: &str) -> Result<Key, String> {
+    let (value, length) = match word.split_once('/') {
+        Some((value, length)) => (value, Some(length)),
+        None => (word, None),
+    };
+    let Some(value) = Literal::parse(value) else {
+        return Err(if is_name(word) {
+            format!(
+                "`{word}` is neither a key nor `table` or `import`; a field of a key is written `{word}=...`"
+            )
+        } else {
+            format!("`{value}` is no key: a number, an address, a prefix, a \"pattern\" or `field=value ...`")
+        });
+    };
+    match length {
+        None => Ok(Key::Scalar(value)),
+        Some(length) => match length.parse() {
+            Ok(length) => Ok(Key::Prefix { value, length }),
+            Err(_) => Err(format!("`{length}` is no prefix length")),
+        },
+    }
+}
+
+/// A value without variables.
+fn constant(value: Written<'_>) -> Result<Literal, String> {
+    match value {
+        Written::Word(word) => {
+            Literal::parse(word).ok_or_else(|| format!("`{word}` is no number, address, `true` or `false`"))
+        }
+        Written::Text(text) => Ok(Literal::Text(text)),
+        Written::Expr(text) => Ok(Literal::number(Expr::parse(text)?.value(&NoVariables)?)),
+    }
+}
+
+fn import(mut cursor: Cursor<'_>) -> Result<ImportLine, String> {
+    cursor.space();
+    let source = cursor.word();
+    let kind = SourceKind::from_name(source).ok_or_else(|| {
+        format!("`{source}` is nothing that can be imported: `pyasn`, `mrt`, `prefixes` or `kernel`")
+    })?;
+    cursor.space();
+    let mut import = ImportLine::new(kind);
+    if kind != SourceKind::Kernel {
+        if !cursor.rest.starts_with('"') {
+            return Err(format!("the file's name is missing: `import {source} \"FILE\" ...`"));
+        }
+        let path =
+            String::from_utf8(cursor.string()?).map_err(|_| "the file's name is not UTF-8".to_owned())?;
+        import.path = path.into();
+    }
+    let written = cursor.fields(Ok)?;
+    cursor.end()?;
+    for (name, value) in written {
+        match (name.as_str(), value) {
+            ("family" | "limit" | "devices", Written::Word(word)) => import.option(&name, word)?,
+            ("devices", Written::Text(text)) => {
+                import.option(&name, std::str::from_utf8(&text).map_err(|_| "devices are not UTF-8")?)?;
+            }
+            (_, Written::Word(word)) => {
+                // A bare variable needs no parentheses.
+                let expr = Expr::parse(word).map_err(|_| format!("`{word}` is no number nor address"))?;
+                import.field(name, expr)?;
+            }
+            (_, Written::Expr(text)) => {
+                let expr = Expr::parse(text)?;
+                import.field(name, expr)?;
+            }
+            (_, Written::Text(_)) => return Err(format!("`{name}` cannot be a string in an import")),
+        }
+    }
+    if import.fields.is_empty() {
+        return Err(
+            "the value is missing: `field=(expression) ...`, or `= (expression)` for a scalar".to_owned()
+        );
+    }
+    Ok(import)
+}
+
+/// A value as written, after a `=`.
+enum Written<'a> {
+    Word(&'a str),
+    Text(Vec<u8>),
+    /// What stands between the parentheses.
+    Expr(&'a str),
+}
+
+struct Cursor<'a> {
+    rest: &'a str,
+}
+
+impl<'a> Cursor<'a> {
+    fn space(&mut self) {
+        self.rest = self.rest.trim_start();
+    }
+
+    /// At the end of the line or a comment.
+    fn at_end(&self) -> bool {
+        self.rest.is_empty() || self.rest.starts_with('#')
+    }
+
+    fn end(&mut self) -> Result<(), String> {
+        self.space();
+        if self.at_end() { Ok(()) } else { Err(format!("`{}` was not expected", self.rest.trim_end())) }
+    }
+
+    fn word(&mut self) -> &'a str {
+        let stop = |c: char| c.is_whitespace() || "=()\"#".contains(c);
+        let (word, rest) = self.rest.split_at(self.rest.find(stop).unwrap_or(self.rest.len()));
+        self.rest = rest;
+        word
+    }
+
+    /// `name=value` as often as it stands here, or one `= value`, whose name is empty.
+    fn fields<T>(
+        &mut self,
+        read: impl Fn(Written<'a>) -> Result<T, String>,
+    ) -> Result<Vec<(String, T)>, String> {
+        let mut fields: Vec<(String, T)> = Vec::new();
+        loop {
+            self.space();
+            if self.at_end() || self.rest.starts_with("->") {
+                return Ok(fields);
+            }
+            let name = self.word();
+            if !self.rest.starts_with('=') {
+                let found = if name.is_empty() { self.rest } else { name };
+                return Err(format!(
+                    "`{}` was not expected; a field is written `name=value`",
+                    found.trim_end()
+                ));
+            }
+            if !name.is_empty() && !is_name(name) {
+                return Err(format!("`{name}` is no field's name"));
+            }
+            if name.is_empty() && !fields.is_empty() {
+                return Err("a name is missing before `=`".to_owned());
+            }
+            if fields.iter().any(|(n, _)| n == name) {
+                return Err(format!("`{name}` is given twice"));
+            }
+            self.rest = &self.rest[1..];
+            if name.is_empty() {
+                self.space();
+            }
+            let value = self.value(name)?;
+            fields.push((name.to_owned(), read(value)?));
+            if !self.at_end() && !self.rest.starts_with(char::is_whitespace) {
+                return Err(format!("`{}` was not expected", self.rest.trim_end()));
+            }
+        }
+    }
+
+    fn value(&mut self, name: &str) -> Result<Written<'a>, String> {
+        if self.rest.starts_with('"') {
+            return self.string().map(Written::Text);
+        }
+        if self.rest.starts_with('(') {
+            let mut depth = 0;
+            for (i, c) in self.rest.char_indices() {
+                match c {
+                    '(' => depth += 1,
+                    ')' => depth -= 1,
+                    _ => {}
+                }
+                if depth == 0 {
+                    let inside = &self.rest[1..i];
+                    self.rest = &self.rest[i + 1..];
+                    return Ok(Written::Expr(inside));
+                }
+            }
+            return Err("`)` is missing".to_owned());
+        }
+        match self.word() {
+            "" if name.is_empty() => Err("a value is missing after `=`".to_owned()),
+            "" => Err(format!("a value is missing after `{name}=`")),
+            word => Ok(Written::Word(word)),
+        }
+    }
+
+    /// A string in quotes, which stands here.
+    fn string(&mut self) -> Result<Vec<u8>, String> {
+        let mut bytes = Vec::new();
+        let mut chars = self.rest.char_indices();
+        chars.next();
+        while let Some((i, c)) = chars.next() {
+            match c {
+                '"' => {
+                    self.rest = &self.rest[i + 1..];
+                    return Ok(bytes);
+                }
+                '\\' => match chars.next().map(|(_, c)| c) {
+                    Some('n') => bytes.push(b'\n'),
+                    Some('r') => bytes.push(b'\r'),
+                    Some('t') => bytes.push(b'\t'),
+                    Some('0') => bytes.push(0),
+                    Some(c @ ('\\' | '"')) => bytes.push(c as u8),
+                    Some('x') => {
+                        let mut digit = || chars.next().and_then(|(_, c)| c.to_digit(16));
+                        let (high, low) = (digit(), digit());
+                        match (high, low) {
+                            (Some(high), Some(low)) => bytes.push((high * 16 + low) as u8),
+                            _ => return Err("`\\x` takes two hexadecimal digits".to_owned()),
+                        }
+                    }
+                    Some(c) => {
+                        return Err(format!(
+                            "`\\{c}` is no escape; there are \\n \\r \\t \\0 \\\\ \\\" \\xHH"
+                        ));
+                    }
+                    None => break,
+                },
+                c => bytes.extend_from_slice(c.encode_utf8(&mut [0; 4]).as_bytes()),
+            }
+        }
+        Err("the closing `\"` is missing".to_owned())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn entry_of(text: &str) -> (Key, Vec<(String, Literal)>) {
+        match parse(text) {
+            Ok(Line::Entry(key, fields)) => (key, fields),
+            other => panic!("{text}: {other:?}"),
+        }
+    }
+
+    #[test]
+    fn every_kind_of_entry_is_read() {
+        let (key, fields) = entry_of("10.0.0.0/8 port=3 class=(2 + 5) # comment");
+        assert_eq!(key.to_prefix(32), Ok((Bits::new(32, 0x0a00_0000), 8)));
+        assert_eq!(
+            fields,
+            [("port".to_owned(), Literal::number(3)), ("class".to_owned(), Literal::number(7))]
+        );
+
+        let (key, fields) = entry_of("0x12/8 = 5");
+        assert_eq!(key.to_prefix(8), Ok((Bits::new(8, 0x12), 8)));
+        assert_eq!(fields, [(String::new(), Literal::number(5))]);
+
+        let (key, fields) = entry_of("src=10.0.0.1 dst=::1 -> next.port=1 x[0]=true");
+        assert!(matches!(key, Key::Fields(f) if f.len() == 2 && f[0].0 == "src"));
+        assert_eq!((fields[0].0.as_str(), fields[1].0.as_str()), ("next.port", "x[0]"));
+
+        let (key, _) = entry_of("02:00:00:00:00:01 -> = 7");
+        assert_eq!(key, Key::Scalar(Literal::Mac([2, 0, 0, 0, 0, 1])));
+
+        let (key, _) = entry_of(r##""GET \"#x\x41\r\n" port=2"##);
+        assert_eq!(key, Key::Scalar(Literal::Text(b"GET \"#xA\r\n".to_vec())));
+    }
+
+    #[test]
+    fn mistakes_are_named() {
+        for (text, expected) in [
+            ("table", "the table's name is missing"),
+            ("table 5", "`5` is no table's name"),
+            ("table a b", "`b` was not expected"),
+            ("10.0.0.0/8", "the value is missing"),
+            ("10.0.0.0/x port=1", "`x` is no prefix length"),
+            ("10.0.0 port=1", "`10.0.0` is no key"),
+            ("tabel routes", "`tabel` is neither a key nor `table`"),
+            ("src=1 dst=2", "`->` is missing"),
+            ("5 port=", "a value is missing after `port=`"),
+            ("5 port=1 port=2", "`port` is given twice"),
+            ("5 port=1=2", "`=2` was not expected"),
+            ("5 port=(1", "`)` is missing"),
+            ("5 port=asn", "`asn` is no number"),
+            ("5 1=1", "`1` is no field's name"),
+            ("\"GET port=1", "the closing `\"` is missing"),
+            (r#""\q" port=1"#, "`\\q` is no escape"),
+            ("import pyasm \"x\" port=1", "`pyasm` is nothing that can be imported"),
+            ("import pyasn x port=1", "the file's name is missing"),
+            ("import pyasn \"x\"", "the value is missing"),
+            ("import pyasn \"x\" family=5 = 1", "`family` is 4 or 6"),
+            ("import pyasn \"x\" limit=many = 1", "`many` is no number"),
+            ("import pyasn \"x\" port=(as)", "there is no variable `as`"),
+        ] {
+            let error = parse(text).expect_err(text);
+            assert!(error.starts_with(expected), "{text}: {error}");
+        }
+    }
+
+    #[test]
+    fn prefixes_are_checked_against_the_key() {
+        let refused = |text: &str, width| entry_of(text).0.to_prefix(width).expect_err(text);
+        assert_eq!(refused("10.0.0.1/8 = 1", 32), "`10.0.0.1/8` has bits set behind its length");
+        assert_eq!(
+            refused("10.0.0.0/8 = 1", 128),
+            "`10.0.0.0` is an IPv4 address of 32 bits; the key has 128"
+        );
+        assert_eq!(refused("0/9 = 1", 8), "a prefix of 9 bits is longer than the key, which has 8");
+        assert_eq!(entry_of("10.0.0.1 = 1").0.to_prefix(32), Ok((Bits::new(32, 0x0a00_0001), 32)));
+    }
+}
