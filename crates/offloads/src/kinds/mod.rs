@@ -1,9 +1,14 @@
-//! The golden meaning of each kind: one file a kind, named as the kind is in Loom C.
+//! The golden meaning of each kind: one file a kind, named as the kind is in Loom C (`match` is `matching`).
 
 pub mod array;
 pub mod checksum;
 pub mod clock;
 pub mod counter;
+pub mod exact;
+pub mod hash;
+pub mod matching;
+pub mod meter;
+pub mod park;
 pub mod payload;
 pub mod random;
 
@@ -17,12 +22,17 @@ use crate::{Config, EntryKey, Instance, Layout, Refused};
 /// If there is no such kind, its types do not suit it or there is not enough memory; a sentence without a final stop.
 pub fn instantiate(config: &Config) -> Result<Box<dyn Instance>, Refused> {
     Ok(match config.kind.as_str() {
+        "exact" => Box::new(exact::Exact::new(config)?),
         "array" => Box::new(array::Array::new(config)?),
         "counter" => Box::new(counter::Counter::new(config)?),
+        "meter" => Box::new(meter::Meter::new(config)?),
+        "hash" => Box::new(hash::Hash::new(config)),
         "checksum" => Box::new(checksum::Checksum),
         "payload" => Box::new(payload::Payload::new(config)?),
         "clock" => Box::new(clock::Clock),
         "random" => Box::new(random::Random::new(config)),
+        "match" => Box::new(matching::Match::new(config)),
+        "park" => Box::new(park::Park::new(config)),
         other => return Err(Refused(format!("there is no offload kind `{other}`"))),
     })
 }

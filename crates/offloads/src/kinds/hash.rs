@@ -1,0 +1,192 @@
+//! `hash`: CRC-32 and the hash unit of Intel's IXP network processors.
+//!
+//! The hash unit takes its operand for a polynomial over GF(2), multiplies it by a programmable multiplier polynomial and
+//! divides the product by a fixed irreducible generator polynomial; the remainder is the hash (Intel IXP2800 Network
+//! Processor Hardware Reference Manual, section 7.1.3.2, equations 7 to 10). The hardware's operands are as wide as
+//! the hash; a wider key here is reduced modulo the generator first, a narrower one is zero-extended.
+
+use wireloom_bits::Bits;
+
+use crate::kinds::no_table;
+use crate::{Config, Entry, EntryKey, Env, Instance, Refused, Row};
+
+/// x^48 + x^36 + x^25 + x^10 + 1, without its leading term.
+pub const GENERATOR_48: u64 = 1 << 36 | 1 << 25 | 1 << 10 | 1;
+/// x^64 + x^54 + x^35 + x^17 + 1, without its leading term.
+pub const GENERATOR_64: u64 = 1 << 54 | 1 << 35 | 1 << 17 | 1;
+
+/// An instance of `hash`. It has no state.
+pub struct Hash {
+    multiplier48: u64,
+    multiplier64: u64,
+}
+
+impl Hash {
+    /// An instance as declared.
+    pub fn new(config: &Config) -> Self {
+        let [multiplier48, multiplier64] =
+            ["multiplier48", "multiplier64"].map(|name| config.param(name).low_u64());
+        Self { multiplier48, multiplier64 }
+    }
+}
+
+/// Polynomials over GF(2) modulo a generator of degree 48 or 64.
+#[derive(Clone, Copy)]
+struct Field {
+    degree: u32,
+    /// The generator without its leading term.
+    generator: u64,
+}
+
+impl Field {
+    /// `x` times the polynomial, plus 1 if `bit` is set.
+    fn shift_in(self, value: u64, bit: bool) -> u64 {
+        let carry = value >> (self.degree - 1) & 1 == 1;
+        let shifted = (value << 1 | u64::from(bit)) & (u64::MAX >> (64 - self.degree));
+        if carry { shifted ^ self.generator } else { shifted }
+    }
+
+    fn reduce(self, data: &Bits) -> u64 {
+        (0..data.significant()).rev().fold(0, |rest, i| self.shift_in(rest, data.bit(i)))
+    }
+
+    fn multiply(self, a: u64, b: u64) -> u64 {
+        (0..self.degree).rev().fold(0, |sum, i| {
+            let doubled = self.shift_in(sum, false);
+            if b >> i & 1 == 1 { doubled ^ a } else { doubled }
+        })
+    }
+}
+
+/// The 48-bit hash of `data`, whose most significant bit is the highest coefficient.
+pub fn hash48(data: &Bits, multiplier: u64) -> u64 {
+    let field = Field { degree: 48, generator: GENERATOR_48 };
+    field.multiply(field.reduce(data), multiplier)
+}
+
+/// The 64-bit hash of `data`, whose most significant bit is the highest coefficient.
+pub fn hash64(data: &Bits, multiplier: u64) -> u64 {
+    let field = Field { degree: 64, generator: GENERATOR_64 };
+    field.multiply(field.reduce(data), multiplier)
+}
+
+/// CRC-32 of IEEE 802.3 (reflected, begun with and inverted by all ones) over the data's bytes in network order; data
+/// of no whole number of bytes have zero bits in front.
+pub fn crc32(data: &Bits) -> u32 {
+    crc32fast::hash(&data.to_bytes())
+}
+
+impl Instance for Hash {
+    fn call(&mut self, method: usize, args: &[Bits], _env: &mut Env<'_>) -> Bits {
+        match method {
+            0 => Bits::new(32, u128::from(crc32(&args[0]))),
+            1 => Bits::new(48, u128::from(hash48(&args[0], self.multiplier48))),
+            2 => Bits::new(64, u128::from(hash64(&args[0], self.multiplier64))),
+            _ => unreachable!("hash has three methods"),
+        }
+    }
+
+    fn load(&mut self, _entry: Entry) -> Result<(), Refused> {
+        no_table("hash")
+    }
+
+    fn unload(&mut self, _key: &EntryKey) -> Result<bool, Refused> {
+        no_table("hash")
+    }
+
+    fn rows(&self) -> Vec<Row> {
+        Vec::new()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+    use crate::kinds::tests::Bench;
+
+    /// The hash as the manual states it: the whole product first, then long division.
+    fn reference(data: &Bits, multiplier: u64, degree: u32, exponents: &[u32]) -> Bits {
+        let width = data.width() + 64 + degree + 1;
+        let mut rest = Bits::zero(width);
+        for i in (0..64).filter(|i| multiplier >> i & 1 == 1) {
+            rest = rest.xor(&data.resize(width).shl(i));
+        }
+        let one = Bits::new(width, 1);
+        let generator = exponents.iter().fold(Bits::zero(width), |g, &e| g.xor(&one.shl(e)));
+        while rest.significant() > degree {
+            let shift = rest.significant() - 1 - degree;
+            rest = rest.xor(&generator.shl(shift));
+        }
+        rest.resize(degree)
+    }
+
+    /// Bit-serial CRC-32 from the most significant bit down, with explicit reflections.
+    fn reference_crc(bytes: &[u8]) -> u32 {
+        let mut crc = u32::MAX;
+        for byte in bytes {
+            crc ^= u32::from(byte.reverse_bits()) << 24;
+            for _ in 0..8 {
+                let top = crc >> 31 == 1;
+                crc <<= 1;
+                if top {
+                    crc ^= 0x04c1_1db7;
+                }
+            }
+        }
+        !crc.reverse_bits()
+    }
+
+    #[test]
+    fn known_crc_values() {
+        assert_eq!(crc32(&Bits::from_bytes(b"123456789")), 0xcbf4_3926);
+        assert_eq!(crc32(&Bits::new(32, 0)), 0x2144_df1c);
+        assert_eq!(crc32(&Bits::new(12, 0xabc)), crc32(&Bits::new(16, 0x0abc)), "zero bits in front");
+    }
+
+    #[test]
+    fn multiplying_by_one_is_the_remainder_alone() {
+        assert_eq!(hash48(&Bits::new(48, 0x1234_5678_9abc), 1), 0x1234_5678_9abc);
+        assert_eq!(hash64(&Bits::new(64, 1 << 63), 2), GENERATOR_64, "x^64 is the rest of the generator");
+        assert_eq!(hash48(&Bits::new(64, 1 << 48), 1), GENERATOR_48);
+        assert_eq!(hash48(&Bits::ones(48), 0), 0);
+    }
+
+    #[test]
+    fn the_hash_is_one_to_one_on_its_own_width() {
+        // The generators are irreducible, so that x^(2^degree) = x (mod G), and a multiplier other than zero loses nothing.
+        for (degree, generator) in [(48, GENERATOR_48), (64, GENERATOR_64)] {
+            let field = Field { degree, generator };
+            let frobenius = (0..degree).fold(2, |power, _| field.multiply(power, power));
+            assert_eq!(frobenius, 2, "degree {degree}");
+        }
+    }
+
+    #[test]
+    fn methods_use_the_declared_multipliers() {
+        let key = [("src", 32), ("dst", 32)];
+        let mut bench = Bench::new("hash", Some(&key), None, &[("multiplier48", 3), ("multiplier64", 5)]);
+        let data = Bits::new(64, 0x0a00_0001_c0a8_0102);
+        assert_eq!(bench.call("crc32", std::slice::from_ref(&data)).low_u64(), u64::from(crc32(&data)));
+        assert_eq!(bench.call("hash48", std::slice::from_ref(&data)).low_u64(), hash48(&data, 3));
+        assert_eq!(bench.call("hash64", std::slice::from_ref(&data)).low_u64(), hash64(&data, 5));
+    }
+
+    proptest! {
+        #[test]
+        fn hashes_equal_their_bit_serial_references(
+            words in prop::collection::vec(any::<u64>(), 1..17),
+            cut in 0u32..64,
+            multiplier in any::<u64>(),
+        ) {
+            let data = Bits::from_words(words.len() as u32 * 64 - cut, &words);
+            let narrow = multiplier >> 16;
+            let expected = reference(&data, narrow, 48, &[48, 36, 25, 10, 0]);
+            prop_assert_eq!(hash48(&data, narrow), expected.low_u64());
+            let expected = reference(&data, multiplier, 64, &[64, 54, 35, 17, 0]);
+            prop_assert_eq!(hash64(&data, multiplier), expected.low_u64());
+            prop_assert_eq!(crc32(&data), reference_crc(&data.to_bytes()));
+        }
+    }
+}

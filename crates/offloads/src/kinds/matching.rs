@@ -1,0 +1,172 @@
+//! `match`: multi-pattern search of packet bytes.
+
+use std::collections::HashMap;
+
+use aho_corasick::{AhoCorasick, MatchKind};
+use wireloom_bits::Bits;
+
+use crate::kinds::{check_value, field_values};
+use crate::lanes::pack;
+use crate::{Config, Entry, EntryKey, Env, Instance, Layout, Refused, Row};
+
+/// Most bytes that the patterns of one offload have together: well inside what the automaton can number.
+const MAX_PATTERN_BYTES: usize = 1 << 24;
+
+/// An instance of `match`.
+pub struct Match {
+    layout: Layout,
+    /// Patterns and values in the table's order, which decides between patterns that match at one place.
+    patterns: Vec<(Vec<u8>, Bits)>,
+    /// Where in `patterns` a pattern stands.
+    places: HashMap<Vec<u8>, usize>,
+    /// Bytes of all patterns together.
+    total: usize,
+    /// Made of the patterns when first needed after a change, so that loading many is not quadratic.
+    automaton: Option<AhoCorasick>,
+}
+
+impl Match {
+    /// An instance as declared, without patterns.
+    pub fn new(config: &Config) -> Self {
+        Self {
+            layout: config.value.clone().unwrap_or_default(),
+            patterns: Vec::new(),
+            places: HashMap::new(),
+            total: 0,
+            automaton: None,
+        }
+    }
+
+    fn automaton(&mut self) -> &AhoCorasick {
+        self.automaton.get_or_insert_with(|| {
+            AhoCorasick::builder()
+                .match_kind(MatchKind::LeftmostFirst)
+                .build(self.patterns.iter().map(|(bytes, _)| bytes))
+                .expect("MAX_PATTERN_BYTES keeps the automaton within its limits")
+        })
+    }
+}
+
+impl Instance for Match {
+    fn call(&mut self, _method: usize, args: &[Bits], env: &mut Env<'_>) -> Bits {
+        let bytes = env.packet.as_ref().map_or(&[][..], |packet| packet.bytes());
+        let [offset, length] = [0, 1].map(|i| args[i].low_u64() as usize);
+        let (start, end) = (offset.min(bytes.len()), (offset + length).min(bytes.len()));
+        let found = self.automaton().find(&bytes[start..end]);
+        let (place, value) = match found {
+            Some(hit) => (start + hit.start(), self.patterns[hit.pattern().as_usize()].1.clone()),
+            None => (0, Bits::zero(self.layout.width())),
+        };
+        pack(&[Bits::bool(found.is_some()), Bits::new(16, place as u128), value])
+    }
+
+    /// Adds a pattern behind those that stand in the table; one that is there already keeps its place and gets the value.
+    fn load(&mut self, entry: Entry) -> Result<(), Refused> {
+        let EntryKey::Pattern(bytes) = entry.key else {
+            return Err(Refused("the key is not a byte string".into()));
+        };
+        check_value(&entry.value, self.layout.width())?;
+        if bytes.is_empty() {
+            return Err(Refused("an empty pattern would match everywhere".into()));
+        }
+        if let Some(&place) = self.places.get(&bytes) {
+            self.patterns[place].1 = entry.value;
+            return Ok(());
+        }
+        if self.total + bytes.len() > MAX_PATTERN_BYTES {
+            return Err(Refused("the patterns have more than 16 MiB together".into()));
+        }
+        self.automaton = None;
+        self.total += bytes.len();
+        self.places.insert(bytes.clone(), self.patterns.len());
+        self.patterns.push((bytes, entry.value));
+        Ok(())
+    }
+
+    fn unload(&mut self, key: &EntryKey) -> Result<bool, Refused> {
+        let EntryKey::Pattern(bytes) = key else {
+            return Err(Refused("the key is not a byte string".into()));
+        };
+        let Some(place) = self.places.remove(bytes) else { return Ok(false) };
+        self.automaton = None;
+        self.total -= bytes.len();
+        self.patterns.remove(place);
+        for later in self.places.values_mut().filter(|p| **p > place) {
+            *later -= 1;
+        }
+        Ok(true)
+    }
+
+    /// The patterns in the table's order.
+    fn rows(&self) -> Vec<Row> {
+        let rows = self.patterns.iter().map(|(bytes, value)| Row {
+            key: EntryKey::Pattern(bytes.clone()),
+            fields: field_values(&self.layout, value),
+        });
+        rows.collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::kinds::tests::{Bench, packet};
+
+    fn bench(patterns: &[&str], text: &str) -> Bench {
+        let mut bench = Bench::new("match", None, Some(&[("", 8)]), &[]);
+        for (n, pattern) in patterns.iter().enumerate() {
+            load(&mut bench, pattern, n as u128 + 1).unwrap();
+        }
+        bench.packet = Some(packet(text.as_bytes()));
+        bench
+    }
+
+    fn load(bench: &mut Bench, pattern: &str, value: u128) -> Result<(), Refused> {
+        let key = EntryKey::Pattern(pattern.as_bytes().to_vec());
+        bench.instance.load(Entry { key, value: Bits::new(8, value) })
+    }
+
+    /// Offset and value, if something was found.
+    fn scan(bench: &mut Bench, offset: u16, length: u16) -> Option<(u64, u64)> {
+        let args = [offset, length].map(|v| Bits::new(16, u128::from(v)));
+        let reply = bench.call("scan", &args);
+        assert!(reply.bit(24) || reply.is_zero(), "what is not found is all zero");
+        reply.bit(24).then(|| (reply.slice(8, 16).low_u64(), reply.slice(0, 8).low_u64()))
+    }
+
+    #[test]
+    fn the_leftmost_match_wins_then_the_first_in_the_table() {
+        assert_eq!(scan(&mut bench(&["def", "bc"], "abcdef"), 0, 6), Some((1, 2)));
+        assert_eq!(scan(&mut bench(&["ab", "abcd"], "abcd"), 0, 4), Some((0, 1)));
+        assert_eq!(scan(&mut bench(&["abcd", "ab"], "abcd"), 0, 4), Some((0, 1)));
+        assert_eq!(scan(&mut bench(&["abcd", "ab"], "abce"), 0, 4), Some((0, 2)));
+        assert_eq!(scan(&mut bench(&["abcd", "b"], "abce"), 0, 4), Some((1, 2)), "a false start");
+    }
+
+    #[test]
+    fn a_match_lies_wholly_inside_the_range() {
+        let mut bench = bench(&["GET /"], &format!("{}GET /index", "-".repeat(125)));
+        assert_eq!(scan(&mut bench, 0, 65_535), Some((125, 1)), "across the window's end");
+        assert_eq!(scan(&mut bench, 125, 5), Some((125, 1)));
+        assert_eq!(scan(&mut bench, 126, 100), None);
+        assert_eq!(scan(&mut bench, 125, 4), None);
+        assert_eq!(scan(&mut bench, 65_535, 65_535), None);
+        bench.packet = None;
+        assert_eq!(scan(&mut bench, 0, 65_535), None);
+    }
+
+    #[test]
+    fn patterns_change_while_packets_flow() {
+        let mut bench = bench(&["a", "b", "c"], "cba");
+        assert_eq!(scan(&mut bench, 0, 3), Some((0, 3)));
+        assert_eq!(bench.instance.unload(&EntryKey::Pattern(b"c".to_vec())), Ok(true));
+        assert_eq!(bench.instance.unload(&EntryKey::Pattern(b"c".to_vec())), Ok(false));
+        assert_eq!(scan(&mut bench, 0, 3), Some((1, 2)));
+        load(&mut bench, "b", 77).unwrap();
+        assert_eq!(scan(&mut bench, 0, 3), Some((1, 77)), "replaced in place");
+        load(&mut bench, "cb", 5).unwrap();
+        assert_eq!(scan(&mut bench, 0, 3), Some((0, 5)));
+        assert_eq!(bench.instance.rows().len(), 3);
+        assert_eq!(load(&mut bench, "", 1), Err(Refused("an empty pattern would match everywhere".into())));
+    }
+}

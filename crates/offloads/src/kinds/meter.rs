@@ -1,0 +1,385 @@
+//! `meter`: the three-colour markers of RFC 2697 (single rate) and RFC 2698 (two rates).
+//!
+//! Token buckets are whole numbers of bytes. A token for a rate of `r` bytes a second falls at each time `k / r` seconds
+//! for whole `k`; so between two arrivals at `a` and `b` nanoseconds fall `floor(b r / 10^9) - floor(a r / 10^9)` tokens,
+//! and no fraction is ever lost, whatever the arrival times. Buckets are full at the start. Time never runs backwards:
+//! a packet that is stamped earlier than the one before it finds the buckets as that one left them.
+
+use std::collections::BTreeMap;
+
+use wireloom_bits::Bits;
+
+use crate::kinds::{check_value, index_of};
+use crate::memory::zeroed_words;
+use crate::{Config, Entry, EntryKey, Env, Instance, Layout, Refused, Row};
+
+/// A colour, as the methods answer it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Color {
+    /// Within the committed rate and burst.
+    Green = 0,
+    /// Beyond that, within the excess burst (RFC 2697) or the peak rate (RFC 2698).
+    Yellow = 1,
+    /// Beyond both.
+    Red = 2,
+}
+
+/// Rates in bytes a second and bursts in bytes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Rates {
+    /// Committed information rate.
+    pub cir: u64,
+    /// Committed burst size.
+    pub cbs: u64,
+    /// Excess burst size (RFC 2697).
+    pub ebs: u64,
+    /// Peak information rate (RFC 2698).
+    pub pir: u64,
+    /// Peak burst size (RFC 2698).
+    pub pbs: u64,
+}
+
+/// The names of the rates, in the order in which a table's value packs them, 64 bits each.
+pub const RATE_NAMES: [&str; 5] = ["cir", "cbs", "ebs", "pir", "pbs"];
+
+/// The largest rate (bytes a second) and burst (bytes).
+pub const MAX_RATE: u64 = 1 << 40;
+
+/// Words of a meter's state: tokens missing from the first bucket, tokens missing from the second, time of the last packet.
+/// All zero is a meter that was never used: its buckets are full.
+const STATE_WORDS: usize = 3;
+
+/// An instance of `meter`.
+pub struct Meter {
+    two_rates: bool,
+    declared: Rates,
+    /// The rates that the control plane has set.
+    set: BTreeMap<u64, Rates>,
+    state: Box<[u64]>,
+}
+
+/// The layout of a meter's table value.
+pub fn rates_layout() -> Layout {
+    Layout { fields: RATE_NAMES.iter().map(|name| ((*name).to_owned(), 64)).collect() }
+}
+
+impl Rates {
+    /// What the declaration says.
+    pub fn declared(config: &Config) -> Self {
+        let [cir, cbs, ebs, pir, pbs] = RATE_NAMES.map(|name| config.param(name).low_u64());
+        Self { cir, cbs, ebs, pir, pbs }
+    }
+
+    /// As a table's value: laid out as [`rates_layout`].
+    pub fn pack(&self) -> Bits {
+        Bits::from_words(320, &[self.pbs, self.pir, self.ebs, self.cbs, self.cir])
+    }
+
+    fn unpack(value: &Bits) -> Self {
+        let [pbs, pir, ebs, cbs, cir] = [0, 1, 2, 3, 4].map(|i| value.word(i));
+        Self { cir, cbs, ebs, pir, pbs }
+    }
+}
+
+/// Tokens that a rate lets fall between two times.
+fn tokens(rate: u64, from_ns: u64, to_ns: u64) -> u64 {
+    let fallen = |time: u64| u128::from(time) * u128::from(rate) / 1_000_000_000;
+    // At most 2^64 ns at 2^40 bytes a second: 2^75. More than any bucket holds is as good as 2^64 - 1.
+    (fallen(to_ns) - fallen(from_ns)).try_into().unwrap_or(u64::MAX)
+}
+
+/// Takes `bytes` out of a bucket of a size with so many tokens missing, if they are there.
+fn fits(size: u64, missing: u64, bytes: u64) -> bool {
+    size - missing >= bytes
+}
+
+/// A meter's buckets at work.
+struct Buckets<'a> {
+    rates: Rates,
+    /// Missing from bucket C.
+    committed: &'a mut u64,
+    /// Missing from bucket E (RFC 2697) or P (RFC 2698).
+    other: &'a mut u64,
+}
+
+impl Buckets<'_> {
+    /// RFC 2697, section 3: tokens fall into C; when that is full, into E.
+    fn single_rate(&mut self, from_ns: u64, to_ns: u64, bytes: u64, color: Color) -> Color {
+        let fallen = tokens(self.rates.cir, from_ns, to_ns);
+        let into_committed = fallen.min(*self.committed);
+        *self.committed -= into_committed;
+        *self.other = self.other.saturating_sub(fallen - into_committed);
+        if color == Color::Green && fits(self.rates.cbs, *self.committed, bytes) {
+            *self.committed += bytes;
+            Color::Green
+        } else if color != Color::Red && fits(self.rates.ebs, *self.other, bytes) {
+            *self.other += bytes;
+            Color::Yellow
+        } else {
+            Color::Red
+        }
+    }
+
+    /// RFC 2698, section 3: each bucket has its own rate; a green packet takes from both.
+    fn two_rates(&mut self, from_ns: u64, to_ns: u64, bytes: u64, color: Color) -> Color {
+        *self.committed = self.committed.saturating_sub(tokens(self.rates.cir, from_ns, to_ns));
+        *self.other = self.other.saturating_sub(tokens(self.rates.pir, from_ns, to_ns));
+        if color == Color::Red || !fits(self.rates.pbs, *self.other, bytes) {
+            return Color::Red;
+        }
+        *self.other += bytes;
+        if color == Color::Yellow || !fits(self.rates.cbs, *self.committed, bytes) {
+            return Color::Yellow;
+        }
+        *self.committed += bytes;
+        Color::Green
+    }
+}
+
+impl Meter {
+    /// An instance as declared, all buckets full.
+    ///
+    /// # Errors
+    /// If there is not enough memory.
+    pub fn new(config: &Config) -> Result<Self, Refused> {
+        let size = config.param("size").low_u64() as usize;
+        Ok(Self {
+            two_rates: config.param("rates").low_u64() == 2,
+            declared: Rates::declared(config),
+            set: BTreeMap::new(),
+            state: zeroed_words(size.saturating_mul(STATE_WORDS))?,
+        })
+    }
+
+    fn size(&self) -> usize {
+        self.state.len() / STATE_WORDS
+    }
+
+    fn rates(&self, index: u64) -> Rates {
+        self.set.get(&index).copied().unwrap_or(self.declared)
+    }
+
+    fn mark(&mut self, index: u64, bytes: u64, now_ns: u64, color: Color) -> Color {
+        if index >= self.size() as u64 {
+            return Color::Red;
+        }
+        let (rates, two_rates) = (self.rates(index), self.two_rates);
+        let [committed, other, last] = &mut self.state[index as usize * STATE_WORDS..][..STATE_WORDS] else {
+            unreachable!("a meter's state has three words")
+        };
+        let (from, to) = (*last, now_ns.max(*last));
+        *last = to;
+        let mut buckets = Buckets { rates, committed, other };
+        if two_rates {
+            buckets.two_rates(from, to, bytes, color)
+        } else {
+            buckets.single_rate(from, to, bytes, color)
+        }
+    }
+}
+
+impl Instance for Meter {
+    fn call(&mut self, method: usize, args: &[Bits], env: &mut Env<'_>) -> Bits {
+        let color = match (method, args.get(2).map(Bits::low_u64)) {
+            (0, _) | (_, Some(0)) => Color::Green,
+            (_, Some(1)) => Color::Yellow,
+            _ => Color::Red,
+        };
+        let color = self.mark(args[0].low_u64(), args[1].low_u64(), env.now_ns, color);
+        Bits::new(2, color as u128)
+    }
+
+    /// Sets the rates of a meter, packed as [`rates_layout`] says, and fills its buckets.
+    fn load(&mut self, entry: Entry) -> Result<(), Refused> {
+        let index = index_of(&entry.key, self.size())?;
+        check_value(&entry.value, 320)?;
+        for (word, name) in RATE_NAMES.iter().rev().enumerate() {
+            let rate = entry.value.word(word);
+            if rate > MAX_RATE {
+                return Err(Refused(format!("{name} is {rate}, more than 2^40")));
+            }
+        }
+        self.state[index * STATE_WORDS..][..STATE_WORDS].fill(0);
+        self.set.insert(index as u64, Rates::unpack(&entry.value));
+        Ok(())
+    }
+
+    /// Gives a meter its declared rates back, and fills its buckets.
+    fn unload(&mut self, key: &EntryKey) -> Result<bool, Refused> {
+        let index = index_of(key, self.size())?;
+        self.state[index * STATE_WORDS..][..STATE_WORDS].fill(0);
+        Ok(self.set.remove(&(index as u64)).is_some())
+    }
+
+    /// The meters that were used or set: rates, and the tokens in their buckets when the last packet had passed, which
+    /// was at `last_ns`.
+    fn rows(&self) -> Vec<Row> {
+        let mut rows = Vec::new();
+        for (index, state) in self.state.chunks_exact(STATE_WORDS).enumerate() {
+            let index = index as u64;
+            if state == [0; STATE_WORDS] && !self.set.contains_key(&index) {
+                continue;
+            }
+            let rates = self.rates(index);
+            let (other, size) = if self.two_rates { ("peak", rates.pbs) } else { ("excess", rates.ebs) };
+            let mut fields = crate::kinds::field_values(&rates_layout(), &rates.pack());
+            let word = |value: u64| Bits::new(64, u128::from(value));
+            fields.push(("committed".into(), word(rates.cbs - state[0])));
+            fields.push((other.into(), word(size - state[1])));
+            fields.push(("last_ns".into(), word(state[2])));
+            rows.push(Row { key: EntryKey::Index(index), fields });
+        }
+        rows
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+    use crate::kinds::tests::Bench;
+
+    const SECOND: u64 = 1_000_000_000;
+
+    fn single(cir: u64, cbs: u64, ebs: u64) -> Bench {
+        Bench::new("meter", None, None, &[("size", 2), ("cir", cir), ("cbs", cbs), ("ebs", ebs)])
+    }
+
+    fn double(cir: u64, cbs: u64, pir: u64, pbs: u64) -> Bench {
+        let params = [("size", 2), ("rates", 2), ("cir", cir), ("cbs", cbs), ("pir", pir), ("pbs", pbs)];
+        Bench::new("meter", None, None, &params)
+    }
+
+    fn blind(bench: &mut Bench, now: u64, bytes: u32) -> u64 {
+        bench.now = now;
+        bench.call("color", &[Bits::new(32, 0), Bits::new(32, u128::from(bytes))]).low_u64()
+    }
+
+    fn aware(bench: &mut Bench, now: u64, bytes: u32, color: u128) -> u64 {
+        bench.now = now;
+        let args = [Bits::new(32, 0), Bits::new(32, u128::from(bytes)), Bits::new(2, color)];
+        bench.call("color_aware", &args).low_u64()
+    }
+
+    #[test]
+    fn rfc_2697_color_blind() {
+        let mut m = single(1000, 1500, 500);
+        assert_eq!(blind(&mut m, 0, 1000), 0, "C: 500 left");
+        assert_eq!(blind(&mut m, 0, 501), 2, "more than either bucket holds; nothing is taken");
+        assert_eq!(blind(&mut m, 0, 500), 0, "C: empty");
+        assert_eq!(blind(&mut m, 0, 500), 1, "E: empty");
+        assert_eq!(blind(&mut m, 0, 1), 2);
+        assert_eq!(blind(&mut m, SECOND, 1000), 0, "a second fills 1000 bytes of C");
+        assert_eq!(blind(&mut m, SECOND, 1), 2, "and none of E");
+        assert_eq!(blind(&mut m, 3 * SECOND, 500), 0, "two seconds: C full, 500 over for E");
+        assert_eq!(blind(&mut m, 3 * SECOND, 1001), 2);
+        assert_eq!(blind(&mut m, 3 * SECOND, 1000), 0);
+        assert_eq!(blind(&mut m, 3 * SECOND, 500), 1);
+    }
+
+    #[test]
+    fn rfc_2697_color_aware() {
+        let mut m = single(1000, 1500, 500);
+        assert_eq!(aware(&mut m, 0, 100, 2), 2, "red stays red");
+        assert_eq!(aware(&mut m, 0, 100, 3), 2, "so does 3");
+        assert_eq!(aware(&mut m, 0, 400, 1), 1, "yellow takes from E only");
+        assert_eq!(aware(&mut m, 0, 400, 1), 2, "and is red when E is short");
+        assert_eq!(aware(&mut m, 0, 1500, 0), 0, "C was untouched");
+        assert_eq!(aware(&mut m, 0, 100, 0), 1, "green falls back on E");
+    }
+
+    #[test]
+    fn rfc_2698_color_blind() {
+        let mut m = double(1000, 1000, 2000, 3000);
+        assert_eq!(blind(&mut m, 0, 1000), 0, "takes from both: C 0, P 2000");
+        assert_eq!(blind(&mut m, 0, 1500), 1, "takes from P: 500");
+        assert_eq!(blind(&mut m, 0, 501), 2);
+        assert_eq!(blind(&mut m, SECOND / 2, 500), 0, "C 500 -> 0, P 1500 -> 1000");
+        assert_eq!(blind(&mut m, SECOND / 2, 1000), 1, "P 0");
+        assert_eq!(blind(&mut m, SECOND / 2, 1), 2);
+    }
+
+    #[test]
+    fn rfc_2698_color_aware() {
+        let mut m = double(1000, 1000, 2000, 3000);
+        assert_eq!(aware(&mut m, 0, 1, 2), 2);
+        assert_eq!(aware(&mut m, 0, 1000, 1), 1, "yellow takes from P only");
+        assert_eq!(aware(&mut m, 0, 1000, 0), 0, "C was full");
+        assert_eq!(aware(&mut m, 0, 1000, 0), 1);
+        assert_eq!(aware(&mut m, 0, 1, 1), 2, "P is empty");
+    }
+
+    #[test]
+    fn no_fraction_of_a_token_is_lost() {
+        // Three bytes a second: one each 333,333,333 1/3 ns. Polled each nanosecond around the third one.
+        let mut m = single(3, 3, 0);
+        assert_eq!(blind(&mut m, 0, 3), 0);
+        for now in [333_333_333, 333_333_334, 666_666_666, 666_666_667, 999_999_999] {
+            assert_eq!(blind(&mut m, now, 3), 2, "at {now}");
+        }
+        assert_eq!(blind(&mut m, SECOND, 3), 0);
+    }
+
+    #[test]
+    fn time_does_not_run_backwards() {
+        let mut m = single(1000, 1000, 0);
+        assert_eq!(blind(&mut m, 5 * SECOND, 1000), 0);
+        assert_eq!(blind(&mut m, 4 * SECOND, 1), 2, "no tokens for an earlier stamp");
+        assert_eq!(blind(&mut m, 5 * SECOND + SECOND / 1000, 1), 0);
+        assert_eq!(blind(&mut m, u64::MAX, 1000), 0, "and none overflow");
+    }
+
+    #[test]
+    fn out_of_range_is_red_and_meters_are_separate() {
+        let mut m = single(0, 10, 0);
+        assert_eq!(blind(&mut m, 0, 10), 0);
+        assert_eq!(m.call("color", &[Bits::new(32, 1), Bits::new(32, 10)]).low_u64(), 0);
+        assert_eq!(m.call("color", &[Bits::new(32, 2), Bits::new(32, 0)]).low_u64(), 2);
+    }
+
+    #[test]
+    fn the_control_plane_sets_rates_of_one_meter() {
+        let mut m = single(0, 10, 0);
+        let rates = Rates { cir: 1, cbs: 20, ebs: 5, pir: 0, pbs: 0 };
+        let entry = |rates: Rates| Entry { key: EntryKey::Index(0), value: rates.pack() };
+        assert_eq!(blind(&mut m, 0, 10), 0);
+        m.instance.load(entry(rates)).unwrap();
+        assert_eq!(blind(&mut m, 0, 20), 0, "and its buckets are full");
+        assert_eq!(blind(&mut m, 0, 5), 1);
+        let row = &m.instance.rows()[0];
+        let names: Vec<&str> = row.fields.iter().map(|(name, _)| name.as_str()).collect();
+        assert_eq!(names, ["cir", "cbs", "ebs", "pir", "pbs", "committed", "excess", "last_ns"]);
+        assert_eq!(row.fields[1].1.low_u64(), 20);
+        assert_eq!(m.instance.unload(&EntryKey::Index(0)), Ok(true));
+        assert_eq!(blind(&mut m, 0, 11), 2);
+        let refused = m.instance.load(entry(Rates { pbs: MAX_RATE + 1, ..rates })).unwrap_err();
+        assert_eq!(refused.0, "pbs is 1099511627777, more than 2^40");
+    }
+
+    proptest! {
+        /// RFC 2697 as its text has it, one token at a time.
+        #[test]
+        fn single_rate_equals_one_token_at_a_time(
+            cir in 0u64..50, cbs in 0u64..40, ebs in 0u64..40,
+            packets in prop::collection::vec((0u64..400_000_000, 0u32..45, 0u128..4), 1..40),
+        ) {
+            let mut m = single(cir, cbs, ebs);
+            let (mut c, mut e, mut now, mut fallen) = (cbs, ebs, 0u64, 0u64);
+            for (gap, bytes, color) in packets {
+                now += gap;
+                while u128::from(fallen + 1) * 1_000_000_000 <= u128::from(now) * u128::from(cir) {
+                    fallen += 1;
+                    if c < cbs { c += 1 } else if e < ebs { e += 1 }
+                }
+                let size = u64::from(bytes);
+                let expected = match color {
+                    0 if c >= size => { c -= size; 0 }
+                    0 | 1 if e >= size => { e -= size; 1 }
+                    _ => 2,
+                };
+                prop_assert_eq!(aware(&mut m, now, bytes, color), expected);
+            }
+        }
+    }
+}

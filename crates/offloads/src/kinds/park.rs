@@ -1,0 +1,227 @@
+//! `park`: packets set aside under a key.
+//!
+//! Packets under one key form a queue. Age counts from the time of the `keep`. The park's time is the latest arrival time
+//! that any call has seen, so that it never runs backwards.
+
+use std::collections::{BTreeMap, HashMap, VecDeque};
+
+use wireloom_bits::Bits;
+use wireloom_net::PacketInHand;
+
+use crate::{Config, Entry, EntryKey, Env, Instance, Refused, Row};
+
+/// An instance of `park`.
+pub struct Park {
+    size: usize,
+    age_ns: u64,
+    /// The latest time that a call has seen.
+    time_ns: u64,
+    /// The packets by a running number: the oldest first.
+    packets: BTreeMap<u64, Kept>,
+    /// The running numbers under each key, oldest first. No queue is empty.
+    queues: HashMap<Bits, VecDeque<u64>>,
+    next: u64,
+}
+
+struct Kept {
+    key: Bits,
+    since_ns: u64,
+    packet: PacketInHand,
+}
+
+impl Park {
+    /// An instance as declared, empty.
+    pub fn new(config: &Config) -> Self {
+        Self {
+            size: config.param("size").low_u64() as usize,
+            age_ns: config.param("age").low_u64(),
+            time_ns: 0,
+            packets: BTreeMap::new(),
+            queues: HashMap::new(),
+            next: 0,
+        }
+    }
+
+    /// Lets time pass, and throws away what has grown too old.
+    fn advance(&mut self, now_ns: u64) {
+        self.time_ns = self.time_ns.max(now_ns);
+        if self.age_ns != 0 {
+            self.expire(self.age_ns);
+        }
+    }
+
+    fn expire(&mut self, older_than_ns: u64) -> usize {
+        let before = self.packets.len();
+        while let Some(oldest) = self.packets.first_entry() {
+            if self.time_ns - oldest.get().since_ns <= older_than_ns {
+                break;
+            }
+            let kept = oldest.remove();
+            self.unqueue(&kept.key);
+        }
+        before - self.packets.len()
+    }
+
+    /// Takes the oldest number off a key's queue.
+    fn unqueue(&mut self, key: &Bits) -> Option<u64> {
+        let queue = self.queues.get_mut(key)?;
+        let number = queue.pop_front();
+        if queue.is_empty() {
+            self.queues.remove(key);
+        }
+        number
+    }
+
+    fn keep(&mut self, key: &Bits, packet: &PacketInHand) -> bool {
+        if self.packets.len() >= self.size {
+            return false;
+        }
+        let kept = Kept { key: key.clone(), since_ns: self.time_ns, packet: packet.clone() };
+        self.packets.insert(self.next, kept);
+        self.queues.entry(key.clone()).or_default().push_back(self.next);
+        self.next += 1;
+        true
+    }
+
+    fn take(&mut self, key: &Bits, packet: &mut PacketInHand) -> bool {
+        let Some(number) = self.unqueue(key) else { return false };
+        let kept = self.packets.remove(&number).expect("a number in a queue has its packet");
+        // What leaves is still accounted to the packet that has just arrived.
+        let sequence = packet.sequence;
+        *packet = kept.packet;
+        packet.sequence = sequence;
+        true
+    }
+}
+
+impl Instance for Park {
+    fn call(&mut self, method: usize, args: &[Bits], env: &mut Env<'_>) -> Bits {
+        self.advance(env.now_ns);
+        match (method, env.packet.as_deref_mut()) {
+            (0, Some(packet)) => Bits::bool(self.keep(&args[0], packet)),
+            (1, Some(packet)) => Bits::bool(self.take(&args[0], packet)),
+            (0 | 1, None) => Bits::bool(false),
+            _ => Bits::new(32, self.expire(args[0].low_u64()) as u128),
+        }
+    }
+
+    fn load(&mut self, _entry: Entry) -> Result<(), Refused> {
+        Err(Refused("`park` holds packets, not entries: remove the section".into()))
+    }
+
+    /// Throws away the packets kept under a key.
+    fn unload(&mut self, key: &EntryKey) -> Result<bool, Refused> {
+        let EntryKey::Exact(key) = key else { return Err(Refused("the key is not a whole key".into())) };
+        let Some(queue) = self.queues.remove(key) else { return Ok(false) };
+        for number in &queue {
+            self.packets.remove(number);
+        }
+        Ok(true)
+    }
+
+    /// The packets, the one kept first in front.
+    fn rows(&self) -> Vec<Row> {
+        let rows = self.packets.values().map(|kept| {
+            let word = |width, value: u64| Bits::new(width, u128::from(value));
+            let packet = &kept.packet;
+            Row {
+                key: EntryKey::Exact(kept.key.clone()),
+                fields: vec![
+                    ("kept_ns".into(), word(64, kept.since_ns)),
+                    ("ingress".into(), word(16, u64::from(packet.ingress))),
+                    ("egress".into(), word(16, u64::from(packet.egress))),
+                    ("length".into(), word(16, packet.len() as u64)),
+                    ("crc32".into(), word(32, u64::from(crc32fast::hash(packet.bytes())))),
+                ],
+            }
+        });
+        rows.collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::kinds::tests::{Bench, packet};
+
+    fn bench(size: u64, age: u64) -> Bench {
+        Bench::new("park", Some(&[("", 8)]), None, &[("size", size), ("age", age)])
+    }
+
+    fn keep(bench: &mut Bench, key: u128, content: u8) -> bool {
+        let mut kept = packet(&[content; 200]);
+        kept.egress = u16::from(content);
+        kept.ingress = 9;
+        bench.packet = Some(kept);
+        bench.call("keep", &[Bits::new(8, key)]).bit(0)
+    }
+
+    /// First byte of the packet taken.
+    fn take(bench: &mut Bench, key: u128) -> Option<u8> {
+        let mut arrived = packet(&[0; 60]);
+        arrived.sequence = 77;
+        bench.packet = Some(arrived);
+        bench.call("take", &[Bits::new(8, key)]).bit(0).then(|| bench.bytes()[0])
+    }
+
+    #[test]
+    fn packets_under_a_key_come_back_oldest_first() {
+        let mut bench = bench(8, 0);
+        assert!(keep(&mut bench, 1, 10) && keep(&mut bench, 2, 20) && keep(&mut bench, 1, 11));
+        assert_eq!(bench.bytes()[0], 11, "the packet in hand stays");
+        assert_eq!(bench.instance.rows().len(), 3);
+        assert_eq!([1, 1, 1].map(|key| take(&mut bench, key)), [Some(10), Some(11), None]);
+        assert_eq!(take(&mut bench, 2), Some(20));
+        let taken = bench.packet.as_ref().unwrap();
+        assert_eq!((taken.ingress, taken.egress, taken.arrival_ns), (9, 20, 5), "the kept packet's");
+        assert_eq!((taken.sequence, taken.len(), taken.window_len()), (77, 200, 128));
+        assert!(bench.instance.rows().is_empty());
+    }
+
+    #[test]
+    fn a_full_park_keeps_nothing_more() {
+        let mut bench = bench(2, 0);
+        assert!(keep(&mut bench, 1, 1) && keep(&mut bench, 1, 2));
+        assert!(!keep(&mut bench, 3, 3));
+        assert_eq!(take(&mut bench, 1), Some(1));
+        assert!(keep(&mut bench, 3, 3));
+    }
+
+    #[test]
+    fn packets_that_are_too_old_are_gone_and_make_room() {
+        let mut bench = bench(1, 100);
+        bench.now = 1000;
+        assert!(keep(&mut bench, 1, 1));
+        bench.now = 1100;
+        assert!(!keep(&mut bench, 1, 2), "exactly `age` old: still there");
+        bench.now = 1101;
+        assert!(keep(&mut bench, 1, 3));
+        bench.now = 0;
+        assert_eq!(take(&mut bench, 1), Some(3), "time does not run backwards");
+    }
+
+    #[test]
+    fn expire_counts_what_it_throws_away() {
+        let mut bench = bench(8, 0);
+        for (now, key) in [(10, 1), (20, 2), (30, 1)] {
+            bench.now = now;
+            assert!(keep(&mut bench, key, now as u8));
+        }
+        bench.now = 40;
+        assert_eq!(bench.call("expire", &[Bits::new(64, 20)]).low_u64(), 1);
+        assert_eq!(bench.call("expire", &[Bits::new(64, 19)]).low_u64(), 1);
+        assert_eq!(take(&mut bench, 2), None);
+        assert_eq!(take(&mut bench, 1), Some(30));
+    }
+
+    #[test]
+    fn the_control_plane_throws_away_but_cannot_load() {
+        let mut bench = bench(8, 0);
+        assert!(keep(&mut bench, 1, 1) && keep(&mut bench, 1, 2));
+        assert_eq!(bench.instance.unload(&EntryKey::Exact(Bits::new(8, 1))), Ok(true));
+        assert_eq!(bench.instance.unload(&EntryKey::Exact(Bits::new(8, 1))), Ok(false));
+        assert_eq!(take(&mut bench, 1), None);
+        let entry = Entry { key: EntryKey::Exact(Bits::new(8, 1)), value: Bits::zero(1) };
+        assert!(bench.instance.load(entry).is_err());
+    }
+}
