@@ -3,6 +3,7 @@
 //! A [`Program`] is a list of engines; an [`Engine`] a list of steps over shared context variables and offloads; a
 //! [`Step`] straight code that ends by naming the next one. See docs/ir.md for the textual form.
 
+pub mod builder;
 mod golden;
 pub mod outcome;
 pub mod program;

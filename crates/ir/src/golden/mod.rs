@@ -4,6 +4,8 @@
 //! operation means stands in `thread`, in terms of [`Bits`](wireloom_bits::Bits), `PacketInHand` and `Instance`.
 
 mod decode;
+#[cfg(test)]
+mod tests;
 mod thread;
 
 use wireloom_net::{Packet, PacketInHand};

@@ -1,0 +1,357 @@
+//! Building programs by hand: for tests of the golden model, of passes and of targets.
+//!
+//! Widths of results follow from the operands, so that what is built is well-formed unless a test wants it otherwise.
+
+use std::collections::BTreeMap;
+
+use wireloom_bits::Bits;
+use wireloom_offloads::{Config, Layout, registry};
+
+use crate::{
+    BinaryOp, Block, Code, ContextId, ContextVar, Engine, EngineId, EngineKind, Exit, Loc, Meta, Offload,
+    OffloadId, OffloadTarget, Op, OpKind, Program, ReasonSet, ReasonSetId, Step, UnaryOp, Value, ValueInfo,
+};
+
+/// Builds a [`Program`].
+#[derive(Default)]
+pub struct ProgramBuilder {
+    files: Vec<String>,
+    reasons: Vec<ReasonSet>,
+    engines: Vec<Engine>,
+}
+
+impl ProgramBuilder {
+    /// Nothing so far.
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// Adds a source file; answers its number.
+    pub fn file(&mut self, path: &str) -> u32 {
+        self.files.push(path.to_owned());
+        self.files.len() as u32 - 1
+    }
+
+    /// Adds a set of reasons, numbered from 0.
+    pub fn reasons(&mut self, name: &str, members: &[&str]) -> ReasonSetId {
+        let members = members.iter().zip(0..).map(|(name, value)| (value, (*name).to_owned())).collect();
+        self.reasons.push(ReasonSet { name: name.to_owned(), members });
+        ReasonSetId(self.reasons.len() as u32 - 1)
+    }
+
+    /// Adds an engine.
+    pub fn engine(&mut self, builder: EngineBuilder) -> EngineId {
+        self.engines.push(builder.engine);
+        EngineId(self.engines.len() as u32 - 1)
+    }
+
+    /// The program; the engine added last is the main one.
+    pub fn build(self) -> Program {
+        let main = EngineId((self.engines.len() as u32).saturating_sub(1));
+        Program { files: self.files, reasons: self.reasons, engines: self.engines, main }
+    }
+}
+
+/// A program of one engine.
+pub fn program_of(engine: EngineBuilder) -> Program {
+    let mut program = ProgramBuilder::new();
+    program.engine(engine);
+    program.build()
+}
+
+/// The configuration of a kind: `key` and `value` are names and widths of fields (a scalar's name is empty), empty if
+/// the kind has none; parameters that are not given have their defaults.
+///
+/// # Panics
+/// If there is no such kind or a parameter that must be given is not.
+pub fn config(kind: &str, key: &[(&str, u32)], value: &[(&str, u32)], params: &[(&str, u64)]) -> Config {
+    let layout = |fields: &[(&str, u32)]| {
+        let fields: Vec<_> = fields.iter().map(|(name, width)| ((*name).to_owned(), *width)).collect();
+        if fields.is_empty() { None } else { Some(Layout { fields }) }
+    };
+    let mut config =
+        Config { kind: kind.to_owned(), key: layout(key), value: layout(value), params: BTreeMap::new() };
+    for param in registry::kind(kind).unwrap_or_else(|| panic!("no offload kind {kind}")).params {
+        let given = params.iter().find(|(name, _)| *name == param.name).map(|(_, value)| *value);
+        let value = given.or(param.default).unwrap_or_else(|| panic!("parameter {} of {kind}", param.name));
+        let bits = Bits::new(param.ty.width(&config), u128::from(value));
+        config.params.insert(param.name.to_owned(), bits);
+    }
+    config
+}
+
+/// Builds an [`Engine`].
+pub struct EngineBuilder {
+    engine: Engine,
+    /// Reply widths of offloads that are engines.
+    replies: BTreeMap<usize, u32>,
+}
+
+impl EngineBuilder {
+    /// An engine that takes packets.
+    pub fn packet(name: &str) -> Self {
+        let engine = Engine {
+            name: name.to_owned(),
+            kind: EngineKind::Packet,
+            context: Vec::new(),
+            offloads: Vec::new(),
+            steps: Vec::new(),
+        };
+        Self { engine, replies: BTreeMap::new() }
+    }
+
+    /// An engine that is called with these parameters, its first context variables, and replies so many bits.
+    pub fn called(name: &str, params: &[(&str, u32)], reply: u32) -> Self {
+        let mut builder = Self::packet(name);
+        let params = params.iter().map(|(name, width)| builder.context(name, *width)).collect();
+        builder.engine.kind = EngineKind::Call { params, reply };
+        builder
+    }
+
+    /// Adds a context variable.
+    pub fn context(&mut self, name: &str, width: u32) -> ContextId {
+        self.engine.context.push(ContextVar { name: name.to_owned(), width });
+        ContextId(self.engine.context.len() as u32 - 1)
+    }
+
+    /// Adds an offload of a kind.
+    pub fn offload(&mut self, name: &str, config: Config) -> OffloadId {
+        self.push_offload(name, OffloadTarget::Kind(config))
+    }
+
+    /// Adds an offload that is an engine whose reply has so many bits.
+    pub fn engine_offload(&mut self, name: &str, engine: EngineId, reply: u32) -> OffloadId {
+        self.replies.insert(self.engine.offloads.len(), reply);
+        self.push_offload(name, OffloadTarget::Engine(engine))
+    }
+
+    fn push_offload(&mut self, name: &str, target: OffloadTarget) -> OffloadId {
+        self.engine.offloads.push(Offload { name: name.to_owned(), target });
+        OffloadId(self.engine.offloads.len() as u32 - 1)
+    }
+
+    /// Adds a step in sequential form.
+    pub fn step(&mut self, name: &str, body: impl FnOnce(&mut StepBuilder<'_>)) -> &mut Self {
+        let mut step = StepBuilder::new(self);
+        body(&mut step);
+        let (mut blocks, values) = step.finish();
+        let code = Code::Sequential(blocks.pop().expect("there is one block"));
+        self.push_step(name, code, values)
+    }
+
+    /// Adds a step in regions: the body builds `request`, and calls [`StepBuilder::next_region`] before `edit` and before
+    /// `jump`.
+    ///
+    /// # Panics
+    /// If it does not do so twice.
+    pub fn regions(&mut self, name: &str, body: impl FnOnce(&mut StepBuilder<'_>)) -> &mut Self {
+        let mut step = StepBuilder::new(self);
+        body(&mut step);
+        let (blocks, values) = step.finish();
+        let [request, edit, jump] = blocks.try_into().expect("there are three regions");
+        self.push_step(name, Code::Regions { request, edit, jump }, values)
+    }
+
+    fn push_step(&mut self, name: &str, code: Code, values: Vec<ValueInfo>) -> &mut Self {
+        let loc = Loc::default();
+        self.engine.steps.push(Step { name: name.to_owned(), loc, split: None, values, code });
+        self
+    }
+}
+
+/// Builds the code of a [`Step`].
+pub struct StepBuilder<'a> {
+    engine: &'a EngineBuilder,
+    values: Vec<ValueInfo>,
+    /// Finished blocks of a step in regions.
+    done: Vec<Block>,
+    block: Block,
+    guard: Option<Value>,
+}
+
+impl<'a> StepBuilder<'a> {
+    fn new(engine: &'a EngineBuilder) -> Self {
+        Self { engine, values: Vec::new(), done: Vec::new(), block: Block::default(), guard: None }
+    }
+
+    /// Goes on to the next region.
+    pub fn next_region(&mut self) {
+        self.done.push(std::mem::take(&mut self.block));
+    }
+
+    fn finish(mut self) -> (Vec<Block>, Vec<ValueInfo>) {
+        self.next_region();
+        (self.done, self.values)
+    }
+
+    /// Adds an operation as it is.
+    pub fn op(&mut self, op: Op) {
+        self.block.ops.push(op);
+    }
+
+    /// A new value without a definition.
+    pub fn value(&mut self, width: u32) -> Value {
+        self.values.push(ValueInfo { width, name: None });
+        Value(self.values.len() as u32 - 1)
+    }
+
+    /// Width of a value.
+    pub fn width(&self, value: Value) -> u32 {
+        self.values[value.index()].width
+    }
+
+    /// Names a value.
+    pub fn name(&mut self, value: Value, name: &str) -> Value {
+        self.values[value.index()].name = Some(name.to_owned());
+        value
+    }
+
+    fn emit(&mut self, kind: OpKind, widths: &[u32]) -> Vec<Value> {
+        let results: Vec<_> = widths.iter().map(|w| self.value(*w)).collect();
+        let guard = self.guard.take();
+        self.op(Op { kind, results: results.clone(), guard, loc: Loc::default() });
+        results
+    }
+
+    fn one(&mut self, kind: OpKind, width: u32) -> Value {
+        self.emit(kind, &[width])[0]
+    }
+
+    fn effect(&mut self, kind: OpKind) {
+        self.emit(kind, &[]);
+    }
+
+    /// Gives the next operation a guard.
+    pub fn when(&mut self, guard: Value) -> &mut Self {
+        self.guard = Some(guard);
+        self
+    }
+
+    /// A constant.
+    pub fn constant(&mut self, width: u32, value: u128) -> Value {
+        self.one(OpKind::Const(Bits::new(width, value)), width)
+    }
+
+    /// A unary operator.
+    pub fn unary(&mut self, op: UnaryOp, a: Value) -> Value {
+        let width = self.width(a);
+        self.one(OpKind::Unary(op, a), width)
+    }
+
+    /// A binary operator.
+    pub fn binary(&mut self, op: BinaryOp, a: Value, b: Value) -> Value {
+        let width = if op.is_comparison() { 1 } else { self.width(a) };
+        self.one(OpKind::Binary(op, a, b), width)
+    }
+
+    /// `condition ? a : b`.
+    pub fn select(&mut self, condition: Value, a: Value, b: Value) -> Value {
+        let width = self.width(a);
+        self.one(OpKind::Select(condition, a, b), width)
+    }
+
+    /// Zero-extension.
+    pub fn extend(&mut self, a: Value, width: u32) -> Value {
+        self.one(OpKind::Extend(a), width)
+    }
+
+    /// Bits `lo .. lo + width`.
+    pub fn slice(&mut self, a: Value, lo: u32, width: u32) -> Value {
+        self.one(OpKind::Slice(a, lo), width)
+    }
+
+    /// Concatenation, first most significant.
+    pub fn concat(&mut self, parts: &[Value]) -> Value {
+        let width = parts.iter().map(|p| self.width(*p)).sum();
+        self.one(OpKind::Concat(parts.to_vec()), width)
+    }
+
+    /// Reads a context variable.
+    pub fn read(&mut self, var: ContextId) -> Value {
+        let width = self.engine.engine.context[var.index()].width;
+        self.one(OpKind::ReadContext(var), width)
+    }
+
+    /// Sets a context variable.
+    pub fn write(&mut self, var: ContextId, value: Value) {
+        self.effect(OpKind::WriteContext(var, value));
+    }
+
+    /// Reads a packet field.
+    pub fn read_packet(&mut self, base: Value, bit: u32, width: u32) -> Value {
+        self.one(OpKind::ReadPacket { base, bit }, width)
+    }
+
+    /// Writes a packet field.
+    pub fn write_packet(&mut self, base: Value, bit: u32, value: Value) {
+        self.effect(OpKind::WritePacket { base, bit, value });
+    }
+
+    /// Reads metadata.
+    pub fn meta(&mut self, meta: Meta) -> Value {
+        self.one(OpKind::ReadMeta(meta), meta.width())
+    }
+
+    /// Sets the egress port.
+    pub fn set_egress(&mut self, port: Value) {
+        self.effect(OpKind::WriteMeta(Meta::Egress, port));
+    }
+
+    /// Inserts bytes; answers whether that was done.
+    pub fn insert(&mut self, offset: Value, count: Value) -> Value {
+        self.one(OpKind::Insert { offset, count }, 1)
+    }
+
+    /// Removes bytes; answers whether that was done.
+    pub fn remove(&mut self, offset: Value, count: Value) -> Value {
+        self.one(OpKind::Remove { offset, count }, 1)
+    }
+
+    /// Begins a packet anew; answers whether that was done.
+    pub fn reset(&mut self, count: Value) -> Value {
+        self.one(OpKind::Reset { count }, 1)
+    }
+
+    /// Calls an offload's method by name (`call` for an engine); the reply if there is one.
+    ///
+    /// # Panics
+    /// If the kind has no such method.
+    pub fn call(&mut self, offload: OffloadId, method: &str, args: &[Value]) -> Option<Value> {
+        let (method, reply) = match &self.engine.engine.offloads[offload.index()].target {
+            OffloadTarget::Engine(_) => (0, self.engine.replies[&offload.index()]),
+            OffloadTarget::Kind(config) => {
+                let kind = registry::kind(&config.kind).expect("a kind of the registry");
+                let (index, method) =
+                    kind.method(method).unwrap_or_else(|| panic!("no method {method} of {}", kind.name));
+                (index, method.reply.width(config))
+            }
+        };
+        let call = OpKind::Call { offload, method, args: args.to_vec() };
+        if reply == 0 {
+            self.effect(call);
+            return None;
+        }
+        Some(self.one(call, reply))
+    }
+
+    /// A choice; each branch answers what it yields, as many values of the same widths.
+    pub fn choice(
+        &mut self,
+        condition: Value,
+        then: impl FnOnce(&mut Self) -> Vec<Value>,
+        otherwise: impl FnOnce(&mut Self) -> Vec<Value>,
+    ) -> Vec<Value> {
+        let outer = std::mem::take(&mut self.block);
+        let yields = then(self);
+        let then = (std::mem::take(&mut self.block), yields);
+        let yields = otherwise(self);
+        let otherwise = (std::mem::replace(&mut self.block, outer), yields);
+        let widths: Vec<_> = then.1.iter().map(|v| self.width(*v)).collect();
+        self.emit(OpKind::If { condition, then, otherwise }, &widths)
+    }
+
+    /// Ends the step.
+    pub fn exit(&mut self, exit: Exit) {
+        self.effect(OpKind::Exit(exit));
+    }
+}
