@@ -1,5 +1,9 @@
 //! From the checked program to step IR, and the passes over it.
 
+pub mod analysis;
+mod eval;
 pub mod lower;
+pub mod passes;
+pub mod pipeline;
 
 pub use lower::lower;

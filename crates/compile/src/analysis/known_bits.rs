@@ -1,0 +1,215 @@
+//! Which bits of a value are certain: known to be 0 or to be 1 whatever packet comes.
+
+use wireloom_bits::Bits;
+use wireloom_ir::{BinaryOp, Block, Engine, EngineKind, Meta, OpKind, Step, UnaryOp, Value};
+
+/// What is known of a value: bits that are certainly 0 and bits that are certainly 1.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Known {
+    /// Certainly 0.
+    pub zeros: Bits,
+    /// Certainly 1.
+    pub ones: Bits,
+}
+
+impl Known {
+    /// Nothing, of a value of so many bits.
+    pub fn nothing(width: u32) -> Self {
+        Self { zeros: Bits::zero(width), ones: Bits::zero(width) }
+    }
+
+    /// A constant.
+    pub fn constant(bits: &Bits) -> Self {
+        Self { zeros: bits.not(), ones: bits.clone() }
+    }
+
+    /// A value of `width` bits that is at most `max`.
+    pub fn at_most(max: &Bits, width: u32) -> Self {
+        let low = Bits::ones(width).lshr(width - max.significant().min(width));
+        Self { zeros: low.not(), ones: Bits::zero(width) }
+    }
+
+    /// Number of bits that are known.
+    pub fn width(&self) -> u32 {
+        self.zeros.width()
+    }
+
+    /// The largest value that it may have.
+    pub fn max(&self) -> Bits {
+        self.zeros.not()
+    }
+
+    /// The smallest value that it may have.
+    pub fn min(&self) -> &Bits {
+        &self.ones
+    }
+
+    /// Bits that the largest possible value needs.
+    pub fn significant(&self) -> u32 {
+        self.max().significant()
+    }
+
+    /// The value, if every bit in `mask` is known; bits outside are 0.
+    pub fn value_in(&self, mask: &Bits) -> Option<Bits> {
+        mask.and(&self.zeros.or(&self.ones).not()).is_zero().then(|| self.ones.and(mask))
+    }
+
+    /// What holds for either of two values.
+    pub fn either(&self, other: &Self) -> Self {
+        Self { zeros: self.zeros.and(&other.zeros), ones: self.ones.and(&other.ones) }
+    }
+
+    fn not(&self) -> Self {
+        Self { zeros: self.ones.clone(), ones: self.zeros.clone() }
+    }
+}
+
+/// What is known of the context variables of an engine, at any time of a thread's life: the least fixed point over all
+/// writes, beginning with zero. Parameters can be anything.
+pub fn of_context(engine: &Engine) -> Vec<Known> {
+    let mut context: Vec<Known> =
+        engine.context.iter().map(|c| Known::constant(&Bits::zero(c.width))).collect();
+    if let EngineKind::Call { params, .. } = &engine.kind {
+        for p in params {
+            context[p.index()] = Known::nothing(engine.context[p.index()].width);
+        }
+    }
+    loop {
+        let mut next = context.clone();
+        for step in &engine.steps {
+            let known = of_step(step, &context);
+            step.for_each_op(|op| {
+                if let OpKind::WriteContext(id, value) = op.kind {
+                    next[id.index()] = next[id.index()].either(&known[value.index()]);
+                }
+            });
+        }
+        if next == context {
+            return context;
+        }
+        context = next;
+    }
+}
+
+/// What is known of each value of a step, given what is known of the context.
+pub fn of_step(step: &Step, context: &[Known]) -> Vec<Known> {
+    let mut known: Vec<Known> = step.values.iter().map(|v| Known::nothing(v.width)).collect();
+    for block in step.code.blocks() {
+        of_block(block, context, &mut known);
+    }
+    known
+}
+
+fn of_block(block: &Block, context: &[Known], known: &mut [Known]) {
+    for op in &block.ops {
+        if let OpKind::If { then, otherwise, .. } = &op.kind {
+            of_block(&then.0, context, known);
+            of_block(&otherwise.0, context, known);
+            for (i, result) in op.results.iter().enumerate() {
+                known[result.index()] = known[then.1[i].index()].either(&known[otherwise.1[i].index()]);
+            }
+        } else if let [result] = op.results[..] {
+            let width = known[result.index()].width();
+            known[result.index()] = of_operation(&op.kind, width, context, |v| &known[v.index()]);
+        }
+    }
+}
+
+/// What is known of an operation's result, which has so many bits.
+pub fn of_operation<'a>(
+    kind: &OpKind,
+    width: u32,
+    context: &[Known],
+    of: impl Fn(Value) -> &'a Known,
+) -> Known {
+    match kind {
+        OpKind::Const(bits) => Known::constant(bits),
+        OpKind::Unary(UnaryOp::Not, a) => of(*a).not(),
+        OpKind::Binary(op, a, b) => binary(*op, of(*a), of(*b)),
+        OpKind::Select(c, a, b) => {
+            let (condition, a, b) = (of(*c), of(*a), of(*b));
+            if condition.ones.is_ones() {
+                a.clone()
+            } else if condition.zeros.is_ones() {
+                b.clone()
+            } else {
+                a.either(b)
+            }
+        }
+        OpKind::Extend(a) => {
+            let a = of(*a);
+            let high = Bits::ones(width).shl(a.width());
+            Known { zeros: a.zeros.resize(width).or(&high), ones: a.ones.resize(width) }
+        }
+        OpKind::Slice(a, lo) => {
+            let a = of(*a);
+            Known { zeros: a.zeros.slice(*lo, width), ones: a.ones.slice(*lo, width) }
+        }
+        OpKind::Concat(parts) => {
+            let mut parts = parts.iter().map(|p| of(*p));
+            let first = parts.next().expect("a concatenation has parts").clone();
+            parts.fold(first, |high, low| Known {
+                zeros: high.zeros.concat(&low.zeros),
+                ones: high.ones.concat(&low.ones),
+            })
+        }
+        OpKind::ReadContext(id) => context[id.index()].clone(),
+        OpKind::ReadMeta(Meta::Window) => {
+            Known::at_most(&Bits::new(width, u128::from(super::depth::WINDOW_BYTES)), width)
+        }
+        _ => Known::nothing(width),
+    }
+}
+
+fn binary(op: BinaryOp, a: &Known, b: &Known) -> Known {
+    let width = a.width();
+    let bit = |value: Option<bool>| value.map_or(Known::nothing(1), |v| Known::constant(&Bits::bool(v)));
+    let count = || b.value_in(&Bits::ones(b.width())).map(|c| c.to_shift());
+    match op {
+        BinaryOp::And => Known { zeros: a.zeros.or(&b.zeros), ones: a.ones.and(&b.ones) },
+        BinaryOp::Or => Known { zeros: a.zeros.and(&b.zeros), ones: a.ones.or(&b.ones) },
+        BinaryOp::Xor => Known {
+            zeros: a.zeros.and(&b.zeros).or(&a.ones.and(&b.ones)),
+            ones: a.zeros.and(&b.ones).or(&a.ones.and(&b.zeros)),
+        },
+        BinaryOp::Add if width < wireloom_bits::MAX_WIDTH => {
+            let sum = a.max().resize(width + 1).add(&b.max().resize(width + 1));
+            if sum.bit(width) { Known::nothing(width) } else { Known::at_most(&sum, width) }
+        }
+        BinaryOp::Mul if a.significant() + b.significant() <= width => {
+            Known::at_most(&a.max().mul(&b.max()), width)
+        }
+        // Division by zero gives all ones.
+        BinaryOp::Udiv if !b.min().is_zero() => Known::at_most(&a.max().udiv(b.min()), width),
+        BinaryOp::Urem => {
+            let by_divisor = b.max().sub(&Bits::new(width, 1));
+            let max = if b.min().is_zero() { a.max() } else { a.max().min(by_divisor) };
+            Known::at_most(&max, width)
+        }
+        BinaryOp::Shl => match count() {
+            Some(count) => {
+                let low = Bits::ones(width).shl(count).not();
+                Known { zeros: a.zeros.shl(count).or(&low), ones: a.ones.shl(count) }
+            }
+            None => Known::nothing(width),
+        },
+        BinaryOp::Lshr => match count() {
+            Some(count) => {
+                let high = Bits::ones(width).lshr(count).not();
+                Known { zeros: a.zeros.lshr(count).or(&high), ones: a.ones.lshr(count) }
+            }
+            None => Known::at_most(&a.max(), width),
+        },
+        BinaryOp::Eq | BinaryOp::Ne => {
+            let differ = !a.ones.and(&b.zeros).is_zero() || !a.zeros.and(&b.ones).is_zero();
+            bit(differ.then_some(op == BinaryOp::Ne))
+        }
+        BinaryOp::Ult => {
+            bit(if a.max() < *b.min() { Some(true) } else { (*a.min() >= b.max()).then_some(false) })
+        }
+        BinaryOp::Ule => {
+            bit(if a.max() <= *b.min() { Some(true) } else { (*a.min() > b.max()).then_some(false) })
+        }
+        _ => Known::nothing(width),
+    }
+}

@@ -1,0 +1,142 @@
+//! Which context variables are live: what the thread's context must keep at each step boundary.
+//!
+//! A variable is live into a step if some path from the step's beginning reads it before writing it. The classic
+//! backward data-flow problem, solved over the step graph of a whole engine. Guarded writes do not end a life.
+
+use wireloom_ir::{Block, ContextId, Engine, OpKind, Step};
+
+use super::effects::successor;
+
+/// A set of context variables.
+#[derive(Clone, Debug, PartialEq, Eq, Default)]
+pub struct ContextSet(Vec<u64>);
+
+impl ContextSet {
+    /// Nothing, of so many variables.
+    pub fn empty(variables: usize) -> Self {
+        Self(vec![0; variables.div_ceil(64)])
+    }
+
+    /// Whether a variable is in the set.
+    pub fn contains(&self, id: ContextId) -> bool {
+        self.0[id.index() / 64] >> (id.index() % 64) & 1 == 1
+    }
+
+    /// Puts a variable in.
+    pub fn insert(&mut self, id: ContextId) {
+        self.0[id.index() / 64] |= 1 << (id.index() % 64);
+    }
+
+    /// Takes a variable out.
+    pub fn remove(&mut self, id: ContextId) {
+        self.0[id.index() / 64] &= !(1 << (id.index() % 64));
+    }
+
+    /// Puts in all that are in another set.
+    pub fn extend(&mut self, other: &Self) {
+        self.0.iter_mut().zip(&other.0).for_each(|(a, b)| *a |= b);
+    }
+
+    /// The variables in the set, in order.
+    pub fn iter(&self) -> impl Iterator<Item = ContextId> + '_ {
+        (0..self.0.len() as u32 * 64).map(ContextId).filter(|id| self.contains(*id))
+    }
+}
+
+/// The live variables at the boundaries of each step of an engine.
+pub struct Liveness {
+    /// Live into each step.
+    pub live_in: Vec<ContextSet>,
+    /// Live out of each step: into any of its successors.
+    pub live_out: Vec<ContextSet>,
+}
+
+impl Liveness {
+    /// Of an engine. Steps converge in a few rounds, since most jumps lead forward and rounds go backward.
+    pub fn of(engine: &Engine) -> Self {
+        let empty = ContextSet::empty(engine.context.len());
+        let mut live = Self {
+            live_in: vec![empty.clone(); engine.steps.len()],
+            live_out: vec![empty.clone(); engine.steps.len()],
+        };
+        loop {
+            let mut changed = false;
+            for (index, step) in engine.steps.iter().enumerate().rev() {
+                let before = step_before(step, &live.live_in, empty.clone(), &mut |_, _| {});
+                changed |= before != live.live_in[index];
+                live.live_in[index] = before;
+            }
+            if !changed {
+                break;
+            }
+        }
+        for (index, step) in engine.steps.iter().enumerate() {
+            step.for_each_op(|op| {
+                if let OpKind::Exit(exit) = &op.kind
+                    && let Some(next) = successor(exit)
+                {
+                    live.live_out[index].extend(&live.live_in[next.index()]);
+                }
+            });
+        }
+        live
+    }
+
+    /// For each `context.write` of a step, from the last to the first, whether the variable is live behind it.
+    pub fn writes(&self, engine: &Engine, step: &Step) -> Vec<bool> {
+        let mut writes = Vec::new();
+        let empty = ContextSet::empty(engine.context.len());
+        step_before(step, &self.live_in, empty, &mut |id, live| writes.push(live.contains(id)));
+        writes
+    }
+}
+
+fn step_before(
+    step: &Step,
+    live_in: &[ContextSet],
+    mut live: ContextSet,
+    at_write: &mut dyn FnMut(ContextId, &ContextSet),
+) -> ContextSet {
+    let blocks: Vec<&Block> = step.code.blocks().collect();
+    for block in blocks.into_iter().rev() {
+        live = before(block, live_in, live, at_write);
+    }
+    live
+}
+
+/// What is live before a block, given what is live behind it.
+fn before(
+    block: &Block,
+    live_in: &[ContextSet],
+    mut live: ContextSet,
+    at_write: &mut dyn FnMut(ContextId, &ContextSet),
+) -> ContextSet {
+    for op in block.ops.iter().rev() {
+        match &op.kind {
+            OpKind::ReadContext(id) => live.insert(*id),
+            OpKind::WriteContext(id, _) => {
+                at_write(*id, &live);
+                if op.guard.is_none() {
+                    live.remove(*id);
+                }
+            }
+            OpKind::Exit(exit) => {
+                // Behind an exit that is taken nothing else happens in this step.
+                if op.guard.is_none() {
+                    live = ContextSet(vec![0; live.0.len()]);
+                }
+                if let Some(next) = successor(exit) {
+                    live.extend(&live_in[next.index()]);
+                }
+            }
+            OpKind::If { then, otherwise, .. } => {
+                // Writes are met from the last to the first: the other arm's first.
+                let other = before(&otherwise.0, live_in, live.clone(), at_write);
+                live = before(&then.0, live_in, live, at_write);
+                live.extend(&other);
+            }
+            _ => {}
+        }
+    }
+    live
+}

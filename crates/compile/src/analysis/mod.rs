@@ -1,0 +1,70 @@
+//! What passes and reports know about a program without changing it.
+
+pub mod depth;
+pub mod effects;
+pub mod guards;
+pub mod known_bits;
+pub mod liveness;
+pub mod order;
+pub mod packet;
+pub mod pipelining;
+
+use wireloom_bits::Bits;
+use wireloom_ir::{Op, OpKind, Step, Value, ValueInfo};
+
+/// The operation that defines each value of a step.
+pub struct Definitions<'a> {
+    ops: Vec<Option<&'a Op>>,
+    values: &'a [ValueInfo],
+}
+
+impl<'a> Definitions<'a> {
+    /// Those of a step.
+    pub fn of(step: &'a Step) -> Self {
+        let mut ops = vec![None; step.values.len()];
+        step.for_each_op(|op| op.results.iter().for_each(|r| ops[r.index()] = Some(op)));
+        Self { ops, values: &step.values }
+    }
+
+    /// The operation that defines a value, if there is one.
+    pub fn op(&self, value: Value) -> Option<&'a Op> {
+        self.ops[value.index()]
+    }
+
+    /// Width of a value in bits.
+    pub fn width(&self, value: Value) -> u32 {
+        self.values[value.index()].width
+    }
+
+    /// What it does.
+    pub fn kind(&self, value: Value) -> Option<&'a OpKind> {
+        self.op(value).map(|op| &op.kind)
+    }
+
+    /// The value, if it is a constant.
+    pub fn constant(&self, value: Value) -> Option<&'a Bits> {
+        match self.kind(value)? {
+            OpKind::Const(bits) => Some(bits),
+            _ => None,
+        }
+    }
+}
+
+/// Whether an operation only computes: from its operands alone.
+pub fn is_pure(kind: &OpKind) -> bool {
+    matches!(
+        kind,
+        OpKind::Const(_)
+            | OpKind::Unary(..)
+            | OpKind::Binary(..)
+            | OpKind::Select(..)
+            | OpKind::Extend(_)
+            | OpKind::Slice(..)
+            | OpKind::Concat(_)
+    )
+}
+
+/// Whether an operation reads context, packet or metadata and changes nothing.
+pub fn is_read(kind: &OpKind) -> bool {
+    matches!(kind, OpKind::ReadContext(_) | OpKind::ReadPacket { .. } | OpKind::ReadMeta(_))
+}

@@ -1,0 +1,167 @@
+//! Which operations on the packet in hand depend on each other.
+//!
+//! The packet is four resources: the bytes, their number (length and window), the egress port, and what arrived with
+//! it (ingress port and time, which a packet taken from a park brings along). Two operations conflict if one writes
+//! what the other reads or writes. Fields are finer: two fields whose offsets from one root are known do not conflict
+//! if they do not overlap.
+//!
+//! Offsets are computed modulo 2^16, but fields stay apart when one of them wraps: it then lies far outside the
+//! header window, where nothing is written and zero is read.
+
+use wireloom_ir::{BinaryOp, EngineId, Meta, Op, OpKind, Step, Value};
+
+use super::Definitions;
+use super::effects::Effects;
+
+const BYTES: u8 = 1;
+const SIZE: u8 = 2;
+const EGRESS: u8 = 4;
+const ARRIVAL: u8 = 8;
+const ALL: u8 = BYTES | SIZE | EGRESS | ARRIVAL;
+
+/// A field of the header window.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct Field {
+    /// The value that the field's base is a constant away from; `None` if the base is a constant.
+    pub root: Option<Value>,
+    /// How many bytes away, modulo 2^16.
+    pub offset: u16,
+    /// First bit behind that byte.
+    pub bit: u32,
+    /// Width in bits.
+    pub width: u32,
+}
+
+impl Field {
+    /// The first bit and the one behind the last, counted from the root.
+    pub fn range(&self) -> (u64, u64) {
+        let first = u64::from(self.offset) * 8 + u64::from(self.bit);
+        (first, first + u64::from(self.width))
+    }
+
+    /// Whether the two may share a bit.
+    pub fn may_overlap(&self, other: &Self) -> bool {
+        if self.root != other.root {
+            return true;
+        }
+        let apart = i64::from(other.offset.wrapping_sub(self.offset) as i16) * 8;
+        let (a, b) = (i64::from(self.bit), apart + i64::from(other.bit));
+        a < b + i64::from(other.width) && b < a + i64::from(self.width)
+    }
+}
+
+/// What an operation does to the packet.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Access {
+    reads: u8,
+    writes: u8,
+    field: Option<Field>,
+}
+
+impl Access {
+    /// Whether it changes the packet.
+    pub fn writes(&self) -> bool {
+        self.writes != 0
+    }
+
+    /// Whether it has anything to do with the packet.
+    pub fn touches(&self) -> bool {
+        self.reads | self.writes != 0
+    }
+
+    /// The field that it reads or writes, if it is one.
+    pub fn field(&self) -> Option<&Field> {
+        self.field.as_ref()
+    }
+
+    /// Whether the order of the two operations matters.
+    pub fn conflicts(&self, other: &Self) -> bool {
+        let mut shared = self.writes & (other.reads | other.writes) | self.reads & other.writes;
+        if let (Some(a), Some(b)) = (&self.field, &other.field)
+            && !a.may_overlap(b)
+        {
+            shared &= !BYTES;
+        }
+        shared != 0
+    }
+}
+
+/// What the operations of a step do to the packet.
+pub struct Packets<'a> {
+    effects: &'a Effects,
+    engine: EngineId,
+    /// Root and offset of each value that has them.
+    addresses: Vec<(Option<Value>, u16)>,
+    widths: Vec<u32>,
+}
+
+impl<'a> Packets<'a> {
+    /// Of a step of an engine.
+    pub fn new(effects: &'a Effects, engine: EngineId, step: &Step, definitions: &Definitions<'_>) -> Self {
+        let mut addresses: Vec<(Option<Value>, u16)> =
+            (0..step.values.len()).map(|i| (Some(Value(i as u32)), 0)).collect();
+        step.for_each_op(|op| {
+            let [result] = op.results[..] else { return };
+            if step.values[result.index()].width != 16 {
+                return;
+            }
+            let number = |v: Value| definitions.constant(v).map(|c| c.low_u64() as u16);
+            addresses[result.index()] = match &op.kind {
+                OpKind::Const(bits) => (None, bits.low_u64() as u16),
+                OpKind::Binary(BinaryOp::Add, a, b) => match (number(*a), number(*b)) {
+                    (_, Some(c)) => moved(addresses[a.index()], c),
+                    (Some(c), _) => moved(addresses[b.index()], c),
+                    _ => return,
+                },
+                OpKind::Binary(BinaryOp::Sub, a, b) => match number(*b) {
+                    Some(c) => moved(addresses[a.index()], c.wrapping_neg()),
+                    None => return,
+                },
+                _ => return,
+            };
+        });
+        Self { effects, engine, addresses, widths: step.values.iter().map(|v| v.width).collect() }
+    }
+
+    fn field(&self, base: Value, bit: u32, width: u32) -> Field {
+        let (root, offset) = self.addresses[base.index()];
+        Field { root, offset, bit, width }
+    }
+
+    /// What an operation does to the packet. An `if` is not looked into, an exit counts as nothing.
+    pub fn access(&self, op: &Op) -> Access {
+        let (reads, writes, field) = match &op.kind {
+            OpKind::ReadPacket { base, bit } => {
+                let width = self.widths[op.results[0].index()];
+                (BYTES, 0, Some(self.field(*base, *bit, width)))
+            }
+            OpKind::WritePacket { base, bit, value } => {
+                (SIZE, BYTES, Some(self.field(*base, *bit, self.widths[value.index()])))
+            }
+            OpKind::ReadMeta(meta) => (resource(*meta), 0, None),
+            OpKind::WriteMeta(meta, _) => (0, resource(*meta), None),
+            OpKind::Insert { .. } | OpKind::Remove { .. } | OpKind::Reset { .. } => {
+                (SIZE, BYTES | SIZE, None)
+            }
+            OpKind::Call { offload, method, .. } => {
+                let call = self.effects.call(self.engine, *offload, *method);
+                let reads = if call.reads_packet { ALL } else { 0 };
+                (reads, if call.writes_packet { ALL } else { 0 }, None)
+            }
+            _ => (0, 0, None),
+        };
+        Access { reads, writes, field }
+    }
+}
+
+fn moved((root, offset): (Option<Value>, u16), by: u16) -> (Option<Value>, u16) {
+    (root, offset.wrapping_add(by))
+}
+
+fn resource(meta: Meta) -> u8 {
+    match meta {
+        Meta::Length | Meta::Window => SIZE,
+        Meta::Egress => EGRESS,
+        Meta::Ingress | Meta::Arrival => ARRIVAL,
+    }
+}

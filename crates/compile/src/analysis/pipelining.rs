@@ -1,0 +1,70 @@
+//! Whether an engine can be built as a straight pipeline instead of a multithreaded one.
+//!
+//! Gorilla (section 3.4): possible if there are only forward jumps and the delays of the offloads are constant. Shared
+//! state adds a third condition: an order-sensitive offload must be reached from one stage only, else a packet could
+//! overtake the one before it at that offload. A thread that sends more than one packet can be pipelined.
+
+use serde::Serialize;
+use wireloom_ir::{EngineId, OffloadTarget, OpKind, Program, StepId};
+use wireloom_offloads::{Delay, registry};
+
+use super::effects::{Effects, backward_jumps};
+use super::order;
+
+/// Whether, and why not.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Pipelining {
+    /// Whether it is legal.
+    pub legal: bool,
+    /// If it is not: each reason, in a sentence without a final stop.
+    pub reasons: Vec<String>,
+}
+
+/// Of an engine.
+pub fn pipelining(program: &Program, effects: &Effects, engine: EngineId) -> Pipelining {
+    let body = &program.engines[engine.index()];
+    let name = |step: StepId| body.steps[step.index()].name.as_str();
+    let mut reasons = Vec::new();
+    for (from, to) in backward_jumps(body) {
+        reasons.push(if from == to {
+            format!("step `{}` jumps to itself", name(from))
+        } else {
+            format!("step `{}` jumps back to `{}`", name(from), name(to))
+        });
+    }
+    for step in &body.steps {
+        step.for_each_op(|op| {
+            if let OpKind::Call { offload, method, .. } = op.kind
+                && effects.call(engine, offload, method).delay == Delay::Variable
+            {
+                let called = &body.offloads[offload.index()];
+                let method = match &called.target {
+                    OffloadTarget::Kind(config) => {
+                        registry::kind(&config.kind).map_or("", |k| k.methods[method].name)
+                    }
+                    OffloadTarget::Engine(_) => "call",
+                };
+                let reason =
+                    format!("`{}.{method}` (step `{}`) takes a varying time", called.name, step.name);
+                if !reasons.contains(&reason) {
+                    reasons.push(reason);
+                }
+            }
+        });
+    }
+    let callers = order::callers(program, engine);
+    for offload in order::sensitive(program, engine) {
+        if let Some(steps) = callers.get(&offload)
+            && steps.len() > 1
+        {
+            let names: Vec<_> = steps.iter().map(|s| format!("`{}`", name(*s))).collect();
+            reasons.push(format!(
+                "order-sensitive `{}` is called in {} steps ({}), where packets could overtake each other",
+                body.offloads[offload.index()].name,
+                steps.len(),
+                names.join(", ")
+            ));
+        }
+    }
+    Pipelining { legal: reasons.is_empty(), reasons }
+}

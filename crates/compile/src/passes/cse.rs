@@ -1,0 +1,203 @@
+//! Common subexpression elimination: computes and reads once what is computed or read twice.
+//!
+//! ```text
+//! %2:u8 = packet.read %0 + 64               %2:u8 = packet.read %0 + 64
+//! %3:u8 = packet.read %0 + 64               %4:u8 = add %2, %1
+//! %4:u8 = add %2, %1                  =>    context.write x, %4
+//! %5:u8 = add %1, %3                        finish
+//! context.write x, %4
+//! finish when %6
+//! ```
+//!
+//! Equal are: pure operations on equal operands, in either order where the operator commutes; reads of the packet and
+//! of metadata between which nothing was written that overlaps; reads of a context variable, and what an unguarded
+//! write has put there; calls without state of one method with one guard and equal arguments.
+
+use std::collections::HashMap;
+
+use wireloom_bits::Bits;
+use wireloom_ir::{
+    BinaryOp, Block, ContextId, EngineId, Meta, Op, OpKind, Program, Step, UnaryOp, Value, ValueInfo,
+};
+
+use super::PassOptions;
+use crate::analysis::Definitions;
+use crate::analysis::effects::Effects;
+use crate::analysis::packet::{Access, Packets};
+
+/// Over every step.
+pub fn run(program: &mut Program, _: &PassOptions) {
+    let effects = Effects::of(program);
+    for (index, engine) in program.engines.iter_mut().enumerate() {
+        for step in &mut engine.steps {
+            share(step, &effects, EngineId(index as u32));
+        }
+    }
+}
+
+fn share(step: &mut Step, effects: &Effects, engine: EngineId) {
+    let snapshot = step.clone();
+    let definitions = Definitions::of(&snapshot);
+    let packets = Packets::new(effects, engine, &snapshot, &definitions);
+    let mut share = Share {
+        packets,
+        effects,
+        engine,
+        values: &snapshot.values,
+        same: (0..snapshot.values.len() as u32).map(Value).collect(),
+    };
+    let mut known = Known::default();
+    for block in step.code.blocks_mut() {
+        share.block(block, &mut known);
+    }
+}
+
+/// What a pure operation computes, apart from its result's name.
+#[derive(Clone, PartialEq, Eq, Hash)]
+enum Expression {
+    Const(Bits),
+    Unary(UnaryOp, Value),
+    Binary(BinaryOp, Value, Value),
+    Select(Value, Value, Value),
+    Extend(Value, u32),
+    Slice(Value, u32, u32),
+    Concat(Vec<Value>),
+    Call(u32, usize, Vec<Value>, Option<Value>),
+}
+
+/// What is known at a place of the program.
+#[derive(Clone, Default)]
+struct Known {
+    expressions: HashMap<Expression, Value>,
+    context: HashMap<ContextId, Value>,
+    /// Reads of the packet and of metadata that still hold.
+    reads: Vec<(Read, Access, Value)>,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Read {
+    Packet(Value, u32, u32),
+    Meta(Meta),
+}
+
+struct Share<'a> {
+    packets: Packets<'a>,
+    effects: &'a Effects,
+    engine: EngineId,
+    values: &'a [ValueInfo],
+    /// What each value is replaced by.
+    same: Vec<Value>,
+}
+
+impl Share<'_> {
+    fn block(&mut self, block: &mut Block, known: &mut Known) {
+        block.ops.retain_mut(|op| self.keep(op, known));
+    }
+
+    fn keep(&mut self, op: &mut Op, known: &mut Known) -> bool {
+        op.kind.for_each_operand_mut(|v| *v = self.same[v.index()]);
+        if let Some(guard) = &mut op.guard {
+            *guard = self.same[guard.index()];
+        }
+        if let OpKind::If { then, otherwise, .. } = &mut op.kind {
+            let mut ends = Vec::new();
+            for (block, yields) in [then, otherwise] {
+                let mut inside = known.clone();
+                self.block(block, &mut inside);
+                yields.iter_mut().for_each(|v| *v = self.same[v.index()]);
+                ends.push(inside);
+            }
+            // Behind the choice holds what held before it and still holds at the end of both arms.
+            known.context.retain(|id, v| ends.iter().all(|e| e.context.get(id) == Some(v)));
+            known
+                .reads
+                .retain(|(r, _, v)| ends.iter().all(|e| e.reads.iter().any(|x| x.0 == *r && x.2 == *v)));
+            return true;
+        }
+        let found = self.find(op, known);
+        if let (Some(found), [result]) = (found, &op.results[..]) {
+            self.same[result.index()] = found;
+            return false;
+        }
+        self.invalidate(op, known);
+        true
+    }
+
+    /// The value that the operation would compute again; remembers it if it is the first to compute it.
+    fn find(&self, op: &Op, known: &mut Known) -> Option<Value> {
+        let [result] = op.results[..] else { return None };
+        if let OpKind::ReadContext(id) = op.kind {
+            return known
+                .context
+                .insert(id, *known.context.get(&id).unwrap_or(&result))
+                .filter(|v| *v != result);
+        }
+        let read = match op.kind {
+            OpKind::ReadPacket { base, bit } => {
+                Some(Read::Packet(base, bit, self.values[result.index()].width))
+            }
+            OpKind::ReadMeta(meta) => Some(Read::Meta(meta)),
+            _ => None,
+        };
+        if let Some(read) = read {
+            let before = known.reads.iter().find(|(r, _, _)| *r == read).map(|(_, _, v)| *v);
+            if before.is_none() {
+                known.reads.push((read, self.packets.access(op), result));
+            }
+            return before;
+        }
+        let expression = self.expression(op, result)?;
+        match known.expressions.entry(expression) {
+            std::collections::hash_map::Entry::Occupied(entry) => Some(*entry.get()),
+            std::collections::hash_map::Entry::Vacant(entry) => {
+                entry.insert(result);
+                None
+            }
+        }
+    }
+
+    fn expression(&self, op: &Op, result: Value) -> Option<Expression> {
+        let width = self.values[result.index()].width;
+        Some(match &op.kind {
+            OpKind::Const(bits) => Expression::Const(bits.clone()),
+            OpKind::Unary(unary, a) => Expression::Unary(*unary, *a),
+            OpKind::Binary(binary, a, b) => {
+                let (a, b) = if commutes(*binary) && b < a { (*b, *a) } else { (*a, *b) };
+                Expression::Binary(*binary, a, b)
+            }
+            OpKind::Select(a, b, c) => Expression::Select(*a, *b, *c),
+            OpKind::Extend(a) => Expression::Extend(*a, width),
+            OpKind::Slice(a, lo) => Expression::Slice(*a, *lo, width),
+            OpKind::Concat(parts) => Expression::Concat(parts.clone()),
+            OpKind::Call { offload, method, args } => {
+                let call = self.effects.call(self.engine, *offload, *method);
+                if !call.is_pure || call.reads_packet {
+                    return None;
+                }
+                Expression::Call(offload.0, *method, args.clone(), op.guard)
+            }
+            _ => return None,
+        })
+    }
+
+    /// Forgets what the operation changes.
+    fn invalidate(&self, op: &Op, known: &mut Known) {
+        if let OpKind::WriteContext(id, value) = op.kind {
+            if op.guard.is_none() {
+                known.context.insert(id, value);
+            } else if known.context.get(&id) != Some(&value) {
+                known.context.remove(&id);
+            }
+        }
+        let access = self.packets.access(op);
+        if access.writes() {
+            known.reads.retain(|(_, read, _)| !access.conflicts(read));
+        }
+    }
+}
+
+/// Whether the operands may be exchanged.
+pub fn commutes(op: BinaryOp) -> bool {
+    use BinaryOp::{Add, And, Eq, Mul, Ne, Or, Xor};
+    matches!(op, Add | Mul | And | Or | Xor | Eq | Ne)
+}

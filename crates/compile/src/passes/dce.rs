@@ -1,0 +1,124 @@
+//! Dead code elimination: removes what has no effect and is not used.
+//!
+//! ```text
+//! %1:u32 = packet.read %0 + 128                      finish
+//! %2:u8 = call routes.search(%1)             =>
+//! context.write class, %2
+//! finish
+//! ```
+//!
+//! Dead are: values that no live operation uses; calls that change nothing and whose reply is dead; writes of context
+//! variables that no path reads any more (over the whole engine); arms of an `if` that do nothing. Calls that change
+//! the state of an offload, and all changes of the packet, live.
+
+use wireloom_ir::{Block, EngineId, Op, OpKind, Program, Step};
+
+use super::PassOptions;
+use crate::analysis::effects::Effects;
+use crate::analysis::liveness::Liveness;
+use crate::analysis::{is_pure, is_read};
+
+/// Cleans every engine until nothing more is dead: a write that goes may end the life of a variable in another step.
+pub fn run(program: &mut Program, _: &PassOptions) {
+    let effects = Effects::of(program);
+    for (index, engine) in program.engines.iter_mut().enumerate() {
+        let id = EngineId(index as u32);
+        loop {
+            let live = Liveness::of(engine);
+            let writes: Vec<Vec<bool>> = engine.steps.iter().map(|s| live.writes(engine, s)).collect();
+            let mut changed = false;
+            for (step, writes) in engine.steps.iter_mut().zip(writes) {
+                changed |= clean(step, writes, &effects, id);
+            }
+            if !changed {
+                break;
+            }
+        }
+    }
+}
+
+/// Cleans a step. `writes` says of each context write, from the last to the first, whether it is live.
+fn clean(step: &mut Step, writes: Vec<bool>, effects: &Effects, engine: EngineId) -> bool {
+    let mut sweep = Sweep {
+        used: vec![false; step.values.len()],
+        writes: writes.into_iter(),
+        effects,
+        engine,
+        changed: false,
+    };
+    let blocks: Vec<&mut Block> = step.code.blocks_mut().collect();
+    for block in blocks.into_iter().rev() {
+        sweep.block(block);
+    }
+    sweep.changed
+}
+
+struct Sweep<'a> {
+    used: Vec<bool>,
+    writes: std::vec::IntoIter<bool>,
+    effects: &'a Effects,
+    engine: EngineId,
+    changed: bool,
+}
+
+impl Sweep<'_> {
+    /// From the last operation to the first, so that uses are seen before definitions.
+    fn block(&mut self, block: &mut Block) {
+        let mut kept = Vec::with_capacity(block.ops.len());
+        for mut op in std::mem::take(&mut block.ops).into_iter().rev() {
+            if self.keep(&mut op) {
+                kept.push(op);
+            } else {
+                self.changed = true;
+            }
+        }
+        kept.reverse();
+        block.ops = kept;
+    }
+
+    fn keep(&mut self, op: &mut Op) -> bool {
+        let wanted = op.results.iter().any(|r| self.used[r.index()]);
+        match &mut op.kind {
+            OpKind::If { condition, then, otherwise } => {
+                // Results that nobody uses go, and with them their yields.
+                let used: Vec<bool> = op.results.iter().map(|r| self.used[r.index()]).collect();
+                if used.contains(&false) {
+                    self.changed = true;
+                    for list in [&mut op.results, &mut then.1, &mut otherwise.1] {
+                        let mut flags = used.iter();
+                        list.retain(|_| *flags.next().expect("as many yields as results"));
+                    }
+                }
+                then.1.iter().chain(&otherwise.1).for_each(|v| self.used[v.index()] = true);
+                self.block(&mut otherwise.0);
+                self.block(&mut then.0);
+                if op.results.is_empty() && then.0.ops.is_empty() && otherwise.0.ops.is_empty() {
+                    return false;
+                }
+                self.used[condition.index()] = true;
+                return true;
+            }
+            OpKind::WriteContext(..) => {
+                if !self.writes.next().expect("one flag for each write") {
+                    return false;
+                }
+            }
+            OpKind::Call { offload, method, .. } => {
+                if !wanted && !self.effects.call(self.engine, *offload, *method).has_effect {
+                    return false;
+                }
+            }
+            kind if is_pure(kind) || is_read(kind) => {
+                if !wanted {
+                    return false;
+                }
+            }
+            _ => {}
+        }
+        op.kind.for_each_operand(|v| self.used[v.index()] = true);
+        if let Some(guard) = op.guard {
+            self.used[guard.index()] = true;
+        }
+        true
+    }
+}

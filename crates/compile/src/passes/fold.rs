@@ -1,0 +1,266 @@
+//! Constant folding, propagation and algebraic simplification.
+//!
+//! ```text
+//! %1:u16 = const 14                         %1:u16 = const 14
+//! %2:u16 = const 20                         %3:u16 = const 34
+//! %3:u16 = add %1, %2                  =>   %4:u8 = packet.read %3 + 0
+//! %4:u8 = packet.read %3 + 0                context.write x, %4
+//! %5:u1 = eq %4, %4                         finish
+//! %6:u8 = select %5, %4, %7
+//! context.write x, %6
+//! finish when %5
+//! ```
+//!
+//! One walk in order, so that operands are simple before their users are looked at; repeated until nothing changes,
+//! since a rule may leave work for another. Also folded: guards and choices that are decided, context variables that
+//! are zero throughout the engine. What becomes unused stays for `dce`. The identities stand in [`rules`].
+
+mod rules;
+
+use wireloom_bits::Bits;
+use wireloom_ir::{
+    Block, Code, ContextId, Engine, EngineKind, Exit, Loc, Op, OpKind, Program, Step, Value, ValueInfo,
+};
+
+use super::PassOptions;
+use crate::analysis::is_pure;
+use crate::eval;
+
+/// Rules never undo each other, so that few rounds do; this bound is for safety only.
+const MAX_ROUNDS: usize = 16;
+
+/// Over every engine.
+pub fn run(program: &mut Program, _: &PassOptions) {
+    for engine in &mut program.engines {
+        for _ in 0..MAX_ROUNDS {
+            let zero = always_zero(engine);
+            let mut changed = false;
+            for step in &mut engine.steps {
+                changed |= fold(step, &zero);
+            }
+            if !changed {
+                break;
+            }
+        }
+    }
+}
+
+/// For each context variable, whether nothing but zero is ever written to it.
+fn always_zero(engine: &Engine) -> Vec<bool> {
+    let mut zero = vec![true; engine.context.len()];
+    if let EngineKind::Call { params, .. } = &engine.kind {
+        params.iter().for_each(|p: &ContextId| zero[p.index()] = false);
+    }
+    for step in &engine.steps {
+        let mut is_zero = vec![false; step.values.len()];
+        step.for_each_op(|op| match &op.kind {
+            OpKind::Const(bits) if bits.is_zero() => is_zero[op.results[0].index()] = true,
+            OpKind::WriteContext(id, value) => zero[id.index()] &= is_zero[value.index()],
+            _ => {}
+        });
+    }
+    zero
+}
+
+/// What an operation becomes.
+enum Simpler {
+    /// A value that is there already.
+    Is(Value),
+    /// A constant.
+    Constant(Bits),
+    /// Another operation with the same result.
+    Becomes(OpKind),
+}
+
+struct Folder<'a> {
+    values: &'a mut Vec<ValueInfo>,
+    /// What each value is replaced by.
+    same: Vec<Value>,
+    /// The pure operation that defines each value.
+    kinds: Vec<Option<OpKind>>,
+    zero: &'a [bool],
+    /// New operations that stand before the one in hand.
+    ahead: Vec<Op>,
+    loc: Loc,
+    changed: bool,
+}
+
+fn fold(step: &mut Step, zero: &[bool]) -> bool {
+    let count = step.values.len();
+    let mut folder = Folder {
+        values: &mut step.values,
+        same: (0..count as u32).map(Value).collect(),
+        kinds: vec![None; count],
+        zero,
+        ahead: Vec::new(),
+        loc: Loc::default(),
+        changed: false,
+    };
+    for block in step.code.blocks_mut() {
+        folder.block(block);
+    }
+    folder.changed |= decide_exits(&mut step.code, &folder.kinds);
+    folder.changed
+}
+
+impl Folder<'_> {
+    fn width(&self, value: Value) -> u32 {
+        self.values[value.index()].width
+    }
+
+    fn kind(&self, value: Value) -> Option<&OpKind> {
+        self.kinds[value.index()].as_ref()
+    }
+
+    fn constant(&self, value: Value) -> Option<&Bits> {
+        match self.kind(value)? {
+            OpKind::Const(bits) => Some(bits),
+            _ => None,
+        }
+    }
+
+    /// A new operation ahead of the one in hand.
+    fn new_op(&mut self, width: u32, kind: OpKind) -> Value {
+        let value = Value(self.values.len() as u32);
+        self.values.push(ValueInfo { width, name: None });
+        self.same.push(value);
+        self.kinds.push(Some(kind.clone()));
+        self.ahead.push(Op { kind, results: vec![value], guard: None, loc: self.loc });
+        value
+    }
+
+    fn block(&mut self, block: &mut Block) {
+        let mut out = Vec::with_capacity(block.ops.len());
+        for op in std::mem::take(&mut block.ops) {
+            self.op(op, &mut out);
+        }
+        block.ops = out;
+    }
+
+    fn op(&mut self, mut op: Op, out: &mut Vec<Op>) {
+        self.loc = op.loc;
+        op.kind.for_each_operand_mut(|v| *v = self.same[v.index()]);
+        if let Some(guard) = op.guard {
+            let guard = self.same[guard.index()];
+            op.guard = Some(guard);
+            if let Some(never) = self.constant(guard).map(Bits::is_zero) {
+                self.changed = true;
+                if never {
+                    // It never happens: its results are zero.
+                    for result in &op.results {
+                        let width = self.width(*result);
+                        let zero = self.new_op(width, OpKind::Const(Bits::zero(width)));
+                        self.same[result.index()] = zero;
+                    }
+                    out.append(&mut self.ahead);
+                    return;
+                }
+                op.guard = None;
+            }
+        }
+        match &mut op.kind {
+            OpKind::If { condition, then, otherwise } => {
+                let decided = self.constant(*condition).map(|c| !c.is_zero());
+                if let Some(taken) = decided {
+                    self.changed = true;
+                    let (block, yields) = if taken { then } else { otherwise };
+                    for inner in std::mem::take(&mut block.ops) {
+                        self.op(inner, out);
+                    }
+                    for (result, value) in op.results.iter().zip(yields) {
+                        self.same[result.index()] = self.same[value.index()];
+                    }
+                    return;
+                }
+                for (block, yields) in [then, otherwise] {
+                    self.block(block);
+                    yields.iter_mut().for_each(|v| *v = self.same[v.index()]);
+                }
+            }
+            OpKind::ReadContext(id) if self.zero[id.index()] => {
+                self.changed = true;
+                op.kind = OpKind::Const(Bits::zero(self.width(op.results[0])));
+                self.kinds[op.results[0].index()] = Some(op.kind.clone());
+            }
+            kind if is_pure(kind) => {
+                let result = op.results[0];
+                match self.simplify(&op.kind, result) {
+                    Some(Simpler::Is(value)) => {
+                        self.changed = true;
+                        self.same[result.index()] = value;
+                        out.append(&mut self.ahead);
+                        return;
+                    }
+                    Some(Simpler::Constant(bits)) => {
+                        self.changed = true;
+                        op.kind = OpKind::Const(bits);
+                    }
+                    Some(Simpler::Becomes(kind)) => {
+                        self.changed = true;
+                        op.kind = kind;
+                    }
+                    None => {}
+                }
+                self.kinds[result.index()] = Some(op.kind.clone());
+            }
+            _ => {}
+        }
+        out.append(&mut self.ahead);
+        out.push(op);
+    }
+
+    fn simplify(&mut self, kind: &OpKind, result: Value) -> Option<Simpler> {
+        if matches!(kind, OpKind::Const(_)) {
+            return None;
+        }
+        let width = self.width(result);
+        if let Some(bits) = eval::pure(kind, width, |v| self.constant(v)) {
+            return Some(Simpler::Constant(bits));
+        }
+        rules::simplify(self, kind, width)
+    }
+}
+
+/// In flat code exactly one exit happens: one that always does is the only one, and the only one always does.
+fn decide_exits(code: &mut Code, kinds: &[Option<OpKind>]) -> bool {
+    let block = match code {
+        Code::Sequential(block) => block,
+        Code::Regions { jump, .. } => jump,
+    };
+    let is_exit = |op: &Op| matches!(op.kind, OpKind::Exit(_));
+    if block.ops.iter().any(|op| matches!(op.kind, OpKind::If { .. })) {
+        return false;
+    }
+    let certain = |op: &Op| {
+        op.guard.is_none_or(|g| matches!(&kinds[g.index()], Some(OpKind::Const(bits)) if !bits.is_zero()))
+    };
+    let before = block.ops.iter().filter(|op| is_exit(op)).count();
+    if let Some(first) = block.ops.iter().position(|op| is_exit(op) && certain(op)) {
+        let mut index = 0;
+        block.ops.retain(|op| {
+            index += 1;
+            !is_exit(op) || index == first + 1
+        });
+    }
+    let mut exits: Vec<&mut Op> = block.ops.iter_mut().filter(|op| is_exit(op)).collect();
+    let mut changed = exits.len() != before;
+    if let [only] = &mut exits[..] {
+        changed |= only.guard.take().is_some();
+    }
+    // Exits that do the same need not be told apart.
+    if let Some((first, rest)) = exits.split_first()
+        && !rest.is_empty()
+        && rest.iter().all(|e| e.kind == first.kind)
+        && matches!(first.kind, OpKind::Exit(Exit::Next(_) | Exit::Emit(_) | Exit::Finish | Exit::Done))
+    {
+        let kept = exits.len() - 1;
+        let mut seen = 0;
+        exits[kept].guard = None;
+        block.ops.retain(|op| {
+            seen += usize::from(is_exit(op));
+            !is_exit(op) || seen == kept + 1
+        });
+        changed = true;
+    }
+    changed
+}

@@ -1,0 +1,220 @@
+//! If-conversion: flattens structured `if`.
+//!
+//! ```text
+//! %3:u8 = if %0 {                        %1:u8 = packet.read %b + 64
+//!   %1:u8 = packet.read %b + 64          context.write x, %1 when %0
+//!   context.write x, %1                  %4:u1 = not %0
+//!   yield %1                       =>    finish when %4
+//! } else {                               %3:u8 = select %0, %1, %2
+//!   finish
+//!   yield %2
+//! }
+//! ```
+//!
+//! Effects get the conjunction of the conditions around them as their guard, pure operations and reads are executed in
+//! any case: they are total. What follows a choice in which some path has ended the step is guarded against that path,
+//! so that the guards of the exits exclude each other.
+//!
+//! Reads of either arm that come before its own effects are put ahead of the effects of the other arm, so that no pass
+//! sees an order between things that never happen together.
+
+use wireloom_ir::{
+    BinaryOp, Block, Code, EngineId, Loc, Op, OpKind, Program, Step, UnaryOp, Value, ValueInfo,
+};
+
+use super::PassOptions;
+use crate::analysis::effects::Effects;
+use crate::analysis::packet::{Access, Packets};
+use crate::analysis::{Definitions, is_pure, is_read};
+
+/// Flattens every step of sequential code.
+pub fn run(program: &mut Program, _: &PassOptions) {
+    let effects = Effects::of(program);
+    for (index, engine) in program.engines.iter_mut().enumerate() {
+        for step in &mut engine.steps {
+            convert(step, &effects, EngineId(index as u32));
+        }
+    }
+}
+
+fn convert(step: &mut Step, effects: &Effects, engine: EngineId) {
+    let Code::Sequential(block) = &step.code else { return };
+    if !block.ops.iter().any(|op| matches!(op.kind, OpKind::If { .. })) {
+        return;
+    }
+    let block = block.clone();
+    let definitions = Definitions::of(step);
+    let packets = Packets::new(effects, engine, step, &definitions);
+    let mut flat = Flatten { packets, values: step.values.clone() };
+    let mut path = Path { guard: None, left: Left::Never };
+    let ops = flat.block(block, &mut path);
+    let values = flat.values;
+    step.values = values;
+    step.code = Code::Sequential(Block { ops });
+}
+
+/// Whether control has ended the step on the way to some place.
+#[derive(Clone, Copy)]
+enum Left {
+    Never,
+    Always,
+    When(Value),
+}
+
+/// A way through the step.
+struct Path {
+    /// The condition under which control is here; `None`: always.
+    guard: Option<Value>,
+    /// Whether it has ended the step since the path began.
+    left: Left,
+}
+
+struct Flatten<'a> {
+    packets: Packets<'a>,
+    values: Vec<ValueInfo>,
+}
+
+impl Flatten<'_> {
+    fn bit(&mut self, ops: &mut Vec<Op>, kind: OpKind, loc: Loc) -> Value {
+        let value = Value(self.values.len() as u32);
+        self.values.push(ValueInfo { width: 1, name: None });
+        ops.push(Op { kind, results: vec![value], guard: None, loc });
+        value
+    }
+
+    fn not(&mut self, ops: &mut Vec<Op>, value: Value, loc: Loc) -> Value {
+        self.bit(ops, OpKind::Unary(UnaryOp::Not, value), loc)
+    }
+
+    fn and(&mut self, ops: &mut Vec<Op>, a: Option<Value>, b: Value, loc: Loc) -> Value {
+        match a {
+            Some(a) => self.bit(ops, OpKind::Binary(BinaryOp::And, a, b), loc),
+            None => b,
+        }
+    }
+
+    fn block(&mut self, block: Block, path: &mut Path) -> Vec<Op> {
+        let mut ops = Vec::new();
+        for mut op in block.ops {
+            let loc = op.loc;
+            match op.kind {
+                OpKind::If { condition, then, otherwise } => {
+                    self.choice(&mut ops, (condition, then, otherwise), op.results, loc, path);
+                }
+                ref kind if is_pure(kind) || is_read(kind) => ops.push(op),
+                ref kind => {
+                    let exits = matches!(kind, OpKind::Exit(_));
+                    op.guard = match op.guard {
+                        Some(own) => Some(self.and(&mut ops, path.guard, own, loc)),
+                        None => path.guard,
+                    };
+                    if exits && op.guard == path.guard {
+                        path.left = Left::Always;
+                    } else if let (true, Some(guard)) = (exits, op.guard) {
+                        self.leave(&mut ops, path, guard, loc);
+                    }
+                    ops.push(op);
+                }
+            }
+            if matches!(path.left, Left::Always) {
+                break;
+            }
+        }
+        ops
+    }
+
+    /// Some path ended the step under the condition `gone`: what follows does not happen then.
+    fn leave(&mut self, ops: &mut Vec<Op>, path: &mut Path, gone: Value, loc: Loc) {
+        path.left = Left::When(match path.left {
+            Left::When(before) => self.bit(ops, OpKind::Binary(BinaryOp::Or, before, gone), loc),
+            _ => gone,
+        });
+        let stays = self.not(ops, gone, loc);
+        path.guard = Some(self.and(ops, path.guard, stays, loc));
+    }
+
+    fn choice(
+        &mut self,
+        ops: &mut Vec<Op>,
+        (condition, then, otherwise): (Value, (Block, Vec<Value>), (Block, Vec<Value>)),
+        results: Vec<Value>,
+        loc: Loc,
+        path: &mut Path,
+    ) {
+        let if_then = self.and(ops, path.guard, condition, loc);
+        let not = self.not(ops, condition, loc);
+        let if_not = self.and(ops, path.guard, not, loc);
+        let mut taken = Path { guard: Some(if_then), left: Left::Never };
+        let mut other = Path { guard: Some(if_not), left: Left::Never };
+        let then_ops = self.block(then.0, &mut taken);
+        let other_ops = self.block(otherwise.0, &mut other);
+        let (then_early, then_late) = self.early(then_ops);
+        let (other_early, other_late) = self.early(other_ops);
+        for part in [then_early, other_early, then_late, other_late] {
+            ops.extend(part);
+        }
+        for (i, result) in results.into_iter().enumerate() {
+            let kind = OpKind::Select(condition, then.1[i], otherwise.1[i]);
+            ops.push(Op { kind, results: vec![result], guard: None, loc });
+        }
+        match (taken.left, other.left) {
+            (Left::Never, Left::Never) => {}
+            (Left::Always, Left::Always) => path.left = Left::Always,
+            (Left::Always, Left::Never) => self.stay(ops, path, if_not, if_then, loc),
+            (Left::Never, Left::Always) => self.stay(ops, path, if_then, if_not, loc),
+            (a, b) => {
+                let when = |left, guard| match left {
+                    Left::Never => None,
+                    Left::Always => Some(guard),
+                    Left::When(value) => Some(value),
+                };
+                for gone in [when(a, if_then), when(b, if_not)].into_iter().flatten() {
+                    self.leave(ops, path, gone, loc);
+                }
+            }
+        }
+    }
+
+    /// One arm has always ended the step, the other never: what follows happens if the other was taken.
+    fn stay(&mut self, ops: &mut Vec<Op>, path: &mut Path, guard: Value, gone: Value, loc: Loc) {
+        path.left = Left::When(match path.left {
+            Left::When(before) => self.bit(ops, OpKind::Binary(BinaryOp::Or, before, gone), loc),
+            _ => gone,
+        });
+        path.guard = Some(guard);
+    }
+
+    /// Parts the flat operations of an arm: what does not depend on its effects, and the rest.
+    fn early(&self, ops: Vec<Op>) -> (Vec<Op>, Vec<Op>) {
+        let (mut early, mut late) = (Vec::new(), Vec::new());
+        let mut late_values = vec![false; self.values.len()];
+        let mut written: Vec<Access> = Vec::new();
+        let mut contexts = Vec::new();
+        for op in ops {
+            let mut ready = is_pure(&op.kind) || is_read(&op.kind);
+            op.kind.for_each_operand(|v| ready &= !late_values[v.index()]);
+            let access = self.access(&op);
+            if let OpKind::ReadContext(id) = op.kind {
+                ready &= !contexts.contains(&id);
+            }
+            if let Some(access) = &access {
+                ready &= !written.iter().any(|w| w.conflicts(access));
+            }
+            if ready {
+                early.push(op);
+                continue;
+            }
+            op.results.iter().for_each(|r| late_values[r.index()] = true);
+            if let OpKind::WriteContext(id, _) = op.kind {
+                contexts.push(id);
+            }
+            written.extend(access.filter(Access::writes));
+            late.push(op);
+        }
+        (early, late)
+    }
+
+    fn access(&self, op: &Op) -> Option<Access> {
+        Some(self.packets.access(op)).filter(Access::touches)
+    }
+}

@@ -1,0 +1,72 @@
+//! The passes over the step IR: one a file, each with a name, each runnable alone.
+//!
+//! The order in which they run by default stands in [`pipeline`](crate::pipeline).
+
+use wireloom_ir::Program;
+
+pub mod clean;
+pub mod cse;
+pub mod dce;
+pub mod fold;
+pub mod if_convert;
+pub mod narrow;
+pub mod split;
+
+/// What the machine that the program is compiled for can do in one step.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct PassOptions {
+    /// Width of a word of the header memory, in bits. At least 1.
+    pub word_bits: u32,
+    /// How many words of the header the request region of a step, and its edit region, can touch; 0: any number.
+    pub header_words: u32,
+}
+
+impl Default for PassOptions {
+    /// A header port of any number of 128-bit words.
+    fn default() -> Self {
+        Self { word_bits: 128, header_words: 0 }
+    }
+}
+
+/// A pass.
+#[derive(Clone, Copy, Debug)]
+pub struct Pass {
+    /// Its name, as in `--ir NAME`.
+    pub name: &'static str,
+    /// What it does, in a sentence.
+    pub doc: &'static str,
+    /// Runs it. The program must verify; it does afterwards.
+    pub run: fn(&mut Program, &PassOptions),
+}
+
+/// Every pass, by name.
+pub const PASSES: &[Pass] = &[
+    Pass {
+        name: "if-convert",
+        doc: "Flattens structured `if` to guards on effects and selects between values.",
+        run: if_convert::run,
+    },
+    Pass { name: "fold", doc: "Folds constants and simplifies by algebraic identities.", run: fold::run },
+    Pass { name: "cse", doc: "Computes and reads once what is computed or read twice.", run: cse::run },
+    Pass {
+        name: "narrow",
+        doc: "Computes only the bits that can differ and that are looked at.",
+        run: narrow::run,
+    },
+    Pass { name: "dce", doc: "Removes what has no effect and is not used.", run: dce::run },
+    Pass {
+        name: "split",
+        doc: "Schedules calls and effects, splits steps whose calls depend on each other, and forms regions.",
+        run: split::run,
+    },
+    Pass {
+        name: "clean",
+        doc: "Threads jumps through empty steps, removes steps and context that nobody reaches.",
+        run: clean::run,
+    },
+];
+
+/// The pass of that name.
+pub fn pass(name: &str) -> Option<&'static Pass> {
+    PASSES.iter().find(|p| p.name == name)
+}

@@ -1,0 +1,369 @@
+//! Writes out the parts of a scheduled step.
+//!
+//! A part holds what is scheduled in it and whatever that needs. Needs are followed backward from the effects, so that
+//! an operation lands in the last region that still serves all its users: logic that only an edit needs does not
+//! lengthen the request. A value that an earlier part computed is computed again where that costs less than keeping
+//! it (constants, context and packet fields that still read the same, wiring, and a little logic over those); else it
+//! is *spilled*: written to a context variable of its own in the part that knows it, read in the parts that need it.
+
+use std::collections::BTreeMap;
+
+use wireloom_bits::Bits;
+use wireloom_ir::{
+    BinaryOp, Block, Code, ContextId, ContextVar, Exit, Loc, Op, OpKind, Step, StepId, UnaryOp, Value,
+    ValueInfo,
+};
+
+use super::schedule::Schedule;
+use crate::analysis::{is_pure, is_read};
+
+/// A region of a part.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+enum Region {
+    Request,
+    Edit,
+    Jump,
+}
+
+/// Where a part gets a value from.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Source {
+    /// It is the result of a call or resize that the part executes.
+    Effect,
+    /// The part computes or reads it.
+    Here,
+    /// From the context variable that it was spilled to.
+    Spilled,
+}
+
+/// A step being written out.
+struct Emitter<'a> {
+    step: &'a Step,
+    ops: &'a [Op],
+    schedule: &'a Schedule,
+    /// Index of the operation that defines each value.
+    definitions: Vec<Option<usize>>,
+    /// What each part needs: from where, and in which region at the latest.
+    needs: Vec<BTreeMap<Value, (Source, Region)>>,
+    spilled: BTreeMap<Value, ContextId>,
+    context: &'a mut Vec<ContextVar>,
+}
+
+/// The parts of a step, as new steps. `target` gives the new number of a step by its old one, `first` is the number of
+/// the first part.
+pub(super) fn emit(
+    step: &Step,
+    ops: &[Op],
+    schedule: &Schedule,
+    reasons: &[Option<String>],
+    context: &mut Vec<ContextVar>,
+    first: u32,
+    target: impl Fn(StepId) -> StepId,
+) -> Vec<Step> {
+    let parts = part_count(ops, schedule);
+    let mut definitions = vec![None; step.values.len()];
+    for (index, op) in ops.iter().enumerate() {
+        op.results.iter().for_each(|r| definitions[r.index()] = Some(index));
+    }
+    let mut emitter = Emitter {
+        step,
+        ops,
+        schedule,
+        definitions,
+        needs: vec![BTreeMap::new(); parts as usize],
+        spilled: BTreeMap::new(),
+        context,
+    };
+    emitter.find_needs(parts);
+    let part = |part: u32| {
+        let go_on = (part + 1 < parts).then(|| StepId(first + part + 1));
+        let (values, code) = emitter.part(part, go_on, &target);
+        Step {
+            name: if part == 0 { step.name.clone() } else { format!("{}.{part}", step.name) },
+            loc: step.loc,
+            split: reasons[part as usize].clone(),
+            values,
+            code,
+        }
+    };
+    (0..parts).map(part).collect()
+}
+
+/// Number of parts up to the last exit: nothing happens behind it.
+pub(super) fn part_count(ops: &[Op], schedule: &Schedule) -> u32 {
+    let exits = ops.iter().zip(&schedule.time).filter(|(op, _)| matches!(op.kind, OpKind::Exit(_)));
+    exits.map(|(_, time)| time / 2 + 1).max().unwrap_or(1)
+}
+
+/// What computing an operation once more is taken to cost, in bits of context that it would have to save.
+fn logic_cost(kind: &OpKind) -> u32 {
+    match kind {
+        OpKind::Extend(_) | OpKind::Slice(..) | OpKind::Concat(_) | OpKind::Unary(UnaryOp::Not, _) => 0,
+        OpKind::Select(..) | OpKind::Binary(BinaryOp::And | BinaryOp::Or | BinaryOp::Xor, ..) => 2,
+        OpKind::Binary(
+            BinaryOp::Add | BinaryOp::Sub | BinaryOp::Eq | BinaryOp::Ne | BinaryOp::Ult | BinaryOp::Ule,
+            ..,
+        ) => 6,
+        _ => wireloom_bits::MAX_WIDTH,
+    }
+}
+
+/// How deep the search for something cheaper than a spill goes.
+const SEARCH_DEPTH: u32 = 6;
+
+impl Emitter<'_> {
+    fn width(&self, value: Value) -> u32 {
+        self.step.values[value.index()].width
+    }
+
+    fn home(&self, value: Value) -> u32 {
+        self.schedule.value_time[value.index()] / 2
+    }
+
+    /// The exits that the jump of a part chooses between, in program order.
+    fn exits(&self, part: u32) -> Vec<usize> {
+        let here =
+            |i: &usize| matches!(self.ops[*i].kind, OpKind::Exit(_)) && self.schedule.time[*i] / 2 == part;
+        (0..self.ops.len()).filter(here).collect()
+    }
+
+    fn find_needs(&mut self, parts: u32) {
+        for index in 0..self.ops.len() {
+            let op = &self.ops[index];
+            let part = self.schedule.time[index] / 2;
+            if part >= parts || is_pure(&op.kind) || is_read(&op.kind) {
+                continue;
+            }
+            let region = match op.kind {
+                OpKind::Call { .. } => Region::Request,
+                OpKind::Exit(_) => Region::Jump,
+                _ => Region::Edit,
+            };
+            let mut wanted = Vec::new();
+            op.kind.for_each_operand(|v| wanted.push(v));
+            // The last exit of the last part happens if no other does.
+            let implied =
+                region == Region::Jump && part + 1 == parts && self.exits(part).last() == Some(&index);
+            wanted.extend(op.guard.filter(|_| !implied));
+            for value in wanted {
+                self.need(value, part, region);
+            }
+        }
+    }
+
+    fn need(&mut self, value: Value, part: u32, region: Region) {
+        let known = self.needs[part as usize].get(&value).copied();
+        if known.is_some_and(|(_, at)| at <= region) {
+            return;
+        }
+        let index = self.definitions[value.index()].expect("a used value is defined");
+        let kind = &self.ops[index].kind;
+        let source = match known {
+            Some((source, _)) => source,
+            None if !is_pure(kind) && !is_read(kind) && self.home(value) == part => Source::Effect,
+            None if self.is_computed_in(value, index, part, region) => Source::Here,
+            None => Source::Spilled,
+        };
+        let region = match source {
+            Source::Effect => return,
+            Source::Spilled => region.min(Region::Edit),
+            Source::Here => self.region_of(index, part, region),
+        };
+        self.needs[part as usize].insert(value, (source, region));
+        if source == Source::Spilled {
+            self.spill(value);
+            return;
+        }
+        let mut operands = Vec::new();
+        kind.for_each_operand(|v| operands.push(v));
+        for operand in operands {
+            self.need(operand, part, region);
+        }
+    }
+
+    /// The region in which a part computes what it needs in `region`.
+    fn region_of(&self, index: usize, part: u32, region: Region) -> Region {
+        let kind = &self.ops[index].kind;
+        if !is_read(kind) {
+            return region;
+        }
+        // Reads go no later than the edit, and not behind a call of this part that changes what they read.
+        let time = self.schedule.time[index];
+        let fixed = self.schedule.fixed_reads && matches!(kind, OpKind::ReadPacket { .. });
+        if fixed && time / 2 == part {
+            return if time.is_multiple_of(2) { Region::Request } else { Region::Edit };
+        }
+        if 2 * part + 1 > self.schedule.until[index] { Region::Request } else { region.min(Region::Edit) }
+    }
+
+    fn is_computed_in(&self, value: Value, index: usize, part: u32, region: Region) -> bool {
+        let op = &self.ops[index];
+        if self.home(value) == part && (is_pure(&op.kind) || is_read(&op.kind)) {
+            return true;
+        }
+        !self.spilled.contains_key(&value) && {
+            let again =
+                self.cost_again(op, index, 2 * part + u32::from(region > Region::Request), SEARCH_DEPTH);
+            again.is_some_and(|cost| cost < self.width(value))
+        }
+    }
+
+    /// What it costs to have a value at a time in a later part.
+    fn cost(&self, value: Value, time: u32, depth: u32) -> u32 {
+        if self.spilled.contains_key(&value) || self.home(value) == time / 2 {
+            return 0;
+        }
+        let index = self.definitions[value.index()].expect("a used value is defined");
+        let again = if depth == 0 { None } else { self.cost_again(&self.ops[index], index, time, depth - 1) };
+        again.unwrap_or(u32::MAX).min(self.width(value))
+    }
+
+    /// What it costs to compute an operation again; `None` if it cannot be.
+    fn cost_again(&self, op: &Op, index: usize, time: u32, depth: u32) -> Option<u32> {
+        let mut cost = match &op.kind {
+            OpKind::Const(_) => 0,
+            OpKind::ReadPacket { .. } if self.schedule.fixed_reads => return None,
+            kind if is_read(kind) => (time <= self.schedule.until[index]).then_some(0)?,
+            kind if is_pure(kind) => logic_cost(kind),
+            _ => return None,
+        };
+        op.kind.for_each_operand(|v| cost += self.cost(v, time, depth));
+        Some(cost)
+    }
+
+    fn spill(&mut self, value: Value) {
+        if self.spilled.contains_key(&value) {
+            return;
+        }
+        let id = ContextId(self.context.len() as u32);
+        let info = &self.step.values[value.index()];
+        let name = info.name.clone().unwrap_or_else(|| format!("v{}", value.0));
+        let wanted = format!("{}.{name}", self.step.name);
+        let taken = |name: &str| self.context.iter().any(|c| c.name == name);
+        let name = std::iter::once(wanted.clone())
+            .chain((2..).map(|n| format!("{wanted}.{n}")))
+            .find(|name| !taken(name))
+            .expect("numbers do not run out");
+        self.context.push(ContextVar { name, width: info.width });
+        self.spilled.insert(value, id);
+        self.need(value, self.home(value), Region::Edit);
+    }
+
+    fn part(
+        &self,
+        part: u32,
+        go_on: Option<StepId>,
+        target: &impl Fn(StepId) -> StepId,
+    ) -> (Vec<ValueInfo>, Code) {
+        let mut writer = Writer { emitter: self, part, values: Vec::new(), numbers: BTreeMap::new() };
+        let request = writer.region(Region::Request);
+        let mut edit = writer.region(Region::Edit);
+        for (value, id) in &self.spilled {
+            if self.home(*value) == part {
+                let kind = OpKind::WriteContext(*id, writer.numbers[value]);
+                edit.ops.push(Op { kind, results: vec![], guard: None, loc: writer.loc_of(*value) });
+            }
+        }
+        let mut jump = writer.region(Region::Jump);
+        writer.exits(&mut jump, go_on, target);
+        (writer.values, Code::Regions { request, edit, jump })
+    }
+}
+
+/// Writes one part; its values are numbered anew.
+struct Writer<'a> {
+    emitter: &'a Emitter<'a>,
+    part: u32,
+    values: Vec<ValueInfo>,
+    numbers: BTreeMap<Value, Value>,
+}
+
+impl Writer<'_> {
+    fn define(&mut self, old: Value) -> Value {
+        let new = Value(self.values.len() as u32);
+        self.values.push(self.emitter.step.values[old.index()].clone());
+        self.numbers.insert(old, new);
+        new
+    }
+
+    fn loc_of(&self, value: Value) -> Loc {
+        self.emitter.definitions[value.index()].map_or(Loc::default(), |i| self.emitter.ops[i].loc)
+    }
+
+    fn region(&mut self, region: Region) -> Block {
+        let mut ops = Vec::new();
+        let needs = &self.emitter.needs[self.part as usize];
+        for (value, (source, at)) in needs {
+            if *source == Source::Spilled && *at == region {
+                let kind = OpKind::ReadContext(self.emitter.spilled[value]);
+                let results = vec![self.define(*value)];
+                ops.push(Op { kind, results, guard: None, loc: self.loc_of(*value) });
+            }
+        }
+        for (index, op) in self.emitter.ops.iter().enumerate() {
+            let time = self.emitter.schedule.time[index];
+            let here = match &op.kind {
+                kind if is_pure(kind) || is_read(kind) => {
+                    needs.get(&op.results[0]) == Some(&(Source::Here, region))
+                }
+                OpKind::Exit(_) => false,
+                OpKind::Call { .. } => region == Region::Request && time == 2 * self.part,
+                _ => region == Region::Edit && time == 2 * self.part + 1,
+            };
+            if here {
+                ops.push(self.copy(op));
+            }
+        }
+        Block { ops }
+    }
+
+    fn copy(&mut self, op: &Op) -> Op {
+        let mut copy = op.clone();
+        copy.kind.for_each_operand_mut(|v| *v = self.numbers[v]);
+        copy.guard = op.guard.map(|g| self.numbers[&g]);
+        copy.results = op.results.iter().map(|r| self.define(*r)).collect();
+        copy
+    }
+
+    /// Exactly one exit of a jump has a guard that holds: what is left when the guards of the others do not is the
+    /// last exit, or the way to the next part.
+    fn exits(&mut self, jump: &mut Block, go_on: Option<StepId>, target: &impl Fn(StepId) -> StepId) {
+        let mut exits: Vec<Op> = Vec::new();
+        let indices = self.emitter.exits(self.part);
+        for (i, &index) in indices.iter().enumerate() {
+            let mut op = self.emitter.ops[index].clone();
+            if i + 1 == indices.len() && go_on.is_none() {
+                op.guard = None;
+            }
+            op.kind.for_each_operand_mut(|v| *v = self.numbers[v]);
+            op.guard = op.guard.map(|g| self.numbers[&g]);
+            if let OpKind::Exit(Exit::Next(to) | Exit::Emit(to)) = &mut op.kind {
+                *to = target(*to);
+            }
+            exits.push(op);
+        }
+        if let Some(next) = go_on {
+            let loc = self.emitter.step.loc;
+            exits.push(Op { kind: OpKind::Exit(Exit::Next(next)), results: vec![], guard: None, loc });
+        }
+        let Some((last, others)) = exits.split_last_mut() else { return };
+        let mut none = None;
+        for other in others.iter() {
+            let guard =
+                other.guard.unwrap_or_else(|| self.bit(jump, OpKind::Const(Bits::bool(true)), other.loc));
+            none = Some(match none {
+                None => guard,
+                Some(sum) => self.bit(jump, OpKind::Binary(BinaryOp::Or, sum, guard), last.loc),
+            });
+        }
+        last.guard = none.map(|any| self.bit(jump, OpKind::Unary(UnaryOp::Not, any), last.loc));
+        jump.ops.extend(exits);
+    }
+
+    fn bit(&mut self, block: &mut Block, kind: OpKind, loc: Loc) -> Value {
+        let value = Value(self.values.len() as u32);
+        self.values.push(ValueInfo { width: 1, name: None });
+        block.ops.push(Op { kind, results: vec![value], guard: None, loc });
+        value
+    }
+}

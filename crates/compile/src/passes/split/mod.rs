@@ -1,0 +1,107 @@
+//! Hazard check and step splitting: schedules the operations of a step and forms its regions.
+//!
+//! ```text
+//! step look {                                      step look {
+//!   %0:u16 = const 0                                 request {
+//!   %1:u32 = packet.read %0 + 240                      %0:u16 = const 0
+//!   %2:u8 = call routes.search(%1) @f:5                %1:u32 = packet.read %0 + 240
+//!   %3:u32 = extend %2                                 %2:u8 = call routes.search(%1)
+//!   call hits.count(%3, %3) @f:6                     }
+//!   finish                                     =>    edit { context.write look.v2, %2 }
+//! }                                                  jump { next look.1 }
+//!                                                  }
+//!                                                  step look.1 split "call of `hits.count` (line 6) needs ..." {
+//!                                                    request {
+//!                                                      %0:u8 = context.read look.v2
+//!                                                      %1:u32 = extend %0
+//!                                                      call hits.count(%1, %1)
+//!                                                    }
+//!                                                    edit { }
+//!                                                    jump { finish }
+//!                                                  }
+//! ```
+//!
+//! Calls of one part are issued together; a reply can be used from the edit on. A call that needs a reply, the port of
+//! another call, or the packet as something else leaves it goes to the next part ([`schedule`]). Calls of one
+//! method that never happen together become one ([`merge`]). Values that later parts need are computed again or kept in
+//! the context ([`emit`]). Each part says why it was split off ([`reasons`]).
+//!
+//! Steps that have regions already stay as they are; structured `if` is converted first.
+
+mod emit;
+mod merge;
+mod reasons;
+pub mod schedule;
+
+use wireloom_ir::{Block, Code, EngineId, Exit, Op, OpKind, Program, Step, StepId};
+
+use super::{PassOptions, if_convert};
+use crate::analysis::effects::Effects;
+
+/// Splits every step of sequential code.
+pub fn run(program: &mut Program, options: &PassOptions) {
+    if_convert::run(program, options);
+    let effects = Effects::of(program);
+    for index in 0..program.engines.len() {
+        split_engine(program, EngineId(index as u32), &effects, options);
+    }
+}
+
+/// A step on its way: its operations and when they happen, or `None` if it has its regions already.
+struct Planned {
+    step: Step,
+    plan: Option<Plan>,
+}
+
+struct Plan {
+    ops: Vec<Op>,
+    schedule: schedule::Schedule,
+    reasons: Vec<Option<String>>,
+}
+
+fn split_engine(program: &mut Program, id: EngineId, effects: &Effects, options: &PassOptions) {
+    let engine = &mut program.engines[id.index()];
+    let steps = std::mem::take(&mut engine.steps);
+    let planned: Vec<Planned> = steps
+        .into_iter()
+        .map(|mut step| {
+            let Code::Sequential(block) = &mut step.code else { return Planned { step, plan: None } };
+            let mut ops = std::mem::take(&mut block.ops);
+            step.code = Code::Sequential(Block { ops: ops.clone() });
+            let mut schedule = schedule::schedule(&step, &ops, effects, id, options);
+            let reasons = reasons::reasons(engine, &ops, &schedule);
+            merge::merge(&mut step, &mut ops, &mut schedule);
+            Planned { step, plan: Some(Plan { ops, schedule, reasons }) }
+        })
+        .collect();
+    let mut numbers = Vec::new();
+    let mut next = 0;
+    for planned in &planned {
+        numbers.push(StepId(next));
+        next += planned.plan.as_ref().map_or(1, |p| emit::part_count(&p.ops, &p.schedule));
+    }
+    let target = |old: StepId| numbers[old.index()];
+    for (mut planned, first) in planned.into_iter().zip(&numbers) {
+        match &planned.plan {
+            Some(Plan { ops, schedule, reasons }) => {
+                let context = &mut engine.context;
+                let parts = emit::emit(&planned.step, ops, schedule, reasons, context, first.0, target);
+                engine.steps.extend(parts);
+            }
+            None => {
+                retarget(&mut planned.step, target);
+                engine.steps.push(planned.step);
+            }
+        }
+    }
+}
+
+fn retarget(step: &mut Step, target: impl Fn(StepId) -> StepId) {
+    for block in step.code.blocks_mut() {
+        block.for_each_op_mut(&mut |op: &mut Op| {
+            if let OpKind::Exit(Exit::Next(to) | Exit::Emit(to)) = &mut op.kind {
+                *to = target(*to);
+            }
+        });
+    }
+}

@@ -1,0 +1,99 @@
+//! Says to people why a step was split.
+
+use wireloom_ir::{Engine, OffloadTarget, Op, OpKind};
+use wireloom_offloads::registry;
+
+use super::schedule::{Cause, Schedule};
+
+/// Why each part of a step could not be one with the part before it; the first part has none. The operations are those
+/// that were scheduled.
+pub(super) fn reasons(engine: &Engine, ops: &[Op], schedule: &Schedule) -> Vec<Option<String>> {
+    let mut reasons: Vec<Vec<String>> = vec![Vec::new(); schedule.parts as usize];
+    for (index, op) in ops.iter().enumerate() {
+        let is_call = matches!(op.kind, OpKind::Call { .. });
+        let waits_for_words = schedule.cause[index] == Cause::Words(index);
+        let part = (schedule.time[index] / 2) as usize;
+        if part == 0 || !(is_call || waits_for_words) {
+            continue;
+        }
+        let sentence = sentence(engine, ops, index, schedule.cause[index]);
+        if !reasons[part].contains(&sentence) {
+            reasons[part].push(sentence);
+        }
+    }
+    reasons.into_iter().enumerate().map(|(part, list)| (part > 0).then(|| list.join("; "))).collect()
+}
+
+fn sentence(engine: &Engine, ops: &[Op], index: usize, cause: Cause) -> String {
+    let op = &ops[index];
+    let what = describe(engine, op);
+    match cause {
+        Cause::None => format!("{what} comes after what stands before it"),
+        Cause::Reply(call) => format!("{what} needs the reply of {}", name(engine, &ops[call])),
+        Cause::Resize(edit) => {
+            format!("{what} needs to know whether the {} succeeded", name(engine, &ops[edit]))
+        }
+        Cause::Port(call) => match (&op.kind, op.loc.line, ops[call].loc.line) {
+            (OpKind::Call { offload, .. }, a, b) => {
+                let offload = &engine.offloads[offload.index()].name;
+                if a == b {
+                    format!("two calls of `{offload}` in one step (line {a})")
+                } else {
+                    format!("two calls of `{offload}` in one step (lines {b}, {a})")
+                }
+            }
+            _ => unreachable!("only calls share a port"),
+        },
+        Cause::Packet(other) => {
+            let before = &ops[other];
+            match before.kind {
+                OpKind::ReadPacket { .. } | OpKind::ReadMeta(_) => {
+                    format!("{what} changes the packet that the {} reads first", name(engine, before))
+                }
+                _ => format!("{what} needs the packet as the {} leaves it", name(engine, before)),
+            }
+        }
+        Cause::Words(access) if access == index => {
+            format!("the header port has no word left for the {}", name(engine, op))
+        }
+        Cause::Words(access) => format!(
+            "{what} needs the {}, for which the header port had no word left",
+            name(engine, &ops[access])
+        ),
+    }
+}
+
+/// What an operation is, as the subject of a sentence.
+fn describe(engine: &Engine, op: &Op) -> String {
+    match op.kind {
+        OpKind::Call { .. } => format!("call of {}", name(engine, op)),
+        _ => format!("the {}", name(engine, op)),
+    }
+}
+
+/// `nat.lookup` (line 38), without an article.
+fn name(engine: &Engine, op: &Op) -> String {
+    let name = match &op.kind {
+        OpKind::Call { offload, method, .. } => call_name(engine, offload.index(), *method),
+        OpKind::ReadPacket { .. } => "read of a header field".to_owned(),
+        OpKind::WritePacket { .. } => "write of a header field".to_owned(),
+        OpKind::ReadMeta(meta) => format!("read of `packet.{}`", meta.name()),
+        OpKind::WriteMeta(meta, _) => format!("write of `packet.{}`", meta.name()),
+        OpKind::Insert { .. } => "insertion of bytes".to_owned(),
+        OpKind::Remove { .. } => "removal of bytes".to_owned(),
+        OpKind::Reset { .. } => "reset of the packet".to_owned(),
+        _ => "operation".to_owned(),
+    };
+    if op.loc.line == 0 { name } else { format!("{name} (line {})", op.loc.line) }
+}
+
+fn call_name(engine: &Engine, offload: usize, method: usize) -> String {
+    let offload = &engine.offloads[offload];
+    let method = match &offload.target {
+        OffloadTarget::Kind(config) => {
+            registry::kind(&config.kind).map_or("", |kind| kind.methods[method].name)
+        }
+        OffloadTarget::Engine(_) => "call",
+    };
+    format!("`{}.{method}`", offload.name)
+}

@@ -1,0 +1,68 @@
+//! The default order of the passes.
+
+use std::time::{Duration, Instant};
+
+use wireloom_ir::Program;
+
+use crate::passes::{PassOptions, pass};
+
+/// What [`optimise`] runs, in this order: from sequential code to regions. Each line says why it stands where it does.
+pub const DEFAULT: &[&str] = &[
+    "if-convert", // all others see more of flat code
+    "fold",       // decides what is constant
+    "cse", // finds guards to be the same, which lets folding and scheduling see that they exclude each other
+    "fold",
+    "dce",
+    "narrow", // before scheduling, so that spills are narrow
+    "fold",   // lets slices meet extensions
+    "cse",
+    "dce",
+    "split", // forms regions
+    "fold",  // removes selects of merged calls, decides guards
+    "cse",
+    "narrow", // spilled values may be known better across steps
+    "fold",
+    "dce",
+    "clean", // numbers what is left
+];
+
+/// Runs the default passes. The program is verified after each of them in debug builds.
+///
+/// # Panics
+/// In debug builds, if a pass leaves a program that does not verify.
+pub fn optimise(program: &mut Program, options: &PassOptions) {
+    run(program, DEFAULT, options, |_, _, _| {});
+}
+
+/// Runs passes by name; after each, `after` gets its name, the program and how long it took.
+///
+/// # Panics
+/// If there is no pass of that name; in debug builds, if a pass leaves a program that does not verify.
+pub fn run(
+    program: &mut Program,
+    names: &[&str],
+    options: &PassOptions,
+    mut after: impl FnMut(&str, &Program, Duration),
+) {
+    for name in names {
+        let start = Instant::now();
+        assert!(run_pass(program, name, options), "no pass named {name}");
+        after(name, program, start.elapsed());
+    }
+}
+
+/// Runs one pass; `false` if there is none of that name.
+///
+/// # Panics
+/// In debug builds, if the pass leaves a program that does not verify.
+pub fn run_pass(program: &mut Program, name: &str, options: &PassOptions) -> bool {
+    let Some(pass) = pass(name) else { return false };
+    (pass.run)(program, options);
+    if cfg!(debug_assertions)
+        && let Err(problems) = wireloom_ir::verify(program)
+    {
+        let problems: Vec<String> = problems.iter().map(ToString::to_string).collect();
+        panic!("after {name}:\n{}\n{}", problems.join("\n"), wireloom_ir::print(program));
+    }
+    true
+}
