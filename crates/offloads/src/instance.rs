@@ -70,6 +70,17 @@ pub trait Instance: Any + Send {
     /// If the kind has no table, the key does not suit it, or there is no room.
     fn load(&mut self, entry: Entry) -> Result<(), Refused>;
 
+    /// The control plane is about to load many entries: calls need not see them before [`Instance::end_load`].
+    fn begin_load(&mut self) {}
+
+    /// The end of what [`Instance::begin_load`] began.
+    ///
+    /// # Errors
+    /// If there is not enough memory for what was loaded.
+    fn end_load(&mut self) -> Result<(), Refused> {
+        Ok(())
+    }
+
     /// The control plane removes an entry; answers whether it was there.
     ///
     /// # Errors

@@ -6,6 +6,7 @@
 pub mod instance;
 pub mod kinds;
 mod lanes;
+pub mod lpm;
 mod memory;
 pub mod raw;
 pub mod registry;

@@ -3,6 +3,8 @@
 //! The native engine's C code works on these addresses, so that the instance's own methods, the control plane and
 //! reports see what packets did without any copying. A view is good until the instance is next used through `&mut`.
 
+use crate::lpm::LpmView;
+
 /// The memory behind an instance. Elements are little-endian arrays of 64-bit words (`Bits::words`), bits above the
 /// width zero.
 #[derive(Clone, Copy, Debug)]
@@ -21,4 +23,7 @@ pub enum RawView {
         /// Number of counters.
         elements: u64,
     },
+    /// `lpm`: see [`crate::lpm`] for how it is read. If a control plane in another thread changes the table meanwhile, take
+    /// the view of a pinned reader instead, which stays good: `kinds::lpm::Lpm::reader`.
+    Lpm(LpmView),
 }

@@ -4,7 +4,7 @@ use wireloom_bits::Bits;
 
 use crate::kinds::{check_value, field_values, index_of};
 use crate::lanes::{Lanes, nothing, pack, words};
-use crate::memory::zeroed_words;
+use crate::memory::zeroed;
 use crate::{Config, Entry, EntryKey, Env, Instance, Layout, RawView, Refused, Row};
 
 /// An instance of `array`.
@@ -26,7 +26,7 @@ impl Array {
         let layout = config.value.clone().ok_or_else(|| Refused("an array needs a value type".into()))?;
         let size = config.param("size").low_u64() as usize;
         let width = layout.width();
-        let elements = zeroed_words(size.saturating_mul(words(width)))?;
+        let elements = zeroed(size.saturating_mul(words(width)))?;
         Ok(Self { lanes: Lanes::new(&layout), layout, width, size, elements })
     }
 

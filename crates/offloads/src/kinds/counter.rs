@@ -4,7 +4,7 @@ use wireloom_bits::Bits;
 
 use crate::kinds::index_of;
 use crate::lanes::nothing;
-use crate::memory::zeroed_words;
+use crate::memory::zeroed;
 use crate::{Config, Entry, EntryKey, Env, Instance, RawView, Refused, Row};
 
 /// An instance of `counter`.
@@ -20,7 +20,7 @@ impl Counter {
     /// If there is not enough memory.
     pub fn new(config: &Config) -> Result<Self, Refused> {
         let size = config.param("size").low_u64() as usize;
-        Ok(Self { cells: zeroed_words(2 * size)? })
+        Ok(Self { cells: zeroed(2 * size)? })
     }
 
     fn size(&self) -> usize {

@@ -10,7 +10,7 @@ use std::collections::BTreeMap;
 use wireloom_bits::Bits;
 
 use crate::kinds::{check_value, index_of};
-use crate::memory::zeroed_words;
+use crate::memory::zeroed;
 use crate::{Config, Entry, EntryKey, Env, Instance, Layout, Refused, Row};
 
 /// A colour, as the methods answer it.
@@ -147,7 +147,7 @@ impl Meter {
             two_rates: config.param("rates").low_u64() == 2,
             declared: Rates::declared(config),
             set: BTreeMap::new(),
-            state: zeroed_words(size.saturating_mul(STATE_WORDS))?,
+            state: zeroed(size.saturating_mul(STATE_WORDS))?,
         })
     }
 

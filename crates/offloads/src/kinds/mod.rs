@@ -6,6 +6,7 @@ pub mod clock;
 pub mod counter;
 pub mod exact;
 pub mod hash;
+pub mod lpm;
 pub mod matching;
 pub mod meter;
 pub mod park;
@@ -22,6 +23,7 @@ use crate::{Config, EntryKey, Instance, Layout, Refused};
 /// If there is no such kind, its types do not suit it or there is not enough memory; a sentence without a final stop.
 pub fn instantiate(config: &Config) -> Result<Box<dyn Instance>, Refused> {
     Ok(match config.kind.as_str() {
+        "lpm" => Box::new(lpm::Lpm::new(config)?),
         "exact" => Box::new(exact::Exact::new(config)?),
         "array" => Box::new(array::Array::new(config)?),
         "counter" => Box::new(counter::Counter::new(config)?),
@@ -54,7 +56,7 @@ fn index_of(key: &EntryKey, size: usize) -> Result<usize, Refused> {
 }
 
 /// Refuses a value that is not of the offload's value type.
-fn check_value(value: &Bits, width: u32) -> Result<(), Refused> {
+pub(crate) fn check_value(value: &Bits, width: u32) -> Result<(), Refused> {
     if value.width() == width {
         return Ok(());
     }

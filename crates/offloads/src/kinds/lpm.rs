@@ -1,0 +1,153 @@
+//! `lpm`: longest-prefix match. The structure is the module [`crate::lpm`]'s.
+
+use std::sync::{Arc, Mutex, PoisonError};
+
+use wireloom_bits::Bits;
+
+use crate::kinds::field_values;
+use crate::lpm::{Reader, Table};
+use crate::{Config, Entry, EntryKey, Env, Instance, Layout, RawView, Refused, Row};
+
+/// An instance of `lpm`.
+pub struct Lpm {
+    layout: Layout,
+    table: Arc<Mutex<Table>>,
+    reader: Reader,
+}
+
+impl Lpm {
+    /// An instance as declared, without prefixes.
+    ///
+    /// # Errors
+    /// If a type is missing or too wide, or there is not enough memory.
+    pub fn new(config: &Config) -> Result<Self, Refused> {
+        let (Some(key), Some(layout)) = (&config.key, config.value.clone()) else {
+            return Err(Refused("a prefix table needs a key type and a value type".into()));
+        };
+        let table = Table::new(key.width(), config.param("miss"))?;
+        Ok(Self { layout, reader: table.reader(), table: Arc::new(Mutex::new(table)) })
+    }
+
+    /// The table, for a control plane in another thread: it changes it while packets are looked up.
+    pub fn table(&self) -> Arc<Mutex<Table>> {
+        Arc::clone(&self.table)
+    }
+
+    /// A reader of its own, for a machine that looks keys up by itself.
+    pub fn reader(&self) -> Reader {
+        self.reader.clone()
+    }
+
+    fn with_table<T>(&self, work: impl FnOnce(&mut Table) -> T) -> T {
+        // A panic elsewhere cannot have left the table half changed where lookups see it.
+        work(&mut self.table.lock().unwrap_or_else(PoisonError::into_inner))
+    }
+}
+
+fn prefix(key: &EntryKey) -> Result<(&Bits, u32), Refused> {
+    match key {
+        EntryKey::Prefix { bits, length } => Ok((bits, *length)),
+        _ => Err(Refused("the key is not a prefix".into())),
+    }
+}
+
+impl Instance for Lpm {
+    fn call(&mut self, _method: usize, args: &[Bits], _env: &mut Env<'_>) -> Bits {
+        self.reader.pin().lookup(&args[0])
+    }
+
+    fn load(&mut self, entry: Entry) -> Result<(), Refused> {
+        let (bits, length) = prefix(&entry.key)?;
+        self.with_table(|table| table.insert(bits, length, &entry.value)).map(|_| ())
+    }
+
+    fn unload(&mut self, key: &EntryKey) -> Result<bool, Refused> {
+        let (bits, length) = prefix(key)?;
+        self.with_table(|table| table.remove(bits, length))
+    }
+
+    fn begin_load(&mut self) {
+        self.with_table(Table::begin_bulk);
+    }
+
+    fn end_load(&mut self) -> Result<(), Refused> {
+        self.with_table(Table::end_bulk)
+    }
+
+    /// All prefixes, by their bits, then by length.
+    fn rows(&self) -> Vec<Row> {
+        let mut rows = Vec::new();
+        self.with_table(|table| {
+            table.for_each(&mut |bits, length, value| {
+                let fields = field_values(&self.layout, &value);
+                rows.push(Row { key: EntryKey::Prefix { bits, length }, fields });
+            });
+        });
+        rows.sort_unstable_by(|a, b| a.key.cmp(&b.key));
+        rows
+    }
+
+    fn raw(&mut self) -> Option<RawView> {
+        Some(RawView::Lpm(self.reader.pin().view()))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::kinds::tests::Bench;
+
+    fn bench() -> Bench {
+        let value = [("port", 8), ("class", 8)];
+        Bench::new("lpm", Some(&[("", 32)]), Some(&value), &[("miss", 0x00ff)])
+    }
+
+    fn entry(bits: u128, length: u32, value: u128) -> Entry {
+        Entry { key: EntryKey::Prefix { bits: Bits::new(32, bits), length }, value: Bits::new(16, value) }
+    }
+
+    #[test]
+    fn the_longest_prefix_wins_and_a_miss_is_what_was_declared() {
+        let mut b = bench();
+        let search = |b: &mut Bench, key| b.call("search", &[Bits::new(32, key)]).low_u64();
+        assert_eq!(search(&mut b, 0x0a00_0001), 0x00ff);
+        for (bits, length, value) in
+            [(0x0a00_0000, 8, 8), (0x0a01_0000, 16, 16), (0x0a01_0200, 24, 24), (0x0a01_0203, 32, 32)]
+        {
+            b.instance.load(entry(bits, length, value)).unwrap();
+        }
+        for (key, value) in
+            [(0x0a02_0000, 8), (0x0a01_0000, 16), (0x0a01_0201, 24), (0x0a01_0203, 32), (0x0b00_0000, 255)]
+        {
+            assert_eq!(search(&mut b, key), value, "{key:#x}");
+        }
+        b.instance.load(entry(0, 0, 1)).unwrap();
+        assert_eq!(search(&mut b, 0x0b00_0000), 1);
+        assert_eq!(b.instance.unload(&entry(0x0a01_0200, 24, 0).key), Ok(true));
+        assert_eq!(b.instance.unload(&entry(0x0a01_0200, 24, 0).key), Ok(false));
+        assert_eq!(search(&mut b, 0x0a01_0201), 16);
+        let keys: Vec<EntryKey> = b.instance.rows().into_iter().map(|row| row.key).collect();
+        let expected = [(0, 0), (0x0a00_0000, 8), (0x0a01_0000, 16), (0x0a01_0203, 32)];
+        assert_eq!(keys, expected.map(|(bits, length)| entry(bits, length, 0).key));
+    }
+
+    #[test]
+    fn entries_that_do_not_suit_are_refused() {
+        let mut b = bench();
+        for bad in [entry(1, 24, 0), entry(0, 33, 0)] {
+            assert!(b.instance.load(bad).is_err());
+        }
+        let index = Entry { key: EntryKey::Index(1), value: Bits::zero(16) };
+        assert_eq!(b.instance.load(index), Err(Refused("the key is not a prefix".into())));
+    }
+
+    #[test]
+    fn a_bulk_load_shows_at_its_end() {
+        let mut b = bench();
+        b.instance.begin_load();
+        b.instance.load(entry(0x0a00_0000, 8, 5)).unwrap();
+        assert_eq!(b.call("search", &[Bits::new(32, 0x0a00_0001)]).low_u64(), 0xff);
+        b.instance.end_load().unwrap();
+        assert_eq!(b.call("search", &[Bits::new(32, 0x0a00_0001)]).low_u64(), 5);
+    }
+}

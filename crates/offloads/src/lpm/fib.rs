@@ -1,0 +1,237 @@
+//! What lookups read: see the layout in the module's documentation.
+//!
+//! All memory is atomic words, read and written without ordering but for the direct entries, which publish (release) and
+//! are looked up (acquire); so that not even a mistake in reclamation could be undefined behaviour.
+
+use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
+
+use wireloom_bits::Bits;
+
+use super::STRIDE;
+use super::key::Key;
+use crate::Refused;
+use crate::memory::{Zeroable, zeroed};
+
+/// A node as C sees it: 24 bytes, native byte order.
+#[repr(C)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct LpmNode {
+    /// Bit `s` is set if slot `s` has a child node.
+    pub children: u64,
+    /// Bit `s` is set if the value of slot `s` is not that of slot `s - 1`. Zero if no slot has a value; else bit 0 is set.
+    pub leaves: u64,
+    /// Index of the first child node; the others follow, in the order of their slots.
+    pub child_base: u32,
+    /// Index of the first leaf; the others follow.
+    pub leaf_base: u32,
+}
+
+/// Where the memory of a table lies, for readers in C. `#[repr(C)]`; good as long as the guard that gave it is held.
+#[repr(C)]
+#[derive(Clone, Copy, Debug)]
+pub struct LpmView {
+    /// `2^direct_bits` entries: index of a node (0: none) in the upper 32 bits, number of a value in the lower.
+    pub direct: *const u64,
+    /// The nodes; number 0 is not used.
+    pub nodes: *const LpmNode,
+    /// The leaves: numbers of values. 0: no better value here.
+    pub leaves: *const u32,
+    /// The values, `value_words` little-endian 64-bit words each. Number 0 is the miss value.
+    pub values: *const u64,
+    /// Words of a value.
+    pub value_words: u32,
+    /// Bits of the key that index the direct table.
+    pub direct_bits: u32,
+    /// Width of the key in bits.
+    pub key_bits: u32,
+}
+
+/// [`LpmNode`], to be read while others are written.
+#[repr(C)]
+struct NodeCell {
+    children: AtomicU64,
+    leaves: AtomicU64,
+    child_base: AtomicU32,
+    leaf_base: AtomicU32,
+}
+
+// SAFETY: atomics all, of which zero bytes are valid; 24 bytes.
+unsafe impl Zeroable for NodeCell {}
+
+const _: () = assert!(size_of::<NodeCell>() == 24 && size_of::<LpmNode>() == 24);
+
+/// The arrays of a table.
+pub(super) struct Fib {
+    direct: Box<[AtomicU64]>,
+    nodes: Box<[NodeCell]>,
+    leaves: Box<[AtomicU32]>,
+    values: Box<[AtomicU64]>,
+    value_width: u32,
+    value_words: usize,
+    direct_bits: u32,
+    key_bits: u32,
+}
+
+/// How large the arrays are to be, in elements.
+#[derive(Clone, Copy)]
+pub(super) struct Capacity {
+    pub(super) nodes: usize,
+    pub(super) leaves: usize,
+    pub(super) values: usize,
+}
+
+impl Fib {
+    /// Without a prefix.
+    pub(super) fn new(
+        key_bits: u32,
+        direct_bits: u32,
+        value_width: u32,
+        capacity: Capacity,
+    ) -> Result<Self, Refused> {
+        let value_words = crate::lanes::words(value_width);
+        Ok(Self {
+            direct: zeroed(1 << direct_bits)?,
+            nodes: zeroed(capacity.nodes)?,
+            leaves: zeroed(capacity.leaves)?,
+            values: zeroed(capacity.values * value_words)?,
+            value_width,
+            value_words,
+            direct_bits,
+            key_bits,
+        })
+    }
+
+    /// Number of values that there is room for.
+    pub(super) fn value_capacity(&self) -> usize {
+        self.values.len() / self.value_words
+    }
+
+    /// Bytes of memory.
+    pub(super) fn memory(&self) -> usize {
+        size_of_val(&*self.direct)
+            + size_of_val(&*self.nodes)
+            + size_of_val(&*self.leaves)
+            + size_of_val(&*self.values)
+    }
+
+    /// A direct entry: node and value.
+    pub(super) fn direct(&self, slot: usize) -> (u32, u32) {
+        let entry = self.direct[slot].load(Ordering::Acquire);
+        ((entry >> 32) as u32, entry as u32)
+    }
+
+    /// Puts a direct entry in place, and with it all that was written before.
+    pub(super) fn publish(&self, slot: usize, node: u32, value: u32) {
+        self.direct[slot].store(u64::from(node) << 32 | u64::from(value), Ordering::Release);
+    }
+
+    pub(super) fn node(&self, id: u32) -> LpmNode {
+        let cell = &self.nodes[id as usize];
+        LpmNode {
+            children: cell.children.load(Ordering::Relaxed),
+            leaves: cell.leaves.load(Ordering::Relaxed),
+            child_base: cell.child_base.load(Ordering::Relaxed),
+            leaf_base: cell.leaf_base.load(Ordering::Relaxed),
+        }
+    }
+
+    pub(super) fn set_node(&self, id: u32, node: LpmNode) {
+        let cell = &self.nodes[id as usize];
+        cell.children.store(node.children, Ordering::Relaxed);
+        cell.leaves.store(node.leaves, Ordering::Relaxed);
+        cell.child_base.store(node.child_base, Ordering::Relaxed);
+        cell.leaf_base.store(node.leaf_base, Ordering::Relaxed);
+    }
+
+    pub(super) fn set_leaf(&self, id: u32, value: u32) {
+        self.leaves[id as usize].store(value, Ordering::Relaxed);
+    }
+
+    pub(super) fn set_value(&self, id: u32, words: &[u64]) {
+        let cells = &self.values[id as usize * self.value_words..];
+        for (cell, &word) in cells.iter().zip(words) {
+            cell.store(word, Ordering::Relaxed);
+        }
+    }
+
+    /// The value with this number.
+    pub(super) fn value(&self, id: u32) -> Bits {
+        let cells = &self.values[id as usize * self.value_words..][..self.value_words];
+        match cells {
+            [word] => Bits::new(self.value_width, u128::from(word.load(Ordering::Relaxed))),
+            _ => {
+                let words: Vec<u64> = cells.iter().map(|cell| cell.load(Ordering::Relaxed)).collect();
+                Bits::from_words(self.value_width, &words)
+            }
+        }
+    }
+
+    /// The number of the value of the longest prefix that matches a key; 0 if none does.
+    pub(super) fn lookup(&self, key: &impl Key) -> u32 {
+        let (mut id, mut best) = self.direct(key.chunk(0, self.direct_bits));
+        let mut at = self.direct_bits;
+        while id != 0 {
+            let node = self.node(id);
+            let slot = key.chunk(at, STRIDE);
+            if node.leaves != 0 {
+                let leaf = node.leaf_base as usize + rank(node.leaves, slot + 1) - 1;
+                match self.leaves[leaf].load(Ordering::Relaxed) {
+                    0 => {}
+                    value => best = value,
+                }
+            }
+            id = node.child(slot).unwrap_or(0);
+            at += STRIDE;
+        }
+        best
+    }
+
+    /// Where the arrays lie.
+    pub(super) fn view(&self) -> LpmView {
+        LpmView {
+            direct: self.direct.as_ptr().cast(),
+            nodes: self.nodes.as_ptr().cast(),
+            leaves: self.leaves.as_ptr().cast(),
+            values: self.values.as_ptr().cast(),
+            value_words: self.value_words as u32,
+            direct_bits: self.direct_bits,
+            key_bits: self.key_bits,
+        }
+    }
+}
+
+/// Number of bits set below bit `index`, which is at most 64.
+fn rank(bitmap: u64, index: usize) -> usize {
+    let below = if index == 64 { bitmap } else { bitmap & ((1 << index) - 1) };
+    below.count_ones() as usize
+}
+
+impl LpmNode {
+    /// Index of the child at a slot.
+    pub(super) fn child(&self, slot: usize) -> Option<u32> {
+        (self.children >> slot & 1 == 1).then(|| self.child_base + rank(self.children, slot) as u32)
+    }
+
+    /// Where among the children that of a slot stands, or would stand.
+    pub(super) fn child_rank(&self, slot: usize) -> usize {
+        rank(self.children, slot)
+    }
+
+    /// Number of children.
+    pub(super) fn child_count(&self) -> usize {
+        self.children.count_ones() as usize
+    }
+
+    /// Number of leaves.
+    pub(super) fn leaf_count(&self) -> usize {
+        self.leaves.count_ones() as usize
+    }
+}
+
+/// The bitmap of leaves for the values of the slots.
+pub(super) fn leaf_bitmap(slots: &[u32; 64]) -> u64 {
+    if slots.iter().all(|&value| value == 0) {
+        return 0;
+    }
+    (1..64).filter(|&s| slots[s] != slots[s - 1]).fold(1, |bitmap, s| bitmap | 1 << s)
+}

@@ -1,0 +1,67 @@
+//! Longest-prefix match: a prefix table of any key width up to 1024 bits, searched while it changes.
+//!
+//! # Structure, and why
+//! The *RIB* (`rib.rs`) is the source of truth: for each node of a multibit trie, the set of prefixes that end in it. The
+//! *FIB* (`fib.rs`) is what lookups read: the same trie, compressed as in Poptrie (Asai, Ohara: Poptrie, SIGCOMM 2015),
+//! so that a node is 24 bytes however many of its 64 slots are in use:
+//! - The first 18 bits of the key (all of them, if it has fewer) index a *direct table*. 18 is where IPv4 tables pay most:
+//!   one access answers prefixes of up to 18 bits, one node more those of up to 24, which are nearly all others; for
+//!   IPv6 the strides then end at 24, 30, 36, 42 and 48 bits, so that the common /32 and /48 take three and five nodes.
+//! - Each further node takes 6 bits, for which a 64-bit word is a bitmap and a population count is an index.
+//!
+//! Unlike Poptrie, leaves do not inherit from shorter prefixes above their node: a lookup remembers the last value that it
+//! has met. A change thus touches one node, however much of the table lies under the prefix, and needs no search of
+//! the RIB. The price is one access to a leaf in each node passed that has leaves; it does not depend on the access to
+//! the next node, so that the two overlap.
+//!
+//! # Memory layout
+//! Four arrays, all at fixed addresses while a reader is pinned; [`LpmView`] says where. C reads them so:
+//! ```c
+//! // direct[i] = node << 32 | value; node 0 is none, value 0 is `miss` (or: nothing better than before).
+//! const uint64_t *lpm(const struct lpm_view *v, key k) {
+//!     uint64_t entry = atomic_load_acquire(&v->direct[bits(k, 0, v->direct_bits)]);   // <- prefetch stage 1
+//!     uint32_t best = (uint32_t)entry, node = entry >> 32;
+//!     for (unsigned at = v->direct_bits; node != 0; at += 6) {
+//!         const struct lpm_node *n = &v->nodes[node];                                // <- prefetch stage 2
+//!         unsigned s = bits(k, at, 6);
+//!         if (n->leaves) {
+//!             uint32_t leaf = v->leaves[n->leaf_base + popcount64(n->leaves & ((2ull << s) - 1)) - 1];
+//!             if (leaf) best = leaf;
+//!         }
+//!         if (!(n->children >> s & 1)) break;
+//!         node = n->child_base + popcount64(n->children & ((1ull << s) - 1));
+//!     }
+//!     return &v->values[(size_t)best * v->value_words];   // little-endian 64-bit words
+//! }
+//! ```
+//! `bits(k, at, n)` are the `n` bits of the key that begin `at` bits from its most significant one; bits behind the
+//! key's end are zero. All but the direct entry may be read with plain loads: what a direct entry leads to is written
+//! before the entry is, and not changed until no pinned reader can hold it. A prefetch of a node may race with a change of
+//! the direct entry, and is then useless, not wrong: the lookup loads the entry again.
+//!
+//! # Changes while lookups go on
+//! There is one writer. It never writes where a reader may look: the nodes on the path to a change are copied, and one
+//! atomic store of the direct entry puts them in place. A lookup sees the entry of before or of after. A prefix of 18 bits
+//! or less stands in several direct entries, which change one after the other; each lookup reads one.
+//! What was replaced is used again when every reader that was pinned at the time has let go (epochs, `epoch.rs`).
+//! Readers never wait. When the arrays are full, or after a bulk load, a new FIB is laid out from the RIB and put in place by
+//! one store of a pointer.
+
+mod epoch;
+mod fib;
+mod key;
+mod rib;
+mod runs;
+mod table;
+mod values;
+
+pub use fib::{LpmNode, LpmView};
+pub use table::{Guard, Reader, Table};
+
+/// Bits of the key that index the direct table, where the key has so many.
+pub const DIRECT_BITS: u32 = 18;
+/// Bits of the key that a node takes.
+pub const STRIDE: u32 = 6;
+
+#[cfg(test)]
+mod tests;

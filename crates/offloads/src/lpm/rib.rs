@@ -1,0 +1,351 @@
+//! The source of truth: which prefixes the table has, by the node of the trie that they end in.
+
+use std::collections::BTreeMap;
+
+use wireloom_bits::Bits;
+
+use super::STRIDE;
+use super::fib::leaf_bitmap;
+use super::key::Key;
+
+/// A node: the prefixes that end 1 to 6 bits behind its first bit, and its children.
+#[derive(Default)]
+pub(super) struct RibNode {
+    /// Bit `2^l + b` for the prefix of `l` more bits `b`.
+    present: [u64; 2],
+    /// The values' numbers, in the order of those bits.
+    values: Vec<u32>,
+    /// Which of the 64 slots have a child.
+    children: u64,
+    /// The children, in the order of those bits.
+    kids: Vec<u32>,
+}
+
+/// Number of bits set below bit `index`.
+fn rank(bitmap: u64, index: usize) -> usize {
+    (bitmap & ((1 << index) - 1)).count_ones() as usize
+}
+
+impl RibNode {
+    fn place(&self, position: usize) -> (bool, usize) {
+        let below = if position < 64 { 0 } else { self.present[0].count_ones() as usize };
+        let word = self.present[position / 64];
+        (word >> (position % 64) & 1 == 1, below + rank(word, position % 64))
+    }
+
+    fn value(&self, position: usize) -> Option<u32> {
+        let (there, at) = self.place(position);
+        there.then(|| self.values[at])
+    }
+
+    fn set(&mut self, position: usize, value: u32) -> Option<u32> {
+        let (there, at) = self.place(position);
+        if there {
+            return Some(std::mem::replace(&mut self.values[at], value));
+        }
+        self.present[position / 64] |= 1 << (position % 64);
+        self.values.reserve_exact(1);
+        self.values.insert(at, value);
+        None
+    }
+
+    fn unset(&mut self, position: usize) -> Option<u32> {
+        let (there, at) = self.place(position);
+        if !there {
+            return None;
+        }
+        self.present[position / 64] &= !(1 << (position % 64));
+        Some(self.values.remove(at))
+    }
+
+    fn child(&self, slot: usize) -> Option<u32> {
+        (self.children >> slot & 1 == 1).then(|| self.kids[rank(self.children, slot)])
+    }
+
+    fn add_child(&mut self, slot: usize, node: u32) {
+        self.kids.reserve_exact(1);
+        self.kids.insert(rank(self.children, slot), node);
+        self.children |= 1 << slot;
+    }
+
+    fn remove_child(&mut self, slot: usize) {
+        self.children &= !(1 << slot);
+        self.kids.remove(rank(self.children, slot));
+    }
+
+    fn is_empty(&self) -> bool {
+        self.present == [0, 0] && self.children == 0
+    }
+
+    /// The bitmap of slots with a child, and the children.
+    pub(super) fn children(&self) -> (u64, &[u32]) {
+        (self.children, &self.kids)
+    }
+
+    /// Position and value's number of each prefix; the shorter ones first.
+    fn prefixes(&self) -> impl Iterator<Item = (usize, u32)> {
+        (2..128).filter(|&p| self.present[p / 64] >> (p % 64) & 1 == 1).zip(self.values.iter().copied())
+    }
+
+    /// The number of the best value for each slot, 0 where no prefix of this node covers it.
+    pub(super) fn slots(&self) -> [u32; 64] {
+        let mut slots = [0; 64];
+        for (position, value) in self.prefixes() {
+            let length = position.ilog2();
+            let shift = STRIDE - length;
+            let first = (position - (1 << length)) << shift;
+            slots[first..first + (1 << shift)].fill(value);
+        }
+        slots
+    }
+}
+
+/// All prefixes.
+pub(super) struct Rib {
+    direct_bits: u32,
+    /// Prefixes of at most `direct_bits`: their bits (right-aligned) and length, and the value's number.
+    short: BTreeMap<(u32, u32), u32>,
+    /// For each direct entry, one more than the length of the longest of those that covers it; 0: none does.
+    covered: Vec<u8>,
+    /// For each direct entry, the node below; 0: none.
+    roots: Vec<u32>,
+    nodes: Vec<RibNode>,
+    free: Vec<u32>,
+    count: usize,
+}
+
+/// What a change of the RIB means for the FIB.
+pub(super) enum Change {
+    /// These direct entries have this value now.
+    Direct(Vec<usize>, u32),
+    /// Under a direct entry, the node at this depth has other prefixes, or has lost the child that the key leads to;
+    /// those above lead to it.
+    Path {
+        /// Nodes from the root down to the one that has changed; empty if none is left.
+        nodes: Vec<u32>,
+        /// Whether what has changed is that the last node lost a child (or the direct entry its root).
+        pruned: bool,
+    },
+}
+
+impl Rib {
+    pub(super) fn new(direct_bits: u32) -> Self {
+        Self {
+            direct_bits,
+            short: BTreeMap::new(),
+            covered: vec![0; 1 << direct_bits],
+            roots: vec![0; 1 << direct_bits],
+            nodes: vec![RibNode::default()],
+            free: Vec::new(),
+            count: 0,
+        }
+    }
+
+    /// Number of prefixes.
+    pub(super) fn len(&self) -> usize {
+        self.count
+    }
+
+    /// Number of nodes.
+    pub(super) fn node_count(&self) -> usize {
+        self.nodes.len() - 1 - self.free.len()
+    }
+
+    pub(super) fn node(&self, id: u32) -> &RibNode {
+        &self.nodes[id as usize]
+    }
+
+    /// Number of leaves that all nodes have.
+    pub(super) fn leaf_count(&self) -> usize {
+        self.nodes.iter().map(|node| leaf_bitmap(&node.slots()).count_ones() as usize).sum()
+    }
+
+    /// The node under each direct entry that has one.
+    pub(super) fn roots(&self) -> impl Iterator<Item = (usize, u32)> {
+        self.roots.iter().copied().enumerate().filter(|(_, root)| *root != 0)
+    }
+
+    /// The short prefixes, shortest first, as the range of direct entries and the value's number.
+    pub(super) fn short_ranges(&self) -> Vec<(std::ops::Range<usize>, u32)> {
+        let mut all: Vec<_> =
+            self.short.iter().map(|(&(bits, length), &value)| (length, bits, value)).collect();
+        all.sort_unstable();
+        all.into_iter().map(|(length, bits, value)| (self.range(bits, length), value)).collect()
+    }
+
+    fn range(&self, bits: u32, length: u32) -> std::ops::Range<usize> {
+        let shift = self.direct_bits - length;
+        (bits as usize) << shift..(bits as usize + 1) << shift
+    }
+
+    fn short_bits(key: &impl Key, length: u32) -> u32 {
+        if length == 0 { 0 } else { key.chunk(0, length) as u32 }
+    }
+
+    /// Where in its node a prefix of `length` bits stands: bits before the node, and position in it.
+    fn position(&self, key: &impl Key, length: u32) -> (u32, usize) {
+        let depth = (length - self.direct_bits - 1) / STRIDE;
+        let at = self.direct_bits + depth * STRIDE;
+        let more = length - at;
+        (at, (1 << more) + key.chunk(at, more))
+    }
+
+    /// The value's number of a prefix.
+    pub(super) fn find(&self, key: &impl Key, length: u32) -> Option<u32> {
+        if length <= self.direct_bits {
+            return self.short.get(&(Self::short_bits(key, length), length)).copied();
+        }
+        let (end, position) = self.position(key, length);
+        let mut node = self.roots[key.chunk(0, self.direct_bits)];
+        let mut at = self.direct_bits;
+        while node != 0 && at < end {
+            node = self.node(node).child(key.chunk(at, STRIDE)).unwrap_or(0);
+            at += STRIDE;
+        }
+        if node == 0 { None } else { self.node(node).value(position) }
+    }
+
+    /// Inserts or replaces a prefix; answers the number that it had before.
+    pub(super) fn insert(&mut self, key: &impl Key, length: u32, value: u32) -> (Option<u32>, Change) {
+        if length <= self.direct_bits {
+            let bits = Self::short_bits(key, length);
+            let before = self.short.insert((bits, length), value);
+            self.count += usize::from(before.is_none());
+            let mark = length as u8 + 1;
+            let mut changed = Vec::new();
+            for slot in self.range(bits, length) {
+                if self.covered[slot] <= mark {
+                    self.covered[slot] = mark;
+                    changed.push(slot);
+                }
+            }
+            return (before, Change::Direct(changed, value));
+        }
+        let (end, position) = self.position(key, length);
+        let slot = key.chunk(0, self.direct_bits);
+        if self.roots[slot] == 0 {
+            self.roots[slot] = self.add_node();
+        }
+        let mut path = vec![self.roots[slot]];
+        let mut at = self.direct_bits;
+        while at < end {
+            let (node, slot) = (path[path.len() - 1], key.chunk(at, STRIDE));
+            let child = self.node(node).child(slot).unwrap_or_else(|| {
+                let child = self.add_node();
+                self.nodes[node as usize].add_child(slot, child);
+                child
+            });
+            path.push(child);
+            at += STRIDE;
+        }
+        let before = self.nodes[path[path.len() - 1] as usize].set(position, value);
+        self.count += usize::from(before.is_none());
+        (before, Change::Path { nodes: path, pruned: false })
+    }
+
+    /// Removes a prefix; answers its number, or `None` if it is not there.
+    pub(super) fn remove(&mut self, key: &impl Key, length: u32) -> Option<(u32, Change)> {
+        if length <= self.direct_bits {
+            return self.remove_short(Self::short_bits(key, length), length);
+        }
+        let (end, position) = self.position(key, length);
+        let mut path = vec![self.roots[key.chunk(0, self.direct_bits)]];
+        let mut at = self.direct_bits;
+        while path[path.len() - 1] != 0 && at < end {
+            path.push(self.node(path[path.len() - 1]).child(key.chunk(at, STRIDE)).unwrap_or(0));
+            at += STRIDE;
+        }
+        let last = path[path.len() - 1];
+        if last == 0 {
+            return None;
+        }
+        let before = self.nodes[last as usize].unset(position)?;
+        self.count -= 1;
+        let mut pruned = false;
+        while let Some(&last) = path.last()
+            && self.node(last).is_empty()
+        {
+            path.pop();
+            self.nodes[last as usize] = RibNode::default();
+            self.free.push(last);
+            pruned = true;
+            match path.last() {
+                Some(&parent) => {
+                    let at = self.direct_bits + (path.len() as u32 - 1) * STRIDE;
+                    self.nodes[parent as usize].remove_child(key.chunk(at, STRIDE));
+                }
+                None => self.roots[key.chunk(0, self.direct_bits)] = 0,
+            }
+        }
+        Some((before, Change::Path { nodes: path, pruned }))
+    }
+
+    fn remove_short(&mut self, bits: u32, length: u32) -> Option<(u32, Change)> {
+        let before = self.short.remove(&(bits, length))?;
+        self.count -= 1;
+        let cover = (0..length)
+            .rev()
+            .find_map(|l| self.short.get(&(bits >> (length - l), l)).map(|&value| (l as u8 + 1, value)));
+        let (cover, value) = cover.unwrap_or((0, 0));
+        let mut changed = Vec::new();
+        for slot in self.range(bits, length) {
+            if self.covered[slot] == length as u8 + 1 {
+                self.covered[slot] = cover;
+                changed.push(slot);
+            }
+        }
+        Some((before, Change::Direct(changed, value)))
+    }
+
+    fn add_node(&mut self) -> u32 {
+        self.free.pop().unwrap_or_else(|| {
+            self.nodes.push(RibNode::default());
+            (self.nodes.len() - 1) as u32
+        })
+    }
+
+    /// Visits every prefix: its bits at the key's `width`, zero behind the length; the length; the value's number.
+    pub(super) fn for_each(&self, width: u32, visit: &mut dyn FnMut(Bits, u32, u32)) {
+        for (&(bits, length), &value) in &self.short {
+            visit(
+                Bits::new(width, 0).with_slice(width - length, &Bits::new(32, u128::from(bits))),
+                length,
+                value,
+            );
+        }
+        for (slot, root) in self.roots() {
+            let base = Bits::zero(width).with_slice(width - self.direct_bits, &Bits::new(32, slot as u128));
+            self.visit_node(root, self.direct_bits, &base, visit);
+        }
+    }
+
+    fn visit_node(&self, id: u32, at: u32, base: &Bits, visit: &mut dyn FnMut(Bits, u32, u32)) {
+        let (node, width) = (self.node(id), base.width());
+        for (position, value) in node.prefixes() {
+            let more = position.ilog2();
+            let bits = Bits::new(6, (position - (1 << more)) as u128).resize(more);
+            visit(base.with_slice(width - at - more, &bits), at + more, value);
+        }
+        let slots = (0..64).filter(|slot| node.children >> slot & 1 == 1);
+        for (slot, &child) in slots.zip(&node.kids) {
+            let base = base.with_slice(width - at - STRIDE, &Bits::new(STRIDE, slot));
+            self.visit_node(child, at + STRIDE, &base, visit);
+        }
+    }
+
+    /// Bytes of memory. (The lists inside nodes have the lengths that they need; each costs the allocator about 16
+    /// bytes more.)
+    pub(super) fn memory(&self) -> usize {
+        let lists: usize = self
+            .nodes
+            .iter()
+            .flat_map(|n| [n.values.capacity(), n.kids.capacity()])
+            .filter(|&capacity| capacity > 0)
+            .map(|capacity| capacity * 4 + 16)
+            .sum();
+        // A B-tree's nodes are two thirds full on the average.
+        let short = self.short.len() * 12 * 3 / 2;
+        let flat = self.covered.len() + self.roots.len() * 4 + self.free.capacity() * 4;
+        self.nodes.capacity() * size_of::<RibNode>() + lists + short + flat
+    }
+}

@@ -1,0 +1,509 @@
+//! The table: its writer, and its readers.
+
+use std::collections::VecDeque;
+use std::sync::atomic::{AtomicPtr, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+
+use wireloom_bits::Bits;
+
+use super::epoch::{Epochs, Note};
+use super::fib::{Capacity, Fib, LpmNode, LpmView, leaf_bitmap};
+use super::key::{Key, with_key};
+use super::rib::{Change, Rib};
+use super::runs::{LONGEST, Runs};
+use super::values::Values;
+use super::{DIRECT_BITS, STRIDE};
+use crate::Refused;
+
+/// A prefix table, to be changed. Lookups in other threads go through a [`Reader`].
+pub struct Table {
+    key_width: u32,
+    value_width: u32,
+    direct_bits: u32,
+    rib: Rib,
+    values: Values,
+    fib: Arc<Fib>,
+    nodes: Runs,
+    leaves: Runs,
+    shared: Arc<Shared>,
+    /// What the change in progress replaces.
+    replaced: Vec<Retired>,
+    /// What was replaced, with the epoch that ended then, oldest first.
+    retired: VecDeque<(u64, Retired)>,
+    /// Whether changes go to the RIB only, until the end of a bulk load.
+    bulk: bool,
+}
+
+/// What readers share with the writer.
+struct Shared {
+    /// The FIB to read. It is one of `owned`.
+    fib: AtomicPtr<Fib>,
+    /// The present FIB, and older ones with the epoch that ended when they were replaced.
+    owned: Mutex<Vec<(u64, Arc<Fib>)>>,
+    epochs: Epochs,
+}
+
+/// Something that readers might still look at.
+enum Retired {
+    /// A run of nodes: first and length.
+    Nodes(u32, usize),
+    /// A run of leaves.
+    Leaves(u32, usize),
+    /// The number of a value.
+    Value(u32),
+}
+
+/// A thread's way to look things up while the table changes.
+pub struct Reader {
+    shared: Arc<Shared>,
+    note: Note,
+    key_width: u32,
+}
+
+/// A pinned reader: what it sees stays in memory until it is dropped. Hold one for a batch of lookups, not for long: what
+/// the writer replaces meanwhile is not used again before.
+pub struct Guard<'a> {
+    reader: &'a Reader,
+}
+
+impl Table {
+    /// An empty table for keys of `key_width` bits; lookups that find nothing answer `miss`.
+    ///
+    /// # Errors
+    /// If the width is not 1 to 1024, or there is not enough memory.
+    pub fn new(key_width: u32, miss: &Bits) -> Result<Self, Refused> {
+        if !(1..=1024).contains(&key_width) {
+            return Err(Refused(format!("keys of {key_width} bits: only 1 to 1024 can be searched")));
+        }
+        let direct_bits = key_width.min(DIRECT_BITS);
+        let values = Values::new(miss);
+        let room = Self::longest_path(key_width);
+        let capacity = Capacity { nodes: 1 + 2 * room, leaves: 1024, values: 16 };
+        let fib = Arc::new(Fib::new(key_width, direct_bits, miss.width(), capacity)?);
+        fib.set_value(0, values.words(0));
+        let shared = Shared {
+            fib: AtomicPtr::new(Arc::as_ptr(&fib).cast_mut()),
+            owned: Mutex::new(vec![(u64::MAX, Arc::clone(&fib))]),
+            epochs: Epochs::new(),
+        };
+        Ok(Self {
+            key_width,
+            value_width: miss.width(),
+            direct_bits,
+            rib: Rib::new(direct_bits),
+            values,
+            fib,
+            nodes: Runs::new(1, capacity.nodes as u32),
+            leaves: Runs::new(0, capacity.leaves as u32),
+            shared: Arc::new(shared),
+            replaced: Vec::new(),
+            retired: VecDeque::new(),
+            bulk: false,
+        })
+    }
+
+    /// Number of prefixes.
+    pub fn len(&self) -> usize {
+        self.rib.len()
+    }
+
+    /// Whether there is no prefix.
+    pub fn is_empty(&self) -> bool {
+        self.rib.len() == 0
+    }
+
+    /// Bytes of memory that the table takes, RIB and FIB, the allocator's own needs estimated.
+    pub fn memory(&self) -> usize {
+        let owned = self.shared.owned.lock().unwrap_or_else(PoisonError::into_inner);
+        let fibs: usize = owned.iter().map(|(_, fib)| fib.memory()).sum();
+        let runs = self.nodes.memory() + self.leaves.memory();
+        fibs + runs + self.rib.memory() + self.values.memory()
+    }
+
+    /// Inserts or replaces a prefix: key-wide bits, those behind `length` zero. Answers whether it was there.
+    ///
+    /// # Errors
+    /// If a width or the length does not suit the table, a bit behind the length is set, or there is not enough memory.
+    pub fn insert(&mut self, prefix: &Bits, length: u32, value: &Bits) -> Result<bool, Refused> {
+        self.check(prefix, length)?;
+        crate::kinds::check_value(value, self.value_width)?;
+        let id = self.values.hold(value);
+        if !self.bulk {
+            if let Err(refused) = self.make_room() {
+                self.release(id);
+                self.retire();
+                return Err(refused);
+            }
+            self.fib.set_value(id, self.values.words(id));
+        }
+        let before = with_key!(prefix, |key| {
+            let (before, change) = self.rib.insert(key, length, id);
+            self.apply(key, change);
+            before
+        });
+        if let Some(before) = before {
+            self.release(before);
+        }
+        self.retire();
+        Ok(before.is_some())
+    }
+
+    /// Removes a prefix; answers whether it was there.
+    ///
+    /// # Errors
+    /// As [`Table::insert`].
+    pub fn remove(&mut self, prefix: &Bits, length: u32) -> Result<bool, Refused> {
+        self.check(prefix, length)?;
+        if !self.bulk {
+            self.make_room()?;
+        }
+        let before = with_key!(prefix, |key| {
+            self.rib.remove(key, length).map(|(before, change)| {
+                self.apply(key, change);
+                before
+            })
+        });
+        if let Some(before) = before {
+            self.release(before);
+        }
+        self.retire();
+        Ok(before.is_some())
+    }
+
+    /// The value of exactly this prefix.
+    pub fn get(&self, prefix: &Bits, length: u32) -> Option<Bits> {
+        self.check(prefix, length).ok()?;
+        with_key!(prefix, |key| self.rib.find(key, length)).map(|id| self.values.value(id))
+    }
+
+    /// The value of the longest prefix that matches a key, else the miss value. During a bulk load: as before it.
+    pub fn lookup(&self, key: &Bits) -> Bits {
+        self.fib.value(with_key!(key, |key| self.fib.lookup(key)))
+    }
+
+    /// From here on changes are noted but not seen by lookups until [`Table::end_bulk`], which makes many of them
+    /// faster.
+    pub fn begin_bulk(&mut self) {
+        self.bulk = true;
+    }
+
+    /// Ends a bulk load: lookups see all changes at once.
+    ///
+    /// # Errors
+    /// If there is not enough memory; lookups then go on as before the load.
+    pub fn end_bulk(&mut self) -> Result<(), Refused> {
+        if self.bulk {
+            self.lay_out()?;
+            self.bulk = false;
+        }
+        Ok(())
+    }
+
+    /// Visits every prefix (key-wide bits, length) and its value, in no particular order.
+    pub fn for_each(&self, visit: &mut dyn FnMut(Bits, u32, Bits)) {
+        self.rib.for_each(self.key_width, &mut |bits, length, id| visit(bits, length, self.values.value(id)));
+    }
+
+    /// A new reader of this table.
+    pub fn reader(&self) -> Reader {
+        Reader {
+            shared: Arc::clone(&self.shared),
+            note: self.shared.epochs.register(),
+            key_width: self.key_width,
+        }
+    }
+
+    fn check(&self, prefix: &Bits, length: u32) -> Result<(), Refused> {
+        let width = self.key_width;
+        if prefix.width() != width {
+            return Err(Refused(format!("a key of {} bits where the table has {width}", prefix.width())));
+        }
+        if length > width {
+            return Err(Refused(format!(
+                "a prefix of {length} bits is longer than the key, which has {width}"
+            )));
+        }
+        if length < width && !prefix.slice(0, width - length).is_zero() {
+            return Err(Refused(format!("the prefix has bits set behind its length, {length}")));
+        }
+        Ok(())
+    }
+
+    /// Most nodes that one change can write.
+    fn longest_path(key_width: u32) -> usize {
+        let depth = key_width.saturating_sub(DIRECT_BITS).div_ceil(STRIDE) as usize;
+        (depth + 1) * LONGEST
+    }
+
+    /// Sees to it that the next change finds room.
+    fn make_room(&mut self) -> Result<(), Refused> {
+        let room = self.nodes.untouched() >= Self::longest_path(self.key_width)
+            && self.leaves.untouched() >= LONGEST
+            && self.values.count() <= self.fib.value_capacity();
+        if room { Ok(()) } else { self.lay_out() }
+    }
+
+    /// Lays the FIB out anew from the RIB, with room for half as much again, and puts it in place.
+    fn lay_out(&mut self) -> Result<(), Refused> {
+        let (nodes, leaves, values) = (self.rib.node_count(), self.rib.leaf_count(), self.values.count());
+        let capacity = Capacity {
+            nodes: 1 + nodes + nodes / 2 + 2 * Self::longest_path(self.key_width),
+            leaves: leaves + leaves / 2 + 1024,
+            values: values + values / 2 + 16,
+        };
+        let fib = Fib::new(self.key_width, self.direct_bits, self.value_width, capacity)?;
+        let mut layout = Layout {
+            fib,
+            nodes: Runs::new(1, capacity.nodes as u32),
+            leaves: Runs::new(0, capacity.leaves as u32),
+        };
+        for id in 0..values as u32 {
+            layout.fib.set_value(id, self.values.words(id));
+        }
+        for (range, value) in self.rib.short_ranges() {
+            for slot in range {
+                layout.fib.publish(slot, 0, value);
+            }
+        }
+        for (slot, root) in self.rib.roots() {
+            let node = layout.node(&self.rib, root);
+            let id = layout.nodes.take(1);
+            layout.fib.set_node(id, node);
+            let (_, value) = layout.fib.direct(slot);
+            layout.fib.publish(slot, id, value);
+        }
+        let Layout { fib, nodes, leaves } = layout;
+        (self.fib, self.nodes, self.leaves) = (Arc::new(fib), nodes, leaves);
+        self.shared.replace(&self.fib);
+        // Runs of the old arrays go with them; and the new one holds no value that no prefix holds.
+        for (_, retired) in self.retired.drain(..) {
+            if let Retired::Value(id) = retired {
+                self.values.forget(id);
+            }
+        }
+        Ok(())
+    }
+
+    /// Brings a change of the RIB to where lookups see it.
+    fn apply(&mut self, key: &impl Key, change: Change) {
+        if self.bulk {
+            return;
+        }
+        match change {
+            Change::Direct(slots, value) => {
+                for slot in slots {
+                    let (node, _) = self.fib.direct(slot);
+                    self.fib.publish(slot, node, value);
+                }
+            }
+            Change::Path { nodes, pruned } => self.apply_path(key, &nodes, pruned),
+        }
+    }
+
+    fn apply_path(&mut self, key: &impl Key, path: &[u32], pruned: bool) {
+        let direct_bits = self.direct_bits;
+        let slot = key.chunk(0, direct_bits);
+        let slot_at = |depth: usize| key.chunk(direct_bits + depth as u32 * STRIDE, STRIDE);
+        let (old_root, value) = self.fib.direct(slot);
+        let mut old = Vec::new();
+        let mut id = old_root;
+        while id != 0 {
+            let node = self.fib.node(id);
+            id = node.child(slot_at(old.len())).unwrap_or(0);
+            old.push(node);
+        }
+        if old_root != 0 {
+            self.replaced.push(Retired::Nodes(old_root, 1));
+        }
+        if pruned {
+            for node in old.drain(path.len()..) {
+                self.replace_children(&node);
+                self.replace_leaves(&node);
+            }
+        }
+        let Some((&last, above)) = path.split_last() else {
+            self.fib.publish(slot, 0, value);
+            return;
+        };
+        let was = |depth: usize| old.get(depth).copied().unwrap_or_default();
+        let depth = above.len();
+        let mut node = if pruned {
+            self.with_child(was(depth), slot_at(depth), None)
+        } else {
+            self.replace_leaves(&was(depth));
+            let slots = self.rib.node(last).slots();
+            let (leaves, leaf_base) = write_leaves(&self.fib, &mut self.leaves, &slots);
+            LpmNode { leaves, leaf_base, ..was(depth) }
+        };
+        for depth in (0..depth).rev() {
+            node = self.with_child(was(depth), slot_at(depth), Some(node));
+        }
+        let root = self.nodes.take(1);
+        self.fib.set_node(root, node);
+        self.fib.publish(slot, root, value);
+    }
+
+    /// A copy of a node with another child at a slot, or none.
+    fn with_child(&mut self, node: LpmNode, slot: usize, child: Option<LpmNode>) -> LpmNode {
+        let first = node.child_base;
+        let mut children: Vec<LpmNode> =
+            (first..first + node.child_count() as u32).map(|id| self.fib.node(id)).collect();
+        self.replace_children(&node);
+        let (there, at) = (node.child(slot).is_some(), node.child_rank(slot));
+        children.splice(at..at + usize::from(there), child);
+        let bit = 1 << slot;
+        let bitmap = if child.is_some() { node.children | bit } else { node.children & !bit };
+        let child_base = write_nodes(&self.fib, &mut self.nodes, &children);
+        LpmNode { children: bitmap, child_base, ..node }
+    }
+
+    fn replace_children(&mut self, node: &LpmNode) {
+        if node.children != 0 {
+            self.replaced.push(Retired::Nodes(node.child_base, node.child_count()));
+        }
+    }
+
+    fn replace_leaves(&mut self, node: &LpmNode) {
+        if node.leaves != 0 {
+            self.replaced.push(Retired::Leaves(node.leaf_base, node.leaf_count()));
+        }
+    }
+
+    fn release(&mut self, value: u32) {
+        if self.values.release(value) {
+            self.replaced.push(Retired::Value(value));
+        }
+    }
+
+    /// Ends the epoch of a change, and takes back what nobody can see any more.
+    fn retire(&mut self) {
+        if !self.replaced.is_empty() {
+            let epoch = self.shared.epochs.end();
+            self.retired.extend(self.replaced.drain(..).map(|retired| (epoch, retired)));
+        }
+        let oldest = self.shared.epochs.oldest_pinned();
+        while let Some((_, retired)) = self.retired.pop_front_if(|(epoch, _)| *epoch < oldest) {
+            match retired {
+                Retired::Nodes(first, length) => self.nodes.give(first, length),
+                Retired::Leaves(first, length) => self.leaves.give(first, length),
+                Retired::Value(id) => self.values.forget(id),
+            }
+        }
+        self.shared.reclaim(oldest);
+    }
+}
+
+/// A FIB that is being laid out.
+struct Layout {
+    fib: Fib,
+    nodes: Runs,
+    leaves: Runs,
+}
+
+impl Layout {
+    /// Lays out what is below a node of the RIB; the node itself is the caller's to place.
+    fn node(&mut self, rib: &Rib, id: u32) -> LpmNode {
+        let node = rib.node(id);
+        let (leaves, leaf_base) = write_leaves(&self.fib, &mut self.leaves, &node.slots());
+        let (bitmap, kids) = node.children();
+        let children: Vec<LpmNode> = kids.iter().map(|&kid| self.node(rib, kid)).collect();
+        let child_base = write_nodes(&self.fib, &mut self.nodes, &children);
+        LpmNode { children: bitmap, leaves, child_base, leaf_base }
+    }
+}
+
+/// Writes the leaves of a node where no reader looks; answers bitmap and first index.
+fn write_leaves(fib: &Fib, runs: &mut Runs, slots: &[u32; 64]) -> (u64, u32) {
+    let bitmap = leaf_bitmap(slots);
+    if bitmap == 0 {
+        return (0, 0);
+    }
+    let base = runs.take(bitmap.count_ones() as usize);
+    let starts = (0..64).filter(|s| bitmap >> s & 1 == 1);
+    for (id, slot) in (base..).zip(starts) {
+        fib.set_leaf(id, slots[slot]);
+    }
+    (bitmap, base)
+}
+
+/// Writes a run of nodes where no reader looks; answers its first index.
+fn write_nodes(fib: &Fib, runs: &mut Runs, nodes: &[LpmNode]) -> u32 {
+    if nodes.is_empty() {
+        return 0;
+    }
+    let base = runs.take(nodes.len());
+    for (id, node) in (base..).zip(nodes) {
+        fib.set_node(id, *node);
+    }
+    base
+}
+
+impl Shared {
+    /// Puts another FIB in place.
+    fn replace(&self, fib: &Arc<Fib>) {
+        let mut owned = self.owned.lock().unwrap_or_else(PoisonError::into_inner);
+        owned.push((u64::MAX, Arc::clone(fib)));
+        self.fib.store(Arc::as_ptr(fib).cast_mut(), Ordering::SeqCst);
+        let epoch = self.epochs.end();
+        let last = owned.len() - 1;
+        for (until, _) in &mut owned[..last] {
+            *until = epoch.min(*until);
+        }
+    }
+
+    /// Lets go of the FIBs that nobody can see any more.
+    fn reclaim(&self, oldest_pinned: u64) {
+        let mut owned = self.owned.lock().unwrap_or_else(PoisonError::into_inner);
+        if owned.len() > 1 {
+            owned.retain(|(until, _)| *until == u64::MAX || *until >= oldest_pinned);
+        }
+    }
+}
+
+impl Reader {
+    /// Pins the reader, for a batch of lookups. Never waits.
+    pub fn pin(&mut self) -> Guard<'_> {
+        self.shared.epochs.pin(&self.note);
+        Guard { reader: self }
+    }
+}
+
+impl Clone for Reader {
+    fn clone(&self) -> Self {
+        Self {
+            shared: Arc::clone(&self.shared),
+            note: self.shared.epochs.register(),
+            key_width: self.key_width,
+        }
+    }
+}
+
+impl Guard<'_> {
+    fn fib(&self) -> &Fib {
+        // SAFETY: the pointer is to the content of an `Arc` in `Shared::owned`, of which this reader holds the `Shared`.
+        // The writer takes it out of there only after another pointer was stored and every reader that was pinned then
+        // has been unpinned (`Epochs`), which this guard's drop does.
+        unsafe { &*self.reader.shared.fib.load(Ordering::SeqCst) }
+    }
+
+    /// The value of the longest prefix that matches a key, else the miss value.
+    ///
+    /// # Panics
+    /// If the key is not of the table's width.
+    pub fn lookup(&self, key: &Bits) -> Bits {
+        assert_eq!(key.width(), self.reader.key_width, "a key of the table's width");
+        let fib = self.fib();
+        fib.value(with_key!(key, |key| fib.lookup(key)))
+    }
+
+    /// Where the table lies in memory now. Changes that need no new arrays show through it.
+    pub fn view(&self) -> LpmView {
+        self.fib().view()
+    }
+}
+
+impl Drop for Guard<'_> {
+    fn drop(&mut self) {
+        self.reader.note.unpin();
+    }
+}
