@@ -19,7 +19,7 @@ mod rules;
 
 use wireloom_bits::Bits;
 use wireloom_ir::{
-    Block, Code, ContextId, Engine, EngineKind, Exit, Loc, Op, OpKind, Program, Step, Value, ValueInfo,
+    Block, Code, ContextId, Engine, EngineKind, Loc, Op, OpKind, Program, Step, Value, ValueInfo,
 };
 
 use super::PassOptions;
@@ -221,46 +221,44 @@ impl Folder<'_> {
     }
 }
 
-/// In flat code exactly one exit happens: one that always does is the only one, and the only one always does.
+/// Of the exits of a jump exactly one happens, and so of those of flat code if all have guards: the only one always
+/// does, and those that do the same need not be told apart. Nothing happens behind an exit that always does.
 fn decide_exits(code: &mut Code, kinds: &[Option<OpKind>]) -> bool {
-    let block = match code {
-        Code::Sequential(block) => block,
-        Code::Regions { jump, .. } => jump,
-    };
     let is_exit = |op: &Op| matches!(op.kind, OpKind::Exit(_));
+    let (block, is_jump) = match code {
+        Code::Sequential(block) => (block, false),
+        Code::Regions { jump, .. } => (jump, true),
+    };
     if block.ops.iter().any(|op| matches!(op.kind, OpKind::If { .. })) {
         return false;
     }
-    let certain = |op: &Op| {
+    let always = |op: &Op| {
         op.guard.is_none_or(|g| matches!(&kinds[g.index()], Some(OpKind::Const(bits)) if !bits.is_zero()))
     };
-    let before = block.ops.iter().filter(|op| is_exit(op)).count();
-    if let Some(first) = block.ops.iter().position(|op| is_exit(op) && certain(op)) {
+    let before = block.ops.len();
+    if let Some(first) = block.ops.iter().position(|op| is_exit(op) && always(op)) {
+        block.ops[first].guard = None;
+        block.ops.truncate(first + 1);
+        if is_jump {
+            let mut index = 0;
+            block.ops.retain(|op| {
+                index += 1;
+                !is_exit(op) || index == first + 1
+            });
+        }
+    }
+    let mut changed = block.ops.len() != before;
+    let exits: Vec<usize> = (0..block.ops.len()).filter(|i| is_exit(&block.ops[*i])).collect();
+    let exclusive = is_jump || exits.iter().all(|i| block.ops[*i].guard.is_some());
+    let Some((&last, others)) = exits.split_last() else { return changed };
+    let same = others.iter().all(|i| block.ops[*i].kind == block.ops[last].kind);
+    if exclusive && same {
+        changed |= block.ops[last].guard.take().is_some() || !others.is_empty();
         let mut index = 0;
         block.ops.retain(|op| {
             index += 1;
-            !is_exit(op) || index == first + 1
+            !is_exit(op) || index == last + 1
         });
-    }
-    let mut exits: Vec<&mut Op> = block.ops.iter_mut().filter(|op| is_exit(op)).collect();
-    let mut changed = exits.len() != before;
-    if let [only] = &mut exits[..] {
-        changed |= only.guard.take().is_some();
-    }
-    // Exits that do the same need not be told apart.
-    if let Some((first, rest)) = exits.split_first()
-        && !rest.is_empty()
-        && rest.iter().all(|e| e.kind == first.kind)
-        && matches!(first.kind, OpKind::Exit(Exit::Next(_) | Exit::Emit(_) | Exit::Finish | Exit::Done))
-    {
-        let kept = exits.len() - 1;
-        let mut seen = 0;
-        exits[kept].guard = None;
-        block.ops.retain(|op| {
-            seen += usize::from(is_exit(op));
-            !is_exit(op) || seen == kept + 1
-        });
-        changed = true;
     }
     changed
 }

@@ -39,7 +39,7 @@ pub fn run(program: &mut Program, _: &PassOptions) {
 
 fn convert(step: &mut Step, effects: &Effects, engine: EngineId) {
     let Code::Sequential(block) = &step.code else { return };
-    if !block.ops.iter().any(|op| matches!(op.kind, OpKind::If { .. })) {
+    if is_flat(block) {
         return;
     }
     let block = block.clone();
@@ -51,6 +51,13 @@ fn convert(step: &mut Step, effects: &Effects, engine: EngineId) {
     let values = flat.values;
     step.values = values;
     step.code = Code::Sequential(Block { ops });
+}
+
+/// Whether a block is as this pass leaves it: no `if`, and one exit, or exits whose guards exclude each other.
+fn is_flat(block: &Block) -> bool {
+    let exits: Vec<&Op> = block.ops.iter().filter(|op| matches!(op.kind, OpKind::Exit(_))).collect();
+    !block.ops.iter().any(|op| matches!(op.kind, OpKind::If { .. }))
+        && (exits.len() == 1 || exits.iter().all(|op| op.guard.is_some()))
 }
 
 /// Whether control has ended the step on the way to some place.
