@@ -94,9 +94,17 @@ impl PacketInHand {
     pub fn read(&self, base: u64, bit: u32, width: u32) -> Bits {
         let first = base as usize + (bit / 8) as usize;
         let end = base as usize + (bit + width).div_ceil(8) as usize;
-        let mut raw = Vec::with_capacity(end - first);
-        raw.extend((first..end).map(|i| if i < self.window { self.bytes[i] } else { 0 }));
         let trailing = (end - base as usize) as u32 * 8 - bit - width;
+        let inside = self.bytes[..self.window].get(first..).unwrap_or(&[]);
+        let inside = &inside[..inside.len().min(end - first)];
+        if end - first <= 16 {
+            // All fields of common protocols: no allocation.
+            let mut raw = [0u8; 16];
+            raw[16 - (end - first)..][..inside.len()].copy_from_slice(inside);
+            return Bits::new(width, u128::from_be_bytes(raw) >> trailing);
+        }
+        let mut raw = inside.to_vec();
+        raw.resize(end - first, 0);
         Bits::from_bytes(&raw).slice(trailing, width)
     }
 
@@ -108,8 +116,18 @@ impl PacketInHand {
             return;
         }
         let trailing = (end - base as usize) as u32 * 8 - bit - value.width();
-        let bytes = Bits::from_bytes(&self.bytes[first..end]).with_slice(trailing, value).to_bytes();
-        self.bytes[first..end].copy_from_slice(&bytes);
+        let room = &mut self.bytes[first..end];
+        if let (true, Some(value128)) = (room.len() <= 16, value.to_u128()) {
+            let mut raw = [0u8; 16];
+            let at = 16 - room.len();
+            raw[at..].copy_from_slice(room);
+            let hole = u128::MAX >> (128 - value.width()) << trailing;
+            raw = (u128::from_be_bytes(raw) & !hole | value128 << trailing).to_be_bytes();
+            room.copy_from_slice(&raw[at..]);
+            return;
+        }
+        let bytes = Bits::from_bytes(room).with_slice(trailing, value).to_bytes();
+        room.copy_from_slice(&bytes);
     }
 
     /// Inserts `count` zero bytes before byte `offset` of the window. Refused, with no effect and the answer `false`,

@@ -119,6 +119,7 @@ fn entry(mut cursor: Cursor<'_>) -> Result<Line, String> {
     if fields.is_empty() {
         return Err("the value is missing: `field=value ...`, or `= value` for a scalar".to_owned());
     }
+    check_names(fields.iter().map(|(name, _)| name))?;
     cursor.end()?;
     Ok(Line::Entry(key, fields))
 }
@@ -144,6 +145,14 @@ fn scalar_or_prefix(word: &str) -> Result<Key, String> {
             Err(_) => Err(format!("`{length}` is no prefix length")),
         },
     }
+}
+
+/// A value is one scalar or has named fields, not both.
+fn check_names<'a>(names: impl ExactSizeIterator<Item = &'a String> + Clone) -> Result<(), String> {
+    if names.len() > 1 && names.clone().any(String::is_empty) {
+        return Err("a name is missing before `=`".to_owned());
+    }
+    Ok(())
 }
 
 /// A value without variables.
@@ -193,6 +202,7 @@ fn import(mut cursor: Cursor<'_>) -> Result<ImportLine, String> {
             (_, Written::Text(_)) => return Err(format!("`{name}` cannot be a string in an import")),
         }
     }
+    check_names(import.fields.iter().map(|(name, _)| name))?;
     if import.fields.is_empty() {
         return Err(
             "the value is missing: `field=(expression) ...`, or `= (expression)` for a scalar".to_owned()
@@ -256,9 +266,6 @@ impl<'a> Cursor<'a> {
             }
             if !name.is_empty() && !is_name(name) {
                 return Err(format!("`{name}` is no field's name"));
-            }
-            if name.is_empty() && !fields.is_empty() {
-                return Err("a name is missing before `=`".to_owned());
             }
             if fields.iter().any(|(n, _)| n == name) {
                 return Err(format!("`{name}` is given twice"));
@@ -393,6 +400,7 @@ mod tests {
             ("5 port=(1", "`)` is missing"),
             ("5 port=asn", "`asn` is no number"),
             ("5 1=1", "`1` is no field's name"),
+            ("5 a=1 = 2", "a name is missing before `=`"),
             ("\"GET port=1", "the closing `\"` is missing"),
             (r#""\q" port=1"#, "`\\q` is no escape"),
             ("import pyasm \"x\" port=1", "`pyasm` is nothing that can be imported"),

@@ -1,0 +1,72 @@
+//! Ethernet II (IEEE 802.3).
+
+use super::layout::{FieldSpec, Show, field};
+
+/// Length of the header in bytes.
+pub const LEN: usize = 14;
+/// Bytes of the frame check sequence that ends a frame on the wire; captures do not hold it.
+pub const FCS: usize = 4;
+/// Bytes that a frame takes on the wire besides itself: preamble, start delimiter, and the gap between frames.
+pub const OVERHEAD: usize = 20;
+/// The shortest frame on the wire, with its frame check sequence.
+pub const MIN_FRAME: usize = 64;
+
+/// Where its fields lie.
+pub const FIELDS: &[FieldSpec] = &[
+    field("dst", 0, 48, Show::Mac),
+    field("src", 48, 48, Show::Mac),
+    field("type", 96, 16, Show::NamedHex(ETHERTYPES)),
+];
+
+/// EtherType of IPv4.
+pub const IPV4: u16 = 0x0800;
+/// EtherType of ARP.
+pub const ARP: u16 = 0x0806;
+/// EtherType of a customer VLAN tag (IEEE 802.1Q).
+pub const VLAN: u16 = 0x8100;
+/// EtherType of IPv6.
+pub const IPV6: u16 = 0x86dd;
+/// EtherType of MPLS (RFC 3032).
+pub const MPLS: u16 = 0x8847;
+/// EtherType of MPLS with upstream-assigned labels (RFC 5332).
+pub const MPLS_UPSTREAM: u16 = 0x8848;
+/// EtherType of a service VLAN tag (IEEE 802.1ad).
+pub const SERVICE_VLAN: u16 = 0x88a8;
+
+/// Names of EtherTypes.
+pub const ETHERTYPES: &[(u64, &str)] = &[
+    (IPV4 as u64, "IPv4"),
+    (ARP as u64, "ARP"),
+    (VLAN as u64, "VLAN"),
+    (IPV6 as u64, "IPv6"),
+    (MPLS as u64, "MPLS"),
+    (MPLS_UPSTREAM as u64, "MPLS upstream"),
+    (SERVICE_VLAN as u64, "service VLAN"),
+    (0x88cc, "LLDP"),
+];
+
+/// A header to be written.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Ethernet {
+    /// Destination address.
+    pub dst: [u8; 6],
+    /// Source address.
+    pub src: [u8; 6],
+    /// EtherType; `None`: that of the next layer.
+    pub ethertype: Option<u16>,
+}
+
+impl Default for Ethernet {
+    fn default() -> Self {
+        Self { dst: [2, 0, 0, 0, 0, 1], src: [2, 0, 0, 0, 0, 2], ethertype: None }
+    }
+}
+
+impl Ethernet {
+    /// Appends the header.
+    pub fn write(&self, next: u16, out: &mut Vec<u8>) {
+        out.extend_from_slice(&self.dst);
+        out.extend_from_slice(&self.src);
+        out.extend_from_slice(&self.ethertype.unwrap_or(next).to_be_bytes());
+    }
+}

@@ -1,0 +1,66 @@
+//! ICMP (RFC 792).
+
+use super::layout::{FieldSpec, Show, field};
+
+/// Length of the header in bytes.
+pub const LEN: usize = 8;
+/// Byte offset of the checksum.
+pub const CHECKSUM: usize = 2;
+
+/// Type of an echo reply.
+pub const ECHO_REPLY: u8 = 0;
+/// Type of "destination unreachable".
+pub const UNREACHABLE: u8 = 3;
+/// Type of an echo request.
+pub const ECHO: u8 = 8;
+/// Type of "time exceeded".
+pub const TIME_EXCEEDED: u8 = 11;
+/// Type of "parameter problem".
+pub const PARAMETER_PROBLEM: u8 = 12;
+
+const TYPES: &[(u64, &str)] = &[
+    (ECHO_REPLY as u64, "echo reply"),
+    (UNREACHABLE as u64, "destination unreachable"),
+    (4, "source quench"),
+    (5, "redirect"),
+    (ECHO as u64, "echo request"),
+    (TIME_EXCEEDED as u64, "time exceeded"),
+    (PARAMETER_PROBLEM as u64, "parameter problem"),
+    (13, "timestamp"),
+    (14, "timestamp reply"),
+];
+
+/// Where its fields lie.
+pub const FIELDS: &[FieldSpec] = &[
+    field("type", 0, 8, Show::Named(TYPES)),
+    field("code", 8, 8, Show::Decimal),
+    field("checksum", 16, 16, Show::Hex),
+    field("rest", 32, 32, Show::Hex),
+];
+
+/// Whether what follows a header of that type is the beginning of the IP packet that it is about.
+pub fn is_error(kind: u8) -> bool {
+    matches!(kind, UNREACHABLE | 4 | 5 | TIME_EXCEEDED | PARAMETER_PROBLEM)
+}
+
+/// A header to be written; of ICMPv6 too, whose header has the same form.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
+pub struct Icmp {
+    /// Type.
+    pub kind: u8,
+    /// Code.
+    pub code: u8,
+    /// Checksum; `None`: the correct one.
+    pub checksum: Option<u16>,
+    /// Identifier and sequence number, MTU, pointer, or whatever the type has there.
+    pub rest: u32,
+}
+
+impl Icmp {
+    /// Appends the header, its checksum zero where it is to be computed.
+    pub fn write(&self, out: &mut Vec<u8>) {
+        out.extend_from_slice(&[self.kind, self.code]);
+        out.extend_from_slice(&self.checksum.unwrap_or(0).to_be_bytes());
+        out.extend_from_slice(&self.rest.to_be_bytes());
+    }
+}

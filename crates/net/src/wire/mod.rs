@@ -1,0 +1,21 @@
+//! Protocols as they stand on the wire, one a file: where each field lies, names of its values, and a header that can be
+//! written. [`build`] puts headers together to frames, [`dissect`] takes frames apart for people.
+//!
+//! Engines do not come through here: they have their own headers, in Loom C. This is the tool's independent knowledge of
+//! the protocols, for traffic, tests and display.
+
+pub mod arp;
+pub mod build;
+pub mod checksum;
+pub mod dissect;
+pub mod ethernet;
+pub mod icmp;
+pub mod icmpv6;
+pub mod ipv4;
+pub mod ipv6;
+pub mod layout;
+pub mod mpls;
+pub mod protocol;
+pub mod tcp;
+pub mod udp;
+pub mod vlan;
