@@ -4,6 +4,7 @@ pub mod capture;
 mod input;
 pub mod packet;
 pub mod tables;
+pub mod traffic;
 pub mod wire;
 
 pub use packet::{HEADROOM, Packet, PacketInHand, WINDOW};

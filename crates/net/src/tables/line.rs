@@ -158,9 +158,7 @@ fn check_names<'a>(names: impl ExactSizeIterator<Item = &'a String> + Clone) -> 
 /// A value without variables.
 fn constant(value: Written<'_>) -> Result<Literal, String> {
     match value {
-        Written::Word(word) => {
-            Literal::parse(word).ok_or_else(|| format!("`{word}` is no number, address, `true` or `false`"))
-        }
+        Written::Word(word) => word.parse(),
         Written::Text(text) => Ok(Literal::Text(text)),
         Written::Expr(text) => Ok(Literal::number(Expr::parse(text)?.value(&NoVariables)?)),
     }

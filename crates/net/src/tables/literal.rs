@@ -2,6 +2,7 @@
 
 use std::fmt;
 use std::net::{Ipv4Addr, Ipv6Addr};
+use std::str::FromStr;
 
 use wireloom_bits::Bits;
 
@@ -143,6 +144,15 @@ fn parse_mac(word: &str) -> Option<[u8; 6]> {
         *byte = u8::from_str_radix(part, 16).ok()?;
     }
     parts.next().is_none().then_some(mac)
+}
+
+/// A word of a table file: anything but a string or an expression. The error is a sentence.
+impl FromStr for Literal {
+    type Err = String;
+
+    fn from_str(word: &str) -> Result<Self, String> {
+        Self::parse(word).ok_or_else(|| format!("`{word}` is no number, address, `true` or `false`"))
+    }
 }
 
 impl fmt::Display for Literal {

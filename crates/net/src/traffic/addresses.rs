@@ -1,0 +1,233 @@
+//! Addresses drawn from prefixes.
+
+use std::fmt;
+use std::str::FromStr;
+
+use super::error::{SpecError, serde_as_text};
+use super::generator::Random;
+use crate::tables::{Family, Prefix};
+
+/// How addresses are drawn from a list of prefixes.
+#[derive(Clone, Copy, Debug, PartialEq, Default)]
+pub enum Pick {
+    /// Each prefix as often as any other; then any address inside.
+    #[default]
+    Uniform,
+    /// The prefix of rank `k` with a weight of `1 / k^s`, one address inside each. Which prefix has which rank is drawn
+    /// by the seed.
+    Zipf(f64),
+    /// In the order of a capture's addresses: each distinct one of them stands for an address drawn uniformly, so that
+    /// the trace's locality is kept.
+    Trace,
+}
+
+/// `uniform`, `zipf:1.1`, `trace`.
+impl FromStr for Pick {
+    type Err = SpecError;
+
+    fn from_str(text: &str) -> Result<Self, SpecError> {
+        match text.trim() {
+            "uniform" => Ok(Self::Uniform),
+            "trace" => Ok(Self::Trace),
+            "zipf" => Ok(Self::Zipf(1.0)),
+            text => text
+                .strip_prefix("zipf:")
+                .and_then(|s| s.parse().ok())
+                .filter(|s: &f64| (0.0..=10.0).contains(s))
+                .map(Self::Zipf)
+                .ok_or_else(|| {
+                    SpecError(format!(
+                        "`{text}` is no way to draw addresses; there are `uniform`, `zipf:S` (S from 0 to 10) and `trace`"
+                    ))
+                }),
+        }
+    }
+}
+
+impl fmt::Display for Pick {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Uniform => f.write_str("uniform"),
+            Self::Zipf(s) => write!(f, "zipf:{s}"),
+            Self::Trace => f.write_str("trace"),
+        }
+    }
+}
+
+serde_as_text!(Pick);
+
+/// Prefixes to draw addresses from, by family.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct PrefixPool {
+    /// IPv4 prefixes.
+    pub v4: Vec<Prefix>,
+    /// IPv6 prefixes.
+    pub v6: Vec<Prefix>,
+}
+
+impl FromIterator<Prefix> for PrefixPool {
+    fn from_iter<I: IntoIterator<Item = Prefix>>(prefixes: I) -> Self {
+        let mut pool = Self::default();
+        for prefix in prefixes {
+            match prefix.family() {
+                Family::V4 => pool.v4.push(prefix),
+                Family::V6 => pool.v6.push(prefix),
+            }
+        }
+        pool
+    }
+}
+
+/// Draws addresses of one family.
+pub(super) struct Drawer {
+    prefixes: Vec<Prefix>,
+    pick: Pick,
+    alias: Option<Alias>,
+    /// Mixes the seed into what depends on a prefix or a trace's address alone.
+    salt: u64,
+}
+
+impl Drawer {
+    /// # Panics
+    /// If there are no prefixes, or more than 2^32.
+    pub(super) fn new(mut prefixes: Vec<Prefix>, pick: Pick, random: &mut Random) -> Self {
+        assert!(!prefixes.is_empty(), "the specification was checked");
+        let alias = match pick {
+            Pick::Zipf(s) => {
+                // Fisher-Yates: ranks go to prefixes by chance, not by address.
+                for i in (1..prefixes.len()).rev() {
+                    prefixes.swap(i, random.below(i as u64 + 1) as usize);
+                }
+                let weights: Vec<f64> = (1..=prefixes.len()).map(|k| (k as f64).powf(-s)).collect();
+                Some(Alias::new(&weights))
+            }
+            Pick::Uniform | Pick::Trace => None,
+        };
+        Self { prefixes, pick, alias, salt: random.next() }
+    }
+
+    /// An address; `identity` is the number of the trace's address, where there is a trace.
+    pub(super) fn draw(&self, identity: Option<u32>, random: &mut Random) -> u128 {
+        match (self.pick, &self.alias, identity) {
+            (Pick::Zipf(_), Some(alias), _) => {
+                let index = alias.draw(random);
+                let mut host = Random::scramble(self.salt, index as u64);
+                self.prefixes[index].address(host.wide())
+            }
+            (Pick::Trace, _, Some(identity)) => {
+                let mut own = Random::scramble(self.salt, identity.into());
+                let prefix = &self.prefixes[own.below(self.prefixes.len() as u64) as usize];
+                prefix.address(own.wide())
+            }
+            _ => {
+                let prefix = &self.prefixes[random.below(self.prefixes.len() as u64) as usize];
+                prefix.address(random.wide())
+            }
+        }
+    }
+}
+
+/// Draws an index by weight in constant time: Walker's alias method, built as Vose does ("A Linear Algorithm For
+/// Generating Random Numbers With a Given Distribution", 1991).
+pub(super) struct Alias {
+    /// For each index: the chance (of 2^32) that it is taken itself, and what is taken instead.
+    entries: Vec<(u32, u32)>,
+}
+
+impl Alias {
+    /// # Panics
+    /// If there are no weights, or they add up to nothing.
+    pub(super) fn new(weights: &[f64]) -> Self {
+        let total: f64 = weights.iter().sum();
+        assert!(total > 0.0, "an alias table needs weights");
+        let mut scaled: Vec<f64> = weights.iter().map(|w| w / total * weights.len() as f64).collect();
+        let mut entries: Vec<(u32, u32)> = (0..weights.len() as u32).map(|i| (u32::MAX, i)).collect();
+        let (mut small, mut large): (Vec<usize>, Vec<usize>) =
+            (0..weights.len()).partition(|&i| scaled[i] < 1.0);
+        while let (Some(&low), Some(&high)) = (small.last(), large.last()) {
+            small.pop();
+            entries[low] = ((scaled[low] * 4_294_967_296.0) as u32, high as u32);
+            scaled[high] -= 1.0 - scaled[low];
+            if scaled[high] < 1.0 {
+                large.pop();
+                small.push(high);
+            }
+        }
+        // What rounding left over keeps its own index, with certainty.
+        for index in small.into_iter().chain(large) {
+            entries[index] = (u32::MAX, index as u32);
+        }
+        Self { entries }
+    }
+
+    pub(super) fn draw(&self, random: &mut Random) -> usize {
+        let index = random.below(self.entries.len() as u64) as usize;
+        let (chance, other) = self.entries[index];
+        if random.next() as u32 <= chance { index } else { other as usize }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_alias_table_keeps_the_weights() {
+        let weights = [5.0, 0.0, 2.0, 3.0];
+        let alias = Alias::new(&weights);
+        let mut random = Random::new(7);
+        let mut counts = [0u32; 4];
+        for _ in 0..100_000 {
+            counts[alias.draw(&mut random)] += 1;
+        }
+        for (count, weight) in counts.into_iter().zip(weights) {
+            assert!((f64::from(count) - weight * 10_000.0).abs() < 500.0, "{counts:?}");
+        }
+    }
+
+    #[test]
+    fn addresses_lie_in_their_prefixes() {
+        let prefixes: Vec<Prefix> =
+            ["10.0.0.0/8", "192.0.2.0/24", "1.2.3.4/32"].iter().map(|p| p.parse().expect(p)).collect();
+        let mut random = Random::new(1);
+        for pick in [Pick::Uniform, Pick::Zipf(1.0), Pick::Trace] {
+            let drawer = Drawer::new(prefixes.clone(), pick, &mut random);
+            let mut seen = [false; 3];
+            for i in 0..1000 {
+                let address = drawer.draw(Some(i), &mut random);
+                let at = prefixes.iter().position(|p| p.contains(address)).expect("inside a prefix");
+                seen[at] = true;
+            }
+            assert_eq!(seen, [true; 3], "{pick}");
+        }
+    }
+
+    #[test]
+    fn a_zipf_draw_follows_the_law() {
+        let prefixes: Vec<Prefix> =
+            (0..100u128).filter_map(|i| Prefix::new(Family::V4, i << 8, 24)).collect();
+        let mut random = Random::new(3);
+        let drawer = Drawer::new(prefixes, Pick::Zipf(1.0), &mut random);
+        let mut counts = std::collections::HashMap::new();
+        for _ in 0..100_000 {
+            *counts.entry(drawer.draw(None, &mut random)).or_insert(0u32) += 1;
+        }
+        let mut counts: Vec<_> = counts.into_values().collect();
+        counts.sort_unstable_by(|a, b| b.cmp(a));
+        // The harmonic number of 100 is 5.187: the first has 19.3 % and is twice the second.
+        assert!((18_500..20_100).contains(&counts[0]), "{counts:?}");
+        assert!((9_100..10_200).contains(&counts[1]), "{counts:?}");
+        assert_eq!(counts.len(), 100, "one address for each prefix");
+    }
+
+    #[test]
+    fn a_trace_keeps_its_repetitions() {
+        let prefixes = vec!["2001:db8::/32".parse().expect("a prefix")];
+        let mut random = Random::new(1);
+        let drawer = Drawer::new(prefixes, Pick::Trace, &mut random);
+        let mut draw = |id| drawer.draw(Some(id), &mut random);
+        let (first, second) = (draw(0), draw(1));
+        assert_ne!(first, second);
+        assert_eq!(draw(0), first);
+    }
+}

@@ -1,0 +1,279 @@
+//! Weighted mixes of protocols, as text: `ipv4=5,ipv6=2,mpls1..4=3`.
+
+use std::fmt;
+use std::str::FromStr;
+
+use super::error::{SpecError, serde_as_text};
+
+/// The deepest label stack that is generated.
+pub const MAX_LABELS: u8 = 16;
+
+/// A weight's numeral; `ipv4` alone has weight 1.
+fn weighted(part: &str) -> Result<(&str, u32), SpecError> {
+    let (name, weight) = match part.split_once('=') {
+        Some((name, weight)) => (name.trim(), weight.trim()),
+        None => (part.trim(), "1"),
+    };
+    let weight = weight
+        .parse()
+        .map_err(|_| SpecError(format!("`{weight}` in `{part}` is no weight, a whole number")))?;
+    Ok((name, weight))
+}
+
+/// Parses a list of weighted parts; at least one weight must not be zero.
+fn parse_parts<T>(
+    text: &str,
+    what: &str,
+    part: impl Fn(&str) -> Result<T, SpecError>,
+) -> Result<Vec<(T, u32)>, SpecError> {
+    let mut parts = Vec::new();
+    for word in text.split(',').map(str::trim).filter(|p| !p.is_empty()) {
+        let (name, weight) = weighted(word)?;
+        parts.push((part(name)?, weight));
+    }
+    let total: u64 = parts.iter().map(|(_, w)| u64::from(*w)).sum();
+    if total == 0 {
+        return Err(SpecError(format!("the mix of {what} is empty; a weight must be above zero")));
+    }
+    if total > u64::from(u32::MAX) {
+        return Err(SpecError(format!("the weights of the mix of {what} add up to more than {}", u32::MAX)));
+    }
+    Ok(parts)
+}
+
+fn write_parts<T: fmt::Display>(parts: &[(T, u32)], f: &mut fmt::Formatter<'_>) -> fmt::Result {
+    for (i, (part, weight)) in parts.iter().enumerate() {
+        write!(f, "{}{part}={weight}", if i == 0 { "" } else { "," })?;
+    }
+    Ok(())
+}
+
+/// What lies under a label stack.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Inner {
+    /// IPv4.
+    Ipv4,
+    /// IPv6.
+    Ipv6,
+    /// As often the one or the other as they come without labels in the mix; IPv4 if neither does.
+    AsMix,
+}
+
+/// A network protocol of a mix.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Protocol {
+    /// IPv4.
+    Ipv4,
+    /// IPv6.
+    Ipv6,
+    /// MPLS; the number of labels is drawn evenly from `least..=most`.
+    Mpls {
+        /// Fewest labels, from 1.
+        least: u8,
+        /// Most labels, up to 16.
+        most: u8,
+        /// What lies under them.
+        inner: Inner,
+    },
+}
+
+impl fmt::Display for Protocol {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Ipv4 => f.write_str("ipv4"),
+            Self::Ipv6 => f.write_str("ipv6"),
+            Self::Mpls { least, most, inner } => {
+                write!(f, "mpls{least}")?;
+                if most != least {
+                    write!(f, "..{most}")?;
+                }
+                f.write_str(match inner {
+                    Inner::AsMix => "",
+                    Inner::Ipv4 => "/ipv4",
+                    Inner::Ipv6 => "/ipv6",
+                })
+            }
+        }
+    }
+}
+
+impl FromStr for Protocol {
+    type Err = SpecError;
+
+    fn from_str(text: &str) -> Result<Self, SpecError> {
+        let unknown = || {
+            SpecError(format!(
+                "`{text}` is no protocol of a mix; there are `ipv4`, `ipv6`, `mplsN`, `mplsN..M`, and `mplsN/ipv4`, `mplsN/ipv6`"
+            ))
+        };
+        match text {
+            "ipv4" => return Ok(Self::Ipv4),
+            "ipv6" => return Ok(Self::Ipv6),
+            _ => {}
+        }
+        let (stack, inner) = match text.split_once('/') {
+            None => (text, Inner::AsMix),
+            Some((stack, "ipv4")) => (stack, Inner::Ipv4),
+            Some((stack, "ipv6")) => (stack, Inner::Ipv6),
+            Some(_) => return Err(unknown()),
+        };
+        let count = stack.strip_prefix("mpls").ok_or_else(unknown)?;
+        let (least, most) = match count {
+            "" => ("1", "1"),
+            _ => count.split_once("..").unwrap_or((count, count)),
+        };
+        let labels = |n: &str| n.parse::<u8>().ok().filter(|n| (1..=MAX_LABELS).contains(n));
+        let (least, most) = (labels(least), labels(most));
+        match (least, most) {
+            (Some(least), Some(most)) if least <= most => Ok(Self::Mpls { least, most, inner }),
+            _ => Err(SpecError(format!(
+                "`{text}`: a label stack has 1 to {MAX_LABELS} labels, the smaller number first"
+            ))),
+        }
+    }
+}
+
+/// Network protocols with weights: `ipv4=5,ipv6=2,mpls1..4=3`. A weight that is not given is 1.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Mix {
+    /// The parts; a protocol may come more than once.
+    pub parts: Vec<(Protocol, u32)>,
+}
+
+impl FromStr for Mix {
+    type Err = SpecError;
+
+    fn from_str(text: &str) -> Result<Self, SpecError> {
+        parse_parts(text, "protocols", str::parse).map(|parts| Self { parts })
+    }
+}
+
+impl fmt::Display for Mix {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write_parts(&self.parts, f)
+    }
+}
+
+impl Mix {
+    /// Sum of the weights of a protocol without labels.
+    pub(super) fn plain_weight(&self, protocol: Protocol) -> u32 {
+        self.parts.iter().filter(|(p, _)| *p == protocol).map(|(_, w)| w).sum()
+    }
+
+    /// Whether IPv4, and whether IPv6, can come, with or without labels.
+    pub(super) fn families(&self) -> (bool, bool) {
+        let used = |find: fn(&Protocol) -> bool| self.parts.iter().any(|(p, w)| *w > 0 && find(p));
+        let as_mix = used(|p| matches!(p, Protocol::Mpls { inner: Inner::AsMix, .. }));
+        let v6 = self.plain_weight(Protocol::Ipv6) > 0;
+        let v4 = self.plain_weight(Protocol::Ipv4) > 0 || as_mix && !v6;
+        (
+            v4 || used(|p| matches!(p, Protocol::Mpls { inner: Inner::Ipv4, .. })),
+            v6 || used(|p| matches!(p, Protocol::Mpls { inner: Inner::Ipv6, .. })),
+        )
+    }
+}
+
+/// TCP and UDP with weights: `udp=3,tcp=1`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct TransportMix {
+    /// Weight of UDP.
+    pub udp: u32,
+    /// Weight of TCP.
+    pub tcp: u32,
+}
+
+impl FromStr for TransportMix {
+    type Err = SpecError;
+
+    fn from_str(text: &str) -> Result<Self, SpecError> {
+        let parts = parse_parts(text, "transports", |name| match name {
+            "udp" => Ok(false),
+            "tcp" => Ok(true),
+            _ => Err(SpecError(format!("`{name}` is no transport of a mix; there are `udp` and `tcp`"))),
+        })?;
+        let weight = |tcp| parts.iter().filter(|(t, _)| *t == tcp).map(|(_, w)| w).sum();
+        Ok(Self { udp: weight(false), tcp: weight(true) })
+    }
+}
+
+impl fmt::Display for TransportMix {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "udp={},tcp={}", self.udp, self.tcp)
+    }
+}
+
+/// Numbers of VLAN tags with weights: `0=8,1=1,2=1`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct VlanMix {
+    /// Weights of no tag, one tag, two tags.
+    pub weights: [u32; 3],
+}
+
+impl FromStr for VlanMix {
+    type Err = SpecError;
+
+    fn from_str(text: &str) -> Result<Self, SpecError> {
+        let parts = parse_parts(text, "VLAN tags", |name| match name {
+            "0" => Ok(0),
+            "1" => Ok(1),
+            "2" => Ok(2),
+            _ => Err(SpecError(format!("`{name}` is no number of VLAN tags; there are 0, 1 and 2"))),
+        })?;
+        let mut weights = [0; 3];
+        for (tags, weight) in parts {
+            weights[tags] += weight;
+        }
+        Ok(Self { weights })
+    }
+}
+
+impl fmt::Display for VlanMix {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let parts: Vec<_> = (0..3).map(|tags| (tags, self.weights[tags])).filter(|(_, w)| *w > 0).collect();
+        write_parts(&parts, f)
+    }
+}
+
+serde_as_text!(Mix, TransportMix, VlanMix);
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_mix_is_read_and_written() {
+        let mix: Mix = "ipv4=5, ipv6=2,mpls1..4=3,mpls2/ipv6".parse().expect("a mix");
+        assert_eq!(mix.to_string(), "ipv4=5,ipv6=2,mpls1..4=3,mpls2/ipv6=1");
+        assert_eq!(mix.to_string().parse(), Ok(mix));
+    }
+
+    #[test]
+    fn mistakes_are_named() {
+        for (text, expected) in [
+            ("", "the mix of protocols is empty"),
+            ("ipv4=0", "the mix of protocols is empty"),
+            ("ipv5=1", "`ipv5` is no protocol of a mix"),
+            ("ipv4=x", "`x` in `ipv4=x` is no weight"),
+            ("mpls0=1", "`mpls0`: a label stack has 1 to 16 labels"),
+            ("mpls4..1=1", "`mpls4..1`: a label stack has"),
+            ("mpls17", "`mpls17`: a label stack has"),
+            ("mpls1/arp", "`mpls1/arp` is no protocol"),
+            ("ipv4=4294967295,ipv6=1", "the weights of the mix of protocols add up"),
+        ] {
+            let error = text.parse::<Mix>().expect_err(text);
+            assert!(error.0.starts_with(expected), "{text}: {error}");
+        }
+        assert!("sctp=1".parse::<TransportMix>().is_err());
+        assert!("3=1".parse::<VlanMix>().is_err());
+    }
+
+    #[test]
+    fn the_families_that_a_mix_needs_are_known() {
+        let families = |text: &str| text.parse::<Mix>().expect(text).families();
+        assert_eq!(families("ipv4"), (true, false));
+        assert_eq!(families("mpls2"), (true, false));
+        assert_eq!(families("ipv6,mpls2"), (false, true));
+        assert_eq!(families("ipv4,mpls2/ipv6"), (true, true));
+        assert_eq!(families("ipv4,ipv6=0"), (true, false));
+    }
+}

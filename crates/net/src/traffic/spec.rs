@@ -1,0 +1,233 @@
+//! What traffic is wanted.
+
+use std::fmt;
+use std::path::PathBuf;
+use std::str::FromStr;
+
+use serde::{Deserialize, Serialize};
+
+use super::addresses::Pick;
+use super::error::{SpecError, serde_as_text};
+use super::mix::{Mix, TransportMix, VlanMix};
+use super::timing::{Bursts, Rate};
+use crate::packet::MAX_LENGTH;
+use crate::wire::{ethernet, mpls};
+
+/// Sizes of frames, with frame check sequence, in bytes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Sizes {
+    /// All the same.
+    Fixed(u32),
+    /// The simple Internet mix: 64, 594 and 1518 bytes (IP packets of 40, 576 and 1500) as 7 to 4 to 1.
+    Imix,
+    /// Those of the capture, in order, again and again.
+    Capture,
+}
+
+/// The Internet mix: sizes and weights.
+pub(super) const IMIX: [(u32, u32); 3] = [(64, 7), (594, 4), (1518, 1)];
+
+/// `64`, `1500`, `imix`, `capture`.
+impl FromStr for Sizes {
+    type Err = SpecError;
+
+    fn from_str(text: &str) -> Result<Self, SpecError> {
+        let most = MAX_LENGTH + ethernet::FCS;
+        match text.trim() {
+            "imix" => Ok(Self::Imix),
+            "capture" => Ok(Self::Capture),
+            text => match text.parse() {
+                Ok(size) if (ethernet::MIN_FRAME..=most).contains(&(size as usize)) => Ok(Self::Fixed(size)),
+                Ok(size) => Err(SpecError(format!(
+                    "a frame of {size} bytes is out of range: {} to {most}, frame check sequence included",
+                    ethernet::MIN_FRAME
+                ))),
+                Err(_) => Err(SpecError(format!(
+                    "`{text}` is no size; there are a number of bytes, `imix` and `capture`"
+                ))),
+            },
+        }
+    }
+}
+
+impl fmt::Display for Sizes {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Fixed(size) => size.fmt(f),
+            Self::Imix => f.write_str("imix"),
+            Self::Capture => f.write_str("capture"),
+        }
+    }
+}
+
+/// A range of MPLS labels, ends included; each is as likely as any other.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Labels {
+    /// The smallest.
+    pub first: u32,
+    /// The largest.
+    pub last: u32,
+}
+
+impl Default for Labels {
+    fn default() -> Self {
+        Self { first: mpls::FIRST_UNRESERVED, last: mpls::MAX_LABEL }
+    }
+}
+
+/// `16..1039`, or one label.
+impl FromStr for Labels {
+    type Err = SpecError;
+
+    fn from_str(text: &str) -> Result<Self, SpecError> {
+        let (first, last) = text.split_once("..").unwrap_or((text, text));
+        match (first.trim().parse(), last.trim().parse()) {
+            (Ok(first), Ok(last)) if first <= last && last <= mpls::MAX_LABEL => Ok(Self { first, last }),
+            _ => Err(SpecError(format!(
+                "`{text}` is no range of labels, such as `16..1039` (at most {})",
+                mpls::MAX_LABEL
+            ))),
+        }
+    }
+}
+
+impl fmt::Display for Labels {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}..{}", self.first, self.last)
+    }
+}
+
+serde_as_text!(Sizes, Labels);
+
+/// A MAC address as text.
+mod mac_text {
+    use serde::{Deserialize, Deserializer, Serializer, de};
+
+    use crate::tables::Literal;
+
+    pub(super) fn serialize<S: Serializer>(mac: &[u8; 6], serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_str(&Literal::Mac(*mac))
+    }
+
+    pub(super) fn deserialize<'de, D: Deserializer<'de>>(deserializer: D) -> Result<[u8; 6], D::Error> {
+        let text = String::deserialize(deserializer)?;
+        match text.parse() {
+            Ok(Literal::Mac(mac)) => Ok(mac),
+            _ => Err(de::Error::custom(format!("`{text}` is no MAC address"))),
+        }
+    }
+}
+
+/// Where addresses come from.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct AddressSpec {
+    /// A file with prefixes (see `tables::read_prefixes`). Without one: all unicast addresses.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub prefixes: Option<PathBuf>,
+    /// How they are drawn.
+    pub pick: Pick,
+}
+
+/// What traffic is wanted. As TOML or JSON, every part may be left out; mixes and shapes are text, as in [`Mix`],
+/// [`Rate`] and so on.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct Spec {
+    /// Two generators of one specification and one seed give the same packets.
+    pub seed: u64,
+    /// How many packets; without it, there is no end.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub count: Option<u64>,
+    /// How long they are.
+    pub sizes: Sizes,
+    /// Network protocols.
+    pub mix: Mix,
+    /// Transport protocols.
+    pub transport: TransportMix,
+    /// VLAN tags; identifiers are drawn from 1 to 4094.
+    pub vlans: VlanMix,
+    /// MPLS labels.
+    pub labels: Labels,
+    /// Pairs of transport ports for each pair of addresses, from 1: how many flows run between two hosts.
+    pub flows: u32,
+    /// Time to live, hop limit, and the TTL of labels.
+    pub ttl: u8,
+    /// How fast.
+    pub rate: Rate,
+    /// How evenly.
+    pub bursts: Bursts,
+    /// When the first packet arrives, in nanoseconds.
+    pub start_ns: u64,
+    /// Packets come in on this many ports, from 0, in turn.
+    pub ports: u16,
+    /// A capture to take sizes (`sizes = "capture"`) or the order of addresses (`pick = "trace"`) from.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub capture: Option<PathBuf>,
+    /// Destination MAC address: the router's.
+    #[serde(with = "mac_text")]
+    pub dst_mac: [u8; 6],
+    /// Source MAC address.
+    #[serde(with = "mac_text")]
+    pub src_mac: [u8; 6],
+    /// Destination addresses.
+    pub destinations: AddressSpec,
+    /// Source addresses.
+    pub sources: AddressSpec,
+}
+
+impl Default for Spec {
+    fn default() -> Self {
+        let ethernet = ethernet::Ethernet::default();
+        Self {
+            seed: 1,
+            count: None,
+            sizes: Sizes::Fixed(ethernet::MIN_FRAME as u32),
+            mix: Mix { parts: vec![(super::Protocol::Ipv4, 1)] },
+            transport: TransportMix { udp: 1, tcp: 0 },
+            vlans: VlanMix { weights: [1, 0, 0] },
+            labels: Labels::default(),
+            flows: 1,
+            ttl: 64,
+            rate: Rate::BitsPerSecond(10_000_000_000),
+            bursts: Bursts::Constant,
+            start_ns: 0,
+            ports: 1,
+            capture: None,
+            dst_mac: ethernet.dst,
+            src_mac: ethernet.src,
+            destinations: AddressSpec::default(),
+            sources: AddressSpec::default(),
+        }
+    }
+}
+
+impl Spec {
+    /// A mix of network protocols from its text, such as `ipv4=5,ipv6=2,mpls1..4=3`.
+    ///
+    /// # Errors
+    /// What is wrong with the text.
+    pub fn parse_mix(text: &str) -> Result<Mix, SpecError> {
+        text.parse()
+    }
+
+    /// Checks what no single part can.
+    ///
+    /// # Errors
+    /// The first thing that does not go together.
+    pub fn check(&self) -> Result<(), SpecError> {
+        let traced = [&self.destinations, &self.sources].iter().any(|a| a.pick == Pick::Trace);
+        let refuse = |what: &str| Err(SpecError(what.to_owned()));
+        match () {
+            () if self.ports == 0 => refuse("`ports` must be at least 1"),
+            () if self.flows == 0 => refuse("`flows` must be at least 1"),
+            () if self.sizes == Sizes::Capture && self.capture.is_none() => {
+                refuse("sizes of a capture are wanted, but `capture` names none")
+            }
+            () if traced && self.capture.is_none() => {
+                refuse("addresses in the order of a trace are wanted, but `capture` names none")
+            }
+            () => Ok(()),
+        }
+    }
+}
