@@ -3,24 +3,25 @@
 
 use wireloom_bits::Bits;
 
+use super::narrow::NARROW;
 use crate::{
-    BinaryOp, Block, Code, EngineKind, Exit, Meta, OffloadTarget, Op, OpKind, ReasonSetId, Step, UnaryOp,
-    Value,
+    BinaryOp, Block, EngineKind, Exit, Meta, OffloadTarget, Op, OpKind, ReasonSetId, Step, UnaryOp, Value,
 };
 
-/// Where a value lives: an index into `Frame::values`. Each step of an engine has places of its own.
+/// Where a value lives in a [`Frame`](super::frame::Frame): each context variable and each value of each step of an
+/// engine has a place of its own.
 pub(super) type Place = usize;
 
 /// An engine.
 pub(super) struct Engine {
     /// The code of each step.
     pub steps: Vec<Vec<Action>>,
-    /// Initial contents of all places: the constants, else zero.
-    pub values: Vec<Bits>,
-    /// Context of a new thread: zero.
-    pub context: Vec<Bits>,
+    /// Initial contents of all places: the constants, else zero. Context variables come first.
+    pub initial: Vec<Bits>,
+    /// Number of context variables.
+    pub context: usize,
     /// For a called engine: where the arguments go.
-    pub params: Vec<usize>,
+    pub params: Vec<Place>,
     /// For a called engine: width of the reply.
     pub reply: Option<u32>,
 }
@@ -31,8 +32,35 @@ pub(super) struct Action {
     pub kind: ActionKind,
 }
 
-/// An operation. `to` is where its result goes; resizes and calls may have none.
+/// An operation. `to` is where its result goes; resizes and calls may have none. Operators whose operands and result
+/// have at most [`NARROW`] bits are told from the others.
 pub(super) enum ActionKind {
+    NarrowUnary {
+        op: UnaryOp,
+        a: Place,
+        width: u32,
+        to: Place,
+    },
+    /// The width is that of the first operand.
+    NarrowBinary {
+        op: BinaryOp,
+        a: Place,
+        b: Place,
+        width: u32,
+        to: Place,
+    },
+    /// Extension too: a slice from 0 that is wider than its operand.
+    NarrowSlice {
+        a: Place,
+        lo: u32,
+        width: u32,
+        to: Place,
+    },
+    /// Each part with its width.
+    NarrowConcat {
+        parts: Vec<(Place, u32)>,
+        to: Place,
+    },
     Unary {
         op: UnaryOp,
         a: Place,
@@ -44,13 +72,6 @@ pub(super) enum ActionKind {
         b: Place,
         to: Place,
     },
-    Select {
-        condition: Place,
-        then: Place,
-        otherwise: Place,
-        to: Place,
-    },
-    /// Extension too: a slice from 0 that is wider than its operand.
     Slice {
         a: Place,
         lo: u32,
@@ -61,18 +82,16 @@ pub(super) enum ActionKind {
         parts: Vec<Place>,
         to: Place,
     },
-    /// A yield of an `if`.
+    Select {
+        condition: Place,
+        then: Place,
+        otherwise: Place,
+        to: Place,
+    },
+    /// Reads and writes of the context, and the yields of an `if`.
     Copy {
         from: Place,
         to: Place,
-    },
-    ReadContext {
-        var: usize,
-        to: Place,
-    },
-    WriteContext {
-        var: usize,
-        value: Place,
     },
     ReadPacket {
         base: Place,
@@ -140,19 +159,14 @@ pub(super) enum Ending {
 
 /// Decodes an engine of a verified program.
 pub(super) fn engine(engine: &crate::Engine) -> Engine {
-    let mut values = Vec::new();
+    let mut initial: Vec<_> = engine.context.iter().map(|c| Bits::zero(c.width)).collect();
     let steps = engine.steps.iter().map(|step| {
-        let base = values.len();
-        values.extend(step.values.iter().map(|v| Bits::zero(v.width)));
-        let mut decoder = Decoder { engine, step, base, values: &mut values };
+        let base = initial.len();
+        initial.extend(step.values.iter().map(|v| Bits::zero(v.width)));
+        let mut decoder = Decoder { engine, step, base, initial: &mut initial };
         let mut code = Vec::new();
-        match &step.code {
-            Code::Sequential(block) => decoder.block(block, &mut code),
-            Code::Regions { request, edit, jump } => {
-                decoder.block(request, &mut code);
-                decoder.block(edit, &mut code);
-                decoder.block(jump, &mut code);
-            }
+        for block in step.code.blocks() {
+            decoder.block(block, &mut code);
         }
         code
     });
@@ -161,8 +175,7 @@ pub(super) fn engine(engine: &crate::Engine) -> Engine {
         EngineKind::Packet => (Vec::new(), None),
         EngineKind::Call { params, reply } => (params.iter().map(|p| p.index()).collect(), Some(*reply)),
     };
-    let context = engine.context.iter().map(|c| Bits::zero(c.width)).collect();
-    Engine { steps, values, context, params, reply }
+    Engine { steps, initial, context: engine.context.len(), params, reply }
 }
 
 struct Decoder<'a> {
@@ -170,7 +183,7 @@ struct Decoder<'a> {
     step: &'a Step,
     /// Place of the step's value 0.
     base: Place,
-    values: &'a mut Vec<Bits>,
+    initial: &'a mut Vec<Bits>,
 }
 
 impl Decoder<'_> {
@@ -178,11 +191,25 @@ impl Decoder<'_> {
         self.base + value.index()
     }
 
+    fn width(&self, value: Value) -> u32 {
+        self.step.values[value.index()].width
+    }
+
+    fn slice(&self, a: Value, lo: u32, width: u32, to: Place) -> ActionKind {
+        let is_narrow = width.max(self.width(a)) <= NARROW;
+        let a = self.place(a);
+        if is_narrow {
+            ActionKind::NarrowSlice { a, lo, width, to }
+        } else {
+            ActionKind::Slice { a, lo, width, to }
+        }
+    }
+
     fn block(&mut self, block: &Block, code: &mut Vec<Action>) {
         for op in &block.ops {
             if let OpKind::Const(bits) = &op.kind {
                 let place = self.place(op.results[0]);
-                self.values[place] = bits.clone();
+                self.initial[place] = bits.clone();
                 continue;
             }
             let kind = self.action(op);
@@ -204,13 +231,27 @@ impl Decoder<'_> {
     fn action(&mut self, op: &Op) -> ActionKind {
         let result = op.results.first().copied();
         let to = result.map_or(0, |r| self.place(r));
-        let width = result.map_or(0, |r| self.step.values[r.index()].width);
+        let width = result.map_or(0, |r| self.width(r));
         let maybe_to = result.map(|_| to);
         match &op.kind {
             OpKind::Const(_) => unreachable!("constants are filled in beforehand"),
-            OpKind::Unary(op, a) => ActionKind::Unary { op: *op, a: self.place(*a), to },
+            OpKind::Unary(op, a) => {
+                let (op, a) = (*op, self.place(*a));
+                if width <= NARROW {
+                    ActionKind::NarrowUnary { op, a, width, to }
+                } else {
+                    ActionKind::Unary { op, a, to }
+                }
+            }
             OpKind::Binary(op, a, b) => {
-                ActionKind::Binary { op: *op, a: self.place(*a), b: self.place(*b), to }
+                let width = self.width(*a);
+                let is_narrow = width.max(self.width(*b)) <= NARROW;
+                let (op, a, b) = (*op, self.place(*a), self.place(*b));
+                if is_narrow {
+                    ActionKind::NarrowBinary { op, a, b, width, to }
+                } else {
+                    ActionKind::Binary { op, a, b, to }
+                }
             }
             OpKind::Select(c, a, b) => ActionKind::Select {
                 condition: self.place(*c),
@@ -218,15 +259,17 @@ impl Decoder<'_> {
                 otherwise: self.place(*b),
                 to,
             },
-            OpKind::Extend(a) => ActionKind::Slice { a: self.place(*a), lo: 0, width, to },
-            OpKind::Slice(a, lo) => ActionKind::Slice { a: self.place(*a), lo: *lo, width, to },
+            OpKind::Extend(a) => self.slice(*a, 0, width, to),
+            OpKind::Slice(a, lo) => self.slice(*a, *lo, width, to),
+            OpKind::Concat(parts) if width <= NARROW => ActionKind::NarrowConcat {
+                parts: parts.iter().map(|p| (self.place(*p), self.width(*p))).collect(),
+                to,
+            },
             OpKind::Concat(parts) => {
                 ActionKind::Concat { parts: parts.iter().map(|p| self.place(*p)).collect(), to }
             }
-            OpKind::ReadContext(id) => ActionKind::ReadContext { var: id.index(), to },
-            OpKind::WriteContext(id, v) => {
-                ActionKind::WriteContext { var: id.index(), value: self.place(*v) }
-            }
+            OpKind::ReadContext(id) => ActionKind::Copy { from: id.index(), to },
+            OpKind::WriteContext(id, v) => ActionKind::Copy { from: self.place(*v), to: id.index() },
             OpKind::ReadPacket { base, bit } => {
                 ActionKind::ReadPacket { base: self.place(*base), bit: *bit, width, to }
             }

@@ -4,6 +4,8 @@
 //! operation means stands in `thread`, in terms of [`Bits`](wireloom_bits::Bits), `PacketInHand` and `Instance`.
 
 mod decode;
+mod frame;
+mod narrow;
 #[cfg(test)]
 mod tests;
 mod thread;
@@ -13,7 +15,8 @@ use wireloom_offloads::Store;
 
 use crate::store::suits;
 use crate::{Execute, Output, Program, verify};
-use thread::{Frame, Origin, Thread};
+use frame::Frame;
+use thread::{Origin, Thread};
 
 /// The golden model of a program.
 pub struct Golden {

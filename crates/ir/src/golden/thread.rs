@@ -5,21 +5,9 @@ use wireloom_net::PacketInHand;
 use wireloom_offloads::{Content, Env, Store};
 
 use super::decode::{Action, ActionKind, Ending, Engine, Place};
+use super::frame::Frame;
+use super::narrow;
 use crate::{BinaryOp, MAX_BACKWARD_JUMPS, Meta, Output, Reason, UnaryOp, Verdict};
-
-/// The state of an engine's thread.
-pub(super) struct Frame {
-    values: Vec<Bits>,
-    context: Vec<Bits>,
-    /// Arguments of the call in hand; kept so that calls do not allocate.
-    args: Vec<Bits>,
-}
-
-impl Frame {
-    pub(super) fn new(engine: &Engine) -> Self {
-        Self { values: engine.values.clone(), context: engine.context.clone(), args: Vec::new() }
-    }
-}
 
 /// The arriving packet for which a thread runs, be it directly or as a call.
 #[derive(Clone, Copy)]
@@ -44,7 +32,7 @@ pub(super) struct Thread<'a> {
 impl Thread<'_> {
     /// Runs the thread of an engine that takes packets from its first step to its end.
     pub(super) fn run(&mut self, sink: &mut dyn FnMut(Output<'_>)) {
-        self.frame.context.clone_from_slice(&self.engine.context);
+        self.frame.begin();
         let verdict = match self.steps(sink) {
             Last::Finish => Verdict::Sent { port: self.hand().egress },
             Last::Drop(reason) => Verdict::Dropped(reason),
@@ -56,9 +44,9 @@ impl Thread<'_> {
 
     /// Runs the thread of a called engine; answers its reply.
     fn reply(&mut self, args: &[Bits]) -> Bits {
-        self.frame.context.clone_from_slice(&self.engine.context);
+        self.frame.begin();
         for (var, arg) in self.engine.params.iter().zip(args) {
-            self.frame.context[*var] = arg.clone();
+            self.frame.set(*var, arg.clone());
         }
         match self.steps(&mut |_| {}) {
             Last::Reply(reply) => reply,
@@ -81,9 +69,13 @@ impl Thread<'_> {
                     next
                 }
                 Ending::Finish => return Last::Finish,
-                Ending::Reply(value) => return Last::Reply(self.frame.values[value].clone()),
-                Ending::Drop(reason, set) => return Last::Drop(Reason::Program(set, self.low16(reason))),
-                Ending::ToCpu(reason, set) => return Last::ToCpu(Reason::Program(set, self.low16(reason))),
+                Ending::Reply(value) => return Last::Reply(self.frame.bits(value)),
+                Ending::Drop(reason, set) => {
+                    return Last::Drop(Reason::Program(set, self.frame.low16(reason)));
+                }
+                Ending::ToCpu(reason, set) => {
+                    return Last::ToCpu(Reason::Program(set, self.frame.low16(reason)));
+                }
                 Ending::Done => return Last::Done,
             };
             if next <= step {
@@ -115,40 +107,27 @@ impl Thread<'_> {
         self.hand.as_mut().expect("only engines that take packets touch one")
     }
 
-    fn is_set(&self, place: Place) -> bool {
-        !self.frame.values[place].is_zero()
-    }
-
-    /// Offsets, counts, ports and reasons have 16 bits.
-    fn low16(&self, place: Place) -> u16 {
-        self.frame.values[place].low_u64() as u16
-    }
-
     fn offset(&self, place: Place) -> u64 {
-        u64::from(self.low16(place))
-    }
-
-    fn set(&mut self, to: Place, value: Bits) {
-        self.frame.values[to] = value;
+        u64::from(self.frame.low16(place))
     }
 
     fn set_if_wanted(&mut self, to: Option<Place>, value: Bits) {
         if let Some(to) = to {
-            self.set(to, value);
+            self.frame.set(to, value);
         }
     }
 
     /// Executes operations in order up to the first exit that happens.
     fn code(&mut self, code: &[Action]) -> Option<Ending> {
         for action in code {
-            if action.guard.is_some_and(|guard| !self.is_set(guard)) {
+            if action.guard.is_some_and(|guard| !self.frame.is_set(guard)) {
                 self.skip(&action.kind);
                 continue;
             }
             match &action.kind {
                 ActionKind::Exit(ending) => return Some(*ending),
                 ActionKind::If { condition, then, otherwise } => {
-                    let branch = if self.is_set(*condition) { then } else { otherwise };
+                    let branch = if self.frame.is_set(*condition) { then } else { otherwise };
                     let ending = self.code(branch);
                     if ending.is_some() {
                         return ending;
@@ -171,45 +150,54 @@ impl Thread<'_> {
             _ => None,
         };
         if let Some(to) = to {
-            let width = self.frame.values[to].width();
-            self.set(to, Bits::zero(width));
+            self.frame.set(to, Bits::zero(self.frame.width(to)));
         }
     }
 
     fn execute(&mut self, kind: &ActionKind) {
-        let values = &mut self.frame.values;
+        let frame = &mut *self.frame;
         match kind {
-            ActionKind::Unary { op, a, to } => {
-                values[*to] = match op {
-                    UnaryOp::Not => values[*a].not(),
-                    UnaryOp::Neg => values[*a].neg(),
-                }
+            ActionKind::NarrowUnary { op, a, width, to } => {
+                frame.set_narrow(*to, narrow::unary(*op, frame.narrow(*a), *width));
             }
-            ActionKind::Binary { op, a, b, to } => values[*to] = binary(*op, &values[*a], &values[*b]),
-            ActionKind::Select { condition, then, otherwise, to } => {
-                let from = if values[*condition].is_zero() { *otherwise } else { *then };
-                values[*to] = values[from].clone();
+            ActionKind::NarrowBinary { op, a, b, width, to } => {
+                frame.set_narrow(*to, narrow::binary(*op, frame.narrow(*a), frame.narrow(*b), *width));
             }
-            ActionKind::Slice { a, lo, width, to } => values[*to] = values[*a].slice(*lo, *width),
+            ActionKind::NarrowSlice { a, lo, width, to } => {
+                frame.set_narrow(*to, narrow::cut(frame.narrow(*a) >> lo, *width));
+            }
+            ActionKind::NarrowConcat { parts, to } => {
+                // A part of 128 bits is the only one.
+                let join = |high: u128, (part, width): &(Place, u32)| {
+                    high.checked_shl(*width).unwrap_or(0) | frame.narrow(*part)
+                };
+                frame.set_narrow(*to, parts.iter().fold(0, join));
+            }
+            ActionKind::Unary { op, a, to } => frame.set(*to, unary(*op, &frame.bits(*a))),
+            ActionKind::Binary { op, a, b, to } => {
+                frame.set(*to, binary(*op, &frame.bits(*a), &frame.bits(*b)));
+            }
+            ActionKind::Slice { a, lo, width, to } => frame.set(*to, frame.bits(*a).slice(*lo, *width)),
             ActionKind::Concat { parts, to } => {
                 let (first, rest) = parts.split_first().expect("a concatenation has parts");
-                let first = values[*first].clone();
-                values[*to] = rest.iter().fold(first, |high, low| high.concat(&values[*low]));
+                let first = frame.bits(*first);
+                frame.set(*to, rest.iter().fold(first, |high, low| high.concat(&frame.bits(*low))));
             }
-            ActionKind::Copy { from, to } => values[*to] = values[*from].clone(),
-            ActionKind::ReadContext { var, to } => values[*to] = self.frame.context[*var].clone(),
-            ActionKind::WriteContext { var, value } => self.frame.context[*var] = values[*value].clone(),
+            ActionKind::Select { condition, then, otherwise, to } => {
+                frame.copy(if frame.is_set(*condition) { *then } else { *otherwise }, *to);
+            }
+            ActionKind::Copy { from, to } => frame.copy(*from, *to),
             ActionKind::ReadPacket { base, bit, width, to } => {
                 let field = self.hand().read(self.offset(*base), *bit, *width);
-                self.set(*to, field);
+                self.frame.set(*to, field);
             }
             ActionKind::WritePacket { base, bit, value } => {
                 let base = self.offset(*base);
-                let value = &self.frame.values[*value];
+                let value = self.frame.bits(*value);
                 self.hand
                     .as_mut()
                     .expect("only engines that take packets touch one")
-                    .write(base, *bit, value);
+                    .write(base, *bit, &value);
             }
             ActionKind::ReadMeta { meta, to } => {
                 let hand = self.hand();
@@ -220,9 +208,9 @@ impl Thread<'_> {
                     Meta::Window => hand.window_len() as u64,
                     Meta::Arrival => hand.arrival_ns,
                 };
-                self.set(*to, Bits::new(meta.width(), u128::from(value)));
+                self.frame.set_narrow(*to, u128::from(value));
             }
-            ActionKind::WriteEgress { value } => self.hand_mut().egress = self.low16(*value),
+            ActionKind::WriteEgress { value } => self.hand_mut().egress = self.frame.low16(*value),
             ActionKind::Insert { offset, count, to } => {
                 let (offset, count) = (self.offset(*offset), self.offset(*count));
                 let done = self.hand_mut().insert(offset, count);
@@ -249,7 +237,7 @@ impl Thread<'_> {
     fn take_args(&mut self, args: &[Place]) -> Vec<Bits> {
         let mut taken = std::mem::take(&mut self.frame.args);
         taken.clear();
-        taken.extend(args.iter().map(|a| self.frame.values[*a].clone()));
+        taken.extend(args.iter().map(|a| self.frame.bits(*a)));
         taken
     }
 
@@ -290,7 +278,14 @@ impl Thread<'_> {
     }
 }
 
-fn binary(op: BinaryOp, a: &Bits, b: &Bits) -> Bits {
+pub(super) fn unary(op: UnaryOp, a: &Bits) -> Bits {
+    match op {
+        UnaryOp::Not => a.not(),
+        UnaryOp::Neg => a.neg(),
+    }
+}
+
+pub(super) fn binary(op: BinaryOp, a: &Bits, b: &Bits) -> Bits {
     match op {
         BinaryOp::Add => a.add(b),
         BinaryOp::Sub => a.sub(b),
