@@ -28,10 +28,12 @@ pub struct Bits {
     repr: Repr,
 }
 
+#[inline]
 fn mask128(width: u32) -> u128 {
     if width >= 128 { u128::MAX } else { (1u128 << width) - 1 }
 }
 
+#[inline]
 fn words_for(width: u32) -> usize {
     width.div_ceil(64) as usize
 }
@@ -41,6 +43,7 @@ impl Bits {
     ///
     /// # Panics
     /// If `width` is 0 or above [`MAX_WIDTH`].
+    #[inline]
     pub fn new(width: u32, value: u128) -> Self {
         assert!((1..=MAX_WIDTH).contains(&width), "bit vector of width {width}");
         if width <= INLINE {
@@ -53,6 +56,7 @@ impl Bits {
     }
 
     /// Zero of the given width.
+    #[inline]
     pub fn zero(width: u32) -> Self {
         Self::new(width, 0)
     }
@@ -63,6 +67,7 @@ impl Bits {
     }
 
     /// One bit: 1 for `true`.
+    #[inline]
     pub fn bool(value: bool) -> Self {
         Self::new(1, u128::from(value))
     }
@@ -98,11 +103,13 @@ impl Bits {
     }
 
     /// The width in bits.
+    #[inline]
     pub fn width(&self) -> u32 {
         self.width
     }
 
     /// Little-endian 64-bit word `index`; zero past the end.
+    #[inline]
     pub fn word(&self, index: usize) -> u64 {
         match &self.repr {
             Repr::Inline(v) => match index {
@@ -126,6 +133,7 @@ impl Bits {
     }
 
     /// The value, if it fits 128 bits.
+    #[inline]
     pub fn to_u128(&self) -> Option<u128> {
         match &self.repr {
             Repr::Inline(v) => Some(*v),
@@ -136,16 +144,19 @@ impl Bits {
     }
 
     /// The value, if it fits 64 bits.
+    #[inline]
     pub fn to_u64(&self) -> Option<u64> {
         self.to_u128().and_then(|v| v.try_into().ok())
     }
 
     /// The lowest 64 bits of the value.
+    #[inline]
     pub fn low_u64(&self) -> u64 {
         self.word(0)
     }
 
     /// Whether the value is zero.
+    #[inline]
     pub fn is_zero(&self) -> bool {
         match &self.repr {
             Repr::Inline(v) => *v == 0,
@@ -166,6 +177,7 @@ impl Bits {
             .map_or(0, |i| i as u32 * 64 + 64 - self.word(i).leading_zeros())
     }
 
+    #[inline]
     fn trim(&mut self) {
         let (width, extra) = (self.width, self.width % 64);
         match &mut self.repr {
@@ -178,10 +190,12 @@ impl Bits {
         }
     }
 
+    #[inline]
     fn same_width(&self, other: &Self) {
         assert_eq!(self.width, other.width, "operands of one width");
     }
 
+    #[inline]
     fn zip(
         &self,
         other: &Self,
@@ -205,6 +219,7 @@ impl Bits {
     }
 
     /// Sum, modulo `2^width`.
+    #[inline]
     pub fn add(&self, other: &Self) -> Self {
         self.zip(other, u128::wrapping_add, |a, b, out| {
             let mut carry = false;
@@ -218,6 +233,7 @@ impl Bits {
     }
 
     /// Difference, modulo `2^width`.
+    #[inline]
     pub fn sub(&self, other: &Self) -> Self {
         self.add(&other.neg())
     }
@@ -272,22 +288,26 @@ impl Bits {
     }
 
     /// Bitwise and.
+    #[inline]
     pub fn and(&self, other: &Self) -> Self {
         self.zip(other, |a, b| a & b, |a, b, out| (0..out.len()).for_each(|i| out[i] = a[i] & b[i]))
     }
 
     /// Bitwise or.
+    #[inline]
     pub fn or(&self, other: &Self) -> Self {
         self.zip(other, |a, b| a | b, |a, b, out| (0..out.len()).for_each(|i| out[i] = a[i] | b[i]))
     }
 
     /// Bitwise exclusive or.
+    #[inline]
     pub fn xor(&self, other: &Self) -> Self {
         self.zip(other, |a, b| a ^ b, |a, b, out| (0..out.len()).for_each(|i| out[i] = a[i] ^ b[i]))
     }
 
     /// Bitwise complement.
     #[allow(clippy::should_implement_trait)]
+    #[inline]
     pub fn not(&self) -> Self {
         let mut out = match &self.repr {
             Repr::Inline(v) => Self { width: self.width, repr: Repr::Inline(!v) },
@@ -298,6 +318,7 @@ impl Bits {
     }
 
     /// Shift left by `count`; a count of the width or more gives zero.
+    #[inline]
     pub fn shl(&self, count: u32) -> Self {
         if count >= self.width {
             return Self::zero(self.width);
@@ -316,6 +337,7 @@ impl Bits {
     }
 
     /// Logical shift right by `count`; a count of the width or more gives zero.
+    #[inline]
     pub fn lshr(&self, count: u32) -> Self {
         if count >= self.width {
             return Self::zero(self.width);
@@ -334,6 +356,7 @@ impl Bits {
     }
 
     /// A shift count taken from a value: anything of 2^32 or more is as good as "all the way".
+    #[inline]
     pub fn to_shift(&self) -> u32 {
         self.to_u64().and_then(|v| v.try_into().ok()).unwrap_or(u32::MAX)
     }
@@ -344,6 +367,7 @@ impl Bits {
     }
 
     /// The same value at another width: zero-extended or cut.
+    #[inline]
     pub fn resize(&self, width: u32) -> Self {
         match &self.repr {
             Repr::Inline(v) => Self::new(width, *v),
@@ -352,11 +376,13 @@ impl Bits {
     }
 
     /// Bits `lo .. lo + width`; positions past the end are zero.
+    #[inline]
     pub fn slice(&self, lo: u32, width: u32) -> Self {
         self.lshr(lo).resize(width)
     }
 
     /// `self` as the more significant part, `low` as the less significant.
+    #[inline]
     pub fn concat(&self, low: &Self) -> Self {
         let width = self.width + low.width;
         self.resize(width).shl(low.width).or(&low.resize(width))
@@ -378,6 +404,7 @@ impl PartialOrd for Bits {
 
 /// By value; equal values of unequal width are ordered by width.
 impl Ord for Bits {
+    #[inline]
     fn cmp(&self, other: &Self) -> Ordering {
         if let (Repr::Inline(a), Repr::Inline(b)) = (&self.repr, &other.repr) {
             return a.cmp(b).then(self.width.cmp(&other.width));
