@@ -8,12 +8,14 @@ pub mod kinds;
 mod lanes;
 pub mod lpm;
 mod memory;
+pub mod populate;
 pub mod raw;
 pub mod registry;
 pub mod store;
 
 pub use instance::{Entry, EntryKey, Env, Instance, Refused, Row};
 pub use kinds::instantiate;
+pub use populate::{LoadSummary, load_tables};
 pub use raw::RawView;
 pub use registry::{Config, Delay, KINDS, Kind, Layout, Method, Param, ReplyType, StateUse, ValueType};
 pub use store::{Content, Slot, Store};

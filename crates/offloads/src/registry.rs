@@ -190,7 +190,7 @@ const AGE: Param = param(
     U64,
     Some(0),
     (0, u64::MAX),
-    "Nanoseconds after which an entry that was not touched is gone; 0 keeps entries for ever.",
+    "An entry that was touched more than so many nanoseconds ago is gone; 0 keeps entries for ever.",
 );
 
 /// Every kind, in the order of the reference. (`engine` offloads are not a kind: their interface is the engine's.)
@@ -289,7 +289,7 @@ pub static KINDS: &[Kind] = &[
                 args: &[("key", ValueType::Key)],
                 reply: ReplyType::Record(&[("found", ValueType::Bool), ("nanoseconds", U64)]),
                 delay: Delay::Variable,
-                doc: "How long ago the entry was touched.",
+                doc: "How long ago the entry was touched; zero for static entries. Does not touch it.",
                 ..METHOD
             },
             Method {
@@ -298,13 +298,15 @@ pub static KINDS: &[Kind] = &[
                 reply: ReplyType::One(U32),
                 state: StateUse::Change,
                 delay: Delay::Variable,
-                doc: "Removes every entry that was touched more than so many nanoseconds ago; answers how many.",
+                doc: "Removes every entry that was touched more than so many nanoseconds ago, but no static one; answers how \
+                      many.",
                 ..METHOD
             },
         ],
         doc: "Exact match: a table from keys to values. An entry older than `age` is as good as absent to every method, \
               and its place is free. A new entry takes the place of an expired one if the table is full. Entries that the \
-              control plane loads are static: they do not age.",
+              control plane loads are static: they do not age. Time is the latest that any changing call has seen, and never \
+              runs backwards.",
     },
     Kind {
         name: "array",
@@ -450,7 +452,7 @@ pub static KINDS: &[Kind] = &[
                 args: &[("data", ValueType::Key)],
                 reply: ReplyType::One(U64),
                 state: StateUse::Pure,
-                doc: "The IXP hash unit's 64-bit hash.",
+                doc: "The IXP hash unit's 64-bit hash. A key wider than the hash is reduced modulo the generator first.",
                 ..METHOD
             },
         ],
@@ -534,7 +536,7 @@ pub static KINDS: &[Kind] = &[
             name: "now",
             reply: ReplyType::One(U64),
             state: StateUse::Pure,
-            doc: "Nanoseconds: the arrival time of the packet in hand, so that every machine agrees.",
+            doc: "Nanoseconds: the arrival time of the packet that began the thread, so that every machine agrees.",
             ..METHOD
         }],
         doc: "Time.",
@@ -603,9 +605,9 @@ pub static KINDS: &[Kind] = &[
                 writes_packet: true,
                 delay: Delay::Variable,
                 doc: "Makes the oldest packet kept under the key the packet in hand, in place of the present one, and \
-                      removes it from the park. Ingress port and arrival time become the kept packet's. False, and no \
-                      effect, if there is none.",
-                ..METHOD
+                      removes it from the park. Header window, ports and arrival time become the kept packet's; what \
+                      leaves is still accounted to the packet that began the thread. False, and no effect, if there is \
+                      none.",
             },
             Method {
                 name: "expire",

@@ -382,7 +382,8 @@ impl Table {
             self.retired.extend(self.replaced.drain(..).map(|retired| (epoch, retired)));
         }
         let oldest = self.shared.epochs.oldest_pinned();
-        while let Some((_, retired)) = self.retired.pop_front_if(|(epoch, _)| *epoch < oldest) {
+        let free = self.retired.iter().take_while(|(epoch, _)| *epoch < oldest).count();
+        for (_, retired) in self.retired.drain(..free) {
             match retired {
                 Retired::Nodes(first, length) => self.nodes.give(first, length),
                 Retired::Leaves(first, length) => self.leaves.give(first, length),

@@ -1,0 +1,206 @@
+//! Loading table files: keys and fields that stand in text meet the layouts that offloads declare.
+
+use wireloom_bits::Bits;
+use wireloom_net::tables::{Entry as FileEntry, Key, Literal, TableError, TableFile};
+
+use crate::kinds::meter::{Rates, rates_layout};
+use crate::{Config, Content, Entry, EntryKey, Instance, Layout, Refused, Store};
+
+/// What a table file has brought.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct LoadSummary {
+    /// Path of each offload that the file has a section for, in the file's order, and the number of entries that were
+    /// loaded into it (an entry that replaces another counts too).
+    pub tables: Vec<(String, u64)>,
+}
+
+impl LoadSummary {
+    /// Entries of all tables together.
+    pub fn entries(&self) -> u64 {
+        self.tables.iter().map(|(_, entries)| entries).sum()
+    }
+}
+
+/// Loads a table file into the offloads that its sections name.
+///
+/// A field of a value (or of a key) that an entry does not give is zero; for `meter` it is what the declaration says. An
+/// entry whose key is there already replaces it.
+///
+/// # Errors
+/// At the first entry that does not suit its offload: file, line, what is wrong and what to do. Entries before it stay
+/// loaded.
+pub fn load_tables(store: &mut Store, file: &TableFile) -> Result<LoadSummary, TableError> {
+    let mut summary = LoadSummary::default();
+    for (path, line) in file.sections() {
+        target(store, path).map_err(|what| file.error(line, what))?;
+        if !summary.tables.iter().any(|(name, _)| name == path) {
+            summary.tables.push((path.to_owned(), 0));
+        }
+    }
+    let paths: Vec<String> = summary.tables.iter().map(|(path, _)| path.clone()).collect();
+    for path in &paths {
+        target(store, path).expect("it was found above").1.begin_load();
+    }
+    let loaded = file.for_each(&mut |entry| {
+        let (config, instance) = target(store, entry.table)?;
+        instance.load(resolve(config, entry)?).map_err(|Refused(what)| what)?;
+        let counted = summary.tables.iter_mut().find(|(name, _)| name == entry.table);
+        counted.expect("every section was counted above").1 += 1;
+        Ok(())
+    });
+    let mut ended = Ok(());
+    for path in &paths {
+        let end = target(store, path).expect("it was found above").1.end_load();
+        ended = ended.and(end);
+    }
+    loaded?;
+    let last_line = file.sections().last().map_or(1, |(_, line)| line);
+    ended.map_err(|Refused(what)| file.error(last_line, what))?;
+    Ok(summary)
+}
+
+/// The offload that a section names.
+fn target<'a>(store: &'a mut Store, path: &str) -> Result<(&'a Config, &'a mut dyn Instance), String> {
+    let paths = store.paths();
+    match store.find_mut(path).map(|slot| &mut slot.content) {
+        Some(Content::Kind { config, instance }) => Ok((config, instance.as_mut())),
+        Some(Content::Engine(_)) => {
+            let inside = paths.iter().filter(|p| p.starts_with(&format!("{path}."))).cloned();
+            Err(format!("`{path}` is an engine; name one of its offloads{}", list(": ", inside)))
+        }
+        None => {
+            Err(format!("there is no offload `{path}`{}", suggest(path, paths.iter().map(String::as_str))))
+        }
+    }
+}
+
+/// An entry as the offload wants it.
+fn resolve(config: &Config, entry: &FileEntry<'_>) -> Result<Entry, String> {
+    let width = |layout: &Option<Layout>| layout.as_ref().map_or(0, Layout::width);
+    let key = match config.kind.as_str() {
+        "lpm" => {
+            let (bits, length) = entry.key.to_prefix(width(&config.key))?;
+            EntryKey::Prefix { bits, length }
+        }
+        "exact" => EntryKey::Exact(whole_key(config.key.as_ref().unwrap_or(&Layout::default()), entry.key)?),
+        "array" | "counter" | "meter" => EntryKey::Index(index(entry.key)?),
+        "match" => EntryKey::Pattern(pattern(entry.key)?),
+        other => return Err(format!("`{other}` has no table: remove the section")),
+    };
+    let value = match (config.kind.as_str(), &config.value) {
+        ("meter", _) => pack(&rates_layout(), Rates::declared(config).pack(), entry.fields)?,
+        ("counter", _) => {
+            let layout = Layout { fields: vec![("packets".into(), 64), ("bytes".into(), 64)] };
+            pack(&layout, Bits::zero(128), entry.fields)?
+        }
+        (_, Some(layout)) => pack(layout, Bits::zero(layout.width()), entry.fields)?,
+        (kind, None) => return Err(format!("`{kind}` takes no value: remove the section")),
+    };
+    Ok(Entry { key, value })
+}
+
+fn whole_key(layout: &Layout, key: &Key) -> Result<Bits, String> {
+    match key {
+        Key::Fields(fields) => pack(layout, Bits::zero(layout.width()), fields),
+        Key::Scalar(literal) => match &layout.fields[..] {
+            [(_, width)] => literal.to_bits(*width),
+            _ => {
+                let names = layout.fields.iter().map(|(name, _)| format!("{name}=..."));
+                Err(format!("the key has several fields; write{}", list(" ", names).replace(", ", " ")))
+            }
+        },
+        Key::Prefix { value, .. } => {
+            Err(format!("a prefix where the table matches whole keys; write `{value}` without a length"))
+        }
+    }
+}
+
+fn index(key: &Key) -> Result<u64, String> {
+    match key {
+        Key::Scalar(Literal::Number(bits)) => {
+            bits.to_u64().ok_or_else(|| format!("index {bits} is out of range: it does not fit 64 bits"))
+        }
+        _ => Err("an index is wanted here: a number, such as `17`".into()),
+    }
+}
+
+fn pattern(key: &Key) -> Result<Vec<u8>, String> {
+    match key {
+        Key::Scalar(Literal::Text(bytes)) => Ok(bytes.clone()),
+        _ => Err("a pattern in quotes is wanted here, such as `\"GET /\"`".into()),
+    }
+}
+
+/// `base` with the given fields, of which none comes twice, in their places.
+fn pack(layout: &Layout, base: Bits, given: &[(String, Literal)]) -> Result<Bits, String> {
+    let mut packed = base;
+    for (name, literal) in given {
+        let (lo, width) = field(layout, name)?;
+        let bits = literal.to_bits(width).map_err(|what| match name.as_str() {
+            "" => what,
+            _ => format!("field `{name}`: {what}"),
+        })?;
+        packed = packed.with_slice(lo, &bits);
+    }
+    Ok(packed)
+}
+
+/// Least significant bit and width of a field.
+fn field(layout: &Layout, name: &str) -> Result<(u32, u32), String> {
+    let mut top = layout.width();
+    for (own, width) in &layout.fields {
+        top -= width;
+        if own == name {
+            return Ok((top, *width));
+        }
+    }
+    let names = || layout.fields.iter().map(|(own, _)| own.as_str());
+    Err(match (name, names().next()) {
+        (_, Some("")) => format!("there is no field `{name}`: the value is a scalar, written `= NUMBER`"),
+        ("", _) => {
+            format!("the value has fields; write{}", list(" ", names().map(|own| format!("{own}=..."))))
+        }
+        _ => format!("there is no field `{name}`{}", suggest(name, names())),
+    })
+}
+
+/// `, the nearest of the names` or all of them, to end a sentence with.
+fn suggest<'a>(wrong: &str, names: impl Iterator<Item = &'a str> + Clone) -> String {
+    let close = names
+        .clone()
+        .map(|name| (distance(wrong, name), name))
+        .filter(|(d, name)| *d <= 1 + name.len() / 4 || name.starts_with(&format!("{wrong}.")));
+    match close.min() {
+        Some((_, name)) => format!("; did you mean `{name}`?"),
+        None => list("; there is ", names.map(|name| format!("`{name}`"))),
+    }
+}
+
+/// Some names, at most eight of them, behind a lead; nothing if there are none.
+fn list(lead: &str, names: impl Iterator<Item = String>) -> String {
+    let all: Vec<String> = names.collect();
+    match all.len() {
+        0 => String::new(),
+        1..=8 => format!("{lead}{}", all.join(", ")),
+        more => format!("{lead}{} and {} more", all[..8].join(", "), more - 8),
+    }
+}
+
+/// Least number of insertions, removals and replacements of characters that make one word of the other (Levenshtein).
+fn distance(a: &str, b: &str) -> usize {
+    let b: Vec<char> = b.chars().collect();
+    let mut row: Vec<usize> = (0..=b.len()).collect();
+    for (i, ca) in a.chars().enumerate() {
+        let mut diagonal = std::mem::replace(&mut row[0], i + 1);
+        for (j, &cb) in b.iter().enumerate() {
+            let replaced = diagonal + usize::from(ca != cb);
+            diagonal = row[j + 1];
+            row[j + 1] = replaced.min(row[j] + 1).min(diagonal + 1);
+        }
+    }
+    row[b.len()]
+}
+
+#[cfg(test)]
+#[path = "populate_tests.rs"]
+mod tests;
