@@ -281,6 +281,7 @@ impl Table {
                 self.values.forget(id);
             }
         }
+        self.shared.reclaim(self.shared.epochs.oldest_pinned());
         Ok(())
     }
 
