@@ -1,1 +1,14 @@
+//! The native machine: an engine as C, compiled by the system's compiler, and the runtime that gives it packets.
+//!
+//! [`generate()`] writes the C; [`Library`] builds and loads it; [`Native`] executes packets with it. Results are those
+//! of the golden model, packet for packet. See docs/machines/native.md.
 
+mod abi;
+mod generate;
+mod host;
+mod library;
+mod native;
+
+pub use generate::{GeneratedC, generate};
+pub use library::{BuildError, BuildOptions, Library};
+pub use native::Native;

@@ -1,0 +1,59 @@
+//! What operations read and change, so that a read is never moved past a change of what it reads.
+
+use wireloom_ir::{Engine, Meta, OffloadTarget, OpKind};
+use wireloom_offloads::registry;
+
+/// Something that operations read and change.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Resource {
+    /// A context variable, by index.
+    Context(usize),
+    /// The bytes of the header window.
+    Window,
+    /// Metadata of the packet.
+    Meta(Meta),
+    /// The packet in hand with all its metadata.
+    Packet,
+}
+
+impl Resource {
+    /// Whether changing this changes what reading `other` gives.
+    pub fn covers(self, other: Self) -> bool {
+        self == other || self == Self::Packet && !matches!(other, Self::Context(_))
+    }
+}
+
+/// What a read reads; `None` for everything that is no read.
+pub fn reads(kind: &OpKind) -> Option<Resource> {
+    match kind {
+        OpKind::ReadContext(id) => Some(Resource::Context(id.index())),
+        OpKind::ReadPacket { .. } => Some(Resource::Window),
+        OpKind::ReadMeta(meta) => Some(Resource::Meta(*meta)),
+        _ => None,
+    }
+}
+
+/// What an operation changes.
+pub fn changes(engine: &Engine, kind: &OpKind) -> Vec<Resource> {
+    match kind {
+        OpKind::WriteContext(id, _) => vec![Resource::Context(id.index())],
+        OpKind::WritePacket { .. } => vec![Resource::Window],
+        OpKind::WriteMeta(meta, _) => vec![Resource::Meta(*meta)],
+        OpKind::Insert { .. } | OpKind::Remove { .. } | OpKind::Reset { .. } => {
+            vec![Resource::Window, Resource::Meta(Meta::Length), Resource::Meta(Meta::Window)]
+        }
+        OpKind::Call { .. } if writes_packet(engine, kind) => vec![Resource::Packet],
+        _ => vec![],
+    }
+}
+
+/// Whether a call changes the packet in hand.
+pub fn writes_packet(engine: &Engine, kind: &OpKind) -> bool {
+    let OpKind::Call { offload, method, .. } = kind else { return false };
+    match &engine.offloads[offload.index()].target {
+        OffloadTarget::Kind(config) => registry::kind(&config.kind)
+            .and_then(|kind| kind.methods.get(*method))
+            .is_some_and(|method| method.writes_packet),
+        OffloadTarget::Engine(_) => false,
+    }
+}

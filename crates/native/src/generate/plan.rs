@@ -1,0 +1,115 @@
+//! How the steps of a packet engine are executed: which wait on a list, and which calls keep packets in order.
+
+use wireloom_ir::{Block, Code, Engine, Exit, Op, OpKind, OffloadTarget, Program, Step};
+use wireloom_offloads::{StateUse, registry};
+
+/// The regions of a step.
+pub fn regions(step: &Step) -> Option<[&Block; 3]> {
+    match &step.code {
+        Code::Regions { request, edit, jump } => Some([request, edit, jump]),
+        Code::Sequential(_) => None,
+    }
+}
+
+/// All operations of a step, in order.
+pub fn ops(step: &Step) -> impl Iterator<Item = &Op> {
+    regions(step).into_iter().flatten().flat_map(|block| &block.ops)
+}
+
+/// Where a step can go, with jumps back to it or an earlier one.
+fn successors(step: &Step) -> impl Iterator<Item = usize> {
+    ops(step).filter_map(|op| match &op.kind {
+        OpKind::Exit(Exit::Next(to) | Exit::Emit(to)) => Some(to.index()),
+        _ => None,
+    })
+}
+
+/// What the generator must know of a step before it writes any.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct StepPlan {
+    /// Threads wait here: the step has calls worth a prefetch, calls that must keep the order of arrival, or is where
+    /// a loop begins. Other steps are done at once by whoever jumps to them.
+    pub waits: bool,
+    /// The order-sensitive offloads that the step calls, one bit each.
+    pub ordered: u64,
+    /// Those that a thread that waits here may still call, in this step or a later one.
+    pub reach: u64,
+}
+
+/// The plan of an engine's steps.
+///
+/// Order-sensitive offloads (see [`StateUse`]) must see the calls of packets in order of arrival. A thread may execute
+/// a step that calls some of them only when no earlier thread can reach a call of one of them any more. Offloads
+/// beyond the 63rd share a bit.
+pub fn plan(program: &Program, engine: &Engine) -> Vec<StepPlan> {
+    let sensitive: Vec<u64> = (0..engine.offloads.len())
+        .map(|index| if order_sensitive(program, engine, index) { 1 << index.min(63) } else { 0 })
+        .collect();
+    let mut plans: Vec<StepPlan> = engine
+        .steps
+        .iter()
+        .map(|step| {
+            let mut plan = StepPlan::default();
+            for op in ops(step) {
+                if let OpKind::Call { offload, .. } = &op.kind {
+                    plan.ordered |= sensitive[offload.index()];
+                    plan.waits |= is_split_phase(engine, &op.kind);
+                }
+            }
+            plan.waits |= plan.ordered != 0;
+            plan.reach = plan.ordered;
+            plan
+        })
+        .collect();
+    for (from, step) in engine.steps.iter().enumerate() {
+        for to in successors(step).filter(|&to| to <= from) {
+            plans[to].waits = true;
+        }
+    }
+    loop {
+        let mut changed = false;
+        for (from, step) in engine.steps.iter().enumerate().rev() {
+            let reach = successors(step).fold(plans[from].reach, |reach, to| reach | plans[to].reach);
+            changed |= reach != plans[from].reach;
+            plans[from].reach = reach;
+        }
+        if !changed {
+            return plans;
+        }
+    }
+}
+
+/// Whether a call's memory can be fetched ahead by what its request says.
+pub fn is_split_phase(engine: &Engine, kind: &OpKind) -> bool {
+    let OpKind::Call { offload, .. } = kind else { return false };
+    match &engine.offloads[offload.index()].target {
+        OffloadTarget::Kind(config) => matches!(config.kind.as_str(), "lpm" | "array" | "counter"),
+        OffloadTarget::Engine(_) => false,
+    }
+}
+
+/// Whether an offload of an engine is order-sensitive: as [`StateUse`] says for a kind; for an engine, if any offload
+/// of its own is.
+fn order_sensitive(program: &Program, engine: &Engine, offload: usize) -> bool {
+    let config = match &engine.offloads[offload].target {
+        OffloadTarget::Engine(inner) => {
+            let inner = &program.engines[inner.index()];
+            return (0..inner.offloads.len()).any(|index| order_sensitive(program, inner, index));
+        }
+        OffloadTarget::Kind(config) => config,
+    };
+    let methods = registry::kind(&config.kind).map_or(&[][..], |kind| kind.methods);
+    let (mut reads, mut commutes, mut changes) = (false, false, false);
+    for op in engine.steps.iter().flat_map(ops) {
+        let OpKind::Call { offload: called, method, .. } = &op.kind else { continue };
+        if called.index() == offload {
+            match methods[*method].state {
+                StateUse::Pure => {}
+                StateUse::Read => reads = true,
+                StateUse::Commuting => commutes = true,
+                StateUse::Change => changes = true,
+            }
+        }
+    }
+    changes || reads && commutes
+}

@@ -1,0 +1,177 @@
+//! Offloads as generated code sees them: shared memory, or a call of the instance.
+
+use std::ffi::c_void;
+
+use wireloom_bits::Bits;
+use wireloom_net::{Packet, PacketInHand};
+use wireloom_offloads::lpm::LpmView;
+use wireloom_offloads::{Config, Content, Env, Instance, Kind, RawView, Store, registry};
+
+use crate::abi;
+
+/// The offloads of a store, in the order of the slots that generated code expects.
+pub struct Offloads {
+    slots: Vec<abi::Slot>,
+    hosts: Vec<Box<Host>>,
+    views: Vec<Box<LpmView>>,
+}
+
+/// What a call through the host needs besides the instance. Kept so that calls do not allocate.
+struct Host {
+    instance: *mut dyn Instance,
+    kind: &'static Kind,
+    config: Config,
+    engine: &'static abi::Engine,
+    hand: PacketInHand,
+    args: Vec<Bits>,
+}
+
+impl Offloads {
+    /// For the offloads of `store`, which must not move while these are used.
+    pub fn new(store: &mut Store, engine: &'static abi::Engine) -> Self {
+        let mut offloads = Self { slots: Vec::new(), hosts: Vec::new(), views: Vec::new() };
+        each(store, &mut |config, instance| {
+            let host = Box::new(Host {
+                instance,
+                kind: registry::kind(&config.kind).expect("the store was made from the registry"),
+                config: config.clone(),
+                engine,
+                hand: PacketInHand::arrive(&Packet::default(), 0),
+                args: Vec::new(),
+            });
+            offloads.hosts.push(host);
+            offloads.slots.push(abi::Slot {
+                data: std::ptr::null_mut(),
+                elements: 0,
+                instance: std::ptr::null_mut(),
+                call: host_call,
+            });
+        });
+        assert_eq!(offloads.slots.len(), engine.slots as usize, "the store is another program's");
+        offloads
+    }
+
+    /// Takes the addresses of everything anew: the control plane may have moved it since the last batch.
+    pub fn refresh(&mut self, store: &mut Store) -> *const abi::Slot {
+        let mut index = 0;
+        let mut views = self.views.iter_mut();
+        let mut more = Vec::new();
+        each(store, &mut |_, instance| {
+            let slot = &mut self.slots[index];
+            match instance.raw() {
+                Some(RawView::Array { data, elements } | RawView::Counter { data, elements }) => {
+                    slot.data = data.cast();
+                    slot.elements = elements;
+                }
+                Some(RawView::Lpm(view)) => {
+                    let place = match views.next() {
+                        Some(place) => {
+                            **place = view;
+                            place
+                        }
+                        None => {
+                            more.push(Box::new(view));
+                            more.last_mut().expect("just pushed")
+                        }
+                    };
+                    slot.data = std::ptr::from_mut::<LpmView>(&mut **place).cast();
+                }
+                None => {}
+            }
+            let host = &mut self.hosts[index];
+            host.instance = instance;
+            slot.instance = std::ptr::from_mut::<Host>(&mut **host).cast();
+            index += 1;
+        });
+        self.views.append(&mut more);
+        self.slots.as_ptr()
+    }
+}
+
+/// Visits the instances of a store, nested ones where their engine stands.
+fn each(store: &mut Store, visit: &mut dyn FnMut(&Config, &mut (dyn Instance + 'static))) {
+    for slot in &mut store.slots {
+        match &mut slot.content {
+            Content::Kind { config, instance } => visit(config, &mut **instance),
+            Content::Engine(inner) => each(inner, visit),
+        }
+    }
+}
+
+/// Executes a call of an offload that generated code leaves to its instance.
+///
+/// # Safety
+/// Only generated code calls it, with a slot's own instance and arguments of the widths that the method states.
+unsafe extern "C" fn host_call(
+    instance: *mut c_void,
+    method: u32,
+    args: *const u64,
+    reply: *mut u64,
+    packet: *mut c_void,
+    arena: *mut c_void,
+    env: *const abi::Env,
+) {
+    // SAFETY: `refresh` set the slot's instance to a `Host` that outlives the batch, and one call runs at a time.
+    let (host, env) = unsafe { (&mut *instance.cast::<Host>(), &*env) };
+    let method_index = method as usize;
+    let method = &host.kind.methods[method_index];
+    let words = |width: u32| width.div_ceil(64) as usize;
+    host.args.clear();
+    let mut at = 0;
+    for (_, ty) in method.args {
+        let width = ty.width(&host.config);
+        // SAFETY: generated code passes each argument in whole words, one behind the other.
+        let value = unsafe { std::slice::from_raw_parts(args.add(at), words(width)) };
+        host.args.push(Bits::from_words(width, value));
+        at += words(width);
+    }
+    let sees_packet = !packet.is_null() && (method.reads_packet || method.writes_packet);
+    if sees_packet {
+        // SAFETY: the packet is a `struct wl_packet` of the batch; `show` fills the view, whose addresses are valid
+        // until the packet changes.
+        unsafe {
+            let mut view = std::mem::zeroed::<abi::View>();
+            (host.engine.show)(packet, &mut view);
+            host.hand.assign(bytes(view.window, view.window_length), bytes(view.payload, view.payload_length));
+            host.hand.ingress = view.ingress;
+            host.hand.egress = view.egress;
+            host.hand.arrival_ns = view.arrival_ns;
+            host.hand.sequence = env.sequence;
+        }
+    }
+    let mut golden_env = Env {
+        packet: sees_packet.then_some(&mut host.hand),
+        now_ns: env.now_ns,
+        sequence: env.sequence,
+    };
+    // SAFETY: `refresh` took the address from the store, which the batch borrows.
+    let answer = unsafe { (*host.instance).call(method_index, &host.args, &mut golden_env) };
+    for (index, word) in answer.words().enumerate() {
+        // SAFETY: generated code has room for the method's reply.
+        unsafe { *reply.add(index) = word };
+    }
+    if sees_packet && method.writes_packet {
+        let (window, payload) = host.hand.bytes().split_at(host.hand.window_len());
+        let view = abi::View {
+            window: window.as_ptr(),
+            payload: payload.as_ptr(),
+            arrival_ns: host.hand.arrival_ns,
+            window_length: window.len() as u32,
+            payload_length: payload.len() as u32,
+            ingress: host.hand.ingress,
+            egress: host.hand.egress,
+        };
+        // SAFETY: packet and arena are the thread's; the view's addresses are valid during the call.
+        unsafe { (host.engine.replace)(packet, arena, &view) };
+    }
+}
+
+/// # Safety
+/// `start` begins `length` valid bytes, if `length` is not zero.
+unsafe fn bytes<'a>(start: *const u8, length: u32) -> &'a [u8] {
+    if length == 0 {
+        return &[];
+    }
+    // SAFETY: as the caller promises.
+    unsafe { std::slice::from_raw_parts(start, length as usize) }
+}

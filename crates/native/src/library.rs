@@ -1,0 +1,189 @@
+//! From C to a loaded shared object.
+
+use std::io;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::sync::Arc;
+
+use wireloom_ir::Program;
+
+use crate::abi;
+use crate::generate::{self, RUNTIME, Unit};
+
+/// How to build.
+#[derive(Clone, Debug)]
+pub struct BuildOptions {
+    /// The compiler: gcc or clang.
+    pub cc: String,
+    /// Optimisation and machine flags.
+    pub flags: Vec<String>,
+    /// Where the sources and the shared object are put, to be kept; else they are in a temporary folder and gone when
+    /// the library is loaded.
+    pub keep_dir: Option<PathBuf>,
+}
+
+impl Default for BuildOptions {
+    /// `$CC` or `cc`, `-O3 -march=native`, and whatever `$WIRELOOM_NATIVE_CFLAGS` adds (`-fsanitize=undefined`, say).
+    fn default() -> Self {
+        let mut flags = vec!["-O3".to_owned(), "-march=native".to_owned()];
+        if let Ok(more) = std::env::var("WIRELOOM_NATIVE_CFLAGS") {
+            flags.extend(more.split_whitespace().map(str::to_owned));
+        }
+        Self { cc: std::env::var("CC").unwrap_or_else(|_| "cc".into()), flags, keep_dir: None }
+    }
+}
+
+/// Why a program could not be built.
+#[derive(Debug, thiserror::Error)]
+pub enum BuildError {
+    /// A file could not be written.
+    #[error("{}: {source}", path.display())]
+    File {
+        /// Which.
+        path: PathBuf,
+        /// Why.
+        source: io::Error,
+    },
+    /// The compiler could not be started.
+    #[error("the C compiler `{command}` does not start: {source}; install gcc or set CC")]
+    NoCompiler {
+        /// Its name.
+        command: String,
+        /// Why.
+        source: io::Error,
+    },
+    /// The compiler refused the code.
+    #[error("the C compiler failed: {command}\n{output}")]
+    Compiler {
+        /// The whole command.
+        command: String,
+        /// What it printed.
+        output: String,
+    },
+    /// The shared object could not be loaded.
+    #[error("{}: {reason}", path.display())]
+    Load {
+        /// Which.
+        path: PathBuf,
+        /// Why.
+        reason: String,
+    },
+}
+
+/// A compiled program, ready to execute. Cheap to clone.
+#[derive(Clone)]
+pub struct Library {
+    /// Keeps the code of `engine` in memory.
+    _object: Arc<libloading::Library>,
+    engine: &'static abi::Engine,
+    program: Arc<Program>,
+}
+
+impl Library {
+    /// Generates C for a program whose steps are in the form of regions, compiles and loads it.
+    ///
+    /// # Errors
+    /// If a file cannot be written, or the compiler is missing or fails.
+    ///
+    /// # Panics
+    /// As [`generate`](crate::generate()).
+    pub fn build(program: &Program, options: &BuildOptions) -> Result<Self, BuildError> {
+        let mut libraries = Self::compile(std::slice::from_ref(program), vec![generate::unit(program, "")], options)?;
+        Ok(libraries.pop().expect("one program gives one library"))
+    }
+
+    /// The same for many programs at once, in one shared object and one run of the compiler.
+    ///
+    /// # Errors
+    /// As [`build`](Self::build).
+    ///
+    /// # Panics
+    /// As [`build`](Self::build).
+    pub fn build_many(programs: &[Program], options: &BuildOptions) -> Result<Vec<Self>, BuildError> {
+        let units = programs.iter().enumerate();
+        let units = units.map(|(index, program)| generate::unit(program, &format!("e{index}_"))).collect();
+        Self::compile(programs, units, options)
+    }
+
+    fn compile(
+        programs: &[Program],
+        units: Vec<Unit>,
+        options: &BuildOptions,
+    ) -> Result<Vec<Self>, BuildError> {
+        let temporary;
+        let dir = match &options.keep_dir {
+            Some(dir) => dir.as_path(),
+            None => {
+                temporary = tempfile::Builder::new()
+                    .prefix("wireloom-native-")
+                    .tempdir()
+                    .map_err(|source| BuildError::File { path: std::env::temp_dir(), source })?;
+                temporary.path()
+            }
+        };
+        let runtime = dir.join("runtime");
+        std::fs::create_dir_all(&runtime)
+            .map_err(|source| BuildError::File { path: runtime.clone(), source })?;
+        for (name, text) in RUNTIME {
+            write(&runtime.join(name), text)?;
+        }
+        let source = dir.join("engines.c");
+        let text: Vec<&str> = units.iter().map(|unit| unit.text.as_str()).collect();
+        write(&source, &text.join("\n"))?;
+        let object = dir.join("engines.so");
+        run_compiler(options, &source, &runtime, &object)?;
+        load(&object, programs, &units)
+    }
+
+    pub(crate) fn engine(&self) -> &'static abi::Engine {
+        self.engine
+    }
+
+    pub(crate) fn program(&self) -> &Program {
+        &self.program
+    }
+}
+
+fn write(path: &Path, text: &str) -> Result<(), BuildError> {
+    std::fs::write(path, text).map_err(|source| BuildError::File { path: path.to_owned(), source })
+}
+
+fn run_compiler(options: &BuildOptions, source: &Path, runtime: &Path, object: &Path) -> Result<(), BuildError> {
+    let mut command = Command::new(&options.cc);
+    command.arg("-std=gnu11").args(&options.flags).args(["-fPIC", "-shared", "-I"]);
+    command.arg(runtime).arg("-o").arg(object).arg(source);
+    let output = command
+        .output()
+        .map_err(|source| BuildError::NoCompiler { command: options.cc.clone(), source })?;
+    if output.status.success() {
+        return Ok(());
+    }
+    let words = std::iter::once(command.get_program()).chain(command.get_args());
+    let words: Vec<_> = words.map(|word| word.to_string_lossy().into_owned()).collect();
+    Err(BuildError::Compiler {
+        command: words.join(" "),
+        output: String::from_utf8_lossy(&output.stderr).into_owned(),
+    })
+}
+
+fn load(object: &Path, programs: &[Program], units: &[Unit]) -> Result<Vec<Library>, BuildError> {
+    let refused = |reason: String| BuildError::Load { path: object.to_owned(), reason };
+    // SAFETY: the object was just built from our own code, which has no initialisers.
+    let shared = unsafe { libloading::Library::new(object) }.map_err(|e| refused(e.to_string()))?;
+    let shared = Arc::new(shared);
+    let mut libraries = Vec::new();
+    for (program, unit) in programs.iter().zip(units) {
+        // SAFETY: the symbol is an object of that type in the object's read-only memory; it lives as long as
+        // `shared`, which every `Library` holds.
+        let engine: &'static abi::Engine = unsafe {
+            let symbol = shared.get::<*const abi::Engine>(unit.symbol.as_bytes());
+            &**symbol.map_err(|e| refused(e.to_string()))?
+        };
+        if engine.abi != abi::ABI {
+            return Err(refused(format!("runtime {} where {} was expected", engine.abi, abi::ABI)));
+        }
+        let program = Arc::new(program.clone());
+        libraries.push(Library { _object: Arc::clone(&shared), engine, program });
+    }
+    Ok(libraries)
+}

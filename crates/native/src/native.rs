@@ -1,0 +1,181 @@
+//! The machine that executes packets with a built program.
+
+use std::alloc::{self, Layout};
+use std::ffi::c_void;
+
+use wireloom_ir::{Execute, OffloadTarget, Output, Program, Reason, ReasonSetId, Verdict};
+use wireloom_net::Packet;
+use wireloom_net::packet::MAX_LENGTH;
+use wireloom_offloads::{Content, Store};
+
+use crate::abi;
+use crate::host::Offloads;
+use crate::library::Library;
+
+/// The native machine of a program.
+pub struct Native {
+    library: Library,
+    store: Store,
+    offloads: Offloads,
+    state: State,
+    arrivals: Vec<abi::Arrival>,
+    next_sequence: u64,
+}
+
+// SAFETY: the addresses that it holds are of memory that it owns; instances are `Send`.
+unsafe impl Send for Native {}
+
+impl Native {
+    /// A machine with these offloads, as `wireloom_ir::store` makes them.
+    ///
+    /// # Panics
+    /// If the store is another program's, or there is not enough memory for the state (less than a megabyte).
+    pub fn new(library: Library, mut store: Store) -> Self {
+        let program = library.program();
+        assert!(suits(program, program.main.index(), &store), "the store is another program's");
+        let engine = library.engine();
+        let offloads = Offloads::new(&mut store, engine);
+        let state = State::new(engine);
+        Self { library, store, offloads, state, arrivals: Vec::with_capacity(engine.batch as usize), next_sequence: 0 }
+    }
+
+    /// The offloads with their state: what packets did to it is in it.
+    pub fn store(&self) -> &Store {
+        &self.store
+    }
+
+    /// As [`store`](Self::store), for the control plane to change between packets.
+    pub fn store_mut(&mut self) -> &mut Store {
+        &mut self.store
+    }
+}
+
+impl Execute for Native {
+    fn execute(&mut self, packets: &[Packet], sink: &mut dyn FnMut(Output<'_>)) {
+        let engine = self.library.engine();
+        let slots = self.offloads.refresh(&mut self.store);
+        // SAFETY: the state begins with the machine.
+        unsafe { (*self.state.machine()).slots = slots };
+        let batch = engine.batch as usize;
+        for (index, chunk) in packets.chunks(batch).enumerate() {
+            self.arrivals.clear();
+            self.arrivals.extend(chunk.iter().map(|packet| abi::Arrival {
+                bytes: packet.bytes.as_ptr(),
+                arrival_ns: packet.arrival_ns,
+                length: packet.bytes.len().min(MAX_LENGTH) as u32,
+                ingress: packet.ingress,
+            }));
+            let next = &packets[((index + 1) * batch).min(packets.len())..];
+            next.iter().take(batch).for_each(|packet| prefetch(&packet.bytes));
+            // SAFETY: the state is the engine's own, the arrivals describe at most a batch of packets, which live until
+            // the outputs were handed on.
+            unsafe {
+                let state = self.state.start;
+                (engine.execute)(state, self.arrivals.as_ptr(), chunk.len() as u32, self.next_sequence);
+                hand_on(self.state.machine(), &self.arrivals, self.next_sequence, sink);
+            }
+            self.next_sequence += chunk.len() as u64;
+        }
+    }
+}
+
+/// Hands the outputs of a batch on: packet by packet, those that it emitted before the last.
+///
+/// # Safety
+/// The machine has just executed the arrivals.
+unsafe fn hand_on(
+    machine: *const abi::Machine,
+    arrivals: &[abi::Arrival],
+    first: u64,
+    sink: &mut dyn FnMut(Output<'_>),
+) {
+    // SAFETY: `ends` is as long as a batch, and the machine begins with it.
+    let ends = unsafe { std::slice::from_raw_parts((&raw const (*machine).ends).cast::<abi::End>(), arrivals.len()) };
+    for (index, (arrival, end)) in arrivals.iter().zip(ends).enumerate() {
+        let mut send = |output: &abi::Output| {
+            let program = || Reason::Program(ReasonSetId(output.reasons), output.value);
+            let verdict = match output.verdict {
+                abi::verdict::SENT => Verdict::Sent { port: output.value },
+                abi::verdict::TO_CPU => Verdict::ToCpu(program()),
+                abi::verdict::DROPPED => Verdict::Dropped(program()),
+                abi::verdict::RUNAWAY => Verdict::Dropped(Reason::Runaway),
+                other => unreachable!("verdict {other}"),
+            };
+            // SAFETY: an output's bytes are valid until the next batch; the address is never null.
+            let bytes = unsafe { std::slice::from_raw_parts(output.bytes, output.length as usize) };
+            sink(Output {
+                sequence: first + index as u64,
+                arrival_ns: arrival.arrival_ns,
+                ingress: output.ingress,
+                verdict,
+                bytes,
+            });
+        };
+        let mut emitted = end.first_emitted;
+        while emitted != abi::NO_OUTPUT {
+            // SAFETY: the chain links indices of emitted packets of this batch.
+            let output = unsafe { &*(*machine).emitted.add(emitted as usize) };
+            send(output);
+            emitted = output.next;
+        }
+        if end.last.verdict != abi::verdict::NOTHING {
+            send(&end.last);
+        }
+    }
+}
+
+/// Brings the first line of a packet nearer while the batch before is executed.
+fn prefetch(bytes: &[u8]) {
+    #[cfg(target_arch = "x86_64")]
+    // SAFETY: a prefetch reads nothing that the program can see, whatever the address.
+    unsafe {
+        use std::arch::x86_64::{_MM_HINT_T0, _mm_prefetch};
+        _mm_prefetch::<_MM_HINT_T0>(bytes.as_ptr().cast());
+    }
+    #[cfg(not(target_arch = "x86_64"))]
+    let _ = bytes;
+}
+
+/// The memory that generated code works on: a machine of its engine.
+struct State {
+    start: *mut c_void,
+    layout: Layout,
+    engine: &'static abi::Engine,
+}
+
+impl State {
+    fn new(engine: &'static abi::Engine) -> Self {
+        let layout = Layout::from_size_align(engine.state_size, 64).expect("a size that C could state");
+        // SAFETY: a machine is larger than nothing.
+        let start = unsafe { alloc::alloc_zeroed(layout) };
+        if start.is_null() {
+            alloc::handle_alloc_error(layout);
+        }
+        Self { start: start.cast(), layout, engine }
+    }
+
+    fn machine(&self) -> *mut abi::Machine {
+        self.start.cast()
+    }
+}
+
+impl Drop for State {
+    fn drop(&mut self) {
+        // SAFETY: allocated in `new` with this layout; the library outlives the state.
+        unsafe {
+            (self.engine.close)(self.start);
+            alloc::dealloc(self.start.cast(), self.layout);
+        }
+    }
+}
+
+/// Whether the store is that of the engine: the same offloads in the same order, nested ones too.
+fn suits(program: &Program, engine: usize, store: &Store) -> bool {
+    let offloads = &program.engines[engine].offloads;
+    offloads.len() == store.slots.len()
+        && offloads.iter().zip(&store.slots).all(|(offload, slot)| match (&offload.target, &slot.content) {
+            (OffloadTarget::Kind(wanted), Content::Kind { config, .. }) => wanted == config,
+            (OffloadTarget::Engine(id), Content::Engine(inner)) => suits(program, id.index(), inner),
+            _ => false,
+        })
+}
