@@ -2,8 +2,13 @@
 
 mod commands;
 mod failure;
+mod memory;
 mod output;
+mod outputs;
+mod packets;
 mod progress;
+mod report;
+mod rows;
 
 use std::process::ExitCode;
 

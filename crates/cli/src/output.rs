@@ -38,6 +38,11 @@ pub fn table(heads: &[&str], numeric: &[usize]) -> Table {
     table
 }
 
+/// The terminal's width in characters, if standard output is one.
+pub fn width() -> Option<u16> {
+    Table::new().width()
+}
+
 /// A count with its thousands set apart.
 pub fn thousands(count: u64) -> String {
     let digits = count.to_string();

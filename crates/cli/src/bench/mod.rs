@@ -1,0 +1,184 @@
+//! Benchmarks: every claim of the README, measured.
+//!
+//! A benchmark answers samples of one number. The median counts; the spread is shown beside it.
+
+pub mod peer;
+pub mod plot;
+pub mod registry;
+pub mod workload;
+
+use std::path::PathBuf;
+
+use serde::Serialize;
+
+use crate::failure::Outcome;
+use crate::output;
+
+pub use registry::BENCHMARKS;
+
+/// What a benchmark needs to know.
+pub struct Settings {
+    /// Root of the repository: programs, tables and the data cache are found from here.
+    pub root: PathBuf,
+    /// How many samples to take.
+    pub runs: usize,
+}
+
+/// Which way is better.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Better {
+    /// A rate.
+    Higher,
+    /// A time or a size.
+    Lower,
+}
+
+/// A benchmark.
+pub struct Benchmark {
+    /// As on the command line.
+    pub name: &'static str,
+    /// What is measured, in a sentence.
+    pub what: &'static str,
+    /// The unit of the samples.
+    pub unit: &'static str,
+    /// Which way is better.
+    pub better: Better,
+    /// What must be reached, in the unit, if anything must.
+    pub goal: Option<f64>,
+    /// Takes the samples.
+    pub measure: fn(&Settings) -> Outcome<Vec<f64>>,
+}
+
+/// What a benchmark came to.
+#[derive(Clone, Debug, Serialize)]
+pub struct Measurement {
+    /// The benchmark.
+    pub name: &'static str,
+    /// What was measured.
+    pub what: &'static str,
+    /// Unit of the numbers.
+    pub unit: &'static str,
+    /// Which way is better.
+    pub better: Better,
+    /// What must be reached.
+    pub goal: Option<f64>,
+    /// Whether it was.
+    pub reached: Option<bool>,
+    /// The median sample.
+    pub median: f64,
+    /// The smallest sample.
+    pub least: f64,
+    /// The largest sample.
+    pub greatest: f64,
+    /// All samples, in the order in which they were taken.
+    pub samples: Vec<f64>,
+}
+
+impl Benchmark {
+    /// Takes the samples and sums them up.
+    ///
+    /// # Errors
+    /// If something that it needs is missing.
+    pub fn run(&self, settings: &Settings) -> Outcome<Measurement> {
+        let samples = (self.measure)(settings)?;
+        let median = median(&samples);
+        Ok(Measurement {
+            name: self.name,
+            what: self.what,
+            unit: self.unit,
+            better: self.better,
+            goal: self.goal,
+            reached: self.goal.map(|goal| match self.better {
+                Better::Higher => median >= goal,
+                Better::Lower => median <= goal,
+            }),
+            median,
+            least: samples.iter().copied().fold(f64::INFINITY, f64::min),
+            greatest: samples.iter().copied().fold(f64::NEG_INFINITY, f64::max),
+            samples,
+        })
+    }
+}
+
+impl Benchmark {
+    /// What must be reached, in words.
+    pub fn goal_text(&self) -> String {
+        goal_text(self.goal, self.better, self.unit)
+    }
+}
+
+fn goal_text(goal: Option<f64>, better: Better, unit: &str) -> String {
+    let bound = match better {
+        Better::Higher => "at least",
+        Better::Lower => "at most",
+    };
+    goal.map_or(String::new(), |goal| format!("{bound} {goal} {unit}"))
+}
+
+/// The median; the lower of the two in the middle where there are two.
+///
+/// # Panics
+/// If there are no samples.
+pub fn median(samples: &[f64]) -> f64 {
+    let mut sorted = samples.to_vec();
+    sorted.sort_by(f64::total_cmp);
+    sorted[(sorted.len() - 1) / 2]
+}
+
+/// Three significant digits.
+pub fn number(value: f64) -> String {
+    let digits = if value == 0.0 { 0 } else { value.abs().log10().floor() as i32 };
+    format!("{value:.*}", usize::try_from(2 - digits).unwrap_or(0))
+}
+
+/// Measurements as a table for people.
+pub fn table(measurements: &[Measurement]) -> String {
+    let mut table = output::table(&["benchmark", "median", "least", "most", "unit", "goal", ""], &[1, 2, 3]);
+    for m in measurements {
+        table.add_row([
+            m.name.to_owned(),
+            number(m.median),
+            number(m.least),
+            number(m.greatest),
+            m.unit.to_owned(),
+            goal_text(m.goal, m.better, m.unit),
+            match m.reached {
+                Some(true) => "reached",
+                Some(false) => "MISSED",
+                None => "",
+            }
+            .to_owned(),
+        ]);
+    }
+    table.to_string()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_median_is_the_sample_in_the_middle() {
+        assert_eq!(median(&[3.0, 1.0, 2.0]), 2.0);
+        assert_eq!(median(&[4.0, 1.0, 3.0, 2.0]), 2.0);
+        assert_eq!(median(&[7.0]), 7.0);
+    }
+
+    #[test]
+    fn numbers_have_three_digits() {
+        for (value, text) in
+            [(0.0, "0.00"), (12.345, "12.3"), (0.012345, "0.0123"), (606_138.0, "606138"), (9.87, "9.87")]
+        {
+            assert_eq!(number(value), text);
+        }
+    }
+
+    #[test]
+    fn names_of_benchmarks_are_distinct() {
+        let mut names: Vec<_> = BENCHMARKS.iter().map(|b| b.name).collect();
+        names.sort_unstable();
+        names.dedup();
+        assert_eq!(names.len(), BENCHMARKS.len());
+    }
+}

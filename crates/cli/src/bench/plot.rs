@@ -1,0 +1,62 @@
+//! Measurements as pictures.
+
+use plotters::prelude::*;
+
+use super::{Better, Measurement, number};
+use crate::failure::{Failure, Outcome};
+
+const WIDTH: u32 = 720;
+const ROW: i32 = 44;
+const LEFT: i32 = 190;
+const RIGHT: i32 = 150;
+const TOP: i32 = 40;
+
+/// One bar for each measurement that has a goal, as a multiple of its goal (for times and sizes: of how much better than the goal), the
+/// samples as ticks on it, and a line where the goal is.
+///
+/// # Errors
+/// If the drawing library fails.
+pub fn bars(measurements: &[Measurement]) -> Outcome<String> {
+    let mut svg = String::new();
+    draw(measurements, &mut svg).map_err(|error| Failure::unusable(format!("the plot: {error}")))?;
+    Ok(svg)
+}
+
+fn draw(measurements: &[Measurement], svg: &mut String) -> Result<(), Box<dyn std::error::Error>> {
+    let rows: Vec<(&Measurement, f64, Vec<f64>)> = measurements
+        .iter()
+        .filter_map(|m| {
+            let goal = m.goal?;
+            // Nothing is more than a thousand times better than asked for: a size of zero would be.
+            let ratio = |value: f64| match m.better {
+                Better::Higher => value / goal,
+                Better::Lower => (goal / value).min(1000.0),
+            };
+            Some((m, ratio(m.median), m.samples.iter().map(|&s| ratio(s)).collect()))
+        })
+        .collect();
+    // A logarithmic scale from a tenth of the goal to what is needed, at least ten times the goal.
+    let most = rows.iter().map(|(_, ratio, _)| *ratio).fold(10.0, f64::max).log10().ceil();
+    let width = f64::from(WIDTH as i32 - LEFT - RIGHT);
+    let x = |ratio: f64| LEFT + ((ratio.max(0.1).log10() + 1.0) / (most + 1.0) * width) as i32;
+
+    let height = TOP + ROW * rows.len() as i32 + 20;
+    let area = SVGBackend::with_string(svg, (WIDTH, height as u32)).into_drawing_area();
+    area.fill(&WHITE)?;
+    let text = |size: i32| ("sans-serif", size).into_font();
+    area.draw(&Text::new("times better than the goal (logarithmic)", (LEFT, 10), text(13)))?;
+    for (row, (m, ratio, samples)) in rows.iter().enumerate() {
+        let y = TOP + ROW * row as i32;
+        let color = if m.reached == Some(true) { RGBColor(46, 125, 50) } else { RGBColor(198, 40, 40) };
+        area.draw(&Text::new(m.name, (8, y + 6), text(14)))?;
+        area.draw(&Rectangle::new([(LEFT, y), (x(*ratio), y + 24)], color.mix(0.6).filled()))?;
+        for &sample in samples {
+            area.draw(&PathElement::new([(x(sample), y + 4), (x(sample), y + 20)], color))?;
+        }
+        let label = format!("{} {}", number(m.median), m.unit);
+        area.draw(&Text::new(label, (x(*ratio).max(x(1.0)) + 6, y + 6), text(13)))?;
+    }
+    area.draw(&PathElement::new([(x(1.0), TOP - 8), (x(1.0), height - 12)], BLACK.stroke_width(1)))?;
+    area.present()?;
+    Ok(())
+}

@@ -1,0 +1,170 @@
+//! What became of the packets of a run, counted; for people and as JSON.
+
+use std::collections::BTreeMap;
+use std::fmt::Write;
+
+use serde::Serialize;
+use wireloom_ir as ir;
+use wireloom_ir::{Reason, Verdict};
+
+use crate::output::{self, thousands};
+
+/// Counts packets by what happened to them.
+#[derive(Default)]
+pub struct Tally {
+    counts: BTreeMap<Verdict, Count>,
+    outputs: u64,
+}
+
+/// Packets and bytes.
+#[derive(Clone, Copy, Debug, Default, Serialize)]
+pub struct Count {
+    /// How many packets.
+    pub packets: u64,
+    /// Their bytes, from the link header on.
+    pub bytes: u64,
+}
+
+impl Tally {
+    /// Counts an output.
+    pub fn count(&mut self, verdict: Verdict, bytes: usize) {
+        let count = self.counts.entry(verdict).or_default();
+        count.packets += 1;
+        count.bytes += bytes as u64;
+        self.outputs += 1;
+    }
+
+    /// The counts by port and by reason, largest first.
+    pub fn fates(&self, program: &ir::Program) -> Fates {
+        let mut fates = Fates::default();
+        for (&verdict, &count) in &self.counts {
+            match verdict {
+                Verdict::Sent { port } => fates.sent.push(Sent { port, count }),
+                Verdict::ToCpu(reason) => fates.cpu.push(Reasoned::new(program, reason, count)),
+                Verdict::Dropped(reason) => fates.dropped.push(Reasoned::new(program, reason, count)),
+            }
+        }
+        for reasons in [&mut fates.cpu, &mut fates.dropped] {
+            reasons.sort_by(|a, b| b.count.packets.cmp(&a.count.packets).then(a.reason.cmp(&b.reason)));
+        }
+        fates
+    }
+}
+
+/// Where packets went.
+#[derive(Clone, Debug, Default, Serialize)]
+pub struct Fates {
+    /// By port, in ascending order.
+    pub sent: Vec<Sent>,
+    /// To the control processor, by reason, most frequent first.
+    pub cpu: Vec<Reasoned>,
+    /// Dropped, by reason, most frequent first.
+    pub dropped: Vec<Reasoned>,
+}
+
+/// Packets sent to a port.
+#[derive(Clone, Debug, Serialize)]
+pub struct Sent {
+    /// The port.
+    pub port: u16,
+    /// How many.
+    #[serde(flatten)]
+    pub count: Count,
+}
+
+/// Packets that share a reason.
+#[derive(Clone, Debug, Serialize)]
+pub struct Reasoned {
+    /// The reason's name.
+    pub reason: String,
+    /// How many.
+    #[serde(flatten)]
+    pub count: Count,
+}
+
+impl Reasoned {
+    fn new(program: &ir::Program, reason: Reason, count: Count) -> Self {
+        Self { reason: reason_name(program, reason), count }
+    }
+}
+
+/// The name that the program gives to a reason, led by its enumeration's where the program uses several.
+pub fn reason_name(program: &ir::Program, reason: Reason) -> String {
+    let Reason::Program(set, value) = reason else { return "runaway".into() };
+    let set = &program.reasons[set.index()];
+    let member = set.members.iter().find(|(number, _)| *number == u64::from(value));
+    let name = member.map_or_else(|| value.to_string(), |(_, name)| name.clone());
+    if program.reasons.len() > 1 { format!("{}.{name}", set.name) } else { name }
+}
+
+/// A verdict in words.
+pub fn verdict_text(program: &ir::Program, verdict: Verdict) -> String {
+    match verdict {
+        Verdict::Sent { port } => format!("sent to port {port}"),
+        Verdict::ToCpu(reason) => format!("to the cpu: {}", reason_name(program, reason)),
+        Verdict::Dropped(reason) => format!("dropped: {}", reason_name(program, reason)),
+    }
+}
+
+impl Fates {
+    /// As tables for people.
+    pub fn text(&self) -> String {
+        let mut out = String::new();
+        let mut table = output::table(&["went to", "packets", "bytes"], &[1, 2]);
+        let mut row = |what: String, count: Count| {
+            table.add_row([what, thousands(count.packets), thousands(count.bytes)]);
+        };
+        for sent in &self.sent {
+            row(format!("port {}", sent.port), sent.count);
+        }
+        for (place, reasons) in [("cpu", &self.cpu), ("drop", &self.dropped)] {
+            for reasoned in reasons {
+                row(format!("{place}: {}", reasoned.reason), reasoned.count);
+            }
+        }
+        writeln!(out, "{table}").expect("a string takes everything");
+        out
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use wireloom_ir::ReasonSetId;
+
+    fn program(sets: usize) -> ir::Program {
+        let set = |name: &str| ir::ReasonSet {
+            name: name.into(),
+            members: vec![(0, "EXPIRED".into()), (7, "NO_ROUTE".into())],
+        };
+        ir::Program {
+            files: Vec::new(),
+            reasons: ["Reason", "Other"].into_iter().take(sets).map(set).collect(),
+            engines: Vec::new(),
+            main: ir::EngineId(0),
+        }
+    }
+
+    #[test]
+    fn reasons_have_the_names_of_the_program() {
+        let reason = |set, value| Reason::Program(ReasonSetId(set), value);
+        assert_eq!(reason_name(&program(1), reason(0, 7)), "NO_ROUTE");
+        assert_eq!(reason_name(&program(2), reason(1, 0)), "Other.EXPIRED");
+        assert_eq!(reason_name(&program(1), reason(0, 3)), "3");
+        assert_eq!(reason_name(&program(1), Reason::Runaway), "runaway");
+    }
+
+    #[test]
+    fn fates_list_the_most_frequent_reason_first() {
+        let mut tally = Tally::default();
+        let reason = |value| Verdict::Dropped(Reason::Program(ReasonSetId(0), value));
+        for (verdict, times) in [(reason(0), 1), (reason(7), 3), (Verdict::Sent { port: 2 }, 2)] {
+            (0..times).for_each(|_| tally.count(verdict, 60));
+        }
+        let fates = tally.fates(&program(1));
+        let dropped: Vec<_> =
+            fates.dropped.iter().map(|r| (r.reason.as_str(), r.count.packets, r.count.bytes)).collect();
+        assert_eq!(dropped, [("NO_ROUTE", 3, 180), ("EXPIRED", 1, 60)]);
+        assert_eq!((fates.sent[0].port, fates.sent[0].count.packets), (2, 2));
+    }
+}

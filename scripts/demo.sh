@@ -1,0 +1,52 @@
+#!/usr/bin/env bash
+# The demonstration: real commands, each shown before it runs, so that it can be repeated. demo.sh WIRELOOM
+set -euo pipefail
+cd "$(dirname "$0")/.."
+
+wireloom=$1
+tables=programs/tables/demo.tables
+captures=.cache/data/pathspider/usr/lib/python3/dist-packages/pathspider/tests/data
+prefixes=.cache/data/pyasn/usr/lib/python3/dist-packages/data/ipasn6_20151101.dat.gz
+out=out/demo
+mkdir -p "$out"
+begin=$SECONDS
+
+title() { printf '\n\033[1m%s\033[0m\n' "$*"; }
+
+# Shows a command, then runs it.
+try() {
+  printf '$ %s\n' "$*"
+  "$@"
+}
+
+title "1. A router, written in Loom C"
+try "$wireloom" check programs/router.loom
+try "$wireloom" explain programs/router.loom --svg "$out/router.svg" --json "$out/router.json" > "$out/router.txt"
+echo "   steps, splits and costs are in $out/router.txt, the step graph in $out/router.svg"
+
+title "2. The Internet's routing table of 1 November 2015"
+try "$wireloom" tables programs/router.loom --tables "$tables"
+
+title "3. A capture of real traffic, natively and on golden: every packet compared"
+try "$wireloom" verify programs/router.loom --on native --tables "$tables" --in "$captures/real.pcap" \
+  --json "$out/real.json"
+
+title "4. A million packets of IPv4, IPv6 and one to four labels of MPLS, likewise"
+try "$wireloom" traffic --packets 1000000 --mix ipv4=5,ipv6=3,mpls1..4=2 --labels 16..79 --sizes 64 --ports 16 \
+  --prefixes "$prefixes" --source-prefixes "$prefixes" --out "$out/mixed.pcapng"
+try "$wireloom" verify programs/router.loom --on native --tables "$tables" --in "$out/mixed.pcapng" \
+  --json "$out/mixed.json"
+
+title "5. Natively, with what came out and the busiest flows"
+try "$wireloom" run programs/router.loom --on native --tables "$tables" --in "$out/mixed.pcapng" \
+  --out "$out/forwarded.pcapng" --dump flows --rows 5 --json "$out/run.json"
+
+title "Done in $((SECONDS - begin)) s. In $out:"
+ls -1 "$out"
+cat <<END
+
+Try next:
+  $wireloom explain programs/router.loom --ir split | less
+  $wireloom run programs/flowcount.loom --in $captures/real.pcap --dump flows --rows 10
+  $wireloom bench native-ipv4 golden-ipv4
+END
