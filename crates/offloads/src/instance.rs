@@ -95,4 +95,8 @@ pub trait Instance: Any + Send {
     fn raw(&mut self) -> Option<RawView> {
         None
     }
+
+    /// The machine looks at what [`Instance::raw`] gave no more, until it asks anew. To be called after each batch: what a
+    /// control plane in another thread replaces is kept in memory until then.
+    fn raw_done(&mut self) {}
 }

@@ -23,7 +23,7 @@ pub enum RawView {
         /// Number of counters.
         elements: u64,
     },
-    /// `lpm`: see [`crate::lpm`] for how it is read. If a control plane in another thread changes the table meanwhile, take
-    /// the view of a pinned reader instead, which stays good: `kinds::lpm::Lpm::reader`.
+    /// `lpm`: see [`crate::lpm`] for how it is read. The view is that of a pinned reader, so that a control plane in another
+    /// thread may change the table meanwhile; [`crate::Instance::raw_done`] lets go of it.
     Lpm(LpmView),
 }

@@ -88,7 +88,11 @@ impl Instance for Lpm {
     }
 
     fn raw(&mut self) -> Option<RawView> {
-        Some(RawView::Lpm(self.reader.pin().view()))
+        Some(RawView::Lpm(self.reader.hold()))
+    }
+
+    fn raw_done(&mut self) {
+        self.reader.let_go();
     }
 }
 
@@ -149,5 +153,29 @@ mod tests {
         assert_eq!(b.call("search", &[Bits::new(32, 0x0a00_0001)]).low_u64(), 0xff);
         b.instance.end_load().unwrap();
         assert_eq!(b.call("search", &[Bits::new(32, 0x0a00_0001)]).low_u64(), 5);
+    }
+
+    #[test]
+    fn a_raw_view_stays_good_while_another_thread_changes_the_table() {
+        let config = crate::kinds::tests::config("lpm", Some(&[("", 32)]), Some(&[("", 16)]), &[]);
+        let mut lpm = Lpm::new(&config).unwrap();
+        let (table, key) = (lpm.table(), Bits::new(32, 0x0a01_0203));
+        table.lock().unwrap().insert(&key, 32, &Bits::new(16, 1)).unwrap();
+        let Some(RawView::Lpm(view)) = lpm.raw() else { panic!("a prefix table's view") };
+        let before = table.lock().unwrap().memory();
+        std::thread::scope(|scope| {
+            scope.spawn(|| {
+                let mut table = table.lock().unwrap();
+                table.begin_bulk();
+                table.insert(&key, 32, &Bits::new(16, 2)).unwrap();
+                table.end_bulk().unwrap();
+            });
+        });
+        // SAFETY: the view is of a reader that is still pinned; value 1 was the first to be numbered.
+        assert_eq!(unsafe { *view.values.add(view.value_words as usize) }, 1);
+        assert!(table.lock().unwrap().memory() > before, "old arrays and new");
+        lpm.raw_done();
+        table.lock().unwrap().insert(&key, 32, &Bits::new(16, 3)).unwrap();
+        assert!(table.lock().unwrap().memory() < 2 * before, "the new ones only");
     }
 }

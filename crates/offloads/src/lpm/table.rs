@@ -1,6 +1,7 @@
 //! The table: its writer, and its readers.
 
 use std::collections::VecDeque;
+use std::mem::ManuallyDrop;
 use std::sync::atomic::{AtomicPtr, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -467,6 +468,19 @@ impl Reader {
     pub fn pin(&mut self) -> Guard<'_> {
         self.shared.epochs.pin(&self.note);
         Guard { reader: self }
+    }
+
+    /// Pins the reader until it is pinned anew or lets go, and answers where the table lies: for machines that cannot hold
+    /// a guard.
+    pub fn hold(&mut self) -> LpmView {
+        self.shared.epochs.pin(&self.note);
+        let guard = ManuallyDrop::new(Guard { reader: self });
+        guard.view()
+    }
+
+    /// Lets go of what [`Reader::hold`] answered.
+    pub fn let_go(&mut self) {
+        self.note.unpin();
     }
 }
 
