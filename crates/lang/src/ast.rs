@@ -1,0 +1,289 @@
+//! The syntax tree: what was written, with its places, before any name is resolved.
+
+use std::rc::Rc;
+
+use wireloom_bits::Bits;
+
+use crate::source::Span;
+
+/// An identifier where it stands.
+#[derive(Clone, Debug)]
+pub(crate) struct Name {
+    pub(crate) text: Rc<str>,
+    pub(crate) span: Span,
+}
+
+/// A type as written.
+#[derive(Clone, Debug)]
+pub(crate) struct TypeExpr {
+    pub(crate) kind: TypeKind,
+    pub(crate) span: Span,
+}
+
+#[derive(Clone, Debug)]
+pub(crate) enum TypeKind {
+    /// `uN`; the width is not yet checked (a number too large to tell stands as `u32::MAX`).
+    Bits(u32),
+    Bool,
+    Void,
+    Auto,
+    Named(Rc<str>),
+    /// `TYPE[N]`, as declarators and casts write it.
+    Array(Box<TypeExpr>, Box<Expr>),
+}
+
+/// What may stand at file level or in an engine; the checker sees to it that each stands where it may.
+#[derive(Clone, Debug)]
+pub(crate) enum Item {
+    Enum(EnumDecl),
+    Struct(StructDecl),
+    Const(ConstDecl),
+    Assert(StaticAssert),
+    Function(FunctionDecl),
+    Engine(EngineDecl),
+    Variable(VariableDecl),
+    View(ViewDecl),
+    Offload(OffloadDecl),
+    Step(StepDecl),
+}
+
+#[derive(Clone, Debug)]
+pub(crate) struct EnumDecl {
+    pub(crate) name: Name,
+    pub(crate) underlying: Option<TypeExpr>,
+    pub(crate) members: Vec<(Name, Option<Expr>)>,
+}
+
+#[derive(Clone, Debug)]
+pub(crate) struct StructDecl {
+    pub(crate) name: Name,
+    pub(crate) is_header: bool,
+    pub(crate) fields: Vec<(Name, TypeExpr)>,
+}
+
+/// `const TYPE NAME = VALUE;`
+#[derive(Clone, Debug)]
+pub(crate) struct ConstDecl {
+    pub(crate) name: Name,
+    pub(crate) ty: TypeExpr,
+    pub(crate) value: Expr,
+}
+
+#[derive(Clone, Debug)]
+pub(crate) struct StaticAssert {
+    pub(crate) condition: Expr,
+    pub(crate) message: Option<String>,
+}
+
+#[derive(Clone, Debug)]
+pub(crate) struct FunctionDecl {
+    pub(crate) name: Name,
+    pub(crate) result: TypeExpr,
+    pub(crate) params: Vec<(Name, TypeExpr)>,
+    pub(crate) body: Vec<Stmt>,
+    /// The closing brace: where a missing `return` would stand.
+    pub(crate) end: Span,
+}
+
+#[derive(Clone, Debug)]
+pub(crate) struct EngineDecl {
+    pub(crate) name: Name,
+    pub(crate) params: Vec<(Name, TypeExpr)>,
+    /// The reply's type of an engine that is called; `None` for one that takes packets.
+    pub(crate) reply: Option<TypeExpr>,
+    pub(crate) items: Vec<Item>,
+}
+
+/// One name of a declaration: `TYPE NAME = VALUE;`
+#[derive(Clone, Debug)]
+pub(crate) struct VariableDecl {
+    pub(crate) name: Name,
+    pub(crate) ty: TypeExpr,
+    pub(crate) value: Option<Expr>,
+}
+
+/// `HEADER NAME @ OFFSET;`
+#[derive(Clone, Debug)]
+pub(crate) struct ViewDecl {
+    pub(crate) name: Name,
+    pub(crate) header: TypeExpr,
+    pub(crate) offset: Expr,
+}
+
+#[derive(Clone, Debug)]
+pub(crate) struct OffloadDecl {
+    pub(crate) name: Name,
+    pub(crate) target: OffloadTarget,
+}
+
+#[derive(Clone, Debug)]
+pub(crate) enum OffloadTarget {
+    /// `engine OTHER`
+    Engine(Name),
+    /// `kind<Key, Value, parameter = constant>`
+    Kind { kind: Name, types: Vec<TypeExpr>, params: Vec<(Name, Expr)> },
+}
+
+#[derive(Clone, Debug)]
+pub(crate) struct StepDecl {
+    pub(crate) name: Name,
+    pub(crate) body: Vec<Stmt>,
+    /// The closing brace: where the step's end is reached.
+    pub(crate) end: Span,
+}
+
+#[derive(Clone, Debug)]
+pub(crate) struct Stmt {
+    pub(crate) kind: StmtKind,
+    pub(crate) span: Span,
+}
+
+/// The operator of `place OP= value`; `None` is plain assignment.
+pub(crate) type AssignOp = Option<BinaryOp>;
+
+#[derive(Clone, Debug)]
+pub(crate) enum StmtKind {
+    Variable(VariableDecl),
+    View(ViewDecl),
+    Const(ConstDecl),
+    Assert(StaticAssert),
+    Assign(Expr, AssignOp, Expr),
+    /// `place++` and `place--`.
+    Increment(Expr, BinaryOp),
+    Expr(Expr),
+    If(Expr, Box<Stmt>, Option<Box<Stmt>>),
+    Switch(Expr, Vec<Case>),
+    For(Box<ForLoop>),
+    Break,
+    Continue,
+    Return(Option<Expr>),
+    Next(Name),
+    Finish(Option<Expr>),
+    Emit(Name),
+    Drop(Expr),
+    ToCpu(Expr),
+    Done,
+    SetNext(Name),
+    Block(Vec<Stmt>),
+    /// A lone `;`.
+    Empty,
+}
+
+/// The labels that share a body, and the body.
+#[derive(Clone, Debug)]
+pub(crate) struct Case {
+    /// `None` is `default`.
+    pub(crate) labels: Vec<(Option<Expr>, Span)>,
+    pub(crate) body: Vec<Stmt>,
+}
+
+/// `for (TYPE NAME = FIRST; CONDITION; STEP)`
+#[derive(Clone, Debug)]
+pub(crate) struct ForLoop {
+    pub(crate) name: Name,
+    pub(crate) ty: TypeExpr,
+    pub(crate) first: Expr,
+    pub(crate) condition: Expr,
+    /// An assignment or increment.
+    pub(crate) advance: Stmt,
+    pub(crate) body: Stmt,
+    /// From `for` to the closing parenthesis.
+    pub(crate) head: Span,
+}
+
+/// An expression.
+#[derive(Clone, Debug)]
+pub(crate) struct Expr {
+    pub(crate) kind: ExprKind,
+    pub(crate) span: Span,
+    /// Height of the tree: the parser bounds it, so that walks over the tree may recurse.
+    pub(crate) height: u32,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum UnaryOp {
+    Not,
+    Neg,
+    Plus,
+    LogicalNot,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum BinaryOp {
+    Add,
+    Sub,
+    Mul,
+    Div,
+    Rem,
+    And,
+    Or,
+    Xor,
+    Shl,
+    Shr,
+    Eq,
+    Ne,
+    Lt,
+    Le,
+    Gt,
+    Ge,
+    AndThen,
+    OrElse,
+}
+
+impl BinaryOp {
+    /// Whether the result is a truth value.
+    pub(crate) fn is_logical(self) -> bool {
+        matches!(
+            self,
+            Self::Eq | Self::Ne | Self::Lt | Self::Le | Self::Gt | Self::Ge | Self::AndThen | Self::OrElse
+        )
+    }
+}
+
+#[derive(Clone, Debug)]
+pub(crate) enum ExprKind {
+    /// A number or character literal; the width says nothing.
+    Number(Bits),
+    Bool(bool),
+    Name(Rc<str>),
+    Field(Box<Expr>, Name),
+    Index(Box<Expr>, Box<Expr>),
+    Slice(Box<Expr>, Box<Expr>, Box<Expr>),
+    Call(Box<Expr>, Vec<Expr>),
+    Unary(UnaryOp, Box<Expr>),
+    Binary(BinaryOp, Box<Expr>, Box<Expr>),
+    Conditional(Box<Expr>, Box<Expr>, Box<Expr>),
+    Cast(Box<TypeExpr>, Box<Expr>),
+    Concat(Vec<Expr>),
+    /// `{ 1, 2 }` or `{ .field = 1 }`.
+    Aggregate(Vec<(Option<Name>, Expr)>),
+    /// Operand of `sizeof` (`true`: in bytes) or `bitsof`.
+    SizeOf(bool, Box<SizeOperand>),
+}
+
+#[derive(Clone, Debug)]
+pub(crate) enum SizeOperand {
+    Type(TypeExpr),
+    Expr(Expr),
+}
+
+impl Expr {
+    /// The node and its height, from its parts.
+    pub(crate) fn new(kind: ExprKind, span: Span) -> Self {
+        let of = |parts: &[&Expr]| parts.iter().map(|e| e.height).max().unwrap_or(0);
+        let below = match &kind {
+            ExprKind::Number(_) | ExprKind::Bool(_) | ExprKind::Name(_) => 0,
+            ExprKind::Field(a, _) | ExprKind::Unary(_, a) | ExprKind::Cast(_, a) => a.height,
+            ExprKind::Index(a, b) | ExprKind::Binary(_, a, b) => of(&[a, b]),
+            ExprKind::Slice(a, b, c) | ExprKind::Conditional(a, b, c) => of(&[a, b, c]),
+            ExprKind::Call(a, args) => of(&args.iter().chain([&**a]).collect::<Vec<_>>()),
+            ExprKind::Concat(parts) => of(&parts.iter().collect::<Vec<_>>()),
+            ExprKind::Aggregate(parts) => of(&parts.iter().map(|(_, e)| e).collect::<Vec<_>>()),
+            ExprKind::SizeOf(_, operand) => match &**operand {
+                SizeOperand::Type(_) => 0,
+                SizeOperand::Expr(e) => e.height,
+            },
+        };
+        Self { kind, span, height: below + 1 }
+    }
+}

@@ -1,0 +1,345 @@
+//! Engines: what they declare, and their steps.
+
+use std::collections::HashMap;
+use std::ops::Range;
+
+use wireloom_offloads::{Kind, ValueType};
+
+use super::place::Access;
+use super::scope::Symbol;
+use super::stmt::Body;
+use super::{Checker, Resolution, fold};
+use crate::ast::{self, Item, TypeKind};
+use crate::diagnostics::Diagnostic;
+use crate::hir::{
+    self, EngineId, EngineKind, ExprKind, FunctionId, OffloadId, Root, StepId, StructId, Type, VarId,
+    VarKind, Variable, ViewId,
+};
+use crate::source::Span;
+
+/// The widest context of a thread, in bits.
+const MAX_CONTEXT_BITS: u64 = 65_536;
+
+/// How a variable is used, for warnings.
+#[derive(Clone, Debug, Default)]
+pub(super) struct VarUse {
+    pub(super) read: bool,
+    pub(super) written: bool,
+    /// Parameters, loop variables and those that the compiler makes: never worth a warning.
+    pub(super) exempt: bool,
+}
+
+/// An offload as calls see it.
+#[derive(Clone, Debug)]
+pub(super) struct OffloadInfo {
+    pub(super) name: String,
+    pub(super) kind: OffloadKind,
+    pub(super) key: Option<Type>,
+    pub(super) value: Option<Type>,
+    pub(super) span: Span,
+}
+
+#[derive(Clone, Debug)]
+pub(super) enum OffloadKind {
+    Kind(&'static Kind),
+    Engine { params: Vec<(String, Type)>, reply: Type },
+}
+
+impl OffloadInfo {
+    /// The type that the registry means, for this offload.
+    pub(super) fn value_type(&self, ty: ValueType) -> Option<Type> {
+        match ty {
+            ValueType::Bits(n) => Some(Type::Bits(n)),
+            ValueType::Bool => Some(Type::Bool),
+            ValueType::Key => self.key.clone(),
+            ValueType::Value => self.value.clone(),
+        }
+    }
+}
+
+/// The engine that is being checked. Outside of engines it is empty.
+#[derive(Default)]
+pub(super) struct Context {
+    /// The reply's type, if the engine is called.
+    pub(super) reply: Option<Type>,
+    pub(super) vars: Vec<Variable>,
+    /// Parallel to `vars`.
+    pub(super) uses: Vec<VarUse>,
+    pub(super) params: Vec<VarId>,
+    pub(super) views: Vec<Option<hir::View>>,
+    /// Parallel to `views`, and known before their offsets are.
+    pub(super) view_headers: Vec<Option<StructId>>,
+    pub(super) view_used: Vec<bool>,
+    pub(super) offloads: Vec<Option<hir::Offload>>,
+    /// Parallel to `offloads`.
+    pub(super) offload_infos: Vec<Option<OffloadInfo>>,
+    pub(super) offload_used: Vec<bool>,
+    /// The structures made for replies of several parts, by offload and method.
+    pub(super) replies: HashMap<(OffloadId, usize), StructId>,
+    pub(super) functions: Vec<hir::Function>,
+    /// By declaration, and which parameters are views.
+    pub(super) function_ids: HashMap<(usize, Vec<bool>), Option<FunctionId>>,
+    /// The functions whose bodies are being checked, outermost first.
+    pub(super) open_calls: Vec<usize>,
+}
+
+impl Context {
+    pub(super) fn add_var(&mut self, name: &str, ty: Type, kind: VarKind, span: Span) -> VarId {
+        let id = VarId(self.vars.len() as u32);
+        self.vars.push(Variable { name: name.to_owned(), ty, kind, span });
+        self.uses.push(VarUse::default());
+        id
+    }
+
+    /// Notes that a variable is read or written.
+    pub(super) fn note(&mut self, var: VarId, access: Access) {
+        let uses = &mut self.uses[var.index()];
+        match access {
+            Access::Read => uses.read = true,
+            Access::Write => uses.written = true,
+        }
+    }
+}
+
+impl<'a> Checker<'a> {
+    /// The checked engine that a declaration makes; those that it calls come before it.
+    pub(super) fn resolve_engine(&mut self, index: usize) -> Option<EngineId> {
+        if let Some(known) = Self::done(&self.engine_decls[index].state) {
+            return known;
+        }
+        let decl = self.engine_decls[index].decl;
+        self.engine_decls[index].state = Resolution::InProgress;
+        let outer = (std::mem::take(&mut self.cx), std::mem::take(&mut self.body));
+        let engine = self.nested(decl.name.span, |c| c.at_level(1, |c| c.scoped(|c| c.engine(decl))));
+        (self.cx, self.body) = outer;
+        let id = engine.map(|engine| {
+            let id = EngineId(self.engines.len() as u32);
+            let nested = engine.offloads.iter().map(|o| match &o.target {
+                hir::OffloadTarget::Kind(_) => 1,
+                hir::OffloadTarget::Engine(e) => self.instances[e.index()].saturating_add(1),
+            });
+            self.instances.push(nested.fold(0, u64::saturating_add));
+            self.engines.push(engine);
+            id
+        });
+        self.engine_decls[index].state = Resolution::Done(id);
+        id
+    }
+
+    fn engine(&mut self, decl: &'a ast::EngineDecl) -> Option<hir::Engine> {
+        let kind = self.interface(decl);
+        let (first_const, first_function) = (self.consts.len(), self.functions.len());
+        let steps = self.declare_engine(decl);
+        // Engines that this one calls declare theirs behind these.
+        let (consts, functions) = (first_const..self.consts.len(), first_function..self.functions.len());
+        self.declare_context(decl);
+        self.declare_offloads(decl);
+        self.check_views(decl);
+        for item in &decl.items {
+            if let Item::Assert(assert) = item {
+                self.static_assert(assert);
+            }
+        }
+        for index in consts.clone() {
+            self.resolve_const(index);
+        }
+        if steps.is_empty() {
+            let message = format!("engine `{}` has no steps", decl.name.text);
+            self.report(
+                Diagnostic::new("E0602", decl.name.span, message)
+                    .help("the first step is where a thread begins: `step NAME { ... finish; }`"),
+            );
+        }
+        let steps: Vec<hir::Step> = steps.into_iter().map(|step| self.check_step(step)).collect();
+        self.check_step_graph(&steps);
+        self.check_cost(&steps);
+        self.check_uncalled_functions(functions.clone());
+        self.report_unused_in_engine(consts, functions);
+        let cx = std::mem::take(&mut self.cx);
+        Some(hir::Engine {
+            name: decl.name.text.to_string(),
+            kind: kind?,
+            vars: cx.vars,
+            views: cx.views.into_iter().collect::<Option<_>>()?,
+            offloads: cx.offloads.into_iter().collect::<Option<_>>()?,
+            functions: cx.functions,
+            steps,
+            span: decl.name.span,
+        })
+    }
+
+    /// Parameters and reply: what the engine takes and gives.
+    fn interface(&mut self, decl: &ast::EngineDecl) -> Option<EngineKind> {
+        let Some(written) = &decl.reply else {
+            if let Some((name, _)) = decl.params.first() {
+                self.report(
+                    Diagnostic::new("E0605", name.span, "an engine that takes packets has no parameters")
+                        .help("write `-> TYPE` behind them if the engine is to be called"),
+                );
+                return None;
+            }
+            return Some(EngineKind::Packet);
+        };
+        let reply = self.value_type(written);
+        let reply = reply.and_then(|ty| self.offload_type(ty, written.span, "reply"));
+        // Poisoned or not, the engine is one that is called.
+        self.cx.reply = Some(reply.clone().unwrap_or(Type::Void));
+        let mut complete = true;
+        for (name, written) in &decl.params {
+            let ty = self.value_type(written);
+            let Some(ty) = ty.and_then(|ty| self.offload_type(ty, written.span, "parameter")) else {
+                self.declare(name, Symbol::Poisoned);
+                complete = false;
+                continue;
+            };
+            let var = self.cx.add_var(&name.text, ty, VarKind::Context, name.span);
+            self.cx.uses[var.index()].written = true;
+            self.cx.params.push(var);
+            self.declare(name, Symbol::Var(var));
+        }
+        let reply = reply.filter(|_| complete)?;
+        Some(EngineKind::Call { params: self.cx.params.clone(), reply })
+    }
+
+    /// Puts the engine's names into its scope; answers its steps. Types that others depend on come first.
+    fn declare_engine(&mut self, decl: &'a ast::EngineDecl) -> Vec<&'a ast::StepDecl> {
+        let mut steps = Vec::new();
+        for item in &decl.items {
+            match item {
+                Item::Const(c) => self.declare_const(c, 2, None),
+                Item::Function(f) => self.declare_function(f, 2),
+                Item::Step(s) => {
+                    let id = StepId(steps.len() as u32);
+                    steps.push(s);
+                    self.declare(&s.name, Symbol::Step(id));
+                }
+                Item::View(v) => {
+                    let id = ViewId(self.cx.view_headers.len() as u32);
+                    self.cx.view_headers.push(None);
+                    self.cx.view_used.push(false);
+                    self.declare(&v.name, Symbol::View(id));
+                }
+                Item::Offload(o) => {
+                    let id = OffloadId(self.cx.offload_used.len() as u32);
+                    self.cx.offload_used.push(false);
+                    self.declare(&o.name, Symbol::Offload(id));
+                }
+                Item::Variable(v) => self.declare(&v.name, Symbol::Poisoned),
+                Item::Enum(e) => {
+                    self.misplaced(e.name.span, "an enumeration", "the file, outside of engines")
+                }
+                Item::Struct(s) => self.misplaced(s.name.span, "a type", "the file, outside of engines"),
+                Item::Engine(e) => self.misplaced(e.name.span, "an engine", "the file, outside of engines"),
+                Item::Assert(_) => {}
+            }
+        }
+        let views = decl.items.iter().filter_map(|i| if let Item::View(v) = i { Some(v) } else { None });
+        for (index, view) in views.enumerate() {
+            self.cx.view_headers[index] = self.header_type(&view.header);
+        }
+        steps
+    }
+
+    fn declare_context(&mut self, decl: &'a ast::EngineDecl) {
+        let mut bits = 0u64;
+        for item in &decl.items {
+            let Item::Variable(v) = item else { continue };
+            if let Some(value) = &v.value {
+                self.report(
+                    Diagnostic::new("E0615", value.span, "a context variable has no initial value").help(
+                        "it is zero when a thread begins; assign it in the first step, or write `const`",
+                    ),
+                );
+            }
+            if matches!(v.ty.kind, TypeKind::Auto) {
+                self.report(
+                    Diagnostic::new("E0314", v.ty.span, "a context variable cannot be `auto`")
+                        .help("write its type"),
+                );
+                continue;
+            }
+            let Some(ty) = self.value_type(&v.ty) else { continue };
+            bits += u64::from(self.width(&ty));
+            let var = self.cx.add_var(&v.name.text, ty, VarKind::Context, v.name.span);
+            self.redefine(&v.name, Symbol::Var(var));
+        }
+        if bits > MAX_CONTEXT_BITS {
+            let message = format!("the context of `{}` has {bits} bits", decl.name.text);
+            let help = format!("every thread keeps all of it; the most is {MAX_CONTEXT_BITS} bits");
+            self.report(Diagnostic::new("E0620", decl.name.span, message).help(help));
+        }
+    }
+
+    /// Offsets of the engine's views: they may use its context and constants, nothing else.
+    fn check_views(&mut self, decl: &'a ast::EngineDecl) {
+        for item in &decl.items {
+            let Item::View(view) = item else { continue };
+            let header = self.cx.view_headers[self.cx.views.len()];
+            if self.needs_packet(view.name.span, "the packet").is_none() {
+                self.cx.views.push(None);
+                continue;
+            }
+            let offset = self.offset(&view.offset, "the offset of a view");
+            let offset = offset.filter(|offset| match outside_context(offset) {
+                None => true,
+                Some(span) => {
+                    self.report(
+                        Diagnostic::new("E0614", span, "the offset of an engine's view can use its context only")
+                            .help("it is computed at each access; declare the view in a step to compute it once, there"),
+                    );
+                    false
+                }
+            });
+            let name = view.name.text.to_string();
+            let checked = header.zip(offset).map(|(header, offset)| hir::View {
+                name,
+                header,
+                offset,
+                span: view.name.span,
+            });
+            self.cx.views.push(checked);
+        }
+    }
+
+    fn check_step(&mut self, decl: &ast::StepDecl) -> hir::Step {
+        self.body = Body { in_step: true, ..Body::default() };
+        let first_local = self.cx.vars.len();
+        let body = self.scoped(|c| c.statements(&decl.body));
+        // After an error statements are missing from the body, and what it lacks says nothing.
+        let failed = std::mem::take(&mut self.body).failed;
+        self.report_unused_locals(first_local);
+        if !failed && super::flow::ends_undecided(&body) {
+            let message = format!("step `{}` can end without saying what comes next", decl.name.text);
+            self.report(
+                Diagnostic::new("E0501", decl.end, message)
+                    .here("the end is reached here")
+                    .also(decl.name.span, "this step")
+                    .help("end every path with `next STEP;`, `finish;`, `drop(reason);` or another ending"),
+            );
+        }
+        self.report_unreachable(&body);
+        hir::Step { name: decl.name.text.to_string(), body, span: decl.name.span }
+    }
+
+    fn check_uncalled_functions(&mut self, functions: Range<usize>) {
+        let vars = self.cx.vars.len();
+        for index in functions {
+            if !self.functions[index].used {
+                self.check_uncalled_function(index);
+            }
+        }
+        self.cx.vars.truncate(vars);
+        self.cx.uses.truncate(vars);
+    }
+}
+
+/// Where an expression uses something besides constants and context variables.
+fn outside_context(expr: &hir::Expr) -> Option<Span> {
+    match &expr.kind {
+        ExprKind::Call(..) | ExprKind::Offload(..) | ExprKind::Resize(_) | ExprKind::Meta(_) => {
+            Some(expr.span)
+        }
+        ExprKind::Read(place) if !matches!(place.root, Root::Var(_)) => Some(expr.span),
+        _ => fold::parts(expr).into_iter().find_map(outside_context),
+    }
+}

@@ -1,0 +1,144 @@
+//! Literals and constant expressions of literals: integers without a width of their own.
+//!
+//! They are computed exactly (`~0` and `-1` are negative) and take a width only when a context gives one.
+
+use wireloom_bits::Bits;
+
+use crate::ast::BinaryOp;
+
+/// Two's complement wide enough for the product of two 1024-bit numbers with a sign.
+const WIDTH: u32 = 2112;
+/// The largest magnitude that a literal expression may reach, in bits.
+const MAX_SIGNIFICANT: u32 = 1024;
+
+/// An exact integer of at most 1024 bits and a sign.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Literal(Bits);
+
+impl Literal {
+    pub(super) fn of(value: &Bits) -> Self {
+        Self(value.resize(WIDTH))
+    }
+
+    pub(super) fn number(value: u64) -> Self {
+        Self(Bits::new(WIDTH, value.into()))
+    }
+
+    pub(super) fn is_negative(&self) -> bool {
+        self.0.bit(WIDTH - 1)
+    }
+
+    fn magnitude(&self) -> Bits {
+        if self.is_negative() { self.0.neg() } else { self.0.clone() }
+    }
+
+    fn signed(negative: bool, magnitude: Bits) -> Self {
+        Self(if negative { magnitude.neg() } else { magnitude })
+    }
+
+    /// The value, unless it has grown past what any type can hold.
+    fn bounded(self) -> Option<Self> {
+        (self.magnitude().significant() <= MAX_SIGNIFICANT).then_some(self)
+    }
+
+    pub(super) fn negate(&self) -> Self {
+        Self(self.0.neg())
+    }
+
+    pub(super) fn complement(&self) -> Self {
+        Self(self.0.not())
+    }
+
+    /// Whether it can stand where `width` bits are wanted: a positive number has no more significant bits; a negative
+    /// one is the two's complement of one that fits.
+    pub(super) fn fits(&self, width: u32) -> bool {
+        if self.is_negative() { self.0.not().significant() <= width } else { self.0.significant() <= width }
+    }
+
+    /// The low bits.
+    pub(super) fn cut(&self, width: u32) -> Bits {
+        self.0.resize(width)
+    }
+
+    /// The bits that it needs as a positive number.
+    pub(super) fn significant(&self) -> u32 {
+        self.magnitude().significant()
+    }
+
+    /// An arithmetic operator; `None` if the result needs more than 1024 bits. Division by zero is left to the caller.
+    pub(super) fn binary(&self, op: BinaryOp, other: &Self) -> Option<Self> {
+        let (a, b) = (&self.0, &other.0);
+        let count = || if other.is_negative() { u32::MAX } else { b.to_shift() };
+        match op {
+            BinaryOp::Add => Self(a.add(b)).bounded(),
+            BinaryOp::Sub => Self(a.sub(b)).bounded(),
+            BinaryOp::Mul => {
+                if self.significant() + other.significant() > MAX_SIGNIFICANT + 1 {
+                    return None;
+                }
+                Self(a.mul(b)).bounded()
+            }
+            BinaryOp::Div => {
+                let negative = self.is_negative() != other.is_negative();
+                Some(Self::signed(negative, self.magnitude().udiv(&other.magnitude())))
+            }
+            BinaryOp::Rem => {
+                Some(Self::signed(self.is_negative(), self.magnitude().urem(&other.magnitude())))
+            }
+            BinaryOp::And => Some(Self(a.and(b))),
+            BinaryOp::Or => Some(Self(a.or(b))),
+            BinaryOp::Xor => Some(Self(a.xor(b))),
+            BinaryOp::Shl => {
+                if self.0.is_zero() {
+                    return Some(self.clone());
+                }
+                if count() > MAX_SIGNIFICANT {
+                    return None;
+                }
+                Self(a.shl(count())).bounded()
+            }
+            BinaryOp::Shr if self.is_negative() => Some(Self(a.not().lshr(count()).not())),
+            BinaryOp::Shr => Some(Self(a.lshr(count()))),
+            _ => unreachable!("only arithmetic operators take literals"),
+        }
+    }
+}
+
+/// In decimal up to 64 bits, else in hexadecimal.
+impl std::fmt::Display for Literal {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        if self.is_negative() {
+            f.write_str("-")?;
+        }
+        self.magnitude().fmt(f)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn n(value: u64) -> Literal {
+        Literal::number(value)
+    }
+
+    #[test]
+    fn negative_numbers_fit_where_their_complement_does() {
+        assert!(n(0).complement().fits(1));
+        assert_eq!(n(0).complement().cut(8), Bits::new(8, 255));
+        assert!(n(255).negate().fits(8));
+        assert!(n(256).negate().fits(8));
+        assert!(!n(257).negate().fits(8));
+        assert!(!n(256).fits(8));
+    }
+
+    #[test]
+    fn arithmetic_is_exact_and_bounded() {
+        assert_eq!(n(3).binary(BinaryOp::Sub, &n(5)), Some(n(2).negate()));
+        assert_eq!(n(7).negate().binary(BinaryOp::Div, &n(2)), Some(n(3).negate()));
+        assert_eq!(n(1).binary(BinaryOp::Shl, &n(1023)).map(|l| l.significant()), Some(1024));
+        assert_eq!(n(1).binary(BinaryOp::Shl, &n(1024)), None);
+        assert_eq!(n(1).negate().binary(BinaryOp::Shr, &n(5)), Some(n(1).negate()));
+        assert_eq!(n(12).negate().to_string(), "-12");
+    }
+}

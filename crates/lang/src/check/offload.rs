@@ -1,0 +1,312 @@
+//! Declarations of offloads, checked against the registry of kinds.
+
+use std::collections::BTreeMap;
+
+use wireloom_bits::Bits;
+use wireloom_offloads::{Config, KINDS, Kind, Layout, Param, ValueType, registry};
+
+use super::engine::{OffloadInfo, OffloadKind};
+use super::scope::Symbol;
+use super::{Checker, Resolution};
+use crate::ast::{self, Expr, Item, Name, TypeExpr};
+use crate::diagnostics::Diagnostic;
+use crate::hir::{self, EngineKind, OffloadTarget, Type};
+use crate::source::Span;
+
+/// The widest key or value of an offload, parameter or reply of an engine, in bits.
+const MAX_OFFLOAD_BITS: u32 = 1024;
+/// The most offloads of an engine and the engines that it calls, each counted as often as it is there.
+const MAX_INSTANCES: u64 = 4096;
+
+impl<'a> Checker<'a> {
+    pub(super) fn declare_offloads(&mut self, decl: &'a ast::EngineDecl) {
+        let mut instances = 0u64;
+        for item in &decl.items {
+            let Item::Offload(offload) = item else { continue };
+            let checked = match &offload.target {
+                ast::OffloadTarget::Engine(name) => self.engine_offload(offload, name, &mut instances),
+                ast::OffloadTarget::Kind { kind, types, params } => {
+                    instances = instances.saturating_add(1);
+                    self.kind_offload(offload, kind, types, params)
+                }
+            };
+            if instances > MAX_INSTANCES {
+                let message =
+                    format!("this engine needs more than {MAX_INSTANCES} offloads, nested ones counted");
+                self.report(
+                    Diagnostic::new("E0617", offload.name.span, message)
+                        .help("each offload of an engine's kind has all offloads of that engine for itself"),
+                );
+                instances = 0;
+            }
+            let (target, info) = checked.unzip();
+            let name = offload.name.text.to_string();
+            self.cx.offloads.push(target.map(|target| hir::Offload {
+                name,
+                target,
+                span: offload.name.span,
+            }));
+            self.cx.offload_infos.push(info);
+        }
+    }
+
+    fn engine_offload(
+        &mut self,
+        offload: &ast::OffloadDecl,
+        name: &Name,
+        instances: &mut u64,
+    ) -> Option<(OffloadTarget, OffloadInfo)> {
+        let index = match self.lookup(&name.text) {
+            Some(Symbol::Engine(index)) => index,
+            found => {
+                let message = match found {
+                    Some(other) => format!("`{}` is {}, not an engine", name.text, other.describe()),
+                    None => format!("there is no engine `{}`", name.text),
+                };
+                let help = self.suggestion(&name.text, |s| matches!(s, Symbol::Engine(_)));
+                self.report(Diagnostic::new("E0210", name.span, message).help_if(help));
+                return None;
+            }
+        };
+        let entry = &mut self.engine_decls[index];
+        entry.used = true;
+        let decl = entry.decl;
+        if decl.reply.is_none() {
+            let message = format!("engine `{}` takes packets and cannot be called", name.text);
+            self.report(
+                Diagnostic::new("E0611", name.span, message)
+                    .also(decl.name.span, "declared here")
+                    .help("an engine that is called says what it replies: `engine NAME(u32 key) -> TYPE`"),
+            );
+            return None;
+        }
+        if matches!(entry.state, Resolution::InProgress) {
+            let message = format!("engine `{}` calls itself", name.text);
+            self.report(
+                Diagnostic::new("E0610", name.span, message).also(decl.name.span, "declared here").help(
+                    "engines are laid out in hardware: none can contain itself, not even through others",
+                ),
+            );
+            return None;
+        }
+        let id = self.resolve_engine(index)?;
+        *instances = instances.saturating_add(self.instances[id.index()]).saturating_add(1);
+        let engine = &self.engines[id.index()];
+        let EngineKind::Call { params, reply } = &engine.kind else { unreachable!("it has a reply") };
+        let params = params
+            .iter()
+            .map(|v| {
+                let var = &engine.vars[v.index()];
+                (var.name.clone(), var.ty.clone())
+            })
+            .collect();
+        let info = OffloadInfo {
+            name: offload.name.text.to_string(),
+            kind: OffloadKind::Engine { params, reply: reply.clone() },
+            key: None,
+            value: None,
+            span: offload.name.span,
+        };
+        Some((OffloadTarget::Engine(id), info))
+    }
+
+    fn kind_offload(
+        &mut self,
+        offload: &ast::OffloadDecl,
+        kind_name: &Name,
+        types: &[TypeExpr],
+        params: &[(Name, Expr)],
+    ) -> Option<(OffloadTarget, OffloadInfo)> {
+        let Some(kind) = registry::kind(&kind_name.text) else {
+            let message = format!("there is no offload kind `{}`", kind_name.text);
+            let help = match self.lookup(&kind_name.text) {
+                Some(Symbol::Engine(_)) => {
+                    Some(format!("to call an engine, write `engine {}`", kind_name.text))
+                }
+                _ => crate::suggest::suggest_or_list(
+                    &kind_name.text,
+                    "the kinds",
+                    KINDS.iter().map(|k| k.name),
+                ),
+            };
+            self.report(Diagnostic::new("E0206", kind_name.span, message).help_if(help));
+            return None;
+        };
+        let (key, value) = self.offload_types(kind, kind_name.span, types)?;
+        let params = self.offload_params(kind, kind_name.span, params, value.as_ref());
+        let config = Config {
+            kind: kind.name.into(),
+            key: key.as_ref().map(|ty| self.layout(ty)),
+            value: value.as_ref().map(|ty| self.layout(ty)),
+            params: params?,
+        };
+        let info = OffloadInfo {
+            name: offload.name.text.to_string(),
+            kind: OffloadKind::Kind(kind),
+            key,
+            value,
+            span: offload.name.span,
+        };
+        Some((OffloadTarget::Kind(config), info))
+    }
+
+    /// The key and value types that the kind takes.
+    fn offload_types(
+        &mut self,
+        kind: &Kind,
+        span: Span,
+        written: &[TypeExpr],
+    ) -> Option<(Option<Type>, Option<Type>)> {
+        let mut wanted = Vec::new();
+        if kind.has_key {
+            wanted.push("a key type");
+        }
+        if kind.has_value {
+            wanted.push("a value type");
+        }
+        if written.len() != wanted.len() {
+            let takes = if wanted.is_empty() { "no types".into() } else { wanted.join(" and ") };
+            let message = format!("offload kind `{}` takes {takes}, {} given", kind.name, written.len());
+            let example = match (kind.has_key, kind.has_value) {
+                (true, true) => format!("{}<u32, u16>", kind.name),
+                (true, false) => format!("{}<u32>", kind.name),
+                (false, true) => format!("{}<u16>", kind.name),
+                (false, false) => kind.name.into(),
+            };
+            self.report(Diagnostic::new("E0604", span, message).help(format!("for example `{example}`")));
+            return None;
+        }
+        let mut types = Vec::new();
+        for (t, what) in written.iter().zip(&wanted) {
+            let what = if *what == "a key type" { "key" } else { "value" };
+            let ty = self.value_type(t).and_then(|ty| self.offload_type(ty, t.span, what));
+            types.push(ty);
+        }
+        let types: Vec<Type> = types.into_iter().collect::<Option<_>>()?;
+        let mut types = types.into_iter();
+        let key = if kind.has_key { types.next() } else { None };
+        let value = types.next();
+        if let Some(chunk) = value.as_ref().filter(|_| kind.name == "payload") {
+            let width = self.width(chunk);
+            if !width.is_multiple_of(8) {
+                let message = format!("a chunk of the payload is a whole number of bytes, not {width} bits");
+                self.report(Diagnostic::new("E0609", written[0].span, message));
+                return None;
+            }
+        }
+        Some((key, value))
+    }
+
+    /// Refuses a type that is too wide to go to or from an offload.
+    pub(super) fn offload_type(&mut self, ty: Type, span: Span, what: &str) -> Option<Type> {
+        let width = self.width(&ty);
+        if width <= MAX_OFFLOAD_BITS {
+            return Some(ty);
+        }
+        let message = format!(
+            "this {what} is {width} bits wide; an offload takes and gives at most {MAX_OFFLOAD_BITS}"
+        );
+        self.report(Diagnostic::new("E0608", span, message).help("split it, or pass an index instead"));
+        None
+    }
+
+    fn offload_params(
+        &mut self,
+        kind: &Kind,
+        span: Span,
+        written: &[(Name, Expr)],
+        value: Option<&Type>,
+    ) -> Option<BTreeMap<String, Bits>> {
+        let mut out: BTreeMap<String, Bits> = BTreeMap::new();
+        let mut places: BTreeMap<&str, Span> = BTreeMap::new();
+        let mut complete = true;
+        for (name, given) in written {
+            let Some(param) = kind.params.iter().find(|p| *p.name == *name.text) else {
+                let message = format!("offload kind `{}` has no parameter `{}`", kind.name, name.text);
+                let names: Vec<&str> = kind.params.iter().map(|p| p.name).collect();
+                let help = crate::suggest::suggest_or_list(&name.text, "its parameters", names);
+                self.report(Diagnostic::new("E0208", name.span, message).help_if(help));
+                complete = false;
+                continue;
+            };
+            if let Some(before) = places.insert(param.name, name.span) {
+                let message = format!("parameter `{}` is given twice", name.text);
+                self.report(Diagnostic::new("E0607", name.span, message).also(before, "the first time"));
+                complete = false;
+                continue;
+            }
+            match self.offload_param(param, given, value) {
+                Some(bits) => {
+                    out.insert(param.name.into(), bits);
+                }
+                None => complete = false,
+            }
+        }
+        for param in kind.params {
+            if places.contains_key(param.name) {
+                continue;
+            }
+            let width = match param.ty {
+                ValueType::Bits(n) => n,
+                ValueType::Value => value.map_or(1, |ty| self.width(ty)),
+                ValueType::Bool | ValueType::Key => 1,
+            };
+            match param.default {
+                Some(default) => {
+                    out.insert(param.name.into(), Bits::new(width, default.into()));
+                }
+                None => {
+                    let message =
+                        format!("offload kind `{}` needs its parameter `{}`", kind.name, param.name);
+                    let help = format!("{} For example `{} = 1024`", param.doc, param.name);
+                    self.report(Diagnostic::new("E0606", span, message).help(help));
+                    complete = false;
+                }
+            }
+        }
+        complete.then_some(out)
+    }
+
+    fn offload_param(&mut self, param: &Param, given: &Expr, value: Option<&Type>) -> Option<Bits> {
+        let ty = match param.ty {
+            ValueType::Bits(n) => Type::Bits(n),
+            ValueType::Bool => Type::Bool,
+            ValueType::Value | ValueType::Key => value?.clone(),
+        };
+        let constant = self.constant(given, Some(&ty))?;
+        let bits = super::fold::value(&constant)?.clone();
+        let (least, most) = param.range;
+        let in_range = bits.to_u64().is_some_and(|v| (least..=most).contains(&v));
+        if matches!(param.ty, ValueType::Bits(n) if n <= 64) && !in_range {
+            let message = format!("parameter `{}` is {least} to {most}, not {bits}", param.name);
+            self.report(Diagnostic::new("E0618", given.span, message).help(param.doc));
+            return None;
+        }
+        Some(bits)
+    }
+
+    /// The leaves of a type, as table files name them.
+    fn layout(&self, ty: &Type) -> Layout {
+        let mut fields = Vec::new();
+        self.leaves(ty, String::new(), &mut fields);
+        Layout { fields }
+    }
+
+    fn leaves(&self, ty: &Type, name: String, out: &mut Vec<(String, u32)>) {
+        match ty {
+            Type::Struct(id) => {
+                for field in &self.structs[id.index()].fields {
+                    let inner =
+                        if name.is_empty() { field.name.clone() } else { format!("{name}.{}", field.name) };
+                    self.leaves(&field.ty, inner, out);
+                }
+            }
+            Type::Array(element, count) => {
+                for i in 0..*count {
+                    self.leaves(element, format!("{name}[{i}]"), out);
+                }
+            }
+            _ => out.push((name, self.width(ty))),
+        }
+    }
+}

@@ -1,0 +1,366 @@
+//! Names, fields, elements and bits: what can be read, and what can be assigned.
+
+use super::scope::Symbol;
+use super::{Checker, fold};
+use crate::ast::{Expr, ExprKind, Name};
+use crate::diagnostics::Diagnostic;
+use crate::hir::{self, Meta, Place, Projection, Root, Type};
+use crate::source::Span;
+
+/// What is to be done with a place.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Access {
+    Read,
+    /// Assigned; for compound assignment too, whose own reading of the old value does not count as a use.
+    Write,
+}
+
+/// What an expression that could be a place turns out to be.
+pub(super) enum Resolved {
+    Place(Place),
+    /// A value that cannot be assigned.
+    Value(hir::Expr),
+}
+
+/// The properties of the packet.
+const PROPERTIES: [(&str, Meta); 5] = [
+    ("ingress", Meta::Ingress),
+    ("egress", Meta::Egress),
+    ("length", Meta::Length),
+    ("window", Meta::Window),
+    ("arrival", Meta::Arrival),
+];
+
+/// The operations on the packet, for suggestions.
+pub(super) const OPERATIONS: [&str; 5] = ["push", "pop", "insert", "remove", "reset"];
+
+impl Checker<'_> {
+    /// The place that is assigned.
+    pub(super) fn assigned(&mut self, e: &Expr) -> Option<Place> {
+        match self.resolve(e, Access::Write)? {
+            Resolved::Place(place) => Some(place),
+            Resolved::Value(_) => {
+                self.report(
+                    Diagnostic::new("E0409", e.span, "this cannot be assigned").help(
+                        "variables, fields of views, elements and bits of them, and `packet.egress` can",
+                    ),
+                );
+                None
+            }
+        }
+    }
+
+    pub(super) fn resolve(&mut self, e: &Expr, access: Access) -> Option<Resolved> {
+        match &e.kind {
+            ExprKind::Name(name) => self.resolve_name(name, e.span, access),
+            ExprKind::Field(base, field) => {
+                if let ExprKind::Name(name) = &base.kind {
+                    if &**name == "packet" {
+                        return self.packet_property(field, e.span, access);
+                    }
+                    if let Some(Symbol::Offload(_)) = self.lookup(name) {
+                        let message = format!("`{name}.{}` needs its arguments", field.text);
+                        self.report(
+                            Diagnostic::new("E0216", e.span, message).help(
+                                "an offload has methods only, and a method is called: `name.method(...)`",
+                            ),
+                        );
+                        return None;
+                    }
+                }
+                let base = self.nested(base.span, |c| c.resolve(base, access))?;
+                self.project_field(base, field, e.span)
+            }
+            ExprKind::Index(base, index) => {
+                let base = self.nested(base.span, |c| c.resolve(base, access));
+                let index = self.expr(index, None).and_then(|i| self.number(i));
+                self.project_index(base?, index?, e.span, access)
+            }
+            ExprKind::Slice(base, high, low) => {
+                let base = self.nested(base.span, |c| c.resolve(base, access));
+                let bounds = (self.const_number(high), self.const_number(low));
+                let (base, high, low) = (base?, bounds.0?.to_shift(), bounds.1?.to_shift());
+                self.project_slice(base, high, low, e.span, access)
+            }
+            _ => Some(Resolved::Value(self.expr(e, None)?)),
+        }
+    }
+
+    fn resolve_name(&mut self, name: &str, span: Span, access: Access) -> Option<Resolved> {
+        let Some(symbol) = self.lookup(name) else {
+            if name == "packet" {
+                self.report(Diagnostic::new("E0215", span, "`packet` is not a value").help(
+                    "read `packet.length` and the like, or its bytes through a view or a payload offload",
+                ));
+                return None;
+            }
+            let help = self.suggestion(name, |s| {
+                !matches!(s, Symbol::Type(_) | Symbol::Step(_) | Symbol::Engine(_) | Symbol::Function(_))
+            });
+            self.report(
+                Diagnostic::new("E0201", span, format!("there is no `{name}` here"))
+                    .here("not declared")
+                    .help_if(help),
+            );
+            return None;
+        };
+        let place = |root, ty: Type| Resolved::Place(Place { root, path: Vec::new(), ty, span });
+        match symbol {
+            Symbol::Var(id) => {
+                self.cx.note(id, access);
+                Some(place(Root::Var(id), self.cx.vars[id.index()].ty.clone()))
+            }
+            Symbol::LoopVar(id) => {
+                if access == Access::Write {
+                    let message = format!("`{name}` counts a loop and cannot be assigned in it");
+                    self.report(
+                        Diagnostic::new("E0411", span, message)
+                            .help("copy it to a variable of your own; `break` leaves the loop"),
+                    );
+                    return None;
+                }
+                self.cx.note(id, access);
+                Some(place(Root::Var(id), self.cx.vars[id.index()].ty.clone()))
+            }
+            Symbol::View(id) => {
+                self.cx.view_used[id.index()] = true;
+                Some(place(Root::View(id), Type::Struct(self.cx.view_headers[id.index()]?)))
+            }
+            Symbol::LocalView(var, header) => {
+                self.cx.note(var, Access::Read);
+                Some(place(Root::Local(var, header), Type::Struct(header)))
+            }
+            Symbol::Const(_) | Symbol::LocalConst(_) | Symbol::Member(..) if access == Access::Write => {
+                let message = format!("`{name}` is constant and cannot be assigned");
+                let mut diagnostic = Diagnostic::new("E0410", span, message);
+                if let Some(declared) = self.declared_at(name) {
+                    diagnostic = diagnostic.also(declared, "declared here");
+                }
+                self.report(
+                    diagnostic.help("a variable that lives as long as the packet stands in the engine"),
+                );
+                None
+            }
+            Symbol::Const(index) => {
+                self.consts[index].used = true;
+                let value = self.resolve_const(index)?;
+                Some(Resolved::Value(hir::Expr { span, ..value }))
+            }
+            Symbol::LocalConst(index) => {
+                let value = self.local_consts[index].clone();
+                Some(Resolved::Value(hir::Expr { span, ..value }))
+            }
+            Symbol::Member(index, member) => Some(Resolved::Value(self.member(index, member, span)?)),
+            Symbol::Poisoned => None,
+            Symbol::Type(_)
+            | Symbol::Function(_)
+            | Symbol::Engine(_)
+            | Symbol::Offload(_)
+            | Symbol::Step(_) => {
+                let help = match symbol {
+                    Symbol::Function(_) => "call it: `name(...)`",
+                    Symbol::Offload(_) => "call one of its methods: `name.method(...)`",
+                    Symbol::Step(_) => "`next STEP;` goes on at a step",
+                    Symbol::Engine(_) => "declare an offload for it: `offload NAME : engine ENGINE;`",
+                    _ => "a value of the type is written `(TYPE){ ... }`",
+                };
+                let message = format!("`{name}` is {}, not a value", symbol.describe());
+                self.report(Diagnostic::new("E0215", span, message).help(help));
+                None
+            }
+        }
+    }
+
+    fn packet_property(&mut self, field: &Name, span: Span, access: Access) -> Option<Resolved> {
+        let Some((_, meta)) = PROPERTIES.iter().find(|(name, _)| *name == &*field.text) else {
+            let names: Vec<&str> = PROPERTIES.iter().map(|(n, _)| *n).chain(OPERATIONS).collect();
+            let help = if OPERATIONS.contains(&&*field.text) {
+                Some(format!("it is an operation: `packet.{}(...)`", field.text))
+            } else {
+                crate::suggest::suggest_or_list(&field.text, "the packet has", names)
+            };
+            let message = format!("the packet has no property `{}`", field.text);
+            self.report(Diagnostic::new("E0209", field.span, message).help_if(help));
+            return None;
+        };
+        self.needs_packet(span, "the packet")?;
+        let ty = Type::Bits(if *meta == Meta::Arrival { 64 } else { 16 });
+        if *meta == Meta::Egress {
+            return Some(Resolved::Place(Place { root: Root::Meta(*meta), path: Vec::new(), ty, span }));
+        }
+        if access == Access::Write {
+            let message = format!("`packet.{}` can only be read", field.text);
+            let help = match meta {
+                Meta::Length | Meta::Window => {
+                    "bytes are added and taken by `packet.push`, `pop`, `insert`, `remove` and the payload offload"
+                }
+                _ => "only `packet.egress` can be assigned",
+            };
+            self.report(Diagnostic::new("E0413", span, message).help(help));
+            return None;
+        }
+        Some(Resolved::Value(hir::Expr { kind: hir::ExprKind::Meta(*meta), ty, span }))
+    }
+
+    /// Refuses what an engine that is called cannot do: it has no packet.
+    pub(super) fn needs_packet(&mut self, span: Span, what: &str) -> Option<()> {
+        if self.body.constant {
+            let message = format!("{what} is not known when the program is compiled");
+            self.report(Diagnostic::new("E0402", span, message));
+            return None;
+        }
+        if self.cx.reply.is_some() {
+            let message = format!("{what} is not there in an engine that is called");
+            self.report(
+                Diagnostic::new("E0612", span, message)
+                    .help("pass what it needs as parameters: `engine NAME(u32 key) -> TYPE`"),
+            );
+            return None;
+        }
+        Some(())
+    }
+
+    fn project_field(&mut self, base: Resolved, field: &Name, span: Span) -> Option<Resolved> {
+        let ty = match &base {
+            Resolved::Place(p) => &p.ty,
+            Resolved::Value(v) => &v.ty,
+        };
+        let Type::Struct(id) = *ty else {
+            let ty = ty.clone();
+            if ty == Type::Void {
+                return self.void_value(span);
+            }
+            self.unknown_field(field, &ty);
+            return None;
+        };
+        let of = &self.structs[id.index()];
+        let Some(index) = of.fields.iter().position(|f| *f.name == *field.text) else {
+            self.unknown_field(field, &Type::Struct(id));
+            return None;
+        };
+        Some(match base {
+            Resolved::Place(mut place) => {
+                place.ty = of.fields[index].ty.clone();
+                place.path.push(Projection::Field(index as u32));
+                Resolved::Place(Place { span, ..place })
+            }
+            Resolved::Value(value) => {
+                let width = |ty: &Type| super::width(&self.enums, &self.structs, ty);
+                Resolved::Value(fold::field(value, index, of, width, span))
+            }
+        })
+    }
+
+    fn project_index(
+        &mut self,
+        base: Resolved,
+        index: hir::Expr,
+        span: Span,
+        access: Access,
+    ) -> Option<Resolved> {
+        let base = self.whole(base, span, access)?;
+        let ty = match &base {
+            Resolved::Place(p) => p.ty.clone(),
+            Resolved::Value(v) => v.ty.clone(),
+        };
+        let (count, element) = match &ty {
+            Type::Array(element, count) => (*count, Some((**element).clone())),
+            Type::Bits(width) => (*width, None),
+            _ => return self.not_indexable(&ty, span),
+        };
+        if let Some(i) = fold::value(&index)
+            && i.to_shift() >= count
+        {
+            let last = count - 1;
+            let message =
+                format!("index {i} is out of range: the last one of `{}` is {last}", self.type_name(&ty));
+            self.report(
+                Diagnostic::new("W0605", index.span, message)
+                    .help("it reads as zero, and nothing is written"),
+            );
+        }
+        Some(match (base, element) {
+            (Resolved::Place(mut place), Some(element)) => {
+                place.ty = element;
+                place.path.push(Projection::Index(index));
+                Resolved::Place(Place { span, ..place })
+            }
+            (Resolved::Place(mut place), None) if access == Access::Write => {
+                place.ty = Type::Bits(1);
+                place.path.push(Projection::Bit(index));
+                Resolved::Place(Place { span, ..place })
+            }
+            (Resolved::Place(place), None) => Resolved::Value(fold::bit(read(place), index, span)),
+            (Resolved::Value(value), None) => Resolved::Value(fold::bit(value, index, span)),
+            (Resolved::Value(value), Some(element)) => {
+                let width = self.width(&element);
+                Resolved::Value(fold::element(value, index, element, count, width, span))
+            }
+        })
+    }
+
+    fn project_slice(
+        &mut self,
+        base: Resolved,
+        high: u32,
+        low: u32,
+        span: Span,
+        access: Access,
+    ) -> Option<Resolved> {
+        let base = self.whole(base, span, access)?;
+        let ty = match &base {
+            Resolved::Place(p) => &p.ty,
+            Resolved::Value(v) => &v.ty,
+        };
+        let Type::Bits(width) = *ty else {
+            let ty = ty.clone();
+            return self.not_indexable(&ty, span);
+        };
+        if high < low || high >= width {
+            let message = format!("`[{high}:{low}]` is no range of bits of a `u{width}`");
+            let help = format!("the higher bit stands first, and the highest there is, is {}", width - 1);
+            self.report(Diagnostic::new("E0405", span, message).help(help));
+            return None;
+        }
+        Some(match base {
+            Resolved::Place(mut place) if access == Access::Write => {
+                place.ty = Type::Bits(high - low + 1);
+                place.path.push(Projection::Slice(high, low));
+                Resolved::Place(Place { span, ..place })
+            }
+            Resolved::Place(place) => Resolved::Value(fold::slice(read(place), high, low, span)),
+            Resolved::Value(value) => Resolved::Value(fold::slice(value, high, low, span)),
+        })
+    }
+
+    /// A place whose bits have already been selected cannot be selected from again when it is assigned.
+    fn whole(&mut self, base: Resolved, span: Span, access: Access) -> Option<Resolved> {
+        let partial = matches!(&base, Resolved::Place(p)
+            if matches!(p.path.last(), Some(Projection::Slice(..) | Projection::Bit(_))));
+        if access == Access::Write && partial {
+            self.report(
+                Diagnostic::new("E0409", span, "bits of bits cannot be assigned")
+                    .help("select them in one step: `x[hi:lo]`"),
+            );
+            return None;
+        }
+        Some(base)
+    }
+
+    fn not_indexable<T>(&mut self, ty: &Type, span: Span) -> Option<T> {
+        if *ty == Type::Void {
+            return self.void_value(span);
+        }
+        let message = format!("`{}` has no elements and no bits to select", self.type_name(ty));
+        self.report(
+            Diagnostic::new("E0317", span, message)
+                .help("arrays have elements and `uN` has bits; cast other types to `uN` first"),
+        );
+        None
+    }
+}
+
+/// The value at a place.
+pub(super) fn read(place: Place) -> hir::Expr {
+    hir::Expr { ty: place.ty.clone(), span: place.span, kind: hir::ExprKind::Read(place) }
+}

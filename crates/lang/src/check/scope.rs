@@ -1,0 +1,162 @@
+//! Names and what they stand for.
+
+use std::collections::HashMap;
+use std::rc::Rc;
+
+use super::{Checker, Resolution};
+use crate::ast::Name;
+use crate::diagnostics::Diagnostic;
+use crate::hir::{OffloadId, StepId, StructId, VarId, ViewId};
+use crate::source::Span;
+
+/// What a name stands for. The indices are those of the checker's tables.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Symbol {
+    Type(usize),
+    /// Enumeration and member.
+    Member(usize, usize),
+    Const(usize),
+    /// A constant of a block, among `local_consts`.
+    LocalConst(usize),
+    Function(usize),
+    Engine(usize),
+    Var(VarId),
+    /// The variable of a `for`.
+    LoopVar(VarId),
+    View(ViewId),
+    /// A view declared in a step or function, or passed to a function: its offset's variable.
+    LocalView(VarId, StructId),
+    Offload(OffloadId),
+    Step(StepId),
+    /// Its declaration is wrong, and that has been reported.
+    Poisoned,
+}
+
+impl Symbol {
+    /// With an article, for messages.
+    pub(super) fn describe(self) -> &'static str {
+        match self {
+            Self::Type(_) => "a type",
+            Self::Member(..) => "a member of an enumeration",
+            Self::Const(_) | Self::LocalConst(_) => "a constant",
+            Self::Function(_) => "a function",
+            Self::Engine(_) => "an engine",
+            Self::Var(_) | Self::LoopVar(_) | Self::Poisoned => "a variable",
+            Self::View(_) | Self::LocalView(..) => "a view",
+            Self::Offload(_) => "an offload",
+            Self::Step(_) => "a step",
+        }
+    }
+}
+
+/// The names of a file, an engine, or a block.
+#[derive(Default)]
+pub(super) struct Scope {
+    names: HashMap<Rc<str>, (Symbol, Span)>,
+}
+
+impl<'a> Checker<'a> {
+    /// Puts a name into the innermost scope.
+    pub(super) fn declare(&mut self, name: &Name, symbol: Symbol) {
+        let inner = self.scopes.len() - 1;
+        if let Some((other, span)) = self.scopes[inner].names.get(&name.text).copied() {
+            let message = format!("`{}` is declared twice", name.text);
+            let before = format!("{} of that name is declared here", other.describe());
+            self.report(
+                Diagnostic::new("E0211", name.span, message)
+                    .also(span, before)
+                    .help("names are shared by types, constants, functions, variables, offloads and steps"),
+            );
+            return;
+        }
+        // File-level names may be hidden: shared files declare more than one program knows of.
+        let hidden = self.scopes[1..inner.max(1)].iter().rev().find_map(|s| s.names.get(&name.text));
+        if let Some((other, span)) = hidden.copied() {
+            let message = format!("`{}` hides {} of the same name", name.text, other.describe());
+            self.report(
+                Diagnostic::new("W0713", name.span, message)
+                    .also(span, "this one")
+                    .help("rename one of the two"),
+            );
+        }
+        self.scopes[inner].names.insert(name.text.clone(), (symbol, name.span));
+    }
+
+    /// Gives a name of the innermost scope another meaning, once its declaration has been checked.
+    pub(super) fn redefine(&mut self, name: &Name, symbol: Symbol) {
+        let inner = self.scopes.last_mut().expect("there is always the file's scope");
+        if let Some(entry) = inner.names.get_mut(&name.text)
+            && entry.1 == name.span
+        {
+            entry.0 = symbol;
+        }
+    }
+
+    /// What a name stands for, from the innermost scope outwards.
+    pub(super) fn lookup(&self, name: &str) -> Option<Symbol> {
+        self.scopes.iter().rev().find_map(|s| s.names.get(name)).map(|(symbol, _)| *symbol)
+    }
+
+    /// Where the name that is visible here was declared.
+    pub(super) fn declared_at(&self, name: &str) -> Option<Span> {
+        self.scopes.iter().rev().find_map(|s| s.names.get(name)).map(|(_, span)| *span)
+    }
+
+    /// The visible name of that kind which is spelled most like `unknown`; for types, those of the language as well.
+    pub(super) fn suggestion(&self, unknown: &str, wanted: impl Fn(Symbol) -> bool) -> Option<String> {
+        let mut names: Vec<&str> = self
+            .scopes
+            .iter()
+            .flat_map(|s| s.names.iter())
+            .filter(|(_, (symbol, _))| wanted(*symbol))
+            .map(|(name, _)| &**name)
+            .collect();
+        // Hash maps have no order; the message must have one.
+        names.sort_unstable();
+        crate::suggest::suggest(unknown, names)
+    }
+
+    /// Runs `work` in a scope of its own.
+    pub(super) fn scoped<T>(&mut self, work: impl FnOnce(&mut Self) -> T) -> T {
+        self.scopes.push(Scope::default());
+        let out = work(self);
+        self.scopes.pop();
+        out
+    }
+
+    /// Runs `work` where only the outermost `level` scopes are visible: 1 is the file, 2 the engine.
+    pub(super) fn at_level<T>(&mut self, level: usize, work: impl FnOnce(&mut Self) -> T) -> T {
+        let hidden = self.scopes.split_off(level.min(self.scopes.len()));
+        let out = work(self);
+        self.scopes.truncate(level);
+        self.scopes.extend(hidden);
+        out
+    }
+
+    /// The step of that name.
+    pub(super) fn step(&mut self, name: &Name) -> Option<StepId> {
+        match self.lookup(&name.text) {
+            Some(Symbol::Step(id)) => Some(id),
+            Some(Symbol::Poisoned) => None,
+            found => {
+                let help = self
+                    .suggestion(&name.text, |s| matches!(s, Symbol::Step(_)))
+                    .or_else(|| Some(format!("declare it: `step {} {{ ... }}`", name.text)));
+                let message = match found {
+                    Some(other) => format!("`{}` is {}, not a step", name.text, other.describe()),
+                    None => format!("there is no step `{}`", name.text),
+                };
+                self.report(Diagnostic::new("E0204", name.span, message).help_if(help));
+                None
+            }
+        }
+    }
+
+    /// Whether resolution has ended, and with what.
+    pub(super) fn done<T: Clone>(state: &Resolution<T>) -> Option<Option<T>> {
+        match state {
+            Resolution::Done(result) => Some(result.clone()),
+            Resolution::Open | Resolution::InProgress => None,
+        }
+    }
+}

@@ -1,0 +1,221 @@
+//! What the compiler tells the user: a code, a message, labels on the source and what to do about it.
+//!
+//! Every code stands in [`CODES`](crate::codes::CODES) and has its section in docs/diagnostics.md.
+
+use std::collections::HashSet;
+use std::ops::Range;
+
+use codespan_reporting::diagnostic as report;
+use codespan_reporting::files::{Error, Files, line_starts};
+use codespan_reporting::term;
+
+use crate::source::{SourceMap, Span};
+
+/// Whether a program with this diagnostic is refused.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Severity {
+    /// The program is accepted.
+    Warning,
+    /// The program is refused.
+    Error,
+}
+
+/// A place in the source and what there is to say about it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Label {
+    /// Where.
+    pub span: Span,
+    /// What; may be empty for the primary label, whose subject is the message itself.
+    pub text: String,
+}
+
+/// Something that the user should know.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Diagnostic {
+    /// `E0201`: a letter for the severity, two digits for the subject, two for the case.
+    pub code: &'static str,
+    /// Whether the program is refused for it.
+    pub severity: Severity,
+    /// What is wrong, in one line.
+    pub message: String,
+    /// The first is where it is wrong; the others are what it has to do with.
+    pub labels: Vec<Label>,
+    /// What to do.
+    pub help: Option<String>,
+}
+
+impl Diagnostic {
+    /// A diagnostic at a place; the code's letter gives the severity.
+    pub(crate) fn new(code: &'static str, span: Span, message: impl Into<String>) -> Self {
+        let severity = if code.starts_with('E') { Severity::Error } else { Severity::Warning };
+        let labels = vec![Label { span, text: String::new() }];
+        Self { code, severity, message: message.into(), labels, help: None }
+    }
+
+    /// Says something at the primary place.
+    pub(crate) fn here(mut self, text: impl Into<String>) -> Self {
+        self.labels[0].text = text.into();
+        self
+    }
+
+    /// Points to another place that it has to do with.
+    pub(crate) fn also(mut self, span: Span, text: impl Into<String>) -> Self {
+        self.labels.push(Label { span, text: text.into() });
+        self
+    }
+
+    /// Says what to do.
+    pub(crate) fn help(mut self, text: impl Into<String>) -> Self {
+        self.help = Some(text.into());
+        self
+    }
+
+    /// Says what to do, if there is something.
+    pub(crate) fn help_if(mut self, text: Option<String>) -> Self {
+        if text.is_some() {
+            self.help = text;
+        }
+        self
+    }
+}
+
+/// More than this many errors help nobody: the rest are counted, not kept.
+const MAX_ERRORS: usize = 100;
+
+/// Collects diagnostics; one code at one place is told once, however often a shared file or function is checked.
+#[derive(Default)]
+pub(crate) struct Sink {
+    diagnostics: Vec<Diagnostic>,
+    seen: HashSet<(&'static str, Span)>,
+    errors: usize,
+}
+
+impl Sink {
+    /// Adds a diagnostic unless the same has been told.
+    pub(crate) fn push(&mut self, diagnostic: Diagnostic) {
+        debug_assert!(crate::codes::find(diagnostic.code).is_some(), "{} is registered", diagnostic.code);
+        if !self.seen.insert((diagnostic.code, diagnostic.labels[0].span)) {
+            return;
+        }
+        if diagnostic.severity == Severity::Error {
+            self.errors += 1;
+            if self.errors > MAX_ERRORS {
+                return;
+            }
+        }
+        self.diagnostics.push(diagnostic);
+    }
+
+    /// Whether the program is refused.
+    pub(crate) fn has_errors(&self) -> bool {
+        self.errors > 0
+    }
+
+    /// Everything, in source order; errors of one place before its warnings.
+    pub(crate) fn finish(mut self) -> Vec<Diagnostic> {
+        let place = |d: &Diagnostic| (d.labels[0].span.file, d.labels[0].span.start);
+        self.diagnostics.sort_by(|a, b| {
+            place(a).cmp(&place(b)).then(b.severity.cmp(&a.severity)).then(a.code.cmp(b.code))
+        });
+        self.diagnostics
+    }
+}
+
+/// The source map as `codespan-reporting` wants it.
+struct Reported<'a> {
+    sources: &'a SourceMap,
+    lines: Vec<Vec<usize>>,
+}
+
+impl<'a> Files<'a> for Reported<'a> {
+    type FileId = usize;
+    type Name = String;
+    type Source = &'a str;
+
+    fn name(&'a self, id: usize) -> Result<String, Error> {
+        self.sources.files.get(id).map(|f| f.path.display().to_string()).ok_or(Error::FileMissing)
+    }
+
+    fn source(&'a self, id: usize) -> Result<&'a str, Error> {
+        self.sources.files.get(id).map(|f| f.text.as_str()).ok_or(Error::FileMissing)
+    }
+
+    fn line_index(&'a self, id: usize, byte_index: usize) -> Result<usize, Error> {
+        let lines = self.lines.get(id).ok_or(Error::FileMissing)?;
+        Ok(lines.binary_search(&byte_index).unwrap_or_else(|next| next - 1))
+    }
+
+    fn line_range(&'a self, id: usize, line_index: usize) -> Result<Range<usize>, Error> {
+        let lines = self.lines.get(id).ok_or(Error::FileMissing)?;
+        let start = *lines
+            .get(line_index)
+            .ok_or(Error::LineTooLarge { given: line_index, max: lines.len().saturating_sub(1) })?;
+        let end = lines.get(line_index + 1).copied().unwrap_or(self.sources.files[id].text.len());
+        Ok(start..end)
+    }
+}
+
+/// The diagnostics as text for people: source lines with the places underlined, a help line each, a summary. With
+/// `color`, ANSI escapes.
+pub fn render(diagnostics: &[Diagnostic], sources: &SourceMap, color: bool) -> String {
+    let files =
+        Reported { sources, lines: sources.files.iter().map(|f| line_starts(&f.text).collect()).collect() };
+    let config = term::Config::default();
+    let mut buffer =
+        if color { term::termcolor::Buffer::ansi() } else { term::termcolor::Buffer::no_color() };
+    for diagnostic in diagnostics {
+        let severity = match diagnostic.severity {
+            Severity::Error => report::Severity::Error,
+            Severity::Warning => report::Severity::Warning,
+        };
+        let labels = diagnostic.labels.iter().enumerate().map(|(i, label)| {
+            let (id, range) =
+                (label.span.file.0 as usize, label.span.start as usize..label.span.end as usize);
+            let shape =
+                if i == 0 { report::Label::primary(id, range) } else { report::Label::secondary(id, range) };
+            shape.with_message(&label.text)
+        });
+        let shown = report::Diagnostic::new(severity)
+            .with_code(diagnostic.code)
+            .with_message(&diagnostic.message)
+            .with_labels(labels.collect())
+            .with_notes(diagnostic.help.iter().map(|h| format!("help: {h}")).collect());
+        term::emit_to_write_style(&mut buffer, &config, &files, &shown)
+            .expect("every span lies in a file of the source map, and memory takes the text");
+    }
+    String::from_utf8_lossy(buffer.as_slice()).into_owned()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::source::{FileId, SourceFile};
+
+    fn span(start: u32) -> Span {
+        Span { file: FileId(0), start, end: start + 1 }
+    }
+
+    #[test]
+    fn one_code_at_one_place_is_told_once_and_all_come_in_source_order() {
+        let mut sink = Sink::default();
+        sink.push(Diagnostic::new("W0601", span(5), "narrow"));
+        sink.push(Diagnostic::new("W0601", span(5), "narrow again"));
+        sink.push(Diagnostic::new("E0201", span(5), "unknown"));
+        sink.push(Diagnostic::new("E0201", span(1), "unknown"));
+        let codes: Vec<_> = sink.finish().iter().map(|d| (d.code, d.labels[0].span.start)).collect();
+        assert_eq!(codes, [("E0201", 1), ("E0201", 5), ("W0601", 5)]);
+    }
+
+    #[test]
+    fn rendering_shows_line_caret_and_help() {
+        let sources =
+            SourceMap { files: vec![SourceFile { path: "a.loom".into(), text: "u8 x;\nu8 y;\n".into() }] };
+        let d = Diagnostic::new("E0201", Span { file: FileId(0), start: 9, end: 10 }, "unknown name `y`")
+            .here("not declared")
+            .help("did you mean `x`?");
+        let text = render(&[d], &sources, false);
+        assert!(text.contains("a.loom:2:4"), "{text}");
+        assert!(text.contains("^ not declared"), "{text}");
+        assert!(text.contains("help: did you mean `x`?"), "{text}");
+    }
+}

@@ -1,0 +1,404 @@
+//! Types and expressions.
+
+use super::{Failed, MAX_NESTING, Parsed, Parser, is_bits_type};
+use crate::ast::{BinaryOp, Expr, ExprKind, SizeOperand, TypeExpr, TypeKind, UnaryOp};
+use crate::diagnostics::Diagnostic;
+use crate::lexer::Token;
+use crate::source::Span;
+
+/// The operator that a token stands for and how tightly it binds.
+fn binary_operator(token: Token) -> Option<(BinaryOp, u8)> {
+    Some(match token {
+        Token::OrOr => (BinaryOp::OrElse, 1),
+        Token::AndAnd => (BinaryOp::AndThen, 2),
+        Token::Pipe => (BinaryOp::Or, 3),
+        Token::Caret => (BinaryOp::Xor, 4),
+        Token::Amp => (BinaryOp::And, 5),
+        Token::EqEq => (BinaryOp::Eq, 6),
+        Token::NotEq => (BinaryOp::Ne, 6),
+        Token::Lt => (BinaryOp::Lt, 7),
+        Token::Le => (BinaryOp::Le, 7),
+        Token::Gt => (BinaryOp::Gt, 7),
+        Token::Ge => (BinaryOp::Ge, 7),
+        Token::Shl => (BinaryOp::Shl, 8),
+        Token::Shr => (BinaryOp::Shr, 8),
+        Token::Plus => (BinaryOp::Add, 9),
+        Token::Minus => (BinaryOp::Sub, 9),
+        Token::Star => (BinaryOp::Mul, 10),
+        Token::Slash => (BinaryOp::Div, 10),
+        Token::Percent => (BinaryOp::Rem, 10),
+        _ => return None,
+    })
+}
+
+/// The operator of an assignment token, `None` within for plain `=`.
+pub(super) fn assignment(token: Token) -> Option<Option<BinaryOp>> {
+    Some(match token {
+        Token::Assign => None,
+        Token::PlusEq => Some(BinaryOp::Add),
+        Token::MinusEq => Some(BinaryOp::Sub),
+        Token::StarEq => Some(BinaryOp::Mul),
+        Token::SlashEq => Some(BinaryOp::Div),
+        Token::PercentEq => Some(BinaryOp::Rem),
+        Token::AmpEq => Some(BinaryOp::And),
+        Token::PipeEq => Some(BinaryOp::Or),
+        Token::CaretEq => Some(BinaryOp::Xor),
+        Token::ShlEq => Some(BinaryOp::Shl),
+        Token::ShrEq => Some(BinaryOp::Shr),
+        _ => return None,
+    })
+}
+
+/// Whether an operand can begin with the token: what tells a cast from a name in parentheses.
+fn begins_operand(token: Token) -> bool {
+    use Token::{Bitsof, Char, Concat, False, Ident, LBrace, LParen, Not, Number, Sizeof, Tilde, True};
+    matches!(
+        token,
+        Ident | Number | Char | True | False | LParen | LBrace | Not | Tilde | Sizeof | Bitsof | Concat
+    )
+}
+
+/// What C's integer and other types become, for those who write them.
+fn c_type(word: &str) -> Option<&'static str> {
+    Some(match word {
+        "char" | "unsigned" | "signed" | "short" | "long" | "int" | "uint8_t" | "uint16_t" | "uint32_t"
+        | "uint64_t" | "size_t" => {
+            "write the exact width: `u8`, `u16`, `u32`, `u48`, ...; all numbers are unsigned"
+        }
+        "float" | "double" => "there are no floating-point numbers; scale by a power of two",
+        "union" => "cast between structures of one width instead",
+        "typedef" => "a `struct`, `enum` or `header` names a type",
+        "static" | "extern" | "volatile" | "register" | "inline" => {
+            "leave it out; functions are always inlined"
+        }
+        _ => return None,
+    })
+}
+
+impl Parser<'_> {
+    pub(super) fn at_bits_type(&self) -> bool {
+        self.peek() == Token::Ident && is_bits_type(self.word())
+    }
+
+    /// Whether a type that cannot be anything else stands here.
+    pub(super) fn at_type_keyword(&self) -> bool {
+        matches!(self.peek(), Token::Bool | Token::Void | Token::Auto) || self.at_bits_type()
+    }
+
+    /// A type without array brackets.
+    pub(super) fn base_type(&mut self) -> Parsed<TypeExpr> {
+        let span = self.span();
+        let kind = match self.peek() {
+            Token::Bool => TypeKind::Bool,
+            Token::Void => TypeKind::Void,
+            Token::Auto => TypeKind::Auto,
+            Token::Ident if self.at_bits_type() => {
+                TypeKind::Bits(self.word()[1..].parse().unwrap_or(u32::MAX))
+            }
+            Token::Ident => match c_type(self.word()) {
+                Some(help) => {
+                    let message = format!("`{}` is C, but not Loom C", self.word());
+                    self.sink.push(Diagnostic::new("E0115", span, message).help(help));
+                    self.advance();
+                    // `unsigned long int` is one mistake, not three.
+                    while self.peek() == Token::Ident && c_type(self.word()).is_some() {
+                        self.advance();
+                    }
+                    if self.at_type_keyword() {
+                        return self.base_type();
+                    }
+                    return Ok(TypeExpr { kind: TypeKind::Bits(32), span });
+                }
+                None => TypeKind::Named(self.word().into()),
+            },
+            Token::Struct | Token::Enum | Token::Header if self.peek_at(1) == Token::Ident => {
+                // `struct Route r;` as in C.
+                self.advance();
+                TypeKind::Named(self.word().into())
+            }
+            _ => return Err(self.expected("a type")),
+        };
+        self.advance();
+        if self.peek() == Token::Star {
+            let star = self.advance();
+            self.sink.push(
+                Diagnostic::new("E0115", star, "there are no pointers")
+                    .help("pass values; a header parameter given a view refers to the packet"),
+            );
+        }
+        Ok(TypeExpr { kind, span: self.since(span) })
+    }
+
+    /// A type as casts, `sizeof`, results and offloads write it: `u8[16]` is an array.
+    pub(super) fn full_type(&mut self) -> Parsed<TypeExpr> {
+        let base = self.base_type()?;
+        self.array_suffix(base)
+    }
+
+    /// The `[N]` behind a type or a declared name. `u8 a[2][3]` is two arrays of three, as in C.
+    pub(super) fn array_suffix(&mut self, base: TypeExpr) -> Parsed<TypeExpr> {
+        let mut sizes = Vec::new();
+        while self.peek() == Token::LBracket {
+            let open = self.advance();
+            let size = self.unangled(Self::expr)?;
+            self.expect_close(Token::RBracket, "`]`", open)?;
+            if sizes.len() as u32 >= MAX_NESTING / 8 {
+                return Err(self.too_deep(open));
+            }
+            sizes.push(size);
+        }
+        let span = self.since(base.span);
+        Ok(sizes.into_iter().rev().fold(base, |element, size| TypeExpr {
+            kind: TypeKind::Array(Box::new(element), Box::new(size)),
+            span,
+        }))
+    }
+
+    /// Runs `parse` with `>` an operator again.
+    pub(super) fn unangled<T>(&mut self, parse: impl FnOnce(&mut Self) -> T) -> T {
+        let outer = std::mem::replace(&mut self.in_angles, false);
+        let out = parse(self);
+        self.in_angles = outer;
+        out
+    }
+
+    /// The node, unless it has grown too tall: `a + a + a + ...` nests without parentheses.
+    fn node(&mut self, kind: ExprKind, start: Span) -> Parsed<Expr> {
+        let expr = Expr::new(kind, self.since(start));
+        if expr.height > MAX_NESTING {
+            let span = expr.span;
+            return Err(self.too_deep(span));
+        }
+        Ok(expr)
+    }
+
+    pub(super) fn expr(&mut self) -> Parsed<Expr> {
+        self.nested(|p| {
+            let start = p.span();
+            let condition = p.binary(1)?;
+            if p.peek() == Token::Question {
+                p.advance();
+                let then = p.expr()?;
+                p.expect(Token::Colon, "`:`")?;
+                let otherwise = p.expr()?;
+                let kind = ExprKind::Conditional(Box::new(condition), Box::new(then), Box::new(otherwise));
+                return p.node(kind, start);
+            }
+            Ok(condition)
+        })
+    }
+
+    /// Like [`expr`](Self::expr), and complains where an assignment stands instead of a value.
+    pub(super) fn value(&mut self) -> Parsed<Expr> {
+        let value = self.expr()?;
+        if assignment(self.peek()).is_some() || matches!(self.peek(), Token::PlusPlus | Token::MinusMinus) {
+            let span = self.span();
+            self.sink.push(
+                Diagnostic::new("E0113", span, "an assignment is a statement, not a value")
+                    .help("to compare, write `==`; to assign, give it a statement of its own"),
+            );
+            return Err(Failed);
+        }
+        Ok(value)
+    }
+
+    fn binary(&mut self, least: u8) -> Parsed<Expr> {
+        let start = self.span();
+        let mut left = self.unary()?;
+        while let Some((op, strength)) = binary_operator(self.peek()) {
+            let closes = self.in_angles && matches!(self.peek(), Token::Gt | Token::Shr | Token::Ge);
+            if strength < least || closes {
+                break;
+            }
+            self.advance();
+            let right = self.nested(|p| p.binary(strength + 1))?;
+            left = self.node(ExprKind::Binary(op, Box::new(left), Box::new(right)), start)?;
+        }
+        Ok(left)
+    }
+
+    fn unary(&mut self) -> Parsed<Expr> {
+        let start = self.span();
+        let op = match self.peek() {
+            Token::Not => UnaryOp::LogicalNot,
+            Token::Tilde => UnaryOp::Not,
+            Token::Minus => UnaryOp::Neg,
+            Token::Plus => UnaryOp::Plus,
+            Token::Star | Token::Amp => {
+                self.sink.push(
+                    Diagnostic::new("E0115", start, "there are no pointers")
+                        .help("pass values; a header parameter given a view refers to the packet"),
+                );
+                self.advance();
+                return self.nested(Self::unary);
+            }
+            Token::PlusPlus | Token::MinusMinus => {
+                self.sink.push(
+                    Diagnostic::new("E0113", start, "`++` and `--` are statements, not values")
+                        .help("give it a statement of its own"),
+                );
+                return Err(Failed);
+            }
+            Token::LParen if self.at_cast() => {
+                let open = self.advance();
+                let ty = self.full_type()?;
+                self.expect_close(Token::RParen, "`)`", open)?;
+                let operand = self.nested(Self::unary)?;
+                return self.node(ExprKind::Cast(Box::new(ty), Box::new(operand)), start);
+            }
+            _ => return self.postfix(),
+        };
+        self.advance();
+        let operand = self.nested(Self::unary)?;
+        self.node(ExprKind::Unary(op, Box::new(operand)), start)
+    }
+
+    /// At `(`: whether a type in parentheses and then an operand follow. A name in parentheses is taken for a type only
+    /// if what follows cannot continue an expression.
+    fn at_cast(&self) -> bool {
+        match self.peek_at(1) {
+            Token::Bool | Token::Void => return true,
+            Token::Struct | Token::Enum | Token::Header => return true,
+            Token::Ident => {}
+            _ => return false,
+        }
+        let word = self.cursor.tokens[self.cursor.at + 1].span;
+        let sure = is_bits_type(self.text(word));
+        let mut ahead = 2;
+        while self.peek_at(ahead) == Token::LBracket {
+            // Sizes in casts are short; a longer index is not one.
+            let close = (1..32).find(|&k| self.peek_at(ahead + k) == Token::RBracket);
+            let Some(close) = close else { return sure };
+            ahead += close + 1;
+        }
+        sure || (self.peek_at(ahead) == Token::RParen && begins_operand(self.peek_at(ahead + 1)))
+    }
+
+    fn postfix(&mut self) -> Parsed<Expr> {
+        let start = self.span();
+        let mut value = self.primary()?;
+        loop {
+            let kind = match self.peek() {
+                Token::Dot => {
+                    self.advance();
+                    let field = self.field_name()?;
+                    ExprKind::Field(Box::new(value), field)
+                }
+                Token::Arrow => {
+                    self.sink.push(
+                        Diagnostic::new("E0115", self.span(), "there are no pointers")
+                            .help("a field is reached with `.`"),
+                    );
+                    self.advance();
+                    let field = self.field_name()?;
+                    ExprKind::Field(Box::new(value), field)
+                }
+                Token::LBracket => {
+                    let open = self.advance();
+                    let index = self.unangled(Self::expr)?;
+                    let kind = if self.eat(Token::Colon) {
+                        let low = self.unangled(Self::expr)?;
+                        ExprKind::Slice(Box::new(value), Box::new(index), Box::new(low))
+                    } else {
+                        ExprKind::Index(Box::new(value), Box::new(index))
+                    };
+                    self.expect_close(Token::RBracket, "`]`", open)?;
+                    kind
+                }
+                Token::LParen => {
+                    let args = self.arguments()?;
+                    ExprKind::Call(Box::new(value), args)
+                }
+                _ => return Ok(value),
+            };
+            value = self.node(kind, start)?;
+        }
+    }
+
+    /// `(a, b)`
+    pub(super) fn arguments(&mut self) -> Parsed<Vec<Expr>> {
+        let open = self.expect(Token::LParen, "`(`")?;
+        let mut out = Vec::new();
+        while self.peek() != Token::RParen {
+            out.push(self.unangled(Self::value)?);
+            if !self.eat(Token::Comma) {
+                break;
+            }
+        }
+        self.expect_close(Token::RParen, "`)`", open)?;
+        Ok(out)
+    }
+
+    fn primary(&mut self) -> Parsed<Expr> {
+        let start = self.span();
+        let kind = match self.peek() {
+            Token::Number => ExprKind::Number(self.number()?),
+            Token::Char => ExprKind::Number(self.character()?),
+            Token::True | Token::False => {
+                let value = self.peek() == Token::True;
+                self.advance();
+                ExprKind::Bool(value)
+            }
+            Token::Ident if !self.at_bits_type() => {
+                let name = self.word().into();
+                self.advance();
+                ExprKind::Name(name)
+            }
+            Token::LParen => {
+                let open = self.advance();
+                let inner = self.unangled(Self::value)?;
+                self.expect_close(Token::RParen, "`)`", open)?;
+                // The parentheses belong to the place that messages show.
+                return Ok(Expr { span: self.since(start), ..inner });
+            }
+            Token::LBrace => return self.aggregate(),
+            Token::Concat => {
+                self.advance();
+                ExprKind::Concat(self.arguments()?)
+            }
+            Token::Sizeof | Token::Bitsof => {
+                let bytes = self.peek() == Token::Sizeof;
+                self.advance();
+                let open = self.expect(Token::LParen, "`(`")?;
+                let operand = if self.at_type_keyword() {
+                    SizeOperand::Type(self.unangled(Self::full_type)?)
+                } else {
+                    SizeOperand::Expr(self.unangled(Self::expr)?)
+                };
+                self.expect_close(Token::RParen, "`)`", open)?;
+                ExprKind::SizeOf(bytes, Box::new(operand))
+            }
+            Token::Str => {
+                self.sink.push(Diagnostic::new("E0115", start, "a string is no value").help(
+                    "patterns stand in the table file; a string names a file or a static_assert's message",
+                ));
+                self.advance();
+                return Err(Failed);
+            }
+            _ => return Err(self.expected("an expression")),
+        };
+        self.node(kind, start)
+    }
+
+    fn aggregate(&mut self) -> Parsed<Expr> {
+        self.nested(|p| {
+            let open = p.advance();
+            let mut parts = Vec::new();
+            while p.peek() != Token::RBrace {
+                let name = if p.eat(Token::Dot) {
+                    let name = p.field_name()?;
+                    p.expect(Token::Assign, "`=`")?;
+                    Some(name)
+                } else {
+                    None
+                };
+                parts.push((name, p.unangled(Self::value)?));
+                if !p.eat(Token::Comma) {
+                    break;
+                }
+            }
+            p.expect_close(Token::RBrace, "`}`", open)?;
+            p.node(ExprKind::Aggregate(parts), open)
+        })
+    }
+}

@@ -1,0 +1,200 @@
+//! `#include` and `#pragma once`.
+
+use std::collections::{HashMap, HashSet};
+use std::path::{Path, PathBuf};
+use std::rc::Rc;
+
+use super::{Cursor, Parser};
+use crate::diagnostics::Diagnostic;
+use crate::lexer::{Lexeme, Token};
+use crate::source::{FileId, SourceFile, Span};
+
+/// Files that stand open within each other.
+const MAX_DEPTH: usize = 32;
+/// Files read in place, all in all: files that include each other twice would double with each level.
+const MAX_INCLUDES: u32 = 1024;
+/// The longest source file, in bytes.
+pub(crate) const MAX_FILE_BYTES: u64 = 4 << 20;
+
+/// What is known of the files.
+pub(super) struct Includes {
+    dirs: Vec<PathBuf>,
+    /// The files that are open now, outermost first.
+    open: Vec<PathBuf>,
+    /// Files with `#pragma once` that each enclosing scope has read.
+    once: Vec<HashSet<FileId>>,
+    loaded: HashMap<PathBuf, Loaded>,
+    count: u32,
+}
+
+#[derive(Clone)]
+struct Loaded {
+    file: FileId,
+    text: Rc<str>,
+    tokens: Rc<[Lexeme]>,
+    once: bool,
+}
+
+impl Includes {
+    pub(super) fn new(root: &Path, dirs: Vec<PathBuf>) -> Self {
+        let root = root.canonicalize().unwrap_or_else(|_| root.to_owned());
+        Self { dirs, open: vec![root], once: vec![HashSet::new()], loaded: HashMap::new(), count: 0 }
+    }
+}
+
+/// A source file's text, or why there is none (for "cannot read `x`: ...").
+pub(crate) fn read(path: &Path) -> Result<String, String> {
+    let about = path.metadata().map_err(|e| e.to_string())?;
+    if !about.is_file() {
+        return Err("not a file".into());
+    }
+    if about.len() > MAX_FILE_BYTES {
+        return Err(format!("longer than {MAX_FILE_BYTES} bytes"));
+    }
+    let bytes = std::fs::read(path).map_err(|e| e.to_string())?;
+    String::from_utf8(bytes).map_err(|e| format!("not UTF-8 from byte {} on", e.utf8_error().valid_up_to()))
+}
+
+impl Parser<'_> {
+    /// A scope in which a `#pragma once` file counts as not yet read.
+    pub(super) fn scoped<T>(&mut self, parse: impl FnOnce(&mut Self) -> T) -> T {
+        self.includes.once.push(HashSet::new());
+        let out = parse(self);
+        self.includes.once.pop();
+        out
+    }
+
+    /// The directive that stands here; `parse` reads what an included file holds.
+    pub(super) fn directive(&mut self, parse: impl FnOnce(&mut Self)) {
+        let span = self.advance();
+        let line = self.text(span)[1..].trim().to_owned();
+        let (word, rest) = line.split_at(line.find(|c: char| !c.is_alphanumeric()).unwrap_or(line.len()));
+        match word {
+            "include" => self.include(span, rest.trim(), parse),
+            "pragma" if rest.trim() == "once" => {
+                if self.cursor.at != 1 {
+                    self.sink.push(
+                        Diagnostic::new("E0112", span, "`#pragma once` must be the first thing in its file")
+                            .help("move it to the first line; comments may stand before it"),
+                    );
+                }
+            }
+            _ => {
+                let shown: String = word.chars().take(24).collect();
+                let help = match word {
+                    "define" => "write `const TYPE NAME = value;` or a function",
+                    "if" | "ifdef" | "ifndef" => "use a `const` and `if`; a constant can be set with `--set`",
+                    _ => "there is `#include \"file\"` and `#pragma once`, and no other preprocessor",
+                };
+                let message = format!("there is no directive `#{shown}`");
+                self.sink.push(Diagnostic::new("E0112", span, message).help(help));
+            }
+        }
+    }
+
+    fn include(&mut self, span: Span, rest: &str, parse: impl FnOnce(&mut Self)) {
+        let quoted = rest.strip_prefix('"').and_then(|r| r.split_once('"'));
+        let Some((wanted, behind)) = quoted.filter(|(name, _)| !name.is_empty()) else {
+            self.sink.push(
+                Diagnostic::new("E0112", span, "`#include` needs the name of a file")
+                    .help("write `#include \"file.loom\"`"),
+            );
+            return;
+        };
+        let behind = behind.trim();
+        if !behind.is_empty() && !behind.starts_with("//") && !behind.starts_with("/*") {
+            self.sink.push(
+                Diagnostic::new("E0112", span, "there is something behind the name of the file")
+                    .help("an `#include` has its line for itself"),
+            );
+        }
+        let Some(path) = self.find(span, wanted) else { return };
+        let identity = path.canonicalize().unwrap_or_else(|_| path.clone());
+        if self.includes.open.contains(&identity) {
+            let message = format!("`{wanted}` includes itself");
+            let help = self.includes.open.iter().map(|p| p.file_name().unwrap_or_default().to_string_lossy());
+            let chain: Vec<_> = help.collect();
+            self.sink.push(
+                Diagnostic::new("E0110", span, message)
+                    .help(format!("the files open here: {}", chain.join(" > "))),
+            );
+            return;
+        }
+        self.includes.count += 1;
+        if self.includes.open.len() >= MAX_DEPTH || self.includes.count > MAX_INCLUDES {
+            let message = format!(
+                "more than {MAX_DEPTH} files within each other, or {MAX_INCLUDES} all in all, are included"
+            );
+            self.sink.push(
+                Diagnostic::new("E0111", span, message)
+                    .help("begin files that several others include with `#pragma once`"),
+            );
+            return;
+        }
+        let Some(loaded) = self.load(span, &path, &identity) else { return };
+        let scope = self.includes.once.last_mut().expect("the file's scope is always there");
+        if loaded.once && !scope.insert(loaded.file) {
+            return;
+        }
+        let cursor = Cursor { file: loaded.file, text: loaded.text, tokens: loaded.tokens, at: 0 };
+        let outer = std::mem::replace(&mut self.cursor, cursor);
+        self.includes.open.push(identity);
+        parse(self);
+        while self.peek() != Token::End {
+            let span = self.advance();
+            self.sink.push(
+                Diagnostic::new("E0107", span, "this `}` closes nothing in its file")
+                    .help("an included file holds whole declarations or statements"),
+            );
+            self.recover_to_end();
+        }
+        self.includes.open.pop();
+        self.cursor = outer;
+    }
+
+    fn recover_to_end(&mut self) {
+        self.cursor.at = self.cursor.tokens.len() - 1;
+    }
+
+    /// The file that is meant: relative to the one that includes it, then to each include directory.
+    fn find(&mut self, span: Span, wanted: &str) -> Option<PathBuf> {
+        let includer = &self.sources.files[self.cursor.file.0 as usize].path;
+        let beside = includer.parent().unwrap_or(Path::new("")).to_owned();
+        let tried: Vec<PathBuf> =
+            std::iter::once(&beside).chain(&self.includes.dirs).map(|dir| dir.join(wanted)).collect();
+        let found = tried.iter().find(|p| p.is_file()).cloned();
+        if found.is_none() {
+            let places: Vec<String> = tried.iter().map(|p| format!("`{}`", p.display())).collect();
+            self.sink.push(
+                Diagnostic::new("E0109", span, format!("there is no file `{wanted}`"))
+                    .help(format!("looked for {}; `-I DIR` adds a directory to look in", places.join(", "))),
+            );
+        }
+        found
+    }
+
+    fn load(&mut self, span: Span, path: &Path, identity: &Path) -> Option<Loaded> {
+        if let Some(loaded) = self.includes.loaded.get(identity) {
+            return Some(loaded.clone());
+        }
+        let text = match read(path) {
+            Ok(text) => text,
+            Err(why) => {
+                let message = format!("cannot read `{}`: {why}", path.display());
+                self.sink.push(Diagnostic::new("E0109", span, message));
+                return None;
+            }
+        };
+        let file = FileId(self.sources.files.len() as u32);
+        let tokens = crate::lexer::tokens(file, &text, self.sink);
+        let once = tokens[0].token == Token::Directive && {
+            let first = tokens[0].span;
+            let words = text[first.start as usize + 1..first.end as usize].split_whitespace();
+            words.collect::<Vec<_>>() == ["pragma", "once"]
+        };
+        let loaded = Loaded { file, text: text.as_str().into(), tokens: tokens.into(), once };
+        self.sources.files.push(SourceFile { path: path.to_owned(), text });
+        self.includes.loaded.insert(identity.to_owned(), loaded.clone());
+        Some(loaded)
+    }
+}

@@ -1,0 +1,231 @@
+//! What stands at file level and in engines.
+
+use super::{Parsed, Parser};
+use crate::ast::{
+    EngineDecl, EnumDecl, FunctionDecl, Item, Name, OffloadDecl, OffloadTarget, StepDecl, StructDecl,
+    TypeExpr, VariableDecl, ViewDecl,
+};
+use crate::diagnostics::Diagnostic;
+use crate::lexer::Token;
+
+impl Parser<'_> {
+    /// Items up to `}` or the end of the file.
+    pub(super) fn items(&mut self, out: &mut Vec<Item>) {
+        while !matches!(self.peek(), Token::RBrace | Token::End) {
+            let before = self.cursor.at;
+            if self.nested(|p| p.item(out)).is_err() {
+                self.recover();
+                if self.cursor.at == before && self.peek() != Token::RBrace {
+                    self.advance();
+                }
+            }
+        }
+    }
+
+    /// One item; a declaration of several names, or an `#include`, gives several.
+    fn item(&mut self, out: &mut Vec<Item>) -> Parsed<()> {
+        match self.peek() {
+            Token::Directive => self.directive(|p| p.items(out)),
+            Token::Semicolon => {
+                self.advance();
+            }
+            Token::Enum if self.peek_at(2) != Token::Ident => out.push(Item::Enum(self.enumeration()?)),
+            Token::Struct | Token::Header if self.peek_at(2) != Token::Ident => {
+                out.push(Item::Struct(self.structure()?));
+            }
+            Token::Const => out.extend(self.constants()?.into_iter().map(Item::Const)),
+            Token::StaticAssert => out.push(Item::Assert(self.static_assert()?)),
+            Token::Engine => out.push(Item::Engine(self.engine()?)),
+            Token::Offload => out.push(Item::Offload(self.offload()?)),
+            Token::Step => {
+                self.advance();
+                out.push(Item::Step(self.step()?));
+            }
+            // The paper's way to write a step: `NAME() { ... }`.
+            Token::Ident
+                if !self.at_bits_type()
+                    && self.peek_at(1) == Token::LParen
+                    && self.peek_at(2) == Token::RParen =>
+            {
+                out.push(Item::Step(self.step()?));
+            }
+            Token::If | Token::Switch | Token::For | Token::Return => {
+                self.sink.push(
+                    Diagnostic::new(
+                        "E0603",
+                        self.span(),
+                        "a statement stands outside of steps and functions",
+                    )
+                    .help("is there a `}` too many before it?"),
+                );
+                return Err(super::Failed);
+            }
+            _ => self.typed(out)?,
+        }
+        Ok(())
+    }
+
+    /// What begins with a type: a function, a view or variables.
+    fn typed(&mut self, out: &mut Vec<Item>) -> Parsed<()> {
+        let ty = self.full_type()?;
+        let bracketed = matches!(ty.kind, crate::ast::TypeKind::Array(..));
+        let mut name = self.declared_name("a variable or function")?;
+        if self.peek() == Token::LParen {
+            out.push(Item::Function(self.function(ty, name)?));
+            return Ok(());
+        }
+        if bracketed {
+            self.sink.push(
+                Diagnostic::new("E0116", ty.span, "the size of an array stands behind its name")
+                    .help("write `u8 name[4];`"),
+            );
+        }
+        loop {
+            if self.eat(Token::At) {
+                out.push(Item::View(ViewDecl { name, header: ty.clone(), offset: self.value()? }));
+            } else {
+                let ty = self.array_suffix(ty.clone())?;
+                let value = if self.eat(Token::Assign) { Some(self.value()?) } else { None };
+                out.push(Item::Variable(VariableDecl { name, ty, value }));
+            }
+            if !self.eat(Token::Comma) {
+                break;
+            }
+            name = self.declared_name("a variable")?;
+        }
+        self.semicolon()
+    }
+
+    fn enumeration(&mut self) -> Parsed<EnumDecl> {
+        self.advance();
+        let name = self.declared_name("an enumeration")?;
+        let underlying = if self.eat(Token::Colon) { Some(self.base_type()?) } else { None };
+        let open = self.expect(Token::LBrace, "`{`")?;
+        let mut members = Vec::new();
+        while self.peek() != Token::RBrace {
+            let member = self.declared_name("a member of an enumeration")?;
+            let value = if self.eat(Token::Assign) { Some(self.value()?) } else { None };
+            members.push((member, value));
+            if !self.eat(Token::Comma) {
+                break;
+            }
+        }
+        self.expect_close(Token::RBrace, "`}`", open)?;
+        self.semicolon()?;
+        Ok(EnumDecl { name, underlying, members })
+    }
+
+    fn structure(&mut self) -> Parsed<StructDecl> {
+        let is_header = self.peek() == Token::Header;
+        self.advance();
+        let name = self.declared_name(if is_header { "a header" } else { "a structure" })?;
+        let open = self.expect(Token::LBrace, "`{`")?;
+        let mut fields = Vec::new();
+        while !matches!(self.peek(), Token::RBrace | Token::End) {
+            let ty = self.base_type()?;
+            self.no_brackets_before_name()?;
+            loop {
+                let field = self.field_name()?;
+                fields.push((field, self.array_suffix(ty.clone())?));
+                if !self.eat(Token::Comma) {
+                    break;
+                }
+            }
+            self.semicolon()?;
+        }
+        self.expect_close(Token::RBrace, "`}`", open)?;
+        self.semicolon()?;
+        Ok(StructDecl { name, is_header, fields })
+    }
+
+    fn parameters(&mut self) -> Parsed<Vec<(Name, TypeExpr)>> {
+        let open = self.expect(Token::LParen, "`(`")?;
+        let mut out = Vec::new();
+        if self.peek() == Token::Void && self.peek_at(1) == Token::RParen {
+            self.advance();
+        }
+        while self.peek() != Token::RParen {
+            let ty = self.base_type()?;
+            self.no_brackets_before_name()?;
+            let name = self.declared_name("a parameter")?;
+            out.push((name, self.array_suffix(ty)?));
+            if !self.eat(Token::Comma) {
+                break;
+            }
+        }
+        self.expect_close(Token::RParen, "`)`", open)?;
+        Ok(out)
+    }
+
+    fn function(&mut self, result: TypeExpr, name: Name) -> Parsed<FunctionDecl> {
+        let params = self.parameters()?;
+        let (body, end) = self.block()?;
+        Ok(FunctionDecl { name, result, params, body, end })
+    }
+
+    fn engine(&mut self) -> Parsed<EngineDecl> {
+        self.advance();
+        let name = self.declared_name("an engine")?;
+        let params = self.parameters()?;
+        let reply = if self.eat(Token::Arrow) { Some(self.full_type()?) } else { None };
+        let open = self.expect(Token::LBrace, "`{`")?;
+        let mut items = Vec::new();
+        self.scoped(|p| p.items(&mut items));
+        self.expect_close(Token::RBrace, "`}`", open)?;
+        Ok(EngineDecl { name, params, reply, items })
+    }
+
+    fn step(&mut self) -> Parsed<StepDecl> {
+        let name = self.declared_name("a step")?;
+        if self.peek() == Token::LParen {
+            let open = self.advance();
+            self.expect_close(Token::RParen, "`)`; a step takes nothing", open)?;
+        }
+        let (body, end) = self.block()?;
+        Ok(StepDecl { name, body, end })
+    }
+
+    /// `offload NAME : kind<Key, Value, parameter = constant, ...>;` or `offload NAME : engine OTHER;`
+    fn offload(&mut self) -> Parsed<OffloadDecl> {
+        self.advance();
+        let name = self.declared_name("an offload")?;
+        self.expect(Token::Colon, "`:` and the offload's kind")?;
+        let target = if self.eat(Token::Engine) {
+            OffloadTarget::Engine(self.name("an engine")?)
+        } else {
+            let kind = self.name("an offload kind")?;
+            let (mut types, mut params) = (Vec::new(), Vec::new());
+            if self.peek() == Token::Lt {
+                let open = self.advance();
+                let outer = std::mem::replace(&mut self.in_angles, true);
+                let list = self.offload_arguments(&mut types, &mut params);
+                self.in_angles = outer;
+                list?;
+                self.expect_close(Token::Gt, "`>`", open)?;
+            }
+            OffloadTarget::Kind { kind, types, params }
+        };
+        self.semicolon()?;
+        Ok(OffloadDecl { name, target })
+    }
+
+    fn offload_arguments(
+        &mut self,
+        types: &mut Vec<TypeExpr>,
+        params: &mut Vec<(Name, crate::ast::Expr)>,
+    ) -> Parsed<()> {
+        while self.peek() != Token::Gt {
+            if self.peek() == Token::Ident && self.peek_at(1) == Token::Assign {
+                let name = self.name("a parameter")?;
+                self.advance();
+                params.push((name, self.expr()?));
+            } else {
+                types.push(self.full_type()?);
+            }
+            if !self.eat(Token::Comma) {
+                break;
+            }
+        }
+        Ok(())
+    }
+}

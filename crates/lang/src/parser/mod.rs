@@ -1,0 +1,282 @@
+//! Tokens to syntax tree: recursive descent, with recovery at `;` and `}` so that one run tells several errors.
+//!
+//! The parser also reads the files that `#include` names, since one may stand wherever an item or a statement may.
+
+mod expr;
+mod include;
+mod item;
+mod number;
+mod stmt;
+
+use std::path::PathBuf;
+use std::rc::Rc;
+
+use crate::ast::{Item, Name};
+use crate::diagnostics::{Diagnostic, Sink};
+use crate::lexer::{Lexeme, Token};
+use crate::source::{FileId, SourceMap, Span};
+use include::Includes;
+pub(crate) use include::read as read_source;
+
+/// Deepest nesting of blocks, parentheses and operators, all taken together.
+pub(crate) const MAX_NESTING: u32 = 128;
+
+/// Something could not be parsed, and the user has been told.
+pub(super) struct Failed;
+
+type Parsed<T> = Result<T, Failed>;
+
+/// A file as the parser walks through it.
+#[derive(Clone)]
+struct Cursor {
+    file: FileId,
+    text: Rc<str>,
+    tokens: Rc<[Lexeme]>,
+    at: usize,
+}
+
+pub(crate) struct Parser<'a> {
+    sources: &'a mut SourceMap,
+    sink: &'a mut Sink,
+    cursor: Cursor,
+    includes: Includes,
+    depth: u32,
+    /// Inside the angle brackets of an offload: `>` closes them and is no operator.
+    in_angles: bool,
+}
+
+/// Parses file 0 of the source map and everything that it includes.
+pub(crate) fn parse(sources: &mut SourceMap, include_dirs: Vec<PathBuf>, sink: &mut Sink) -> Vec<Item> {
+    let mut parser = Parser::of_file(sources, FileId(0), include_dirs, sink);
+    let mut items = Vec::new();
+    while parser.peek() != Token::End {
+        parser.items(&mut items);
+        if parser.peek() == Token::RBrace {
+            let span = parser.advance();
+            parser.sink.push(
+                Diagnostic::new("E0107", span, "this `}` closes nothing")
+                    .help("remove it, or add the missing `{`"),
+            );
+        }
+    }
+    items
+}
+
+/// Parses a whole file as one constant expression: the value of `--set`.
+pub(crate) fn parse_value(
+    sources: &mut SourceMap,
+    file: FileId,
+    sink: &mut Sink,
+) -> Option<crate::ast::Expr> {
+    let mut parser = Parser::of_file(sources, file, Vec::new(), sink);
+    let value = parser.expr().ok()?;
+    match parser.peek() {
+        Token::End => Some(value),
+        _ => {
+            parser.expected("the end of the value");
+            None
+        }
+    }
+}
+
+impl<'a> Parser<'a> {
+    fn of_file(
+        sources: &'a mut SourceMap,
+        file: FileId,
+        include_dirs: Vec<PathBuf>,
+        sink: &'a mut Sink,
+    ) -> Self {
+        let source = &sources.files[file.0 as usize];
+        let text: Rc<str> = source.text.as_str().into();
+        let includes = Includes::new(&source.path, include_dirs);
+        let tokens = crate::lexer::tokens(file, &text, sink).into();
+        let cursor = Cursor { file, text, tokens, at: 0 };
+        Self { sources, sink, cursor, includes, depth: 0, in_angles: false }
+    }
+
+    fn peek(&self) -> Token {
+        self.cursor.tokens[self.cursor.at].token
+    }
+
+    /// The token `ahead` places on; the last one is repeated.
+    fn peek_at(&self, ahead: usize) -> Token {
+        let last = self.cursor.tokens.len() - 1;
+        self.cursor.tokens[(self.cursor.at + ahead).min(last)].token
+    }
+
+    fn span(&self) -> Span {
+        self.cursor.tokens[self.cursor.at].span
+    }
+
+    /// Where the token before ended.
+    fn previous(&self) -> Span {
+        self.cursor.tokens[self.cursor.at.saturating_sub(1)].span
+    }
+
+    fn text(&self, span: Span) -> &str {
+        &self.cursor.text[span.start as usize..span.end as usize]
+    }
+
+    /// The present token's text.
+    fn word(&self) -> &str {
+        self.text(self.span())
+    }
+
+    /// Goes on by one token (never past the end) and answers where the token was.
+    fn advance(&mut self) -> Span {
+        let span = self.span();
+        if self.peek() != Token::End {
+            self.cursor.at += 1;
+        }
+        span
+    }
+
+    fn eat(&mut self, token: Token) -> bool {
+        let here = self.peek() == token;
+        if here {
+            self.advance();
+        }
+        here
+    }
+
+    /// From a place to the end of the token before.
+    fn since(&self, start: Span) -> Span {
+        let end = self.previous();
+        Span { end: if end.file == start.file { end.end.max(start.end) } else { start.end }, ..start }
+    }
+
+    /// How the present token is called in a message.
+    fn found(&self) -> String {
+        match self.peek() {
+            Token::End => "the end of the file".into(),
+            Token::Str => "a string".into(),
+            _ => {
+                let shown: String = self.word().chars().take(24).collect();
+                format!("`{}`", shown.escape_debug())
+            }
+        }
+    }
+
+    fn expected(&mut self, what: &str) -> Failed {
+        let message = format!("expected {what}, found {}", self.found());
+        self.sink.push(Diagnostic::new("E0106", self.span(), message).here(format!("expected {what}")));
+        Failed
+    }
+
+    fn expect(&mut self, token: Token, what: &str) -> Parsed<Span> {
+        if self.peek() == token { Ok(self.advance()) } else { Err(self.expected(what)) }
+    }
+
+    /// The closing partner of a bracket; if the file ends instead, the complaint points at the opener.
+    fn expect_close(&mut self, token: Token, what: &str, open: Span) -> Parsed<Span> {
+        if self.peek() == Token::End {
+            let opener = self.text(open).to_owned();
+            let message = format!("this `{opener}` is never closed");
+            self.sink.push(Diagnostic::new("E0107", open, message).help(format!("close it with {what}")));
+            return Err(Failed);
+        }
+        self.expect(token, what)
+    }
+
+    /// The `;` behind a statement or declaration. Where it is forgotten at the end of a line, parsing goes on as if it
+    /// stood there.
+    fn semicolon(&mut self) -> Parsed<()> {
+        if self.eat(Token::Semicolon) {
+            return Ok(());
+        }
+        let before = self.previous();
+        let gap = &self.cursor.text[before.end as usize..self.span().start.max(before.end) as usize];
+        let goes_on = gap.contains('\n');
+        let at = Span { start: before.end.saturating_sub(1), ..before };
+        let message = format!("expected `;`, found {}", self.found());
+        self.sink.push(Diagnostic::new("E0106", at, message).here("`;` is missing behind this"));
+        if goes_on { Ok(()) } else { Err(Failed) }
+    }
+
+    /// Runs `parse` one level deeper, or refuses if that is too deep.
+    fn nested<T>(&mut self, parse: impl FnOnce(&mut Self) -> Parsed<T>) -> Parsed<T> {
+        if self.depth >= MAX_NESTING {
+            return Err(self.too_deep(self.span()));
+        }
+        self.depth += 1;
+        let out = parse(self);
+        self.depth -= 1;
+        out
+    }
+
+    fn too_deep(&mut self, span: Span) -> Failed {
+        let message = format!("this is nested more than {MAX_NESTING} levels deep");
+        self.sink.push(
+            Diagnostic::new("E0108", span, message)
+                .help("give parts of it names: local variables, functions, further steps"),
+        );
+        Failed
+    }
+
+    /// A name that is being declared: an identifier that the language does not use itself.
+    fn declared_name(&mut self, what: &str) -> Parsed<Name> {
+        let span = self.span();
+        if self.peek().is_keyword() || (self.peek() == Token::Ident && is_reserved(self.word())) {
+            let message = format!("`{}` is a word of the language and cannot name {what}", self.word());
+            self.sink.push(Diagnostic::new("E0114", span, message).help("choose another name"));
+            self.advance();
+            return Err(Failed);
+        }
+        self.name(what)
+    }
+
+    /// The name of something that is declared elsewhere.
+    fn name(&mut self, what: &str) -> Parsed<Name> {
+        if self.peek() != Token::Ident {
+            return Err(self.expected(&format!("the name of {what}")));
+        }
+        let text = self.word().into();
+        Ok(Name { text, span: self.advance() })
+    }
+
+    /// A field's name: any word, since it stands behind a dot.
+    fn field_name(&mut self) -> Parsed<Name> {
+        if !self.peek().is_word() {
+            return Err(self.expected("the name of a field"));
+        }
+        let text = self.word().into();
+        Ok(Name { text, span: self.advance() })
+    }
+
+    /// After an error: goes on behind the next `;`, or to the next `}` or end, stepping over whole blocks.
+    fn recover(&mut self) {
+        let mut open = 0u32;
+        loop {
+            match self.peek() {
+                Token::End => return,
+                Token::Semicolon if open == 0 => {
+                    self.advance();
+                    return;
+                }
+                Token::LBrace => open += 1,
+                Token::RBrace if open == 0 => return,
+                Token::RBrace => {
+                    open -= 1;
+                    if open == 0 {
+                        self.advance();
+                        self.eat(Token::Semicolon);
+                        return;
+                    }
+                }
+                _ => {}
+            }
+            self.advance();
+        }
+    }
+}
+
+/// Words with a meaning of their own wherever they stand, though the lexer takes them for identifiers.
+fn is_reserved(word: &str) -> bool {
+    matches!(word, "Next_step" | "done" | "drop" | "emit" | "finish" | "next" | "packet" | "to_cpu")
+        || is_bits_type(word)
+}
+
+/// `u8`, `u48`: a `u` with digits behind it.
+fn is_bits_type(word: &str) -> bool {
+    word.strip_prefix('u').is_some_and(|n| !n.is_empty() && n.bytes().all(|b| b.is_ascii_digit()))
+}
