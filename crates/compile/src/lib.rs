@@ -2,8 +2,10 @@
 
 pub mod analysis;
 mod eval;
+pub mod explain;
 pub mod lower;
 pub mod passes;
 pub mod pipeline;
 
+pub use explain::svg;
 pub use lower::lower;

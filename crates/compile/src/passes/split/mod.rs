@@ -31,7 +31,7 @@
 mod emit;
 mod merge;
 mod reasons;
-pub mod schedule;
+mod schedule;
 
 use wireloom_ir::{Block, Code, EngineId, Exit, Op, OpKind, Program, Step, StepId};
 

@@ -17,7 +17,7 @@ use wireloom_ir::{ContextId, EngineId, Exit, Op, OpKind, Step, Value};
 
 use crate::analysis::effects::{CallEffects, Effects};
 use crate::analysis::guards::Guards;
-use crate::analysis::packet::{Access, Field, Packets};
+use crate::analysis::packet::{Access, Packets};
 use crate::analysis::{Definitions, is_pure};
 use crate::passes::PassOptions;
 
@@ -261,7 +261,7 @@ impl Scheduler<'_> {
     fn fit_words(&mut self, index: usize, access: &Access, step: u32, at: &mut Earliest) {
         let limit = self.options.header_words as usize;
         let Some(field) = access.field().filter(|_| limit > 0) else { return };
-        let wanted = words(field, self.options.word_bits);
+        let wanted = field.words(self.options.word_bits);
         let mut waited = at.time;
         loop {
             let used = self.words.entry(waited).or_default();
@@ -319,12 +319,4 @@ impl Scheduler<'_> {
             self.accesses.push(Past { op: index, access, guard: op.guard, call });
         }
     }
-}
-
-/// The words of the header memory that a field touches. Fields behind a variable root count from there, as if the root
-/// stood at a word's beginning.
-pub fn words(field: &Field, word_bits: u32) -> BTreeSet<(Option<Value>, u64)> {
-    let (first, end) = field.range();
-    let word = u64::from(word_bits.max(1));
-    (first / word..end.div_ceil(word)).map(|index| (field.root, index)).collect()
 }

@@ -1,0 +1,378 @@
+//! What the compiler knows about a compiled program, for people and for machines: for each engine its context,
+//! offloads and whether it can be pipelined; for each step its calls, live context, header words, operations, logic
+//! depth, exits and why it was split off.
+//!
+//! [`text`] renders it as tables, [`svg`] draws the step graph.
+
+pub mod svg;
+pub mod text;
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use serde::Serialize;
+use wireloom_ir::{
+    Block, Code, ContextId, Engine, EngineId, EngineKind, Exit, OffloadTarget, Op, OpKind, Program, Step,
+    StepId, Value,
+};
+use wireloom_offloads::{Delay, registry};
+
+use crate::analysis::effects::Effects;
+use crate::analysis::liveness::{ContextSet, Liveness};
+use crate::analysis::packet::Packets;
+use crate::analysis::pipelining::{Pipelining, pipelining};
+use crate::analysis::{Definitions, depth, order};
+use crate::passes::PassOptions;
+
+/// What is known of a program.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Explanation {
+    /// Name of the engine that takes packets.
+    pub main: String,
+    /// Every engine; one stands behind those that it calls.
+    pub engines: Vec<EngineExplanation>,
+}
+
+/// What is known of an engine.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct EngineExplanation {
+    /// Its name.
+    pub name: String,
+    /// `Some(width in bits)` if it is called and replies.
+    pub reply_bits: Option<u32>,
+    /// Bits of all context variables together: what a thread needs to store.
+    pub context_bits: u32,
+    /// Most context bits that are live at any step boundary: what a pipeline register needs to hold at most.
+    pub peak_live_bits: u32,
+    /// The context variables.
+    pub context: Vec<ContextExplanation>,
+    /// The offloads.
+    pub offloads: Vec<OffloadExplanation>,
+    /// Whether a straight pipeline can be built, and if not why not.
+    pub pipelining: Pipelining,
+    /// The steps, in order.
+    pub steps: Vec<StepExplanation>,
+}
+
+/// A context variable.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct ContextExplanation {
+    /// Its name.
+    pub name: String,
+    /// Its width.
+    pub bits: u32,
+}
+
+/// An offload of an engine.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct OffloadExplanation {
+    /// Its name.
+    pub name: String,
+    /// Its kind, or `engine NAME`.
+    pub kind: String,
+    /// Whether calls by different packets must happen in arrival order.
+    pub order_sensitive: bool,
+    /// Names of the steps that call it.
+    pub called_in: Vec<String>,
+}
+
+/// A step.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct StepExplanation {
+    /// Its name.
+    pub name: String,
+    /// `FILE:LINE` of its declaration, if it has one.
+    pub place: Option<String>,
+    /// Why it had to be split off, if it was.
+    pub split: Option<String>,
+    /// Its calls.
+    pub calls: Vec<CallExplanation>,
+    /// Context that lives into the step.
+    pub context_in: LiveExplanation,
+    /// Context that lives out of it.
+    pub context_out: LiveExplanation,
+    /// Distinct words of the header that the request region touches.
+    pub header_words_request: u32,
+    /// Distinct words of the header that the edit region touches.
+    pub header_words_edit: u32,
+    /// How many operations of each kind and width there are: kind, then width in bits, then number.
+    pub operations: BTreeMap<String, BTreeMap<u32, u32>>,
+    /// Depth of logic of request, edit and jump, in LUT6 levels (see the `depth` analysis for the model).
+    pub depth: DepthExplanation,
+    /// Its exits, in order.
+    pub exits: Vec<ExitExplanation>,
+}
+
+/// A call.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct CallExplanation {
+    /// The offload.
+    pub offload: String,
+    /// The method; `call` of an engine.
+    pub method: String,
+    /// Whether it happens only under a condition.
+    pub guarded: bool,
+    /// Whether every reply takes the same time.
+    pub constant_delay: bool,
+    /// Bits of all arguments.
+    pub argument_bits: u32,
+    /// Bits of the reply.
+    pub reply_bits: u32,
+    /// Source line; 0 if unknown.
+    pub line: u32,
+}
+
+/// Live context at a boundary.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct LiveExplanation {
+    /// Bits of all of it.
+    pub bits: u32,
+    /// Names of the variables.
+    pub names: Vec<String>,
+}
+
+/// Depth of the regions in LUT6 levels.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct DepthExplanation {
+    /// Of the request.
+    pub request: u32,
+    /// Of the edit.
+    pub edit: u32,
+    /// Of the jump.
+    pub jump: u32,
+}
+
+/// What an exit does.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum ExitKind {
+    /// Goes on at a step.
+    Next,
+    /// Sends a copy, goes on at a step.
+    Emit,
+    /// Sends the packet.
+    Finish,
+    /// Replies.
+    Reply,
+    /// Hands the packet to the control processor.
+    ToCpu,
+    /// Drops the packet.
+    Drop,
+    /// Ends the thread.
+    Done,
+}
+
+impl ExitKind {
+    /// Its name in Loom C.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Next => "next",
+            Self::Emit => "emit",
+            Self::Finish => "finish",
+            Self::Reply => "reply",
+            Self::ToCpu => "to_cpu",
+            Self::Drop => "drop",
+            Self::Done => "done",
+        }
+    }
+}
+
+/// An exit.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct ExitExplanation {
+    /// What it does.
+    pub kind: ExitKind,
+    /// Index of the step that it goes on at, if it does.
+    pub to: Option<usize>,
+    /// The reason, for a drop or `to_cpu`: its name, or that of the enumeration if it is found out at run time.
+    pub reason: Option<String>,
+    /// Whether it leads to the step itself or an earlier one.
+    pub backward: bool,
+}
+
+/// Explains a program. Steps of sequential code are explained too, as if all of a step were its request region.
+pub fn explain(program: &Program, options: &PassOptions) -> Explanation {
+    let effects = Effects::of(program);
+    let engines = (0..program.engines.len() as u32).map(|i| engine(program, &effects, EngineId(i), options));
+    Explanation { main: program.engines[program.main.index()].name.clone(), engines: engines.collect() }
+}
+
+fn engine(program: &Program, effects: &Effects, id: EngineId, options: &PassOptions) -> EngineExplanation {
+    let body = &program.engines[id.index()];
+    let liveness = Liveness::of(body);
+    let sensitive = order::sensitive(program, id);
+    let callers = order::callers(program, id);
+    let offloads = body.offloads.iter().zip(0u32..).map(|(offload, index)| {
+        let index = wireloom_ir::OffloadId(index);
+        OffloadExplanation {
+            name: offload.name.clone(),
+            kind: match &offload.target {
+                OffloadTarget::Kind(config) => config.kind.clone(),
+                OffloadTarget::Engine(id) => format!("engine {}", program.engines[id.index()].name),
+            },
+            order_sensitive: sensitive.contains(&index),
+            called_in: callers
+                .get(&index)
+                .into_iter()
+                .flatten()
+                .map(|s| body.steps[s.index()].name.clone())
+                .collect(),
+        }
+    });
+    let view = View { program, engine: body, id, effects, options };
+    let steps: Vec<_> = (0..body.steps.len()).map(|i| view.step(i, &liveness)).collect();
+    EngineExplanation {
+        name: body.name.clone(),
+        reply_bits: match body.kind {
+            EngineKind::Call { reply, .. } => Some(reply),
+            EngineKind::Packet => None,
+        },
+        context_bits: body.context.iter().map(|c| c.width).sum(),
+        peak_live_bits: steps.iter().map(|s| s.context_in.bits.max(s.context_out.bits)).max().unwrap_or(0),
+        context: body
+            .context
+            .iter()
+            .map(|c| ContextExplanation { name: c.name.clone(), bits: c.width })
+            .collect(),
+        offloads: offloads.collect(),
+        pipelining: pipelining(program, effects, id),
+        steps,
+    }
+}
+
+/// An engine being explained.
+struct View<'a> {
+    program: &'a Program,
+    engine: &'a Engine,
+    id: EngineId,
+    effects: &'a Effects,
+    options: &'a PassOptions,
+}
+
+impl View<'_> {
+    fn step(&self, index: usize, liveness: &Liveness) -> StepExplanation {
+        let step = &self.engine.steps[index];
+        let definitions = Definitions::of(step);
+        let [request, edit, jump] = depth::regions(step).map(depth::Depth::levels);
+        let mut calls = Vec::new();
+        let mut exits = Vec::new();
+        let mut operations: BTreeMap<String, BTreeMap<u32, u32>> = BTreeMap::new();
+        step.for_each_op(|op| {
+            if let OpKind::Exit(exit) = &op.kind {
+                exits.push(self.exit(exit, StepId(index as u32), &definitions));
+            } else if let OpKind::Call { .. } = op.kind {
+                calls.push(self.call(op, &definitions));
+            }
+            if let Some((name, width)) = counted(op, step) {
+                *operations.entry(name.to_owned()).or_default().entry(width).or_default() += 1;
+            }
+        });
+        let packets = Packets::new(self.effects, self.id, step, &definitions);
+        let words = |block: Option<&Block>| block.map_or(0, |b| self.words(b, &packets));
+        let (first, second) = match &step.code {
+            Code::Sequential(block) => (Some(block), None),
+            Code::Regions { request, edit, .. } => (Some(request), Some(edit)),
+        };
+        StepExplanation {
+            name: step.name.clone(),
+            place: self.place(step),
+            split: step.split.clone(),
+            calls,
+            context_in: self.live(&liveness.live_in[index]),
+            context_out: self.live(&liveness.live_out[index]),
+            header_words_request: words(first),
+            header_words_edit: words(second),
+            operations,
+            depth: DepthExplanation { request, edit, jump },
+            exits,
+        }
+    }
+
+    fn place(&self, step: &Step) -> Option<String> {
+        let file = self.program.files.get(step.loc.file as usize)?;
+        (step.loc.line > 0).then(|| format!("{file}:{}", step.loc.line))
+    }
+
+    fn live(&self, set: &ContextSet) -> LiveExplanation {
+        let vars: Vec<_> = set.iter().map(|id: ContextId| &self.engine.context[id.index()]).collect();
+        LiveExplanation {
+            bits: vars.iter().map(|v| v.width).sum(),
+            names: vars.iter().map(|v| v.name.clone()).collect(),
+        }
+    }
+
+    fn words(&self, block: &Block, packets: &Packets<'_>) -> u32 {
+        let mut words: BTreeSet<(Option<Value>, u64)> = BTreeSet::new();
+        block.for_each_op(&mut |op| {
+            if let Some(field) = packets.access(op).field() {
+                words.extend(field.words(self.options.word_bits));
+            }
+        });
+        words.len() as u32
+    }
+
+    fn call(&self, op: &Op, definitions: &Definitions<'_>) -> CallExplanation {
+        let OpKind::Call { offload, method, args } = &op.kind else { unreachable!("only calls come here") };
+        let target = &self.engine.offloads[offload.index()];
+        let name = match &target.target {
+            OffloadTarget::Kind(config) => {
+                registry::kind(&config.kind).map_or("", |kind| kind.methods[*method].name)
+            }
+            OffloadTarget::Engine(_) => "call",
+        };
+        CallExplanation {
+            offload: target.name.clone(),
+            method: name.to_owned(),
+            guarded: op.guard.is_some(),
+            constant_delay: self.effects.call(self.id, *offload, *method).delay == Delay::Constant,
+            argument_bits: args.iter().map(|a| definitions.width(*a)).sum(),
+            reply_bits: op.results.iter().map(|r| definitions.width(*r)).sum(),
+            line: op.loc.line,
+        }
+    }
+
+    fn exit(&self, exit: &Exit, from: StepId, definitions: &Definitions<'_>) -> ExitExplanation {
+        let (kind, to, reason) = match exit {
+            Exit::Next(to) => (ExitKind::Next, Some(*to), None),
+            Exit::Emit(to) => (ExitKind::Emit, Some(*to), None),
+            Exit::Finish => (ExitKind::Finish, None, None),
+            Exit::Reply(_) => (ExitKind::Reply, None, None),
+            Exit::Done => (ExitKind::Done, None, None),
+            Exit::Drop(value, set) => (ExitKind::Drop, None, Some((value, set))),
+            Exit::ToCpu(value, set) => (ExitKind::ToCpu, None, Some((value, set))),
+        };
+        let reason = reason.map(|(value, set)| {
+            let set = &self.program.reasons[set.index()];
+            let number = definitions.constant(*value).and_then(|c| c.to_u64());
+            let member = number.and_then(|n| set.members.iter().find(|(v, _)| *v == n));
+            member.map_or_else(|| set.name.clone(), |(_, name)| name.clone())
+        });
+        ExitExplanation { kind, to: to.map(StepId::index), reason, backward: to.is_some_and(|to| to <= from) }
+    }
+}
+
+/// Name and width under which an operation is counted; constants, wiring, calls and exits are not.
+fn counted(op: &Op, step: &Step) -> Option<(&'static str, u32)> {
+    let width = |v: &Value| step.values[v.index()].width;
+    let result = op.results.first().map_or(0, width);
+    Some(match &op.kind {
+        OpKind::Unary(unary, a) => (unary.name(), width(a)),
+        OpKind::Binary(binary, a, _) => (binary.name(), width(a)),
+        OpKind::Select(..) => ("select", result),
+        OpKind::ReadContext(_) => ("context.read", result),
+        OpKind::WriteContext(_, v) => ("context.write", width(v)),
+        OpKind::ReadPacket { .. } => ("packet.read", result),
+        OpKind::WritePacket { value, .. } => ("packet.write", width(value)),
+        OpKind::ReadMeta(meta) => ("meta.read", meta.width()),
+        OpKind::WriteMeta(meta, _) => ("meta.write", meta.width()),
+        OpKind::Insert { .. } => ("packet.insert", 16),
+        OpKind::Remove { .. } => ("packet.remove", 16),
+        OpKind::Reset { .. } => ("packet.reset", 16),
+        OpKind::If { .. } => ("if", 1),
+        OpKind::Const(_)
+        | OpKind::Extend(_)
+        | OpKind::Slice(..)
+        | OpKind::Concat(_)
+        | OpKind::Call { .. }
+        | OpKind::Exit(_) => return None,
+    })
+}
