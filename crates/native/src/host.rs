@@ -132,18 +132,16 @@ unsafe extern "C" fn host_call(
         unsafe {
             let mut view = std::mem::zeroed::<abi::View>();
             (host.engine.show)(packet, &mut view);
-            host.hand.assign(bytes(view.window, view.window_length), bytes(view.payload, view.payload_length));
+            host.hand
+                .assign(bytes(view.window, view.window_length), bytes(view.payload, view.payload_length));
             host.hand.ingress = view.ingress;
             host.hand.egress = view.egress;
             host.hand.arrival_ns = view.arrival_ns;
             host.hand.sequence = env.sequence;
         }
     }
-    let mut golden_env = Env {
-        packet: sees_packet.then_some(&mut host.hand),
-        now_ns: env.now_ns,
-        sequence: env.sequence,
-    };
+    let mut golden_env =
+        Env { packet: sees_packet.then_some(&mut host.hand), now_ns: env.now_ns, sequence: env.sequence };
     // SAFETY: `refresh` took the address from the store, which the batch borrows.
     let answer = unsafe { (*host.instance).call(method_index, &host.args, &mut golden_env) };
     for (index, word) in answer.words().enumerate() {

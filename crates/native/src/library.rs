@@ -88,7 +88,8 @@ impl Library {
     /// # Panics
     /// As [`generate`](crate::generate()).
     pub fn build(program: &Program, options: &BuildOptions) -> Result<Self, BuildError> {
-        let mut libraries = Self::compile(std::slice::from_ref(program), vec![generate::unit(program, "")], options)?;
+        let mut libraries =
+            Self::compile(std::slice::from_ref(program), vec![generate::unit(program, "")], options)?;
         Ok(libraries.pop().expect("one program gives one library"))
     }
 
@@ -148,13 +149,17 @@ fn write(path: &Path, text: &str) -> Result<(), BuildError> {
     std::fs::write(path, text).map_err(|source| BuildError::File { path: path.to_owned(), source })
 }
 
-fn run_compiler(options: &BuildOptions, source: &Path, runtime: &Path, object: &Path) -> Result<(), BuildError> {
+fn run_compiler(
+    options: &BuildOptions,
+    source: &Path,
+    runtime: &Path,
+    object: &Path,
+) -> Result<(), BuildError> {
     let mut command = Command::new(&options.cc);
     command.arg("-std=gnu11").args(&options.flags).args(["-fPIC", "-shared", "-I"]);
     command.arg(runtime).arg("-o").arg(object).arg(source);
-    let output = command
-        .output()
-        .map_err(|source| BuildError::NoCompiler { command: options.cc.clone(), source })?;
+    let output =
+        command.output().map_err(|source| BuildError::NoCompiler { command: options.cc.clone(), source })?;
     if output.status.success() {
         return Ok(());
     }

@@ -14,7 +14,6 @@ use crate::library::Library;
 
 /// The native machine of a program.
 pub struct Native {
-    library: Library,
     store: Store,
     offloads: Offloads,
     state: State,
@@ -35,8 +34,8 @@ impl Native {
         assert!(suits(program, program.main.index(), &store), "the store is another program's");
         let engine = library.engine();
         let offloads = Offloads::new(&mut store, engine);
-        let state = State::new(engine);
-        Self { library, store, offloads, state, arrivals: Vec::with_capacity(engine.batch as usize), next_sequence: 0 }
+        let arrivals = Vec::with_capacity(engine.batch as usize);
+        Self { store, offloads, state: State::new(library), arrivals, next_sequence: 0 }
     }
 
     /// The offloads with their state: what packets did to it is in it.
@@ -52,7 +51,7 @@ impl Native {
 
 impl Execute for Native {
     fn execute(&mut self, packets: &[Packet], sink: &mut dyn FnMut(Output<'_>)) {
-        let engine = self.library.engine();
+        let engine = self.state.library.engine();
         let slots = self.offloads.refresh(&mut self.store);
         // SAFETY: the state begins with the machine.
         unsafe { (*self.state.machine()).slots = slots };
@@ -90,7 +89,9 @@ unsafe fn hand_on(
     sink: &mut dyn FnMut(Output<'_>),
 ) {
     // SAFETY: `ends` is as long as a batch, and the machine begins with it.
-    let ends = unsafe { std::slice::from_raw_parts((&raw const (*machine).ends).cast::<abi::End>(), arrivals.len()) };
+    let ends = unsafe {
+        std::slice::from_raw_parts((&raw const (*machine).ends).cast::<abi::End>(), arrivals.len())
+    };
     for (index, (arrival, end)) in arrivals.iter().zip(ends).enumerate() {
         let mut send = |output: &abi::Output| {
             let program = || Reason::Program(ReasonSetId(output.reasons), output.value);
@@ -140,18 +141,20 @@ fn prefetch(bytes: &[u8]) {
 struct State {
     start: *mut c_void,
     layout: Layout,
-    engine: &'static abi::Engine,
+    /// Keeps the code in memory, at least until the state has been closed with it.
+    library: Library,
 }
 
 impl State {
-    fn new(engine: &'static abi::Engine) -> Self {
-        let layout = Layout::from_size_align(engine.state_size, 64).expect("a size that C could state");
+    fn new(library: Library) -> Self {
+        let layout =
+            Layout::from_size_align(library.engine().state_size, 64).expect("a size that C could state");
         // SAFETY: a machine is larger than nothing.
         let start = unsafe { alloc::alloc_zeroed(layout) };
         if start.is_null() {
             alloc::handle_alloc_error(layout);
         }
-        Self { start: start.cast(), layout, engine }
+        Self { start: start.cast(), layout, library }
     }
 
     fn machine(&self) -> *mut abi::Machine {
@@ -163,7 +166,7 @@ impl Drop for State {
     fn drop(&mut self) {
         // SAFETY: allocated in `new` with this layout; the library outlives the state.
         unsafe {
-            (self.engine.close)(self.start);
+            (self.library.engine().close)(self.start);
             alloc::dealloc(self.start.cast(), self.layout);
         }
     }

@@ -10,7 +10,8 @@ use wireloom_offloads::{Content, Entry, EntryKey, Store};
 fn load(store: &mut Store) {
     let random = &mut Random(7);
     for path in store.paths() {
-        let Content::Kind { config, instance } = &mut store.find_mut(&path).expect("a path of the store").content
+        let Content::Kind { config, instance } =
+            &mut store.find_mut(&path).expect("a path of the store").content
         else {
             unreachable!("paths name kinds")
         };
@@ -23,8 +24,13 @@ fn load(store: &mut Store) {
                     let width = config.key.as_ref().map_or(1, |layout| layout.width());
                     let length = random.below(width as usize + 1) as u32;
                     // Short runs of ones and zeros in front, so that prefixes nest and packets meet them.
-                    let low = if random.chance(2) { Bits::zero(width) } else { Bits::from_words(width, &words) };
-                    let bits = if length == 0 { Bits::zero(width) } else { low.lshr(width - length).shl(width - length) };
+                    let low =
+                        if random.chance(2) { Bits::zero(width) } else { Bits::from_words(width, &words) };
+                    let bits = if length == 0 {
+                        Bits::zero(width)
+                    } else {
+                        low.lshr(width - length).shl(width - length)
+                    };
                     EntryKey::Prefix { bits, length }
                 }
                 "array" => EntryKey::Index(random.below(2) as u64),

@@ -39,7 +39,9 @@ pub fn write_machine(engine: &PacketEngine<'_>, out: &mut Writer) {
 pub fn write_loop(engine: &PacketEngine<'_>, out: &mut Writer) {
     let prefix = &engine.prefix;
     out.comment("Puts a thread on the list of its state.");
-    out.line(format!("WL_INLINE void {prefix}_wait(struct {prefix}_machine *m, uint32_t thread, uint32_t state)"));
+    out.line(format!(
+        "WL_INLINE void {prefix}_wait(struct {prefix}_machine *m, uint32_t thread, uint32_t state)"
+    ));
     out.line("{");
     if engine.is_ordered() {
         out.line("    m->at[thread] = (uint16_t)state;");
@@ -56,7 +58,9 @@ pub fn write_loop(engine: &PacketEngine<'_>, out: &mut Writer) {
     }
 
     out.comment("Executes a batch.");
-    out.line(format!("static void {prefix}_execute(void *state, const struct wl_arrival *packets, uint32_t count,"));
+    out.line(format!(
+        "static void {prefix}_execute(void *state, const struct wl_arrival *packets, uint32_t count,"
+    ));
     out.line(format!("{}uint64_t sequence)", " ".repeat(prefix.len() + 21)));
     out.line("{");
     out.line(format!("    struct {prefix}_machine *const m = state;"));
@@ -143,7 +147,11 @@ fn write_in_order(engine: &PacketEngine<'_>, out: &mut Writer) {
     out.line(format!("            while ({prefix}_calls[state] && !({prefix}_calls[state] & before)) {{"));
     out.line("                switch (state) {");
     for (index, step) in ordered.iter().enumerate() {
-        let label = if index + 1 == ordered.len() { "default".into() } else { format!("case {}", engine.state(*step)) };
+        let label = if index + 1 == ordered.len() {
+            "default".into()
+        } else {
+            format!("case {}", engine.state(*step))
+        };
         out.line(format!("                {label}:"));
         out.line(format!("                    state = {}(m, &m->seats[i].thread);", engine.resume(*step)));
         out.line("                    break;");

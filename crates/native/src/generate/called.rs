@@ -33,9 +33,11 @@ impl Called<'_> {
         let context: Vec<String> = self.engine.context.iter().map(|var| fields.give(&var.name)).collect();
         let mut parameters =
             vec!["const struct wl_slot *slots".to_owned(), "const struct wl_env *env".to_owned()];
-        parameters.extend(params.iter().map(|p| {
-            format!("{} arg_{}", c_type(self.engine.context[p.index()].width), context[p.index()])
-        }));
+        parameters.extend(
+            params.iter().map(|p| {
+                format!("{} arg_{}", c_type(self.engine.context[p.index()].width), context[p.index()])
+            }),
+        );
         let mut body = Vec::new();
         for param in params {
             body.push(format!("c->{} = arg_{};", context[param.index()], context[param.index()]));

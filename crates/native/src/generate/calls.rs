@@ -33,21 +33,26 @@ pub fn call(
 ) -> Vec<String> {
     let OpKind::Call { offload, method, args } = &op.kind else { unreachable!("a call") };
     let target = &emitter.scope.engine.offloads[offload.index()].target;
-    let (config, name) = match target {
+    let (config, kind) = match target {
         OffloadTarget::Kind(config) => (config, registry::kind(&config.kind).expect("a verified program")),
         OffloadTarget::Engine(_) => {
             let args: Vec<String> = args.iter().map(|a| emitter.text(*a).c).collect();
             let function = around.functions[offload.index()].as_deref().expect("an engine's function");
             let first = around.slot_index[offload.index()];
-            let slots = if first == 0 { around.slots.to_owned() } else { format!("{} + {first}", around.slots) };
+            let slots =
+                if first == 0 { around.slots.to_owned() } else { format!("{} + {first}", around.slots) };
             let all: Vec<String> = [slots, around.env.to_owned()].into_iter().chain(args).collect();
             let assign = result.map_or(String::new(), |r| format!("{r} = "));
             return vec![format!("{assign}{function}({});", all.join(", "))];
         }
     };
-    let method_name = name.methods[*method].name;
+    let interface = &kind.methods[*method];
+    if result.is_none() && !interface.state.has_effect() && !interface.writes_packet {
+        return Vec::new();
+    }
+    let method_name = interface.name;
     let texts: Vec<Text> = args.iter().map(|a| emitter.text_kept(*a)).collect();
-    let width = name.methods[*method].reply.width(config);
+    let width = interface.reply.width(config);
     let slot = format!("&{}[{}]", around.slots, around.slot_index[offload.index()]);
     let call = Call { around, config, method: *method, args: &texts, slot, result, walk, width };
     inline(&call, method_name).unwrap_or_else(|| call.through_host())
@@ -193,7 +198,9 @@ impl Call<'_> {
         let mut at = 0;
         for arg in self.args {
             match arg.class() {
-                Class::Wide(n) => lines.push(format!("    memcpy(args + {at}, {}.w, {n} * sizeof *args);", arg.p())),
+                Class::Wide(n) => {
+                    lines.push(format!("    memcpy(args + {at}, {}.w, {n} * sizeof *args);", arg.p()))
+                }
                 Class::Double => {
                     lines.push(format!("    args[{at}] = (uint64_t){};", arg.p()));
                     lines.push(format!("    args[{}] = (uint64_t)({} >> 64);", at + 1, arg.p()));
@@ -251,7 +258,7 @@ fn search(call: &Call<'_>) -> Vec<String> {
         Some(walk) => format!("wl_lpm{form}_value({}, {key_text}, &{walk})", call.slot),
         None => format!("wl_lpm{form}_search({}, {key_text}, {})", call.slot, direct_bits(key)),
     };
-    let Some(result) = call.result else { return Vec::new() };
+    let result = call.result.expect("a search without a use is not written");
     match Class::of(call.width) {
         Class::Wide(n) => vec![format!("memcpy({result}.w, {found}, {n} * sizeof(uint64_t));")],
         Class::Double => vec![
@@ -319,11 +326,9 @@ fn payload(call: &Call<'_>, method: &str) -> Option<Vec<String>> {
             data(1),
             arg(2)
         )),
-        "append" => call.answer(format!(
-            "wl_payload_append({packet}, {arena}, {}, {chunk}, {})",
-            data(0),
-            arg(1)
-        )),
+        "append" => {
+            call.answer(format!("wl_payload_append({packet}, {arena}, {}, {chunk}, {})", data(0), arg(1)))
+        }
         "truncate" => call.answer(format!("wl_payload_truncate({packet}, {})", arg(0))),
         _ => return None,
     })

@@ -50,7 +50,11 @@ enum Made {
 enum Line {
     Plain(String),
     /// Definition of a local: its value, C type and name, and either an initialiser or statements that fill it.
-    Define { value: Value, name: String, fill: Fill },
+    Define {
+        value: Value,
+        name: String,
+        fill: Fill,
+    },
 }
 
 enum Fill {

@@ -195,6 +195,7 @@ impl<'a> PacketEngine<'a> {
             ("p", "struct wl_packet *const p = &t->hand;".to_owned()),
             ("c", format!("struct {prefix}_context *const c = &t->context;")),
             ("slots", "const struct wl_slot *const slots = m->machine.slots;".to_owned()),
+            ("env", "const struct wl_env *const env = &t->env;".to_owned()),
         ] {
             if body.iter().any(|line| mentions(line, variable)) {
                 lines.push(definition);
@@ -320,7 +321,7 @@ impl<'a> PacketEngine<'a> {
             slots: "slots",
             slot_index: &self.slot_index,
             functions: &self.functions,
-            env: "&t->env",
+            env: "env",
             packet: Some(("p", "&m->machine.arena")),
         }
     }

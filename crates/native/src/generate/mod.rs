@@ -86,6 +86,11 @@ pub(crate) fn unit(program: &Program, prefix: &str) -> Unit {
     out.blank();
     out.line("#include \"wireloom.h\"");
     out.blank();
+    out.comment("A program may ask what is always so; that is for Wireloom's own warnings to say, not for the C compiler's.");
+    for warning in ["type-limits", "tautological-compare", "unused-variable"] {
+        out.line(format!("#pragma GCC diagnostic ignored \"-W{warning}\""));
+    }
+    out.blank();
     for n in wide_sizes(program) {
         out.line(format!("#ifndef WL_HAVE_W{n}"));
         out.line(format!("#define WL_HAVE_W{n}"));
@@ -120,13 +125,8 @@ pub(crate) fn unit(program: &Program, prefix: &str) -> Unit {
         }
     }
     let (slot_index, functions) = around(main);
-    let packet_engine = engine::PacketEngine::new(
-        program,
-        main,
-        own[program.main.index()].clone(),
-        slot_index,
-        functions,
-    );
+    let packet_engine =
+        engine::PacketEngine::new(program, main, own[program.main.index()].clone(), slot_index, functions);
     packet_engine.write_thread(&mut out);
     batch::write_machine(&packet_engine, &mut out);
     packet_engine.write_steps(&mut out);

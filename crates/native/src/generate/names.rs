@@ -4,13 +4,13 @@ use std::collections::HashSet;
 
 /// What a C compiler, the runtime or the generated code itself claims.
 const TAKEN: &[&str] = &[
-    "alignas", "alignof", "asm", "auto", "bool", "break", "case", "char", "const", "continue", "default", "do",
-    "double", "else", "enum", "errno", "extern", "false", "float", "for", "goto", "if", "inline", "int",
-    "linux", "long", "main", "register", "restrict", "return", "short", "signed", "sizeof", "static", "struct",
-    "switch", "true", "typedef", "typeof", "union", "unix", "unsigned", "void", "volatile", "while",
-    // Variables of the generated functions.
-    "m", "t", "p", "c", "env", "slots", "args", "reply", "saved", "backward", "end", "packet", "next", "lists",
-    "state",
+    "alignas", "alignof", "asm", "auto", "bool", "break", "case", "char", "const", "continue", "default",
+    "do", "double", "else", "enum", "errno", "extern", "false", "float", "for", "goto", "if", "inline",
+    "int", "linux", "long", "main", "register", "restrict", "return", "short", "signed", "sizeof", "static",
+    "struct", "switch", "true", "typedef", "typeof", "union", "unix", "unsigned", "void", "volatile",
+    "while", // Variables of the generated functions.
+    "m", "t", "p", "c", "env", "slots", "args", "reply", "saved", "backward", "end", "packet", "next",
+    "lists", "state",
 ];
 
 /// A scope in which every identifier is given once.
@@ -36,8 +36,7 @@ impl Names {
 
 /// `hint` with everything that C does not allow in an identifier replaced.
 pub fn identifier(hint: &str) -> String {
-    let mut name: String =
-        hint.chars().map(|c| if c.is_ascii_alphanumeric() { c } else { '_' }).collect();
+    let mut name: String = hint.chars().map(|c| if c.is_ascii_alphanumeric() { c } else { '_' }).collect();
     while name.ends_with('_') {
         name.pop();
     }

@@ -1,6 +1,6 @@
 //! How the steps of a packet engine are executed: which wait on a list, and which calls keep packets in order.
 
-use wireloom_ir::{Block, Code, Engine, Exit, Op, OpKind, OffloadTarget, Program, Step};
+use wireloom_ir::{Block, Code, Engine, Exit, OffloadTarget, Op, OpKind, Program, Step};
 use wireloom_offloads::{StateUse, registry};
 
 /// The regions of a step.
