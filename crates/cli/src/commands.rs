@@ -1,7 +1,15 @@
 //! The subcommands, one file each.
 
+mod bench;
+mod build;
+mod check;
 mod completions;
+mod explain;
+mod machines;
+mod run;
+mod tables;
 mod traffic;
+mod verify;
 
 use clap::Subcommand;
 
@@ -10,10 +18,63 @@ use crate::failure::Outcome;
 /// What can be done.
 #[derive(Subcommand, Debug)]
 pub enum Command {
+    /// Check a program: errors and warnings
+    #[command(after_help = "\
+Examples:
+  wireloom check programs/router.loom
+  wireloom check programs/router.loom --deny-warnings --json diagnostics.json
+
+Exit status 1 if the program has errors. What each code means: docs/diagnostics.md.")]
+    Check(check::Check),
+    /// Explain a program: steps, what was split and why, what must be kept, what it costs
+    #[command(after_help = "\
+Examples:
+  wireloom explain programs/router.loom
+  wireloom explain programs/router.loom --svg router.svg
+  wireloom explain programs/router.loom --ir split | less
+  wireloom explain programs/router.loom --words 2      how steps split where a step can touch two header words")]
+    Explain(explain::Explain),
+    /// Run packets of a capture through a machine
+    #[command(after_help = "\
+Examples:
+  wireloom run programs/router.loom --tables programs/tables/demo.tables --in in.pcap --out out.pcapng
+  wireloom run programs/router.loom --on golden --tables t.tables --in in.pcap.gz --drops --out out.pcapng
+  wireloom run programs/flowcount.loom --in in.pcap --dump flows --rows 10 --json -")]
+    Run(run::Run),
+    /// Compare machines with golden, packet by packet
+    #[command(after_help = "\
+Example:
+  wireloom verify programs/router.loom --on native --tables programs/tables/demo.tables --in in.pcap
+
+Exit status 1 if a machine differs; the first packet that does is shown field by field.")]
+    Verify(verify::Verify),
+    /// Write a program as source for a machine
+    #[command(after_help = "Example:\n  wireloom build programs/router.loom --on native -o generated")]
+    Build(build::Build),
+    /// Measure: every claim of the README
+    #[command(after_help = "\
+Examples:
+  wireloom bench list
+  wireloom bench native-ipv4 --runs 11
+  wireloom bench all --out out/bench")]
+    Bench(bench::Bench),
     /// Generate packets
+    #[command(after_help = "\
+Examples:
+  wireloom traffic --packets 1000000 --mix ipv4=6,ipv6=3,mpls1..4=1 --out mixed.pcap
+  wireloom traffic --packets 1000 --sizes 64 --seed 7 --prefixes routes.txt --out small.pcapng")]
     Traffic(traffic::Traffic),
+    /// Load tables and show what is in them
+    #[command(after_help = "\
+Example:
+  wireloom tables programs/router.loom --tables programs/tables/demo.tables")]
+    Tables(tables::Tables),
+    /// List the machines that programs run on
+    Machines(machines::Machines),
     /// Print completions for a shell
-    #[command(after_help = "Example:\n  wireloom completions bash > ~/.local/share/bash-completion/completions/wireloom")]
+    #[command(
+        after_help = "Example:\n  wireloom completions bash > ~/.local/share/bash-completion/completions/wireloom"
+    )]
     Completions(completions::Completions),
 }
 
@@ -24,7 +85,15 @@ impl Command {
     /// See [`crate::failure::Failure`].
     pub fn run(self) -> Outcome {
         match self {
+            Self::Check(command) => command.run(),
+            Self::Explain(command) => command.run(),
+            Self::Run(command) => command.run(),
+            Self::Verify(command) => command.run(),
+            Self::Build(command) => command.run(),
+            Self::Bench(command) => command.run(),
             Self::Traffic(command) => command.run(),
+            Self::Tables(command) => command.run(),
+            Self::Machines(command) => command.run(),
             Self::Completions(command) => command.run(),
         }
     }

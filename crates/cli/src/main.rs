@@ -1,11 +1,14 @@
 //! The `wireloom` command.
 
+mod bench;
 mod commands;
 mod failure;
+mod machine;
 mod memory;
 mod output;
 mod outputs;
 mod packets;
+mod program;
 mod progress;
 mod report;
 mod rows;
@@ -20,7 +23,9 @@ use clap::Parser;
 /// defines what it means, or `native`, which is fast. Every machine is held to golden, packet by packet.
 #[derive(Parser, Debug)]
 #[command(name = "wireloom", version, arg_required_else_help = true)]
-#[command(after_help = "Exit status: 0 fine, 1 the program has errors or the machines differ, 2 wrong usage or input.")]
+#[command(
+    after_help = "Exit status: 0 fine, 1 the program has errors or the machines differ, 2 wrong usage or input."
+)]
 pub struct CommandLine {
     #[command(subcommand)]
     command: commands::Command,

@@ -48,7 +48,7 @@ pub fn thousands(count: u64) -> String {
     let digits = count.to_string();
     let mut out = String::with_capacity(digits.len() + digits.len() / 3);
     for (i, digit) in digits.chars().enumerate() {
-        if i > 0 && (digits.len() - i) % 3 == 0 {
+        if i > 0 && (digits.len() - i).is_multiple_of(3) {
             out.push(',');
         }
         out.push(digit);
@@ -81,7 +81,8 @@ pub fn for_people(json: Option<&JsonTarget>) -> bool {
 /// # Errors
 /// If the file cannot be written; nothing is left of it then.
 pub fn write_json(target: &JsonTarget, report: &impl Serialize) -> Outcome {
-    let mut text = serde_json::to_string_pretty(report).expect("reports have string keys and no failing parts");
+    let mut text =
+        serde_json::to_string_pretty(report).expect("reports have string keys and no failing parts");
     text.push('\n');
     match target {
         JsonTarget::Stdout => {
@@ -98,7 +99,8 @@ pub fn write_json(target: &JsonTarget, report: &impl Serialize) -> Outcome {
 /// # Errors
 /// If it cannot be written; what was there before is untouched then.
 pub fn write_file(path: &Path, bytes: &[u8]) -> Outcome {
-    let failed = |error: io::Error| Failure::unusable(format!("{}: cannot be written: {error}", path.display()));
+    let failed =
+        |error: io::Error| Failure::unusable(format!("{}: cannot be written: {error}", path.display()));
     if path.metadata().is_ok_and(|m| !m.is_file()) {
         return std::fs::write(path, bytes).map_err(failed);
     }

@@ -1,6 +1,7 @@
 //! Packets from captures, a batch at a time: memory does not grow with the capture.
 
-use std::path::{Path, PathBuf};
+use std::collections::VecDeque;
+use std::path::PathBuf;
 
 use wireloom_net::Packet;
 use wireloom_net::capture::{CaptureError, Reader};
@@ -18,7 +19,7 @@ impl From<CaptureError> for Failure {
 
 /// The packets of one capture after the other.
 pub struct Batches {
-    waiting: std::vec::IntoIter<PathBuf>,
+    waiting: VecDeque<PathBuf>,
     reader: Option<Reader>,
     batch: Vec<Packet>,
     limit: u64,
@@ -30,8 +31,8 @@ impl Batches {
     /// # Errors
     /// If it cannot be read or does not begin like a capture.
     pub fn open(captures: &[PathBuf], limit: Option<u64>) -> Outcome<Self> {
-        let mut waiting = captures.to_vec().into_iter();
-        let reader = waiting.next().map(|path| Reader::open(&path)).transpose()?;
+        let mut waiting: VecDeque<PathBuf> = captures.iter().cloned().collect();
+        let reader = waiting.pop_front().map(|path| Reader::open(&path)).transpose()?;
         Ok(Self { waiting, reader, batch: Vec::new(), limit: limit.unwrap_or(u64::MAX) })
     }
 
@@ -50,15 +51,10 @@ impl Batches {
             if reader.read_into(&mut self.batch[count])? {
                 count += 1;
             } else {
-                self.reader = self.waiting.next().map(|path| Reader::open(&path)).transpose()?;
+                self.reader = self.waiting.pop_front().map(|path| Reader::open(&path)).transpose()?;
             }
         }
         self.limit -= count as u64;
         Ok(&self.batch[..count])
     }
-}
-
-/// The sum of the sizes of files in bytes, for progress; `None` if one has none.
-pub fn total_size(files: &[PathBuf]) -> Option<u64> {
-    files.iter().map(|path| Path::metadata(path).ok().filter(std::fs::Metadata::is_file).map(|m| m.len())).sum()
 }

@@ -7,9 +7,7 @@ use indicatif::{ProgressBar, ProgressStyle};
 /// A bar over `total` things of this name (`packets`), or a count of them if the total is not known.
 pub fn bar(total: Option<u64>, what: &'static str) -> ProgressBar {
     let (bar, template) = match total {
-        Some(total) => {
-            (ProgressBar::new(total), "{wide_bar} {human_pos}/{human_len} {msg}, {eta} to go")
-        }
+        Some(total) => (ProgressBar::new(total), "{wide_bar} {human_pos}/{human_len} {msg}, {eta} to go"),
         None => (ProgressBar::new_spinner(), "{spinner} {human_pos} {msg} ({per_sec})"),
     };
     bar.set_style(ProgressStyle::with_template(template).expect("a valid template"));

@@ -51,8 +51,8 @@ pub fn summary(store: &Store, dump: &[String], limit: usize) -> Vec<OffloadRepor
     for path in store.paths() {
         let Ok((config, instance)) = find(store, &path) else { continue };
         let wanted = dump.contains(&path);
-        let keeps_state =
-            kind(&config.kind).is_some_and(|kind| kind.methods.iter().any(|method| method.state.has_effect()));
+        let keeps_state = kind(&config.kind)
+            .is_some_and(|kind| kind.methods.iter().any(|method| method.state.has_effect()));
         if !wanted && !keeps_state {
             continue;
         }
@@ -87,7 +87,8 @@ pub fn text(reports: &[OffloadReport]) -> String {
     let mut out = String::new();
     for report in reports {
         let count = thousands(report.count as u64);
-        writeln!(out, "\n{} ({}): {count} rows", report.name, report.kind).expect("a string takes everything");
+        writeln!(out, "\n{} ({}): {count} rows", report.name, report.kind)
+            .expect("a string takes everything");
         let Some(first) = report.rows.first() else { continue };
         let heads: Vec<&str> =
             std::iter::once("key").chain(first.fields.iter().map(|(name, _)| name.as_str())).collect();
@@ -146,9 +147,13 @@ pub struct RowDifference {
 pub fn differences(expected: &Store, got: &Store) -> Vec<RowDifference> {
     let mut differences = Vec::new();
     for path in expected.paths() {
-        let (Ok((config, left)), Ok((_, right))) = (find(expected, &path), find(got, &path)) else { continue };
+        let (Ok((config, left)), Ok((_, right))) = (find(expected, &path), find(got, &path)) else {
+            continue;
+        };
         let (left, right) = (left.rows(), right.rows());
-        let Some(at) = (0..left.len().max(right.len())).find(|&i| left.get(i) != right.get(i)) else { continue };
+        let Some(at) = (0..left.len().max(right.len())).find(|&i| left.get(i) != right.get(i)) else {
+            continue;
+        };
         // Rows stand in a stable order of keys: where the keys differ, the lesser one is missing on the other side.
         let (mut one, mut other) = (left.get(at), right.get(at));
         if let (Some(a), Some(b)) = (one, other) {
@@ -160,7 +165,12 @@ pub fn differences(expected: &Store, got: &Store) -> Vec<RowDifference> {
         }
         let key = one.or(other).map(|row| key_text(config, &row.key)).unwrap_or_default();
         let fields = |row: &Row| row.fields.clone();
-        differences.push(RowDifference { offload: path, key, expected: one.map(fields), got: other.map(fields) });
+        differences.push(RowDifference {
+            offload: path,
+            key,
+            expected: one.map(fields),
+            got: other.map(fields),
+        });
     }
     differences
 }
@@ -172,12 +182,7 @@ mod tests {
 
     fn exact(fields: &[(&str, u32)]) -> Config {
         let fields = fields.iter().map(|(name, width)| ((*name).to_owned(), *width)).collect();
-        Config {
-            kind: "exact".into(),
-            key: Some(Layout { fields }),
-            value: None,
-            params: Default::default(),
-        }
+        Config { kind: "exact".into(), key: Some(Layout { fields }), value: None, params: Default::default() }
     }
 
     #[test]

@@ -31,8 +31,9 @@ impl Peer {
         let flags = match config {
             Ok(output) if output.status.success() => String::from_utf8_lossy(&output.stdout).into_owned(),
             _ => {
-                return Err(Failure::unusable("DPDK is not installed")
-                    .with_help("'make bench' installs the Debian package libdpdk-dev; or apt-get install libdpdk-dev"));
+                return Err(Failure::unusable("DPDK is not installed").with_help(
+                    "'make bench' installs the Debian package libdpdk-dev; or apt-get install libdpdk-dev",
+                ));
             }
         };
         let folder = tempfile::tempdir().map_err(|e| failed("a temporary folder", e))?;
@@ -48,7 +49,8 @@ impl Peer {
             return Err(failed(&source.display().to_string(), String::from_utf8_lossy(&compiled.stderr)));
         }
 
-        let (prefix_file, destination_file) = (folder.path().join("prefixes"), folder.path().join("destinations"));
+        let (prefix_file, destination_file) =
+            (folder.path().join("prefixes"), folder.path().join("destinations"));
         let mut records = Vec::with_capacity(prefixes.len() * 16);
         for (index, (address, length)) in prefixes.iter().enumerate() {
             records.extend(u32::from(*address).to_ne_bytes());

@@ -164,7 +164,7 @@ fn peer(settings: &Settings) -> Outcome<Peer> {
         .map_err(Failure::unusable)?
         .into_iter()
         .filter(|prefix| prefix.family() == Family::V4)
-        .map(|prefix| (Ipv4Addr::from(prefix.bits() as u32), prefix.length()))
+        .map(|prefix| (Ipv4Addr::from(prefix.bits() as u32), prefix.length() as u8))
         .collect();
     let destinations: Vec<Ipv4Addr> = packets(settings, "ipv4")?
         .iter()
@@ -178,7 +178,8 @@ fn peer(settings: &Settings) -> Outcome<Peer> {
 
 /// The command itself, run by another process.
 fn command() -> Outcome<Command> {
-    let path = std::env::current_exe().map_err(|e| Failure::unusable(format!("this program's own path: {e}")))?;
+    let path =
+        std::env::current_exe().map_err(|e| Failure::unusable(format!("this program's own path: {e}")))?;
     Ok(Command::new(path))
 }
 
@@ -188,7 +189,8 @@ fn json(command: &mut Command) -> Outcome<Value> {
     if !output.status.success() {
         return Err(Failure::unusable(String::from_utf8_lossy(&output.stderr)));
     }
-    serde_json::from_slice(&output.stdout).map_err(|e| Failure::unusable(format!("wireloom in wireloom: {e}")))
+    serde_json::from_slice(&output.stdout)
+        .map_err(|e| Failure::unusable(format!("wireloom in wireloom: {e}")))
 }
 
 /// The routes of the demonstration and nothing else.

@@ -100,7 +100,9 @@ impl Workload {
             sent += u64::from(matches!(output.verdict, Verdict::Sent { .. }));
         });
         if sent < PACKETS / 20 * 19 {
-            return Err(Failure::unusable(format!("only {sent} of {PACKETS} packets of '{mix}' are forwarded")));
+            return Err(Failure::unusable(format!(
+                "only {sent} of {PACKETS} packets of '{mix}' are forwarded"
+            )));
         }
         Ok(workload)
     }

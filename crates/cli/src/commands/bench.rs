@@ -80,11 +80,15 @@ impl Bench {
             output::write_json(target, &report)?;
         }
         if let Some(folder) = &self.out {
-            std::fs::create_dir_all(folder)
-                .map_err(|error| Failure::unusable(format!("{}: cannot be made: {error}", folder.display())))?;
+            std::fs::create_dir_all(folder).map_err(|error| {
+                Failure::unusable(format!("{}: cannot be made: {error}", folder.display()))
+            })?;
             output::write_file(&folder.join("bench.txt"), text.as_bytes())?;
             output::write_json(&JsonTarget::File(folder.join("bench.json")), &report)?;
-            output::write_file(&folder.join("bench.svg"), bench::plot::bars(&report.measurements)?.as_bytes())?;
+            output::write_file(
+                &folder.join("bench.svg"),
+                bench::plot::bars(&report.measurements)?.as_bytes(),
+            )?;
             if output::for_people(self.json.as_ref()) {
                 output::say(format!("{0}/bench.txt, {0}/bench.json, {0}/bench.svg", folder.display()));
             }
@@ -104,7 +108,8 @@ fn list() -> String {
 /// The processor and how many cores of it there are.
 fn computer() -> String {
     let text = std::fs::read_to_string("/proc/cpuinfo").unwrap_or_default();
-    let model = text.lines().find_map(|line| line.strip_prefix("model name")?.split(": ").nth(1).map(str::trim));
+    let model =
+        text.lines().find_map(|line| line.strip_prefix("model name")?.split(": ").nth(1).map(str::trim));
     let cores = std::thread::available_parallelism().map_or(1, usize::from);
     format!("{}, {cores} cores", model.unwrap_or("unknown processor"))
 }

@@ -31,12 +31,14 @@ impl Build {
                 .with_help("build --on native writes C; explain --ir shows the step IR that golden runs"));
         }
         let files = generate(&self.program.optimised()?).files;
-        std::fs::create_dir_all(&self.out)
-            .map_err(|error| Failure::unusable(format!("{}: cannot be made: {error}", self.out.display())))?;
-        for file in files {
-            let path = self.out.join(&file.name);
-            output::write_file(&path, file.text.as_bytes())?;
-            output::say(format!("{}: {} lines", path.display(), file.text.lines().count()));
+        for (name, text) in files {
+            let path = self.out.join(name);
+            let folder = path.parent().unwrap_or(&self.out);
+            std::fs::create_dir_all(folder).map_err(|error| {
+                Failure::unusable(format!("{}: cannot be made: {error}", folder.display()))
+            })?;
+            output::write_file(&path, text.as_bytes())?;
+            output::say(format!("{}: {} lines", path.display(), text.lines().count()));
         }
         Ok(())
     }

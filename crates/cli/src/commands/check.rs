@@ -93,10 +93,5 @@ fn place(sources: &SourceMap, span: Span, text: &str) -> Place {
     let file = &sources.files[span.file.0 as usize];
     let before = &file.text.as_bytes()[..(span.start as usize).min(file.text.len())];
     let column = before.iter().rev().take_while(|&&byte| byte != b'\n').count() as u32 + 1;
-    Place {
-        file: file.path.display().to_string(),
-        line: sources.line(span),
-        column,
-        text: text.to_owned(),
-    }
+    Place { file: file.path.display().to_string(), line: sources.line(span), column, text: text.to_owned() }
 }

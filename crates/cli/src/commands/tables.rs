@@ -73,8 +73,12 @@ impl Tables {
             let kind = config.kind.clone();
             offloads.push(Contents { name: path, kind, entries: found.len(), prefix_lengths, rows });
         }
-        let report =
-            Report { entries_read: loaded.entries, load_seconds: loaded.time.as_secs_f64(), memory_mib, offloads };
+        let report = Report {
+            entries_read: loaded.entries,
+            load_seconds: loaded.time.as_secs_f64(),
+            memory_mib,
+            offloads,
+        };
         if output::for_people(self.json.as_ref()) {
             output::print(&report.text());
         }

@@ -181,11 +181,7 @@ fn first_difference(
         // Where one machine is already at a later packet, it lacks this output.
         let expected = expected.filter(|output| output.sequence == sequence);
         let got = got.filter(|output| output.sequence == sequence);
-        Some(Difference {
-            machine,
-            sequence: Some(sequence),
-            fields: compare(program, expected, got),
-        })
+        Some(Difference { machine, sequence: Some(sequence), fields: compare(program, expected, got) })
     })
 }
 
@@ -272,7 +268,8 @@ impl Difference {
             Some(sequence) => format!("packet {sequence} (counted from 0)"),
             None => "contents of the offloads after the last packet".to_owned(),
         };
-        let mut table = output::table(&["", "field", "expected (golden)", &format!("got ({})", self.machine)], &[]);
+        let mut table =
+            output::table(&["", "field", "expected (golden)", &format!("got ({})", self.machine)], &[]);
         for row in &self.fields {
             let mark = if row.expected == row.got { "" } else { "!" };
             table.add_row([mark, &row.field, &row.expected, &row.got]);
@@ -341,7 +338,10 @@ mod tests {
     fn a_missing_packet_is_told_from_the_next_one() {
         let found = difference(0, |_| {}).expect("a difference");
         assert_eq!(found.sequence, Some(2));
-        assert_eq!((found.fields[0].expected.as_str(), found.fields[0].got.as_str()), ("sent to port 3", "nothing was sent"));
+        assert_eq!(
+            (found.fields[0].expected.as_str(), found.fields[0].got.as_str()),
+            ("sent to port 3", "nothing was sent")
+        );
     }
 
     #[test]

@@ -156,7 +156,8 @@ fn header(
             out.extend(fields.number("type", ethertype(next))?.to_be_bytes()[6..].iter());
         }
         "vlan" => {
-            let tci = fields.number("pcp", 0)? << 13 | fields.number("dei", 0)? << 12 | fields.number("vid", 0)?;
+            let tci =
+                fields.number("pcp", 0)? << 13 | fields.number("dei", 0)? << 12 | fields.number("vid", 0)?;
             out.extend((tci as u16).to_be_bytes());
             out.extend((fields.number("type", ethertype(next))? as u16).to_be_bytes());
         }
@@ -332,10 +333,8 @@ fn hex(text: &str) -> Result<Vec<u8>, String> {
 
 /// A string literal's bytes: `\r`, `\n`, `\"`, `\\` as in C.
 fn string(text: &str) -> Result<Vec<u8>, String> {
-    let inner = text
-        .strip_prefix('"')
-        .and_then(|t| t.strip_suffix('"'))
-        .ok_or(format!("`{text}` is no string"))?;
+    let inner =
+        text.strip_prefix('"').and_then(|t| t.strip_suffix('"')).ok_or(format!("`{text}` is no string"))?;
     let mut out = Vec::new();
     let mut rest = inner.bytes();
     while let Some(byte) = rest.next() {
@@ -415,7 +414,9 @@ mod tests {
 
     #[test]
     fn mistakes_are_told() {
-        for wrong in ["ipv5()", "ipv4(src=1, dst=2)", "udp(sport=1)", "\"a", "hex(123)", "zeros(3) | cut 4", "x"] {
+        for wrong in
+            ["ipv5()", "ipv4(src=1, dst=2)", "udp(sport=1)", "\"a", "hex(123)", "zeros(3) | cut 4", "x"]
+        {
             assert!(build(wrong).is_err(), "{wrong}");
         }
     }

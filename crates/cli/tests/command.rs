@@ -1,0 +1,377 @@
+//! The command from outside: what it says, its exit status, and what it leaves behind.
+
+#[path = "command/workplace.rs"]
+mod workplace;
+
+use workplace::{Workplace, frame, pcap, repository};
+
+const INPUTS: [&str; 3] = ["hub.loom", "hub.tables", "three.pcap"];
+
+#[test]
+fn without_a_subcommand_it_shows_help() {
+    let ran = Workplace::new().wireloom("");
+    ran.status(2).complains(&["Usage: wireloom", "check", "explain", "run", "verify", "build", "bench"]);
+}
+
+#[test]
+fn every_subcommand_has_help_with_an_example() {
+    let place = Workplace::new();
+    for command in ["check", "explain", "run", "verify", "build", "bench", "traffic", "tables", "completions"]
+    {
+        place
+            .wireloom(&format!("{command} --help"))
+            .status(0)
+            .says(&["Example", &format!("wireloom {command} ")]);
+    }
+}
+
+#[test]
+fn wrong_usage_is_status_2() {
+    let place = Workplace::new();
+    for words in [
+        "chekc hub.loom",
+        "run hub.loom",
+        "run hub.loom --in three.pcap --on gold",
+        "run hub.loom --in three.pcap --drops",
+        "check",
+        "check hub.loom --set NAME",
+        "completions tcsh-ng",
+        "traffic --packets many --out x.pcap",
+    ] {
+        place.wireloom(words).status(2);
+    }
+    assert_eq!(place.files(), INPUTS);
+}
+
+#[test]
+fn check_accepts_a_good_program() {
+    Workplace::new().wireloom("check hub.loom").status(0).says(&[
+        "hub.loom",
+        "no errors",
+        "engine hub",
+        "1 steps",
+    ]);
+}
+
+#[test]
+fn check_refuses_a_bad_program_with_status_1() {
+    let place = Workplace::new();
+    place.write("bad.loom", b"engine e() { step s { packet.egres = 1; finish; } }");
+    place.wireloom("check bad.loom").status(1).complains(&["bad.loom:1:", "error[E", "egres"]);
+}
+
+#[test]
+fn check_gives_diagnostics_as_json() {
+    let place = Workplace::new();
+    place.write("bad.loom", b"engine e() {\n  step s { x = 1; finish; }\n}\n");
+    let ran = place.wireloom("check bad.loom --json -");
+    let report = ran.status(1).json();
+    assert_eq!(report["accepted"], false);
+    let first = &report["diagnostics"][0];
+    assert_eq!(first["severity"], "error");
+    assert_eq!(first["places"][0]["line"], 2);
+    assert_eq!(first["places"][0]["column"], 12);
+}
+
+#[test]
+fn warnings_refuse_only_if_asked_to() {
+    let place = Workplace::new();
+    place.write("warn.loom", b"engine e() { u8 never; step s { finish; } }");
+    place.wireloom("check warn.loom").status(0).complains(&["warning[W"]);
+    place.wireloom("check warn.loom --deny-warnings").status(1);
+}
+
+#[test]
+fn a_program_that_is_not_there_is_status_2() {
+    for command in ["check", "explain", "run --in three.pcap", "verify --in three.pcap", "build -o out"] {
+        let place = Workplace::new();
+        place.wireloom(&format!("{command} none.loom")).status(2).complains(&["none.loom", "cannot be read"]);
+        assert_eq!(place.files(), INPUTS);
+    }
+}
+
+#[test]
+fn a_program_with_errors_runs_nowhere() {
+    for command in ["explain", "run --in three.pcap --out o.pcapng", "verify --in three.pcap", "build -o out"]
+    {
+        let place = Workplace::new();
+        place.write("hub.loom", b"engine e() { step s { } }");
+        place.wireloom(&format!("{command} hub.loom")).status(1).complains(&["error[E"]);
+        assert_eq!(place.files(), INPUTS);
+    }
+}
+
+#[test]
+fn any_bytes_are_a_program_that_is_refused() {
+    for bytes in
+        [&b"\xff\xfe\x00"[..], b"", b"engine", b"\"", b"/*", b"#include \"hub.loom", &[b'('; 100_000]]
+    {
+        let place = Workplace::new();
+        place.write("junk.loom", bytes);
+        place.wireloom("check junk.loom").status(1).complains(&["error"]);
+    }
+}
+
+#[test]
+fn run_reports_what_became_of_packets() {
+    for machine in ["golden", "native"] {
+        let place = Workplace::new();
+        let ran = place.wireloom(&format!("run hub.loom --on {machine} --tables hub.tables --in three.pcap"));
+        ran.status(0).says(&["hub on", machine, "3 packets", "port 7", "cpu: NOT_IPV4", "drop: TOO_SHORT"]);
+        assert_eq!(place.files(), INPUTS);
+    }
+}
+
+#[test]
+fn run_writes_what_it_sends() {
+    let place = Workplace::new();
+    let words =
+        "run hub.loom --on golden --tables hub.tables --in three.pcap --drops --out out.pcapng --json -";
+    let ran = place.wireloom(words);
+    let report = ran.status(0).json();
+    assert_eq!(report["arrived"]["packets"], 3);
+    assert_eq!(report["sent"][0]["port"], 7);
+    assert_eq!(report["sent"][0]["bytes"], 60);
+    assert_eq!(report["cpu"][0]["reason"], "NOT_IPV4");
+    assert_eq!(report["dropped"][0]["reason"], "TOO_SHORT");
+
+    // What was written can be read again: the packet on port 7 is the one that arrived on port 7.
+    let again = place.wireloom("run hub.loom --on golden --in out.pcapng --dump seen --json -");
+    let report = again.status(0).json();
+    assert_eq!(report["arrived"]["packets"], 3);
+    let seen = &report["offloads"].as_array().expect("offloads")[0];
+    assert_eq!(seen["name"], "seen");
+    let keys: Vec<_> = seen["rows"].as_array().expect("rows").iter().map(|row| row["key"].clone()).collect();
+    assert!(keys.contains(&"7".into()), "{keys:?}");
+}
+
+#[test]
+fn run_shows_offloads_that_are_asked_for() {
+    let place = Workplace::new();
+    let ran = place.wireloom("run hub.loom --on golden --in three.pcap --dump seen --dump ports");
+    ran.status(0).says(&["seen (counter): 1 rows", "ports (array): 0 rows"]);
+    let ran = place.wireloom("run hub.loom --in three.pcap --dump sean");
+    ran.status(2).complains(&["sean", "ports, seen"]);
+}
+
+#[test]
+fn run_stops_after_so_many_packets() {
+    let place = Workplace::new();
+    let ran = place.wireloom("run hub.loom --on golden --in three.pcap --packets 2 --json -");
+    assert_eq!(ran.status(0).json()["arrived"]["packets"], 2);
+}
+
+#[test]
+fn captures_are_read_one_after_the_other() {
+    let place = Workplace::new();
+    let ran = place.wireloom("run hub.loom --on golden --in three.pcap --in three.pcap --json -");
+    assert_eq!(ran.status(0).json()["arrived"]["packets"], 6);
+}
+
+#[test]
+fn a_malformed_capture_is_status_2_and_leaves_no_output() {
+    let whole = pcap(&[&frame(0x0800), &frame(0x0800)]);
+    let cases: [(&str, Vec<u8>); 4] = [
+        ("empty", Vec::new()),
+        ("no capture", b"this is no capture at all, but text".to_vec()),
+        ("cut inside a record", whole[..whole.len() - 10].to_vec()),
+        ("a record of four gigabytes", {
+            let mut bytes = whole.clone();
+            bytes[32..36].fill(0xff);
+            bytes
+        }),
+    ];
+    for (what, bytes) in cases {
+        let place = Workplace::new();
+        place.write("bad.pcap", &bytes);
+        place.write("old.pcapng", b"precious");
+        for command in
+            ["run hub.loom --on golden --out old.pcapng --json r.json", "verify hub.loom --json r.json"]
+        {
+            let ran = place.wireloom(&format!("{command} --in three.pcap --in bad.pcap"));
+            ran.status(2).complains(&["bad.pcap"]);
+            assert_eq!(
+                place.files(),
+                ["bad.pcap", "hub.loom", "hub.tables", "old.pcapng", "three.pcap"],
+                "{what}"
+            );
+            assert_eq!(place.read("old.pcapng"), b"precious", "{what}");
+        }
+    }
+}
+
+#[test]
+fn the_place_of_damage_is_named() {
+    let place = Workplace::new();
+    let mut bytes = pcap(&[&frame(0x0800), &frame(0x0800)]);
+    bytes.truncate(24 + 16 + 60 + 7);
+    place.write("bad.pcap", &bytes);
+    place.wireloom("run hub.loom --on golden --in bad.pcap").status(2).complains(&["bad.pcap", "byte 100"]);
+}
+
+#[test]
+fn a_malformed_table_is_status_2_with_its_line() {
+    for (text, line, what) in [
+        ("table ports\n0 out=7\n1 out=\n", "3", ""),
+        ("table prots\n0 out=7\n", "1", "ports"),
+        ("table ports\n0 uot=7\n", "2", "out"),
+        ("table ports\n99 out=7\n", "2", "99"),
+        ("table ports\n0 out=65536\n", "2", "65536"),
+        ("0 out=7\n", "1", "table"),
+    ] {
+        let place = Workplace::new();
+        place.write("bad.tables", text.as_bytes());
+        let ran =
+            place.wireloom("run hub.loom --on golden --tables bad.tables --in three.pcap --out o.pcapng");
+        ran.status(2).complains(&[&format!("bad.tables:{line}"), what]);
+        assert!(!place.files().contains(&"o.pcapng".into()), "{text}");
+    }
+}
+
+#[test]
+fn an_output_that_cannot_be_written_is_status_2() {
+    let place = Workplace::new();
+    for words in [
+        "run hub.loom --on golden --in three.pcap --out no/such/folder.pcapng",
+        "run hub.loom --on golden --in three.pcap --json no/such/folder.json",
+        "explain hub.loom --svg no/such/folder.svg",
+        "build hub.loom -o three.pcap/folder",
+    ] {
+        place.wireloom(words).status(2).complains(&["error: "]);
+        assert_eq!(place.files(), INPUTS, "{words}");
+    }
+}
+
+#[test]
+fn verify_finds_native_and_golden_the_same() {
+    let place = Workplace::new();
+    let ran = place.wireloom("verify hub.loom --tables hub.tables --in three.pcap --json r.json");
+    ran.status(0).says(&["3 packets", "native", "no difference"]);
+    let report: serde_json::Value = serde_json::from_slice(&place.read("r.json")).expect("JSON");
+    assert_eq!(report["differences"].as_array().map(Vec::len), Some(0));
+    assert_eq!(report["outputs"], 3);
+}
+
+#[test]
+fn build_writes_readable_c() {
+    let place = Workplace::new();
+    place.wireloom("build hub.loom --on native -o generated").status(0).says(&["generated/"]);
+    let sources: Vec<_> = std::fs::read_dir(place.path("generated"))
+        .expect("the folder")
+        .map(|entry| std::fs::read_to_string(entry.expect("an entry").path()).expect("text"))
+        .collect();
+    assert!(sources.iter().any(|text| text.contains("hub.loom")), "source lines are named");
+    place.wireloom("build hub.loom --on golden -o other").status(2).complains(&["interprets"]);
+}
+
+#[test]
+fn explain_tells_of_each_step() {
+    let place = Workplace::new();
+    place.wireloom("explain hub.loom").status(0).says(&["hub", "start", "ports.read"]);
+    let report = place.wireloom("explain hub.loom --json -");
+    assert!(report.status(0).json().is_object());
+    place.wireloom("explain hub.loom --svg steps.svg").status(0);
+    let svg = String::from_utf8(place.read("steps.svg")).expect("text");
+    assert!(svg.starts_with("<svg") && svg.contains("start"), "{svg}");
+}
+
+#[test]
+fn explain_prints_the_ir_after_a_pass() {
+    let place = Workplace::new();
+    for pass in ["lower", "if-convert", "fold", "cse", "dce", "narrow", "split", "clean"] {
+        let ran = place.wireloom(&format!("explain hub.loom --ir {pass}"));
+        ran.status(0).says(&["engine hub"]);
+    }
+    place.wireloom("explain hub.loom --ir splt").status(2).complains(&["splt", "split"]);
+}
+
+#[test]
+fn traffic_is_the_same_for_the_same_seed() {
+    let place = Workplace::new();
+    for (name, seed) in [("a", 1), ("b", 1), ("c", 2)] {
+        place.wireloom(&format!("traffic --packets 100 --seed {seed} --out {name}.pcap")).status(0);
+    }
+    assert_eq!(place.read("a.pcap"), place.read("b.pcap"));
+    assert_ne!(place.read("a.pcap"), place.read("c.pcap"));
+    let ran = place.wireloom("run hub.loom --on golden --in a.pcap --json -");
+    assert_eq!(ran.status(0).json()["arrived"]["packets"], 100);
+}
+
+#[test]
+fn tables_shows_what_was_loaded() {
+    let place = Workplace::new();
+    place.wireloom("tables hub.loom --tables hub.tables").status(0).says(&["ports", "array", "1"]);
+    place.write("bad.tables", b"table ports\nx out=1\n");
+    place.wireloom("tables hub.loom --tables bad.tables").status(2).complains(&["bad.tables:2"]);
+}
+
+#[test]
+fn machines_and_completions_are_listed() {
+    let place = Workplace::new();
+    place.wireloom("machines").status(0).says(&["golden", "native"]);
+    let names = place.wireloom("machines --json -").status(0).json();
+    assert_eq!(names.as_array().map(Vec::len), Some(2));
+    for shell in ["bash", "zsh", "fish"] {
+        place.wireloom(&format!("completions {shell}")).status(0).says(&["wireloom", "verify"]);
+    }
+}
+
+#[test]
+fn benchmarks_are_listed_and_unknown_ones_refused() {
+    let place = Workplace::new();
+    place.wireloom("bench list").status(0).says(&["native-ipv4", "golden-ipv4", "table-load", "at least"]);
+    place.wireloom("bench native-ipv5").status(2).complains(&["native-ipv5", "native-ipv4"]);
+}
+
+#[test]
+fn a_reader_that_goes_away_is_no_error() {
+    use std::process::{Command, Stdio};
+    let place = Workplace::new();
+    let mut child = Command::new(env!("CARGO_BIN_EXE_wireloom"))
+        .args(["explain", "hub.loom", "--ir", "lower"])
+        .current_dir(place.path(""))
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .expect("the command starts");
+    drop(child.stdout.take());
+    let output = child.wait_with_output().expect("it ends");
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    assert!(output.stderr.is_empty(), "{}", String::from_utf8_lossy(&output.stderr));
+}
+
+/// Resident memory at its highest, in KiB, of a run over so many packets.
+fn peak_memory(place: &Workplace, packets: usize) -> u64 {
+    let name = format!("{packets}.pcap");
+    let one = frame(0x0800);
+    let frames: Vec<&[u8]> = vec![&one; packets];
+    place.write(&name, &pcap(&frames));
+    let ran = place.wireloom(&format!(
+        "run hub.loom --on native --tables hub.tables --in {name} --out o.pcapng --json -"
+    ));
+    let report = ran.status(0).json();
+    assert_eq!(report["sent"][0]["packets"], packets);
+    report["peak_memory_kib"].as_u64().expect("a number")
+}
+
+#[test]
+fn memory_does_not_grow_with_the_capture() {
+    let place = Workplace::new();
+    let (small, large) = (peak_memory(&place, 10_000), peak_memory(&place, 1_000_000));
+    assert!(large < small + 2048, "{small} KiB for 10,000 packets, {large} KiB for 1,000,000");
+}
+
+#[test]
+fn every_engine_of_the_repository_is_accepted_without_warnings() {
+    let place = Workplace::new();
+    let programs = repository().join("programs");
+    let mut count = 0;
+    for entry in std::fs::read_dir(&programs).expect("programs/") {
+        let path = entry.expect("an entry").path();
+        if path.extension().is_some_and(|e| e == "loom") {
+            place.wireloom(&format!("check --deny-warnings {}", path.display())).status(0);
+            count += 1;
+        }
+    }
+    assert!(count >= 5, "{count} engines");
+}
