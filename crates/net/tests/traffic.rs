@@ -1,0 +1,262 @@
+//! Generated traffic: what it is, and that it comes again.
+
+mod common;
+
+use std::collections::{HashMap, HashSet};
+use std::path::PathBuf;
+#[cfg(not(debug_assertions))]
+use std::time::Instant;
+
+use etherparse::{NetSlice, SlicedPacket, TransportSlice};
+use wireloom_net::Packet;
+use wireloom_net::tables::{Prefix, read_prefixes};
+use wireloom_net::traffic::{AddressSpec, Bursts, Generator, Pick, PrefixPool, Sizes, Spec};
+use wireloom_net::wire::checksum::{checksum, pseudo_header_v4, pseudo_header_v6};
+use wireloom_net::wire::dissect::dissect;
+
+/// A specification from TOML.
+fn spec(text: &str) -> Spec {
+    toml::from_str(text).expect(text)
+}
+
+fn generate(text: &str, count: usize) -> Vec<Packet> {
+    Generator::new(&spec(text)).expect(text).take(count).collect()
+}
+
+fn names(packet: &Packet) -> HashSet<String> {
+    dissect(&packet.bytes).into_iter().map(|f| f.name).collect()
+}
+
+#[test]
+fn a_seed_gives_the_same_bytes_and_another_seed_others() {
+    let text = "mix = 'ipv4=5,ipv6=2,mpls1..4=3'\nsizes = 'imix'\nvlans = '0=1,1=1,2=1'\nbursts = 'poisson'\ntransport = 'udp,tcp'";
+    let first = generate(text, 2000);
+    assert_eq!(first, generate(text, 2000));
+    assert_ne!(first, generate(&format!("seed = 2\n{text}"), 2000));
+}
+
+/// Repeatable from one version to the next, too: change the digest only when a change of the stream is meant.
+#[test]
+fn the_stream_of_a_seed_is_fixed() {
+    let packets = generate(
+        "mix = 'ipv4=5,ipv6=2,mpls1..4=3'\nsizes = 'imix'\nvlans = '0=1,1=1,2=1'\ntransport = 'udp,tcp'",
+        1000,
+    );
+    let fnv = |hash: u64, byte: &u8| (hash ^ u64::from(*byte)).wrapping_mul(0x100_0000_01b3);
+    let digest = packets.iter().flat_map(|p| &p.bytes).fold(0xcbf2_9ce4_8422_2325, fnv);
+    assert_eq!(digest, 13_010_268_892_741_350_430);
+}
+
+#[test]
+fn every_packet_is_well_formed_to_another_parser() {
+    for transport in ["udp", "tcp"] {
+        for size in ["64", "65", "1500", "imix", "65539"] {
+            let text = format!(
+                "mix = 'ipv4,ipv6,mpls1..4=2,mpls1/ipv4,mpls16/ipv6'\nvlans = '0,1,2'\nsizes = {}\ntransport = '{transport}'",
+                format_args!("'{size}'")
+            );
+            // The largest are dissected row by row: fewer of them will do.
+            for packet in generate(&text, if size == "65539" { 40 } else { 400 }) {
+                check_with_etherparse(&packet.bytes);
+            }
+        }
+    }
+}
+
+/// Addresses and checksums of a frame, by etherparse and by definition.
+fn check_with_etherparse(frame: &[u8]) {
+    // etherparse does not look behind MPLS labels: find the IP header, and have it parsed on its own.
+    let fields = dissect(frame);
+    let ip_at =
+        fields.iter().find(|f| f.name == "ipv4.version" || f.name == "ipv6.version").expect("IP").offset;
+    let parsed = SlicedPacket::from_ip(&frame[ip_at..]).expect("well-formed");
+    let segment_sum = match parsed.net.as_ref().expect("IP") {
+        NetSlice::Ipv4(ip) => {
+            let header = ip.header();
+            assert_eq!(header.header_checksum(), header.to_header().calc_header_checksum());
+            assert_eq!(usize::from(header.total_len()), frame.len() - ip_at, "no padding");
+            let number = header.protocol().0;
+            pseudo_header_v4(header.source_addr(), header.destination_addr(), number, header.total_len() - 20)
+        }
+        NetSlice::Ipv6(ip) => {
+            let header = ip.header();
+            assert_eq!(usize::from(header.payload_length()), frame.len() - ip_at - 40, "no padding");
+            let number = header.next_header().0;
+            pseudo_header_v6(
+                header.source_addr(),
+                header.destination_addr(),
+                number,
+                header.payload_length().into(),
+            )
+        }
+        NetSlice::Arp(_) => panic!("no ARP is generated"),
+    };
+    let at = match parsed.transport.as_ref().expect("a transport") {
+        TransportSlice::Udp(udp) => {
+            assert_ne!(udp.checksum(), 0);
+            frame.len() - usize::from(udp.length())
+        }
+        TransportSlice::Tcp(tcp) => frame.len() - tcp.payload().len() - 20,
+        other => panic!("{other:?}"),
+    };
+    // Correct if the sum over everything, checksum included, is all ones.
+    let rest = checksum(&frame[at..]);
+    assert_eq!(segment_sum.word(!rest).checksum(), 0);
+    let outer = SlicedPacket::from_ethernet(frame).expect("well-formed");
+    let tags = fields.iter().filter(|f| f.name.ends_with(".drop_eligible")).count();
+    assert_eq!(outer.link_exts.len(), tags);
+}
+
+#[test]
+fn sizes_count_the_frame_check_sequence() {
+    let lengths = |text: &str| -> HashMap<usize, usize> {
+        generate(text, 12_000).iter().fold(HashMap::new(), |mut seen, p| {
+            *seen.entry(p.bytes.len()).or_default() += 1;
+            seen
+        })
+    };
+    assert_eq!(lengths("sizes = '64'"), HashMap::from([(60, 12_000)]));
+    assert_eq!(lengths("sizes = '1500'"), HashMap::from([(1496, 12_000)]));
+    let imix = lengths("sizes = 'imix'");
+    for (length, expected) in [(60, 7000), (590, 4000), (1514, 1000)] {
+        assert!(imix[&length].abs_diff(expected) < 300, "{imix:?}");
+    }
+    // Ethernet, two tags, four labels, IPv6 and TCP need 98 bytes: a frame of 64 cannot hold them.
+    assert_eq!(
+        lengths("sizes = '64'\nmix = 'mpls4/ipv6'\nvlans = '2'\ntransport = 'tcp'"),
+        HashMap::from([(98, 12_000)])
+    );
+}
+
+#[test]
+fn protocols_come_by_their_weights() {
+    let packets = generate(
+        "mix = 'ipv4=5,ipv6=2,mpls1..4=3'\nvlans = '0=8,1=1,2=1'\ntransport = 'udp=3,tcp=1'",
+        10_000,
+    );
+    let fields: Vec<_> = packets.iter().map(names).collect();
+    let count = |find: &dyn Fn(&HashSet<String>) -> bool| fields.iter().filter(|n| find(n)).count();
+    let has = |name: &'static str| move |n: &HashSet<String>| n.contains(name);
+    for (what, got, expected) in [
+        ("labelled", count(&has("mpls.label")), 3000),
+        ("four labels", count(&has("mpls[3].label")), 750),
+        ("IPv6", count(&has("ipv6.src")), 10_000 * 2 / 7),
+        ("plain IPv6", count(&|n| n.contains("ipv6.src") && !n.contains("mpls.label")), 2000),
+        ("one tag", count(&|n| n.contains("vlan.id") && !n.contains("vlan[1].id")), 1000),
+        ("two tags", count(&has("vlan[1].id")), 1000),
+        ("TCP", count(&has("tcp.flags")), 2500),
+    ] {
+        assert!(got.abs_diff(expected) < 200, "{what}: {got} of {expected}");
+    }
+}
+
+#[test]
+fn addresses_come_from_the_table() {
+    let path = common::table("ipasn6_20151101.dat.gz");
+    let prefixes: HashSet<Prefix> = read_prefixes(&path).expect("well-formed").into_iter().collect();
+    let text = format!("mix = 'ipv4,ipv6'\ndestinations = {{ prefixes = '{}' }}", path.display());
+    let packets = generate(&text, 2000);
+    for packet in &packets {
+        let fields = dissect(&packet.bytes);
+        let dst = fields.iter().find(|f| f.name == "ipv4.dst" || f.name == "ipv6.dst").expect("IP");
+        let dst: Prefix = dst.value.parse().expect("an address");
+        let covered = (0..=dst.length()).any(|length| {
+            Prefix::new(dst.family(), dst.bits(), length).is_some_and(|p| prefixes.contains(&p))
+        });
+        assert!(covered, "{dst}");
+    }
+}
+
+#[test]
+fn a_trace_gives_its_sizes_and_its_locality() {
+    let path = common::capture("tcp_http.pcap");
+    let text = format!(
+        "sizes = 'capture'\ncapture = '{}'\ndestinations = {{ pick = 'trace' }}\nsources = {{ pick = 'trace' }}\ntransport = 'tcp'",
+        path.display()
+    );
+    let original: Vec<Packet> =
+        wireloom_net::capture::Reader::open(&path).and_then(Iterator::collect).expect("well-formed");
+    let made = generate(&text, original.len() * 2);
+    let dst = |p: &Packet| p.bytes[30..34].to_vec();
+    let mut partner = HashMap::new();
+    for (made, original) in made.iter().zip(original.iter().cycle()) {
+        assert_eq!(made.bytes.len(), original.bytes.len().max(60));
+        assert_eq!(partner.entry(dst(original)).or_insert_with(|| dst(made)), &dst(made));
+    }
+    assert!(partner.len() > 1);
+}
+
+#[test]
+fn flows_come_again() {
+    let pool: PrefixPool = ["10.0.0.1/32".parse::<Prefix>().expect("a prefix")].into_iter().collect();
+    let spec = Spec { flows: 3, ..Spec::default() };
+    let made = Generator::with_prefixes(&spec, pool.clone(), pool).expect("goes together").take(1000);
+    let ports: HashSet<_> = made.map(|p| p.bytes[34..38].to_vec()).collect();
+    assert_eq!(ports.len(), 3);
+}
+
+#[test]
+fn count_ports_and_start_are_kept() {
+    let spec = Spec { count: Some(7), ports: 3, start_ns: 1000, ..Spec::default() };
+    let made: Vec<_> = Generator::new(&spec).expect("goes together").collect();
+    assert_eq!(made.iter().map(|p| p.ingress).collect::<Vec<_>>(), [0, 1, 2, 0, 1, 2, 0]);
+    // 84 bytes on the wire at 10 Gbps: 67.2 ns.
+    assert_eq!(made.iter().map(|p| p.arrival_ns).take(3).collect::<Vec<_>>(), [1000, 1067, 1134]);
+}
+
+#[test]
+fn a_specification_round_trips() {
+    let spec = Spec {
+        sizes: Sizes::Imix,
+        bursts: Bursts::OnOff { packets: 32, peak: 10 },
+        count: Some(5),
+        destinations: AddressSpec { prefixes: Some(PathBuf::from("a.dat")), pick: Pick::Zipf(1.25) },
+        ..Spec::default()
+    };
+    let text = toml::to_string(&spec).expect("serialises");
+    assert_eq!(toml::from_str::<Spec>(&text).expect(&text), spec);
+    let json = serde_json::to_string(&spec).expect("serialises");
+    assert_eq!(serde_json::from_str::<Spec>(&json).expect(&json), spec);
+}
+
+#[test]
+fn what_does_not_go_together_is_refused() {
+    let refused = |text: &str| match toml::from_str::<Spec>(text) {
+        Err(e) => e.message().to_owned(),
+        Ok(spec) => match Generator::new(&spec) {
+            Err(e) => e.to_string(),
+            Ok(_) => panic!("{text} was taken"),
+        },
+    };
+    assert!(refused("sizes = '63'").contains("64 to 65539"));
+    assert!(refused("mix = 'ipv5'").contains("`ipv5` is no protocol"));
+    assert!(refused("rate = 'fast'").contains("`10Gbps`"));
+    assert!(refused("colour = 'red'").contains("unknown field `colour`"));
+    assert!(refused("dst_mac = '02:00'").contains("no MAC address"));
+    assert!(refused("labels = '5..4'").contains("no range of labels"));
+    assert_eq!(refused("sizes = 'capture'"), "sizes of a capture are wanted, but `capture` names none");
+    assert_eq!(refused("ports = 0"), "`ports` must be at least 1");
+    assert!(refused("sources = { prefixes = 'no/such/file' }").starts_with("no/such/file: "));
+
+    let v4: PrefixPool = ["10.0.0.0/8".parse::<Prefix>().expect("a prefix")].into_iter().collect();
+    let Err(error) = Generator::with_prefixes(&spec("mix = 'ipv6'"), v4.clone(), v4) else {
+        panic!("there are no IPv6 prefixes")
+    };
+    assert_eq!(error.to_string(), "the mix has IPv6, but there are no IPv6 prefixes");
+}
+
+/// Two million packets a second are asked for with optimisation; `cargo test --release` checks it.
+#[test]
+#[cfg(not(debug_assertions))]
+fn two_million_packets_a_second() {
+    let path = common::table("ipasn6_20151101.dat.gz");
+    let text = format!(
+        "mix = 'ipv4=5,ipv6=2,mpls1..4=3'\nsizes = 'imix'\ndestinations = {{ prefixes = '{}' }}",
+        path.display()
+    );
+    let mut generator = Generator::new(&spec(&text)).expect("goes together");
+    let begun = Instant::now();
+    assert_eq!(generator.by_ref().take(1_000_000).count(), 1_000_000);
+    let mpps = 1.0 / begun.elapsed().as_secs_f64();
+    assert!(mpps > 2.0, "{mpps:.2} Mpps");
+}
