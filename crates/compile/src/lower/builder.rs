@@ -1,7 +1,10 @@
 //! Emits the operations of one step.
 
 use wireloom_bits::Bits;
+
 use wireloom_ir::{BinaryOp, Block, Exit, Loc, Op, OpKind, UnaryOp, Value, ValueInfo};
+
+use crate::eval;
 
 /// The step under construction: its values, and the blocks that are open, innermost last.
 pub struct Builder {
@@ -66,9 +69,13 @@ impl Builder {
         self.push(kind, Vec::new());
     }
 
-    /// Emits an operation with one result.
+    /// Emits an operation with one result. What follows from constants alone becomes a constant, so that unrolled
+    /// loops do not leave choices behind that were made at compile time.
     pub fn value(&mut self, width: u32, kind: OpKind) -> Value {
+        let known = eval::pure(&kind, width, |v| self.as_constant(v));
         let result = self.fresh(width);
+        self.constants[result.index()].clone_from(&known);
+        let kind = known.map_or(kind, OpKind::Const);
         self.push(kind, vec![result]);
         result
     }
@@ -80,9 +87,7 @@ impl Builder {
 
     /// A constant.
     pub fn constant(&mut self, bits: Bits) -> Value {
-        let value = self.value(bits.width(), OpKind::Const(bits.clone()));
-        self.constants[value.index()] = Some(bits);
-        value
+        self.value(bits.width(), OpKind::Const(bits))
     }
 
     /// A constant that fits 128 bits.

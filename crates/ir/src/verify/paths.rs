@@ -1,6 +1,6 @@
 //! Whether every path through a step ends it.
 
-use crate::{Block, OpKind};
+use crate::{Block, Op, OpKind};
 
 /// How control can reach the end of a block without an exit, over all paths through it.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
@@ -13,12 +13,34 @@ pub(super) enum FallsThrough {
     Surely,
 }
 
-pub(super) fn falls_through(block: &Block) -> FallsThrough {
-    let of_op = |kind: &OpKind, guarded: bool| match kind {
-        OpKind::Exit(_) if guarded => FallsThrough::Perhaps,
-        OpKind::Exit(_) => FallsThrough::Never,
-        OpKind::If { then, otherwise, .. } => falls_through(&then.0).max(falls_through(&otherwise.0)),
-        _ => FallsThrough::Surely,
-    };
-    block.ops.iter().map(|op| of_op(&op.kind, op.guard.is_some())).min().unwrap_or(FallsThrough::Surely)
+/// `may_have_left`: an earlier operation on the way here can have ended the step. A condition can then be the flag that
+/// says so, and an arm without an exit the one that is taken where control has already left.
+pub(super) fn falls_through(block: &Block, mut may_have_left: bool) -> FallsThrough {
+    let mut whole = FallsThrough::Surely;
+    for op in &block.ops {
+        let of_op = match &op.kind {
+            OpKind::Exit(_) if op.guard.is_some() => FallsThrough::Perhaps,
+            OpKind::Exit(_) => FallsThrough::Never,
+            OpKind::If { then, otherwise, .. } => {
+                let arms = [then, otherwise].map(|arm| falls_through(&arm.0, may_have_left));
+                let (least, most) = (arms[0].min(arms[1]), arms[0].max(arms[1]));
+                let flagged = may_have_left && least < FallsThrough::Surely;
+                if flagged { most.min(FallsThrough::Perhaps) } else { most }
+            }
+            _ => continue,
+        };
+        whole = whole.min(of_op);
+        may_have_left |= contains_exit(op);
+    }
+    whole
+}
+
+fn contains_exit(op: &Op) -> bool {
+    match &op.kind {
+        OpKind::Exit(_) => true,
+        OpKind::If { then, otherwise, .. } => {
+            [then, otherwise].iter().any(|arm| arm.0.ops.iter().any(contains_exit))
+        }
+        _ => false,
+    }
 }

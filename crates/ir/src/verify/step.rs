@@ -40,7 +40,7 @@ impl Checker<'_> {
         match &step.code {
             Code::Sequential(block) => {
                 self.block(&mut scope, step, block, Place::Sequential);
-                if falls_through(block) == FallsThrough::Surely {
+                if falls_through(block, false) == FallsThrough::Surely {
                     self.step_problem(step, "there is a path through the step without an exit");
                 }
             }

@@ -315,8 +315,8 @@ impl Checker<'_> {
         let mut default: Option<(Vec<Stmt>, Span)> = None;
         let mut cases = Vec::new();
         self.body.frames.push(Frame { is_switch: true, ..Frame::default() });
-        for case in written {
-            let body = self.case(case);
+        for (i, case) in written.iter().enumerate() {
+            let body = self.case(case, i + 1 == written.len());
             let mut values = Vec::new();
             let mut is_default = None;
             for (label, label_span) in &case.labels {
@@ -362,12 +362,13 @@ impl Checker<'_> {
         Some(StmtKind::For { var, values: vec![Bits::zero(1)], body: vec![Stmt { kind: switch, span }] })
     }
 
-    fn case(&mut self, case: &Case) -> Vec<Stmt> {
+    /// The last case may reach its end: nothing is there to fall through to.
+    fn case(&mut self, case: &Case, is_last: bool) -> Vec<Stmt> {
         let ending = last_break(&case.body);
         self.body.frames.last_mut().expect("inside a switch").last_break = ending;
         let failed = std::mem::take(&mut self.body.failed);
         let body = self.scoped(|c| c.statements(&case.body));
-        if ending.is_none() && !self.body.failed && flow::reaches_end(&body) {
+        if ending.is_none() && !is_last && !self.body.failed && flow::reaches_end(&body) {
             let (_, label) = case.labels.last().expect("a case has a label");
             self.report(
                 Diagnostic::new("E0507", *label, "this case does not end").help(

@@ -1,0 +1,277 @@
+//! What Loom C means, construct by construct: source, a packet, and the bytes that must leave.
+//!
+//! Every other test compares machines with each other, and all machines stand on the same lowering: here its results
+//! are compared with values worked out by hand.
+
+use wireloom_ir::{Execute, Golden, Verdict};
+use wireloom_net::Packet;
+
+/// Runs an engine on one packet; answers verdicts and bytes of what leaves, on sequential and on optimised code.
+fn run(source: &str, packet: &[u8]) -> Vec<(Verdict, Vec<u8>)> {
+    let checked = wireloom_lang::check_source("test.loom", source, &wireloom_lang::Options::default());
+    let program = checked.program.unwrap_or_else(|| {
+        panic!("{}", wireloom_lang::render(&checked.diagnostics, &checked.sources, false))
+    });
+    let sequential = wireloom_compile::lower(&program);
+    let mut optimised = sequential.clone();
+    wireloom_compile::pipeline::optimise(&mut optimised, &Default::default());
+    let [first, second] = [sequential, optimised].map(|program| {
+        wireloom_ir::verify(&program).unwrap_or_else(|p| panic!("{p:?}\n{}", wireloom_ir::print(&program)));
+        let store = wireloom_ir::store(&program).expect("the offloads can be made");
+        let mut out = Vec::new();
+        let arriving = Packet { ingress: 3, arrival_ns: 1_000, bytes: packet.to_vec() };
+        Golden::new(program, store).execute(&[arriving], &mut |o| out.push((o.verdict, o.bytes.to_vec())));
+        out
+    });
+    assert_eq!(first, second, "optimisation changes what the program means");
+    first
+}
+
+/// Runs statements that see the packet as `u8 in[16]` and `u32 w[4]` and answer in `u64 out`.
+fn eval(statements: &str) -> u64 {
+    let source = format!(
+        "header In {{ u8 b[16]; }};
+         header Out {{ u64 v; }};
+         struct Pair {{ u8 a; u16 b; }};
+         struct Nest {{ Pair p; u4 c; bool d; }};
+         enum Colour : u8 {{ RED, GREEN = 5, BLUE }};
+         enum Why : u8 {{ BAD }};
+         const u16 TABLE[4] = {{ 10, 20, 30, 40 }};
+         u8 twice(u8 x) {{ return x + x; }}
+         u8 clamp(u8 x) {{ if (x > 100) return 100; return x; }}
+         u8 first_above(u8 limit) {{
+             for (u8 i = 0; i < 4; i++) {{ if (TABLE[i] > limit) return i; }}
+             return 99;
+         }}
+         engine test() {{
+             In in @ 0;
+             Out result @ 0;
+             u64 out;
+             step work {{ {statements} next send; }}
+             step send {{ packet.reset(8); next fill; }}
+             step fill {{ result.v = out; finish; }}
+         }}"
+    );
+    // Bytes 0x10, 0x21, 0x32, ... 0xff, 0x00 (the last wraps).
+    let packet: Vec<u8> = (0..16u32).map(|i| (0x10 + 0x11 * i) as u8).collect();
+    let out = run(&source, &packet);
+    let [(Verdict::Sent { port: 0 }, bytes)] = out.as_slice() else { panic!("{statements}: {out:?}") };
+    u64::from_be_bytes(bytes.as_slice().try_into().expect("eight bytes"))
+}
+
+#[test]
+fn statements_mean_what_c_programmers_expect() {
+    let cases: &[(&str, u64)] = &[
+        // Arithmetic wraps at the operands' width; a cast widens first.
+        ("u8 a = 200; out = a + 100;", 44),
+        ("u8 a = 200; out = (u9)a + 100;", 300),
+        ("u8 a = 5; out = (u8)(a - 6);", 255),
+        ("u16 a = in.b[0]; out = a * a * a;", 4096),
+        ("u8 z = in.b[0] - 16; out = (u32)(7 / z) * 1000 + 7 % z;", 255_007),
+        ("u32 z = in.b[0]; out = z / 3 * 100 + z % 3;", 501),
+        ("u8 s = in.b[0]; u16 x = 1; out = x << (s - 1);", 1 << 15),
+        ("u8 s = in.b[0]; u16 x = 1; out = x << s;", 0),
+        ("u8 s = in.b[0]; u32 x = 0x80000000; out = x >> (s + 15);", 1),
+        ("u8 a = in.b[0]; out = (u8)~a; out = out * 256 + (u8)-a;", 0xeff0),
+        // Comparison, logic.
+        ("u8 a = in.b[0]; out = concat(a < 16, a <= 16, a > 15, a >= 17);", 6),
+        ("u8 a = in.b[0]; out = (a == 16 && a != 17) ? 1 : 2;", 1),
+        ("u8 a = in.b[0]; if (a) out = 3; else out = 4;", 3),
+        ("u8 a = in.b[0]; out = !a; out = out * 2 + !!a;", 1),
+        ("u8 a = in.b[0]; out = a == 1 || a == 16 ? 11 : 12;", 11),
+        // Slices, bits, concatenation.
+        ("u16 a = 0xabcd; a += in.b[15] - 15; out = a[11:4];", 0xbc),
+        ("u16 a = 0; a[11:4] = in.b[1]; a[0:0] = 1; out = a;", 0x211),
+        ("u16 a = 0x8001; out = concat(a[15], a[1], a[0]);", 5),
+        ("u8 i = in.b[0] - 13; u8 a = 0; a[i] = 1; out = a * 2 + a[i];", 17),
+        ("u8 i = in.b[0]; u8 a = 7; a[i] = 1; out = a * 2 + a[i];", 14),
+        ("out = concat(in.b[0], (u4)5, in.b[2][3:0]);", 0x1052),
+        // Structures, arrays, casts by packed bits.
+        ("Pair p = { .b = 7, .a = 1 }; out = (u24)p;", 0x0001_0007),
+        ("Pair p = (Pair)(u24)0x123456; out = p.b;", 0x3456),
+        (
+            "Nest n = { { 1, 2 }, 3, true }; n.p.b += in.b[0]; out = (u29)n;",
+            (1 << 21) | (18 << 5) | (3 << 1) | 1,
+        ),
+        ("Pair p = { 1, 2 }; Pair q = p; q.b = 3; out = concat(p == q, p != q);", 1),
+        ("u8 a[4] = { 1, 2, 3, 4 }; u8 i = in.b[0] - 14; a[i] = 9; out = (u32)a;", 0x0102_0904),
+        ("u8 a[4] = { 1, 2, 3, 4 }; u8 i = in.b[0]; a[i] = 9; out = (u32)a;", 0x0102_0304),
+        ("u8 i = in.b[0] - 15; out = TABLE[i];", 20),
+        ("u8 i = in.b[0]; out = TABLE[i];", 0),
+        ("u8 a[4]; for (u8 i = 0; i < 4; i++) a[i] = in.b[i]; out = (u32)a;", 0x1021_3243),
+        // Enumerations.
+        ("Colour c = BLUE; out = c;", 6),
+        ("Colour c = (Colour)(in.b[0] - 11); out = c == GREEN ? 1 : 0;", 1),
+        // switch
+        (
+            "switch (in.b[0]) { case 15: out = 1; break; case 16: case 17: out = 2; break; default: out = 3; }",
+            2,
+        ),
+        ("switch (in.b[0]) { case 1: out = 1; break; default: out = 3; break; } out += 1;", 4),
+        (
+            "Colour c = GREEN; switch (c) { case RED: out = 1; break; case GREEN: out = 2; break; default: out = 9; break; }",
+            2,
+        ),
+        // Loops, break, continue.
+        (
+            "u8 n = 0; for (u8 i = 0; i < 10; i++) { if (i == 3) continue; if (i == 6) break; n += i; } out = n;",
+            12,
+        ),
+        ("for (u8 i = 0; i < 8; i++) { if (in.b[i] > 0x40) { out = i; break; } }", 3),
+        ("for (u8 i = 10; i > 0; i -= 2) { out = out * 10 + i / 2; }", 54321),
+        ("for (u8 i = 0; i < 3; i++) for (u8 j = 0; j < 3; j++) { if (j > i) break; out += 1; }", 6),
+        ("for (u8 i = 0; i < 3; i++) { if (in.b[i] == 0x21) continue; out += in.b[i]; }", 0x42),
+        // Functions.
+        ("out = twice(twice(in.b[0]));", 64),
+        ("out = (u32)clamp(in.b[0]) * 1000 + clamp(in.b[10]);", 16_100),
+        ("out = first_above(in.b[0]) * 100 + first_above(35);", 103),
+        ("out = first_above(250);", 99),
+        ("out = (in.b[0] == 16 && twice(in.b[0]) == 32) ? twice(1) : twice(2);", 2),
+        // Compound assignment and increments.
+        (
+            "u8 a = in.b[0]; a += 1; a -= 2; a *= 3; a |= 0x40; a ^= 1; a &= 0xfe; a <<= 1; a >>= 2; out = a;",
+            0x36,
+        ),
+        ("u8 a = in.b[0]; a++; ++a; a--; out = a;", 17),
+        // Scopes.
+        ("u8 a = 1; { u8 a = 2; out = a; } out = out * 10 + a;", 21),
+        // Views: reads, writes, at run-time offsets, outside the window.
+        ("In late @ in.b[0] - 8; out = late.b[0];", 0x98),
+        ("In late @ in.b[0] - 1; out = concat(late.b[0], late.b[1]);", 0x0f00),
+        ("In late @ 200; out = late.b[0];", 0),
+        ("in.b[1] = 7; in.b[2] += 1; out = concat(in.b[1], in.b[2]);", 0x0733),
+        ("out = packet.length * 100 + packet.ingress;", 1603),
+        ("out = packet.arrival;", 1000),
+        (
+            "packet.push(4); In fresh @ 0; fresh.b[0] = 9; out = concat(packet.length, fresh.b[0], fresh.b[4]);",
+            0x0014_0910,
+        ),
+        ("packet.pop(3); out = in.b[0];", 0x43),
+        ("packet.insert(1, 2); packet.remove(0, 2); out = concat(in.b[0], in.b[1]);", 0x21),
+        ("out = concat(packet.pop(17), packet.pop(16)); out += packet.length;", 1),
+    ];
+    let mut wrong = Vec::new();
+    for (statements, expected) in cases {
+        let got = eval(statements);
+        if got != *expected {
+            wrong.push(format!("{statements}\n    expected {expected:#x}, got {got:#x}"));
+        }
+    }
+    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+}
+
+fn engine(body: &str) -> String {
+    format!(
+        "enum Why : u8 {{ BAD = 7, WORSE }}; header H {{ u8 a; u8 b; }}; engine test() {{ H h @ 0; {body} }}"
+    )
+}
+
+#[test]
+fn every_way_to_end_a_step() {
+    let sent = |port, bytes: &[u8]| vec![(Verdict::Sent { port }, bytes.to_vec())];
+    assert_eq!(run(&engine("step s { packet.egress = 4; finish; }"), &[1, 2]), sent(4, &[1, 2]));
+    assert_eq!(run(&engine("step s { if (h.a == 1) done; finish; }"), &[1, 2]), []);
+    let out = run(&engine("step s { if (h.a == 1) drop(WORSE); finish; }"), &[1, 2]);
+    assert!(matches!(out[..], [(Verdict::Dropped(wireloom_ir::Reason::Program(_, 8)), _)]), "{out:?}");
+    let out = run(&engine("step s { Why w = h.b == 2 ? BAD : WORSE; to_cpu(w); }"), &[1, 2]);
+    assert!(matches!(out[..], [(Verdict::ToCpu(wireloom_ir::Reason::Program(_, 7)), _)]), "{out:?}");
+    let both = run(&engine("step s { h.a = 9; emit(t); } step t { h.b = 8; finish; }"), &[1, 2]);
+    assert_eq!(both, [sent(0, &[9, 2]), sent(0, &[9, 8])].concat());
+}
+
+#[test]
+fn next_step_is_named_before_the_end_is_reached() {
+    let source = |body: &str| {
+        engine(&format!(
+            "step s {{ {body} }} x() {{ packet.egress = 1; finish; }} y() {{ packet.egress = 2; finish; }} z() {{ packet.egress = 3; finish; }}"
+        ))
+    };
+    let port = |body: &str, a: u8| match run(&source(body), &[a, 0])[..] {
+        [(Verdict::Sent { port }, _)] => port,
+        ref other => panic!("{other:?}"),
+    };
+    for (a, expected) in [(1, 1), (2, 2), (3, 3)] {
+        let chain = "if (h.a == 1) Next_step = x; else if (h.a == 2) Next_step = y; else Next_step = z;";
+        assert_eq!(port(chain, a), expected);
+        assert_eq!(port("Next_step = z; if (h.a == 1) Next_step = x; if (h.a == 2) next y;", a), expected);
+    }
+}
+
+#[test]
+fn what_follows_a_conditional_end_happens_only_if_the_step_goes_on() {
+    let source = engine(
+        "step s {
+             for (u8 i = 0; i < 3; i++) {
+                 if (h.a == i) { h.b = i; if (i == 1) drop(BAD); if (i == 2) next t; }
+                 h.b += 10;
+             }
+             packet.egress = 5;
+             finish;
+         }
+         step t { packet.egress = 6; finish; }",
+    );
+    assert_eq!(run(&source, &[0, 50]), [(Verdict::Sent { port: 5 }, vec![0, 30])]);
+    assert!(matches!(run(&source, &[1, 50])[..], [(Verdict::Dropped(_), ref b)] if b[..] == [1, 1]));
+    assert_eq!(run(&source, &[2, 50]), [(Verdict::Sent { port: 6 }, vec![2, 2])]);
+    assert_eq!(run(&source, &[9, 50]), [(Verdict::Sent { port: 5 }, vec![9, 80])]);
+}
+
+#[test]
+fn context_lives_across_steps_and_locals_do_not() {
+    let source = engine(
+        "u8 kept; u8 round;
+         step s { u8 local; local += 1; kept += local; round += 1; if (round < 4) next s; next t; }
+         step t { h.a = kept; h.b = round; finish; }",
+    );
+    assert_eq!(run(&source, &[0, 0]), [(Verdict::Sent { port: 0 }, vec![4, 4])]);
+    // Nothing survives into the next packet either: a second run starts from zero.
+    assert_eq!(run(&source, &[0, 0]), [(Verdict::Sent { port: 0 }, vec![4, 4])]);
+}
+
+#[test]
+fn functions_write_through_views_that_they_are_given() {
+    let source = engine(
+        "void bump(H x) { x.a += 1; if (x.b == 0) return; x.b -= 1; }
+         u8 sum(H x) { return x.a + x.b; }
+         step s { H later @ 2; bump(h); bump(later); h.b = sum(later) + sum((H){ 3, 4 }); finish; }",
+    );
+    assert_eq!(run(&source, &[1, 2, 3, 0]), [(Verdict::Sent { port: 0 }, vec![2, 11, 4, 0])]);
+}
+
+#[test]
+fn a_called_engine_replies() {
+    let source = "
+        struct Answer { u8 low; u16 sum; };
+        engine add(u8 a, u16 b) -> Answer {
+            u8 rounds;
+            step go { rounds += 1; if (rounds < 3) next go; next reply; }
+            step reply { Answer r = { a, a + b + rounds }; finish(r); }
+        }
+        header H { u8 a; u16 b; };
+        engine test() {
+            offload adder : engine add;
+            H h @ 0;
+            step s { auto r = adder.call(h.a, 1000); h.a = r.low + 1; h.b = r.sum; finish; }
+        }";
+    assert_eq!(run(source, &[5, 0, 0]), [(Verdict::Sent { port: 0 }, vec![6, 3, 240])]);
+}
+
+#[test]
+fn calls_that_depend_on_each_other_are_made_in_order() {
+    let source = engine(
+        "offload cells : array<u8, size = 8>;
+         step s {
+             cells.write(1, h.a);
+             u8 old = cells.exchange(1, 77);
+             if (cells.read(1) == 77) { cells.add(2, old); h.b = cells.fetch_add(2, 1); }
+             finish;
+         }",
+    );
+    assert_eq!(run(&source, &[5, 0]), [(Verdict::Sent { port: 0 }, vec![5, 5])]);
+}
+
+#[test]
+fn a_thread_that_never_ends_is_stopped() {
+    let source = engine("u32 n; step s { n += 1; if (n == 0) finish; next s; }");
+    assert_eq!(run(&source, &[1, 2]), [(Verdict::Dropped(wireloom_ir::Reason::Runaway), vec![1, 2])]);
+}
