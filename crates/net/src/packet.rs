@@ -92,51 +92,48 @@ impl PacketInHand {
     /// The field of `width` bits that begins `bit` bits after byte `base` of the window, most significant bit first.
     /// Bytes outside the window read as zero.
     pub fn read(&self, base: u64, bit: u32, width: u32) -> Bits {
-        let first = base as usize + (bit / 8) as usize;
-        let end = base as usize + (bit + width).div_ceil(8) as usize;
-        let trailing = (end - base as usize) as u32 * 8 - bit - width;
-        let inside = self.bytes[..self.window].get(first..).unwrap_or(&[]);
-        let inside = &inside[..inside.len().min(end - first)];
-        if end - first <= 16 {
-            // All fields of common protocols: no allocation.
-            let mut raw = [0u8; 16];
-            raw[16 - (end - first)..][..inside.len()].copy_from_slice(inside);
-            return Bits::new(width, u128::from_be_bytes(raw) >> trailing);
+        let span = Span::of(base, bit, width);
+        let inside = |i: usize| if i < self.window { self.bytes[i] } else { 0 };
+        if span.is_narrow() {
+            // No allocation for the fields of common protocols: this is the golden model's innermost loop.
+            let value = match self.bytes[..self.window].get(span.first..span.end) {
+                Some(bytes) => network_order(bytes),
+                None => (span.first..span.end).fold(0, |acc, i| acc << 8 | u128::from(inside(i))),
+            };
+            return Bits::new(width, value >> span.trailing);
         }
-        let mut raw = inside.to_vec();
-        raw.resize(end - first, 0);
-        Bits::from_bytes(&raw).slice(trailing, width)
+        let raw: Vec<u8> = (span.first..span.end).map(inside).collect();
+        Bits::from_bytes(&raw).slice(span.trailing, width)
     }
 
     /// Writes such a field. If any byte that it touches lies outside the window, nothing is written.
     pub fn write(&mut self, base: u64, bit: u32, value: &Bits) {
-        let first = base as usize + (bit / 8) as usize;
-        let end = base as usize + (bit + value.width()).div_ceil(8) as usize;
-        if end > self.window {
+        let width = value.width();
+        let span = Span::of(base, bit, width);
+        if span.end > self.window {
             return;
         }
-        let trailing = (end - base as usize) as u32 * 8 - bit - value.width();
-        let room = &mut self.bytes[first..end];
-        if let (true, Some(value128)) = (room.len() <= 16, value.to_u128()) {
-            let mut raw = [0u8; 16];
-            let at = 16 - room.len();
-            raw[at..].copy_from_slice(room);
-            let hole = u128::MAX >> (128 - value.width()) << trailing;
-            raw = (u128::from_be_bytes(raw) & !hole | value128 << trailing).to_be_bytes();
-            room.copy_from_slice(&raw[at..]);
-            return;
+        let field = &mut self.bytes[span.first..span.end];
+        match value.to_u128() {
+            Some(value) if span.is_narrow() => {
+                let mask = u128::MAX >> (128 - width) << span.trailing;
+                let merged = network_order(field) & !mask | value << span.trailing;
+                field.copy_from_slice(&merged.to_be_bytes()[16 - field.len()..]);
+            }
+            _ => {
+                let merged = Bits::from_bytes(field).with_slice(span.trailing, value).to_bytes();
+                field.copy_from_slice(&merged);
+            }
         }
-        let bytes = Bits::from_bytes(room).with_slice(trailing, value).to_bytes();
-        room.copy_from_slice(&bytes);
     }
 
     /// Inserts `count` zero bytes before byte `offset` of the window. Refused, with no effect and the answer `false`,
     /// if `offset` is past the window's end, or the window would exceed `WINDOW + HEADROOM`, or the packet 65,535.
     pub fn insert(&mut self, offset: u64, count: u64) -> bool {
-        let (offset, count) = (offset as usize, count as usize);
+        let (offset, count) = (to_index(offset), to_index(count));
         if offset > self.window
-            || self.window + count > WINDOW + HEADROOM
-            || self.bytes.len() + count > MAX_LENGTH
+            || count > (WINDOW + HEADROOM).saturating_sub(self.window)
+            || count > MAX_LENGTH - self.bytes.len()
         {
             return false;
         }
@@ -148,8 +145,8 @@ impl PacketInHand {
     /// Removes `count` bytes from byte `offset` of the window. Refused, with no effect and the answer `false`, if they
     /// do not all lie inside the window.
     pub fn remove(&mut self, offset: u64, count: u64) -> bool {
-        let (offset, count) = (offset as usize, count as usize);
-        if offset + count > self.window {
+        let (offset, count) = (to_index(offset), to_index(count));
+        if offset.saturating_add(count) > self.window {
             return false;
         }
         self.bytes.drain(offset..offset + count);
@@ -160,7 +157,7 @@ impl PacketInHand {
     /// Makes the packet one of `count` zero bytes, all in the window. Refused, with no effect and the answer `false`,
     /// if `count` exceeds `WINDOW + HEADROOM`.
     pub fn reset(&mut self, count: u64) -> bool {
-        let count = count as usize;
+        let count = to_index(count);
         if count > WINDOW + HEADROOM {
             return false;
         }
@@ -173,17 +170,21 @@ impl PacketInHand {
     /// `width / 8` bytes from byte `offset` of the whole packet, in network order; bytes past the end read as zero.
     /// This is the payload offload's `read`.
     pub fn payload_read(&self, offset: u64, width: u32) -> Bits {
-        let raw: Vec<u8> = (0..width / 8)
-            .map(|i| self.bytes.get(offset as usize + i as usize).copied().unwrap_or(0))
-            .collect();
+        let first = to_index(offset);
+        let inside = |i: usize| self.bytes.get(first.saturating_add(i)).copied().unwrap_or(0);
+        let count = (width / 8) as usize;
+        if count <= 16 {
+            return Bits::new(width, (0..count).fold(0, |acc, i| acc << 8 | u128::from(inside(i))));
+        }
+        let raw: Vec<u8> = (0..count).map(inside).collect();
         Bits::from_bytes(&raw)
     }
 
     /// Overwrites bytes from byte `offset` of the whole packet; refused, with no effect and the answer `false`, if they
     /// do not all lie inside the packet.
     pub fn payload_write(&mut self, offset: u64, bytes: &[u8]) -> bool {
-        let offset = offset as usize;
-        let Some(room) = self.bytes.get_mut(offset..offset + bytes.len()) else { return false };
+        let offset = to_index(offset);
+        let Some(room) = self.bytes.get_mut(offset..offset.saturating_add(bytes.len())) else { return false };
         room.copy_from_slice(bytes);
         true
     }
@@ -191,7 +192,7 @@ impl PacketInHand {
     /// Appends bytes at the packet's end; refused, with no effect and the answer `false`, past 65,535. The window
     /// does not grow.
     pub fn payload_append(&mut self, bytes: &[u8]) -> bool {
-        if self.bytes.len() + bytes.len() > MAX_LENGTH {
+        if bytes.len() > MAX_LENGTH - self.bytes.len() {
             return false;
         }
         self.bytes.extend_from_slice(bytes);
@@ -201,12 +202,181 @@ impl PacketInHand {
     /// Cuts the packet to `length` bytes (and the window too, if that is shorter); refused, with no effect and the
     /// answer `false`, if the packet is shorter than that.
     pub fn payload_truncate(&mut self, length: u64) -> bool {
-        let length = length as usize;
+        let length = to_index(length);
         if length > self.bytes.len() {
             return false;
         }
         self.bytes.truncate(length);
         self.window = self.window.min(length);
         true
+    }
+}
+
+/// An offset or count as an index; what no packet reaches stays out of reach.
+fn to_index(value: u64) -> usize {
+    usize::try_from(value).unwrap_or(usize::MAX).min(1 << 30)
+}
+
+/// Bytes in network order as a number; at most 16 of them.
+fn network_order(bytes: &[u8]) -> u128 {
+    bytes.iter().fold(0, |acc, &byte| acc << 8 | u128::from(byte))
+}
+
+/// The bytes that a field lies in.
+struct Span {
+    first: usize,
+    end: usize,
+    /// Bits behind the field in its last byte.
+    trailing: u32,
+}
+
+impl Span {
+    fn of(base: u64, bit: u32, width: u32) -> Self {
+        let base = to_index(base);
+        let end_bit = bit + width;
+        let bytes = end_bit.div_ceil(8);
+        Self { first: base + (bit / 8) as usize, end: base + bytes as usize, trailing: bytes * 8 - end_bit }
+    }
+
+    /// Whether a `u128` holds the bytes.
+    fn is_narrow(&self) -> bool {
+        self.end - self.first <= 16
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    /// A packet whose byte `i` is `i` (modulo 251, so that no two neighbours 256 apart are alike).
+    fn packet(length: usize) -> PacketInHand {
+        let bytes = (0..length).map(|i| (i % 251) as u8).collect();
+        PacketInHand::arrive(&Packet { ingress: 3, arrival_ns: 5, bytes }, 7)
+    }
+
+    #[test]
+    fn arrival_splits_window_and_payload() {
+        let long = packet(200);
+        assert_eq!((long.len(), long.window_len(), long.egress), (200, WINDOW, 0));
+        assert_eq!((long.ingress, long.arrival_ns, long.sequence), (3, 5, 7));
+        let short = packet(60);
+        assert_eq!((short.len(), short.window_len()), (60, 60));
+        assert_eq!(packet(70_000).len(), MAX_LENGTH);
+        assert!(packet(0).is_empty());
+    }
+
+    #[test]
+    fn fields_are_read_most_significant_bit_first() {
+        let p = packet(200);
+        assert_eq!(p.read(0x12, 0, 16), Bits::new(16, 0x1213));
+        assert_eq!(p.read(0x12, 4, 8), Bits::new(8, 0x21));
+        assert_eq!(p.read(1, 7, 1), Bits::new(1, 1));
+        assert_eq!(p.read(2, 4, 128).width(), 128);
+        assert_eq!(p.read(0, 4, 128), Bits::from_bytes(&(0..17).collect::<Vec<u8>>()).slice(4, 128));
+    }
+
+    #[test]
+    fn what_lies_outside_the_window_reads_zero_and_is_not_written() {
+        let mut p = packet(200);
+        assert_eq!(p.read(126, 0, 32), Bits::new(32, 0x7e7f_0000));
+        assert_eq!(p.read(128, 0, 32), Bits::zero(32));
+        assert_eq!(p.read(u64::MAX, 0, 1024), Bits::zero(1024));
+        let before = p.clone();
+        p.write(125, 0, &Bits::ones(32));
+        p.write(u64::MAX, 0, &Bits::ones(8));
+        assert_eq!(p, before);
+        p.write(124, 0, &Bits::ones(32));
+        assert_eq!(p.read(124, 0, 32), Bits::ones(32));
+        assert_eq!(p.bytes()[128], 128, "payload is behind the window");
+    }
+
+    #[test]
+    fn insertions_grow_the_window_up_to_its_limit() {
+        let mut p = packet(200);
+        assert!(p.insert(14, 4));
+        assert_eq!((p.len(), p.window_len()), (204, 132));
+        assert_eq!(p.bytes()[12..20], [12, 13, 0, 0, 0, 0, 14, 15]);
+        assert!(p.insert(132, 4), "at the window's end");
+        assert_eq!(p.bytes()[131..138], [127, 0, 0, 0, 0, 128, 129], "between window and payload");
+        let before = p.clone();
+        assert!(!p.insert(137, 1), "past the window's end");
+        assert!(!p.insert(0, 121), "past 256 bytes");
+        assert!(!p.insert(0, u64::MAX));
+        assert_eq!(p, before);
+        assert!(p.insert(0, 120));
+        assert_eq!(p.window_len(), WINDOW + HEADROOM);
+        assert!(!packet(MAX_LENGTH).insert(0, 1), "past 65,535 bytes");
+    }
+
+    #[test]
+    fn removals_take_bytes_of_the_window_only() {
+        let mut p = packet(200);
+        assert!(p.remove(4, 2));
+        assert_eq!((p.len(), p.window_len()), (198, 126));
+        assert_eq!(p.bytes()[3..6], [3, 6, 7]);
+        let before = p.clone();
+        assert!(!p.remove(125, 2));
+        assert!(!p.remove(u64::MAX, u64::MAX));
+        assert_eq!(p, before);
+        assert!(p.remove(0, 126));
+        assert_eq!((p.len(), p.window_len()), (72, 0), "the payload does not move into the window");
+        assert_eq!(p.read(0, 0, 8), Bits::zero(8));
+    }
+
+    #[test]
+    fn a_reset_makes_a_packet_of_zeros() {
+        let mut p = packet(200);
+        assert!(!p.reset(257) && !p.reset(u64::MAX));
+        assert_eq!(p.len(), 200);
+        assert!(p.reset(256));
+        assert_eq!((p.bytes(), p.window_len()), (&[0; 256][..], 256));
+    }
+
+    #[test]
+    fn payload_operations_see_the_whole_packet() {
+        let mut p = packet(200);
+        assert_eq!(p.payload_read(126, 32), Bits::new(32, 0x7e7f_8081));
+        assert_eq!(p.payload_read(198, 32), Bits::new(32, 0xc6c7_0000));
+        assert_eq!(p.payload_read(0, 256), Bits::from_bytes(&(0..32).collect::<Vec<u8>>()));
+        assert_eq!(p.payload_read(u64::MAX, 64), Bits::zero(64));
+        assert!(p.payload_write(127, &[1, 2]));
+        assert_eq!(p.bytes()[126..130], [126, 1, 2, 129]);
+        assert!(!p.payload_write(199, &[1, 2]) && !p.payload_write(u64::MAX, &[1]));
+        assert!(p.payload_append(&[9; 3]));
+        assert_eq!((p.len(), p.window_len()), (203, 128));
+        assert!(!p.payload_append(&vec![0; MAX_LENGTH]));
+        assert!(!p.payload_truncate(204) && !p.payload_truncate(u64::MAX));
+        assert!(p.payload_truncate(100));
+        assert_eq!((p.len(), p.window_len()), (100, 100));
+    }
+
+    proptest! {
+        /// The definition, bit by bit.
+        #[test]
+        fn reading_and_writing_are_as_defined(
+            base in 0u64..140, bit in 0u32..20, width in 1u32..300, seed: u64, length in 0usize..200,
+        ) {
+            let mut p = packet(length);
+            let bit_of = |p: &PacketInHand, i: usize| i / 8 < p.window_len() && p.bytes()[i / 8] >> (7 - i % 8) & 1 == 1;
+            let start = base as usize * 8 + bit as usize;
+            let read = p.read(base, bit, width);
+            prop_assert_eq!(read.width(), width);
+            for i in 0..width {
+                prop_assert_eq!(read.bit(width - 1 - i), bit_of(&p, start + i as usize));
+            }
+            let value = Bits::from_words(width, &[seed, !seed, seed.rotate_left(7), seed ^ 0x55, !seed]);
+            let before = p.clone();
+            p.write(base, bit, &value);
+            if (start + width as usize).div_ceil(8) <= before.window_len() {
+                prop_assert_eq!(p.read(base, bit, width), value);
+                for i in (0..length * 8).filter(|i| !(start..start + width as usize).contains(i)) {
+                    prop_assert_eq!(bit_of(&p, i), bit_of(&before, i));
+                }
+            } else {
+                prop_assert_eq!(p, before);
+            }
+        }
     }
 }
