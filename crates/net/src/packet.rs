@@ -219,7 +219,9 @@ fn to_index(value: u64) -> usize {
 
 /// Bytes in network order as a number; at most 16 of them.
 fn network_order(bytes: &[u8]) -> u128 {
-    bytes.iter().fold(0, |acc, &byte| acc << 8 | u128::from(byte))
+    let mut raw = [0; 16];
+    raw[16 - bytes.len()..].copy_from_slice(bytes);
+    u128::from_be_bytes(raw)
 }
 
 /// The bytes that a field lies in.
@@ -265,6 +267,14 @@ mod tests {
         assert_eq!((short.len(), short.window_len()), (60, 60));
         assert_eq!(packet(70_000).len(), MAX_LENGTH);
         assert!(packet(0).is_empty());
+    }
+
+    #[test]
+    fn a_packet_can_be_put_in_place_of_another() {
+        let mut p = packet(200);
+        p.assign(&[1, 2, 3], &[4]);
+        assert_eq!((p.bytes(), p.window_len(), p.ingress), (&[1, 2, 3, 4][..], 3, 3));
+        assert_eq!(p.read(2, 0, 16), Bits::new(16, 0x0300), "the payload is not in the window");
     }
 
     #[test]
