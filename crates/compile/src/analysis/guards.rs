@@ -15,7 +15,8 @@ use super::Definitions;
 /// How deep disjunctions are taken apart: switches over a few labels need 1.
 const MAX_DEPTH: u32 = 4;
 
-type Literals = HashMap<Value, bool>;
+/// Values and what each of them must be.
+pub type Literals = HashMap<Value, bool>;
 
 /// Guards of one step, with what was found out about them.
 pub struct Guards<'a> {
@@ -38,7 +39,7 @@ impl<'a> Guards<'a> {
     }
 
     /// Everything that follows from `value` being `polarity`, itself included.
-    fn literals(&self, value: Value, polarity: bool) -> Literals {
+    pub fn literals(&self, value: Value, polarity: bool) -> Literals {
         let mut known = Literals::new();
         let mut work = vec![(value, polarity)];
         while let Some((value, polarity)) = work.pop() {

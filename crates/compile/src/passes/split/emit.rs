@@ -6,7 +6,7 @@
 //! it (constants, context and packet fields that still read the same, wiring, and a little logic over those); else it
 //! is *spilled*: written to a context variable of its own in the part that knows it, read in the parts that need it.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashMap};
 
 use wireloom_bits::Bits;
 use wireloom_ir::{
@@ -15,7 +15,8 @@ use wireloom_ir::{
 };
 
 use super::schedule::Schedule;
-use crate::analysis::{is_pure, is_read};
+use crate::analysis::guards::Guards;
+use crate::analysis::{Definitions, is_pure, is_read};
 
 /// A region of a part.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -34,6 +35,8 @@ enum Source {
     Here,
     /// From the context variable that it was spilled to.
     Spilled,
+    /// It is certain in this part, since an earlier part would have ended the step otherwise.
+    Certain(bool),
 }
 
 /// A step being written out.
@@ -46,6 +49,8 @@ struct Emitter<'a> {
     /// What each part needs: from where, and in which region at the latest.
     needs: Vec<BTreeMap<Value, (Source, Region)>>,
     spilled: BTreeMap<Value, ContextId>,
+    /// What each part knows because the exits of earlier parts were not taken.
+    certain: Vec<HashMap<Value, Option<bool>>>,
     context: &'a mut Vec<ContextVar>,
 }
 
@@ -72,8 +77,10 @@ pub(super) fn emit(
         definitions,
         needs: vec![BTreeMap::new(); parts as usize],
         spilled: BTreeMap::new(),
+        certain: Vec::new(),
         context,
     };
+    emitter.certain = emitter.certainties(parts);
     emitter.find_needs(parts);
     let part = |part: u32| {
         let go_on = (part + 1 < parts).then(|| StepId(first + part + 1));
@@ -127,6 +134,49 @@ impl Emitter<'_> {
         (0..self.ops.len()).filter(here).collect()
     }
 
+    /// Control is in a part only if no exit of an earlier one was taken: their guards are 0, and what follows from that.
+    fn certainties(&self, parts: u32) -> Vec<HashMap<Value, Option<bool>>> {
+        let definitions = Definitions::of(self.step);
+        let guards = Guards::new(&definitions);
+        let mut known = HashMap::new();
+        let mut all = Vec::new();
+        for part in 0..parts {
+            all.push(known.clone());
+            for exit in self.exits(part) {
+                let literals = self.ops[exit].guard.map(|g| guards.literals(g, false));
+                known.extend(literals.into_iter().flatten().map(|(value, bit)| (value, Some(bit))));
+            }
+        }
+        all
+    }
+
+    /// The value of a bit that is certain in a part; remembers what it finds out.
+    fn certain(&mut self, value: Value, part: u32) -> Option<bool> {
+        let known = &self.certain[part as usize];
+        if known.is_empty() || self.width(value) != 1 {
+            return None;
+        }
+        if let Some(bit) = known.get(&value) {
+            return *bit;
+        }
+        let index = self.definitions[value.index()]?;
+        let bit = match self.ops[index].kind {
+            OpKind::Unary(UnaryOp::Not, a) => self.certain(a, part).map(|bit| !bit),
+            OpKind::Binary(op @ (BinaryOp::And | BinaryOp::Or), a, b) => {
+                // The bit that decides the result alone.
+                let strong = op == BinaryOp::Or;
+                match (self.certain(a, part), self.certain(b, part)) {
+                    (Some(bit), _) | (_, Some(bit)) if bit == strong => Some(strong),
+                    (Some(_), Some(_)) => Some(!strong),
+                    _ => None,
+                }
+            }
+            _ => None,
+        };
+        self.certain[part as usize].insert(value, bit);
+        bit
+    }
+
     fn find_needs(&mut self, parts: u32) {
         for index in 0..self.ops.len() {
             let op = &self.ops[index];
@@ -158,8 +208,9 @@ impl Emitter<'_> {
         }
         let index = self.definitions[value.index()].expect("a used value is defined");
         let kind = &self.ops[index].kind;
-        let source = match known {
-            Some((source, _)) => source,
+        let certain = self.certain(value, part).map(Source::Certain);
+        let source = match known.map(|(source, _)| source).or(certain) {
+            Some(source) => source,
             None if !is_pure(kind) && !is_read(kind) && self.home(value) == part => Source::Effect,
             None if self.is_computed_in(value, index, part, region) => Source::Here,
             None => Source::Spilled,
@@ -167,12 +218,14 @@ impl Emitter<'_> {
         let region = match source {
             Source::Effect => return,
             Source::Spilled => region.min(Region::Edit),
+            Source::Certain(_) => region,
             Source::Here => self.region_of(index, part, region),
         };
         self.needs[part as usize].insert(value, (source, region));
-        if source == Source::Spilled {
-            self.spill(value);
-            return;
+        match source {
+            Source::Spilled => return self.spill(value),
+            Source::Certain(_) => return,
+            Source::Here | Source::Effect => {}
         }
         let mut operands = Vec::new();
         kind.for_each_operand(|v| operands.push(v));
@@ -204,7 +257,9 @@ impl Emitter<'_> {
         !self.spilled.contains_key(&value) && {
             let again =
                 self.cost_again(op, index, 2 * part + u32::from(region > Region::Request), SEARCH_DEPTH);
-            again.is_some_and(|cost| cost < self.width(value))
+            // Of a bit and its complement one is kept.
+            let limit = self.width(value) + u32::from(matches!(op.kind, OpKind::Unary(UnaryOp::Not, _)));
+            again.is_some_and(|cost| cost < limit)
         }
     }
 
@@ -294,8 +349,12 @@ impl Writer<'_> {
         let mut ops = Vec::new();
         let needs = &self.emitter.needs[self.part as usize];
         for (value, (source, at)) in needs {
-            if *source == Source::Spilled && *at == region {
-                let kind = OpKind::ReadContext(self.emitter.spilled[value]);
+            let kind = match source {
+                Source::Spilled => OpKind::ReadContext(self.emitter.spilled[value]),
+                Source::Certain(bit) => OpKind::Const(Bits::bool(*bit)),
+                Source::Here | Source::Effect => continue,
+            };
+            if *at == region {
                 let results = vec![self.define(*value)];
                 ops.push(Op { kind, results, guard: None, loc: self.loc_of(*value) });
             }

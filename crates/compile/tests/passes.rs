@@ -1,0 +1,91 @@
+//! Each pass alone: a small program in, its textual form out. `tests/passes/PASS.NAME.ir` holds the programs,
+//! `tests/snapshots` what the pass makes of them; their meaning must not change.
+
+mod support;
+
+use std::fs;
+use std::path::Path;
+
+use wireloom_compile::passes::{PassOptions, pass};
+use wireloom_compile::pipeline;
+use wireloom_ir::{Program, parse, print, verify};
+
+/// The programs by file name without its ending, sorted.
+fn programs() -> Vec<(String, Program)> {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/passes");
+    let mut found: Vec<_> = fs::read_dir(folder)
+        .expect("the folder of inputs")
+        .map(|entry| entry.expect("a file").path())
+        .filter(|path| path.extension().is_some_and(|e| e == "ir"))
+        .map(|path| {
+            let name = path.file_stem().expect("a name").to_string_lossy().into_owned();
+            let text = fs::read_to_string(&path).expect("a readable file");
+            let program = parse(&text).unwrap_or_else(|e| panic!("{name}: {e:?}"));
+            verify(&program).unwrap_or_else(|p| panic!("{name}: {p:?}"));
+            (name, program)
+        })
+        .collect();
+    found.sort_by(|a, b| a.0.cmp(&b.0));
+    found
+}
+
+fn pass_of(name: &str) -> &str {
+    name.split('.').next().expect("a pass")
+}
+
+#[test]
+fn each_pass_makes_of_its_programs_what_it_should() {
+    for (name, mut program) in programs() {
+        let wanted = pass_of(&name);
+        assert!(pipeline::run_pass(&mut program, wanted, &PassOptions::default()), "no pass {wanted}");
+        insta::assert_snapshot!(name.as_str(), print(&program));
+    }
+}
+
+#[test]
+fn each_pass_keeps_the_meaning_of_every_program() {
+    let packets = support::packets();
+    for (name, program) in programs() {
+        let expected = support::observe(&program, &packets);
+        for pass in wireloom_compile::passes::PASSES {
+            let mut changed = program.clone();
+            pipeline::run_pass(&mut changed, pass.name, &PassOptions::default());
+            assert_eq!(support::observe(&changed, &packets), expected, "{} of {name}", pass.name);
+        }
+        for header_words in [0, 1, 2] {
+            let mut changed = program.clone();
+            pipeline::optimise(&mut changed, &PassOptions { word_bits: 32, header_words });
+            assert_eq!(support::observe(&changed, &packets), expected, "{name}, {header_words} words");
+        }
+    }
+}
+
+#[test]
+fn every_pass_has_a_program_of_its_own() {
+    let programs = programs();
+    for pass in wireloom_compile::passes::PASSES {
+        assert!(programs.iter().any(|(name, _)| pass_of(name) == pass.name), "{}", pass.name);
+    }
+    assert!(programs.iter().all(|(name, _)| pass(pass_of(name)).is_some()));
+}
+
+#[test]
+fn a_step_that_reads_more_header_words_than_the_port_serves_is_split() {
+    let text = "loom_ir 1\nfile \"wide.loom\"\nengine wide {\n  offload t : lpm key u96 value u8 { miss = 8'0x1 }\n  \
+        step a @wide.loom:1 {\n    %0:u16 = const 0\n    %1:u32 = packet.read %0 + 0 @wide.loom:2\n    \
+        %2:u32 = packet.read %0 + 64 @wide.loom:3\n    %3:u32 = packet.read %0 + 128 @wide.loom:4\n    \
+        %4:u96 = concat(%1, %2, %3)\n    %5:u8 = call t.search(%4) @wide.loom:5\n    %6:u16 = extend %5\n    \
+        meta.write egress, %6\n    finish\n  }\n}\nmain wide\n";
+    let program = parse(text).expect("the text is IR");
+    let parts = |header_words| {
+        let mut program = program.clone();
+        pipeline::optimise(&mut program, &PassOptions { word_bits: 32, header_words });
+        program.engines[0].steps.clone()
+    };
+    assert_eq!(parts(0).len(), 1);
+    assert_eq!(parts(3).len(), 1);
+    let split = parts(1);
+    assert_eq!(split.len(), 2);
+    let why = split[1].split.as_deref().expect("a reason");
+    assert!(why.contains("header port") && why.contains("line 4"), "{why}");
+}
