@@ -88,6 +88,19 @@ WL_INLINE void wl_end_packet(struct wl_machine *m, struct wl_end *end, struct wl
     out->verdict = verdict;
 }
 
+/* The packet leaves for its egress port. */
+WL_INLINE void wl_end_sent(struct wl_machine *m, struct wl_end *end, struct wl_packet *p)
+{
+    wl_end_packet(m, end, p, WL_SENT, 0, p->egress);
+}
+
+/* The packet leaves the fast path: dropped, or for the control processor. */
+WL_COLD void wl_end_aside(struct wl_machine *m, struct wl_end *end, struct wl_packet *p, uint32_t verdict,
+                          uint32_t reasons, uint16_t reason)
+{
+    wl_end_packet(m, end, p, verdict, reasons, reason);
+}
+
 /* A copy of the packet as it is now leaves for its egress port. */
 WL_COLD void wl_emit(struct wl_machine *m, struct wl_end *end, struct wl_packet *p)
 {

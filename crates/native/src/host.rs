@@ -51,7 +51,8 @@ impl Offloads {
         offloads
     }
 
-    /// Takes the addresses of everything anew: the control plane may have moved it since the last batch.
+    /// Takes the addresses of everything anew: the control plane may have moved it since. Good until the next
+    /// [`release`](Self::release).
     pub fn refresh(&mut self, store: &mut Store) -> *const abi::Slot {
         let mut index = 0;
         let mut views = self.views.iter_mut();
@@ -85,6 +86,13 @@ impl Offloads {
         });
         self.views.append(&mut more);
         self.slots.as_ptr()
+    }
+}
+
+impl Offloads {
+    /// Says that the addresses of before will not be used again.
+    pub fn release(&mut self, store: &mut Store) {
+        each(store, &mut |_, instance| instance.raw_done());
     }
 }
 

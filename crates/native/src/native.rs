@@ -49,14 +49,21 @@ impl Native {
     }
 }
 
+/// Batches between two looks at where the offloads' memory lies: what a control plane in another thread replaces is kept
+/// that long.
+const BATCHES_PER_LOOK: usize = 16;
+
 impl Execute for Native {
     fn execute(&mut self, packets: &[Packet], sink: &mut dyn FnMut(Output<'_>)) {
         let engine = self.state.library.engine();
-        let slots = self.offloads.refresh(&mut self.store);
-        // SAFETY: the state begins with the machine.
-        unsafe { (*self.state.machine()).slots = slots };
         let batch = engine.batch as usize;
         for (index, chunk) in packets.chunks(batch).enumerate() {
+            if index % BATCHES_PER_LOOK == 0 {
+                self.offloads.release(&mut self.store);
+                let slots = self.offloads.refresh(&mut self.store);
+                // SAFETY: the state begins with the machine.
+                unsafe { (*self.state.machine()).slots = slots };
+            }
             self.arrivals.clear();
             self.arrivals.extend(chunk.iter().map(|packet| abi::Arrival {
                 bytes: packet.bytes.as_ptr(),
@@ -75,6 +82,7 @@ impl Execute for Native {
             }
             self.next_sequence += chunk.len() as u64;
         }
+        self.offloads.release(&mut self.store);
     }
 }
 

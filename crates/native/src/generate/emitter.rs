@@ -235,13 +235,7 @@ impl<'a> Emitter<'a> {
         self.top.push(line.into());
     }
 
-    /// The text of a value that is needed outside all `if`s.
-    pub fn outside(&mut self, value: Value) -> Text {
-        self.close();
-        self.text(value)
-    }
-
-    /// The same, never as an expression with operators.
+    /// The text of a value that is needed outside all `if`s, never as an expression with operators.
     pub fn kept_outside(&mut self, value: Value) -> Text {
         self.close();
         self.text_kept(value)

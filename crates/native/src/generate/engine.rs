@@ -255,10 +255,7 @@ impl<'a> PacketEngine<'a> {
             .collect();
         let mut wanted: Vec<Value> =
             if first { split.kept.iter().map(|(value, _)| *value).collect() } else { Vec::new() };
-        for op in &fetched {
-            wanted.push(key_of(op));
-            wanted.extend(op.guard);
-        }
+        wanted.extend(fetched.iter().map(|op| key_of(op)));
         let context = self.context_texts();
         let mut emitter = Emitter::new(self.scope(index, &context), ops, &wanted);
         for (value, name) in &split.kept {
@@ -271,18 +268,15 @@ impl<'a> PacketEngine<'a> {
             }
         }
         let around = self.surroundings();
+        // A fetch needs no guard: it changes nothing, and a search stays inside its table whatever the key.
         for op in fetched {
-            let guard = op.guard.map(|g| emitter.outside(g)).filter(|g| g.constant != Some(1));
             let lines = match (pause, split.walk(&all, op)) {
                 (Some(pause), Some(walk)) => {
                     calls::advance(&around, &mut emitter, op, pause, &self.kept(index, walk))
                 }
                 _ => calls::fetch(&around, &mut emitter, op),
             };
-            match guard {
-                Some(guard) => emitter.plain(format!("if ({}) {{ {} }}", guard.c, lines.join(" "))),
-                None => lines.into_iter().for_each(|line| emitter.plain(line)),
-            }
+            lines.into_iter().for_each(|line| emitter.plain(line));
         }
         emitter.finish()
     }
@@ -360,9 +354,6 @@ impl Split {
         let mut needed = vec![false; step.values.len()];
         for call in &fetched {
             needed[key_of(ops[*call]).index()] = true;
-            if let Some(guard) = ops[*call].guard {
-                needed[guard.index()] = true;
-            }
         }
         let mut early = Vec::new();
         for index in (0..end).rev() {
@@ -416,9 +407,9 @@ impl Effects for StepEffects<'_> {
             return lines;
         }
         let own = self.engine;
-        let end = |verdict: &str, reasons: u32, value: String| {
+        let aside = |verdict: &str, reasons: u32, reason: String| {
             vec![
-                format!("wl_end_packet(&m->machine, t->end, p, {verdict}, {reasons}, {value});"),
+                format!("wl_end_aside(&m->machine, t->end, p, {verdict}, {reasons}, {reason});"),
                 format!("return {};", own.ended()),
             ]
         };
@@ -435,9 +426,11 @@ impl Effects for StepEffects<'_> {
                     lines.extend(own.jump(self.from, *to));
                     lines
                 }
-                Exit::Finish => end("WL_SENT", 0, "p->egress".into()),
-                Exit::Drop(reason, set) => end("WL_DROPPED", set.0, emitter.text(*reason).c),
-                Exit::ToCpu(reason, set) => end("WL_TO_CPU", set.0, emitter.text(*reason).c),
+                Exit::Finish => {
+                    vec!["wl_end_sent(&m->machine, t->end, p);".into(), format!("return {};", own.ended())]
+                }
+                Exit::Drop(reason, set) => aside("WL_DROPPED", set.0, emitter.text(*reason).c),
+                Exit::ToCpu(reason, set) => aside("WL_TO_CPU", set.0, emitter.text(*reason).c),
                 Exit::Done | Exit::Reply(_) => vec![format!("return {};", own.ended())],
             },
             _ => unreachable!("edits are written"),

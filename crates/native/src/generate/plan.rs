@@ -1,7 +1,9 @@
 //! How the steps of a packet engine are executed: which wait on a list, and which calls keep packets in order.
 
 use wireloom_ir::{Block, Code, Engine, Exit, OffloadTarget, Op, OpKind, Program, Step};
-use wireloom_offloads::{StateUse, registry};
+use wireloom_offloads::{Layout, StateUse, registry};
+
+use super::types::words;
 
 /// The regions of a step.
 pub fn regions(step: &Step) -> Option<[&Block; 3]> {
@@ -79,12 +81,20 @@ pub fn plan(program: &Program, engine: &Engine) -> Vec<StepPlan> {
     }
 }
 
-/// Whether a call's memory can be fetched ahead by what its request says.
+/// Arrays and counters of at most so many bytes are taken to be in the first level of cache: waiting for them would cost
+/// more than it hides.
+const NEAR_BYTES: u64 = 8 << 10;
+
+/// Whether a call reads memory that its request names and that is likely to be far, so that it pays to fetch it ahead.
 pub fn is_split_phase(engine: &Engine, kind: &OpKind) -> bool {
     let OpKind::Call { offload, .. } = kind else { return false };
-    match &engine.offloads[offload.index()].target {
-        OffloadTarget::Kind(config) => matches!(config.kind.as_str(), "lpm" | "array" | "counter"),
-        OffloadTarget::Engine(_) => false,
+    let OffloadTarget::Kind(config) = &engine.offloads[offload.index()].target else { return false };
+    let size = |words: u32| config.param("size").low_u64() * 8 * u64::from(words);
+    match config.kind.as_str() {
+        "lpm" => true,
+        "array" => size(words(config.value.as_ref().map_or(1, Layout::width))) > NEAR_BYTES,
+        "counter" => size(2) > NEAR_BYTES,
+        _ => false,
     }
 }
 
