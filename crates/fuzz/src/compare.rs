@@ -1,0 +1,201 @@
+//! Running a program in every way that must agree, and finding where two of them differ.
+//!
+//! The reference is the golden model on the program as lowered. Against it stand the golden model on the optimised
+//! program and native code made of that.
+
+use std::fmt::Write as _;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+
+use wireloom_compile::passes::PassOptions;
+use wireloom_compile::{lower, pipeline};
+use wireloom_ir::{Execute, Golden, Program, Verdict, store, verify};
+use wireloom_lang::{Options, Severity, check_source, render};
+use wireloom_native::{BuildOptions, Library, Native};
+use wireloom_offloads::{Content, Row, Store};
+
+use crate::input::Input;
+
+/// What went wrong with a program.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Failure {
+    /// In which way.
+    pub kind: FailureKind,
+    /// The particulars, for people.
+    pub details: String,
+}
+
+/// In which way a program failed. Shrinking keeps the way.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum FailureKind {
+    /// The checker refuses what should be well-typed: codes of the errors.
+    Refused(Vec<&'static str>),
+    /// A part of Wireloom panics: which.
+    Panic(&'static str),
+    /// The IR does not verify after lowering or optimisation, or has no store.
+    Malformed(&'static str),
+    /// Native code does not build.
+    Build,
+    /// Two ways of running the program differ: which one differs from the reference.
+    Differs(&'static str),
+}
+
+impl Failure {
+    fn new(kind: FailureKind, details: impl Into<String>) -> Self {
+        Self { kind, details: details.into() }
+    }
+}
+
+/// A program in both forms that are run.
+pub struct Compiled {
+    /// As lowered.
+    pub plain: Program,
+    /// After the default passes.
+    pub optimised: Program,
+}
+
+/// Compiles a source text.
+///
+/// # Errors
+/// Whatever keeps a well-typed program from that.
+pub fn compile(source: &str) -> Result<Compiled, Failure> {
+    let checked = guarded("checker", || check_source("fuzz.loom", source, &Options::default()))?;
+    let Some(hir) = &checked.program else {
+        let errors: Vec<_> =
+            checked.diagnostics.iter().filter(|d| d.severity == Severity::Error).cloned().collect();
+        let codes = errors.iter().map(|d| d.code).collect();
+        return Err(Failure::new(FailureKind::Refused(codes), render(&errors, &checked.sources, false)));
+    };
+    let plain = guarded("lowering", || lower(hir))?;
+    well_formed(&plain, "lowering")?;
+    let mut optimised = plain.clone();
+    guarded("optimiser", || pipeline::optimise(&mut optimised, &PassOptions::default()))?;
+    well_formed(&optimised, "optimiser")?;
+    Ok(Compiled { plain, optimised })
+}
+
+fn well_formed(program: &Program, after: &'static str) -> Result<(), Failure> {
+    verify(program).map_err(|problems| {
+        let problems: Vec<_> = problems.iter().map(ToString::to_string).collect();
+        Failure::new(FailureKind::Malformed(after), problems.join("\n"))
+    })
+}
+
+fn guarded<T>(what: &'static str, run: impl FnOnce() -> T) -> Result<T, Failure> {
+    catch_unwind(AssertUnwindSafe(run)).map_err(|panic| {
+        let text = panic.downcast_ref::<String>().cloned();
+        let text = text.or_else(|| panic.downcast_ref::<&str>().map(|s| (*s).to_owned()));
+        Failure::new(FailureKind::Panic(what), text.unwrap_or_default())
+    })
+}
+
+/// What a machine made of an input.
+#[derive(Clone, Debug, PartialEq)]
+struct Outcome {
+    /// Sequence number, arrival, ingress port, verdict and bytes of each packet that left.
+    sent: Vec<(u64, u64, u16, Verdict, Vec<u8>)>,
+    /// Path and rows of each offload.
+    rows: Vec<(String, Vec<Row>)>,
+}
+
+fn outcome<M: Execute>(mut machine: M, input: &Input, of: impl Fn(&M) -> &Store) -> Outcome {
+    let mut sent = Vec::new();
+    machine.execute(&input.packets, &mut |o| {
+        sent.push((o.sequence, o.arrival_ns, o.ingress, o.verdict, o.bytes.to_vec()));
+    });
+    let store = of(&machine);
+    let rows = store.paths().into_iter().filter_map(|path| {
+        let Content::Kind { instance, .. } = &store.find(&path)?.content else { return None };
+        Some((path, instance.rows()))
+    });
+    let rows = rows.collect();
+    Outcome { sent, rows }
+}
+
+fn loaded(program: &Program, input: &Input) -> Result<Store, Failure> {
+    let mut store = store(program)
+        .map_err(|refused| Failure::new(FailureKind::Malformed("store"), format!("{refused:?}")))?;
+    input.load(&mut store);
+    Ok(store)
+}
+
+fn golden(program: &Program, input: &Input) -> Result<Outcome, Failure> {
+    let store = loaded(program, input)?;
+    guarded("golden model", || outcome(Golden::new(program.clone(), store), input, Golden::store))
+}
+
+/// Runs a program on the golden model before and after optimisation.
+///
+/// # Errors
+/// If the two differ, or one of them fails.
+fn reference(compiled: &Compiled, input: &Input) -> Result<Outcome, Failure> {
+    let reference = golden(&compiled.plain, input)?;
+    differ("optimised", &reference, &golden(&compiled.optimised, input)?)?;
+    Ok(reference)
+}
+
+fn differ(what: &'static str, expected: &Outcome, got: &Outcome) -> Result<(), Failure> {
+    if expected == got {
+        return Ok(());
+    }
+    let mut details = String::new();
+    let longest = expected.sent.len().max(got.sent.len());
+    if let Some(at) = (0..longest).find(|i| expected.sent.get(*i) != got.sent.get(*i)) {
+        let _ = writeln!(details, "output {at}");
+        let _ = writeln!(details, "  expected {:?}", expected.sent.get(at));
+        let _ = writeln!(details, "  got      {:?}", got.sent.get(at));
+    }
+    for (expected, got) in expected.rows.iter().zip(&got.rows).filter(|(a, b)| a != b) {
+        let _ = writeln!(details, "rows\n  expected {expected:?}\n  got      {got:?}");
+    }
+    Err(Failure::new(FailureKind::Differs(what), details))
+}
+
+/// How native code is built for fuzzing: many programs that each run for a moment.
+fn build_options() -> BuildOptions {
+    BuildOptions { flags: vec!["-O1".to_owned()], ..BuildOptions::default() }
+}
+
+/// Runs programs in all ways; the native code of all of them is built together. Answers what became of each, in order.
+pub fn run_batch(batch: &[(Result<Compiled, Failure>, Input)]) -> Vec<Result<(), Failure>> {
+    let good: Vec<&Program> =
+        batch.iter().filter_map(|(c, _)| c.as_ref().ok()).map(|c| &c.optimised).collect();
+    let programs: Vec<Program> = good.into_iter().cloned().collect();
+    // If they do not build together, the ones to blame are found one by one.
+    let together = build(&programs).ok();
+    let mut built = together.into_iter().flatten();
+    batch
+        .iter()
+        .map(|(compiled, input)| {
+            let compiled = compiled.as_ref().map_err(Clone::clone)?;
+            let library = match built.next() {
+                Some(library) => library,
+                None => build(std::slice::from_ref(&compiled.optimised))?.remove(0),
+            };
+            let expected = reference(compiled, input)?;
+            let store = loaded(&compiled.optimised, input)?;
+            let native =
+                guarded("native runtime", || outcome(Native::new(library, store), input, Native::store))?;
+            differ("native", &expected, &native)
+        })
+        .collect()
+}
+
+fn build(programs: &[Program]) -> Result<Vec<Library>, Failure> {
+    if programs.is_empty() {
+        return Ok(Vec::new());
+    }
+    guarded("native generator", || Library::build_many(programs, &build_options()))?
+        .map_err(|error| Failure::new(FailureKind::Build, error.to_string()))
+}
+
+/// Compiles and runs one program in all ways; in the native one only if `with_native`.
+///
+/// # Errors
+/// What went wrong.
+pub fn run(source: &str, input: &Input, with_native: bool) -> Result<(), Failure> {
+    let compiled = compile(source)?;
+    if with_native {
+        return run_batch(&[(Ok(compiled), input.clone())]).remove(0);
+    }
+    reference(&compiled, input).map(|_| ())
+}

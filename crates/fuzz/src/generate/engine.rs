@@ -1,0 +1,164 @@
+//! Functions, steps and engines.
+
+use rand::Rng;
+
+use super::{Callee, Generator, Scope};
+use crate::tree::{Engine, Expr, ExprKind, Function, JumpKind, Step, Stmt, Ty};
+
+/// How many backward jumps a thread makes at most.
+const FUEL: u32 = 5;
+/// The context variable that counts them.
+const SPENT: &str = "spent";
+
+impl Generator {
+    /// A function that sees `outer`: that of an engine sees its context, views and offloads.
+    pub(super) fn function(&mut self, outer: &Scope, has_packet: bool) -> Function {
+        let name = self.fresh("g");
+        let result = if self.chance(85) { Some(self.function_type()) } else { None };
+        self.scope = outer.clone();
+        self.scope.functions =
+            if has_packet { outer.functions.clone() } else { self.program.functions.clone() };
+        self.scope.function = Some(result.clone());
+        self.budget = 2;
+        let mut params = Vec::new();
+        for _ in 0..self.below(4) {
+            let is_view = self.chance(20);
+            let ty = if is_view { Ty::Struct(Box::new(self.header())) } else { self.function_type() };
+            let is_view = matches!(&ty, Ty::Struct(s) if s.is_header);
+            let param = self.fresh("p");
+            self.declare(&param, ty.clone(), true, is_view);
+            params.push((param, ty));
+        }
+        let mut body = self.body(1, 3);
+        if let Some(result) = &result {
+            body.push(Stmt::Return(self.expr(result, 3)));
+        }
+        Function { name, result, params, body }
+    }
+
+    /// Types of parameters and results: no arrays.
+    fn function_type(&mut self) -> Ty {
+        match self.value_type() {
+            Ty::Array(..) => Ty::Bits(16),
+            ty => ty,
+        }
+    }
+
+    /// An engine: called if it has a reply.
+    pub(super) fn engine(&mut self, reply: Option<Ty>) {
+        let has_packet = reply.is_none();
+        let name = self.fresh("e");
+        let reply = reply.map(|ty| if matches!(ty, Ty::Array(..)) { Ty::Bits(24) } else { ty });
+        let mut scope = Scope { has_packet, reply: reply.clone(), ..Scope::default() };
+        scope.functions =
+            self.program.functions.iter().filter(|f| has_packet || !has_view(f)).cloned().collect();
+        self.scope = scope;
+        let mut params = Vec::new();
+        if reply.is_some() {
+            for _ in 0..self.below(4) {
+                let (param, ty) = (self.fresh("q"), self.function_type());
+                self.declare(&param, ty.clone(), true, false);
+                params.push((param, ty));
+            }
+        }
+        let mut context = vec![(SPENT.to_owned(), Ty::Bits(8))];
+        for _ in 0..1 + self.below(5) {
+            let (variable, ty) = (self.fresh("c"), self.value_type());
+            self.declare(&variable, ty.clone(), true, false);
+            context.push((variable, ty));
+        }
+        let mut offloads = Vec::new();
+        for _ in 0..self.below(5) {
+            let declared =
+                if self.chance(25) { self.engine_offload() } else { Some(self.offload(has_packet)) };
+            if let Some(declared) = declared {
+                offloads.push(declared.line);
+                self.scope.methods.extend(declared.methods);
+            }
+        }
+        let views = if has_packet { self.views(&context) } else { vec![] };
+        let mut functions = Vec::new();
+        for _ in 0..self.below(2) {
+            let outer = self.scope.clone();
+            let function = self.function(&outer, true);
+            self.scope = outer;
+            self.scope.functions.push(function.clone());
+            functions.push(function);
+        }
+        let steps = self.steps();
+        if let Some(reply) = &reply {
+            let params = params.iter().map(|(_, ty)| ty.clone()).collect();
+            self.callees.push(Callee { name: name.clone(), params, reply: reply.clone() });
+        }
+        let interface = reply.map(|reply| (params, reply));
+        self.program.engines.push(Engine { name, interface, offloads, context, views, functions, steps });
+    }
+
+    /// Views at constant offsets or at one that a context variable holds.
+    fn views(&mut self, context: &[(String, Ty)]) -> Vec<(String, String, Expr)> {
+        let mut views = Vec::new();
+        for _ in 0..1 + self.below(3) {
+            let (header, name) = (self.header(), self.fresh("w"));
+            let places: Vec<_> =
+                context.iter().filter(|(_, ty)| matches!(ty, Ty::Bits(n) if *n <= 16)).cloned().collect();
+            let offset = if self.chance(50) {
+                let (variable, ty) = self.pick(&places).clone();
+                Expr::atom(ty, variable)
+            } else {
+                let at = self.rng.random_range(0..50);
+                Expr::atom(Ty::Bits(16), format!("{at}"))
+            };
+            self.declare(&name, Ty::Struct(Box::new(header.clone())), true, true);
+            views.push((header.name, name, offset));
+        }
+        views
+    }
+
+    fn steps(&mut self) -> Vec<Step> {
+        let names: Vec<_> = (0..1 + self.below(5)).map(|_| self.fresh("s")).collect();
+        let mut steps = Vec::new();
+        for (index, name) in names.iter().enumerate() {
+            self.scope.forward = names[index + 1..].to_vec();
+            self.scope.backward = names[..=index].to_vec();
+            self.budget = 4;
+            let visible = self.scope.variables.len();
+            let mut body = self.body(2, 5);
+            if self.chance(35) {
+                body.push(self.backward_jump());
+            }
+            // What `Next_step` names is where the step goes if its end is reached.
+            if !self.scope.forward.is_empty() && self.chance(15) {
+                body.insert(0, Stmt::SetNext(self.scope.forward[0].clone()));
+            } else {
+                body.push(self.end(true));
+            }
+            self.scope.variables.truncate(visible);
+            steps.push(Step { name: name.clone(), body });
+        }
+        steps
+    }
+
+    /// `if (spent < FUEL && ...) { spent += 1; next STEP; }`
+    fn backward_jump(&mut self) -> Stmt {
+        let spent = || Expr::atom(Ty::Bits(8), SPENT);
+        let limit = Expr::atom(Ty::Bits(8), format!("{FUEL}"));
+        let fuel = Expr::new(Ty::Bool, ExprKind::Binary("<", Box::new(spent()), Box::new(limit)));
+        let condition = if self.chance(50) {
+            let other = self.expr(&Ty::Bool, 2);
+            Expr::new(Ty::Bool, ExprKind::Binary("&&", Box::new(fuel), Box::new(other)))
+        } else {
+            fuel
+        };
+        let steps = self.scope.backward.clone();
+        let target = self.pick(&steps).clone();
+        let kind =
+            if self.scope.reply.is_none() && self.chance(25) { JumpKind::Emit } else { JumpKind::Next };
+        let one = Expr::atom(Ty::Bits(8), "1");
+        Stmt::If(condition, vec![Stmt::Assign(spent(), "+=", one), Stmt::Jump(kind, target)], vec![])
+    }
+}
+
+/// Whether a function takes a view: then only engines with packets call it.
+fn has_view(function: &Function) -> bool {
+    function.params.iter().any(|(_, ty)| matches!(ty, Ty::Struct(s) if s.is_header))
+}

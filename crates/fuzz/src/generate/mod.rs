@@ -1,0 +1,198 @@
+//! Random well-typed programs. Everything follows from one seed.
+//!
+//! Programs always end: each backward jump spends one unit of a context variable, `fuel`, which the engine begins with
+//! in full, and loops and calls nest in bounded depth.
+
+mod engine;
+mod expr;
+mod offload;
+mod stmt;
+
+use rand::{Rng, SeedableRng};
+use rand_chacha::ChaCha8Rng;
+
+use crate::tree::{Enum, Function, Program, Struct, Ty};
+use offload::Method;
+
+/// Widths that are interesting: around powers of two and machine words, and of common fields.
+const WIDTHS: [u32; 27] =
+    [1, 2, 3, 4, 5, 7, 8, 8, 9, 12, 13, 16, 16, 16, 20, 24, 31, 32, 32, 33, 48, 63, 64, 65, 80, 127, 128];
+/// Widths beyond what one or two machine words hold.
+const WIDE: [u32; 5] = [129, 160, 200, 256, 400];
+
+/// The widest value that an expression builds.
+const MAX_EXPR: u32 = 512;
+
+/// A random program.
+pub fn program(seed: u64) -> Program {
+    let mut generator = Generator {
+        rng: ChaCha8Rng::seed_from_u64(seed),
+        program: Program::default(),
+        callees: Vec::new(),
+        scope: Scope::default(),
+        counter: 0,
+        budget: 0,
+    };
+    generator.build();
+    generator.program
+}
+
+/// An engine that others can call.
+#[derive(Clone)]
+struct Callee {
+    name: String,
+    params: Vec<Ty>,
+    reply: Ty,
+}
+
+/// A variable or view that is in scope.
+#[derive(Clone)]
+struct Variable {
+    name: String,
+    ty: Ty,
+    can_assign: bool,
+    is_view: bool,
+}
+
+/// What the code that is being made can use.
+#[derive(Clone, Default)]
+struct Scope {
+    variables: Vec<Variable>,
+    functions: Vec<Function>,
+    methods: Vec<Method>,
+    /// Whether there is a packet in hand.
+    has_packet: bool,
+    /// Steps that can be jumped to freely, and those that cost fuel.
+    forward: Vec<String>,
+    backward: Vec<String>,
+    /// How the thread ends.
+    reply: Option<Ty>,
+    /// In a function: its result (`None`: it is `void`). A function ends no step.
+    function: Option<Option<Ty>>,
+    /// In a `for` loop.
+    in_loop: bool,
+}
+
+struct Generator {
+    rng: ChaCha8Rng,
+    program: Program,
+    callees: Vec<Callee>,
+    scope: Scope,
+    /// Makes names unique.
+    counter: u32,
+    /// How many more effects (calls of offloads and functions, resizes) the code in hand may have.
+    budget: u32,
+}
+
+impl Generator {
+    fn below(&mut self, n: usize) -> usize {
+        self.rng.random_range(0..n)
+    }
+
+    fn chance(&mut self, percent: u32) -> bool {
+        self.rng.random_range(0..100) < percent
+    }
+
+    fn pick<'a, T>(&mut self, items: &'a [T]) -> &'a T {
+        let index = self.below(items.len());
+        &items[index]
+    }
+
+    fn fresh(&mut self, prefix: &str) -> String {
+        self.counter += 1;
+        format!("{prefix}{}", self.counter)
+    }
+
+    fn build(&mut self) {
+        for _ in 0..self.below(3) {
+            self.enumeration();
+        }
+        for _ in 0..self.below(3) {
+            self.structure(false);
+        }
+        for _ in 0..1 + self.below(3) {
+            self.structure(true);
+        }
+        for _ in 0..self.below(3) {
+            let function = self.function(&Scope::default(), false);
+            self.program.functions.push(function);
+        }
+        for _ in 0..self.below(3) {
+            let reply = self.value_type();
+            self.engine(Some(reply));
+        }
+        self.engine(None);
+    }
+
+    fn enumeration(&mut self) {
+        let name = self.fresh("E");
+        let width = *self.pick(&[3, 8, 8, 16]);
+        let mut next = 0;
+        let members = (0..1 + self.below(4))
+            .map(|_| {
+                let member = (self.fresh("M"), next);
+                next += 1;
+                member
+            })
+            .collect();
+        self.program.enums.push(Enum { name, width, members });
+    }
+
+    /// A structure, or a header of a whole number of bytes.
+    fn structure(&mut self, is_header: bool) {
+        let name = self.fresh(if is_header { "H" } else { "S" });
+        let mut fields = Vec::new();
+        for _ in 0..1 + self.below(4) {
+            let ty = self.field_type();
+            fields.push((self.fresh("f"), ty));
+        }
+        let width: u32 = fields.iter().map(|(_, ty)| ty.width()).sum();
+        if is_header && width % 8 != 0 {
+            fields.push((self.fresh("pad"), Ty::Bits(8 - width % 8)));
+        }
+        self.program.structs.push(Struct { name, is_header, fields });
+    }
+
+    /// Types of fields: mostly scalars, seldom an array or a structure.
+    fn field_type(&mut self) -> Ty {
+        match self.below(10) {
+            0 => {
+                let count = 2 + self.below(3) as u32;
+                Ty::Array(Box::new(Ty::Bits(*self.pick(&[1, 4, 8, 9, 16]))), count)
+            }
+            1 if !self.program.structs.is_empty() => self.struct_type(),
+            2 if !self.program.enums.is_empty() => self.enum_type(),
+            3 => Ty::Bool,
+            _ => self.bits_type(),
+        }
+    }
+
+    fn bits_type(&mut self) -> Ty {
+        Ty::Bits(if self.chance(6) { *self.pick(&WIDE) } else { *self.pick(&WIDTHS) })
+    }
+
+    fn struct_type(&mut self) -> Ty {
+        let index = self.below(self.program.structs.len());
+        let candidate = Ty::Struct(Box::new(self.program.structs[index].clone()));
+        if candidate.width() <= MAX_EXPR { candidate } else { self.bits_type() }
+    }
+
+    fn enum_type(&mut self) -> Ty {
+        let index = self.below(self.program.enums.len());
+        let e = &self.program.enums[index];
+        Ty::Enum(e.name.clone(), e.width)
+    }
+
+    /// Types of variables, keys, values, parameters and replies.
+    fn value_type(&mut self) -> Ty {
+        match self.below(12) {
+            0..=2 if !self.program.structs.is_empty() => self.struct_type(),
+            _ => self.field_type(),
+        }
+    }
+
+    fn header(&mut self) -> Struct {
+        let headers: Vec<_> = self.program.structs.iter().filter(|s| s.is_header).cloned().collect();
+        self.pick(&headers).clone()
+    }
+}

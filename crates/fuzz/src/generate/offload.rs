@@ -1,0 +1,196 @@
+//! Offloads: declarations of every kind, and calls of their methods as the registry describes them.
+
+use wireloom_offloads::registry::{self, ReplyType, ValueType};
+
+use super::Generator;
+use crate::tree::{Expr, ExprKind, Ty};
+
+/// A method that can be called.
+#[derive(Clone)]
+pub(super) struct Method {
+    /// `offload.method`.
+    name: String,
+    args: Vec<Ty>,
+    reply: Reply,
+    needs_packet: bool,
+}
+
+/// What a method answers.
+#[derive(Clone)]
+enum Reply {
+    None,
+    One(Ty),
+    /// The fields, one of which is taken.
+    Record(Vec<(&'static str, Ty)>),
+}
+
+/// An offload: its declaration and its methods.
+pub(super) struct Declared {
+    pub(super) line: String,
+    pub(super) methods: Vec<Method>,
+}
+
+impl Generator {
+    /// A declaration of an offload of a random kind.
+    pub(super) fn offload(&mut self, has_packet: bool) -> Declared {
+        let kinds: Vec<_> = registry::KINDS
+            .iter()
+            .filter(|kind| has_packet || !kind.methods.iter().all(|m| m.reads_packet))
+            .collect();
+        let kind = *self.pick(&kinds);
+        let name = self.fresh("o");
+        let key = kind.has_key.then(|| self.key_type(kind.name == "hash"));
+        let value = kind.has_value.then(|| match kind.name {
+            // A chunk is a whole number of bytes.
+            "payload" => Ty::Bits(8 * *self.pick(&[1, 2, 3, 4, 8, 16, 20])),
+            _ => self.value_type(),
+        });
+        let mut arguments: Vec<String> = key.iter().chain(&value).map(Ty::name).collect();
+        for param in kind.params {
+            let value = match param.name {
+                "size" => *self.pick(&[1u64, 2, 4, 16, 64]),
+                "age" => *self.pick(&[0, 0, 1_500, 100_000]),
+                "rates" => 1 + self.below(2) as u64,
+                "cir" | "pir" => *self.pick(&[0, 1_000, 1_000_000_000]),
+                "cbs" | "ebs" | "pbs" => *self.pick(&[0, 100, 1_500, 5_000]),
+                "seed" => self.below(1 << 20) as u64,
+                // The miss value and the multipliers keep their defaults.
+                _ => continue,
+            };
+            arguments.push(format!("{} = {value}", param.name));
+        }
+        let arguments =
+            if arguments.is_empty() { String::new() } else { format!("<{}>", arguments.join(", ")) };
+        let line = format!("offload {name} : {}{arguments};", kind.name);
+        let resolve = |ty: ValueType| match ty {
+            ValueType::Bits(n) => Ty::Bits(n),
+            ValueType::Bool => Ty::Bool,
+            ValueType::Key => key.clone().expect("the kind has a key"),
+            ValueType::Value => value.clone().expect("the kind has a value"),
+        };
+        let methods = kind.methods.iter().map(|method| Method {
+            name: format!("{name}.{}", method.name),
+            args: method.args.iter().map(|(_, ty)| resolve(*ty)).collect(),
+            reply: match method.reply {
+                ReplyType::None => Reply::None,
+                ReplyType::One(ty) => Reply::One(resolve(ty)),
+                ReplyType::Record(fields) => {
+                    Reply::Record(fields.iter().map(|(n, ty)| (*n, resolve(*ty))).collect())
+                }
+            },
+            needs_packet: method.reads_packet || method.writes_packet,
+        });
+        Declared { line, methods: methods.collect() }
+    }
+
+    /// An offload that is an engine made before, if there is one.
+    pub(super) fn engine_offload(&mut self) -> Option<Declared> {
+        if self.callees.is_empty() {
+            return None;
+        }
+        let callees = self.callees.clone();
+        let callee = self.pick(&callees);
+        let name = self.fresh("o");
+        let line = format!("offload {name} : engine {};", callee.name);
+        let method = Method {
+            name: format!("{name}.call"),
+            args: callee.params.clone(),
+            reply: Reply::One(callee.reply.clone()),
+            needs_packet: false,
+        };
+        Some(Declared { line, methods: vec![method] })
+    }
+
+    /// Keys are narrow, so that they are found again, or structures of narrow fields; data to hash has any width.
+    fn key_type(&mut self, is_data: bool) -> Ty {
+        if is_data || self.chance(25) {
+            let ty = self.value_type();
+            // Arrays are not written as type arguments.
+            return if matches!(ty, Ty::Array(..)) { Ty::Bits(32) } else { ty };
+        }
+        Ty::Bits(*self.pick(&[1, 3, 4, 8, 8, 16, 32, 128]))
+    }
+
+    /// A call of an offload or a function that answers something, if the budget allows one.
+    pub(super) fn effect(&mut self, depth: u32) -> Option<Expr> {
+        if self.budget == 0 {
+            return None;
+        }
+        if !self.scope.functions.is_empty() && self.chance(35) {
+            return self.function_call(depth, true);
+        }
+        let (call, reply) = self.method_call(depth, true)?;
+        match reply {
+            Reply::None => None,
+            Reply::One(ty) => Some(Expr::new(ty, call)),
+            Reply::Record(fields) => {
+                let (field, ty) = self.pick(&fields).clone();
+                // The record itself has no name: its type is not looked at.
+                let record = Expr::new(ty.clone(), call);
+                Some(Expr::new(ty, ExprKind::Field(Box::new(record), field.to_owned())))
+            }
+        }
+    }
+
+    /// A call of an offload as a statement.
+    pub(super) fn call_statement(&mut self) -> Option<Expr> {
+        let (call, _) = self.method_call(2, false)?;
+        // What it answers is thrown away: its type is not looked at.
+        Some(Expr::new(Ty::Bool, call))
+    }
+
+    fn method_call(&mut self, depth: u32, must_reply: bool) -> Option<(ExprKind, Reply)> {
+        let has_packet = self.scope.has_packet;
+        let methods: Vec<_> = self
+            .scope
+            .methods
+            .iter()
+            .filter(|m| (has_packet || !m.needs_packet) && !(must_reply && matches!(m.reply, Reply::None)))
+            .cloned()
+            .collect();
+        if methods.is_empty() || self.budget == 0 {
+            return None;
+        }
+        self.budget -= 1;
+        let method = self.pick(&methods).clone();
+        let args = method.args.iter().map(|ty| self.argument(ty, depth)).collect();
+        Some((ExprKind::Call(method.name, args), method.reply))
+    }
+
+    /// Arguments are often small, so that they are in range and keys are met again.
+    fn argument(&mut self, ty: &Ty, depth: u32) -> Expr {
+        match ty {
+            Ty::Bits(width) if *width >= 8 && self.chance(50) => {
+                let small = self.expr(&Ty::Bits(4), depth.min(2));
+                super::expr::cast(ty, small)
+            }
+            _ => self.expr(ty, depth),
+        }
+    }
+
+    /// A call of a function; its result is of any type.
+    pub(super) fn function_call(&mut self, depth: u32, must_reply: bool) -> Option<Expr> {
+        let views: Vec<_> = self.scope.variables.iter().filter(|v| v.is_view).cloned().collect();
+        let functions: Vec<_> =
+            self.scope.functions.iter().filter(|f| f.result.is_some() || !must_reply).cloned().collect();
+        if functions.is_empty() || self.budget == 0 {
+            return None;
+        }
+        self.budget -= 1;
+        let function = self.pick(&functions).clone();
+        let mut args = Vec::new();
+        for (_, ty) in &function.params {
+            let view = views.iter().find(|v| v.ty == *ty);
+            args.push(match view {
+                Some(view) if self.chance(70) => Expr::atom(ty.clone(), view.name.clone()),
+                _ if matches!(ty, Ty::Struct(s) if s.is_header) => {
+                    let view = view?;
+                    Expr::atom(ty.clone(), view.name.clone())
+                }
+                _ => self.expr(ty, depth.min(2)),
+            });
+        }
+        let ty = function.result.clone().unwrap_or(Ty::Bool);
+        Some(Expr::new(ty, ExprKind::Call(function.name, args)))
+    }
+}

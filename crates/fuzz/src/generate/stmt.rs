@@ -1,0 +1,168 @@
+//! Statements and bodies.
+
+use rand::Rng;
+
+use super::{Generator, Variable};
+use crate::tree::{Expr, JumpKind, Stmt, Ty};
+
+impl Generator {
+    /// A run of statements; what they declare is out of scope behind them.
+    pub(super) fn body(&mut self, depth: u32, most: usize) -> Vec<Stmt> {
+        let visible = self.scope.variables.len();
+        let mut out = Vec::new();
+        for _ in 0..1 + self.below(most) {
+            let stmt = self.statement(depth);
+            out.extend(stmt);
+        }
+        self.scope.variables.truncate(visible);
+        out
+    }
+
+    fn statement(&mut self, depth: u32) -> Option<Stmt> {
+        match self.below(20) {
+            0..=2 => {
+                let ty = self.value_type();
+                let value = if self.chance(85) { Some(self.expr(&ty, 3)) } else { None };
+                let name = self.fresh("v");
+                self.declare(&name, ty.clone(), true, false);
+                Some(Stmt::Local(ty, name, value))
+            }
+            3 if self.scope.has_packet => {
+                let header = self.header();
+                let offset = self.offset();
+                let name = self.fresh("w");
+                self.declare(&name, Ty::Struct(Box::new(header.clone())), true, true);
+                Some(Stmt::View(header.name, name, offset))
+            }
+            4..=9 => self.assignment(),
+            10 => {
+                let target = self.target()?;
+                matches!(target.ty, Ty::Bits(_))
+                    .then(|| Stmt::Step(target, if self.chance(50) { "++" } else { "--" }))
+            }
+            11 | 12 => self.call_statement().map(Stmt::Expr),
+            13 => self.function_call(2, false).map(Stmt::Expr),
+            14 if self.scope.has_packet && self.budget > 0 => {
+                self.budget -= 1;
+                Some(Stmt::Expr(self.resize()))
+            }
+            15 | 16 if depth > 0 => {
+                let condition = self.expr(&Ty::Bool, 3);
+                let then = self.body(depth - 1, 3);
+                let otherwise = if self.chance(50) { self.body(depth - 1, 3) } else { vec![] };
+                Some(Stmt::If(condition, then, otherwise))
+            }
+            17 if depth > 0 => Some(self.switch(depth - 1)),
+            18 if depth > 0 => Some(self.loop_statement(depth - 1)),
+            19 if depth > 0 => self.leave(),
+            _ => self.assignment(),
+        }
+    }
+
+    pub(super) fn declare(&mut self, name: &str, ty: Ty, can_assign: bool, is_view: bool) {
+        self.scope.variables.push(Variable { name: name.to_owned(), ty, can_assign, is_view });
+    }
+
+    /// Byte offset of a view: mostly near the front.
+    pub(super) fn offset(&mut self) -> Expr {
+        if self.chance(60) {
+            let at = self.rng.random_range(0..60);
+            return Expr::atom(Ty::Bits(16), format!("{at}"));
+        }
+        let ty = Ty::Bits(*self.pick(&[4, 8, 16]));
+        let offset = self.expr(&ty, 1);
+        super::expr::convert(&Ty::Bits(16), offset)
+    }
+
+    fn assignment(&mut self) -> Option<Stmt> {
+        if self.scope.has_packet && self.chance(10) {
+            let port = self.expr(&Ty::Bits(16), 2);
+            return Some(Stmt::Assign(Expr::atom(Ty::Bits(16), "packet.egress"), "=", port));
+        }
+        let target = self.target()?;
+        let is_number = matches!(target.ty, Ty::Bits(_));
+        let op = if is_number && self.chance(30) {
+            *self.pick(&["+=", "-=", "*=", "&=", "|=", "^=", "<<=", ">>=", "/=", "%="])
+        } else {
+            "="
+        };
+        // A wider value is cut, a narrower one extended.
+        let ty = if is_number && self.chance(10) { self.bits_type() } else { target.ty.clone() };
+        let value = self.expr(&ty, 3);
+        Some(Stmt::Assign(target, op, value))
+    }
+
+    fn switch(&mut self, depth: u32) -> Stmt {
+        let width = *self.pick(&[2, 3, 8, 16]);
+        let on = self.expr(&Ty::Bits(width), 2);
+        let mut labels: Vec<u64> = (0..4).collect();
+        let mut cases = Vec::new();
+        while !labels.is_empty() && (cases.is_empty() || self.chance(60)) {
+            let taken = (1 + self.below(2)).min(labels.len());
+            let labels = labels.drain(..taken).collect();
+            let body = self.body(depth, 2);
+            cases.push((labels, body));
+        }
+        Stmt::Switch(on, cases, self.body(depth, 2))
+    }
+
+    fn loop_statement(&mut self, depth: u32) -> Stmt {
+        let (name, count) = (self.fresh("i"), 1 + self.below(4) as u32);
+        let outer = std::mem::replace(&mut self.scope.in_loop, true);
+        let visible = self.scope.variables.len();
+        self.declare(&name, Ty::Bits(8), false, false);
+        // Unrolling multiplies effects.
+        let budget = self.budget;
+        self.budget = budget.min(1);
+        let body = self.body(depth, 3);
+        self.budget = budget.saturating_sub(1);
+        self.scope.variables.truncate(visible);
+        self.scope.in_loop = outer;
+        Stmt::For(8, name, count, body)
+    }
+
+    /// Leaves the loop, the function or the step early, on a condition.
+    fn leave(&mut self) -> Option<Stmt> {
+        let stmt = match self.scope.function.clone() {
+            _ if self.scope.in_loop && self.chance(40) => {
+                Stmt::Leave(if self.chance(50) { "break" } else { "continue" })
+            }
+            Some(Some(result)) => Stmt::Return(self.expr(&result, 2)),
+            Some(None) => return None,
+            None => self.end(false),
+        };
+        let condition = self.expr(&Ty::Bool, 2);
+        Some(Stmt::If(condition, vec![stmt], vec![]))
+    }
+
+    /// A statement that ends a step. `last`: it stands at the step's end.
+    pub(super) fn end(&mut self, last: bool) -> Stmt {
+        let forward = !self.scope.forward.is_empty();
+        if let Some(reply) = self.scope.reply.clone() {
+            if forward && self.chance(if last { 80 } else { 40 }) {
+                return Stmt::Jump(JumpKind::Next, self.forward_step());
+            }
+            return Stmt::EndWith("finish", self.expr(&reply, 3));
+        }
+        match self.below(if last { 14 } else { 7 }) {
+            0 if !self.program.enums.is_empty() => {
+                let reason = self.enum_type();
+                Stmt::EndWith("drop", self.expr(&reason, 1))
+            }
+            1 if !self.program.enums.is_empty() => {
+                let reason = self.enum_type();
+                Stmt::EndWith("to_cpu", self.expr(&reason, 1))
+            }
+            2 if forward => Stmt::Jump(JumpKind::Emit, self.forward_step()),
+            3 if self.chance(30) => Stmt::End("done"),
+            4..=12 if forward => Stmt::Jump(JumpKind::Next, self.forward_step()),
+            _ => Stmt::End("finish"),
+        }
+    }
+
+    pub(super) fn forward_step(&mut self) -> String {
+        // The next one more often than not, so that most steps are reached.
+        let steps = self.scope.forward.clone();
+        if self.chance(70) { steps[0].clone() } else { self.pick(&steps).clone() }
+    }
+}

@@ -1,0 +1,130 @@
+//! What a program is run on: table entries and packets, drawn from a seed.
+
+use rand::seq::IndexedRandom;
+use rand::{Rng, SeedableRng};
+use rand_chacha::ChaCha8Rng;
+use wireloom_bits::Bits;
+use wireloom_ir::store;
+use wireloom_net::Packet;
+use wireloom_net::traffic::{Generator, Sizes, Spec};
+use wireloom_offloads::{Config, Content, Entry, EntryKey, Store};
+
+/// Packets a program is run on.
+const PACKETS: usize = 24;
+/// The longest packet, in bytes.
+const JUMBO: usize = 2_000;
+
+/// Table entries and packets.
+#[derive(Clone, Debug, PartialEq, Default)]
+pub struct Input {
+    /// Path of the offload, and entry.
+    pub entries: Vec<(String, Entry)>,
+    /// In order of arrival.
+    pub packets: Vec<Packet>,
+}
+
+impl Input {
+    /// Entries that suit the program's offloads, and packets.
+    pub fn random(program: &wireloom_ir::Program, seed: u64) -> Self {
+        let mut rng = ChaCha8Rng::seed_from_u64(seed ^ 0x7ab1e5);
+        let mut entries = Vec::new();
+        if let Ok(store) = store(program) {
+            for path in store.paths() {
+                if let Some(slot) = store.find(&path)
+                    && let Content::Kind { config, .. } = &slot.content
+                {
+                    let made = table(&mut rng, config);
+                    entries.extend(made.into_iter().map(|entry| (path.clone(), entry)));
+                }
+            }
+        }
+        Self { entries, packets: packets(&mut rng, seed) }
+    }
+
+    /// Loads the entries. Those that the offload refuses are left out, on every machine alike.
+    pub fn load(&self, store: &mut Store) {
+        for (path, entry) in &self.entries {
+            if let Some(slot) = store.find_mut(path)
+                && let Content::Kind { instance, .. } = &mut slot.content
+            {
+                // A refusal depends on the entry and those before it only.
+                let _ = instance.load(entry.clone());
+            }
+        }
+    }
+}
+
+fn table(rng: &mut ChaCha8Rng, config: &Config) -> Vec<Entry> {
+    let key_width = config.key.as_ref().map_or(32, |k| k.width());
+    let value_width = config.value.as_ref().map_or(1, |v| v.width());
+    let count = rng.random_range(0..8);
+    let mut out = Vec::new();
+    for index in 0..count {
+        let key = match config.kind.as_str() {
+            "lpm" => {
+                let length = rng.random_range(0..=key_width);
+                let bits = small_or_random(rng, key_width);
+                let bits = bits.lshr(key_width - length).shl(key_width - length);
+                EntryKey::Prefix { bits, length }
+            }
+            "exact" => EntryKey::Exact(small_or_random(rng, key_width)),
+            "array" => EntryKey::Index(index),
+            "match" => {
+                let length = rng.random_range(1..4);
+                let byte = |_| *[0u8, 1, 8, 64, 69, 255].choose(rng).expect("there are bytes");
+                EntryKey::Pattern((0..length).map(byte).collect())
+            }
+            _ => return out,
+        };
+        out.push(Entry { key, value: small_or_random(rng, value_width) });
+    }
+    out
+}
+
+fn small_or_random(rng: &mut ChaCha8Rng, width: u32) -> Bits {
+    if rng.random_bool(0.5) {
+        return Bits::new(width, rng.random_range(0..16));
+    }
+    let words: Vec<u64> = (0..width.div_ceil(64)).map(|_| rng.random()).collect();
+    Bits::from_words(width, &words)
+}
+
+/// Valid packets of many protocols, some of them damaged, some garbage, some long.
+fn packets(rng: &mut ChaCha8Rng, seed: u64) -> Vec<Packet> {
+    let sizes = [64, 64, 128, 200, 1_518].map(Sizes::Fixed);
+    let spec = Spec {
+        seed,
+        sizes: sizes.choose(rng).expect("there are sizes").clone(),
+        mix: Spec::parse_mix("ipv4=4,ipv6=3,mpls1..4=2").expect("the mix is well-formed"),
+        transport: "udp=1,tcp=1".parse().expect("the mix is well-formed"),
+        ports: 4,
+        start_ns: 1_000,
+        ..Spec::default()
+    };
+    let valid = Generator::new(&spec).expect("the specification is well-formed");
+    let mut now = 0;
+    valid
+        .take(PACKETS)
+        .map(|mut packet| {
+            match rng.random_range(0..10) {
+                0 => packet.bytes.truncate(rng.random_range(0..64)),
+                1 => {
+                    let length = rng.random_range(0..160);
+                    packet.bytes = (0..length).map(|_| rng.random()).collect();
+                }
+                2 => packet.bytes.resize(rng.random_range(100..=JUMBO), rng.random()),
+                3 => packet.bytes = vec![[0, 0xff][rng.random_range(0..2)]; rng.random_range(0..300)],
+                4..=6 => {
+                    for _ in 0..rng.random_range(1..6) {
+                        let at = rng.random_range(0..packet.bytes.len());
+                        packet.bytes[at] = rng.random();
+                    }
+                }
+                _ => {}
+            }
+            now += [0, 1, 1_000, 1_000_000][rng.random_range(0..4)];
+            packet.arrival_ns = now;
+            packet
+        })
+        .collect()
+}

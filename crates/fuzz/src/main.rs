@@ -1,0 +1,69 @@
+//! `wireloom-fuzz`: differential fuzzing for as long as you like.
+
+use std::path::PathBuf;
+use std::process::ExitCode;
+use std::time::{Duration, Instant};
+
+use clap::Parser;
+use indicatif::{ProgressBar, ProgressStyle};
+use wireloom_fuzz::session::{self, Session, case};
+
+/// Runs random engines on the golden model, before and after optimisation, and as native code, and compares what
+/// leaves and what is left in the offloads. A failure is shrunk and kept as files. Exit status: 0 no failure, 1 a failure.
+#[derive(Parser)]
+#[command(version)]
+struct Arguments {
+    /// How many programs at most.
+    #[arg(long, default_value_t = u64::MAX)]
+    programs: u64,
+    /// The first seed; programs have this one and those behind it.
+    #[arg(long, default_value_t = 0)]
+    seed: u64,
+    /// Stop after so many minutes.
+    #[arg(long)]
+    minutes: Option<f64>,
+    /// Where failing cases are kept.
+    #[arg(long, default_value = "tests/regressions")]
+    keep: PathBuf,
+    /// Print the program of the seed and stop.
+    #[arg(long)]
+    print: bool,
+}
+
+fn main() -> ExitCode {
+    let arguments = Arguments::parse();
+    if arguments.print {
+        print!("{}", case(arguments.seed).0.program.text());
+        return ExitCode::SUCCESS;
+    }
+    let bar = match arguments.programs {
+        u64::MAX => ProgressBar::new_spinner(),
+        programs => ProgressBar::new(programs),
+    };
+    let style = ProgressStyle::with_template("{elapsed_precise} {wide_bar} {human_pos} programs ({per_sec})")
+        .expect("the template is well-formed");
+    bar.set_style(style);
+    let start = Instant::now();
+    // Panics of the parts under test are failures that are reported, not noise.
+    std::panic::set_hook(Box::new(|_| {}));
+    let (done, found) = session::run(&Session {
+        seed: arguments.seed,
+        programs: arguments.programs,
+        until: arguments.minutes.map(|m| start + Duration::from_secs_f64(60.0 * m)),
+        keep: &arguments.keep,
+        progress: &|done| bar.set_position(done),
+    });
+    bar.finish_and_clear();
+    let Some(found) = found else {
+        println!("{done} programs in {:.0} s: no difference", start.elapsed().as_secs_f64());
+        return ExitCode::SUCCESS;
+    };
+    eprintln!(
+        "seed {}: {:?}\n{}\nkept as {}",
+        found.seed,
+        found.failure.kind,
+        found.failure.details,
+        arguments.keep.join(found.name + ".loom").display()
+    );
+    ExitCode::FAILURE
+}

@@ -1,0 +1,101 @@
+//! Many programs, one after the other, on all cores.
+
+use std::path::Path;
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::time::Instant;
+
+use crate::compare::{Failure, compile, run_batch};
+use crate::generate::program;
+use crate::input::Input;
+use crate::regression::save;
+use crate::shrink::{Case, shrink};
+
+/// How many programs' native code is built together.
+const BATCH: u64 = 50;
+/// How many cuts are tried on a failing program.
+const TRIES: u32 = 4_000;
+
+/// What is to be fuzzed.
+pub struct Session<'a> {
+    /// The first seed; programs have this one and those behind it.
+    pub seed: u64,
+    /// How many programs; fewer if the time is up.
+    pub programs: u64,
+    /// When to stop.
+    pub until: Option<Instant>,
+    /// Where failing cases are kept.
+    pub keep: &'a Path,
+    /// Called with the number of programs done, after each batch.
+    pub progress: &'a (dyn Fn(u64) + Sync),
+}
+
+/// A failure, with the seed of the program that failed and the name of the case that was kept.
+pub struct Found {
+    /// The seed.
+    pub seed: u64,
+    /// What went wrong, after shrinking.
+    pub failure: Failure,
+    /// Name of the file without its ending.
+    pub name: String,
+}
+
+/// Runs a session; stops at the first failure, which it shrinks and keeps. Answers how many programs were run.
+pub fn run(session: &Session<'_>) -> (u64, Option<Found>) {
+    let (next, done) = (AtomicU64::new(0), AtomicU64::new(0));
+    let (stop, found) = (AtomicBool::new(false), Mutex::new(None));
+    let threads = std::thread::available_parallelism().map_or(1, usize::from);
+    std::thread::scope(|scope| {
+        for _ in 0..threads {
+            scope.spawn(|| {
+                loop {
+                    let first = next.fetch_add(BATCH, Ordering::Relaxed);
+                    let late = session.until.is_some_and(|until| Instant::now() >= until);
+                    if first >= session.programs || late || stop.load(Ordering::Relaxed) {
+                        return;
+                    }
+                    let count = BATCH.min(session.programs - first);
+                    if let Some((seed, failure)) = batch(session.seed + first, count)
+                        && !stop.swap(true, Ordering::Relaxed)
+                    {
+                        let kept = keep(session.keep, seed, &failure);
+                        *found.lock().expect("no thread panics with the lock") = Some(kept);
+                    }
+                    (session.progress)(done.fetch_add(count, Ordering::Relaxed) + count);
+                }
+            });
+        }
+    });
+    let found = found.into_inner().expect("no thread panics with the lock");
+    (done.into_inner(), found)
+}
+
+/// The program and the input that a seed stands for. A program that does not compile has no input.
+pub fn case(seed: u64) -> (Case, Result<crate::compare::Compiled, Failure>) {
+    let program = program(seed);
+    let compiled = compile(&program.text());
+    let input = compiled.as_ref().map_or_else(|_| Input::default(), |c| Input::random(&c.plain, seed));
+    (Case { program, input }, compiled)
+}
+
+/// The first failure among `count` programs from `first`.
+fn batch(first: u64, count: u64) -> Option<(u64, Failure)> {
+    let cases: Vec<_> = (first..first + count)
+        .map(|seed| {
+            let (case, compiled) = case(seed);
+            (compiled, case.input)
+        })
+        .collect();
+    let results = run_batch(&cases).into_iter().zip(first..);
+    results.filter_map(|(result, seed)| result.err().map(|failure| (seed, failure))).next()
+}
+
+fn keep(dir: &Path, seed: u64, failure: &Failure) -> Found {
+    let (small, failure) = shrink(case(seed).0, failure, TRIES);
+    let name = format!("seed_{seed}");
+    let why = format!("{:?}\n{}", failure.kind, failure.details);
+    if let Err(error) = save(dir, &name, &small.program.text(), &small.input, &why) {
+        eprintln!("{}: {error}", dir.display());
+    }
+    Found { seed, failure, name }
+}

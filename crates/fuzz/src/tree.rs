@@ -1,0 +1,372 @@
+//! A Loom C program as the generator makes it and the shrinker cuts it down: a tree that knows the type of every
+//! expression, and prints as source text.
+
+use std::fmt::Write as _;
+
+/// A type.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Ty {
+    /// `uN`.
+    Bits(u32),
+    /// `bool`.
+    Bool,
+    /// An enumeration: name and width.
+    Enum(String, u32),
+    /// A structure or header.
+    Struct(Box<Struct>),
+    /// A fixed array.
+    Array(Box<Ty>, u32),
+}
+
+/// A structure or header.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Struct {
+    /// Its name.
+    pub name: String,
+    /// Whether it is a `header`.
+    pub is_header: bool,
+    /// Name and type of each field.
+    pub fields: Vec<(String, Ty)>,
+}
+
+/// An enumeration.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Enum {
+    /// Its name.
+    pub name: String,
+    /// Width of its underlying type.
+    pub width: u32,
+    /// Name and value of each member.
+    pub members: Vec<(String, u64)>,
+}
+
+impl Ty {
+    /// Width in bits when packed.
+    pub fn width(&self) -> u32 {
+        match self {
+            Self::Bits(n) | Self::Enum(_, n) => *n,
+            Self::Bool => 1,
+            Self::Struct(s) => s.fields.iter().map(|(_, ty)| ty.width()).sum(),
+            Self::Array(element, count) => element.width() * count,
+        }
+    }
+
+    /// As it stands in a cast or before a name without array brackets.
+    pub fn name(&self) -> String {
+        match self {
+            Self::Bits(n) => format!("u{n}"),
+            Self::Bool => "bool".to_owned(),
+            Self::Enum(name, _) => name.clone(),
+            Self::Struct(s) => s.name.clone(),
+            Self::Array(element, count) => format!("{}[{count}]", element.name()),
+        }
+    }
+
+    /// A declaration of `name` with this type. The generator makes no arrays of arrays.
+    pub fn declare(&self, name: &str) -> String {
+        match self {
+            Self::Array(element, count) => format!("{} {name}[{count}]", element.name()),
+            _ => format!("{} {name}", self.name()),
+        }
+    }
+}
+
+/// An expression.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Expr {
+    /// Its type.
+    pub ty: Ty,
+    /// What it is.
+    pub kind: ExprKind,
+}
+
+/// What an expression is.
+#[derive(Clone, Debug, PartialEq)]
+pub enum ExprKind {
+    /// Text that is complete in itself: a literal, a name, `packet.length`.
+    Atom(String),
+    /// `(TYPE)x`
+    Cast(Box<Expr>),
+    /// A prefix operator.
+    Unary(&'static str, Box<Expr>),
+    /// An infix operator.
+    Binary(&'static str, Box<Expr>, Box<Expr>),
+    /// `c ? a : b`
+    Conditional(Box<Expr>, Box<Expr>, Box<Expr>),
+    /// `x.field`
+    Field(Box<Expr>, String),
+    /// `x[i]`
+    Index(Box<Expr>, Box<Expr>),
+    /// `x[hi:lo]`
+    Slice(Box<Expr>, u32, u32),
+    /// `concat(...)`
+    Concat(Vec<Expr>),
+    /// `(TYPE){ ... }`
+    Aggregate(Vec<Expr>),
+    /// A call of a function, an offload's method or a packet operation: what is called, and the arguments.
+    Call(String, Vec<Expr>),
+}
+
+impl Expr {
+    /// An expression of that type and kind.
+    pub fn new(ty: Ty, kind: ExprKind) -> Self {
+        Self { ty, kind }
+    }
+
+    /// A name or other text that is complete in itself.
+    pub fn atom(ty: Ty, text: impl Into<String>) -> Self {
+        Self::new(ty, ExprKind::Atom(text.into()))
+    }
+
+    /// Zero of the type.
+    pub fn zero(ty: Ty) -> Self {
+        let text = match &ty {
+            Ty::Bool => "false".to_owned(),
+            Ty::Bits(n) => format!("(u{n})0"),
+            Ty::Enum(..) | Ty::Struct(_) | Ty::Array(..) => format!("({})(u1)0", ty.name()),
+        };
+        Self::atom(ty, text)
+    }
+
+    /// Its direct parts.
+    pub fn parts_mut(&mut self) -> Vec<&mut Expr> {
+        match &mut self.kind {
+            ExprKind::Atom(_) => vec![],
+            ExprKind::Cast(a) | ExprKind::Unary(_, a) | ExprKind::Field(a, _) | ExprKind::Slice(a, ..) => {
+                vec![a]
+            }
+            ExprKind::Binary(_, a, b) | ExprKind::Index(a, b) => vec![a, b],
+            ExprKind::Conditional(a, b, c) => vec![a, b, c],
+            ExprKind::Concat(parts) | ExprKind::Aggregate(parts) | ExprKind::Call(_, parts) => {
+                parts.iter_mut().collect()
+            }
+        }
+    }
+
+    /// As source text; in parentheses where anything but an atom or call would need them.
+    pub fn text(&self) -> String {
+        let list = |parts: &[Expr]| parts.iter().map(Expr::text).collect::<Vec<_>>().join(", ");
+        match &self.kind {
+            ExprKind::Atom(text) if text.starts_with('(') => format!("({text})"),
+            ExprKind::Atom(text) => text.clone(),
+            ExprKind::Cast(a) => format!("(({}){})", self.ty.name(), a.text()),
+            ExprKind::Unary(op, a) => format!("({op}{})", a.text()),
+            ExprKind::Binary(op, a, b) => format!("({} {op} {})", a.text(), b.text()),
+            ExprKind::Conditional(c, a, b) => format!("({} ? {} : {})", c.text(), a.text(), b.text()),
+            ExprKind::Field(a, name) => format!("{}.{name}", a.text()),
+            ExprKind::Index(a, i) => format!("{}[{}]", a.text(), i.text()),
+            ExprKind::Slice(a, hi, lo) => format!("{}[{hi}:{lo}]", a.text()),
+            ExprKind::Concat(parts) => format!("concat({})", list(parts)),
+            ExprKind::Aggregate(parts) => format!("(({}){{ {} }})", self.ty.name(), list(parts)),
+            ExprKind::Call(what, args) => format!("{what}({})", list(args)),
+        }
+    }
+}
+
+/// A statement.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Stmt {
+    /// `TYPE name = value;`
+    Local(Ty, String, Option<Expr>),
+    /// `HEADER name @ offset;`
+    View(String, String, Expr),
+    /// `place OP= value;`
+    Assign(Expr, &'static str, Expr),
+    /// `place++;` or `place--;`
+    Step(Expr, &'static str),
+    /// An expression for its effect.
+    Expr(Expr),
+    /// `if`
+    If(Expr, Vec<Stmt>, Vec<Stmt>),
+    /// `switch`: labels and body of each case, and the default.
+    Switch(Expr, Vec<(Vec<u64>, Vec<Stmt>)>, Vec<Stmt>),
+    /// `for (uW name = 0; name < count; name++)`
+    For(u32, String, u32, Vec<Stmt>),
+    /// `break;` or `continue;` of a loop.
+    Leave(&'static str),
+    /// `return value;`
+    Return(Expr),
+    /// `next STEP;` or `emit(STEP);`: text before and behind the step's name.
+    Jump(JumpKind, String),
+    /// `Next_step = STEP;`
+    SetNext(String),
+    /// `finish;`, `done;`
+    End(&'static str),
+    /// `drop`, `to_cpu` or `finish` with a value.
+    EndWith(&'static str, Expr),
+}
+
+/// A jump.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum JumpKind {
+    /// `next STEP;`
+    Next,
+    /// `emit(STEP);`
+    Emit,
+}
+
+/// A function; a view parameter has a header type.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Function {
+    /// Its name.
+    pub name: String,
+    /// Its result.
+    pub result: Option<Ty>,
+    /// Name and type of each parameter.
+    pub params: Vec<(String, Ty)>,
+    /// Its body.
+    pub body: Vec<Stmt>,
+}
+
+/// A step.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Step {
+    /// Its name.
+    pub name: String,
+    /// Its body.
+    pub body: Vec<Stmt>,
+}
+
+/// An engine.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Engine {
+    /// Its name.
+    pub name: String,
+    /// For a called engine: parameters and reply.
+    pub interface: Option<(Vec<(String, Ty)>, Ty)>,
+    /// Declarations of offloads, each a whole line.
+    pub offloads: Vec<String>,
+    /// Context variables.
+    pub context: Vec<(String, Ty)>,
+    /// Views: header, name, offset.
+    pub views: Vec<(String, String, Expr)>,
+    /// Functions of the engine.
+    pub functions: Vec<Function>,
+    /// Steps; the first is where a thread begins.
+    pub steps: Vec<Step>,
+}
+
+/// A program.
+#[derive(Clone, Debug, PartialEq, Default)]
+pub struct Program {
+    /// Enumerations.
+    pub enums: Vec<Enum>,
+    /// Structures and headers.
+    pub structs: Vec<Struct>,
+    /// File-level functions.
+    pub functions: Vec<Function>,
+    /// Engines; the last is the main one.
+    pub engines: Vec<Engine>,
+}
+
+impl Program {
+    /// As source text.
+    pub fn text(&self) -> String {
+        let mut out = String::new();
+        for e in &self.enums {
+            let members: Vec<_> = e.members.iter().map(|(n, v)| format!("{n} = {v}")).collect();
+            let _ = writeln!(out, "enum {} : u{} {{ {} }};", e.name, e.width, members.join(", "));
+        }
+        for s in &self.structs {
+            let kind = if s.is_header { "header" } else { "struct" };
+            let fields: Vec<_> = s.fields.iter().map(|(n, ty)| format!("{};", ty.declare(n))).collect();
+            let _ = writeln!(out, "{kind} {} {{ {} }};", s.name, fields.join(" "));
+        }
+        for f in &self.functions {
+            function(&mut out, f, 0);
+        }
+        for engine in &self.engines {
+            self.engine(&mut out, engine);
+        }
+        out
+    }
+
+    fn engine(&self, out: &mut String, engine: &Engine) {
+        let (params, reply) = match &engine.interface {
+            Some((params, reply)) => (parameters(params), format!(" -> {}", reply.name())),
+            None => (String::new(), String::new()),
+        };
+        let _ = writeln!(out, "engine {}({params}){reply} {{", engine.name);
+        for line in &engine.offloads {
+            let _ = writeln!(out, "    {line}");
+        }
+        for (name, ty) in &engine.context {
+            let _ = writeln!(out, "    {};", ty.declare(name));
+        }
+        for (header, name, offset) in &engine.views {
+            let _ = writeln!(out, "    {header} {name} @ {};", offset.text());
+        }
+        for f in &engine.functions {
+            function(out, f, 1);
+        }
+        for step in &engine.steps {
+            let _ = writeln!(out, "    step {} {{", step.name);
+            block(out, &step.body, 2);
+            out.push_str("    }\n");
+        }
+        out.push_str("}\n");
+    }
+}
+
+fn parameters(params: &[(String, Ty)]) -> String {
+    params.iter().map(|(name, ty)| ty.declare(name)).collect::<Vec<_>>().join(", ")
+}
+
+fn function(out: &mut String, f: &Function, depth: usize) {
+    let result = f.result.as_ref().map_or("void".to_owned(), Ty::name);
+    let _ = writeln!(out, "{:2$}{result} {} ({3}) {{", "", f.name, 4 * depth, parameters(&f.params));
+    block(out, &f.body, depth + 1);
+    let _ = writeln!(out, "{:1$}}}", "", 4 * depth);
+}
+
+fn block(out: &mut String, body: &[Stmt], depth: usize) {
+    body.iter().for_each(|s| statement(out, s, depth));
+}
+
+fn statement(out: &mut String, stmt: &Stmt, depth: usize) {
+    let indent = 4 * depth;
+    let mut line = |text: String| {
+        let _ = writeln!(out, "{:indent$}{text}", "");
+    };
+    match stmt {
+        Stmt::Local(ty, name, None) => line(format!("{};", ty.declare(name))),
+        Stmt::Local(ty, name, Some(value)) => line(format!("{} = {};", ty.declare(name), value.text())),
+        Stmt::View(header, name, offset) => line(format!("{header} {name} @ {};", offset.text())),
+        Stmt::Assign(place, op, value) => line(format!("{} {op} {};", place.text(), value.text())),
+        Stmt::Step(place, op) => line(format!("{}{op};", place.text())),
+        Stmt::Expr(expr) => line(format!("{};", expr.text())),
+        Stmt::If(condition, then, otherwise) => {
+            line(format!("if ({}) {{", condition.text()));
+            block(out, then, depth + 1);
+            if !otherwise.is_empty() {
+                let _ = writeln!(out, "{:indent$}}} else {{", "");
+                block(out, otherwise, depth + 1);
+            }
+            let _ = writeln!(out, "{:indent$}}}", "");
+        }
+        Stmt::Switch(on, cases, default) => {
+            line(format!("switch ({}) {{", on.text()));
+            for (labels, body) in cases {
+                let labels: Vec<_> = labels.iter().map(|l| format!("case {l}:")).collect();
+                let _ = writeln!(out, "{:indent$}{} {{", "", labels.join(" "));
+                block(out, body, depth + 1);
+                let _ = writeln!(out, "{:indent$}}} break;", "");
+            }
+            let _ = writeln!(out, "{:indent$}default: {{", "");
+            block(out, default, depth + 1);
+            let _ = writeln!(out, "{:indent$}}} break;\n{:indent$}}}", "", "");
+        }
+        Stmt::For(width, name, count, body) => {
+            line(format!("for (u{width} {name} = 0; {name} < {count}; {name}++) {{"));
+            block(out, body, depth + 1);
+            let _ = writeln!(out, "{:indent$}}}", "");
+        }
+        Stmt::Leave(word) => line(format!("{word};")),
+        Stmt::Return(value) => line(format!("return {};", value.text())),
+        Stmt::Jump(JumpKind::Next, step) => line(format!("next {step};")),
+        Stmt::Jump(JumpKind::Emit, step) => line(format!("emit({step});")),
+        Stmt::SetNext(step) => line(format!("Next_step = {step};")),
+        Stmt::End(word) => line(format!("{word};")),
+        Stmt::EndWith(word, value) => line(format!("{word}({});", value.text())),
+    }
+}
