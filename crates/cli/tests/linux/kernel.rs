@@ -138,6 +138,10 @@ impl KernelRouter {
         for frame in frames {
             let port = self.interfaces.iter().position(|&index| index == frame.interface);
             let Some(port) = port.filter(|&port| frame.bytes[6..12] == self.macs[port]) else { continue };
+            // To groups the router speaks of its own accord: listener reports, solicitations. Next hops are hosts.
+            if frame.bytes[0] & 1 == 1 {
+                continue;
+            }
             match self.own_message(&frame.bytes) {
                 Some(Own::Answer(what)) => answers.push(what),
                 Some(Own::Housekeeping) => {}
@@ -166,10 +170,6 @@ impl KernelRouter {
             }
             0x86dd => {
                 let octets: [u8; 16] = ip.get(8..24)?.try_into().ok()?;
-                // Multicast listener reports travel behind a hop-by-hop header, whatever address they come from.
-                if ip[6] == 0 && ip.get(40) == Some(&58) && ip.get(48) == Some(&143) {
-                    return Some(Own::Housekeeping);
-                }
                 (octets.into(), ip[6], ip.get(40..)?)
             }
             _ => return None,
