@@ -78,9 +78,44 @@ impl FromIterator<Prefix> for PrefixPool {
     }
 }
 
+/// Prefixes of one family, packed: every packet looks two of them up at random places, so their size is its speed.
+enum Packed {
+    V4(Vec<(u32, u8)>),
+    V6(Vec<Prefix>),
+}
+
+impl Packed {
+    fn new(prefixes: Vec<Prefix>) -> Self {
+        if prefixes.iter().all(|p| p.family() == Family::V4) {
+            Self::V4(prefixes.iter().map(|p| (p.bits() as u32, p.length() as u8)).collect())
+        } else {
+            Self::V6(prefixes)
+        }
+    }
+
+    fn len(&self) -> usize {
+        match self {
+            Self::V4(prefixes) => prefixes.len(),
+            Self::V6(prefixes) => prefixes.len(),
+        }
+    }
+
+    /// The address in prefix `index` whose other bits are those of `host`.
+    fn address(&self, index: usize, host: u128) -> u128 {
+        match self {
+            Self::V4(prefixes) => {
+                let (bits, length) = prefixes[index];
+                let free = u32::MAX.checked_shr(length.into()).unwrap_or(0);
+                u128::from(bits | host as u32 & free)
+            }
+            Self::V6(prefixes) => prefixes[index].address(host),
+        }
+    }
+}
+
 /// Draws addresses of one family.
 pub(super) struct Drawer {
-    prefixes: Vec<Prefix>,
+    prefixes: Packed,
     pick: Pick,
     alias: Option<Alias>,
     /// Mixes the seed into what depends on a prefix or a trace's address alone.
@@ -103,7 +138,7 @@ impl Drawer {
             }
             Pick::Uniform | Pick::Trace => None,
         };
-        Self { prefixes, pick, alias, salt: random.next() }
+        Self { prefixes: Packed::new(prefixes), pick, alias, salt: random.next() }
     }
 
     /// An address; `identity` is the number of the trace's address, where there is a trace.
@@ -112,16 +147,16 @@ impl Drawer {
             (Pick::Zipf(_), Some(alias), _) => {
                 let index = alias.draw(random);
                 let mut host = Random::scramble(self.salt, index as u64);
-                self.prefixes[index].address(host.wide())
+                self.prefixes.address(index, host.wide())
             }
             (Pick::Trace, _, Some(identity)) => {
                 let mut own = Random::scramble(self.salt, identity.into());
-                let prefix = &self.prefixes[own.below(self.prefixes.len() as u64) as usize];
-                prefix.address(own.wide())
+                let index = own.below(self.prefixes.len() as u64) as usize;
+                self.prefixes.address(index, own.wide())
             }
             _ => {
-                let prefix = &self.prefixes[random.below(self.prefixes.len() as u64) as usize];
-                prefix.address(random.wide())
+                let index = random.below(self.prefixes.len() as u64) as usize;
+                self.prefixes.address(index, random.wide())
             }
         }
     }
