@@ -1,0 +1,388 @@
+//! What the native machine promises beyond single operations: order, copies, loops, calls, sizes, builds.
+
+mod support;
+
+use support::{agree, options, outputs};
+use wireloom_bits::Bits;
+use wireloom_ir::builder::{EngineBuilder, ProgramBuilder, StepBuilder, config, program_of};
+use wireloom_ir::{BinaryOp, Execute, Exit, MAX_BACKWARD_JUMPS, Meta, Program, Reason, StepId, UnaryOp, Value, Verdict};
+use wireloom_native::{BuildError, BuildOptions, Library, Native, generate};
+use wireloom_net::Packet;
+use wireloom_offloads::{Entry, EntryKey, Store};
+
+fn nothing(_: &mut Store) {}
+
+fn native(program: &Program) -> Native {
+    let library = Library::build(program, &options()).unwrap_or_else(|e| panic!("{e}"));
+    Native::new(library, wireloom_ir::store(program).expect("offloads of a verified program"))
+}
+
+fn packet(bytes: &[u8]) -> Packet {
+    Packet { ingress: 1, arrival_ns: 0, bytes: bytes.to_vec() }
+}
+
+fn ports(machine: &mut Native, packets: &[Packet]) -> Vec<u16> {
+    outputs(machine, packets)
+        .iter()
+        .map(|sent| match sent.verdict {
+            Verdict::Sent { port } => port,
+            other => panic!("{other:?}"),
+        })
+        .collect()
+}
+
+/// Reads the first byte as a number of 32 bits.
+fn first_byte(step: &mut StepBuilder<'_>) -> Value {
+    let start = step.constant(16, 0);
+    let byte = step.read_packet(start, 0, 8);
+    step.extend(byte, 32)
+}
+
+/// Packets of one flow stand in one batch: each must see what the one before left, although packets of other kinds take
+/// longer ways to the same offload.
+#[test]
+fn order_sensitive_offloads_see_packets_in_order_of_arrival() {
+    let mut engine = EngineBuilder::packet("ordered");
+    let far = engine.offload("far", config("array", &[], &[("", 32)], &[("size", 1 << 16)]));
+    let next = engine.offload("next", config("array", &[], &[("", 16)], &[("size", 256)]));
+    engine.regions("detour", |step| {
+        let index = first_byte(step);
+        let value = step.call(far, "read", &[index]).unwrap();
+        step.next_region();
+        step.next_region();
+        let odd = step.slice(index, 0, 1);
+        let even = step.unary(UnaryOp::Not, odd);
+        let zero = step.constant(32, 0);
+        let is_zero = step.binary(BinaryOp::Eq, value, zero);
+        let both = step.binary(BinaryOp::And, odd, is_zero);
+        let longer = step.binary(BinaryOp::Xor, odd, both);
+        let rest = step.binary(BinaryOp::Or, even, both);
+        step.when(longer).exit(Exit::Next(StepId(0)));
+        step.when(rest).exit(Exit::Next(StepId(1)));
+    });
+    engine.regions("count", |step| {
+        let zero = step.constant(32, 0);
+        let one = step.constant(16, 1);
+        let ticket = step.call(next, "fetch_add", &[zero, one]).unwrap();
+        step.next_region();
+        step.set_egress(ticket);
+        step.next_region();
+        step.exit(Exit::Finish);
+    });
+    let program = program_of(engine);
+    let packets: Vec<Packet> = (0..200u32).map(|i| packet(&[(i * 7) as u8, 0])).collect();
+    let expected: Vec<u16> = (0..200).collect();
+    assert_eq!(ports(&mut native(&program), &packets), expected);
+    agree(&[program], &packets, &nothing);
+}
+
+/// A flow table and, behind it, a marker: a thread may use the first while earlier ones are not yet done with the second.
+#[test]
+fn threads_pass_one_ordered_offload_while_others_wait_for_the_next() {
+    let mut engine = EngineBuilder::packet("two");
+    let flows = engine.offload("flows", config("exact", &[("", 8)], &[("", 16)], &[("size", 4)]));
+    let far = engine.offload("far", config("array", &[], &[("", 32)], &[("size", 1 << 16)]));
+    let count = engine.offload("count", config("array", &[], &[("", 16)], &[("size", 4)]));
+    let flow = engine.context("flow", 16);
+    engine.regions("account", |step| {
+        let start = step.constant(16, 0);
+        let key = step.read_packet(start, 0, 8);
+        let one = step.constant(16, 1);
+        let reply = step.call(flows, "accumulate", &[key, one]).unwrap();
+        step.next_region();
+        let total = step.slice(reply, 0, 16);
+        step.write(flow, total);
+        step.next_region();
+        step.exit(Exit::Next(StepId(1)));
+    });
+    engine.regions("look", |step| {
+        let index = first_byte(step);
+        step.call(far, "read", &[index]);
+        step.next_region();
+        step.next_region();
+        step.exit(Exit::Next(StepId(2)));
+    });
+    engine.regions("mark", |step| {
+        let total = step.read(flow);
+        let two = step.slice(total, 0, 2);
+        let index = step.extend(two, 32);
+        let before = step.call(count, "exchange", &[index, total]).unwrap();
+        step.next_region();
+        step.set_egress(before);
+        step.next_region();
+        step.exit(Exit::Finish);
+    });
+    let packets: Vec<Packet> = (0..300u32).map(|i| packet(&[(i * i % 5) as u8])).collect();
+    agree(&[program_of(engine)], &packets, &nothing);
+}
+
+#[test]
+fn an_emitted_packet_is_a_copy_and_leaves_before_what_follows() {
+    let mut engine = EngineBuilder::packet("copies");
+    let payload = engine.offload("payload", config("payload", &[], &[("", 16)], &[]));
+    engine.regions("first", |step| {
+        step.next_region();
+        let port = step.constant(16, 7);
+        step.set_egress(port);
+        step.next_region();
+        step.exit(Exit::Emit(StepId(1)));
+    });
+    engine.regions("second", |step| {
+        let (offset, data, count) = (step.constant(16, 150), step.constant(16, 0xaaaa), step.constant(16, 2));
+        step.call(payload, "write", &[offset, data, count]);
+        step.next_region();
+        let start = step.constant(16, 0);
+        let byte = step.constant(8, 0xff);
+        step.write_packet(start, 0, byte);
+        step.next_region();
+        step.exit(Exit::Emit(StepId(2)));
+    });
+    engine.regions("third", |step| {
+        let (data, count) = (step.constant(16, 0xbbbb), step.constant(16, 2));
+        step.call(payload, "append", &[data, count]);
+        step.next_region();
+        let (start, count) = (step.constant(16, 0), step.constant(16, 4));
+        step.insert(start, count);
+        step.next_region();
+        step.exit(Exit::Finish);
+    });
+    let program = program_of(engine);
+    let packets: Vec<Packet> =
+        [0usize, 1, 64, 150, 152, 300, 65_533, 65_535].iter().map(|n| packet(&vec![5; *n])).collect();
+    let sent = outputs(&mut native(&program), &packets);
+    assert_eq!(sent.len(), 3 * packets.len());
+    assert!(sent.iter().map(|s| s.sequence).eq((0..8).flat_map(|n| [n, n, n])));
+    assert_eq!((sent[15].bytes[0], sent[15].bytes[150]), (5, 5), "as it arrived");
+    assert_eq!((sent[16].bytes[0], sent[16].bytes[150]), (0xff, 0xaa), "as the second step left it");
+    agree(&[program], &packets, &nothing);
+}
+
+#[test]
+fn runaway_threads_are_stopped_where_the_golden_model_stops_them() {
+    let turns = |step: &mut StepBuilder<'_>, limit: u128| {
+        let length = step.meta(Meta::Length);
+        let wide = step.extend(length, 32);
+        let limit = step.constant(32, limit);
+        step.binary(BinaryOp::Mul, wide, limit)
+    };
+    let mut engine = EngineBuilder::packet("loop");
+    let count = engine.context("count", 32);
+    engine.regions("turn", |step| {
+        let before = step.read(count);
+        let one = step.constant(32, 1);
+        let now = step.binary(BinaryOp::Add, before, one);
+        step.next_region();
+        step.write(count, now);
+        step.next_region();
+        let goal = turns(step, 1);
+        let goes_on = step.binary(BinaryOp::Ult, now, goal);
+        let ends = step.unary(UnaryOp::Not, goes_on);
+        step.when(goes_on).exit(Exit::Next(StepId(0)));
+        step.when(ends).exit(Exit::Finish);
+    });
+    // A packet of n bytes jumps back n - 1 times: 65,534 at most, one fewer than is allowed; from the second engine twice
+    // as often.
+    let most = vec![0; MAX_BACKWARD_JUMPS as usize];
+    let packets = [packet(&most), packet(&[0; 3]), packet(&most[..40_000])];
+    agree(&[program_of(engine)], &packets, &nothing);
+
+    let mut engine = EngineBuilder::packet("longer loop");
+    let count = engine.context("count", 32);
+    engine.regions("turn", |step| {
+        let before = step.read(count);
+        let one = step.constant(32, 1);
+        let now = step.binary(BinaryOp::Add, before, one);
+        step.next_region();
+        step.write(count, now);
+        step.next_region();
+        let goal = turns(step, 2);
+        let goes_on = step.binary(BinaryOp::Ult, now, goal);
+        let ends = step.unary(UnaryOp::Not, goes_on);
+        step.when(goes_on).exit(Exit::Next(StepId(0)));
+        step.when(ends).exit(Exit::Finish);
+    });
+    let program = program_of(engine);
+    let exact = &most[..(MAX_BACKWARD_JUMPS as usize).div_ceil(2)];
+    let packets = [packet(exact), packet(&most), packet(&[0; 3]), packet(&exact[1..])];
+    let verdicts: Vec<Verdict> = outputs(&mut native(&program), &packets).iter().map(|s| s.verdict).collect();
+    assert_eq!(verdicts[1], Verdict::Dropped(Reason::Runaway));
+    assert_eq!(verdicts[2], Verdict::Sent { port: 0 });
+    agree(&[program], &packets, &nothing);
+}
+
+/// A called engine that never replies answers zero; two offloads of one engine share nothing.
+#[test]
+fn called_engines_have_state_and_ends_of_their_own() {
+    let mut program = ProgramBuilder::new();
+    let mut lost = EngineBuilder::called("lost", &[("n", 8)], 130);
+    lost.regions("again", |step| {
+        step.next_region();
+        step.next_region();
+        step.exit(Exit::Next(StepId(0)));
+    });
+    let lost = program.engine(lost);
+    let mut inner = EngineBuilder::called("inner", &[("n", 16)], 16);
+    let memory = inner.offload("memory", config("array", &[], &[("", 16)], &[("size", 2)]));
+    inner.regions("only", |step| {
+        let n = step.read(wireloom_ir::ContextId(0));
+        let zero = step.constant(32, 0);
+        let before = step.call(memory, "fetch_add", &[zero, n]).unwrap();
+        step.next_region();
+        step.next_region();
+        step.exit(Exit::Reply(before));
+    });
+    let inner = program.engine(inner);
+    let mut main = EngineBuilder::packet("main");
+    let first = main.engine_offload("first", inner, 16);
+    let second = main.engine_offload("second", inner, 16);
+    let never = main.engine_offload("never", lost, 130);
+    main.regions("only", |step| {
+        let start = step.constant(16, 0);
+        let n = step.read_packet(start, 0, 16);
+        let a = step.call(first, "call", &[n]).unwrap();
+        let one = step.constant(16, 1);
+        let b = step.call(second, "call", &[one]).unwrap();
+        let small = step.slice(n, 0, 8);
+        let c = step.call(never, "call", &[small]).unwrap();
+        step.next_region();
+        step.set_egress(a);
+        step.write_packet(start, 0, b);
+        step.write_packet(start, 16, c);
+        step.next_region();
+        step.exit(Exit::Finish);
+    });
+    program.engine(main);
+    let packets: Vec<Packet> = (0..70).map(|i| packet(&[i; 40])).collect();
+    agree(&[program.build()], &packets[..8], &nothing);
+}
+
+/// Each operator at widths on both sides of every change of C type, on operands out of the packet.
+#[test]
+fn operators_agree_at_every_class_of_width() {
+    const WIDTHS: [u32; 22] =
+        [1, 2, 7, 8, 9, 15, 16, 17, 31, 32, 33, 63, 64, 65, 127, 128, 129, 191, 192, 193, 1023, 1024];
+    use BinaryOp as B;
+    let binary =
+        [B::Add, B::Sub, B::Mul, B::Udiv, B::Urem, B::And, B::Or, B::Xor, B::Shl, B::Lshr, B::Eq, B::Ne, B::Ult, B::Ule];
+    let programs: Vec<Program> = WIDTHS
+        .iter()
+        .map(|&width| {
+            let mut engine = EngineBuilder::packet("operators");
+            let results = engine.offload("results", config("array", &[], &[("", 1024)], &[("size", 64)]));
+            engine.regions("only", |step| {
+                let start = step.constant(16, 0);
+                let a = step.read_packet(start, 0, width);
+                let b = step.read_packet(start, 5, width);
+                let small = step.read_packet(start, 8, 11);
+                let mut values: Vec<Value> = binary.iter().map(|op| step.binary(*op, a, b)).collect();
+                values.extend([B::Shl, B::Lshr].map(|op| step.binary(op, a, small)));
+                values.extend([UnaryOp::Not, UnaryOp::Neg].map(|op| step.unary(op, a)));
+                let choice = step.slice(small, 0, 1);
+                values.push(step.select(choice, a, b));
+                values.push(step.slice(a, width / 3, width.div_ceil(3)));
+                if width <= 512 {
+                    values.push(step.concat(&[a, b]));
+                }
+                for (index, value) in values.into_iter().enumerate() {
+                    let index = step.constant(32, index as u128);
+                    let wide = if step.width(value) < 1024 { step.extend(value, 1024) } else { value };
+                    step.call(results, "exchange", &[index, wide]);
+                }
+                step.next_region();
+                step.next_region();
+                step.exit(Exit::Done);
+            });
+            program_of(engine)
+        })
+        .collect();
+    let mut random = support::random::Random(3);
+    for pattern in 0..6u8 {
+        let mut bytes: Vec<u8> = (0..130).map(|_| random.next() as u8).collect();
+        match pattern {
+            0 => bytes.fill(0),
+            1 => bytes.fill(0xff),
+            2 => bytes[1..].fill(0),
+            3 => bytes[8..].fill(0),
+            _ => {}
+        }
+        agree(&programs, &[packet(&bytes)], &nothing);
+    }
+}
+
+/// The control plane changes tables between packets; packets see the new entries.
+#[test]
+fn the_control_plane_changes_tables_between_packets() {
+    let mut engine = EngineBuilder::packet("routes");
+    let routes = engine.offload("routes", config("lpm", &[("", 32)], &[("", 16)], &[("miss", 9)]));
+    engine.regions("look", |step| {
+        let start = step.constant(16, 0);
+        let key = step.read_packet(start, 0, 32);
+        let port = step.call(routes, "search", &[key]).unwrap();
+        step.next_region();
+        step.set_egress(port);
+        step.next_region();
+        step.exit(Exit::Finish);
+    });
+    let mut machine = native(&program_of(engine));
+    let packets = [packet(&[10, 1, 2, 3]), packet(&[10, 1, 2, 4]), packet(&[11, 0, 0, 0])];
+    assert_eq!(ports(&mut machine, &packets), [9, 9, 9]);
+    let bits = |value: u32, length: u32| EntryKey::Prefix { bits: Bits::new(32, u128::from(value)), length };
+    for (key, port) in [(bits(0x0a00_0000, 8), 1), (bits(0x0a01_0203, 32), 2), (bits(0, 0), 3)] {
+        let slot = machine.store_mut().find_mut("routes").expect("the routes");
+        let wireloom_offloads::Content::Kind { instance, .. } = &mut slot.content else { unreachable!("a kind") };
+        instance.load(Entry { key, value: Bits::new(16, port) }).expect("room for a prefix");
+    }
+    assert_eq!(ports(&mut machine, &packets), [2, 1, 3]);
+}
+
+fn small_program() -> Program {
+    let text = std::fs::read_to_string(concat!(env!("CARGO_MANIFEST_DIR"), "/tests/forward.ir")).expect("the program");
+    wireloom_ir::parse(&text).expect("a valid program")
+}
+
+#[test]
+fn generated_code_reads_well() {
+    let program = small_program();
+    let generated = generate(&program);
+    let (name, text) = &generated.files[0];
+    assert_eq!(name, "forward.c");
+    insta::assert_snapshot!(text);
+    assert_eq!(generate(&program).files, generated.files, "the same from run to run");
+}
+
+#[test]
+fn the_generated_folder_builds_by_itself_without_a_warning() {
+    let dir = tempfile::tempdir().expect("a temporary folder");
+    for (name, text) in generate(&small_program()).files {
+        let path = dir.path().join(name);
+        std::fs::create_dir_all(path.parent().expect("a folder")).expect("a folder");
+        std::fs::write(path, text).expect("a file");
+    }
+    let make = std::process::Command::new("make")
+        .current_dir(dir.path())
+        .arg("CFLAGS=-O1 -Wall -Wextra -Werror")
+        .output()
+        .expect("make starts");
+    assert!(make.status.success(), "{}", String::from_utf8_lossy(&make.stderr));
+    assert!(dir.path().join("forward.so").exists());
+}
+
+#[test]
+fn build_errors_say_what_was_tried() {
+    let with = |cc: &str, flag: &str| BuildOptions { cc: cc.into(), flags: vec![flag.into()], keep_dir: None };
+    let error = Library::build(&small_program(), &with("no-such-compiler", "-O1")).err();
+    assert!(matches!(&error, Some(BuildError::NoCompiler { command, .. }) if command == "no-such-compiler"));
+    let error = Library::build(&small_program(), &with("cc", "-fno-such-option")).err();
+    let Some(BuildError::Compiler { command, output }) = error else { panic!("{error:?}") };
+    assert!(command.contains("-fno-such-option") && output.contains("no-such-option"), "{command}\n{output}");
+}
+
+#[test]
+fn a_folder_that_is_named_keeps_the_sources() {
+    let dir = tempfile::tempdir().expect("a temporary folder");
+    let options = BuildOptions { keep_dir: Some(dir.path().join("kept")), ..options() };
+    let library = Library::build(&small_program(), &options).unwrap_or_else(|e| panic!("{e}"));
+    assert!(dir.path().join("kept/engines.c").exists() && dir.path().join("kept/runtime/packet.h").exists());
+    let mut machine = Native::new(library, wireloom_ir::store(&small_program()).expect("offloads"));
+    machine.execute(&[], &mut |_| panic!("no packet, no output"));
+}
