@@ -5,6 +5,7 @@ use std::net::{Ipv4Addr, Ipv6Addr};
 
 use serde::Serialize;
 use wireloom_bits::Bits;
+use wireloom_ir as ir;
 use wireloom_offloads::registry::kind;
 use wireloom_offloads::{Config, Content, EntryKey, Instance, Row, Store};
 
@@ -45,17 +46,17 @@ pub fn find<'a>(store: &'a Store, path: &str) -> Outcome<(&'a Config, &'a dyn In
     }
 }
 
-/// The offloads that packets change, and those in `dump` with up to `limit` of their rows (all if it is 0).
-pub fn summary(store: &Store, dump: &[String], limit: usize) -> Vec<OffloadReport> {
+/// The offloads that packets can change, and those in `dump` with up to `limit` of their rows (all if it is 0).
+pub fn summary(program: &ir::Program, store: &Store, dump: &[String], limit: usize) -> Vec<OffloadReport> {
+    let mut changed = Vec::new();
+    collect_changed(program, program.main, "", &mut changed);
     let mut reports = Vec::new();
     for path in store.paths() {
-        let Ok((config, instance)) = find(store, &path) else { continue };
         let wanted = dump.contains(&path);
-        let keeps_state = kind(&config.kind)
-            .is_some_and(|kind| kind.methods.iter().any(|method| method.state.has_effect()));
-        if !wanted && !keeps_state {
+        if !wanted && !changed.contains(&path) {
             continue;
         }
+        let Ok((config, instance)) = find(store, &path) else { continue };
         let mut rows = instance.rows();
         let count = rows.len();
         if !wanted {
@@ -68,6 +69,33 @@ pub fn summary(store: &Store, dump: &[String], limit: usize) -> Vec<OffloadRepor
         reports.push(OffloadReport { name: path, kind: config.kind.clone(), count, rows });
     }
     reports
+}
+
+/// The paths of offloads that some call of an engine, or of one that it calls, changes.
+fn collect_changed(program: &ir::Program, engine: ir::EngineId, prefix: &str, changed: &mut Vec<String>) {
+    let engine = &program.engines[engine.index()];
+    for (id, offload) in (0..).map(ir::OffloadId).zip(&engine.offloads) {
+        let path = format!("{prefix}{}", offload.name);
+        match &offload.target {
+            ir::OffloadTarget::Engine(inner) => {
+                collect_changed(program, *inner, &format!("{path}."), changed);
+            }
+            ir::OffloadTarget::Kind(config) => {
+                let Some(kind) = kind(&config.kind) else { continue };
+                let mut has_effect = false;
+                for step in &engine.steps {
+                    step.for_each_op(|op| {
+                        if let ir::OpKind::Call { offload, method, .. } = op.kind {
+                            has_effect |= offload == id && kind.methods[method].state.has_effect();
+                        }
+                    });
+                }
+                if has_effect {
+                    changed.push(path);
+                }
+            }
+        }
+    }
 }
 
 fn values(row: &Row) -> Vec<&Bits> {

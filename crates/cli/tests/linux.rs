@@ -31,6 +31,7 @@ use std::process::Command;
 
 use wireloom_net::capture::Reader;
 use wireloom_net::packet::Packet;
+use wireloom_net::traffic::{Generator, Sizes, Spec};
 
 use cases::Place;
 use kernel::{Kernel, KernelRouter};
@@ -353,5 +354,29 @@ fn captured_packets_fare_as_in_linux() {
         }
         assert!(comparison.count("forwarded identically") >= 1000, "captures have traffic in them");
         comparison.conclude(&format!("{} captures", captures.len()));
+    });
+}
+
+#[test]
+fn generated_packets_fare_as_in_linux() {
+    with_namespaces("generated_packets_fare_as_in_linux", || {
+        let Some(mut comparison) = Comparison::new(&topology(true)) else { return };
+        const COUNT: u64 = 20_000;
+        let spec = Spec {
+            count: Some(COUNT),
+            sizes: Sizes::Imix,
+            mix: "ipv4=1,ipv6=1".parse().expect("a mix"),
+            transport: "tcp=1,udp=1".parse().expect("a mix"),
+            vlans: "0=8,1=1,2=1".parse().expect("a mix"),
+            dst_mac: place().router,
+            src_mac: place().sender,
+            ..Spec::default()
+        };
+        for (number, packet) in Generator::new(&spec).expect("a specification").enumerate() {
+            comparison.packet(&format!("generated packet {number}"), &packet.bytes);
+        }
+        // Addresses are any that hosts may have: hardly one is the router's own, or has no way to it.
+        assert!(comparison.count("forwarded identically") >= COUNT * 9 / 10);
+        comparison.conclude(&format!("{COUNT} generated packets"));
     });
 }

@@ -124,7 +124,7 @@ impl Run {
             mpps: if seconds > 0.0 { arrived.packets as f64 / seconds / 1e6 } else { 0.0 },
             peak_memory_kib: memory::peak_kib(),
             fates: tally.fates(&program),
-            offloads: rows::summary(machine.store(), &self.dump, self.rows),
+            offloads: rows::summary(&program, machine.store(), &self.dump, self.rows),
         };
         if output::for_people(self.json.as_ref()) {
             output::print(&report.text());
