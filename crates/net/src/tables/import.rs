@@ -220,14 +220,15 @@ pub fn read_prefixes(path: &Path) -> Result<Vec<Prefix>, TableError> {
 fn recognise(path: &Path) -> Result<Option<SourceKind>, TableError> {
     let at_start = |e| TableError::io(path, Position::Whole, &e);
     let mut stream = input::open(path).map_err(at_start)?;
+    let start = stream.fill_buf().map_err(at_start)?;
+    if start.get(4..6).is_some_and(|kind| matches!(kind, [0, 12 | 13])) {
+        return Ok(Some(SourceKind::Mrt));
+    }
     // Comments may be longer than any buffer, so look at lines until one tells.
     let mut line = Vec::new();
     loop {
         line.clear();
         let got = pyasn::read_line(&mut stream, &mut line).map_err(at_start)?;
-        if line.get(4..6).is_some_and(|kind| matches!(kind, [0, 12 | 13])) {
-            return Ok(Some(SourceKind::Mrt));
-        }
         if got == 0 {
             return Ok(None);
         }
