@@ -111,6 +111,11 @@ impl Sink {
         self.errors > 0
     }
 
+    /// Whether further errors would not be kept.
+    pub(crate) fn is_full(&self) -> bool {
+        self.errors >= MAX_ERRORS
+    }
+
     /// Everything, in source order; errors of one place before its warnings.
     pub(crate) fn finish(mut self) -> Vec<Diagnostic> {
         let place = |d: &Diagnostic| (d.labels[0].span.file, d.labels[0].span.start);

@@ -166,6 +166,8 @@ pub(crate) enum Token {
     Not,
     #[token("~")]
     Tilde,
+    /// What is no token, and has been reported.
+    Stray,
     /// The end of the file; the lexer puts one behind the last token.
     End,
 }
@@ -232,7 +234,7 @@ pub(crate) struct Lexeme {
     pub(crate) span: Span,
 }
 
-/// All tokens of a file, an [`Token::End`] last. What is no token is reported and left out.
+/// All tokens of a file, an [`Token::End`] last. What is no token is reported, once for each run of such bytes.
 pub(crate) fn tokens(file: FileId, text: &str, sink: &mut Sink) -> Vec<Lexeme> {
     let span = |start: usize, end: usize| Span { file, start: start as u32, end: end as u32 };
     let mut out = Vec::with_capacity(text.len() / 4);
@@ -245,6 +247,7 @@ pub(crate) fn tokens(file: FileId, text: &str, sink: &mut Sink) -> Vec<Lexeme> {
                 Some(before) if before.end == here.start => before.end = here.end,
                 _ => {
                     report_stray(stray.replace(here), text, sink);
+                    out.push(Lexeme { token: Token::Stray, span: here });
                 }
             }
             continue;
@@ -306,7 +309,7 @@ mod tests {
     fn errors_do_not_stop_the_lexer() {
         let mut sink = Sink::default();
         let tokens = tokens(FileId(0), "a ``` b \"open\n c /* never", &mut sink);
-        assert_eq!(tokens.len(), 4);
+        assert_eq!(tokens.len(), 6);
         let codes: Vec<_> = sink.finish().iter().map(|d| d.code).collect();
         assert_eq!(codes, ["E0101", "E0103", "E0102"]);
     }

@@ -71,7 +71,7 @@ pub fn check_source(name: &str, text: &str, options: &Options) -> Checked {
 fn check_text(path: &Path, text: String, options: &Options) -> Checked {
     let mut sources = SourceMap { files: vec![SourceFile { path: path.to_owned(), text }] };
     let mut sink = Sink::default();
-    let items = parser::parse(&mut sources, options.include_dirs.clone(), &mut sink);
+    let parsed = parser::parse(&mut sources, options.include_dirs.clone(), &mut sink);
     let mut sets: Vec<check::Set> = Vec::new();
     for (name, value) in &options.sets {
         let file = FileId(sources.files.len() as u32);
@@ -81,7 +81,7 @@ fn check_text(path: &Path, text: String, options: &Options) -> Checked {
         sets.retain(|s| s.name != *name);
         sets.extend(value.map(|value| check::Set { name: name.clone(), value, span }));
     }
-    let program = check::check(&items, &sets, options.engine.as_deref(), &sources, &mut sink);
+    let program = check::check(&parsed, &sets, options.engine.as_deref(), &sources, &mut sink);
     let program = program.filter(|_| !sink.has_errors());
     Checked { program, diagnostics: sink.finish(), sources }
 }

@@ -5,6 +5,7 @@ use std::ops::Range;
 
 use wireloom_offloads::{Kind, ValueType};
 
+use super::offload::MAX_INSTANCES;
 use super::place::Access;
 use super::scope::Symbol;
 use super::stmt::Body;
@@ -118,7 +119,9 @@ impl<'a> Checker<'a> {
                 hir::OffloadTarget::Kind(_) => 1,
                 hir::OffloadTarget::Engine(e) => self.instances[e.index()].saturating_add(1),
             });
-            self.instances.push(nested.fold(0, u64::saturating_add));
+            // Too many have been reported, and are not to be reported again by every engine around.
+            let nested = nested.fold(0, u64::saturating_add);
+            self.instances.push(if nested > MAX_INSTANCES { 0 } else { nested });
             self.engines.push(engine);
             id
         });
@@ -176,6 +179,7 @@ impl<'a> Checker<'a> {
                     Diagnostic::new("E0605", name.span, "an engine that takes packets has no parameters")
                         .help("write `-> TYPE` behind them if the engine is to be called"),
                 );
+                decl.params.iter().for_each(|(name, _)| self.declare(name, Symbol::Poisoned));
                 return None;
             }
             return Some(EngineKind::Packet);

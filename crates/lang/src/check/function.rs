@@ -156,9 +156,10 @@ impl Checker<'_> {
         let first_local = self.cx.vars.len();
         // The body's names may hide no parameter without saying so: it has a scope of its own.
         let stmts = self.scoped(|c| c.statements(&decl.body));
-        self.body = outer;
+        // After an error statements are missing from the body, and what it lacks says nothing.
+        let failed = std::mem::replace(&mut self.body, outer).failed;
         self.report_unused_locals(first_local);
-        if result != Type::Void && flow::reaches_end(&stmts) {
+        if !failed && result != Type::Void && flow::reaches_end(&stmts) {
             let message = format!("`{}` can end without `return`", decl.name.text);
             self.report(
                 Diagnostic::new("E0502", decl.end, message)

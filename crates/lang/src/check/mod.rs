@@ -23,7 +23,7 @@ mod stmt;
 mod types;
 mod usage;
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::rc::Rc;
 
 use wireloom_bits::Bits;
@@ -31,6 +31,7 @@ use wireloom_bits::Bits;
 use crate::ast;
 use crate::diagnostics::{Diagnostic, Sink};
 use crate::hir::{self, EngineId, Type};
+use crate::parser::Parsed;
 use crate::source::{FileId, SourceMap, Span};
 use scope::{Scope, Symbol};
 
@@ -106,17 +107,21 @@ pub(crate) struct Checker<'a> {
     cx: engine::Context,
     /// The step or function that is being checked.
     body: stmt::Body,
+    /// Names that the parser has seen in what it could not read.
+    lost: &'a HashSet<Rc<str>>,
+    syntax_errors: bool,
     depth: u32,
 }
 
 /// Checks what the parser made of file 0. `None` iff something is wrong, and then it has been reported.
 pub(crate) fn check(
-    items: &[ast::Item],
+    parsed: &Parsed,
     sets: &[Set],
     engine: Option<&str>,
     sources: &SourceMap,
     sink: &mut Sink,
 ) -> Option<hir::Program> {
+    let syntax_errors = sink.has_errors();
     let mut checker = Checker {
         sink,
         enums: Vec::new(),
@@ -131,10 +136,12 @@ pub(crate) fn check(
         scopes: vec![Scope::default()],
         cx: engine::Context::default(),
         body: stmt::Body::default(),
+        lost: &parsed.lost,
+        syntax_errors,
         depth: 0,
     };
-    checker.declare_file(items, sets);
-    checker.resolve_all(items);
+    checker.declare_file(&parsed.items, sets);
+    checker.resolve_all(&parsed.items);
     let main = checker.main(engine);
     checker.report_unused();
     let main = main.filter(|_| !checker.sink.has_errors())?;
@@ -290,6 +297,10 @@ impl<'a> Checker<'a> {
             }
             None => {
                 let Some(index) = self.engine_decls.iter().rposition(takes_packets) else {
+                    // It may be there, but could not be read.
+                    if self.syntax_errors {
+                        return None;
+                    }
                     self.report(
                         Diagnostic::new("E0601", start, "there is no engine that takes packets")
                             .help("declare one: `engine NAME() { step first { finish; } }`"),

@@ -16,7 +16,7 @@ use crate::source::Span;
 /// The widest key or value of an offload, parameter or reply of an engine, in bits.
 const MAX_OFFLOAD_BITS: u32 = 1024;
 /// The most offloads of an engine and the engines that it calls, each counted as often as it is there.
-const MAX_INSTANCES: u64 = 4096;
+pub(super) const MAX_INSTANCES: u64 = 4096;
 
 impl<'a> Checker<'a> {
     pub(super) fn declare_offloads(&mut self, decl: &'a ast::EngineDecl) {

@@ -94,7 +94,8 @@ impl<'a> Checker<'a> {
 
     /// What a name stands for, from the innermost scope outwards.
     pub(super) fn lookup(&self, name: &str) -> Option<Symbol> {
-        self.scopes.iter().rev().find_map(|s| s.names.get(name)).map(|(symbol, _)| *symbol)
+        let found = self.scopes.iter().rev().find_map(|s| s.names.get(name)).map(|(symbol, _)| *symbol);
+        found.or_else(|| self.lost.contains(name).then_some(Symbol::Poisoned))
     }
 
     /// Where the name that is visible here was declared.

@@ -228,7 +228,7 @@ impl<'a> Checker<'a> {
         if decl.is_header && !bits.is_multiple_of(8) {
             let message =
                 format!("header `{}` has {bits} bits, which is not a whole number of bytes", decl.name.text);
-            let help = format!("add a field of {} bits, or check the widths", 8 - bits % 8);
+            let help = format!("{} bits are missing: a reserved field, or a wrong width?", 8 - bits % 8);
             self.report(Diagnostic::new("E0303", decl.name.span, message).help(help));
             return None;
         }

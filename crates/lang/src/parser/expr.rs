@@ -1,6 +1,6 @@
 //! Types and expressions.
 
-use super::{Failed, MAX_NESTING, Parsed, Parser, is_bits_type};
+use super::{Attempt, Failed, MAX_NESTING, Parser, is_bits_type};
 use crate::ast::{BinaryOp, Expr, ExprKind, SizeOperand, TypeExpr, TypeKind, UnaryOp};
 use crate::diagnostics::Diagnostic;
 use crate::lexer::Token;
@@ -86,7 +86,7 @@ impl Parser<'_> {
     }
 
     /// A type without array brackets.
-    pub(super) fn base_type(&mut self) -> Parsed<TypeExpr> {
+    pub(super) fn base_type(&mut self) -> Attempt<TypeExpr> {
         let span = self.span();
         let kind = match self.peek() {
             Token::Bool => TypeKind::Bool,
@@ -130,13 +130,13 @@ impl Parser<'_> {
     }
 
     /// A type as casts, `sizeof`, results and offloads write it: `u8[16]` is an array.
-    pub(super) fn full_type(&mut self) -> Parsed<TypeExpr> {
+    pub(super) fn full_type(&mut self) -> Attempt<TypeExpr> {
         let base = self.base_type()?;
         self.array_suffix(base)
     }
 
     /// The `[N]` behind a type or a declared name. `u8 a[2][3]` is two arrays of three, as in C.
-    pub(super) fn array_suffix(&mut self, base: TypeExpr) -> Parsed<TypeExpr> {
+    pub(super) fn array_suffix(&mut self, base: TypeExpr) -> Attempt<TypeExpr> {
         let mut sizes = Vec::new();
         while self.peek() == Token::LBracket {
             let open = self.advance();
@@ -163,7 +163,7 @@ impl Parser<'_> {
     }
 
     /// The node, unless it has grown too tall: `a + a + a + ...` nests without parentheses.
-    fn node(&mut self, kind: ExprKind, start: Span) -> Parsed<Expr> {
+    fn node(&mut self, kind: ExprKind, start: Span) -> Attempt<Expr> {
         let expr = Expr::new(kind, self.since(start));
         if expr.height > MAX_NESTING {
             let span = expr.span;
@@ -172,7 +172,7 @@ impl Parser<'_> {
         Ok(expr)
     }
 
-    pub(super) fn expr(&mut self) -> Parsed<Expr> {
+    pub(super) fn expr(&mut self) -> Attempt<Expr> {
         self.nested(|p| {
             let start = p.span();
             let condition = p.binary(1)?;
@@ -189,7 +189,7 @@ impl Parser<'_> {
     }
 
     /// Like [`expr`](Self::expr), and complains where an assignment stands instead of a value.
-    pub(super) fn value(&mut self) -> Parsed<Expr> {
+    pub(super) fn value(&mut self) -> Attempt<Expr> {
         let value = self.expr()?;
         if assignment(self.peek()).is_some() || matches!(self.peek(), Token::PlusPlus | Token::MinusMinus) {
             let span = self.span();
@@ -202,7 +202,7 @@ impl Parser<'_> {
         Ok(value)
     }
 
-    fn binary(&mut self, least: u8) -> Parsed<Expr> {
+    fn binary(&mut self, least: u8) -> Attempt<Expr> {
         let start = self.span();
         let mut left = self.unary()?;
         while let Some((op, strength)) = binary_operator(self.peek()) {
@@ -217,7 +217,7 @@ impl Parser<'_> {
         Ok(left)
     }
 
-    fn unary(&mut self) -> Parsed<Expr> {
+    fn unary(&mut self) -> Attempt<Expr> {
         let start = self.span();
         let op = match self.peek() {
             Token::Not => UnaryOp::LogicalNot,
@@ -274,7 +274,7 @@ impl Parser<'_> {
         sure || (self.peek_at(ahead) == Token::RParen && begins_operand(self.peek_at(ahead + 1)))
     }
 
-    fn postfix(&mut self) -> Parsed<Expr> {
+    fn postfix(&mut self) -> Attempt<Expr> {
         let start = self.span();
         let mut value = self.primary()?;
         loop {
@@ -316,7 +316,7 @@ impl Parser<'_> {
     }
 
     /// `(a, b)`
-    pub(super) fn arguments(&mut self) -> Parsed<Vec<Expr>> {
+    pub(super) fn arguments(&mut self) -> Attempt<Vec<Expr>> {
         let open = self.expect(Token::LParen, "`(`")?;
         let mut out = Vec::new();
         while self.peek() != Token::RParen {
@@ -329,7 +329,7 @@ impl Parser<'_> {
         Ok(out)
     }
 
-    fn primary(&mut self) -> Parsed<Expr> {
+    fn primary(&mut self) -> Attempt<Expr> {
         let start = self.span();
         let kind = match self.peek() {
             Token::Number => ExprKind::Number(self.number()?),
@@ -380,7 +380,7 @@ impl Parser<'_> {
         self.node(kind, start)
     }
 
-    fn aggregate(&mut self) -> Parsed<Expr> {
+    fn aggregate(&mut self) -> Attempt<Expr> {
         self.nested(|p| {
             let open = p.advance();
             let mut parts = Vec::new();

@@ -25,6 +25,8 @@ pub(super) struct Includes {
     once: Vec<HashSet<FileId>>,
     loaded: HashMap<PathBuf, Loaded>,
     count: u32,
+    /// Too many have been included, and that has been told.
+    exhausted: bool,
 }
 
 #[derive(Clone)]
@@ -38,7 +40,14 @@ struct Loaded {
 impl Includes {
     pub(super) fn new(root: &Path, dirs: Vec<PathBuf>) -> Self {
         let root = root.canonicalize().unwrap_or_else(|_| root.to_owned());
-        Self { dirs, open: vec![root], once: vec![HashSet::new()], loaded: HashMap::new(), count: 0 }
+        Self {
+            dirs,
+            open: vec![root],
+            once: vec![HashSet::new()],
+            loaded: HashMap::new(),
+            count: 0,
+            exhausted: false,
+        }
     }
 }
 
@@ -120,8 +129,12 @@ impl Parser<'_> {
             );
             return;
         }
+        if self.includes.exhausted {
+            return;
+        }
         self.includes.count += 1;
         if self.includes.open.len() >= MAX_DEPTH || self.includes.count > MAX_INCLUDES {
+            self.includes.exhausted = true;
             let message = format!(
                 "more than {MAX_DEPTH} files within each other, or {MAX_INCLUDES} all in all, are included"
             );
@@ -146,14 +159,10 @@ impl Parser<'_> {
                 Diagnostic::new("E0107", span, "this `}` closes nothing in its file")
                     .help("an included file holds whole declarations or statements"),
             );
-            self.recover_to_end();
+            self.skip_to_end();
         }
         self.includes.open.pop();
         self.cursor = outer;
-    }
-
-    fn recover_to_end(&mut self) {
-        self.cursor.at = self.cursor.tokens.len() - 1;
     }
 
     /// The file that is meant: relative to the one that includes it, then to each include directory.

@@ -1,6 +1,6 @@
 //! What stands at file level and in engines.
 
-use super::{Parsed, Parser};
+use super::{Attempt, Parser};
 use crate::ast::{
     EngineDecl, EnumDecl, FunctionDecl, Item, Name, OffloadDecl, OffloadTarget, StepDecl, StructDecl,
     TypeExpr, VariableDecl, ViewDecl,
@@ -14,16 +14,13 @@ impl Parser<'_> {
         while !matches!(self.peek(), Token::RBrace | Token::End) {
             let before = self.cursor.at;
             if self.nested(|p| p.item(out)).is_err() {
-                self.recover();
-                if self.cursor.at == before && self.peek() != Token::RBrace {
-                    self.advance();
-                }
+                self.recover_from(before);
             }
         }
     }
 
     /// One item; a declaration of several names, or an `#include`, gives several.
-    fn item(&mut self, out: &mut Vec<Item>) -> Parsed<()> {
+    fn item(&mut self, out: &mut Vec<Item>) -> Attempt<()> {
         match self.peek() {
             Token::Directive => self.directive(|p| p.items(out)),
             Token::Semicolon => {
@@ -66,7 +63,7 @@ impl Parser<'_> {
     }
 
     /// What begins with a type: a function, a view or variables.
-    fn typed(&mut self, out: &mut Vec<Item>) -> Parsed<()> {
+    fn typed(&mut self, out: &mut Vec<Item>) -> Attempt<()> {
         let ty = self.full_type()?;
         let bracketed = matches!(ty.kind, crate::ast::TypeKind::Array(..));
         let mut name = self.declared_name("a variable or function")?;
@@ -96,7 +93,7 @@ impl Parser<'_> {
         self.semicolon()
     }
 
-    fn enumeration(&mut self) -> Parsed<EnumDecl> {
+    fn enumeration(&mut self) -> Attempt<EnumDecl> {
         self.advance();
         let name = self.declared_name("an enumeration")?;
         let underlying = if self.eat(Token::Colon) { Some(self.base_type()?) } else { None };
@@ -115,7 +112,7 @@ impl Parser<'_> {
         Ok(EnumDecl { name, underlying, members })
     }
 
-    fn structure(&mut self) -> Parsed<StructDecl> {
+    fn structure(&mut self) -> Attempt<StructDecl> {
         let is_header = self.peek() == Token::Header;
         self.advance();
         let name = self.declared_name(if is_header { "a header" } else { "a structure" })?;
@@ -138,7 +135,7 @@ impl Parser<'_> {
         Ok(StructDecl { name, is_header, fields })
     }
 
-    fn parameters(&mut self) -> Parsed<Vec<(Name, TypeExpr)>> {
+    fn parameters(&mut self) -> Attempt<Vec<(Name, TypeExpr)>> {
         let open = self.expect(Token::LParen, "`(`")?;
         let mut out = Vec::new();
         if self.peek() == Token::Void && self.peek_at(1) == Token::RParen {
@@ -157,13 +154,13 @@ impl Parser<'_> {
         Ok(out)
     }
 
-    fn function(&mut self, result: TypeExpr, name: Name) -> Parsed<FunctionDecl> {
+    fn function(&mut self, result: TypeExpr, name: Name) -> Attempt<FunctionDecl> {
         let params = self.parameters()?;
         let (body, end) = self.block()?;
         Ok(FunctionDecl { name, result, params, body, end })
     }
 
-    fn engine(&mut self) -> Parsed<EngineDecl> {
+    fn engine(&mut self) -> Attempt<EngineDecl> {
         self.advance();
         let name = self.declared_name("an engine")?;
         let params = self.parameters()?;
@@ -175,7 +172,7 @@ impl Parser<'_> {
         Ok(EngineDecl { name, params, reply, items })
     }
 
-    fn step(&mut self) -> Parsed<StepDecl> {
+    fn step(&mut self) -> Attempt<StepDecl> {
         let name = self.declared_name("a step")?;
         if self.peek() == Token::LParen {
             let open = self.advance();
@@ -186,7 +183,7 @@ impl Parser<'_> {
     }
 
     /// `offload NAME : kind<Key, Value, parameter = constant, ...>;` or `offload NAME : engine OTHER;`
-    fn offload(&mut self) -> Parsed<OffloadDecl> {
+    fn offload(&mut self) -> Attempt<OffloadDecl> {
         self.advance();
         let name = self.declared_name("an offload")?;
         self.expect(Token::Colon, "`:` and the offload's kind")?;
@@ -213,7 +210,7 @@ impl Parser<'_> {
         &mut self,
         types: &mut Vec<TypeExpr>,
         params: &mut Vec<(Name, crate::ast::Expr)>,
-    ) -> Parsed<()> {
+    ) -> Attempt<()> {
         while self.peek() != Token::Gt {
             if self.peek() == Token::Ident && self.peek_at(1) == Token::Assign {
                 let name = self.name("a parameter")?;

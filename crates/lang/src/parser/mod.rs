@@ -8,6 +8,7 @@ mod item;
 mod number;
 mod stmt;
 
+use std::collections::HashSet;
 use std::path::PathBuf;
 use std::rc::Rc;
 
@@ -24,7 +25,7 @@ pub(crate) const MAX_NESTING: u32 = 128;
 /// Something could not be parsed, and the user has been told.
 pub(super) struct Failed;
 
-type Parsed<T> = Result<T, Failed>;
+type Attempt<T> = Result<T, Failed>;
 
 /// A file as the parser walks through it.
 #[derive(Clone)]
@@ -41,12 +42,23 @@ pub(crate) struct Parser<'a> {
     cursor: Cursor,
     includes: Includes,
     depth: u32,
+    /// Nothing more can be learned from the file: it has ended too early, nests too deeply, or has too many errors.
+    gave_up: bool,
+    /// Names in what could not be parsed: they may have been declared there.
+    lost: HashSet<Rc<str>>,
     /// Inside the angle brackets of an offload: `>` closes them and is no operator.
     in_angles: bool,
 }
 
+/// What the parser made of a program.
+pub(crate) struct Parsed {
+    pub(crate) items: Vec<Item>,
+    /// Names in what could not be parsed: that they are unknown elsewhere says nothing.
+    pub(crate) lost: HashSet<Rc<str>>,
+}
+
 /// Parses file 0 of the source map and everything that it includes.
-pub(crate) fn parse(sources: &mut SourceMap, include_dirs: Vec<PathBuf>, sink: &mut Sink) -> Vec<Item> {
+pub(crate) fn parse(sources: &mut SourceMap, include_dirs: Vec<PathBuf>, sink: &mut Sink) -> Parsed {
     let mut parser = Parser::of_file(sources, FileId(0), include_dirs, sink);
     let mut items = Vec::new();
     while parser.peek() != Token::End {
@@ -59,7 +71,7 @@ pub(crate) fn parse(sources: &mut SourceMap, include_dirs: Vec<PathBuf>, sink: &
             );
         }
     }
-    items
+    Parsed { items, lost: parser.lost }
 }
 
 /// Parses a whole file as one constant expression: the value of `--set`.
@@ -91,7 +103,16 @@ impl<'a> Parser<'a> {
         let includes = Includes::new(&source.path, include_dirs);
         let tokens = crate::lexer::tokens(file, &text, sink).into();
         let cursor = Cursor { file, text, tokens, at: 0 };
-        Self { sources, sink, cursor, includes, depth: 0, in_angles: false }
+        Self {
+            sources,
+            sink,
+            cursor,
+            includes,
+            depth: 0,
+            gave_up: false,
+            lost: HashSet::new(),
+            in_angles: false,
+        }
     }
 
     fn peek(&self) -> Token {
@@ -157,19 +178,27 @@ impl<'a> Parser<'a> {
         }
     }
 
+    /// Says what should stand here, unless it has been said that nothing of the kind does.
     fn expected(&mut self, what: &str) -> Failed {
+        if self.peek() == Token::Stray {
+            return Failed;
+        }
         let message = format!("expected {what}, found {}", self.found());
         self.sink.push(Diagnostic::new("E0106", self.span(), message).here(format!("expected {what}")));
         Failed
     }
 
-    fn expect(&mut self, token: Token, what: &str) -> Parsed<Span> {
+    fn expect(&mut self, token: Token, what: &str) -> Attempt<Span> {
         if self.peek() == token { Ok(self.advance()) } else { Err(self.expected(what)) }
     }
 
     /// The closing partner of a bracket; if the file ends instead, the complaint points at the opener.
-    fn expect_close(&mut self, token: Token, what: &str, open: Span) -> Parsed<Span> {
+    fn expect_close(&mut self, token: Token, what: &str, open: Span) -> Attempt<Span> {
+        if self.peek() == Token::End && self.gave_up {
+            return Err(Failed);
+        }
         if self.peek() == Token::End {
+            self.gave_up = true;
             let opener = self.text(open).to_owned();
             let message = format!("this `{opener}` is never closed");
             self.sink.push(Diagnostic::new("E0107", open, message).help(format!("close it with {what}")));
@@ -180,13 +209,16 @@ impl<'a> Parser<'a> {
 
     /// The `;` behind a statement or declaration. Where it is forgotten at the end of a line, parsing goes on as if it
     /// stood there.
-    fn semicolon(&mut self) -> Parsed<()> {
+    fn semicolon(&mut self) -> Attempt<()> {
         if self.eat(Token::Semicolon) {
             return Ok(());
         }
+        if self.peek() == Token::Stray {
+            return Err(Failed);
+        }
         let before = self.previous();
         let gap = &self.cursor.text[before.end as usize..self.span().start.max(before.end) as usize];
-        let goes_on = gap.contains('\n');
+        let goes_on = gap.contains('\n') || self.peek() == Token::RBrace;
         let at = Span { start: before.end.saturating_sub(1), ..before };
         let message = format!("expected `;`, found {}", self.found());
         self.sink.push(Diagnostic::new("E0106", at, message).here("`;` is missing behind this"));
@@ -194,7 +226,7 @@ impl<'a> Parser<'a> {
     }
 
     /// Runs `parse` one level deeper, or refuses if that is too deep.
-    fn nested<T>(&mut self, parse: impl FnOnce(&mut Self) -> Parsed<T>) -> Parsed<T> {
+    fn nested<T>(&mut self, parse: impl FnOnce(&mut Self) -> Attempt<T>) -> Attempt<T> {
         if self.depth >= MAX_NESTING {
             return Err(self.too_deep(self.span()));
         }
@@ -205,6 +237,7 @@ impl<'a> Parser<'a> {
     }
 
     fn too_deep(&mut self, span: Span) -> Failed {
+        self.gave_up = true;
         let message = format!("this is nested more than {MAX_NESTING} levels deep");
         self.sink.push(
             Diagnostic::new("E0108", span, message)
@@ -214,7 +247,7 @@ impl<'a> Parser<'a> {
     }
 
     /// A name that is being declared: an identifier that the language does not use itself.
-    fn declared_name(&mut self, what: &str) -> Parsed<Name> {
+    fn declared_name(&mut self, what: &str) -> Attempt<Name> {
         let span = self.span();
         if self.peek().is_keyword() || (self.peek() == Token::Ident && is_reserved(self.word())) {
             let message = format!("`{}` is a word of the language and cannot name {what}", self.word());
@@ -226,7 +259,7 @@ impl<'a> Parser<'a> {
     }
 
     /// The name of something that is declared elsewhere.
-    fn name(&mut self, what: &str) -> Parsed<Name> {
+    fn name(&mut self, what: &str) -> Attempt<Name> {
         if self.peek() != Token::Ident {
             return Err(self.expected(&format!("the name of {what}")));
         }
@@ -235,7 +268,7 @@ impl<'a> Parser<'a> {
     }
 
     /// A field's name: any word, since it stands behind a dot.
-    fn field_name(&mut self) -> Parsed<Name> {
+    fn field_name(&mut self) -> Attempt<Name> {
         if !self.peek().is_word() {
             return Err(self.expected("the name of a field"));
         }
@@ -243,8 +276,31 @@ impl<'a> Parser<'a> {
         Ok(Name { text, span: self.advance() })
     }
 
-    /// After an error: goes on behind the next `;`, or to the next `}` or end, stepping over whole blocks.
+    fn skip_to_end(&mut self) {
+        self.cursor.at = self.cursor.tokens.len() - 1;
+    }
+
+    /// After an error in what began at token `from`: goes on where the next thing can begin, at least one token on.
+    fn recover_from(&mut self, from: usize) {
+        self.recover();
+        if self.cursor.at == from && self.peek() != Token::RBrace {
+            self.advance();
+        }
+        for lexeme in &self.cursor.tokens[from..self.cursor.at] {
+            if lexeme.token == Token::Ident {
+                let (start, end) = (lexeme.span.start as usize, lexeme.span.end as usize);
+                self.lost.insert(self.cursor.text[start..end].into());
+            }
+        }
+    }
+
+    /// Goes on behind the next `;`, or to the next `}` or end, stepping over whole blocks.
     fn recover(&mut self) {
+        if self.gave_up || self.sink.is_full() {
+            self.gave_up = true;
+            self.skip_to_end();
+            return;
+        }
         let mut open = 0u32;
         loop {
             match self.peek() {

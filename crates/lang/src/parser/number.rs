@@ -2,7 +2,7 @@
 
 use wireloom_bits::Bits;
 
-use super::{Failed, Parsed, Parser};
+use super::{Attempt, Failed, Parser};
 use crate::diagnostics::Diagnostic;
 
 /// The widest literal.
@@ -10,7 +10,7 @@ const MAX_LITERAL_BITS: u32 = 1024;
 
 impl Parser<'_> {
     /// The number token that stands here.
-    pub(super) fn number(&mut self) -> Parsed<Bits> {
+    pub(super) fn number(&mut self) -> Attempt<Bits> {
         let span = self.advance();
         let text = self.text(span).to_owned();
         let (base, name, digits) = match text.as_bytes() {
@@ -53,7 +53,7 @@ impl Parser<'_> {
     }
 
     /// The character literal that stands here: one byte.
-    pub(super) fn character(&mut self) -> Parsed<Bits> {
+    pub(super) fn character(&mut self) -> Attempt<Bits> {
         let span = self.advance();
         let text = self.text(span);
         let inner: Vec<char> = text[1..text.len() - 1].chars().collect();

@@ -1,6 +1,6 @@
 //! Statements.
 
-use super::{Failed, Parsed, Parser};
+use super::{Attempt, Failed, Parser};
 use crate::ast::{BinaryOp, Case, ConstDecl, ForLoop, StaticAssert, Stmt, StmtKind, VariableDecl, ViewDecl};
 use crate::diagnostics::Diagnostic;
 use crate::lexer::Token;
@@ -21,16 +21,16 @@ fn c_statement(word: &str) -> Option<&'static str> {
 
 impl Parser<'_> {
     /// `{ ... }`: the statements and the closing brace.
-    pub(super) fn block(&mut self) -> Parsed<(Vec<Stmt>, Span)> {
+    pub(super) fn block(&mut self) -> Attempt<(Vec<Stmt>, Span)> {
         let open = self.expect(Token::LBrace, "`{`")?;
         let mut out = Vec::new();
-        self.scoped(|p| p.statements(&mut out));
+        self.scoped(|p| p.unlabelled_statements(&mut out));
         let end = self.expect_close(Token::RBrace, "`}`", open)?;
         Ok((out, end))
     }
 
-    /// Statements up to `}`, a case label or the end of the file.
-    fn statements(&mut self, out: &mut Vec<Stmt>) {
+    /// The statements of a case: up to `}`, the next label or the end of the file.
+    fn labelled_statements(&mut self, out: &mut Vec<Stmt>) {
         while !matches!(self.peek(), Token::RBrace | Token::Case | Token::Default | Token::End) {
             self.statement_or_recover(out);
         }
@@ -39,19 +39,22 @@ impl Parser<'_> {
     fn statement_or_recover(&mut self, out: &mut Vec<Stmt>) {
         let before = self.cursor.at;
         if self.nested(|p| p.statement(out)).is_err() {
-            self.recover();
-            if self.cursor.at == before && self.peek() != Token::RBrace {
-                self.advance();
-            }
+            self.recover_from(before);
         }
     }
 
-    /// Everything that an included file holds in place of a statement.
-    fn included_statements(&mut self, out: &mut Vec<Stmt>) {
+    /// Statements up to `}` or the end of the file, where no label may stand.
+    fn unlabelled_statements(&mut self, out: &mut Vec<Stmt>) {
         while !matches!(self.peek(), Token::RBrace | Token::End) {
             if matches!(self.peek(), Token::Case | Token::Default) {
+                let is_case = self.peek() == Token::Case;
                 let span = self.advance();
                 self.stray_label(span);
+                if is_case && self.expr().is_err() {
+                    self.recover();
+                } else {
+                    self.eat(Token::Colon);
+                }
                 continue;
             }
             self.statement_or_recover(out);
@@ -66,7 +69,7 @@ impl Parser<'_> {
     }
 
     /// The body of an `if` or loop: one statement, or a block.
-    fn body(&mut self) -> Parsed<Stmt> {
+    fn body(&mut self) -> Attempt<Stmt> {
         let start = self.span();
         let mut out = Vec::new();
         self.nested(|p| p.statement(&mut out))?;
@@ -77,11 +80,11 @@ impl Parser<'_> {
     }
 
     /// One statement; a declaration of several names, or an `#include`, gives several.
-    fn statement(&mut self, out: &mut Vec<Stmt>) -> Parsed<()> {
+    fn statement(&mut self, out: &mut Vec<Stmt>) -> Attempt<()> {
         let start = self.span();
         let kind = match self.peek() {
             Token::Directive => {
-                self.directive(|p| p.included_statements(out));
+                self.directive(|p| p.unlabelled_statements(out));
                 return Ok(());
             }
             Token::Case | Token::Default => {
@@ -138,14 +141,14 @@ impl Parser<'_> {
         Ok(())
     }
 
-    fn simple(&mut self, kind: StmtKind) -> Parsed<StmtKind> {
+    fn simple(&mut self, kind: StmtKind) -> Attempt<StmtKind> {
         self.advance();
         self.semicolon()?;
         Ok(kind)
     }
 
     /// A statement that begins with a word that is special there.
-    fn leading_word(&mut self) -> Parsed<Option<StmtKind>> {
+    fn leading_word(&mut self) -> Attempt<Option<StmtKind>> {
         let word = self.word();
         let kind = match (word, self.peek_at(1)) {
             ("next", Token::Ident) => {
@@ -230,7 +233,7 @@ impl Parser<'_> {
     }
 
     /// `TYPE a, b[4] = ..., c;` or `HEADER name @ offset;`
-    fn declaration(&mut self, out: &mut Vec<Stmt>) -> Parsed<()> {
+    fn declaration(&mut self, out: &mut Vec<Stmt>) -> Attempt<()> {
         let start = self.span();
         let ty = self.base_type()?;
         self.no_brackets_before_name()?;
@@ -252,7 +255,7 @@ impl Parser<'_> {
     }
 
     /// Array brackets stand behind the name, as in C: complains where they stand before it.
-    pub(super) fn no_brackets_before_name(&mut self) -> Parsed<()> {
+    pub(super) fn no_brackets_before_name(&mut self) -> Attempt<()> {
         if self.peek() != Token::LBracket {
             return Ok(());
         }
@@ -265,7 +268,7 @@ impl Parser<'_> {
     }
 
     /// `const TYPE A = 1, B = 2;`
-    pub(super) fn constants(&mut self) -> Parsed<Vec<ConstDecl>> {
+    pub(super) fn constants(&mut self) -> Attempt<Vec<ConstDecl>> {
         self.advance();
         let ty = self.base_type()?;
         self.no_brackets_before_name()?;
@@ -284,7 +287,7 @@ impl Parser<'_> {
     }
 
     /// `static_assert(condition, "message");`
-    pub(super) fn static_assert(&mut self) -> Parsed<StaticAssert> {
+    pub(super) fn static_assert(&mut self) -> Attempt<StaticAssert> {
         self.advance();
         let open = self.expect(Token::LParen, "`(`")?;
         let condition = self.value()?;
@@ -299,14 +302,14 @@ impl Parser<'_> {
         Ok(StaticAssert { condition, message })
     }
 
-    fn parenthesised(&mut self) -> Parsed<crate::ast::Expr> {
+    fn parenthesised(&mut self) -> Attempt<crate::ast::Expr> {
         let open = self.expect(Token::LParen, "`(`")?;
         let value = self.value()?;
         self.expect_close(Token::RParen, "`)`", open)?;
         Ok(value)
     }
 
-    fn if_statement(&mut self) -> Parsed<StmtKind> {
+    fn if_statement(&mut self) -> Attempt<StmtKind> {
         self.advance();
         let condition = self.parenthesised()?;
         let then = Box::new(self.body()?);
@@ -314,7 +317,7 @@ impl Parser<'_> {
         Ok(StmtKind::If(condition, then, otherwise))
     }
 
-    fn switch(&mut self) -> Parsed<StmtKind> {
+    fn switch(&mut self) -> Attempt<StmtKind> {
         self.advance();
         let on = self.parenthesised()?;
         let open = self.expect(Token::LBrace, "`{`")?;
@@ -337,7 +340,7 @@ impl Parser<'_> {
             }
             if !matches!(self.peek(), Token::Case | Token::Default) {
                 let mut body = Vec::new();
-                self.statements(&mut body);
+                self.labelled_statements(&mut body);
                 if body.is_empty() {
                     // A last label without statements: an empty body of its own.
                     body.push(Stmt { kind: StmtKind::Empty, span: self.previous() });
@@ -349,7 +352,7 @@ impl Parser<'_> {
         Ok(StmtKind::Switch(on, cases))
     }
 
-    fn for_loop(&mut self) -> Parsed<StmtKind> {
+    fn for_loop(&mut self) -> Attempt<StmtKind> {
         let start = self.advance();
         let open = self.expect(Token::LParen, "`(`")?;
         if !self.at_declaration() {
@@ -375,14 +378,14 @@ impl Parser<'_> {
         Ok(StmtKind::For(Box::new(ForLoop { name, ty, first, condition, advance, body, head })))
     }
 
-    fn assignment_or_call(&mut self) -> Parsed<StmtKind> {
+    fn assignment_or_call(&mut self) -> Attempt<StmtKind> {
         let kind = self.assignment()?;
         self.semicolon()?;
         Ok(kind)
     }
 
     /// An assignment, increment or expression, without its semicolon.
-    fn assignment(&mut self) -> Parsed<StmtKind> {
+    fn assignment(&mut self) -> Attempt<StmtKind> {
         let prefix = match self.peek() {
             Token::PlusPlus => Some(BinaryOp::Add),
             Token::MinusMinus => Some(BinaryOp::Sub),
