@@ -4,6 +4,8 @@
 use wireloom_ir::{Engine, EngineId, Exit, OffloadId, OffloadTarget, OpKind, Program, StepId};
 use wireloom_offloads::{Delay, StateUse, registry};
 
+use super::loops::Loops;
+
 /// What a call of a method does.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct CallEffects {
@@ -15,6 +17,8 @@ pub struct CallEffects {
     pub reads_packet: bool,
     /// It changes the packet in hand.
     pub writes_packet: bool,
+    /// It keeps or exchanges the packet as a whole, ports and arrival time too: methods of the packet with state (park).
+    pub whole_packet: bool,
     /// How long the reply takes.
     pub delay: Delay,
 }
@@ -58,7 +62,8 @@ impl Effects {
             is_pure: true,
             reads_packet: false,
             writes_packet: false,
-            delay: if only_forward(engine) { Delay::Constant } else { Delay::Variable },
+            whole_packet: false,
+            delay: if Loops::of(engine).is_empty() { Delay::Constant } else { Delay::Variable },
         };
         for step in &engine.steps {
             step.for_each_op(|op| {
@@ -82,6 +87,7 @@ fn of_method(method: &registry::Method) -> CallEffects {
         is_pure: method.state == StateUse::Pure,
         reads_packet: method.reads_packet,
         writes_packet: method.writes_packet,
+        whole_packet: method.reads_packet && method.state.has_effect(),
         delay: method.delay,
     }
 }
@@ -92,27 +98,4 @@ pub fn successor(exit: &Exit) -> Option<StepId> {
         Exit::Next(step) | Exit::Emit(step) => Some(*step),
         _ => None,
     }
-}
-
-/// Whether every jump of the engine leads to a later step.
-pub fn only_forward(engine: &Engine) -> bool {
-    backward_jumps(engine).is_empty()
-}
-
-/// Each jump to the step itself or an earlier one: from, to.
-pub fn backward_jumps(engine: &Engine) -> Vec<(StepId, StepId)> {
-    let mut found = Vec::new();
-    for (index, step) in engine.steps.iter().enumerate() {
-        let from = StepId(index as u32);
-        step.for_each_op(|op| {
-            if let OpKind::Exit(exit) = &op.kind
-                && let Some(to) = successor(exit)
-                && to <= from
-                && !found.contains(&(from, to))
-            {
-                found.push((from, to));
-            }
-        });
-    }
-    found
 }

@@ -3,7 +3,7 @@
 //! A variable is live into a step if some path from the step's beginning reads it before writing it. The classic
 //! backward data-flow problem, solved over the step graph of a whole engine. Guarded writes do not end a life.
 
-use wireloom_ir::{Block, ContextId, Engine, OpKind, Step};
+use wireloom_ir::{Block, ContextId, Engine, EngineKind, OpKind, Step};
 
 use super::effects::successor;
 
@@ -32,9 +32,19 @@ impl ContextSet {
         self.0[id.index() / 64] &= !(1 << (id.index() % 64));
     }
 
+    /// Puts a variable in or takes it out.
+    pub fn set(&mut self, id: ContextId, is_in: bool) {
+        if is_in { self.insert(id) } else { self.remove(id) }
+    }
+
     /// Puts in all that are in another set.
     pub fn extend(&mut self, other: &Self) {
         self.0.iter_mut().zip(&other.0).for_each(|(a, b)| *a |= b);
+    }
+
+    /// Those that are in another set too.
+    pub fn both(&self, other: &Self) -> Self {
+        Self(self.0.iter().zip(&other.0).map(|(a, b)| a & b).collect())
     }
 
     /// The variables in the set, in order.
@@ -49,6 +59,12 @@ pub struct Liveness {
     pub live_in: Vec<ContextSet>,
     /// Live out of each step: into any of its successors.
     pub live_out: Vec<ContextSet>,
+    /// Perhaps written on some way to each step's beginning, or a parameter. The others are still zero there.
+    pub written_in: Vec<ContextSet>,
+    /// What the context must keep at each step's beginning: live, and perhaps not zero.
+    pub kept_in: Vec<ContextSet>,
+    /// What it must keep from each step's end on.
+    pub kept_out: Vec<ContextSet>,
 }
 
 impl Liveness {
@@ -58,6 +74,9 @@ impl Liveness {
         let mut live = Self {
             live_in: vec![empty.clone(); engine.steps.len()],
             live_out: vec![empty.clone(); engine.steps.len()],
+            written_in: written(engine),
+            kept_in: Vec::new(),
+            kept_out: Vec::new(),
         };
         loop {
             let mut changed = false;
@@ -79,6 +98,12 @@ impl Liveness {
                 }
             });
         }
+        for (index, step) in engine.steps.iter().enumerate() {
+            live.kept_in.push(live.live_in[index].both(&live.written_in[index]));
+            let mut written = live.written_in[index].clone();
+            add_writes(step, &mut written);
+            live.kept_out.push(live.live_out[index].both(&written));
+        }
         live
     }
 
@@ -88,6 +113,42 @@ impl Liveness {
         let empty = ContextSet::empty(engine.context.len());
         step_before(step, &self.live_in, empty, &mut |id, live| writes.push(live.contains(id)));
         writes
+    }
+}
+
+fn add_writes(step: &Step, written: &mut ContextSet) {
+    step.for_each_op(|op| {
+        if let OpKind::WriteContext(id, _) = op.kind {
+            written.insert(id);
+        }
+    });
+}
+
+/// For each step the variables that some way from the thread's beginning to it writes, parameters included. The others
+/// are zero when the step begins.
+pub fn written(engine: &Engine) -> Vec<ContextSet> {
+    let mut sets = vec![ContextSet::empty(engine.context.len()); engine.steps.len()];
+    if let (EngineKind::Call { params, .. }, Some(first)) = (&engine.kind, sets.first_mut()) {
+        params.iter().for_each(|p| first.insert(*p));
+    }
+    loop {
+        let mut changed = false;
+        for (index, step) in engine.steps.iter().enumerate() {
+            let mut out = sets[index].clone();
+            add_writes(step, &mut out);
+            step.for_each_op(|op| {
+                if let OpKind::Exit(exit) = &op.kind
+                    && let Some(next) = successor(exit)
+                {
+                    let before = sets[next.index()].clone();
+                    sets[next.index()].extend(&out);
+                    changed |= before != sets[next.index()];
+                }
+            });
+        }
+        if !changed {
+            return sets;
+        }
     }
 }
 

@@ -5,6 +5,7 @@ pub mod effects;
 pub mod guards;
 pub mod known_bits;
 pub mod liveness;
+pub mod loops;
 pub mod order;
 pub mod packet;
 pub mod pipelining;

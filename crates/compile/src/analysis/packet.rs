@@ -155,8 +155,9 @@ impl<'a> Packets<'a> {
             }
             OpKind::Call { offload, method, .. } => {
                 let call = self.effects.call(self.engine, *offload, *method);
-                let reads = if call.reads_packet { ALL } else { 0 };
-                (reads, if call.writes_packet { ALL } else { 0 }, None)
+                let part = if call.whole_packet { ALL } else { BYTES | SIZE };
+                let of = |touches| if touches { part } else { 0 };
+                (of(call.reads_packet), of(call.writes_packet), None)
             }
             _ => (0, 0, None),
         };

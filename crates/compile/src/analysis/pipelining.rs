@@ -1,14 +1,15 @@
 //! Whether an engine can be built as a straight pipeline instead of a multithreaded one.
 //!
-//! Gorilla (section 3.4): possible if there are only forward jumps and the delays of the offloads are constant. Shared
-//! state adds a third condition: an order-sensitive offload must be reached from one stage only, else a packet could
+//! Gorilla (section 3): possible if there are only forward jumps and the delays of the offloads are constant. Jumps are
+//! forward if the steps can be put in an order in which they are, whatever their order in the source. Shared state adds a third condition: an order-sensitive offload must be reached from one stage only, else a packet could
 //! overtake the one before it at that offload. A thread that sends more than one packet can be pipelined.
 
 use serde::Serialize;
 use wireloom_ir::{EngineId, OffloadTarget, OpKind, Program, StepId};
 use wireloom_offloads::{Delay, registry};
 
-use super::effects::{Effects, backward_jumps};
+use super::effects::Effects;
+use super::loops::Loops;
 use super::order;
 
 /// Whether, and why not.
@@ -25,11 +26,11 @@ pub fn pipelining(program: &Program, effects: &Effects, engine: EngineId) -> Pip
     let body = &program.engines[engine.index()];
     let name = |step: StepId| body.steps[step.index()].name.as_str();
     let mut reasons = Vec::new();
-    for (from, to) in backward_jumps(body) {
-        reasons.push(if from == to {
-            format!("step `{}` jumps to itself", name(from))
-        } else {
-            format!("step `{}` jumps back to `{}`", name(from), name(to))
+    for steps in Loops::of(body).iter() {
+        let names: Vec<_> = steps.iter().map(|s| format!("`{}`", name(*s))).collect();
+        reasons.push(match &names[..] {
+            [only] => format!("step {only} jumps to itself"),
+            names => format!("steps {} form a loop", names.join(", ")),
         });
     }
     for step in &body.steps {

@@ -18,6 +18,7 @@ use wireloom_offloads::{Delay, registry};
 
 use crate::analysis::effects::Effects;
 use crate::analysis::liveness::{ContextSet, Liveness};
+use crate::analysis::loops::Loops;
 use crate::analysis::packet::Packets;
 use crate::analysis::pipelining::{Pipelining, pipelining};
 use crate::analysis::{Definitions, depth, order};
@@ -86,9 +87,9 @@ pub struct StepExplanation {
     pub split: Option<String>,
     /// Its calls.
     pub calls: Vec<CallExplanation>,
-    /// Context that lives into the step.
+    /// Context that must be kept into the step: still read, and perhaps not zero.
     pub context_in: LiveExplanation,
-    /// Context that lives out of it.
+    /// Context that must be kept out of it.
     pub context_out: LiveExplanation,
     /// Distinct words of the header that the request region touches.
     pub header_words_request: u32,
@@ -185,7 +186,7 @@ pub struct ExitExplanation {
     pub to: Option<usize>,
     /// The reason, for a drop or `to_cpu`: its name, or that of the enumeration if it is found out at run time.
     pub reason: Option<String>,
-    /// Whether it leads to the step itself or an earlier one.
+    /// Whether it closes a loop of steps; the other exits form no cycle.
     pub backward: bool,
 }
 
@@ -218,7 +219,7 @@ fn engine(program: &Program, effects: &Effects, id: EngineId, options: &PassOpti
                 .collect(),
         }
     });
-    let view = View { program, engine: body, id, effects, options };
+    let view = View { program, engine: body, id, effects, loops: Loops::of(body), options };
     let steps: Vec<_> = (0..body.steps.len()).map(|i| view.step(i, &liveness)).collect();
     EngineExplanation {
         name: body.name.clone(),
@@ -245,6 +246,7 @@ struct View<'a> {
     engine: &'a Engine,
     id: EngineId,
     effects: &'a Effects,
+    loops: Loops,
     options: &'a PassOptions,
 }
 
@@ -277,8 +279,8 @@ impl View<'_> {
             place: self.place(step),
             split: step.split.clone(),
             calls,
-            context_in: self.live(&liveness.live_in[index]),
-            context_out: self.live(&liveness.live_out[index]),
+            context_in: self.live(&liveness.kept_in[index]),
+            context_out: self.live(&liveness.kept_out[index]),
             header_words_request: words(first),
             header_words_edit: words(second),
             operations,
@@ -346,7 +348,12 @@ impl View<'_> {
             let member = number.and_then(|n| set.members.iter().find(|(v, _)| *v == n));
             member.map_or_else(|| set.name.clone(), |(_, name)| name.clone())
         });
-        ExitExplanation { kind, to: to.map(StepId::index), reason, backward: to.is_some_and(|to| to <= from) }
+        ExitExplanation {
+            kind,
+            to: to.map(StepId::index),
+            reason,
+            backward: to.is_some_and(|to| self.loops.closes(from, to)),
+        }
     }
 }
 

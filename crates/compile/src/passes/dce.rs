@@ -78,42 +78,34 @@ impl Sweep<'_> {
 
     fn keep(&mut self, op: &mut Op) -> bool {
         let wanted = op.results.iter().any(|r| self.used[r.index()]);
-        match &mut op.kind {
-            OpKind::If { condition, then, otherwise } => {
-                // Results that nobody uses go, and with them their yields.
-                let used: Vec<bool> = op.results.iter().map(|r| self.used[r.index()]).collect();
-                if used.contains(&false) {
-                    self.changed = true;
-                    for list in [&mut op.results, &mut then.1, &mut otherwise.1] {
-                        let mut flags = used.iter();
-                        list.retain(|_| *flags.next().expect("as many yields as results"));
-                    }
-                }
-                then.1.iter().chain(&otherwise.1).for_each(|v| self.used[v.index()] = true);
-                self.block(&mut otherwise.0);
-                self.block(&mut then.0);
-                if op.results.is_empty() && then.0.ops.is_empty() && otherwise.0.ops.is_empty() {
-                    return false;
-                }
-                self.used[condition.index()] = true;
-                return true;
-            }
-            OpKind::WriteContext(..) => {
-                if !self.writes.next().expect("one flag for each write") {
-                    return false;
+        if let OpKind::If { condition, then, otherwise } = &mut op.kind {
+            // Results that nobody uses go, and with them their yields.
+            let used: Vec<bool> = op.results.iter().map(|r| self.used[r.index()]).collect();
+            if used.contains(&false) {
+                self.changed = true;
+                for list in [&mut op.results, &mut then.1, &mut otherwise.1] {
+                    let mut flags = used.iter();
+                    list.retain(|_| *flags.next().expect("as many yields as results"));
                 }
             }
+            then.1.iter().chain(&otherwise.1).for_each(|v| self.used[v.index()] = true);
+            self.block(&mut otherwise.0);
+            self.block(&mut then.0);
+            if op.results.is_empty() && then.0.ops.is_empty() && otherwise.0.ops.is_empty() {
+                return false;
+            }
+            self.used[condition.index()] = true;
+            return true;
+        }
+        let live = match &op.kind {
+            OpKind::WriteContext(..) => self.writes.next().expect("one flag for each write"),
             OpKind::Call { offload, method, .. } => {
-                if !wanted && !self.effects.call(self.engine, *offload, *method).has_effect {
-                    return false;
-                }
+                wanted || self.effects.call(self.engine, *offload, *method).has_effect
             }
-            kind if is_pure(kind) || is_read(kind) => {
-                if !wanted {
-                    return false;
-                }
-            }
-            _ => {}
+            kind => wanted || !(is_pure(kind) || is_read(kind)),
+        };
+        if !live {
+            return false;
         }
         op.kind.for_each_operand(|v| self.used[v.index()] = true);
         if let Some(guard) = op.guard {

@@ -12,8 +12,8 @@
 //! ```
 //!
 //! One walk in order, so that operands are simple before their users are looked at; repeated until nothing changes,
-//! since a rule may leave work for another. Also folded: guards and choices that are decided, context variables that
-//! are zero throughout the engine. What becomes unused stays for `dce`. The identities stand in [`rules`].
+//! since a rule may leave work for another. Also folded: guards and choices that are decided, reads of context variables
+//! that are certainly still zero. What becomes unused stays for `dce`. The identities stand in [`rules`].
 
 mod rules;
 
@@ -24,6 +24,7 @@ use wireloom_ir::{
 
 use super::PassOptions;
 use crate::analysis::is_pure;
+use crate::analysis::liveness::{self, ContextSet};
 use crate::eval;
 
 /// Rules never undo each other, so that few rounds do; this bound is for safety only.
@@ -33,10 +34,10 @@ const MAX_ROUNDS: usize = 16;
 pub fn run(program: &mut Program, _: &PassOptions) {
     for engine in &mut program.engines {
         for _ in 0..MAX_ROUNDS {
-            let zero = always_zero(engine);
+            let zero = zeros(engine);
             let mut changed = false;
-            for step in &mut engine.steps {
-                changed |= fold(step, &zero);
+            for (step, zero) in engine.steps.iter_mut().zip(zero) {
+                changed |= fold(step, zero);
             }
             if !changed {
                 break;
@@ -45,21 +46,33 @@ pub fn run(program: &mut Program, _: &PassOptions) {
     }
 }
 
-/// For each context variable, whether nothing but zero is ever written to it.
-fn always_zero(engine: &Engine) -> Vec<bool> {
-    let mut zero = vec![true; engine.context.len()];
+/// For each step, the context variables that are certainly zero when it begins: nothing was written to them, or nothing
+/// but zero.
+fn zeros(engine: &Engine) -> Vec<ContextSet> {
+    let mut never = ContextSet::empty(engine.context.len());
+    (0..engine.context.len() as u32).for_each(|i| never.insert(ContextId(i)));
     if let EngineKind::Call { params, .. } = &engine.kind {
-        params.iter().for_each(|p: &ContextId| zero[p.index()] = false);
+        params.iter().for_each(|p| never.remove(*p));
     }
     for step in &engine.steps {
         let mut is_zero = vec![false; step.values.len()];
         step.for_each_op(|op| match &op.kind {
             OpKind::Const(bits) if bits.is_zero() => is_zero[op.results[0].index()] = true,
-            OpKind::WriteContext(id, value) => zero[id.index()] &= is_zero[value.index()],
+            OpKind::WriteContext(id, value) if !is_zero[value.index()] => never.remove(*id),
             _ => {}
         });
     }
-    zero
+    liveness::written(engine)
+        .into_iter()
+        .map(|written| {
+            let mut zero = never.clone();
+            (0..engine.context.len() as u32)
+                .map(ContextId)
+                .filter(|id| !written.contains(*id))
+                .for_each(|id| zero.insert(id));
+            zero
+        })
+        .collect()
 }
 
 /// What an operation becomes.
@@ -78,14 +91,15 @@ struct Folder<'a> {
     same: Vec<Value>,
     /// The pure operation that defines each value.
     kinds: Vec<Option<OpKind>>,
-    zero: &'a [bool],
+    /// Context variables that are certainly zero at this place.
+    zero: ContextSet,
     /// New operations that stand before the one in hand.
     ahead: Vec<Op>,
     loc: Loc,
     changed: bool,
 }
 
-fn fold(step: &mut Step, zero: &[bool]) -> bool {
+fn fold(step: &mut Step, zero: ContextSet) -> bool {
     let count = step.values.len();
     let mut folder = Folder {
         values: &mut step.values,
@@ -177,10 +191,14 @@ impl Folder<'_> {
                     yields.iter_mut().for_each(|v| *v = self.same[v.index()]);
                 }
             }
-            OpKind::ReadContext(id) if self.zero[id.index()] => {
+            OpKind::ReadContext(id) if self.zero.contains(*id) => {
                 self.changed = true;
                 op.kind = OpKind::Const(Bits::zero(self.width(op.results[0])));
                 self.kinds[op.results[0].index()] = Some(op.kind.clone());
+            }
+            OpKind::WriteContext(id, value) => {
+                let stays = self.zero.contains(*id) && self.constant(*value).is_some_and(Bits::is_zero);
+                self.zero.set(*id, stays);
             }
             kind if is_pure(kind) => {
                 let result = op.results[0];

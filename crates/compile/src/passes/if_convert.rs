@@ -76,6 +76,9 @@ struct Path {
     left: Left,
 }
 
+/// A block and what it yields.
+type Arm = (Block, Vec<Value>);
+
 struct Flatten<'a> {
     packets: Packets<'a>,
     values: Vec<ValueInfo>,
@@ -143,7 +146,7 @@ impl Flatten<'_> {
     fn choice(
         &mut self,
         ops: &mut Vec<Op>,
-        (condition, then, otherwise): (Value, (Block, Vec<Value>), (Block, Vec<Value>)),
+        (condition, then, otherwise): (Value, Arm, Arm),
         results: Vec<Value>,
         loc: Loc,
         path: &mut Path,

@@ -55,14 +55,9 @@ struct Node {
     below: Vec<usize>,
 }
 
-/// Lays out boxes of the given sizes. Every edge leads from a lower to a higher index.
+/// Lays out boxes of the given sizes. The edges form no cycle.
 pub fn layout(sizes: &[(f64, f64)], edges: &[(usize, usize)]) -> Layout {
-    let mut layer = vec![0usize; sizes.len()];
-    let mut sorted: Vec<_> = edges.to_vec();
-    sorted.sort_unstable();
-    for &(from, to) in &sorted {
-        layer[to] = layer[to].max(layer[from] + 1);
-    }
+    let layer = layers_of(sizes.len(), edges);
     let mut nodes: Vec<Node> = sizes
         .iter()
         .zip(&layer)
@@ -76,6 +71,25 @@ pub fn layout(sizes: &[(f64, f64)], edges: &[(usize, usize)]) -> Layout {
     order(&nodes, &mut layers);
     place(&mut nodes, &layers);
     finish(&nodes, &layers, &chains, sizes.len())
+}
+
+/// The layer of each box: the longest path to it.
+fn layers_of(count: usize, edges: &[(usize, usize)]) -> Vec<usize> {
+    let mut layer = vec![0usize; count];
+    // No path is longer than there are boxes.
+    for _ in 0..count {
+        let mut changed = false;
+        for &(from, to) in edges {
+            if layer[to] <= layer[from] {
+                layer[to] = layer[from] + 1;
+                changed = true;
+            }
+        }
+        if !changed {
+            break;
+        }
+    }
+    layer
 }
 
 /// Cuts an edge into pieces from layer to layer; answers the dummy nodes.

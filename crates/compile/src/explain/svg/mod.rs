@@ -1,8 +1,8 @@
 //! The step graph as a drawing.
 //!
 //! A box is a step: its name and source line, the context bits that live into it, its calls, and a chip for each way
-//! in which it ends a thread. Full arrows go on to a later step, dashed ones back; a double-headed name `emit` marks
-//! those that send a copy first.
+//! in which it ends a thread. Dashed arrows close a loop, full ones do not; those that send a copy of the packet first
+//! are marked `emit`. A dashed box is a part that was split off its step: its tooltip says why.
 
 mod layout;
 
@@ -101,23 +101,27 @@ fn colours(kind: ExitKind) -> (&'static str, &'static str) {
 }
 
 fn chip_width(text: &str) -> f64 {
-    text.chars().count() as f64 * SANS * 0.92 + 16.0
+    // At 11 px; capitals are wider.
+    let letter = |c: char| if c.is_lowercase() { 6.4 } else { 7.6 };
+    text.chars().map(letter).sum::<f64>() + 16.0
 }
 
-/// The chips in rows, none longer than `width` if it can be helped.
+/// The chips in rows, none longer than `width` if it can be helped: each goes into the first row of its kind that has
+/// room.
 fn rows(chips: Vec<Chip>, width: f64) -> Vec<Vec<Chip>> {
-    let mut rows: Vec<Vec<Chip>> = Vec::new();
-    let mut used = f64::INFINITY;
+    let mut rows: Vec<(f64, Vec<Chip>)> = Vec::new();
     for chip in chips {
         let own = chip_width(&chip.0) + 6.0;
-        if used + own > width {
-            rows.push(Vec::new());
-            used = 0.0;
+        let fits = |(used, row): &&mut (f64, Vec<Chip>)| used + own <= width && row[0].1 == chip.1;
+        match rows.iter_mut().find(fits) {
+            Some((used, row)) => {
+                *used += own;
+                row.push(chip);
+            }
+            None => rows.push((own, vec![chip])),
         }
-        used += own;
-        rows.last_mut().expect("a row was begun").push(chip);
     }
-    rows
+    rows.into_iter().map(|(_, row)| row).collect()
 }
 
 /// A step's box: what is written in it, and its size.
@@ -246,18 +250,26 @@ fn draw_engine(engine: &EngineExplanation) -> (String, (f64, f64)) {
     for (&(from, to, emits), way) in forward.iter().zip(&plan.ways) {
         draw_forward(&mut out, ports(&forward, &plan.boxes, (from, to, emits)), way, emits);
     }
-    let backward = edges(true);
-    for (lane, &(from, to, emits)) in backward.iter().enumerate() {
-        let x = plan.size.0 + 20.0 + lane as f64 * BACK_LANE;
-        draw_backward(&mut out, &plan.boxes[from], &plan.boxes[to], x, emits);
+    let mut width = plan.size.0;
+    let mut lanes: Vec<(f64, f64, f64)> = Vec::new();
+    for (from, to, emits) in edges(true) {
+        let (top, bottom) = (plan.boxes[to].y, plan.boxes[from].bottom());
+        let beside = plan.boxes.iter().filter(|b| b.y < bottom && top < b.bottom());
+        let mut x = beside.map(|b| b.x + b.width).fold(0.0, f64::max) + 20.0;
+        while lanes.iter().any(|l| l.0 < bottom && top < l.1 && (l.2 - x).abs() < BACK_LANE) {
+            x += BACK_LANE;
+        }
+        // Arrows into one step come in one below the other.
+        let above = lanes.iter().filter(|l| l.0 == top).count() as f64;
+        lanes.push((top, bottom, x));
+        width = width.max(x + BACK_LANE);
+        draw_backward(&mut out, &plan.boxes[from], &plan.boxes[to], (x, above * 9.0), emits);
     }
     for (card, at) in cards.iter().zip(&plan.boxes) {
         card.draw(&mut out, at);
     }
     out.push_str("</g>");
-    let room_for_back = if backward.is_empty() { 0.0 } else { 24.0 + backward.len() as f64 * BACK_LANE };
-    let width = (plan.size.0 + room_for_back).max(facts.chars().count() as f64 * SANS);
-    (out, (width, plan.size.1 + top))
+    (out, (width.max(facts.chars().count() as f64 * SANS), plan.size.1 + top))
 }
 
 /// Where an edge leaves its step and enters the next: edges of one box are spread over its side, in the order in which
@@ -304,8 +316,8 @@ fn draw_forward(out: &mut String, (start, end): ((f64, f64), (f64, f64)), way: &
 }
 
 /// Out of the right side, up (or round) a lane of its own, and in at the right side.
-fn draw_backward(out: &mut String, from: &Rect, to: &Rect, lane: f64, emits: bool) {
-    let (start, end) = ((from.x + from.width, from.bottom() - 12.0), (to.x + to.width, to.y + 14.0));
+fn draw_backward(out: &mut String, from: &Rect, to: &Rect, (lane, below): (f64, f64), emits: bool) {
+    let (start, end) = ((from.x + from.width, from.bottom() - 12.0), (to.x + to.width, to.y + 12.0 + below));
     let r = 8.0;
     let path = format!(
         "M{:.1},{:.1} H{:.1} Q{lane:.1},{:.1} {lane:.1},{:.1} V{:.1} Q{lane:.1},{:.1} {:.1},{:.1} H{:.1}",

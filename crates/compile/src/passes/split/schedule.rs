@@ -135,12 +135,12 @@ impl Earliest {
     }
 
     /// Up to the next request region.
-    fn to_request(&mut self) {
+    fn delay_to_request(&mut self) {
         self.time = self.time.next_multiple_of(2);
     }
 
     /// Up to the next edit region.
-    fn to_edit(&mut self) {
+    fn delay_to_edit(&mut self) {
         self.time |= 1;
     }
 }
@@ -170,7 +170,7 @@ impl Scheduler<'_> {
                 result_delay = 1;
             }
             OpKind::WriteContext(id, _) => {
-                at.to_edit();
+                at.delay_to_edit();
                 let others = [self.context_reads.get(id), self.context_writes.get(id)];
                 for &other in others.into_iter().flatten().flatten() {
                     at.after(self.schedule.time[other] | 1, Cause::None);
@@ -182,7 +182,7 @@ impl Scheduler<'_> {
             | OpKind::Insert { .. }
             | OpKind::Remove { .. }
             | OpKind::Reset { .. } => {
-                at.to_edit();
+                at.delay_to_edit();
                 self.order_edit(op, &access, &mut at);
                 self.fit_words(index, &access, 2, &mut at);
             }
@@ -214,7 +214,7 @@ impl Scheduler<'_> {
 
     fn order_call(&self, index: usize, access: &Access, at: &mut Earliest) {
         let op = &self.ops[index];
-        at.to_request();
+        at.delay_to_request();
         let OpKind::Call { offload, .. } = op.kind else { unreachable!("only calls come here") };
         for past in &self.accesses {
             if past.call.is_none() && access.conflicts(&past.access) && !self.exclusive(past.guard, op.guard)

@@ -1,0 +1,63 @@
+//! What `explain` says of a program that has a bit of everything: split parts, a loop, an order-sensitive offload.
+
+use wireloom_compile::explain::{Explanation, explain, text};
+use wireloom_compile::passes::PassOptions;
+use wireloom_compile::{pipeline, svg};
+use wireloom_ir::{EngineId, parse, verify};
+
+fn explanation() -> Explanation {
+    let mut program = parse(include_str!("passes/split.dependent.ir")).expect("the text is IR");
+    verify(&program).expect("the program verifies");
+    pipeline::optimise(&mut program, &PassOptions::default());
+    explain(&program, &PassOptions::default())
+}
+
+#[test]
+fn tables_say_what_each_step_costs() {
+    insta::assert_snapshot!("explain.text", text::render(&explanation(), Some(120)));
+}
+
+#[test]
+fn the_drawing_is_the_same_from_run_to_run() {
+    let drawing = svg::step_graph(&explanation());
+    assert_eq!(drawing, svg::step_graph(&explanation()));
+    for part in ["look.2", "table.insert ?", "to_cpu FULL", "needs the reply of"] {
+        assert!(drawing.contains(part), "{part}");
+    }
+}
+
+#[test]
+fn machines_read_it_as_json() {
+    let json = serde_json::to_value(explanation()).expect("an explanation has a JSON form");
+    let engine = &json["engines"][0];
+    assert_eq!(engine["pipelining"]["legal"], false);
+    assert_eq!(engine["steps"][2]["exits"][0]["kind"], "to_cpu");
+    assert_eq!(engine["steps"][2]["exits"][0]["reason"], "FULL");
+}
+
+#[test]
+fn an_offload_is_order_sensitive_if_a_call_changes_state_that_another_sees() {
+    let engine = &explanation().engines[0];
+    let sensitive: Vec<_> =
+        engine.offloads.iter().filter(|o| o.order_sensitive).map(|o| o.name.as_str()).collect();
+    // Adding to a counter commutes and nobody reads it.
+    assert_eq!(sensitive, ["table", "ports"]);
+}
+
+#[test]
+fn steps_whose_jumps_form_no_cycle_can_be_pipelined_whatever_their_order() {
+    let text = |last: &str| {
+        format!(
+            "loom_ir 1\nengine e {{\n step a {{\n next c\n }}\n step b {{\n finish\n }}\n step c {{\n {last}\n }}\n}}\n\
+             main e\n"
+        )
+    };
+    let legal = |last| {
+        let program = parse(&text(last)).expect("the text is IR");
+        let effects = wireloom_compile::analysis::effects::Effects::of(&program);
+        wireloom_compile::analysis::pipelining::pipelining(&program, &effects, EngineId(0))
+    };
+    assert!(legal("next b").legal);
+    assert_eq!(legal("next a").reasons, ["steps `a`, `c` form a loop"]);
+    assert_eq!(legal("next c").reasons, ["step `c` jumps to itself"]);
+}
