@@ -4,8 +4,6 @@ mod common;
 
 use std::collections::{HashMap, HashSet};
 use std::path::PathBuf;
-#[cfg(not(debug_assertions))]
-use std::time::Instant;
 
 use etherparse::{NetSlice, SlicedPacket, TransportSlice};
 use wireloom_net::Packet;
@@ -243,24 +241,4 @@ fn what_does_not_go_together_is_refused() {
         panic!("there are no IPv6 prefixes")
     };
     assert_eq!(error.to_string(), "the mix has IPv6, but there are no IPv6 prefixes");
-}
-
-/// Two million packets a second are asked for with optimisation; `cargo test --release` checks it.
-#[test]
-#[cfg(not(debug_assertions))]
-fn two_million_packets_a_second() {
-    let path = common::table("ipasn6_20151101.dat.gz");
-    let text = format!(
-        "mix = 'ipv4=5,ipv6=2,mpls1..4=3'\nsizes = 'imix'\ndestinations = {{ prefixes = '{}' }}",
-        path.display()
-    );
-    let mut generator = Generator::new(&spec(&text)).expect("goes together");
-    // The best of several runs: other tests share the machine.
-    let mut mpps: f64 = 0.0;
-    for _ in 0..10 {
-        let begun = Instant::now();
-        assert_eq!(generator.by_ref().take(200_000).count(), 200_000);
-        mpps = mpps.max(0.2 / begun.elapsed().as_secs_f64());
-    }
-    assert!(mpps > 2.0, "{mpps:.2} Mpps");
 }
