@@ -39,6 +39,16 @@ pub enum FailureKind {
     Differs(&'static str),
 }
 
+impl FailureKind {
+    /// Whether it shows only when native code is built and run.
+    pub fn is_native(&self) -> bool {
+        matches!(
+            self,
+            Self::Build | Self::Differs("native") | Self::Panic("native generator" | "native runtime")
+        )
+    }
+}
+
 impl Failure {
     fn new(kind: FailureKind, details: impl Into<String>) -> Self {
         Self { kind, details: details.into() }
@@ -90,7 +100,7 @@ fn guarded<T>(what: &'static str, run: impl FnOnce() -> T) -> Result<T, Failure>
 
 /// What a machine made of an input.
 #[derive(Clone, Debug, PartialEq)]
-struct Outcome {
+pub struct Outcome {
     /// Sequence number, arrival, ingress port, verdict and bytes of each packet that left.
     sent: Vec<(u64, u64, u16, Verdict, Vec<u8>)>,
     /// Path and rows of each offload.
@@ -127,7 +137,7 @@ fn golden(program: &Program, input: &Input) -> Result<Outcome, Failure> {
 ///
 /// # Errors
 /// If the two differ, or one of them fails.
-fn reference(compiled: &Compiled, input: &Input) -> Result<Outcome, Failure> {
+pub fn reference(compiled: &Compiled, input: &Input) -> Result<Outcome, Failure> {
     let reference = golden(&compiled.plain, input)?;
     differ("optimised", &reference, &golden(&compiled.optimised, input)?)?;
     Ok(reference)

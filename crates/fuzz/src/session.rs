@@ -5,7 +5,7 @@ use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::Instant;
 
-use crate::compare::{Failure, compile, run_batch};
+use crate::compare::{self, Failure, compile, run_batch};
 use crate::generate::program;
 use crate::input::Input;
 use crate::regression::save;
@@ -91,7 +91,11 @@ fn batch(first: u64, count: u64) -> Option<(u64, Failure)> {
 }
 
 fn keep(dir: &Path, seed: u64, failure: &Failure) -> Found {
-    let (small, failure) = shrink(case(seed).0, failure, TRIES);
+    // Native code takes long to build: only where the failure is its own.
+    let native = failure.kind.is_native();
+    let (small, failure) = shrink(case(seed).0, failure.clone(), TRIES, |case| {
+        compare::run(&case.program.text(), &case.input, native)
+    });
     let name = format!("seed_{seed}");
     let why = format!("{:?}\n{}", failure.kind, failure.details);
     if let Err(error) = save(dir, &name, &small.program.text(), &small.input, &why) {

@@ -3,7 +3,7 @@
 //! Every cut is tried on the source text as a whole: one that the checker refuses, or that fails differently or not at
 //! all, is taken back. So cuts need not be careful: a variable's declaration can go only once its uses have gone.
 
-use crate::compare::{Failure, FailureKind, run};
+use crate::compare::Failure;
 use crate::input::Input;
 use crate::tree::{Expr, Function, Program, Stmt};
 
@@ -16,27 +16,26 @@ pub struct Case {
     pub input: Input,
 }
 
-/// Cuts down until nothing more can be cut, or `tries` cuts were tried.
-pub fn shrink(case: Case, failure: &Failure, tries: u32) -> (Case, Failure) {
-    let with_native = matches!(
-        failure.kind,
-        FailureKind::Build
-            | FailureKind::Differs("native")
-            | FailureKind::Panic("native generator" | "native runtime")
-    );
-    let mut shrinker = Shrinker { case, failure: failure.clone(), with_native, tries };
+/// Cuts down until nothing more can be cut, or `tries` cuts were tried; `run` says what becomes of a case.
+pub fn shrink(
+    case: Case,
+    failure: Failure,
+    tries: u32,
+    run: impl FnMut(&Case) -> Result<(), Failure>,
+) -> (Case, Failure) {
+    let mut shrinker = Shrinker { case, failure, run, tries };
     while shrinker.round() {}
     (shrinker.case, shrinker.failure)
 }
 
-struct Shrinker {
+struct Shrinker<R> {
     case: Case,
     failure: Failure,
-    with_native: bool,
+    run: R,
     tries: u32,
 }
 
-impl Shrinker {
+impl<R: FnMut(&Case) -> Result<(), Failure>> Shrinker<R> {
     /// Tries every kind of cut; whether one of them was good.
     fn round(&mut self) -> bool {
         let mut progress = self.lists();
@@ -47,7 +46,7 @@ impl Shrinker {
                 if !cut(&mut candidate.program, at) {
                     break;
                 }
-                if self.accept(candidate) {
+                if candidate.program != self.case.program && self.accept(candidate) {
                     // What comes next has moved to this place.
                     progress = true;
                 } else {
@@ -80,7 +79,7 @@ impl Shrinker {
 
     fn accept(&mut self, candidate: Case) -> bool {
         self.tries = self.tries.saturating_sub(1);
-        match run(&candidate.program.text(), &candidate.input, self.with_native) {
+        match (self.run)(&candidate) {
             Err(failure) if failure.kind == self.failure.kind => {
                 self.case = candidate;
                 self.failure = failure;

@@ -2,13 +2,16 @@
 
 use rand::Rng;
 
+use super::expr::cast;
 use super::{Callee, Generator, Scope};
-use crate::tree::{Engine, Expr, ExprKind, Function, JumpKind, Step, Stmt, Ty};
+use crate::tree::{Engine, Expr, ExprKind, Function, JumpKind, Step, Stmt, Struct, Ty};
 
 /// How many backward jumps a thread makes at most.
 const FUEL: u32 = 5;
 /// The context variable that counts them.
 const SPENT: &str = "spent";
+/// How many bytes of context are put in front of a packet: what a push has room for.
+const MAX_DUMP: u32 = 120;
 
 impl Generator {
     /// A function that sees `outer`: that of an engine sees its context, views and offloads.
@@ -85,7 +88,10 @@ impl Generator {
             self.scope.functions.push(function.clone());
             functions.push(function);
         }
-        let steps = self.steps();
+        let dump = if has_packet { Some(self.dump_step(&context)) } else { None };
+        self.scope.dump = dump.as_ref().map(|step| step.name.clone());
+        let mut steps = self.steps();
+        steps.extend(dump);
         if let Some(reply) = &reply {
             let params = params.iter().map(|(_, ty)| ty.clone()).collect();
             self.callees.push(Callee { name: name.clone(), params, reply: reply.clone() });
@@ -112,6 +118,34 @@ impl Generator {
             views.push((header.name, name, offset));
         }
         views
+    }
+
+    /// A last step that puts the context in front of the packet: so that what was computed is seen, and a wrong result
+    /// shows.
+    fn dump_step(&mut self, context: &[(String, Ty)]) -> Step {
+        let mut writes = Vec::new();
+        let mut length = 0;
+        for (variable, ty) in context {
+            let bytes = ty.width().div_ceil(8);
+            if length + bytes > MAX_DUMP {
+                continue;
+            }
+            let (header, field, view) = (self.fresh("H"), self.fresh("f"), self.fresh("w"));
+            let bits = Ty::Bits(8 * bytes);
+            let header =
+                Struct { name: header, is_header: true, fields: vec![(field.clone(), bits.clone())] };
+            let at = Expr::atom(Ty::Bits(16), format!("{length}"));
+            writes.push(Stmt::View(header.name.clone(), view.clone(), at));
+            let place = Expr::atom(Ty::Struct(Box::new(header.clone())), view);
+            let place = Expr::new(bits.clone(), ExprKind::Field(Box::new(place), field));
+            let value = cast(&bits, Expr::atom(ty.clone(), variable.clone()));
+            writes.push(Stmt::Assign(place, "=", value));
+            self.program.structs.push(header);
+            length += bytes;
+        }
+        let count = Expr::atom(Ty::Bits(16), format!("{length}"));
+        let push = Expr::new(Ty::Bool, ExprKind::Call("packet.push".to_owned(), vec![count]));
+        Step { name: self.fresh("s"), body: vec![Stmt::If(push, writes, vec![]), Stmt::End("finish")] }
     }
 
     fn steps(&mut self) -> Vec<Step> {

@@ -88,8 +88,10 @@ impl Generator {
 
     /// A variable or a part of one. With `depth` 0, indices are literals.
     pub(super) fn place(&mut self, depth: u32) -> Expr {
-        let variables = &self.scope.variables;
-        let variable = variables[self.rng.random_range(0..variables.len())].clone();
+        // What was declared last more often than not, so that results are used.
+        let count = self.scope.variables.len();
+        let first = if self.chance(40) { count.saturating_sub(3) } else { 0 };
+        let variable = self.scope.variables[self.rng.random_range(first..count)].clone();
         let place = Expr::atom(variable.ty, variable.name);
         self.part_of(place, depth)
     }

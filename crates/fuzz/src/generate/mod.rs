@@ -65,7 +65,9 @@ struct Scope {
     /// Steps that can be jumped to freely, and those that cost fuel.
     forward: Vec<String>,
     backward: Vec<String>,
-    /// How the thread ends.
+    /// The step that shows the context in the packet.
+    dump: Option<String>,
+    /// How the thread ends: with a reply, if it is called.
     reply: Option<Ty>,
     /// In a function: its result (`None`: it is `void`). A function ends no step.
     function: Option<Option<Ty>>,

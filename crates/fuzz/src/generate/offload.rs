@@ -3,7 +3,7 @@
 use wireloom_offloads::registry::{self, ReplyType, ValueType};
 
 use super::Generator;
-use crate::tree::{Expr, ExprKind, Ty};
+use crate::tree::{Expr, ExprKind, Stmt, Struct, Ty};
 
 /// A method that can be called.
 #[derive(Clone)]
@@ -137,6 +137,18 @@ impl Generator {
         let (call, _) = self.method_call(2, false)?;
         // What it answers is thrown away: its type is not looked at.
         Some(Expr::new(Ty::Bool, call))
+    }
+
+    /// `auto r = offload.method(...);` of a method that answers a record.
+    pub(super) fn record(&mut self) -> Option<Stmt> {
+        let (call, reply) = self.method_call(2, true)?;
+        let Reply::Record(fields) = reply else { return Some(Stmt::Expr(Expr::new(Ty::Bool, call))) };
+        let fields = fields.into_iter().map(|(name, ty)| (name.to_owned(), ty)).collect();
+        // `auto` stands where the type's name would; nothing else ever has this type, so it is not named elsewhere.
+        let ty = Ty::Struct(Box::new(Struct { name: "auto".to_owned(), is_header: false, fields }));
+        let name = self.fresh("r");
+        self.declare(&name, ty.clone(), false, false);
+        Some(Stmt::Local(ty.clone(), name, Some(Expr::new(ty, call))))
     }
 
     fn method_call(&mut self, depth: u32, must_reply: bool) -> Option<(ExprKind, Reply)> {

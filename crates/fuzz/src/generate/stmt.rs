@@ -40,7 +40,8 @@ impl Generator {
                 matches!(target.ty, Ty::Bits(_))
                     .then(|| Stmt::Step(target, if self.chance(50) { "++" } else { "--" }))
             }
-            11 | 12 => self.call_statement().map(Stmt::Expr),
+            11 => self.call_statement().map(Stmt::Expr),
+            12 => self.record(),
             13 => self.function_call(2, false).map(Stmt::Expr),
             14 if self.scope.has_packet && self.budget > 0 => {
                 self.budget -= 1;
@@ -156,7 +157,10 @@ impl Generator {
             2 if forward => Stmt::Jump(JumpKind::Emit, self.forward_step()),
             3 if self.chance(30) => Stmt::End("done"),
             4..=12 if forward => Stmt::Jump(JumpKind::Next, self.forward_step()),
-            _ => Stmt::End("finish"),
+            _ => match self.scope.dump.clone() {
+                Some(dump) if self.chance(80) => Stmt::Jump(JumpKind::Next, dump),
+                _ => Stmt::End("finish"),
+            },
         }
     }
 

@@ -1,0 +1,146 @@
+//! Random programs agree on every machine; so do those that once did not; and the fuzzer would notice if they did not.
+
+use std::path::{Path, PathBuf};
+
+use wireloom_fuzz::compare::{Compiled, Failure, FailureKind, compile, run, run_batch};
+use wireloom_fuzz::regression;
+use wireloom_fuzz::session::{self, Session, case};
+use wireloom_fuzz::shrink::shrink;
+use wireloom_ir::{BinaryOp, OpKind, Program, UnaryOp};
+
+fn folder() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/regressions")
+}
+
+#[test]
+fn two_thousand_random_programs_agree_on_every_machine() {
+    let session = Session { seed: 0, programs: 2_000, until: None, keep: &folder(), progress: &|_| {} };
+    let (done, found) = session::run(&session);
+    if let Some(found) = found {
+        let (name, failure) = (found.name, found.failure);
+        panic!("tests/regressions/{name}.loom: {:?}\n{}", failure.kind, failure.details);
+    }
+    assert_eq!(done, 2_000);
+}
+
+#[test]
+fn programs_that_once_failed_do_not() {
+    let entries = std::fs::read_dir(folder()).expect("the folder is there");
+    let mut programs: Vec<_> = entries.map(|entry| entry.expect("it can be listed").path()).collect();
+    programs.retain(|path| path.extension().is_some_and(|e| e == "loom"));
+    programs.sort();
+    for path in programs {
+        let (source, input) = regression::load(&path).unwrap_or_else(|why| panic!("{why}"));
+        if let Err(failure) = run(&source, &input, true) {
+            panic!("{}: {:?}\n{}", path.display(), failure.kind, failure.details);
+        }
+    }
+}
+
+#[test]
+fn a_seed_gives_the_same_case_every_time() {
+    for seed in 0..20 {
+        let ((a, _), (b, _)) = (case(seed), case(seed));
+        assert_eq!((a.program.text(), &a.input), (b.program.text(), &b.input));
+    }
+    assert_ne!(case(1).0.program.text(), case(2).0.program.text());
+}
+
+/// Puts another operator in the place of the program's operator number `at`; `false` if it has not so many.
+fn break_operator(program: &mut Program, mut at: usize) -> bool {
+    let mut done = false;
+    let steps = program.engines.iter_mut().flat_map(|e| &mut e.steps);
+    for block in steps.flat_map(|s| s.code.blocks_mut()) {
+        block.for_each_op_mut(&mut |op| {
+            let (OpKind::Binary(..) | OpKind::Unary(..)) = &op.kind else { return };
+            if at == 0 && !done {
+                done = true;
+                match &mut op.kind {
+                    OpKind::Binary(binary, ..) => *binary = other_binary(*binary),
+                    OpKind::Unary(unary, _) => {
+                        *unary = if *unary == UnaryOp::Not { UnaryOp::Neg } else { UnaryOp::Not };
+                    }
+                    _ => {}
+                }
+            }
+            at = at.saturating_sub(1);
+        });
+    }
+    done
+}
+
+/// Another operator of the same widths.
+fn other_binary(op: BinaryOp) -> BinaryOp {
+    match op {
+        BinaryOp::Add => BinaryOp::Sub,
+        BinaryOp::Sub | BinaryOp::Mul => BinaryOp::Add,
+        BinaryOp::Udiv => BinaryOp::Urem,
+        BinaryOp::Urem => BinaryOp::Udiv,
+        BinaryOp::And => BinaryOp::Or,
+        BinaryOp::Or => BinaryOp::Xor,
+        BinaryOp::Xor => BinaryOp::And,
+        BinaryOp::Shl => BinaryOp::Lshr,
+        BinaryOp::Lshr => BinaryOp::Shl,
+        BinaryOp::Eq => BinaryOp::Ne,
+        BinaryOp::Ne => BinaryOp::Eq,
+        BinaryOp::Ult => BinaryOp::Ule,
+        BinaryOp::Ule => BinaryOp::Ult,
+    }
+}
+
+/// The fuzzer's power: of all single wrong operators that optimisation might leave behind, it finds a good part with one
+/// program each. (Others cannot show: the result is not used on any packet's path, or is the same.)
+#[test]
+fn wrong_operators_are_found() {
+    let (mut found, mut tried) = (0, 0);
+    for seed in 0..60 {
+        let (case, compiled) = case(seed);
+        let compiled = compiled.unwrap_or_else(|failure| panic!("{}", failure.details));
+        for at in [0, 3, 9, 20] {
+            let mut optimised = compiled.optimised.clone();
+            if !break_operator(&mut optimised, at) {
+                break;
+            }
+            let broken = Compiled { plain: compiled.plain.clone(), optimised };
+            tried += 1;
+            match wireloom_fuzz::compare::reference(&broken, &case.input) {
+                Err(Failure { kind: FailureKind::Differs("optimised"), .. }) => found += 1,
+                Err(failure) => panic!("{:?}", failure.kind),
+                Ok(_) => {}
+            }
+        }
+    }
+    assert!(tried > 100 && found * 4 > tried, "{found} of {tried}");
+}
+
+#[test]
+fn what_keeps_one_program_from_running_does_not_keep_others() {
+    let (case, compiled) = case(0);
+    let refused = compile("engine e() { step s { nonsense; } }").map(|_| unreachable!("it is refused"));
+    let batch = [(refused, case.input.clone()), (compiled, case.input)];
+    let results = run_batch(&batch);
+    assert!(matches!(&results[0], Err(Failure { kind: FailureKind::Refused(_), .. })));
+    assert_eq!(results[1], Ok(()));
+}
+
+/// Shrinking, on a failure that is made up: the program inserts bytes and one of the packets has 0xff in it.
+#[test]
+fn failing_programs_become_small() {
+    let fails = |case: &wireloom_fuzz::shrink::Case| {
+        let text = case.program.text();
+        let compiled = compile(&text);
+        let packet = case.input.packets.iter().any(|p| p.bytes.contains(&0xff));
+        if compiled.is_ok() && text.contains("packet.insert(") && packet {
+            return Err(Failure { kind: FailureKind::Build, details: String::new() });
+        }
+        Ok(())
+    };
+    let case = (0..).map(|seed| case(seed).0).find(|case| fails(case).is_err()).expect("there are many");
+    let before = case.program.text().lines().count();
+    let failure = fails(&case).expect_err("it was chosen so");
+    let (small, _) = shrink(case, failure, 3_000, fails);
+    let text = small.program.text();
+    assert!(text.lines().count() <= 12, "{before} lines became\n{text}");
+    assert_eq!(small.input.packets.len(), 1, "one packet is enough");
+    assert!(small.input.entries.is_empty(), "no entry is needed");
+}
