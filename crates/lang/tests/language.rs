@@ -258,7 +258,8 @@ fn switch_cases_lose_their_breaks_and_early_breaks_leave_a_loop_of_one_round() {
     let p = program(&step(
         "switch (packet.ingress) {
              case 0: case 1: packet.egress = 1; break;
-             default: { packet.egress = 2; break; }
+             case 2: { packet.egress = 3; break; }
+             default: packet.egress = 2;
          }",
     ));
     let StmtKind::Switch { cases, default, .. } = &main(&p).steps[0].body[0].kind else { panic!("a switch") };
