@@ -79,7 +79,7 @@ impl<'a> Checker<'a> {
 
     /// A constant number of any width; literals keep the bits that they need.
     pub(super) fn const_number(&mut self, e: &Expr) -> Option<Bits> {
-        if self.is_literal(e) {
+        if is_literal(e) {
             let literal = self.literal(e)?;
             if literal.is_negative() {
                 let message = format!("{literal} is negative; a number from 0 on is needed here");
@@ -114,31 +114,7 @@ impl<'a> Checker<'a> {
         }
     }
 
-    /// Whether the expression is made of nothing but literals: it has a value, but no width.
-    #[allow(clippy::only_used_in_recursion)]
-    pub(super) fn is_literal(&self, e: &Expr) -> bool {
-        match &e.kind {
-            ExprKind::Number(_) | ExprKind::SizeOf(..) => true,
-            ExprKind::Unary(UnaryOp::Not | UnaryOp::Neg | UnaryOp::Plus, a) => self.is_literal(a),
-            ExprKind::Binary(op, a, b) => !op.is_logical() && self.is_literal(a) && self.is_literal(b),
-            _ => false,
-        }
-    }
-
-    /// Whether the expression takes its width from where it stands: literals, and choices and shifts of them.
-    #[allow(clippy::only_used_in_recursion)]
-    pub(super) fn is_widthless(&self, e: &Expr) -> bool {
-        match &e.kind {
-            ExprKind::Number(_) | ExprKind::SizeOf(..) => true,
-            ExprKind::Unary(UnaryOp::Not | UnaryOp::Neg | UnaryOp::Plus, a) => self.is_widthless(a),
-            ExprKind::Binary(BinaryOp::Shl | BinaryOp::Shr, a, _) => self.is_widthless(a),
-            ExprKind::Binary(op, a, b) => !op.is_logical() && self.is_widthless(a) && self.is_widthless(b),
-            ExprKind::Conditional(_, a, b) => self.is_widthless(a) && self.is_widthless(b),
-            _ => false,
-        }
-    }
-
-    /// The exact value of an expression that [`is_literal`](Self::is_literal).
+    /// The exact value of an expression that [`is_literal`].
     pub(super) fn literal(&mut self, e: &Expr) -> Option<Literal> {
         match &e.kind {
             ExprKind::Number(value) => Some(Literal::of(value)),
@@ -246,6 +222,28 @@ impl<'a> Checker<'a> {
                 .help("a `void` function, or an operation that answers nothing, is a statement of its own"),
         );
         None
+    }
+}
+
+/// Whether the expression is made of nothing but literals: it has a value, but no width.
+pub(super) fn is_literal(e: &Expr) -> bool {
+    match &e.kind {
+        ExprKind::Number(_) | ExprKind::SizeOf(..) => true,
+        ExprKind::Unary(UnaryOp::Not | UnaryOp::Neg | UnaryOp::Plus, a) => is_literal(a),
+        ExprKind::Binary(op, a, b) => !op.is_logical() && is_literal(a) && is_literal(b),
+        _ => false,
+    }
+}
+
+/// Whether the expression takes its width from where it stands: literals, and choices and shifts of them.
+pub(super) fn is_widthless(e: &Expr) -> bool {
+    match &e.kind {
+        ExprKind::Number(_) | ExprKind::SizeOf(..) => true,
+        ExprKind::Unary(UnaryOp::Not | UnaryOp::Neg | UnaryOp::Plus, a) => is_widthless(a),
+        ExprKind::Binary(BinaryOp::Shl | BinaryOp::Shr, a, _) => is_widthless(a),
+        ExprKind::Binary(op, a, b) => !op.is_logical() && is_widthless(a) && is_widthless(b),
+        ExprKind::Conditional(_, a, b) => is_widthless(a) && is_widthless(b),
+        _ => false,
     }
 }
 

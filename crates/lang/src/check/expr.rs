@@ -1,5 +1,6 @@
 //! Expressions.
 
+use super::constants::{is_literal, is_widthless};
 use super::place::{Access, Resolved};
 use super::types::MAX_BITS;
 use super::{Checker, fold};
@@ -16,7 +17,7 @@ impl Checker<'_> {
     }
 
     fn expr_inner(&mut self, e: &Expr, hint: Option<&Type>) -> Option<hir::Expr> {
-        if self.is_literal(e) {
+        if is_literal(e) {
             return self.typed_literal(e, hint);
         }
         match &e.kind {
@@ -69,7 +70,7 @@ impl Checker<'_> {
         }
         let ty = ty?;
         let width = self.width(&ty);
-        if self.is_literal(operand) {
+        if is_literal(operand) {
             let literal = self.literal(operand)?;
             let value = if ty == Type::Bool {
                 wireloom_bits::Bits::bool(literal.significant() > 0)
@@ -97,7 +98,7 @@ impl Checker<'_> {
         let mut values = Vec::new();
         let mut width = 0u64;
         for part in parts {
-            if self.is_widthless(part) {
+            if is_widthless(part) {
                 self.report(
                     Diagnostic::new("E0416", part.span, "a literal in `concat` has no width")
                         .help("give it one with a cast: `(u8)0`"),

@@ -1,5 +1,6 @@
 //! Operators of two and three operands.
 
+use super::constants::is_widthless;
 use super::{Checker, fold, range};
 use crate::ast::{self, BinaryOp, Expr, ExprKind};
 use crate::diagnostics::Diagnostic;
@@ -62,8 +63,8 @@ impl Checker<'_> {
 
     /// Both operands; one without a width (or without a type, as a bare aggregate) takes that of the other.
     fn operands(&mut self, left: &Expr, right: &Expr, hint: Option<&Type>) -> Option<(hir::Expr, hir::Expr)> {
-        let open = |c: &Self, e: &Expr| c.is_widthless(e) || matches!(e.kind, ExprKind::Aggregate(_));
-        match (open(self, left), open(self, right)) {
+        let open = |e: &Expr| is_widthless(e) || matches!(e.kind, ExprKind::Aggregate(_));
+        match (open(left), open(right)) {
             (true, false) => {
                 let b = self.expr(right, None)?;
                 let wanted = self.wanted_beside(&b.ty);
