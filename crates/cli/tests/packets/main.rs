@@ -30,7 +30,7 @@ macro_rules! files {
     };
 }
 
-files! { flowcount ipv4 ipv6 md4 mpls nat nat_full nat_pool router unchecked_source url }
+files! { figure2 flowcount ipv4 ipv6 md4 mpls nat nat_full nat_pool router unchecked_source url }
 
 fn directory() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../../programs/tests")
