@@ -35,9 +35,9 @@ bench: tools data build ## every claim of the README, measured: tables, JSON and
 	@scripts/need.sh bench
 	$(RELEASE) bench all --out out/bench
 
-soak: tools ## differential fuzzing for HOURS=4 hours; failures are kept as files
-	WIRELOOM_FUZZ_SECONDS=$$(( $(HOURS) * 3600 )) cargo test --release --locked --package wireloom-native \
-	  --test differential -- --ignored --nocapture
+soak: tools ## differential fuzzing for HOURS=4 hours, from a new seed; failures are shrunk and kept as tests
+	cargo run --release --locked --package wireloom-fuzz -- --minutes $$(( $(HOURS) * 60 )) \
+	  --seed $$(( $$(date +%s) * 1000000 )) --keep crates/fuzz/tests/regressions
 
 fmt: ## format all source
 	cargo fmt --all

@@ -41,6 +41,8 @@ title "5. Natively, with what came out and the busiest flows"
 try "$wireloom" run programs/router.loom --on native --tables "$tables" --in "$out/mixed.pcapng" \
   --out "$out/forwarded.pcapng" --dump flows --rows 5 --json "$out/run.json"
 
+echo "   (a flow counter's number is the class of the source times 256 plus the class of the destination)"
+
 title "Done in $((SECONDS - begin)) s. In $out:"
 ls -1 "$out"
 cat <<END

@@ -14,6 +14,7 @@
 
 #include <rte_eal.h>
 #include <rte_fib.h>
+#include <rte_memory.h>
 
 enum { BURST = 32, TBL8_GROUPS = 1 << 15 };
 

@@ -54,7 +54,8 @@ fn draw(measurements: &[Measurement], svg: &mut String) -> Result<(), Box<dyn st
             area.draw(&PathElement::new([(x(sample), y + 4), (x(sample), y + 20)], color))?;
         }
         let label = format!("{} {}", number(m.median), m.unit);
-        area.draw(&Text::new(label, (x(*ratio).max(x(1.0)) + 6, y + 6), text(13)))?;
+        let rightmost = samples.iter().map(|&sample| x(sample)).fold(x(*ratio).max(x(1.0)), i32::max);
+        area.draw(&Text::new(label, (rightmost + 6, y + 6), text(13)))?;
     }
     area.draw(&PathElement::new([(x(1.0), TOP - 8), (x(1.0), height - 12)], BLACK.stroke_width(1)))?;
     area.present()?;
