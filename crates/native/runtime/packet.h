@@ -46,13 +46,16 @@ WL_INLINE void wl_arrive(struct wl_packet *p, const struct wl_arrival *in)
 {
     uint32_t window = in->length < WL_WINDOW ? in->length : (uint32_t)WL_WINDOW;
     uint8_t *to = p->area + WL_END - window;
-    if (WL_LIKELY(in->length >= 64)) {
-        /* Two overlapping copies of constant size instead of one of variable size. */
+    /* Two overlapping copies of constant size do for all lengths between that size and twice it. */
+    if (WL_LIKELY(window >= 64)) {
         memcpy(to, in->bytes, 64);
-        if (window > 64)
-            memcpy(to + window - 64, in->bytes + window - 64, 64);
-    } else if (window) {
-        memcpy(to, in->bytes, window);
+        memcpy(to + window - 64, in->bytes + window - 64, 64);
+    } else if (WL_LIKELY(window >= 32)) {
+        memcpy(to, in->bytes, 32);
+        memcpy(to + window - 32, in->bytes + window - 32, 32);
+    } else {
+        for (uint32_t i = 0; i < window; i++)
+            to[i] = in->bytes[i];
     }
     p->payload = in->bytes + window;
     p->payload_length = in->length - window;

@@ -12,8 +12,9 @@ use crate::abi;
 /// The offloads of a store, in the order of the slots that generated code expects.
 pub struct Offloads {
     slots: Vec<abi::Slot>,
-    hosts: Vec<Box<Host>>,
-    views: Vec<Box<LpmView>>,
+    /// One a slot. The slots hold their addresses, so that this and `views` never grow.
+    hosts: Vec<Host>,
+    views: Vec<Option<LpmView>>,
 }
 
 /// What a call through the host needs besides the instance. Kept so that calls do not allocate.
@@ -31,7 +32,7 @@ impl Offloads {
     pub fn new(store: &mut Store, engine: &'static abi::Engine) -> Self {
         let mut offloads = Self { slots: Vec::new(), hosts: Vec::new(), views: Vec::new() };
         each(store, &mut |config, instance| {
-            let host = Box::new(Host {
+            offloads.hosts.push(Host {
                 instance,
                 kind: registry::kind(&config.kind).expect("the store was made from the registry"),
                 config: config.clone(),
@@ -39,7 +40,7 @@ impl Offloads {
                 hand: PacketInHand::arrive(&Packet::default(), 0),
                 args: Vec::new(),
             });
-            offloads.hosts.push(host);
+            offloads.views.push(None);
             offloads.slots.push(abi::Slot {
                 data: std::ptr::null_mut(),
                 elements: 0,
@@ -54,42 +55,28 @@ impl Offloads {
     /// Takes the addresses of everything anew: the control plane may have moved it since. Good until the next
     /// [`release`](Self::release).
     pub fn refresh(&mut self, store: &mut Store) -> *const abi::Slot {
+        let Self { slots, hosts, views } = self;
         let mut index = 0;
-        let mut views = self.views.iter_mut();
-        let mut more = Vec::new();
         each(store, &mut |_, instance| {
-            let slot = &mut self.slots[index];
+            let slot = &mut slots[index];
             match instance.raw() {
                 Some(RawView::Array { data, elements } | RawView::Counter { data, elements }) => {
                     slot.data = data.cast();
                     slot.elements = elements;
                 }
                 Some(RawView::Lpm(view)) => {
-                    let place = match views.next() {
-                        Some(place) => {
-                            **place = view;
-                            place
-                        }
-                        None => {
-                            more.push(Box::new(view));
-                            more.last_mut().expect("just pushed")
-                        }
-                    };
-                    slot.data = std::ptr::from_mut::<LpmView>(&mut **place).cast();
+                    slot.data = std::ptr::from_mut(views[index].insert(view)).cast();
                 }
                 None => {}
             }
-            let host = &mut self.hosts[index];
+            let host = &mut hosts[index];
             host.instance = instance;
-            slot.instance = std::ptr::from_mut::<Host>(&mut **host).cast();
+            slot.instance = std::ptr::from_mut(host).cast();
             index += 1;
         });
-        self.views.append(&mut more);
         self.slots.as_ptr()
     }
-}
 
-impl Offloads {
     /// Says that the addresses of before will not be used again.
     pub fn release(&mut self, store: &mut Store) {
         each(store, &mut |_, instance| instance.raw_done());

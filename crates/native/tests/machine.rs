@@ -5,7 +5,9 @@ mod support;
 use support::{agree, options, outputs};
 use wireloom_bits::Bits;
 use wireloom_ir::builder::{EngineBuilder, ProgramBuilder, StepBuilder, config, program_of};
-use wireloom_ir::{BinaryOp, Execute, Exit, MAX_BACKWARD_JUMPS, Meta, Program, Reason, StepId, UnaryOp, Value, Verdict};
+use wireloom_ir::{
+    BinaryOp, Execute, Exit, MAX_BACKWARD_JUMPS, Meta, Program, Reason, StepId, UnaryOp, Value, Verdict,
+};
 use wireloom_native::{BuildError, BuildOptions, Library, Native, generate};
 use wireloom_net::Packet;
 use wireloom_offloads::{Entry, EntryKey, Store};
@@ -262,8 +264,22 @@ fn operators_agree_at_every_class_of_width() {
     const WIDTHS: [u32; 22] =
         [1, 2, 7, 8, 9, 15, 16, 17, 31, 32, 33, 63, 64, 65, 127, 128, 129, 191, 192, 193, 1023, 1024];
     use BinaryOp as B;
-    let binary =
-        [B::Add, B::Sub, B::Mul, B::Udiv, B::Urem, B::And, B::Or, B::Xor, B::Shl, B::Lshr, B::Eq, B::Ne, B::Ult, B::Ule];
+    let binary = [
+        B::Add,
+        B::Sub,
+        B::Mul,
+        B::Udiv,
+        B::Urem,
+        B::And,
+        B::Or,
+        B::Xor,
+        B::Shl,
+        B::Lshr,
+        B::Eq,
+        B::Ne,
+        B::Ult,
+        B::Ule,
+    ];
     let programs: Vec<Program> = WIDTHS
         .iter()
         .map(|&width| {
@@ -329,14 +345,17 @@ fn the_control_plane_changes_tables_between_packets() {
     let bits = |value: u32, length: u32| EntryKey::Prefix { bits: Bits::new(32, u128::from(value)), length };
     for (key, port) in [(bits(0x0a00_0000, 8), 1), (bits(0x0a01_0203, 32), 2), (bits(0, 0), 3)] {
         let slot = machine.store_mut().find_mut("routes").expect("the routes");
-        let wireloom_offloads::Content::Kind { instance, .. } = &mut slot.content else { unreachable!("a kind") };
+        let wireloom_offloads::Content::Kind { instance, .. } = &mut slot.content else {
+            unreachable!("a kind")
+        };
         instance.load(Entry { key, value: Bits::new(16, port) }).expect("room for a prefix");
     }
     assert_eq!(ports(&mut machine, &packets), [2, 1, 3]);
 }
 
 fn small_program() -> Program {
-    let text = std::fs::read_to_string(concat!(env!("CARGO_MANIFEST_DIR"), "/tests/forward.ir")).expect("the program");
+    let text = std::fs::read_to_string(concat!(env!("CARGO_MANIFEST_DIR"), "/tests/forward.ir"))
+        .expect("the program");
     wireloom_ir::parse(&text).expect("a valid program")
 }
 
@@ -369,7 +388,8 @@ fn the_generated_folder_builds_by_itself_without_a_warning() {
 
 #[test]
 fn build_errors_say_what_was_tried() {
-    let with = |cc: &str, flag: &str| BuildOptions { cc: cc.into(), flags: vec![flag.into()], keep_dir: None };
+    let with =
+        |cc: &str, flag: &str| BuildOptions { cc: cc.into(), flags: vec![flag.into()], keep_dir: None };
     let error = Library::build(&small_program(), &with("no-such-compiler", "-O1")).err();
     assert!(matches!(&error, Some(BuildError::NoCompiler { command, .. }) if command == "no-such-compiler"));
     let error = Library::build(&small_program(), &with("cc", "-fno-such-option")).err();

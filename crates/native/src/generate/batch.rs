@@ -76,8 +76,12 @@ pub fn write_loop(engine: &PacketEngine<'_>, out: &mut Writer) {
     if engine.has_context() {
         out.line("        memset(&t->context, 0, sizeof t->context);");
     }
-    out.line(format!("        {prefix}_wait(m, i, {}(m, t));", engine.enter(0)));
     out.line("    }");
+    out.comment_inside(
+        "Not in the loop above: the copies are on their way to the cache while the first packets are read.",
+    );
+    out.line("    for (uint32_t i = 0; i < count; i++)");
+    out.line(format!("        {prefix}_wait(m, i, {}(m, &m->seats[i].thread));", engine.enter(0)));
     out.line(format!("    while (m->waiting[{}] < count) {{", engine.ended()));
     for step in &unordered {
         out.line(format!("        {}_list(m);", engine.enter(*step)));

@@ -83,14 +83,10 @@ impl Called<'_> {
     fn step(&self, index: usize, context: &[String]) -> Vec<String> {
         let step = &self.engine.steps[index];
         let texts: Vec<String> = context.iter().map(|name| format!("c->{name}")).collect();
-        let mut ops: Vec<&Op> = plan::ops(step).collect();
-        let last = exits::last_unguarded(&ops);
-        if let (Some(last), Some(place)) = (&last, ops.last_mut()) {
-            *place = last;
-        }
+        let ops = exits::arrange(&plan::ops(step).collect::<Vec<_>>());
         let scope =
             Scope { program: self.program, engine: self.engine, step, context: &texts, packet: "NULL" };
-        let mut emitter = Emitter::new(scope, ops, &[]);
+        let mut emitter = Emitter::new(scope, ops.iter().collect(), &[]);
         emitter.run(&mut CallEffects { called: self, from: index });
         let mut lines = emitter.finish();
         if !lines.last().is_some_and(|line| line.starts_with("return ") || line.starts_with("goto ")) {

@@ -445,10 +445,9 @@ impl<'a> Emitter<'a> {
 
     /// As [`text`](Self::text), but never an expression with operators: it may stand twice.
     pub fn text_kept(&mut self, value: Value) -> Text {
-        if self.constant(value).is_none() || Class::of(self.width(value)).is_wide() {
-            if let Made::No = self.made[value.index()] {
-                self.make(value);
-            }
+        let is_literal = self.constant(value).is_some() && !Class::of(self.width(value)).is_wide();
+        if !is_literal && let Made::No = self.made[value.index()] {
+            self.make(value);
         }
         self.text(value)
     }

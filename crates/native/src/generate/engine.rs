@@ -284,17 +284,14 @@ impl<'a> PacketEngine<'a> {
     /// Everything else of the step, in the order in which it was written.
     fn late_part(&self, index: usize) -> Vec<String> {
         let split = &self.splits[index];
-        let mut ops: Vec<&Op> = plan::ops(&self.engine.steps[index])
+        let ops: Vec<&Op> = plan::ops(&self.engine.steps[index])
             .enumerate()
             .filter(|(i, op)| !split.early.contains(i) || is_free(&op.kind))
             .map(|(_, op)| op)
             .collect();
-        let last = exits::last_unguarded(&ops);
-        if let (Some(last), Some(place)) = (&last, ops.last_mut()) {
-            *place = last;
-        }
+        let ops = exits::arrange(&ops);
         let context = self.context_texts();
-        let mut emitter = Emitter::new(self.scope(index, &context), ops, &[]);
+        let mut emitter = Emitter::new(self.scope(index, &context), ops.iter().collect(), &[]);
         for (value, name) in &split.kept {
             emitter.provide(*value, &self.kept(index, name));
         }
@@ -378,8 +375,9 @@ impl Split {
             }
         }
         // Where threads go on one by one, in order, a search has nothing to pause for.
-        let searches =
-            fetched.iter().filter(|call| plan.ordered == 0 && calls::pauses(engine, ops[**call]) > 0);
+        let searches = fetched.iter().filter(|call| {
+            plan.ordered == 0 && !ops[**call].results.is_empty() && calls::pauses(engine, ops[**call]) > 0
+        });
         let walks = searches.map(|call| (*call, names.give("walk"))).collect();
         Self { early, kept, fetched, walks }
     }
@@ -391,7 +389,7 @@ impl Split {
 
     /// The state of a search.
     fn walk(&self, ops: &[&Op], op: &Op) -> Option<&str> {
-        let found = self.walks.iter().find(|(index, _)| std::ptr::eq(ops[*index], op));
+        let found = self.walks.iter().find(|(index, _)| ops[*index].results == op.results);
         found.map(|(_, name)| name.as_str())
     }
 }

@@ -1,46 +1,117 @@
-//! Which exits need their guard tested.
+//! Guards, as truth tables over the conditions that they are made of: which are the same, which exits cannot happen
+//! together, and which exit needs no test because all others have been tested.
 
 use std::collections::HashMap;
 
-use wireloom_ir::{BinaryOp, Op, OpKind, UnaryOp, Value};
+use wireloom_ir::{BinaryOp, Exit, Op, OpKind, UnaryOp, Value};
 
 /// More independent conditions than this are not tried out.
-const MOST_CONDITIONS: usize = 14;
+const MOST_CONDITIONS: usize = 16;
 
-/// If the last of these operations is an exit that happens whenever no other does: the same exit without a guard.
-pub fn last_unguarded(ops: &[&Op]) -> Option<Op> {
-    let last = ops.last()?;
-    let redundant = matches!(last.kind, OpKind::Exit(_)) && last.guard.is_some() && are_exhaustive(ops);
-    redundant.then(|| Op { guard: None, ..(*last).clone() })
-}
+/// The operations of a step, so arranged that the C code tests little: guards that always agree become one; where no two
+/// exits can happen together, the exit under the guard of the last edit comes first (they share an `if`), then those
+/// on which packets go on, then those that set them aside; the last exit has no guard if there is no other case.
+pub fn arrange(ops: &[&Op]) -> Vec<Op> {
+    let mut ops: Vec<Op> = ops.iter().map(|op| (*op).clone()).collect();
+    let first_exit = ops.iter().position(|op| matches!(op.kind, OpKind::Exit(_))).unwrap_or(ops.len());
+    let Some(tables) = Tables::of(&ops) else { return ops };
 
-/// Whether the guards of the exits among these operations cover every case. Conditions other than connectives of one
-/// bit are taken to be independent.
-fn are_exhaustive(ops: &[&Op]) -> bool {
-    let exits: Vec<&Op> = ops.iter().copied().filter(|op| matches!(op.kind, OpKind::Exit(_))).collect();
-    let guards: Vec<Value> = exits.iter().filter_map(|op| op.guard).collect();
-    if guards.len() < exits.len() {
-        return true;
-    }
-    let definitions: Definitions<'_> =
-        ops.iter().flat_map(|op| op.results.iter().map(move |r| (*r, *op))).collect();
-    let mut conditions = Vec::new();
-    for guard in &guards {
-        collect(*guard, &definitions, &mut conditions);
-        if conditions.len() > MOST_CONDITIONS {
-            return false;
+    let mut same: HashMap<&[u64], Value> = HashMap::new();
+    let mut representatives = Vec::new();
+    for (index, op) in ops.iter().enumerate() {
+        // Values in the order of their definition, so that the representative is there when it is needed.
+        for value in &op.results {
+            if let Some(table) = tables.known.get(value) {
+                same.entry(table).or_insert(*value);
+            }
+        }
+        if let Some(guard) = op.guard {
+            representatives
+                .push((index, same.get(tables.known[&guard].as_slice()).copied().unwrap_or(guard)));
         }
     }
-    // A truth table has a bit for each case of the conditions, 64 to a word.
-    let words = 1usize << conditions.len().saturating_sub(6);
-    let mut tables: HashMap<Value, Table> =
-        conditions.iter().enumerate().map(|(bit, value)| (*value, independent(bit, words))).collect();
-    let mut covered = vec![0u64; words];
-    for guard in &guards {
-        let table = table(*guard, &definitions, &mut tables, words);
-        covered.iter_mut().zip(table).for_each(|(all, one)| *all |= one);
+    for (index, guard) in representatives {
+        ops[index].guard = Some(guard);
     }
-    covered.iter().all(|word| *word == u64::MAX)
+
+    let last_edit =
+        ops[..first_exit].iter().rev().find_map(|op| super::emitter::is_effect(&op.kind).then_some(op.guard));
+    let (edits, exits) = ops.split_at_mut(first_exit);
+    let only_exits =
+        exits.iter().all(|op| matches!(op.kind, OpKind::Exit(_)) || !super::emitter::is_effect(&op.kind));
+    let guards: Vec<Option<Value>> =
+        exits.iter().filter(|op| matches!(op.kind, OpKind::Exit(_))).map(|op| op.guard).collect();
+    let covered = tables.cover(&guards);
+    if only_exits && covered.is_exclusive {
+        // What computes guards and reasons comes first; it is written where it is needed.
+        let rank = |op: &Op| match &op.kind {
+            OpKind::Exit(_) if op.guard.is_some() && Some(op.guard) == last_edit => 1,
+            OpKind::Exit(Exit::Drop(..) | Exit::ToCpu(..) | Exit::Done) => 3,
+            OpKind::Exit(_) => 2,
+            _ => 0,
+        };
+        exits.sort_by_key(rank);
+    }
+    if covered.is_exhaustive
+        && let Some(last) = exits.last_mut()
+        && matches!(last.kind, OpKind::Exit(_))
+    {
+        last.guard = None;
+    }
+    debug_assert!(edits.len() == first_exit);
+    ops
+}
+
+/// The truth tables of all guards and what they are made of. A table has a bit for each case of the conditions, 64 to a
+/// word. Conditions other than connectives of one bit are taken to be independent.
+struct Tables {
+    known: HashMap<Value, Table>,
+    words: usize,
+}
+
+/// What the guards of exits cover.
+struct Cover {
+    /// No two hold together.
+    is_exclusive: bool,
+    /// One always holds.
+    is_exhaustive: bool,
+}
+
+impl Tables {
+    /// `None` if there are too many conditions.
+    fn of(ops: &[Op]) -> Option<Self> {
+        let definitions: Definitions<'_> =
+            ops.iter().flat_map(|op| op.results.iter().map(move |r| (*r, op))).collect();
+        let guards: Vec<Value> = ops.iter().filter_map(|op| op.guard).collect();
+        let mut uses = HashMap::new();
+        guards.iter().for_each(|guard| count_uses(*guard, &definitions, &mut uses));
+        let mut conditions = Vec::new();
+        for guard in &guards {
+            collect(*guard, &definitions, &uses, &mut conditions);
+            if conditions.len() > MOST_CONDITIONS {
+                return None;
+            }
+        }
+        let words = 1usize << conditions.len().saturating_sub(6);
+        let mut known: HashMap<Value, Table> =
+            conditions.iter().enumerate().map(|(bit, value)| (*value, independent(bit, words))).collect();
+        for guard in guards {
+            table(guard, &definitions, &mut known, words);
+        }
+        Some(Self { known, words })
+    }
+
+    fn cover(&self, guards: &[Option<Value>]) -> Cover {
+        let always = vec![u64::MAX; self.words];
+        let mut covered = vec![0u64; self.words];
+        let mut is_exclusive = true;
+        for guard in guards {
+            let table = guard.map_or(&always, |guard| &self.known[&guard]);
+            is_exclusive &= covered.iter().zip(table).all(|(all, one)| all & one == 0);
+            covered.iter_mut().zip(table).for_each(|(all, one)| *all |= one);
+        }
+        Cover { is_exclusive, is_exhaustive: covered.iter().all(|word| *word == u64::MAX) }
+    }
 }
 
 type Definitions<'a> = HashMap<Value, &'a Op>;
@@ -71,12 +142,35 @@ fn connective(value: Value, definitions: &Definitions<'_>) -> Option<Vec<Value>>
     }
 }
 
-fn collect(value: Value, definitions: &Definitions<'_>, conditions: &mut Vec<Value>) {
+/// How often each value stands as a guard or as an operand of a connective that guards are made of.
+fn count_uses(value: Value, definitions: &Definitions<'_>, uses: &mut HashMap<Value, u32>) {
+    let count = uses.entry(value).or_default();
+    *count += 1;
+    if *count == 1 {
+        for operand in connective(value, definitions).into_iter().flatten() {
+            count_uses(operand, definitions, uses);
+        }
+    }
+}
+
+/// The connective's operands, unless it is as good as a condition of its own: what it is made of stands nowhere else.
+fn visible(value: Value, definitions: &Definitions<'_>, uses: &HashMap<Value, u32>) -> Option<Vec<Value>> {
+    let operands = connective(value, definitions)?;
+    let is_private = |v: &Value| uses[v] == 1 && visible(*v, definitions, uses).is_none();
+    (operands.is_empty() || !operands.iter().all(is_private)).then_some(operands)
+}
+
+fn collect(
+    value: Value,
+    definitions: &Definitions<'_>,
+    uses: &HashMap<Value, u32>,
+    conditions: &mut Vec<Value>,
+) {
     if conditions.len() > MOST_CONDITIONS || conditions.contains(&value) {
         return;
     }
-    match connective(value, definitions) {
-        Some(operands) => operands.into_iter().for_each(|v| collect(v, definitions, conditions)),
+    match visible(value, definitions, uses) {
+        Some(operands) => operands.into_iter().for_each(|v| collect(v, definitions, uses, conditions)),
         None => conditions.push(value),
     }
 }

@@ -10,7 +10,7 @@ use wireloom_bits::Bits;
 use super::STRIDE;
 use super::key::Key;
 use crate::Refused;
-use crate::memory::{Zeroable, zeroed};
+use crate::memory::{Dense, Zeroable};
 
 /// A node as C sees it: 24 bytes, native byte order.
 #[repr(C)]
@@ -62,10 +62,10 @@ const _: () = assert!(size_of::<NodeCell>() == 24 && size_of::<LpmNode>() == 24)
 
 /// The arrays of a table.
 pub(super) struct Fib {
-    direct: Box<[AtomicU64]>,
-    nodes: Box<[NodeCell]>,
-    leaves: Box<[AtomicU32]>,
-    values: Box<[AtomicU64]>,
+    direct: Dense<AtomicU64>,
+    nodes: Dense<NodeCell>,
+    leaves: Dense<AtomicU32>,
+    values: Dense<AtomicU64>,
     value_width: u32,
     value_words: usize,
     direct_bits: u32,
@@ -90,10 +90,10 @@ impl Fib {
     ) -> Result<Self, Refused> {
         let value_words = crate::lanes::words(value_width);
         Ok(Self {
-            direct: zeroed(1 << direct_bits)?,
-            nodes: zeroed(capacity.nodes)?,
-            leaves: zeroed(capacity.leaves)?,
-            values: zeroed(capacity.values * value_words)?,
+            direct: Dense::new(1 << direct_bits)?,
+            nodes: Dense::new(capacity.nodes)?,
+            leaves: Dense::new(capacity.leaves)?,
+            values: Dense::new(capacity.values * value_words)?,
             value_width,
             value_words,
             direct_bits,
