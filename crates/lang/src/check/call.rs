@@ -62,7 +62,7 @@ impl Checker<'_> {
         let help = match found {
             Some(Symbol::Offload(_)) => Some("call one of its methods: `name.method(...)`".into()),
             Some(Symbol::Type(_)) => Some(format!("to convert, write `({name})x`")),
-            _ => self.suggestion(name, |s| matches!(s, Symbol::Function(_))),
+            _ => self.suggestion_or_word(name, |s| matches!(s, Symbol::Function(_))),
         };
         self.report(Diagnostic::new("E0205", span, message).help_if(help));
     }

@@ -94,7 +94,7 @@ impl Checker<'_> {
                 ));
                 return None;
             }
-            let help = self.suggestion(name, |s| {
+            let help = self.suggestion_or_word(name, |s| {
                 !matches!(s, Symbol::Type(_) | Symbol::Step(_) | Symbol::Engine(_) | Symbol::Function(_))
             });
             self.report(

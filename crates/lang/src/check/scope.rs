@@ -9,6 +9,12 @@ use crate::diagnostics::Diagnostic;
 use crate::hir::{OffloadId, StepId, StructId, VarId, ViewId};
 use crate::source::Span;
 
+/// Words of the language that a misspelt name can be meant for.
+const WORDS: [&str; 14] = [
+    "break", "concat", "continue", "done", "drop", "emit", "false", "finish", "next", "packet", "return",
+    "sizeof", "to_cpu", "true",
+];
+
 /// What a name stands for. The indices are those of the checker's tables.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Symbol {
@@ -117,6 +123,15 @@ impl<'a> Checker<'a> {
         crate::suggest::suggest(unknown, names)
     }
 
+    /// As [`suggestion`](Self::suggestion), where a word of the language could stand as well.
+    pub(super) fn suggestion_or_word(
+        &self,
+        unknown: &str,
+        wanted: impl Fn(Symbol) -> bool,
+    ) -> Option<String> {
+        self.suggestion(unknown, wanted).or_else(|| crate::suggest::suggest(unknown, WORDS))
+    }
+
     /// Runs `work` in a scope of its own.
     pub(super) fn scoped<T>(&mut self, work: impl FnOnce(&mut Self) -> T) -> T {
         self.scopes.push(Scope::default());
@@ -159,5 +174,22 @@ impl<'a> Checker<'a> {
             Resolution::Done(result) => Some(result.clone()),
             Resolution::Open | Resolution::InProgress => None,
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::{Options, check_source};
+
+    #[test]
+    fn misspelt_words_of_the_language_are_recognised() {
+        let helps = |statement: &str| {
+            let source = format!("engine e() {{ step s {{ {statement} }} }}");
+            let checked = check_source("test.loom", &source, &Options::default());
+            checked.diagnostics.iter().flat_map(|d| d.help.clone()).collect::<Vec<_>>()
+        };
+        assert_eq!(helps("fnish;"), ["did you mean `finish`?"]);
+        assert_eq!(helps("bool b = ture; finish;"), ["did you mean `true`?"]);
+        assert_eq!(helps("emitt(s);"), ["did you mean `emit`?"]);
     }
 }
