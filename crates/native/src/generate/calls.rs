@@ -75,13 +75,13 @@ pub fn fetch(around: &Surroundings<'_>, emitter: &mut Emitter<'_>, op: &Op) -> V
 }
 
 /// How often a search pauses after the fetch of its first entry: once for that entry, then once a node. Searches that go
-/// deeper finish without a pause. IPv4 tables seldom need a second node; IPv6 tables are mostly done after four.
+/// deeper finish without a pause. IPv4 tables seldom need a second node; deeper ones of IPv6 tables are few, and near.
 pub fn pauses(engine: &Engine, op: &Op) -> usize {
     let OpKind::Call { offload, .. } = &op.kind else { return 0 };
     match &engine.offloads[offload.index()].target {
         OffloadTarget::Kind(config) if config.kind == "lpm" => {
             let width = config.key.as_ref().map_or(0, Layout::width);
-            if width <= 32 { 2 } else { 5 }
+            if width <= 32 { 2 } else { 3 }
         }
         _ => 0,
     }
@@ -246,6 +246,17 @@ fn inline(call: &Call<'_>, method: &str) -> Option<Vec<String>> {
             Some(call.answer(format!("wl_checksum({packet}, {}, {}, {})", arg(0), arg(1), arg(2))))
         }
         ("payload", _) => payload(call, method),
+        ("hash", "crc32") => Some(call.answer(format!(
+            "wl_crc32({}, {})",
+            as_words(&call.args[0]),
+            call.args[0].width.div_ceil(8)
+        ))),
+        ("hash", "hash48" | "hash64") => {
+            let multiplier =
+                call.config.param(if method == "hash48" { "multiplier48" } else { "multiplier64" });
+            let (data, width) = (as_words(&call.args[0]), call.args[0].width);
+            Some(call.answer(format!("wl_{method}({data}, {width}, {})", literal(multiplier))))
+        }
         _ => None,
     }
 }

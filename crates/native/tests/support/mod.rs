@@ -21,12 +21,11 @@ pub struct Sent {
 
 /// What tests build with: quick, and strict about the C.
 pub fn options() -> BuildOptions {
-    let mut options = BuildOptions::default();
-    options.flags = ["-O1", "-Wall", "-Wextra", "-Werror"].map(str::to_owned).into();
+    let mut flags: Vec<String> = ["-O1", "-Wall", "-Wextra", "-Werror"].map(str::to_owned).into();
     if let Ok(more) = std::env::var("WIRELOOM_NATIVE_CFLAGS") {
-        options.flags.extend(more.split_whitespace().map(str::to_owned));
+        flags.extend(more.split_whitespace().map(str::to_owned));
     }
-    options
+    BuildOptions { flags, ..BuildOptions::default() }
 }
 
 /// All outputs of a machine for these packets, given in two lots so that numbering goes on.
