@@ -378,7 +378,16 @@ impl Bits {
     /// Bits `lo .. lo + width`; positions past the end are zero.
     #[inline]
     pub fn slice(&self, lo: u32, width: u32) -> Self {
-        self.lshr(lo).resize(width)
+        match &self.repr {
+            Repr::Boxed(_) if width <= INLINE => {
+                let (skip, bits) = ((lo / 64) as usize, lo % 64);
+                let word = |i: usize| u128::from(self.word(skip + i));
+                let low = word(0) | word(1) << 64;
+                let value = if bits == 0 { low } else { low >> bits | word(2) << (128 - bits) };
+                Self::new(width, value)
+            }
+            _ => self.lshr(lo).resize(width),
+        }
     }
 
     /// `self` as the more significant part, `low` as the less significant.
@@ -505,6 +514,16 @@ mod tests {
             assert!(v.shl(width).is_zero() && v.lshr(width).is_zero());
         }
         assert_eq!(Bits::zero(4).with_slice(2, &Bits::ones(8)), Bits::new(4, 12));
+    }
+
+    #[test]
+    fn slices_of_wide_values_are_their_shifted_bits() {
+        let v = pattern(300, 7);
+        for lo in [0, 1, 63, 64, 65, 128, 171, 172, 299, 300, 1000] {
+            for width in [1, 64, 65, 128, 129] {
+                assert_eq!(v.slice(lo, width), v.lshr(lo).resize(width), "{width} bits from {lo}");
+            }
+        }
     }
 
     #[test]

@@ -58,6 +58,15 @@ impl Frame {
         self.narrow[place] = value;
     }
 
+    /// Bits `lo .. lo + width` of the value at a place.
+    pub(super) fn slice(&self, place: Place, lo: u32, width: u32) -> Bits {
+        if self.widths[place] <= NARROW {
+            self.bits(place).slice(lo, width)
+        } else {
+            self.wide[place].slice(lo, width)
+        }
+    }
+
     pub(super) fn bits(&self, place: Place) -> Bits {
         let width = self.widths[place];
         if width <= NARROW { Bits::new(width, self.narrow[place]) } else { self.wide[place].clone() }

@@ -177,7 +177,7 @@ impl Thread<'_> {
             ActionKind::Binary { op, a, b, to } => {
                 frame.set(*to, binary(*op, &frame.bits(*a), &frame.bits(*b)));
             }
-            ActionKind::Slice { a, lo, width, to } => frame.set(*to, frame.bits(*a).slice(*lo, *width)),
+            ActionKind::Slice { a, lo, width, to } => frame.set(*to, frame.slice(*a, *lo, *width)),
             ActionKind::Concat { parts, to } => {
                 let (first, rest) = parts.split_first().expect("a concatenation has parts");
                 let first = frame.bits(*first);
