@@ -84,7 +84,8 @@ pub fn unary(op: UnaryOp, a: &Text) -> Form {
             let name = if op == UnaryOp::Not { "not" } else { "neg" };
             statement(format!("wl_wide_{name}(@.w, {}.w, {n}, {});", a.p(), top_mask(width)))
         }
-        (UnaryOp::Not, _) => fit(width, format!("~{}", a.p()), true),
+        // Not `~`, of which compilers warn where it meets what they take for a boolean or a signed value.
+        (UnaryOp::Not, _) => fit(width, format!("{} ^ {}", a.p(), mask(width)), false),
         (UnaryOp::Neg, _) => fit(width, format!("0u - {}", a.p()), true),
     }
 }
