@@ -394,3 +394,44 @@ fn engines_in_the_documentation_are_accepted_without_warnings() {
         }
     }
 }
+
+/// Every capture at hand, for `--in`; those that are damaged are other tests' business.
+fn captures() -> Vec<std::path::PathBuf> {
+    let data =
+        repository().join(".cache/data/pathspider/usr/lib/python3/dist-packages/pathspider/tests/data");
+    let Ok(entries) = std::fs::read_dir(data) else {
+        use std::io::Write as _;
+        let _ = writeln!(std::io::stderr(), "\n=== SKIPPED: no captures in .cache/data: run 'make data' ===");
+        return Vec::new();
+    };
+    let mut captures: Vec<_> = entries.map(|entry| entry.expect("an entry").path()).collect();
+    captures.retain(|path| path.extension().is_some_and(|e| e == "pcap"));
+    captures.sort();
+    captures
+}
+
+#[test]
+fn native_does_what_golden_does_with_captures_for_every_engine() {
+    let place = Workplace::new();
+    let programs = repository().join("programs");
+    for name in ["router", "ipv4", "ipv6", "mpls", "nat", "url", "md4", "flowcount"] {
+        let mut words = format!("verify {} --json -", programs.join(name).with_extension("loom").display());
+        for folder in ["tests", "tables"] {
+            let tables = programs.join(folder).join(name).with_extension("tables");
+            if tables.exists() {
+                words += &format!(" --tables {}", tables.display());
+            }
+        }
+        // Of the largest capture a few thousand packets: it has as many again of the same kind.
+        let (large, small): (Vec<_>, Vec<_>) =
+            captures().into_iter().partition(|path| path.ends_with("real.pcap"));
+        for (some, limit) in
+            [(small, 100_000), (large, 5_000)].into_iter().filter(|(some, _)| !some.is_empty())
+        {
+            let inputs: String = some.iter().map(|path| format!(" --in {}", path.display())).collect();
+            let report = place.wireloom(&format!("{words} --packets {limit}{inputs}")).status(0).json();
+            assert!(report["arrived"]["packets"].as_u64() >= Some(5_000), "{name}");
+            assert!(report["outputs"].as_u64() >= report["arrived"]["packets"].as_u64(), "{name}");
+        }
+    }
+}
