@@ -9,8 +9,8 @@ use wireloom_net::Packet;
 use wireloom_net::traffic::{Generator, Sizes, Spec};
 use wireloom_offloads::{Config, Content, Entry, EntryKey, Store};
 
-/// Packets a program is run on.
-const PACKETS: usize = 24;
+/// How many packets a program is run on: fewer than a batch of the native engine holds, and several batches.
+const PACKETS: [usize; 5] = [4, 16, 24, 70, 150];
 /// The longest packet, in bytes.
 const JUMBO: usize = 2_000;
 
@@ -94,7 +94,7 @@ fn packets(rng: &mut ChaCha8Rng, seed: u64) -> Vec<Packet> {
     let sizes = [64, 64, 128, 200, 1_518].map(Sizes::Fixed);
     let spec = Spec {
         seed,
-        sizes: sizes.choose(rng).expect("there are sizes").clone(),
+        sizes: *sizes.choose(rng).expect("there are sizes"),
         mix: Spec::parse_mix("ipv4=4,ipv6=3,mpls1..4=2").expect("the mix is well-formed"),
         transport: "udp=1,tcp=1".parse().expect("the mix is well-formed"),
         ports: 4,
@@ -104,7 +104,7 @@ fn packets(rng: &mut ChaCha8Rng, seed: u64) -> Vec<Packet> {
     let valid = Generator::new(&spec).expect("the specification is well-formed");
     let mut now = 0;
     valid
-        .take(PACKETS)
+        .take(*PACKETS.choose(rng).expect("there are counts"))
         .map(|mut packet| {
             match rng.random_range(0..10) {
                 0 => packet.bytes.truncate(rng.random_range(0..64)),

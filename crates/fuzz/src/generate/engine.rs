@@ -71,9 +71,9 @@ impl Generator {
             context.push((variable, ty));
         }
         let mut offloads = Vec::new();
-        for _ in 0..self.below(5) {
+        for _ in 0..1 + self.below(4) {
             let declared =
-                if self.chance(25) { self.engine_offload() } else { Some(self.offload(has_packet)) };
+                if self.chance(40) { self.engine_offload() } else { Some(self.offload(has_packet)) };
             if let Some(declared) = declared {
                 offloads.push(declared.line);
                 self.scope.methods.extend(declared.methods);

@@ -149,7 +149,7 @@ impl Generator {
             fields.push((self.fresh("f"), ty));
         }
         let width: u32 = fields.iter().map(|(_, ty)| ty.width()).sum();
-        if is_header && width % 8 != 0 {
+        if is_header && !width.is_multiple_of(8) {
             fields.push((self.fresh("pad"), Ty::Bits(8 - width % 8)));
         }
         self.program.structs.push(Struct { name, is_header, fields });

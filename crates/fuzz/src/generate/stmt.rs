@@ -14,8 +14,27 @@ impl Generator {
             let stmt = self.statement(depth);
             out.extend(stmt);
         }
-        self.scope.variables.truncate(visible);
+        let declared = self.scope.variables.split_off(visible);
+        self.absorb(declared, &mut out);
         out
+    }
+
+    /// Mixes most of these variables, which go out of scope, into ones that live on: else nothing would show what they
+    /// hold.
+    fn absorb(&mut self, declared: Vec<Variable>, out: &mut Vec<Stmt>) {
+        let is_number = |v: &&Variable| v.can_assign && !v.is_view && matches!(v.ty, Ty::Bits(_));
+        let targets: Vec<_> = self.scope.variables.iter().filter(is_number).cloned().collect();
+        if targets.is_empty() {
+            return;
+        }
+        for variable in declared {
+            if self.chance(70) {
+                let target = self.pick(&targets).clone();
+                let value = Expr::atom(variable.ty, variable.name);
+                let value = super::expr::convert(&target.ty, value);
+                out.push(Stmt::Assign(Expr::atom(target.ty, target.name), "^=", value));
+            }
+        }
     }
 
     fn statement(&mut self, depth: u32) -> Option<Stmt> {
@@ -130,6 +149,7 @@ impl Generator {
             }
             Some(Some(result)) => Stmt::Return(self.expr(&result, 2)),
             Some(None) => return None,
+            None if !self.scope.forward.is_empty() && self.chance(10) => Stmt::SetNext(self.forward_step()),
             None => self.end(false),
         };
         let condition = self.expr(&Ty::Bool, 2);
@@ -145,7 +165,7 @@ impl Generator {
             }
             return Stmt::EndWith("finish", self.expr(&reply, 3));
         }
-        match self.below(if last { 14 } else { 7 }) {
+        match self.below(if last { 24 } else { 7 }) {
             0 if !self.program.enums.is_empty() => {
                 let reason = self.enum_type();
                 Stmt::EndWith("drop", self.expr(&reason, 1))
@@ -156,7 +176,7 @@ impl Generator {
             }
             2 if forward => Stmt::Jump(JumpKind::Emit, self.forward_step()),
             3 if self.chance(30) => Stmt::End("done"),
-            4..=12 if forward => Stmt::Jump(JumpKind::Next, self.forward_step()),
+            4..=22 if forward => Stmt::Jump(JumpKind::Next, self.forward_step()),
             _ => match self.scope.dump.clone() {
                 Some(dump) if self.chance(80) => Stmt::Jump(JumpKind::Next, dump),
                 _ => Stmt::End("finish"),

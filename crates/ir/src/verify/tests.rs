@@ -372,7 +372,7 @@ fn operations_have_operands_and_results_of_their_widths() {
         (one_op(|_, a, _| Binary(BinaryOp::Ult, a, a), &[8]), "the result has 8 bits, not 1"),
         (one_op(|_, a, b| Binary(BinaryOp::Shl, a, b), &[16]), "the result has 16 bits, not 8"),
         (one_op(|_, a, _| Select(a, a, a), &[8]), "a condition has one bit"),
-        (one_op(|c, a, b| Select(c, a, b), &[8]), "the operands have not one width"),
+        (one_op(Select, &[8]), "the operands have not one width"),
         (one_op(|_, a, _| Extend(a), &[8]), "wider than its operand"),
         (one_op(|_, a, _| Slice(a, 4), &[5]), "does not lie inside"),
         (one_op(|_, _, _| Concat(vec![]), &[5]), "at least one part"),
