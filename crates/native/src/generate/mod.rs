@@ -87,7 +87,13 @@ pub(crate) fn unit(program: &Program, prefix: &str) -> Unit {
     out.line("#include \"wireloom.h\"");
     out.blank();
     out.comment("A program may ask what is always so; that is for Wireloom's own warnings to say, not for the C compiler's.");
-    for warning in ["type-limits", "tautological-compare", "unused-variable", "unused-but-set-variable"] {
+    for warning in [
+        "type-limits",
+        "tautological-compare",
+        "unused-variable",
+        "unused-but-set-variable",
+        "unused-const-variable",
+    ] {
         out.line(format!("#pragma GCC diagnostic ignored \"-W{warning}\""));
     }
     out.blank();
