@@ -51,7 +51,7 @@ pub(super) struct Spanned {
     pub column: u32,
 }
 
-const PUNCTUATION: [&str; 11] = ["->", "{", "}", "(", ")", ",", ":", "=", ".", "+", ";"];
+const PUNCTUATION: [&str; 10] = ["->", "{", "}", "(", ")", ",", ":", "=", ".", "+"];
 
 /// The widest number that stands without a width of its own.
 const NUMBER_WIDTH: u32 = MAX_WIDTH;
