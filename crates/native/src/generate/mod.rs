@@ -40,6 +40,16 @@ pub const RUNTIME: &[(&str, &str)] = &[
     ("batch.h", include_str!("../../runtime/batch.h")),
 ];
 
+/// Warnings about what the program says, not about how it is written in C.
+const IGNORED_WARNINGS: &[&str] = &[
+    "type-limits",
+    "tautological-compare",
+    "bool-compare",
+    "unused-variable",
+    "unused-but-set-variable",
+    "unused-const-variable",
+];
+
 /// A program as C.
 #[derive(Clone, Debug)]
 pub struct GeneratedC {
@@ -87,13 +97,10 @@ pub(crate) fn unit(program: &Program, prefix: &str) -> Unit {
     out.line("#include \"wireloom.h\"");
     out.blank();
     out.comment("A program may ask what is always so; that is for Wireloom's own warnings to say, not for the C compiler's.");
-    for warning in [
-        "type-limits",
-        "tautological-compare",
-        "unused-variable",
-        "unused-but-set-variable",
-        "unused-const-variable",
-    ] {
+    out.line("#ifdef __clang__");
+    out.line("#pragma GCC diagnostic ignored \"-Wunknown-warning-option\"");
+    out.line("#endif");
+    for warning in IGNORED_WARNINGS {
         out.line(format!("#pragma GCC diagnostic ignored \"-W{warning}\""));
     }
     out.blank();
