@@ -26,11 +26,14 @@ struct wl_lpm_table {
 
 /* A walk that has come to bit `at` of the key; at 0 it has not begun. */
 struct wl_lpm_walk {
-    const uint32_t *leaf; /* fetched, not yet read; or NULL */
+    const uint32_t *leaf; /* fetched, not yet read */
     uint32_t node, best, at;
 };
 
 enum { WL_LPM_STRIDE = 6 };
+
+/* What a node without leaves has for a leaf. */
+static const uint32_t wl_lpm_no_leaf = 0;
 
 WL_INLINE const struct wl_lpm_table *wl_lpm_table(const struct wl_slot *slot) { return slot->data; }
 
@@ -38,7 +41,7 @@ WL_INLINE const struct wl_lpm_table *wl_lpm_table(const struct wl_slot *slot) { 
 WL_INLINE void wl_lpm_begin(const struct wl_lpm_table *table, struct wl_lpm_walk *walk, uint32_t index, uint32_t bits)
 {
     uint64_t entry = __atomic_load_n(&table->direct[index], __ATOMIC_ACQUIRE);
-    walk->leaf = NULL;
+    walk->leaf = &wl_lpm_no_leaf;
     walk->best = (uint32_t)entry;
     walk->node = (uint32_t)(entry >> 32);
     walk->at = bits;
@@ -47,27 +50,24 @@ WL_INLINE void wl_lpm_begin(const struct wl_lpm_table *table, struct wl_lpm_walk
 
 WL_INLINE void wl_lpm_leaf(struct wl_lpm_walk *walk)
 {
-    if (walk->leaf && *walk->leaf)
-        walk->best = *walk->leaf;
+    uint32_t leaf = *walk->leaf;
+    walk->best = leaf ? leaf : walk->best;
 }
 
-/* Reads the node for a slot, fetches its leaf and its child. */
+/* Reads the node for a slot, fetches its leaf and its child. How deep a prefix lies and which nodes have leaves is as
+ * good as random, so nothing here branches on it: node 0, which stands for none, has neither children nor leaves, and is
+ * read like any other. */
 WL_INLINE void wl_lpm_descend(const struct wl_lpm_table *table, struct wl_lpm_walk *walk, uint32_t slot)
 {
     const struct wl_lpm_node *node = &table->nodes[walk->node];
-    uint64_t children = node->children, leaves = node->leaves;
     uint64_t below = (UINT64_C(1) << slot) - 1, bit = UINT64_C(1) << slot;
-    if (leaves) {
-        wl_lpm_leaf(walk);
-        walk->leaf = &table->leaves[node->leaf_base + (uint32_t)__builtin_popcountll(leaves & (below | bit)) - 1];
-        WL_PREFETCH(walk->leaf);
-    }
-    if (children & bit) {
-        walk->node = node->child_base + (uint32_t)__builtin_popcountll(children & below);
-        WL_PREFETCH(&table->nodes[walk->node]);
-    } else {
-        walk->node = 0;
-    }
+    uint32_t rank = (uint32_t)__builtin_popcountll(node->leaves & (below | bit));
+    uint32_t child = node->child_base + (uint32_t)__builtin_popcountll(node->children & below);
+    wl_lpm_leaf(walk);
+    walk->leaf = rank ? &table->leaves[node->leaf_base + rank - 1] : &wl_lpm_no_leaf;
+    walk->node = node->children & bit ? child : 0;
+    WL_PREFETCH(walk->leaf);
+    WL_PREFETCH(&table->nodes[walk->node]);
     walk->at += WL_LPM_STRIDE;
 }
 
@@ -112,8 +112,7 @@ WL_INLINE uint32_t wl_key_wide(const uint64_t *key, uint32_t width, uint32_t at,
     }                                                                                                                \
     WL_INLINE void wl_lpm##form##_walk(const struct wl_slot *slot, key_type, struct wl_lpm_walk *walk)               \
     {                                                                                                                \
-        if (walk->node)                                                                                              \
-            wl_lpm_descend(wl_lpm_table(slot), walk, chunk(walk->at, WL_LPM_STRIDE));                                \
+        wl_lpm_descend(wl_lpm_table(slot), walk, chunk(walk->at, WL_LPM_STRIDE));                                    \
     }                                                                                                                \
     WL_INLINE const uint64_t *wl_lpm##form##_value(const struct wl_slot *slot, key_type, struct wl_lpm_walk *walk)   \
     {                                                                                                                \

@@ -32,7 +32,7 @@ pub struct LpmNode {
 pub struct LpmView {
     /// `2^direct_bits` entries: index of a node (0: none) in the upper 32 bits, number of a value in the lower.
     pub direct: *const u64,
-    /// The nodes; number 0 is not used.
+    /// The nodes; number 0 stands for none: it has neither children nor leaves, so that a reader may read it as well.
     pub nodes: *const LpmNode,
     /// The leaves: numbers of values. 0: no better value here.
     pub leaves: *const u32,
