@@ -3,10 +3,10 @@
 //! [`generate`] makes programs, [`input`] tables and packets for them, [`compare`] runs both on the golden model before
 //! and after optimisation and as native code, [`shrink`] cuts down what fails, [`regression`] keeps it as a test.
 
+pub mod campaign;
 pub mod compare;
 pub mod generate;
 pub mod input;
 pub mod regression;
-pub mod session;
 pub mod shrink;
 pub mod tree;

@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 
 use clap::Parser;
 use indicatif::{ProgressBar, ProgressStyle};
-use wireloom_fuzz::session::{self, Session, case};
+use wireloom_fuzz::campaign::{self, Campaign, case};
 
 /// Runs random engines on the golden model, before and after optimisation, and as native code, and compares what
 /// leaves and what is left in the offloads. A failure is shrunk and kept as files. Exit status: 0 no failure, 1 a failure.
@@ -46,7 +46,7 @@ fn main() -> ExitCode {
     let start = Instant::now();
     // Panics of the parts under test are failures that are reported, not noise.
     std::panic::set_hook(Box::new(|_| {}));
-    let (done, found) = session::run(&Session {
+    let (done, found) = campaign::run(&Campaign {
         seed: arguments.seed,
         programs: arguments.programs,
         until: arguments.minutes.map(|m| start + Duration::from_secs_f64(60.0 * m)),

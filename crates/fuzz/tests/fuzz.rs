@@ -2,9 +2,9 @@
 
 use std::path::{Path, PathBuf};
 
+use wireloom_fuzz::campaign::{self, Campaign, case};
 use wireloom_fuzz::compare::{Compiled, Failure, FailureKind, compile, run, run_batch};
 use wireloom_fuzz::regression;
-use wireloom_fuzz::session::{self, Session, case};
 use wireloom_fuzz::shrink::shrink;
 use wireloom_ir::{BinaryOp, OpKind, Program, UnaryOp};
 
@@ -14,8 +14,8 @@ fn folder() -> PathBuf {
 
 #[test]
 fn two_thousand_random_programs_agree_on_every_machine() {
-    let session = Session { seed: 0, programs: 2_000, until: None, keep: &folder(), progress: &|_| {} };
-    let (done, found) = session::run(&session);
+    let campaign = Campaign { seed: 0, programs: 2_000, until: None, keep: &folder(), progress: &|_| {} };
+    let (done, found) = campaign::run(&campaign);
     if let Some(found) = found {
         let (name, failure) = (found.name, found.failure);
         panic!("tests/regressions/{name}.loom: {:?}\n{}", failure.kind, failure.details);

@@ -17,7 +17,7 @@ const BATCH: u64 = 50;
 const TRIES: u32 = 4_000;
 
 /// What is to be fuzzed.
-pub struct Session<'a> {
+pub struct Campaign<'a> {
     /// The first seed; programs have this one and those behind it.
     pub seed: u64,
     /// How many programs; fewer if the time is up.
@@ -40,8 +40,8 @@ pub struct Found {
     pub name: String,
 }
 
-/// Runs a session; stops at the first failure, which it shrinks and keeps. Answers how many programs were run.
-pub fn run(session: &Session<'_>) -> (u64, Option<Found>) {
+/// Runs a campaign; stops at the first failure, which it shrinks and keeps. Answers how many programs were run.
+pub fn run(campaign: &Campaign<'_>) -> (u64, Option<Found>) {
     let (next, done) = (AtomicU64::new(0), AtomicU64::new(0));
     let (stop, found) = (AtomicBool::new(false), Mutex::new(None));
     let threads = std::thread::available_parallelism().map_or(1, usize::from);
@@ -50,18 +50,18 @@ pub fn run(session: &Session<'_>) -> (u64, Option<Found>) {
             scope.spawn(|| {
                 loop {
                     let first = next.fetch_add(BATCH, Ordering::Relaxed);
-                    let late = session.until.is_some_and(|until| Instant::now() >= until);
-                    if first >= session.programs || late || stop.load(Ordering::Relaxed) {
+                    let late = campaign.until.is_some_and(|until| Instant::now() >= until);
+                    if first >= campaign.programs || late || stop.load(Ordering::Relaxed) {
                         return;
                     }
-                    let count = BATCH.min(session.programs - first);
-                    if let Some((seed, failure)) = batch(session.seed + first, count)
+                    let count = BATCH.min(campaign.programs - first);
+                    if let Some((seed, failure)) = batch(campaign.seed + first, count)
                         && !stop.swap(true, Ordering::Relaxed)
                     {
-                        let kept = keep(session.keep, seed, &failure);
+                        let kept = keep(campaign.keep, seed, &failure);
                         *found.lock().expect("no thread panics with the lock") = Some(kept);
                     }
-                    (session.progress)(done.fetch_add(count, Ordering::Relaxed) + count);
+                    (campaign.progress)(done.fetch_add(count, Ordering::Relaxed) + count);
                 }
             });
         }
