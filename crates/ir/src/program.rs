@@ -362,6 +362,14 @@ impl UnaryOp {
             Self::Neg => "neg",
         }
     }
+
+    /// What it means.
+    pub fn apply(self, a: &Bits) -> Bits {
+        match self {
+            Self::Not => a.not(),
+            Self::Neg => a.neg(),
+        }
+    }
 }
 
 impl BinaryOp {
@@ -400,6 +408,26 @@ impl BinaryOp {
             Self::Ne => "ne",
             Self::Ult => "ult",
             Self::Ule => "ule",
+        }
+    }
+
+    /// What it means. The operands have one width, but for the count of a shift.
+    pub fn apply(self, a: &Bits, b: &Bits) -> Bits {
+        match self {
+            Self::Add => a.add(b),
+            Self::Sub => a.sub(b),
+            Self::Mul => a.mul(b),
+            Self::Udiv => a.udiv(b),
+            Self::Urem => a.urem(b),
+            Self::And => a.and(b),
+            Self::Or => a.or(b),
+            Self::Xor => a.xor(b),
+            Self::Shl => a.shl(b.to_shift()),
+            Self::Lshr => a.lshr(b.to_shift()),
+            Self::Eq => Bits::bool(a == b),
+            Self::Ne => Bits::bool(a != b),
+            Self::Ult => Bits::bool(a < b),
+            Self::Ule => Bits::bool(a <= b),
         }
     }
 

@@ -3,6 +3,8 @@
 
 use wireloom_ir::{Block, Op, OpKind, Value, ValueInfo};
 
+use crate::analysis::{is_pure, is_read};
+
 /// The step without what is unused.
 pub fn tidy(values: Vec<ValueInfo>, mut body: Block) -> (Vec<ValueInfo>, Block) {
     let mut used = vec![false; values.len()];
@@ -15,19 +17,7 @@ pub fn tidy(values: Vec<ValueInfo>, mut body: Block) -> (Vec<ValueInfo>, Block) 
 }
 
 fn removable(kind: &OpKind) -> bool {
-    matches!(
-        kind,
-        OpKind::Const(_)
-            | OpKind::Unary(..)
-            | OpKind::Binary(..)
-            | OpKind::Select(..)
-            | OpKind::Extend(_)
-            | OpKind::Slice(..)
-            | OpKind::Concat(_)
-            | OpKind::ReadContext(_)
-            | OpKind::ReadPacket { .. }
-            | OpKind::ReadMeta(_)
-    )
+    is_pure(kind) || is_read(kind)
 }
 
 /// Marks what is used, from the last operation to the first; a value is used before it is seen defined.

@@ -44,7 +44,6 @@ pub(super) fn binary(op: BinaryOp, a: u128, b: u128, width: u32) -> u128 {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::golden::thread;
     use wireloom_bits::Bits;
 
     #[test]
@@ -64,11 +63,11 @@ mod tests {
                 let (a, b) = (cut(a, width), cut(b, width));
                 let (wide_a, wide_b) = (Bits::new(width, a), Bits::new(width, b));
                 for op in UnaryOp::ALL {
-                    let expected = thread::unary(op, &wide_a);
+                    let expected = op.apply(&wide_a);
                     assert_eq!(expected.to_u128(), Some(unary(op, a, width)), "{op:?} {wide_a:?}");
                 }
                 for op in BinaryOp::ALL {
-                    let expected = thread::binary(op, &wide_a, &wide_b);
+                    let expected = op.apply(&wide_a, &wide_b);
                     assert_eq!(
                         expected.to_u128(),
                         Some(binary(op, a, b, width)),

@@ -7,7 +7,7 @@ use wireloom_offloads::{Content, Env, Store};
 use super::decode::{Action, ActionKind, Ending, Engine, Place};
 use super::frame::Frame;
 use super::narrow;
-use crate::{BinaryOp, MAX_BACKWARD_JUMPS, Meta, Output, Reason, UnaryOp, Verdict};
+use crate::{MAX_BACKWARD_JUMPS, Meta, Output, Reason, Verdict};
 
 /// The arriving packet for which a thread runs, be it directly or as a call.
 #[derive(Clone, Copy)]
@@ -173,9 +173,9 @@ impl Thread<'_> {
                 };
                 frame.set_narrow(*to, parts.iter().fold(0, join));
             }
-            ActionKind::Unary { op, a, to } => frame.set(*to, unary(*op, &frame.bits(*a))),
+            ActionKind::Unary { op, a, to } => frame.set(*to, op.apply(&frame.bits(*a))),
             ActionKind::Binary { op, a, b, to } => {
-                frame.set(*to, binary(*op, &frame.bits(*a), &frame.bits(*b)));
+                frame.set(*to, op.apply(&frame.bits(*a), &frame.bits(*b)));
             }
             ActionKind::Slice { a, lo, width, to } => frame.set(*to, frame.slice(*a, *lo, *width)),
             ActionKind::Concat { parts, to } => {
@@ -275,32 +275,6 @@ impl Thread<'_> {
         .reply(&args);
         self.frame.args = args;
         self.set_if_wanted(to, reply);
-    }
-}
-
-pub(super) fn unary(op: UnaryOp, a: &Bits) -> Bits {
-    match op {
-        UnaryOp::Not => a.not(),
-        UnaryOp::Neg => a.neg(),
-    }
-}
-
-pub(super) fn binary(op: BinaryOp, a: &Bits, b: &Bits) -> Bits {
-    match op {
-        BinaryOp::Add => a.add(b),
-        BinaryOp::Sub => a.sub(b),
-        BinaryOp::Mul => a.mul(b),
-        BinaryOp::Udiv => a.udiv(b),
-        BinaryOp::Urem => a.urem(b),
-        BinaryOp::And => a.and(b),
-        BinaryOp::Or => a.or(b),
-        BinaryOp::Xor => a.xor(b),
-        BinaryOp::Shl => a.shl(b.to_shift()),
-        BinaryOp::Lshr => a.lshr(b.to_shift()),
-        BinaryOp::Eq => Bits::bool(a == b),
-        BinaryOp::Ne => Bits::bool(a != b),
-        BinaryOp::Ult => Bits::bool(a < b),
-        BinaryOp::Ule => Bits::bool(a <= b),
     }
 }
 
