@@ -14,7 +14,7 @@
 struct wl_lpm_node {
     uint64_t children, leaves; /* bitmaps of slots */
     uint32_t child_base, leaf_base;
-};
+} __attribute__((aligned(32)));
 
 struct wl_lpm_table {
     const uint64_t *direct;          /* node << 32 | number of a value; node 0 is none */

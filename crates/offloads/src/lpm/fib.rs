@@ -12,8 +12,9 @@ use super::key::Key;
 use crate::Refused;
 use crate::memory::{Dense, Zeroable};
 
-/// A node as C sees it: 24 bytes, native byte order.
-#[repr(C)]
+/// A node as C sees it: 24 bytes in native byte order, padded to 32, so that none lies across two cache lines: one access is
+/// one miss, and one prefetch fetches all of it.
+#[repr(C, align(32))]
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct LpmNode {
     /// Bit `s` is set if slot `s` has a child node.
@@ -47,7 +48,7 @@ pub struct LpmView {
 }
 
 /// [`LpmNode`], to be read while others are written.
-#[repr(C)]
+#[repr(C, align(32))]
 struct NodeCell {
     children: AtomicU64,
     leaves: AtomicU64,
@@ -55,10 +56,10 @@ struct NodeCell {
     leaf_base: AtomicU32,
 }
 
-// SAFETY: atomics all, of which zero bytes are valid; 24 bytes.
+// SAFETY: atomics all, of which zero bytes are valid, and padding.
 unsafe impl Zeroable for NodeCell {}
 
-const _: () = assert!(size_of::<NodeCell>() == 24 && size_of::<LpmNode>() == 24);
+const _: () = assert!(size_of::<NodeCell>() == 32 && size_of::<LpmNode>() == 32);
 
 /// The arrays of a table.
 pub(super) struct Fib {

@@ -3,7 +3,7 @@
 //! # Structure, and why
 //! The *RIB* (`rib.rs`) is the source of truth: for each node of a multibit trie, the set of prefixes that end in it. The
 //! *FIB* (`fib.rs`) is what lookups read: the same trie, compressed as in Poptrie (Asai, Ohara: Poptrie, SIGCOMM 2015),
-//! so that a node is 24 bytes however many of its 64 slots are in use:
+//! so that a node is 32 bytes, half a cache line, however many of its 64 slots are in use:
 //! - The first 18 bits of the key (all of them, if it has fewer) index a *direct table*. 18 is where IPv4 tables pay most:
 //!   one access answers prefixes of up to 18 bits, one node more those of up to 24, which are nearly all others; for
 //!   IPv6 the strides then end at 24, 30, 36, 42 and 48 bits, so that the common /32 and /48 take three and five nodes.
