@@ -36,6 +36,28 @@ impl OpKind {
         }
     }
 
+    /// Each value that the operation uses, in the order of [`for_each_operand`](Self::for_each_operand).
+    pub fn operands(&self) -> Vec<Value> {
+        let mut operands = Vec::new();
+        self.for_each_operand(|v| operands.push(v));
+        operands
+    }
+
+    /// Whether the operation has an effect beyond its results. These, and no others, can have a guard.
+    pub fn has_effect(&self) -> bool {
+        matches!(
+            self,
+            Self::WriteContext(..)
+                | Self::WritePacket { .. }
+                | Self::WriteMeta(..)
+                | Self::Insert { .. }
+                | Self::Remove { .. }
+                | Self::Reset { .. }
+                | Self::Call { .. }
+                | Self::Exit(_)
+        )
+    }
+
     /// As [`for_each_operand`](Self::for_each_operand), to change them.
     pub fn for_each_operand_mut(&mut self, mut f: impl FnMut(&mut Value)) {
         match self {

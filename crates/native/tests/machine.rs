@@ -161,49 +161,35 @@ fn an_emitted_packet_is_a_copy_and_leaves_before_what_follows() {
 
 #[test]
 fn runaway_threads_are_stopped_where_the_golden_model_stops_them() {
-    let turns = |step: &mut StepBuilder<'_>, limit: u128| {
-        let length = step.meta(Meta::Length);
-        let wide = step.extend(length, 32);
-        let limit = step.constant(32, limit);
-        step.binary(BinaryOp::Mul, wide, limit)
+    // Goes through its one step as often as the packet has bytes, times `factor`.
+    let looping = |name: &str, factor: u128| {
+        let mut engine = EngineBuilder::packet(name);
+        let count = engine.context("count", 32);
+        engine.regions("turn", |step| {
+            let before = step.read(count);
+            let one = step.constant(32, 1);
+            let now = step.binary(BinaryOp::Add, before, one);
+            step.next_region();
+            step.write(count, now);
+            step.next_region();
+            let length = step.meta(Meta::Length);
+            let wide = step.extend(length, 32);
+            let factor = step.constant(32, factor);
+            let goal = step.binary(BinaryOp::Mul, wide, factor);
+            let goes_on = step.binary(BinaryOp::Ult, now, goal);
+            let ends = step.unary(UnaryOp::Not, goes_on);
+            step.when(goes_on).exit(Exit::Next(StepId(0)));
+            step.when(ends).exit(Exit::Finish);
+        });
+        program_of(engine)
     };
-    let mut engine = EngineBuilder::packet("loop");
-    let count = engine.context("count", 32);
-    engine.regions("turn", |step| {
-        let before = step.read(count);
-        let one = step.constant(32, 1);
-        let now = step.binary(BinaryOp::Add, before, one);
-        step.next_region();
-        step.write(count, now);
-        step.next_region();
-        let goal = turns(step, 1);
-        let goes_on = step.binary(BinaryOp::Ult, now, goal);
-        let ends = step.unary(UnaryOp::Not, goes_on);
-        step.when(goes_on).exit(Exit::Next(StepId(0)));
-        step.when(ends).exit(Exit::Finish);
-    });
     // A packet of n bytes jumps back n - 1 times: 65,534 at most, one fewer than is allowed; from the second engine twice
     // as often.
     let most = vec![0; MAX_BACKWARD_JUMPS as usize];
     let packets = [packet(&most), packet(&[0; 3]), packet(&most[..40_000])];
-    agree(&[program_of(engine)], &packets, &nothing);
+    agree(&[looping("loop", 1)], &packets, &nothing);
 
-    let mut engine = EngineBuilder::packet("longer loop");
-    let count = engine.context("count", 32);
-    engine.regions("turn", |step| {
-        let before = step.read(count);
-        let one = step.constant(32, 1);
-        let now = step.binary(BinaryOp::Add, before, one);
-        step.next_region();
-        step.write(count, now);
-        step.next_region();
-        let goal = turns(step, 2);
-        let goes_on = step.binary(BinaryOp::Ult, now, goal);
-        let ends = step.unary(UnaryOp::Not, goes_on);
-        step.when(goes_on).exit(Exit::Next(StepId(0)));
-        step.when(ends).exit(Exit::Finish);
-    });
-    let program = program_of(engine);
+    let program = looping("longer loop", 2);
     let exact = &most[..(MAX_BACKWARD_JUMPS as usize).div_ceil(2)];
     let packets = [packet(exact), packet(&most), packet(&[0; 3]), packet(&exact[1..])];
     let verdicts: Vec<Verdict> = outputs(&mut native(&program), &packets).iter().map(|s| s.verdict).collect();

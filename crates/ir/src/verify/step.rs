@@ -84,8 +84,7 @@ impl Checker<'_> {
         }
         self.placed(step, op, place);
         self.guarded(scope, step, op);
-        let mut operands = Vec::new();
-        op.kind.for_each_operand(|v| operands.push(v));
+        let operands = op.kind.operands();
         let widths: Option<Vec<u32>> =
             operands.iter().map(|v| self.used(scope, step, op, *v)).collect::<Vec<_>>().into_iter().collect();
         if place == Place::Request {
@@ -124,18 +123,7 @@ impl Checker<'_> {
 
     fn guarded(&mut self, scope: &Scope, step: &Step, op: &Op) {
         let Some(guard) = op.guard else { return };
-        let may = matches!(
-            op.kind,
-            OpKind::WriteContext(..)
-                | OpKind::WritePacket { .. }
-                | OpKind::WriteMeta(..)
-                | OpKind::Insert { .. }
-                | OpKind::Remove { .. }
-                | OpKind::Reset { .. }
-                | OpKind::Call { .. }
-                | OpKind::Exit(_)
-        );
-        if !may {
+        if !op.kind.has_effect() {
             self.op_problem(step, op, "only writes, resizes, calls and exits can have a guard");
         }
         if self.used(scope, step, op, guard).is_some_and(|w| w != 1) {

@@ -7,7 +7,7 @@
 //! is used once. A read must see what it saw where it stood; it is written at the latest before the effect that would
 //! change what it reads.
 
-use wireloom_ir::{Engine, Exit, Meta, Op, OpKind, Program, Step, Value};
+use wireloom_ir::{Engine, Meta, Op, OpKind, Program, Step, Value};
 
 use super::conflict::{Resource, changes, reads};
 use super::names::Names;
@@ -91,40 +91,6 @@ pub struct Emitter<'a> {
     last_line: Option<wireloom_ir::Loc>,
 }
 
-/// Whether the operation has an effect beyond its results.
-pub fn is_effect(kind: &OpKind) -> bool {
-    matches!(
-        kind,
-        OpKind::WriteContext(..)
-            | OpKind::WritePacket { .. }
-            | OpKind::WriteMeta(..)
-            | OpKind::Insert { .. }
-            | OpKind::Remove { .. }
-            | OpKind::Reset { .. }
-            | OpKind::Call { .. }
-            | OpKind::Exit(_)
-    )
-}
-
-/// The operands of an operation, its guard not among them.
-pub fn operands(kind: &OpKind) -> Vec<Value> {
-    match kind {
-        OpKind::Const(_) | OpKind::ReadContext(_) | OpKind::ReadMeta(_) | OpKind::If { .. } => vec![],
-        OpKind::Unary(_, a) | OpKind::Extend(a) | OpKind::Slice(a, _) => vec![*a],
-        OpKind::Binary(_, a, b) => vec![*a, *b],
-        OpKind::Select(c, a, b) => vec![*c, *a, *b],
-        OpKind::Concat(parts) => parts.clone(),
-        OpKind::WriteContext(_, v) | OpKind::WriteMeta(_, v) => vec![*v],
-        OpKind::ReadPacket { base, .. } => vec![*base],
-        OpKind::WritePacket { base, value, .. } => vec![*base, *value],
-        OpKind::Insert { offset, count } | OpKind::Remove { offset, count } => vec![*offset, *count],
-        OpKind::Reset { count } => vec![*count],
-        OpKind::Call { args, .. } => args.clone(),
-        OpKind::Exit(Exit::Reply(v) | Exit::Drop(v, _) | Exit::ToCpu(v, _)) => vec![*v],
-        OpKind::Exit(_) => vec![],
-    }
-}
-
 impl<'a> Emitter<'a> {
     /// An emitter for these operations, in order. `wanted` are values that are needed besides by the effects.
     pub fn new(scope: Scope<'a>, ops: Vec<&'a Op>, wanted: &[Value]) -> Self {
@@ -165,7 +131,7 @@ impl<'a> Emitter<'a> {
             for result in &op.results {
                 self.definition[result.index()] = Some(index);
             }
-            let under = if is_effect(&op.kind) {
+            let under = if op.kind.has_effect() {
                 if let Some(guard) = op.guard {
                     self.uses[guard.index()] += 1;
                     want(&mut need, guard, None);
@@ -177,7 +143,7 @@ impl<'a> Emitter<'a> {
                     None => continue,
                 }
             };
-            for v in operands(&op.kind) {
+            for v in op.kind.operands() {
                 self.uses[v.index()] += 1;
                 want(&mut need, v, under);
             }
@@ -214,7 +180,7 @@ impl<'a> Emitter<'a> {
     pub fn run(&mut self, effects: &mut dyn Effects) {
         for index in 0..self.ops.len() {
             let op = self.ops[index];
-            if !is_effect(&op.kind) {
+            if !op.kind.has_effect() {
                 continue;
             }
             self.keep_reads(index);
@@ -246,7 +212,7 @@ impl<'a> Emitter<'a> {
         let guard = op.guard.filter(|g| self.constant(*g).is_none_or(|c| c.is_zero()));
         // What stands in front of the `if` may depend on what is in it: then that one ends first.
         if self.group.as_ref().is_some_and(|g| Some(g.guard) != guard)
-            || operands(&op.kind).iter().any(|v| self.depends_on_group(*v, guard))
+            || op.kind.operands().iter().any(|v| self.depends_on_group(*v, guard))
         {
             self.close();
         }
@@ -321,7 +287,7 @@ impl<'a> Emitter<'a> {
                 continue;
             }
             // The only use may be the effect itself, which reads before it writes.
-            if self.left[value.index()] == 1 && operands(&self.ops[index].kind).contains(&value) {
+            if self.left[value.index()] == 1 && self.ops[index].kind.operands().contains(&value) {
                 continue;
             }
             if self.depends_on_group(value, self.group.as_ref().map(|g| g.guard)) {
@@ -344,7 +310,7 @@ impl<'a> Emitter<'a> {
         if !inside && self.unsafe_in_front(value, group) {
             return true;
         }
-        operands(&op.kind).iter().any(|v| self.depends_on_group(*v, guard))
+        op.kind.operands().iter().any(|v| self.depends_on_group(*v, guard))
     }
 
     fn unsafe_in_front(&self, value: Value, group: &Group) -> bool {
@@ -363,7 +329,7 @@ impl<'a> Emitter<'a> {
                     && changes(self.scope.engine, &self.ops[*e].kind).iter().any(|c| c.covers(resource))
             })
         };
-        read.is_some_and(falsified) || operands(&op.kind).iter().any(|v| self.unsafe_in_front(*v, group))
+        read.is_some_and(falsified) || op.kind.operands().iter().any(|v| self.unsafe_in_front(*v, group))
     }
 
     /// Ends the open `if`. Locals in it that something later needs move in front.

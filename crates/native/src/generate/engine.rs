@@ -8,7 +8,7 @@ use wireloom_ir::{Engine, Exit, Op, OpKind, Program, Step, StepId, Value};
 
 use super::calls::{self, Surroundings};
 use super::conflict::writes_packet;
-use super::emitter::{Effects, Emitter, Scope, is_effect, operands};
+use super::emitter::{Effects, Emitter, Scope};
 use super::names::Names;
 use super::plan::{self, StepPlan, is_split_phase};
 use super::types::c_type;
@@ -338,7 +338,7 @@ fn is_free(kind: &OpKind) -> bool {
 
 /// What a split-phase call looks for.
 fn key_of(op: &Op) -> Value {
-    operands(&op.kind)[0]
+    op.kind.operands()[0]
 }
 
 impl Split {
@@ -355,9 +355,9 @@ impl Split {
         let mut early = Vec::new();
         for index in (0..end).rev() {
             let op = ops[index];
-            if !is_effect(&op.kind) && op.results.iter().any(|r| needed[r.index()]) {
+            if !op.kind.has_effect() && op.results.iter().any(|r| needed[r.index()]) {
                 early.push(index);
-                operands(&op.kind).iter().for_each(|v| needed[v.index()] = true);
+                op.kind.operands().iter().for_each(|v| needed[v.index()] = true);
             }
         }
         early.reverse();
@@ -367,7 +367,7 @@ impl Split {
             let op = ops[*index];
             let value = op.results[0];
             let later = ops.iter().enumerate().any(|(i, user)| {
-                !early.contains(&i) && (user.guard == Some(value) || operands(&user.kind).contains(&value))
+                !early.contains(&i) && (user.guard == Some(value) || user.kind.operands().contains(&value))
             });
             if later && !is_free(&op.kind) {
                 let hint = step.values[value.index()].name.clone().unwrap_or_else(|| format!("v{}", value.0));

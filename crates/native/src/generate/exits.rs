@@ -34,11 +34,9 @@ pub fn arrange(ops: &[&Op]) -> Vec<Op> {
         ops[index].guard = Some(guard);
     }
 
-    let last_edit =
-        ops[..first_exit].iter().rev().find_map(|op| super::emitter::is_effect(&op.kind).then_some(op.guard));
+    let last_edit = ops[..first_exit].iter().rev().find_map(|op| op.kind.has_effect().then_some(op.guard));
     let (edits, exits) = ops.split_at_mut(first_exit);
-    let only_exits =
-        exits.iter().all(|op| matches!(op.kind, OpKind::Exit(_)) || !super::emitter::is_effect(&op.kind));
+    let only_exits = exits.iter().all(|op| matches!(op.kind, OpKind::Exit(_)) || !op.kind.has_effect());
     let guards: Vec<Option<Value>> =
         exits.iter().filter(|op| matches!(op.kind, OpKind::Exit(_))).map(|op| op.guard).collect();
     let covered = tables.cover(&guards);

@@ -189,8 +189,7 @@ impl Emitter<'_> {
                 OpKind::Exit(_) => Region::Jump,
                 _ => Region::Edit,
             };
-            let mut wanted = Vec::new();
-            op.kind.for_each_operand(|v| wanted.push(v));
+            let mut wanted = op.kind.operands();
             // The last exit of the last part happens if no other does.
             let implied =
                 region == Region::Jump && part + 1 == parts && self.exits(part).last() == Some(&index);
@@ -227,9 +226,7 @@ impl Emitter<'_> {
             Source::Certain(_) => return,
             Source::Here | Source::Effect => {}
         }
-        let mut operands = Vec::new();
-        kind.for_each_operand(|v| operands.push(v));
-        for operand in operands {
+        for operand in kind.operands() {
             self.need(operand, part, region);
         }
     }
