@@ -1,0 +1,1 @@
+//! The combinational heart of an engine: what each step computes, as hardware.

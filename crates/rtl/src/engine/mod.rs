@@ -1,0 +1,1 @@
+//! An engine: its core in a shell, with a port for each offload.

@@ -1,0 +1,1 @@
+//! Assembly of the canonical architecture: clusters, pipes, services.

@@ -1,0 +1,1 @@
+//! The pipelined shell: engines whose steps stand one behind the other.

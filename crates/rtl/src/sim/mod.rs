@@ -1,0 +1,1 @@
+//! Simulation by Verilator.

@@ -1,0 +1,1 @@
+//! SystemVerilog as a tree, and its printer.

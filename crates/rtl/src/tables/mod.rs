@@ -1,0 +1,1 @@
+//! Tables as memory images.

@@ -1,0 +1,51 @@
+// Constants and types that templates and generated modules share.
+package wl_pkg;
+
+  // Bits that number `count` things; at least one, so that a vector of them exists.
+  function automatic int unsigned bits(int unsigned count);
+    return count > 1 ? $clog2(count) : 1;
+  endfunction
+
+  // How a step ends (docs/ir.md, "Exits").
+  localparam logic [2:0] EXIT_NEXT = 3'd0;
+  localparam logic [2:0] EXIT_FINISH = 3'd1;
+  localparam logic [2:0] EXIT_EMIT = 3'd2;
+  localparam logic [2:0] EXIT_DROP = 3'd3;
+  localparam logic [2:0] EXIT_TO_CPU = 3'd4;
+  localparam logic [2:0] EXIT_DONE = 3'd5;
+  localparam logic [2:0] EXIT_REPLY = 3'd6;
+
+  // The header window of a packet lies in a circular memory of so many bytes; a packet's first byte is loaded at `WindowFront`.
+  localparam int unsigned WindowBytes = 256;
+  localparam int unsigned WindowLoaded = 128;
+  localparam int unsigned WindowFront = 128;
+
+  // Bytes of a word of the header memory: what one port reads or writes at once, at any byte address.
+  localparam int unsigned WordBytes = 16;
+  localparam int unsigned WordBits = 8 * WordBytes;
+
+  // The packet's part of a thread's state; the context stands above it.
+  localparam int unsigned StateFrontLsb = 0;    // 8 bits: where byte 0 of the window stands
+  localparam int unsigned StateWindowLsb = 8;   // 9 bits: length of the window
+  localparam int unsigned StateLengthLsb = 17;  // 16 bits: length of the packet
+  localparam int unsigned StateEgressLsb = 33;  // 16 bits: egress port
+  localparam int unsigned StateContextLsb = 49;
+
+  // What is constant for a packet: length and ingress port, then what the program asks for.
+  localparam int unsigned InfoLengthLsb = 0;    // 16 bits
+  localparam int unsigned InfoIngressLsb = 16;  // 16 bits
+  localparam int unsigned InfoRestLsb = 32;
+
+  // What an engine says of a packet when it is done with it.
+  typedef struct packed {
+    logic [2:0] kind;      // EXIT_*
+    logic [23:0] reason;   // reason set (8 bits) and reason (16 bits), of a drop or what goes to the control processor
+    logic [15:0] egress;   // egress port
+    logic [3:0] start;     // byte of the first row at which the window begins
+    logic [8:0] window;    // bytes of the window
+    logic [15:0] length;   // bytes of the whole packet
+    logic more;            // a copy: the packet's thread goes on and will send again
+  } result_t;
+  localparam int unsigned ResultBits = $bits(result_t);
+
+endpackage
