@@ -1,1 +1,392 @@
 //! Machine descriptions of kind `np`.
+//!
+//! A description is TOML. `machines/np.toml` states every key and its default; a file may extend another and change
+//! some; the names `np-C-E-T` stand for it with other numbers of clusters, engines and threads.
+
+mod merge;
+#[cfg(test)]
+mod tests;
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+
+use serde::{Deserialize, Serialize};
+
+use crate::tools;
+
+/// Why a machine cannot be had.
+#[derive(Debug, thiserror::Error)]
+pub enum MachineError {
+    /// There is no such machine.
+    #[error(
+        "no machine is called '{0}': say golden, native, np-C-E-T (clusters, engines, threads) or the path of a .toml file"
+    )]
+    Unknown(String),
+    /// A file cannot be read.
+    #[error("{}: {error}", path.display())]
+    Read {
+        /// Which.
+        path: PathBuf,
+        /// Why.
+        error: std::io::Error,
+    },
+    /// A file is not a machine description.
+    #[error("{place}: {message}")]
+    Parse {
+        /// File, or name.
+        place: String,
+        /// What is wrong, with the line.
+        message: String,
+    },
+    /// The keys are well-formed but do not go together.
+    #[error("machine {machine}: {message}")]
+    Illegal {
+        /// Its name.
+        machine: String,
+        /// What does not fit, and what would.
+        message: String,
+    },
+}
+
+/// A machine of kind `np`.
+#[derive(Clone, Debug, PartialEq, Deserialize, Serialize)]
+#[serde(deny_unknown_fields)]
+pub struct Machine {
+    /// Its name: that of the file, or `np-C-E-T`.
+    #[serde(skip_deserializing)]
+    pub name: String,
+    /// Always `np`.
+    pub kind: Kind,
+    /// What it is, for people.
+    pub about: String,
+    /// Clusters of the whole processor.
+    pub clusters: usize,
+    /// Engines of each cluster.
+    pub engines: usize,
+    /// Threads of each engine.
+    pub threads: usize,
+    /// Lanes on which packets enter and leave.
+    lanes: Lanes,
+    /// Clocks.
+    pub clock: Clock,
+    /// The engines' shell.
+    pub engine: Shell,
+    /// How packets are shared out.
+    pub balance: Balance,
+    /// How those who ask for one thing are served.
+    pub arbitration: Arbitration,
+    /// Memory outside the chip.
+    pub memory: Memory,
+    /// How offloads are realised, by name or kind.
+    pub offload: BTreeMap<String, Rule>,
+}
+
+/// The kind of a machine.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Kind {
+    /// A network processor in SystemVerilog.
+    Np,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, Serialize)]
+#[serde(untagged)]
+enum Lanes {
+    Number(usize),
+    Auto(Auto),
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, Serialize)]
+#[serde(rename_all = "kebab-case")]
+enum Auto {
+    Auto,
+}
+
+/// Clocks.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, Serialize)]
+#[serde(deny_unknown_fields)]
+pub struct Clock {
+    /// Of everything but the memories, in MHz.
+    pub core_mhz: u32,
+    /// The memories' clock over it.
+    pub memory_ratio: usize,
+}
+
+/// How an engine is built around its core.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, Serialize)]
+#[serde(deny_unknown_fields)]
+pub struct Shell {
+    /// Which shell.
+    pub shell: ShellKind,
+    /// Which thread goes next.
+    pub scheduler: Scheduler,
+    /// Where contexts and header windows stand.
+    pub storage: Storage,
+    /// Words of the header window that a step can read.
+    pub header_reads: u32,
+    /// Words that it can write.
+    pub header_writes: u32,
+    /// LUT levels between two registers.
+    pub stage_levels: u32,
+}
+
+/// The shells of engines that take packets.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum ShellKind {
+    /// Many threads, one slot a cycle.
+    Multithreaded,
+    /// One thread.
+    StateMachine,
+}
+
+/// Thread schedulers (the paper, section 4.5.2).
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Scheduler {
+    /// Each thread in turn, ready or not.
+    RoundRobin,
+    /// Any thread that is ready.
+    ReadyToExecute,
+}
+
+/// What small memories are made of.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Storage {
+    /// LUT RAM.
+    Lut,
+    /// Block RAM.
+    Block,
+}
+
+/// How packets are shared out.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, Serialize)]
+#[serde(deny_unknown_fields)]
+pub struct Balance {
+    /// Over the clusters of a pipe.
+    pub clusters: BalancePolicy,
+    /// Over the engines of a cluster.
+    pub engines: BalancePolicy,
+}
+
+/// A way to choose a target.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum BalancePolicy {
+    /// Each in turn, free or not (the paper).
+    Static,
+    /// The one with most free threads.
+    LeastLoaded,
+    /// The first that is free.
+    FirstFree,
+}
+
+impl BalancePolicy {
+    /// Its number in the templates.
+    pub fn number(self) -> u32 {
+        match self {
+            Self::Static => 0,
+            Self::LeastLoaded => 1,
+            Self::FirstFree => 2,
+        }
+    }
+}
+
+/// How those who ask for one thing are served.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, Serialize)]
+#[serde(deny_unknown_fields)]
+pub struct Arbitration {
+    /// Among the engines of a cluster.
+    pub cluster: Policy,
+    /// Among the clusters of a pipe.
+    pub pipe: Policy,
+}
+
+/// Arbiters.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Policy {
+    /// The lowest number first.
+    Fixed,
+    /// Round robin.
+    Fair,
+}
+
+/// Memory outside the chip: QDR SRAM parts, one on each channel.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, Serialize)]
+#[serde(deny_unknown_fields)]
+pub struct Memory {
+    /// Core cycles from a request to its word.
+    pub read_latency: usize,
+    /// Words of a part, in units of 2^20.
+    pub mega_words: usize,
+}
+
+/// How an offload is realised.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, Serialize)]
+#[serde(deny_unknown_fields)]
+pub struct Rule {
+    /// By what.
+    pub realisation: Realisation,
+    /// Where it stands, and so how many copies of it there are.
+    pub place: Place,
+    /// Of a cache: bins of a set.
+    #[serde(default = "default_bins")]
+    pub bins: usize,
+    /// Of a cache: sets.
+    #[serde(default = "default_sets")]
+    pub sets: usize,
+}
+
+fn default_bins() -> usize {
+    2
+}
+
+fn default_sets() -> usize {
+    256
+}
+
+/// What an offload can be realised by.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Realisation {
+    /// Block RAM.
+    Table,
+    /// A pipelined trie over QDR SRAM, written in Loom C.
+    Trie,
+    /// A hash cache in each cluster before a direct table in QDR SRAM.
+    Cached,
+    /// A direct table in QDR SRAM.
+    Direct,
+    /// Counters in block RAM.
+    Counters,
+    /// Counters in QDR SRAM.
+    FlowCounter,
+}
+
+/// Where an offload stands.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Deserialize, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Place {
+    /// One in each engine.
+    Engine,
+    /// One in each cluster.
+    Cluster,
+    /// One in each pipe.
+    Pipe,
+}
+
+impl Machine {
+    /// The machine of a name (`np-16-6-4`, or a file of `machines/` without its ending) or a path that ends in `.toml`.
+    ///
+    /// # Errors
+    /// If there is none, or its description is wrong.
+    pub fn find(name: &str) -> Result<Self, MachineError> {
+        if name.ends_with(".toml") {
+            let path = Path::new(name);
+            let stem = path.file_stem().map_or(name.to_owned(), |s| s.to_string_lossy().into_owned());
+            return Self::build(&stem, &merge::load(path)?);
+        }
+        let file = machine_folder().join(format!("{name}.toml"));
+        if file.exists() {
+            return Self::build(name, &merge::load(&file)?);
+        }
+        let Some([clusters, engines, threads]) = numbers(name) else {
+            return Err(MachineError::Unknown(name.to_owned()));
+        };
+        let mut table = merge::base();
+        for (key, number) in [("clusters", clusters), ("engines", engines), ("threads", threads)] {
+            table.insert(key.to_owned(), toml::Value::Integer(number));
+        }
+        Self::build(name, &table)
+    }
+
+    /// A machine from the text of a description.
+    ///
+    /// # Errors
+    /// As [`find`](Self::find).
+    pub fn parse(name: &str, text: &str) -> Result<Self, MachineError> {
+        Self::build(name, &merge::parse(name, text, &machine_folder())?)
+    }
+
+    fn build(name: &str, table: &toml::Table) -> Result<Self, MachineError> {
+        let parsed = Self::deserialize(table.clone());
+        let error = |message: String| MachineError::Parse { place: format!("machine {name}"), message };
+        let mut machine = parsed.map_err(|e| error(e.to_string().trim().replace('\n', ", ")))?;
+        machine.name = name.to_owned();
+        machine.check()?;
+        Ok(machine)
+    }
+
+    fn check(&self) -> Result<(), MachineError> {
+        let range = |what: &str, value: usize, most: usize| {
+            let message = format!("`{what}` is {value}; it can be 1 to {most}");
+            if (1..=most).contains(&value) { Ok(()) } else { Err(self.illegal(message)) }
+        };
+        range("clusters", self.clusters, 64)?;
+        range("engines", self.engines, 64)?;
+        range("threads", self.threads, 64)?;
+        range("lanes", self.lanes(), 8)?;
+        range("clock.memory_ratio", self.clock.memory_ratio, 6)?;
+        range("clock.core_mhz", self.clock.core_mhz as usize, 1000)?;
+        range("engine.header_reads", self.engine.header_reads as usize, 4)?;
+        range("engine.header_writes", self.engine.header_writes as usize, 2)?;
+        range("engine.stage_levels", self.engine.stage_levels as usize, 64)?;
+        range("memory.read_latency", self.memory.read_latency, 256)?;
+        range("memory.mega_words", self.memory.mega_words, 64)?;
+        if !self.clusters.is_multiple_of(self.lanes()) {
+            let (clusters, lanes) = (self.clusters, self.lanes());
+            return Err(
+                self.illegal(format!("{clusters} clusters cannot be shared out over {lanes} lanes evenly"))
+            );
+        }
+        if self.engine.shell == ShellKind::StateMachine && self.threads != 1 {
+            return Err(self.illegal("a state machine has one thread: set `threads = 1`".to_owned()));
+        }
+        for (name, rule) in &self.offload {
+            if !rule.bins.is_power_of_two() || !rule.sets.is_power_of_two() {
+                return Err(self.illegal(format!("`offload.{name}`: bins and sets are powers of two")));
+            }
+            if rule.place == Place::Engine && rule.realisation != Realisation::Table {
+                return Err(self.illegal(format!("`offload.{name}`: only a table can stand in each engine")));
+            }
+        }
+        Ok(())
+    }
+
+    fn illegal(&self, message: String) -> MachineError {
+        MachineError::Illegal { machine: self.name.clone(), message }
+    }
+
+    /// Lanes on which packets enter and leave; each has a pipe of its own.
+    pub fn lanes(&self) -> usize {
+        match self.lanes {
+            Lanes::Number(number) => number,
+            Lanes::Auto(Auto::Auto) if self.clusters >= 16 && self.clusters.is_multiple_of(2) => 2,
+            Lanes::Auto(Auto::Auto) => 1,
+        }
+    }
+
+    /// Clusters of each pipe.
+    pub fn clusters_a_pipe(&self) -> usize {
+        self.clusters / self.lanes()
+    }
+
+    /// How an offload of that name and kind is realised.
+    pub fn rule(&self, name: &str, kind: &str) -> Option<Rule> {
+        self.offload.get(name).or_else(|| self.offload.get(kind)).copied()
+    }
+}
+
+/// Clusters, engines and threads of `np-C-E-T`.
+fn numbers(name: &str) -> Option<[i64; 3]> {
+    let mut parts = name.strip_prefix("np-")?.split('-').map(|part| part.parse::<i64>().ok());
+    let numbers = [parts.next()??, parts.next()??, parts.next()??];
+    parts.next().is_none().then_some(numbers)
+}
+
+/// The folder of the machine descriptions.
+pub fn machine_folder() -> PathBuf {
+    tools::repository().join("machines")
+}

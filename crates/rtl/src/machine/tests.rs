@@ -1,0 +1,54 @@
+use super::*;
+
+#[test]
+fn any_three_numbers_name_a_machine() {
+    let machine = Machine::find("np-16-6-4").unwrap();
+    assert_eq!((machine.clusters, machine.engines, machine.threads), (16, 6, 4));
+    assert_eq!((machine.lanes(), machine.clusters_a_pipe()), (2, 8));
+    assert_eq!(Machine::find("np-3-1-7").unwrap().lanes(), 1);
+}
+
+#[test]
+fn what_is_no_machine_is_refused_in_a_sentence() {
+    let message = |name: &str| Machine::find(name).unwrap_err().to_string();
+    assert!(message("np-16-6").contains("np-C-E-T"));
+    assert!(message("np-0-1-1").contains("`clusters` is 0; it can be 1 to 64"));
+    assert!(message("missing.toml").starts_with("missing.toml: "));
+}
+
+#[test]
+fn a_description_changes_what_it_names() {
+    let text = "extends = \"np\"\nclusters = 4\n[engine]\nstorage = \"block\"\n[offload.ports]\nrealisation = \"table\"\nplace = \"cluster\"";
+    let machine = Machine::parse("mine", text).unwrap();
+    assert_eq!((machine.clusters, machine.engines), (4, 2));
+    assert_eq!(machine.engine.storage, Storage::Block);
+    assert_eq!(machine.engine.scheduler, Scheduler::ReadyToExecute);
+    assert_eq!(machine.rule("ports", "array").unwrap().place, Place::Cluster);
+    assert_eq!(machine.rule("next_hops", "array").unwrap().place, Place::Pipe);
+    assert_eq!(machine.rule("sums", "checksum"), None);
+}
+
+#[test]
+fn wrong_descriptions_say_what_is_wrong() {
+    let message = |text: &str| Machine::parse("mine", text).unwrap_err().to_string();
+    assert!(message("extends = \"np\"\nclustres = 4").contains("clustres"));
+    assert!(message("extends = \"nothing\"").contains("nothing.toml"));
+    assert!(message("extends = 7").contains("`extends` is the name"));
+    assert!(message("extends = \"np\"\nclusters = ").contains("TOML"));
+    assert!(message("extends = \"np\"\nlanes = 3").contains("2 clusters cannot be shared out over 3 lanes"));
+    assert!(message("extends = \"np\"\n[engine]\nshell = \"state-machine\"").contains("threads = 1"));
+    assert!(
+        message("extends = \"np\"\n[offload.lpm]\nrealisation = \"trie\"\nplace = \"engine\"")
+            .contains("only a table")
+    );
+}
+
+#[test]
+fn files_that_extend_each_other_are_noticed() {
+    let folder = tempfile::tempdir().unwrap();
+    for (name, other) in [("a", "b"), ("b", "a")] {
+        std::fs::write(folder.path().join(format!("{name}.toml")), format!("extends = \"{other}\"")).unwrap();
+    }
+    let path = folder.path().join("a.toml");
+    assert!(Machine::find(path.to_str().unwrap()).unwrap_err().to_string().contains("extend each other"));
+}
