@@ -50,8 +50,9 @@ lint: ## formatting and clippy, warnings are errors
 deny: ## licences, sources and duplicates of the dependencies; advisories where the database is at hand
 	@scripts/deny.sh
 
-tools:
+tools: ## what the others need: Debian packages, and the hardware tools in .cache/tools
 	@scripts/need.sh build test
+	@scripts/hardware-tools.sh
 
 $(DATA)/%/.complete: scripts/fetch-deb.sh
 	@scripts/fetch-deb.sh $* $(@D)

@@ -50,6 +50,18 @@ for purpose in "$@"; do
       need apt-get apt
       need dpkg-deb dpkg
       ;;
+    hardware)
+      # Verilator makes C++ of a design and builds it; itself it starts with a Perl script.
+      need make make
+      need g++ g++
+      need perl perl
+      need python3 python3
+      if ! python3 -c 'import venv, ensurepip' 2>/dev/null && ! /usr/bin/python3 -c 'import venv, ensurepip' 2>/dev/null &&
+        ! install_packages python3-venv; then
+        echo "error: Python's module 'venv' is missing: install the Debian package 'python3-venv' (apt-get install python3-venv)." >&2
+        exit 2
+      fi
+      ;;
     bench)
       # The peer that longest-prefix matching is measured against.
       need pkg-config pkg-config
