@@ -1,5 +1,6 @@
 //! Step IR to SystemVerilog: network processors from engines, templates (`hardware/`) and machine descriptions.
 
+pub mod area;
 pub mod core;
 pub mod engine;
 pub mod machine;

@@ -1,0 +1,170 @@
+//! What a design costs, before anybody places it: Yosys synthesis of each distinct module, multiplied up the hierarchy.
+//!
+//! The units are the generated modules (engine, cluster, pipe, services, top); templates are flattened into them. A unit is
+//! synthesised once, with the units inside it as black boxes, so that a processor of 96 engines costs one engine's time.
+//! Table contents are ports and memories, never constants: nothing of them can be optimised away.
+
+mod netlist;
+mod parts;
+mod synthesis;
+mod timing;
+
+use std::collections::BTreeMap;
+use std::ops::{AddAssign, Mul};
+
+use serde::{Deserialize, Serialize};
+
+pub use netlist::{Resources, read};
+pub use parts::{Part, parts};
+pub use synthesis::{Cache, synthesise};
+pub use timing::{Route, route};
+
+use crate::np::Design;
+
+/// Why there is no estimate.
+#[derive(Debug, thiserror::Error)]
+pub enum AreaError {
+    /// A tool is missing, or cannot be started.
+    #[error("{0}")]
+    Tool(String),
+    /// A tool refused the design: an error of ours, not of the user's.
+    #[error("{tool} refused module {module}: {message}")]
+    Refused {
+        /// Yosys or nextpnr.
+        tool: &'static str,
+        /// The module.
+        module: String,
+        /// The end of what it printed.
+        message: String,
+    },
+    /// A file cannot be read or written.
+    #[error("{place}: {error}")]
+    File {
+        /// Which.
+        place: String,
+        /// Why.
+        error: std::io::Error,
+    },
+    /// What a tool wrote is not what it should be.
+    #[error("the netlist of {module} cannot be read: {message}")]
+    Netlist {
+        /// The module.
+        module: String,
+        /// What is wrong.
+        message: String,
+    },
+}
+
+/// What a module takes of a device.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Cost {
+    /// Six-input LUTs in all: logic, and those that are memory or shift registers. Two small functions that could share
+    /// one LUT are counted as two, so a vendor's tool will need fewer.
+    pub luts: u64,
+    /// Of them, LUTs that are memory or shift registers.
+    pub lut_rams: u64,
+    /// Flip-flops.
+    pub flip_flops: u64,
+    /// Block RAMs of 18 Kb.
+    pub block_rams_18k: u64,
+}
+
+impl Cost {
+    /// Block RAMs of 36 Kb, rounded up.
+    pub fn block_rams(&self) -> u64 {
+        self.block_rams_18k.div_ceil(2)
+    }
+}
+
+impl AddAssign for Cost {
+    fn add_assign(&mut self, other: Self) {
+        self.luts += other.luts;
+        self.lut_rams += other.lut_rams;
+        self.flip_flops += other.flip_flops;
+        self.block_rams_18k += other.block_rams_18k;
+    }
+}
+
+impl Mul<u64> for Cost {
+    type Output = Self;
+    fn mul(self, times: u64) -> Self {
+        Self {
+            luts: self.luts * times,
+            lut_rams: self.lut_rams * times,
+            flip_flops: self.flip_flops * times,
+            block_rams_18k: self.block_rams_18k * times,
+        }
+    }
+}
+
+/// A unit of a report.
+#[derive(Clone, Debug, Serialize)]
+pub struct Unit {
+    /// Its module.
+    pub module: String,
+    /// How many there are in the whole design.
+    pub count: u64,
+    /// What one costs without the units inside it.
+    pub own: Cost,
+    /// What one costs with them.
+    pub whole: Cost,
+    /// Levels of LUTs between two registers, or between a register and the unit's boundary.
+    pub levels: u32,
+}
+
+/// What a design costs on a family of devices.
+#[derive(Clone, Debug, Serialize)]
+pub struct Report {
+    /// `xc5v`, `xc6v` or `xc7`.
+    pub family: &'static str,
+    /// The units, the top first.
+    pub units: Vec<Unit>,
+    /// The whole.
+    pub total: Cost,
+}
+
+/// Device families that designs can be estimated for, with their names.
+pub const FAMILIES: [(&str, &str); 3] = [("xc5v", "Virtex-5"), ("xc6v", "Virtex-6"), ("xc7", "Virtex-7")];
+
+/// Estimates a design; `progress` is told of each unit before it is synthesised.
+///
+/// # Errors
+/// If a tool is missing or refuses the design.
+pub fn estimate(
+    design: &Design,
+    family: &'static str,
+    cache: &Cache,
+    mut progress: impl FnMut(&str),
+) -> Result<Report, AreaError> {
+    let mut own = BTreeMap::new();
+    for unit in &design.units {
+        progress(&unit.name);
+        own.insert(unit.name.as_str(), synthesise(design, &unit.name, family, cache)?);
+    }
+    // Units stand behind those that they contain, so one walk in each direction is enough.
+    let mut whole: BTreeMap<&str, Cost> = BTreeMap::new();
+    for unit in &design.units {
+        let mut cost = own[unit.name.as_str()].cost;
+        for (child, count) in &unit.instances {
+            cost += whole[child.as_str()] * *count as u64;
+        }
+        whole.insert(&unit.name, cost);
+    }
+    let mut counts: BTreeMap<&str, u64> = BTreeMap::from([(design.top.as_str(), 1)]);
+    let mut units = Vec::new();
+    for unit in design.units.iter().rev() {
+        let count = counts.get(unit.name.as_str()).copied().unwrap_or(0);
+        for (child, times) in &unit.instances {
+            *counts.entry(child).or_default() += count * *times as u64;
+        }
+        let resources = &own[unit.name.as_str()];
+        units.push(Unit {
+            module: unit.name.clone(),
+            count,
+            own: resources.cost,
+            whole: whole[unit.name.as_str()],
+            levels: resources.levels,
+        });
+    }
+    Ok(Report { family, total: whole[design.top.as_str()], units })
+}

