@@ -1,4 +1,6 @@
 // Constants and types that templates and generated modules share.
+// Nobody uses all of them.
+// verilator lint_off UNUSEDPARAM
 package wl_pkg;
 
   // Bits that number `count` things; at least one, so that a vector of them exists.
@@ -49,3 +51,4 @@ package wl_pkg;
   localparam int unsigned ResultBits = $bits(result_t);
 
 endpackage
+// verilator lint_on UNUSEDPARAM

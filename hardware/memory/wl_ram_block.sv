@@ -1,0 +1,40 @@
+// A memory in block RAM: one write port, one read port, both of one clock.
+//
+// Contract: the word at `read_address_i` stands on `read_data_o` one cycle after `read_i`, and stays until the next read. One read and
+// one write a cycle. A read of the address that is written in the same cycle gives the OLD word. Contents: zero at power-up, as the
+// target's block RAMs are when a bitstream does not say otherwise; in simulation the memory loads from a file of hexadecimal words
+// (`$readmemh`) where there is a plusarg `+wl_image_<Image>=FILE`. There is no reset.
+// Timing: the read is a register's output; only memories deeper than one block have a multiplexer behind it.
+module wl_ram_block #(
+  parameter int unsigned Width = 32,                          // bits of a word
+  parameter int unsigned Depth = 1024,                        // words
+  parameter Image = "",                                       // name of the plusarg; "": none
+  localparam int unsigned AddressBits = wl_pkg::bits(Depth)
+) (
+  input  logic                   clk_i,
+  input  logic                   write_i,          // write this cycle
+  input  logic [AddressBits-1:0] write_address_i,
+  input  logic [Width-1:0]       write_data_i,
+  input  logic                   read_i,           // read this cycle
+  input  logic [AddressBits-1:0] read_address_i,
+  output logic [Width-1:0]       read_data_o       // the word, from the next cycle on
+);
+  if (Width == 0 || Depth == 0) begin : g_illegal
+    $fatal(1, "wl_ram_block: Width and Depth must be at least one");
+  end
+
+  (* ram_style = "block" *) logic [Width-1:0] memory[Depth];
+
+  always_ff @(posedge clk_i) begin
+    if (write_i) memory[write_address_i] <= write_data_i;
+    if (read_i) read_data_o <= memory[read_address_i];
+  end
+
+`ifndef SYNTHESIS
+  string image_file;
+  initial begin
+    for (int unsigned k = 0; k < Depth; k++) memory[k] = '0;
+    if (Image != "" && $value$plusargs({"wl_image_", Image, "=%s"}, image_file) != 0) $readmemh(image_file, memory);
+  end
+`endif
+endmodule
