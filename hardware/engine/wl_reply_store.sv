@@ -1,0 +1,37 @@
+// Replies of one offload, one for each thread, until the thread's slot comes for it.
+//
+// Contract: `read_data_o` shows, one cycle after `read_thread_i`, the last reply that came for this thread; one that arrives in the
+// cycle of the address is not yet seen (the engine never asks for it that early).
+// Timing: a register's output. Cost: Width * Threads / 64 LUTs (32 threads fit the smallest LUT RAM), Width flip-flops.
+module wl_reply_store #(
+    parameter int unsigned Width = 32,   // bits of a reply
+    parameter int unsigned Threads = 4,  // threads of the engine
+    parameter int unsigned Storage = 0,  // 0: LUT RAM, 1: block RAM
+    localparam int unsigned ThreadBits = wl_pkg::bits(Threads)
+) (
+    input logic clk_i,
+
+    input logic                  reply_valid_i,
+    input logic [ThreadBits-1:0] reply_thread_i,
+    input logic [     Width-1:0] reply_data_i,
+
+    input  logic [ThreadBits-1:0] read_thread_i,
+    output logic [     Width-1:0] read_data_o
+);
+  if (Width < 1 || Threads < 1 || Storage > 1) begin : g_illegal
+    $fatal(1, "wl_reply_store: Width and Threads must be at least one, Storage 0 or 1");
+  end
+
+  wl_engine_ram #(
+      .Width(Width),
+      .Depth(Threads),
+      .Storage(Storage)
+  ) i_ram (
+      .clk_i,
+      .write_i(reply_valid_i),
+      .write_address_i(reply_thread_i),
+      .write_data_i(reply_data_i),
+      .read_address_i(read_thread_i),
+      .read_data_o
+  );
+endmodule
