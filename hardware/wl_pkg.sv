@@ -8,6 +8,11 @@ package wl_pkg;
     return count > 1 ? $clog2(count) : 1;
   endfunction
 
+  // Core cycles from a request at `wl_rate_adapter` to its answer; the memory behind it takes `memory_latency` of its own.
+  function automatic int unsigned adapter_latency(int unsigned slots, int unsigned memory_latency);
+    return 1 + (slots + 2 + memory_latency + slots - 1) / slots;
+  endfunction
+
   // How a step ends (docs/ir.md, "Exits").
   localparam logic [2:0] EXIT_NEXT = 3'd0;
   localparam logic [2:0] EXIT_FINISH = 3'd1;

@@ -1,0 +1,109 @@
+// Fair arbiter: round robin. Who was served last comes last.
+//
+// Contract
+//   At most one grant; a grant only to who requests.
+//   Work conserving: if anyone requests, someone is granted, unless a packet is under way (Lock) whose owner has none ready.
+//   Fair: who keeps requesting sees at most Inputs - 1 packets (beats, without Lock) of others before its own.
+//   With Lock a grant stays until it is taken with `last_i`: packets are not mixed, and what a `valid` made of the grant
+//   has promised does not change. Without Lock every cycle decides anew: for use before a register that is written only
+//   when the grant is taken; `last_i` is then to be 1.
+// Timing: combinational from `request_i` to `grant_o`; the depth grows with the logarithm of Inputs, one level above that
+// of wl_arbiter_fixed. Cost: Inputs - 1 flip-flops for the turn, Inputs + 1 for the lock.
+//
+// Parameters
+//   Inputs   who can ask; 1 is a wire
+//   Lock     1: see above
+module wl_arbiter_fair #(
+    parameter int unsigned Inputs = 2,
+    parameter bit Lock = 1'b1
+) (
+    input  logic              clk_i,
+    input  logic              rst_i,
+    input  logic [Inputs-1:0] request_i,
+    input  logic              taken_i,   // what is granted happens in this cycle
+    input  logic              last_i,    // and is the last beat of its packet
+    output logic [Inputs-1:0] grant_o,   // one hot, or zero
+    output logic              valid_o    // there is a grant
+);
+
+  if (Inputs < 1) begin : g_illegal
+    $fatal(1, "wl_arbiter_fair: Inputs must be 1 or more");
+  end
+
+  if (Inputs == 1) begin : g_wire
+    logic unused;
+    assign unused  = &{clk_i, rst_i, taken_i, last_i};
+    assign grant_o = request_i;
+    assign valid_o = request_i[0];
+  end else begin : g_turn
+    // Bit i says that input i stands above the one served last: it comes before those that do not. Ones at the upper end.
+    logic [Inputs-1:1] above;
+
+    // The lowest request among those above, else the lowest of all.
+    logic [Inputs-1:0] choice;
+    always_comb begin
+      logic below_above, below_all, any_above;
+      any_above = |(request_i[Inputs-1:1] & above);
+      below_above = 1'b0;
+      below_all = 1'b0;
+      for (int unsigned i = 0; i < Inputs; i++) begin
+        logic is_above;
+        is_above = i != 0 && above[i==0?1 : i];
+        choice[i] = request_i[i] && (any_above ? is_above && !below_above : !below_all);
+        below_above = below_above || (request_i[i] && is_above);
+        below_all = below_all || request_i[i];
+      end
+    end
+
+    // Served now: what stands above that is next.
+    logic [Inputs-1:1] above_grant;
+    always_comb begin
+      logic passed;
+      passed = 1'b0;
+      for (int unsigned i = 1; i < Inputs; i++) begin
+        passed = passed || grant_o[i-1];
+        above_grant[i] = passed;
+      end
+    end
+
+    always_ff @(posedge clk_i) begin
+      if (rst_i) above <= '0;
+      else if (valid_o && taken_i && last_i) above <= above_grant;
+    end
+
+    if (Lock) begin : g_lock
+      logic locked;
+      logic [Inputs-1:0] owner;
+      assign grant_o = locked ? owner & request_i : choice;
+      assign valid_o = |grant_o;
+
+      always_ff @(posedge clk_i) begin
+        if (rst_i) locked <= 1'b0;
+        else if (valid_o) locked <= !(taken_i && last_i);
+        if (!locked) owner <= grant_o;
+      end
+
+`ifdef FORMAL
+      always_ff @(posedge clk_i) begin
+        if (!rst_i) begin
+          Owner_A : assert (!locked || $onehot(owner));
+          Conserving_A : assert (locked || valid_o == (request_i != '0));
+        end
+      end
+`endif
+    end else begin : g_free
+      assign grant_o = choice;
+      assign valid_o = |request_i;
+    end
+  end
+
+`ifdef FORMAL
+  always_ff @(posedge clk_i) begin
+    if (!rst_i) begin
+      OneGrant_A : assert ($onehot0(grant_o) && (grant_o & ~request_i) == '0);
+      Valid_A : assert (valid_o == (grant_o != '0));
+    end
+  end
+`endif
+
+endmodule

@@ -1,0 +1,49 @@
+// Delay line: what goes in comes out a fixed number of cycles later. It never stalls.
+//
+// Without reset it maps to shift registers in LUTs (SRL): use it so for data, and with reset for what says that the data
+// means something.
+//
+// Parameters
+//   Width    bits of a word
+//   Cycles   how much later; 0 is a wire
+//   Reset    1: reset puts zeros into every stage
+module wl_delay #(
+    parameter int unsigned Width = 8,
+    parameter int unsigned Cycles = 1,
+    parameter bit Reset = 1'b0
+) (
+    input  logic             clk_i,
+    input  logic             rst_i,
+    input  logic [Width-1:0] data_i,
+    output logic [Width-1:0] data_o
+);
+
+  if (Width < 1) begin : g_illegal
+    $fatal(1, "wl_delay: Width must be 1 or more");
+  end
+
+  if (Cycles == 0) begin : g_wire
+    logic unused;
+    assign unused = &{clk_i, rst_i};
+    assign data_o = data_i;
+  end else begin : g_line
+    // The newest word in the lowest bits.
+    logic [Cycles*Width-1:0] line;
+    logic [(Cycles+1)*Width-1:0] next;
+    assign next = {line, data_i};
+    assign data_o = line[(Cycles-1)*Width+:Width];
+
+    if (Reset) begin : g_reset
+      always_ff @(posedge clk_i) begin
+        if (rst_i) line <= '0;
+        else line <= next[Cycles*Width-1:0];
+      end
+    end else begin : g_plain
+      always_ff @(posedge clk_i) line <= next[Cycles*Width-1:0];
+    end
+
+    logic unused;
+    assign unused = &{rst_i, next[Cycles*Width+:Width]};
+  end
+
+endmodule

@@ -1,0 +1,24 @@
+// The number of the one bit that is set; 0 if none is.
+//
+// Parameters
+//   Inputs   bits; with 1 the number is always 0
+module wl_encode #(
+    parameter int unsigned Inputs = 2,
+    localparam int unsigned IndexBits = wl_pkg::bits(Inputs)
+) (
+    input  logic [   Inputs-1:0] one_hot_i,
+    output logic [IndexBits-1:0] index_o
+);
+
+  if (Inputs < 1) begin : g_illegal
+    $fatal(1, "wl_encode: Inputs must be 1 or more");
+  end
+
+  always_comb begin
+    index_o = '0;
+    for (int unsigned i = 0; i < Inputs; i++) begin
+      index_o |= {IndexBits{one_hot_i[i]}} & IndexBits'(i);
+    end
+  end
+
+endmodule

@@ -1,0 +1,103 @@
+// Merges valid/ready streams of packets into one: an arbiter, a multiplexer and, if wanted, a register stage.
+//
+// Contract
+//   Data and order: what goes in at an input comes out once, in that input's order; the beats of a packet (up to the one
+//   with `last`) are not mixed with those of others. An output that is not taken stays as it is.
+//   Throughput: one beat a cycle, however few inputs have something. Latency: none, or one cycle with Register.
+//   Fairness: that of the arbiter.
+// Timing: without Register everything is combinational; with it all outputs and, behind the arbiter, `in_ready_o` are cut.
+//
+// Parameters
+//   Inputs     streams; 1 is a wire (or a register)
+//   Width      bits of a beat, `last` not counted
+//   Fair       1: wl_arbiter_fair, 0: wl_arbiter_fixed
+//   Register   1: a skid buffer at the output
+module wl_merge #(
+    parameter int unsigned Inputs = 2,
+    parameter int unsigned Width = 8,
+    parameter bit Fair = 1'b1,
+    parameter bit Register = 1'b0
+) (
+    input logic clk_i,
+    input logic rst_i,
+
+    input  logic [      Inputs-1:0] in_valid_i,
+    output logic [      Inputs-1:0] in_ready_o,
+    input  logic [      Inputs-1:0] in_last_i,
+    input  logic [Inputs*Width-1:0] in_data_i,
+
+    output logic             out_valid_o,
+    input  logic             out_ready_i,
+    output logic             out_last_o,
+    output logic [Width-1:0] out_data_o
+);
+
+  if (Inputs < 1) begin : g_illegal_inputs
+    $fatal(1, "wl_merge: Inputs must be 1 or more");
+  end
+  if (Width < 1) begin : g_illegal_width
+    $fatal(1, "wl_merge: Width must be 1 or more");
+  end
+
+  logic valid, ready, last;
+  logic [Inputs-1:0] grant;
+  logic [ Width-1:0] data;
+  assign last = |(grant & in_last_i);
+  assign in_ready_o = grant & {Inputs{ready}};
+
+  if (Fair) begin : g_fair
+    wl_arbiter_fair #(
+        .Inputs(Inputs)
+    ) i_arbiter (
+        .clk_i,
+        .rst_i,
+        .request_i(in_valid_i),
+        .taken_i(ready),
+        .last_i(last),
+        .grant_o(grant),
+        .valid_o(valid)
+    );
+  end else begin : g_fixed
+    wl_arbiter_fixed #(
+        .Inputs(Inputs)
+    ) i_arbiter (
+        .clk_i,
+        .rst_i,
+        .request_i(in_valid_i),
+        .taken_i(ready),
+        .last_i(last),
+        .grant_o(grant),
+        .valid_o(valid)
+    );
+  end
+
+  wl_select #(
+      .Inputs(Inputs),
+      .Width (Width)
+  ) i_select (
+      .grant_i(grant),
+      .data_i (in_data_i),
+      .data_o (data)
+  );
+
+  if (Register) begin : g_register
+    wl_skid #(
+        .Width(Width + 1)
+    ) i_skid (
+        .clk_i,
+        .rst_i,
+        .in_valid_i(valid),
+        .in_ready_o(ready),
+        .in_data_i({last, data}),
+        .out_valid_o,
+        .out_ready_i,
+        .out_data_o({out_last_o, out_data_o})
+    );
+  end else begin : g_wire
+    assign out_valid_o = valid;
+    assign ready = out_ready_i;
+    assign out_last_o = last;
+    assign out_data_o = data;
+  end
+
+endmodule
