@@ -55,5 +55,40 @@ package wl_pkg;
   } result_t;
   localparam int unsigned ResultBits = $bits(result_t);
 
+  // What a packet carries beside it when it leaves (`tuser`).
+  typedef struct packed {
+    logic [2:0] kind;      // EXIT_FINISH, EXIT_EMIT or EXIT_TO_CPU
+    logic [23:0] reason;   // as in result_t
+    logic [15:0] egress;   // egress port
+  } sent_t;
+  localparam int unsigned SentBits = $bits(sent_t);
+
+  // What `wl_table` does to an element (docs/offloads.md, `array`).
+  localparam int unsigned MethodBits = 3;
+  localparam logic [MethodBits-1:0] TABLE_READ = 3'd0;
+  localparam logic [MethodBits-1:0] TABLE_WRITE = 3'd1;
+  localparam logic [MethodBits-1:0] TABLE_ADD = 3'd2;
+  localparam logic [MethodBits-1:0] TABLE_FETCH_ADD = 3'd3;
+  localparam logic [MethodBits-1:0] TABLE_EXCHANGE = 3'd4;
+  localparam logic [MethodBits-1:0] TABLE_COMPARE_SWAP = 3'd5;
+
+  // Whether a method is among the first `count` of `methods` (MethodBits each).
+  function automatic logic table_has(int unsigned count, logic [23:0] methods, logic [MethodBits-1:0] method);
+    for (int unsigned k = 0; k < count; k++) if (methods[k*MethodBits+:MethodBits] == method) return 1'b1;
+    return 1'b0;
+  endfunction
+
+  // Bits of a request to `wl_table`: the method if there are several, and the arguments of the widest.
+  function automatic int unsigned table_request_bits(int unsigned count, logic [23:0] methods, int unsigned index_bits,
+                                                     int unsigned width);
+    int unsigned values;
+    values = 0;
+    for (int unsigned k = 0; k < count; k++) begin
+      if (methods[k*MethodBits+:MethodBits] == TABLE_COMPARE_SWAP) values = 2;
+      else if (methods[k*MethodBits+:MethodBits] != TABLE_READ && values == 0) values = 1;
+    end
+    return (count > 1 ? bits(count) : 0) + index_bits + values * width;
+  endfunction
+
 endpackage
 // verilator lint_on UNUSEDPARAM

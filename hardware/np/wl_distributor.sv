@@ -1,0 +1,49 @@
+// Distributor of a pipe: gives each header to a cluster, and says which, so that wl_gatherer can bring them back in order.
+//
+// Contract
+//   Data and order: each packet goes whole to one cluster, once. The choice is recorded with the packet's first beat.
+//   Policy: as wl_balancer (0 static round robin, 1 least loaded, 2 first free). What 1 and 2 see of `free_i` is a cycle old and
+//   stops at 7; a cluster that turns out to be full is waited for.
+//   Throughput: one beat a cycle. Latency: none.
+// Timing: policy 1 compares 3-bit numbers in a tree; `header_ready_o` depends on the chosen cluster's `cluster_ready_i`.
+//
+// Parameters
+//   Clusters    clusters of the pipe; 1 is wires
+//   DataBytes   bytes of a beat
+//   InfoBits    bits of a packet's information
+//   FreeBits    bits of a cluster's count of free places
+//   Policy      see above
+module wl_distributor #(
+    parameter int unsigned Clusters = 8,
+    parameter int unsigned DataBytes = 64,
+    parameter int unsigned InfoBits = 32,
+    parameter int unsigned FreeBits = 1,
+    parameter int unsigned Policy = 0,
+    localparam int unsigned ClusterBits = wl_pkg::bits(Clusters)
+) (
+    input logic clk_i,
+    input logic rst_i,
+
+    // Headers, from wl_preprocessor.
+    input  logic                   header_valid_i,
+    output logic                   header_ready_o,
+    input  logic [8*DataBytes-1:0] header_data_i,
+    input  logic                   header_first_i,
+    input  logic                   header_last_i,
+    input  logic [   InfoBits-1:0] header_info_i,
+
+    // To each cluster's wl_header_serializer: `valid` and `ready` of its own, the rest for all.
+    output logic [         Clusters-1:0] cluster_valid_o,
+    input  logic [         Clusters-1:0] cluster_ready_i,
+    output logic [      8*DataBytes-1:0] cluster_data_o,
+    output logic                         cluster_first_o,
+    output logic                         cluster_last_o,
+    output logic [         InfoBits-1:0] cluster_info_o,
+    input  logic [Clusters*FreeBits-1:0] free_i,           // wl_reorder's free_o of each; policy 0 does not look at it
+
+    // To wl_gatherer: the cluster of each packet.
+    output logic                   order_valid_o,
+    input  logic                   order_ready_i,
+    output logic [ClusterBits-1:0] order_cluster_o
+);
+endmodule
