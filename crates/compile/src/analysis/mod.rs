@@ -1,5 +1,6 @@
 //! What passes and reports know about a program without changing it.
 
+pub mod address;
 pub mod depth;
 pub mod effects;
 pub mod guards;
@@ -9,6 +10,8 @@ pub mod loops;
 pub mod order;
 pub mod packet;
 pub mod pipelining;
+pub mod ports;
+pub mod storage;
 
 use wireloom_bits::Bits;
 use wireloom_ir::{Op, OpKind, Step, Value, ValueInfo};

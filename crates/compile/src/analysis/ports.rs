@@ -1,0 +1,192 @@
+//! Which header accesses of a step share a port of the header memory.
+//!
+//! A port reads or writes a run of bytes that begins at any byte. Accesses whose addresses have one root ([`address`])
+//! and that lie within the length of a run form a *group*, and a group needs one port. All reads of a step happen at
+//! its beginning, all writes at its end; so a step needs as many ports of each sort as it has groups, whatever its
+//! regions.
+//!
+//! Groups are found from the lowest address up, each as a run that begins at the first access not yet served; that
+//! makes the fewest. Writes that overlap stay together, since within a group they happen in program order, while
+//! ports know no order.
+//!
+//! [`address`]: super::address
+
+use std::collections::BTreeMap;
+
+use wireloom_ir::{Engine, Op, OpKind, Step, Value};
+
+use super::Definitions;
+use super::address::{Address, Addresses};
+use super::known_bits::{self, Known};
+
+/// The groups of a step.
+#[derive(Clone, Debug, PartialEq, Eq, Default)]
+pub struct StepPorts {
+    /// Those of its reads, in order of their addresses.
+    pub reads: Vec<Group>,
+    /// Those of its writes, likewise.
+    pub writes: Vec<Group>,
+}
+
+/// Accesses that one port serves.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Group {
+    /// The value of the step, zero-extended, that the run begins at or near; `None`: zero. The root of a read is made
+    /// by pure operations from constants, context and metadata as they are when the step begins, if the step is one
+    /// that `split` has fitted to header ports.
+    pub root: Option<Value>,
+    /// Where the run begins, in bytes from the root. The sum with the root is exact and needs 17 bits; it is never
+    /// negative.
+    pub offset: i64,
+    /// Length of the run in bytes: at most what a port serves, unless a single access is longer.
+    pub bytes: u32,
+    /// The accesses, in program order.
+    pub accesses: Vec<GroupAccess>,
+}
+
+/// An access of a group.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct GroupAccess {
+    /// The block of the step's code: 0 is `request`, 1 `edit`, 2 `jump`.
+    pub block: usize,
+    /// Index of the operation in the block: a `packet.read` or `packet.write`.
+    pub op: usize,
+    /// Where its field begins, in bits from the beginning of the run.
+    pub bit: u32,
+    /// Width of its field in bits.
+    pub width: u32,
+}
+
+/// The groups of each step of an engine, for ports that serve runs of `bytes` bytes. Code has no `if`.
+pub fn ports(engine: &Engine, bytes: u32) -> Vec<StepPorts> {
+    let context = known_bits::of_context(engine);
+    engine.steps.iter().map(|step| of_step(step, &known_bits::of_step(step, &context), bytes)).collect()
+}
+
+/// The groups of a step, with what is known of each of its values.
+pub fn of_step(step: &Step, known: &[Known], bytes: u32) -> StepPorts {
+    let definitions = Definitions::of(step);
+    let addresses = Addresses::new(step, &definitions, known);
+    let (mut reads, mut writes) = (Vec::new(), Vec::new());
+    for (block, code) in step.code.blocks().enumerate() {
+        for (index, op) in code.ops.iter().enumerate() {
+            if let Some(span) = Span::of(op, &addresses, |v| definitions.width(v)) {
+                let list = if is_read(op) { &mut reads } else { &mut writes };
+                list.push((span, GroupAccess { block, op: index, bit: 0, width: span.width }));
+            }
+        }
+    }
+    let group = |list: &[(Span, GroupAccess)], sort| {
+        let spans: Vec<Span> = list.iter().map(|(span, _)| *span).collect();
+        let groups = groups(&spans, bytes, sort);
+        groups.into_iter().map(|members| Group::of(list, &members)).collect()
+    };
+    StepPorts { reads: group(&reads, Sort::Read), writes: group(&writes, Sort::Write) }
+}
+
+fn is_read(op: &Op) -> bool {
+    matches!(op.kind, OpKind::ReadPacket { .. })
+}
+
+impl Group {
+    fn of(list: &[(Span, GroupAccess)], members: &[usize]) -> Self {
+        let spans = || members.iter().map(|i| list[*i].0);
+        let first = spans().map(|s| s.first).min().expect("a group has accesses");
+        let end = spans().map(|s| s.end).max().expect("a group has accesses");
+        let accesses = members.iter().map(|i| {
+            let (span, access) = list[*i];
+            GroupAccess { bit: (span.first - first) as u32 * 8 + span.bit, ..access }
+        });
+        Self {
+            root: spans().next().expect("a group has accesses").root,
+            offset: first,
+            bytes: (end - first) as u32,
+            accesses: accesses.collect(),
+        }
+    }
+}
+
+/// The bytes of an access.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Span {
+    /// What they are counted from.
+    pub root: Option<Value>,
+    /// The first byte, from the root.
+    pub first: i64,
+    /// The one behind the last.
+    pub end: i64,
+    /// Bits of the first byte in front of the field.
+    bit: u32,
+    width: u32,
+}
+
+impl Span {
+    /// Of a read or write of a header field; other operations have none.
+    pub fn of(op: &Op, addresses: &Addresses, width: impl Fn(Value) -> u32) -> Option<Self> {
+        let (base, bit, width) = match op.kind {
+            OpKind::ReadPacket { base, bit } => (base, bit, width(op.results[0])),
+            OpKind::WritePacket { base, bit, value } => (base, bit, width(value)),
+            _ => return None,
+        };
+        let Address { root, offset } = addresses.of(base);
+        Some(Self {
+            root,
+            first: offset + i64::from(bit / 8),
+            end: offset + i64::from((bit + width).div_ceil(8)),
+            bit: bit % 8,
+            width,
+        })
+    }
+
+    /// Whether both have one root and share a byte.
+    pub fn overlaps(&self, other: &Self) -> bool {
+        self.root == other.root && self.first < other.end && other.first < self.end
+    }
+}
+
+/// Reads may be grouped freely; writes that share bytes are of one group.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Sort {
+    /// Reads.
+    Read,
+    /// Writes.
+    Write,
+}
+
+/// The fewest groups of accesses that each lie within `bytes` bytes; the members of each in order. A group that has to
+/// be longer is.
+pub fn groups(spans: &[Span], bytes: u32, sort: Sort) -> Vec<Vec<usize>> {
+    let mut roots: BTreeMap<Option<Value>, Vec<usize>> = BTreeMap::new();
+    for (index, span) in spans.iter().enumerate() {
+        roots.entry(span.root).or_default().push(index);
+    }
+    let mut groups = Vec::new();
+    for members in roots.values_mut() {
+        members.sort_by_key(|i| (spans[*i].first, spans[*i].end));
+        // Accesses that must stay together, with the bytes of all of them.
+        let mut units: Vec<(i64, i64, Vec<usize>)> = Vec::new();
+        for &member in &*members {
+            let span = spans[member];
+            match units.last_mut() {
+                Some((_, end, unit)) if sort == Sort::Write && span.first < *end => {
+                    *end = span.end.max(*end);
+                    unit.push(member);
+                }
+                _ => units.push((span.first, span.end, vec![member])),
+            }
+        }
+        while let Some(first) = units.first().map(|u| u.0) {
+            let limit = (first + i64::from(bytes)).max(units[0].1);
+            let mut group = Vec::new();
+            units.retain_mut(|(_, end, unit)| {
+                if *end <= limit {
+                    group.append(unit);
+                }
+                *end > limit
+            });
+            group.sort_unstable();
+            groups.push(group);
+        }
+    }
+    groups
+}
