@@ -1,0 +1,295 @@
+// Table in block RAM as a service: the `array` kind (docs/offloads.md) with the methods that an engine calls.
+//
+//   cycle 0: request or control access    cycle 1: block RAM is read    cycle 2: new value    cycle 3: reply; block RAM is written
+//   (a control access to a table that requests only read: written in cycle 1)
+//
+// Contract
+//   Data: each request is one atomic operation on the element as all requests before it have left it, at any distance: what has not
+//   reached the memory yet is forwarded. An index that is out of range changes nothing and is answered with zero. The control plane
+//   reads and writes a whole element in one operation among the requests, so that nobody sees half of one.
+//   Order and latency: each request has its reply, also one whose method answers nothing, exactly three cycles after it was taken.
+//   Throughput: one request a cycle, but for those cycles that control accesses take (`wl_control_slot`).
+//   Contents: zero at power-up; in simulation from +wl_image_<Image>=FILE.
+// Request: {method, if there are several; arguments, the first most significant}, the arguments zero-extended on the left:
+//   {index} for read; {index, value} for write, add, fetch_add and exchange; {index, expected, value} for compare_swap.
+// Reply: the value; {swapped, value} if compare_swap is among the methods.
+// Timing: between two registers at most: compare a value with the expected one, choose; or add, choose.
+//
+// Parameters
+//   Width         bits of an element
+//   Size          elements
+//   MethodCount   methods that are called
+//   Methods       wl_pkg::TABLE_*, MethodBits each, method number 0 lowest
+//   Cuts          where the fields of an element begin, for the methods that add (`wl_field_add`)
+//   IndexBits     bits of the index in a request
+//   TagBits       bits of the tag that a reply repeats
+//   CtlBits       bits of the control bus' data
+//   CtlTarget     number of this table on the control bus; its addresses are the indices
+//   Patience      cycles that a control access waits for an idle one
+//   Image         name of the contents in simulation
+module wl_table #(
+    parameter int unsigned Width = 32,
+    parameter int unsigned Size = 1024,
+    parameter int unsigned MethodCount = 1,
+    parameter logic [MethodCount*wl_pkg::MethodBits-1:0] Methods = '0,
+    parameter logic [Width-1:0] Cuts = '0,
+    parameter int unsigned IndexBits = 32,
+    parameter int unsigned TagBits = 8,
+    parameter int unsigned CtlBits = 64,
+    parameter logic [7:0] CtlTarget = 8'd0,
+    parameter int unsigned Patience = 16,
+    parameter Image = "",
+    localparam logic HasSwap = wl_pkg::table_has(MethodCount, 24'(Methods), wl_pkg::TABLE_COMPARE_SWAP),
+    localparam int unsigned RequestBits = wl_pkg::table_request_bits(MethodCount, 24'(Methods), IndexBits, Width),
+    localparam int unsigned ReplyBits = Width + 32'(HasSwap)
+) (
+    input logic clk_i,
+    input logic rst_i,
+
+    input  logic                   request_valid_i,
+    output logic                   request_ready_o,
+    input  logic [    TagBits-1:0] request_tag_i,
+    input  logic [RequestBits-1:0] request_data_i,
+
+    output logic                 reply_valid_o,
+    output logic [  TagBits-1:0] reply_tag_o,
+    output logic [ReplyBits-1:0] reply_data_o,
+
+    input  logic               ctl_valid_i,    // held until `ctl_done_o`
+    input  logic               ctl_write_i,
+    input  logic [        7:0] ctl_target_i,
+    input  logic [       31:0] ctl_address_i,  // index
+    input  logic [CtlBits-1:0] ctl_data_i,     // the element, in the lowest bits
+    output logic               ctl_done_o,     // a pulse
+    output logic [CtlBits-1:0] ctl_data_o      // the element from before, zero unless done
+);
+  import wl_pkg::*;
+
+  localparam int unsigned AddressBits = bits(Size);
+  localparam int unsigned SelectBits = MethodCount > 1 ? bits(MethodCount) : 0;
+  localparam logic [23:0] All = 24'(Methods);
+  localparam logic HasRead = table_has(MethodCount, All, TABLE_READ);
+  localparam logic HasAdd = table_has(MethodCount, All, TABLE_ADD);
+  localparam logic HasFetchAdd = table_has(MethodCount, All, TABLE_FETCH_ADD);
+  localparam logic HasWrite = table_has(MethodCount, All, TABLE_WRITE);
+  localparam logic HasExchange = table_has(MethodCount, All, TABLE_EXCHANGE);
+  // Requests that carry a value; if none does, only the control plane writes.
+  localparam logic HasValue = HasAdd || HasFetchAdd || HasWrite || HasExchange || HasSwap;
+
+  if (Width < 1 || Size < 1 || IndexBits < AddressBits || IndexBits > 32 || CtlBits < Width) begin : g_illegal
+    $fatal(1, "wl_table: Width and Size must be at least one, IndexBits hold an index, at most 32, and CtlBits an element");
+  end
+  if (MethodCount < 1 || MethodCount > 6) begin : g_illegal_methods
+    $fatal(1, "wl_table: there must be one to six methods");
+  end
+
+  // What enters: a request, or a control access in its place.
+  logic take;
+  wl_control_slot #(
+      .CtlTarget(CtlTarget),
+      .Patience (Patience)
+  ) i_control_slot (
+      .clk_i,
+      .rst_i,
+      .request_valid_i,
+      .request_ready_o,
+      .ctl_valid_i,
+      .ctl_target_i,
+      .take_o(take),
+      .done_i(ctl_done_o)
+  );
+
+  logic [MethodBits-1:0] request_method;
+  if (MethodCount > 1) begin : g_select
+    logic [SelectBits-1:0] select;
+    assign select = request_data_i[RequestBits-1-:SelectBits];
+    always_comb begin
+      request_method = Methods[MethodBits-1:0];
+      for (int unsigned k = 1; k < MethodCount; k++) begin
+        if (select == SelectBits'(k)) request_method = Methods[k*MethodBits+:MethodBits];
+      end
+    end
+  end else begin : g_single
+    assign request_method = Methods[MethodBits-1:0];
+  end
+
+  // The index is the first argument, so that it stands above the others.
+  logic [IndexBits-1:0] request_index;
+  always_comb begin
+    request_index = '0;
+    if (HasRead && request_method == TABLE_READ) request_index |= request_data_i[IndexBits-1:0];
+    if (HasSwap && request_method == TABLE_COMPARE_SWAP) request_index |= request_data_i[HasSwap*2*Width+:IndexBits];
+    if (HasAdd || HasFetchAdd || HasWrite || HasExchange) begin
+      if (request_method != TABLE_READ && request_method != TABLE_COMPARE_SWAP) begin
+        request_index |= request_data_i[HasValue*Width+:IndexBits];
+      end
+    end
+  end
+
+  logic [31:0] index;
+  assign index = take ? ctl_address_i : 32'(request_index);
+
+  // Cycle 1.
+  logic a_valid, a_ctl, a_in;
+  logic [TagBits-1:0] a_tag;
+  logic [AddressBits-1:0] a_index;
+  always_ff @(posedge clk_i) begin
+    if (rst_i) begin
+      a_valid <= 1'b0;
+      a_ctl   <= 1'b0;
+    end else begin
+      a_valid <= take || (request_valid_i && request_ready_o);
+      a_ctl   <= take;
+    end
+    a_tag   <= request_tag_i;
+    a_index <= index[AddressBits-1:0];
+    a_in    <= {1'b0, index} < 33'(Size);
+  end
+
+  // Cycle 2.
+  logic b_valid, b_ctl, b_in;
+  logic [TagBits-1:0] b_tag;
+  logic [AddressBits-1:0] b_index;
+  always_ff @(posedge clk_i) begin
+    if (rst_i) begin
+      b_valid <= 1'b0;
+      b_ctl   <= 1'b0;
+    end else begin
+      b_valid <= a_valid;
+      b_ctl   <= a_ctl;
+    end
+    b_tag   <= a_tag;
+    b_index <= a_index;
+    b_in    <= a_in;
+  end
+
+  logic write;
+  logic [AddressBits-1:0] write_index;
+  logic [Width-1:0] write_value;
+  logic [Width-1:0] b_stored, b_old;
+  logic b_swapped;
+
+  wl_ram_block #(
+      .Width(Width),
+      .Depth(Size),
+      .Image(Image)
+  ) i_ram (
+      .clk_i,
+      .write_i(write),
+      .write_address_i(write_index),
+      .write_data_i(write_value),
+      .read_i(a_valid),
+      .read_address_i(a_index),
+      .read_data_o(b_stored)
+  );
+
+  if (HasValue) begin : g_change
+    // Cycle 3: the element after the operation. The last two operations are not in what was read.
+    logic b_after_c, b_after_d;
+    logic b_write, c_write, c_in;
+    logic [AddressBits-1:0] c_index;
+    logic [Width-1:0] b_new, c_value, d_value;
+    always_ff @(posedge clk_i) begin
+      if (rst_i) c_write <= 1'b0;
+      else c_write <= b_valid && b_in && b_write;
+      c_in <= b_valid && b_in;
+      c_index <= b_index;
+      c_value <= b_new;
+      d_value <= c_value;
+      b_after_c <= b_valid && b_in && b_index == a_index;
+      b_after_d <= c_in && c_index == a_index;
+    end
+    assign write = c_write;
+    assign write_index = c_index;
+    assign write_value = c_value;
+    assign b_old = b_after_c ? c_value : b_after_d ? d_value : b_stored;
+
+    logic [MethodBits-1:0] a_method, b_method;
+    logic [Width-1:0] a_value, b_value;
+    always_ff @(posedge clk_i) begin
+      a_method <= !take ? request_method : ctl_write_i ? TABLE_WRITE : TABLE_READ;
+      b_method <= a_method;
+      a_value  <= take ? ctl_data_i[Width-1:0] : request_data_i[Width-1:0];
+      b_value  <= a_value;
+    end
+
+    logic [Width-1:0] b_sum;
+    if (HasAdd || HasFetchAdd) begin : g_add
+      wl_field_add #(
+          .Width(Width),
+          .Cuts (Cuts)
+      ) i_add (
+          .a_i  (b_old),
+          .b_i  (b_value),
+          .sum_o(b_sum)
+      );
+    end else begin : g_no_add
+      assign b_sum = b_value;
+    end
+
+    if (HasSwap) begin : g_swap
+      logic [Width-1:0] a_expected, b_expected;
+      always_ff @(posedge clk_i) begin
+        a_expected <= request_data_i[Width+:Width];
+        b_expected <= a_expected;
+      end
+      assign b_swapped = b_method == TABLE_COMPARE_SWAP && b_old == b_expected;
+    end else begin : g_no_swap
+      assign b_swapped = 1'b0;
+    end
+
+    logic b_adds;
+    assign b_adds  = b_method == TABLE_ADD || b_method == TABLE_FETCH_ADD;
+    assign b_write = b_adds || b_method == TABLE_WRITE || b_method == TABLE_EXCHANGE || b_swapped;
+    assign b_new   = b_adds ? b_sum : b_write ? b_value : b_old;
+  end else begin : g_read_only
+    // Only the control plane writes: as soon as the element is read (the RAM gives the old one), so that requests behind see it.
+    // A control access holds its data until it is done.
+    assign write = a_ctl && ctl_write_i && a_in;
+    assign write_index = a_index;
+    assign write_value = ctl_data_i[Width-1:0];
+    assign b_old = b_stored;
+    assign b_swapped = 1'b0;
+  end
+
+  always_ff @(posedge clk_i) begin
+    if (rst_i) begin
+      reply_valid_o <= 1'b0;
+      ctl_done_o <= 1'b0;
+    end else begin
+      reply_valid_o <= b_valid && !b_ctl;
+      ctl_done_o <= b_ctl;
+    end
+    reply_tag_o <= b_tag;
+    reply_data_o <= b_in ? ReplyBits'({b_swapped, b_old}) : '0;
+    ctl_data_o <= b_ctl && b_in && !rst_i ? CtlBits'(b_old) : '0;
+  end
+
+  logic unused;
+  assign unused = &{1'b0, ctl_data_i, request_data_i};
+
+`ifdef FORMAL
+  // One element (a proof takes any): an operation sees it as the one before has left it.
+`ifdef SYNTHESIS
+  (* anyconst *) logic [AddressBits-1:0] f_index;
+`else
+  logic [AddressBits-1:0] f_index;
+  assign f_index = '0;
+`endif
+  logic f_known, f_touched;
+  logic [Width-1:0] f_value, f_new;
+  assign f_touched = b_valid && b_in && b_index == f_index;
+  if (HasValue) begin : g_f_change
+    assign f_new = g_change.b_write ? g_change.b_new : b_old;
+  end else begin : g_f_read_only
+    assign f_new = b_ctl && ctl_write_i ? ctl_data_i[Width-1:0] : b_old;
+  end
+  always_ff @(posedge clk_i) begin
+    if (rst_i) f_known <= 1'b0;
+    else if (f_touched) f_known <= 1'b1;
+    if (f_touched) f_value <= f_new;
+    if (!rst_i && f_touched && f_known) Exact_A : assert (b_old == f_value);
+    if (!rst_i && b_ctl) CtlHeld_M : assume (ctl_valid_i);
+  end
+`endif
+endmodule
