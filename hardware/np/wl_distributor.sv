@@ -46,4 +46,49 @@ module wl_distributor #(
     input  logic                   order_ready_i,
     output logic [ClusterBits-1:0] order_cluster_o
 );
+
+  if (Clusters < 1 || DataBytes < 1 || InfoBits < 1 || FreeBits < 1) begin : g_illegal
+    $fatal(1, "wl_distributor: Clusters, DataBytes, InfoBits and FreeBits must be 1 or more");
+  end
+
+  localparam int unsigned Width = InfoBits + 1 + 8 * DataBytes;
+  localparam int unsigned SeenBits = FreeBits < 3 ? FreeBits : 3;
+
+  // What the balancer sees of a cluster: none free while its serialiser is busy, else what was free a cycle ago, up to 7.
+  logic [Clusters*SeenBits-1:0] seen, eligible;
+  for (genvar i = 0; i < Clusters; i++) begin : g_cluster
+    logic [FreeBits-1:0] free;
+    assign free = free_i[i*FreeBits+:FreeBits];
+    always_ff @(posedge clk_i) begin
+      seen[i*SeenBits+:SeenBits] <= 32'(free) >= 2 ** SeenBits ? '1 : SeenBits'(free);
+    end
+    assign eligible[i*SeenBits+:SeenBits] = cluster_ready_i[i] ? seen[i*SeenBits+:SeenBits] : '0;
+  end
+
+  // The packet's first beat waits until its choice can be recorded.
+  logic valid, ready;
+  assign valid = header_valid_i && (order_ready_i || !header_first_i);
+  assign header_ready_o = ready && (order_ready_i || !header_first_i);
+  assign order_valid_o = header_valid_i && header_ready_o && header_first_i;
+
+  wl_balancer #(
+      .Targets(Clusters),
+      .Width(Width),
+      .FreeBits(SeenBits),
+      .Policy(Policy)
+  ) i_balancer (
+      .clk_i,
+      .rst_i,
+      .in_valid_i(valid),
+      .in_ready_o(ready),
+      .in_last_i(header_last_i),
+      .in_data_i({header_info_i, header_first_i, header_data_i}),
+      .free_i(eligible),
+      .out_valid_o(cluster_valid_o),
+      .out_ready_i(cluster_ready_i),
+      .out_last_o(cluster_last_o),
+      .out_data_o({cluster_info_o, cluster_first_o, cluster_data_o}),
+      .target_o(order_cluster_o)
+  );
+
 endmodule

@@ -4,8 +4,10 @@
 //   Data and order: the packets of a cluster are in order; the recorded choices say which cluster is next. A packet with copies (`more`)
 //   is taken with all of them before the next.
 //   Throughput: one beat a cycle, also from one cluster after another, as long as the cluster whose turn it is has one. Latency: one
-//   cycle. While there is no beat, `beat_data_o` is zero or anything.
-// Timing: one register and one multiplexer for each cluster's data.
+//   cycle.
+//   `beat_data_o` shows the beat while `beat_ready_i`, and `body_data_i` otherwise: the body of a packet passes through here because it
+//   then costs no multiplexer of its own.
+// Timing: a register for each cluster's data, zero but for the cluster whose turn it is, and an OR of them.
 //
 // Parameters
 //   Clusters     clusters of the pipe
@@ -35,12 +37,106 @@ module wl_gatherer #(
     input  logic [                   Clusters-1:0] cluster_last_i,
     input  logic [Clusters*wl_pkg::ResultBits-1:0] cluster_result_i,
 
+    // From wl_body_buffer.
+    input logic [8*DataBytes-1:0] body_data_i,
+
     // To wl_postprocessor.
     output logic                          beat_valid_o,
     input  logic                          beat_ready_i,
-    output logic [       8*DataBytes-1:0] beat_data_o,
+    output logic [       8*DataBytes-1:0] beat_data_o,    // or the body's
     output logic                          beat_first_o,
     output logic                          beat_last_o,
     output logic [wl_pkg::ResultBits-1:0] beat_result_o
 );
+
+  if (Clusters < 1 || DataBytes < 1 || OrderDepth < 1) begin : g_illegal
+    $fatal(1, "wl_gatherer: Clusters, DataBytes and OrderDepth must be 1 or more");
+  end
+
+  // Whose turn it is.
+  logic turn_valid, turn_ready;
+  logic [ClusterBits-1:0] turn;
+  if (Clusters == 1) begin : g_one
+    assign turn = '0;
+    assign turn_valid = 1'b1;
+    assign order_ready_o = 1'b1;
+    logic unused;
+    assign unused = &{turn_ready, order_valid_i, order_cluster_i};
+  end else if (Policy == 0) begin : g_known
+    always_ff @(posedge clk_i) begin
+      if (rst_i) turn <= '0;
+      else if (turn_ready) turn <= turn == ClusterBits'(Clusters - 1) ? '0 : turn + 1'b1;
+    end
+    assign turn_valid = 1'b1;
+    assign order_ready_o = 1'b1;
+    logic unused;
+    assign unused = &{order_valid_i, order_cluster_i};
+  end else begin : g_recorded
+    logic [wl_pkg::bits(OrderDepth + 2)-1:0] unused;
+    wl_fifo_block #(
+        .Width(ClusterBits),
+        .Depth(OrderDepth)
+    ) i_order (
+        .clk_i,
+        .rst_i,
+        .in_valid_i (order_valid_i),
+        .in_ready_o (order_ready_o),
+        .in_data_i  (order_cluster_i),
+        .out_valid_o(turn_valid),
+        .out_ready_i(turn_ready),
+        .out_data_o (turn),
+        .fill_o     (unused)
+    );
+  end
+
+  logic free;
+  logic [Clusters-1:0] take, final_beat;
+  assign free = !beat_valid_o || beat_ready_i;
+  assign cluster_ready_o = turn_valid && free ? Clusters'(1'b1) << turn : '0;
+  assign take = cluster_valid_i & cluster_ready_o;
+  assign turn_ready = |(take & final_beat);
+
+  always_ff @(posedge clk_i) begin
+    if (rst_i) beat_valid_o <= 1'b0;
+    else if (free) beat_valid_o <= |take;
+  end
+
+  // Data, first, last and result of the cluster whose turn it is; zero for the others, so that their OR is the beat.
+  localparam int unsigned Width = 8 * DataBytes + 2 + wl_pkg::ResultBits;
+  logic [Clusters-1:0][Width-1:0] chosen;
+  for (genvar i = 0; i < Clusters; i++) begin : g_cluster
+    wl_pkg::result_t result;
+    assign result = cluster_result_i[i*wl_pkg::ResultBits+:wl_pkg::ResultBits];
+    assign final_beat[i] = cluster_last_i[i] && !result.more;
+
+    always_ff @(posedge clk_i) begin
+      if (free) begin
+        if (take[i]) begin
+          chosen[i] <= {result, cluster_first_i[i], cluster_last_i[i], cluster_data_i[i*8*DataBytes+:8*DataBytes]};
+        end else begin
+          chosen[i] <= '0;
+        end
+      end
+    end
+  end
+
+  logic [Width-1:0] beat;
+  always_comb begin
+    beat = '0;
+    for (int unsigned i = 0; i < Clusters; i++) beat |= chosen[i];
+  end
+  assign beat_data_o = beat_ready_i ? beat[8*DataBytes-1:0] : body_data_i;
+  assign {beat_result_o, beat_first_o, beat_last_o} = beat[8*DataBytes+:2+wl_pkg::ResultBits];
+
+`ifdef FORMAL
+  logic was_stalled;
+  always_ff @(posedge clk_i) begin
+    was_stalled <= !rst_i && beat_valid_o && !beat_ready_i;
+    if (!rst_i) begin
+      OneCluster_A : assert ($onehot0(take));
+      Stable_A : assert (!was_stalled || beat_valid_o);
+    end
+  end
+`endif
+
 endmodule

@@ -31,4 +31,59 @@ module wl_header_deserializer #(
     output logic                          beat_last_o,
     output logic [wl_pkg::ResultBits-1:0] beat_result_o
 );
+
+  if (RowBytes < 1 || DataBytes < RowBytes || DataBytes % RowBytes != 0) begin : g_illegal
+    $fatal(1, "wl_header_deserializer: DataBytes must be a multiple of RowBytes");
+  end
+
+  localparam int unsigned Parts = DataBytes / RowBytes;
+  localparam int unsigned PartBits = wl_pkg::bits(Parts);
+
+  // Rows gather in `fill`; when it is complete it moves on to the output as a whole.
+  logic complete, move, accept;
+  logic [PartBits-1:0] part;
+  logic [8*DataBytes-1:0] fill_data;
+  logic fill_first, fill_last;
+  logic [wl_pkg::ResultBits-1:0] fill_result;
+
+  assign move = complete && (!beat_valid_o || beat_ready_i);
+  assign row_ready_o = !complete || move;
+  assign accept = row_valid_i && row_ready_o;
+
+  logic [8*RowBytes-1:0] row;
+  for (genvar i = 0; i < RowBytes; i++) begin : g_byte
+    assign row[8*i+:8] = row_data_i[8*(RowBytes-1-i)+:8];
+  end
+
+  always_ff @(posedge clk_i) begin
+    if (rst_i) begin
+      complete <= 1'b0;
+      beat_valid_o <= 1'b0;
+      part <= '0;
+    end else begin
+      if (accept) begin
+        complete <= row_last_i || part == PartBits'(Parts - 1);
+        part <= row_last_i || part == PartBits'(Parts - 1) ? '0 : part + 1'b1;
+      end else if (move) begin
+        complete <= 1'b0;
+      end
+      if (move) beat_valid_o <= 1'b1;
+      else if (beat_ready_i) beat_valid_o <= 1'b0;
+    end
+    if (accept) begin
+      for (int unsigned k = 0; k < Parts; k++) begin
+        if (part == PartBits'(k)) fill_data[8*RowBytes*k+:8*RowBytes] <= row;
+      end
+      if (part == '0) fill_first <= row_first_i;
+      fill_last   <= row_last_i;
+      fill_result <= row_result_i;
+    end
+    if (move) begin
+      beat_data_o   <= fill_data;
+      beat_first_o  <= fill_first;
+      beat_last_o   <= fill_last;
+      beat_result_o <= fill_result;
+    end
+  end
+
 endmodule

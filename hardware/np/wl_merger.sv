@@ -41,4 +41,73 @@ module wl_merger #(
     output logic [ Lanes*3-1:0] event_kind_o,   // wl_pkg::EXIT_DROP or EXIT_DONE
     output logic [Lanes*24-1:0] event_reason_o  // set and reason, as result_t
 );
+
+  if (Lanes < 1 || Lanes > 8) begin : g_illegal_lanes
+    $fatal(1, "wl_merger: Lanes must be 1 to 8");
+  end
+
+  localparam int unsigned LaneBits = wl_pkg::bits(Lanes);
+
+  logic [Lanes-1:0] midst;  // the lane is behind the first beat of a packet
+  logic [LaneBits-1:0] turn, turn_after;  // the lane of the next packet that may start
+
+  // Lanes are visited in the order of the packets' numbers; an item starts if all before it have, in this cycle or earlier.
+  logic [Lanes-1:0] allowed, taken;
+  always_comb begin
+    logic reached;
+    reached = 1'b1;
+    allowed = midst;
+    turn_after = turn;
+    for (int unsigned i = 0; i < Lanes; i++) begin
+      logic [LaneBits-1:0] lane;
+      lane = LaneBits'((32'(turn) + i) % Lanes);
+      reached = reached && !midst[lane];
+      allowed[lane] = allowed[lane] || reached;
+      reached = reached && pipe_valid_i[lane] && (pipe_event_i[lane] || m_tready_i[lane]) && !pipe_more_i[lane];
+      if (reached) turn_after = lane == LaneBits'(Lanes - 1) ? '0 : lane + 1'b1;
+    end
+  end
+
+  assign m_tvalid_o = pipe_valid_i & allowed & ~pipe_event_i;
+  assign pipe_ready_o = allowed & (m_tready_i | pipe_event_i);
+  assign taken = pipe_valid_i & pipe_ready_o;
+  assign event_valid_o = taken & pipe_event_i;
+
+  always_ff @(posedge clk_i) begin
+    if (rst_i) begin
+      midst <= '0;
+      turn   <= '0;
+    end else begin
+      midst <= (midst | taken) & ~(taken & pipe_last_i);
+      turn   <= turn_after;
+    end
+  end
+
+  assign m_tdata_o = pipe_data_i;
+  assign m_tkeep_o = pipe_keep_i;
+  assign m_tlast_o = pipe_last_i;
+  assign m_tuser_o = pipe_user_i;
+  for (genvar lane = 0; lane < Lanes; lane++) begin : g_event
+    wl_pkg::sent_t user;
+    assign user = pipe_user_i[lane*wl_pkg::SentBits+:wl_pkg::SentBits];
+    assign event_kind_o[lane*3+:3] = user.kind;
+    assign event_reason_o[lane*24+:24] = user.reason;
+    logic unused;
+    assign unused = &user.egress;
+  end
+
+`ifdef FORMAL
+  logic [Lanes-1:0] was_stalled;
+  always_ff @(posedge clk_i) begin
+    was_stalled <= rst_i ? '0 : m_tvalid_o & ~m_tready_i;
+    if (!rst_i) begin
+      // What has been offered stays offered.
+      Stable_A : assert ((was_stalled & pipe_valid_i & ~m_tvalid_o) == '0);
+      // The packet whose turn it is waits only for its own lane.
+      NoDeadlock_A : assert (midst[turn] || allowed[turn]);
+      Event_M : assume ((pipe_event_i & ~pipe_last_i & pipe_valid_i) == '0);
+    end
+  end
+`endif
+
 endmodule

@@ -12,12 +12,9 @@
 // Timing: the byte network has a register behind it; outputs are registers.
 //
 // Parameters
-//   DataBytes   bytes of a beat, a power of two from 32 on
-//   BodyBeats   that of wl_body_buffer
+//   DataBytes   bytes of a beat, a power of two from 16 on
 module wl_postprocessor #(
-    parameter int unsigned DataBytes = 64,
-    parameter int unsigned BodyBeats = 2048,
-    localparam int unsigned BeatBits = wl_pkg::bits(BodyBeats + 1)
+    parameter int unsigned DataBytes = 64
 ) (
     input logic clk_i,
     input logic rst_i,
@@ -25,18 +22,16 @@ module wl_postprocessor #(
     // Headers, from wl_gatherer.
     input  logic                          beat_valid_i,
     output logic                          beat_ready_o,
-    input  logic [       8*DataBytes-1:0] beat_data_i,
+    input  logic [       8*DataBytes-1:0] beat_data_i,    // while not beat_ready_o: what the body buffer read last
     input  logic                          beat_first_i,
     input  logic                          beat_last_i,
     input  logic [wl_pkg::ResultBits-1:0] beat_result_i,
 
-    // Bodies, from wl_body_buffer.
-    input  logic                   body_valid_i,
-    input  logic [   BeatBits-1:0] body_beats_i,
-    output logic                   body_read_o,
-    input  logic [8*DataBytes-1:0] body_data_i,
-    output logic                   body_rewind_o,
-    output logic                   body_free_o,
+    // Bodies, from wl_body_buffer; their data come by way of wl_gatherer.
+    input  logic body_valid_i,
+    output logic body_read_o,
+    output logic body_rewind_o,
+    output logic body_free_o,
 
     // Items, to wl_merger: byte 0 of a beat in bits 7:0.
     output logic                        valid_o,

@@ -57,4 +57,193 @@ module wl_reorder #(
     output logic [        8*RowBytes-1:0] row_data_o,
     output logic [wl_pkg::ResultBits-1:0] row_result_o
 );
+
+  if (Tags < 1 || 2 ** $clog2(Tags) != Tags) begin : g_illegal_tags
+    $fatal(1, "wl_reorder: Tags must be a power of two");
+  end
+  if (Rows < 1 || RowBytes < 1 || 2 ** $clog2(RowBytes) != RowBytes) begin : g_illegal
+    $fatal(1, "wl_reorder: Rows must be 1 or more and RowBytes a power of two");
+  end
+
+  localparam int unsigned RowIndexBits = wl_pkg::bits(Rows);
+  localparam int unsigned ShiftBits = $clog2(RowBytes);
+  localparam int unsigned RowAddressBits = wl_pkg::bits(Tags * 2 ** RowIndexBits);
+
+  // Tags that are under way: from `head` (the oldest) to before `tail`.
+  logic [TagBits-1:0] head, tail;
+  logic some;  // head is under way
+  logic alloc, retire;
+  assign alloc_ready_o = free_o != '0;
+  assign alloc_tag_o = tail;
+  assign alloc = alloc_valid_i && alloc_ready_o;
+
+  function automatic logic [TagBits-1:0] after(logic [TagBits-1:0] tag);
+    return Tags == 1 ? '0 : tag + 1'b1;
+  endfunction
+
+  always_ff @(posedge clk_i) begin
+    if (rst_i) begin
+      head   <= '0;
+      tail   <= '0;
+      free_o <= FreeBits'(Tags);
+      some   <= 1'b0;
+    end else begin
+      if (alloc) tail <= after(tail);
+      if (retire) head <= after(head);
+      if (alloc != retire) begin
+        free_o <= alloc ? free_o - 1'b1 : free_o + 1'b1;
+        some   <= alloc || free_o != FreeBits'(Tags - 1);
+      end
+    end
+  end
+
+  // A tag's last record is there when its two bits differ. Giving the tag out makes them equal, finishing makes them differ: each
+  // memory has one writer, and neither needs to be cleared.
+  logic given_finish, given_head, finished_tail, finished_head;
+  logic store, store_end, store_last, copy_held;
+  for (genvar reader = 0; reader < 2; reader++) begin : g_mark
+    logic given, finished;
+    wl_ram_lut #(
+        .Width(1),
+        .Depth(Tags)
+    ) i_given (
+        .clk_i,
+        .write_i(alloc),
+        .write_address_i(tail),
+        .write_data_i(finished_tail),
+        .read_address_i(reader == 0 ? head : finish_tag_i),
+        .read_data_o(given)
+    );
+    wl_ram_lut #(
+        .Width(1),
+        .Depth(Tags)
+    ) i_finished (
+        .clk_i,
+        .write_i(store_last),
+        .write_address_i(finish_tag_i),
+        .write_data_i(!given_finish),
+        .read_address_i(reader == 0 ? head : tail),
+        .read_data_o(finished)
+    );
+  end
+  assign given_head = g_mark[0].given;
+  assign given_finish = g_mark[1].given;
+  assign finished_head = g_mark[0].finished;
+  assign finished_tail = g_mark[1].finished;
+
+  // Finished rows come in.
+  logic finish_more;
+  logic [RowIndexBits-1:0] store_row;
+  // `more` is the lowest bit of result_t; the rest matters when the record is read.
+  assign finish_more = finish_result_i[0];
+  assign finish_ready_o = !(copy_held && finish_tag_i == head);
+  assign store = finish_valid_i && finish_ready_o;
+  assign store_end = store && finish_last_i;
+  assign store_last = store_end && !finish_more;
+
+  always_ff @(posedge clk_i) begin
+    if (rst_i) store_row <= '0;
+    else if (store) store_row <= finish_last_i ? '0 : store_row + 1'b1;
+  end
+
+  // The record at the head, row by row. `copy_held`: the head's strip holds a copy.
+  wl_pkg::result_t result;
+  logic pending, fetch, fetch_end;
+  logic [RowIndexBits-1:0] fetch_row;
+  logic [9:0] end_row;
+  logic rows, is_last;
+  assign pending = some && (copy_held || given_head != finished_head);
+  assign fetch = pending && (!row_valid_o || row_ready_i);
+  assign rows = result.kind != wl_pkg::EXIT_DROP && result.kind != wl_pkg::EXIT_DONE && result.window != '0;
+  assign end_row = (10'(result.window) + (10'(result.start) & 10'(RowBytes - 1)) - 10'd1) >> ShiftBits;
+  assign is_last = !rows || 10'(fetch_row) == end_row;
+  assign fetch_end = fetch && is_last;
+  assign retire = fetch_end && !copy_held;
+
+  assign order_head_o = head;
+  assign order_drained_o = !copy_held;
+
+  always_ff @(posedge clk_i) begin
+    if (rst_i) begin
+      copy_held   <= 1'b0;
+      fetch_row   <= '0;
+      row_valid_o <= 1'b0;
+    end else begin
+      if (store_end && finish_more) copy_held <= 1'b1;
+      else if (fetch_end) copy_held <= 1'b0;
+      if (fetch) fetch_row <= is_last ? '0 : fetch_row + 1'b1;
+      if (fetch) row_valid_o <= 1'b1;
+      else if (row_ready_i) row_valid_o <= 1'b0;
+    end
+    if (fetch) begin
+      row_first_o  <= fetch_row == '0;
+      row_last_o   <= is_last;
+      row_result_o <= result;
+    end
+  end
+
+  wl_ram_lut #(
+      .Width(wl_pkg::ResultBits),
+      .Depth(Tags)
+  ) i_results (
+      .clk_i,
+      .write_i(store_end),
+      .write_address_i(finish_tag_i),
+      .write_data_i(finish_result_i),
+      .read_address_i(head),
+      .read_data_o(result)
+  );
+
+  wl_ram_block #(
+      .Width(8 * RowBytes),
+      .Depth(Tags * 2 ** RowIndexBits)
+  ) i_rows (
+      .clk_i,
+      .write_i(store),
+      .write_address_i(RowAddressBits'({finish_tag_i, store_row})),
+      .write_data_i(finish_data_i),
+      .read_i(fetch),
+      .read_address_i(RowAddressBits'({head, fetch_row})),
+      .read_data_o(row_data_o)
+  );
+
+`ifdef FORMAL
+  // What is under way is counted by both pointers; a record is pending only for a tag that was given out.
+  logic was_stalled;
+  logic [TagBits-1:0] copying;
+  logic in_record;
+  logic [Tags-1:0] done;  // the tag's last record is there: what the marks say, kept plainly
+  logic [TagBits-1:0] record_tag;
+  always_ff @(posedge clk_i) begin
+    was_stalled <= !rst_i && row_valid_o && !row_ready_i;
+    if (rst_i) in_record <= 1'b0;
+    else if (store) in_record <= !finish_last_i;
+    if (store) record_tag <= finish_tag_i;
+    if (rst_i) done <= '0;
+    else done <= (done | (store_last ? Tags'(1'b1) << finish_tag_i : '0)) & ~(retire ? Tags'(1'b1) << head : '0);
+    if (store_end && finish_more) copying <= finish_tag_i;
+    if (!rst_i) begin
+      Count_A : assert (free_o <= FreeBits'(Tags) && some == (free_o != FreeBits'(Tags)));
+      Pointers_A : assert (Tags == 1 || TagBits'(tail - head) == TagBits'(FreeBits'(Tags) - free_o));
+      Stable_A : assert (!was_stalled || row_valid_o);
+      Marks_A : assert (!some || done[head] == (given_head != finished_head));
+      // A copy is of the packet at the head, and holds up nothing behind it but what is of the same packet.
+      Copy_A : assert (!copy_held || (some && copying == head));
+      // No deadlock: what is pending moves when the output does, and only the head's own record can be refused.
+      Progress_A : assert (!pending || fetch || (row_valid_o && !row_ready_i));
+      Refuse_A : assert (!finish_valid_i || finish_ready_o || (pending && finish_tag_i == head));
+      // The engines keep to the contract: rows of a record are contiguous, a record is of a tag that is under way, a copy of the head.
+      First_M : assume (!finish_valid_i || finish_first_i == !in_record);
+      Contiguous_M : assume (!finish_valid_i || !in_record || finish_tag_i == record_tag);
+      UnderWay_M : assume (!finish_valid_i || FreeBits'(TagBits'(finish_tag_i - head)) < FreeBits'(Tags) - free_o);
+      Head_M : assume (!finish_valid_i || !finish_more || finish_tag_i == head);
+      Once_M : assume (!finish_valid_i || !done[finish_tag_i]);
+      Rows_M : assume (!finish_valid_i || finish_last_i || 32'(store_row) < Rows - 1);
+    end
+  end
+`else
+  logic unused;
+  assign unused = finish_first_i;
+`endif
+
 endmodule

@@ -46,4 +46,150 @@ module wl_sequencer #(
     // Statistics.
     output logic [Lanes-1:0] stall_o  // the lane has a beat that is not taken in this cycle
 );
+
+  if (Lanes < 1 || Lanes > 8) begin : g_illegal_lanes
+    $fatal(1, "wl_sequencer: Lanes must be 1 to 8");
+  end
+  if (DataBytes < 1 || UserBits < 1) begin : g_illegal
+    $fatal(1, "wl_sequencer: DataBytes and UserBits must be 1 or more");
+  end
+
+  localparam int unsigned LaneBits = wl_pkg::bits(Lanes);
+  localparam int unsigned BeatBits = 8 * DataBytes + DataBytes + 1 + UserBits;
+
+  assign stall_o = s_tvalid_i & ~s_tready_o;
+
+  logic [NumberBits-1:0] number;  // of the next packet that starts
+
+  if (Lanes == 1) begin : g_wires
+    assign pipe_valid_o = s_tvalid_i;
+    assign s_tready_o = pipe_ready_i;
+    assign pipe_data_o = s_tdata_i;
+    assign pipe_keep_o = s_tkeep_i;
+    assign pipe_last_o = s_tlast_i;
+    assign pipe_user_o = s_tuser_i;
+    assign pipe_sequence_o = number;
+
+    // The number counts when the packet is through, so that it stands still from the first beat on.
+    always_ff @(posedge clk_i) begin
+      if (rst_i || SequenceBits == 0) number <= '0;
+      else if (pipe_valid_o[0] && pipe_ready_i[0] && pipe_last_o[0]) number <= number + 1'b1;
+    end
+  end else begin : g_deal
+    logic [Lanes-1:0] bound;  // the lane's packet has a pipe,
+    logic [Lanes-1:0][LaneBits-1:0] bound_pipe;  // this one,
+    logic [Lanes-1:0][NumberBits-1:0] bound_number;  // and this number
+    logic [LaneBits-1:0] turn;  // the pipe of the next packet that starts
+
+    function automatic logic [LaneBits-1:0] after(logic [LaneBits-1:0] pipe);
+      return pipe == LaneBits'(Lanes - 1) ? '0 : pipe + 1'b1;
+    endfunction
+
+    logic [Lanes-1:0] busy;  // pipes that are in the middle of a packet
+    always_comb begin
+      busy = '0;
+      for (int unsigned lane = 0; lane < Lanes; lane++) begin
+        for (int unsigned pipe = 0; pipe < Lanes; pipe++) begin
+          if (bound[lane] && bound_pipe[lane] == LaneBits'(pipe)) busy[pipe] = 1'b1;
+        end
+      end
+    end
+
+    // Whose packet goes where. A packet that finds its pipe busy holds up those that would start behind it.
+    logic [Lanes-1:0] active;
+    logic [Lanes-1:0][LaneBits-1:0] pipe_of;
+    logic [Lanes-1:0][NumberBits-1:0] number_of;
+    logic [LaneBits-1:0] turn_after;
+    logic [NumberBits-1:0] number_after;
+    always_comb begin
+      logic held;
+      held = 1'b0;
+      turn_after = turn;
+      number_after = number;
+      for (int unsigned lane = 0; lane < Lanes; lane++) begin
+        logic starts;
+        held |= !bound[lane] && s_tvalid_i[lane] && busy[turn_after];
+        starts = !bound[lane] && s_tvalid_i[lane] && !held;
+        active[lane] = bound[lane] || starts;
+        pipe_of[lane] = bound[lane] ? bound_pipe[lane] : turn_after;
+        number_of[lane] = bound[lane] ? bound_number[lane] : number_after;
+        if (starts) begin
+          turn_after = after(turn_after);
+          number_after = SequenceBits == 0 ? '0 : number_after + 1'b1;
+        end
+      end
+    end
+
+    always_comb begin
+      for (int unsigned lane = 0; lane < Lanes; lane++) begin
+        s_tready_o[lane] = active[lane] && pipe_ready_i[pipe_of[lane]];
+      end
+    end
+
+    always_ff @(posedge clk_i) begin
+      if (rst_i) begin
+        bound  <= '0;
+        turn   <= '0;
+        number <= '0;
+      end else begin
+        bound  <= active & ~(s_tvalid_i & s_tready_o & s_tlast_i);
+        turn   <= turn_after;
+        number <= number_after;
+      end
+      bound_pipe   <= pipe_of;
+      bound_number <= number_of;
+    end
+
+    logic [Lanes*BeatBits-1:0] beats;
+    for (genvar lane = 0; lane < Lanes; lane++) begin : g_lane
+      assign beats[lane*BeatBits+:BeatBits] = {
+        s_tuser_i[lane*UserBits+:UserBits],
+        s_tlast_i[lane],
+        s_tkeep_i[lane*DataBytes+:DataBytes],
+        s_tdata_i[lane*8*DataBytes+:8*DataBytes]
+      };
+    end
+
+    for (genvar pipe = 0; pipe < Lanes; pipe++) begin : g_pipe
+      logic [Lanes-1:0] from;
+      for (genvar lane = 0; lane < Lanes; lane++) begin : g_from
+        assign from[lane] = active[lane] && pipe_of[lane] == LaneBits'(pipe);
+      end
+      assign pipe_valid_o[pipe] = |(from & s_tvalid_i);
+      wl_select #(
+          .Inputs(Lanes),
+          .Width (BeatBits)
+      ) i_beat (
+          .grant_i(from),
+          .data_i (beats),
+          .data_o ({
+            pipe_user_o[pipe*UserBits+:UserBits],
+            pipe_last_o[pipe],
+            pipe_keep_o[pipe*DataBytes+:DataBytes],
+            pipe_data_o[pipe*8*DataBytes+:8*DataBytes]
+          })
+      );
+      wl_select #(
+          .Inputs(Lanes),
+          .Width (NumberBits)
+      ) i_number (
+          .grant_i(from),
+          .data_i (number_of),
+          .data_o (pipe_sequence_o[pipe*NumberBits+:NumberBits])
+      );
+    end
+
+`ifdef FORMAL
+    always_ff @(posedge clk_i) begin
+      if (!rst_i) begin
+        for (int unsigned a = 0; a < Lanes; a++) begin
+          for (int unsigned b = 0; b < a; b++) begin
+            OneLaneAPipe_A : assert (!active[a] || !active[b] || pipe_of[a] != pipe_of[b]);
+          end
+        end
+      end
+    end
+`endif
+  end
+
 endmodule
