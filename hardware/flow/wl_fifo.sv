@@ -94,7 +94,7 @@ module wl_fifo #(
     was_stalled <= !rst_i && out_valid_o && !out_ready_i;
     was_data <= out_data_o;
     if (!rst_i) begin
-      Room_A : assert (fill_o <= FillBits'(Depth));
+      Room_A : assert (32'(fill_o) <= Depth);
       Ready_A : assert (in_ready_o == (fill_o != FillBits'(Depth)));
       Valid_A : assert (out_valid_o == (fill_o != '0));
       Stable_A : assert (!was_stalled || (out_valid_o && out_data_o == was_data));

@@ -94,7 +94,7 @@ module wl_fifo_block #(
     was_stalled <= !rst_i && out_valid_o && !out_ready_i;
     was_data <= out_data_o;
     if (!rst_i) begin
-      Room_A : assert (stored <= StoredBits'(Depth));
+      Room_A : assert (32'(stored) <= Depth);
       Ready_A : assert (in_ready_o == (stored != StoredBits'(Depth)));
       Some_A : assert (some == (stored != '0));
       Stable_A : assert (!was_stalled || (out_valid_o && out_data_o == was_data));

@@ -1,0 +1,76 @@
+// One arbiter against a model of it: requests come and stay until their packet is through, grants are taken at once or late.
+// The model keeps who was served last as a number and searches from there, one by one.
+module tb_arbiter #(
+    parameter int unsigned Inputs = 2,
+    parameter bit Lock = 1'b1,
+    parameter bit Fair = 1'b1
+) (
+    input  logic clk_i,
+    input  logic rst_i,
+    output logic done_o
+);
+  logic [Inputs-1:0] request, grant;
+  logic valid, taken, last;
+
+  if (Fair) begin : g_fair
+    wl_arbiter_fair #(.Inputs(Inputs), .Lock(Lock)) i_dut (
+        .clk_i, .rst_i, .request_i(request), .taken_i(taken), .last_i(last), .grant_o(grant), .valid_o(valid)
+    );
+  end else begin : g_fixed
+    wl_arbiter_fixed #(.Inputs(Inputs), .Lock(Lock)) i_dut (
+        .clk_i, .rst_i, .request_i(request), .taken_i(taken), .last_i(last), .grant_o(grant), .valid_o(valid)
+    );
+  end
+
+  int unsigned cycle, served;       // served: who was served last
+  int owner;                        // of the packet under way, or -1
+  int unsigned waited[Inputs];      // packets of others since it has been asking
+  int unsigned grants[Inputs];
+
+  function automatic int expected();
+    if (owner >= 0) return request[owner[$clog2(Inputs+1)-1:0]] ? owner : -1;
+    for (int unsigned i = 1; i <= Inputs; i++) begin
+      int unsigned candidate = Fair ? (served + i) % Inputs : i - 1;
+      if (request[candidate[$clog2(Inputs+1)-1:0]]) return int'(candidate);
+    end
+    return -1;
+  endfunction
+
+  always_ff @(posedge clk_i) begin
+    if (rst_i) begin
+      cycle <= 0;
+      served <= Inputs - 1;
+      owner <= -1;
+      request <= '0;
+      taken <= 1'b0;
+      last <= 1'b1;
+      for (int i = 0; i < int'(Inputs); i++) begin
+        waited[i] <= 0;
+        grants[i] <= 0;
+      end
+    end else if (!done_o) begin
+      automatic int winner = expected();
+      automatic bit through = winner >= 0 && taken && last;
+      cycle <= cycle + 1;
+      if (valid != (winner >= 0)) $fatal(1, "%m: valid is %b for requests %b", valid, request);
+      for (int i = 0; i < int'(Inputs); i++) begin
+        automatic bit moves = winner == i && taken;
+        if (grant[i] != (winner == i)) $fatal(1, "%m: grant is %b, not %0d, for requests %b", grant, winner, request);
+        // A request that is not granted stays; in the middle of a packet the next beat may be late.
+        if (!request[i] || moves) request[i] <= tb_pkg::chance(cycle < 1500 ? 256 : cycle < 3000 || i == owner ? 128 : 10);
+        if (moves && last) grants[i] <= grants[i] + 1;
+        waited[i] <= !request[i] || winner == i || owner == i ? 0 : waited[i] + 32'(through);
+        if (Fair && waited[i] >= Inputs) $fatal(1, "%m: input %0d waited for %0d packets", i, waited[i]);
+      end
+      if (through) served <= winner;
+      if (Lock && winner >= 0) owner <= through ? -1 : winner;
+      taken <= tb_pkg::chance(cycle < 1000 ? 256 : 128);
+      // Without a lock there are no packets.
+      last <= !Lock || tb_pkg::chance(100);
+    end else begin
+      for (int i = 0; i < int'(Inputs); i++) if (grants[i] == 0) $fatal(1, "%m: input %0d was never granted", i);
+    end
+  end
+  assign done_o = cycle == 6000;
+
+endmodule

@@ -1,0 +1,32 @@
+// What test benches share: words that are known from their source and number, so that a reader at the far end knows what
+// must come next, and chance.
+package tb_pkg;
+
+  localparam int unsigned WordBits = 512;
+
+  // A good mixing of 32 bits (the finaliser of MurmurHash3).
+  function automatic logic [31:0] mix(logic [31:0] value);
+    mix = value;
+    mix = (mix ^ (mix >> 16)) * 32'h85ebca6b;
+    mix = (mix ^ (mix >> 13)) * 32'hc2b2ae35;
+    mix = mix ^ (mix >> 16);
+  endfunction
+
+  // Word `number` of `source`: random in its lowest 32 bits, which the bits above repeat, differently in each 32.
+  function automatic logic [WordBits-1:0] word(int unsigned source, int unsigned number);
+    logic [31:0] random;
+    random = mix(number + source * 32'h9e3779b9);
+    for (int unsigned i = 0; i < WordBits / 32; i++) word[32*i+:32] = random ^ (i * 32'h01234567);
+  endfunction
+
+  // Whether word `number` of `source` is the last of its packet; packets have four words on average.
+  function automatic bit last(int unsigned source, int unsigned number);
+    return mix(mix(number) + source) % 4 == 0;
+  endfunction
+
+  // True `of_256` times in 256.
+  function automatic bit chance(int unsigned of_256);
+    return ($urandom() % 256) < of_256;
+  endfunction
+
+endpackage

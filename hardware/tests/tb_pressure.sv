@@ -1,0 +1,37 @@
+// The course of a test of streams: how often sources idle and sinks stall, phase by phase, then draining.
+//   full speed; idle; stalls; both; mostly idle; mostly stalled; nothing sent while stalls end.
+// `window_o` is high in the middle of the phase at full speed: there the promised throughput is to be seen.
+module tb_pressure #(
+    parameter int unsigned Cycles = 400  // of a phase
+) (
+    input logic clk_i,
+    input logic rst_i,
+    output logic send_o,
+    output int unsigned idle_o,
+    output int unsigned stall_o,
+    output logic window_o,
+    output logic done_o          // everything has had time to come out
+);
+
+  int unsigned cycle;
+  always_ff @(posedge clk_i) begin
+    if (rst_i) cycle <= 0;
+    else if (!done_o) cycle <= cycle + 1;
+  end
+
+  assign send_o   = !rst_i && cycle < 6 * Cycles;
+  assign done_o   = cycle >= 8 * Cycles;
+  assign window_o = cycle >= Cycles / 4 && cycle < Cycles;
+  always_comb begin
+    case (cycle / Cycles)
+      0: {idle_o, stall_o} = {32'd0, 32'd0};
+      1: {idle_o, stall_o} = {32'd128, 32'd0};
+      2: {idle_o, stall_o} = {32'd0, 32'd128};
+      3: {idle_o, stall_o} = {32'd128, 32'd128};
+      4: {idle_o, stall_o} = {32'd230, 32'd20};
+      5: {idle_o, stall_o} = {32'd20, 32'd230};
+      default: {idle_o, stall_o} = {32'd0, 32'd64};
+    endcase
+  end
+
+endmodule
