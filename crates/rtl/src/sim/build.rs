@@ -1,0 +1,249 @@
+//! From SystemVerilog to a loaded model: Verilator, the C++ compiler, the cache.
+
+use std::fs;
+use std::io::{self, BufRead, BufReader};
+use std::path::{Path, PathBuf};
+use std::process::Stdio;
+
+use super::cache::{self, Key};
+use super::design::Design;
+use super::model::Model;
+use crate::tools;
+
+/// The harness, and the version of what it says to Rust.
+const HARNESS: &str = include_str!("harness.cpp");
+
+/// The finished model in its folder.
+const OBJECT: &str = "np_model.so";
+
+/// How to build.
+#[derive(Clone, Debug)]
+pub struct BuildOptions {
+    /// Waves can be written. Such a model is slower, and each instance of a module is translated anew: Verilator does not look
+    /// into blocks that it translates once.
+    pub waves: bool,
+    /// Assertions of the templates are checked while it runs.
+    pub assertions: bool,
+    /// Optimisation by the C++ compiler, 0 to 3.
+    pub optimise: u8,
+    /// Compilers at work at the same time.
+    pub jobs: usize,
+    /// The folder of finished models.
+    pub cache: PathBuf,
+}
+
+impl Default for BuildOptions {
+    /// Fast models, one compiler a core, the usual cache.
+    fn default() -> Self {
+        let jobs = std::thread::available_parallelism().map_or(1, usize::from);
+        Self { waves: false, assertions: false, optimise: 2, jobs, cache: cache::folder() }
+    }
+}
+
+/// Why a model could not be built.
+#[derive(Debug, thiserror::Error)]
+pub enum BuildError {
+    /// A file cannot be read or written.
+    #[error("{}: {error}", path.display())]
+    File {
+        /// Which.
+        path: PathBuf,
+        /// Why.
+        error: io::Error,
+    },
+    /// A tool is missing.
+    #[error("{0}")]
+    Tool(String),
+    /// Verilator or the C++ compiler refused the design.
+    #[error("Verilator failed; all that it said is in {}\n{message}", log.display())]
+    Verilator {
+        /// The lines that say why.
+        message: String,
+        /// The whole log.
+        log: PathBuf,
+    },
+    /// The finished model cannot be loaded.
+    #[error("{}: {message}", path.display())]
+    Load {
+        /// Which.
+        path: PathBuf,
+        /// Why.
+        message: String,
+    },
+}
+
+fn file_error(path: &Path) -> impl FnOnce(io::Error) -> BuildError + '_ {
+    move |error| BuildError::File { path: path.to_owned(), error }
+}
+
+/// Builds the model of a design, or takes it from the cache; `progress` is told what is being done.
+///
+/// # Errors
+/// If a tool is missing or refuses the design.
+pub fn build(
+    design: &Design,
+    options: &BuildOptions,
+    progress: &mut dyn FnMut(&str),
+) -> Result<Model, BuildError> {
+    let mut verilator = tools::verilator().map_err(BuildError::Tool)?;
+    let arguments = arguments(design, options);
+    let folder = options.cache.join(key(design, options, &arguments)?);
+    let object = folder.join(OBJECT);
+    if !object.exists() {
+        fs::create_dir_all(&options.cache).map_err(file_error(&options.cache))?;
+        let place = tempfile::Builder::new().prefix("building-").tempdir_in(&options.cache);
+        let place = place.map_err(file_error(&options.cache))?;
+        verilator.args(&arguments).arg("-j").arg(options.jobs.to_string());
+        verilate(verilator, design, options, place.path(), progress)?;
+        keep(place.path(), &folder)?;
+    }
+    Model::load(&object, design.geometry.clone())
+}
+
+/// What the model depends on.
+fn key(design: &Design, options: &BuildOptions, arguments: &[String]) -> Result<String, BuildError> {
+    let mut key = Key::new();
+    let version = tools::verilator().map_err(BuildError::Tool)?.arg("--version").output();
+    key.add(version.map_err(file_error(&tools::folder()))?.stdout);
+    key.add(HARNESS).add(&design.top).add(make_flags(options));
+    arguments.iter().chain(&design.blocks).for_each(|word| {
+        key.add(word);
+    });
+    for path in &design.sources {
+        key.add(path.file_name().unwrap_or_default().as_encoded_bytes());
+        key.add(fs::read(path).map_err(file_error(path))?);
+    }
+    Ok(key.text())
+}
+
+/// Verilator's arguments, without files.
+fn arguments(design: &Design, options: &BuildOptions) -> Vec<String> {
+    let geometry = &design.geometry;
+    let mut words: Vec<String> =
+        ["--cc", "--exe", "--build", "-O3", "--no-timing", "-Wno-fatal", "-Wno-lint", "-Wno-style"]
+            .map(str::to_owned)
+            .to_vec();
+    words.extend([
+        "--prefix".to_owned(),
+        "np_model".to_owned(),
+        "--top-module".to_owned(),
+        design.top.clone(),
+    ]);
+    words.push(if options.assertions { "--assert" } else { "--no-assert" }.to_owned());
+    if options.waves {
+        words.extend(["--trace-fst", "--trace-structs"].map(str::to_owned));
+    } else if !design.blocks.is_empty() {
+        words.push("--hierarchical".to_owned());
+    }
+    let flags = [
+        ("VL_USER_FATAL", 1),
+        ("VL_USER_STOP", 1),
+        ("VL_USER_FINISH", 1),
+        ("WL_LANES", geometry.lanes),
+        ("WL_USER_BITS", geometry.user_bits),
+        ("WL_ARRIVAL", usize::from(geometry.arrival)),
+        ("WL_MEMORY_RATIO", geometry.memory_ratio),
+        ("WL_PROBE_BITS", geometry.probe_bits()),
+        ("WL_WAVES", usize::from(options.waves)),
+    ];
+    let defines = flags.map(|(name, value)| format!("-D{name}={value}")).join(" ");
+    // Models that are loaded into one process must not find each other's symbols.
+    words.extend(["-CFLAGS".to_owned(), format!("-fPIC -fno-gnu-unique -std=c++20 {defines}")]);
+    words.extend(["-LDFLAGS".to_owned(), "-shared -Wl,-Bsymbolic".to_owned()]);
+    words.extend(["-o".to_owned(), OBJECT.to_owned()]);
+    words
+}
+
+/// What `make` is told: the installed makefile was never configured, so it knows no compiler's flags.
+fn make_flags(options: &BuildOptions) -> String {
+    let level = options.optimise;
+    format!(
+        "CFG_CXXFLAGS_PCH_I=-include CFG_LDLIBS_THREADS=-pthread OPT_FAST=-O{level} OPT_SLOW=-O0 \
+         OPT_GLOBAL=-O{level}\\ -DVL_PRINTF=wl_print\\ -include\\ ../print.h"
+    )
+}
+
+fn verilate(
+    mut verilator: std::process::Command,
+    design: &Design,
+    options: &BuildOptions,
+    place: &Path,
+    progress: &mut dyn FnMut(&str),
+) -> Result<(), BuildError> {
+    let write = |name: &str, text: &str| {
+        let path = place.join(name);
+        fs::write(&path, text).map_err(file_error(&path)).map(|()| path)
+    };
+    let harness = write("harness.cpp", HARNESS)?;
+    let blocks = design.blocks.iter().map(|block| format!("hier_block -module \"{block}\"\n"));
+    let blocks = write("blocks.vlt", &format!("`verilator_config\n{}", blocks.collect::<String>()))?;
+    if !options.waves && !design.blocks.is_empty() {
+        verilator.arg(blocks);
+    }
+    write("print.h", "void wl_print(const char *format, ...);\n")?;
+    let sources: Result<Vec<PathBuf>, BuildError> =
+        design.sources.iter().map(|path| fs::canonicalize(path).map_err(file_error(path))).collect();
+    verilator.args(sources?).arg(harness).arg("--Mdir").arg(place.join("build")).current_dir(place);
+    verilator.env("MAKEFLAGS", make_flags(options)).stdout(Stdio::piped());
+    let errors = place.join("stderr.log");
+    verilator.stderr(fs::File::create(&errors).map_err(file_error(&errors))?);
+
+    progress("translating SystemVerilog");
+    let program = PathBuf::from(verilator.get_program());
+    let mut child = verilator.spawn().map_err(file_error(&program))?;
+    let mut log = String::new();
+    let mut compiled = 0u32;
+    for line in BufReader::new(child.stdout.take().expect("it is piped")).lines() {
+        let line = line.map_err(file_error(&program))?;
+        if line.contains(" -c ") {
+            compiled += 1;
+            let name = line.split_whitespace().last().unwrap_or_default();
+            let name = name.rsplit('/').next().unwrap_or_default();
+            progress(&format!("compiling file {compiled}, {name}"));
+        }
+        log += &line;
+        log.push('\n');
+    }
+    let status = child.wait().map_err(file_error(&program))?;
+    log += &fs::read_to_string(&errors).map_err(file_error(&errors))?;
+    if status.success() {
+        write("build.log", &log)?;
+        return Ok(());
+    }
+    let log_path = options.cache.join("failed.log");
+    fs::write(&log_path, &log).map_err(file_error(&log_path))?;
+    Err(BuildError::Verilator { message: essence(&log), log: log_path })
+}
+
+/// The lines of a log that say what is wrong: at most ten.
+fn essence(log: &str) -> String {
+    let bad = |line: &&str| ["%Error", "error:", "Error "].iter().any(|mark| line.contains(mark));
+    let lines: Vec<&str> = log.lines().filter(bad).take(10).collect();
+    if lines.is_empty() { "it gave no reason".to_owned() } else { lines.join("\n") }
+}
+
+/// Keeps the finished model and its log, under the name that others look for.
+fn keep(place: &Path, folder: &Path) -> Result<(), BuildError> {
+    let finished = place.join("finished");
+    fs::create_dir(&finished).map_err(file_error(&finished))?;
+    for (from, name) in [(place.join("build"), OBJECT), (place.to_owned(), "build.log")] {
+        fs::rename(from.join(name), finished.join(name)).map_err(file_error(&from))?;
+    }
+    match fs::rename(&finished, folder) {
+        // Somebody else has built the same meanwhile.
+        Err(_) if folder.join(OBJECT).exists() => Ok(()),
+        other => other.map_err(file_error(folder)),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_essence_of_a_log_is_what_is_wrong() {
+        let log = "c++ -c a.cpp\n%Error: a.sv:3: syntax error\nmake: something\na.cpp:1: error: no\n";
+        assert_eq!(essence(log), "%Error: a.sv:3: syntax error\na.cpp:1: error: no");
+        assert_eq!(essence("nothing"), "it gave no reason");
+    }
+}

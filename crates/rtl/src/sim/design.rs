@@ -1,0 +1,51 @@
+//! What is simulated: sources and the shape of the top module's ports.
+
+use std::path::PathBuf;
+
+/// A network processor as files of SystemVerilog.
+///
+/// The top module has the ports of `np_top` (docs/machines/np.md, "Ports") and, if there are any probes, `probe_o`.
+#[derive(Clone, Debug)]
+pub struct Design {
+    /// Files, packages before what uses them.
+    pub sources: Vec<PathBuf>,
+    /// The top module, with models of the memories.
+    pub top: String,
+    /// Modules that stand in it several times: translated and compiled once.
+    pub blocks: Vec<String>,
+    /// The shape of its ports.
+    pub geometry: Geometry,
+}
+
+/// The shape of the ports.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Geometry {
+    /// Lanes of packets, in and out.
+    pub lanes: usize,
+    /// Bits of `s_axis_tuser_i` a lane: 16 of ingress port, and above them what the program asks for.
+    pub user_bits: usize,
+    /// Whether the 64 bits above the ingress port are the arrival time in nanoseconds.
+    pub arrival: bool,
+    /// The memories' clock over the core's; 0 if there is no `clk_mem_i`.
+    pub memory_ratio: usize,
+    /// What the bits of `probe_o` say, the least significant first.
+    pub probes: Vec<Probe>,
+}
+
+/// A number that the machine tells in each cycle.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Probe {
+    /// Whose it is and what: `pipe0.cluster1.engine0.slot`.
+    pub name: String,
+    /// Its width.
+    pub bits: usize,
+    /// The most that it can come to in one cycle: one for a line that says "busy", the number of threads for "free threads".
+    pub most: u64,
+}
+
+impl Geometry {
+    /// Bits of all probes together.
+    pub fn probe_bits(&self) -> usize {
+        self.probes.iter().map(|probe| probe.bits).sum()
+    }
+}

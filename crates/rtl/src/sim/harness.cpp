@@ -1,0 +1,520 @@
+// Drives a network processor that Verilator has translated: the C interface that model.rs loads.
+//
+// A cycle is one of the core clock. Within it, inputs change while the clock is low, outputs are looked at just before it
+// rises. Packets wait in line until their arrival, then in the input buffer; the n-th that is accepted enters on lane
+// n mod LANES and leaves, or is told of as an event, on the same lane.
+//
+// The size of the ports comes from the compiler's command line: WL_LANES, WL_USER_BITS, WL_ARRIVAL (tuser carries the arrival
+// time above the ingress port), WL_MEMORY_RATIO (0: no memory clock), WL_PROBE_BITS (0: no probes), WL_WAVES.
+
+#include <algorithm>
+#include <cstdarg>
+#include <cstdint>
+#include <cstdio>
+#include <cstring>
+#include <deque>
+#include <exception>
+#include <memory>
+#include <random>
+#include <stdexcept>
+#include <string>
+#include <vector>
+
+#include "np_model.h"
+#include "verilated.h"
+#if WL_WAVES
+#include "verilated_fst_c.h"
+#endif
+
+namespace {
+
+constexpr unsigned LANES = WL_LANES;
+constexpr unsigned BEAT = 64;                // bytes of a lane and cycle
+constexpr unsigned EGRESS_BITS = 16, REASON_BITS = 24, KIND_BITS = 3;
+constexpr unsigned RESULT_BITS = EGRESS_BITS + REASON_BITS + KIND_BITS;
+constexpr unsigned EVENT_BITS = REASON_BITS + KIND_BITS;
+constexpr unsigned KIND_EMIT = 2;            // wl_pkg::EXIT_EMIT: the packet goes on and will be told of again
+constexpr unsigned RESET_CYCLES = 8;
+
+// A port as memory: Verilator keeps vectors of any width little end first, and so does the host.
+uint64_t get(const void *port, unsigned at, unsigned count) {
+    const auto *bytes = static_cast<const uint8_t *>(port);
+    uint64_t value = 0;
+    for (unsigned bit = 0; bit < count;) {
+        const unsigned from = at + bit, shift = from % 8, take = std::min(8 - shift, count - bit);
+        value |= uint64_t((bytes[from / 8] >> shift) & ((1u << take) - 1)) << bit;
+        bit += take;
+    }
+    return value;
+}
+
+void put(void *port, unsigned at, unsigned count, uint64_t value) {
+    auto *bytes = static_cast<uint8_t *>(port);
+    for (unsigned bit = 0; bit < count;) {
+        const unsigned to = at + bit, shift = to % 8, take = std::min(8 - shift, count - bit);
+        const unsigned mask = ((1u << take) - 1) << shift;
+        bytes[to / 8] = uint8_t((bytes[to / 8] & ~mask) | ((unsigned(value >> bit) << shift) & mask));
+        bit += take;
+    }
+}
+
+struct Packet {
+    uint64_t number;       // among all that were offered
+    uint64_t arrival_ns;   // what the program sees
+    uint64_t arrived;      // cycle in which it is there
+    uint16_t ingress;
+    bool waits;            // for room, rather than being lost
+    std::vector<uint8_t> bytes;
+};
+
+// A packet inside the machine.
+struct Passage {
+    uint64_t number, arrived;
+    uint64_t entered;      // cycle in which its first beat was taken
+};
+
+struct Control {
+    bool write;
+    uint32_t address, data;
+    bool address_taken, data_taken;
+};
+
+}  // namespace
+
+extern "C" {
+
+// How a simulation goes.
+struct wl_options {
+    const char *const *arguments;  // plus arguments
+    uint32_t argument_count;
+    uint32_t buffer;               // packets that the input buffer of a lane holds
+    uint32_t idle_percent;         // of the cycles in which a beat could be offered, those in which none is
+    uint32_t stall_percent;        // of the cycles, those in which no output is taken
+    uint64_t seed;                 // of those two, and of what memories and registers hold at the start
+    uint64_t patience;             // cycles without progress after which the machine counts as stuck
+    uint64_t period_ps;            // of the core clock, for waves
+    const char *waves;             // file to write, or null
+};
+
+// Something that left: a packet, or word of one that did not. Valid until the next call.
+struct wl_left {
+    uint64_t number;    // of the packet among those offered
+    uint64_t arrived, entered, left;  // cycles: there, first beat taken, last beat out
+    const uint8_t *bytes;
+    uint32_t length;
+    uint32_t kind;      // wl_pkg::EXIT_*
+    uint32_t reason;    // set << 16 | value
+    uint32_t egress;
+    uint32_t lane;
+};
+
+struct wl_state {
+    uint64_t cycles;    // simulated since reset
+    uint64_t now;       // the same and those that were skipped
+    uint64_t waiting;   // offered, not yet in the machine
+    uint64_t inside;    // in the machine
+    uint64_t lost;      // dropped at input so far
+};
+}
+
+namespace {
+
+struct Left {
+    wl_left head;
+    std::vector<uint8_t> bytes;
+};
+
+// One lane's way in and out.
+struct Lane {
+    std::deque<Packet> buffer;   // the first is the one that is entering
+    size_t sent = 0;             // bytes of it that were taken
+    bool offering = false;       // a beat stands at the port
+    std::deque<Passage> inside;
+    std::vector<uint8_t> leaving;
+};
+
+struct Fault : std::runtime_error {
+    using std::runtime_error::runtime_error;
+};
+
+struct Simulation {
+    std::unique_ptr<VerilatedContext> context{new VerilatedContext};
+    std::unique_ptr<np_model> top;
+#if WL_WAVES
+    std::unique_ptr<VerilatedFstC> waves;
+#endif
+    std::mt19937_64 random;
+    wl_options options;
+    Lane lanes[LANES];
+    std::deque<Packet> waiting;
+    std::deque<Left> out;
+    std::vector<uint8_t> shown;
+    std::deque<uint64_t> lost;
+    std::deque<Control> controls;
+    std::deque<uint64_t> answers;    // response << 32 | data
+    std::vector<uint64_t> probes;
+    uint64_t offered = 0, accepted = 0, lost_count = 0, cycles = 0, skipped = 0, progress = 0, inside = 0;
+    std::string error;
+
+    explicit Simulation(const wl_options &given) : random(given.seed), probes(WL_PROBE_BITS), options(given) {
+        Verilated::threadContextp(context.get());
+        std::vector<const char *> words{"np"};
+        words.insert(words.end(), given.arguments, given.arguments + given.argument_count);
+        context->commandArgs(int(words.size()), words.data());
+        context->randReset(2);
+        context->randSeed(int(given.seed % 0x7fffffff) + 1);
+#if WL_WAVES
+        context->traceEverOn(true);
+#endif
+        top.reset(new np_model(context.get()));
+#if WL_WAVES
+        if (given.waves) {
+            waves.reset(new VerilatedFstC);
+            top->trace(waves.get(), 99);
+            waves->open(given.waves);
+            if (!waves->isOpen()) throw Fault(std::string(given.waves) + " cannot be written");
+        }
+#endif
+        options.arguments = nullptr;
+        options.waves = nullptr;
+        top->rst_i = 1;
+        for (unsigned i = 0; i < RESET_CYCLES; ++i) clock();
+        top->rst_i = 0;
+        low();
+    }
+
+    ~Simulation() {
+        Verilated::threadContextp(context.get());
+#if WL_WAVES
+        if (waves) waves->close();
+#endif
+        top->final();
+    }
+
+    void settle(uint64_t phases) {
+        top->eval();
+#if WL_WAVES
+        if (waves) waves->dump(context->time());
+#endif
+        context->timeInc(options.period_ps / phases);
+    }
+
+    // From just before the clock rises to where inputs may change: it has risen and fallen, the memories' clock so often
+    // as it is faster.
+    void clock() {
+#if WL_MEMORY_RATIO > 0
+        for (unsigned phase = 0; phase + 1 < 2 * WL_MEMORY_RATIO; ++phase) {
+            top->clk_i = phase < WL_MEMORY_RATIO;
+            top->clk_mem_i = phase % 2 == 0;
+            settle(2 * WL_MEMORY_RATIO);
+        }
+#else
+        top->clk_i = 1;
+        settle(2);
+#endif
+    }
+
+    // Inputs stand; outputs follow.
+    void low() {
+        top->clk_i = 0;
+#if WL_MEMORY_RATIO > 0
+        top->clk_mem_i = 0;
+        settle(2 * WL_MEMORY_RATIO);
+#else
+        settle(2);
+#endif
+    }
+
+    bool chance(uint32_t percent) { return percent != 0 && random() % 100 < percent; }
+
+    uint64_t now() const { return cycles + skipped; }
+
+    // Packets that are there go to the lanes' buffers or are lost.
+    void arrive() {
+        while (!waiting.empty() && waiting.front().arrived <= now()) {
+            Lane &lane = lanes[accepted % LANES];
+            if (lane.buffer.size() < options.buffer) {
+                if (waiting.front().waits) waiting.front().arrived = now();
+                lane.buffer.push_back(std::move(waiting.front()));
+                ++accepted;
+            } else if (waiting.front().waits) {
+                return;
+            } else {
+                lost.push_back(waiting.front().number);
+                ++lost_count;
+            }
+            waiting.pop_front();
+        }
+    }
+
+    void drive_input(unsigned index) {
+        Lane &lane = lanes[index];
+        if (!lane.offering && !lane.buffer.empty() && !chance(options.idle_percent)) {
+            const Packet &packet = lane.buffer.front();
+            const size_t size = packet.bytes.size();
+            const size_t count = std::min<size_t>(BEAT, size - lane.sent);
+            auto *data = reinterpret_cast<uint8_t *>(&top->s_axis_tdata_i) + index * BEAT;
+            std::memset(data, 0, BEAT);
+            std::memcpy(data, packet.bytes.data() + lane.sent, count);
+            put(&top->s_axis_tkeep_i, index * BEAT, BEAT, count == BEAT ? ~uint64_t(0) : (uint64_t(1) << count) - 1);
+            put(&top->s_axis_tlast_i, index, 1, lane.sent + count == size);
+            put(&top->s_axis_tuser_i, index * WL_USER_BITS, 16, packet.ingress);
+#if WL_ARRIVAL
+            put(&top->s_axis_tuser_i, index * WL_USER_BITS + 16, 64, packet.arrival_ns);
+#endif
+            lane.offering = true;
+        }
+        put(&top->s_axis_tvalid_i, index, 1, lane.offering);
+    }
+
+    void sample_input(unsigned index) {
+        Lane &lane = lanes[index];
+        if (!lane.offering || !get(&top->s_axis_tready_o, index, 1)) return;
+        lane.offering = false;
+        progress = cycles;
+        const Packet &packet = lane.buffer.front();
+        if (lane.sent == 0) {
+            lane.inside.push_back({packet.number, packet.arrived, now()});
+            ++inside;
+        }
+        lane.sent += BEAT;
+        if (lane.sent >= packet.bytes.size()) {
+            lane.sent = 0;
+            lane.buffer.pop_front();
+        }
+    }
+
+    void leave(unsigned index, uint32_t kind, uint32_t reason, uint32_t egress) {
+        Lane &lane = lanes[index];
+        if (lane.inside.empty()) throw Fault("something left the machine that never entered it");
+        const Passage &passage = lane.inside.front();
+        Left left;
+        left.head = {passage.number, passage.arrived, passage.entered, now(), nullptr, 0, kind,
+                     reason, egress, index};
+        left.bytes = std::move(lane.leaving);
+        lane.leaving.clear();
+        out.push_back(std::move(left));
+        if (kind != KIND_EMIT) {
+            lane.inside.pop_front();
+            --inside;
+        }
+        progress = cycles;
+    }
+
+    void sample_output(unsigned index, bool ready) {
+        Lane &lane = lanes[index];
+        if (get(&top->event_valid_o, index, 1)) {
+            if (!lane.leaving.empty()) throw Fault("an event was told in the middle of a packet");
+            const uint64_t event = get(&top->event_o, index * EVENT_BITS, EVENT_BITS);
+            leave(index, uint32_t(event >> REASON_BITS), uint32_t(event) & 0xffffff, 0);
+        }
+        if (!ready || !get(&top->m_axis_tvalid_o, index, 1)) return;
+        const auto *data = reinterpret_cast<const uint8_t *>(&top->m_axis_tdata_o) + index * BEAT;
+        const uint64_t keep = get(&top->m_axis_tkeep_o, index * BEAT, BEAT);
+        const bool last = get(&top->m_axis_tlast_o, index, 1);
+        const unsigned count = unsigned(__builtin_popcountll(keep));
+        if (keep != (count == 64 ? ~uint64_t(0) : (uint64_t(1) << count) - 1)) throw Fault("tkeep has a hole");
+        if (!last && count != BEAT) throw Fault("a beat that is not the last is not full");
+        lane.leaving.insert(lane.leaving.end(), data, data + count);
+        if (!last) return;
+        const uint64_t user = get(&top->m_axis_tuser_o, index * RESULT_BITS, RESULT_BITS);
+        leave(index, uint32_t(user >> (EGRESS_BITS + REASON_BITS)), uint32_t(user >> EGRESS_BITS) & 0xffffff,
+              uint32_t(user) & 0xffff);
+    }
+
+    void drive_control() {
+        const Control *next = controls.empty() ? nullptr : &controls.front();
+        const bool write = next && next->write;
+        top->s_axil_awvalid_i = write && !next->address_taken;
+        top->s_axil_wvalid_i = write && !next->data_taken;
+        top->s_axil_arvalid_i = next && !write && !next->address_taken;
+        top->s_axil_bready_i = 1;
+        top->s_axil_rready_i = 1;
+        top->s_axil_wstrb_i = 0xf;
+        if (next) {
+            top->s_axil_awaddr_i = next->address;
+            top->s_axil_araddr_i = next->address;
+            top->s_axil_wdata_i = next->data;
+        }
+    }
+
+    void sample_control() {
+        if (controls.empty()) return;
+        Control &next = controls.front();
+        if (next.write) {
+            next.address_taken |= top->s_axil_awvalid_i && top->s_axil_awready_o;
+            next.data_taken |= top->s_axil_wvalid_i && top->s_axil_wready_o;
+            if (!top->s_axil_bvalid_o) return;
+            answers.push_back(uint64_t(top->s_axil_bresp_o) << 32);
+        } else {
+            next.address_taken |= top->s_axil_arvalid_i && top->s_axil_arready_o;
+            if (!top->s_axil_rvalid_o) return;
+            answers.push_back(uint64_t(top->s_axil_rresp_o) << 32 | top->s_axil_rdata_o);
+        }
+        controls.pop_front();
+        progress = cycles;
+    }
+
+    void sample_probes() {
+#if WL_PROBE_BITS > 0
+        const auto *words = reinterpret_cast<const uint8_t *>(&top->probe_o);
+        for (unsigned byte = 0; byte < (WL_PROBE_BITS + 7) / 8; ++byte)
+            for (unsigned set = words[byte]; set != 0; set &= set - 1)
+                ++probes[byte * 8 + unsigned(__builtin_ctz(set))];
+#endif
+    }
+
+    void cycle() {
+        arrive();
+        for (unsigned i = 0; i < LANES; ++i) drive_input(i);
+        uint64_t ready = 0;
+        for (unsigned i = 0; i < LANES; ++i) ready |= uint64_t(!chance(options.stall_percent)) << i;
+        put(&top->m_axis_tready_i, 0, LANES, ready);
+        drive_control();
+        low();
+        for (unsigned i = 0; i < LANES; ++i) sample_output(i, ready >> i & 1);
+        for (unsigned i = 0; i < LANES; ++i) sample_input(i);
+        sample_control();
+        sample_probes();
+        clock();
+        ++cycles;
+    }
+
+    bool empty() const {
+        for (const Lane &lane : lanes)
+            if (!lane.buffer.empty()) return false;
+        return inside == 0 && controls.empty();
+    }
+
+    // Up to `count` cycles; fewer if there is nothing left to do. A machine that has been empty for long is not clocked
+    // until the next packet is there.
+    void run(uint64_t count) {
+        Verilated::threadContextp(context.get());
+        for (; count != 0; --count) {
+            if (empty()) {
+                if (waiting.empty()) return;
+                const uint64_t next = waiting.front().arrived;
+                if (next > now() && cycles - progress > 1000) skipped += next - now();
+            } else if (cycles - progress > options.patience) {
+                throw Fault("the machine has made no progress for " + std::to_string(options.patience) + " cycles, with " +
+                            std::to_string(inside) + " packets in it");
+            }
+            cycle();
+        }
+    }
+};
+
+// Runs `work`; what goes wrong becomes the simulation's error.
+template <class Work>
+int guarded(Simulation *simulation, Work work) {
+    if (!simulation->error.empty()) return -1;
+    try {
+        work();
+        return 0;
+    } catch (const std::exception &fault) {
+        simulation->error = fault.what();
+        return -1;
+    }
+}
+
+}  // namespace
+
+// What the model prints. It is shown on standard error, unless it is why the model stops.
+static thread_local std::string said;
+
+void wl_print(const char *format, ...) {
+    char text[4096];
+    va_list arguments;
+    va_start(arguments, format);
+    std::vsnprintf(text, sizeof text, format, arguments);
+    va_end(arguments);
+    said += text;
+}
+
+static void show_said() {
+    std::fputs(said.c_str(), stderr);
+    said.clear();
+}
+
+// What the model's own $fatal, $error and $finish come to: the caller's process must live on.
+void vl_fatal(const char *file, int line, const char *, const char *message) {
+    std::string why = std::move(said);
+    said.clear();
+    while (!why.empty() && why.back() == '\n') why.pop_back();
+    throw Fault(why.empty() ? std::string(file) + ":" + std::to_string(line) + ": " + message : why);
+}
+void vl_stop(const char *file, int line, const char *scope) { vl_fatal(file, line, scope, "the model stopped"); }
+void vl_finish(const char *file, int line, const char *scope) { vl_fatal(file, line, scope, "the model finished"); }
+
+extern "C" {
+
+Simulation *wl_open(const wl_options *options, char *error, uint32_t room) {
+    try {
+        return new Simulation(*options);
+    } catch (const std::exception &fault) {
+        std::strncpy(error, fault.what(), room - 1);
+        error[room - 1] = 0;
+        return nullptr;
+    }
+}
+
+void wl_close(Simulation *simulation) { delete simulation; }
+
+const char *wl_error(const Simulation *simulation) { return simulation->error.c_str(); }
+
+// A packet that is there from cycle `arrived` on; those of later calls arrive no earlier.
+void wl_offer(Simulation *simulation, const uint8_t *bytes, uint32_t length, uint16_t ingress, uint64_t arrival_ns,
+              uint64_t arrived, int waits) {
+    simulation->waiting.push_back({simulation->offered++, arrival_ns, arrived, ingress, waits != 0,
+                                   std::vector<uint8_t>(bytes, bytes + length)});
+}
+
+int wl_run(Simulation *simulation, uint64_t cycles) {
+    const int outcome = guarded(simulation, [&] { simulation->run(cycles); });
+    show_said();
+    return outcome;
+}
+
+// The next thing that left, those of a lane in order; 0 if there is none.
+int wl_take(Simulation *simulation, wl_left *left) {
+    if (simulation->out.empty()) return 0;
+    Left &first = simulation->out.front();
+    simulation->shown = std::move(first.bytes);
+    *left = first.head;
+    left->bytes = simulation->shown.data();
+    left->length = uint32_t(simulation->shown.size());
+    simulation->out.pop_front();
+    return 1;
+}
+
+// The number of the next packet that was lost at the input; 0 if there is none.
+int wl_take_lost(Simulation *simulation, uint64_t *number) {
+    if (simulation->lost.empty()) return 0;
+    *number = simulation->lost.front();
+    simulation->lost.pop_front();
+    return 1;
+}
+
+// Queues an AXI4-Lite transaction.
+void wl_control(Simulation *simulation, int write, uint32_t address, uint32_t data) {
+    simulation->controls.push_back({write != 0, address, data, false, false});
+}
+
+// The next answer to one, response << 32 | data; 0 if there is none yet.
+int wl_take_answer(Simulation *simulation, uint64_t *answer) {
+    if (simulation->answers.empty()) return 0;
+    *answer = simulation->answers.front();
+    simulation->answers.pop_front();
+    return 1;
+}
+
+void wl_state_of(const Simulation *simulation, wl_state *state) {
+    uint64_t buffered = 0;
+    for (const Lane &lane : simulation->lanes) buffered += lane.buffer.size() - (lane.sent != 0);
+    *state = {simulation->cycles, simulation->now(), simulation->waiting.size() + buffered, simulation->inside,
+              simulation->lost_count};
+}
+
+// For each bit of the probes, the cycles in which it was set.
+const uint64_t *wl_probes(const Simulation *simulation) { return simulation->probes.data(); }
+}
