@@ -1,0 +1,294 @@
+// Counters by flow in a QDR SRAM: up to three of 72 bits for each flow, all of one packet added to at once (the paper, section 4.3).
+//
+//   cycle 0: request    1: reads    1 + ReadLatency: sums    2 + ReadLatency: writes
+//
+// A flow's counters are in as many bursts (two words of 36 bits are a counter of 72), counter k in bank k; each is read and written in a
+// slot of its own of a memory channel, so that one packet has one read-modify-write of up to 216 bits and a memory of 300 MHz takes a
+// packet each 100 MHz cycle.
+//
+// Between a read and its write lie ReadLatency + 1 cycles, in which further packets of the same flow come. Each is compared with those
+// under way when it is read; if one is of its flow, it takes the youngest's sum in place of what the memory has: sums of the last cycles
+// are kept in LUT RAM, at the cycle in which they were made. So the sum is exact whatever comes.
+//
+// Contract
+//   Data: the counters of a flow are the sums of what was added, modulo 2^CounterBits; a flow out of range has none. The control plane
+//   reads and writes all counters of a flow in one operation among the requests, at which everything that was taken before has been
+//   added. There are no replies.
+//   Throughput: one request a cycle, but for those cycles that control accesses take (`wl_control_slot`).
+// Request: {index, arguments}, the first argument most significant.
+// Timing: between two registers at most: read the LUT RAM, choose, add CounterBits. Cost: about 12 LUTs for each cycle of ReadLatency,
+// and 4 for each bit of counters.
+//
+// Parameters
+//   Size           flows
+//   Counters       counters of a flow, 1 to 3
+//   CounterBits    bits of a counter
+//   Arguments      arguments of a request after the index, 0 to 3
+//   ArgumentBits   bits of each
+//   Adds           2 bits a counter, counter 0 lowest: 0 adds one; k adds the k-th argument
+//   IndexBits      bits of the index in a request
+//   DataBits       bits of a burst of the memory
+//   AddressBits    bits of a burst's address
+//   Base           burst of flow 0's counter 0; a multiple of Banks times a bank's bursts (powers of two)
+//   ReadLatency    the memory channel's; at least two
+//   CtlBits        bits of the control bus' data
+//   CtlTarget      number of these counters on the control bus; its addresses are the flows, counter k in bits [k*CounterBits +:
+//                  CounterBits] of its data
+//   Patience       cycles that a control access waits for an idle one
+// The defaults are the `counter` kind (docs/offloads.md): bytes are counter 0, packets counter 1.
+module wl_flow_counter #(
+    parameter int unsigned Size = 65536,
+    parameter int unsigned Counters = 2,
+    parameter int unsigned CounterBits = 64,
+    parameter int unsigned Arguments = 1,
+    parameter int unsigned ArgumentBits = 32,
+    parameter logic [2*Counters-1:0] Adds = (2 * Counters)'(1),
+    parameter int unsigned IndexBits = 32,
+    parameter int unsigned DataBits = 72,
+    parameter int unsigned AddressBits = 20,
+    parameter logic [AddressBits-1:0] Base = '0,
+    parameter int unsigned ReadLatency = 8,
+    parameter int unsigned CtlBits = 216,
+    parameter logic [7:0] CtlTarget = 8'd0,
+    parameter int unsigned Patience = 16,
+    localparam int unsigned RequestBits = IndexBits + Arguments * ArgumentBits
+) (
+    input logic clk_i,
+    input logic rst_i,
+
+    input  logic                   request_valid_i,
+    output logic                   request_ready_o,
+    input  logic [RequestBits-1:0] request_data_i,
+
+    input  logic               ctl_valid_i,    // held until `ctl_done_o`
+    input  logic               ctl_write_i,
+    input  logic [        7:0] ctl_target_i,
+    input  logic [       31:0] ctl_address_i,  // flow
+    input  logic [CtlBits-1:0] ctl_data_i,     // its counters
+    output logic               ctl_done_o,     // a pulse
+    output logic [CtlBits-1:0] ctl_data_o,     // its counters from before, zero unless done
+
+    // Slots of a memory channel.
+    output logic [            Counters-1:0] read_valid_o,
+    output logic [Counters*AddressBits-1:0] read_address_o,
+    input  logic [   Counters*DataBits-1:0] read_data_i,
+    output logic [            Counters-1:0] write_valid_o,
+    output logic [Counters*AddressBits-1:0] write_address_o,
+    output logic [   Counters*DataBits-1:0] write_data_o,
+    input  logic                            hold_i            // take no new requests
+);
+  localparam int unsigned FlowBits = wl_pkg::bits(Size);
+  localparam int unsigned BankBits = $clog2(Counters);
+  localparam int unsigned AllBits = Counters * CounterBits;
+  localparam int unsigned AddendBits = Arguments > 0 ? Arguments * ArgumentBits : 1;
+  // The memory shows a write to reads this many cycles after the read that it belongs to; the ones before are forwarded.
+  localparam int unsigned Window = ReadLatency + 1;
+  localparam int unsigned PointerBits = wl_pkg::bits(Window);
+
+  if (Counters < 1 || Counters > 3 || CounterBits < 1 || CounterBits > DataBits) begin : g_illegal_counters
+    $fatal(1, "wl_flow_counter: a flow has one to three counters, each of which a burst holds");
+  end
+  if (Arguments > 3 || (Arguments > 0 && ArgumentBits < 1)) begin : g_illegal_arguments
+    $fatal(1, "wl_flow_counter: there are at most three arguments");
+  end
+  for (genvar k = 0; k < Counters; k++) begin : g_check
+    if (32'(Adds[2*k+:2]) > Arguments) begin : g_illegal_adds
+      $fatal(1, "wl_flow_counter: Adds names an argument that there is not");
+    end
+  end
+  if (Size < 1 || IndexBits < 1 || IndexBits > 32 || CtlBits < AllBits || ReadLatency < 2) begin : g_illegal
+    $fatal(1, "wl_flow_counter: Size must be at least one, IndexBits 1 to 32, CtlBits hold a flow's counters, ReadLatency be two or more");
+  end
+  if (64'(Base) + (64'd1 << (FlowBits + BankBits)) > 64'd1 << AddressBits ||
+      (64'(Base) & ((64'd1 << (FlowBits + BankBits)) - 1)) != 0) begin : g_illegal_base
+    $fatal(1, "wl_flow_counter: the banks must fit the memory, from a Base that is a multiple of their size");
+  end
+
+  logic take, free;
+  assign request_ready_o = free && !hold_i;
+  wl_control_slot #(
+      .CtlTarget(CtlTarget),
+      .Patience (Patience)
+  ) i_control_slot (
+      .clk_i,
+      .rst_i,
+      .request_valid_i(request_valid_i && !hold_i),
+      .request_ready_o(free),
+      .ctl_valid_i,
+      .ctl_target_i,
+      .take_o(take),
+      .done_i(ctl_done_o)
+  );
+
+  logic [31:0] index;
+  logic [AddendBits-1:0] addends;
+  assign index = take ? ctl_address_i : 32'(request_data_i[RequestBits-1-:IndexBits]);
+  if (Arguments > 0) begin : g_arguments
+    assign addends = request_data_i[AddendBits-1:0];
+  end else begin : g_no_arguments
+    assign addends = '0;
+  end
+
+  function automatic logic [Counters*AddressBits-1:0] addresses(logic [FlowBits-1:0] flow);
+    for (int unsigned k = 0; k < Counters; k++) begin
+      addresses[k*AddressBits+:AddressBits] = Base | AddressBits'(flow) | (AddressBits'(k) << FlowBits);
+    end
+  endfunction
+
+  // Cycle 1: read. `a_valid`: a flow that there is.
+  logic a_valid, a_ctl;
+  logic [FlowBits-1:0] a_flow;
+  logic [AddendBits-1:0] a_addends;
+  always_ff @(posedge clk_i) begin
+    if (rst_i) begin
+      a_valid <= 1'b0;
+      a_ctl   <= 1'b0;
+    end else begin
+      a_valid <= (take || (request_valid_i && request_ready_o)) && {1'b0, index} < 33'(Size);
+      a_ctl   <= take;
+    end
+    a_flow <= index[FlowBits-1:0];
+    a_addends <= addends;
+  end
+  assign read_valid_o = {Counters{a_valid}};
+  assign read_address_o = addresses(a_flow);
+
+  // Which of those under way are of the same flow: bit d - 1 for the one that was read d cycles before.
+  logic [Window-1:0] past_valid, same;
+  logic [Window*FlowBits-1:0] past_flow;
+  logic [(Window+1)*FlowBits-1:0] past_flow_next;
+  logic [Window:0] past_valid_next;
+  assign past_flow_next  = {past_flow, a_flow};
+  assign past_valid_next = {past_valid, a_valid};
+  always_ff @(posedge clk_i) begin
+    if (rst_i) past_valid <= '0;
+    else past_valid <= past_valid_next[Window-1:0];
+    past_flow <= past_flow_next[Window*FlowBits-1:0];
+    for (int unsigned d = 0; d < Window; d++) begin
+      same[d] <= past_valid[d] && past_flow[d*FlowBits+:FlowBits] == a_flow;
+    end
+  end
+
+  // Cycle 2: the youngest of them, and where its sum will stand when this one's data come.
+  logic [PointerBits-1:0] cycle, from;
+  logic near, far;
+  always_ff @(posedge clk_i) begin
+    if (rst_i) cycle <= '0;
+    else cycle <= cycle + 1'b1;
+  end
+  assign near = same[0];
+  assign far  = same != '0 && !near;
+  always_comb begin
+    from = '0;
+    for (int unsigned d = Window; d > 1; d--) begin
+      if (same[d-1]) from = PointerBits'(ReadLatency) - PointerBits'(d);
+    end
+    from = from + cycle;
+  end
+
+  // Cycle 1 + ReadLatency: data come.
+  logic e_valid, e_ctl, e_near, e_far;
+  logic [FlowBits-1:0] e_flow;
+  logic [AddendBits-1:0] e_addends;
+  logic [PointerBits-1:0] e_from;
+  wl_delay #(
+      .Width (2),
+      .Cycles(ReadLatency),
+      .Reset (1'b1)
+  ) i_valid (
+      .clk_i,
+      .rst_i,
+      .data_i({a_valid, a_ctl}),
+      .data_o({e_valid, e_ctl})
+  );
+  wl_delay #(
+      .Width (FlowBits + AddendBits),
+      .Cycles(ReadLatency)
+  ) i_flow (
+      .clk_i,
+      .rst_i,
+      .data_i({a_flow, a_addends}),
+      .data_o({e_flow, e_addends})
+  );
+  wl_delay #(
+      .Width (2 + PointerBits),
+      .Cycles(ReadLatency - 1)
+  ) i_from (
+      .clk_i,
+      .rst_i,
+      .data_i({near, far, from}),
+      .data_o({e_near, e_far, e_from})
+  );
+
+  // The sums of the cycles before.
+  logic w_valid;
+  logic [FlowBits-1:0] w_flow;
+  logic [AllBits-1:0] w_sums, e_kept, e_old, e_sums;
+  wl_ram_lut #(
+      .Width(AllBits),
+      .Depth(1 << PointerBits)
+  ) i_kept (
+      .clk_i,
+      .write_i(1'b1),
+      .write_address_i(cycle),
+      .write_data_i(w_sums),
+      .read_address_i(e_from),
+      .read_data_o(e_kept)
+  );
+
+  for (genvar k = 0; k < Counters; k++) begin : g_counter
+    localparam int unsigned Argument = 32'(Adds[2*k+:2]);
+    logic [CounterBits-1:0] addend, old;
+    if (Argument == 0) begin : g_one
+      assign addend = CounterBits'(1);
+    end else begin : g_argument
+      assign addend = CounterBits'(e_addends[(Arguments-Argument)*ArgumentBits+:ArgumentBits]);
+    end
+    assign old = e_near ? w_sums[k*CounterBits+:CounterBits]
+               : e_far ? e_kept[k*CounterBits+:CounterBits] : read_data_i[k*DataBits+:CounterBits];
+    assign e_old[k*CounterBits+:CounterBits] = old;
+    // A control access holds its data until it is done; one that reads writes back what it found.
+    assign e_sums[k*CounterBits+:CounterBits] = !e_ctl ? old + addend
+                                              : ctl_write_i ? ctl_data_i[k*CounterBits+:CounterBits] : old;
+    assign write_data_o[k*DataBits+:DataBits] = DataBits'(w_sums[k*CounterBits+:CounterBits]);
+  end
+
+  // Cycle 2 + ReadLatency: write.
+  always_ff @(posedge clk_i) begin
+    if (rst_i) begin
+      w_valid <= 1'b0;
+      ctl_done_o <= 1'b0;
+    end else begin
+      w_valid <= e_valid;
+      ctl_done_o <= e_ctl;
+    end
+    w_flow <= e_flow;
+    w_sums <= e_sums;
+    ctl_data_o <= e_ctl && e_valid && !rst_i ? CtlBits'(e_old) : '0;
+  end
+  assign write_valid_o = {Counters{w_valid}};
+  assign write_address_o = addresses(w_flow);
+
+  logic unused;
+  assign unused = &{1'b0, ctl_data_i, read_data_i, past_flow_next, past_valid_next, e_addends};
+
+`ifdef FORMAL
+  // One flow (a proof takes any): each operation sees it as the one before has left it.
+`ifdef SYNTHESIS
+  (* anyconst *) logic [FlowBits-1:0] f_flow;
+`else
+  logic [FlowBits-1:0] f_flow;
+  assign f_flow = '0;
+`endif
+  logic f_known, f_touched;
+  logic [AllBits-1:0] f_sums;
+  assign f_touched = e_valid && e_flow == f_flow;
+  always_ff @(posedge clk_i) begin
+    if (rst_i) f_known <= 1'b0;
+    else if (f_touched) f_known <= 1'b1;
+    if (f_touched) f_sums <= e_sums;
+    if (!rst_i && f_touched && f_known) Exact_A : assert (e_old == f_sums);
+    if (!rst_i && e_ctl) CtlHeld_M : assume (ctl_valid_i);
+  end
+`endif
+endmodule

@@ -1,0 +1,175 @@
+// A channel to a QDR SRAM: `Slots` reads and `Slots` writes a core cycle, and the control plane's way to the memory.
+//
+// Each slot belongs to one user on the core's side: a stage of a lookup pipeline, a table, a counter. The memory's clock is `Slots` times
+// the core's, and carries out slot k of a core cycle in that cycle's k-th memory cycle (`wl_rate_adapter`).
+//
+// Contract
+//   Data: `read_data_o` of a slot holds the burst exactly `ReadLatency` core cycles after `read_valid_i`. A read sees all writes of
+//   earlier core cycles. Of the writes of its own core cycle it sees those of lower slots, and not its own slot's: an entry of several
+//   bursts that is read in the slots in which it is written is never seen in half.
+//   Throughput: every slot in every core cycle. Nothing stalls.
+//   Control plane: an access is one burst, at its address in the memory, and takes slot `CtlSlot` in a cycle in which its user leaves it
+//   idle. If there is no such cycle for `Patience` cycles, `hold_o` asks the users to take no new requests until there has been one. An
+//   access that writes is done when each read that comes later sees it.
+// Clocks: as `wl_rate_adapter`'s.
+// Timing: one multiplexer between the users and a register.
+//
+// Parameters
+//   Slots           memory cycles in a core cycle: 3 for a 300 MHz QDRII and a 100 MHz core, 6 for QDRII+
+//   AddressBits     bits of a burst's address
+//   DataBits        bits of a burst: two words
+//   MemoryLatency   memory cycles from a command on `rd_cmd_o` to its data on `rd_data_i`
+//   ReadLatency     core cycles from `read_valid_i` to `read_data_o`; at least, and by default, wl_pkg::adapter_latency's
+//   CtlSlot         slot that the control plane shares with its user
+//   CtlBits         bits of the control bus' data
+//   CtlTarget       number of this memory on the control bus
+//   Patience        cycles that a control access waits before it asks for an idle one
+module wl_memory_channel #(
+    parameter int unsigned Slots = 3,
+    parameter int unsigned AddressBits = 21,
+    parameter int unsigned DataBits = 36,
+    parameter int unsigned MemoryLatency = 10,
+    parameter int unsigned ReadLatency = wl_pkg::adapter_latency(Slots, MemoryLatency),
+    parameter int unsigned CtlSlot = Slots - 1,
+    parameter int unsigned CtlBits = 64,
+    parameter logic [7:0] CtlTarget = 8'd0,
+    parameter int unsigned Patience = 16
+) (
+    input logic clk_i,
+    input logic rst_i,
+
+    // Users: slot k at bits [k*Bits +: Bits].
+    input  logic [            Slots-1:0] read_valid_i,
+    input  logic [Slots*AddressBits-1:0] read_address_i,
+    output logic [   Slots*DataBits-1:0] read_data_o,
+    input  logic [            Slots-1:0] write_valid_i,
+    input  logic [Slots*AddressBits-1:0] write_address_i,
+    input  logic [   Slots*DataBits-1:0] write_data_i,
+    output logic                         hold_o,           // take no new requests
+
+    input  logic               ctl_valid_i,    // held until `ctl_done_o`
+    input  logic               ctl_write_i,
+    input  logic [        7:0] ctl_target_i,
+    input  logic [       31:0] ctl_address_i,  // of a burst
+    input  logic [CtlBits-1:0] ctl_data_i,     // the burst, in the lowest bits
+    output logic               ctl_done_o,     // a pulse
+    output logic [CtlBits-1:0] ctl_data_o,     // the burst that was read, zero unless done
+
+    // The memory's user port.
+    input  logic                   clk_mem_i,
+    output logic                   rd_cmd_o,
+    output logic [AddressBits-1:0] rd_addr_o,
+    input  logic [   DataBits-1:0] rd_data_i,
+    output logic                   wr_cmd_o,
+    output logic [AddressBits-1:0] wr_addr_o,
+    output logic [   DataBits-1:0] wr_data_o
+);
+  localparam int unsigned Least = wl_pkg::adapter_latency(Slots, MemoryLatency);
+  localparam int unsigned WaitBits = wl_pkg::bits(Patience + 1);
+  localparam int unsigned DownWidth = 2 + 2 * AddressBits + DataBits;
+
+  if (Slots < 1 || CtlSlot >= Slots) begin : g_illegal_slot
+    $fatal(1, "wl_memory_channel: there must be a slot, and CtlSlot be one");
+  end
+  if (ReadLatency < Least) begin : g_illegal_latency
+    $fatal(1, "wl_memory_channel: ReadLatency is less than the rate adapter and the memory take");
+  end
+  if (AddressBits < 1 || AddressBits > 32 || DataBits < 1 || CtlBits < DataBits || Patience < 1) begin : g_illegal
+    $fatal(1, "wl_memory_channel: AddressBits must be 1 to 32, CtlBits hold a burst, and Patience be at least one cycle");
+  end
+
+  // The control plane's access.
+  logic entered, wanted, take_read, take_write, read_done;
+  logic [WaitBits-1:0] waited;
+  assign wanted = ctl_valid_i && ctl_target_i == CtlTarget && !entered;
+  assign take_read = wanted && !ctl_write_i && !read_valid_i[CtlSlot];
+  assign take_write = wanted && ctl_write_i && !write_valid_i[CtlSlot];
+  assign hold_o = waited == WaitBits'(Patience);
+
+  wl_delay #(
+      .Width (1),
+      .Cycles(ReadLatency),
+      .Reset (1'b1)
+  ) i_read_done (
+      .clk_i,
+      .rst_i,
+      .data_i(take_read),
+      .data_o(read_done)
+  );
+
+  always_ff @(posedge clk_i) begin
+    if (rst_i) begin
+      entered <= 1'b0;
+      waited <= '0;
+      ctl_done_o <= 1'b0;
+    end else begin
+      if (take_read || take_write) entered <= 1'b1;
+      else if (ctl_done_o) entered <= 1'b0;
+      if (!wanted || take_read || take_write) waited <= '0;
+      else if (!hold_o) waited <= waited + 1'b1;
+      ctl_done_o <= read_done || take_write;
+    end
+    ctl_data_o <= read_done && !rst_i ? CtlBits'(read_data_o[CtlSlot*DataBits+:DataBits]) : '0;
+  end
+
+  // To the memory.
+  logic [Slots*DownWidth-1:0] down;
+  for (genvar k = 0; k < Slots; k++) begin : g_slot
+    logic reads, writes;
+    logic [AddressBits-1:0] read_address, write_address;
+    logic [DataBits-1:0] write_data;
+    assign down[k*DownWidth+:DownWidth] = {reads, writes, read_address, write_address, write_data};
+    if (k == CtlSlot) begin : g_shared
+      assign reads = read_valid_i[k] || take_read;
+      assign writes = write_valid_i[k] || take_write;
+      assign read_address = read_valid_i[k] ? read_address_i[k*AddressBits+:AddressBits] : ctl_address_i[AddressBits-1:0];
+      assign write_address = write_valid_i[k] ? write_address_i[k*AddressBits+:AddressBits] : ctl_address_i[AddressBits-1:0];
+      assign write_data = write_valid_i[k] ? write_data_i[k*DataBits+:DataBits] : ctl_data_i[DataBits-1:0];
+    end else begin : g_own
+      assign reads = read_valid_i[k];
+      assign writes = write_valid_i[k];
+      assign read_address = read_address_i[k*AddressBits+:AddressBits];
+      assign write_address = write_address_i[k*AddressBits+:AddressBits];
+      assign write_data = write_data_i[k*DataBits+:DataBits];
+    end
+  end
+
+  logic [Slots*DataBits-1:0] up;
+  wl_rate_adapter #(
+      .Slots(Slots),
+      .DownWidth(DownWidth),
+      .UpWidth(DataBits),
+      .MemoryLatency(MemoryLatency)
+  ) i_adapter (
+      .clk_i,
+      .rst_i,
+      .down_i(down),
+      .up_o(up),
+      .clk_mem_i,
+      .down_o({rd_cmd_o, wr_cmd_o, rd_addr_o, wr_addr_o, wr_data_o}),
+      .up_i(rd_data_i)
+  );
+
+  wl_delay #(
+      .Width (Slots * DataBits),
+      .Cycles(ReadLatency - Least)
+  ) i_wait (
+      .clk_i,
+      .rst_i,
+      .data_i(up),
+      .data_o(read_data_o)
+  );
+
+  logic unused;
+  assign unused = &{1'b0, ctl_address_i, ctl_data_i};
+
+`ifdef FORMAL
+  always_ff @(posedge clk_i) begin
+    if (!rst_i) begin
+      Alone_A : assert (!(take_read && read_valid_i[CtlSlot]) && !(take_write && write_valid_i[CtlSlot]));
+      Once_A : assert (!(entered && (take_read || take_write)));
+      CtlHeld_M : assume (!entered || (ctl_valid_i && ctl_target_i == CtlTarget));
+    end
+  end
+`endif
+endmodule
