@@ -17,6 +17,10 @@ pub const DEFAULT: &[&str] = &[
     "fold",   // lets slices meet extensions
     "cse",
     "dce",
+    "fields", // makes each access fit a header port
+    "fold",
+    "cse",
+    "dce",
     "split", // forms regions
     "fold",  // removes selects of merged calls, decides guards
     "cse",

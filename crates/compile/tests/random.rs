@@ -6,7 +6,7 @@ mod support;
 
 use proptest::prelude::*;
 use wireloom_bits::Bits;
-use wireloom_compile::passes::{PASSES, PassOptions};
+use wireloom_compile::passes::{HeaderPorts, PASSES, PassOptions};
 use wireloom_compile::pipeline;
 use wireloom_ir::{
     Block, Code, Engine, EngineKind, Exit, Op, OpKind, Program, StepId, Value, ValueInfo, print, verify,
@@ -72,6 +72,17 @@ fn tame_exits(op: &mut Op, index: usize, is_last: bool, reply: Option<Value>) {
     }
 }
 
+/// Makes steps that have regions sequential: only those are split.
+fn sequential(mut program: Program) -> Program {
+    for step in program.engines.iter_mut().flat_map(|e| &mut e.steps) {
+        if let Code::Regions { .. } = &step.code {
+            let ops = step.code.blocks_mut().flat_map(|b| std::mem::take(&mut b.ops)).collect();
+            step.code = Code::Sequential(Block { ops });
+        }
+    }
+    program
+}
+
 fn check(program: &Program, names: &[&str], options: &PassOptions, expected: &[String]) {
     let mut changed = program.clone();
     for name in names {
@@ -101,8 +112,23 @@ proptest! {
             check(&program, &[pass.name], &free, &expected);
         }
         check(&program, pipeline::DEFAULT, &free, &expected);
-        let limited = PassOptions { word_bits: 64, header_words: 2 };
-        check(&program, pipeline::DEFAULT, &limited, &expected);
+        for header in [HeaderPorts::new(1, 1), HeaderPorts { reads: 2, writes: 2, bytes: 3 }] {
+            let hardware = PassOptions { header: Some(header) };
+            for pass in PASSES {
+                check(&program, &[pass.name], &hardware, &expected);
+            }
+            check(&program, pipeline::DEFAULT, &hardware, &expected);
+        }
+    }
+
+    #[test]
+    fn steps_fit_the_header_ports(program in generate::programs()) {
+        let program = sequential(tame(program));
+        for header in [HeaderPorts::new(1, 1), HeaderPorts { reads: 2, writes: 2, bytes: 3 }] {
+            let mut program = program.clone();
+            pipeline::optimise(&mut program, &PassOptions { header: Some(header) });
+            support::fits(&program, &header, "random program");
+        }
     }
 
     #[test]

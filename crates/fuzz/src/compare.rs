@@ -1,12 +1,13 @@
 //! Running a program in every way that must agree, and finding where two of them differ.
 //!
 //! The reference is the golden model on the program as lowered. Against it stand the golden model on the optimised
-//! program and native code made of that.
+//! program, native code made of that, and the golden model on the program optimised for hardware with few header ports.
 
 use std::fmt::Write as _;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
-use wireloom_compile::passes::PassOptions;
+use wireloom_compile::analysis::ports::misfit;
+use wireloom_compile::passes::{HeaderPorts, PassOptions};
 use wireloom_compile::{lower, pipeline};
 use wireloom_ir::{Execute, Golden, Program, Verdict, store, verify};
 use wireloom_lang::{Options, Severity, check_source, render};
@@ -55,12 +56,21 @@ impl Failure {
     }
 }
 
-/// A program in both forms that are run.
+/// The header ports that programs are compiled for.
+const HEADER_PORTS: [HeaderPorts; 3] = [
+    HeaderPorts { reads: 1, writes: 1, bytes: 16 },
+    HeaderPorts { reads: 2, writes: 1, bytes: 16 },
+    HeaderPorts { reads: 2, writes: 2, bytes: 5 },
+];
+
+/// A program in all forms that are run.
 pub struct Compiled {
     /// As lowered.
     pub plain: Program,
     /// After the default passes.
     pub optimised: Program,
+    /// After the default passes for hardware, for different header ports.
+    pub hardware: Vec<Program>,
 }
 
 /// Compiles a source text.
@@ -80,7 +90,18 @@ pub fn compile(source: &str) -> Result<Compiled, Failure> {
     let mut optimised = plain.clone();
     guarded("optimiser", || pipeline::optimise(&mut optimised, &PassOptions::default()))?;
     well_formed(&optimised, "optimiser")?;
-    Ok(Compiled { plain, optimised })
+    let mut hardware = Vec::new();
+    for header in HEADER_PORTS {
+        let mut program = plain.clone();
+        let options = PassOptions { header: Some(header) };
+        guarded("optimiser for hardware", || pipeline::optimise(&mut program, &options))?;
+        well_formed(&program, "optimiser for hardware")?;
+        if let Some(why) = program.engines.iter().find_map(|engine| misfit(engine, &header)) {
+            return Err(Failure::new(FailureKind::Malformed("header ports"), why));
+        }
+        hardware.push(program);
+    }
+    Ok(Compiled { plain, optimised, hardware })
 }
 
 fn well_formed(program: &Program, after: &'static str) -> Result<(), Failure> {
@@ -140,6 +161,9 @@ fn golden(program: &Program, input: &Input) -> Result<Outcome, Failure> {
 pub fn reference(compiled: &Compiled, input: &Input) -> Result<Outcome, Failure> {
     let reference = golden(&compiled.plain, input)?;
     differ("optimised", &reference, &golden(&compiled.optimised, input)?)?;
+    for program in &compiled.hardware {
+        differ("optimised for hardware", &reference, &golden(program, input)?)?;
+    }
     Ok(reference)
 }
 

@@ -101,7 +101,7 @@ fn wrong_operators_are_found() {
             if !break_operator(&mut optimised, at) {
                 break;
             }
-            let broken = Compiled { plain: compiled.plain.clone(), optimised };
+            let broken = Compiled { plain: compiled.plain.clone(), optimised, hardware: Vec::new() };
             tried += 1;
             match wireloom_fuzz::compare::reference(&broken, &case.input) {
                 Err(Failure { kind: FailureKind::Differs("optimised"), .. }) => found += 1,

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use clap::{Args, ValueHint};
 use wireloom_compile::explain::{Explanation, explain, svg, text};
-use wireloom_compile::passes::{PASSES, PassOptions};
+use wireloom_compile::passes::{HeaderPorts, PASSES, PassOptions};
 use wireloom_compile::pipeline;
 
 use crate::failure::{Failure, Outcome};
@@ -22,12 +22,13 @@ pub struct Explain {
     /// Print the step IR instead: as lowered (lower), or after the last run of a pass
     #[arg(long, value_name = "PASS", conflicts_with_all = ["svg", "json"])]
     ir: Option<String>,
-    /// Words of the header that a step's request and edit regions may each touch; 0 is any number
-    #[arg(long, value_name = "N", default_value_t = 0)]
-    words: u32,
-    /// Width of such a word, in bits
-    #[arg(long, value_name = "BITS", default_value_t = 128, value_parser = clap::value_parser!(u32).range(8..=1024))]
-    word_bits: u32,
+    /// Compile for engines in hardware, whose header memory has so many ports to read and to write; without, a step
+    /// reaches all of the header
+    #[arg(long, value_name = "READS,WRITES", value_parser = ports)]
+    ports: Option<(u32, u32)>,
+    /// Bytes that such a port serves at a time, from any byte on
+    #[arg(long, value_name = "N", default_value_t = 16, value_parser = clap::value_parser!(u32).range(1..=256))]
+    port_bytes: u32,
     /// Write the explanation as JSON, to a file or to standard output (-)
     #[arg(long, value_name = "FILE|-")]
     json: Option<JsonTarget>,
@@ -36,10 +37,17 @@ pub struct Explain {
 /// The name of the step IR before any pass.
 const LOWERED: &str = "lower";
 
+/// Two numbers of ports, each at least 1.
+fn ports(text: &str) -> Result<(u32, u32), String> {
+    let numbers = text.split_once(',').and_then(|(reads, writes)| Some((reads.parse().ok()?, writes.parse().ok()?)));
+    numbers.filter(|(reads, writes)| *reads > 0 && *writes > 0).ok_or_else(|| "two numbers, as in 2,1".to_owned())
+}
+
 impl Explain {
     /// Explains the program.
     pub fn run(self) -> Outcome {
-        let options = PassOptions { word_bits: self.word_bits, header_words: self.words };
+        let header = self.ports.map(|(reads, writes)| HeaderPorts { reads, writes, bytes: self.port_bytes });
+        let options = PassOptions { header };
         if let Some(pass) = &self.ir {
             return self.print_ir(pass, &options);
         }

@@ -36,9 +36,9 @@ impl Addresses {
         Self(addresses)
     }
 
-    /// Of a value.
+    /// Of a value; one that the step has got since is its own root.
     pub fn of(&self, value: Value) -> Address {
-        self.0[value.index()]
+        self.0.get(value.index()).copied().unwrap_or(Address { root: Some(value), offset: 0 })
     }
 }
 

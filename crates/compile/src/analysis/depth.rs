@@ -31,6 +31,11 @@ impl Depth {
     /// A two-input gate or two-way multiplexer.
     pub const GATE: Self = Self(1);
 
+    /// Half levels.
+    pub fn half_levels(self) -> u32 {
+        self.0
+    }
+
     /// Whole LUT6 levels, rounded up.
     pub fn levels(self) -> u32 {
         self.0.div_ceil(2)

@@ -11,6 +11,7 @@ pub mod order;
 pub mod packet;
 pub mod pipelining;
 pub mod ports;
+pub mod slots;
 pub mod storage;
 
 use wireloom_bits::Bits;

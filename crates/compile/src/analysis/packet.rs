@@ -8,8 +8,6 @@
 //! Offsets are computed modulo 2^16, but fields stay apart when one of them wraps: it then lies far outside the
 //! header window, where nothing is written and zero is read.
 
-use std::collections::BTreeSet;
-
 use wireloom_ir::{BinaryOp, EngineId, Meta, Op, OpKind, Step, Value};
 
 use super::Definitions;
@@ -35,20 +33,6 @@ pub struct Field {
 }
 
 impl Field {
-    /// The first bit and the one behind the last, counted from the root.
-    pub fn range(&self) -> (u64, u64) {
-        let first = u64::from(self.offset) * 8 + u64::from(self.bit);
-        (first, first + u64::from(self.width))
-    }
-
-    /// The words of a header memory that the field touches, as root and number. Fields behind a variable root count
-    /// from there, as if the root stood at a word's beginning.
-    pub fn words(&self, word_bits: u32) -> BTreeSet<(Option<Value>, u64)> {
-        let (first, end) = self.range();
-        let word = u64::from(word_bits.max(1));
-        (first / word..end.div_ceil(word)).map(|index| (self.root, index)).collect()
-    }
-
     /// Whether the two may share a bit.
     pub fn may_overlap(&self, other: &Self) -> bool {
         if self.root != other.root {

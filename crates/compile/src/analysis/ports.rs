@@ -15,9 +15,10 @@ use std::collections::BTreeMap;
 
 use wireloom_ir::{Engine, Op, OpKind, Step, Value};
 
-use super::Definitions;
 use super::address::{Address, Addresses};
 use super::known_bits::{self, Known};
+use super::{Definitions, is_pure};
+use crate::passes::HeaderPorts;
 
 /// The groups of a step.
 #[derive(Clone, Debug, PartialEq, Eq, Default)]
@@ -84,6 +85,48 @@ pub fn of_step(step: &Step, known: &[Known], bytes: u32) -> StepPorts {
     StepPorts { reads: group(&reads, Sort::Read), writes: group(&writes, Sort::Write) }
 }
 
+/// What keeps an engine from being built with header ports, if something does: in which step, and what.
+pub fn misfit(engine: &Engine, limits: &HeaderPorts) -> Option<String> {
+    let found = ports(engine, limits.bytes);
+    engine.steps.iter().zip(&found).find_map(|(step, ports)| {
+        let long = |groups: &[Group]| groups.iter().any(|g| g.bytes > limits.bytes);
+        let what = if long(&ports.reads) || long(&ports.writes) {
+            "has a header field longer than a port serves"
+        } else if ports.reads.len() > limits.reads as usize {
+            "reads more of the header than its ports serve"
+        } else if ports.writes.len() > limits.writes as usize {
+            "writes more of the header than its ports serve"
+        } else if !ports.reads.iter().filter_map(|g| g.root).all(|root| is_known_early(step, root)) {
+            "reads where it does not know yet when it begins"
+        } else {
+            return None;
+        };
+        Some(format!("step {} {what}", step.name))
+    })
+}
+
+/// Whether a value is made of constants and of context and metadata that nothing before it in the step changes.
+fn is_known_early(step: &Step, value: Value) -> bool {
+    let mut written = Vec::new();
+    let mut resized = false;
+    for op in step.code.blocks().flat_map(|block| &block.ops) {
+        if op.results.contains(&value) {
+            let is_same = match op.kind {
+                OpKind::ReadContext(id) => !written.contains(&id),
+                OpKind::ReadMeta(_) => !resized,
+                _ => is_pure(&op.kind),
+            };
+            return is_same && op.kind.operands().into_iter().all(|v| is_known_early(step, v));
+        }
+        match op.kind {
+            OpKind::WriteContext(id, _) => written.push(id),
+            OpKind::WritePacket { .. } => {}
+            _ => resized |= op.kind.has_effect() && !matches!(op.kind, OpKind::Call { .. }),
+        }
+    }
+    false
+}
+
 fn is_read(op: &Op) -> bool {
     matches!(op.kind, OpKind::ReadPacket { .. })
 }
@@ -145,7 +188,7 @@ impl Span {
 }
 
 /// Reads may be grouped freely; writes that share bytes are of one group.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Sort {
     /// Reads.
     Read,

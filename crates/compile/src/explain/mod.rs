@@ -1,5 +1,5 @@
 //! What the compiler knows about a compiled program, for people and for machines: for each engine its context,
-//! offloads and whether it can be pipelined; for each step its calls, live context, header words, operations, logic
+//! offloads and whether it can be pipelined; for each step its calls, live context, header ports, operations, logic
 //! depth, exits and why it was split off.
 //!
 //! [`text`] renders it as tables, [`svg`] draws the step graph.
@@ -7,22 +7,26 @@
 pub mod svg;
 pub mod text;
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 
 use serde::Serialize;
 use wireloom_ir::{
-    Block, Code, ContextId, Engine, EngineId, EngineKind, Exit, OffloadTarget, Op, OpKind, Program, Step,
-    StepId, Value,
+    ContextId, Engine, EngineId, EngineKind, Exit, OffloadTarget, Op, OpKind, Program, Step, StepId, Value,
 };
 use wireloom_offloads::{Delay, registry};
 
 use crate::analysis::effects::Effects;
 use crate::analysis::liveness::{ContextSet, Liveness};
 use crate::analysis::loops::Loops;
-use crate::analysis::packet::Packets;
 use crate::analysis::pipelining::{Pipelining, pipelining};
+use crate::analysis::ports::{self, StepPorts};
+use crate::analysis::slots::{self, Path};
+use crate::analysis::storage::Storage;
 use crate::analysis::{Definitions, depth, order};
 use crate::passes::PassOptions;
+
+/// Length of the runs in which header ports are counted where a machine does not say it, in bytes.
+const DEFAULT_RUN: u32 = 16;
 
 /// What is known of a program.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
@@ -44,6 +48,8 @@ pub struct EngineExplanation {
     pub context_bits: u32,
     /// Most context bits that are live at any step boundary: what a pipeline register needs to hold at most.
     pub peak_live_bits: u32,
+    /// Bits of a thread's store in which variables that are never live together share bits.
+    pub stored_bits: u32,
     /// The context variables.
     pub context: Vec<ContextExplanation>,
     /// The offloads.
@@ -52,6 +58,8 @@ pub struct EngineExplanation {
     pub pipelining: Pipelining,
     /// The steps, in order.
     pub steps: Vec<StepExplanation>,
+    /// Ways from the first step to sending the packet, or to the reply.
+    pub paths: Vec<Path>,
 }
 
 /// A context variable.
@@ -91,10 +99,12 @@ pub struct StepExplanation {
     pub context_in: LiveExplanation,
     /// Context that must be kept out of it.
     pub context_out: LiveExplanation,
-    /// Distinct words of the header that the request region touches.
-    pub header_words_request: u32,
-    /// Distinct words of the header that the edit region touches.
-    pub header_words_edit: u32,
+    /// Runs of header bytes that it reads: ports that it needs for that (see the `ports` analysis).
+    pub header_reads: usize,
+    /// Runs of header bytes that it writes, likewise.
+    pub header_writes: usize,
+    /// Slots that it takes in a multithreaded engine: one, and one more if it waits for replies.
+    pub slots: u32,
     /// How many operations of each kind and width there are: kind, then width in bits, then number.
     pub operations: BTreeMap<String, BTreeMap<u32, u32>>,
     /// Depth of logic of request, edit and jump, in LUT6 levels (see the `depth` analysis for the model).
@@ -190,7 +200,8 @@ pub struct ExitExplanation {
     pub backward: bool,
 }
 
-/// Explains a program. Steps of sequential code are explained too, as if all of a step were its request region.
+/// Explains a program that was compiled for a machine. Steps of sequential code are explained too, as if all of a step
+/// were its request region.
 pub fn explain(program: &Program, options: &PassOptions) -> Explanation {
     let effects = Effects::of(program);
     let engines = (0..program.engines.len() as u32).map(|i| engine(program, &effects, EngineId(i), options));
@@ -219,7 +230,9 @@ fn engine(program: &Program, effects: &Effects, id: EngineId, options: &PassOpti
                 .collect(),
         }
     });
-    let view = View { program, engine: body, id, effects, loops: Loops::of(body), options };
+    let bytes = options.header.map_or(DEFAULT_RUN, |ports| ports.bytes);
+    let ports = ports::ports(body, bytes);
+    let view = View { program, engine: body, id, effects, loops: Loops::of(body), ports };
     let steps: Vec<_> = (0..body.steps.len()).map(|i| view.step(i, &liveness)).collect();
     EngineExplanation {
         name: body.name.clone(),
@@ -229,6 +242,7 @@ fn engine(program: &Program, effects: &Effects, id: EngineId, options: &PassOpti
         },
         context_bits: body.context.iter().map(|c| c.width).sum(),
         peak_live_bits: steps.iter().map(|s| s.context_in.bits.max(s.context_out.bits)).max().unwrap_or(0),
+        stored_bits: Storage::of(body).bits,
         context: body
             .context
             .iter()
@@ -237,6 +251,7 @@ fn engine(program: &Program, effects: &Effects, id: EngineId, options: &PassOpti
         offloads: offloads.collect(),
         pipelining: pipelining(program, effects, id),
         steps,
+        paths: slots::paths(body),
     }
 }
 
@@ -247,7 +262,7 @@ struct View<'a> {
     id: EngineId,
     effects: &'a Effects,
     loops: Loops,
-    options: &'a PassOptions,
+    ports: Vec<StepPorts>,
 }
 
 impl View<'_> {
@@ -268,12 +283,7 @@ impl View<'_> {
                 *operations.entry(name.to_owned()).or_default().entry(width).or_default() += 1;
             }
         });
-        let packets = Packets::new(self.effects, self.id, step, &definitions);
-        let words = |block: Option<&Block>| block.map_or(0, |b| self.words(b, &packets));
-        let (first, second) = match &step.code {
-            Code::Sequential(block) => (Some(block), None),
-            Code::Regions { request, edit, .. } => (Some(request), Some(edit)),
-        };
+        let ports = &self.ports[index];
         StepExplanation {
             name: step.name.clone(),
             place: self.place(step),
@@ -281,8 +291,9 @@ impl View<'_> {
             calls,
             context_in: self.live(&liveness.kept_in[index]),
             context_out: self.live(&liveness.kept_out[index]),
-            header_words_request: words(first),
-            header_words_edit: words(second),
+            header_reads: ports.reads.len(),
+            header_writes: ports.writes.len(),
+            slots: slots::of_step(step),
             operations,
             depth: DepthExplanation { request, edit, jump },
             exits,
@@ -300,16 +311,6 @@ impl View<'_> {
             bits: vars.iter().map(|v| v.width).sum(),
             names: vars.iter().map(|v| v.name.clone()).collect(),
         }
-    }
-
-    fn words(&self, block: &Block, packets: &Packets<'_>) -> u32 {
-        let mut words: BTreeSet<(Option<Value>, u64)> = BTreeSet::new();
-        block.for_each_op(&mut |op| {
-            if let Some(field) = packets.access(op).field() {
-                words.extend(field.words(self.options.word_bits));
-            }
-        });
-        words.len() as u32
     }
 
     fn call(&self, op: &Op, definitions: &Definitions<'_>) -> CallExplanation {

@@ -16,6 +16,9 @@ pub fn render(explanation: &Explanation, width: Option<u16>) -> String {
         head(&mut out, engine, engine.name == explanation.main);
         let _ = writeln!(out, "{}", steps(engine, width));
         notes(&mut out, engine);
+        if !engine.paths.is_empty() {
+            let _ = writeln!(out, "\n{}", paths(engine, width));
+        }
         if !engine.offloads.is_empty() {
             let _ = writeln!(out, "\n{}", offloads(engine, width));
         }
@@ -32,11 +35,12 @@ fn head(out: &mut String, engine: &EngineExplanation, is_main: bool) {
     };
     let _ = writeln!(
         out,
-        "engine {} ({what}): {}, {} bits of context, at most {} live at a step boundary",
+        "engine {} ({what}): {}, {} bits of context, at most {} live at a step boundary, {} stored",
         engine.name,
         count(engine.steps.len(), "step"),
         engine.context_bits,
         engine.peak_live_bits,
+        engine.stored_bits,
     );
     if engine.pipelining.legal {
         let _ = writeln!(out, "can be pipelined: only forward jumps, constant delays, order kept");
@@ -71,21 +75,31 @@ fn right(table: &mut Table, columns: &[usize]) {
 
 fn steps(engine: &EngineExplanation, width: Option<u16>) -> Table {
     let mut table = table(
-        &["step", "calls", "bits in", "bits out", "words req+edit", "depth req/edit/jump", "exits"],
+        &[
+            "step",
+            "calls",
+            "slots",
+            "bits in",
+            "bits out",
+            "runs read/written",
+            "depth req/edit/jump",
+            "exits",
+        ],
         width,
     );
     for step in &engine.steps {
         table.add_row(vec![
             step.name.clone(),
             step.calls.iter().map(call).collect::<Vec<_>>().join("\n"),
+            step.slots.to_string(),
             step.context_in.bits.to_string(),
             step.context_out.bits.to_string(),
-            format!("{} + {}", step.header_words_request, step.header_words_edit),
+            format!("{} / {}", step.header_reads, step.header_writes),
             format!("{} / {} / {}", step.depth.request, step.depth.edit, step.depth.jump),
             exits(engine, step),
         ]);
     }
-    right(&mut table, &[2, 3, 4, 5]);
+    right(&mut table, &[2, 3, 4, 5, 6]);
     table
 }
 
@@ -129,6 +143,17 @@ fn notes(out: &mut String, engine: &EngineExplanation) {
             let _ = writeln!(out, "{} was split off: {reason}", step.name);
         }
     }
+}
+
+fn paths(engine: &EngineExplanation, width: Option<u16>) -> Table {
+    let mut table = table(&["slots", "way through the steps"], width);
+    for path in &engine.paths {
+        let names: Vec<&str> = path.steps.iter().map(|s| engine.steps[*s].name.as_str()).collect();
+        let what = if path.is_round { "a round of " } else { "" };
+        table.add_row(vec![path.slots.to_string(), format!("{what}{}", names.join(" "))]);
+    }
+    right(&mut table, &[0]);
+    table
 }
 
 fn offloads(engine: &EngineExplanation, width: Option<u16>) -> Table {

@@ -7,24 +7,35 @@ use wireloom_ir::Program;
 pub mod clean;
 pub mod cse;
 pub mod dce;
+pub mod fields;
 pub mod fold;
 pub mod if_convert;
 pub mod narrow;
 pub mod split;
 
 /// What the machine that the program is compiled for can do in one step.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
 pub struct PassOptions {
-    /// Width of a word of the header memory, in bits. At least 1.
-    pub word_bits: u32,
-    /// How many words of the header the request region of a step, and its edit region, can touch; 0: any number.
-    pub header_words: u32,
+    /// How engines in hardware reach the header; `None` for machines that run steps one operation after the other.
+    pub header: Option<HeaderPorts>,
 }
 
-impl Default for PassOptions {
-    /// A header port of any number of 128-bit words.
-    fn default() -> Self {
-        Self { word_bits: 128, header_words: 0 }
+/// The ports of a header memory. All reads of a step happen at its beginning, all writes at its end; a port serves
+/// accesses within a run of bytes that begins at any byte (see [`ports`](crate::analysis::ports)).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct HeaderPorts {
+    /// How many runs a step can read. At least 1.
+    pub reads: u32,
+    /// How many runs a step can write. At least 1.
+    pub writes: u32,
+    /// Length of a run in bytes. At least 1.
+    pub bytes: u32,
+}
+
+impl HeaderPorts {
+    /// So many ports of 16 bytes.
+    pub fn new(reads: u32, writes: u32) -> Self {
+        Self { reads, writes, bytes: 16 }
     }
 }
 
@@ -54,6 +65,11 @@ pub const PASSES: &[Pass] = &[
         run: narrow::run,
     },
     Pass { name: "dce", doc: "Removes what has no effect and is not used.", run: dce::run },
+    Pass {
+        name: "fields",
+        doc: "Cuts header fields that are longer than a header port serves; tells apart the places that a write can have.",
+        run: fields::run,
+    },
     Pass {
         name: "split",
         doc: "Schedules calls and effects, splits steps whose calls depend on each other, and forms regions.",

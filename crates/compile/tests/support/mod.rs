@@ -1,6 +1,8 @@
 //! Runs programs on the golden model and says everything that could be observed of them.
 
-use wireloom_ir::{Execute, Golden, Program, store};
+use wireloom_compile::analysis::ports::misfit;
+use wireloom_compile::passes::HeaderPorts;
+use wireloom_ir::{Block, Code, Execute, Golden, Op, OpKind, Program, Step, print, store};
 use wireloom_net::Packet;
 use wireloom_offloads::{Content, Store};
 
@@ -44,4 +46,41 @@ fn state(store: &Store, prefix: &str, lines: &mut Vec<String>) {
             Content::Engine(inner) => state(inner, &format!("{prefix}{}.", slot.name), lines),
         }
     }
+}
+
+/// Holds every step to what header ports can do.
+///
+/// # Panics
+/// If a step asks for more.
+#[allow(dead_code)]
+pub fn fits(program: &Program, header: &HeaderPorts, what: &str) {
+    for engine in &program.engines {
+        let late =
+            engine.steps.iter().find_map(|step| Some(format!("step {} {}", step.name, reads_late(step)?)));
+        if let Some(why) = misfit(engine, header).or(late) {
+            panic!("{what}, {header:?}: {why}\n{}", print(program));
+        }
+    }
+}
+
+/// What is wrong with the order of a step's changes of the packet, apart from guards that exclude each other.
+fn reads_late(step: &Step) -> Option<&'static str> {
+    if matches!(step.code, Code::Sequential(_)) {
+        return Some("has no regions");
+    }
+    let is_resize =
+        |op: &Op| matches!(op.kind, OpKind::Insert { .. } | OpKind::Remove { .. } | OpKind::Reset { .. });
+    let mut resized = false;
+    let mut written = false;
+    for op in step.code.blocks().flat_map(|b: &Block| &b.ops) {
+        match op.kind {
+            OpKind::ReadPacket { .. } if resized => return Some("reads behind a resize"),
+            OpKind::WritePacket { .. } => written |= op.guard.is_none(),
+            _ if is_resize(op) && (written || resized && op.guard.is_none()) => {
+                return Some("resizes behind a change");
+            }
+            _ => resized |= is_resize(op),
+        }
+    }
+    None
 }

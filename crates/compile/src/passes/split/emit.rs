@@ -238,17 +238,15 @@ impl Emitter<'_> {
             return region;
         }
         // Reads go no later than the edit, and not behind a call of this part that changes what they read.
-        let time = self.schedule.time[index];
-        let fixed = self.schedule.fixed_reads && matches!(kind, OpKind::ReadPacket { .. });
-        if fixed && time / 2 == part {
-            return if time.is_multiple_of(2) { Region::Request } else { Region::Edit };
-        }
         if 2 * part + 1 > self.schedule.until[index] { Region::Request } else { region.min(Region::Edit) }
     }
 
     fn is_computed_in(&self, value: Value, index: usize, part: u32, region: Region) -> bool {
         let op = &self.ops[index];
         if self.home(value) == part && (is_pure(&op.kind) || is_read(&op.kind)) {
+            return true;
+        }
+        if self.schedule.ports.as_ref().is_some_and(|ports| ports.is_derived(value)) {
             return true;
         }
         !self.spilled.contains_key(&value) && {
@@ -274,7 +272,7 @@ impl Emitter<'_> {
     fn cost_again(&self, op: &Op, index: usize, time: u32, depth: u32) -> Option<u32> {
         let mut cost = match &op.kind {
             OpKind::Const(_) => 0,
-            OpKind::ReadPacket { .. } if self.schedule.fixed_reads => return None,
+            OpKind::ReadPacket { .. } if self.schedule.ports.is_some() => return None,
             kind if is_read(kind) => (time <= self.schedule.until[index]).then_some(0)?,
             kind if is_pure(kind) => logic_cost(kind),
             _ => return None,

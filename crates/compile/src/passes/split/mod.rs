@@ -30,6 +30,7 @@
 
 mod emit;
 mod merge;
+mod ports;
 mod reasons;
 mod schedule;
 
@@ -37,6 +38,7 @@ use wireloom_ir::{Block, Code, EngineId, Exit, Op, OpKind, Program, Step, StepId
 
 use super::{PassOptions, if_convert};
 use crate::analysis::effects::Effects;
+use crate::analysis::known_bits;
 
 /// Splits every step of sequential code.
 pub fn run(program: &mut Program, options: &PassOptions) {
@@ -61,6 +63,7 @@ struct Plan {
 
 fn split_engine(program: &mut Program, id: EngineId, effects: &Effects, options: &PassOptions) {
     let engine = &mut program.engines[id.index()];
+    let context = known_bits::of_context(engine);
     let steps = std::mem::take(&mut engine.steps);
     let planned: Vec<Planned> = steps
         .into_iter()
@@ -68,7 +71,8 @@ fn split_engine(program: &mut Program, id: EngineId, effects: &Effects, options:
             let Code::Sequential(block) = &mut step.code else { return Planned { step, plan: None } };
             let mut ops = std::mem::take(&mut block.ops);
             step.code = Code::Sequential(Block { ops: ops.clone() });
-            let mut schedule = schedule::schedule(&step, &ops, effects, id, options);
+            let known = known_bits::of_step(&step, &context);
+            let mut schedule = schedule::schedule(&step, &ops, effects, id, &known, options);
             let reasons = reasons::reasons(engine, &ops, &schedule);
             merge::merge(&mut step, &mut ops, &mut schedule);
             Planned { step, plan: Some(Plan { ops, schedule, reasons }) }

@@ -10,18 +10,31 @@ use super::schedule::{Cause, Schedule};
 pub(super) fn reasons(engine: &Engine, ops: &[Op], schedule: &Schedule) -> Vec<Option<String>> {
     let mut reasons: Vec<Vec<String>> = vec![Vec::new(); schedule.parts as usize];
     for (index, op) in ops.iter().enumerate() {
-        let is_call = matches!(op.kind, OpKind::Call { .. });
-        let waits_for_words = schedule.cause[index] == Cause::Words(index);
         let part = (schedule.time[index] / 2) as usize;
-        if part == 0 || !(is_call || waits_for_words) {
+        let cause = schedule.cause[index];
+        let is_call = matches!(op.kind, OpKind::Call { .. });
+        let has_reason = is_call || schedule.ports.is_some() && waits_itself(op, index, cause);
+        if part == 0 || !has_reason {
             continue;
         }
-        let sentence = sentence(engine, ops, index, schedule.cause[index]);
+        let sentence = sentence(engine, ops, index, cause);
         if !reasons[part].contains(&sentence) {
             reasons[part].push(sentence);
         }
     }
     reasons.into_iter().enumerate().map(|(part, list)| (part > 0).then(|| list.join("; "))).collect()
+}
+
+/// Whether an access of the packet is late for a reason of its own, and not because of what it writes.
+fn waits_itself(op: &Op, index: usize, cause: Cause) -> bool {
+    match cause {
+        Cause::Access(access) => access == index,
+        Cause::Offset(_) => matches!(op.kind, OpKind::ReadPacket { .. }),
+        Cause::Change(_) => op.kind.has_effect(),
+        Cause::Overlap(_) => matches!(op.kind, OpKind::WritePacket { .. }),
+        Cause::Packet(_) => matches!(op.kind, OpKind::ReadPacket { .. }),
+        Cause::None | Cause::Reply(_) | Cause::Resize(_) | Cause::Port(_) => false,
+    }
 }
 
 fn sentence(engine: &Engine, ops: &[Op], index: usize, cause: Cause) -> String {
@@ -53,13 +66,31 @@ fn sentence(engine: &Engine, ops: &[Op], index: usize, cause: Cause) -> String {
                 _ => format!("{what} needs the packet as the {} leaves it", name(engine, before)),
             }
         }
-        Cause::Words(access) if access == index => {
-            format!("the header port has no word left for the {}", name(engine, op))
+        Cause::Access(access) if access == index => {
+            format!("no header port is left for the {}", name(engine, op))
         }
-        Cause::Words(access) => format!(
-            "{what} needs the {}, for which the header port had no word left",
-            name(engine, &ops[access])
-        ),
+        Cause::Access(access) => {
+            format!("{what} needs the {}, for which no header port was left", name(engine, &ops[access]))
+        }
+        Cause::Offset(other) => {
+            let place = match ops[other].kind {
+                OpKind::ReadContext(_) => "the step itself".to_owned(),
+                _ => format!("the {}", name(engine, &ops[other])),
+            };
+            match op.kind {
+                OpKind::ReadPacket { .. } => format!("{what} begins where {place} says"),
+                _ => format!("{what} needs a header field that begins where {place} says"),
+            }
+        }
+        Cause::Change(other) => {
+            format!("{what} cannot happen together with the {} before it", name(engine, &ops[other]))
+        }
+        Cause::Overlap(other) => {
+            format!(
+                "{what} may write the same as the {} before it, through another port",
+                name(engine, &ops[other])
+            )
+        }
     }
 }
 

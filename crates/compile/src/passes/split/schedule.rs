@@ -10,16 +10,27 @@
 //! - a read: not before the changes that it must see;
 //! - an exit: the jump of the part in which all effects before it in program order have been done, unless their guards
 //!   exclude its own.
+//!
+//! Header ports add to that, since they read when a part begins and write when it ends:
+//! - a read is in a part that can compute its offset from what is there when the part begins, and behind the parts
+//!   that change what it reads;
+//! - a part has no more reads and writes than its ports serve ([`ports`](super::ports));
+//! - writes of different ports do not overlap, and what resizes the packet is in no part with a write or a resize
+//!   before it. A write behind a resize counts its offset from the new front.
 
-use std::collections::{BTreeSet, HashMap};
+use std::collections::HashMap;
 
 use wireloom_ir::{ContextId, EngineId, Exit, Op, OpKind, Step, Value};
 
 use crate::analysis::effects::{CallEffects, Effects};
 use crate::analysis::guards::Guards;
+use crate::analysis::known_bits::Known;
 use crate::analysis::packet::{Access, Packets};
+use crate::analysis::ports::Sort;
 use crate::analysis::{Definitions, is_pure};
 use crate::passes::PassOptions;
+
+use super::ports::PartPorts;
 
 /// Why an operation, or the value that it computes, is not earlier: index of the operation that it waits for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -34,8 +45,14 @@ pub(super) enum Cause {
     Port(usize),
     /// It reads what this operation changes in the packet, or changes what it reads.
     Packet(usize),
-    /// It uses a field that could not be read earlier, because the header port had served its words.
-    Words(usize),
+    /// It is, or uses, an access for which the header ports before had served all that they can.
+    Access(usize),
+    /// It is, or uses, a read that begins where this operation says.
+    Offset(usize),
+    /// It resizes the packet, or uses the answer, behind this change in the same part.
+    Change(usize),
+    /// It writes what this write of another port may write.
+    Overlap(usize),
 }
 
 /// When everything happens.
@@ -46,10 +63,10 @@ pub(super) struct Schedule {
     pub value_time: Vec<u32>,
     /// For each read, the last time at which it would still see the same.
     pub until: Vec<u32>,
-    /// Why each call, and each access that had to wait for the header port, is not in an earlier part.
+    /// Why each operation is not in an earlier part.
     pub cause: Vec<Cause>,
-    /// Whether reads must happen exactly when they are scheduled, since the header port is limited.
-    pub fixed_reads: bool,
+    /// What the header ports serve, if there are any.
+    pub ports: Option<PartPorts>,
     /// Number of parts.
     pub parts: u32,
 }
@@ -68,7 +85,6 @@ struct Scheduler<'a> {
     packets: Packets<'a>,
     effects: &'a Effects,
     engine: EngineId,
-    options: &'a PassOptions,
     schedule: Schedule,
     /// Why each value is not there earlier.
     value_cause: Vec<Cause>,
@@ -79,8 +95,8 @@ struct Scheduler<'a> {
     context_writes: HashMap<ContextId, Vec<usize>>,
     /// Effects that exits wait for.
     effects_so_far: Vec<usize>,
-    /// Header words touched in each region.
-    words: HashMap<u32, BTreeSet<(Option<Value>, u64)>>,
+    /// The part from whose beginning on each value can be the offset of a read, and the operation that it waits for.
+    offset_part: Vec<(u32, usize)>,
 }
 
 /// Schedules the operations of a step of flat sequential code.
@@ -89,6 +105,7 @@ pub(super) fn schedule(
     ops: &[Op],
     effects: &Effects,
     engine: EngineId,
+    known: &[Known],
     options: &PassOptions,
 ) -> Schedule {
     let definitions = Definitions::of(step);
@@ -98,13 +115,12 @@ pub(super) fn schedule(
         packets: Packets::new(effects, engine, step, &definitions),
         effects,
         engine,
-        options,
         schedule: Schedule {
             time: vec![0; ops.len()],
             value_time: vec![0; step.values.len()],
             until: vec![u32::MAX; ops.len()],
             cause: vec![Cause::None; ops.len()],
-            fixed_reads: options.header_words > 0,
+            ports: options.header.map(|limits| PartPorts::new(limits, step, ops, known)),
             parts: 1,
         },
         value_cause: vec![Cause::None; step.values.len()],
@@ -113,12 +129,16 @@ pub(super) fn schedule(
         context_reads: HashMap::new(),
         context_writes: HashMap::new(),
         effects_so_far: Vec::new(),
-        words: HashMap::new(),
+        offset_part: vec![(0, 0); step.values.len()],
     };
     for index in 0..ops.len() {
         scheduler.place(index);
     }
     scheduler.schedule
+}
+
+fn is_resize(kind: &OpKind) -> bool {
+    matches!(kind, OpKind::Insert { .. } | OpKind::Remove { .. } | OpKind::Reset { .. })
 }
 
 /// The earliest time found so far, and what it waits for.
@@ -161,10 +181,11 @@ impl Scheduler<'_> {
                 }
                 self.context_reads.entry(*id).or_default().push(index);
             }
-            OpKind::ReadPacket { .. } | OpKind::ReadMeta(_) => {
+            OpKind::ReadPacket { base, .. } => {
                 self.order_read(&access, &mut at);
-                self.fit_words(index, &access, 1, &mut at);
+                self.place_read(index, *base, &mut at);
             }
+            OpKind::ReadMeta(_) => self.order_read(&access, &mut at),
             OpKind::Call { .. } => {
                 self.order_call(index, &access, &mut at);
                 result_delay = 1;
@@ -183,8 +204,8 @@ impl Scheduler<'_> {
             | OpKind::Remove { .. }
             | OpKind::Reset { .. } => {
                 at.delay_to_edit();
-                self.order_edit(op, &access, &mut at);
-                self.fit_words(index, &access, 2, &mut at);
+                self.order_edit(index, &access, &mut at);
+                self.place_write(index, &mut at);
             }
             OpKind::Exit(exit) => self.order_exit(op, exit, &mut at),
             _ => unreachable!("`if` is gone after if-conversion"),
@@ -207,9 +228,37 @@ impl Scheduler<'_> {
 
     /// A read comes after the changes that it must see.
     fn order_read(&self, access: &Access, at: &mut Earliest) {
+        let at_beginning = self.schedule.ports.is_some() && access.field().is_some();
         for past in self.accesses.iter().filter(|p| p.access.writes() && p.access.conflicts(access)) {
-            at.after(self.schedule.time[past.op] | 1, Cause::Packet(past.op));
+            let behind = self.schedule.time[past.op] | 1;
+            at.after(behind + u32::from(at_beginning), Cause::Packet(past.op));
         }
+    }
+
+    /// A read waits for its offset and for a port.
+    fn place_read(&mut self, index: usize, base: Value, at: &mut Earliest) {
+        let Some(ports) = &mut self.schedule.ports else { return };
+        let (part, op) = self.offset_part[base.index()];
+        at.after(2 * part, Cause::Offset(op));
+        at.delay_to_request();
+        let mut time = at.time;
+        if let Some(span) = ports.span(index) {
+            while !ports.admit(time / 2, Sort::Read, span) {
+                time += 2;
+            }
+        }
+        at.after(time, Cause::Access(index));
+    }
+
+    /// A write waits for a port.
+    fn place_write(&mut self, index: usize, at: &mut Earliest) {
+        let Some(ports) = &mut self.schedule.ports else { return };
+        let Some(span) = ports.span(index) else { return };
+        let mut time = at.time;
+        while !ports.admit(time / 2, Sort::Write, span) {
+            time += 2;
+        }
+        at.after(time, Cause::Access(index));
     }
 
     fn order_call(&self, index: usize, access: &Access, at: &mut Earliest) {
@@ -237,10 +286,24 @@ impl Scheduler<'_> {
         }
     }
 
-    fn order_edit(&self, op: &Op, access: &Access, at: &mut Earliest) {
+    fn order_edit(&self, index: usize, access: &Access, at: &mut Earliest) {
+        let op = &self.ops[index];
         for past in self.accesses.iter().filter(|p| p.access.conflicts(access)) {
-            if !self.exclusive(past.guard, op.guard) {
-                at.after(self.schedule.time[past.op] | 1, Cause::Packet(past.op));
+            if self.exclusive(past.guard, op.guard) {
+                continue;
+            }
+            let time = self.schedule.time[past.op];
+            at.after(time | 1, Cause::Packet(past.op));
+            let Some(ports) = &self.schedule.ports else { continue };
+            let next = (time | 1) + 2;
+            if is_resize(&op.kind) && past.access.writes() {
+                at.after(next, Cause::Change(past.op));
+            }
+            if let (Some(own), Some(other), true) =
+                (ports.span(index), ports.span(past.op), past.access.writes())
+                && own.root != other.root
+            {
+                at.after(next, Cause::Overlap(past.op));
             }
         }
     }
@@ -257,23 +320,31 @@ impl Scheduler<'_> {
         }
     }
 
-    /// Waits until the header port has words to spare: `step` regions at a time.
-    fn fit_words(&mut self, index: usize, access: &Access, step: u32, at: &mut Earliest) {
-        let limit = self.options.header_words as usize;
-        let Some(field) = access.field().filter(|_| limit > 0) else { return };
-        let wanted = field.words(self.options.word_bits);
-        let mut waited = at.time;
-        loop {
-            let used = self.words.entry(waited).or_default();
-            let more = wanted.difference(used).count();
-            // A field of more words than the port serves has a region to itself.
-            if used.len() + more <= limit || used.is_empty() || more == 0 {
-                used.extend(wanted);
-                break;
+    /// From which part on the results of an operation can be offsets of reads, and the operation that gives them.
+    fn offset_part_of(&self, index: usize, access: &Access, time: u32) -> (u32, usize) {
+        let op = &self.ops[index];
+        // Behind the parts that change what it reads.
+        let behind = |changes: &mut dyn Iterator<Item = usize>| {
+            changes.map(|change| (self.schedule.time[change] / 2 + 1, index)).max().unwrap_or((0, index))
+        };
+        match &op.kind {
+            kind if is_pure(kind) => {
+                let mut latest = (0, index);
+                kind.for_each_operand(|v| latest = latest.max(self.offset_part[v.index()]));
+                latest
             }
-            waited += step;
+            OpKind::ReadContext(id) => {
+                behind(&mut self.context_writes.get(id).into_iter().flatten().copied())
+            }
+            OpKind::ReadMeta(_) => behind(
+                &mut self
+                    .accesses
+                    .iter()
+                    .filter(|p| p.access.writes() && p.access.conflicts(access))
+                    .map(|p| p.op),
+            ),
+            _ => (time / 2 + 1, index),
         }
-        at.after(waited, Cause::Words(index));
     }
 
     fn finish(&mut self, index: usize, access: Access, result_delay: u32, at: Earliest) {
@@ -282,7 +353,9 @@ impl Scheduler<'_> {
         self.schedule.time[index] = time;
         self.schedule.cause[index] = cause;
         self.schedule.parts = self.schedule.parts.max(time / 2 + 1);
+        let offset_part = self.offset_part_of(index, &access, time);
         for result in &op.results {
+            self.offset_part[result.index()] = offset_part;
             self.schedule.value_time[result.index()] = time + result_delay;
             self.value_cause[result.index()] = match op.kind {
                 OpKind::Call { .. } => Cause::Reply(index),
