@@ -56,6 +56,11 @@ for purpose in "$@"; do
       need g++ g++
       need perl perl
       need python3 python3
+      # Its runtime writes waves with them.
+      if [ ! -e /usr/include/lz4.h ] || [ ! -e /usr/include/zlib.h ]; then
+        install_packages liblz4-dev zlib1g-dev ||
+          echo "note: simulations cannot write waves: install liblz4-dev and zlib1g-dev (apt-get install liblz4-dev zlib1g-dev)." >&2
+      fi
       if ! python3 -c 'import venv, ensurepip' 2>/dev/null && ! /usr/bin/python3 -c 'import venv, ensurepip' 2>/dev/null &&
         ! install_packages python3-venv; then
         echo "error: Python's module 'venv' is missing: install the Debian package 'python3-venv' (apt-get install python3-venv)." >&2

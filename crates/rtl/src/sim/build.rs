@@ -5,9 +5,10 @@ use std::io::{self, BufRead, BufReader};
 use std::path::{Path, PathBuf};
 use std::process::Stdio;
 
-use super::cache::{self, Key};
-use super::design::Design;
+use super::cache;
 use super::model::Model;
+use super::source::Source;
+use crate::np::Hash;
 use crate::tools;
 
 /// The harness, and the version of what it says to Rust.
@@ -81,44 +82,45 @@ fn file_error(path: &Path) -> impl FnOnce(io::Error) -> BuildError + '_ {
 /// # Errors
 /// If a tool is missing or refuses the design.
 pub fn build(
-    design: &Design,
+    source: &Source,
     options: &BuildOptions,
     progress: &mut dyn FnMut(&str),
 ) -> Result<Model, BuildError> {
     let mut verilator = tools::verilator().map_err(BuildError::Tool)?;
-    let arguments = arguments(design, options);
-    let folder = options.cache.join(key(design, options, &arguments)?);
+    let arguments = arguments(source, options);
+    let folder = options.cache.join(key(source, options, &arguments)?);
     let object = folder.join(OBJECT);
     if !object.exists() {
         fs::create_dir_all(&options.cache).map_err(file_error(&options.cache))?;
         let place = tempfile::Builder::new().prefix("building-").tempdir_in(&options.cache);
         let place = place.map_err(file_error(&options.cache))?;
         verilator.args(&arguments).arg("-j").arg(options.jobs.to_string());
-        verilate(verilator, design, options, place.path(), progress)?;
+        verilate(verilator, source, options, place.path(), progress)?;
         keep(place.path(), &folder)?;
     }
-    Model::load(&object, design.geometry.clone())
+    Model::load(&object, source.geometry.clone())
 }
 
 /// What the model depends on.
-fn key(design: &Design, options: &BuildOptions, arguments: &[String]) -> Result<String, BuildError> {
-    let mut key = Key::new();
+fn key(source: &Source, options: &BuildOptions, arguments: &[String]) -> Result<String, BuildError> {
     let version = tools::verilator().map_err(BuildError::Tool)?.arg("--version").output();
-    key.add(version.map_err(file_error(&tools::folder()))?.stdout);
-    key.add(HARNESS).add(&design.top).add(make_flags(options));
-    arguments.iter().chain(&design.blocks).for_each(|word| {
-        key.add(word);
-    });
-    for path in &design.sources {
-        key.add(path.file_name().unwrap_or_default().as_encoded_bytes());
-        key.add(fs::read(path).map_err(file_error(path))?);
+    let version = version.map_err(file_error(&tools::folder()))?.stdout;
+    let mut hash = Hash::default();
+    hash.text(&String::from_utf8_lossy(&version));
+    for text in [HARNESS, &make_flags(options)] {
+        hash.text(text);
     }
-    Ok(key.text())
+    arguments.iter().chain(&source.blocks).for_each(|word| hash.text(word));
+    for file in &source.files {
+        hash.text(&file.name);
+        hash.text(&file.text);
+    }
+    Ok(hash.finish())
 }
 
 /// Verilator's arguments, without files.
-fn arguments(design: &Design, options: &BuildOptions) -> Vec<String> {
-    let geometry = &design.geometry;
+fn arguments(source: &Source, options: &BuildOptions) -> Vec<String> {
+    let geometry = &source.geometry;
     let mut words: Vec<String> =
         ["--cc", "--exe", "--build", "-O3", "--no-timing", "-Wno-fatal", "-Wno-lint", "-Wno-style"]
             .map(str::to_owned)
@@ -127,12 +129,12 @@ fn arguments(design: &Design, options: &BuildOptions) -> Vec<String> {
         "--prefix".to_owned(),
         "np_model".to_owned(),
         "--top-module".to_owned(),
-        design.top.clone(),
+        source.top.clone(),
     ]);
     words.push(if options.assertions { "--assert" } else { "--no-assert" }.to_owned());
     if options.waves {
         words.extend(["--trace-fst", "--trace-structs"].map(str::to_owned));
-    } else if !design.blocks.is_empty() {
+    } else if !source.blocks.is_empty() {
         words.push("--hierarchical".to_owned());
     }
     let flags = [
@@ -165,25 +167,27 @@ fn make_flags(options: &BuildOptions) -> String {
 
 fn verilate(
     mut verilator: std::process::Command,
-    design: &Design,
+    source: &Source,
     options: &BuildOptions,
     place: &Path,
     progress: &mut dyn FnMut(&str),
 ) -> Result<(), BuildError> {
     let write = |name: &str, text: &str| {
         let path = place.join(name);
-        fs::write(&path, text).map_err(file_error(&path)).map(|()| path)
+        let folder = path.parent().unwrap_or(place);
+        fs::create_dir_all(folder).and_then(|()| fs::write(&path, text)).map_err(file_error(&path))?;
+        Ok(path)
     };
     let harness = write("harness.cpp", HARNESS)?;
-    let blocks = design.blocks.iter().map(|block| format!("hier_block -module \"{block}\"\n"));
+    let blocks = source.blocks.iter().map(|block| format!("hier_block -module \"{block}\"\n"));
     let blocks = write("blocks.vlt", &format!("`verilator_config\n{}", blocks.collect::<String>()))?;
-    if !options.waves && !design.blocks.is_empty() {
+    if !options.waves && !source.blocks.is_empty() {
         verilator.arg(blocks);
     }
     write("print.h", "void wl_print(const char *format, ...);\n")?;
-    let sources: Result<Vec<PathBuf>, BuildError> =
-        design.sources.iter().map(|path| fs::canonicalize(path).map_err(file_error(path))).collect();
-    verilator.args(sources?).arg(harness).arg("--Mdir").arg(place.join("build")).current_dir(place);
+    let files: Result<Vec<PathBuf>, BuildError> =
+        source.files.iter().map(|file| write(&file.name, &file.text)).collect();
+    verilator.args(files?).arg(harness).arg("--Mdir").arg(place.join("build")).current_dir(place);
     verilator.env("MAKEFLAGS", make_flags(options)).stdout(Stdio::piped());
     let errors = place.join("stderr.log");
     verilator.stderr(fs::File::create(&errors).map_err(file_error(&errors))?);

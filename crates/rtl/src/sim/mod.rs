@@ -1,20 +1,20 @@
 //! Simulation of network processors: Verilator translates the SystemVerilog, a small harness in C++ drives its ports.
 //!
-//! [`build()`] makes a [`Model`] of a [`Design`], or takes it from the cache. A [`Simulation`] of it takes packets, each
+//! [`build()`] makes a [`Model`] of a [`Source`], or takes it from the cache. A [`Simulation`] of it takes packets, each
 //! with the cycle in which it arrives, and hands over what left, in order. [`Meter`] says how fast that was.
 
 mod build;
 mod cache;
-mod design;
 mod measure;
 mod model;
 mod simulation;
+mod source;
 #[cfg(test)]
 mod tests;
 
 pub use build::{BuildError, BuildOptions, build};
 pub use cache::folder as cache_folder;
-pub use design::{Design, Geometry, Probe};
 pub use measure::{Distribution, Meter, Pace, Pacer, mlffr};
 pub use model::{Model, State};
 pub use simulation::{Access, Arrival, Fate, Fault, Left, Settings, Simulation};
+pub use source::{Geometry, Probe, Source};

@@ -5,8 +5,8 @@ use std::path::Path;
 use std::sync::Arc;
 
 use super::build::BuildError;
-use super::design::Geometry;
 use super::simulation::{Fault, Settings};
+use super::source::Geometry;
 
 /// `struct wl_options`.
 #[repr(C)]

@@ -5,8 +5,8 @@ use std::path::PathBuf;
 
 use wireloom_net::Packet;
 
-use super::design::Geometry;
 use super::model::{Instance, Model, RawLeft, State};
+use super::source::Geometry;
 
 /// What went wrong inside a model: an assertion, a malformed beat, no progress.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]

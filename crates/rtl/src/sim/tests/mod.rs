@@ -7,15 +7,13 @@ use std::sync::{Mutex, PoisonError};
 use wireloom_net::Packet;
 
 use super::*;
+use crate::np::File;
 
 /// The echo machine with so many lanes. Built once for all test runs.
 fn echo(lanes: usize, waves: bool) -> Model {
     static ONE_AT_A_TIME: Mutex<()> = Mutex::new(());
     let _turn = ONE_AT_A_TIME.lock().unwrap_or_else(PoisonError::into_inner);
     let text = include_str!("echo.sv").replace("`LANES", &lanes.to_string());
-    let folder = tempfile::tempdir().expect("a temporary folder");
-    let path = folder.path().join("echo.sv");
-    fs::write(&path, text).expect("a temporary file");
     let level = |lane| Probe { name: format!("lane{lane}.level"), bits: 3, most: 3 };
     let busy = Probe { name: "input.busy".to_owned(), bits: 1, most: 1 };
     let geometry = Geometry {
@@ -25,14 +23,14 @@ fn echo(lanes: usize, waves: bool) -> Model {
         memory_ratio: 3,
         probes: std::iter::once(busy).chain((0..lanes).map(level)).collect(),
     };
-    let design = Design {
-        sources: vec![path],
+    let source = Source {
+        files: vec![File { name: "echo.sv".to_owned(), text, unit: None }],
         top: "echo".to_owned(),
         blocks: vec!["echo_lane".to_owned()],
         geometry,
     };
     let options = BuildOptions { waves, optimise: 0, jobs: 1, ..BuildOptions::default() };
-    build(&design, &options, &mut |_| ()).unwrap_or_else(|error| panic!("{error}"))
+    build(&source, &options, &mut |_| ()).unwrap_or_else(|error| panic!("{error}"))
 }
 
 /// Settings with which each lane takes a beat in so many cycles.
@@ -243,14 +241,13 @@ fn waves_are_written_on_request() {
 #[test]
 fn a_design_that_is_wrong_is_refused_with_the_reason() {
     let folder = tempfile::tempdir().expect("a temporary folder");
-    let path = folder.path().join("bad.sv");
-    fs::write(&path, "module bad(input logic clk_i);\n  assign nothing = clk_i\nendmodule\n")
-        .expect("a file");
+    let text = "module bad(input logic clk_i);\n  assign nothing = clk_i\nendmodule\n".to_owned();
+    let file = File { name: "folder/bad.sv".to_owned(), text, unit: None };
     let geometry = Geometry { lanes: 1, user_bits: 16, arrival: false, memory_ratio: 0, probes: Vec::new() };
-    let design = Design { sources: vec![path], top: "bad".to_owned(), blocks: Vec::new(), geometry };
+    let source = Source { files: vec![file], top: "bad".to_owned(), blocks: Vec::new(), geometry };
     let cache = folder.path().join("cache");
     let options = BuildOptions { cache: cache.clone(), ..BuildOptions::default() };
-    let error = build(&design, &options, &mut |_| ()).err().expect("it is refused").to_string();
+    let error = build(&source, &options, &mut |_| ()).err().expect("it is refused").to_string();
     assert!(error.contains("bad.sv:3") && error.contains("failed.log"), "{error}");
     let left: Vec<_> =
         fs::read_dir(&cache).expect("the cache").map(|e| e.expect("an entry").file_name()).collect();

@@ -1,14 +1,14 @@
 //! What is simulated: sources and the shape of the top module's ports.
 
-use std::path::PathBuf;
+use crate::np::File;
 
 /// A network processor as files of SystemVerilog.
 ///
 /// The top module has the ports of `np_top` (docs/machines/np.md, "Ports") and, if there are any probes, `probe_o`.
 #[derive(Clone, Debug)]
-pub struct Design {
+pub struct Source {
     /// Files, packages before what uses them.
-    pub sources: Vec<PathBuf>,
+    pub files: Vec<File>,
     /// The top module, with models of the memories.
     pub top: String,
     /// Modules that stand in it several times: translated and compiled once.
