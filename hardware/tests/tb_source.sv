@@ -17,16 +17,16 @@ module tb_source #(
   assign data_o = Width'(tb_pkg::word(Source, count_o));
   assign last_o = tb_pkg::last(Source, count_o);
 
-  logic within;  // a packet
+  logic midway;  // a packet
   always_ff @(posedge clk_i) begin
     if (rst_i) begin
       valid_o <= 1'b0;
-      within <= 1'b0;
+      midway <= 1'b0;
       count_o <= 0;
     end else begin
-      if (!valid_o || ready_i) valid_o <= (send_i || (valid_o ? !last_o : within)) && !tb_pkg::chance(idle_i);
+      if (!valid_o || ready_i) valid_o <= (send_i || (valid_o ? !last_o : midway)) && !tb_pkg::chance(idle_i);
       if (valid_o && ready_i) begin
-        within  <= !last_o;
+        midway <= !last_o;
         count_o <= count_o + 1;
       end
     end

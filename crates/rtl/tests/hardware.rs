@@ -1,0 +1,182 @@
+//! The hand-written templates: lint, test benches, and parameters that are refused.
+//!
+//! A test bench is a module `hardware/tests/NAME_tb.sv`. It is built with Verilator below target/ and must print `PASS`
+//! (docs/hardware/README.md). Assertions of the templates are on.
+
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use wireloom_rtl::tools;
+
+/// Makes a test of each bench, and the list of them.
+macro_rules! benches {
+    ($($name:ident)*) => {
+        const BENCHES: &[&str] = &[$(stringify!($name)),*];
+        mod bench {
+            $(#[test] fn $name() { super::run_bench(stringify!($name)); })*
+        }
+    };
+}
+
+benches! {
+    wl_arbiter_fair_tb
+    wl_arbiter_fixed_tb
+    wl_arbiter_tree_tb
+    wl_delay_tb
+    wl_fifo_block_tb
+    wl_fifo_tb
+    wl_merge_tb
+    wl_skid_tb
+    wl_table_tb
+}
+
+/// Parameters that make no sense, and the sentence that they stop elaboration with.
+const REFUSED: &[(&str, &[&str], &str)] = &[
+    ("wl_skid", &["Width=0"], "wl_skid: Width must be 1 or more"),
+    ("wl_delay", &["Width=0"], "wl_delay: Width must be 1 or more"),
+    ("wl_fifo", &["Depth=0"], "wl_fifo: Depth must be 1 or more"),
+    ("wl_fifo", &["Width=0"], "wl_fifo: Width must be 1 or more"),
+    ("wl_fifo_block", &["Depth=0"], "wl_fifo_block: Depth must be 1 or more"),
+    ("wl_arbiter_fixed", &["Inputs=0"], "wl_arbiter_fixed: Inputs must be 1 or more"),
+    ("wl_arbiter_fair", &["Inputs=0"], "wl_arbiter_fair: Inputs must be 1 or more"),
+    ("wl_arbiter_tree", &["Inputs=5"], "the product of Radices must be at least Inputs"),
+    ("wl_arbiter_tree", &["Radices=0"], "no radix in Radices may be 0"),
+    ("wl_merge", &["Inputs=0"], "wl_merge: Inputs must be 1 or more"),
+    ("wl_request_tree", &["Inputs=0"], "Inputs, TagBits and DataBits must be 1 or more"),
+    ("wl_reply_spread", &["TagBits=0"], "Outputs, TagBits and DataBits must be 1 or more"),
+    ("wl_balancer", &["Policy=3"], "Policy must be 0 (round robin), 1 (least loaded) or 2 (first free)"),
+    ("wl_rate_adapter", &["Slots=0"], "Slots, DownWidth and UpWidth must be 1 or more"),
+];
+
+/// The SystemVerilog files of a folder below hardware/, in the order of their names.
+fn sources(folder: &Path) -> Vec<PathBuf> {
+    let mut found: Vec<PathBuf> = std::fs::read_dir(folder)
+        .unwrap_or_else(|error| panic!("{}: {error}", folder.display()))
+        .map(|entry| entry.expect("an entry of the folder").path())
+        .filter(|path| path.extension().is_some_and(|extension| extension == "sv"))
+        .collect();
+    found.sort();
+    found
+}
+
+/// The folders of templates: all below hardware/ but those of tests and proofs.
+fn template_folders() -> Vec<PathBuf> {
+    let mut folders: Vec<PathBuf> = std::fs::read_dir(tools::hardware())
+        .expect("hardware/ can be read")
+        .map(|entry| entry.expect("an entry of hardware/").path())
+        .filter(|path| path.is_dir() && !path.ends_with("tests") && !path.ends_with("formal"))
+        .collect();
+    folders.sort();
+    folders
+}
+
+fn templates() -> Vec<PathBuf> {
+    template_folders().iter().flat_map(|folder| sources(folder)).collect()
+}
+
+fn package() -> PathBuf {
+    tools::hardware().join("wl_pkg.sv")
+}
+
+fn module(path: &Path) -> &str {
+    path.file_stem().and_then(|stem| stem.to_str()).expect("a name in UTF-8")
+}
+
+/// Verilator, told where templates are.
+fn verilator() -> Command {
+    let mut command = tools::verilator().unwrap_or_else(|message| panic!("{message}"));
+    for folder in template_folders() {
+        command.arg("-y").arg(folder);
+    }
+    command.arg("--assert").arg("-DFORMAL").arg(package());
+    command
+}
+
+/// Runs a command: whether it succeeded, and what it said.
+fn outcome(command: &mut Command) -> (bool, String) {
+    let output = command.output().unwrap_or_else(|error| panic!("{command:?}: {error}"));
+    let said =
+        format!("{}{}", String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr));
+    (output.status.success(), said)
+}
+
+fn run_bench(name: &str) {
+    let tests = tools::hardware().join("tests");
+    let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join("hardware").join(name);
+    std::fs::create_dir_all(&folder).unwrap_or_else(|error| panic!("{}: {error}", folder.display()));
+    let (built, said) = outcome(
+        verilator()
+            .args(["--binary", "--timing", "-j", "1", "-CFLAGS", "-O0", "--x-initial", "unique", "--quiet"])
+            // The templates are linted on their own, below; a bench is no design.
+            .args(["-Wno-lint", "-Wno-style"])
+            .arg("-y")
+            .arg(&tests)
+            .arg(tests.join("tb_pkg.sv"))
+            .arg(tests.join(format!("{name}.sv")))
+            .args(["--top-module", name, "-Mdir"])
+            .arg(&folder),
+    );
+    assert!(built, "{name} does not build:\n{said}");
+
+    // Registers start with random values, the same in each run.
+    let (passed, said) = outcome(
+        Command::new(folder.join(format!("V{name}")))
+            .args(["+verilator+seed+1", "+verilator+rand+reset+2"])
+            .current_dir(&folder),
+    );
+    assert!(passed && said.lines().any(|line| line == "PASS"), "{name} failed:\n{said}");
+}
+
+#[test]
+fn every_bench_is_listed() {
+    let there: Vec<PathBuf> = sources(&tools::hardware().join("tests"));
+    let there: Vec<&str> =
+        there.iter().map(|path| module(path)).filter(|name| name.ends_with("_tb")).collect();
+    assert_eq!(
+        there, BENCHES,
+        "list the benches of hardware/tests in `benches!`, in the order of their names"
+    );
+}
+
+#[test]
+fn verilator_has_nothing_to_say_of_a_template() {
+    let mut complaints = String::new();
+    for path in templates() {
+        let (fine, said) = outcome(
+            verilator().args(["--lint-only", "-Wall", "--quiet", "--top-module", module(&path)]).arg(&path),
+        );
+        if !fine {
+            complaints += &said;
+        }
+    }
+    assert!(complaints.is_empty(), "{complaints}");
+}
+
+#[test]
+fn yosys_has_nothing_to_say_of_the_templates() {
+    let files: Vec<String> =
+        templates().iter().map(|path| path.to_str().expect("a path in UTF-8").to_string()).collect();
+    for defines in ["-D SYNTHESIS", "-D FORMAL"] {
+        let script = format!("read_slang --threads 1 {defines} {} {}", package().display(), files.join(" "));
+        let (fine, said) =
+            outcome(tools::yosys().unwrap_or_else(|message| panic!("{message}")).args(["-Q", "-p", &script]));
+        assert!(fine && !said.contains("warning:") && !said.contains("Warning:"), "{said}");
+    }
+}
+
+#[test]
+fn senseless_parameters_stop_elaboration_with_a_sentence() {
+    for (name, parameters, sentence) in REFUSED {
+        let path = templates()
+            .into_iter()
+            .find(|path| module(path) == *name)
+            .unwrap_or_else(|| panic!("there is no template {name}"));
+        let (fine, said) = outcome(
+            verilator()
+                .args(["--lint-only", "--quiet", "--top-module", name])
+                .args(parameters.iter().map(|parameter| format!("-G{parameter}")))
+                .arg(path),
+        );
+        assert!(!fine && said.contains(sentence), "{name} with {parameters:?} said:\n{said}");
+    }
+}
