@@ -120,10 +120,14 @@ module wl_gatherer #(
     end
   end
 
+  // Six of them fill a 6-LUT, and what is left of eight fits into the LUT of the body's multiplexer; `keep` has synthesis see it so.
+  (* keep *) logic [Width-1:0] some;
   logic [Width-1:0] beat;
   always_comb begin
-    beat = '0;
-    for (int unsigned i = 0; i < Clusters; i++) beat |= chosen[i];
+    some = '0;
+    for (int unsigned i = 0; i < 6 && i < Clusters; i++) some |= chosen[i];
+    beat = some;
+    for (int unsigned i = 6; i < Clusters; i++) beat |= chosen[i];
   end
   assign beat_data_o = beat_ready_i ? beat[8*DataBytes-1:0] : body_data_i;
   assign {beat_result_o, beat_first_o, beat_last_o} = beat[8*DataBytes+:2+wl_pkg::ResultBits];

@@ -43,4 +43,169 @@ module wl_postprocessor #(
     output logic                        last_o,
     output logic [wl_pkg::SentBits-1:0] user_o    // wl_pkg::sent_t, on every beat
 );
+
+  if (DataBytes < 16 || 2 ** $clog2(DataBytes) != DataBytes) begin : g_illegal
+    $fatal(1, "wl_postprocessor: DataBytes must be a power of two from 16 on");
+  end
+
+  localparam int unsigned ByteBits = $clog2(DataBytes);
+  localparam int unsigned CountBits = ByteBits + 1;
+  typedef logic [ByteBits-1:0] place_t;  // of a byte in a beat
+  typedef logic [CountBits-1:0] count_t;  // of bytes of a beat
+
+  // What is known of a beat, beside its data.
+  typedef struct packed {
+    logic is_event;
+    logic more;
+    logic last;            // the item's last beat here
+    place_t place;         // where its first byte goes in the beat that leaves
+    count_t count;         // bytes of it that go
+    wl_pkg::sent_t user;
+  } note_t;
+
+  logic go;      // stages move on
+  logic source_go;  // the first two do
+
+  // ---- Which beat is next: of the header, or of the body ----
+  wl_pkg::result_t result;
+  assign result = beat_result_i;
+  logic sends;
+  assign sends = result.kind != wl_pkg::EXIT_DROP && result.kind != wl_pkg::EXIT_DONE;
+
+  logic in_body;
+  place_t place;              // where the next byte goes
+  logic [15:0] body_left;     // bytes of the body that have not been taken, the beat that is on offer included
+  note_t body_note;
+
+  // The window begins at `start`, so its first beat has fewer bytes; where it ends in its last beat follows from its length.
+  place_t window_end;
+  count_t header_begin, header_end, header_count;
+  logic [15:0] body_bytes;
+  logic has_body, take_header, take_body, body_last;
+  assign window_end = place_t'(result.window) + place_t'(result.start);
+  assign header_begin = beat_first_i ? count_t'(result.start) : '0;
+  assign header_end = !beat_last_i || window_end == '0 ? count_t'(DataBytes) : count_t'(window_end);
+  assign header_count = !sends || result.window == '0 ? '0 : header_end - header_begin;
+  assign body_bytes = result.length - 16'(result.window);
+  assign has_body = sends && body_bytes != '0;
+
+  assign take_header = source_go && !in_body && beat_valid_i && (!beat_last_i || body_valid_i);
+  assign take_body = source_go && in_body;
+  assign beat_ready_o = source_go && !in_body && (!beat_last_i || body_valid_i);
+  assign body_last = body_left <= 16'(DataBytes);
+
+  logic header_ends, item_ends, ends_more;
+  assign header_ends = take_header && beat_last_i;
+  assign item_ends = take_body ? body_last : header_ends && !has_body;
+  assign ends_more = take_body ? body_note.more : result.more;
+  assign body_read_o = (header_ends && has_body) || (take_body && !body_last);
+  assign body_rewind_o = item_ends && ends_more;
+  assign body_free_o = item_ends && !ends_more;
+
+  note_t header_note, note;
+  always_comb begin
+    header_note.is_event = !sends;
+    header_note.more = result.more;
+    header_note.last = beat_last_i && !has_body;
+    header_note.place = place;
+    header_note.count = header_count;
+    header_note.user.kind = result.kind;
+    header_note.user.reason = result.reason;
+    header_note.user.egress = result.egress;
+    note = body_note;
+    note.last = body_last;
+    note.place = place;
+    note.count = body_last ? body_left[CountBits-1:0] : count_t'(DataBytes);
+    if (!in_body) note = header_note;
+  end
+
+  always_ff @(posedge clk_i) begin
+    if (rst_i) begin
+      in_body <= 1'b0;
+      place   <= '0;
+    end else if (take_header || take_body) begin
+      in_body <= !item_ends && (in_body || beat_last_i);
+      place   <= item_ends ? '0 : place + note.count[ByteBits-1:0];
+    end
+    if (take_header) begin
+      body_note <= header_note;
+      body_left <= body_bytes;
+    end else if (take_body) begin
+      body_left <= body_left - 16'(DataBytes);
+    end
+  end
+
+  // ---- The beat, and how far to turn it ----
+  logic source_valid;
+  logic [8*DataBytes-1:0] source_data;
+  note_t source;
+  place_t turn;
+  always_ff @(posedge clk_i) begin
+    if (rst_i) source_valid <= 1'b0;
+    else if (source_go) source_valid <= take_header || take_body;
+    if (source_go) begin
+      source_data <= beat_data_i;
+      source <= note;
+      turn <= place - (in_body ? '0 : header_begin[ByteBits-1:0]);
+    end
+  end
+
+  // ---- Turned: byte i goes to place (i + turn) mod DataBytes ----
+  logic turned_valid;
+  logic [8*DataBytes-1:0] turned_data;
+  note_t turned;
+  logic fills, spills;       // it completes a beat; bytes of the item's last beat are left for one more
+  count_t spill_count;
+  logic [CountBits:0] reach;  // where its bytes end
+  assign reach = (CountBits + 1)'(source.place) + (CountBits + 1)'(source.count);
+
+  logic [8*DataBytes-1:0] rotated;
+  wl_rotate #(
+      .Bytes(DataBytes)
+  ) i_rotate (
+      .data_i(source_data),
+      .turn_i(turn),
+      .data_o(rotated)
+  );
+  always_ff @(posedge clk_i) begin
+    if (rst_i) turned_valid <= 1'b0;
+    else if (source_go) turned_valid <= source_valid;
+    if (source_go) begin
+      turned_data <= rotated;
+      turned <= source;
+      // Bytes that leave with the beat that this one completes, or all.
+      turned.count <= reach >= (CountBits + 1)'(DataBytes) ? count_t'(DataBytes) : reach[CountBits-1:0];
+      fills <= reach >= (CountBits + 1)'(DataBytes) || source.last;
+      spills <= source.last && reach > (CountBits + 1)'(DataBytes);
+      spill_count <= reach[CountBits-1:0] - count_t'(DataBytes);
+    end
+  end
+
+  // ---- Put together: places below `turned.place` come from the beat before, of which `carry` has what did not fit ----
+  logic spilling;  // what is left in `carry` leaves as a beat of its own
+  logic [8*DataBytes-1:0] carry;
+  assign go = !valid_o || ready_i;
+  assign source_go = go && !(turned_valid && spills && !spilling);
+
+  always_ff @(posedge clk_i) begin
+    if (rst_i) begin
+      valid_o  <= 1'b0;
+      spilling <= 1'b0;
+    end else if (go) begin
+      valid_o  <= turned_valid && fills;
+      spilling <= turned_valid && spills && !spilling;
+    end
+    if (go) begin
+      for (int unsigned i = 0; i < DataBytes; i++) begin
+        if (turned_valid && (fills || place_t'(i) >= turned.place)) carry[8*i+:8] <= turned_data[8*i+:8];
+        data_o[8*i+:8] <= spilling || place_t'(i) < turned.place ? carry[8*i+:8] : turned_data[8*i+:8];
+        keep_o[i] <= count_t'(i) < (spilling ? spill_count : turned.count);
+      end
+      last_o  <= turned.last && (spilling || !spills);
+      event_o <= turned.is_event;
+      more_o  <= turned.more;
+      user_o  <= turned.user;
+    end
+  end
+
 endmodule

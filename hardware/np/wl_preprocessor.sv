@@ -62,4 +62,185 @@ module wl_preprocessor #(
     output logic                 malformed_o,  // it had a `keep_i` with a hole, or one of a beat that was not its last was not full
     output logic                 oversize_o    // it was longer than MaxBytes and is cut
 );
+
+  if (DataBytes < 8 || 2 ** $clog2(DataBytes) != DataBytes) begin : g_illegal_beat
+    $fatal(1, "wl_preprocessor: DataBytes must be a power of two from 8 on");
+  end
+  if (WindowBytes < DataBytes || WindowBytes % DataBytes != 0) begin : g_illegal_window
+    $fatal(1, "wl_preprocessor: WindowBytes must be a multiple of DataBytes");
+  end
+  if (MaxBytes < WindowBytes || MaxBytes > 65535) begin : g_illegal_length
+    $fatal(1, "wl_preprocessor: MaxBytes must be at least WindowBytes and at most 65535");
+  end
+  if (HeaderBeats < WindowBytes / DataBytes) begin : g_illegal_room
+    $fatal(1, "wl_preprocessor: HeaderBeats must hold a header");
+  end
+  if (UserBits < 1) begin : g_illegal_user
+    $fatal(1, "wl_preprocessor: UserBits must be 1 or more");
+  end
+
+  localparam int unsigned WindowBeats = WindowBytes / DataBytes;
+  localparam int unsigned MaxBeats = (MaxBytes + DataBytes - 1) / DataBytes;
+  localparam int unsigned LastBytes = MaxBytes - (MaxBeats - 1) * DataBytes;  // of beat MaxBeats - 1
+  localparam int unsigned IndexBits = wl_pkg::bits(MaxBeats + 1);
+  localparam int unsigned ByteBits = $clog2(DataBytes);
+  localparam int unsigned HeaderBeatBits = wl_pkg::bits(WindowBeats);
+
+  // How many bytes stand before the first zero of `keep_i`, and whether a one stands behind it. Four bits of `keep_i` at a time.
+  localparam int unsigned Groups = DataBytes / 4;
+  logic [CountBits-1:0] count;
+  logic [DataBytes-1:0] kept;
+  logic hole;
+  always_comb begin
+    logic whole;  // all groups so far are ones
+    whole = 1'b1;
+    count = CountBits'(DataBytes);
+    hole = 1'b0;
+    for (int unsigned group = 0; group < Groups; group++) begin
+      logic [3:0] keep;
+      logic [2:0] ones;
+      keep = keep_i[4*group+:4];
+      ones = !keep[0] ? 3'd0 : !keep[1] ? 3'd1 : !keep[2] ? 3'd2 : !keep[3] ? 3'd3 : 3'd4;
+      hole |= (keep & 4'(4'hf << ones)) != '0 || (!whole && keep != '0);
+      if (whole && ones != 3'd4) count = CountBits'(4 * group) + CountBits'(ones);
+      whole &= ones == 3'd4;
+    end
+    for (int unsigned i = 0; i < DataBytes; i++) kept[i] = !last_i || CountBits'(i) < count;
+  end
+
+  // A beat in hand.
+  logic held, last, bad, take, go;
+  logic behind;  // the next beat taken is not its packet's first
+  logic [CountBits-1:0] bytes;
+  logic [8*DataBytes-1:0] data;
+  logic [UserBits-1:0] user;
+  logic [NumberBits-1:0] number;
+  assign ready_o = !held || go;
+  assign take = valid_i && ready_o;
+
+  always_ff @(posedge clk_i) begin
+    if (rst_i) begin
+      held   <= 1'b0;
+      behind <= 1'b0;
+    end else begin
+      if (ready_o) held <= valid_i;
+      if (take) behind <= !last_i;
+    end
+    if (ready_o) begin
+      last  <= last_i;
+      bytes <= last_i ? count : CountBits'(DataBytes);
+      bad   <= last_i ? hole : keep_i != '1;
+      // Bytes that do not count become zero: registers with a reset, so this takes no logic.
+      for (int unsigned i = 0; i < DataBytes; i++) begin
+        if (!kept[i]) data[8*i+:8] <= '0;
+        else data[8*i+:8] <= data_i[8*i+:8];
+      end
+      if (!behind) begin
+        user   <= user_i;
+        number <= sequence_i;
+      end
+    end
+  end
+
+  // Its place in its packet: `index` stops at MaxBeats.
+  logic [IndexBits-1:0] index;
+  logic in_window, beyond, cut, was_bad, packet;
+  logic [CountBits-1:0] stored;
+  logic [16:0] length;
+  logic header_room, info_room;
+  assign go = held && header_room && info_room && body_ready_i;
+  assign in_window = index < IndexBits'(WindowBeats);
+  assign beyond = index == IndexBits'(MaxBeats);
+  assign cut = beyond ? bytes != '0 : index == IndexBits'(MaxBeats - 1) && bytes > CountBits'(LastBytes);
+  assign stored = beyond ? '0 : cut ? CountBits'(LastBytes) : bytes;
+  assign length = beyond ? 17'(MaxBytes) : (17'(index) << ByteBits) + 17'(stored);
+  assign packet = go && last;
+
+  logic was_cut;
+  always_ff @(posedge clk_i) begin
+    if (rst_i) begin
+      index   <= '0;
+      was_bad <= 1'b0;
+      was_cut <= 1'b0;
+    end else if (go) begin
+      index   <= last ? '0 : beyond ? index : index + 1'b1;
+      was_bad <= !last && (was_bad || bad);
+      was_cut <= !last && (was_cut || cut);
+    end
+    packet_o    <= !rst_i && packet;
+    bytes_o     <= go ? stored : '0;
+    malformed_o <= !rst_i && packet && (was_bad || bad);
+    oversize_o  <= !rst_i && packet && (was_cut || cut);
+  end
+
+  // A last beat without bytes behind others adds nothing: it is not stored.
+  logic some;
+  assign some = index == '0 || bytes != '0;
+  assign body_write_o = go && !in_window && !beyond && some;
+  assign body_close_o = packet;
+  assign body_data_o  = data;
+
+  // Header beats, and what is known of the packet, which completes it.
+  logic beat_valid, info_valid, beat_taken;
+  logic [wl_pkg::bits(HeaderBeats + 2)-1:0] header_fill, info_fill;
+  wl_fifo_block #(
+      .Width(8 * DataBytes),
+      .Depth(HeaderBeats)
+  ) i_headers (
+      .clk_i,
+      .rst_i,
+      .in_valid_i (go && in_window && some),
+      .in_ready_o (header_room),
+      .in_data_i  (data),
+      .out_valid_o(beat_valid),
+      .out_ready_i(beat_taken),
+      .out_data_o (header_data_o),
+      .fill_o     (header_fill)
+  );
+
+  logic [InfoBits-1:0] info;
+  if (SequenceBits == 0) begin : g_plain
+    assign info = {user, length[15:0]};
+  end else begin : g_numbered
+    assign info = {number, user, length[15:0]};
+  end
+  wl_fifo_block #(
+      .Width(InfoBits),
+      .Depth(HeaderBeats)
+  ) i_infos (
+      .clk_i,
+      .rst_i,
+      .in_valid_i (packet),
+      .in_ready_o (info_room),
+      .in_data_i  (info),
+      .out_valid_o(info_valid),
+      .out_ready_i(beat_taken && header_last_o),
+      .out_data_o (header_info_o),
+      .fill_o     (info_fill)
+  );
+
+  // Which beat of its header this is follows from the length.
+  logic [HeaderBeatBits-1:0] beat;
+  assign header_valid_o = beat_valid && info_valid;
+  assign beat_taken = header_valid_o && header_ready_i;
+  assign header_first_o = beat == '0;
+  assign header_last_o = beat == HeaderBeatBits'(WindowBeats - 1)
+      || 32'(header_info_o[15:0]) <= (32'(beat) + 32'd1) << ByteBits;
+  always_ff @(posedge clk_i) begin
+    if (rst_i) beat <= '0;
+    else if (beat_taken) beat <= header_last_o ? '0 : beat + 1'b1;
+  end
+
+  logic unused;
+  assign unused = &{header_fill, info_fill, length[16], number};
+
+`ifdef FORMAL
+  always_ff @(posedge clk_i) begin
+    if (!rst_i) begin
+      Length_A : assert (!packet || 32'(length) <= MaxBytes);
+      Body_A : assert (!(body_write_o || body_close_o) || body_ready_i);
+    end
+  end
+`endif
+
 endmodule
