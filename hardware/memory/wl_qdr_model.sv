@@ -52,16 +52,21 @@ module wl_qdr_model #(
   always_ff @(posedge clk_mem_i) begin
     line <= line_next[Latency*DataBits-1:0];
     if (wr_cmd_i) memory[wr_addr_i[BurstBits-1:0]] <= wr_data_i;
-    if (rd_cmd_i && 64'(rd_addr_i) >= 64'(Bursts)) $fatal(1, "wl_qdr_model %s: read of burst %h", Image, rd_addr_i);
-    if (wr_cmd_i && 64'(wr_addr_i) >= 64'(Bursts)) $fatal(1, "wl_qdr_model %s: write of burst %h", Image, wr_addr_i);
   end
 
   logic unused;
   assign unused = &{1'b0, line_next[Latency*DataBits+:DataBits], rd_addr_i, wr_addr_i};
 
+`ifndef SYNTHESIS
   string image_file;
   initial begin
     for (int unsigned k = 0; k < Bursts; k++) memory[k] = '0;
     if (Image != "" && $value$plusargs({"wl_image_", Image, "=%s"}, image_file) != 0) $readmemh(image_file, memory);
   end
+
+  always_ff @(posedge clk_mem_i) begin
+    if (rd_cmd_i && 64'(rd_addr_i) >= 64'(Bursts)) $fatal(1, "wl_qdr_model %s: read of burst %h", Image, rd_addr_i);
+    if (wr_cmd_i && 64'(wr_addr_i) >= 64'(Bursts)) $fatal(1, "wl_qdr_model %s: write of burst %h", Image, wr_addr_i);
+  end
+`endif
 endmodule

@@ -199,7 +199,7 @@ module wl_table #(
       b_after_c <= b_valid && b_in && b_index == a_index;
       b_after_d <= c_in && c_index == a_index;
     end
-    assign write = c_write;
+    assign write = c_write && !rst_i;
     assign write_index = c_index;
     assign write_value = c_value;
     assign b_old = b_after_c ? c_value : b_after_d ? d_value : b_stored;
@@ -245,7 +245,7 @@ module wl_table #(
   end else begin : g_read_only
     // Only the control plane writes: as soon as the element is read (the RAM gives the old one), so that requests behind see it.
     // A control access holds its data until it is done.
-    assign write = a_ctl && ctl_write_i && a_in;
+    assign write = a_ctl && ctl_write_i && a_in && !rst_i;
     assign write_index = a_index;
     assign write_value = ctl_data_i[Width-1:0];
     assign b_old = b_stored;

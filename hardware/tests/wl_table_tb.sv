@@ -10,7 +10,6 @@ module wl_table_check
     parameter int unsigned IndexBits = 32,
     parameter int unsigned Idle = 0,     // percent of cycles without a request
     parameter int unsigned Control = 0,  // percent of cycles in which an idle control master begins an access
-    parameter int unsigned Seed = 1,
     parameter int unsigned Cycles = 5000
 ) (
     input  logic clk,
@@ -24,23 +23,16 @@ module wl_table_check
   localparam int unsigned ReplyBits = Width + 32'(Swap);
   localparam int unsigned Latency = 3;
 
-  logic [31:0] state;
-  function automatic logic [31:0] random();
-    state ^= state << 13;
-    state ^= state >> 17;
-    state ^= state << 5;
-    return state;
-  endfunction
   function automatic logic percent(int unsigned p);
-    return random() % 100 < p;
+    return $urandom() % 100 < p;
   endfunction
   // Few values, so that compare_swap often succeeds.
   function automatic logic [Width-1:0] word();
-    return percent(50) ? Width'(random() % 2) : Width'({random(), random(), random()});
+    return percent(50) ? Width'($urandom() % 2) : Width'({$urandom(), $urandom(), $urandom()});
   endfunction
   function automatic logic [31:0] any_index();
     logic [31:0] top = IndexBits < 32 ? (32'd1 << (IndexBits % 32)) - 1 : '1;
-    return (percent(90) ? random() % Size : random() >> random() % 32) & top;
+    return (percent(90) ? $urandom() % Size : $urandom() >> $urandom() % 32) & top;
   endfunction
 
   logic rst, request_valid, request_ready, reply_valid, ctl_valid, ctl_write, ctl_done;
@@ -135,7 +127,6 @@ module wl_table_check
 
   int unsigned cycle, taken, replied, refused, controls, select;
   initial begin
-    state = 32'h9e3779b9 * Seed;
     rst = 1'b1;
     done = 1'b0;
     request_valid = 1'b0;
@@ -184,9 +175,9 @@ module wl_table_check
 
       if (!request_valid || request_ready) begin
         request_valid <= cycle < Cycles && !percent(Idle);
-        select = random() % MethodCount;
+        select = $urandom() % MethodCount;
         offered.valid = 1'b0;
-        offered.tag = TagBits'(random());
+        offered.tag = TagBits'($urandom());
         offered.method = Methods[select*MethodBits+:MethodBits];
         offered.index = any_index();
         offered.expected = word();
@@ -198,8 +189,8 @@ module wl_table_check
         ctl_valid   <= cycle < Cycles && percent(Control);
         ctl_write   <= percent(50);
         ctl_target  <= percent(80) ? Target : Target + 1'b1;
-        ctl_address <= percent(90) ? random() % Size : random();
-        ctl_wdata   <= CtlBits'({random(), random(), random(), random()});
+        ctl_address <= percent(90) ? $urandom() % Size : $urandom();
+        ctl_wdata   <= CtlBits'({$urandom(), $urandom(), $urandom(), $urandom()});
       end
 
       if (cycle > Cycles + 20) begin
@@ -230,20 +221,20 @@ module wl_table_tb;
     localparam int unsigned Control = (k / 2) * 30;
     // Every method, in few elements of several fields.
     wl_table_check #(
-        .MethodCount(6), .Methods(All), .Cuts(16'h0110), .Idle(Idle), .Control(Control), .Seed(k + 1)
+        .MethodCount(6), .Methods(All), .Cuts(16'h0110), .Idle(Idle), .Control(Control)
     ) i_all (.clk, .done(done[4*k]));
     // Nothing but reads: only the control plane writes.
     wl_table_check #(
-        .Size(37), .Width(72), .IndexBits(6), .Idle(Idle), .Control(Control), .Seed(k + 11)
+        .Size(37), .Width(72), .IndexBits(6), .Idle(Idle), .Control(Control)
     ) i_read (.clk, .done(done[4*k+1]));
     // One element of one bit, one method.
     wl_table_check #(
-        .Size(1), .Width(1), .Methods(TABLE_FETCH_ADD), .Idle(Idle), .Control(Control), .Seed(k + 21)
+        .Size(1), .Width(1), .Methods(TABLE_FETCH_ADD), .Idle(Idle), .Control(Control)
     ) i_one (.clk, .done(done[4*k+2]));
     // Methods without a reply of their own, in any order of numbers.
     wl_table_check #(
         .Size(3), .Width(8), .MethodCount(3), .Methods({TABLE_READ, TABLE_ADD, TABLE_WRITE}), .IndexBits(2), .Idle(Idle),
-        .Control(Control), .Seed(k + 31)
+        .Control(Control)
     ) i_some (.clk, .done(done[4*k+3]));
   end
 

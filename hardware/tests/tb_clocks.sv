@@ -1,0 +1,28 @@
+// A core's and a memory's clock that is `Slots` times as fast, their edges aligned, and the core's reset.
+module tb_clocks #(
+    parameter int unsigned Slots = 3
+) (
+    output logic clk_o,
+    output logic clk_mem_o,
+    output logic rst_o
+);
+  int unsigned edges;  // of the memory's clock, both kinds
+  initial begin
+    clk_o = 1'b0;
+    clk_mem_o = 1'b0;
+    edges = 0;
+    forever begin
+      #5;
+      // The core's clock rises with the memory's, and falls somewhere in between.
+      clk_o = edges % (2 * Slots) < Slots;
+      clk_mem_o = edges % 2 == 0;
+      edges++;
+    end
+  end
+
+  initial begin
+    rst_o = 1'b1;
+    repeat (4) @(negedge clk_o);
+    rst_o = 1'b0;
+  end
+endmodule
