@@ -67,7 +67,7 @@ struct Functions {
     close: unsafe extern "C" fn(*mut RawSimulation),
     error: unsafe extern "C" fn(*const RawSimulation) -> *const c_char,
     offer: unsafe extern "C" fn(*mut RawSimulation, *const u8, u32, u16, u64, u64, c_int),
-    run: unsafe extern "C" fn(*mut RawSimulation, u64) -> c_int,
+    run: unsafe extern "C" fn(*mut RawSimulation, u64, c_int) -> c_int,
     take: unsafe extern "C" fn(*mut RawSimulation, *mut RawLeft) -> c_int,
     take_lost: unsafe extern "C" fn(*mut RawSimulation, *mut u64) -> c_int,
     control: unsafe extern "C" fn(*mut RawSimulation, c_int, u32, u32),
@@ -179,10 +179,11 @@ impl Instance {
         }
     }
 
-    pub fn run(&mut self, cycles: u64) -> Result<(), Fault> {
+    /// Runs; `whatever`: also if there is nothing to do.
+    pub fn run(&mut self, cycles: u64, whatever: bool) -> Result<(), Fault> {
         // SAFETY: the simulation is open; its error is text until the next call.
         unsafe {
-            if (self.model.functions.run)(self.raw, cycles) == 0 {
+            if (self.model.functions.run)(self.raw, cycles, c_int::from(whatever)) == 0 {
                 return Ok(());
             }
             let text = CStr::from_ptr((self.model.functions.error)(self.raw));

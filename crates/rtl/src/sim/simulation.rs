@@ -152,13 +152,21 @@ impl Simulation {
     /// # Errors
     /// If the machine fails; it stays so.
     pub fn run(&mut self, cycles: u64) -> Result<(), Fault> {
-        let ran = self.instance.run(cycles);
+        let ran = self.instance.run(cycles, false);
         while let Some((lane, left)) =
             self.instance.take(|raw, bytes| (raw.lane as usize, Left::new(raw, bytes)))
         {
             self.lanes[lane].push_back(left?);
         }
         ran
+    }
+
+    /// Runs for so many cycles whether there is anything to do or not.
+    ///
+    /// # Errors
+    /// If the machine fails.
+    pub fn rest(&mut self, cycles: u64) -> Result<(), Fault> {
+        self.instance.run(cycles, true)
     }
 
     /// The next thing that left, in the order in which packets entered; those of one packet in the order in which it

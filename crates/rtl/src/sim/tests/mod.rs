@@ -4,6 +4,7 @@ use std::fs;
 use std::path::PathBuf;
 use std::sync::{Mutex, PoisonError};
 
+use wireloom_ir::{Reason, ReasonSetId, Verdict};
 use wireloom_net::Packet;
 
 use super::*;
@@ -194,6 +195,62 @@ fn probes_add_up() {
     // Each lane holds each of its 50 packets for a cycle; the input of two lanes is busy for about a hundred cycles.
     assert_eq!(probes[1..], [50, 50]);
     assert!((99..=101).contains(&probes[0]), "{}", probes[0]);
+}
+
+#[test]
+fn a_processor_tells_the_whole_story_of_each_packet_in_order() {
+    let settings = Settings { idle_percent: 10, ..taking(3) };
+    for (pace, loses) in [(Pace::Most, false), (Pace::PerCycle(0.01), false), (Pace::PerCycle(0.5), true)] {
+        let simulation = Simulation::start(&echo(2, false), &Settings { buffer: 1, ..settings.clone() });
+        let mut processor = Processor::new(simulation.expect("it starts"), pace);
+        let packets = assorted(3000);
+        let mut told: Vec<Resolved> = Vec::new();
+        for batch in packets.chunks(700) {
+            processor.feed(batch, &mut |resolved| told.push(resolved)).expect("it works");
+        }
+        processor.finish(&mut |resolved| told.push(resolved)).expect("it works");
+        assert!(told.iter().map(|resolved| resolved.number).eq(0..3000));
+        for (resolved, packet) in told.iter().zip(&packets) {
+            assert_eq!(resolved.ingress, packet.ingress);
+            let Some(left) = &resolved.left else { continue };
+            let got: Vec<Told> = left
+                .iter()
+                .map(|left| (left.number, left.fate, left.egress, left.reason, left.bytes.clone()))
+                .collect();
+            assert_eq!(got, expected(resolved.number, packet));
+        }
+        let lost = told.iter().filter(|resolved| resolved.left.is_none()).count();
+        assert_eq!(lost > 0, loses, "{lost} lost at {pace:?}");
+        let report = processor.report();
+        assert_eq!(report.lost, lost as u64);
+        assert!(report.packets_per_cycle.is_some_and(|rate| rate > 0.005 && rate < 0.5), "{report:?}");
+        assert!(report.uses.iter().all(|part| part.share > 0.0 && part.share <= 1.0), "{report:?}");
+    }
+}
+
+#[test]
+fn what_left_is_told_as_all_machines_tell_it() {
+    let left = |fate, reason| Left {
+        number: 7,
+        fate,
+        egress: 5,
+        reason,
+        bytes: vec![1, 2],
+        arrived: 0,
+        entered: 0,
+        left: 9,
+    };
+    let all = vec![
+        left(Fate::Emitted, (0, 0)),
+        left(Fate::Dropped, (1, 3)),
+        left(Fate::ToCpu, (0xff, 0)),
+        left(Fate::Done, (0, 0)),
+    ];
+    let resolved = Resolved { number: 7, ingress: 2, arrival_ns: 9, left: Some(all) };
+    let verdicts: Vec<_> = resolved.outputs().map(|output| (output.sequence, output.verdict)).collect();
+    let reason = Reason::Program(ReasonSetId(1), 3);
+    let wanted = [Verdict::Sent { port: 5 }, Verdict::Dropped(reason), Verdict::ToCpu(Reason::Runaway)];
+    assert_eq!(verdicts, wanted.map(|verdict| (7, verdict)));
 }
 
 #[test]

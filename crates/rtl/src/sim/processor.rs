@@ -1,0 +1,199 @@
+//! A network processor as a machine that executes packets: what left is brought together with what arrived.
+
+use std::collections::VecDeque;
+
+use wireloom_ir::{Output, Reason, ReasonSetId, Verdict};
+use wireloom_net::Packet;
+
+use super::measure::{Distribution, Meter, Pace, Pacer};
+use super::simulation::{Fate, Fault, Left, Simulation};
+
+/// The set of reasons by which an engine tells that a thread jumped back too often.
+const RUNAWAY_SET: u8 = 0xff;
+/// Packets that are kept in line before the machine, so that it never runs dry between two batches.
+const LINE: u64 = 1024;
+/// Cycles that run between two looks at what left.
+const CHUNK: u64 = 256;
+/// Cycles that an empty machine is given to write back what it still holds.
+const SETTLE: u64 = 2000;
+
+/// A simulation that executes packets as other machines do.
+pub struct Processor {
+    simulation: Simulation,
+    pacer: Pacer,
+    meter: Meter,
+    /// Packets of which not all is known, the oldest first.
+    open: VecDeque<Open>,
+    /// What left of the oldest packet that was not lost.
+    parts: Vec<Left>,
+    /// Number of the next packet to be offered.
+    offered: u64,
+    lost: u64,
+}
+
+struct Open {
+    number: u64,
+    ingress: u16,
+    arrival_ns: u64,
+}
+
+/// A packet of which all is known.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Resolved {
+    /// Its number among those that arrived, from 0.
+    pub number: u64,
+    /// The port that it came in on.
+    pub ingress: u16,
+    /// When it arrived, in nanoseconds.
+    pub arrival_ns: u64,
+    /// What left, in order; `None` if the packet was lost at the input.
+    pub left: Option<Vec<Left>>,
+}
+
+impl Resolved {
+    /// What left, as all machines tell it.
+    pub fn outputs(&self) -> impl Iterator<Item = Output<'_>> {
+        self.left.iter().flatten().filter_map(|left| {
+            Some(Output {
+                sequence: self.number,
+                arrival_ns: self.arrival_ns,
+                ingress: self.ingress,
+                verdict: verdict(left)?,
+                bytes: &left.bytes,
+            })
+        })
+    }
+}
+
+/// What happened to a packet; `None` if nothing came of it.
+fn verdict(left: &Left) -> Option<Verdict> {
+    let reason = || match left.reason {
+        (RUNAWAY_SET, _) => Reason::Runaway,
+        (set, value) => Reason::Program(ReasonSetId(set.into()), value),
+    };
+    match left.fate {
+        Fate::Finished | Fate::Emitted => Some(Verdict::Sent { port: left.egress }),
+        Fate::Dropped => Some(Verdict::Dropped(reason())),
+        Fate::ToCpu => Some(Verdict::ToCpu(reason())),
+        Fate::Done => None,
+    }
+}
+
+/// What a run came to.
+#[derive(Clone, Debug, PartialEq, serde::Serialize)]
+pub struct Report {
+    /// Cycles that were simulated.
+    pub cycles: u64,
+    /// Packets done in a cycle, over the middle of the run; `None` if there were too few packets to tell.
+    pub packets_per_cycle: Option<f64>,
+    /// Packets that were lost at the input.
+    pub lost: u64,
+    /// Cycles from a packet's first beat in to its last beat out.
+    pub latency: Distribution,
+    /// Cycles from a packet's arrival to its first beat in.
+    pub wait: Distribution,
+    /// How much each part was used.
+    pub uses: Vec<Use>,
+}
+
+/// How much a part was used.
+#[derive(Clone, Debug, PartialEq, serde::Serialize)]
+pub struct Use {
+    /// The part and what it did.
+    pub name: String,
+    /// Of all that it could have done in these cycles, the share that it did: 0 to 1.
+    pub share: f64,
+}
+
+impl Processor {
+    /// A machine that packets come to at this pace.
+    pub fn new(simulation: Simulation, pace: Pace) -> Self {
+        Self {
+            simulation,
+            pacer: Pacer::new(pace),
+            meter: Meter::default(),
+            open: VecDeque::new(),
+            parts: Vec::new(),
+            offered: 0,
+            lost: 0,
+        }
+    }
+
+    /// Puts packets in line and runs until few are left there; hands on the packets of which all is known, in order.
+    ///
+    /// # Errors
+    /// If the machine fails.
+    pub fn feed(&mut self, packets: &[Packet], sink: &mut dyn FnMut(Resolved)) -> Result<(), Fault> {
+        for packet in packets {
+            self.simulation.offer(packet, self.pacer.next(packet.arrival_ns));
+            let (number, ingress, arrival_ns) = (self.offered, packet.ingress, packet.arrival_ns);
+            self.open.push_back(Open { number, ingress, arrival_ns });
+            self.offered += 1;
+        }
+        while self.simulation.state().waiting > LINE {
+            self.advance(sink)?;
+        }
+        Ok(())
+    }
+
+    /// Runs until every packet is resolved and the machine is at rest.
+    ///
+    /// # Errors
+    /// If the machine fails.
+    pub fn finish(&mut self, sink: &mut dyn FnMut(Resolved)) -> Result<(), Fault> {
+        while !self.open.is_empty() {
+            self.advance(sink)?;
+        }
+        self.simulation.rest(SETTLE)
+    }
+
+    fn advance(&mut self, sink: &mut dyn FnMut(Resolved)) -> Result<(), Fault> {
+        let ran = self.simulation.run(CHUNK);
+        while let Some(left) = self.simulation.take() {
+            self.meter.note(&left);
+            let (number, done) = (left.number, left.fate != Fate::Emitted);
+            self.parts.push(left);
+            if done {
+                self.resolve(number, sink);
+            }
+        }
+        let state = self.simulation.state();
+        if state.waiting == 0 && state.inside == 0 {
+            // Nothing will leave any more: the packets that are open were lost.
+            self.resolve(self.offered, sink);
+        }
+        ran
+    }
+
+    /// Hands on packet `number` with what left of it, and before it those that were lost.
+    fn resolve(&mut self, number: u64, sink: &mut dyn FnMut(Resolved)) {
+        while self.open.front().is_some_and(|open| open.number <= number) {
+            let Some(open) = self.open.pop_front() else { break };
+            let left = (open.number == number).then(|| std::mem::take(&mut self.parts));
+            self.lost += u64::from(left.is_none());
+            sink(Resolved { number: open.number, ingress: open.ingress, arrival_ns: open.arrival_ns, left });
+        }
+    }
+
+    /// The machine itself: for its control port.
+    pub fn simulation(&mut self) -> &mut Simulation {
+        &mut self.simulation
+    }
+
+    /// What the run came to so far.
+    pub fn report(&self) -> Report {
+        let cycles = self.simulation.state().cycles;
+        let probes = self.simulation.geometry().probes.iter().zip(self.simulation.probes());
+        let share = |count: u64, most: u64| count as f64 / (cycles * most).max(1) as f64;
+        Report {
+            cycles,
+            packets_per_cycle: self.meter.rate(),
+            lost: self.lost,
+            latency: self.meter.latency(),
+            wait: self.meter.wait(),
+            uses: probes
+                .map(|(probe, count)| Use { name: probe.name.clone(), share: share(count, probe.most) })
+                .collect(),
+        }
+    }
+}
