@@ -139,7 +139,7 @@ module wl_postprocessor #(
   logic source_valid;
   logic [8*DataBytes-1:0] source_data;
   note_t source;
-  place_t turn;
+  place_t turn, turn_not;  // and its complement: see wl_rotate
   always_ff @(posedge clk_i) begin
     if (rst_i) source_valid <= 1'b0;
     else if (source_go) source_valid <= take_header || take_body;
@@ -147,6 +147,7 @@ module wl_postprocessor #(
       source_data <= beat_data_i;
       source <= note;
       turn <= place - (in_body ? '0 : header_begin[ByteBits-1:0]);
+      turn_not <= ~(place - (in_body ? '0 : header_begin[ByteBits-1:0]));
     end
   end
 
@@ -164,7 +165,7 @@ module wl_postprocessor #(
       .Bytes(DataBytes)
   ) i_rotate (
       .data_i(source_data),
-      .turn_i(turn),
+      .turn_i({turn_not, turn}),
       .data_o(rotated)
   );
   always_ff @(posedge clk_i) begin
