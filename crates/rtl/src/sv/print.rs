@@ -28,7 +28,8 @@ pub(super) fn module(module: &Module) -> String {
     out.line(");");
     out.text.push('\n');
     out.indent = 1;
-    items(&mut out, &module.items);
+    let blanks = module.items.iter().take_while(|item| matches!(item, Item::Blank)).count();
+    items(&mut out, &module.items[blanks..]);
     out.indent = 0;
     if !out.text.ends_with("\n\n") {
         out.text.push('\n');

@@ -1,0 +1,225 @@
+//! Which offloads of an engine become ports, and the logic of those that the core computes itself.
+
+use wireloom_bits::Bits;
+use wireloom_ir::{Engine, EngineKind, OffloadId, OffloadTarget, OpKind, Program};
+use wireloom_offloads::kinds::hash;
+use wireloom_offloads::{Config, ReplyType, registry};
+
+use super::graph::{Graph, Node};
+
+/// A port through which an engine calls an offload.
+///
+/// A request is, from the most significant bit: the number of the method among the used ones, if they are several; the
+/// arguments, zero-extended to those of the method that has most bits; the arrival time and the sequence number of the
+/// packet, if the offload uses them. The reply has the bits of the longest, shorter ones zero-extended.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct OffloadPort {
+    /// The offload's name, made a legal one.
+    pub name: String,
+    /// The offload in the engine.
+    pub offload: OffloadId,
+    /// Bits of a request's data.
+    pub request_bits: u32,
+    /// Bits of a reply; 0 if no used method replies. If one does, every call is answered, be it with zeros.
+    pub reply_bits: u32,
+    /// Bits of the longest arguments.
+    pub argument_bits: u32,
+    /// The methods that the engine uses, in the order of their numbers in requests.
+    pub methods: Vec<PortMethod>,
+    /// Whether requests carry the arrival time (64 bits).
+    pub arrival: bool,
+    /// Whether requests carry the packet's sequence number (64 bits).
+    pub sequence: bool,
+}
+
+/// A method that an engine uses.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct PortMethod {
+    /// Its index in the kind; 0 for an engine.
+    pub method: usize,
+    /// Its name.
+    pub name: String,
+    /// Widths of its arguments.
+    pub arguments: Vec<u32>,
+    /// Width of its reply; 0 if it has none.
+    pub reply: u32,
+}
+
+impl OffloadPort {
+    /// Bits that number the methods; none if there is one only.
+    pub fn method_bits(&self) -> u32 {
+        bits_for(self.methods.len())
+    }
+}
+
+/// Bits that number so many things; none if there is but one.
+pub fn bits_for(count: usize) -> u32 {
+    count.max(1).next_power_of_two().trailing_zeros()
+}
+
+/// Which parts of the packet's information an engine and those that it calls use.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
+pub struct TimeUse {
+    /// The arrival time.
+    pub arrival: bool,
+    /// The sequence number.
+    pub sequence: bool,
+}
+
+impl TimeUse {
+    /// Of an engine of a program.
+    pub fn of(program: &Program, engine: &Engine) -> Self {
+        let mut used = Self::default();
+        for step in &engine.steps {
+            step.for_each_op(|op| match &op.kind {
+                OpKind::ReadMeta(wireloom_ir::Meta::Arrival) => used.arrival = true,
+                OpKind::Call { offload, .. } => {
+                    let call = Self::of_offload(program, &engine.offloads[offload.index()].target);
+                    used.arrival |= call.arrival;
+                    used.sequence |= call.sequence;
+                }
+                _ => {}
+            });
+        }
+        used
+    }
+
+    fn of_offload(program: &Program, target: &OffloadTarget) -> Self {
+        match target {
+            OffloadTarget::Engine(id) => Self::of(program, &program.engines[id.index()]),
+            OffloadTarget::Kind(config) => match config.kind.as_str() {
+                "clock" | "meter" => Self { arrival: true, sequence: false },
+                // Without ageing, time does not matter to a table, but to `age` and `expire`.
+                "exact" => Self { arrival: true, sequence: false },
+                "random" => Self { arrival: false, sequence: true },
+                _ => Self::default(),
+            },
+        }
+    }
+}
+
+/// Whether the core computes a method of a kind itself.
+pub fn is_inside(kind: &str, method: &str) -> bool {
+    matches!((kind, method), ("hash" | "clock", _) | ("payload", "truncate"))
+}
+
+/// Why a method of a kind has no realisation, if it has none.
+pub fn missing(kind: &str, method: &str) -> Option<String> {
+    match kind {
+        "array" | "lpm" | "counter" | "exact" | "meter" | "hash" | "clock" => None,
+        "payload" if method == "truncate" => None,
+        "payload" | "checksum" | "match" => Some(format!(
+            "`{kind}.{method}` needs the packet's payload, which the engines of this machine do not see"
+        )),
+        "park" => Some("`park` keeps whole packets, for which this machine has no memory".into()),
+        "random" => Some(
+            "`random` takes products of 64 bits, for which the engines of this machine have no multipliers"
+                .into(),
+        ),
+        other => Some(format!("this machine has no `{other}`")),
+    }
+}
+
+/// The ports of an engine, in order of the offloads; offloads that are not called have none.
+pub fn ports(program: &Program, engine: &Engine) -> Vec<OffloadPort> {
+    let mut used: Vec<Vec<usize>> = vec![Vec::new(); engine.offloads.len()];
+    for step in &engine.steps {
+        step.for_each_op(|op| {
+            if let OpKind::Call { offload, method, .. } = op.kind
+                && !used[offload.index()].contains(&method)
+            {
+                used[offload.index()].push(method);
+            }
+        });
+    }
+    let mut names = crate::sv::names::Scope::new();
+    let mut ports = Vec::new();
+    for (index, (offload, mut used)) in engine.offloads.iter().zip(used).enumerate() {
+        used.sort_unstable();
+        let methods: Vec<PortMethod> = match &offload.target {
+            OffloadTarget::Engine(id) => {
+                let callee = &program.engines[id.index()];
+                used.iter().map(|_| engine_method(callee)).collect()
+            }
+            OffloadTarget::Kind(config) => {
+                used.iter().filter_map(|method| kind_method(config, *method)).collect()
+            }
+        };
+        if methods.is_empty() {
+            continue;
+        }
+        let time = TimeUse::of_offload(program, &offload.target);
+        let argument_bits = methods.iter().map(|m| m.arguments.iter().sum()).max().unwrap_or(0);
+        let mut port = OffloadPort {
+            name: names.unique(&offload.name),
+            offload: OffloadId(index as u32),
+            request_bits: 0,
+            reply_bits: methods.iter().map(|m| m.reply).max().unwrap_or(0),
+            argument_bits,
+            methods,
+            arrival: time.arrival,
+            sequence: time.sequence,
+        };
+        port.request_bits =
+            port.method_bits() + argument_bits + 64 * (u32::from(port.arrival) + u32::from(port.sequence));
+        ports.push(port);
+    }
+    ports
+}
+
+fn engine_method(callee: &Engine) -> PortMethod {
+    let EngineKind::Call { params, reply } = &callee.kind else {
+        unreachable!("verified programs call only engines that reply")
+    };
+    let arguments = params.iter().map(|p| callee.context[p.index()].width).collect();
+    PortMethod { method: 0, name: "call".into(), arguments, reply: *reply }
+}
+
+fn kind_method(config: &Config, index: usize) -> Option<PortMethod> {
+    let kind = registry::kind(&config.kind)?;
+    let method = kind.methods.get(index)?;
+    if is_inside(kind.name, method.name) || missing(kind.name, method.name).is_some() {
+        return None;
+    }
+    Some(PortMethod {
+        method: index,
+        name: method.name.to_owned(),
+        arguments: method.args.iter().map(|(_, ty)| ty.width(config)).collect(),
+        reply: if method.reply == ReplyType::None { 0 } else { method.reply.width(config) },
+    })
+}
+
+/// The reply of a method of `hash`. All of them are linear over GF(2) but for the constant that CRC-32 adds, so each bit
+/// of the reply is the parity of some bits of the data; which ones, the golden model tells.
+pub fn hash_logic(graph: &mut Graph, config: &Config, method: &str, data: Node) -> Node {
+    let [multiplier48, multiplier64] =
+        ["multiplier48", "multiplier64"].map(|name| config.param(name).low_u64());
+    let function = |data: &Bits| match method {
+        "crc32" => u64::from(hash::crc32(data)),
+        "hash48" => hash::hash48(data, multiplier48),
+        _ => hash::hash64(data, multiplier64),
+    };
+    let width: u32 = match method {
+        "crc32" => 32,
+        "hash48" => 48,
+        _ => 64,
+    };
+    let data_width = graph.width(data);
+    let offset = function(&Bits::zero(data_width));
+    let mut masks = vec![Bits::zero(data_width); width as usize];
+    for bit in 0..data_width {
+        let one = Bits::new(data_width, 1).shl(bit);
+        let changes = function(&one) ^ offset;
+        for (index, mask) in masks.iter_mut().enumerate() {
+            if changes >> index & 1 == 1 {
+                *mask = mask.or(&one);
+            }
+        }
+    }
+    let mut parts = Vec::new();
+    for (index, mask) in masks.into_iter().enumerate().rev() {
+        let parity = graph.parity(data, mask);
+        parts.push(if offset >> index & 1 == 1 { graph.not(parity) } else { parity });
+    }
+    graph.concat(parts)
+}

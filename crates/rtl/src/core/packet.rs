@@ -1,0 +1,546 @@
+//! The packet in hand as logic: `wireloom_net::PacketInHand` in terms of a circular header memory.
+//!
+//! Byte `k` of the window stands at physical byte `front + k`. Pushing and popping move `front` and change the two
+//! lengths by the same number, so a step's resizes are a condition and a *growth* each, and resizes that exclude each
+//! other share their adders. All words are read as the step begins and written as it ends.
+
+use wireloom_bits::Bits;
+use wireloom_compile::analysis::ports::{Group, StepPorts};
+use wireloom_ir::{BinaryOp, UnaryOp};
+
+use super::facts;
+use super::graph::{Graph, Input, Kind, Node};
+use super::layout::{self, Layout};
+use super::{MAX_LENGTH, WINDOW_BYTES, WORD_BYTES};
+
+/// A word that a step reads: `WORD_BYTES` bytes from an address on.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ReadWord {
+    /// What the address is counted from; `None`: the window's first byte.
+    pub root: Option<Node>,
+    /// Bytes from there.
+    pub offset: i64,
+}
+
+/// A word that a step writes.
+pub struct WriteWord {
+    /// Where byte 0 of the window stands, 8 bits.
+    pub front: Node,
+    /// What the address is counted from; `None`: the window's first byte.
+    pub root: Option<Node>,
+    /// Bytes from there.
+    pub offset: i64,
+    /// Each byte that may be written: whether it is, and what.
+    pub bytes: Vec<Option<(Node, Node)>>,
+}
+
+/// What a step's pushes want cleared.
+pub struct Clear {
+    /// Whether there is anything.
+    pub valid: Node,
+    /// The first physical byte, 8 bits.
+    pub address: Node,
+    /// How many, 9 bits.
+    pub count: Node,
+}
+
+/// The packet, at some point of a step.
+pub struct Hand {
+    /// As of the last change that the `moves` do not tell.
+    front: Node,
+    window: Node,
+    length: Node,
+    /// Resizes at the front since then, which exclude each other: condition and growth (16 bits, modulo 2^16).
+    moves: Vec<(Node, Node)>,
+    /// Whether the window is not what it was when the step began.
+    is_moved: bool,
+    /// Whether the `moves` do not tell all resizes of the step.
+    is_settled: bool,
+    is_cut: bool,
+    words: Vec<Option<ReadWord>>,
+    /// The first word of each group of reads.
+    firsts: Vec<usize>,
+    groups: Vec<Option<WriteGroup>>,
+    /// What was pushed: condition and count.
+    pushed: Vec<(Node, Node)>,
+    clear: Option<Clear>,
+    writes: Vec<WriteWord>,
+}
+
+struct WriteGroup {
+    root: Option<Node>,
+    offset: i64,
+    bytes: Vec<Vec<Piece>>,
+}
+
+/// Bits of a byte that a write sets.
+#[derive(Clone, Copy)]
+struct Piece {
+    condition: Node,
+    /// The lowest bit, counted from the least significant.
+    low: u32,
+    width: u32,
+    value: Node,
+}
+
+impl Hand {
+    /// The packet as a step begins.
+    pub fn new(graph: &mut Graph, layout: &Layout, ports: &StepPorts) -> Self {
+        let field = |graph: &mut Graph, low, width, name| {
+            if !layout.has_packet {
+                return graph.number(width, 0);
+            }
+            let state = graph.input(Input::State, layout.state_bits);
+            let node = graph.slice(state, low, width);
+            graph.set_name(node, name);
+            node
+        };
+        let mut firsts = Vec::new();
+        let mut words = 0;
+        for group in &ports.reads {
+            firsts.push(words);
+            words += group.bytes.div_ceil(WORD_BYTES) as usize;
+        }
+        Self {
+            front: field(graph, layout::FRONT, 8, "packet_front"),
+            window: field(graph, layout::WINDOW, 9, "packet_window"),
+            length: field(graph, layout::LENGTH, 16, "packet_length"),
+            moves: Vec::new(),
+            is_moved: false,
+            is_settled: false,
+            is_cut: false,
+            words: vec![None; words],
+            firsts,
+            groups: ports.writes.iter().map(|_| None).collect(),
+            pushed: Vec::new(),
+            clear: None,
+            writes: Vec::new(),
+        }
+    }
+
+    /// The words that the step reads.
+    pub fn words(&self) -> impl Iterator<Item = ReadWord> + '_ {
+        self.words.iter().flatten().copied()
+    }
+
+    /// The words that it writes.
+    pub fn writes(&self) -> &[WriteWord] {
+        &self.writes
+    }
+
+    /// What it wants cleared.
+    pub fn clear(&self) -> Option<&Clear> {
+        self.clear.as_ref()
+    }
+
+    /// What the window has grown by since the anchor; `None` if it was not resized.
+    fn growth(&self, graph: &mut Graph) -> Option<Node> {
+        let (_, first) = *self.moves.first()?;
+        if self.moves.iter().all(|(_, growth)| *growth == first) {
+            let condition = graph.any(self.moves.iter().map(|(condition, _)| *condition));
+            return Some(graph.mask(condition, first));
+        }
+        let zero = graph.number(16, 0);
+        Some(
+            self.moves.iter().fold(zero, |rest, (condition, growth)| graph.select(*condition, *growth, rest)),
+        )
+    }
+
+    /// Where byte 0 stands now, 8 bits.
+    pub fn front(&self, graph: &mut Graph) -> Node {
+        match self.growth(graph) {
+            Some(growth) => {
+                let growth = graph.slice(growth, 0, 8);
+                graph.binary(BinaryOp::Sub, self.front, growth)
+            }
+            None => self.front,
+        }
+    }
+
+    /// The window's length now, 9 bits.
+    pub fn window(&self, graph: &mut Graph) -> Node {
+        match self.growth(graph) {
+            Some(growth) => {
+                let growth = graph.slice(growth, 0, 9);
+                graph.binary(BinaryOp::Add, self.window, growth)
+            }
+            None => self.window,
+        }
+    }
+
+    /// The packet's length now, 16 bits.
+    pub fn length(&self, graph: &mut Graph) -> Node {
+        match self.growth(graph) {
+            Some(growth) => graph.binary(BinaryOp::Add, self.length, growth),
+            None => self.length,
+        }
+    }
+
+    /// Makes what is now the anchor.
+    fn settle(&mut self, graph: &mut Graph) {
+        let (front, window, length) = (self.front(graph), self.window(graph), self.length(graph));
+        (self.front, self.window, self.length) = (front, window, length);
+        self.moves.clear();
+    }
+
+    /// Pushes `count` (16 bits) bytes if the guard holds; answers whether that was done.
+    pub fn insert(&mut self, graph: &mut Graph, guard: Node, count: Node) -> Result<Node, String> {
+        self.prepare(graph, guard)?;
+        let (window, length) = (self.window, self.length);
+        let limit = graph.number(9, u64::from(WINDOW_BYTES));
+        let room = graph.binary(BinaryOp::Sub, limit, window);
+        let room = graph.extend(room, 16);
+        let fits_window = graph.binary(BinaryOp::Ule, count, room);
+        let limit = graph.number(16, u64::from(MAX_LENGTH));
+        let room = graph.binary(BinaryOp::Sub, limit, length);
+        let fits_length = graph.binary(BinaryOp::Ule, count, room);
+        let done = graph.all([guard, fits_window, fits_length]);
+        if self.pushed.iter().any(|(other, _)| !facts::exclusive(graph, *other, done)) {
+            return Err(
+                "bytes are pushed twice in one step: this machine clears one run of bytes a step".into()
+            );
+        }
+        self.moves.push((done, count));
+        self.pushed.push((done, count));
+        self.is_moved = true;
+        Ok(done)
+    }
+
+    /// Pops `count` (16 bits) bytes if the guard holds; answers whether that was done.
+    pub fn remove(&mut self, graph: &mut Graph, guard: Node, count: Node) -> Result<Node, String> {
+        self.prepare(graph, guard)?;
+        let window = graph.extend(self.window, 16);
+        let fits = graph.binary(BinaryOp::Ule, count, window);
+        let done = graph.and(guard, fits);
+        if self.pushed.iter().any(|(other, _)| !facts::exclusive(graph, *other, done)) {
+            return Err("bytes are pushed and popped again in one step: \
+                        this machine clears one run of bytes a step, at the window's front"
+                .into());
+        }
+        let growth = graph.unary(UnaryOp::Neg, count);
+        self.moves.push((done, growth));
+        self.is_moved = true;
+        Ok(done)
+    }
+
+    /// A resize under this guard sees the anchor, if it excludes the resizes since then. Writes before it must exclude
+    /// it, since all writes count from where byte 0 stands in the end.
+    fn prepare(&mut self, graph: &mut Graph, guard: Node) -> Result<(), String> {
+        let mut pieces = self.groups.iter().flatten().flat_map(|g| g.bytes.iter().flatten());
+        if pieces.any(|piece| !facts::exclusive(graph, piece.condition, guard)) {
+            return Err("bytes are pushed or popped behind a write to the packet in one step: \
+                        this machine writes its words as a step ends"
+                .into());
+        }
+        if self.moves.iter().any(|(other, _)| !facts::exclusive(graph, *other, guard)) {
+            self.settle(graph);
+            self.is_settled = true;
+        }
+        Ok(())
+    }
+
+    /// Makes the packet one of `count` zero bytes.
+    pub fn reset(&mut self, graph: &mut Graph, guard: Node, count: Node) -> Result<Node, String> {
+        self.prepare(graph, guard)?;
+        if self.pushed.iter().any(|(other, _)| !facts::exclusive(graph, *other, guard)) {
+            return Err(
+                "the packet is reset behind a push of one step: this machine clears one run of bytes a step"
+                    .into(),
+            );
+        }
+        self.settle(graph);
+        self.is_settled = true;
+        let limit = graph.number(16, u64::from(WINDOW_BYTES));
+        let fits = graph.binary(BinaryOp::Ule, count, limit);
+        let done = graph.and(guard, fits);
+        let window = graph.slice(count, 0, 9);
+        self.window = graph.select(done, window, self.window);
+        self.length = graph.select(done, count, self.length);
+        self.pushed.push((done, count));
+        self.is_moved = true;
+        Ok(done)
+    }
+
+    /// Cuts the packet to `length` (16 bits) bytes.
+    pub fn truncate(&mut self, graph: &mut Graph, guard: Node, length: Node) -> Node {
+        self.settle(graph);
+        let fits = graph.binary(BinaryOp::Ule, length, self.length);
+        let done = graph.and(guard, fits);
+        let window = graph.extend(self.window, 16);
+        let shorter = graph.binary(BinaryOp::Ult, length, window);
+        let cuts = graph.and(done, shorter);
+        let low = graph.slice(length, 0, 9);
+        self.window = graph.select(cuts, low, self.window);
+        self.length = graph.select(done, length, self.length);
+        self.is_cut = true;
+        done
+    }
+
+    /// A field: `width` bits from `bit` of a group's run. Bytes outside the window are zero.
+    pub fn read(
+        &mut self,
+        graph: &mut Graph,
+        (index, group, root): (usize, &Group, Option<Node>),
+        bit: u32,
+        width: u32,
+    ) -> Result<Node, String> {
+        if self.is_moved {
+            return Err("the header is read behind a push or pop of the same step: \
+                        this machine reads its words as a step begins"
+                .into());
+        }
+        let (first, end) = (group.offset * 8 + i64::from(bit), group.offset * 8 + i64::from(bit + width));
+        for written in self.groups.iter().flatten() {
+            if written.root != root || written.overlaps(first, end) {
+                return Err("the header is read behind a write of the same step that may change it: \
+                            this machine reads its words as a step begins"
+                    .into());
+            }
+        }
+        let field = self.field(graph, (index, group, root), bit, width);
+        if !self.is_cut {
+            return Ok(field);
+        }
+        let mut bytes = Vec::new();
+        let mut low = width;
+        for byte in bit / 8..(bit + width).div_ceil(8) {
+            let part = ((byte + 1) * 8).min(bit + width) - (byte * 8).max(bit);
+            low -= part;
+            let piece = graph.slice(field, low, part);
+            let inside = self.is_inside(graph, root, group.offset + i64::from(byte) + 1);
+            bytes.push(graph.mask(inside, piece));
+        }
+        Ok(graph.concat(bytes))
+    }
+
+    fn field(
+        &mut self,
+        graph: &mut Graph,
+        (index, group, root): (usize, &Group, Option<Node>),
+        bit: u32,
+        width: u32,
+    ) -> Node {
+        let word_bits = 8 * WORD_BYTES;
+        let mut parts = Vec::new();
+        let mut at = bit;
+        while at < bit + width {
+            let number = at / word_bits;
+            let word = self.firsts[index] + number as usize;
+            let offset = group.offset + i64::from(number * WORD_BYTES);
+            self.words[word] = Some(ReadWord { root, offset });
+            let end = ((number + 1) * word_bits).min(bit + width);
+            let input = graph.input(Input::Word(word as u32), word_bits);
+            parts.push(graph.slice(input, (number + 1) * word_bits - end, end - at));
+            at = end;
+        }
+        graph.concat(parts)
+    }
+
+    /// Whether the bytes before `end`, counted from a root, lie before the window's end.
+    fn is_inside(&self, graph: &mut Graph, root: Option<Node>, end: i64) -> Node {
+        let window = self.window(graph);
+        let Some(root) = root else {
+            let end = graph.number(17, end.unsigned_abs());
+            let window = graph.extend(window, 17);
+            return graph.binary(BinaryOp::Ule, end, window);
+        };
+        let root = graph.resize(root, 16);
+        if end < 0 {
+            let before = graph.extend(root, 17);
+            let distance = graph.number(17, end.unsigned_abs());
+            let end = graph.binary(BinaryOp::Sub, before, distance);
+            let window = graph.extend(window, 17);
+            return graph.binary(BinaryOp::Ule, end, window);
+        }
+        // What is left of the window behind the root, once for all fields behind it; bit 16 is set if nothing is.
+        let (window, root) = (graph.extend(window, 17), graph.extend(root, 17));
+        let left = graph.binary(BinaryOp::Sub, window, root);
+        let nothing = graph.slice(left, 16, 1);
+        let something = graph.not(nothing);
+        let left = graph.slice(left, 0, 9);
+        let end = graph.number(17, end.unsigned_abs());
+        let left = graph.extend(left, 17);
+        let enough = graph.binary(BinaryOp::Ule, end, left);
+        graph.and(something, enough)
+    }
+
+    /// Writes a field that begins at `bit` of a group's run, if the guard holds and all of its bytes are in the window.
+    pub fn write(
+        &mut self,
+        graph: &mut Graph,
+        (index, group, root): (usize, &Group, Option<Node>),
+        bit: u32,
+        guard: Node,
+        value: Node,
+    ) {
+        let width = graph.width(value);
+        let end = (bit + width).div_ceil(8);
+        let inside = self.is_inside(graph, root, group.offset + i64::from(end));
+        let condition = graph.and(guard, inside);
+        let bytes = group.bytes as usize;
+        let into = self.groups[index].get_or_insert_with(|| WriteGroup {
+            root,
+            offset: group.offset,
+            bytes: vec![Vec::new(); bytes],
+        });
+        for byte in bit / 8..end {
+            let (from, to) = ((byte * 8).max(bit), ((byte + 1) * 8).min(bit + width));
+            let piece = graph.slice(value, bit + width - to, to - from);
+            into.bytes[byte as usize].push(Piece {
+                condition,
+                low: (byte + 1) * 8 - to,
+                width: to - from,
+                value: piece,
+            });
+        }
+    }
+
+    /// Ends the step: brings the written bytes and what is to be cleared into their final form.
+    pub fn seal(&mut self, graph: &mut Graph) -> Result<(), String> {
+        let front = self.front(graph);
+        let groups: Vec<WriteGroup> = self.groups.drain(..).flatten().collect();
+        for group in groups {
+            let mut bytes = Vec::new();
+            for (index, pieces) in group.bytes.iter().enumerate() {
+                bytes.push(self.byte(graph, &group, index, pieces)?);
+            }
+            for (index, chunk) in bytes.chunks(WORD_BYTES as usize).enumerate() {
+                if chunk.iter().any(Option::is_some) {
+                    self.writes.push(WriteWord {
+                        front,
+                        root: group.root,
+                        offset: group.offset + (index as i64) * i64::from(WORD_BYTES),
+                        bytes: chunk.to_vec(),
+                    });
+                }
+            }
+        }
+        if !self.pushed.is_empty() {
+            let valid = graph.any(self.pushed.iter().map(|(condition, _)| *condition));
+            let (_, last) = self.pushed[self.pushed.len() - 1];
+            let count = self.pushed[..self.pushed.len() - 1]
+                .iter()
+                .fold(last, |rest, (condition, count)| graph.select(*condition, *count, rest));
+            let address = self.front(graph);
+            let count = graph.slice(count, 0, 9);
+            self.clear = Some(Clear { valid, address, count });
+        }
+        Ok(())
+    }
+
+    /// A byte that is written: whether, and with what. Where it keeps some of its bits, they are read.
+    fn byte(
+        &mut self,
+        graph: &mut Graph,
+        group: &WriteGroup,
+        index: usize,
+        pieces: &[Piece],
+    ) -> Result<Option<(Node, Node)>, String> {
+        if pieces.is_empty() {
+            return Ok(None);
+        }
+        let strobe = graph.any(pieces.iter().map(|p| p.condition));
+        let mut now: Option<Node> = None;
+        let mut rest = pieces;
+        while let Some(first) = rest.first() {
+            // Pieces of one condition are one write.
+            let run = rest.iter().take_while(|p| p.condition == first.condition).count();
+            let (together, behind) = rest.split_at(run);
+            rest = behind;
+            let covered = together.iter().fold(0u32, |all, p| all | ((1 << p.width) - 1) << p.low);
+            let below = match now {
+                Some(now) => now,
+                None if covered == 0xff => graph.number(8, 0),
+                None => self.old_byte(graph, group, index)?,
+            };
+            let mut changed = below;
+            for piece in together {
+                changed = with_slice(graph, changed, piece.low, piece.value);
+            }
+            now = Some(match now {
+                None if covered == 0xff => changed,
+                _ => graph.select(first.condition, changed, below),
+            });
+        }
+        Ok(now.map(|value| (strobe, value)))
+    }
+
+    /// What a byte of a group was when the step began; zero if it was pushed since.
+    fn old_byte(&mut self, graph: &mut Graph, group: &WriteGroup, index: usize) -> Result<Node, String> {
+        let offset = group.offset + index as i64;
+        let word_bits = 8 * WORD_BYTES;
+        if self.is_settled {
+            return Err("part of a byte is written behind two pushes or pops of one step".into());
+        }
+        let (root, offset) = match self.growth(graph) {
+            None => (group.root, offset),
+            Some(growth) => {
+                // Bytes stood elsewhere before the resize; those that were pushed stood in front of the window.
+                let root = match group.root {
+                    Some(root) => graph.resize(root, 17),
+                    None => graph.number(17, 0),
+                };
+                let at = graph.number(17, offset.rem_euclid(1 << 17).unsigned_abs());
+                let at = graph.binary(BinaryOp::Add, root, at);
+                let sign = graph.slice(growth, 15, 1);
+                let growth = graph.concat(vec![sign, growth]);
+                (Some(graph.binary(BinaryOp::Sub, at, growth)), 0)
+            }
+        };
+        let covers = |word: &Option<ReadWord>| {
+            word.is_some_and(|w| {
+                w.root == root && (w.offset..w.offset + i64::from(WORD_BYTES)).contains(&offset)
+            })
+        };
+        let found = self.words.iter().position(covers);
+        let number = found.unwrap_or_else(|| {
+            self.words.push(Some(ReadWord { root, offset }));
+            self.words.len() - 1
+        });
+        let word = self.words[number].expect("it was found or made");
+        let byte = (offset - word.offset) as u32;
+        let input = graph.input(Input::Word(number as u32), word_bits);
+        Ok(graph.slice(input, word_bits - 8 * (byte + 1), 8))
+    }
+}
+
+impl WriteGroup {
+    /// Whether it sets a bit of a run of bits, counted from the root.
+    fn overlaps(&self, first: i64, end: i64) -> bool {
+        self.bytes.iter().enumerate().any(|(index, pieces)| {
+            let byte = (self.offset + index as i64) * 8;
+            // Bit 7 of a byte comes first.
+            let end_of = |p: &Piece| byte + 8 - i64::from(p.low);
+            pieces.iter().any(|p| end_of(p) > first && end_of(p) - i64::from(p.width) < end)
+        })
+    }
+}
+
+/// A node with some of its bits replaced.
+fn with_slice(graph: &mut Graph, node: Node, low: u32, part: Node) -> Node {
+    let (width, part_width) = (graph.width(node), graph.width(part));
+    let mut parts = Vec::new();
+    if low + part_width < width {
+        parts.push(graph.slice(node, low + part_width, width - low - part_width));
+    }
+    parts.push(part);
+    if low > 0 {
+        parts.push(graph.slice(node, 0, low));
+    }
+    graph.concat(parts)
+}
+
+/// Whether a node comes of the step's number, the state and the packet's information alone.
+pub fn is_early(graph: &Graph, node: Node) -> bool {
+    let cone = graph.cone([node]);
+    graph
+        .nodes()
+        .filter(|n| cone[n.index()])
+        .all(|n| !matches!(graph.kind(n), Kind::Input(Input::Word(_) | Input::Reply(_) | Input::Phase)))
+}
+
+/// A constant of so many bits from a number that wraps.
+pub fn wrapped(graph: &mut Graph, width: u32, value: i64) -> Node {
+    let bits = Bits::new(width, u128::from(value.rem_euclid(1i64 << width).unsigned_abs()));
+    graph.constant(bits)
+}

@@ -1,0 +1,23 @@
+//! What the hardware cannot do, said so that the author of the program knows where and why.
+
+use wireloom_ir::{Loc, Program};
+
+/// Why an engine is not built.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{}step `{step}` of `{engine}`: {reason}", place.as_ref().map_or(String::new(), |p| format!("{p}: ")))]
+pub struct Refusal {
+    /// The engine.
+    pub engine: String,
+    /// The step.
+    pub step: String,
+    /// File and line, if the operation has one.
+    pub place: Option<String>,
+    /// What the machine lacks, in a sentence without a final stop.
+    pub reason: String,
+}
+
+/// A place in the source as `FILE:LINE`.
+pub fn place(program: &Program, loc: Loc) -> Option<String> {
+    let file = program.files.get(loc.file as usize)?;
+    (loc.line > 0).then(|| format!("{file}:{}", loc.line))
+}

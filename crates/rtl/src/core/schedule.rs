@@ -1,0 +1,137 @@
+//! In which of the core's register stages each node is computed.
+//!
+//! A node is computed as soon as its operands are there and its own depth still fits into what a stage may hold. The
+//! depth is that of `wireloom_compile::analysis::depth`, in half levels of six-input tables, but that chains of AND and
+//! OR count as the balanced trees which synthesis makes of them. Of all budgets that take the same number of stages, the
+//! smallest is used, so that the stages are about equally deep.
+
+use wireloom_compile::analysis::depth;
+use wireloom_ir::{BinaryOp, UnaryOp};
+
+use super::graph::{Graph, Kind, Node};
+
+/// The schedule of a graph.
+pub struct Schedule {
+    /// The stage of each node, by index; registers stand between stage `n` and `n + 1`.
+    pub stages: Vec<u32>,
+    /// The last stage: the number of cuts.
+    pub last: u32,
+    /// Depth of the deepest stage in half levels.
+    pub depth: u32,
+}
+
+/// Whether a node is no logic of its own, so that it costs nothing to have it in each stage where it is used.
+pub fn is_transparent(kind: &Kind) -> bool {
+    matches!(kind, Kind::Const(_) | Kind::Concat(_) | Kind::Unary(UnaryOp::Not, _))
+}
+
+/// Schedules what the roots depend on, with stages of at most `budget` half levels, but for single operations that are
+/// deeper.
+pub fn schedule(graph: &Graph, roots: &[Node], budget: u32) -> Schedule {
+    let cone = graph.cone(roots.iter().copied());
+    let mut best = assign(graph, &cone, roots, budget);
+    while best.last > 0 && best.depth > 1 {
+        let tighter = assign(graph, &cone, roots, best.depth - 1);
+        if tighter.last > best.last || tighter.depth >= best.depth {
+            break;
+        }
+        best = tighter;
+    }
+    best
+}
+
+/// Depth of the logic between the inputs and these nodes, in half levels, without registers.
+pub fn depth(graph: &Graph, roots: &[Node]) -> u32 {
+    let cone = graph.cone(roots.iter().copied());
+    assign(graph, &cone, roots, u32::MAX).depth
+}
+
+fn assign(graph: &Graph, cone: &[bool], roots: &[Node], budget: u32) -> Schedule {
+    let mut stages = vec![0; cone.len()];
+    let mut at = vec![0u32; cone.len()];
+    for node in graph.nodes().filter(|n| cone[n.index()]) {
+        let (stage, depth) = place(graph, node, &stages, &at, budget);
+        stages[node.index()] = stage;
+        at[node.index()] = depth;
+    }
+    let last = roots.iter().map(|r| stages[r.index()]).max().unwrap_or(0);
+    let depth = graph.nodes().filter(|n| cone[n.index()]).map(|n| at[n.index()]).max().unwrap_or(0);
+    Schedule { stages, last, depth }
+}
+
+/// Stage and depth at a node's output.
+fn place(graph: &Graph, node: Node, stages: &[u32], at: &[u32], budget: u32) -> (u32, u32) {
+    let mut leaves = Vec::new();
+    let own = match graph.kind(node) {
+        Kind::Binary(op @ (BinaryOp::And | BinaryOp::Or), ..) => {
+            flatten(graph, node, *op, &mut leaves);
+            None
+        }
+        _ => {
+            graph.for_each_operand(node, |operand| leaves.push(operand));
+            Some(own_depth(graph, node))
+        }
+    };
+    let mut stage = leaves.iter().map(|l| stages[l.index()]).max().unwrap_or(0);
+    let arrivals = |stage: u32| -> Vec<u32> {
+        leaves.iter().map(|l| if stages[l.index()] == stage { at[l.index()] } else { 0 }).collect()
+    };
+    let total = |arrivals: Vec<u32>| match own {
+        Some(own) => arrivals.into_iter().max().unwrap_or(0) + own,
+        None => balanced(arrivals),
+    };
+    let mut depth = total(arrivals(stage));
+    if depth > budget && arrivals(stage).iter().any(|a| *a > 0) && own != Some(0) {
+        stage += 1;
+        depth = total(arrivals(stage));
+    }
+    (stage, depth)
+}
+
+/// The operands of a chain of AND or OR.
+fn flatten(graph: &Graph, node: Node, op: BinaryOp, leaves: &mut Vec<Node>) {
+    let mut work = vec![node];
+    while let Some(node) = work.pop() {
+        match graph.kind(node) {
+            Kind::Binary(inner, a, b) if *inner == op && leaves.len() < 256 => work.extend([*a, *b]),
+            _ => leaves.push(node),
+        }
+    }
+    leaves.sort_unstable();
+    leaves.dedup();
+}
+
+/// Depth at the root of a tree of six-input tables over leaves that arrive at these depths: what is there first goes in
+/// first. A table that is not full has room for the next one's logic, hence the half levels.
+fn balanced(mut arrivals: Vec<u32>) -> u32 {
+    arrivals.sort_unstable_by(|a, b| b.cmp(a));
+    while arrivals.len() > 1 {
+        let count = arrivals.len().min(6);
+        let together: Vec<u32> = arrivals.split_off(arrivals.len() - count);
+        let deepest = together.into_iter().max().unwrap_or(0);
+        let out = deepest + if count > 3 { 2 } else { 1 };
+        let position = arrivals.partition_point(|a| *a >= out);
+        arrivals.insert(position, out);
+    }
+    arrivals.first().copied().unwrap_or(0)
+}
+
+fn own_depth(graph: &Graph, node: Node) -> u32 {
+    let is_constant = |n: Node| graph.as_constant(n).is_some();
+    let half = |depth: depth::Depth| depth.half_levels();
+    match graph.kind(node) {
+        Kind::Binary(op, a, b) => half(depth::binary(
+            *op,
+            graph.width(*a),
+            is_constant(*b) || is_constant(*a) && !op.is_shift(),
+            graph.width(*b),
+        )),
+        Kind::Unary(UnaryOp::Neg, a) => half(depth::carry_chain(graph.width(*a))),
+        Kind::Select(..) | Kind::Mask(..) => 1,
+        Kind::Parity(_, mask) => {
+            let ones: u32 = mask.words().map(u64::count_ones).sum();
+            balanced(vec![0; ones as usize]).next_multiple_of(2)
+        }
+        _ => 0,
+    }
+}
