@@ -64,7 +64,7 @@ module wl_direct_table #(
     output logic [            Bursts-1:0] write_valid_o,
     output logic [Bursts*AddressBits-1:0] write_address_o,
     output logic [   Bursts*DataBits-1:0] write_data_o,
-    input  logic                          hold_i            // take no new requests
+    input  logic                          hold_i            // take no request
 );
   localparam int unsigned ShiftBits = $clog2(Bursts);
 

@@ -75,7 +75,7 @@ module wl_flow_counter #(
     output logic [            Counters-1:0] write_valid_o,
     output logic [Counters*AddressBits-1:0] write_address_o,
     output logic [   Counters*DataBits-1:0] write_data_o,
-    input  logic                            hold_i            // take no new requests
+    input  logic                            hold_i            // take no request
 );
   localparam int unsigned FlowBits = wl_pkg::bits(Size);
   localparam int unsigned BankBits = $clog2(Counters);

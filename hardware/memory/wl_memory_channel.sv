@@ -9,8 +9,9 @@
 //   bursts that is read in the slots in which it is written is never seen in half.
 //   Throughput: every slot in every core cycle. Nothing stalls.
 //   Control plane: an access is one burst, at its address in the memory, and takes slot `CtlSlot` in a cycle in which its user leaves it
-//   idle. If there is no such cycle for `Patience` cycles, `hold_o` asks the users to take no new requests until there has been one. An
-//   access that writes is done when each read that comes later sees it.
+//   idle. If there is no such cycle for `Patience` cycles, `hold_o` asks the users for one cycle to take no new request, and again after
+//   as many cycles: the gap comes to the slot in its time. So the users lose at most one request in `Patience` + 1 while the control
+//   plane is at the memory. An access that writes is done when each read that comes later sees it.
 // Clocks: as `wl_rate_adapter`'s.
 // Timing: one multiplexer between the users and a register.
 //
@@ -45,7 +46,7 @@ module wl_memory_channel #(
     input  logic [            Slots-1:0] write_valid_i,
     input  logic [Slots*AddressBits-1:0] write_address_i,
     input  logic [   Slots*DataBits-1:0] write_data_i,
-    output logic                         hold_o,           // take no new requests
+    output logic                         hold_o,           // take no request
 
     input  logic               ctl_valid_i,    // held until `ctl_done_o`
     input  logic               ctl_write_i,
@@ -105,8 +106,7 @@ module wl_memory_channel #(
     end else begin
       if (take_read || take_write) entered <= 1'b1;
       else if (ctl_done_o) entered <= 1'b0;
-      if (!wanted || take_read || take_write) waited <= '0;
-      else if (!hold_o) waited <= waited + 1'b1;
+      waited <= !wanted || take_read || take_write || hold_o ? '0 : waited + 1'b1;
       ctl_done_o <= read_done || take_write;
     end
     ctl_data_o <= read_done && !rst_i ? CtlBits'(read_data_o[CtlSlot*DataBits+:DataBits]) : '0;
