@@ -1,0 +1,65 @@
+// What becomes of a slot when the core has answered: the rules that the engine shells share. Combinational.
+//
+//   refused    the slot does nothing and runs again: an offload that it asks for has no room, or the window takes another write
+//   clear      16 bytes (or the last few) are written with zeros; the slot runs again, in the same phase
+//   issue      its requests go out
+//   commit     state, step and packet writes are taken
+//   waits      requests went out and not all is done: the next slot is phase 1
+module wl_engine_commit #(
+    parameter int unsigned Offloads = 1,
+    parameter int unsigned WritePorts = 1,
+    parameter bit Clears = 1'b1  // 0: the core never clears
+) (
+    input logic       valid_i,   // a slot is at its end
+    input logic       phase_i,
+    input logic [4:0] chunk_i,   // pieces of 16 bytes that are cleared already
+
+    input logic [ Offloads-1:0] request_valid_i,
+    input logic [ Offloads-1:0] request_ready_i,
+    input logic                 commit_i,
+    input logic [WritePorts-1:0] write_valid_i,
+    input logic                 write_busy_i,
+    input logic                 clear_valid_i,
+    input logic [          7:0] clear_address_i,
+    input logic [          8:0] clear_count_i,
+
+    output logic                  commit_o,
+    output logic [  Offloads-1:0] request_valid_o,
+    output logic [WritePorts-1:0] write_valid_o,
+    output logic                  clear_o,
+    output logic [           7:0] clear_address_o,
+    output logic [          15:0] clear_strobe_o,
+    output logic                  phase_o,          // of the thread's next slot
+    output logic [           4:0] chunk_o
+);
+  logic [Offloads-1:0] requests;
+  assign requests = request_valid_i & {Offloads{!phase_i}};
+
+  logic clearing, refused;
+  logic [9:0] left;  // bytes that are to be cleared yet; none if zero or negative
+  assign left = {1'b0, clear_count_i} - {1'b0, chunk_i, 4'b0};
+  assign clearing = Clears && commit_i && clear_valid_i && !left[9] && left != '0;
+  if (WritePorts == 1) begin : g_never_busy
+    logic unused;
+    assign unused  = write_busy_i;
+    assign refused = !clearing && (requests & ~request_ready_i) != '0;
+  end else begin : g_busy
+    assign refused = (!clearing && (requests & ~request_ready_i) != '0)
+        || (write_busy_i && commit_i && (clearing || write_valid_i != '0));
+  end
+
+  logic goes;
+  assign goes = valid_i && !refused && !clearing;
+  assign commit_o = goes && commit_i;
+  assign request_valid_o = requests & {Offloads{goes}};
+  assign write_valid_o = write_valid_i & {WritePorts{commit_o}};
+
+  assign clear_o = valid_i && clearing && !refused;
+  assign clear_address_o = clear_address_i + {chunk_i[3:0], 4'b0};
+  for (genvar k = 0; k < 16; k++) begin : g_strobe
+    assign clear_strobe_o[k] = left[8:0] > 9'(k);
+  end
+
+  assign phase_o = goes ? !commit_i : phase_i;
+  assign chunk_o = commit_o || !Clears ? '0 : clear_o ? chunk_i + 1'b1 : chunk_i;
+endmodule

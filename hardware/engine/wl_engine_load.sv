@@ -1,0 +1,107 @@
+// Free threads of an engine, and the way of packets into them.
+//
+// Contract
+//   A packet is taken row by row while row_ready_i, into a thread that was free. Rows go to the windows from row 8 on, where
+//   wl_pkg::WindowFront is. A thread becomes free again by end_valid_i.
+//   InTurn 1: threads are filled in the order of their numbers, else the lowest that is free.
+// Throughput: one row a cycle, without a gap between packets.
+// Timing: `load_ready_o` is row_ready_i and a register.
+module wl_engine_load #(
+    parameter int unsigned Threads = 4,
+    parameter bit InTurn = 1'b0,
+    localparam int unsigned ThreadBits = wl_pkg::bits(Threads),
+    localparam int unsigned IdleBits = wl_pkg::bits(Threads + 1)
+) (
+    input logic clk_i,
+    input logic rst_i,
+
+    input  logic load_valid_i,
+    output logic load_ready_o,
+    input  logic load_first_i,
+    input  logic load_last_i,
+
+    input  logic                  row_ready_i,  // the windows take a row
+    output logic                  row_valid_o,  // here it is
+    output logic [ThreadBits-1:0] row_thread_o,
+    output logic [           3:0] row_o,
+    output logic                  first_o,      // a packet begins: information and tag are to be stored
+    output logic                  last_o,       // it is complete: the thread may run
+
+    input logic                  end_valid_i,
+    input logic [ThreadBits-1:0] end_thread_i,
+
+    output logic                room_o,  // a thread is there for the next packet
+    output logic [IdleBits-1:0] idle_o   // threads without packet
+);
+  logic done, refill;
+  assign load_ready_o = room_o && row_ready_i;
+  assign row_valid_o = load_valid_i && room_o;
+  assign first_o = load_valid_i && load_ready_o && load_first_i;
+  assign last_o = load_valid_i && load_ready_o && load_last_i;
+  assign done = last_o;
+  assign refill = !room_o || done;
+
+  logic [2:0] row;
+  assign row_o = {1'b1, row};
+  always_ff @(posedge clk_i) begin
+    if (rst_i || done) row <= '0;
+    else if (load_valid_i && load_ready_o) row <= row + 1'b1;
+  end
+
+  if (Threads == 1) begin : g_one
+    assign row_thread_o = '0;
+    always_ff @(posedge clk_i) begin
+      if (rst_i || end_valid_i) room_o <= 1'b1;
+      else if (done) room_o <= 1'b0;
+    end
+    logic unused;
+    assign unused = &{end_thread_i, refill};
+  end else begin : g_threads
+    // The thread that takes the packet now, or will take the next, is chosen ahead and no longer free.
+    logic [Threads-1:0] free;
+    logic [ThreadBits-1:0] candidate;
+    logic candidate_valid;
+    if (InTurn) begin : g_in_turn
+      assign candidate = row_thread_o == ThreadBits'(Threads - 1) ? '0 : row_thread_o + 1'b1;
+      assign candidate_valid = free[candidate];
+    end else begin : g_lowest
+      always_comb begin
+        candidate = '0;
+        for (int unsigned t = Threads; t > 0; t--) if (free[t-1]) candidate = ThreadBits'(t - 1);
+      end
+      assign candidate_valid = free != '0;
+    end
+
+    always_ff @(posedge clk_i) begin
+      if (rst_i) begin
+        room_o <= 1'b0;
+        row_thread_o <= ThreadBits'(Threads - 1);
+      end else if (refill) begin
+        room_o <= candidate_valid;
+        if (candidate_valid) row_thread_o <= candidate;
+      end
+      for (int unsigned t = 0; t < Threads; t++) begin
+        if (rst_i || (end_valid_i && end_thread_i == ThreadBits'(t))) free[t] <= 1'b1;
+        else if (refill && candidate_valid && candidate == ThreadBits'(t)) free[t] <= 1'b0;
+      end
+    end
+  end
+
+  always_ff @(posedge clk_i) begin
+    if (rst_i) idle_o <= IdleBits'(Threads);
+    else if (first_o != end_valid_i) idle_o <= end_valid_i ? idle_o + 1'b1 : idle_o - 1'b1;
+  end
+
+`ifdef FORMAL
+  logic inside_packet;
+  always_ff @(posedge clk_i) begin
+    if (rst_i) inside_packet <= 1'b0;
+    else if (load_valid_i && load_ready_o) inside_packet <= !load_last_i;
+    if (!rst_i) begin
+      First_M : assert (!load_valid_i || load_first_i == !inside_packet);
+      EightRows_M : assert (!(load_valid_i && row == 3'd7) || load_last_i);
+      Idle_A : assert (!(end_valid_i && idle_o == IdleBits'(Threads)));
+    end
+  end
+`endif
+endmodule

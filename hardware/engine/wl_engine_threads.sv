@@ -1,0 +1,80 @@
+// Which threads of an engine can run, and the choice among them.
+//
+// Contract: a thread can run from the cycle after it was loaded, its slot ended without finishing, or its copy had left, until it is
+// picked, but not while a reply is due. All events may come in one cycle, for different threads or (replies) for the same.
+//   Fairness is wl_thread_scheduler's.
+// Timing: from registers through the scheduler to `pick_*_o`.
+module wl_engine_threads #(
+    parameter int unsigned Threads = 4,
+    parameter int unsigned Offloads = 1,
+    parameter int unsigned Scheduler = 1,  // see wl_thread_scheduler, Policy
+    localparam int unsigned ThreadBits = wl_pkg::bits(Threads)
+) (
+    input logic clk_i,
+    input logic rst_i,
+
+    // A thread can run.
+    input logic                  loaded_valid_i,
+    input logic [ThreadBits-1:0] loaded_thread_i,
+    input logic                  again_valid_i,
+    input logic [ThreadBits-1:0] again_thread_i,
+    input logic                  resumed_valid_i,
+    input logic [ThreadBits-1:0] resumed_thread_i,
+
+    // It has to wait for these offloads' replies.
+    input logic [  Offloads-1:0] due_valid_i,
+    input logic [ThreadBits-1:0] due_thread_i,
+
+    input logic [           Offloads-1:0] replied_valid_i,
+    input logic [Offloads*ThreadBits-1:0] replied_thread_i,
+
+    input  logic                  hold_i,        // nothing is to be picked
+    output logic                  pick_valid_o,
+    output logic [ThreadBits-1:0] pick_thread_o,
+    output logic                  waiting_o      // some thread waits for replies
+);
+  logic [Threads-1:0] runnable, due_any, ready;
+  logic [Threads-1:0][Offloads-1:0] due;
+
+  for (genvar t = 0; t < Threads; t++) begin : g_thread
+    logic set;
+    assign set = (loaded_valid_i && loaded_thread_i == ThreadBits'(t))
+        || (again_valid_i && again_thread_i == ThreadBits'(t))
+        || (resumed_valid_i && resumed_thread_i == ThreadBits'(t));
+    always_ff @(posedge clk_i) begin
+      if (rst_i) runnable[t] <= 1'b0;
+      else if (set) runnable[t] <= 1'b1;
+      else if (pick_valid_o && pick_thread_o == ThreadBits'(t)) runnable[t] <= 1'b0;
+
+      for (int unsigned o = 0; o < Offloads; o++) begin
+        if (rst_i) due[t][o] <= 1'b0;
+        else if (due_valid_i[o] && due_thread_i == ThreadBits'(t)) due[t][o] <= 1'b1;
+        else if (replied_valid_i[o] && replied_thread_i[o*ThreadBits+:ThreadBits] == ThreadBits'(t)) due[t][o] <= 1'b0;
+      end
+
+`ifdef FORMAL
+      if (!rst_i) begin
+        NotTwice_M : assert (!set || !runnable[t]);
+        for (int unsigned o = 0; o < Offloads; o++) begin
+          Due_M : assert (!(replied_valid_i[o] && replied_thread_i[o*ThreadBits+:ThreadBits] == ThreadBits'(t)) || due[t][o]);
+        end
+      end
+`endif
+    end
+    assign due_any[t] = |due[t];
+  end
+
+  assign ready = runnable & ~due_any & {Threads{!hold_i}};
+  assign waiting_o = |due_any;
+
+  wl_thread_scheduler #(
+      .Threads(Threads),
+      .Policy (Scheduler)
+  ) i_scheduler (
+      .clk_i,
+      .rst_i,
+      .ready_i(ready),
+      .grant_valid_o(pick_valid_o),
+      .grant_thread_o(pick_thread_o)
+  );
+endmodule

@@ -1,0 +1,254 @@
+// Finished threads of an engine, and the way out of their packets.
+//
+// Contract
+//   A thread that finishes gives its result; its packet leaves as the rows that the window touches, from the row that holds byte
+//   `front` on, with tag and result on every row. What was dropped, is done or has an empty window leaves as one row of any content.
+//   A copy (`more`) leaves only while its tag is at the head of the order and all before it has gone; threads behind it need not wait.
+//   end_valid_o says that a thread's last row was read: the thread is free, or with end_more_o goes on.
+//   Order: with InTurn 0 whoever is found first, searching round; so no thread starves. With InTurn 1 thread after thread, as they
+//   were loaded.
+//   A called engine (HasPacket = 0) gives its reply, in one row.
+// Throughput: one row a cycle while the windows' port is free, and one cycle between packets.
+// Timing: data, tag and result are registers.
+module wl_engine_unload #(
+    parameter int unsigned Threads = 4,
+    parameter int unsigned TagBits = 8,
+    parameter int unsigned ReplyBits = 1,  // HasPacket = 0: bits of a reply
+    parameter bit HasPacket = 1'b1,
+    parameter bit InTurn = 1'b0,
+    parameter bit Emits = 1'b1,            // 0: there are no copies
+    parameter int unsigned Storage = 0,    // of the windows: see wl_scratchpad, "Unload"
+    localparam int unsigned ThreadBits = wl_pkg::bits(Threads),
+    localparam int unsigned Word = wl_pkg::WordBits
+) (
+    input logic clk_i,
+    input logic rst_i,
+
+    // Tags come when packets are loaded,
+    input logic                  tag_write_i,
+    input logic [ThreadBits-1:0] tag_thread_i,
+    input logic [   TagBits-1:0] tag_i,
+
+    // results when they finish.
+    input logic                          finish_valid_i,
+    input logic [        ThreadBits-1:0] finish_thread_i,
+    input logic [wl_pkg::ResultBits-1:0] finish_result_i,
+    input logic [                   3:0] finish_row_i,     // that holds the first byte of the window
+    input logic [         ReplyBits-1:0] finish_reply_i,
+
+    output logic                  end_valid_o,
+    output logic                  end_more_o,
+    output logic [ThreadBits-1:0] end_thread_o,
+
+    input logic [TagBits-1:0] order_head_i,
+    input logic               order_drained_i,
+
+    // The windows.
+    output logic [ThreadBits-1:0] row_thread_o,
+    output logic [           3:0] row_o,
+    input  logic                  row_valid_i,
+    input  logic [      Word-1:0] row_data_i,
+
+    output logic                          unload_valid_o,
+    input  logic                          unload_ready_i,
+    output logic                          unload_first_o,
+    output logic                          unload_last_o,
+    output logic [              Word-1:0] unload_data_o,
+    output logic [           TagBits-1:0] unload_tag_o,
+    output logic [wl_pkg::ResultBits-1:0] unload_result_o,
+    output logic [         ReplyBits-1:0] unload_reply_o
+);
+  // ---- Finished threads, and the search for the next one to unload ----
+
+  logic [Threads-1:0] finished;
+  logic [ThreadBits-1:0] turn;
+  logic found, start;
+
+  logic [wl_pkg::ResultBits-1:0] result_bits;
+  logic [3:0] first_row;
+  logic [ReplyBits-1:0] reply;
+  logic [TagBits-1:0] tag;
+  wl_pkg::result_t result;
+  assign result = result_bits;
+  logic unused_result;
+  assign unused_result = &result;
+
+  localparam int unsigned FinishBits = wl_pkg::ResultBits + (HasPacket ? 4 : ReplyBits);
+  logic [FinishBits-1:0] finish_word, found_word;
+  if (HasPacket) begin : g_finish_packet
+    assign finish_word = {finish_row_i, finish_result_i};
+    assign first_row = found_word[FinishBits-1-:4];
+    assign reply = '0;
+    logic unused;
+    assign unused = &finish_reply_i;
+  end else begin : g_finish_reply
+    assign finish_word = {finish_reply_i, finish_result_i};
+    assign reply = found_word[FinishBits-1-:ReplyBits];
+    assign first_row = '0;
+    logic unused;
+    assign unused = &finish_row_i;
+  end
+  assign result_bits = found_word[wl_pkg::ResultBits-1:0];
+
+  wl_thread_memory #(
+      .Width  (FinishBits),
+      .Threads(Threads)
+  ) i_results (
+      .clk_i,
+      .write_i(finish_valid_i),
+      .write_thread_i(finish_thread_i),
+      .write_data_i(finish_word),
+      .next_thread_i(turn),
+      .thread_i(turn),
+      .read_data_o(found_word)
+  );
+  wl_thread_memory #(
+      .Width  (TagBits),
+      .Threads(Threads)
+  ) i_tags (
+      .clk_i,
+      .write_i(tag_write_i),
+      .write_thread_i(tag_thread_i),
+      .write_data_i(tag_i),
+      .next_thread_i(turn),
+      .thread_i(turn),
+      .read_data_o(tag)
+  );
+
+  logic may_leave;
+  if (Emits) begin : g_order
+    assign may_leave = !result.more || (order_drained_i && order_head_i == tag);
+  end else begin : g_no_order
+    assign may_leave = 1'b1;
+    logic unused;
+    assign unused = &{order_head_i, order_drained_i};
+  end
+  assign found = finished[turn] && may_leave;
+
+  for (genvar t = 0; t < Threads; t++) begin : g_finished
+    always_ff @(posedge clk_i) begin
+      if (rst_i) finished[t] <= 1'b0;
+      else if (finish_valid_i && finish_thread_i == ThreadBits'(t)) finished[t] <= 1'b1;
+      else if (start && turn == ThreadBits'(t)) finished[t] <= 1'b0;
+    end
+  end
+
+  if (Threads == 1) begin : g_one
+    assign turn = '0;
+  end else begin : g_turn
+    // In turn: on after a packet has left, but not after a copy. Otherwise: on wherever there is nothing to unload.
+    logic on;
+    if (InTurn) begin : g_in_turn
+      assign on = end_valid_o && !end_more_o;
+    end else begin : g_search
+      assign on = start || !found;
+    end
+    always_ff @(posedge clk_i) begin
+      if (rst_i) turn <= '0;
+      else if (on) turn <= turn == ThreadBits'(Threads - 1) ? '0 : turn + 1'b1;
+    end
+  end
+
+  // ---- Unloading ----
+
+  logic take;  // a row goes into the output register
+  logic taken_last;
+  assign taken_last = unload_valid_o && unload_ready_i && unload_last_o;
+
+  if (HasPacket) begin : g_rows
+    logic active;            // rows are left to be read
+    logic fresh;             // none was read yet
+    logic [ThreadBits-1:0] thread;
+    logic [3:0] row;
+    logic [4:0] left;        // rows after this one
+    logic row_there;
+
+    assign start = found && !active && (!unload_valid_o || taken_last);
+    assign take = active && row_there && (!unload_valid_o || unload_ready_i);
+
+    // Rows after the first. A window of 256 bytes that begins inside a row comes back to it: 17 rows.
+    logic no_data;
+    logic [9:0] bytes_to_end;
+    assign no_data = result.kind == wl_pkg::EXIT_DROP || result.kind == wl_pkg::EXIT_DONE || result.window == '0;
+    assign bytes_to_end = {1'b0, result.window} + {6'b0, result.start} - 10'd1;
+
+    always_ff @(posedge clk_i) begin
+      if (rst_i) active <= 1'b0;
+      else if (start) active <= 1'b1;
+      else if (take && left == '0) active <= 1'b0;
+
+      if (start) begin
+        fresh  <= 1'b1;
+        thread <= turn;
+        row    <= first_row;
+        left   <= no_data ? '0 : bytes_to_end[8:4];
+        {unload_tag_o, unload_result_o} <= {tag, result_bits};
+      end else if (take) begin
+        fresh <= 1'b0;
+        row   <= row + 1'b1;
+        left  <= left - 1'b1;
+      end
+
+      if (rst_i) unload_valid_o <= 1'b0;
+      else if (take) unload_valid_o <= 1'b1;
+      else if (unload_ready_i) unload_valid_o <= 1'b0;
+      if (take) {unload_first_o, unload_last_o, unload_data_o} <= {fresh, left == '0, row_data_i};
+    end
+    logic unused;
+    assign unused = &{bytes_to_end[9], bytes_to_end[3:0]};
+    assign unload_reply_o = reply;
+
+    assign row_thread_o = thread;
+    if (Storage == 0) begin : g_row_now
+      assign row_o = row;
+      assign row_there = row_valid_i;
+    end else begin : g_row_before
+      // What is read now comes next cycle, when this row may have gone.
+      logic asked;
+      always_ff @(posedge clk_i) asked <= active && !start;
+      assign row_o = take ? row + 1'b1 : row;
+      assign row_there = row_valid_i && asked;
+    end
+
+    // The thread is at rest from its last row on: what it was is in registers.
+    if (Emits) begin : g_end_copy
+      wl_pkg::result_t leaving;
+      assign leaving = unload_result_o;
+      assign end_more_o = leaving.more;
+      logic unused_leaving;
+      assign unused_leaving = &leaving;
+    end else begin : g_end
+      assign end_more_o = 1'b0;
+    end
+    assign end_valid_o  = take && left == '0;
+    assign end_thread_o = thread;
+  end else begin : g_reply
+    assign start = found && (!unload_valid_o || unload_ready_i);
+    assign take = start;
+    always_ff @(posedge clk_i) begin
+      if (rst_i) unload_valid_o <= 1'b0;
+      else if (take) unload_valid_o <= 1'b1;
+      else if (unload_ready_i) unload_valid_o <= 1'b0;
+      if (take) {unload_tag_o, unload_result_o, unload_reply_o} <= {tag, result_bits, reply};
+    end
+    assign unload_first_o = 1'b1;
+    assign unload_last_o = 1'b1;
+    assign unload_data_o = '0;
+    assign row_thread_o = '0;
+    assign row_o = '0;
+    assign end_valid_o = take;
+    assign end_more_o = 1'b0;
+    assign end_thread_o = turn;
+    logic unused;
+    assign unused = &{row_valid_i, row_data_i, first_row, taken_last};
+  end
+
+`ifdef FORMAL
+  always_ff @(posedge clk_i) begin
+    if (!rst_i) begin
+      Once_M : assert (!finish_valid_i || !finished[finish_thread_i]);
+      StartFinished_A : assert (!start || finished[turn]);
+    end
+  end
+`endif
+endmodule

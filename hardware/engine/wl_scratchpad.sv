@@ -1,0 +1,269 @@
+// The header windows of an engine's threads: for each a circular memory of 256 bytes that is read and written by words of 16 bytes
+// at any byte address, and loaded and unloaded by rows of 16 aligned bytes.
+//
+// Sixteen lanes, each a byte wide with a row address of its own: an unaligned word touches every lane once, in one row or the next.
+//
+// Contract
+//   Read: words asked for in cycle n stand at read_words_o in cycle n + 2, byte 0 most significant. Of a word only the first
+//   bytes that lie inside the window are read; all others are zero, also where the offset is past the window's end.
+//   Write: up to WritePorts words a cycle, never refused, byte by byte as the strobe says. A second word goes in one cycle after the
+//   first: in the cycle after one with two words write_busy_o is high and nothing may be written. A write of cycle n is seen by reads
+//   of cycle n + 2 and later; from block RAM, or with two ports, n + 3; with both, n + 4.
+//   Load: yields to writes (ready). A row of cycle n is seen by reads of cycle n + 1 and later; from block RAM, n + 2.
+//   Unload: yields to both. LUT RAM: unload_data_o is the row at unload_row_i in any cycle with unload_valid_o. Block RAM: in any
+//   cycle with unload_valid_o it is the row asked for in the cycle before.
+// Timing: LUT RAM: between registers, an increment, one read and two multiplexers; the write side is an OR and the RAM. Block RAM: an
+// adder and an increment in front of the RAM, two multiplexers behind it.
+module wl_scratchpad #(
+    parameter int unsigned Threads = 4,     // windows
+    parameter int unsigned ReadPorts = 1,   // words read in a cycle
+    parameter int unsigned WritePorts = 1,  // words written in a cycle: 1 or 2
+    parameter int unsigned Storage = 0,     // 0: LUT RAM, 1: block RAM
+    localparam int unsigned ThreadBits = wl_pkg::bits(Threads),
+    localparam int unsigned Word = wl_pkg::WordBits
+) (
+    input logic clk_i,
+    input logic rst_i,
+
+    // Reads: one thread, any number of words. Offsets count from the first byte of the packet.
+    input  logic [  ThreadBits-1:0] read_thread_i,
+    input  logic [             7:0] read_front_i,   // where byte 0 of the window stands
+    input  logic [             8:0] read_window_i,  // bytes of the window
+    input  logic [ReadPorts*17-1:0] read_offset_i,
+    output logic [ReadPorts*Word-1:0] read_words_o,
+
+    // Writes of one thread, at physical byte addresses. With write_zero_i the first word is zero whatever its data.
+    input  logic [     WritePorts-1:0] write_valid_i,
+    input  logic [     ThreadBits-1:0] write_thread_i,
+    input  logic [   WritePorts*8-1:0] write_address_i,
+    input  logic [  WritePorts*16-1:0] write_strobe_i,   // bit k: byte k
+    input  logic [WritePorts*Word-1:0] write_data_i,     // byte 0 most significant
+    input  logic                       write_zero_i,
+    output logic                       write_busy_o,
+
+    input  logic                  load_valid_i,
+    output logic                  load_ready_o,
+    input  logic [ThreadBits-1:0] load_thread_i,
+    input  logic [           3:0] load_row_i,
+    input  logic [      Word-1:0] load_data_i,
+
+    input  logic [ThreadBits-1:0] unload_thread_i,
+    input  logic [           3:0] unload_row_i,
+    output logic                  unload_valid_o,
+    output logic [      Word-1:0] unload_data_o
+);
+  if (Threads < 1 || ReadPorts < 1) begin : g_illegal_ports
+    $fatal(1, "wl_scratchpad: Threads and ReadPorts must be at least one");
+  end
+  if (WritePorts < 1 || WritePorts > 2) begin : g_illegal_writes
+    $fatal(1, "wl_scratchpad: WritePorts must be 1 or 2");
+  end
+  if (Storage > 1) begin : g_illegal_storage
+    $fatal(1, "wl_scratchpad: Storage must be 0 (LUT RAM) or 1 (block RAM)");
+  end
+
+  localparam int unsigned Lanes = wl_pkg::WordBytes;
+  localparam int unsigned Depth = Threads * Lanes;
+  localparam int unsigned AddressBits = wl_pkg::bits(Depth);
+
+  // The row of a lane: that of byte 0 of the word, or the next for lanes that the word reaches by wrapping around.
+  function automatic logic [3:0] lane_row(logic [3:0] lane, logic [3:0] row, logic [3:0] after, logic [3:0] first);
+    return lane < first ? after : row;
+  endfunction
+
+  // ---- Reads ----
+
+  logic [Lanes*ReadPorts*AddressBits-1:0] a_address;
+  logic [Lanes*ReadPorts*8-1:0] a_data;
+  for (genvar p = 0; p < ReadPorts; p++) begin : g_read
+    logic [7:0] from;
+    logic [17:0] left;
+    logic [4:0] remain_next, remain;  // so many bytes of the word lie inside the window, 0 to 16
+    assign from = read_front_i + read_offset_i[p*17+:8];
+    assign left = {9'b0, read_window_i} - {1'b0, read_offset_i[p*17+:17]};
+    assign remain_next = left[17] ? 5'd0 : left[16:4] != '0 ? 5'd16 : left[4:0];
+
+    logic [7:0] from_q;
+    logic [ThreadBits-1:0] thread_q;
+    always_ff @(posedge clk_i) begin
+      from_q   <= from;
+      thread_q <= read_thread_i;
+      remain   <= remain_next;
+    end
+
+    // Block RAM takes the addresses itself, one cycle earlier.
+    logic [7:0] from_a;
+    logic [ThreadBits-1:0] thread_a;
+    logic [3:0] row_after;
+    assign from_a = Storage == 0 ? from_q : from;
+    assign thread_a = Storage == 0 ? thread_q : read_thread_i;
+    assign row_after = from_a[7:4] + 4'd1;
+    for (genvar l = 0; l < Lanes; l++) begin : g_lane
+      assign a_address[(l*ReadPorts+p)*AddressBits+:AddressBits] =
+          AddressBits'({thread_a, lane_row(4'(l), from_a[7:4], row_after, from_a[3:0])});
+    end
+
+    // Byte k of the word is that of lane from + k: rotate by four lanes, then by single ones.
+    logic [Word-1:0] by_four;
+    for (genvar l = 0; l < Lanes; l++) begin : g_four
+      logic [3:0][7:0] choice;
+      for (genvar c = 0; c < 4; c++) begin : g_choice
+        assign choice[c] = a_data[((l+4*c)%Lanes*ReadPorts+p)*8+:8];
+      end
+      assign by_four[8*l+:8] = choice[from_q[3:2]];
+    end
+    for (genvar k = 0; k < Lanes; k++) begin : g_byte
+      logic [3:0][7:0] choice;
+      for (genvar c = 0; c < 4; c++) begin : g_choice
+        assign choice[c] = by_four[8*((k+c)%Lanes)+:8];
+      end
+      // The mask is the register's synchronous reset, which costs no LUT of the data path.
+      logic [7:0] word_byte;
+      always_ff @(posedge clk_i) begin
+        if (5'(k) >= remain) word_byte <= '0;
+        else word_byte <= choice[from_q[1:0]];
+      end
+      assign read_words_o[p*Word+8*(Lanes-1-k)+:8] = word_byte;
+    end
+  end
+
+  // ---- Writes ----
+
+  // First stage: the word to write. A second one waits for a cycle.
+  logic w_valid, w_valid_next;
+  logic [ThreadBits-1:0] w_thread;
+  logic [7:0] w_address, w_address_next;
+  logic [15:0] w_strobe, w_strobe_next;
+  logic [Word-1:0] w_data, w_data_next;
+  if (WritePorts == 1) begin : g_one_write
+    assign write_busy_o   = 1'b0;
+    assign w_valid_next   = write_valid_i;
+    assign w_address_next = write_address_i;
+    assign w_strobe_next  = write_strobe_i;
+    assign w_data_next    = write_data_i;
+    always_ff @(posedge clk_i) w_thread <= write_thread_i;
+  end else begin : g_two_writes
+    logic [7:0] second_address;
+    logic [15:0] second_strobe;
+    logic [Word-1:0] second_data;
+    always_ff @(posedge clk_i) begin
+      if (rst_i) write_busy_o <= 1'b0;
+      else write_busy_o <= !write_busy_o && write_valid_i == 2'b11;
+      second_address <= write_address_i[8+:8];
+      second_strobe <= write_strobe_i[16+:16];
+      second_data <= write_data_i[Word+:Word];
+      if (!write_busy_o) w_thread <= write_thread_i;
+    end
+    // A lone word of the second port takes the way of the first.
+    logic [1:0] from;
+    assign from = {write_busy_o, write_valid_i == 2'b10};
+    assign w_valid_next = write_busy_o || write_valid_i != 2'b00;
+    assign w_address_next = from[1] ? second_address : from[0] ? write_address_i[8+:8] : write_address_i[7:0];
+    assign w_strobe_next = from[1] ? second_strobe : from[0] ? write_strobe_i[16+:16] : write_strobe_i[15:0];
+    assign w_data_next = from[1] ? second_data : from[0] ? write_data_i[Word+:Word] : write_data_i[Word-1:0];
+  end
+  always_ff @(posedge clk_i) begin
+    if (rst_i) w_valid <= 1'b0;
+    else w_valid <= w_valid_next;
+    w_address <= w_address_next;
+    w_strobe  <= w_strobe_next;
+    if (write_zero_i && !write_busy_o) w_data <= '0;
+    else w_data <= w_data_next;
+  end
+
+  // Second stage: rotated by four lanes, in four copies of which all but one are zero: then rotating by single lanes is an OR, with an
+  // input to spare for the row of a load. (Zero by the registers' reset; that way rotating and loading take two LUTs a bit, not three.)
+  logic [3:0][Word-1:0] turned_data;
+  logic [3:0][15:0] turned_strobe;
+  logic [Word-1:0] loaded;
+  logic b_load, b_write;
+  logic [ThreadBits-1:0] b_thread;
+  logic [7:0] b_address;
+
+  assign load_ready_o = !w_valid;
+
+  logic [Word-1:0] by_four_data;  // by lanes: lane l at [8l +: 8]
+  logic [15:0] by_four_strobe;
+  for (genvar l = 0; l < Lanes; l++) begin : g_turn
+    logic [3:0][7:0] choice;
+    logic [3:0] choice_strobe;
+    for (genvar c = 0; c < 4; c++) begin : g_choice
+      localparam int unsigned Byte = (l + Lanes - 4 * c) % Lanes;
+      assign choice[c] = w_data[8*(Lanes-1-Byte)+:8];
+      assign choice_strobe[c] = w_strobe[Byte];
+    end
+    assign by_four_data[8*l+:8] = choice[w_address[3:2]];
+    assign by_four_strobe[l] = choice_strobe[w_address[3:2]];
+  end
+  for (genvar c = 0; c < 4; c++) begin : g_copy
+    always_ff @(posedge clk_i) begin
+      if (!w_valid || w_address[1:0] != 2'(c)) begin
+        turned_data[c]   <= '0;
+        turned_strobe[c] <= '0;
+      end else begin
+        turned_data[c]   <= by_four_data;
+        turned_strobe[c] <= by_four_strobe;
+      end
+    end
+  end
+  always_ff @(posedge clk_i) begin
+    b_load  <= load_valid_i && !w_valid && !rst_i;
+    b_write <= (load_valid_i || w_valid) && !rst_i;
+    if (w_valid) loaded <= '0;
+    else loaded <= load_data_i;
+    b_thread <= w_valid ? w_thread : load_thread_i;
+    b_address[7:4] <= w_valid ? w_address[7:4] : load_row_i;
+    if (!w_valid) b_address[3:0] <= '0;
+    else b_address[3:0] <= w_address[3:0];
+  end
+
+  // Third stage: port B writes, or reads a row to unload.
+  logic [ThreadBits-1:0] port_thread;
+  logic [3:0] port_row, port_after;
+  assign port_thread = b_write ? b_thread : unload_thread_i;
+  assign port_row = b_write ? b_address[7:4] : unload_row_i;
+  assign port_after = port_row + 4'd1;
+
+  for (genvar l = 0; l < Lanes; l++) begin : g_lane
+    logic [7:0] data, unloaded;
+    logic strobe;
+    always_comb begin
+      data   = loaded[8*(Lanes-1-l)+:8];
+      strobe = b_load;
+      for (int unsigned c = 0; c < 4; c++) begin
+        data |= turned_data[c][8*((l+Lanes-c)%Lanes)+:8];
+        strobe |= turned_strobe[c][(l+Lanes-c)%Lanes];
+      end
+    end
+    wl_scratchpad_lane #(
+        .Depth(Depth),
+        .ReadPorts(ReadPorts),
+        .Storage(Storage)
+    ) i_lane (
+        .clk_i,
+        .a_address_i(a_address[l*ReadPorts*AddressBits+:ReadPorts*AddressBits]),
+        .a_data_o(a_data[l*ReadPorts*8+:ReadPorts*8]),
+        .b_write_i(strobe),
+        .b_address_i(AddressBits'({port_thread, lane_row(4'(l), port_row, port_after, b_address[3:0])})),
+        .b_data_i(data),
+        .b_data_o(unloaded)
+    );
+    assign unload_data_o[8*(Lanes-1-l)+:8] = unloaded;
+  end
+
+  if (Storage == 0) begin : g_unload_lut
+    assign unload_valid_o = !b_write;
+  end else begin : g_unload_block
+    always_ff @(posedge clk_i) unload_valid_o <= !b_write;
+  end
+
+`ifdef FORMAL
+  always_ff @(posedge clk_i) begin
+    if (!rst_i) begin
+      NotBusy_A : assert (!write_busy_o || write_valid_i == '0);
+      Aligned_A : assert (b_write || b_address[3:0] == '0);
+      OneTurn_A : assert (!b_load || turned_strobe == '0);
+    end
+  end
+`endif
+endmodule
