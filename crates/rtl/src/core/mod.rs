@@ -64,7 +64,7 @@ impl Default for Options {
 
 /// The generated modules of an engine, and what one must know to build around them.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct EngineModule {
+pub struct Core {
     /// The engine's name, a legal one: prefix of its modules.
     pub name: String,
     /// `NAME_address` and `NAME_core`.
@@ -85,7 +85,7 @@ pub struct EngineModule {
     pub steps: Vec<String>,
 }
 
-impl EngineModule {
+impl Core {
     /// Name and text of each file.
     pub fn files(&self) -> Vec<(String, String)> {
         self.modules.iter().map(|m| (m.file(), m.print())).collect()
@@ -101,7 +101,7 @@ impl EngineModule {
 ///
 /// # Errors
 /// What the machine cannot do.
-pub fn build(program: &Program, engine: EngineId, options: &Options) -> Result<EngineModule, Refusal> {
+pub fn build(program: &Program, engine: EngineId, options: &Options) -> Result<Core, Refusal> {
     let body = &program.engines[engine.index()];
     let ports = offload::ports(program, body);
     let layout = Layout::of(program, body, &ports);
@@ -168,7 +168,7 @@ pub fn build(program: &Program, engine: EngineId, options: &Options) -> Result<E
     };
     let (address, address_depth) = generator.address(&outputs);
     let (core, schedule) = generator.core(&outputs, 2 * options.levels, ports.len());
-    Ok(EngineModule {
+    Ok(Core {
         modules: vec![address, core],
         name,
         read_ports,

@@ -23,7 +23,7 @@ fn parsed(text: &str) -> Program {
 }
 
 /// What becomes of the only engine.
-fn built(text: &str) -> Result<EngineModule, Refusal> {
+fn built(text: &str) -> Result<Core, Refusal> {
     let program = parsed(text);
     build(&program, program.main, &Options::default())
 }

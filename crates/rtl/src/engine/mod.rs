@@ -1,1 +1,535 @@
 //! An engine: its core in a shell, with a port for each offload.
+//!
+//! [`build`] makes the module `NAME_engine`: the hand-written shell (`hardware/engine`), the generated modules
+//! `NAME_address` and `NAME_core` ([`crate::core`]), and for each offload a queue of requests and a store of replies.
+//! Whoever instantiates it chooses the number of threads, the scheduler and the storage.
+
+
+use wireloom_ir::{EngineId, EngineKind, Program};
+
+use crate::core::{self, Core, OffloadPort, Options, Refusal};
+use crate::sv::{Binary, Expr, Instance, Item, Module, Parameter, Port, Type};
+
+/// The template around the core.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
+pub enum Shell {
+    /// Many threads share one pipeline.
+    #[default]
+    Multithreaded,
+    /// One thread at a time, its state in registers.
+    StateMachine,
+}
+
+impl Shell {
+    fn module(self) -> &'static str {
+        match self {
+            Self::Multithreaded => "wl_engine_mt",
+            Self::StateMachine => "wl_engine_fsm",
+        }
+    }
+}
+
+/// An engine as modules.
+///
+/// The ports of the module `name` are, behind clock and reset: `load_*` and `unload_*` (the shell's), `order_*`,
+/// `idle_o`, `slot_valid_o` and `wait_o`; and for each offload port `X`: `X_request_valid_o`, `X_request_ready_i`,
+/// `X_request_thread_o`, `X_request_data_o` and, if it replies, `X_reply_valid_i`, `X_reply_thread_i`, `X_reply_data_i`.
+/// A called engine takes its arguments by `load_arguments_i`, packed as a structure is, and replies by
+/// `unload_reply_o`. Parameters are `Threads`, `TagBits`, `Scheduler` and `Storage`.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct EngineModule {
+    /// The module's name: `NAME_engine`.
+    pub name: String,
+    /// Its modules, each behind those inside it.
+    pub modules: Vec<Module>,
+    /// The offload ports, in the order of the core's vectors.
+    pub ports: Vec<OffloadPort>,
+    /// Bits of what is constant for a packet (`load_info_i`): length and ingress port, and if they are needed
+    /// arrival time and sequence number.
+    pub info_bits: u32,
+    /// Whether the arrival time is needed.
+    pub arrival: bool,
+    /// Whether the sequence number is needed.
+    pub sequence: bool,
+    /// The core, with everything about its steps, stages and state.
+    pub core: Core,
+}
+
+impl EngineModule {
+    /// Name and text of each file.
+    pub fn files(&self) -> Vec<(String, String)> {
+        self.modules.iter().map(|m| (m.file(), m.print())).collect()
+    }
+}
+
+/// Makes an engine whose steps are in regions (`wireloom_compile::pipeline::optimise`).
+///
+/// # Errors
+/// What the machine cannot do.
+pub fn build(
+    program: &Program,
+    engine: EngineId,
+    options: &Options,
+    shell: Shell,
+) -> Result<EngineModule, Refusal> {
+    let core = core::build(program, engine, options)?;
+    let body = &program.engines[engine.index()];
+    let wrapper = Wrapper { core: &core, shell, arguments: arguments(program, engine, &core) };
+    let module = wrapper.module(&body.name);
+    let mut modules = core.modules.clone();
+    let name = module.name.clone();
+    modules.push(module);
+    Ok(EngineModule {
+        name,
+        modules,
+        ports: core.ports.clone(),
+        info_bits: core.layout.info_bits,
+        arrival: core.layout.arrival.is_some(),
+        sequence: core.layout.sequence.is_some(),
+        core,
+    })
+}
+
+/// Lowest bit in the state and width of each argument of a called engine.
+fn arguments(program: &Program, engine: EngineId, core: &Core) -> Vec<(u32, u32)> {
+    let body = &program.engines[engine.index()];
+    match &body.kind {
+        EngineKind::Packet => Vec::new(),
+        EngineKind::Call { params, .. } => {
+            params.iter().map(|p| (core.layout.context[p.index()], body.context[p.index()].width)).collect()
+        }
+    }
+}
+
+struct Wrapper<'a> {
+    core: &'a Core,
+    shell: Shell,
+    arguments: Vec<(u32, u32)>,
+}
+
+fn name(name: &str) -> Expr {
+    Expr::name(name)
+}
+
+fn int(value: u32) -> Expr {
+    Expr::int(u64::from(value))
+}
+
+fn vector(width: u32) -> Type {
+    Type::vector(int(width))
+}
+
+/// `wl_pkg::bits(Threads)`.
+fn thread_bits() -> Expr {
+    Expr::call("wl_pkg::bits", vec![name("Threads")])
+}
+
+impl Wrapper<'_> {
+    fn module(&self, source: &str) -> Module {
+        let core = self.core;
+        let doc = format!(
+            "Engine `{source}`: {} steps, {} words read and {} written a slot, {} bits of state a thread.\n\
+             Its core has {} register stages, the deepest of about {} LUT levels. Generated.",
+            core.steps.len(),
+            core.read_ports,
+            core.write_ports,
+            core.layout.state_bits,
+            core.core_stages,
+            core.depth.0
+        );
+        let mut module = Module::new(format!("{}_engine", core.name), &doc);
+        module.parameters = vec![
+            Parameter::number("Threads", 4, "Packets in the engine at a time."),
+            Parameter::number("TagBits", 8, "Bits of the tag that a packet brings and keeps."),
+            Parameter::number("Scheduler", 1, "0: strict round robin, 1: ready to execute."),
+            Parameter::number("Storage", 0, "States, windows and replies in 0: LUT RAM, 1: block RAM."),
+        ];
+        module.ports = self.ports();
+        module.items = self.items();
+        module
+    }
+
+    fn ports(&self) -> Vec<Port> {
+        let layout = &self.core.layout;
+        let tag = || Type::vector(name("TagBits"));
+        let word = || Type::vector(name("wl_pkg::WordBits"));
+        let mut ports = vec![
+            Port::input("clk_i", Type::Bit, "Clock."),
+            Port::input("rst_i", Type::Bit, "Synchronous reset."),
+            Port::input("load_valid_i", Type::Bit, "Packets in, by rows of 16 bytes."),
+            Port::output("load_ready_o", Type::Bit, ""),
+            Port::input("load_first_i", Type::Bit, "The row is its packet's first."),
+            Port::input("load_last_i", Type::Bit, "The row is its packet's last."),
+            Port::input("load_data_i", word(), "Byte 0 most significant."),
+            Port::input("load_tag_i", tag(), "With the first row."),
+            Port::input(
+                "load_info_i",
+                vector(layout.info_bits),
+                "With the first row: what is constant for the packet.",
+            ),
+        ];
+        if !layout.has_packet {
+            ports.push(Port::input(
+                "load_arguments_i",
+                vector(self.argument_bits()),
+                "With the first row: the call.",
+            ));
+        }
+        ports.extend([
+            Port::output("unload_valid_o", Type::Bit, "Packets out: the rows that the window touches."),
+            Port::input("unload_ready_i", Type::Bit, ""),
+            Port::output("unload_first_o", Type::Bit, ""),
+            Port::output("unload_last_o", Type::Bit, ""),
+            Port::output("unload_data_o", word(), ""),
+            Port::output("unload_tag_o", tag(), ""),
+            Port::output("unload_result_o", Type::vector(name("wl_pkg::ResultBits")), "wl_pkg::result_t."),
+        ]);
+        if !layout.has_packet {
+            ports.push(Port::output("unload_reply_o", vector(layout.reply_bits), "What the call answers."));
+        }
+        ports.extend([
+            Port::input("order_head_i", tag(), "The oldest packet that is under way,"),
+            Port::input("order_drained_i", Type::Bit, "and whether all before it have gone."),
+            Port::output(
+                "idle_o",
+                Type::vector(Expr::call("wl_pkg::bits", vec![name("Threads").add(int(1))])),
+                "Threads without packet.",
+            ),
+            Port::output("slot_valid_o", Type::Bit, "A slot begins."),
+            Port::output("wait_o", Type::Bit, "None does, though a thread waits for replies."),
+        ]);
+        for port in &self.core.ports {
+            let x = &port.name;
+            let methods: Vec<&str> = port.methods.iter().map(|m| m.name.as_str()).collect();
+            ports.extend([
+                Port::output(
+                    format!("{x}_request_valid_o"),
+                    Type::Bit,
+                    format!("Calls of `{x}`: {}.", methods.join(", ")),
+                ),
+                Port::input(format!("{x}_request_ready_i"), Type::Bit, ""),
+                Port::output(format!("{x}_request_thread_o"), Type::vector(thread_bits()), ""),
+                Port::output(format!("{x}_request_data_o"), vector(port.request_bits.max(1)), ""),
+            ]);
+            if port.reply_bits > 0 {
+                ports.extend([
+                    Port::input(format!("{x}_reply_valid_i"), Type::Bit, ""),
+                    Port::input(format!("{x}_reply_thread_i"), Type::vector(thread_bits()), ""),
+                    Port::input(format!("{x}_reply_data_i"), vector(port.reply_bits), ""),
+                ]);
+            }
+        }
+        ports
+    }
+
+    fn argument_bits(&self) -> u32 {
+        self.arguments.iter().map(|(_, width)| width).sum::<u32>().max(1)
+    }
+
+    /// The vectors between shell, address module and core, with their widths.
+    fn wires(&self) -> Vec<(&'static str, u32)> {
+        let core = self.core;
+        let layout = &core.layout;
+        let word = 8 * core::WORD_BYTES;
+        vec![
+            ("address_step", layout.step_bits),
+            ("address_state", layout.state_bits),
+            ("address_info", layout.info_bits),
+            ("address_offset", 17 * core.read_ports),
+            ("core_step", layout.step_bits),
+            ("core_state", layout.state_bits),
+            ("core_info", layout.info_bits),
+            ("core_words", word * core.read_ports),
+            ("core_replies", layout.reply_total.max(1)),
+            ("core_phase", 0),
+            ("asked_valid", core.offloads()),
+            ("asked_data", layout.request_bits.max(1)),
+            ("commit", 0),
+            ("next_step", layout.step_bits),
+            ("next_state", layout.state_bits),
+            ("write_valid", core.write_ports),
+            ("write_address", 8 * core.write_ports),
+            ("write_strobe", core::WORD_BYTES * core.write_ports),
+            ("write_data", word * core.write_ports),
+            ("clear_valid", 0),
+            ("clear_address", 8),
+            ("clear_count", 9),
+            ("exit", 3),
+            ("reason", 24),
+            ("request_valid", core.offloads()),
+            ("request_ready", core.offloads()),
+            ("replied_valid", core.offloads()),
+        ]
+    }
+
+    fn items(&self) -> Vec<Item> {
+        let mut items = vec![Item::constant("ThreadBits", thread_bits()), Item::Blank];
+        for (wire, width) in self.wires() {
+            items.push(Item::net(wire, if width == 0 { Type::Bit } else { vector(width) }));
+        }
+        items.push(Item::net("request_thread", Type::vector(name("ThreadBits"))));
+        items.push(Item::net("replies_thread", Type::vector(name("ThreadBits"))));
+        items.push(Item::net(
+            "replied_thread",
+            Type::vector(int(self.core.offloads()).binary(Binary::Multiply, name("ThreadBits"))),
+        ));
+        if !self.core.layout.has_packet {
+            items.push(Item::Blank);
+            items.extend(self.called_state());
+        }
+        items.extend([Item::Blank, Item::Instance(self.shell()), Item::Blank]);
+        items.extend([Item::Instance(self.address()), Item::Blank, Item::Instance(self.steps())]);
+        for (index, port) in self.core.ports.iter().enumerate() {
+            items.push(Item::Blank);
+            items.push(Item::comment(&format!("Offload `{}`.", port.name)));
+            items.extend(self.offload(index as u32, port));
+        }
+        if self.core.ports.is_empty() {
+            items.extend([
+                Item::Blank,
+                Item::comment("There is no offload."),
+                Item::assign("request_ready", Expr::Zeros),
+                Item::assign("replied_valid", Expr::Zeros),
+                Item::assign("replied_thread", Expr::Zeros),
+                Item::assign("core_replies", Expr::Zeros),
+                Item::value(
+                    "unused",
+                    Type::Bit,
+                    Expr::Concat(
+                        ["request_valid", "request_thread", "replies_thread", "asked_data"]
+                            .map(name)
+                            .to_vec(),
+                    )
+                    .unary(crate::sv::Unary::Parity),
+                ),
+            ]);
+        } else if self.core.layout.reply_total == 0 {
+            items.extend([
+                Item::Blank,
+                Item::comment("No offload replies."),
+                Item::assign("core_replies", Expr::Zeros),
+                Item::value("unused", Type::Bit, name("replies_thread").unary(crate::sv::Unary::Parity)),
+            ]);
+        }
+        items
+    }
+
+    /// The state with which a called engine begins: its arguments in their places.
+    fn called_state(&self) -> Vec<Item> {
+        let bits = self.core.layout.state_bits;
+        let mut places = Vec::new();
+        let mut top = self.argument_bits();
+        for (low, width) in &self.arguments {
+            top -= width;
+            places.push((*low, *width, top));
+        }
+        places.sort_unstable();
+        let (mut parts, mut end) = (Vec::new(), 0);
+        for (low, width, from) in places {
+            if low > end {
+                parts.push(Expr::Number(wireloom_bits::Bits::zero(low - end)));
+            }
+            let arguments = name("load_arguments_i");
+            parts.push(if self.argument_bits() == width { arguments } else { arguments.bits(from, width) });
+            end = low + width;
+        }
+        if end < bits {
+            parts.push(Expr::Number(wireloom_bits::Bits::zero(bits - end)));
+        }
+        parts.reverse();
+        vec![Item::value("load_state", vector(bits), Expr::Concat(parts))]
+    }
+
+    fn shell(&self) -> Instance {
+        let core = self.core;
+        let layout = &core.layout;
+        let mut shell = Instance::new(self.shell.module(), "u_shell")
+            .parameter("Threads", name("Threads"))
+            .parameter("StateBits", int(layout.state_bits))
+            .parameter("InfoBits", int(layout.info_bits))
+            .parameter("StepBits", int(layout.step_bits))
+            .parameter("ReadPorts", int(core.read_ports))
+            .parameter("WritePorts", int(core.write_ports))
+            .parameter("Offloads", int(core.offloads()))
+            .parameter("CoreStages", int(core.core_stages))
+            .parameter("TagBits", name("TagBits"))
+            .parameter("HasPacket", Expr::number(1, u64::from(layout.has_packet)))
+            .parameter("Scheduler", name("Scheduler"))
+            .parameter("Storage", name("Storage"));
+        if !layout.has_packet {
+            shell = shell.parameter("ReplyBits", int(layout.reply_bits));
+        }
+        for port in [
+            "clk_i",
+            "rst_i",
+            "load_valid_i",
+            "load_ready_o",
+            "load_first_i",
+            "load_last_i",
+            "load_data_i",
+            "load_tag_i",
+            "load_info_i",
+        ] {
+            shell = shell.port(port, name(port));
+        }
+        shell = shell.port("load_state_i", if layout.has_packet { Expr::Zeros } else { name("load_state") });
+        for port in [
+            "unload_valid_o",
+            "unload_ready_i",
+            "unload_first_o",
+            "unload_last_o",
+            "unload_data_o",
+            "unload_tag_o",
+            "unload_result_o",
+        ] {
+            shell = shell.port(port, name(port));
+        }
+        shell = if layout.has_packet {
+            shell.open("unload_reply_o")
+        } else {
+            shell.port("unload_reply_o", name("unload_reply_o"))
+        };
+        for port in ["order_head_i", "order_drained_i", "idle_o", "slot_valid_o", "wait_o"] {
+            shell = shell.port(port, name(port));
+        }
+        for (port, wire) in [
+            ("address_step_o", "address_step"),
+            ("address_state_o", "address_state"),
+            ("address_info_o", "address_info"),
+            ("address_offset_i", "address_offset"),
+            ("core_step_o", "core_step"),
+            ("core_state_o", "core_state"),
+            ("core_info_o", "core_info"),
+            ("core_words_o", "core_words"),
+            ("core_phase_o", "core_phase"),
+            ("core_request_valid_i", "asked_valid"),
+            ("core_commit_i", "commit"),
+            ("core_step_i", "next_step"),
+            ("core_state_i", "next_state"),
+            ("core_write_valid_i", "write_valid"),
+            ("core_write_address_i", "write_address"),
+            ("core_write_strobe_i", "write_strobe"),
+            ("core_write_data_i", "write_data"),
+            ("core_clear_valid_i", "clear_valid"),
+            ("core_clear_address_i", "clear_address"),
+            ("core_clear_count_i", "clear_count"),
+            ("core_exit_i", "exit"),
+            ("core_reason_i", "reason"),
+        ] {
+            shell = shell.port(port, name(wire));
+        }
+        let waits = self.core.ports.iter().rev().map(|p| Expr::number(1, u64::from(p.reply_bits > 0)));
+        let waits: Vec<Expr> = waits.collect();
+        shell = shell.port("waits_i", if waits.is_empty() { Expr::Zeros } else { Expr::Concat(waits) });
+        for wire in [
+            "request_valid",
+            "request_ready",
+            "request_thread",
+            "replies_thread",
+            "replied_valid",
+            "replied_thread",
+        ] {
+            let suffix =
+                if matches!(wire, "request_ready" | "replied_valid" | "replied_thread") { "i" } else { "o" };
+            shell = shell.port(format!("{wire}_{suffix}"), name(wire));
+        }
+        shell
+    }
+
+    fn address(&self) -> Instance {
+        Instance::new(format!("{}_address", self.core.name), "u_address")
+            .port("step_i", name("address_step"))
+            .port("state_i", name("address_state"))
+            .port("info_i", name("address_info"))
+            .port("offset_o", name("address_offset"))
+    }
+
+    fn steps(&self) -> Instance {
+        let mut core =
+            Instance::new(format!("{}_core", self.core.name), "u_core").port("clk_i", name("clk_i"));
+        for (port, wire) in [
+            ("step_i", "core_step"),
+            ("state_i", "core_state"),
+            ("info_i", "core_info"),
+            ("words_i", "core_words"),
+            ("replies_i", "core_replies"),
+            ("phase_i", "core_phase"),
+            ("request_valid_o", "asked_valid"),
+            ("request_data_o", "asked_data"),
+            ("commit_o", "commit"),
+            ("step_o", "next_step"),
+            ("state_o", "next_state"),
+            ("write_valid_o", "write_valid"),
+            ("write_address_o", "write_address"),
+            ("write_strobe_o", "write_strobe"),
+            ("write_data_o", "write_data"),
+            ("clear_valid_o", "clear_valid"),
+            ("clear_address_o", "clear_address"),
+            ("clear_count_o", "clear_count"),
+            ("exit_o", "exit"),
+            ("reason_o", "reason"),
+        ] {
+            core = core.port(port, name(wire));
+        }
+        core
+    }
+
+    fn offload(&self, index: u32, port: &OffloadPort) -> Vec<Item> {
+        let layout = &self.core.layout;
+        let x = &port.name;
+        let own = |suffix: &str| Expr::name(format!("{x}_{suffix}"));
+        let bit = |wire: &str| name(wire).index(int(index));
+        let part = |wire: &str, low: u32, width: u32, total: u32| {
+            if width == total && width > 0 { name(wire) } else { name(wire).part(int(low), int(width)) }
+        };
+        let threads = name("replied_thread")
+            .part(int(index).binary(Binary::Multiply, name("ThreadBits")), name("ThreadBits"));
+        let data = if port.request_bits == 0 {
+            Expr::Zeros
+        } else {
+            part("asked_data", layout.requests[index as usize], port.request_bits, layout.request_bits)
+        };
+        let mut items = vec![Item::Instance(
+            Instance::new("wl_request_queue", format!("u_{x}_requests"))
+                .parameter("Width", int(port.request_bits.max(1)))
+                .parameter("Threads", name("Threads"))
+                .port("clk_i", name("clk_i"))
+                .port("rst_i", name("rst_i"))
+                .port("push_valid_i", bit("request_valid"))
+                .port("push_ready_o", bit("request_ready"))
+                .port("push_thread_i", name("request_thread"))
+                .port("push_data_i", data)
+                .port("request_valid_o", own("request_valid_o"))
+                .port("request_ready_i", own("request_ready_i"))
+                .port("request_thread_o", own("request_thread_o"))
+                .port("request_data_o", own("request_data_o")),
+        )];
+        if port.reply_bits == 0 {
+            items.push(Item::Assign {
+                target: bit("replied_valid"),
+                value: Expr::number(1, 0),
+                comment: None,
+            });
+            items.push(Item::Assign { target: threads, value: Expr::Zeros, comment: None });
+            return items;
+        }
+        items.push(Item::Instance(
+            Instance::new("wl_reply_store", format!("u_{x}_replies"))
+                .parameter("Width", int(port.reply_bits))
+                .parameter("Threads", name("Threads"))
+                .parameter("Storage", name("Storage"))
+                .port("clk_i", name("clk_i"))
+                .port("reply_valid_i", own("reply_valid_i"))
+                .port("reply_thread_i", own("reply_thread_i"))
+                .port("reply_data_i", own("reply_data_i"))
+                .port("read_thread_i", name("replies_thread"))
+                .port(
+                    "read_data_o",
+                    part("core_replies", layout.replies[index as usize], port.reply_bits, layout.reply_total),
+                ),
+        ));
+        items.push(Item::Assign { target: bit("replied_valid"), value: own("reply_valid_i"), comment: None });
+        items.push(Item::Assign { target: threads, value: own("reply_thread_i"), comment: None });
+        items
+    }
+}
