@@ -1,7 +1,7 @@
 //! Which bits of a value are certain: known to be 0 or to be 1 whatever packet comes.
 
 use wireloom_bits::Bits;
-use wireloom_ir::{BinaryOp, Block, Engine, EngineKind, Meta, OpKind, Step, UnaryOp, Value};
+use wireloom_ir::{BinaryOp, Block, Meta, OpKind, Step, UnaryOp, Value};
 
 /// What is known of a value: bits that are certainly 0 and bits that are certainly 1.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -59,52 +59,37 @@ impl Known {
         Self { zeros: self.zeros.and(&other.zeros), ones: self.ones.and(&other.ones) }
     }
 
+    /// What two certainties about one value say together. If they contradict each other, the value is never there.
+    pub fn both(&self, other: &Self) -> Self {
+        let (zeros, ones) = (self.zeros.or(&other.zeros), self.ones.or(&other.ones));
+        if zeros.and(&ones).is_zero() { Self { zeros, ones } } else { self.clone() }
+    }
+
     fn not(&self) -> Self {
         Self { zeros: self.ones.clone(), ones: self.zeros.clone() }
     }
 }
 
-/// What is known of the context variables of an engine, at any time of a thread's life: the least fixed point over all
-/// writes, beginning with zero. Parameters can be anything.
-pub fn of_context(engine: &Engine) -> Vec<Known> {
-    let mut context: Vec<Known> =
-        engine.context.iter().map(|c| Known::constant(&Bits::zero(c.width))).collect();
-    if let EngineKind::Call { params, .. } = &engine.kind {
-        for p in params {
-            context[p.index()] = Known::nothing(engine.context[p.index()].width);
-        }
-    }
-    loop {
-        let mut next = context.clone();
-        for step in &engine.steps {
-            let known = of_step(step, &context);
-            step.for_each_op(|op| {
-                if let OpKind::WriteContext(id, value) = op.kind {
-                    next[id.index()] = next[id.index()].either(&known[value.index()]);
-                }
-            });
-        }
-        if next == context {
-            return context;
-        }
-        context = next;
-    }
-}
-
-/// What is known of each value of a step, given what is known of the context.
+/// What is known of each value of a step, given what is known of the context when it begins.
 pub fn of_step(step: &Step, context: &[Known]) -> Vec<Known> {
     let mut known: Vec<Known> = step.values.iter().map(|v| Known::nothing(v.width)).collect();
+    let mut context = context.to_vec();
     for block in step.code.blocks() {
-        of_block(block, context, &mut known);
+        of_block(block, &mut context, &mut known);
     }
     known
 }
 
-fn of_block(block: &Block, context: &[Known], known: &mut [Known]) {
+fn of_block(block: &Block, context: &mut Vec<Known>, known: &mut [Known]) {
     for op in &block.ops {
-        if let OpKind::If { then, otherwise, .. } = &op.kind {
+        if let OpKind::WriteContext(id, value) = op.kind {
+            let (before, written) = (&context[id.index()], &known[value.index()]);
+            context[id.index()] = if op.guard.is_none() { written.clone() } else { before.either(written) };
+        } else if let OpKind::If { then, otherwise, .. } = &op.kind {
+            let mut other = context.clone();
             of_block(&then.0, context, known);
-            of_block(&otherwise.0, context, known);
+            of_block(&otherwise.0, &mut other, known);
+            context.iter_mut().zip(&other).for_each(|(a, b)| *a = a.either(b));
             for (i, result) in op.results.iter().enumerate() {
                 known[result.index()] = known[then.1[i].index()].either(&known[otherwise.1[i].index()]);
             }

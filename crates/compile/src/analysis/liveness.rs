@@ -1,11 +1,15 @@
 //! Which context variables are live: what the thread's context must keep at each step boundary.
 //!
 //! A variable is live into a step if some path from the step's beginning reads it before writing it. The classic
-//! backward data-flow problem, solved over the step graph of a whole engine. Guarded writes do not end a life.
+//! backward data-flow problem, solved over the step graph of a whole engine. In flat code each exit is a path of its own:
+//! a guarded write ends a life on the way to an exit that is taken only if the write happens, and does nothing on the
+//! way to one that is taken only if it does not.
 
-use wireloom_ir::{Block, ContextId, Engine, EngineKind, OpKind, Step};
+use wireloom_ir::{Block, ContextId, Engine, EngineKind, Op, OpKind, Step};
 
+use super::Definitions;
 use super::effects::successor;
+use super::guards::Guards;
 
 /// A set of context variables.
 #[derive(Clone, Debug, PartialEq, Eq, Default)]
@@ -78,10 +82,14 @@ impl Liveness {
             kept_in: Vec::new(),
             kept_out: Vec::new(),
         };
+        let flat: Vec<Option<Flat<'_>>> = engine.steps.iter().map(Flat::of).collect();
         loop {
             let mut changed = false;
             for (index, step) in engine.steps.iter().enumerate().rev() {
-                let before = step_before(step, &live.live_in, empty.clone(), &mut |_, _| {});
+                let before = match &flat[index] {
+                    Some(flat) => flat.before(&live.live_in, &empty, &mut |_| {}),
+                    None => step_before(step, &live.live_in, empty.clone(), &mut |_, _| {}),
+                };
                 changed |= before != live.live_in[index];
                 live.live_in[index] = before;
             }
@@ -111,8 +119,79 @@ impl Liveness {
     pub fn writes(&self, engine: &Engine, step: &Step) -> Vec<bool> {
         let mut writes = Vec::new();
         let empty = ContextSet::empty(engine.context.len());
+        if let Some(flat) = Flat::of(step) {
+            let mut live = vec![false; flat.ops.len()];
+            flat.before(&self.live_in, &empty, &mut |op| live[op] = true);
+            let is_write = |op: &Op| matches!(op.kind, OpKind::WriteContext(..));
+            let flags = flat.ops.iter().zip(live).rev();
+            return flags.filter(|(op, _)| is_write(op)).map(|(_, live)| live).collect();
+        }
         step_before(step, &self.live_in, empty, &mut |id, live| writes.push(live.contains(id)));
         writes
+    }
+}
+
+/// A step without `if`.
+struct Flat<'a> {
+    ops: Vec<&'a Op>,
+    /// Index of each exit, or the number of operations for none, and whether each write happens if it is taken.
+    exits: Vec<(usize, Vec<Option<bool>>)>,
+}
+
+impl<'a> Flat<'a> {
+    fn of(step: &'a Step) -> Option<Self> {
+        let ops: Vec<&Op> = step.code.blocks().flat_map(|block| &block.ops).collect();
+        if ops.iter().any(|op| matches!(op.kind, OpKind::If { .. })) {
+            return None;
+        }
+        let definitions = Definitions::of(step);
+        let guards = Guards::new(&definitions);
+        let is_exit = |index: &usize| matches!(ops[*index].kind, OpKind::Exit(_));
+        // A thread that takes no exit ends.
+        let exits = (0..ops.len()).filter(is_exit).chain([ops.len()]).map(|exit| {
+            let holds = guards.holds(ops.get(exit).and_then(|op| op.guard));
+            let happens = |op: &&Op| match (&op.kind, op.guard) {
+                (OpKind::WriteContext(..), Some(guard)) => holds.bit(guard),
+                _ => Some(true),
+            };
+            (exit, ops[..exit].iter().map(happens).collect())
+        });
+        let exits = exits.collect();
+        Some(Self { ops, exits })
+    }
+
+    /// What is live before the step; says of which writes somebody may read what they write.
+    fn before(
+        &self,
+        live_in: &[ContextSet],
+        nothing: &ContextSet,
+        at_live_write: &mut dyn FnMut(usize),
+    ) -> ContextSet {
+        let mut before = nothing.clone();
+        for (exit, happens) in &self.exits {
+            let mut live = match self.ops.get(*exit).map(|op| &op.kind) {
+                Some(OpKind::Exit(exit)) => {
+                    successor(exit).map_or_else(|| nothing.clone(), |next| live_in[next.index()].clone())
+                }
+                _ => nothing.clone(),
+            };
+            for index in (0..*exit).rev() {
+                match self.ops[index].kind {
+                    OpKind::ReadContext(id) => live.insert(id),
+                    OpKind::WriteContext(id, _) if live.contains(id) => {
+                        if happens[index] != Some(false) {
+                            at_live_write(index);
+                        }
+                        if happens[index] == Some(true) {
+                            live.remove(id);
+                        }
+                    }
+                    _ => {}
+                }
+            }
+            before.extend(&live);
+        }
+        before
     }
 }
 

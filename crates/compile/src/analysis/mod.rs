@@ -1,6 +1,7 @@
 //! What passes and reports know about a program without changing it.
 
 pub mod address;
+pub mod context;
 pub mod depth;
 pub mod effects;
 pub mod guards;

@@ -16,7 +16,8 @@ use std::collections::BTreeMap;
 use wireloom_ir::{Engine, Op, OpKind, Step, Value};
 
 use super::address::{Address, Addresses};
-use super::known_bits::{self, Known};
+use super::context::KnownContext;
+use super::known_bits::Known;
 use super::{Definitions, is_pure};
 use crate::passes::HeaderPorts;
 
@@ -60,8 +61,8 @@ pub struct GroupAccess {
 
 /// The groups of each step of an engine, for ports that serve runs of `bytes` bytes. Code has no `if`.
 pub fn ports(engine: &Engine, bytes: u32) -> Vec<StepPorts> {
-    let context = known_bits::of_context(engine);
-    engine.steps.iter().map(|step| of_step(step, &known_bits::of_step(step, &context), bytes)).collect()
+    let known = KnownContext::of(engine).values(engine);
+    engine.steps.iter().zip(&known).map(|(step, known)| of_step(step, known, bytes)).collect()
 }
 
 /// The groups of a step, with what is known of each of its values.

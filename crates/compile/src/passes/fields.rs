@@ -30,17 +30,17 @@ use wireloom_ir::{BinaryOp, Block, Meta, Op, OpKind, Program, UnaryOp, Value, Va
 use super::PassOptions;
 use crate::analysis::Definitions;
 use crate::analysis::address::Addresses;
-use crate::analysis::known_bits::{self, Known};
+use crate::analysis::context::KnownContext;
+use crate::analysis::known_bits::Known;
 
 /// Over every step.
 pub fn run(program: &mut Program, options: &PassOptions) {
     let Some(ports) = options.header else { return };
     for engine in &mut program.engines {
-        let context = known_bits::of_context(engine);
-        for step in &mut engine.steps {
+        let known = KnownContext::of(engine).values(engine);
+        for (step, known) in engine.steps.iter_mut().zip(known) {
             let snapshot = step.clone();
             let definitions = Definitions::of(&snapshot);
-            let known = known_bits::of_step(&snapshot, &context);
             let addresses = Addresses::new(&snapshot, &definitions, &known);
             let mut fields = Fields { addresses, known, bytes: ports.bytes.max(1), values: &mut step.values };
             for block in step.code.blocks_mut() {

@@ -8,7 +8,7 @@
 //! context.write sum, %4                     context.write sum, %4
 //! ```
 //!
-//! Forward, the bits that are certain are found ([`known_bits`]); backward, the bits that some effect depends on. An
+//! Forward, the bits that are certain are found ([`known_bits`](crate::analysis::known_bits)); backward, the bits that some effect depends on. An
 //! operation is then done at the width that is left, a header field read only as far as it is looked at, a context
 //! variable kept only as wide as the values that are ever written to it. Slices and extensions appear at the edges of
 //! what was narrowed; `fold` lets them meet.
@@ -19,7 +19,8 @@ use wireloom_ir::{
 };
 
 use super::PassOptions;
-use crate::analysis::known_bits::{self, Known};
+use crate::analysis::context::KnownContext;
+use crate::analysis::known_bits::Known;
 use crate::analysis::{Definitions, is_pure};
 
 /// Over every engine.
@@ -30,10 +31,10 @@ pub fn run(program: &mut Program, _: &PassOptions) {
 }
 
 fn narrow_engine(engine: &mut Engine) {
-    let context = known_bits::of_context(engine);
-    let known: Vec<Vec<Known>> = engine.steps.iter().map(|s| known_bits::of_step(s, &context)).collect();
+    let context = KnownContext::of(engine);
+    let known = context.values(engine);
     let demanded: Vec<Vec<Bits>> = engine.steps.iter().map(demanded_bits).collect();
-    let widths = context_widths(engine, &context, &demanded);
+    let widths = context_widths(engine, context.ever(), &demanded);
     for ((step, known), demanded) in engine.steps.iter_mut().zip(known).zip(demanded) {
         let blocks = std::mem::replace(&mut step.code, Code::Sequential(Block::default()));
         let mut narrower = Narrower { values: &mut step.values, known, demanded, context: &widths };

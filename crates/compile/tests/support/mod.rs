@@ -1,8 +1,12 @@
 //! Runs programs on the golden model and says everything that could be observed of them.
 
+use wireloom_bits::Bits;
 use wireloom_compile::analysis::ports::misfit;
 use wireloom_compile::passes::HeaderPorts;
-use wireloom_ir::{Block, Code, Execute, Golden, Op, OpKind, Program, Step, print, store};
+use wireloom_ir::{
+    Block, Code, Engine, EngineKind, Execute, Exit, Golden, Op, OpKind, Program, Step, StepId, Value,
+    ValueInfo, print, store,
+};
 use wireloom_net::Packet;
 use wireloom_offloads::{Content, Store};
 
@@ -83,4 +87,65 @@ fn reads_late(step: &Step) -> Option<&'static str> {
         }
     }
     None
+}
+
+/// Makes every jump lead forward, so that no thread runs 65,535 rounds, and gives every jump region one exit: the
+/// generator's guards are arbitrary, but exactly one has to hold.
+#[allow(dead_code)]
+pub fn tame(mut program: Program) -> Program {
+    for engine in &mut program.engines {
+        let count = engine.steps.len();
+        for index in 0..count {
+            tame_step(engine, index, index + 1 == count);
+        }
+    }
+    program
+}
+
+fn tame_step(engine: &mut Engine, index: usize, is_last: bool) {
+    let reply = match engine.kind {
+        EngineKind::Call { reply, .. } => Some(reply),
+        EngineKind::Packet => None,
+    };
+    let step = &mut engine.steps[index];
+    let zero = Value(step.values.len() as u32);
+    if let Some(width) = reply {
+        step.values.push(ValueInfo { width, name: None });
+    }
+    if let Code::Regions { jump, .. } = &mut step.code {
+        let mut exits = 0;
+        jump.ops.retain(|op| {
+            exits += usize::from(matches!(op.kind, OpKind::Exit(_)));
+            exits < 2 || !matches!(op.kind, OpKind::Exit(_))
+        });
+    }
+    let last_block = step.code.blocks_mut().last().expect("code has a block");
+    for op in &mut last_block.ops {
+        tame_exits(op, index, is_last, reply.map(|_| zero));
+    }
+    if let Code::Regions { jump, .. } = &mut step.code {
+        jump.ops.iter_mut().filter(|op| matches!(op.kind, OpKind::Exit(_))).for_each(|op| op.guard = None);
+    }
+    if let Some(width) = reply {
+        let block: &mut Block = step.code.blocks_mut().next().expect("code has a block");
+        let kind = OpKind::Const(Bits::zero(width));
+        block.ops.insert(0, Op { kind, results: vec![zero], guard: None, loc: Default::default() });
+    }
+}
+
+fn tame_exits(op: &mut Op, index: usize, is_last: bool, reply: Option<Value>) {
+    match &mut op.kind {
+        OpKind::Exit(exit @ (Exit::Next(_) | Exit::Emit(_))) if is_last => {
+            *exit = reply.map_or(Exit::Done, Exit::Reply);
+        }
+        OpKind::Exit(Exit::Next(to) | Exit::Emit(to)) if to.index() <= index => {
+            *to = StepId(index as u32 + 1)
+        }
+        OpKind::If { then, otherwise, .. } => {
+            for arm in [then, otherwise] {
+                arm.0.ops.iter_mut().for_each(|op| tame_exits(op, index, is_last, reply));
+            }
+        }
+        _ => {}
+    }
 }

@@ -6,7 +6,7 @@
 //! it (constants, context and packet fields that still read the same, wiring, and a little logic over those); else it
 //! is *spilled*: written to a context variable of its own in the part that knows it, read in the parts that need it.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::BTreeMap;
 
 use wireloom_bits::Bits;
 use wireloom_ir::{
@@ -15,7 +15,7 @@ use wireloom_ir::{
 };
 
 use super::schedule::Schedule;
-use crate::analysis::guards::Guards;
+use crate::analysis::guards::{Guards, Holds};
 use crate::analysis::{Definitions, is_pure, is_read};
 
 /// A region of a part.
@@ -50,7 +50,7 @@ struct Emitter<'a> {
     needs: Vec<BTreeMap<Value, (Source, Region)>>,
     spilled: BTreeMap<Value, ContextId>,
     /// What each part knows because the exits of earlier parts were not taken.
-    certain: Vec<HashMap<Value, Option<bool>>>,
+    certain: Vec<Holds<'a>>,
     context: &'a mut Vec<ContextVar>,
 }
 
@@ -70,6 +70,7 @@ pub(super) fn emit(
     for (index, op) in ops.iter().enumerate() {
         op.results.iter().for_each(|r| definitions[r.index()] = Some(index));
     }
+    let known = Definitions::of(step);
     let mut emitter = Emitter {
         step,
         ops,
@@ -77,10 +78,9 @@ pub(super) fn emit(
         definitions,
         needs: vec![BTreeMap::new(); parts as usize],
         spilled: BTreeMap::new(),
-        certain: Vec::new(),
+        certain: certainties(ops, schedule, &Guards::new(&known), parts),
         context,
     };
-    emitter.certain = emitter.certainties(parts);
     emitter.find_needs(parts);
     let part = |part: u32| {
         let go_on = (part + 1 < parts).then(|| StepId(first + part + 1));
@@ -94,6 +94,16 @@ pub(super) fn emit(
         }
     };
     (0..parts).map(part).collect()
+}
+
+/// Control is in a part only if no exit of an earlier one was taken: their guards are 0, and what follows from that.
+fn certainties<'a>(ops: &[Op], schedule: &Schedule, guards: &Guards<'a>, parts: u32) -> Vec<Holds<'a>> {
+    let before = |part: u32| {
+        let exits = ops.iter().zip(&schedule.time).filter(|(op, _)| matches!(op.kind, OpKind::Exit(_)));
+        let taken = exits.filter(|(_, time)| **time / 2 < part);
+        taken.filter_map(|(op, _)| Some((op.guard?, false))).collect()
+    };
+    (0..parts).map(|part| guards.together(before(part))).collect()
 }
 
 /// Number of parts up to the last exit: nothing happens behind it.
@@ -134,47 +144,9 @@ impl Emitter<'_> {
         (0..self.ops.len()).filter(here).collect()
     }
 
-    /// Control is in a part only if no exit of an earlier one was taken: their guards are 0, and what follows from that.
-    fn certainties(&self, parts: u32) -> Vec<HashMap<Value, Option<bool>>> {
-        let definitions = Definitions::of(self.step);
-        let guards = Guards::new(&definitions);
-        let mut known = HashMap::new();
-        let mut all = Vec::new();
-        for part in 0..parts {
-            all.push(known.clone());
-            for exit in self.exits(part) {
-                let literals = self.ops[exit].guard.map(|g| guards.literals(g, false));
-                known.extend(literals.into_iter().flatten().map(|(value, bit)| (value, Some(bit))));
-            }
-        }
-        all
-    }
-
-    /// The value of a bit that is certain in a part; remembers what it finds out.
-    fn certain(&mut self, value: Value, part: u32) -> Option<bool> {
-        let known = &self.certain[part as usize];
-        if known.is_empty() || self.width(value) != 1 {
-            return None;
-        }
-        if let Some(bit) = known.get(&value) {
-            return *bit;
-        }
-        let index = self.definitions[value.index()]?;
-        let bit = match self.ops[index].kind {
-            OpKind::Unary(UnaryOp::Not, a) => self.certain(a, part).map(|bit| !bit),
-            OpKind::Binary(op @ (BinaryOp::And | BinaryOp::Or), a, b) => {
-                // The bit that decides the result alone.
-                let strong = op == BinaryOp::Or;
-                match (self.certain(a, part), self.certain(b, part)) {
-                    (Some(bit), _) | (_, Some(bit)) if bit == strong => Some(strong),
-                    (Some(_), Some(_)) => Some(!strong),
-                    _ => None,
-                }
-            }
-            _ => None,
-        };
-        self.certain[part as usize].insert(value, bit);
-        bit
+    /// The value of a bit that is certain in a part.
+    fn certain(&self, value: Value, part: u32) -> Option<bool> {
+        if self.width(value) == 1 { self.certain[part as usize].bit(value) } else { None }
     }
 
     fn find_needs(&mut self, parts: u32) {

@@ -37,6 +37,7 @@ mod schedule;
 use wireloom_ir::{Block, Code, EngineId, Exit, Op, OpKind, Program, Step, StepId};
 
 use super::{PassOptions, if_convert};
+use crate::analysis::context::KnownContext;
 use crate::analysis::effects::Effects;
 use crate::analysis::known_bits;
 
@@ -63,15 +64,16 @@ struct Plan {
 
 fn split_engine(program: &mut Program, id: EngineId, effects: &Effects, options: &PassOptions) {
     let engine = &mut program.engines[id.index()];
-    let context = known_bits::of_context(engine);
+    let context = KnownContext::of(engine);
     let steps = std::mem::take(&mut engine.steps);
     let planned: Vec<Planned> = steps
         .into_iter()
-        .map(|mut step| {
+        .enumerate()
+        .map(|(index, mut step)| {
             let Code::Sequential(block) = &mut step.code else { return Planned { step, plan: None } };
             let mut ops = std::mem::take(&mut block.ops);
             step.code = Code::Sequential(Block { ops: ops.clone() });
-            let known = known_bits::of_step(&step, &context);
+            let known = known_bits::of_step(&step, context.at(index));
             let mut schedule = schedule::schedule(&step, &ops, effects, id, &known, options);
             let reasons = reasons::reasons(engine, &ops, &schedule);
             merge::merge(&mut step, &mut ops, &mut schedule);

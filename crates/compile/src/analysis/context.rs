@@ -1,0 +1,246 @@
+//! What is certain of the context variables when each step begins.
+//!
+//! Forward over the step graph, beginning with zero: what a step leaves in a variable is what it wrote or what was there,
+//! and what is certain of that also follows from the exit that was taken. A step that goes on only `if (at <= 84)`
+//! hands on an `at` of at most seven bits.
+
+use std::collections::{HashMap, VecDeque};
+
+use wireloom_bits::Bits;
+use wireloom_ir::{BinaryOp, Code, ContextId, Engine, EngineKind, Op, OpKind, Step, Value};
+
+use super::effects::successor;
+use super::guards::{Guards, Holds};
+use super::known_bits::{self, Known};
+use super::{Definitions, is_pure};
+
+/// What is certain of the context of an engine.
+pub struct KnownContext {
+    /// By step and variable; zero in steps that nothing leads to.
+    at: Vec<Vec<Known>>,
+    /// Whatever is in a variable at some time of a thread's life, parameters included.
+    ever: Vec<Known>,
+}
+
+/// Visits of a step after which what still changes is given up: loops may count bit by bit.
+const MOST_VISITS: u32 = 40;
+
+impl KnownContext {
+    /// Of an engine.
+    pub fn of(engine: &Engine) -> Self {
+        let mut first: Vec<Known> =
+            engine.context.iter().map(|c| Known::constant(&Bits::zero(c.width))).collect();
+        if let EngineKind::Call { params, .. } = &engine.kind {
+            for p in params {
+                first[p.index()] = Known::nothing(engine.context[p.index()].width);
+            }
+        }
+        let mut found = Self { at: vec![first.clone(); engine.steps.len()], ever: first };
+        let mut visits = vec![0; engine.steps.len()];
+        let mut reached = vec![false; engine.steps.len()];
+        let mut open = VecDeque::new();
+        if let Some(first) = reached.first_mut() {
+            *first = true;
+            open.push_back(0);
+        }
+        while let Some(index) = open.pop_front() {
+            visits[index] += 1;
+            let left = leave(&engine.steps[index], &found.at[index], &mut found.ever);
+            for (next, context) in left {
+                let changed = if std::mem::replace(&mut reached[next], true) {
+                    join(&mut found.at[next], &context, visits[next] > MOST_VISITS)
+                } else {
+                    found.at[next] = context;
+                    true
+                };
+                if changed && !open.contains(&next) {
+                    open.push_back(next);
+                }
+            }
+        }
+        found
+    }
+
+    /// What is certain of each variable when a step begins.
+    pub fn at(&self, step: usize) -> &[Known] {
+        &self.at[step]
+    }
+
+    /// What is certain of each variable at any time.
+    pub fn ever(&self) -> &[Known] {
+        &self.ever
+    }
+
+    /// What is certain of each value of each step.
+    pub fn values(&self, engine: &Engine) -> Vec<Vec<Known>> {
+        engine.steps.iter().zip(&self.at).map(|(step, at)| known_bits::of_step(step, at)).collect()
+    }
+}
+
+/// Whether what is known of some variable became less.
+fn join(context: &mut [Known], other: &[Known], give_up: bool) -> bool {
+    let mut changed = false;
+    for (known, other) in context.iter_mut().zip(other) {
+        let either = known.either(other);
+        if either != *known {
+            changed = true;
+            *known = if give_up { Known::nothing(known.width()) } else { either };
+        }
+    }
+    changed
+}
+
+/// The context with which each exit goes on, and at which step. What is written goes into `ever`.
+fn leave(step: &Step, at: &[Known], ever: &mut [Known]) -> Vec<(usize, Vec<Known>)> {
+    let definitions = Definitions::of(step);
+    let known = known_bits::of_step(step, at);
+    let guards = Guards::new(&definitions);
+    let facts = |guard: Option<Value>| Facts::new(&definitions, &known, guards.holds(guard));
+    let mut ops = Vec::new();
+    let mut is_flat = true;
+    step.for_each_op(|op| {
+        is_flat &= !matches!(op.kind, OpKind::If { .. });
+        ops.push(op);
+    });
+    for op in &ops {
+        if let OpKind::WriteContext(id, value) = op.kind {
+            let written = facts(op.guard).of(value);
+            ever[id.index()] = ever[id.index()].either(&written);
+        }
+    }
+    let mut left = Vec::new();
+    for (index, op) in ops.iter().enumerate() {
+        if let OpKind::Exit(exit) = &op.kind
+            && let Some(next) = successor(exit)
+        {
+            // In code with choices it is not known which writes come before an exit.
+            let before = if is_flat { &ops[..index] } else { &ops[..] };
+            let guard = op.guard.filter(|_| is_flat);
+            left.push((next.index(), at_exit(before, at, facts(guard), !is_flat)));
+        }
+    }
+    debug_assert!(is_flat || matches!(step.code, Code::Sequential(_)));
+    left
+}
+
+/// The context at an exit behind some operations.
+fn at_exit(before: &[&Op], at: &[Known], mut facts: Facts<'_>, any: bool) -> Vec<Known> {
+    let mut context = at.to_vec();
+    for op in before {
+        match op.kind {
+            // What was read and not yet written is still there.
+            OpKind::ReadContext(id) if !is_written(before, id) => {
+                context[id.index()] = facts.of(op.results[0])
+            }
+            OpKind::WriteContext(id, value) => {
+                let holds = match op.guard {
+                    None => (!any).then_some(true),
+                    Some(guard) => facts.holds.bit(guard).filter(|_| !any),
+                };
+                let known = &mut context[id.index()];
+                match holds {
+                    Some(true) => *known = facts.of(value),
+                    Some(false) => {}
+                    None => *known = known.either(&facts.of(value)),
+                }
+            }
+            _ => {}
+        }
+    }
+    context
+}
+
+fn is_written(ops: &[&Op], id: ContextId) -> bool {
+    ops.iter().any(|op| matches!(op.kind, OpKind::WriteContext(other, _) if other == id))
+}
+
+/// What is certain of values where a guard holds.
+struct Facts<'a> {
+    definitions: &'a Definitions<'a>,
+    known: &'a [Known],
+    holds: Holds<'a>,
+    /// What that says of operands.
+    said: HashMap<Value, Known>,
+    found: HashMap<Value, Known>,
+}
+
+impl<'a> Facts<'a> {
+    fn new(definitions: &'a Definitions<'a>, known: &'a [Known], holds: Holds<'a>) -> Self {
+        let literals: Vec<(Value, bool)> = holds.iter().collect();
+        let mut facts = Self { definitions, known, holds, said: HashMap::new(), found: HashMap::new() };
+        for (value, bit) in literals {
+            facts.say(value, Known::constant(&Bits::bool(bit)));
+            if let Some((value, known)) = facts.bound(value, bit) {
+                facts.say(value, known);
+            }
+        }
+        facts
+    }
+
+    /// What a comparison with a constant says of its other operand.
+    fn bound(&self, comparison: Value, holds: bool) -> Option<(Value, Known)> {
+        let OpKind::Binary(op, a, b) = *self.definitions.kind(comparison)? else { return None };
+        let (value, constant, value_is_left) =
+            match (self.definitions.constant(a), self.definitions.constant(b)) {
+                (None, Some(c)) => (a, c, true),
+                (Some(c), None) => (b, c, false),
+                _ => return None,
+            };
+        let width = constant.width();
+        let below = || (!constant.is_zero()).then(|| constant.sub(&Bits::new(width, 1)));
+        let max = match (op, value_is_left, holds) {
+            (BinaryOp::Eq, _, true) | (BinaryOp::Ne, _, false) => {
+                return Some((value, Known::constant(constant)));
+            }
+            (BinaryOp::Ule, true, true) | (BinaryOp::Ult, false, false) => constant.clone(),
+            (BinaryOp::Ult, true, true) | (BinaryOp::Ule, false, false) => below()?,
+            _ => return None,
+        };
+        Some((value, Known::at_most(&max, width)))
+    }
+
+    /// Notes what is certain of a value, and of what it is wired to.
+    fn say(&mut self, value: Value, known: Known) {
+        let mut next = Some((value, known));
+        while let Some((value, known)) = next {
+            let said = match self.said.get(&value) {
+                Some(before) => before.both(&known),
+                None => known,
+            };
+            self.said.insert(value, said.clone());
+            next = match self.definitions.kind(value) {
+                Some(OpKind::Extend(a)) => {
+                    let width = self.definitions.width(*a);
+                    Some((*a, Known { zeros: said.zeros.slice(0, width), ones: said.ones.slice(0, width) }))
+                }
+                Some(OpKind::Slice(a, lo)) => {
+                    let width = self.definitions.width(*a);
+                    let widen = |bits: &Bits| bits.resize(width).shl(*lo);
+                    Some((*a, Known { zeros: widen(&said.zeros), ones: widen(&said.ones) }))
+                }
+                _ => None,
+            };
+        }
+    }
+
+    /// What is certain of a value.
+    fn of(&mut self, value: Value) -> Known {
+        if let Some(found) = self.found.get(&value) {
+            return found.clone();
+        }
+        let mut known = self.known[value.index()].clone();
+        // Nothing follows without a fact.
+        if let Some(kind) = self.definitions.kind(value).filter(|kind| is_pure(kind) && !self.said.is_empty())
+        {
+            let operands: HashMap<Value, Known> =
+                kind.operands().into_iter().map(|v| (v, self.of(v))).collect();
+            let computed = known_bits::of_operation(kind, known.width(), &[], |v| &operands[&v]);
+            known = known.both(&computed);
+        }
+        if let Some(said) = self.said.get(&value) {
+            known = known.both(said);
+        }
+        self.found.insert(value, known.clone());
+        known
+    }
+}
