@@ -125,8 +125,6 @@ module wl_engine_mt #(
     $fatal(1, "wl_engine_mt: Scheduler and Storage must be 0 or 1");
   end
 
-  localparam int unsigned Word = wl_pkg::WordBits;
-  localparam bit InTurn = Scheduler == 0;
   // Cycles for which a thread is held back after its slot until what it wrote can be read (wl_scratchpad, "Write").
   localparam int unsigned Hold = HasPacket ? Storage + WritePorts - 1 : 0;
 
@@ -134,16 +132,13 @@ module wl_engine_mt #(
 
   logic end_slot, end_token;  // a slot, or a call that is being loaded, is at its end
   logic [ThreadBits-1:0] end_thread;
-  logic loaded, resumed, again, again_now;
-  logic [ThreadBits-1:0] load_thread, again_thread, unloaded_thread;
-  logic unloaded, unloaded_more;
-  logic commit, room;
+  logic loaded, load_first, room, again_now, again, commit, left, resumed;
+  logic [ThreadBits-1:0] load_thread, again_thread, left_thread;
   logic [Offloads-1:0] due;
 
   logic pick_valid, pick_token, waiting;
   logic [ThreadBits-1:0] pick_thread;
   assign due = request_valid_o & waits_i;
-  assign resumed = unloaded && unloaded_more;
 
   wl_engine_threads #(
       .Threads(Threads),
@@ -157,7 +152,7 @@ module wl_engine_mt #(
       .again_valid_i(again),
       .again_thread_i(again_thread),
       .resumed_valid_i(resumed),
-      .resumed_thread_i(unloaded_thread),
+      .resumed_thread_i(left_thread),
       .due_valid_i(due),
       .due_thread_i(end_thread),
       .replied_valid_i,
@@ -197,7 +192,6 @@ module wl_engine_mt #(
       .read_data_o({stored_step, stored_state})
   );
 
-  logic load_first;
   wl_thread_memory #(
       .Width  (InfoBits),
       .Threads(Threads),
@@ -237,17 +231,22 @@ module wl_engine_mt #(
   assign a_progress = stored_progress & {7{started[a_thread]}};
 
   logic a_committed;
+  logic [7:0] front;
+  logic [8:0] window;
   assign a_committed = a_progress[6];
   if (HasPacket) begin : g_initial
     logic [15:0] length;
-    logic [8:0] window;
+    logic [8:0] loaded_window;
     assign length = address_info_o[wl_pkg::InfoLengthLsb+:16];
-    assign window = length > 16'(wl_pkg::WindowLoaded) ? 9'(wl_pkg::WindowLoaded) : length[8:0];
+    assign loaded_window = length > 16'(wl_pkg::WindowLoaded) ? 9'(wl_pkg::WindowLoaded) : length[8:0];
     assign address_step_o = a_committed ? stored_step : StepBits'(FirstStep);
-    assign address_state_o = a_committed ? stored_state : StateBits'({length, window, 8'(wl_pkg::WindowFront)});
+    assign address_state_o = a_committed ? stored_state : StateBits'({length, loaded_window, 8'(wl_pkg::WindowFront)});
+    assign front = address_state_o[wl_pkg::StateFrontLsb+:8];
+    assign window = address_state_o[wl_pkg::StateWindowLsb+:9];
   end else begin : g_stored
     assign address_step_o = stored_step;
     assign address_state_o = stored_state;
+    assign {front, window} = '0;
   end
 
   // ---- Read, and the inputs of the core ----
@@ -291,41 +290,79 @@ module wl_engine_mt #(
 
   // ---- The slot's end ----
 
-  logic write_busy, clear;
-  logic [7:0] clear_address;
-  logic [15:0] clear_strobe;
-  logic [WritePorts-1:0] write_valid;
-  wl_engine_commit #(
-      .Offloads(Offloads),
+  assign request_thread_o = end_thread;
+  assign progress_write_data[6] = end_progress[6] || commit;
+  wl_engine_packet #(
+      .Threads(Threads),
+      .StateBits(StateBits),
+      .ReadPorts(ReadPorts),
       .WritePorts(WritePorts),
-      .Clears(Clears && HasPacket)
-  ) i_commit (
-      .valid_i(end_slot),
+      .Offloads(Offloads),
+      .TagBits(TagBits),
+      .HasPacket(HasPacket),
+      .Emits(Emits),
+      .Clears(Clears),
+      .InTurn(Scheduler == 0),
+      .Storage(Storage),
+      .ReplyLsb(ReplyLsb),
+      .ReplyBits(ReplyBits)
+  ) i_packet (
+      .clk_i,
+      .rst_i,
+      .load_valid_i,
+      .load_ready_o,
+      .load_first_i,
+      .load_last_i,
+      .load_data_i,
+      .load_tag_i,
+      .unload_valid_o,
+      .unload_ready_i,
+      .unload_first_o,
+      .unload_last_o,
+      .unload_data_o,
+      .unload_tag_o,
+      .unload_result_o,
+      .unload_reply_o,
+      .order_head_i,
+      .order_drained_i,
+      .idle_o,
+      .call_ready_i(end_token),
+      .load_room_o(room),
+      .load_first_o(load_first),
+      .loaded_o(loaded),
+      .load_thread_o(load_thread),
+      .read_thread_i(a_thread),
+      .read_front_i(front),
+      .read_window_i(window),
+      .read_offset_i(address_offset_i),
+      .read_words_o(core_words_o),
+      .end_slot_i(end_slot),
+      .end_thread_i(end_thread),
       .phase_i(end_progress[5]),
       .chunk_i(end_progress[4:0]),
-      .request_valid_i(core_request_valid_i),
+      .core_request_valid_i,
+      .core_commit_i,
+      .core_state_i,
+      .core_write_valid_i,
+      .core_write_address_i,
+      .core_write_strobe_i,
+      .core_write_data_i,
+      .core_clear_valid_i,
+      .core_clear_address_i,
+      .core_clear_count_i,
+      .core_exit_i,
+      .core_reason_i,
       .request_ready_i,
-      .commit_i(core_commit_i),
-      .write_valid_i(core_write_valid_i),
-      .write_busy_i(write_busy),
-      .clear_valid_i(core_clear_valid_i),
-      .clear_address_i(core_clear_address_i),
-      .clear_count_i(core_clear_count_i),
-      .commit_o(commit),
       .request_valid_o,
-      .write_valid_o(write_valid),
-      .clear_o(clear),
-      .clear_address_o(clear_address),
-      .clear_strobe_o(clear_strobe),
+      .commit_o(commit),
+      .again_o(again_now),
       .phase_o(progress_write_data[5]),
-      .chunk_o(progress_write_data[4:0])
+      .chunk_o(progress_write_data[4:0]),
+      .left_o(left),
+      .left_copy_o(resumed),
+      .left_thread_o(left_thread)
   );
-  assign progress_write_data[6] = end_progress[6] || commit;
-  assign request_thread_o = end_thread;
 
-  logic finish;
-  assign finish = commit && core_exit_i != wl_pkg::EXIT_NEXT;
-  assign again_now = end_slot && !finish;
   wl_delay #(
       .Width (1),
       .Cycles(Hold),
@@ -346,139 +383,16 @@ module wl_engine_mt #(
       .data_o(again_thread)
   );
 
-  // ---- Loading and unloading ----
-
-  logic row_ready, row_valid;
-  logic [3:0] load_row;
-  wl_engine_load #(
-      .Threads(Threads),
-      .InTurn (InTurn)
-  ) i_load (
-      .clk_i,
-      .rst_i,
-      .load_valid_i,
-      .load_ready_o,
-      .load_first_i,
-      .load_last_i,
-      .row_ready_i(row_ready),
-      .row_valid_o(row_valid),
-      .row_thread_o(load_thread),
-      .row_o(load_row),
-      .first_o(load_first),
-      .last_o(loaded),
-      .end_valid_i(unloaded && !unloaded_more),
-      .end_thread_i(unloaded_thread),
-      .room_o(room),
-      .idle_o
-  );
-
-  wl_pkg::result_t result;
-  logic [3:0] finish_row, unload_row;
-  logic [ReplyBits-1:0] reply;
-  logic [ThreadBits-1:0] unload_thread;
-  logic unload_row_valid;
-  logic [Word-1:0] unload_row_data;
-  wl_engine_unload #(
-      .Threads(Threads),
-      .TagBits(TagBits),
-      .ReplyBits(ReplyBits),
-      .HasPacket(HasPacket),
-      .InTurn(InTurn),
-      .Emits(Emits && HasPacket),
-      .Storage(Storage)
-  ) i_unload (
-      .clk_i,
-      .rst_i,
-      .tag_write_i(load_first),
-      .tag_thread_i(load_thread),
-      .tag_i(load_tag_i),
-      .finish_valid_i(finish),
-      .finish_thread_i(end_thread),
-      .finish_result_i(result),
-      .finish_row_i(finish_row),
-      .finish_reply_i(reply),
-      .end_valid_o(unloaded),
-      .end_more_o(unloaded_more),
-      .end_thread_o(unloaded_thread),
-      .order_head_i,
-      .order_drained_i,
-      .row_thread_o(unload_thread),
-      .row_o(unload_row),
-      .row_valid_i(unload_row_valid),
-      .row_data_i(unload_row_data),
-      .unload_valid_o,
-      .unload_ready_i,
-      .unload_first_o,
-      .unload_last_o,
-      .unload_data_o,
-      .unload_tag_o,
-      .unload_result_o,
-      .unload_reply_o
-  );
-
-  if (HasPacket) begin : g_packet
-    // State is written by slots only: a packet's first slot makes its state up.
+  if (HasPacket) begin : g_packet_state
+    // States are written by slots only: a packet's first slot makes its state up.
     assign pick_token = 1'b0;
     assign state_write = commit;
     assign state_thread = end_thread;
     assign step_write_data = core_step_i;
     assign state_write_data = core_state_i;
-    assign reply = '0;
-
-    assign result = '{
-            kind: core_exit_i,
-            reason: core_reason_i,
-            egress: core_state_i[wl_pkg::StateEgressLsb+:16],
-            start: core_state_i[wl_pkg::StateFrontLsb+:4],
-            window: core_state_i[wl_pkg::StateWindowLsb+:9],
-            length: core_state_i[wl_pkg::StateLengthLsb+:16],
-            more: Emits && core_exit_i == wl_pkg::EXIT_EMIT
-        };
-    assign finish_row = core_state_i[wl_pkg::StateFrontLsb+4+:4];
-
-    logic [WritePorts*8-1:0] write_address;
-    logic [WritePorts*16-1:0] write_strobe;
-    always_comb begin
-      write_address = core_write_address_i;
-      write_strobe  = core_write_strobe_i;
-      if (clear) begin
-        write_address[7:0] = clear_address;
-        write_strobe[15:0] = clear_strobe;
-      end
-    end
-    wl_scratchpad #(
-        .Threads(Threads),
-        .ReadPorts(ReadPorts),
-        .WritePorts(WritePorts),
-        .Storage(Storage)
-    ) i_scratchpad (
-        .clk_i,
-        .rst_i,
-        .read_thread_i(a_thread),
-        .read_front_i(address_state_o[wl_pkg::StateFrontLsb+:8]),
-        .read_window_i(address_state_o[wl_pkg::StateWindowLsb+:9]),
-        .read_offset_i(address_offset_i),
-        .read_words_o(core_words_o),
-        .write_valid_i(write_valid | WritePorts'(clear)),
-        .write_thread_i(end_thread),
-        .write_address_i(write_address),
-        .write_strobe_i(write_strobe),
-        .write_data_i(core_write_data_i),
-        .write_zero_i(clear),
-        .write_busy_o(write_busy),
-        .load_valid_i(row_valid),
-        .load_ready_o(row_ready),
-        .load_thread_i(load_thread),
-        .load_row_i(load_row),
-        .load_data_i(load_data_i),
-        .unload_thread_i(unload_thread),
-        .unload_row_i(unload_row),
-        .unload_valid_o(unload_row_valid),
-        .unload_data_o(unload_row_data)
-    );
     logic unused;
-    assign unused = &{load_state_i, room, end_token};
-  end else begin : g_call
+    assign unused = &{load_state_i, room, end_token, left, left_thread};
+  end else begin : g_call_state
     // A call takes a slot: when it comes to its end nobody else writes a state. One is under way at a time.
     logic token_out;
     assign pick_token = load_valid_i && room && !token_out;
@@ -486,23 +400,12 @@ module wl_engine_mt #(
       if (rst_i) token_out <= 1'b0;
       else token_out <= pick_token || (token_out && !end_token);
     end
-    assign row_ready = end_token;
     assign state_write = commit || end_token;
     assign state_thread = end_token ? load_thread : end_thread;
     assign step_write_data = end_token ? StepBits'(FirstStep) : core_step_i;
     assign state_write_data = end_token ? load_state_i : core_state_i;
-    assign reply = core_state_i[ReplyLsb+:ReplyBits];
-    assign result = '{kind: core_exit_i, default: '0};
-    assign finish_row = '0;
-    assign core_words_o = '0;
-    assign write_busy = 1'b0;
-    assign unload_row_valid = 1'b0;
-    assign unload_row_data = '0;
     logic unused;
-    assign unused = &{
-        row_valid, load_row, load_data_i, a_committed, unload_thread, unload_row, clear, clear_address, clear_strobe, write_valid,
-        core_write_address_i, core_write_strobe_i, core_write_data_i, core_reason_i, address_offset_i
-    };
+    assign unused = &{a_committed, left, left_thread};
   end
 
 `ifdef FORMAL

@@ -1,0 +1,289 @@
+// State machine engine shell: one thread, its state in registers; the smallest shell, for small engines and low rates.
+//
+// Same ports and the same meaning of a slot as wl_engine_mt, which see. Nothing overlaps: a packet is loaded, run and unloaded before
+// the next one is taken. A slot takes four cycles (and CoreStages, and as many more as the window needs to show what was written),
+// with the core's inputs stable from the third on.
+module wl_engine_fsm #(
+    parameter int unsigned Threads = 1,     // must be 1: here so that either shell can be put in the other's place
+    parameter int unsigned StateBits = 64,  // a thread's state (wl_pkg::State*, then the context); HasPacket = 0: the context alone
+    parameter int unsigned InfoBits = 32,   // what is constant for a packet (wl_pkg::Info*)
+    parameter int unsigned StepBits = 4,    // a step's number
+    parameter int unsigned ReadPorts = 1,   // words of the packet that a slot reads; at least 1 (tie what is not used)
+    parameter int unsigned WritePorts = 1,  // words of the packet that a slot writes: 1 or 2
+    parameter int unsigned Offloads = 1,    // offload ports; at least 1 (tie what is not used)
+    parameter int unsigned CoreStages = 0,  // register stages inside the core
+    parameter int unsigned TagBits = 8,     // the tag that a packet brings and keeps
+    parameter bit HasPacket = 1'b1,         // 0: a called engine, without packet and windows; its state comes with the call
+    parameter bit Emits = 1'b1,             // 0: the core never exits with EXIT_EMIT
+    parameter bit Clears = 1'b1,            // 0: the core never clears
+    parameter int unsigned Scheduler = 1,   // of no effect
+    parameter int unsigned Storage = 0,     // the window in 0: LUT RAM, 1: block RAM
+    parameter int unsigned FirstStep = 0,   // the step at which threads begin
+    parameter int unsigned ReplyLsb = 0,    // HasPacket = 0: where the reply stands in the final state,
+    parameter int unsigned ReplyBits = 1,   // and its width
+    localparam int unsigned ThreadBits = wl_pkg::bits(Threads),
+    localparam int unsigned IdleBits = wl_pkg::bits(Threads + 1)
+) (
+    input logic clk_i,
+    input logic rst_i,
+
+    // Packets (or calls) in: rows of 16 bytes, byte 0 most significant. Information, tag and state with the first row.
+    input  logic                        load_valid_i,
+    output logic                        load_ready_o,
+    input  logic                        load_first_i,
+    input  logic                        load_last_i,
+    input  logic [wl_pkg::WordBits-1:0] load_data_i,
+    input  logic [         TagBits-1:0] load_tag_i,
+    input  logic [        InfoBits-1:0] load_info_i,
+    input  logic [       StateBits-1:0] load_state_i,  // HasPacket = 0 only
+
+    // Packets (or replies) out: the rows that the window touches; tag and result on every row.
+    output logic                          unload_valid_o,
+    input  logic                          unload_ready_i,
+    output logic                          unload_first_o,
+    output logic                          unload_last_o,
+    output logic [  wl_pkg::WordBits-1:0] unload_data_o,
+    output logic [           TagBits-1:0] unload_tag_o,
+    output logic [wl_pkg::ResultBits-1:0] unload_result_o,
+    output logic [         ReplyBits-1:0] unload_reply_o,   // HasPacket = 0 only
+
+    // A copy (`more`) is unloaded only while its tag is at the head of the order and all before it has gone.
+    input logic [TagBits-1:0] order_head_i,
+    input logic               order_drained_i,
+
+    output logic [IdleBits-1:0] idle_o,        // threads without packet
+    output logic                slot_valid_o,  // a slot begins
+    output logic                wait_o,        // none does, though a thread waits for replies
+
+    // The generated address module: combinational.
+    output logic [    StepBits-1:0] address_step_o,
+    output logic [   StateBits-1:0] address_state_o,
+    output logic [    InfoBits-1:0] address_info_o,
+    input  logic [ReadPorts*17-1:0] address_offset_i,
+
+    // The generated core: inputs,
+    output logic [                  StepBits-1:0] core_step_o,
+    output logic [                 StateBits-1:0] core_state_o,
+    output logic [                  InfoBits-1:0] core_info_o,
+    output logic [ReadPorts*wl_pkg::WordBits-1:0] core_words_o,
+    output logic                                  core_phase_o,
+
+    // and outputs, CoreStages cycles later.
+    input logic [                    Offloads-1:0] core_request_valid_i,
+    input logic                                    core_commit_i,
+    input logic [                    StepBits-1:0] core_step_i,
+    input logic [                   StateBits-1:0] core_state_i,
+    input logic [                  WritePorts-1:0] core_write_valid_i,
+    input logic [                WritePorts*8-1:0] core_write_address_i,  // physical byte that byte 0 goes to
+    input logic [               WritePorts*16-1:0] core_write_strobe_i,   // bit k: byte k
+    input logic [WritePorts*wl_pkg::WordBits-1:0] core_write_data_i,     // byte 0 most significant
+    input logic                                    core_clear_valid_i,
+    input logic [                             7:0] core_clear_address_i,
+    input logic [                             8:0] core_clear_count_i,
+    input logic [                             2:0] core_exit_i,
+    input logic [                            23:0] core_reason_i,
+
+    // Offloads. The request's data go from the core to its wl_request_queue; this says whether, and whose they are.
+    input  logic [           Offloads-1:0] waits_i,           // constant: this offload replies
+    output logic [           Offloads-1:0] request_valid_o,
+    input  logic [           Offloads-1:0] request_ready_i,   // the offload's queue has room
+    output logic [         ThreadBits-1:0] request_thread_o,
+    output logic [         ThreadBits-1:0] replies_thread_o,  // to the wl_reply_stores: read_thread_i
+    input  logic [           Offloads-1:0] replied_valid_i,   // a reply arrives at the reply store
+    input  logic [Offloads*ThreadBits-1:0] replied_thread_i
+);
+
+  if (Threads != 1) begin : g_illegal_threads
+    $fatal(1, "wl_engine_fsm: Threads must be 1; wl_engine_mt has more");
+  end
+  if (ReadPorts < 1 || Offloads < 1 || StepBits < 1 || TagBits < 1) begin : g_illegal_count
+    $fatal(1, "wl_engine_fsm: ReadPorts, Offloads, StepBits and TagBits must be at least one");
+  end
+  if (HasPacket && (StateBits < wl_pkg::StateContextLsb || InfoBits < wl_pkg::InfoRestLsb)) begin : g_illegal_state
+    $fatal(1, "wl_engine_fsm: StateBits and InfoBits must hold the packet's part (wl_pkg::StateContextLsb, wl_pkg::InfoRestLsb)");
+  end
+  if (!HasPacket && ReplyLsb + ReplyBits > StateBits) begin : g_illegal_reply
+    $fatal(1, "wl_engine_fsm: the reply must lie in the state");
+  end
+  if (Scheduler > 1 || Storage > 1) begin : g_illegal_choice
+    $fatal(1, "wl_engine_fsm: Scheduler and Storage must be 0 or 1");
+  end
+
+  // From one slot's end to the next one's address cycle: what was written can be read again (wl_scratchpad, "Write").
+  localparam int unsigned Rest = HasPacket ? 1 + Storage + WritePorts - 1 : 0;
+
+  // A slot is a pulse that runs through a line of flip-flops; while none is in the line and no reply is due, the next one starts.
+  logic running;  // the packet is here and its engine works on it
+  logic [Offloads-1:0] due;
+  logic busy;     // a slot is in the line, or its writes are
+  logic a_slot, end_slot, phase;
+  logic [4:0] chunk;
+  logic [7:0] front;
+  logic [8:0] window;
+  localparam int unsigned Line = 2 + CoreStages + Rest;  // read, core (and its stages), rest
+  logic [Line-1:0] line;
+  always_ff @(posedge clk_i) begin
+    if (rst_i) line <= '0;
+    else line <= {line[Line-2:0], a_slot};
+  end
+  assign busy = line != '0;
+  assign a_slot = running && !busy && due == '0;
+  assign end_slot = line[1+CoreStages];
+  assign slot_valid_o = a_slot;
+  assign wait_o = due != '0;
+
+  // ---- The slot's end ----
+
+  logic loaded, start, load_first, commit, again_now, left, resumed, phase_next, room, load_thread, left_thread, end_thread;
+  logic [4:0] chunk_next;
+  assign end_thread = 1'b0;
+  assign request_thread_o = 1'b0;
+  assign replies_thread_o = 1'b0;
+  // A row in block RAM can be read a cycle later.
+  wl_delay #(
+      .Width (1),
+      .Cycles(Storage),
+      .Reset (1'b1)
+  ) i_start (
+      .clk_i,
+      .rst_i,
+      .data_i(loaded),
+      .data_o(start)
+  );
+
+  always_ff @(posedge clk_i) begin
+    if (rst_i) running <= 1'b0;
+    else if (start || resumed) running <= 1'b1;
+    else if (end_slot) running <= again_now;
+
+    if (load_first) {phase, chunk} <= '0;
+    else if (end_slot) {phase, chunk} <= {phase_next, chunk_next};
+
+    for (int unsigned o = 0; o < Offloads; o++) begin
+      if (rst_i) due[o] <= 1'b0;
+      else if (request_valid_o[o] && waits_i[o]) due[o] <= 1'b1;
+      else if (replied_valid_i[o]) due[o] <= 1'b0;
+    end
+  end
+
+  wl_engine_packet #(
+      .Threads(Threads),
+      .StateBits(StateBits),
+      .ReadPorts(ReadPorts),
+      .WritePorts(WritePorts),
+      .Offloads(Offloads),
+      .TagBits(TagBits),
+      .HasPacket(HasPacket),
+      .Emits(Emits),
+      .Clears(Clears),
+      .InTurn(1'b0),
+      .Storage(Storage),
+      .ReplyLsb(ReplyLsb),
+      .ReplyBits(ReplyBits)
+  ) i_packet (
+      .clk_i,
+      .rst_i,
+      .load_valid_i,
+      .load_ready_o,
+      .load_first_i,
+      .load_last_i,
+      .load_data_i,
+      .load_tag_i,
+      .unload_valid_o,
+      .unload_ready_i,
+      .unload_first_o,
+      .unload_last_o,
+      .unload_data_o,
+      .unload_tag_o,
+      .unload_result_o,
+      .unload_reply_o,
+      .order_head_i,
+      .order_drained_i,
+      .idle_o,
+      .call_ready_i(1'b1),
+      .load_room_o(room),
+      .load_first_o(load_first),
+      .loaded_o(loaded),
+      .load_thread_o(load_thread),
+      .read_thread_i(1'b0),
+      .read_front_i(front),
+      .read_window_i(window),
+      .read_offset_i(address_offset_i),
+      .read_words_o(core_words_o),
+      .end_slot_i(end_slot),
+      .end_thread_i(end_thread),
+      .phase_i(phase),
+      .chunk_i(chunk),
+      .core_request_valid_i,
+      .core_commit_i,
+      .core_state_i,
+      .core_write_valid_i,
+      .core_write_address_i,
+      .core_write_strobe_i,
+      .core_write_data_i,
+      .core_clear_valid_i,
+      .core_clear_address_i,
+      .core_clear_count_i,
+      .core_exit_i,
+      .core_reason_i,
+      .request_ready_i,
+      .request_valid_o,
+      .commit_o(commit),
+      .again_o(again_now),
+      .phase_o(phase_next),
+      .chunk_o(chunk_next),
+      .left_o(left),
+      .left_copy_o(resumed),
+      .left_thread_o(left_thread)
+  );
+  logic unused_threads;
+  assign unused_threads = &{room, load_thread, left, left_thread, replied_thread_i};
+
+  // ---- State ----
+
+  logic [StepBits-1:0] step;
+  logic [StateBits-1:0] state;
+  logic [InfoBits-1:0] info;
+  always_ff @(posedge clk_i) begin
+    if (load_first) begin
+      step <= StepBits'(FirstStep);
+      info <= load_info_i;
+    end else if (commit) step <= core_step_i;
+  end
+  if (HasPacket) begin : g_initial
+    logic [15:0] length;
+    logic [8:0] loaded_window;
+    assign length = load_info_i[wl_pkg::InfoLengthLsb+:16];
+    assign loaded_window = length > 16'(wl_pkg::WindowLoaded) ? 9'(wl_pkg::WindowLoaded) : length[8:0];
+    always_ff @(posedge clk_i) begin
+      if (load_first) state <= StateBits'({length, loaded_window, 8'(wl_pkg::WindowFront)});
+      else if (commit) state <= core_state_i;
+    end
+    assign front = state[wl_pkg::StateFrontLsb+:8];
+    assign window = state[wl_pkg::StateWindowLsb+:9];
+    logic unused;
+    assign unused = &load_state_i;
+  end else begin : g_given
+    assign {front, window} = '0;
+    always_ff @(posedge clk_i) begin
+      if (load_first) state <= load_state_i;
+      else if (commit) state <= core_state_i;
+    end
+  end
+  assign address_step_o = step;
+  assign address_state_o = state;
+  assign address_info_o = info;
+  assign core_step_o = step;
+  assign core_state_o = state;
+  assign core_info_o = info;
+  assign core_phase_o = phase;
+
+`ifdef FORMAL
+  always_ff @(posedge clk_i) begin
+    if (!rst_i) begin
+      Commit_M : assert (!end_slot || core_commit_i == (phase || (core_request_valid_i & waits_i) == '0));
+      OneSlot_A : assert (!(end_slot && a_slot));
+    end
+  end
+`endif
+endmodule

@@ -1,0 +1,262 @@
+// What both engine shells do with packets (or calls): take them in, keep their windows, decide what becomes of each slot, write what it
+// writes, and send them out. The shells add the states and the course of the slots.
+//
+// Contract: see wl_engine_mt for slots, wl_engine_load and wl_engine_unload for the ways in and out, wl_scratchpad for when a write is
+// seen by a read.
+module wl_engine_packet #(
+    parameter int unsigned Threads = 4,
+    parameter int unsigned StateBits = 64,
+    parameter int unsigned ReadPorts = 1,
+    parameter int unsigned WritePorts = 1,
+    parameter int unsigned Offloads = 1,
+    parameter int unsigned TagBits = 8,
+    parameter bit HasPacket = 1'b1,
+    parameter bit Emits = 1'b1,
+    parameter bit Clears = 1'b1,
+    parameter bit InTurn = 1'b0,         // packets enter and leave in the order of the threads' numbers
+    parameter int unsigned Storage = 0,
+    parameter int unsigned ReplyLsb = 0,
+    parameter int unsigned ReplyBits = 1,
+    localparam int unsigned ThreadBits = wl_pkg::bits(Threads),
+    localparam int unsigned IdleBits = wl_pkg::bits(Threads + 1),
+    localparam int unsigned Word = wl_pkg::WordBits
+) (
+    input logic clk_i,
+    input logic rst_i,
+
+    // The shell's own ports.
+    input  logic                          load_valid_i,
+    output logic                          load_ready_o,
+    input  logic                          load_first_i,
+    input  logic                          load_last_i,
+    input  logic [              Word-1:0] load_data_i,
+    input  logic [           TagBits-1:0] load_tag_i,
+    output logic                          unload_valid_o,
+    input  logic                          unload_ready_i,
+    output logic                          unload_first_o,
+    output logic                          unload_last_o,
+    output logic [              Word-1:0] unload_data_o,
+    output logic [           TagBits-1:0] unload_tag_o,
+    output logic [wl_pkg::ResultBits-1:0] unload_result_o,
+    output logic [         ReplyBits-1:0] unload_reply_o,
+    input  logic [           TagBits-1:0] order_head_i,
+    input  logic                          order_drained_i,
+    output logic [          IdleBits-1:0] idle_o,
+
+    // Loading.
+    input  logic                  call_ready_i,   // HasPacket = 0: a call may be taken now
+    output logic                  load_room_o,    // a thread is there for the next packet
+    output logic                  load_first_o,   // a packet begins
+    output logic                  loaded_o,       // it is complete
+    output logic [ThreadBits-1:0] load_thread_o,
+
+    // Reading; words two cycles later.
+    input  logic [     ThreadBits-1:0] read_thread_i,
+    input  logic [                7:0] read_front_i,
+    input  logic [                8:0] read_window_i,
+    input  logic [   ReadPorts*17-1:0] read_offset_i,
+    output logic [ReadPorts*Word-1:0] read_words_o,
+
+    // A slot at its end, with what the core says.
+    input  logic                       end_slot_i,
+    input  logic [     ThreadBits-1:0] end_thread_i,
+    input  logic                       phase_i,
+    input  logic [                4:0] chunk_i,         // see wl_engine_commit
+    input  logic [       Offloads-1:0] core_request_valid_i,
+    input  logic                       core_commit_i,
+    input  logic [      StateBits-1:0] core_state_i,
+    input  logic [     WritePorts-1:0] core_write_valid_i,
+    input  logic [   WritePorts*8-1:0] core_write_address_i,
+    input  logic [  WritePorts*16-1:0] core_write_strobe_i,
+    input  logic [WritePorts*Word-1:0] core_write_data_i,
+    input  logic                       core_clear_valid_i,
+    input  logic [                7:0] core_clear_address_i,
+    input  logic [                8:0] core_clear_count_i,
+    input  logic [                2:0] core_exit_i,
+    input  logic [               23:0] core_reason_i,
+    input  logic [       Offloads-1:0] request_ready_i,
+    output logic [       Offloads-1:0] request_valid_o,
+    output logic                       commit_o,        // state and step are to be stored
+    output logic                       again_o,         // the thread runs on (when its replies are there)
+    output logic                       phase_o,         // of its next slot
+    output logic [                4:0] chunk_o,
+
+    // A packet has left: its thread is free; or a copy of it has, and it runs on.
+    output logic                  left_o,
+    output logic                  left_copy_o,
+    output logic [ThreadBits-1:0] left_thread_o
+);
+  logic finish, write_busy, clear;
+  logic [7:0] clear_address;
+  logic [15:0] clear_strobe;
+  logic [WritePorts-1:0] write_valid;
+  wl_engine_commit #(
+      .Offloads(Offloads),
+      .WritePorts(WritePorts),
+      .Clears(Clears && HasPacket)
+  ) i_commit (
+      .valid_i(end_slot_i),
+      .phase_i,
+      .chunk_i,
+      .request_valid_i(core_request_valid_i),
+      .request_ready_i,
+      .commit_i(core_commit_i),
+      .write_valid_i(core_write_valid_i),
+      .write_busy_i(write_busy),
+      .clear_valid_i(core_clear_valid_i),
+      .clear_address_i(core_clear_address_i),
+      .clear_count_i(core_clear_count_i),
+      .commit_o,
+      .request_valid_o,
+      .write_valid_o(write_valid),
+      .clear_o(clear),
+      .clear_address_o(clear_address),
+      .clear_strobe_o(clear_strobe),
+      .phase_o,
+      .chunk_o
+  );
+  assign finish  = commit_o && core_exit_i != wl_pkg::EXIT_NEXT;
+  assign again_o = end_slot_i && !finish;
+
+  logic row_ready, row_valid, ended, ended_more;
+  logic [3:0] load_row, unload_row;
+  wl_engine_load #(
+      .Threads(Threads),
+      .InTurn (InTurn)
+  ) i_load (
+      .clk_i,
+      .rst_i,
+      .load_valid_i,
+      .load_ready_o,
+      .load_first_i,
+      .load_last_i,
+      .row_ready_i(row_ready),
+      .row_valid_o(row_valid),
+      .row_thread_o(load_thread_o),
+      .row_o(load_row),
+      .first_o(load_first_o),
+      .last_o(loaded_o),
+      .end_valid_i(left_o),
+      .end_thread_i(left_thread_o),
+      .room_o(load_room_o),
+      .idle_o
+  );
+
+  wl_pkg::result_t result;
+  logic [3:0] finish_row;
+  logic [ReplyBits-1:0] reply;
+  logic [ThreadBits-1:0] unload_thread;
+  logic unload_row_valid;
+  logic [Word-1:0] unload_row_data;
+  wl_engine_unload #(
+      .Threads(Threads),
+      .TagBits(TagBits),
+      .ReplyBits(ReplyBits),
+      .HasPacket(HasPacket),
+      .InTurn(InTurn),
+      .Emits(Emits && HasPacket),
+      .Storage(Storage)
+  ) i_unload (
+      .clk_i,
+      .rst_i,
+      .tag_write_i(load_first_o),
+      .tag_thread_i(load_thread_o),
+      .tag_i(load_tag_i),
+      .finish_valid_i(finish),
+      .finish_thread_i(end_thread_i),
+      .finish_result_i(result),
+      .finish_row_i(finish_row),
+      .finish_reply_i(reply),
+      .end_valid_o(ended),
+      .end_more_o(ended_more),
+      .end_thread_o(left_thread_o),
+      .order_head_i,
+      .order_drained_i,
+      .row_thread_o(unload_thread),
+      .row_o(unload_row),
+      .row_valid_i(unload_row_valid),
+      .row_data_i(unload_row_data),
+      .unload_valid_o,
+      .unload_ready_i,
+      .unload_first_o,
+      .unload_last_o,
+      .unload_data_o,
+      .unload_tag_o,
+      .unload_result_o,
+      .unload_reply_o
+  );
+  assign left_o = ended && !ended_more;
+  assign left_copy_o = ended && ended_more;
+
+  if (HasPacket) begin : g_packet
+    assign result = '{
+            kind: core_exit_i,
+            reason: core_reason_i,
+            egress: core_state_i[wl_pkg::StateEgressLsb+:16],
+            start: core_state_i[wl_pkg::StateFrontLsb+:4],
+            window: core_state_i[wl_pkg::StateWindowLsb+:9],
+            length: core_state_i[wl_pkg::StateLengthLsb+:16],
+            more: Emits && core_exit_i == wl_pkg::EXIT_EMIT
+        };
+    assign finish_row = core_state_i[wl_pkg::StateFrontLsb+4+:4];
+    assign reply = '0;
+
+    logic [WritePorts*8-1:0] write_address;
+    logic [WritePorts*16-1:0] write_strobe;
+    always_comb begin
+      write_address = core_write_address_i;
+      write_strobe  = core_write_strobe_i;
+      if (clear) begin
+        write_address[7:0] = clear_address;
+        write_strobe[15:0] = clear_strobe;
+      end
+    end
+    wl_scratchpad #(
+        .Threads(Threads),
+        .ReadPorts(ReadPorts),
+        .WritePorts(WritePorts),
+        .Storage(Storage)
+    ) i_scratchpad (
+        .clk_i,
+        .rst_i,
+        .read_thread_i,
+        .read_front_i,
+        .read_window_i,
+        .read_offset_i,
+        .read_words_o,
+        .write_valid_i(write_valid | WritePorts'(clear)),
+        .write_thread_i(end_thread_i),
+        .write_address_i(write_address),
+        .write_strobe_i(write_strobe),
+        .write_data_i(core_write_data_i),
+        .write_zero_i(clear),
+        .write_busy_o(write_busy),
+        .load_valid_i(row_valid),
+        .load_ready_o(row_ready),
+        .load_thread_i(load_thread_o),
+        .load_row_i(load_row),
+        .load_data_i,
+        .unload_thread_i(unload_thread),
+        .unload_row_i(unload_row),
+        .unload_valid_o(unload_row_valid),
+        .unload_data_o(unload_row_data)
+    );
+    logic unused;
+    assign unused = &{call_ready_i, core_state_i};
+  end else begin : g_call
+    assign result = '{kind: core_exit_i, default: '0};
+    assign finish_row = '0;
+    assign reply = core_state_i[ReplyLsb+:ReplyBits];
+    assign row_ready = call_ready_i;
+    assign read_words_o = '0;
+    assign write_busy = 1'b0;
+    assign unload_row_valid = 1'b0;
+    assign unload_row_data = '0;
+    logic unused;
+    assign unused = &{
+        row_valid, load_row, load_data_i, unload_thread, unload_row, read_thread_i, read_front_i, read_window_i, read_offset_i,
+        clear, clear_address, clear_strobe, write_valid, core_write_address_i, core_write_strobe_i, core_write_data_i,
+        core_reason_i, core_state_i
+    };
+  end
+endmodule
