@@ -11,6 +11,7 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
+use wireloom_compile::passes::{HeaderPorts, PassOptions};
 
 use crate::tools;
 
@@ -217,8 +218,8 @@ pub enum Policy {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, Serialize)]
 #[serde(deny_unknown_fields)]
 pub struct Memory {
-    /// Core cycles from a request to its word.
-    pub read_latency: usize,
+    /// Memory cycles from a command to its data.
+    pub latency: usize,
     /// Words of a part, in units of 2^20.
     pub mega_words: usize,
 }
@@ -333,7 +334,7 @@ impl Machine {
         range("engine.header_reads", self.engine.header_reads as usize, 4)?;
         range("engine.header_writes", self.engine.header_writes as usize, 2)?;
         range("engine.stage_levels", self.engine.stage_levels as usize, 64)?;
-        range("memory.read_latency", self.memory.read_latency, 256)?;
+        range("memory.latency", self.memory.latency, 256)?;
         range("memory.mega_words", self.memory.mega_words, 64)?;
         if !self.clusters.is_multiple_of(self.lanes()) {
             let (clusters, lanes) = (self.clusters, self.lanes());
@@ -371,6 +372,11 @@ impl Machine {
     /// Clusters of each pipe.
     pub fn clusters_a_pipe(&self) -> usize {
         self.clusters / self.lanes()
+    }
+
+    /// What the compiler must know of the engines' header memory.
+    pub fn pass_options(&self) -> PassOptions {
+        PassOptions { header: Some(HeaderPorts::new(self.engine.header_reads, self.engine.header_writes)) }
     }
 
     /// How an offload of that name and kind is realised.

@@ -1,5 +1,182 @@
-//! Assembly of the canonical architecture: clusters, pipes, services.
+//! Assembly of the canonical architecture (the Gorilla paper, Figure 4): clusters, pipes, services.
+//!
+//! [`assemble`] turns a program and a machine into a [`Processor`]: generated modules, each a tree printed once, and the templates that
+//! they are made of. From the inside out: `ENGINE_engine` (made by [`crate::engine`]), `ENGINE_cluster`, `ENGINE_pipe`, `np_top`; and
+//! `np_sim`, which is `np_top` with models of its memories.
 
+mod cluster;
 mod design;
+mod folder;
+mod images;
+mod lookup;
+mod pipe;
+mod plan;
+mod services;
+mod templates;
+mod top;
+mod wires;
+
+use wireloom_ir::Program;
 
 pub use design::{Design, File, Hash, Unit};
+pub use folder::{Target, memory_map, write};
+pub use images::{Image, images};
+pub use plan::{Channel, Plan, Service};
+
+use crate::core::Refusal;
+use crate::engine::{EngineModule, Shell};
+use crate::machine::{Machine, Place, ShellKind};
+use crate::sim::{Geometry, Probe, Source};
+use crate::sv::{Item, Module};
+
+/// Why a program cannot be built for a machine.
+#[derive(Debug, thiserror::Error)]
+pub enum NpError {
+    /// The engine cannot become hardware.
+    #[error(transparent)]
+    Engine(#[from] Refusal),
+    /// An offload has no place on the machine.
+    #[error("offload `{offload}` cannot be had on machine {machine}: {why}")]
+    Offload {
+        /// Its name.
+        offload: String,
+        /// The machine.
+        machine: String,
+        /// What is missing, and what would help.
+        why: String,
+    },
+    /// The machine cannot be built.
+    #[error("machine {machine} cannot be built: {message}")]
+    Illegal {
+        /// The machine.
+        machine: String,
+        /// What does not fit.
+        message: String,
+    },
+}
+
+/// A network processor.
+#[derive(Clone, Debug)]
+pub struct Processor {
+    /// What it is made of.
+    pub plan: Plan,
+    /// The engine.
+    pub engine: EngineModule,
+    /// Its sources, `np_top` on top.
+    pub design: Design,
+    /// The simulation's top module, `np_sim`, and what else only simulation needs.
+    pub simulation: Vec<File>,
+    /// The shape of its ports.
+    pub geometry: Geometry,
+}
+
+/// Builds a network processor.
+///
+/// The program must have been optimised with the header ports of the machine ([`Machine::pass_options`]).
+///
+/// # Errors
+/// If the program cannot become hardware, or the machine lacks something that it uses.
+pub fn assemble(program: &Program, machine: &Machine) -> Result<Processor, NpError> {
+    let shell = match machine.engine.shell {
+        ShellKind::Multithreaded => Shell::Multithreaded,
+        ShellKind::StateMachine => Shell::StateMachine,
+    };
+    let options = crate::core::Options { levels: machine.engine.stage_levels };
+    let engine = crate::engine::build(program, program.main, &options, shell)?;
+    let plan = Plan::new(program, machine, &engine)?;
+    let modules = [cluster::module(&plan), pipe::module(&plan), top::top(&plan)].map(declared_first);
+    let simulation = declared_first(top::simulation(&plan));
+    let mut generated: Vec<File> = engine
+        .files()
+        .into_iter()
+        .map(|(name, text)| File { name, text, unit: Some(engine.name.clone()) })
+        .collect();
+    generated.extend(modules.iter().map(|module| File {
+        name: module.file(),
+        text: module.print(),
+        unit: Some(module.name.clone()),
+    }));
+    let texts: Vec<&str> = generated.iter().map(|file| file.text.as_str()).collect();
+    let mut files = templates::needed(&texts);
+    let sim_text = simulation.print();
+    let only_sim = templates::needed(&[&sim_text]).into_iter().filter(|file| !files.contains(file));
+    let mut sim_files: Vec<File> = only_sim.collect();
+    sim_files.push(File { name: simulation.file(), text: sim_text, unit: Some(simulation.name.clone()) });
+    files.extend(generated);
+    let units = vec![
+        Unit { name: engine.name.clone(), instances: Vec::new() },
+        Unit { name: plan.cluster_module(), instances: vec![(engine.name.clone(), machine.engines)] },
+        Unit {
+            name: plan.pipe_module(),
+            instances: vec![(plan.cluster_module(), machine.clusters_a_pipe())],
+        },
+        Unit { name: "np_top".into(), instances: vec![(plan.pipe_module(), machine.lanes())] },
+    ];
+    let design = Design { top: "np_top".into(), files, units };
+    let geometry = geometry(&plan);
+    Ok(Processor { plan, engine, design, simulation: sim_files, geometry })
+}
+
+impl Processor {
+    /// What Verilator translates: `np_sim`, and the modules that stand in it several times.
+    pub fn source(&self) -> Source {
+        let files = self.design.files.iter().chain(&self.simulation).cloned().collect();
+        let blocks = if self.plan.machine.clusters * self.plan.machine.engines > 1 {
+            vec![self.engine.name.clone()]
+        } else {
+            Vec::new()
+        };
+        Source { files, top: "np_sim".into(), blocks, geometry: self.geometry.clone() }
+    }
+}
+
+/// Puts declarations of nets before what uses them.
+fn declared_first(mut module: Module) -> Module {
+    let is_net = |item: &Item| matches!(item, Item::Net { value: None, .. });
+    let (nets, rest): (Vec<Item>, Vec<Item>) = module.items.into_iter().partition(is_net);
+    module.items = nets;
+    module.items.push(Item::Blank);
+    module.items.extend(rest);
+    module
+}
+
+/// What the simulation has to know of the ports.
+fn geometry(plan: &Plan) -> Geometry {
+    let machine = &plan.machine;
+    let mut probes = Vec::new();
+    for lane in 0..machine.lanes() {
+        for (port, width, _) in pipe::probes(plan) {
+            let what = port.trim_end_matches("_o");
+            for index in 0..width {
+                let name = match what {
+                    "slots" | "waits" => {
+                        let (cluster, engine) = (index / machine.engines, index % machine.engines);
+                        format!("pipe{lane}.cluster{cluster}.engine{engine}")
+                    }
+                    _ if width > 1 => format!("pipe{lane}.slot{index}"),
+                    _ => format!("pipe{lane}"),
+                };
+                probes.push(Probe { name, kind: pipe::probe_kind(what), bits: 1, most: 1 });
+            }
+        }
+        let name = format!("pipe{lane}");
+        probes.push(Probe { name, kind: "input waits".into(), bits: 1, most: 1 });
+    }
+    Geometry {
+        lanes: machine.lanes(),
+        user_bits: plan.user_bits,
+        arrival: plan.user_bits > 16,
+        memory_ratio: if plan.channels.is_empty() { 0 } else { machine.clock.memory_ratio },
+        probes,
+    }
+}
+
+/// Places that hold copies of a service, for people.
+pub fn copies(plan: &Plan, service: &Service) -> usize {
+    let machine = &plan.machine;
+    match service.rule.place {
+        Place::Engine => machine.clusters * machine.engines,
+        Place::Cluster => machine.clusters,
+        Place::Pipe => machine.lanes(),
+    }
+}

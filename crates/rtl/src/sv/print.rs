@@ -59,6 +59,8 @@ fn ty(ty: &Type) -> String {
         Type::Bit => "logic ".into(),
         Type::Vector(Expr::Int(width)) => format!("logic [{}:0] ", width.saturating_sub(1)),
         Type::Vector(width) => format!("logic [{}-1:0] ", operand(width, None)),
+        // The type of a parameter that takes that of its value: texts.
+        Type::Named(name) if name.is_empty() => String::new(),
         Type::Named(name) => format!("{name} "),
     }
 }
@@ -236,7 +238,12 @@ fn print_instance(out: &mut Writer, instance: &Instance) {
         let comma = if index + 1 == instance.ports.len() { "" } else { "," };
         match value {
             Some(value) => connection(out, name, value, comma),
-            None => out.line(&format!("  .{name}(){comma}")),
+            None => {
+                // Verilator asks whether an open output is meant.
+                out.line("  /* verilator lint_off PINCONNECTEMPTY */");
+                out.line(&format!("  .{name}(){comma}"));
+                out.line("  /* verilator lint_on PINCONNECTEMPTY */");
+            }
         }
     }
     out.line(");");

@@ -1,0 +1,207 @@
+//! The folder that `wireloom build` writes: it stands alone.
+
+use std::fmt::Write as _;
+use std::path::Path;
+use std::{fs, io};
+
+use serde::Serialize;
+
+use super::images::Image;
+use super::services;
+use super::{Processor, copies};
+
+/// A control target, in the memory map.
+#[derive(Clone, Debug, Serialize)]
+pub struct Target {
+    /// Its number on the control bus.
+    pub number: usize,
+    /// The offload behind it, as the source calls it; empty for the statistics.
+    pub offload: String,
+    /// Which of its copies: pipe, cluster, engine.
+    pub place: String,
+    /// What an address there counts, and how wide an entry is.
+    pub entry: String,
+}
+
+/// Every control target of a processor.
+pub fn memory_map(processor: &Processor) -> Vec<Target> {
+    let plan = &processor.plan;
+    let machine = &plan.machine;
+    let mut targets = vec![Target {
+        number: 0,
+        offload: String::new(),
+        place: "np_top".into(),
+        entry: "statistics: packets sent, events, stalls of each lane; 64 bits".into(),
+    }];
+    for pipe in 0..machine.lanes() {
+        let base = 1 + pipe * plan.targets_a_pipe();
+        for service in &plan.services {
+            for (offset, entry) in services::targets_of(plan, service).into_iter().enumerate() {
+                let first = base + services::first_pipe_target(plan, service);
+                targets.push(Target {
+                    number: first + offset,
+                    offload: service.offload.clone(),
+                    place: format!("pipe {pipe}"),
+                    entry,
+                });
+            }
+        }
+        for cluster in 0..machine.clusters_a_pipe() {
+            let base = base + plan.pipe_targets() + cluster * plan.cluster_targets();
+            for (offset, (service, engine)) in services::cluster_targets(plan).into_iter().enumerate() {
+                let engine = engine.map_or(String::new(), |engine| format!(", engine {engine}"));
+                targets.push(Target {
+                    number: base + offset,
+                    offload: service.offload.clone(),
+                    place: format!("pipe {pipe}, cluster {cluster}{engine}"),
+                    entry: format!("index; {} bits", service.value_bits()),
+                });
+            }
+        }
+    }
+    targets
+}
+
+/// Writes a processor, with the contents of its tables, into a folder, which is made if it is not there.
+///
+/// # Errors
+/// If a file cannot be written.
+pub fn write(processor: &Processor, images: &[Image], estimate: &str, folder: &Path) -> io::Result<()> {
+    for sub in ["rtl", "rtl/templates", "sim", "sim/templates", "images"] {
+        fs::create_dir_all(folder.join(sub))?;
+    }
+    for file in &processor.design.files {
+        fs::write(folder.join("rtl").join(&file.name), &file.text)?;
+    }
+    for file in &processor.simulation {
+        fs::write(folder.join("sim").join(&file.name), &file.text)?;
+    }
+    for image in images {
+        fs::write(folder.join(format!("images/{}.hex", image.name)), &image.text)?;
+    }
+    let map = serde_json::to_string_pretty(&memory_map(processor)).expect("plain data");
+    fs::write(folder.join("memory_map.json"), map + "\n")?;
+    fs::write(folder.join("np.f"), file_list(processor))?;
+    fs::write(folder.join("np.core"), core(processor))?;
+    fs::write(folder.join("README.md"), readme(processor, images, estimate))
+}
+
+fn sources(processor: &Processor) -> impl Iterator<Item = String> {
+    processor.design.files.iter().map(|file| format!("rtl/{}", file.name))
+}
+
+fn simulation_sources(processor: &Processor) -> impl Iterator<Item = String> {
+    processor.simulation.iter().map(|file| format!("sim/{}", file.name))
+}
+
+/// A file list as Verilator, slang and vendors' tools take it.
+fn file_list(processor: &Processor) -> String {
+    sources(processor).fold(String::new(), |list, file| list + &file + "\n")
+}
+
+/// A FuseSoC description (CAPI 2).
+fn core(processor: &Processor) -> String {
+    let machine = &processor.plan.machine;
+    let list =
+        |files: Vec<String>| files.iter().fold(String::new(), |text, file| text + "      - " + file + "\n");
+    format!(
+        "CAPI=2:
+name: wireloom:np:{}_{}:0.1.0
+description: {}
+filesets:
+  rtl:
+    files:
+{}    file_type: systemVerilogSource
+  sim:
+    files:
+{}    file_type: systemVerilogSource
+targets:
+  default: &default
+    filesets: [rtl]
+    toplevel: np_top
+  lint:
+    <<: *default
+    default_tool: verilator
+    tools:
+      verilator:
+        mode: lint-only
+        verilator_options: [-Wall]
+  sim:
+    default_tool: verilator
+    filesets: [rtl, sim]
+    toplevel: np_sim
+    tools:
+      verilator:
+        mode: cc
+",
+        processor.plan.engine,
+        machine.name.replace('-', "_"),
+        machine.about,
+        list(sources(processor).collect()),
+        list(simulation_sources(processor).collect()),
+    )
+}
+
+fn readme(processor: &Processor, images: &[Image], estimate: &str) -> String {
+    let plan = &processor.plan;
+    let machine = &plan.machine;
+    let mut text = format!(
+        "# `{}` on `{}`
+
+A network processor in SystemVerilog, made by `wireloom build`: {} clusters of {} engines of {} threads; {} lane{} of {} bytes a
+cycle at {} MHz. The top module is `np_top` (rtl/np_top.sv); `np_sim` adds models of the memories.
+
+    verilator --lint-only -Wall -f np.f --top-module np_top
+    fusesoc --cores-root . run --target lint wireloom:np:{}_{}
+
+## Offloads
+
+| offload | realised as | copies |
+|---|---|---|
+",
+        plan.engine,
+        machine.name,
+        machine.clusters,
+        machine.engines,
+        machine.threads,
+        machine.lanes(),
+        if machine.lanes() == 1 { "" } else { "s" },
+        plan.data_bytes,
+        machine.clock.core_mhz,
+        plan.engine,
+        machine.name.replace('-', "_"),
+    );
+    for service in &plan.services {
+        let _ =
+            writeln!(text, "| `{}` | {} | {} |", service.offload, service.describe(), copies(plan, service));
+    }
+    if !plan.channels.is_empty() {
+        let _ = writeln!(
+            text,
+            "\n## Memory channels, of each pipe\n\n| channel | words | of bits | reads a core cycle |\n|---|---|---|---|"
+        );
+        for channel in &plan.channels {
+            let _ = writeln!(
+                text,
+                "| `{}` | {} | {} | {} of {} |",
+                channel.name, channel.words, channel.word_bits, channel.used, channel.slots
+            );
+        }
+    }
+    text.push_str("\n## Control targets\n\nWritten over AXI4-Lite (the registers are in the header of rtl/templates/wl_axil_control.sv).\n\n| number | offload | where | address and entry |\n|---|---|---|---|\n");
+    for target in memory_map(processor) {
+        let offload = if target.offload.is_empty() { "" } else { &target.offload };
+        let _ = writeln!(text, "| {} | `{offload}` | {} | {} |", target.number, target.place, target.entry);
+    }
+    if !images.is_empty() {
+        text.push_str(
+            "\n## Contents of the tables\n\nIn images/, for `$readmemh`; a simulation loads them with\n\n",
+        );
+        for image in images {
+            let _ = writeln!(text, "    +wl_image_{}=images/{}.hex", image.name, image.name);
+        }
+    }
+    let parameters = toml::to_string(machine).unwrap_or_default();
+    let _ = write!(text, "\n## Parameters\n\n```toml\n{parameters}```\n\n## Estimated cost\n\n{estimate}\n");
+    text
+}

@@ -1,0 +1,100 @@
+//! The contents of tables, as files that memories are loaded from.
+//!
+//! The format is that of `$readmemh`: hexadecimal words, `@` before an address in words. Only what is not zero is written.
+
+use std::fmt::Write as _;
+
+use wireloom_bits::Bits;
+use wireloom_offloads::{Content, EntryKey, Row, Store};
+
+use super::NpError;
+use super::plan::{Plan, Service};
+use crate::machine::Realisation;
+
+/// The contents of a memory.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Image {
+    /// Whose they are: `+wl_image_NAME=FILE`.
+    pub name: String,
+    /// The file's text.
+    pub text: String,
+}
+
+/// The contents of all memories of a processor whose tables are in a store.
+///
+/// # Errors
+/// If a table does not fit the memory that the machine has for it.
+pub fn images(plan: &Plan, store: &Store) -> Result<Vec<Image>, NpError> {
+    let mut images = Vec::new();
+    for service in &plan.services {
+        let slot = store.slots.iter().find(|slot| slot.name == service.offload);
+        let Some(Content::Kind { instance, .. }) = slot.map(|slot| &slot.content) else { continue };
+        match service.rule.realisation {
+            Realisation::Table => images.push(table(service, &instance.rows())),
+            Realisation::Cached | Realisation::Direct => images.push(bursts(service, &instance.rows())),
+            // Counters begin at zero; what the control plane sets, it sets over the control bus.
+            Realisation::Counters | Realisation::FlowCounter => {}
+            Realisation::Trie => images.extend(super::lookup::images(plan, service, instance.as_ref())?),
+        }
+    }
+    Ok(images)
+}
+
+/// Index and packed value of a row.
+fn element(row: &Row) -> Option<(u64, Bits)> {
+    let EntryKey::Index(index) = row.key else { return None };
+    let value = row.fields.iter().map(|(_, bits)| bits.clone()).reduce(|high, low| high.concat(&low))?;
+    Some((index, value))
+}
+
+/// A word for each element.
+fn table(service: &Service, rows: &[Row]) -> Image {
+    let mut text = String::new();
+    for (index, value) in rows.iter().filter_map(element) {
+        let _ = writeln!(text, "@{index:x} {}", hex(&value));
+    }
+    Image { name: service.offload.clone(), text }
+}
+
+/// Bursts of 72 bits, as many for an element as it needs, rounded up to a power of two; its lowest bits first.
+fn bursts(service: &Service, rows: &[Row]) -> Image {
+    const BURST: u32 = 72;
+    let mut text = String::new();
+    for (index, value) in rows.iter().filter_map(element) {
+        let count = value.width().div_ceil(BURST);
+        for part in 0..count {
+            let low = part * BURST;
+            let burst = value.slice(low, BURST.min(value.width() - low));
+            let at = index * u64::from(count.next_power_of_two()) + u64::from(part);
+            let _ = writeln!(text, "@{at:x} {}", hex(&burst));
+        }
+    }
+    Image { name: service.name.clone(), text }
+}
+
+/// A number in hexadecimal digits.
+fn hex(bits: &Bits) -> String {
+    let bytes = bits.resize(bits.width().next_multiple_of(8)).to_bytes();
+    bytes.iter().fold(String::new(), |mut text, byte| {
+        let _ = write!(text, "{byte:02x}");
+        text
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn numbers_are_padded_to_bytes() {
+        assert_eq!(hex(&Bits::new(12, 0xabc)), "0abc");
+        assert_eq!(hex(&Bits::new(16, 0x12)), "0012");
+    }
+
+    #[test]
+    fn the_fields_of_a_row_are_packed_the_first_most_significant() {
+        let fields = vec![("a".to_owned(), Bits::new(4, 1)), ("b".to_owned(), Bits::new(8, 0x23))];
+        let row = Row { key: EntryKey::Index(7), fields };
+        assert_eq!(element(&row), Some((7, Bits::new(12, 0x123))));
+    }
+}

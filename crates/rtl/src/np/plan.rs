@@ -1,0 +1,288 @@
+//! What a network processor is made of, before any of it is written down.
+
+use wireloom_ir::{OffloadTarget, Program};
+use wireloom_offloads::Config;
+
+use super::NpError;
+use super::wires::bits;
+use crate::core::OffloadPort;
+use crate::engine::EngineModule;
+use crate::machine::{Machine, Place, Realisation, Rule, Scheduler, Storage};
+
+/// An offload of the engine and what stands behind it.
+#[derive(Clone, Debug)]
+pub struct Service {
+    /// Its port's name, a legal one of SystemVerilog.
+    pub name: String,
+    /// Its name in the source.
+    pub offload: String,
+    /// Its number in the engine.
+    pub index: usize,
+    /// How the machine realises it.
+    pub rule: Rule,
+    /// As the program declares it.
+    pub config: Config,
+    /// The engine's port.
+    pub port: OffloadPort,
+    /// Bits of a request's data.
+    pub request_bits: usize,
+    /// Bits of a reply; 0 if there is none.
+    pub reply_bits: usize,
+}
+
+impl Service {
+    /// Whether requests go from the cluster to the pipe.
+    pub fn leaves_cluster(&self) -> bool {
+        self.rule.place == Place::Pipe
+    }
+
+    /// Whether nothing stands between the engines and the service outside.
+    pub fn is_direct_outside(&self) -> bool {
+        self.leaves_cluster() && self.rule.realisation != Realisation::Cached
+    }
+
+    /// Whether the control plane reads and writes it in the cluster.
+    pub fn is_controlled_in_cluster(&self) -> bool {
+        self.rule.place != Place::Pipe
+    }
+
+    /// What it is, for people.
+    pub fn describe(&self) -> String {
+        let what = match self.rule.realisation {
+            Realisation::Table => "table in block RAM",
+            Realisation::Trie => "trie in QDR SRAM",
+            Realisation::Cached => "hash cache in each cluster, table in QDR SRAM",
+            Realisation::Direct => "table in QDR SRAM",
+            Realisation::Counters => "counters in block RAM",
+            Realisation::FlowCounter => "counters in QDR SRAM",
+        };
+        let place = match self.rule.place {
+            Place::Engine => "in each engine",
+            Place::Cluster => "in each cluster",
+            Place::Pipe => "in each pipe",
+        };
+        format!("{} of {}: {what}, {place}", self.config.kind, self.size())
+    }
+
+    /// How many entries it is declared with, for people.
+    fn size(&self) -> String {
+        match self.config.params.get("size") {
+            Some(size) => format!("{} entries", size.low_u64()),
+            None => "prefixes".to_owned(),
+        }
+    }
+
+    /// Bits of an element, of the kinds that have values.
+    pub fn value_bits(&self) -> usize {
+        self.config.value.as_ref().map_or(0, |layout| layout.width() as usize)
+    }
+
+    /// Number of elements, of the kinds that have a size.
+    pub fn elements(&self) -> usize {
+        self.config.params.get("size").map_or(0, |size| size.low_u64() as usize)
+    }
+}
+
+/// A channel to a memory outside the chip.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Channel {
+    /// Its name: that of the service, and what of it.
+    pub name: String,
+    /// The service that it belongs to.
+    pub service: String,
+    /// Reads (and writes) that it can do in a core cycle.
+    pub slots: usize,
+    /// How many of them the service uses.
+    pub used: usize,
+    /// Bits of a word.
+    pub word_bits: usize,
+    /// Words of the part.
+    pub words: usize,
+}
+
+impl Channel {
+    /// Bits of an address: of bursts.
+    pub fn address_bits(&self) -> usize {
+        bits(self.words / 2) as usize
+    }
+
+    /// Bits of a burst of two words.
+    pub fn data_bits(&self) -> usize {
+        2 * self.word_bits
+    }
+}
+
+/// The parts of a network processor.
+#[derive(Clone, Debug)]
+pub struct Plan {
+    /// The machine.
+    pub machine: Machine,
+    /// The engine's name in the source.
+    pub engine: String,
+    /// The engine's module.
+    pub engine_module: String,
+    /// Bytes of a beat.
+    pub data_bytes: usize,
+    /// Bits of a lane's `tuser`: ingress port and, if the program asks for it, arrival time.
+    pub user_bits: usize,
+    /// Bits of the packet's number, if the program asks for it.
+    pub sequence_bits: usize,
+    /// Bits of what is constant for a packet.
+    pub info_bits: usize,
+    /// The offloads.
+    pub services: Vec<Service>,
+    /// The memories of a pipe.
+    pub channels: Vec<Channel>,
+    /// Bits of the control bus' data: the widest entry.
+    pub control_bits: usize,
+}
+
+impl Plan {
+    /// Decides what the offloads of an engine become on a machine.
+    ///
+    /// # Errors
+    /// If the machine has nothing for one of them.
+    pub fn new(program: &Program, machine: &Machine, engine: &EngineModule) -> Result<Self, NpError> {
+        let source = &program.engines[program.main.index()];
+        let mut services = Vec::new();
+        for port in &engine.ports {
+            let offload = &source.offloads[port.offload.index()];
+            services.push(service(&offload.name, &offload.target, port, machine)?);
+        }
+        let mut plan = Self {
+            machine: machine.clone(),
+            engine: source.name.clone(),
+            engine_module: engine.name.clone(),
+            data_bytes: 64,
+            user_bits: 16 + if engine.arrival { 64 } else { 0 },
+            sequence_bits: if engine.sequence { 64 } else { 0 },
+            info_bits: engine.info_bits as usize,
+            channels: Vec::new(),
+            control_bits: 64,
+            services,
+        };
+        plan.channels = super::services::channels(&plan.services, machine)?;
+        let widest = plan.services.iter().map(super::services::control_bits).max().unwrap_or(0);
+        plan.control_bits = widest.max(64).next_multiple_of(32);
+        let targets = plan.machine.lanes() * plan.targets_a_pipe() + 1;
+        if targets > 256 {
+            let message =
+                format!("its control plane has {targets} targets, but a target's number has 8 bits");
+            return Err(NpError::Illegal { machine: machine.name.clone(), message });
+        }
+        Ok(plan)
+    }
+
+    /// Name of the cluster's module.
+    pub fn cluster_module(&self) -> String {
+        format!("{}_cluster", self.prefix())
+    }
+
+    /// Name of the pipe's module.
+    pub fn pipe_module(&self) -> String {
+        format!("{}_pipe", self.prefix())
+    }
+
+    /// What the names of modules begin with.
+    fn prefix(&self) -> &str {
+        self.engine_module.strip_suffix("_engine").unwrap_or(&self.engine_module)
+    }
+
+    /// Bits of a request's tag behind the cluster: engine and thread.
+    pub fn cluster_tag_bits(&self) -> usize {
+        (bits(self.machine.engines) + bits(self.machine.threads)) as usize
+    }
+
+    /// Bits of a request's tag behind the pipe's tree: cluster, engine and thread.
+    pub fn pipe_tag_bits(&self) -> usize {
+        bits(self.machine.clusters_a_pipe()) as usize + self.cluster_tag_bits()
+    }
+
+    /// Control targets in one cluster.
+    pub fn cluster_targets(&self) -> usize {
+        let inside = self.services.iter().filter(|s| s.is_controlled_in_cluster());
+        inside.map(|s| if s.rule.place == Place::Engine { self.machine.engines } else { 1 }).sum()
+    }
+
+    /// Whether something in the clusters keeps copies of what the control plane writes elsewhere.
+    pub fn watches_control_in_clusters(&self) -> bool {
+        self.services.iter().any(|service| service.rule.realisation == Realisation::Cached)
+    }
+
+    /// Control targets of a pipe outside its clusters.
+    pub fn pipe_targets(&self) -> usize {
+        self.services.iter().map(super::services::pipe_targets).sum()
+    }
+
+    /// Control targets of a pipe with its clusters.
+    pub fn targets_a_pipe(&self) -> usize {
+        self.pipe_targets() + self.machine.clusters_a_pipe() * self.cluster_targets()
+    }
+
+    /// The scheduler as the templates number them.
+    pub fn scheduler_number(&self) -> usize {
+        match self.machine.engine.scheduler {
+            Scheduler::RoundRobin => 0,
+            Scheduler::ReadyToExecute => 1,
+        }
+    }
+
+    /// The storage as the templates number them.
+    pub fn storage_number(&self) -> usize {
+        match self.machine.engine.storage {
+            Storage::Lut => 0,
+            Storage::Block => 1,
+        }
+    }
+}
+
+/// An offload's service, if the machine's rule for it fits.
+fn service(
+    name: &str,
+    target: &OffloadTarget,
+    port: &OffloadPort,
+    machine: &Machine,
+) -> Result<Service, NpError> {
+    let refuse =
+        |why: String| NpError::Offload { offload: name.to_owned(), machine: machine.name.clone(), why };
+    let OffloadTarget::Kind(config) = target else {
+        return Err(refuse("an engine that is called by packets has no place in it yet".to_owned()));
+    };
+    let kind = config.kind.as_str();
+    let Some(rule) = machine.rule(name, kind) else {
+        return Err(refuse(format!("its description says nothing of `{kind}`: add `[offload.{kind}]`")));
+    };
+    let fits = match rule.realisation {
+        Realisation::Table => kind == "array",
+        Realisation::Cached | Realisation::Direct => {
+            kind == "array" && port.methods.iter().all(|method| method.name == "read")
+        }
+        Realisation::Trie => false,
+        Realisation::Counters | Realisation::FlowCounter => kind == "counter",
+    };
+    if !fits {
+        let realisation = serde_json::to_string(&rule.realisation).expect("an enumeration's name");
+        return Err(refuse(format!("a `{kind}` that is used like this cannot be realised as {realisation}")));
+    }
+    if rule.place != Place::Pipe && !matches!(rule.realisation, Realisation::Table | Realisation::Counters) {
+        return Err(refuse("what stands in QDR SRAM stands in the pipe: set `place = \"pipe\"`".to_owned()));
+    }
+    let methods = port.methods.iter().any(|m| m.name != "read");
+    let copies = rule.place != Place::Pipe || machine.lanes() > 1;
+    if kind == "array" && methods && copies {
+        return Err(refuse(
+            "packets write it, so there can be only one of it: set `place = \"pipe\"` and `lanes = 1`"
+                .to_owned(),
+        ));
+    }
+    Ok(Service {
+        name: port.name.clone(),
+        offload: name.to_owned(),
+        index: port.offload.index(),
+        rule,
+        config: config.clone(),
+        port: port.clone(),
+        request_bits: port.request_bits as usize,
+        reply_bits: port.reply_bits as usize,
+    })
+}
