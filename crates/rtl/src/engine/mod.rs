@@ -4,7 +4,6 @@
 //! `NAME_address` and `NAME_core` ([`crate::core`]), and for each offload a queue of requests and a store of replies.
 //! Whoever instantiates it chooses the number of threads, the scheduler and the storage.
 
-
 use wireloom_ir::{EngineId, EngineKind, Program};
 
 use crate::core::{self, Core, OffloadPort, Options, Refusal};
@@ -273,7 +272,9 @@ impl Wrapper<'_> {
             "replied_thread",
             Type::vector(int(self.core.offloads()).binary(Binary::Multiply, name("ThreadBits"))),
         ));
-        if !self.core.layout.has_packet {
+        if self.core.layout.has_packet {
+            items.push(Item::net("unused_reply", Type::vector(int(1))));
+        } else {
             items.push(Item::Blank);
             items.extend(self.called_state());
         }
@@ -385,7 +386,7 @@ impl Wrapper<'_> {
             shell = shell.port(port, name(port));
         }
         shell = if layout.has_packet {
-            shell.open("unload_reply_o")
+            shell.port("unload_reply_o", name("unused_reply"))
         } else {
             shell.port("unload_reply_o", name("unload_reply_o"))
         };

@@ -1,0 +1,92 @@
+//! Engines in SystemVerilog, shell and all, held to the golden model: packets in, packets out, offloads answered by
+//! golden's own.
+
+mod bench;
+// The packet tests of programs/tests, as crates/cli reads them.
+#[path = "../../../cli/tests/packets/file.rs"]
+#[allow(dead_code)]
+mod file;
+#[path = "../../../cli/tests/packets/notation.rs"]
+mod notation;
+
+use std::path::Path;
+
+use wireloom_compile::passes::{HeaderPorts, PassOptions};
+use wireloom_compile::{lower, pipeline};
+use wireloom_ir::Program;
+use wireloom_net::Packet;
+use wireloom_net::tables::TableFile;
+use wireloom_offloads::{Store, load_tables};
+use wireloom_rtl::tools;
+
+use bench::{Bench, Setting};
+use file::{ActionKind, TestFile};
+
+/// A file of packet tests, with its program in regions for so many ports.
+fn tests(name: &str, ports: HeaderPorts) -> (TestFile, Program) {
+    let path = tools::repository().join("programs/tests").join(name);
+    let tests = TestFile::read(&path).unwrap_or_else(|e| panic!("{e}"));
+    let options = wireloom_lang::Options { sets: tests.sets.clone(), ..Default::default() };
+    let checked = wireloom_lang::check(&tests.program, &options);
+    let mut program = lower(&checked.program.expect("a program without errors"));
+    pipeline::optimise(&mut program, &PassOptions { header: Some(ports) });
+    (tests, program)
+}
+
+fn loaded(program: &Program, tables: Option<&Path>) -> Store {
+    let mut store = bench::empty(program);
+    if let Some(path) = tables {
+        let file = TableFile::open(path).unwrap_or_else(|problem| panic!("{problem}"));
+        load_tables(&mut store, &file).unwrap_or_else(|problem| panic!("{problem}"));
+    }
+    store
+}
+
+/// The packets of a test file, and damaged ones of each.
+fn packets(tests: &TestFile, damaged: usize) -> Vec<Packet> {
+    let mut packets = Vec::new();
+    for action in &tests.actions {
+        if let ActionKind::Send(packet, _) = &action.kind {
+            packets.push(packet.clone());
+        }
+    }
+    let mut state = 0x9e37_79b9_7f4a_7c15u64;
+    let mut draw = move |below: usize| {
+        state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        (state >> 33) as usize % below
+    };
+    for index in 0..packets.len() * damaged {
+        let mut packet = packets[index / damaged].clone();
+        for _ in 0..=draw(3) {
+            let length = packet.bytes.len();
+            match draw(4) {
+                0 if length > 0 => packet.bytes.truncate(draw(length)),
+                1 if length > 0 => packet.bytes[draw(length.min(64))] = draw(256) as u8,
+                2 if length > 0 => packet.bytes[draw(length.min(64))] ^= 1 << draw(8),
+                // Four bytes more or less somewhere: a tag, a label.
+                _ if length > 24 => {
+                    let at = 12 + draw(length.min(60) - 12);
+                    let bytes: Vec<u8> = packet.bytes[at - 4..at].to_vec();
+                    packet.bytes.splice(at..at, bytes);
+                }
+                _ => packet.ingress = draw(5) as u16,
+            }
+        }
+        packets.push(packet);
+    }
+    packets
+}
+
+fn hold(name: &str, file: &str, ports: HeaderPorts, setting: Setting) {
+    let (tests, program) = tests(file, ports);
+    let bench = Bench::new(name, &program, setting);
+    let packets = packets(&tests, 3);
+    for (seed, slow) in [(1, false), (2, true)] {
+        bench.compare(&packets, |program| loaded(program, tests.tables.as_deref()), seed, slow);
+    }
+}
+
+#[test]
+fn the_router_forwards_as_golden_does() {
+    hold("router", "router.packets", HeaderPorts::new(3, 2), Setting::default());
+}
