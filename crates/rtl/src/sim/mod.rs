@@ -1,14 +1,15 @@
 //! Simulation of network processors: Verilator translates the SystemVerilog, a small harness in C++ drives its ports.
 //!
 //! [`build()`] makes a [`Model`] of a [`Source`], or takes it from the cache. A [`Simulation`] of it takes packets, each
-//! with the cycle in which it arrives, and hands over what left, in order. [`Meter`] says how fast that was; a [`Processor`] is all of it as a
+//! with the cycle in which it arrives, and hands over what left, in order. [`Meter`] says how fast that was; an [`Execution`] is all of it as a
 //! machine that executes packets.
 
 mod build;
 mod cache;
+mod control;
+mod execution;
 mod measure;
 mod model;
-mod processor;
 mod simulation;
 mod source;
 #[cfg(test)]
@@ -16,8 +17,8 @@ mod tests;
 
 pub use build::{BuildError, BuildOptions, build};
 pub use cache::folder as cache_folder;
+pub use execution::{Execution, Report, Resolved, Use};
 pub use measure::{Distribution, Meter, Pace, Pacer, mlffr};
 pub use model::{Model, State};
-pub use processor::{Processor, Report, Resolved, Use};
 pub use simulation::{Access, Arrival, Fate, Fault, Left, Settings, Simulation};
 pub use source::{Geometry, Probe, Source};

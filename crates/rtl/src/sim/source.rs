@@ -35,8 +35,10 @@ pub struct Geometry {
 /// A number that the machine tells in each cycle.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Probe {
-    /// Whose it is and what: `pipe0.cluster1.engine0.slot`.
+    /// Whose it is: `pipe0.cluster1.engine0`.
     pub name: String,
+    /// What is the same for several: `engine runs a step`.
+    pub kind: String,
     /// Its width.
     pub bits: usize,
     /// The most that it can come to in one cycle: one for a line that says "busy", the number of threads for "free threads".

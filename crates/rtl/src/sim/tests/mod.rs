@@ -15,8 +15,8 @@ fn echo(lanes: usize, waves: bool) -> Model {
     static ONE_AT_A_TIME: Mutex<()> = Mutex::new(());
     let _turn = ONE_AT_A_TIME.lock().unwrap_or_else(PoisonError::into_inner);
     let text = include_str!("echo.sv").replace("`LANES", &lanes.to_string());
-    let level = |lane| Probe { name: format!("lane{lane}.level"), bits: 3, most: 3 };
-    let busy = Probe { name: "input.busy".to_owned(), bits: 1, most: 1 };
+    let level = |lane| Probe { name: format!("lane{lane}"), kind: "level".to_owned(), bits: 3, most: 3 };
+    let busy = Probe { name: "input".to_owned(), kind: "busy".to_owned(), bits: 1, most: 1 };
     let geometry = Geometry {
         lanes,
         user_bits: 80,
@@ -198,17 +198,17 @@ fn probes_add_up() {
 }
 
 #[test]
-fn a_processor_tells_the_whole_story_of_each_packet_in_order() {
+fn an_execution_tells_the_whole_story_of_each_packet_in_order() {
     let settings = Settings { idle_percent: 10, ..taking(3) };
     for (pace, loses) in [(Pace::Most, false), (Pace::PerCycle(0.01), false), (Pace::PerCycle(0.5), true)] {
         let simulation = Simulation::start(&echo(2, false), &Settings { buffer: 1, ..settings.clone() });
-        let mut processor = Processor::new(simulation.expect("it starts"), pace);
+        let mut execution = Execution::new(simulation.expect("it starts"), pace);
         let packets = assorted(3000);
         let mut told: Vec<Resolved> = Vec::new();
         for batch in packets.chunks(700) {
-            processor.feed(batch, &mut |resolved| told.push(resolved)).expect("it works");
+            execution.feed(batch, &mut |resolved| told.push(resolved)).expect("it works");
         }
-        processor.finish(&mut |resolved| told.push(resolved)).expect("it works");
+        execution.finish(&mut |resolved| told.push(resolved)).expect("it works");
         assert!(told.iter().map(|resolved| resolved.number).eq(0..3000));
         for (resolved, packet) in told.iter().zip(&packets) {
             assert_eq!(resolved.ingress, packet.ingress);
@@ -221,7 +221,7 @@ fn a_processor_tells_the_whole_story_of_each_packet_in_order() {
         }
         let lost = told.iter().filter(|resolved| resolved.left.is_none()).count();
         assert_eq!(lost > 0, loses, "{lost} lost at {pace:?}");
-        let report = processor.report();
+        let report = execution.report();
         assert_eq!(report.lost, lost as u64);
         assert!(report.packets_per_cycle.is_some_and(|rate| rate > 0.005 && rate < 0.5), "{report:?}");
         assert!(report.uses.iter().all(|part| part.share > 0.0 && part.share <= 1.0), "{report:?}");

@@ -1,4 +1,4 @@
-//! A network processor as a machine that executes packets: what left is brought together with what arrived.
+//! A simulated machine executes packets: what left is brought together with what arrived.
 
 use std::collections::VecDeque;
 
@@ -18,7 +18,7 @@ const CHUNK: u64 = 256;
 const SETTLE: u64 = 2000;
 
 /// A simulation that executes packets as other machines do.
-pub struct Processor {
+pub struct Execution {
     simulation: Simulation,
     pacer: Pacer,
     meter: Meter,
@@ -99,13 +99,15 @@ pub struct Report {
 /// How much a part was used.
 #[derive(Clone, Debug, PartialEq, serde::Serialize)]
 pub struct Use {
-    /// The part and what it did.
+    /// The part.
     pub name: String,
+    /// What it did.
+    pub kind: String,
     /// Of all that it could have done in these cycles, the share that it did: 0 to 1.
     pub share: f64,
 }
 
-impl Processor {
+impl Execution {
     /// A machine that packets come to at this pace.
     pub fn new(simulation: Simulation, pace: Pace) -> Self {
         Self {
@@ -192,7 +194,11 @@ impl Processor {
             latency: self.meter.latency(),
             wait: self.meter.wait(),
             uses: probes
-                .map(|(probe, count)| Use { name: probe.name.clone(), share: share(count, probe.most) })
+                .map(|(probe, count)| Use {
+                    name: probe.name.clone(),
+                    kind: probe.kind.clone(),
+                    share: share(count, probe.most),
+                })
                 .collect(),
         }
     }
