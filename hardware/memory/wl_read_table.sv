@@ -52,10 +52,10 @@ module wl_read_table #(
 
   localparam int unsigned WaitBits = wl_pkg::bits(Patience + 1);
 
-  logic entered, wanted, inside, take_read, take_write, read_done;
+  logic entered, wanted, exists, take_read, take_write, read_done;
   logic [WaitBits-1:0] waited;
   assign wanted = ctl_valid_i && ctl_target_i == CtlTarget && !entered;
-  assign inside = {1'b0, ctl_address_i} < 33'(Size);
+  assign exists = {1'b0, ctl_address_i} < 33'(Size);
   assign take_read = wanted && !ctl_write_i && !read_valid_i;
   assign take_write = wanted && ctl_write_i;
   assign hold_o = waited == WaitBits'(Patience);
@@ -83,7 +83,7 @@ module wl_read_table #(
       else if (!hold_o) waited <= waited + 1'b1;
       ctl_done_o <= read_done || take_write;
     end
-    ctl_data_o <= read_done && inside && !rst_i ? CtlBits'(read_data_o) : '0;
+    ctl_data_o <= read_done && exists && !rst_i ? CtlBits'(read_data_o) : '0;
   end
 
   logic [Width-1:0] data;
@@ -93,7 +93,7 @@ module wl_read_table #(
       .Image(Image)
   ) i_ram (
       .clk_i,
-      .write_i(take_write && inside),
+      .write_i(take_write && exists),
       .write_address_i(ctl_address_i[AddressBits-1:0]),
       .write_data_i(ctl_data_i[Width-1:0]),
       .read_i(read_valid_i || take_read),
