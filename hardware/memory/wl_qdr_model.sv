@@ -6,7 +6,8 @@
 // the paper's section 4.4 has 600 million: what differs is the clock that drives this module.
 //
 // Contract: `rd_data_o` holds the burst exactly `Latency` cycles after its command, for one cycle; in cycles without an answer it holds
-// something else on purpose. A command outside the part stops the simulation. Contents: zero, or +wl_image_<Image>=FILE of bursts in
+// something else on purpose. A command outside the part stops the simulation. Commands in the first eight cycles of a simulation are
+// ignored (a part must lock its clock first), so the reset of those who give them must last longer. Contents: zero, or +wl_image_<Image>=FILE of bursts in
 // hexadecimal (`$readmemh`), the first word of a burst in the lowest bits.
 //
 // Parameters
@@ -46,27 +47,39 @@ module wl_qdr_model #(
   logic [DataBits-1:0] memory[Bursts];
   logic [Latency*DataBits-1:0] line;  // what comes, the youngest in the lowest bits
   logic [(Latency+1)*DataBits-1:0] line_next;
-  assign line_next = {line, rd_cmd_i ? memory[rd_addr_i[BurstBits-1:0]] : ~line[DataBits-1:0]};
+  logic locked, reads, writes;
+  assign reads = rd_cmd_i && locked;
+  assign writes = wr_cmd_i && locked;
+  assign line_next = {line, reads ? memory[rd_addr_i[BurstBits-1:0]] : line[DataBits-1:0] + {WordBits{2'b01}}};
   assign rd_data_o = line[(Latency-1)*DataBits+:DataBits];
 
   always_ff @(posedge clk_mem_i) begin
     line <= line_next[Latency*DataBits-1:0];
-    if (wr_cmd_i) memory[wr_addr_i[BurstBits-1:0]] <= wr_data_i;
+    if (writes) memory[wr_addr_i[BurstBits-1:0]] <= wr_data_i;
   end
 
   logic unused;
   assign unused = &{1'b0, line_next[Latency*DataBits+:DataBits], rd_addr_i, wr_addr_i};
 
-`ifndef SYNTHESIS
-  string image_file;
-  initial begin
-    for (int unsigned k = 0; k < Bursts; k++) memory[k] = '0;
-    if (Image != "" && $value$plusargs({"wl_image_", Image, "=%s"}, image_file) != 0) $readmemh(image_file, memory);
+`ifdef SYNTHESIS
+  assign locked = 1'b1;
+`else
+  localparam int unsigned LockCycles = 8;
+  int unsigned cycle;
+  assign locked = cycle == LockCycles;
+  always_ff @(posedge clk_mem_i) begin
+    if (!locked) cycle <= cycle + 1;
+    if (reads && 64'(rd_addr_i) >= 64'(Bursts)) $fatal(1, "wl_qdr_model %s: read of burst %h", Image, rd_addr_i);
+    if (writes && 64'(wr_addr_i) >= 64'(Bursts)) $fatal(1, "wl_qdr_model %s: write of burst %h", Image, wr_addr_i);
   end
 
-  always_ff @(posedge clk_mem_i) begin
-    if (rd_cmd_i && 64'(rd_addr_i) >= 64'(Bursts)) $fatal(1, "wl_qdr_model %s: read of burst %h", Image, rd_addr_i);
-    if (wr_cmd_i && 64'(wr_addr_i) >= 64'(Bursts)) $fatal(1, "wl_qdr_model %s: write of burst %h", Image, wr_addr_i);
+  string image_file;
+  initial begin
+    // verilator lint_off PROCASSINIT
+    cycle = 0;
+    // verilator lint_on PROCASSINIT
+    for (int unsigned k = 0; k < Bursts; k++) memory[k] = '0;
+    if (Image != "" && $value$plusargs({"wl_image_", Image, "=%s"}, image_file) != 0) $readmemh(image_file, memory);
   end
 `endif
 endmodule

@@ -22,7 +22,7 @@ module tb_clocks #(
 
   initial begin
     rst_o = 1'b1;
-    repeat (4) @(negedge clk_o);
+    repeat (10) @(negedge clk_o);  // longer than the memory ignores commands
     rst_o = 1'b0;
   end
 endmodule

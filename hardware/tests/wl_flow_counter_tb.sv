@@ -136,9 +136,4 @@ module flow_counter_case #(
       .clk_mem_i(clk_mem), .rd_cmd_i(rd_cmd), .rd_addr_i(rd_addr), .rd_data_o(rd_data),
       .wr_cmd_i(wr_cmd), .wr_addr_i(wr_addr), .wr_data_i(wr_data)
   );
-  // What registers held before the reset may have been a command.
-  initial begin
-    @(negedge rst);
-    for (int unsigned k = 0; k < 1 << AddressBits; k++) i_qdr.memory[k] = '0;
-  end
 endmodule
