@@ -4,7 +4,7 @@
 //   Data and order: bodies are read in the order in which they were closed. `read_i` reads the next beat of the oldest body; after
 //   `rewind_i` its first beat comes again (for copies); `free_i` gives up the oldest body, read or not, in one cycle.
 //   Throughput: a beat in and a beat out each cycle. Latency: a closed body can be read two cycles later, data one cycle behind `read_i`.
-//   A body as large as the whole buffer fits; it must not be larger, or it waits for ever.
+//   The largest body must be smaller than the buffer: one of Beats beats or more would wait for ever.
 // Timing: outputs are registers but for the block RAM's own multiplexer.
 //
 // Parameters

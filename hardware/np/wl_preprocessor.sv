@@ -17,7 +17,7 @@
 //   WindowBytes    bytes of a header at most, a multiple of DataBytes
 //   UserBits       bits that come with a packet: ingress port (16), then what else the program asks for
 //   SequenceBits   bits of the packet's number that go into the information; 0: none
-//   MaxBytes       longest packet; the body buffer must hold MaxBytes - WindowBytes
+//   MaxBytes       longest packet; the body buffer must have room for more beats than MaxBytes - WindowBytes fill
 //   HeaderBeats    room for header beats (block RAM)
 module wl_preprocessor #(
     parameter int unsigned DataBytes = 64,

@@ -99,37 +99,13 @@ module wl_reorder #(
 
   // A tag's last record is there when its two bits differ. Giving the tag out makes them equal, finishing makes them differ: each
   // memory has one writer, and neither needs to be cleared.
-  logic given_finish, given_head, finished_tail, finished_head;
+  (* ram_style = "distributed" *) logic given[Tags];
+  (* ram_style = "distributed" *) logic finished[Tags];
   logic store, store_end, store_last, copy_held;
-  for (genvar reader = 0; reader < 2; reader++) begin : g_mark
-    logic given, finished;
-    wl_ram_lut #(
-        .Width(1),
-        .Depth(Tags)
-    ) i_given (
-        .clk_i,
-        .write_i(alloc),
-        .write_address_i(tail),
-        .write_data_i(finished_tail),
-        .read_address_i(reader == 0 ? head : finish_tag_i),
-        .read_data_o(given)
-    );
-    wl_ram_lut #(
-        .Width(1),
-        .Depth(Tags)
-    ) i_finished (
-        .clk_i,
-        .write_i(store_last),
-        .write_address_i(finish_tag_i),
-        .write_data_i(!given_finish),
-        .read_address_i(reader == 0 ? head : tail),
-        .read_data_o(finished)
-    );
+  always_ff @(posedge clk_i) begin
+    if (alloc) given[tail] <= finished[tail];
+    if (store_last) finished[finish_tag_i] <= !given[finish_tag_i];
   end
-  assign given_head = g_mark[0].given;
-  assign given_finish = g_mark[1].given;
-  assign finished_head = g_mark[0].finished;
-  assign finished_tail = g_mark[1].finished;
 
   // Finished rows come in.
   logic finish_more;
@@ -152,7 +128,7 @@ module wl_reorder #(
   logic [RowIndexBits-1:0] fetch_row;
   logic [9:0] end_row;
   logic rows, is_last;
-  assign pending = some && (copy_held || given_head != finished_head);
+  assign pending = some && (copy_held || given[head] != finished[head]);
   assign fetch = pending && (!row_valid_o || row_ready_i);
   assign rows = result.kind != wl_pkg::EXIT_DROP && result.kind != wl_pkg::EXIT_DONE && result.window != '0;
   assign end_row = (10'(result.window) + (10'(result.start) & 10'(RowBytes - 1)) - 10'd1) >> ShiftBits;
@@ -226,7 +202,7 @@ module wl_reorder #(
       Count_A : assert (free_o <= FreeBits'(Tags) && some == (free_o != FreeBits'(Tags)));
       Pointers_A : assert (Tags == 1 || TagBits'(tail - head) == TagBits'(FreeBits'(Tags) - free_o));
       Stable_A : assert (!was_stalled || row_valid_o);
-      Marks_A : assert (!some || done[head] == (given_head != finished_head));
+      Marks_A : assert (!some || done[head] == (given[head] != finished[head]));
       // A copy is of the packet at the head, and holds up nothing behind it but what is of the same packet.
       Copy_A : assert (!copy_held || (some && copying == head));
       // No deadlock: what is pending moves when the output does, and only the head's own record can be refused.

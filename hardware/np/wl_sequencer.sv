@@ -1,7 +1,7 @@
 // Sequencer: deals the packets of the input lanes to the pipes, so that packet n goes to pipe n mod Lanes.
 //
-// Packets are numbered in the order in which they start: by cycle of their first beat's `tvalid`, the lower lane first within a cycle.
-// Wireloom's whole notion of order (what leaves when, which packet sees which state) goes back to these numbers.
+// Packets are numbered in the order in which they start, the lower lane first within a cycle; who has waited for a pipe comes before who
+// arrives. Wireloom's whole notion of order (what leaves when, which packet sees which state) goes back to these numbers.
 //
 // Contract
 //   Data and order: each packet goes whole to one pipe; a pipe gets its packets in order of their numbers.
@@ -76,6 +76,7 @@ module wl_sequencer #(
       else if (pipe_valid_o[0] && pipe_ready_i[0] && pipe_last_o[0]) number <= number + 1'b1;
     end
   end else begin : g_deal
+    logic [Lanes-1:0] waited;  // the lane has a packet that found its pipe busy
     logic [Lanes-1:0] bound;  // the lane's packet has a pipe,
     logic [Lanes-1:0][LaneBits-1:0] bound_pipe;  // this one,
     logic [Lanes-1:0][NumberBits-1:0] bound_number;  // and this number
@@ -95,27 +96,30 @@ module wl_sequencer #(
       end
     end
 
-    // Whose packet goes where. A packet that finds its pipe busy holds up those that would start behind it.
+    // Whose packet goes where. A packet that finds its pipe busy holds up those that would start behind it: the turn stays.
     logic [Lanes-1:0] active;
     logic [Lanes-1:0][LaneBits-1:0] pipe_of;
     logic [Lanes-1:0][NumberBits-1:0] number_of;
     logic [LaneBits-1:0] turn_after;
     logic [NumberBits-1:0] number_after;
     always_comb begin
-      logic held;
-      held = 1'b0;
+      active = bound;
+      pipe_of = bound_pipe;
+      number_of = bound_number;
       turn_after = turn;
       number_after = number;
-      for (int unsigned lane = 0; lane < Lanes; lane++) begin
-        logic starts;
-        held |= !bound[lane] && s_tvalid_i[lane] && busy[turn_after];
-        starts = !bound[lane] && s_tvalid_i[lane] && !held;
-        active[lane] = bound[lane] || starts;
-        pipe_of[lane] = bound[lane] ? bound_pipe[lane] : turn_after;
-        number_of[lane] = bound[lane] ? bound_number[lane] : number_after;
-        if (starts) begin
-          turn_after = after(turn_after);
-          number_after = SequenceBits == 0 ? '0 : number_after + 1'b1;
+      for (int unsigned i = 0; i < 2 * Lanes; i++) begin
+        // First the lanes that have waited, then the others.
+        int unsigned lane;
+        lane = i % Lanes;
+        if (!bound[lane] && s_tvalid_i[lane] && waited[lane] == (i < Lanes)) begin
+          pipe_of[lane] = turn_after;
+          number_of[lane] = number_after;
+          if (!busy[turn_after]) begin
+            active[lane] = 1'b1;
+            turn_after = after(turn_after);
+            number_after = SequenceBits == 0 ? '0 : number_after + 1'b1;
+          end
         end
       end
     end
@@ -128,10 +132,12 @@ module wl_sequencer #(
 
     always_ff @(posedge clk_i) begin
       if (rst_i) begin
+        waited <= '0;
         bound  <= '0;
         turn   <= '0;
         number <= '0;
       end else begin
+        waited <= s_tvalid_i & ~active;
         bound  <= active & ~(s_tvalid_i & s_tready_o & s_tlast_i);
         turn   <= turn_after;
         number <= number_after;

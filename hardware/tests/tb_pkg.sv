@@ -29,4 +29,23 @@ package tb_pkg;
     return ($urandom() % 256) < of_256;
   endfunction
 
+  // Byte `place` of packet `number` of `source`.
+  function automatic logic [7:0] octet(int unsigned source, int unsigned number, int unsigned place);
+    logic [31:0] random;
+    random = mix(number * 32'd2654435761 + source + (place / 4) * 32'd40503);
+    return random[8*(place%4)+:8];
+  endfunction
+
+  // Bytes of packet `number` of `source`. Shape 0: always 64; 1: 1 to 64; 2: none to 300, often near multiples of 64; 3: up to 2,000.
+  function automatic int unsigned bytes(int unsigned shape, int unsigned source, int unsigned number);
+    int unsigned random;
+    random = mix(mix(number) + source + 32'd77);
+    case (shape)
+      0: return 64;
+      1: return 1 + random % 64;
+      2: return (random >> 8) % 4 == 0 ? 64 * (random % 4) + (random >> 12) % 3 : random % 301;
+      default: return (random >> 8) % 8 == 0 ? random % 2001 : 40 + random % 100;
+    endcase
+  endfunction
+
 endpackage

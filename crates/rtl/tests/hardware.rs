@@ -22,10 +22,19 @@ benches! {
     wl_arbiter_fair_tb
     wl_arbiter_fixed_tb
     wl_arbiter_tree_tb
+    wl_balancer_tb
     wl_delay_tb
     wl_fifo_block_tb
     wl_fifo_tb
+    wl_header_serializer_tb
     wl_merge_tb
+    wl_merger_tb
+    wl_preprocessor_tb
+    wl_rate_adapter_tb
+    wl_reorder_tb
+    wl_reply_spread_tb
+    wl_request_tree_tb
+    wl_sequencer_tb
     wl_skid_tb
     wl_table_tb
 }
