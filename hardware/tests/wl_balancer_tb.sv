@@ -83,7 +83,7 @@ module balancer_case #(
       for (int i = 0; i < int'(Targets); i++) begin
         automatic bit takes = out_valid[i] && out_ready[i];
         automatic bit frees = free_places[i] < Places && !(midway[i] && free_places[i] == Places - 1) &&
-            tb_pkg::chance(sent < 800 ? 256 : 3);
+            tb_pkg::chance(sent < 800 ? 256 : 12);
         if (out_valid[i] != (expected == i)) $fatal(1, "%m: offered to %b, not to %0d", out_valid, expected);
         free_places[i] <= free_places[i] + 32'(frees) - 32'(takes && !midway[i]);
         if (takes) midway[i] <= !out_last;
@@ -102,7 +102,8 @@ module balancer_case #(
       end
       // With a place free in every target, nothing stands in the way of a beat a cycle.
       if (window && sent < 800 && Targets > 1 && !(in_valid && in_ready)) $fatal(1, "%m: less than a beat a cycle");
-      if (done_o && (received != sent || received < 500 || used != 32'((64'd1 << Targets) - 1))) begin
+      // The last targets may never be needed by policies 1 and 2.
+      if (done_o && (received != sent || received < 500 || $countones(used) < (Policy == 0 ? Targets : (Targets + 2) / 3))) begin
         $fatal(1, "%m: sent %0d, received %0d, targets used %b", sent, received, used);
       end
     end
