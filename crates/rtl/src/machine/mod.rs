@@ -238,6 +238,13 @@ pub struct Rule {
     /// Of a cache: sets.
     #[serde(default = "default_sets")]
     pub sets: usize,
+    /// Of a trie: different values that its prefixes can have.
+    #[serde(default = "default_values")]
+    pub values: usize,
+}
+
+fn default_values() -> usize {
+    16_384
 }
 
 fn default_bins() -> usize {

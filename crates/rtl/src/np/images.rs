@@ -73,7 +73,7 @@ fn bursts(service: &Service, rows: &[Row]) -> Image {
 }
 
 /// A number in hexadecimal digits.
-fn hex(bits: &Bits) -> String {
+pub(super) fn hex(bits: &Bits) -> String {
     let bytes = bits.resize(bits.width().next_multiple_of(8)).to_bytes();
     bytes.iter().fold(String::new(), |mut text, byte| {
         let _ = write!(text, "{byte:02x}");

@@ -94,9 +94,6 @@ pub fn module(plan: &Plan) -> Module {
     for service in plan.services.iter().filter(|s| s.leaves_cluster()) {
         module.items.extend(service_of(plan, service));
     }
-    for channel in &plan.channels {
-        module.items.extend(services::channel(plan, channel));
-    }
     module.items.extend(services::gather_control(plan, Place::Pipe));
     module
 }

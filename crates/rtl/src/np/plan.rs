@@ -7,6 +7,7 @@ use super::NpError;
 use super::wires::bits;
 use crate::core::OffloadPort;
 use crate::engine::EngineModule;
+use crate::pipelined::Lookup;
 use crate::machine::{Machine, Place, Realisation, Rule, Scheduler, Storage};
 
 /// An offload of the engine and what stands behind it.
@@ -39,6 +40,11 @@ impl Service {
     /// Whether nothing stands between the engines and the service outside.
     pub fn is_direct_outside(&self) -> bool {
         self.leaves_cluster() && self.rule.realisation != Realisation::Cached
+    }
+
+    /// Whether it is a lookup in a trie.
+    pub fn is_trie(&self) -> bool {
+        self.rule.realisation == Realisation::Trie
     }
 
     /// Whether the control plane reads and writes it in the cluster.
@@ -131,6 +137,8 @@ pub struct Plan {
     pub info_bits: usize,
     /// The offloads.
     pub services: Vec<Service>,
+    /// The lookup services, one for each width of keys.
+    pub lookups: Vec<Lookup>,
     /// The memories of a pipe.
     pub channels: Vec<Channel>,
     /// Bits of the control bus' data: the widest entry.
@@ -157,12 +165,15 @@ impl Plan {
             user_bits: 16 + if engine.arrival { 64 } else { 0 },
             sequence_bits: if engine.sequence { 64 } else { 0 },
             info_bits: engine.info_bits as usize,
+            lookups: super::lookup::lookups(&services, machine)?,
             channels: Vec::new(),
             control_bits: 64,
             services,
         };
-        plan.channels = super::services::channels(&plan.services, machine)?;
-        let widest = plan.services.iter().map(super::services::control_bits).max().unwrap_or(0);
+        plan.channels = super::services::channels(&plan.services, &plan.lookups, machine)?;
+        let tables = plan.lookups.iter().flat_map(|lookup| &lookup.tables).filter_map(|table| table.width);
+        let widest = plan.services.iter().map(super::services::control_bits).chain(tables.map(|w| w as usize)).max();
+        let widest = widest.unwrap_or(0);
         plan.control_bits = widest.max(64).next_multiple_of(32);
         let targets = plan.machine.lanes() * plan.targets_a_pipe() + 1;
         if targets > 256 {
@@ -171,6 +182,12 @@ impl Plan {
             return Err(NpError::Illegal { machine: machine.name.clone(), message });
         }
         Ok(plan)
+    }
+
+    /// The lookup service behind an offload that is realised as a trie.
+    pub(super) fn lookup(&self, service: &Service) -> &Lookup {
+        let key_bits = service.request_bits as u32;
+        self.lookups.iter().find(|lookup| lookup.shape.key_bits == key_bits).expect("each trie has a lookup")
     }
 
     /// Name of the cluster's module.
@@ -211,7 +228,7 @@ impl Plan {
 
     /// Control targets of a pipe outside its clusters.
     pub fn pipe_targets(&self) -> usize {
-        self.services.iter().map(super::services::pipe_targets).sum()
+        self.services.iter().map(|service| super::services::pipe_targets(self, service)).sum()
     }
 
     /// Control targets of a pipe with its clusters.
@@ -257,7 +274,7 @@ fn service(
         Realisation::Cached | Realisation::Direct => {
             kind == "array" && port.methods.iter().all(|method| method.name == "read")
         }
-        Realisation::Trie => false,
+        Realisation::Trie => kind == "lpm",
         Realisation::Counters | Realisation::FlowCounter => kind == "counter",
     };
     if !fits {

@@ -5,6 +5,7 @@ use super::cluster::clocked;
 use super::plan::{Channel, Plan, Service};
 use super::wires::{bit, bits, element, input, output, vector};
 use crate::machine::{Machine, Place, Realisation};
+use crate::pipelined::Lookup;
 use crate::sv::{Binary, Expr, Instance, Item, Port, Type, Unary};
 
 fn name(name: &str) -> Expr {
@@ -30,9 +31,10 @@ pub(super) fn control_bits(service: &Service) -> usize {
 }
 
 /// Control targets of a service in a pipe, outside its clusters.
-pub(super) fn pipe_targets(service: &Service) -> usize {
+pub(super) fn pipe_targets(plan: &Plan, service: &Service) -> usize {
     match (service.rule.place, service.rule.realisation) {
         (Place::Engine | Place::Cluster, _) => 0,
+        (_, Realisation::Trie) => super::lookup::targets(plan, service).len(),
         _ => 1,
     }
 }
@@ -41,7 +43,7 @@ pub(super) fn pipe_targets(service: &Service) -> usize {
 fn first_target(plan: &Plan, service: &Service, place: Place) -> usize {
     let before = plan.services.iter().take_while(|other| other.name != service.name);
     match place {
-        Place::Pipe => before.map(pipe_targets).sum(),
+        Place::Pipe => before.map(|other| pipe_targets(plan, other)).sum(),
         _ => before
             .filter(|other| other.is_controlled_in_cluster())
             .map(|other| if other.rule.place == Place::Engine { plan.machine.engines } else { 1 })
@@ -56,7 +58,7 @@ pub(super) fn first_pipe_target(plan: &Plan, service: &Service) -> usize {
 
 /// What the addresses of a service's targets in a pipe count, and how wide an entry is, for people.
 pub(super) fn targets_of(plan: &Plan, service: &Service) -> Vec<String> {
-    if pipe_targets(service) == 0 {
+    if pipe_targets(plan, service) == 0 {
         return Vec::new();
     }
     match service.rule.realisation {
@@ -81,7 +83,7 @@ pub(super) fn cluster_targets(plan: &Plan) -> Vec<(&Service, Option<usize>)> {
 }
 
 /// Connects a slave to the control bus as it is inside a cluster or pipe: targets count from its base.
-fn controlled(instance: Instance, plan: &Plan, answer: &str) -> Instance {
+pub(super) fn controlled(instance: Instance, plan: &Plan, answer: &str) -> Instance {
     instance
         .parameter("CtlBits", int(plan.control_bits))
         .port("ctl_valid_i", name("here_valid"))
@@ -94,7 +96,7 @@ fn controlled(instance: Instance, plan: &Plan, answer: &str) -> Instance {
 }
 
 /// The nets on which a slave answers.
-fn answer_nets(plan: &Plan, answer: &str) -> Vec<Item> {
+pub(super) fn answer_nets(plan: &Plan, answer: &str) -> Vec<Item> {
     vec![
         Item::net(format!("{answer}_done"), Type::Bit),
         vector(format!("{answer}_answer"), plan.control_bits),
@@ -235,7 +237,7 @@ pub(super) fn in_pipe(plan: &Plan, service: &Service) -> Vec<Item> {
             off_chip(plan, service, direct_table(plan, service, target))
         }
         Realisation::FlowCounter => off_chip(plan, service, flow_counter(plan, service, target)),
-        Realisation::Trie => super::lookup::items(plan, service),
+        Realisation::Trie => super::lookup::items(plan, service, first_pipe_target(plan, service)),
     }
 }
 
@@ -370,6 +372,7 @@ fn off_chip(plan: &Plan, service: &Service, instance: Instance) -> Vec<Item> {
     }
     items.push(Item::net(net("hold"), Type::Bit));
     items.push(Item::Instance(instance.port("hold_i", name(&net("hold")))));
+    items.extend(own_channel(plan, channel));
     items
 }
 
@@ -382,7 +385,7 @@ pub(super) fn read_latency(plan: &Plan) -> Expr {
 /// Which targets are meant here, and the answer of all that stands here.
 pub(super) fn gather_control(plan: &Plan, place: Place) -> Vec<Item> {
     let inside = |service: &&Service| match place {
-        Place::Pipe => pipe_targets(service) > 0,
+        Place::Pipe => pipe_targets(plan, service) > 0,
         _ => service.is_controlled_in_cluster(),
     };
     let targets = if place == Place::Pipe { plan.targets_a_pipe() } else { plan.cluster_targets() };
@@ -431,14 +434,20 @@ pub(super) fn gather_control(plan: &Plan, place: Place) -> Vec<Item> {
 }
 
 /// The memories of a pipe.
-pub(super) fn channels(services: &[Service], machine: &Machine) -> Result<Vec<Channel>, NpError> {
+pub(super) fn channels(services: &[Service], lookups: &[Lookup], machine: &Machine) -> Result<Vec<Channel>, NpError> {
     let slots = machine.clock.memory_ratio;
     let mut channels = Vec::new();
     for service in services {
         let bursts = match service.rule.realisation {
             Realisation::Cached | Realisation::Direct => service.value_bits().div_ceil(72),
             Realisation::FlowCounter => 2,
-            Realisation::Table | Realisation::Counters | Realisation::Trie => continue,
+            Realisation::Trie => {
+                let key_bits = service.request_bits as u32;
+                let lookup = lookups.iter().find(|l| l.shape.key_bits == key_bits).expect("each trie has a lookup");
+                channels.extend(super::lookup::channels(service, lookup, machine)?);
+                continue;
+            }
+            Realisation::Table | Realisation::Counters => continue,
         };
         let refuse = |why: String| NpError::Offload {
             offload: service.offload.clone(),
@@ -494,25 +503,27 @@ pub(super) fn memory_ports(channel: &Channel, pipes: usize) -> Vec<Port> {
     memory_port_names(channel).into_iter().map(port).collect()
 }
 
-/// The channel of a pipe to the memory of a service that controls it itself.
-pub(super) fn channel(plan: &Plan, channel: &Channel) -> Vec<Item> {
-    let net = |what: &str| name(&format!("{}_{what}", channel.name));
+/// A channel with its memory side connected; the users' and the control bus' are to come.
+pub(super) fn memory_side(plan: &Plan, channel: &Channel) -> Instance {
     let mut instance = clocked("wl_memory_channel", &format!("u_{}_channel", channel.name))
         .parameter("Slots", int(channel.slots))
         .parameter("AddressBits", int(channel.address_bits()))
         .parameter("DataBits", int(channel.data_bits()))
         .parameter("MemoryLatency", int(plan.machine.memory.latency))
-        .parameter("CtlBits", int(plan.control_bits))
         .port("clk_mem_i", name("clk_mem_i"));
-    for port in [
-        "read_valid_i",
-        "read_address_i",
-        "read_data_o",
-        "write_valid_i",
-        "write_address_i",
-        "write_data_i",
-        "hold_o",
-    ] {
+    for (port, _) in memory_port_names(channel) {
+        let what = port.strip_prefix(&format!("{}_", channel.name)).expect("it begins with the name").to_owned();
+        let value = if port.contains("cmd") { bit(port, int(0)) } else { name(&port) };
+        instance = instance.port(what, value);
+    }
+    instance
+}
+
+/// The channel to the memory of a service that reads and writes its entries for the control plane itself.
+fn own_channel(plan: &Plan, channel: &Channel) -> Vec<Item> {
+    let net = |what: &str| name(&format!("{}_{what}", channel.name));
+    let mut instance = memory_side(plan, channel).parameter("CtlBits", int(plan.control_bits));
+    for port in ["read_valid_i", "read_address_i", "read_data_o", "write_valid_i", "write_address_i", "write_data_i", "hold_o"] {
         instance = instance.port(port, net(port.trim_end_matches("_i").trim_end_matches("_o")));
     }
     instance = instance
@@ -523,12 +534,6 @@ pub(super) fn channel(plan: &Plan, channel: &Channel) -> Vec<Item> {
         .port("ctl_data_i", Expr::Zeros)
         .open("ctl_done_o")
         .open("ctl_data_o");
-    for (port, _) in memory_port_names(channel) {
-        let what =
-            port.strip_prefix(&format!("{}_", channel.name)).expect("it begins with the name").to_owned();
-        let value = if port.contains("cmd") { bit(port, int(0)) } else { name(&port) };
-        instance = instance.port(what, value);
-    }
     vec![Item::Instance(instance), Item::assign(format!("{}_reads_o", channel.name), net("read_valid"))]
 }
 
