@@ -29,6 +29,7 @@ benches! {
     wl_header_serializer_tb
     wl_merge_tb
     wl_merger_tb
+    wl_postprocessor_tb
     wl_preprocessor_tb
     wl_rate_adapter_tb
     wl_reorder_tb
