@@ -92,7 +92,7 @@ impl Case {
         for _ in 0..count {
             let pick = self.random.below(prefixes.len());
             let random = self.random.key(self.shape);
-            keys.push(if pick % 4 == 0 { random } else { self.near(prefixes[pick]) });
+            keys.push(if pick.is_multiple_of(4) { random } else { self.near(prefixes[pick]) });
         }
         keys
     }

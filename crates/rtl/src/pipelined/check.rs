@@ -25,16 +25,12 @@ pub fn order(program: &Program, engine: EngineId) -> Result<Vec<usize>, Refusal>
         let reason = "the engine takes packets, for which a pipeline has no memory; only called engines can be pipelined";
         return Err(refuse(first, first.loc, reason.into()));
     }
-    let time = TimeUse::of(program, body);
-    if time.arrival || time.sequence {
-        let reason =
-            "the engine asks for the arrival time or the number of its packet, which a pipeline is not told";
-        return Err(refuse(first, first.loc, reason.into()));
-    }
     if let Some(steps) = Loops::of(body).iter().next() {
         let latest = steps.iter().max().expect("a loop has steps");
         let step = &body.steps[latest.index()];
-        let reason = "it jumps back, or leads to one that does: a pipeline has forward jumps only".into();
+        let back = successors(step).into_iter().find(|to| *to <= latest.index());
+        let to = &body.steps[back.expect("the last step of a loop jumps back")].name;
+        let reason = format!("it jumps back to `{to}`: a pipeline has forward jumps only");
         return Err(refuse(step, jump_loc(step), reason));
     }
     for step in &body.steps {
@@ -52,6 +48,12 @@ pub fn order(program: &Program, engine: EngineId) -> Result<Vec<usize>, Refusal>
         if let Some((loc, reason)) = wrong {
             return Err(refuse(step, loc, reason));
         }
+    }
+    let time = TimeUse::of(program, body);
+    if time.arrival || time.sequence {
+        let reason =
+            "the engine asks for the arrival time or the number of its packet, which a pipeline is not told";
+        return Err(refuse(first, first.loc, reason.into()));
     }
     Ok(topological(body))
 }
