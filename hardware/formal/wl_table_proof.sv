@@ -56,6 +56,8 @@ module wl_table_proof
       Reply_A : assert (reply_valid == due[2]);
       if (reply_valid) Tag_A : assert (reply_tag == tags[2]);
       Done_A : assert (!(reply_valid && ctl_done));
+      // One control access at a time.
+      One_A : assert (2'(i_dut.a_ctl) + 2'(i_dut.b_ctl) + 2'(ctl_done) == 2'(i_dut.i_control_slot.entered));
     end
   end
 

@@ -273,13 +273,9 @@ module wl_flow_counter #(
   assign unused = &{1'b0, ctl_data_i, read_data_i, past_flow_next, past_valid_next, e_addends};
 
 `ifdef FORMAL
-  // One flow (a proof takes any): each operation sees it as the one before has left it.
-`ifdef SYNTHESIS
-  (* anyconst *) logic [FlowBits-1:0] f_flow;
-`else
-  logic [FlowBits-1:0] f_flow;
-  assign f_flow = '0;
-`endif
+  // Of any one flow: each operation sees it as the one before has left it.
+  logic [FlowBits-1:0] f_flow;  // never changes: any
+  always_ff @(posedge clk_i) f_flow <= f_flow;
   logic f_known, f_touched;
   logic [AllBits-1:0] f_sums;
   assign f_touched = e_valid && e_flow == f_flow;

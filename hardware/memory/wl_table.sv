@@ -269,13 +269,9 @@ module wl_table #(
   assign unused = &{1'b0, ctl_data_i, request_data_i};
 
 `ifdef FORMAL
-  // One element (a proof takes any): an operation sees it as the one before has left it.
-`ifdef SYNTHESIS
-  (* anyconst *) logic [AddressBits-1:0] f_index;
-`else
-  logic [AddressBits-1:0] f_index;
-  assign f_index = '0;
-`endif
+  // Of any one element: an operation sees it as the one before has left it.
+  logic [AddressBits-1:0] f_index;  // never changes: any
+  always_ff @(posedge clk_i) f_index <= f_index;
   logic f_known, f_touched;
   logic [Width-1:0] f_value, f_new;
   assign f_touched = b_valid && b_in && b_index == f_index;
