@@ -32,6 +32,7 @@ benches! {
     wl_postprocessor_tb
     wl_preprocessor_tb
     wl_rate_adapter_tb
+    wl_read_table_tb
     wl_reorder_tb
     wl_reply_spread_tb
     wl_request_tree_tb
@@ -55,6 +56,8 @@ const REFUSED: &[(&str, &[&str], &str)] = &[
     ("wl_request_tree", &["Inputs=0"], "Inputs, TagBits and DataBits must be 1 or more"),
     ("wl_reply_spread", &["TagBits=0"], "Outputs, TagBits and DataBits must be 1 or more"),
     ("wl_balancer", &["Policy=3"], "Policy must be 0 (round robin), 1 (least loaded) or 2 (first free)"),
+    ("wl_read_table", &["ReadLatency=0"], "wl_read_table: data come at least one cycle after their read"),
+    ("wl_read_table", &["CtlBits=8"], "Width, Size and Patience must be at least one, and CtlBits hold a word"),
     ("wl_rate_adapter", &["Slots=0"], "Slots, DownWidth and UpWidth must be 1 or more"),
 ];
 
