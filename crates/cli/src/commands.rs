@@ -39,17 +39,22 @@ Examples:
 Examples:
   wireloom run programs/router.loom --tables programs/tables/demo.tables --in in.pcap --out out.pcapng
   wireloom run programs/router.loom --on golden --tables t.tables --in in.pcap.gz --drops --out out.pcapng
-  wireloom run programs/flowcount.loom --in in.pcap --dump flows --rows 10 --json -")]
+  wireloom run programs/flowcount.loom --in in.pcap --dump flows --rows 10 --json -
+  wireloom run programs/router.loom --on np-2-2-4 --tables t.tables --in in.pcap --packets 20000 --rate 90")]
     Run(run::Run),
     /// Compare machines with golden, packet by packet
     #[command(after_help = "\
-Example:
+Examples:
   wireloom verify programs/router.loom --on native --tables programs/tables/demo.tables --in in.pcap
+  wireloom verify programs/router.loom --on native,np-2-2-4 --tables t.tables --in in.pcap --packets 20000
 
 Exit status 1 if a machine differs; the first packet that does is shown field by field.")]
     Verify(verify::Verify),
     /// Write a program as source for a machine
-    #[command(after_help = "Example:\n  wireloom build programs/router.loom --on native -o generated")]
+    #[command(after_help = "\
+Examples:
+  wireloom build programs/router.loom --on native -o generated
+  wireloom build programs/router.loom --on np-16-6-4 --tables programs/tables/demo.tables -o np")]
     Build(build::Build),
     /// Measure: every claim of the README
     #[command(after_help = "\
@@ -69,7 +74,11 @@ Examples:
 Example:
   wireloom tables programs/router.loom --tables programs/tables/demo.tables")]
     Tables(tables::Tables),
-    /// List the machines that programs run on
+    /// List the machines that programs run on, or explain one
+    #[command(after_help = "\
+Examples:
+  wireloom machines
+  wireloom machines np-2-2-4 > machines/mine.toml")]
     Machines(machines::Machines),
     /// Print completions for a shell
     #[command(

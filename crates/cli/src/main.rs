@@ -3,6 +3,7 @@
 mod bench;
 mod commands;
 mod failure;
+mod job;
 mod machine;
 mod memory;
 mod output;
@@ -12,6 +13,7 @@ mod program;
 mod progress;
 mod report;
 mod rows;
+mod simulation;
 
 use std::process::ExitCode;
 
@@ -20,7 +22,8 @@ use clap::Parser;
 /// Compiles packet-processing engines and runs them on many machines.
 ///
 /// An engine is written in Loom C (a `.loom` file) as if one packet ran alone. It runs on a machine: `golden`, which
-/// defines what it means, or `native`, which is fast. Every machine is held to golden, packet by packet.
+/// defines what it means, `native`, which is fast, or a network processor in SystemVerilog (`np-2-2-4`), which is
+/// simulated. Every machine is held to golden, packet by packet.
 #[derive(Parser, Debug)]
 #[command(name = "wireloom", version, arg_required_else_help = true)]
 #[command(

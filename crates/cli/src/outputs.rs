@@ -1,7 +1,6 @@
 //! What left a machine, kept for a batch: machines are timed while they only hand packets on, and compared after.
 
-use wireloom_ir::{Execute, Output, Verdict};
-use wireloom_net::Packet;
+use wireloom_ir::{Output, Verdict};
 
 /// The outputs of one batch; the buffers are used again for the next.
 #[derive(Default)]
@@ -20,21 +19,23 @@ struct Record {
 }
 
 impl Outputs {
-    /// Executes a batch and keeps what leaves in place of what was kept before.
-    pub fn execute(&mut self, machine: &mut dyn Execute, packets: &[Packet]) {
+    /// Forgets what was kept.
+    pub fn clear(&mut self) {
         self.records.clear();
         self.bytes.clear();
-        machine.execute(packets, &mut |output| {
-            let start = self.bytes.len();
-            self.bytes.extend_from_slice(output.bytes);
-            self.records.push(Record {
-                sequence: output.sequence,
-                arrival_ns: output.arrival_ns,
-                ingress: output.ingress,
-                verdict: output.verdict,
-                start,
-                end: self.bytes.len(),
-            });
+    }
+
+    /// Keeps an output behind those before.
+    pub fn keep(&mut self, output: Output<'_>) {
+        let start = self.bytes.len();
+        self.bytes.extend_from_slice(output.bytes);
+        self.records.push(Record {
+            sequence: output.sequence,
+            arrival_ns: output.arrival_ns,
+            ingress: output.ingress,
+            verdict: output.verdict,
+            start,
+            end: self.bytes.len(),
         });
     }
 

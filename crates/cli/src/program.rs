@@ -70,15 +70,32 @@ impl ProgramArgs {
         Ok(lower(&self.checked()?))
     }
 
-    /// The program as machines execute it.
+    /// The program as machines in software execute it.
     ///
     /// # Errors
     /// As [`Self::checked`].
     pub fn optimised(&self) -> Outcome<ir::Program> {
-        let mut program = self.lowered()?;
-        pipeline::optimise(&mut program, &PassOptions::default());
-        Ok(program)
+        Ok(self.compiled()?.optimised)
     }
+
+    /// The program, for any machine.
+    ///
+    /// # Errors
+    /// As [`Self::checked`].
+    pub fn compiled(&self) -> Outcome<Program> {
+        let lowered = self.lowered()?;
+        let mut optimised = lowered.clone();
+        pipeline::optimise(&mut optimised, &PassOptions::default());
+        Ok(Program { lowered, optimised })
+    }
+}
+
+/// A program for machines of all kinds.
+pub struct Program {
+    /// Before any pass: machines in hardware have passes of their own.
+    pub lowered: ir::Program,
+    /// As machines in software execute it. Offloads, reasons and engines are the same in both.
+    pub optimised: ir::Program,
 }
 
 /// Shows errors and warnings on standard error, in colour where that is a terminal.

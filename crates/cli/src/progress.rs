@@ -26,6 +26,11 @@ impl Working {
         bar.enable_steady_tick(Duration::from_millis(100));
         Self(bar)
     }
+
+    /// Shows what is being done now.
+    pub fn now(&self, what: &str) {
+        self.0.set_message(what.to_owned());
+    }
 }
 
 impl Drop for Working {

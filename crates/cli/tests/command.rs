@@ -310,9 +310,12 @@ fn tables_shows_what_was_loaded() {
 #[test]
 fn machines_and_completions_are_listed() {
     let place = Workplace::new();
-    place.wireloom("machines").status(0).says(&["golden", "native"]);
+    place.wireloom("machines").status(0).says(&["golden", "native", "np-C-E-T"]);
     let names = place.wireloom("machines --json -").status(0).json();
-    assert_eq!(names.as_array().map(Vec::len), Some(2));
+    assert!(names.as_array().is_some_and(|names| names.len() >= 4));
+    place.wireloom("machines np-3-2-1").status(0).says(&["clusters = 3 #", "[engine]", "[offload.lpm]"]);
+    place.wireloom("machines native").status(2).complains(&["nothing about it can be chosen"]);
+    place.wireloom("machines np-3-2").status(2).complains(&["np-C-E-T"]);
     for shell in ["bash", "zsh", "fish"] {
         place.wireloom(&format!("completions {shell}")).status(0).says(&["wireloom", "verify"]);
     }

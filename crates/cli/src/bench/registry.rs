@@ -89,7 +89,7 @@ pub const BENCHMARKS: &[Benchmark] = &[
         measure: |settings| {
             let mut golden = Workload::new(settings, MachineName::Golden, "ipv4")?;
             let mut native = Workload::new(settings, MachineName::Native, "ipv4")?;
-            samples(settings, || Ok(native.mpps() / golden.mpps()))
+            samples(settings, || Ok(native.mpps()? / golden.mpps()?))
         },
     },
     Benchmark {
@@ -102,7 +102,7 @@ pub const BENCHMARKS: &[Benchmark] = &[
         measure: |settings| {
             let mut peer = peer(settings)?;
             let mut native = Workload::new(settings, MachineName::Native, "ipv4")?;
-            samples(settings, || Ok(native.mpps() / peer.sample()?))
+            samples(settings, || Ok(native.mpps()? / peer.sample()?))
         },
     },
     Benchmark {
@@ -155,7 +155,7 @@ fn samples(settings: &Settings, mut sample: impl FnMut() -> Outcome<f64>) -> Out
 
 fn rate(settings: &Settings, machine: MachineName, mix: &str) -> Outcome<Vec<f64>> {
     let mut workload = Workload::new(settings, machine, mix)?;
-    samples(settings, || Ok(workload.mpps()))
+    samples(settings, || workload.mpps())
 }
 
 /// DPDK with the IPv4 prefixes of the table and the destinations of the IPv4 packets.

@@ -3,8 +3,7 @@
 use std::path::PathBuf;
 use std::time::Instant;
 
-use wireloom_ir as ir;
-use wireloom_ir::{Execute, Verdict};
+use wireloom_ir::Verdict;
 use wireloom_net::Packet;
 use wireloom_net::traffic::{AddressSpec, Generator, Labels, Pick, Sizes, Spec};
 
@@ -12,6 +11,7 @@ use super::Settings;
 use crate::failure::{Failure, Outcome};
 use crate::machine::{Machine, MachineName};
 use crate::program::ProgramArgs;
+use crate::simulation::SimulationArgs;
 
 /// Packets of a pass: many more than caches hold of tables and packets, few enough to lie in memory.
 pub const PACKETS: u64 = 1 << 18;
@@ -92,13 +92,13 @@ impl Workload {
     /// # Errors
     /// If something is missing, or the router does not forward what it is given.
     pub fn new(settings: &Settings, machine: MachineName, mix: &str) -> Outcome<Self> {
-        let program: ir::Program = settings.router()?.optimised()?;
-        let machine = Machine::build(machine, &program, &[settings.tables()?])?;
+        let program = settings.router()?.compiled()?;
+        let machine = Machine::build(machine, &program, &[settings.tables()?], &SimulationArgs::default())?;
         let mut workload = Self { machine, packets: packets(settings, mix)? };
         let mut sent = 0u64;
         workload.machine.execute(&workload.packets, &mut |output| {
             sent += u64::from(matches!(output.verdict, Verdict::Sent { .. }));
-        });
+        })?;
         if sent < PACKETS / 20 * 19 {
             return Err(Failure::unusable(format!(
                 "only {sent} of {PACKETS} packets of '{mix}' are forwarded"
@@ -108,12 +108,15 @@ impl Workload {
     }
 
     /// One pass over the packets: million packets a second.
-    pub fn mpps(&mut self) -> f64 {
+    ///
+    /// # Errors
+    /// If the machine fails.
+    pub fn mpps(&mut self) -> Outcome<f64> {
         let mut outputs = 0u64;
         let begin = Instant::now();
-        self.machine.execute(&self.packets, &mut |_| outputs += 1);
+        self.machine.execute(&self.packets, &mut |_| outputs += 1)?;
         let seconds = begin.elapsed().as_secs_f64();
         assert!(outputs >= PACKETS, "every packet has an outcome");
-        PACKETS as f64 / seconds / 1e6
+        Ok(PACKETS as f64 / seconds / 1e6)
     }
 }

@@ -1,12 +1,14 @@
 //! `wireloom build`: the program as source for a machine.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use clap::{Args, ValueHint};
 use wireloom_native::generate;
+use wireloom_rtl::machine::Machine as Description;
+use wireloom_rtl::np;
 
 use crate::failure::{Failure, Outcome};
-use crate::machine::MachineName;
+use crate::machine::{self, MachineName, load_store};
 use crate::output;
 use crate::program::ProgramArgs;
 
@@ -15,9 +17,12 @@ use crate::program::ProgramArgs;
 pub struct Build {
     #[command(flatten)]
     program: ProgramArgs,
-    /// The machine to build for
+    /// The machine to build for: native, np-C-E-T (clusters, engines, threads), or a description (.toml)
     #[arg(long, value_name = "MACHINE", default_value = "native")]
     on: MachineName,
+    /// Of a network processor: load a table file into the memory images (may be given several times)
+    #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
+    tables: Vec<PathBuf>,
     /// The folder to write to; it is made if it is missing
     #[arg(short = 'o', long = "out", value_name = "DIR", value_hint = ValueHint::DirPath)]
     out: PathBuf,
@@ -26,20 +31,50 @@ pub struct Build {
 impl Build {
     /// Writes the generated files.
     pub fn run(self) -> Outcome {
-        if self.on == MachineName::Golden {
-            return Err(Failure::unusable("golden interprets programs: there is nothing to build for it")
-                .with_help("build --on native writes C; explain --ir shows the step IR that golden runs"));
+        match &self.on {
+            MachineName::Golden => {
+                Err(Failure::unusable("golden interprets programs: there is nothing to build for it")
+                    .with_help("build --on native writes C; explain --ir shows the step IR that golden runs"))
+            }
+            MachineName::Native => self.native(),
+            MachineName::Np(description) => self.np(description),
         }
-        let files = generate(&self.program.optimised()?).files;
-        for (name, text) in files {
+    }
+
+    fn native(&self) -> Outcome {
+        if !self.tables.is_empty() {
+            return Err(Failure::unusable("C is generated without tables: they are loaded where it runs")
+                .with_help("leave out --tables"));
+        }
+        for (name, text) in generate(&self.program.optimised()?).files {
             let path = self.out.join(name);
             let folder = path.parent().unwrap_or(&self.out);
-            std::fs::create_dir_all(folder).map_err(|error| {
-                Failure::unusable(format!("{}: cannot be made: {error}", folder.display()))
-            })?;
+            std::fs::create_dir_all(folder).map_err(cannot_be_made(folder))?;
             output::write_file(&path, text.as_bytes())?;
             output::say(format!("{}: {} lines", path.display(), text.lines().count()));
         }
         Ok(())
     }
+
+    fn np(&self, description: &Description) -> Outcome {
+        let program = self.program.compiled()?;
+        let (store, _) = load_store(&program.optimised, &self.tables)?;
+        let processor = machine::processor(description, &program)?;
+        let images = np::images(&processor.plan, &store).map_err(Failure::unusable)?;
+        np::write(&processor, &images, "Not estimated.", &self.out).map_err(cannot_be_made(&self.out))?;
+        let lines = |text: &str| text.lines().count();
+        let files = processor.design.files.iter().chain(&processor.simulation);
+        let total: usize = files.clone().map(|file| lines(&file.text)).sum();
+        output::say(format!(
+            "{}: {} modules, {total} lines of SystemVerilog, {} memory images; README.md there tells of them",
+            self.out.display(),
+            files.count(),
+            images.len(),
+        ));
+        Ok(())
+    }
+}
+
+fn cannot_be_made(path: &Path) -> impl FnOnce(std::io::Error) -> Failure + '_ {
+    move |error| Failure::unusable(format!("{}: cannot be made: {error}", path.display()))
 }

@@ -1,44 +1,34 @@
 //! `wireloom verify`: machines held to golden, packet by packet.
 
-use std::path::PathBuf;
-use std::time::{Duration, Instant};
+use std::collections::VecDeque;
 
-use clap::{Args, ValueHint};
+use clap::Args;
 use serde::Serialize;
 use wireloom_ir as ir;
 use wireloom_ir::Output;
 use wireloom_net::{Packet, dissect};
 
 use crate::failure::{Failure, Outcome};
-use crate::machine::{Machine, MachineName};
-use crate::output::{self, JsonTarget, thousands};
+use crate::job::JobArgs;
+use crate::machine::{Machine, MachineName, Settled, Wanted};
+use crate::output::{self, thousands};
 use crate::outputs::Outputs;
 use crate::packets::Batches;
-use crate::program::ProgramArgs;
+use crate::program::Program;
 use crate::progress;
 use crate::report::{Count, Fates, Tally, verdict_text};
 use crate::rows;
+use crate::simulation::SimulationReport;
 
 /// See `wireloom verify --help`.
 #[derive(Args, Debug)]
 pub struct Verify {
     #[command(flatten)]
-    program: ProgramArgs,
-    /// The machines to compare with golden, separated by commas
+    job: JobArgs,
+    /// The machines to compare with golden, separated by commas: native, np-C-E-T (clusters, engines, threads), or
+    /// descriptions (.toml)
     #[arg(long, value_name = "MACHINES", value_delimiter = ',', default_value = "native")]
     on: Vec<MachineName>,
-    /// Load a table file (may be given several times; later entries replace earlier ones)
-    #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
-    tables: Vec<PathBuf>,
-    /// Read packets from a capture: pcap or pcapng, also gzipped (may be given several times)
-    #[arg(long = "in", value_name = "CAPTURE", required = true, value_hint = ValueHint::FilePath)]
-    input: Vec<PathBuf>,
-    /// Stop after so many packets
-    #[arg(long, value_name = "N")]
-    packets: Option<u64>,
-    /// Write the report as JSON, to a file or to standard output (-)
-    #[arg(long, value_name = "FILE|-")]
-    json: Option<JsonTarget>,
 }
 
 #[derive(Serialize)]
@@ -55,15 +45,21 @@ struct Report {
 
 #[derive(Serialize)]
 struct MachineReport {
-    machine: &'static str,
+    machine: String,
+    /// Packets that were compared; those that a simulated machine lost at its input are not.
+    compared: u64,
     work_seconds: f64,
+    /// Packets in that time, in millions a second.
     mpps: f64,
+    /// Of a simulated machine: what it would have come to.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    simulation: Option<SimulationReport>,
 }
 
 /// The first thing in which a machine differs from golden.
 #[derive(Serialize)]
 struct Difference {
-    machine: &'static str,
+    machine: String,
     /// Number of the packet that arrived, from 0; `None` for the state after the last one.
     sequence: Option<u64>,
     /// What each has to say: name, golden's value, the machine's.
@@ -77,84 +73,149 @@ struct Compared {
     got: String,
 }
 
-/// A machine under comparison.
+/// A machine under comparison, and a golden one that is given what the machine has taken in.
 struct Contender {
     machine: Machine,
+    golden: Machine,
+    /// Packets of which the machine has not told all, the oldest first, and the number of the first.
+    open: VecDeque<Packet>,
+    first: u64,
+    compared: u64,
     outputs: Outputs,
-    work: Duration,
+    expected: Outputs,
     difference: Option<Difference>,
 }
 
 impl Contender {
-    fn new(machine: Machine) -> Self {
-        Self { machine, outputs: Outputs::default(), work: Duration::ZERO, difference: None }
+    fn new(name: MachineName, program: &Program, job: &JobArgs) -> Outcome<Self> {
+        let build = |name| Machine::build(name, program, &job.tables, &job.simulation);
+        Ok(Self {
+            golden: build(MachineName::Golden)?,
+            machine: build(name)?,
+            open: VecDeque::new(),
+            first: 0,
+            compared: 0,
+            outputs: Outputs::default(),
+            expected: Outputs::default(),
+            difference: None,
+        })
     }
 
-    fn execute(&mut self, batch: &[Packet]) {
-        let begin = Instant::now();
-        self.outputs.execute(&mut self.machine, batch);
-        self.work += begin.elapsed();
+    /// Executes a batch and compares what is known of the packets then; an empty one is the end.
+    fn execute(&mut self, program: &ir::Program, batch: &[Packet]) -> Outcome {
+        self.outputs.clear();
+        let mut keep = |output: Output<'_>| self.outputs.keep(output);
+        let settled = if batch.is_empty() {
+            self.machine.finish(&mut keep)?
+        } else {
+            self.machine.execute(batch, &mut keep)?
+        };
+        self.open.extend(batch.iter().cloned());
+        self.expect(&settled)?;
+        self.difference =
+            first_difference(program, self.machine.name.as_str(), &self.expected, &self.outputs);
+        Ok(())
     }
 
-    fn report(&self, packets: u64) -> MachineReport {
-        let seconds = self.work.as_secs_f64();
-        let mpps = if seconds > 0.0 { packets as f64 / seconds / 1e6 } else { 0.0 };
-        MachineReport { machine: self.machine.name.as_str(), work_seconds: seconds, mpps }
+    /// Has golden execute the packets that have settled, without those that were lost.
+    fn expect(&mut self, settled: &Settled) -> Outcome {
+        let numbers = self.first..self.first + settled.packets as u64;
+        self.first = numbers.end;
+        let mut lost = settled.lost.iter().peekable();
+        let mut kept = Vec::new();
+        let mut taken = Vec::new();
+        for (number, packet) in numbers.zip(self.open.drain(..settled.packets)) {
+            if lost.next_if(|first| **first == number).is_none() {
+                kept.push(number);
+                taken.push(packet);
+            }
+        }
+        self.expected.clear();
+        // Golden numbers the packets that it is given; reports speak of those that arrived.
+        let base = self.compared;
+        self.compared += kept.len() as u64;
+        self.golden.execute(&taken, &mut |output| {
+            self.expected.keep(Output { sequence: kept[(output.sequence - base) as usize], ..output });
+        })?;
+        Ok(())
+    }
+
+    fn report(&self) -> MachineReport {
+        MachineReport::new(&self.machine, self.compared)
+    }
+}
+
+impl MachineReport {
+    fn new(machine: &Machine, compared: u64) -> Self {
+        let seconds = machine.work.as_secs_f64();
+        Self {
+            machine: machine.name.as_str().to_owned(),
+            compared,
+            work_seconds: seconds,
+            mpps: if seconds > 0.0 { compared as f64 / seconds / 1e6 } else { 0.0 },
+            simulation: machine.simulation(),
+        }
     }
 }
 
 impl Verify {
     /// Compares the machines and reports.
     pub fn run(self) -> Outcome {
-        let program = self.program.optimised()?;
-        let mut batches = Batches::open(&self.input, self.packets)?;
-        let mut golden = Contender::new(Machine::build(MachineName::Golden, &program, &self.tables)?);
-        let mut others = Vec::new();
-        for &name in &self.on {
-            others.push(Contender::new(Machine::build(name, &program, &self.tables)?));
+        let job = self.job;
+        let compiled = job.program.compiled()?;
+        let program = &compiled.optimised;
+        let mut batches = Batches::open(&job.input, job.packets)?;
+        let mut contenders = Vec::new();
+        for name in self.on {
+            contenders.push(Contender::new(name, &compiled, &job)?);
         }
 
         let mut arrived = Count::default();
         let mut tally = Tally::default();
         let mut outputs = 0;
-        let bar = progress::bar(self.packets, "packets");
-        while others.iter().any(|other| other.difference.is_none()) {
+        let bar = progress::bar(job.packets, "packets");
+        let mut end = false;
+        while !end && contenders.iter().any(|contender| contender.difference.is_none()) {
             let batch = batches.next_batch()?;
-            if batch.is_empty() {
-                break;
-            }
+            end = batch.is_empty();
             arrived.packets += batch.len() as u64;
             arrived.bytes += batch.iter().map(|packet| packet.bytes.len() as u64).sum::<u64>();
-            golden.execute(batch);
-            golden.outputs.iter().for_each(|output| tally.count(output.verdict, output.bytes.len()));
-            outputs += golden.outputs.len() as u64;
-            for other in others.iter_mut().filter(|other| other.difference.is_none()) {
-                other.execute(batch);
-                other.difference =
-                    first_difference(&program, other.machine.name.as_str(), &golden.outputs, &other.outputs);
+            for (index, contender) in contenders.iter_mut().enumerate() {
+                if contender.difference.is_some() {
+                    continue;
+                }
+                contender.execute(program, batch)?;
+                if index == 0 {
+                    contender
+                        .expected
+                        .iter()
+                        .for_each(|output| tally.count(output.verdict, output.bytes.len()));
+                    outputs += contender.expected.len() as u64;
+                }
             }
             bar.set_position(arrived.packets);
         }
         bar.finish_and_clear();
-        for other in others.iter_mut().filter(|other| other.difference.is_none()) {
-            other.difference = state_difference(&golden.machine, &other.machine);
+        for contender in contenders.iter_mut().filter(|contender| contender.difference.is_none()) {
+            contender.machine.read_back(Wanted::Like(contender.golden.store()))?;
+            contender.difference = state_difference(&contender.golden, &contender.machine);
         }
 
-        let machines =
-            std::iter::once(&golden).chain(&others).map(|machine| machine.report(arrived.packets)).collect();
+        let golden = contenders.first().map(|first| MachineReport::new(&first.golden, first.compared));
+        let machines = golden.into_iter().chain(contenders.iter().map(Contender::report)).collect();
         let report = Report {
-            program: self.program.file.display().to_string(),
+            program: job.program.file.display().to_string(),
             engine: program.engines[program.main.index()].name.clone(),
             arrived,
             outputs,
             machines,
-            differences: others.into_iter().filter_map(|other| other.difference).collect(),
-            fates: tally.fates(&program),
+            differences: contenders.into_iter().filter_map(|contender| contender.difference).collect(),
+            fates: tally.fates(program),
         };
-        if output::for_people(self.json.as_ref()) {
+        if output::for_people(job.json.as_ref()) {
             output::print(&report.text());
         }
-        if let Some(target) = &self.json {
+        if let Some(target) = &job.json {
             output::write_json(target, &report)?;
         }
         if report.differences.is_empty() { Ok(()) } else { Err(Failure::Negative) }
@@ -164,7 +225,7 @@ impl Verify {
 /// The first output of a batch in which a machine differs from golden.
 fn first_difference(
     program: &ir::Program,
-    machine: &'static str,
+    machine: &str,
     golden: &Outputs,
     other: &Outputs,
 ) -> Option<Difference> {
@@ -181,7 +242,11 @@ fn first_difference(
         // Where one machine is already at a later packet, it lacks this output.
         let expected = expected.filter(|output| output.sequence == sequence);
         let got = got.filter(|output| output.sequence == sequence);
-        Some(Difference { machine, sequence: Some(sequence), fields: compare(program, expected, got) })
+        Some(Difference {
+            machine: machine.to_owned(),
+            sequence: Some(sequence),
+            fields: compare(program, expected, got),
+        })
     })
 }
 
@@ -228,7 +293,7 @@ fn state_difference(golden: &Machine, other: &Machine) -> Option<Difference> {
             got: text(row.got),
         })
         .collect();
-    Some(Difference { machine: other.name.as_str(), sequence: None, fields })
+    Some(Difference { machine: other.name.as_str().to_owned(), sequence: None, fields })
 }
 
 impl Report {
@@ -248,9 +313,14 @@ impl Report {
                 Some(Difference { sequence: Some(sequence), .. }) => format!("differs at packet {sequence}"),
                 Some(_) => "packets agree, offloads differ".to_owned(),
             };
-            table.add_row([machine.machine.to_owned(), format!("{:.2}", machine.mpps), verdict]);
+            table.add_row([machine.machine.clone(), format!("{:.2}", machine.mpps), verdict]);
         }
         out += &format!("{table}\n\n");
+        for machine in &self.machines {
+            if let Some(simulation) = &machine.simulation {
+                out += &format!("{}\n{}\n", machine.machine, simulation.text());
+            }
+        }
         if self.differences.is_empty() {
             out += &self.fates.text();
             return out;
@@ -312,8 +382,8 @@ mod tests {
             ir::Program { files: Vec::new(), reasons: Vec::new(), engines: Vec::new(), main: EngineId(0) };
         let packets = vec![Packet { ingress: 3, arrival_ns: 5, bytes: vec![0x45; 60] }; 4];
         let (mut golden, mut other) = (Outputs::default(), Outputs::default());
-        golden.execute(&mut Fake { odd: None, copies: 1, spoil }, &packets);
-        other.execute(&mut Fake { odd: Some(2), copies, spoil }, &packets);
+        Fake { odd: None, copies: 1, spoil }.execute(&packets, &mut |output| golden.keep(output));
+        Fake { odd: Some(2), copies, spoil }.execute(&packets, &mut |output| other.keep(output));
         first_difference(&program, "fake", &golden, &other)
     }
 

@@ -1,0 +1,170 @@
+//! Machines by name, with their tables loaded.
+
+mod name;
+mod np;
+
+use std::path::PathBuf;
+use std::time::{Duration, Instant};
+
+use wireloom_ir as ir;
+use wireloom_ir::{Execute, Golden, Output};
+use wireloom_native::{BuildOptions, Library, Native};
+use wireloom_net::Packet;
+use wireloom_net::tables::TableFile;
+use wireloom_offloads::{Store, load_tables};
+
+use crate::failure::{Failure, Outcome};
+use crate::program::Program;
+use crate::progress::Working;
+use crate::simulation::{SimulationArgs, SimulationReport};
+
+pub use name::{MachineName, SOFTWARE};
+use np::Np;
+pub use np::{Wanted, processor};
+
+enum Engine {
+    Golden(Box<Golden>),
+    Native(Box<Native>),
+    Np(Box<Np>),
+}
+
+/// A machine with a program and its tables.
+pub struct Machine {
+    /// What it is.
+    pub name: MachineName,
+    engine: Engine,
+    /// How long the program took to become executable on it: nothing for golden, generating and compiling C for native,
+    /// generating and translating SystemVerilog for a network processor.
+    pub build_time: Duration,
+    /// What was loaded.
+    pub tables: LoadedTables,
+    /// Time that it has worked on packets.
+    pub work: Duration,
+}
+
+/// What loading the tables came to.
+#[derive(Clone, Debug, Default)]
+pub struct LoadedTables {
+    /// Entries written.
+    pub entries: u64,
+    /// Time from opening the files to the last entry.
+    pub time: Duration,
+}
+
+/// Packets of which all has been told: those that a machine was given come to this in order.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Settled {
+    /// How many more there are now.
+    pub packets: usize,
+    /// Of them, the numbers of those that the machine lost at its input.
+    pub lost: Vec<u64>,
+}
+
+/// Brings the offloads of a program into being and loads table files into them, in order.
+///
+/// # Errors
+/// If an offload's configuration, a file or an entry is refused.
+pub fn load_store(program: &ir::Program, tables: &[PathBuf]) -> Outcome<(Store, LoadedTables)> {
+    let mut store = ir::store(program).map_err(|refused| Failure::unusable(refused.0))?;
+    let mut loaded = LoadedTables::default();
+    let begin = Instant::now();
+    for path in tables {
+        let _working = Working::on(format!("loading {}", path.display()));
+        let file = TableFile::open(path).map_err(Failure::unusable)?;
+        loaded.entries += load_tables(&mut store, &file).map_err(Failure::unusable)?.entries();
+    }
+    loaded.time = begin.elapsed();
+    Ok((store, loaded))
+}
+
+impl Machine {
+    /// Builds the machine for a program and loads its tables.
+    ///
+    /// # Errors
+    /// If the tables are refused, the machine has no place for the program, or a compiler fails.
+    pub fn build(
+        name: MachineName,
+        program: &Program,
+        tables: &[PathBuf],
+        simulation: &SimulationArgs,
+    ) -> Outcome<Self> {
+        let (store, tables) = load_store(&program.optimised, tables)?;
+        let begin = Instant::now();
+        let engine = match &name {
+            MachineName::Golden => Engine::Golden(Box::new(Golden::new(program.optimised.clone(), store))),
+            MachineName::Native => {
+                let _working = Working::on("compiling C");
+                let library = Library::build(&program.optimised, &BuildOptions::default())
+                    .map_err(Failure::unusable)?;
+                Engine::Native(Box::new(Native::new(library, store)))
+            }
+            MachineName::Np(description) => {
+                Engine::Np(Box::new(Np::build(description, program, store, simulation)?))
+            }
+        };
+        Ok(Self { name, engine, build_time: begin.elapsed(), tables, work: Duration::ZERO })
+    }
+
+    /// Gives packets to the machine, numbered on from those before, and hands on what leaves: grouped by arriving packet,
+    /// those in arrival order. What becomes of the last packets may be told later.
+    ///
+    /// # Errors
+    /// If a simulated machine fails.
+    pub fn execute(&mut self, packets: &[Packet], sink: &mut dyn FnMut(Output<'_>)) -> Outcome<Settled> {
+        let begin = Instant::now();
+        let settled = match &mut self.engine {
+            Engine::Golden(machine) => {
+                machine.execute(packets, sink);
+                Settled { packets: packets.len(), lost: Vec::new() }
+            }
+            Engine::Native(machine) => {
+                machine.execute(packets, sink);
+                Settled { packets: packets.len(), lost: Vec::new() }
+            }
+            Engine::Np(machine) => machine.execute(packets, sink)?,
+        };
+        self.work += begin.elapsed();
+        Ok(settled)
+    }
+
+    /// There are no more packets: tells what became of those of which it has not been told.
+    ///
+    /// # Errors
+    /// If a simulated machine fails.
+    pub fn finish(&mut self, sink: &mut dyn FnMut(Output<'_>)) -> Outcome<Settled> {
+        let Engine::Np(machine) = &mut self.engine else { return Ok(Settled::default()) };
+        let begin = Instant::now();
+        let settled = machine.finish(sink)?;
+        self.work += begin.elapsed();
+        Ok(settled)
+    }
+
+    /// Brings the offloads of a simulated machine that has finished up to date; answers the names of those that were left out
+    /// because they were not asked for and are large.
+    ///
+    /// # Errors
+    /// If a simulated machine fails.
+    pub fn read_back(&mut self, wanted: Wanted<'_>) -> Outcome<Vec<String>> {
+        match &mut self.engine {
+            Engine::Np(machine) => machine.read_back(wanted),
+            _ => Ok(Vec::new()),
+        }
+    }
+
+    /// Its offloads with their state: of a simulated machine, as it was last read back.
+    pub fn store(&self) -> &Store {
+        match &self.engine {
+            Engine::Golden(machine) => machine.store(),
+            Engine::Native(machine) => machine.store(),
+            Engine::Np(machine) => machine.store(),
+        }
+    }
+
+    /// What the simulation came to, if the machine is simulated.
+    pub fn simulation(&self) -> Option<SimulationReport> {
+        match &self.engine {
+            Engine::Np(machine) => Some(machine.report(self.build_time, self.work)),
+            _ => None,
+        }
+    }
+}

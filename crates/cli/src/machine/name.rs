@@ -1,0 +1,62 @@
+//! Machines as they are named on the command line.
+
+use std::str::FromStr;
+use std::sync::Arc;
+
+use wireloom_rtl::machine::{Machine as Description, MachineError};
+
+/// A machine that programs can be run on or built for.
+#[derive(Clone, Debug, PartialEq)]
+pub enum MachineName {
+    /// The interpreter that defines what programs mean.
+    Golden,
+    /// C, compiled by the system's compiler and run on one core of this computer.
+    Native,
+    /// A network processor in SystemVerilog, simulated by Verilator.
+    Np(Arc<Description>),
+}
+
+/// The machines that need no description: name and what it is.
+pub const SOFTWARE: [(&str, &str); 2] = [
+    ("golden", "the interpreter that defines what programs mean"),
+    ("native", "C, compiled by the system's compiler and run on one core of this computer"),
+];
+
+impl FromStr for MachineName {
+    type Err = MachineError;
+
+    fn from_str(text: &str) -> Result<Self, MachineError> {
+        match text {
+            "golden" => Ok(Self::Golden),
+            "native" => Ok(Self::Native),
+            _ => Ok(Self::Np(Arc::new(Description::find(text)?))),
+        }
+    }
+}
+
+impl MachineName {
+    /// The name, for reports.
+    pub fn as_str(&self) -> &str {
+        match self {
+            Self::Golden => "golden",
+            Self::Native => "native",
+            Self::Np(description) => &description.name,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_lead_to_machines() {
+        for (name, _) in SOFTWARE {
+            assert_eq!(name.parse::<MachineName>().expect("a machine").as_str(), name);
+        }
+        let MachineName::Np(np) = "np-4-2-8".parse().expect("a machine") else { panic!("not an np") };
+        assert_eq!((np.clusters, np.engines, np.threads), (4, 2, 8));
+        let refused = "goldne".parse::<MachineName>().expect_err("there is no such machine").to_string();
+        assert!(refused.contains("golden, native, np-C-E-T"), "{refused}");
+    }
+}

@@ -1,0 +1,209 @@
+//! How simulated machines are run, and what is reported of that.
+
+use std::fmt::Write;
+use std::path::PathBuf;
+use std::str::FromStr;
+
+use clap::{Args, ValueHint};
+use serde::Serialize;
+use wireloom_rtl::sim::{Distribution, Pace, Report, Settings};
+
+use crate::output::{self, thousands};
+
+/// Options for machines that are simulated.
+#[derive(Args, Clone, Debug)]
+#[command(next_help_heading = "Simulated machines")]
+pub struct SimulationArgs {
+    /// How packets arrive: as fast as the machine takes them (max), at the capture's times (capture), or so many million a
+    /// second, evenly; what the machine cannot take is then lost at the input and counted
+    #[arg(long, value_name = "max|capture|MPPS", default_value = "max")]
+    pub rate: Rate,
+    /// Packets that the input buffer of each lane holds
+    #[arg(long, value_name = "PACKETS", default_value_t = 64, value_parser = clap::value_parser!(u32).range(1..))]
+    pub buffer: u32,
+    /// Let the input pause in so many percent of the cycles
+    #[arg(long, value_name = "PERCENT", default_value_t = 0, value_parser = clap::value_parser!(u32).range(0..=99))]
+    pub idle: u32,
+    /// Take no output in so many percent of the cycles
+    #[arg(long, value_name = "PERCENT", default_value_t = 0, value_parser = clap::value_parser!(u32).range(0..=99))]
+    pub stall: u32,
+    /// Write waves (FST); the model is slower and built anew for that: take a small machine and few packets
+    #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
+    pub waves: Option<PathBuf>,
+}
+
+/// How packets arrive.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Rate {
+    /// As fast as the machine takes them.
+    Max,
+    /// At the times of the capture.
+    Capture,
+    /// So many million a second.
+    Mpps(f64),
+}
+
+impl FromStr for Rate {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        match text {
+            "max" => Ok(Self::Max),
+            "capture" => Ok(Self::Capture),
+            _ => match text.parse::<f64>() {
+                Ok(mpps) if mpps.is_finite() && mpps > 0.0 => Ok(Self::Mpps(mpps)),
+                _ => Err("say max, capture or a number of million packets a second".into()),
+            },
+        }
+    }
+}
+
+impl Default for SimulationArgs {
+    /// What the command line has by default.
+    fn default() -> Self {
+        Self { rate: Rate::Max, buffer: 64, idle: 0, stall: 0, waves: None }
+    }
+}
+
+impl SimulationArgs {
+    /// How packets arrive at a core clock of so many MHz.
+    pub fn pace(&self, clock_mhz: u32) -> Pace {
+        match self.rate {
+            Rate::Max => Pace::Most,
+            Rate::Capture => Pace::Timed { clock_mhz },
+            Rate::Mpps(mpps) => Pace::PerCycle(mpps / f64::from(clock_mhz)),
+        }
+    }
+
+    /// The same as settings of a simulation.
+    pub fn settings(&self, clock_mhz: u32) -> Settings {
+        Settings {
+            buffer: self.buffer,
+            idle_percent: self.idle,
+            stall_percent: self.stall,
+            clock_mhz,
+            waves: self.waves.clone(),
+            ..Settings::default()
+        }
+    }
+}
+
+/// What a simulation came to.
+#[derive(Clone, Debug, Serialize)]
+pub struct SimulationReport {
+    /// The core's clock.
+    pub clock_mhz: u32,
+    /// Million packets a second at that clock, over the middle of the run.
+    pub mpps: Option<f64>,
+    /// Time that the model took to build, or to load from the cache.
+    pub model_seconds: f64,
+    /// Time that the cycles took.
+    pub simulated_seconds: f64,
+    /// Everything in cycles.
+    #[serde(flatten)]
+    pub run: Report,
+}
+
+impl SimulationReport {
+    /// As text for people.
+    pub fn text(&self) -> String {
+        let run = &self.run;
+        let mut out = String::new();
+        let speed = run.cycles as f64 / self.simulated_seconds.max(1e-9);
+        let rate = match (self.mpps, run.packets_per_cycle) {
+            (Some(mpps), Some(rate)) => {
+                format!("{mpps:.1} MPPS at {} MHz ({rate:.3} packets a cycle)", self.clock_mhz)
+            }
+            _ => "too few packets to tell".to_owned(),
+        };
+        let lines = [
+            ("rate", rate),
+            ("latency", distribution(&run.latency)),
+            ("waited", distribution(&run.wait)),
+            ("lost at input", format!("{} packets", thousands(run.lost))),
+            ("simulated", format!("{} cycles, {} a second", thousands(run.cycles), thousands(speed as u64))),
+        ];
+        for (what, text) in lines {
+            writeln!(out, "{what:13}  {text}").expect("a string takes everything");
+        }
+        if !run.uses.is_empty() {
+            write!(out, "\n{}\n", self.uses()).expect("a string takes everything");
+        }
+        out
+    }
+
+    /// How much was used, parts of a kind together.
+    fn uses(&self) -> comfy_table::Table {
+        let mut kinds: Vec<(&str, Vec<f64>)> = Vec::new();
+        for part in &self.run.uses {
+            match kinds.iter_mut().find(|(kind, _)| *kind == part.kind) {
+                Some((_, shares)) => shares.push(part.share),
+                None => kinds.push((&part.kind, vec![part.share])),
+            }
+        }
+        let mut table = output::table(&["used", "parts", "least", "mean", "most"], &[1, 2, 3, 4]);
+        let percent = |share: f64| format!("{:.1} %", 100.0 * share);
+        for (kind, shares) in kinds {
+            let mean = shares.iter().sum::<f64>() / shares.len() as f64;
+            let least = shares.iter().copied().fold(f64::INFINITY, f64::min);
+            let most = shares.iter().copied().fold(0.0, f64::max);
+            let count = shares.len().to_string();
+            table.add_row([kind.to_owned(), count, percent(least), percent(mean), percent(most)]);
+        }
+        table
+    }
+}
+
+fn distribution(d: &Distribution) -> String {
+    format!(
+        "{} to {} cycles, mean {:.1}; 50 % within {}, 99 % within {}, 99.9 % within {}",
+        d.least, d.most, d.mean, d.p50, d.p99, d.p999
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use wireloom_rtl::sim::Use;
+
+    #[test]
+    fn rates_are_words_or_numbers() {
+        assert_eq!("max".parse(), Ok(Rate::Max));
+        assert_eq!("capture".parse(), Ok(Rate::Capture));
+        assert_eq!("187.5".parse(), Ok(Rate::Mpps(187.5)));
+        for text in ["", "0", "-1", "inf", "fast"] {
+            assert!(text.parse::<Rate>().is_err(), "{text}");
+        }
+    }
+
+    #[test]
+    fn parts_of_a_kind_are_told_together() {
+        let part = |name: &str, kind: &str, share| Use { name: name.into(), kind: kind.into(), share };
+        let report = SimulationReport {
+            clock_mhz: 100,
+            mpps: Some(150.0),
+            model_seconds: 1.0,
+            simulated_seconds: 2.0,
+            run: Report {
+                cycles: 10_000,
+                packets_per_cycle: Some(1.5),
+                lost: 1234,
+                latency: Distribution { least: 60, most: 90, p50: 70, ..Distribution::default() },
+                wait: Distribution::default(),
+                uses: vec![part("a", "engine", 0.25), part("c", "input", 1.0), part("b", "engine", 0.75)],
+            },
+        };
+        let text = report.text();
+        for part in [
+            "150.0 MPPS at 100 MHz (1.500",
+            "60 to 90 cycles",
+            "1,234 packets",
+            "10,000 cycles, 5,000 a second",
+        ] {
+            assert!(text.contains(part), "no {part} in\n{text}");
+        }
+        let row = text.lines().find(|line| line.contains("engine")).expect("a row");
+        let words: Vec<_> = row.split_whitespace().collect();
+        assert_eq!(words, ["engine", "2", "25.0", "%", "50.0", "%", "75.0", "%"]);
+    }
+}
