@@ -14,7 +14,7 @@ RELEASE := target/release/wireloom
 # How long `make soak` fuzzes.
 HOURS ?= 4
 
-.PHONY: help demo test data build bench soak fmt lint deny tools
+.PHONY: help demo test data build bench soak fmt lint deny tools formal
 
 help: ## this list
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-8s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -38,6 +38,9 @@ bench: tools data build ## every claim of the README, measured: tables, JSON and
 soak: tools ## differential fuzzing for HOURS=4 hours, from a new seed; failures are shrunk and kept as tests
 	cargo run --release --locked --package wireloom-fuzz -- --minutes $$(( $(HOURS) * 60 )) \
 	  --seed $$(( $$(date +%s) * 1000000 )) --keep crates/fuzz/tests/regressions
+
+formal: tools ## every proof of the hardware templates, and that each fails when its module is broken
+	cargo test --locked --package wireloom-rtl --test formal -- --include-ignored
 
 fmt: ## format all source
 	cargo fmt --all

@@ -29,7 +29,10 @@ proofs! {
     wl_arbiter_fixed_proof
     wl_fifo_block_proof
     wl_fifo_proof
+    wl_flow_counter_proof
+    wl_rate_adapter_proof
     wl_skid_proof
+    wl_table_proof
     ;
     slow:
 }

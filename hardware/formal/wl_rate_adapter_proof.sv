@@ -1,0 +1,70 @@
+// wl_rate_adapter, for any words: a word of any slot of any core cycle stands on the memory's side when it should, and its
+// answer is in its slot wl_pkg::adapter_latency cycles later.
+//
+// Bounded: nothing depends on the words, the phase is that of the clocks from the first core cycle after reset on (proved
+// below for each cycle within the bound), and everything else is a pipeline without feedback that is shorter than the bound;
+// so what holds for the words of the first cycles holds for all.
+//
+// A memory cycle is two steps of the proof, and a pulse of the core's clock is as long as one of the memory's.
+module wl_rate_adapter_proof #(
+    parameter int unsigned Slots = 3,
+    parameter int unsigned MemoryLatency = 1
+) (
+    input logic clk_mem_i,
+    input logic [Slots*2-1:0] down_i
+);
+  localparam int unsigned Latency = wl_pkg::adapter_latency(Slots, MemoryLatency);
+
+  // The gate changes while the clock is low, so both clocks rise together.
+  logic [7:0] count = '0;
+  logic gate = 1'b1;
+  logic clk;
+  assign clk = clk_mem_i && gate;
+  always_ff @(negedge clk_mem_i) begin
+    count <= count == 8'(Slots - 1) ? '0 : count + 1'b1;
+    gate <= count == 8'(Slots - 1);
+  end
+
+  // Core cycles: two of reset, then they count.
+  logic [7:0] cycle = '0;
+  logic rst;
+  assign rst = cycle < 2;
+  always_ff @(posedge clk) cycle <= cycle + 1'b1;
+
+  logic [1:0] to_memory, from_memory;
+  logic [Slots*2-1:0] up;
+  wl_rate_adapter #(.Slots(Slots), .DownWidth(2), .UpWidth(2), .MemoryLatency(MemoryLatency)) i_dut (
+      .clk_i(clk), .rst_i(rst), .down_i, .up_o(up), .clk_mem_i, .down_o(to_memory), .up_i(from_memory)
+  );
+
+  // The memory answers with the complement.
+  logic [2*(MemoryLatency+1)-1:0] line;
+  always_ff @(posedge clk_mem_i) line <= (2 * (MemoryLatency + 1))'({line, to_memory});
+  if (MemoryLatency == 0) begin : g_at_once
+    assign from_memory = ~to_memory;
+  end else begin : g_later
+    assign from_memory = ~line[2*(MemoryLatency-1)+:2];
+  end
+
+  // What stood on `down_i` in the last cycles, the youngest lowest.
+  logic [Latency*Slots*2-1:0] past;
+  always_ff @(posedge clk) begin
+    past <= (Latency * Slots * 2)'({past, down_i});
+    if (32'(cycle) > 3 + Latency) begin
+      Answer_A : assert (up == ~past[(Latency-1)*Slots*2+:Slots*2]);
+    end
+  end
+
+  // The memory cycle that ends with this rising edge, and the word that stood on `down_o` in it: words come out a memory cycle
+  // after they are chosen.
+  logic [7:0] phase;
+  logic [1:0] expected;
+  assign phase = count == 0 ? 8'(Slots - 1) : count - 1'b1;
+  assign expected = phase == 0 ? past[(2*Slots-1)*2+:2] : 2'(past >> (2 * (phase - 1)));
+  always_ff @(posedge clk_mem_i) begin
+    if (cycle > 5) begin
+      Phase_A : assert (Slots == 1 || 8'(i_dut.phase) == phase);
+      Order_A : assert (to_memory == expected);
+    end
+  end
+endmodule
