@@ -23,14 +23,20 @@ benches! {
     wl_arbiter_fixed_tb
     wl_arbiter_tree_tb
     wl_balancer_tb
+    wl_counter_table_tb
     wl_delay_tb
+    wl_direct_table_tb
     wl_fifo_block_tb
     wl_fifo_tb
+    wl_flow_counter_tb
+    wl_hash_cache_tb
     wl_header_serializer_tb
+    wl_memory_channel_tb
     wl_merge_tb
     wl_merger_tb
     wl_postprocessor_tb
     wl_preprocessor_tb
+    wl_qdr_block_tb
     wl_rate_adapter_tb
     wl_read_table_tb
     wl_reorder_tb
@@ -59,6 +65,22 @@ const REFUSED: &[(&str, &[&str], &str)] = &[
     ("wl_read_table", &["ReadLatency=0"], "wl_read_table: data come at least one cycle after their read"),
     ("wl_read_table", &["CtlBits=8"], "Width, Size and Patience must be at least one, and CtlBits hold a word"),
     ("wl_rate_adapter", &["Slots=0"], "Slots, DownWidth and UpWidth must be 1 or more"),
+    ("wl_table", &["Size=0"], "Width and Size must be at least one"),
+    ("wl_table", &["MethodCount=7"], "there must be one to six methods"),
+    ("wl_ram_lut", &["Depth=0"], "wl_ram_lut: Width and Depth must be at least one"),
+    ("wl_ram_block", &["Width=0"], "wl_ram_block: Width and Depth must be at least one"),
+    ("wl_memory_channel", &["ReadLatency=3"], "ReadLatency is less than the rate adapter and the memory take"),
+    ("wl_memory_channel", &["CtlSlot=3"], "there must be a slot, and CtlSlot be one"),
+    ("wl_direct_table", &["Size=2097153"], "the elements must fit the memory"),
+    ("wl_direct_table", &["Width=72", "Size=1024", "Base=1"], "a multiple of an element's bursts"),
+    ("wl_flow_counter", &["CounterBits=73"], "each of which a burst holds"),
+    ("wl_flow_counter", &["Adds=2"], "Adds names an argument that there is not"),
+    ("wl_flow_counter", &["Size=1048576"], "the banks must fit the memory"),
+    ("wl_counter_table", &["Adds=8"], "Adds names an argument that there is not"),
+    ("wl_hash_cache", &["Sets=3"], "Sets a power of two"),
+    ("wl_hash_cache", &["HitLatency=3"], "a hit takes at least four cycles"),
+    ("wl_qdr_model", &["Latency=0"], "data come at least one cycle after their command"),
+    ("wl_qdr_block", &["Words=3"], "a whole number of bursts"),
 ];
 
 /// The SystemVerilog files of a folder below hardware/, in the order of their names.
