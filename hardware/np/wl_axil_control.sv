@@ -4,22 +4,23 @@
 //
 // Memory map (byte addresses; all registers 32 bits wide)
 //   0x000  VERSION    ro   Version
-//   0x004  GEOMETRY   ro   {threads[31:24], engines[23:16], clusters[15:8], pipes[7:0]}
+//   0x004  GEOMETRY   ro   {0, clusters[23:16], engines[15:8], threads[7:0]}
 //   0x008  DATABITS   ro   CtlBits
 //   0x00c  STATUS     ro   bit 0 busy; bit 1 failed: the last command got no answer (no such target) within Timeout cycles
 //   0x010  TARGET     rw   bits 7:0: whom the next command is for
 //   0x014  ADDRESS    rw   entry of that target
 //   0x018  COMMAND    wo   1 read, 2 write; starts the command. Bit 8: add 1 to ADDRESS when it is done. While busy: waits.
-//   0x01c  CONFIG     ro   Config: what the generator wants a driver to know (its hash of the program)
+//   0x01c  CONFIG     ro   {targets of a pipe[31:8], pipes[7:0]}
 //   0x100  DATA[k]    rw   word k of the entry (k < ceil(CtlBits / 32)), word 0 least significant: to be written, or what was read
-// A write of anything while a command is under way waits until it is done; so does a read of DATA. Other addresses read as zero, and
-// writes to them, or with a `wstrb` that is not all ones, are answered with SLVERR and do nothing.
+// A write of anything while a command is under way waits until it is done; so does a read of DATA. What is not in this list, a write of
+// what is read-only, a command that is neither, and a write with a `wstrb` that is not all ones are answered with SLVERR: they do
+// nothing, and read as zero.
 //
 // Contract: one control access at a time; ctl_* stay until `ctl_done_i`. Replies on AXI come in order.
 // Timing: one multiplexer for reads, registered.
 //
 // Parameters
-//   CtlBits    bits of the control bus' data
+//   CtlBits    bits of the control bus' data, 1 to 2048
 //   Version    what VERSION reads as
 //   Geometry   what GEOMETRY reads as
 //   Config     what CONFIG reads as
@@ -62,4 +63,111 @@ module wl_axil_control #(
     input  logic               ctl_done_i,
     input  logic [CtlBits-1:0] ctl_data_i
 );
+
+  if (CtlBits < 1 || CtlBits > 2048) begin : g_illegal_bits
+    $fatal(1, "wl_axil_control: CtlBits must be 1 to 2048");
+  end
+  if (Timeout < 1) begin : g_illegal_timeout
+    $fatal(1, "wl_axil_control: Timeout must be 1 or more");
+  end
+
+  localparam int unsigned Words = (CtlBits + 31) / 32;
+  localparam int unsigned WordBits = wl_pkg::bits(Words);
+  localparam int unsigned TimerBits = wl_pkg::bits(Timeout + 1);
+  localparam logic [1:0] Okay = 2'b00;
+  localparam logic [1:0] SlaveError = 2'b10;
+  localparam logic [15:0] DataBase = 16'h100;
+
+  function automatic logic in_data(logic [15:0] address);
+    return address >= DataBase && 32'(address) < 32'(DataBase) + 4 * Words;
+  endfunction
+
+  logic busy, failed, increment;
+  logic [Words-1:0][31:0] data;
+  logic [TimerBits-1:0] timer;
+  logic ends;
+  assign ends = busy && (ctl_done_i || timer == TimerBits'(Timeout));
+  assign ctl_valid_o = busy;
+  logic [32*Words-1:0] flat;
+  assign flat = data;
+  assign ctl_data_o = flat[CtlBits-1:0];
+
+  // Writes: address and data are taken together.
+  logic write, write_good;
+  logic [15:0] write_address;
+  logic unused;
+  assign unused = &{s_axil_awaddr_i[1:0], s_axil_araddr_i[1:0], flat};
+  assign write_address = {s_axil_awaddr_i[15:2], 2'b00};
+  assign write = s_axil_awvalid_i && s_axil_wvalid_i && !busy && (!s_axil_bvalid_o || s_axil_bready_i);
+  assign s_axil_awready_o = write;
+  assign s_axil_wready_o = write;
+  always_comb begin
+    case (write_address)
+      16'h010, 16'h014: write_good = 1'b1;
+      16'h018: write_good = s_axil_wdata_i[1:0] == 2'd1 || s_axil_wdata_i[1:0] == 2'd2;
+      default: write_good = in_data(write_address);
+    endcase
+    if (s_axil_wstrb_i != '1) write_good = 1'b0;
+  end
+
+  always_ff @(posedge clk_i) begin
+    if (rst_i) begin
+      s_axil_bvalid_o <= 1'b0;
+      busy <= 1'b0;
+      failed <= 1'b0;
+    end else begin
+      if (write) s_axil_bvalid_o <= 1'b1;
+      else if (s_axil_bready_i) s_axil_bvalid_o <= 1'b0;
+      if (write && write_good && write_address == 16'h018) busy <= 1'b1;
+      else if (ends) busy <= 1'b0;
+      if (ends) failed <= !ctl_done_i;
+    end
+    if (write) s_axil_bresp_o <= write_good ? Okay : SlaveError;
+    timer <= busy ? timer + 1'b1 : '0;
+    if (write && write_good) begin
+      if (write_address == 16'h010) ctl_target_o <= s_axil_wdata_i[7:0];
+      if (write_address == 16'h014) ctl_address_o <= s_axil_wdata_i;
+      if (write_address == 16'h018) begin
+        ctl_write_o <= s_axil_wdata_i[1];
+        increment   <= s_axil_wdata_i[8];
+      end
+    end else if (ends && increment) begin
+      ctl_address_o <= ctl_address_o + 1'b1;
+    end
+    for (int unsigned word = 0; word < Words; word++) begin
+      if (write && write_good && write_address == DataBase + 16'(4 * word)) data[word] <= s_axil_wdata_i;
+    end
+    if (ends && !ctl_write_o) data <= (32 * Words)'(ctl_done_i ? ctl_data_i : '0);
+  end
+
+  // Reads.
+  logic read;
+  logic [15:0] read_address;
+  logic [31:0] value;
+  assign read_address = {s_axil_araddr_i[15:2], 2'b00};
+  assign read = s_axil_arvalid_i && (!s_axil_rvalid_o || s_axil_rready_i) && !(busy && in_data(read_address));
+  assign s_axil_arready_o = read;
+  always_comb begin
+    case (read_address)
+      16'h000: value = Version;
+      16'h004: value = Geometry;
+      16'h008: value = CtlBits;
+      16'h00c: value = {30'd0, failed, busy};
+      16'h010: value = {24'd0, ctl_target_o};
+      16'h014: value = ctl_address_o;
+      16'h01c: value = Config;
+      default: value = in_data(read_address) ? data[read_address[2+:WordBits]] : '0;
+    endcase
+  end
+
+  always_ff @(posedge clk_i) begin
+    if (rst_i) s_axil_rvalid_o <= 1'b0;
+    else if (read) s_axil_rvalid_o <= 1'b1;
+    else if (s_axil_rready_i) s_axil_rvalid_o <= 1'b0;
+    if (read) begin
+      s_axil_rdata_o <= value;
+      s_axil_rresp_o <= read_address <= 16'h014 || read_address == 16'h01c || in_data(read_address) ? Okay : SlaveError;
+    end
+  end
+
 endmodule

@@ -34,4 +34,85 @@ module wl_statistics #(
     output logic               ctl_done_o,
     output logic [CtlBits-1:0] ctl_data_o
 );
+
+  if (Counters < 2 || Counters > 512) begin : g_illegal_counters
+    $fatal(1, "wl_statistics: Counters must be 2 to 512");
+  end
+  if (AddBits < 1 || AddBits > 32) begin : g_illegal_add
+    $fatal(1, "wl_statistics: AddBits must be 1 to 32");
+  end
+  if (CtlBits < 64) begin : g_illegal_bits
+    $fatal(1, "wl_statistics: CtlBits must be 64 or more");
+  end
+
+  // The scanner comes to each counter at least every 2 * Counters cycles: a read takes its place in at most every second cycle.
+  localparam int unsigned NearBits = $clog2(2 * Counters + 2) + AddBits;
+  localparam int unsigned IndexBits = wl_pkg::bits(Counters);
+
+  logic [Counters-1:0][NearBits-1:0] near;  // counted, and not yet added
+  logic [IndexBits-1:0] scanned;  // whose turn it is
+  logic first_round;  // what block RAM has is not ours yet
+
+  // A read: asked, then answered in the next cycle. Its words come through the scanner's read port.
+  logic asked, ask, exists;
+  logic [63:0] word;
+  assign ask = ctl_valid_i && ctl_target_i == CtlTarget && !asked && !ctl_done_o && !first_round;
+  assign ctl_data_o = ctl_done_o ? CtlBits'(answer) : '0;
+
+  logic [63:0] answer;
+  logic reading;
+  always_ff @(posedge clk_i) begin
+    if (rst_i) begin
+      asked <= 1'b0;
+      ctl_done_o <= 1'b0;
+    end else begin
+      asked <= ask;
+      ctl_done_o <= asked;
+    end
+    exists <= ctl_address_i < Counters;
+    answer <= exists && reading ? word : '0;
+    reading <= !ctl_write_i;
+  end
+
+  // The scanner: reads a word and takes what was counted near by, then writes their sum.
+  logic adding, fresh;
+  logic [IndexBits-1:0] added;
+  logic [NearBits-1:0] taken;
+  always_ff @(posedge clk_i) begin
+    if (rst_i) begin
+      scanned <= '0;
+      first_round <= 1'b1;
+      adding <= 1'b0;
+    end else begin
+      adding <= !ask;
+      if (!ask) begin
+        scanned <= scanned == IndexBits'(Counters - 1) ? '0 : scanned + 1'b1;
+        if (scanned == IndexBits'(Counters - 1)) first_round <= 1'b0;
+      end
+    end
+    added <= scanned;
+    fresh <= first_round;
+    taken <= near[scanned];
+    for (int unsigned i = 0; i < Counters; i++) begin
+      if (rst_i) near[i] <= '0;
+      else near[i] <= (!ask && scanned == IndexBits'(i) ? '0 : near[i]) + NearBits'(add_i[i*AddBits+:AddBits]);
+    end
+  end
+
+  wl_ram_block #(
+      .Width(64),
+      .Depth(Counters)
+  ) i_words (
+      .clk_i,
+      .write_i(adding),
+      .write_address_i(added),
+      .write_data_i((fresh ? 64'd0 : word) + 64'(taken)),
+      .read_i(1'b1),
+      .read_address_i(ask ? ctl_address_i[IndexBits-1:0] : scanned),
+      .read_data_o(word)
+  );
+
+  logic unused;
+  assign unused = &{ctl_data_i, ctl_address_i};
+
 endmodule
