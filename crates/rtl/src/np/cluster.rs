@@ -2,7 +2,7 @@
 
 use super::plan::{Plan, Service};
 use super::services;
-use super::wires::{bit, bit_in, bit_out, bits, element, input, output, reversed, vector};
+use super::wires::{bit, bit_in, bit_out, bits, element, input, output, vector};
 use crate::machine::{Place, Policy};
 use crate::sv::{Expr, Instance, Item, Module, Port};
 
@@ -192,12 +192,10 @@ fn headers(plan: &Plan, tag_bits: usize) -> Vec<Item> {
         Item::net("load_first", crate::sv::Type::Bit),
         Item::net("load_last", crate::sv::Type::Bit),
         vector("load_row", ROW),
-        vector("load_data", ROW),
         vector("load_info", plan.info_bits),
         vector("load_tag", tag_bits),
         vector("idle", engines * idle_bits),
         Item::Instance(balancer),
-        Item::assign("load_data", reversed("load_row", ROW / 8)),
         Item::Blank,
     ]
 }
@@ -217,7 +215,7 @@ fn engines_of(plan: &Plan, tag_bits: usize) -> Item {
         .port("load_ready_o", bit("load_ready", i()))
         .port("load_first_i", name("load_first"))
         .port("load_last_i", name("load_last"))
-        .port("load_data_i", name("load_data"))
+        .port("load_data_i", name("load_row"))
         .port("load_tag_i", name("load_tag"))
         .port("load_info_i", name("load_info"))
         .port("unload_valid_o", bit("unload_valid", i()))
@@ -338,7 +336,7 @@ fn reordering(plan: &Plan, tag_bits: usize) -> Vec<Item> {
         .port("finish_ready_o", name("finish_ready"))
         .port("finish_first_i", name("finish_first"))
         .port("finish_last_i", name("finish_last"))
-        .port("finish_data_i", reversed("finish_row", ROW / 8))
+        .port("finish_data_i", name("finish_row"))
         .port("finish_tag_i", name("finish_tag"))
         .port("finish_result_i", name("finish_result"))
         .port("order_head_o", name("order_head"))

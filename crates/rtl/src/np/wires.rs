@@ -47,12 +47,6 @@ pub fn bit(name: impl Into<String>, index: Expr) -> Expr {
     Expr::name(name).index(index)
 }
 
-/// A word whose byte 0 stands in its lowest bits, as one whose byte 0 stands in its highest, or the other way.
-pub fn reversed(name: &str, bytes: usize) -> Expr {
-    let byte = |i: usize| Expr::name(name).bits(8 * i as u32, 8);
-    Expr::Concat((0..bytes).map(byte).collect())
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
