@@ -140,7 +140,7 @@ impl<'a> Emitter<'a> {
                 || sliced[node.index()]
                 || size > LONGEST && !matches!(kind, Kind::Slice(..));
             if is_net {
-                let step = origin.and_then(|o| self.naming.steps.get(o.step)).cloned().unwrap_or_default();
+                let step = origin.and_then(|o| self.naming.steps.get(o.step?)).cloned().unwrap_or_default();
                 let wanted = match source_name {
                     Some(name) if step.is_empty() => name,
                     Some(name) => format!("{step}_{name}"),
@@ -186,22 +186,21 @@ impl<'a> Emitter<'a> {
     pub fn items(&mut self) -> Vec<Item> {
         let mut items = Vec::new();
         let order: Vec<Node> = self.graph.nodes().filter(|n| self.uses[n.index()] > 0).collect();
+        let sections = self.sections();
         for stage in 0..=self.schedule.last {
             if stage > 0 {
                 items.extend(self.registers(&order, stage));
             }
-            let mut by_step: BTreeMap<Option<usize>, Vec<Node>> = BTreeMap::new();
+            let mut by_step: BTreeMap<usize, Vec<Node>> = BTreeMap::new();
             for node in &order {
                 let is_input = matches!(self.graph.kind(*node), Kind::Input(_) | Kind::Const(_));
                 if self.stage(*node) == stage && self.names.contains_key(node) && !is_input {
-                    by_step.entry(self.graph.origin(*node).map(|o| o.step)).or_default().push(*node);
+                    by_step.entry(sections[node.index()]).or_default().push(*node);
                 }
             }
-            // What belongs to no step comes of all of them.
-            let last = by_step.remove(&None);
-            for (step, nodes) in by_step.into_iter().chain(last.map(|nodes| (None, nodes))) {
+            for (step, nodes) in by_step {
                 items.push(Item::Blank);
-                items.push(match step.and_then(|s| self.naming.comments.get(s)) {
+                items.push(match self.naming.comments.get(step) {
                     Some(comment) => Item::comment(comment),
                     None => Item::comment("Chosen by the step that runs."),
                 });
@@ -218,6 +217,22 @@ impl<'a> Emitter<'a> {
             }
         }
         items
+    }
+
+    /// The step under which each node is printed, past the last one for what puts steps together: that of its origin,
+    /// but not before its operands.
+    fn sections(&self) -> Vec<usize> {
+        let count = self.naming.steps.len();
+        let mut sections = vec![0; self.uses.len()];
+        for node in self.graph.nodes() {
+            let mut section = self.graph.origin(node).and_then(|o| o.step).unwrap_or(count);
+            if matches!(self.graph.kind(node), Kind::Input(_) | Kind::Const(_)) {
+                section = 0;
+            }
+            self.graph.for_each_operand(node, |operand| section = section.max(sections[operand.index()]));
+            sections[node.index()] = section;
+        }
+        sections
     }
 
     /// The registers between a stage and the one before it.

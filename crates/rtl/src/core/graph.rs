@@ -63,8 +63,8 @@ pub enum Input {
 /// Where in the source a node comes from, for people.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Origin {
-    /// The step that made it first.
-    pub step: usize,
+    /// The step that made it first; `None` if what puts the steps together did.
+    pub step: Option<usize>,
     /// The source's name for it, if it has one.
     pub name: Option<String>,
     /// Its line.
@@ -124,12 +124,10 @@ impl Graph {
         }
         let place = self.place;
         let entry = &mut self.entries[node.index()];
-        let origin = entry.origin.get_or_insert_with(|| {
-            place.map_or(Origin { step: 0, name: None, loc: Loc::default() }, |(step, loc)| Origin {
-                step,
-                name: None,
-                loc,
-            })
+        let origin = entry.origin.get_or_insert_with(|| Origin {
+            step: place.map(|(step, _)| step),
+            name: None,
+            loc: place.map_or(Loc::default(), |(_, loc)| loc),
         });
         origin.name.get_or_insert_with(|| name.to_owned());
     }
@@ -164,13 +162,38 @@ impl Graph {
         inside
     }
 
+    /// The node again, of other operands, and with the same origin.
+    pub fn rebuilt(&mut self, node: Node, operand: impl Fn(Node) -> Node) -> Node {
+        let origin = self.origin(node).cloned();
+        let place = self.place;
+        self.place = origin.as_ref().and_then(|o| Some((o.step?, o.loc)));
+        let rebuilt = match self.kind(node).clone() {
+            Kind::Input(_) | Kind::Const(_) => node,
+            Kind::Unary(op, a) => self.unary(op, operand(a)),
+            Kind::Binary(op, a, b) => self.binary(op, operand(a), operand(b)),
+            Kind::Select(c, a, b) => self.select(operand(c), operand(a), operand(b)),
+            Kind::Mask(bit, a) => self.mask(operand(bit), operand(a)),
+            Kind::Slice(a, low) => {
+                let width = self.width(node);
+                self.slice(operand(a), low, width)
+            }
+            Kind::Concat(parts) => self.concat(parts.into_iter().map(operand).collect()),
+            Kind::Parity(a, mask) => self.parity(operand(a), mask),
+        };
+        if let Some(name) = origin.and_then(|o| o.name) {
+            self.set_name(rebuilt, &name);
+        }
+        self.place = place;
+        rebuilt
+    }
+
     fn intern(&mut self, kind: Kind, width: u32) -> Node {
         let key = (kind, width);
         if let Some(node) = self.known.get(&key) {
             return *node;
         }
         let node = Node(u32::try_from(self.entries.len()).expect("fewer nodes than that"));
-        let origin = self.place.map(|(step, loc)| Origin { step, name: None, loc });
+        let origin = self.place.map(|(step, loc)| Origin { step: Some(step), name: None, loc });
         self.entries.push(Entry { kind: key.0.clone(), width, origin });
         self.known.insert(key, node);
         node

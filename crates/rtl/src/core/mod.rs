@@ -8,12 +8,13 @@
 //!   need no memory; all of it in one [`graph`], so that steps share what they have in common;
 //! - [`assemble`] puts the steps together; [`select`] chooses between their values, [`facts`] finds out where no choice
 //!   is needed;
-//! - [`schedule`] cuts the graph into stages; [`emit`] prints it.
+//! - [`balance`] shortens the logic; [`schedule`] cuts the graph into stages; [`emit`] prints it.
 //!
 //! Meaning is that of the golden model to the bit, in the corners too: fields partly outside the window, refused
 //! resizes, threads that run away.
 
 pub mod assemble;
+pub mod balance;
 pub mod emit;
 pub mod facts;
 pub mod graph;
@@ -114,7 +115,7 @@ pub fn build(program: &Program, engine: EngineId, options: &Options) -> Result<C
         steps.push(lower::step(&mut graph, &around, index, groups, |id| written.contains(id))?);
     }
     let assembly = Assembly::new(&mut graph, body, &layout, &ports, &steps);
-    let outputs = assembly.outputs(&mut graph).map_err(|step| {
+    let mut outputs = assembly.outputs(&mut graph).map_err(|step| {
         let step = &body.steps[step];
         Refusal {
             engine: body.name.clone(),
@@ -125,6 +126,7 @@ pub fn build(program: &Program, engine: EngineId, options: &Options) -> Result<C
                 .into(),
         }
     })?;
+    balance::balance(&mut graph, &mut outputs.all());
     let name = legal(&format!("{}_core", body.name)).trim_end_matches("_core").to_owned();
     let mut step_names: Vec<String> = body.steps.iter().map(|s| s.name.clone()).collect();
     let comments: Vec<String> = body
@@ -340,6 +342,24 @@ impl Generator<'_> {
 }
 
 impl Outputs {
+    /// Every node, to be changed.
+    fn all(&mut self) -> Vec<&mut Node> {
+        let mut all = vec![
+            &mut self.commit,
+            &mut self.step,
+            &mut self.state,
+            &mut self.clear_valid,
+            &mut self.clear_address,
+            &mut self.clear_count,
+            &mut self.exit,
+            &mut self.reason,
+        ];
+        all.extend(self.offsets.iter_mut().chain(&mut self.request_valid).chain(&mut self.request_data));
+        let words = self.writes.iter_mut();
+        all.extend(words.flat_map(|w| [&mut w.valid, &mut w.address, &mut w.strobe, &mut w.data]));
+        all
+    }
+
     /// All that the core puts out.
     fn roots(&self) -> Vec<Node> {
         let mut roots = vec![

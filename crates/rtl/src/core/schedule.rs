@@ -1,8 +1,8 @@
 //! In which of the core's register stages each node is computed.
 //!
 //! A node is computed as soon as its operands are there and its own depth still fits into what a stage may hold. The
-//! depth is that of `wireloom_compile::analysis::depth`, in half levels of six-input tables, but that chains of AND and
-//! OR count as the balanced trees which synthesis makes of them. Of all budgets that take the same number of stages, the
+//! depth is that of `wireloom_compile::analysis::depth`, in half levels of six-input tables, but that carry chains
+//! behind each other overlap. Of all budgets that take the same number of stages, the
 //! smallest is used, so that the stages are about equally deep.
 
 use wireloom_compile::analysis::depth;
@@ -46,59 +46,82 @@ pub fn depth(graph: &Graph, roots: &[Node]) -> u32 {
     assign(graph, &cone, roots, u32::MAX).depth
 }
 
+/// When a node's bits are there, in half levels behind the stage's registers: a carry chain has its lowest bit at once
+/// and its highest one late, so that the next chain can begin while the first one still runs.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Arrival {
+    /// The lowest bit.
+    pub low: u32,
+    /// All bits.
+    pub high: u32,
+}
+
 fn assign(graph: &Graph, cone: &[bool], roots: &[Node], budget: u32) -> Schedule {
     let mut stages = vec![0; cone.len()];
-    let mut at = vec![0u32; cone.len()];
+    let mut at = vec![Arrival::default(); cone.len()];
     for node in graph.nodes().filter(|n| cone[n.index()]) {
-        let (stage, depth) = place(graph, node, &stages, &at, budget);
+        let (stage, arrival) = place(graph, node, &stages, &at, budget);
         stages[node.index()] = stage;
-        at[node.index()] = depth;
+        at[node.index()] = arrival;
     }
     let last = roots.iter().map(|r| stages[r.index()]).max().unwrap_or(0);
-    let depth = graph.nodes().filter(|n| cone[n.index()]).map(|n| at[n.index()]).max().unwrap_or(0);
+    let depth = graph.nodes().filter(|n| cone[n.index()]).map(|n| at[n.index()].high).max().unwrap_or(0);
     Schedule { stages, last, depth }
 }
 
-/// Stage and depth at a node's output.
-fn place(graph: &Graph, node: Node, stages: &[u32], at: &[u32], budget: u32) -> (u32, u32) {
+/// Stage and arrival of a node.
+fn place(graph: &Graph, node: Node, stages: &[u32], at: &[Arrival], budget: u32) -> (u32, Arrival) {
     let mut leaves = Vec::new();
-    let own = match graph.kind(node) {
-        Kind::Binary(op @ (BinaryOp::And | BinaryOp::Or), ..) => {
-            flatten(graph, node, *op, &mut leaves);
-            None
-        }
-        _ => {
-            graph.for_each_operand(node, |operand| leaves.push(operand));
-            Some(own_depth(graph, node))
-        }
-    };
+    graph.for_each_operand(node, |operand| leaves.push(operand));
     let mut stage = leaves.iter().map(|l| stages[l.index()]).max().unwrap_or(0);
-    let arrivals = |stage: u32| -> Vec<u32> {
-        leaves.iter().map(|l| if stages[l.index()] == stage { at[l.index()] } else { 0 }).collect()
+    let arrivals = |stage: u32| -> Vec<Arrival> {
+        let here = |l: &Node| if stages[l.index()] == stage { at[l.index()] } else { Arrival::default() };
+        leaves.iter().map(here).collect()
     };
-    let total = |arrivals: Vec<u32>| match own {
-        Some(own) => arrivals.into_iter().max().unwrap_or(0) + own,
-        None => balanced(arrivals),
-    };
-    let mut depth = total(arrivals(stage));
-    if depth > budget && arrivals(stage).iter().any(|a| *a > 0) && own != Some(0) {
+    let inputs = arrivals(stage);
+    let mut arrival = through(graph, node, &inputs);
+    let waits = inputs.iter().any(|a| a.high > 0) && !is_transparent(graph.kind(node));
+    if arrival.high > budget && waits {
         stage += 1;
-        depth = total(arrivals(stage));
+        arrival = through(graph, node, &arrivals(stage));
     }
-    (stage, depth)
+    (stage, arrival)
 }
 
-/// The operands of a chain of AND or OR.
-fn flatten(graph: &Graph, node: Node, op: BinaryOp, leaves: &mut Vec<Node>) {
-    let mut work = vec![node];
-    while let Some(node) = work.pop() {
-        match graph.kind(node) {
-            Kind::Binary(inner, a, b) if *inner == op && leaves.len() < 256 => work.extend([*a, *b]),
-            _ => leaves.push(node),
+/// When a node's bits are there, if its operands arrive so.
+pub fn through(graph: &Graph, node: Node, inputs: &[Arrival]) -> Arrival {
+    let low = inputs.iter().map(|a| a.low).max().unwrap_or(0);
+    let high = inputs.iter().map(|a| a.high).max().unwrap_or(0);
+    let chain = |width: u32| (depth::carry_chain(width).half_levels() - 2, 2);
+    match graph.kind(node) {
+        Kind::Binary(BinaryOp::Add | BinaryOp::Sub, a, _) | Kind::Unary(UnaryOp::Neg, a) => {
+            let (along, into) = chain(graph.width(*a));
+            Arrival { low: low + into, high: (high + into).max(low + into + along) }
+        }
+        Kind::Binary(BinaryOp::Ult | BinaryOp::Ule, a, _) => {
+            let (along, into) = chain(graph.width(*a));
+            let result = (high + into).max(low + into + along);
+            Arrival { low: result, high: result }
+        }
+        // Wires, and what works bit by bit.
+        Kind::Concat(_)
+        | Kind::Unary(UnaryOp::Not, _)
+        | Kind::Select(..)
+        | Kind::Mask(..)
+        | Kind::Binary(BinaryOp::And | BinaryOp::Or | BinaryOp::Xor, ..) => {
+            let own = own_depth(graph, node);
+            let select = match graph.kind(node) {
+                Kind::Select(..) | Kind::Mask(..) => inputs.first().map_or(0, |a| a.high),
+                _ => 0,
+            };
+            Arrival { low: low.max(select) + own, high: high + own }
+        }
+        Kind::Slice(_, from) => Arrival { low: if *from == 0 { low } else { high }, high },
+        _ => {
+            let result = high + own_depth(graph, node);
+            Arrival { low: result, high: result }
         }
     }
-    leaves.sort_unstable();
-    leaves.dedup();
 }
 
 /// Depth at the root of a tree of six-input tables over leaves that arrive at these depths: what is there first goes in
@@ -126,7 +149,6 @@ fn own_depth(graph: &Graph, node: Node) -> u32 {
             is_constant(*b) || is_constant(*a) && !op.is_shift(),
             graph.width(*b),
         )),
-        Kind::Unary(UnaryOp::Neg, a) => half(depth::carry_chain(graph.width(*a))),
         Kind::Select(..) | Kind::Mask(..) => 1,
         Kind::Parity(_, mask) => {
             let ones: u32 = mask.words().map(u64::count_ones).sum();
