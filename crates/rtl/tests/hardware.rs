@@ -22,6 +22,7 @@ benches! {
     wl_arbiter_fair_tb
     wl_arbiter_fixed_tb
     wl_arbiter_tree_tb
+    wl_axil_control_tb
     wl_balancer_tb
     wl_counter_table_tb
     wl_delay_tb
