@@ -27,6 +27,8 @@ benches! {
     wl_counter_table_tb
     wl_delay_tb
     wl_direct_table_tb
+    wl_engine_fsm_tb
+    wl_engine_mt_tb
     wl_fifo_block_tb
     wl_fifo_tb
     wl_flow_counter_tb
@@ -68,6 +70,15 @@ const REFUSED: &[(&str, &[&str], &str)] = &[
     ("wl_rate_adapter", &["Slots=0"], "Slots, DownWidth and UpWidth must be 1 or more"),
     ("wl_table", &["Size=0"], "Width and Size must be at least one"),
     ("wl_table", &["MethodCount=7"], "there must be one to six methods"),
+    ("wl_thread_scheduler", &["Threads=0"], "wl_thread_scheduler: Threads must be at least one"),
+    ("wl_thread_scheduler", &["Policy=2"], "Policy must be 0 (strict round robin) or 1 (ready to execute)"),
+    ("wl_scratchpad", &["WritePorts=3"], "wl_scratchpad: WritePorts must be 1 or 2"),
+    ("wl_scratchpad", &["Storage=2"], "wl_scratchpad: Storage must be 0 (LUT RAM) or 1 (block RAM)"),
+    ("wl_request_queue", &["Depth=0"], "wl_request_queue: Width, Threads and Depth must be at least one"),
+    ("wl_reply_store", &["Threads=0"], "Width and Threads must be at least one, Storage 0 or 1"),
+    ("wl_engine_mt", &["StateBits=48"], "StateBits and InfoBits must hold the packet's part"),
+    ("wl_engine_mt", &["HasPacket=0", "StateBits=8", "ReplyBits=9"], "the reply must lie in the state"),
+    ("wl_engine_fsm", &["Threads=2"], "wl_engine_fsm: Threads must be 1; wl_engine_mt has more"),
     ("wl_ram_lut", &["Depth=0"], "wl_ram_lut: Width and Depth must be at least one"),
     ("wl_ram_block", &["Width=0"], "wl_ram_block: Width and Depth must be at least one"),
     ("wl_memory_channel", &["ReadLatency=3"], "ReadLatency is less than the rate adapter and the memory take"),

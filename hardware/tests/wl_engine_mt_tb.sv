@@ -1,0 +1,29 @@
+// wl_engine_mt: a matrix of its parameters, each under idle cycles and back-pressure; see tb_engine.
+module wl_engine_mt_tb;
+  localparam int unsigned Cases = 14;
+  logic clk, rst;
+  logic [Cases-1:0] done;
+  tb_end #(.Cases(Cases)) i_end (.clk_o(clk), .rst_o(rst), .done_i(done));
+`define CASE(n) i_case_``n (.clk_i(clk), .rst_i(rst), .done_o(done[n]))
+
+  // Threads and schedulers.
+  tb_engine #(.Threads(1)) `CASE(0);
+  tb_engine #(.Threads(2), .CoreStages(1)) `CASE(1);
+  tb_engine #(.Threads(3), .Scheduler(0)) `CASE(2);
+  tb_engine #(.Threads(8), .Offloads(3)) `CASE(3);
+  tb_engine #(.Threads(16), .Scheduler(0), .CoreStages(2)) `CASE(4);
+  // Windows in block RAM, more ports.
+  tb_engine #(.Threads(4), .Storage(1)) `CASE(5);
+  tb_engine #(.Threads(5), .WritePorts(2), .ReadPorts(2)) `CASE(6);
+  tb_engine #(.Threads(1), .WritePorts(2), .Storage(1), .ReadPorts(3)) `CASE(7);
+  tb_engine #(.Threads(4), .WritePorts(2), .Storage(1), .CoreStages(1), .Offloads(3)) `CASE(8);
+  // Neither copies nor pushes.
+  tb_engine #(.Threads(4), .Emits(1'b0), .Clears(1'b0), .Offloads(1)) `CASE(9);
+  // Called engines.
+  tb_engine #(.Threads(4), .HasPacket(1'b0), .Emits(1'b0), .Clears(1'b0)) `CASE(10);
+  tb_engine #(.Threads(1), .HasPacket(1'b0), .Emits(1'b0), .Clears(1'b0), .Storage(1), .CoreStages(1)) `CASE(11);
+  // Throughput: a slot in every cycle with enough threads, as long as these are not loading or unloading. In strict order threads
+  // also wait for longer packets before theirs.
+  tb_engine #(.Threads(8), .Calls(1'b0), .Emits(1'b0), .Clears(1'b0), .Steps(64), .Slots(253)) `CASE(12);
+  tb_engine #(.Threads(8), .Calls(1'b0), .Emits(1'b0), .Clears(1'b0), .Steps(64), .Slots(128), .Scheduler(0), .Storage(1)) `CASE(13);
+endmodule
