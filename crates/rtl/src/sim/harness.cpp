@@ -178,9 +178,11 @@ struct Simulation {
         options.arguments = nullptr;
         options.waves = nullptr;
         top->rst_i = 1;
-        for (unsigned i = 0; i < RESET_CYCLES; ++i) clock();
+        for (unsigned i = 0; i < RESET_CYCLES; ++i) {
+            low();
+            clock();
+        }
         top->rst_i = 0;
-        low();
     }
 
     ~Simulation() {
@@ -313,8 +315,12 @@ struct Simulation {
         const uint64_t keep = get(&top->m_axis_tkeep_o, index * BEAT, BEAT);
         const bool last = get(&top->m_axis_tlast_o, index, 1);
         const unsigned count = unsigned(__builtin_popcountll(keep));
-        if (keep != (count == 64 ? ~uint64_t(0) : (uint64_t(1) << count) - 1)) throw Fault("tkeep has a hole");
-        if (!last && count != BEAT) throw Fault("a beat that is not the last is not full");
+        if (keep != (count == BEAT ? ~uint64_t(0) : (uint64_t(1) << count) - 1) || (!last && count != BEAT)) {
+            char text[80];
+            std::snprintf(text, sizeof text, "lane %u sent a beat with holes: tkeep %016llx, tlast %d", index,
+                          static_cast<unsigned long long>(keep), last);
+            throw Fault(text);
+        }
         lane.leaving.insert(lane.leaving.end(), data, data + count);
         if (!last) return;
         const uint64_t user = get(&top->m_axis_tuser_o, index * RESULT_BITS, RESULT_BITS);

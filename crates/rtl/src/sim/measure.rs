@@ -91,8 +91,11 @@ impl Meter {
         if left.fate == Fate::Emitted {
             return;
         }
-        self.latency.saturating_record(left.left - left.entered);
-        self.wait.saturating_record(left.entered - left.arrived);
+        for (histogram, cycles) in
+            [(&mut self.latency, left.left - left.entered), (&mut self.wait, left.entered - left.arrived)]
+        {
+            histogram.record(cycles).expect("it grows with what it is given");
+        }
         self.ends.push(left.left);
     }
 
@@ -206,6 +209,9 @@ mod tests {
         assert!((rate - 0.5).abs() < 0.01, "{rate}");
         assert_eq!(meter.packets(), 100);
         assert_eq!(meter.latency().p50, 7);
+        meter.note(&left(0, 1000, 5_001_000));
+        let most = meter.latency().most;
+        assert!((4_990_000..=5_010_000).contains(&most), "{most}");
     }
 
     #[test]
