@@ -2,6 +2,9 @@
 //!
 //! A benchmark answers samples of one number. The median counts; the spread is shown beside it.
 
+pub mod figure;
+mod np_channels;
+mod np_storage;
 pub mod peer;
 pub mod plot;
 pub mod registry;
@@ -14,6 +17,7 @@ use serde::Serialize;
 use crate::failure::Outcome;
 use crate::output;
 
+pub use figure::{Drawn, FIGURES, Figure};
 pub use registry::BENCHMARKS;
 
 /// What a benchmark needs to know.
@@ -176,9 +180,10 @@ mod tests {
 
     #[test]
     fn names_of_benchmarks_are_distinct() {
-        let mut names: Vec<_> = BENCHMARKS.iter().map(|b| b.name).collect();
+        let figures = FIGURES.iter().map(|figure| figure.name);
+        let mut names: Vec<_> = BENCHMARKS.iter().map(|b| b.name).chain(figures).collect();
         names.sort_unstable();
         names.dedup();
-        assert_eq!(names.len(), BENCHMARKS.len());
+        assert_eq!(names.len(), BENCHMARKS.len() + FIGURES.len());
     }
 }

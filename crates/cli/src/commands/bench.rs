@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use clap::{Args, ValueHint};
 use serde::Serialize;
 
-use crate::bench::{self, BENCHMARKS, Benchmark, Measurement, Settings};
+use crate::bench::{self, BENCHMARKS, Benchmark, Drawn, FIGURES, Figure, Measurement, Settings};
 use crate::failure::{Failure, Outcome};
 use crate::output::{self, JsonTarget};
 use crate::progress::Working;
@@ -13,7 +13,7 @@ use crate::progress::Working;
 /// See `wireloom bench --help`.
 #[derive(Args, Debug)]
 pub struct Bench {
-    /// Benchmarks by name; `all`; or `list` to see what there is
+    /// Benchmarks and figures by name; `all`; or `list` to see what there is
     #[arg(value_name = "NAME", required = true)]
     names: Vec<String>,
     /// Samples of each; the median counts
@@ -34,6 +34,44 @@ pub struct Bench {
 struct Report {
     computer: String,
     measurements: Vec<Measurement>,
+    figures: Vec<Made>,
+}
+
+/// A figure of a paper, made.
+#[derive(Serialize)]
+struct Made {
+    name: &'static str,
+    what: &'static str,
+    #[serde(flatten)]
+    drawn: Drawn,
+}
+
+/// What is to be done.
+#[derive(Clone, Copy)]
+enum Chosen {
+    Benchmark(&'static Benchmark),
+    Figure(&'static Figure),
+}
+
+impl Chosen {
+    /// Everything there is, in order.
+    fn all() -> impl Iterator<Item = Self> {
+        BENCHMARKS.iter().map(Self::Benchmark).chain(FIGURES.iter().map(Self::Figure))
+    }
+
+    fn name(self) -> &'static str {
+        match self {
+            Self::Benchmark(benchmark) => benchmark.name,
+            Self::Figure(figure) => figure.name,
+        }
+    }
+
+    fn what(self) -> &'static str {
+        match self {
+            Self::Benchmark(benchmark) => benchmark.what,
+            Self::Figure(figure) => figure.what,
+        }
+    }
 }
 
 impl Bench {
@@ -43,54 +81,79 @@ impl Bench {
             output::say(list());
             return Ok(());
         }
-        let mut chosen: Vec<&Benchmark> = Vec::new();
+        let mut chosen: Vec<Chosen> = Vec::new();
         for name in &self.names {
-            match BENCHMARKS.iter().find(|benchmark| benchmark.name == name) {
-                Some(benchmark) => chosen.push(benchmark),
-                None if name == "all" => chosen.extend(BENCHMARKS),
+            match Chosen::all().find(|one| one.name() == name) {
+                Some(one) => chosen.push(one),
+                None if name == "all" => chosen.extend(Chosen::all()),
                 None => {
-                    let names: Vec<_> = BENCHMARKS.iter().map(|benchmark| benchmark.name).collect();
+                    let names: Vec<_> = Chosen::all().map(Chosen::name).collect();
                     return Err(Failure::unusable(format!("there is no benchmark '{name}'"))
                         .with_help(format!("there are {}, and 'all'", names.join(", "))));
                 }
             }
         }
         let many = chosen.len() > 1;
-        let settings = Settings { root: self.root, runs: self.runs };
-        let mut measurements = Vec::new();
-        for benchmark in chosen {
-            let working = Working::on(format!("{}: {}", benchmark.name, benchmark.what));
-            match benchmark.run(&settings) {
-                Ok(measurement) => measurements.push(measurement),
+        let settings = Settings { root: self.root.clone(), runs: self.runs };
+        let mut report = Report { computer: computer(), measurements: Vec::new(), figures: Vec::new() };
+        for one in chosen {
+            let working = Working::on(format!("{}: {}", one.name(), one.what()));
+            let done = match one {
+                Chosen::Benchmark(benchmark) => {
+                    benchmark.run(&settings).map(|measurement| report.measurements.push(measurement))
+                }
+                Chosen::Figure(figure) => (figure.make)(&settings).map(|drawn| {
+                    report.figures.push(Made { name: figure.name, what: figure.what, drawn });
+                }),
+            };
+            match done {
+                Ok(()) => {}
                 // One that cannot be taken here does not take the others with it.
                 Err(failure) if many => {
                     drop(working);
-                    eprintln!("{}: left out", benchmark.name);
+                    eprintln!("{}: left out", one.name());
                     failure.report();
                 }
                 Err(failure) => return Err(failure),
             }
         }
-        let report = Report { computer: computer(), measurements };
-        let text = format!("{}\n{}\n", report.computer, bench::table(&report.measurements));
+        self.show(&report)
+    }
+
+    /// Prints the report and writes its files.
+    fn show(&self, report: &Report) -> Outcome {
+        let measured = (!report.measurements.is_empty())
+            .then(|| format!("{}\n{}\n", report.computer, bench::table(&report.measurements)));
         if output::for_people(self.json.as_ref()) {
-            output::print(&text);
+            measured.iter().for_each(|text| output::print(text));
+            for made in &report.figures {
+                output::print(&format!("{}\n{}", made.what, made.drawn.text));
+            }
         }
         if let Some(target) = &self.json {
-            output::write_json(target, &report)?;
+            output::write_json(target, report)?;
         }
-        if let Some(folder) = &self.out {
-            std::fs::create_dir_all(folder).map_err(|error| {
-                Failure::unusable(format!("{}: cannot be made: {error}", folder.display()))
-            })?;
+        let Some(folder) = &self.out else { return Ok(()) };
+        std::fs::create_dir_all(folder)
+            .map_err(|error| Failure::unusable(format!("{}: cannot be made: {error}", folder.display())))?;
+        let mut names = Vec::new();
+        if let Some(text) = measured {
             output::write_file(&folder.join("bench.txt"), text.as_bytes())?;
-            output::write_json(&JsonTarget::File(folder.join("bench.json")), &report)?;
-            output::write_file(
-                &folder.join("bench.svg"),
-                bench::plot::bars(&report.measurements)?.as_bytes(),
-            )?;
-            if output::for_people(self.json.as_ref()) {
-                output::say(format!("{0}/bench.txt, {0}/bench.json, {0}/bench.svg", folder.display()));
+            output::write_json(&JsonTarget::File(folder.join("bench.json")), report)?;
+            let plot = bench::plot::bars(&report.measurements)?;
+            output::write_file(&folder.join("bench.svg"), plot.as_bytes())?;
+            names.push("bench");
+        }
+        for made in &report.figures {
+            let file = |end: &str| folder.join(format!("{}.{end}", made.name));
+            output::write_file(&file("txt"), format!("{}\n{}", made.what, made.drawn.text).as_bytes())?;
+            output::write_json(&JsonTarget::File(file("json")), &made)?;
+            output::write_file(&file("svg"), made.drawn.svg.as_bytes())?;
+            names.push(made.name);
+        }
+        if output::for_people(self.json.as_ref()) {
+            for name in names {
+                output::say(format!("{0}/{name}.txt, {0}/{name}.json, {0}/{name}.svg", folder.display()));
             }
         }
         Ok(())
@@ -101,6 +164,9 @@ fn list() -> String {
     let mut table = output::table(&["benchmark", "what is measured", "goal"], &[]);
     for benchmark in BENCHMARKS {
         table.add_row([benchmark.name, benchmark.what, &benchmark.goal_text()]);
+    }
+    for figure in FIGURES {
+        table.add_row([figure.name, figure.what, ""]);
     }
     table.to_string()
 }
