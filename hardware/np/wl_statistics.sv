@@ -57,10 +57,10 @@ module wl_statistics #(
   logic asked, ask, exists;
   logic [63:0] word;
   assign ask = ctl_valid_i && ctl_target_i == CtlTarget && !asked && !ctl_done_o && !first_round;
-  assign ctl_data_o = ctl_done_o ? CtlBits'(answer) : '0;
 
   logic [63:0] answer;
   logic reading;
+  assign ctl_data_o = ctl_done_o ? CtlBits'(answer) : '0;
   always_ff @(posedge clk_i) begin
     if (rst_i) begin
       asked <= 1'b0;
