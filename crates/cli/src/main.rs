@@ -1,5 +1,6 @@
 //! The `wireloom` command.
 
+mod area;
 mod bench;
 mod commands;
 mod failure;

@@ -7,6 +7,7 @@ use wireloom_native::generate;
 use wireloom_rtl::machine::Machine as Description;
 use wireloom_rtl::np;
 
+use crate::area::Area;
 use crate::failure::{Failure, Outcome};
 use crate::machine::{self, MachineName, load_store};
 use crate::output;
@@ -23,6 +24,13 @@ pub struct Build {
     /// Of a network processor: load a table file into the memory images (may be given several times)
     #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
     tables: Vec<PathBuf>,
+    /// Of a network processor: estimate with Yosys what it takes of Virtex-5, -6 and -7 (minutes the first time; what was found is
+    /// remembered)
+    #[arg(long)]
+    area: bool,
+    /// With --area: place and route engine and cluster on an ECP5-85 as well, for a clock rate (many minutes)
+    #[arg(long, requires = "area")]
+    route: bool,
     /// The folder to write to; it is made if it is missing
     #[arg(short = 'o', long = "out", value_name = "DIR", value_hint = ValueHint::DirPath)]
     out: PathBuf,
@@ -42,6 +50,9 @@ impl Build {
     }
 
     fn native(&self) -> Outcome {
+        if self.area {
+            return Err(Failure::unusable("only hardware has an area").with_help("say --on np-C-E-T, or leave out --area"));
+        }
         if !self.tables.is_empty() {
             return Err(Failure::unusable("C is generated without tables: they are loaded where it runs")
                 .with_help("leave out --tables"));
@@ -61,7 +72,14 @@ impl Build {
         let (store, _) = load_store(&program.optimised, &self.tables)?;
         let processor = machine::processor(description, &program)?;
         let images = np::images(&processor.plan, &store).map_err(Failure::unusable)?;
-        np::write(&processor, &images, "Not estimated.", &self.out).map_err(cannot_be_made(&self.out))?;
+        let area = if self.area { Some(Area::estimate(&processor, self.route)?) } else { None };
+        let estimate = area.as_ref().map_or("Not estimated: `wireloom build --area` does.".to_owned(), Area::markdown);
+        np::write(&processor, &images, &estimate, &self.out).map_err(cannot_be_made(&self.out))?;
+        if let Some(area) = &area {
+            let json = serde_json::to_vec_pretty(area).expect("plain data");
+            output::write_file(&self.out.join("area.json"), &json)?;
+            output::print(&estimate);
+        }
         let lines = |text: &str| text.lines().count();
         let files = processor.design.files.iter().chain(&processor.simulation);
         let total: usize = files.clone().map(|file| lines(&file.text)).sum();

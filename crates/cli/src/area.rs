@@ -1,0 +1,110 @@
+//! What a network processor costs, for people and machines.
+
+use std::fmt::Write as _;
+
+use serde::Serialize;
+use wireloom_rtl::area::{self, Cache, FAMILIES, Part, Report, Route, parts};
+use wireloom_rtl::np::Processor;
+
+use crate::failure::{Failure, Outcome};
+use crate::output::thousands;
+use crate::progress::Working;
+
+/// The estimate of a design on every family, and what routing came to if that was asked for.
+#[derive(Debug, Serialize)]
+pub struct Area {
+    /// One for each family.
+    pub families: Vec<Report>,
+    /// Unit and result.
+    pub routes: Vec<(String, Route)>,
+}
+
+impl Area {
+    /// Synthesises every unit for every family; with `routed`, places and routes engine and cluster as well.
+    ///
+    /// # Errors
+    /// If a tool is missing or refuses the design.
+    pub fn estimate(processor: &Processor, routed: bool) -> Outcome<Self> {
+        let cache = Cache::of_repository();
+        let design = &processor.design;
+        let mut families = Vec::new();
+        for (family, name) in FAMILIES {
+            let working = Working::on(format!("synthesis for {name}"));
+            let report = area::estimate(design, family, &cache, |unit| {
+                working.now(&format!("synthesis for {name}: {unit}"));
+            });
+            families.push(report.map_err(Failure::unusable)?);
+        }
+        let mut routes = Vec::new();
+        if routed {
+            for unit in [processor.engine.name.clone(), processor.plan.cluster_module()] {
+                let _working = Working::on(format!("placing and routing {unit}"));
+                let target = processor.plan.machine.clock.core_mhz;
+                let route = area::route(design, &unit, target, &cache).map_err(Failure::unusable)?;
+                routes.push((unit, route));
+            }
+        }
+        Ok(Self { families, routes })
+    }
+
+    /// The estimate as Markdown: each family, its units, and the share of the paper's parts.
+    pub fn markdown(&self) -> String {
+        let mut text = String::new();
+        for (report, (_, name)) in self.families.iter().zip(FAMILIES) {
+            let _ = writeln!(
+                text,
+                "### {name}\n\n| unit | how many | LUTs of one | of them memory | flip-flops | block RAMs (18 Kb) | LUT levels |\n\
+                 |---|---|---|---|---|---|---|"
+            );
+            for unit in &report.units {
+                let _ = writeln!(
+                    text,
+                    "| `{}` | {} | {} | {} | {} | {} | {} |",
+                    unit.module,
+                    unit.count,
+                    thousands(unit.own.luts),
+                    thousands(unit.own.lut_rams),
+                    thousands(unit.own.flip_flops),
+                    unit.own.block_rams_18k,
+                    unit.levels
+                );
+            }
+            let total = report.total;
+            let _ = writeln!(
+                text,
+                "| **all** | | **{}** | {} | {} | {} | |\n",
+                thousands(total.luts),
+                thousands(total.lut_rams),
+                thousands(total.flip_flops),
+                total.block_rams_18k
+            );
+            for part in parts().iter().filter(|part| part.family == report.family) {
+                let _ = writeln!(text, "- {}", share(part, report));
+            }
+            text.push('\n');
+        }
+        for (unit, route) in &self.routes {
+            let _ = writeln!(
+                text,
+                "`{unit}` placed and routed on an ECP5-85, speed grade 8: {:.1} MHz ({} four-input LUTs with the test harness).",
+                route.fmax_mhz,
+                thousands(route.luts)
+            );
+        }
+        text
+    }
+}
+
+/// How much of a part a design takes.
+fn share(part: &Part, report: &Report) -> String {
+    let percent = |used: u64, has: u64| format!("{:.1} %", 100.0 * used as f64 / has as f64);
+    let total = report.total;
+    format!(
+        "{}: {} of its LUTs, {} of its flip-flops, {} of its block RAMs ({})",
+        part.name,
+        percent(total.luts, part.luts),
+        percent(total.flip_flops, part.flip_flops),
+        percent(total.block_rams(), part.block_rams),
+        part.paper
+    )
+}
