@@ -151,6 +151,11 @@ impl Machine {
         }
     }
 
+    /// Whether it shows the bytes of packets that it drops. Hardware tells of them, with the reason, and forgets them.
+    pub fn shows_drops(&self) -> bool {
+        !matches!(self.engine, Engine::Np(_))
+    }
+
     /// Its offloads with their state: of a simulated machine, as it was last read back.
     pub fn store(&self) -> &Store {
         match &self.engine {
