@@ -37,6 +37,7 @@ benches! {
     wl_memory_channel_tb
     wl_merge_tb
     wl_merger_tb
+    wl_packet_generator_tb
     wl_postprocessor_tb
     wl_preprocessor_tb
     wl_qdr_block_tb
@@ -93,6 +94,21 @@ const REFUSED: &[(&str, &[&str], &str)] = &[
     ("wl_hash_cache", &["HitLatency=3"], "a hit takes at least four cycles"),
     ("wl_qdr_model", &["Latency=0"], "data come at least one cycle after their command"),
     ("wl_qdr_block", &["Words=3"], "a whole number of bursts"),
+    ("wl_sequencer", &["Lanes=9"], "wl_sequencer: Lanes must be 1 to 8"),
+    ("wl_preprocessor", &["WindowBytes=100"], "WindowBytes must be a multiple of DataBytes"),
+    ("wl_preprocessor", &["MaxBytes=65536"], "MaxBytes must be at least WindowBytes and at most 65535"),
+    ("wl_body_buffer", &["Beats=1000"], "wl_body_buffer: Beats must be a power of two from 2 on"),
+    ("wl_distributor", &["Policy=3"], "Policy must be 0 (round robin), 1 (least loaded) or 2 (first free)"),
+    ("wl_header_serializer", &["RowBytes=48"], "DataBytes and RowBytes must be powers of two"),
+    ("wl_header_deserializer", &["RowBytes=48"], "DataBytes must be a multiple of RowBytes"),
+    ("wl_reorder", &["Tags=12"], "wl_reorder: Tags must be a power of two"),
+    ("wl_gatherer", &["OrderDepth=0"], "Clusters, DataBytes and OrderDepth must be 1 or more"),
+    ("wl_postprocessor", &["DataBytes=48"], "DataBytes must be a power of two from 16 on"),
+    ("wl_rotate", &["Bytes=6"], "wl_rotate: Bytes must be a power of two from 2 on"),
+    ("wl_merger", &["Lanes=0"], "wl_merger: Lanes must be 1 to 8"),
+    ("wl_statistics", &["CtlBits=32"], "wl_statistics: CtlBits must be 64 or more"),
+    ("wl_axil_control", &["CtlBits=4096"], "wl_axil_control: CtlBits must be 1 to 2048"),
+    ("wl_packet_generator", &["Labels=5"], "wl_packet_generator: Labels must be 1 to 4"),
 ];
 
 /// The SystemVerilog files of a folder below hardware/, in the order of their names.

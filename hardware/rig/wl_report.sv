@@ -1,0 +1,89 @@
+// Report unit of the embedded test rig: starts and stops it, and has its counters, read over the control bus.
+//
+// Entries
+//   0   cycles in which the rig ran; writing it starts (bit 0 is 1) or stops the rig
+//   1   packets that the generators sent
+//   2   cycles, over all lanes, in which a packet was refused: the network processor was overrun
+//   3   packets that came back
+//   4   of these: packets before which others are missing
+//   5   packets that came too late, or twice
+//   6   packets that are not what was sent
+//   7   events: packets that the network processor dropped
+// Contract and timing: as wl_statistics. The counters are never cleared but by reset.
+//
+// Parameters
+//   Lanes       generators and collectors
+//   CtlTarget   the number at which it answers on the control bus
+//   CtlBits     bits of the control bus' data
+module wl_report #(
+    parameter int unsigned Lanes = 1,
+    parameter bit [7:0] CtlTarget = 8'hff,
+    parameter int unsigned CtlBits = 64
+) (
+    input  logic clk_i,
+    input  logic rst_i,
+    output logic run_o,  // to the generators
+
+    // Of each lane, in this cycle.
+    input logic [Lanes-1:0] sent_i,
+    input logic [Lanes-1:0] refused_i,
+    input logic [Lanes-1:0] received_i,
+    input logic [Lanes-1:0] gap_i,
+    input logic [Lanes-1:0] late_i,
+    input logic [Lanes-1:0] wrong_i,
+    input logic [Lanes-1:0] event_i,
+
+    // Control bus.
+    input  logic               ctl_valid_i,
+    input  logic               ctl_write_i,
+    input  logic [        7:0] ctl_target_i,
+    input  logic [       31:0] ctl_address_i,
+    input  logic [CtlBits-1:0] ctl_data_i,
+    output logic               ctl_done_o,
+    output logic [CtlBits-1:0] ctl_data_o
+);
+
+  if (Lanes < 1) begin : g_illegal
+    $fatal(1, "wl_report: Lanes must be 1 or more");
+  end
+
+  localparam int unsigned AddBits = wl_pkg::bits(Lanes + 1);
+
+  function automatic logic [AddBits-1:0] ones(logic [Lanes-1:0] set);
+    ones = '0;
+    for (int unsigned i = 0; i < Lanes; i++) ones += AddBits'(set[i]);
+  endfunction
+
+  always_ff @(posedge clk_i) begin
+    if (rst_i) run_o <= 1'b0;
+    else if (ctl_done_o && ctl_write_i && ctl_target_i == CtlTarget && ctl_address_i == 32'd0) run_o <= ctl_data_i[0];
+  end
+
+  wl_statistics #(
+      .Counters(8),
+      .AddBits(AddBits),
+      .CtlTarget(CtlTarget),
+      .CtlBits(CtlBits)
+  ) i_counters (
+      .clk_i,
+      .rst_i,
+      .add_i({
+        ones(event_i),
+        ones(wrong_i),
+        ones(late_i),
+        ones(gap_i),
+        ones(received_i),
+        ones(refused_i),
+        ones(sent_i),
+        AddBits'(run_o)
+      }),
+      .ctl_valid_i,
+      .ctl_write_i,
+      .ctl_target_i,
+      .ctl_address_i,
+      .ctl_data_i,
+      .ctl_done_o,
+      .ctl_data_o
+  );
+
+endmodule
