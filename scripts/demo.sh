@@ -43,6 +43,13 @@ try "$wireloom" run programs/router.loom --on native --tables "$tables" --in "$o
 
 echo "   (a flow counter's number is the class of the source times 256 plus the class of the destination)"
 
+title "6. The same router as hardware: 2 clusters of 2 engines of 4 threads in SystemVerilog, simulated by Verilator"
+try "$wireloom" traffic --packets 20000 --mix ipv4=5,ipv6=3,mpls1..4=2 --labels 16..79 --sizes 64 --ports 16 --seed 6 \
+  --prefixes "$prefixes" --source-prefixes "$prefixes" --out "$out/np.pcapng"
+try "$wireloom" build programs/router.loom --on np-2-2-4 --tables "$tables" --area=xc7 -o "$out/np"
+try "$wireloom" verify programs/router.loom --on np-2-2-4 --tables "$tables" --in "$out/np.pcapng" --json "$out/np.json"
+echo "   (the model is kept in .cache/np: the next run begins at once)"
+
 title "Done in $((SECONDS - begin)) s. In $out:"
 ls -1 "$out"
 cat <<END
@@ -51,4 +58,5 @@ Try next:
   $wireloom explain programs/router.loom --ir split | less
   $wireloom run programs/flowcount.loom --in $captures/real.pcap --dump flows --rows 10
   $wireloom bench native-ipv4 golden-ipv4
+  less $out/np/README.md
 END

@@ -2,6 +2,7 @@
 
 use std::fmt::Write as _;
 
+use clap::ValueEnum;
 use serde::Serialize;
 use wireloom_rtl::area::{self, Cache, FAMILIES, Part, Report, Route, parts};
 use wireloom_rtl::np::Processor;
@@ -10,7 +11,31 @@ use crate::failure::{Failure, Outcome};
 use crate::output::thousands;
 use crate::progress::Working;
 
-/// The estimate of a design on every family, and what routing came to if that was asked for.
+/// Families of devices to estimate for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum Families {
+    /// All of the following
+    All,
+    /// Virtex-5
+    Xc5v,
+    /// Virtex-6
+    Xc6v,
+    /// Virtex-7
+    Xc7,
+}
+
+impl Families {
+    fn include(self, family: &str) -> bool {
+        match self {
+            Self::All => true,
+            Self::Xc5v => family == "xc5v",
+            Self::Xc6v => family == "xc6v",
+            Self::Xc7 => family == "xc7",
+        }
+    }
+}
+
+/// The estimate of a design on some families, and what routing came to if that was asked for.
 #[derive(Debug, Serialize)]
 pub struct Area {
     /// One for each family.
@@ -20,15 +45,15 @@ pub struct Area {
 }
 
 impl Area {
-    /// Synthesises every unit for every family; with `routed`, places and routes engine and cluster as well.
+    /// Synthesises every unit for some families; with `routed`, places and routes engine and cluster as well.
     ///
     /// # Errors
     /// If a tool is missing or refuses the design.
-    pub fn estimate(processor: &Processor, routed: bool) -> Outcome<Self> {
+    pub fn estimate(processor: &Processor, wanted: Families, routed: bool) -> Outcome<Self> {
         let cache = Cache::of_repository();
         let design = &processor.design;
         let mut families = Vec::new();
-        for (family, name) in FAMILIES {
+        for (family, name) in FAMILIES.into_iter().filter(|(family, _)| wanted.include(family)) {
             let working = Working::on(format!("synthesis for {name}"));
             let report = area::estimate(design, family, &cache, |unit| {
                 working.now(&format!("synthesis for {name}: {unit}"));
@@ -50,7 +75,8 @@ impl Area {
     /// The estimate as Markdown: each family, its units, and the share of the paper's parts.
     pub fn markdown(&self) -> String {
         let mut text = String::new();
-        for (report, (_, name)) in self.families.iter().zip(FAMILIES) {
+        for report in &self.families {
+            let (_, name) = FAMILIES.into_iter().find(|(family, _)| *family == report.family).expect("one of them");
             let _ = writeln!(
                 text,
                 "### {name}\n\n| unit | how many | LUTs of one | of them memory | flip-flops | block RAMs (18 Kb) | LUT levels |\n\

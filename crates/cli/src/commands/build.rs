@@ -7,7 +7,7 @@ use wireloom_native::generate;
 use wireloom_rtl::machine::Machine as Description;
 use wireloom_rtl::np;
 
-use crate::area::Area;
+use crate::area::{Area, Families};
 use crate::failure::{Failure, Outcome};
 use crate::machine::{self, MachineName, load_store};
 use crate::output;
@@ -24,10 +24,10 @@ pub struct Build {
     /// Of a network processor: load a table file into the memory images (may be given several times)
     #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
     tables: Vec<PathBuf>,
-    /// Of a network processor: estimate with Yosys what it takes of Virtex-5, -6 and -7 (minutes the first time; what was found is
-    /// remembered)
-    #[arg(long)]
-    area: bool,
+    /// Of a network processor: estimate with Yosys what it takes of a family of devices, or of all three (minutes the first time; what
+    /// was found is remembered)
+    #[arg(long, value_name = "FAMILY", num_args = 0..=1, require_equals = true, default_missing_value = "all")]
+    area: Option<Families>,
     /// With --area: place and route engine and cluster on an ECP5-85 as well, for a clock rate (many minutes)
     #[arg(long, requires = "area")]
     route: bool,
@@ -50,7 +50,7 @@ impl Build {
     }
 
     fn native(&self) -> Outcome {
-        if self.area {
+        if self.area.is_some() {
             return Err(Failure::unusable("only hardware has an area").with_help("say --on np-C-E-T, or leave out --area"));
         }
         if !self.tables.is_empty() {
@@ -72,7 +72,7 @@ impl Build {
         let (store, _) = load_store(&program.optimised, &self.tables)?;
         let processor = machine::processor(description, &program)?;
         let images = np::images(&processor.plan, &store).map_err(Failure::unusable)?;
-        let area = if self.area { Some(Area::estimate(&processor, self.route)?) } else { None };
+        let area = self.area.map(|families| Area::estimate(&processor, families, self.route)).transpose()?;
         let estimate = area.as_ref().map_or("Not estimated: `wireloom build --area` does.".to_owned(), Area::markdown);
         np::write(&processor, &images, &estimate, &self.out).map_err(cannot_be_made(&self.out))?;
         if let Some(area) = &area {
