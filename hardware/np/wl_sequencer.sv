@@ -146,9 +146,9 @@ module wl_sequencer #(
       bound_number <= number_of;
     end
 
-    logic [Lanes*BeatBits-1:0] beats;
+    logic [Lanes-1:0][BeatBits-1:0] beats;
     for (genvar lane = 0; lane < Lanes; lane++) begin : g_lane
-      assign beats[lane*BeatBits+:BeatBits] = {
+      assign beats[lane] = {
         s_tuser_i[lane*UserBits+:UserBits],
         s_tlast_i[lane],
         s_tkeep_i[lane*DataBytes+:DataBytes],
@@ -157,32 +157,23 @@ module wl_sequencer #(
     end
 
     for (genvar pipe = 0; pipe < Lanes; pipe++) begin : g_pipe
-      logic [Lanes-1:0] from;
-      for (genvar lane = 0; lane < Lanes; lane++) begin : g_from
-        assign from[lane] = active[lane] && pipe_of[lane] == LaneBits'(pipe);
+      logic [LaneBits-1:0] from;
+      logic [Lanes-1:0] goes;  // the lane's packet goes here
+      always_comb begin
+        from = '0;
+        for (int unsigned lane = 0; lane < Lanes; lane++) begin
+          goes[lane] = active[lane] && pipe_of[lane] == LaneBits'(pipe);
+          if (goes[lane]) from |= LaneBits'(lane);
+        end
       end
-      assign pipe_valid_o[pipe] = |(from & s_tvalid_i);
-      wl_select #(
-          .Inputs(Lanes),
-          .Width (BeatBits)
-      ) i_beat (
-          .grant_i(from),
-          .data_i (beats),
-          .data_o ({
-            pipe_user_o[pipe*UserBits+:UserBits],
-            pipe_last_o[pipe],
-            pipe_keep_o[pipe*DataBytes+:DataBytes],
-            pipe_data_o[pipe*8*DataBytes+:8*DataBytes]
-          })
-      );
-      wl_select #(
-          .Inputs(Lanes),
-          .Width (NumberBits)
-      ) i_number (
-          .grant_i(from),
-          .data_i (number_of),
-          .data_o (pipe_sequence_o[pipe*NumberBits+:NumberBits])
-      );
+      assign pipe_valid_o[pipe] = |(goes & s_tvalid_i);
+      assign {
+        pipe_user_o[pipe*UserBits+:UserBits],
+        pipe_last_o[pipe],
+        pipe_keep_o[pipe*DataBytes+:DataBytes],
+        pipe_data_o[pipe*8*DataBytes+:8*DataBytes]
+      } = beats[from];
+      assign pipe_sequence_o[pipe*NumberBits+:NumberBits] = number_of[from];
     end
 
 `ifdef FORMAL
