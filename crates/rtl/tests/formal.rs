@@ -35,6 +35,7 @@ proofs! {
     wl_table_proof
     ;
     slow:
+    wl_hash_cache_proof
 }
 
 /// A trial of a proof: a text of a source file, and what to put in its place.

@@ -1,0 +1,117 @@
+// wl_hash_cache before any table that keeps the contract of a service, whatever the control plane writes meanwhile: a reply is an element
+// as it was at some time between the request and the reply, so never one that was overwritten before the request. Shown for every run of
+// so many cycles from reset (wl_hash_cache_proof.sby).
+module wl_hash_cache_proof #(
+    parameter int unsigned KeyBits = 1,
+    parameter int unsigned Bins = 1,
+    parameter int unsigned Sets = 1,
+    parameter bit Prompt = 1'b0  // a table that never waits, and one tag: fewer runs, so that longer ones can be looked at
+) (
+    input logic clk_i,
+    input logic rst_i,
+    input logic request_valid_i,
+    input logic request_tag_i,
+    input logic [KeyBits-1:0] request_key_i,
+    input logic miss_ready_i,
+    input logic [1:0] look_up_i,  // the table looks up the request of a tag now
+    input logic fill_valid_i,
+    input logic fill_tag_i,
+    input logic ctl_valid_i,
+    input logic [KeyBits-1:0] ctl_key_i,
+    input logic ctl_effect_i,  // the write takes effect now
+    input logic ctl_done_i
+);
+  localparam int unsigned ValueBits = 1;
+  localparam int unsigned Keys = 1 << KeyBits;
+
+  logic request_ready, reply_valid, reply_tag, reply_data, miss_valid, miss_tag, hit, miss;
+  logic [KeyBits-1:0] miss_key;
+  logic fill_data;
+  wl_hash_cache #(
+      .KeyBits(KeyBits), .ValueBits(ValueBits), .IndexBits(KeyBits), .TagBits(1), .Bins(Bins), .Sets(Sets), .HitLatency(4)
+  ) i_dut (
+      .clk_i, .rst_i,
+      .request_valid_i, .request_ready_o(request_ready), .request_tag_i, .request_data_i(request_key_i),
+      .reply_valid_o(reply_valid), .reply_tag_o(reply_tag), .reply_data_o(reply_data),
+      .miss_valid_o(miss_valid), .miss_ready_i, .miss_tag_o(miss_tag), .miss_data_o(miss_key),
+      .fill_valid_i, .fill_tag_i, .fill_data_i(fill_data),
+      .ctl_valid_i, .ctl_write_i(1'b1), .ctl_target_i(8'd0), .ctl_address_i(32'(ctl_key_i)), .ctl_done_i,
+      .hit_o(hit), .miss_o(miss)
+  );
+
+  // The table, of one bit an element: a write turns it over, so that old and new differ.
+  logic [Keys-1:0] element;
+  logic [1:0] at_table, looked_up, looked;
+  logic [KeyBits-1:0] key0, key1;
+  assign fill_data = looked[fill_tag_i];
+
+  // What a request may be answered with: bit v for value v.
+  logic [1:0] allowed0, allowed1;
+  logic writing, effected;      // a write of the control plane is under way; it has taken effect
+  logic [1:0] age;              // cycles of it, up to three
+  logic was_ctl;
+  logic [KeyBits-1:0] was_key;
+  logic started = 1'b0;
+
+  // Values of an element that a request of this cycle may see.
+  function automatic logic [1:0] visible(logic [KeyBits-1:0] key);
+    visible = 2'b01 << element[key];
+    if (ctl_valid_i && ctl_key_i == key && effected) visible = 2'b11;
+    if (ctl_valid_i && ctl_key_i == key && ctl_done_i) visible = 2'b01 << element[key];
+  endfunction
+
+  always_ff @(posedge clk_i) begin
+    started <= 1'b1;
+    Reset_M : assume (started || rst_i);
+    if (Prompt) begin
+      Prompt_M : assume (miss_ready_i && look_up_i == 2'b11 && !request_tag_i && fill_valid_i == (at_table[0] && looked_up[0]));
+      Tag_M : assume (!fill_tag_i && rst_i == !started);
+    end
+    was_ctl <= !rst_i && ctl_valid_i && !ctl_done_i;
+    was_key <= ctl_key_i;
+    if (rst_i) begin
+      at_table <= '0;
+      looked_up <= '0;
+      effected <= 1'b0;
+      age <= '0;
+      NoCtl_M : assume (!ctl_valid_i);
+    end else begin
+      // The bus, as `wl_table` behaves on it.
+      if (was_ctl) Held_M : assume (ctl_valid_i && ctl_key_i == was_key);
+      if (ctl_effect_i) Effect_M : assume (ctl_valid_i && !effected);
+      if (ctl_done_i) Done_M : assume (ctl_valid_i && effected && age == 2'd3);
+      age <= !ctl_valid_i || ctl_done_i ? '0 : age == 2'd3 ? 2'd3 : age + 1'b1;
+      effected <= ctl_valid_i && !ctl_done_i && (effected || ctl_effect_i);
+      if (ctl_effect_i) element[ctl_key_i] <= !element[ctl_key_i];
+
+      // The table answers what it has looked up.
+      if (fill_valid_i) Fill_M : assume (at_table[fill_tag_i] && looked_up[fill_tag_i]);
+      if (miss_valid && miss_ready_i) begin
+        at_table[miss_tag]  <= 1'b1;
+        looked_up[miss_tag] <= 1'b0;
+        Key_A : assert (miss_key == (miss_tag ? key1 : key0));
+      end
+      for (int unsigned t = 0; t < 2; t++) begin
+        if (at_table[t] && !looked_up[t] && look_up_i[t]) begin
+          looked_up[t] <= 1'b1;
+          looked[t] <= element[t == 1 ? key1 : key0];
+        end
+      end
+      if (fill_valid_i) at_table[fill_tag_i] <= 1'b0;
+
+      // What may be answered: what was visible in any cycle since the request.
+      allowed0 <= allowed0 | visible(key0);
+      allowed1 <= allowed1 | visible(key1);
+      if (request_valid_i && request_ready) begin
+        if (request_tag_i) begin
+          key1 <= request_key_i;
+          allowed1 <= visible(request_key_i);
+        end else begin
+          key0 <= request_key_i;
+          allowed0 <= visible(request_key_i);
+        end
+      end
+      if (reply_valid) Value_A : assert (reply_tag ? allowed1[reply_data] : allowed0[reply_data]);
+    end
+  end
+endmodule
