@@ -222,7 +222,9 @@ impl Lowering<'_> {
                 let value = self.node(*value);
                 let (group, bit) = located(&groups.writes, at);
                 let root = self.root(&groups.writes[group]);
-                self.hand.write(self.graph, (group, &groups.writes[group], root), bit, guard, value);
+                self.hand
+                    .write(self.graph, (group, &groups.writes[group], root), bit, guard, value)
+                    .map_err(|reason| self.refuse(reason))?;
             }
             OpKind::ReadMeta(meta) => {
                 let node = self.meta(*meta);

@@ -54,8 +54,12 @@ pub struct Hand {
     moves: Vec<(Node, Node)>,
     /// Whether the window is not what it was when the step began.
     is_moved: bool,
-    /// Whether the `moves` do not tell all resizes of the step.
-    is_settled: bool,
+    /// What the window had grown by at the anchor, by pushes and pops.
+    settled: Option<Node>,
+    /// Whether bytes may have been pushed behind a pop.
+    is_mixed: bool,
+    /// Whether the packet was made anew.
+    zeroed: Option<Node>,
     is_cut: bool,
     words: Vec<Option<ReadWord>>,
     /// The first word of each group of reads.
@@ -68,6 +72,12 @@ pub struct Hand {
 }
 
 struct WriteGroup {
+    /// Where byte 0 of the window stands when it is written.
+    front: Node,
+    /// What the window has grown by until then.
+    growth: Option<Node>,
+    /// Whether the packet was made anew before.
+    zeroed: Option<Node>,
     root: Option<Node>,
     offset: i64,
     bytes: Vec<Vec<Piece>>,
@@ -107,7 +117,9 @@ impl Hand {
             length: field(graph, layout::LENGTH, 16, "packet_length"),
             moves: Vec::new(),
             is_moved: false,
-            is_settled: false,
+            settled: None,
+            is_mixed: false,
+            zeroed: None,
             is_cut: false,
             words: vec![None; words],
             firsts,
@@ -176,8 +188,17 @@ impl Hand {
         }
     }
 
+    /// What the window has grown by since the step began; `None` if it was not resized.
+    fn total_growth(&self, graph: &mut Graph) -> Option<Node> {
+        match (self.settled, self.growth(graph)) {
+            (Some(a), Some(b)) => Some(graph.binary(BinaryOp::Add, a, b)),
+            (a, b) => a.or(b),
+        }
+    }
+
     /// Makes what is now the anchor.
     fn settle(&mut self, graph: &mut Graph) {
+        self.settled = self.total_growth(graph);
         let (front, window, length) = (self.front(graph), self.window(graph), self.length(graph));
         (self.front, self.window, self.length) = (front, window, length);
         self.moves.clear();
@@ -185,7 +206,15 @@ impl Hand {
 
     /// Pushes `count` (16 bits) bytes if the guard holds; answers whether that was done.
     pub fn insert(&mut self, graph: &mut Graph, guard: Node, count: Node) -> Result<Node, String> {
-        self.prepare(graph, guard)?;
+        if self.is_moved && !self.excludes_writes(graph, guard) {
+            return Err("bytes are popped, written and pushed in one step: \
+                        this machine clears pushed bytes before it writes any"
+                .into());
+        }
+        self.is_mixed |= self.is_moved
+            && (self.settled.is_some()
+                || self.moves.iter().any(|(other, _)| !facts::exclusive(graph, *other, guard)));
+        self.prepare(graph, guard);
         let (window, length) = (self.window, self.length);
         let limit = graph.number(9, u64::from(WINDOW_BYTES));
         let room = graph.binary(BinaryOp::Sub, limit, window);
@@ -208,7 +237,7 @@ impl Hand {
 
     /// Pops `count` (16 bits) bytes if the guard holds; answers whether that was done.
     pub fn remove(&mut self, graph: &mut Graph, guard: Node, count: Node) -> Result<Node, String> {
-        self.prepare(graph, guard)?;
+        self.prepare(graph, guard);
         let window = graph.extend(self.window, 16);
         let fits = graph.binary(BinaryOp::Ule, count, window);
         let done = graph.and(guard, fits);
@@ -223,25 +252,26 @@ impl Hand {
         Ok(done)
     }
 
-    /// A resize under this guard sees the anchor, if it excludes the resizes since then. Writes before it must exclude
-    /// it, since all writes count from where byte 0 stands in the end.
-    fn prepare(&mut self, graph: &mut Graph, guard: Node) -> Result<(), String> {
-        let mut pieces = self.groups.iter().flatten().flat_map(|g| g.bytes.iter().flatten());
-        if pieces.any(|piece| !facts::exclusive(graph, piece.condition, guard)) {
-            return Err("bytes are pushed or popped behind a write to the packet in one step: \
-                        this machine writes its words as a step ends"
-                .into());
-        }
+    /// A resize under this guard sees the anchor, if it excludes the resizes since then.
+    fn prepare(&mut self, graph: &mut Graph, guard: Node) {
         if self.moves.iter().any(|(other, _)| !facts::exclusive(graph, *other, guard)) {
             self.settle(graph);
-            self.is_settled = true;
         }
-        Ok(())
+    }
+
+    /// Whether a condition excludes all writes so far.
+    fn excludes_writes(&self, graph: &Graph, condition: Node) -> bool {
+        let mut pieces = self.groups.iter().flatten().flat_map(|g| g.bytes.iter().flatten());
+        pieces.all(|piece| facts::exclusive(graph, piece.condition, condition))
     }
 
     /// Makes the packet one of `count` zero bytes.
     pub fn reset(&mut self, graph: &mut Graph, guard: Node, count: Node) -> Result<Node, String> {
-        self.prepare(graph, guard)?;
+        if !self.excludes_writes(graph, guard) {
+            return Err("the packet is reset behind a write of one step: \
+                        this machine clears bytes before it writes any"
+                .into());
+        }
         if self.pushed.iter().any(|(other, _)| !facts::exclusive(graph, *other, guard)) {
             return Err(
                 "the packet is reset behind a push of one step: this machine clears one run of bytes a step"
@@ -249,7 +279,6 @@ impl Hand {
             );
         }
         self.settle(graph);
-        self.is_settled = true;
         let limit = graph.number(16, u64::from(WINDOW_BYTES));
         let fits = graph.binary(BinaryOp::Ule, count, limit);
         let done = graph.and(guard, fits);
@@ -257,6 +286,10 @@ impl Hand {
         self.window = graph.select(done, window, self.window);
         self.length = graph.select(done, count, self.length);
         self.pushed.push((done, count));
+        self.zeroed = Some(match self.zeroed {
+            Some(zeroed) => graph.or(zeroed, done),
+            None => done,
+        });
         self.is_moved = true;
         Ok(done)
     }
@@ -372,17 +405,33 @@ impl Hand {
         bit: u32,
         guard: Node,
         value: Node,
-    ) {
+    ) -> Result<(), String> {
         let width = graph.width(value);
         let end = (bit + width).div_ceil(8);
         let inside = self.is_inside(graph, root, group.offset + i64::from(end));
         let condition = graph.and(guard, inside);
+        let (front, growth, zeroed) = (self.front(graph), self.total_growth(graph), self.zeroed);
         let bytes = group.bytes as usize;
+        let moves = &self.moves;
         let into = self.groups[index].get_or_insert_with(|| WriteGroup {
+            front,
+            growth,
+            zeroed,
             root,
             offset: group.offset,
             bytes: vec![Vec::new(); bytes],
         });
+        if into.front != front {
+            // Where an earlier write happens, no resize does: then byte 0 stands where it stood.
+            let mut pieces = into.bytes.iter().flatten();
+            let apart = pieces.all(|p| moves.iter().all(|(c, _)| facts::exclusive(graph, p.condition, *c)));
+            if !apart || self.settled.is_some() {
+                return Err(
+                    "neighbouring bytes are written before and behind a push or pop of one step".into()
+                );
+            }
+            (into.front, into.growth, into.zeroed) = (front, growth, zeroed);
+        }
         for byte in bit / 8..end {
             let (from, to) = ((byte * 8).max(bit), ((byte + 1) * 8).min(bit + width));
             let piece = graph.slice(value, bit + width - to, to - from);
@@ -393,11 +442,11 @@ impl Hand {
                 value: piece,
             });
         }
+        Ok(())
     }
 
     /// Ends the step: brings the written bytes and what is to be cleared into their final form.
     pub fn seal(&mut self, graph: &mut Graph) -> Result<(), String> {
-        let front = self.front(graph);
         let groups: Vec<WriteGroup> = self.groups.drain(..).flatten().collect();
         for group in groups {
             let mut bytes = Vec::new();
@@ -407,13 +456,18 @@ impl Hand {
             for (index, chunk) in bytes.chunks(WORD_BYTES as usize).enumerate() {
                 if chunk.iter().any(Option::is_some) {
                     self.writes.push(WriteWord {
-                        front,
+                        front: group.front,
                         root: group.root,
                         offset: group.offset + (index as i64) * i64::from(WORD_BYTES),
                         bytes: chunk.to_vec(),
                     });
                 }
             }
+        }
+        if self.zeroed.is_some() && self.words.iter().any(Option::is_some) {
+            return Err("the packet is made anew in a step that reads it: \
+                        this machine clears bytes before the step is done, and what it reads would be gone"
+                .into());
         }
         if !self.pushed.is_empty() {
             let valid = graph.any(self.pushed.iter().map(|(condition, _)| *condition));
@@ -469,10 +523,10 @@ impl Hand {
     fn old_byte(&mut self, graph: &mut Graph, group: &WriteGroup, index: usize) -> Result<Node, String> {
         let offset = group.offset + index as i64;
         let word_bits = 8 * WORD_BYTES;
-        if self.is_settled {
-            return Err("part of a byte is written behind two pushes or pops of one step".into());
+        if self.is_mixed {
+            return Err("part of a byte is written where bytes were popped and pushed in one step".into());
         }
-        let (root, offset) = match self.growth(graph) {
+        let (root, offset) = match group.growth {
             None => (group.root, offset),
             Some(growth) => {
                 // Bytes stood elsewhere before the resize; those that were pushed stood in front of the window.
@@ -487,6 +541,13 @@ impl Hand {
                 (Some(graph.binary(BinaryOp::Sub, at, growth)), 0)
             }
         };
+        if root.is_some_and(|root| !is_early(graph, root)) {
+            return Err(
+                "part of a byte is written at an offset that depends on what this step reads or asks for: \
+                        this machine would have to read the rest of the byte as the step begins"
+                    .into(),
+            );
+        }
         let covers = |word: &Option<ReadWord>| {
             word.is_some_and(|w| {
                 w.root == root && (w.offset..w.offset + i64::from(WORD_BYTES)).contains(&offset)
@@ -500,7 +561,14 @@ impl Hand {
         let word = self.words[number].expect("it was found or made");
         let byte = (offset - word.offset) as u32;
         let input = graph.input(Input::Word(number as u32), word_bits);
-        Ok(graph.slice(input, word_bits - 8 * (byte + 1), 8))
+        let byte = graph.slice(input, word_bits - 8 * (byte + 1), 8);
+        Ok(match group.zeroed {
+            Some(zeroed) => {
+                let kept = graph.not(zeroed);
+                graph.mask(kept, byte)
+            }
+            None => byte,
+        })
     }
 }
 

@@ -190,8 +190,15 @@ impl Bench {
         })
     }
 
-    /// Holds the engine to the golden model of a program that means the same.
-    pub fn compare(&self, packets: &[Packet], tables: impl Fn(&Program) -> Store, seed: u64, slow: bool) {
+    /// Holds the engine to the golden model of its program: what becomes of each packet, and the offloads' state in the
+    /// end. Answers what became of them.
+    pub fn compare(
+        &self,
+        packets: &[Packet],
+        tables: impl Fn(&Program) -> Store,
+        seed: u64,
+        slow: bool,
+    ) -> Vec<Vec<Left>> {
         let mut golden = Golden::new(self.program.clone(), tables(&self.program));
         let mut expected = vec![Vec::new(); packets.len()];
         golden.execute(packets, &mut |output| {
@@ -219,6 +226,7 @@ impl Bench {
                 assert_eq!(instance.rows(), golden.rows(), "offload {}", slot.name);
             }
         }
+        left
     }
 }
 

@@ -13,7 +13,7 @@ use std::path::Path;
 
 use wireloom_compile::passes::{HeaderPorts, PassOptions};
 use wireloom_compile::{lower, pipeline};
-use wireloom_ir::Program;
+use wireloom_ir::{Program, Reason, Verdict};
 use wireloom_net::Packet;
 use wireloom_net::tables::TableFile;
 use wireloom_offloads::{Store, load_tables};
@@ -87,6 +87,65 @@ fn hold(name: &str, file: &str, ports: HeaderPorts, setting: Setting) {
 }
 
 #[test]
+fn a_table_that_packets_change_ends_as_golden_says() {
+    // Packets change the table in order of arrival: one thread.
+    let setting = Setting { threads: 1, storage: 1, ..Setting::default() };
+    hold("flowcount", "flowcount.packets", HeaderPorts::new(3, 1), setting);
+}
+
+#[test]
 fn the_router_forwards_as_golden_does() {
     hold("router", "router.packets", HeaderPorts::new(3, 2), Setting::default());
+}
+
+/// Packets whose first bytes say what to do with them, most of them short.
+fn commands(count: usize) -> Vec<Packet> {
+    let mut state = 7u64;
+    let mut draw = move |below: u64| {
+        state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        (state >> 33) % below
+    };
+    (0..count)
+        .map(|index| {
+            let length = match draw(4) {
+                0 => draw(20),
+                1 => 120 + draw(12),
+                _ => 20 + draw(60),
+            };
+            let mut bytes: Vec<u8> =
+                (0..length).map(|_| if draw(3) == 0 { 0 } else { draw(256) as u8 }).collect();
+            // Offsets near the packet's ends, small counts, and few threads that run away: these take long.
+            if length > 4 {
+                let at = [0, draw(8), length - draw(4), length, 127, 128, draw(300), draw(65_536)]
+                    [draw(8) as usize];
+                bytes[2..4].copy_from_slice(&(at as u16).to_be_bytes());
+                bytes[1] = if draw(2) == 0 { draw(6) as u8 } else { draw(256) as u8 };
+                if bytes[0] >> 5 == 6 {
+                    bytes[1] = if index < count / 2 {
+                        bytes[0].wrapping_add(2 * draw(20) as u8)
+                    } else {
+                        bytes[1] | 1
+                    };
+                    bytes[0] = if index < count / 2 || draw(8) == 0 { bytes[0] } else { 0 };
+                }
+            }
+            Packet { ingress: draw(4) as u16, arrival_ns: 1_000_000 * index as u64, bytes }
+        })
+        .collect()
+}
+
+#[test]
+fn corners_mean_what_golden_says() {
+    let path = tools::repository().join("crates/rtl/tests/engine/corners.loom");
+    let checked = wireloom_lang::check(&path, &wireloom_lang::Options::default());
+    let mut program = lower(&checked.program.expect("a program without errors"));
+    pipeline::optimise(&mut program, &PassOptions { header: Some(HeaderPorts::new(2, 2)) });
+    // The meter and `fetch_add` want packets in order: one thread.
+    let bench = Bench::new("corners", &program, Setting { threads: 1, levels: 6, ..Setting::default() });
+    assert!(bench.stages() > 1, "the core is cut");
+    let left = bench.compare(&commands(600), bench::empty, 3, true);
+    let happens = |what: &dyn Fn(&Verdict) -> bool| left.iter().flatten().any(|l| what(&l.verdict));
+    assert!(happens(&|v| *v == Verdict::Dropped(Reason::Runaway)), "a thread runs away");
+    assert!(happens(&|v| matches!(v, Verdict::ToCpu(_))) && happens(&|v| matches!(v, Verdict::Sent { .. })));
+    assert!(left.iter().any(|l| l.len() > 2) && left.iter().any(Vec::is_empty), "copies, and nothing at all");
 }
