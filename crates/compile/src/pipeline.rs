@@ -13,12 +13,13 @@ pub const DEFAULT: &[&str] = &[
     "cse", // finds guards to be the same, which lets folding and scheduling see that they exclude each other
     "fold",
     "dce",
-    "narrow", // before scheduling, so that spills are narrow
-    "fold",   // lets slices meet extensions
-    "cse",
-    "dce",
     "fields", // makes each access fit a header port
     "fold",
+    "cse",
+    "dce",
+    "fuse",   // knows what will fit into a slot; while equal sums have equal widths
+    "narrow", // before scheduling, so that spills are narrow
+    "fold",   // lets slices meet extensions
     "cse",
     "dce",
     "split", // forms regions

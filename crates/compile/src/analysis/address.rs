@@ -28,8 +28,11 @@ impl Addresses {
             .map(|index| Address { root: Some(Value(index)), offset: 0 })
             .collect();
         step.for_each_op(|op| {
-            if let ([result], true) = (&op.results[..], is_pure(&op.kind)) {
-                let address = address(&op.kind, &addresses, definitions, known);
+            if let ([result], true) =
+                (&op.results[..], is_pure(&op.kind) && op.results[0].index() < known.len())
+            {
+                let address =
+                    address(&op.kind, &addresses, definitions, known, known[result.index()].width());
                 addresses[result.index()] = address.unwrap_or(addresses[result.index()]);
             }
         });
@@ -47,6 +50,7 @@ fn address(
     addresses: &[Address],
     definitions: &Definitions<'_>,
     known: &[Known],
+    width: u32,
 ) -> Option<Address> {
     let constant = |v: Value| definitions.constant(v)?.to_u64().and_then(|c| i64::try_from(c).ok());
     let (a, moved) = match kind {
@@ -55,6 +59,9 @@ fn address(
             return Some(Address { root: None, offset });
         }
         OpKind::Extend(a) => return Some(addresses[a.index()]),
+        OpKind::Slice(a, 0) => {
+            return (known[a.index()].significant() <= width).then(|| addresses[a.index()]);
+        }
         OpKind::Binary(BinaryOp::Add, a, b) => match (constant(*a), constant(*b)) {
             (_, Some(c)) => (*a, c),
             (Some(c), _) => (*b, c),

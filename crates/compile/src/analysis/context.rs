@@ -10,7 +10,8 @@ use wireloom_bits::Bits;
 use wireloom_ir::{BinaryOp, Code, ContextId, Engine, EngineKind, Op, OpKind, Step, Value};
 
 use super::effects::successor;
-use super::guards::{Guards, Holds};
+use super::guards::Guards;
+use super::holds::Holds;
 use super::known_bits::{self, Known};
 use super::{Definitions, is_pure};
 

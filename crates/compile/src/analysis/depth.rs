@@ -11,7 +11,9 @@
 //! - a product is shift-and-add in a tree of carry chains, a division one subtraction and multiplexer a bit;
 //! - a shift by a variable count takes half a level (one multiplexer) for each bit of the count that matters;
 //! - a header field at a constant offset is a wire; at a variable offset it is a byte multiplexer over the window
-//!   ([`WINDOW_BYTES`] bytes: eight two-way levels); writing one adds the multiplexer that merges it;
+//!   ([`WINDOW_BYTES`] bytes: eight two-way levels); writing one adds the multiplexer that merges it. Behind header
+//!   ports a field is a wire at any offset, since the memory has rotated what it read, and will rotate what is written;
+//!   a resize there is a sum and a comparison of pointers;
 //! - a guard on an effect is the enable of the register: half a level.
 
 use wireloom_ir::{BinaryOp, Block, OpKind, Step, Value};
@@ -91,10 +93,20 @@ pub fn binary(op: BinaryOp, width: u32, constant: bool, count_width: u32) -> Dep
     }
 }
 
-/// Depth of an operation alone, its operands' not counted.
-pub fn operation(kind: &OpKind, width: impl Fn(Value) -> u32, constant: impl Fn(Value) -> bool) -> Depth {
+/// Depth of an operation alone, its operands' not counted; `ports`: the header is behind ports.
+pub fn operation(
+    kind: &OpKind,
+    ports: bool,
+    width: impl Fn(Value) -> u32,
+    constant: impl Fn(Value) -> bool,
+) -> Depth {
     let window = Depth(log2(WINDOW_BYTES));
     match kind {
+        OpKind::ReadPacket { .. } if ports => Depth::WIRE,
+        OpKind::WritePacket { .. } if ports => Depth::GATE,
+        OpKind::Insert { .. } | OpKind::Remove { .. } | OpKind::Reset { .. } if ports => {
+            carry_chain(16) + Depth::GATE
+        }
         OpKind::Binary(op, a, b) => {
             binary(*op, width(*a), constant(*b) || constant(*a) && !op.is_shift(), width(*b))
         }
@@ -111,32 +123,42 @@ pub fn operation(kind: &OpKind, width: impl Fn(Value) -> u32, constant: impl Fn(
 
 /// Depth of each region of a step: request, edit, jump; a step of sequential code is all request. Replies, context and
 /// header come out of registers; a value of an earlier region counts from where it was computed, as regions that need
-/// no reply are logic on the same registers.
-pub fn regions(step: &Step) -> [Depth; 3] {
+/// no reply are logic on the same registers. `ports`: the header is behind ports.
+pub fn regions(step: &Step, ports: bool) -> [Depth; 3] {
     let definitions = Definitions::of(step);
     let mut at = vec![Depth::WIRE; step.values.len()];
     let mut depths = [Depth::WIRE; 3];
     for (block, depth) in step.code.blocks().zip(&mut depths) {
-        *depth = of_block(step, block, &definitions, &mut at);
+        *depth = of_block(step, block, &definitions, ports, &mut at);
     }
     depths
 }
 
-fn of_block(step: &Step, block: &Block, definitions: &Definitions<'_>, at: &mut [Depth]) -> Depth {
+fn of_block(
+    step: &Step,
+    block: &Block,
+    definitions: &Definitions<'_>,
+    ports: bool,
+    at: &mut [Depth],
+) -> Depth {
     let mut deepest = Depth::WIRE;
     for op in &block.ops {
         let mut inputs = Depth::WIRE;
         op.kind.for_each_operand(|v| inputs = inputs.max(at[v.index()]));
         if let OpKind::If { then, otherwise, .. } = &op.kind {
-            deepest = deepest.max(of_block(step, &then.0, definitions, at));
-            deepest = deepest.max(of_block(step, &otherwise.0, definitions, at));
+            deepest = deepest.max(of_block(step, &then.0, definitions, ports, at));
+            deepest = deepest.max(of_block(step, &otherwise.0, definitions, ports, at));
             for (i, result) in op.results.iter().enumerate() {
                 let arms = at[then.1[i].index()].max(at[otherwise.1[i].index()]);
                 at[result.index()] = inputs.max(arms) + Depth::GATE;
             }
         }
-        let own =
-            operation(&op.kind, |v| step.values[v.index()].width, |v| definitions.constant(v).is_some());
+        let own = operation(
+            &op.kind,
+            ports,
+            |v| step.values[v.index()].width,
+            |v| definitions.constant(v).is_some(),
+        );
         let mut sum = inputs + own;
         if let Some(guard) = op.guard {
             sum = sum.max(at[guard.index()]) + Depth::GATE;

@@ -5,13 +5,13 @@
 //! one value compared equal to two constants, or two values in ways that no order of them satisfies. A literal that is
 //! a disjunction contradicts if both its sides do. The answer "no" means "not known".
 
-use std::cell::RefCell;
-use std::collections::{BTreeMap, HashMap};
+use std::collections::HashMap;
 
 use wireloom_bits::Bits;
 use wireloom_ir::{BinaryOp, OpKind, UnaryOp, Value};
 
 use super::Definitions;
+use super::holds::Holds;
 
 /// How deep disjunctions are taken apart: switches over a few labels need 1.
 const MAX_DEPTH: u32 = 4;
@@ -61,47 +61,12 @@ impl<'a> Guards<'a> {
 
     /// All that follows from a guard that holds; from no guard nothing does.
     pub fn holds(&self, guard: Option<Value>) -> Holds<'a> {
-        self.together(guard.map(|g| (g, true)).into_iter().collect())
+        Holds::new(self.definitions, guard.map(|g| (g, true)))
     }
 
     /// All that follows from one-bit values that are as said.
-    pub fn together(&self, mut work: Vec<(Value, bool)>) -> Holds<'a> {
-        let mut holds =
-            Holds { definitions: self.definitions, known: BTreeMap::new(), found: RefCell::default() };
-        // Conjunctions that are 0 and disjunctions that are 1: if one side does not make them so, the other does.
-        let mut choices: Vec<(Value, Value, bool)> = Vec::new();
-        loop {
-            while let Some((value, bit)) = work.pop() {
-                if holds.known.insert(value, bit).is_some() {
-                    continue;
-                }
-                match (self.definitions.kind(value), bit) {
-                    (Some(OpKind::Unary(UnaryOp::Not, x)), _) => work.push((*x, !bit)),
-                    (Some(OpKind::Binary(BinaryOp::And, a, b)), true)
-                    | (Some(OpKind::Binary(BinaryOp::Or, a, b)), false) => {
-                        work.extend([(*a, bit), (*b, bit)])
-                    }
-                    (Some(OpKind::Binary(BinaryOp::And | BinaryOp::Or, a, b)), _) => {
-                        choices.push((*a, *b, bit))
-                    }
-                    _ => {}
-                }
-            }
-            holds.found.borrow_mut().clear();
-            choices.retain(|(a, b, bit)| {
-                let decided = match (holds.bit(*a), holds.bit(*b)) {
-                    (Some(a), _) if a != *bit => Some((*b, *bit)),
-                    (_, Some(b)) if b != *bit => Some((*a, *bit)),
-                    (Some(_), _) | (_, Some(_)) => return false,
-                    _ => None,
-                };
-                work.extend(decided);
-                decided.is_none()
-            });
-            if work.is_empty() {
-                return holds;
-            }
-        }
+    pub fn together(&self, said: Vec<(Value, bool)>) -> Holds<'a> {
+        Holds::new(self.definitions, said)
     }
 
     fn contradict(&self, a: &Literals, b: &Literals, depth: u32) -> bool {
@@ -171,50 +136,5 @@ impl<'a> Guards<'a> {
             }
             _ => false,
         })
-    }
-}
-
-/// What follows from conditions that hold.
-pub struct Holds<'a> {
-    definitions: &'a Definitions<'a>,
-    known: BTreeMap<Value, bool>,
-    /// What was found out about other values; emptied when more becomes known.
-    found: RefCell<HashMap<Value, Option<bool>>>,
-}
-
-impl Holds<'_> {
-    /// The values that the guard speaks of, and what each of them is.
-    pub fn iter(&self) -> impl Iterator<Item = (Value, bool)> + '_ {
-        self.known.iter().map(|(value, bit)| (*value, *bit))
-    }
-
-    /// What a one-bit value is, if that follows.
-    pub fn bit(&self, value: Value) -> Option<bool> {
-        if let Some(bit) = self.known.get(&value) {
-            return Some(*bit);
-        }
-        if let Some(bit) = self.found.borrow().get(&value) {
-            return *bit;
-        }
-        let bit = self.computed_bit(value);
-        self.found.borrow_mut().insert(value, bit);
-        bit
-    }
-
-    fn computed_bit(&self, value: Value) -> Option<bool> {
-        match self.definitions.kind(value)? {
-            OpKind::Const(bits) if bits.width() == 1 => Some(!bits.is_zero()),
-            OpKind::Unary(UnaryOp::Not, x) => self.bit(*x).map(|bit| !bit),
-            OpKind::Binary(op @ (BinaryOp::And | BinaryOp::Or), a, b) if self.definitions.width(*a) == 1 => {
-                // The bit that decides the result alone.
-                let strong = *op == BinaryOp::Or;
-                match (self.bit(*a), self.bit(*b)) {
-                    (Some(bit), _) | (_, Some(bit)) if bit == strong => Some(strong),
-                    (Some(_), Some(_)) => Some(!strong),
-                    _ => None,
-                }
-            }
-            _ => None,
-        }
     }
 }

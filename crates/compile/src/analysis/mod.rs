@@ -5,6 +5,7 @@ pub mod context;
 pub mod depth;
 pub mod effects;
 pub mod guards;
+pub mod holds;
 pub mod known_bits;
 pub mod liveness;
 pub mod loops;

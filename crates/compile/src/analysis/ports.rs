@@ -13,7 +13,7 @@
 
 use std::collections::BTreeMap;
 
-use wireloom_ir::{Engine, Op, OpKind, Step, Value};
+use wireloom_ir::{Engine, Meta, Op, OpKind, Step, Value};
 
 use super::address::{Address, Addresses};
 use super::context::KnownContext;
@@ -109,20 +109,23 @@ pub fn misfit(engine: &Engine, limits: &HeaderPorts) -> Option<String> {
 /// Whether a value is made of constants and of context and metadata that nothing before it in the step changes.
 fn is_known_early(step: &Step, value: Value) -> bool {
     let mut written = Vec::new();
-    let mut resized = false;
+    let mut changed = Vec::new();
     for op in step.code.blocks().flat_map(|block| &block.ops) {
         if op.results.contains(&value) {
             let is_same = match op.kind {
                 OpKind::ReadContext(id) => !written.contains(&id),
-                OpKind::ReadMeta(_) => !resized,
+                OpKind::ReadMeta(meta) => !changed.contains(&meta),
                 _ => is_pure(&op.kind),
             };
             return is_same && op.kind.operands().into_iter().all(|v| is_known_early(step, v));
         }
         match op.kind {
             OpKind::WriteContext(id, _) => written.push(id),
-            OpKind::WritePacket { .. } => {}
-            _ => resized |= op.kind.has_effect() && !matches!(op.kind, OpKind::Call { .. }),
+            OpKind::WriteMeta(meta, _) => changed.push(meta),
+            OpKind::Insert { .. } | OpKind::Remove { .. } | OpKind::Reset { .. } => {
+                changed.extend([Meta::Length, Meta::Window]);
+            }
+            _ => {}
         }
     }
     false

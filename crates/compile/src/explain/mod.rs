@@ -232,7 +232,15 @@ fn engine(program: &Program, effects: &Effects, id: EngineId, options: &PassOpti
     });
     let bytes = options.header.map_or(DEFAULT_RUN, |ports| ports.bytes);
     let ports = ports::ports(body, bytes);
-    let view = View { program, engine: body, id, effects, loops: Loops::of(body), ports };
+    let view = View {
+        program,
+        engine: body,
+        id,
+        effects,
+        loops: Loops::of(body),
+        ports,
+        has_ports: options.header.is_some(),
+    };
     let steps: Vec<_> = (0..body.steps.len()).map(|i| view.step(i, &liveness)).collect();
     EngineExplanation {
         name: body.name.clone(),
@@ -263,13 +271,14 @@ struct View<'a> {
     effects: &'a Effects,
     loops: Loops,
     ports: Vec<StepPorts>,
+    has_ports: bool,
 }
 
 impl View<'_> {
     fn step(&self, index: usize, liveness: &Liveness) -> StepExplanation {
         let step = &self.engine.steps[index];
         let definitions = Definitions::of(step);
-        let [request, edit, jump] = depth::regions(step).map(depth::Depth::levels);
+        let [request, edit, jump] = depth::regions(step, self.has_ports).map(depth::Depth::levels);
         let mut calls = Vec::new();
         let mut exits = Vec::new();
         let mut operations: BTreeMap<String, BTreeMap<u32, u32>> = BTreeMap::new();

@@ -9,6 +9,7 @@ pub mod cse;
 pub mod dce;
 pub mod fields;
 pub mod fold;
+pub mod fuse;
 pub mod if_convert;
 pub mod narrow;
 pub mod split;
@@ -69,6 +70,11 @@ pub const PASSES: &[Pass] = &[
         name: "fields",
         doc: "Cuts header fields that are longer than a header port serves; tells apart the places that a write can have.",
         run: fields::run,
+    },
+    Pass {
+        name: "fuse",
+        doc: "Does what the next step does at once, where hardware then takes fewer slots.",
+        run: fuse::run,
     },
     Pass {
         name: "split",

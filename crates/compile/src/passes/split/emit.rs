@@ -15,7 +15,8 @@ use wireloom_ir::{
 };
 
 use super::schedule::Schedule;
-use crate::analysis::guards::{Guards, Holds};
+use crate::analysis::guards::Guards;
+use crate::analysis::holds::Holds;
 use crate::analysis::{Definitions, is_pure, is_read};
 
 /// A region of a part.

@@ -24,7 +24,7 @@
 //! Calls of one part are issued together; a reply can be used from the edit on. A call that needs a reply, the port of
 //! another call, or the packet as something else leaves it goes to the next part ([`schedule`]). Calls of one
 //! method that never happen together become one ([`merge`]). Values that later parts need are computed again or kept in
-//! the context ([`emit`]). Each part says why it was split off ([`reasons`]).
+//! the context ([`emit`]). In hardware a step is left early if its later parts have nothing to do ([`shortcut`]). Each part says why it was split off ([`reasons`]).
 //!
 //! Steps that have regions already stay as they are; structured `if` is converted first.
 
@@ -33,13 +33,14 @@ mod merge;
 mod ports;
 mod reasons;
 mod schedule;
+mod shortcut;
 
 use wireloom_ir::{Block, Code, EngineId, Exit, Op, OpKind, Program, Step, StepId};
 
 use super::{PassOptions, if_convert};
 use crate::analysis::context::KnownContext;
 use crate::analysis::effects::Effects;
-use crate::analysis::known_bits;
+use crate::analysis::known_bits::{self, Known};
 
 /// Splits every step of sequential code.
 pub fn run(program: &mut Program, options: &PassOptions) {
@@ -48,6 +49,27 @@ pub fn run(program: &mut Program, options: &PassOptions) {
     for index in 0..program.engines.len() {
         split_engine(program, EngineId(index as u32), &effects, options);
     }
+}
+
+/// The slots that it takes up to each exit of a step of flat code, in order, if the step is split (see
+/// [`slots`](crate::analysis::slots)).
+pub(super) fn slots_to_exits(
+    step: &Step,
+    effects: &Effects,
+    engine: EngineId,
+    known: &[Known],
+    options: &PassOptions,
+) -> Vec<u32> {
+    let ops: Vec<Op> = step.code.blocks().flat_map(|block| &block.ops).cloned().collect();
+    let schedule = schedule::schedule(step, &ops, effects, engine, known, options);
+    let mut slots = vec![1; schedule.parts as usize];
+    for (op, time) in ops.iter().zip(&schedule.time) {
+        if matches!(op.kind, OpKind::Call { .. }) && !op.results.is_empty() {
+            slots[(*time / 2) as usize] = 2;
+        }
+    }
+    let exits = ops.iter().zip(&schedule.time).filter(|(op, _)| matches!(op.kind, OpKind::Exit(_)));
+    exits.map(|(_, time)| slots[..=(*time / 2) as usize].iter().sum()).collect()
 }
 
 /// A step on its way: its operations and when they happen, or `None` if it has its regions already.
@@ -76,6 +98,9 @@ fn split_engine(program: &mut Program, id: EngineId, effects: &Effects, options:
             let known = known_bits::of_step(&step, context.at(index));
             let mut schedule = schedule::schedule(&step, &ops, effects, id, &known, options);
             let reasons = reasons::reasons(engine, &ops, &schedule);
+            if options.header.is_some() {
+                shortcut::shorten(&mut step, &mut ops, &mut schedule);
+            }
             merge::merge(&mut step, &mut ops, &mut schedule);
             Planned { step, plan: Some(Plan { ops, schedule, reasons }) }
         })

@@ -182,10 +182,10 @@ impl Scheduler<'_> {
                 self.context_reads.entry(*id).or_default().push(index);
             }
             OpKind::ReadPacket { base, .. } => {
-                self.order_read(&access, &mut at);
+                self.order_read(index, &access, &mut at);
                 self.place_read(index, *base, &mut at);
             }
-            OpKind::ReadMeta(_) => self.order_read(&access, &mut at),
+            OpKind::ReadMeta(_) => self.order_read(index, &access, &mut at),
             OpKind::Call { .. } => {
                 self.order_call(index, &access, &mut at);
                 result_delay = 1;
@@ -226,10 +226,19 @@ impl Scheduler<'_> {
         self.guards.exclusive(a, b)
     }
 
+    /// Whether the order of an operation and an earlier one matters, as far as their guards do not say.
+    fn conflict(&self, past: &Past, index: usize, access: &Access) -> bool {
+        let spans = self.schedule.ports.as_ref().map(|ports| (ports.span(past.op), ports.span(index)));
+        match spans {
+            Some((Some(a), Some(b))) if a.root == b.root && !a.overlaps(&b) => false,
+            _ => past.access.conflicts(access),
+        }
+    }
+
     /// A read comes after the changes that it must see.
-    fn order_read(&self, access: &Access, at: &mut Earliest) {
+    fn order_read(&self, index: usize, access: &Access, at: &mut Earliest) {
         let at_beginning = self.schedule.ports.is_some() && access.field().is_some();
-        for past in self.accesses.iter().filter(|p| p.access.writes() && p.access.conflicts(access)) {
+        for past in self.accesses.iter().filter(|p| p.access.writes() && self.conflict(p, index, access)) {
             let behind = self.schedule.time[past.op] | 1;
             at.after(behind + u32::from(at_beginning), Cause::Packet(past.op));
         }
@@ -288,7 +297,7 @@ impl Scheduler<'_> {
 
     fn order_edit(&self, index: usize, access: &Access, at: &mut Earliest) {
         let op = &self.ops[index];
-        for past in self.accesses.iter().filter(|p| p.access.conflicts(access)) {
+        for past in self.accesses.iter().filter(|p| self.conflict(p, index, access)) {
             if self.exclusive(past.guard, op.guard) {
                 continue;
             }
@@ -374,7 +383,7 @@ impl Scheduler<'_> {
         }
         if access.writes() {
             for past in self.accesses.iter().filter(|p| !p.access.writes() && p.call.is_none()) {
-                if access.conflicts(&past.access) {
+                if self.conflict(past, index, &access) {
                     self.schedule.until[past.op] = self.schedule.until[past.op].min(time);
                 }
             }

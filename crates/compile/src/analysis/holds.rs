@@ -1,0 +1,123 @@
+//! What follows from conditions that hold.
+//!
+//! If a conjunction is 1, both its sides are; if it is 0 and one side is 1, the other is 0; likewise for disjunctions.
+//! What is left open is tried: a side that leads to a contradiction if it is 1 is 0. That is how the last of the exits of
+//! a step, which is taken if no other is, is found to be taken only if all that stands on the way to it in the source
+//! holds.
+
+use std::cell::RefCell;
+use std::collections::{BTreeMap, HashMap};
+
+use wireloom_ir::{BinaryOp, OpKind, UnaryOp, Value};
+
+use super::Definitions;
+
+/// No more open conjunctions and disjunctions than these are tried.
+const MOST_TRIALS: usize = 100;
+
+/// What follows from conditions that hold. If they contradict each other, anything may.
+#[derive(Clone)]
+pub struct Holds<'a> {
+    definitions: &'a Definitions<'a>,
+    known: BTreeMap<Value, bool>,
+    /// Conjunctions that are 0 and disjunctions that are 1, neither side known: the sides, and that bit.
+    open: Vec<(Value, Value, bool)>,
+    /// What was found out about other values; emptied when more becomes known.
+    found: RefCell<HashMap<Value, Option<bool>>>,
+}
+
+impl<'a> Holds<'a> {
+    /// From one-bit values that are as said.
+    pub fn new(definitions: &'a Definitions<'a>, said: impl IntoIterator<Item = (Value, bool)>) -> Self {
+        let mut holds =
+            Self { definitions, known: BTreeMap::new(), open: Vec::new(), found: RefCell::default() };
+        if !holds.add(said.into_iter().collect()) {
+            return holds;
+        }
+        let mut at = 0;
+        while holds.open.len() <= MOST_TRIALS
+            && let Some(&(a, b, bit)) = holds.open.get(at)
+        {
+            let sides = [a, b].into_iter().find(|side| !holds.clone().add(vec![(*side, !bit)]));
+            match sides {
+                // What is known now may decide what was tried before.
+                Some(side) if holds.add(vec![(side, bit)]) => at = 0,
+                Some(_) => return holds,
+                None => at += 1,
+            }
+        }
+        holds
+    }
+
+    /// The values that the conditions speak of, and what each of them is.
+    pub fn iter(&self) -> impl Iterator<Item = (Value, bool)> + '_ {
+        self.known.iter().map(|(value, bit)| (*value, *bit))
+    }
+
+    /// What a one-bit value is, if that follows.
+    pub fn bit(&self, value: Value) -> Option<bool> {
+        if let Some(bit) = self.known.get(&value) {
+            return Some(*bit);
+        }
+        if let Some(bit) = self.found.borrow().get(&value) {
+            return *bit;
+        }
+        let bit = self.computed_bit(value);
+        self.found.borrow_mut().insert(value, bit);
+        bit
+    }
+
+    fn computed_bit(&self, value: Value) -> Option<bool> {
+        match self.definitions.kind(value)? {
+            OpKind::Const(bits) if bits.width() == 1 => Some(!bits.is_zero()),
+            OpKind::Unary(UnaryOp::Not, x) => self.bit(*x).map(|bit| !bit),
+            OpKind::Binary(op @ (BinaryOp::And | BinaryOp::Or), a, b) if self.definitions.width(*a) == 1 => {
+                // The bit that decides the result alone.
+                let strong = *op == BinaryOp::Or;
+                match (self.bit(*a), self.bit(*b)) {
+                    (Some(bit), _) | (_, Some(bit)) if bit == strong => Some(strong),
+                    (Some(_), Some(_)) => Some(!strong),
+                    _ => None,
+                }
+            }
+            _ => None,
+        }
+    }
+
+    /// Adds what is said and what follows without trying; `false` if that contradicts what is known.
+    fn add(&mut self, mut said: Vec<(Value, bool)>) -> bool {
+        loop {
+            while let Some((value, bit)) = said.pop() {
+                match self.bit(value) {
+                    Some(known) if known != bit => return false,
+                    _ if self.known.insert(value, bit).is_some() => continue,
+                    _ => self.found.borrow_mut().clear(),
+                }
+                match (self.definitions.kind(value), bit) {
+                    (Some(OpKind::Unary(UnaryOp::Not, x)), _) => said.push((*x, !bit)),
+                    (Some(OpKind::Binary(BinaryOp::And, a, b)), true)
+                    | (Some(OpKind::Binary(BinaryOp::Or, a, b)), false) => {
+                        said.extend([(*a, bit), (*b, bit)]);
+                    }
+                    (Some(OpKind::Binary(BinaryOp::And | BinaryOp::Or, a, b)), _) => {
+                        self.open.push((*a, *b, bit));
+                    }
+                    _ => {}
+                }
+            }
+            let open = std::mem::take(&mut self.open);
+            for (a, b, bit) in open {
+                match (self.bit(a), self.bit(b)) {
+                    (Some(x), Some(y)) if x != bit && y != bit => return false,
+                    (Some(x), None) if x != bit => said.push((b, bit)),
+                    (None, Some(y)) if y != bit => said.push((a, bit)),
+                    (None, None) => self.open.push((a, b, bit)),
+                    _ => {}
+                }
+            }
+            if said.is_empty() {
+                return true;
+            }
+        }
+    }
+}
