@@ -41,6 +41,7 @@ module wl_merge #(
 
   logic valid, ready, last;
   logic [Inputs-1:0] grant;
+  logic [wl_pkg::bits(Inputs)-1:0] index;
   logic [ Width-1:0] data;
   assign last = |(grant & in_last_i);
   assign in_ready_o = grant & {Inputs{ready}};
@@ -71,11 +72,17 @@ module wl_merge #(
     );
   end
 
+  wl_encode #(
+      .Inputs(Inputs)
+  ) i_encode (
+      .one_hot_i(grant),
+      .index_o  (index)
+  );
   wl_select #(
       .Inputs(Inputs),
       .Width (Width)
   ) i_select (
-      .grant_i(grant),
+      .index_i(index),
       .data_i (in_data_i),
       .data_o (data)
   );

@@ -1,13 +1,18 @@
 // Requests of several askers, one stream: one level of the way from engines to an offload. The number of the asker is put
 // above the tag, and `wl_reply_spread` takes it off again on the way back.
 //
+// Who is next is decided a cycle ahead and kept in a register, so that the multiplexer of the requests is chosen by a
+// register: a third smaller than one behind the arbiter, and never on the critical path. The choice is a guess: if its asker
+// has nothing, nothing is lost but the cycle.
+//
 // Contract
 //   Data and order: what goes in comes out once, an asker's requests in its order; an output that is not taken stays as it is.
-//   Throughput: one request a cycle, however few askers have one. Latency: one cycle.
-//   Fairness: Fair = 1: an asker waits for at most Inputs - 1 requests of others; Fair = 0: low numbers first.
-// Timing: outputs are registers. `in_ready_o` depends on `in_valid_i` and on `out_ready_i`, which a chain of trees passes
-// through: two LUT levels for each tree, so up to four of them fit between registers.
-// Cost: one register of the output's width, and a multiplexer of (TagBits + DataBits) * Inputs.
+//   Throughput: one request a cycle while anyone who was asking goes on. Latency: two cycles, one for who was served last.
+//   Fairness: Fair = 1: an asker sees at most Inputs requests of others before its own; Fair = 0: low numbers first, but
+//   nobody twice in a row while others ask.
+// Timing: outputs are registers. `in_ready_o` depends on registers and on `out_ready_i`, which a chain of trees passes through: a
+// LUT level for each tree.
+// Cost: one register of the output's width, a multiplexer of (TagBits + DataBits) * Inputs, and the arbiter.
 //
 // Parameters
 //   Inputs     askers; with one the number is a single zero bit
@@ -39,13 +44,21 @@ module wl_request_tree #(
     $fatal(1, "wl_request_tree: Inputs, TagBits and DataBits must be 1 or more");
   end
 
-  logic valid, free;
-  logic [   Inputs-1:0] grant;
-  logic [IndexBits-1:0] index;
-  logic [  TagBits-1:0] tag;
-  logic [ DataBits-1:0] data;
+  logic [IndexBits-1:0] pick, choice;  // whose turn it is, and whose next
+  logic [Inputs-1:0] picked, grant;
+  logic some, asks, free;
+  logic [TagBits-1:0] tag;
+  logic [DataBits-1:0] data;
+  always_comb begin
+    for (int unsigned i = 0; i < Inputs; i++) picked[i] = pick == IndexBits'(i);
+  end
+  assign asks = |(picked & in_valid_i);
   assign free = !out_valid_o || out_ready_i;
-  assign in_ready_o = grant & {Inputs{free}};
+  assign in_ready_o = picked & {Inputs{free}};
+
+  // Who is picked and asks is served now, or else the choice has to wait: whether it asks again is not known.
+  logic choose;
+  assign choose = free || !asks;
 
   if (Fair) begin : g_fair
     wl_arbiter_fair #(
@@ -54,11 +67,11 @@ module wl_request_tree #(
     ) i_arbiter (
         .clk_i,
         .rst_i,
-        .request_i(in_valid_i),
-        .taken_i(free),
+        .request_i(in_valid_i & ~picked),
+        .taken_i(choose),
         .last_i(1'b1),
         .grant_o(grant),
-        .valid_o(valid)
+        .valid_o(some)
     );
   end else begin : g_fixed
     wl_arbiter_fixed #(
@@ -67,11 +80,11 @@ module wl_request_tree #(
     ) i_arbiter (
         .clk_i,
         .rst_i,
-        .request_i(in_valid_i),
-        .taken_i(free),
+        .request_i(in_valid_i & ~picked),
+        .taken_i(choose),
         .last_i(1'b1),
         .grant_o(grant),
-        .valid_o(valid)
+        .valid_o(some)
     );
   end
 
@@ -79,13 +92,13 @@ module wl_request_tree #(
       .Inputs(Inputs)
   ) i_encode (
       .one_hot_i(grant),
-      .index_o  (index)
+      .index_o  (choice)
   );
   wl_select #(
       .Inputs(Inputs),
       .Width (TagBits)
   ) i_tag (
-      .grant_i(grant),
+      .index_i(pick),
       .data_i (in_tag_i),
       .data_o (tag)
   );
@@ -93,16 +106,21 @@ module wl_request_tree #(
       .Inputs(Inputs),
       .Width (DataBits)
   ) i_data (
-      .grant_i(grant),
+      .index_i(pick),
       .data_i (in_data_i),
       .data_o (data)
   );
 
   always_ff @(posedge clk_i) begin
-    if (rst_i) out_valid_o <= 1'b0;
-    else if (free) out_valid_o <= valid;
+    if (rst_i) begin
+      out_valid_o <= 1'b0;
+      pick <= '0;
+    end else begin
+      if (free) out_valid_o <= asks;
+      if (choose && some) pick <= choice;
+    end
     if (free) begin
-      out_tag_o  <= {index, tag};
+      out_tag_o  <= {pick, tag};
       out_data_o <= data;
     end
   end
@@ -115,6 +133,7 @@ module wl_request_tree #(
     was <= {out_tag_o, out_data_o};
     if (!rst_i) begin
       Stable_A : assert (!was_stalled || (out_valid_o && {out_tag_o, out_data_o} == was));
+      Pick_A : assert (32'(pick) < Inputs);
       Asker_A : assert (!out_valid_o || 32'(out_tag_o[TagBits+:IndexBits]) < Inputs);
     end
   end
