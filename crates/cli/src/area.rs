@@ -76,7 +76,8 @@ impl Area {
     pub fn markdown(&self) -> String {
         let mut text = String::new();
         for report in &self.families {
-            let (_, name) = FAMILIES.into_iter().find(|(family, _)| *family == report.family).expect("one of them");
+            let (_, name) =
+                FAMILIES.into_iter().find(|(family, _)| *family == report.family).expect("one of them");
             let _ = writeln!(
                 text,
                 "### {name}\n\n| unit | how many | LUTs of one | of them memory | flip-flops | block RAMs (18 Kb) | LUT levels |\n\

@@ -8,7 +8,10 @@ use std::process::Command;
 
 /// The folder of the repository that this was built from.
 pub fn repository() -> &'static Path {
-    Path::new(env!("CARGO_MANIFEST_DIR")).parent().and_then(Path::parent).expect("crates/rtl lies two folders deep")
+    Path::new(env!("CARGO_MANIFEST_DIR"))
+        .parent()
+        .and_then(Path::parent)
+        .expect("crates/rtl lies two folders deep")
 }
 
 /// The folder of the hand-written templates.
@@ -18,7 +21,8 @@ pub fn hardware() -> PathBuf {
 
 /// The folder of the tools' programs.
 pub fn folder() -> PathBuf {
-    std::env::var_os("WIRELOOM_TOOLS").map_or_else(|| repository().join(".cache/tools/venv/bin"), PathBuf::from)
+    std::env::var_os("WIRELOOM_TOOLS")
+        .map_or_else(|| repository().join(".cache/tools/venv/bin"), PathBuf::from)
 }
 
 /// A tool, as a command to be given arguments.

@@ -51,7 +51,8 @@ impl Build {
 
     fn native(&self) -> Outcome {
         if self.area.is_some() {
-            return Err(Failure::unusable("only hardware has an area").with_help("say --on np-C-E-T, or leave out --area"));
+            return Err(Failure::unusable("only hardware has an area")
+                .with_help("say --on np-C-E-T, or leave out --area"));
         }
         if !self.tables.is_empty() {
             return Err(Failure::unusable("C is generated without tables: they are loaded where it runs")
@@ -73,7 +74,8 @@ impl Build {
         let processor = machine::processor(description, &program)?;
         let images = np::images(&processor.plan, &store).map_err(Failure::unusable)?;
         let area = self.area.map(|families| Area::estimate(&processor, families, self.route)).transpose()?;
-        let estimate = area.as_ref().map_or("Not estimated: `wireloom build --area` does.".to_owned(), Area::markdown);
+        let estimate =
+            area.as_ref().map_or("Not estimated: `wireloom build --area` does.".to_owned(), Area::markdown);
         np::write(&processor, &images, &estimate, &self.out).map_err(cannot_be_made(&self.out))?;
         if let Some(area) = &area {
             let json = serde_json::to_vec_pretty(area).expect("plain data");

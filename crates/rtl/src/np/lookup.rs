@@ -46,7 +46,11 @@ pub(super) fn modules(lookup: &Lookup) -> [&Module; 2] {
 }
 
 /// The memories of a lookup.
-pub(super) fn channels(service: &Service, lookup: &Lookup, machine: &Machine) -> Result<Vec<Channel>, NpError> {
+pub(super) fn channels(
+    service: &Service,
+    lookup: &Lookup,
+    machine: &Machine,
+) -> Result<Vec<Channel>, NpError> {
     let slots = machine.clock.memory_ratio;
     let mut channels = Vec::new();
     for (shape, port) in lookup.channels() {
@@ -65,7 +69,9 @@ pub(super) fn channels(service: &Service, lookup: &Lookup, machine: &Machine) ->
         }
         if words > machine.memory.mega_words << 20 {
             let needed = words >> 20;
-            return Err(refuse(format!("its trie is laid out for parts of {needed} million words: set `memory.mega_words`")));
+            return Err(refuse(format!(
+                "its trie is laid out for parts of {needed} million words: set `memory.mega_words`"
+            )));
         }
         channels.push(Channel {
             name: format!("{}_{}", service.name, port.name),
@@ -121,10 +127,15 @@ pub(super) fn items(plan: &Plan, service: &Service, target: usize) -> Vec<Item> 
     for (index, ((_, port), channel)) in lookup.channels().zip(channels).enumerate() {
         let net = |what: &str| format!("{}_{what}", channel.name);
         let (used, slots) = (channel.used, channel.slots);
-        for (what, width, is_output) in
-            [("read_valid", 1, true), ("read_address", channel.address_bits(), true), ("read_data", channel.data_bits(), false)]
-        {
-            items.extend([vector(net(what), slots * width), vector(net(&format!("user_{what}")), used * width)]);
+        for (what, width, is_output) in [
+            ("read_valid", 1, true),
+            ("read_address", channel.address_bits(), true),
+            ("read_data", channel.data_bits(), false),
+        ] {
+            items.extend([
+                vector(net(what), slots * width),
+                vector(net(&format!("user_{what}")), used * width),
+            ]);
             let user = name(&net(&format!("user_{what}")));
             let end = if is_output { "o" } else { "i" };
             instance = instance.port(format!("{}_{what}_{end}", port.name), user.clone());
@@ -163,7 +174,10 @@ pub(super) fn items(plan: &Plan, service: &Service, target: usize) -> Vec<Item> 
     }
     items.push(Item::Instance(controlled(instance, plan, &format!("{s}_tables"))));
     let any = |parts: Vec<Expr>| Expr::chain(crate::sv::Binary::Or, parts, Expr::Zeros);
-    items.extend([Item::assign(format!("{s}_done"), any(dones)), Item::assign(format!("{s}_answer"), any(answers))]);
+    items.extend([
+        Item::assign(format!("{s}_done"), any(dones)),
+        Item::assign(format!("{s}_answer"), any(answers)),
+    ]);
     items
 }
 

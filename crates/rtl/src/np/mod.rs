@@ -115,7 +115,11 @@ pub fn assemble(program: &Program, machine: &Machine) -> Result<Processor, NpErr
     let unit = |name: &str| Unit { name: name.to_owned(), instances: Vec::new() };
     let mut units: Vec<Unit> = plan.lookups.iter().map(|lookup| unit(&lookup.module.name)).collect();
     let counted = plan.lookups.iter().map(|lookup| {
-        let count = plan.services.iter().filter(|s| s.request_bits as u32 == lookup.shape.key_bits && s.is_trie()).count();
+        let count = plan
+            .services
+            .iter()
+            .filter(|s| s.request_bits as u32 == lookup.shape.key_bits && s.is_trie())
+            .count();
         (lookup.module.name.clone(), count)
     });
     let in_pipe: Vec<(String, usize)> =

@@ -7,8 +7,8 @@ use super::NpError;
 use super::wires::bits;
 use crate::core::OffloadPort;
 use crate::engine::EngineModule;
-use crate::pipelined::Lookup;
 use crate::machine::{Machine, Place, Realisation, Rule, Scheduler, Storage};
+use crate::pipelined::Lookup;
 
 /// An offload of the engine and what stands behind it.
 #[derive(Clone, Debug)]
@@ -172,7 +172,8 @@ impl Plan {
         };
         plan.channels = super::services::channels(&plan.services, &plan.lookups, machine)?;
         let tables = plan.lookups.iter().flat_map(|lookup| &lookup.tables).filter_map(|table| table.width);
-        let widest = plan.services.iter().map(super::services::control_bits).chain(tables.map(|w| w as usize)).max();
+        let widest =
+            plan.services.iter().map(super::services::control_bits).chain(tables.map(|w| w as usize)).max();
         let widest = widest.unwrap_or(0);
         plan.control_bits = widest.max(64).next_multiple_of(32);
         let targets = plan.machine.lanes() * plan.targets_a_pipe() + 1;

@@ -434,7 +434,11 @@ pub(super) fn gather_control(plan: &Plan, place: Place) -> Vec<Item> {
 }
 
 /// The memories of a pipe.
-pub(super) fn channels(services: &[Service], lookups: &[Lookup], machine: &Machine) -> Result<Vec<Channel>, NpError> {
+pub(super) fn channels(
+    services: &[Service],
+    lookups: &[Lookup],
+    machine: &Machine,
+) -> Result<Vec<Channel>, NpError> {
     let slots = machine.clock.memory_ratio;
     let mut channels = Vec::new();
     for service in services {
@@ -443,7 +447,8 @@ pub(super) fn channels(services: &[Service], lookups: &[Lookup], machine: &Machi
             Realisation::FlowCounter => 2,
             Realisation::Trie => {
                 let key_bits = service.request_bits as u32;
-                let lookup = lookups.iter().find(|l| l.shape.key_bits == key_bits).expect("each trie has a lookup");
+                let lookup =
+                    lookups.iter().find(|l| l.shape.key_bits == key_bits).expect("each trie has a lookup");
                 channels.extend(super::lookup::channels(service, lookup, machine)?);
                 continue;
             }
@@ -512,7 +517,8 @@ pub(super) fn memory_side(plan: &Plan, channel: &Channel) -> Instance {
         .parameter("MemoryLatency", int(plan.machine.memory.latency))
         .port("clk_mem_i", name("clk_mem_i"));
     for (port, _) in memory_port_names(channel) {
-        let what = port.strip_prefix(&format!("{}_", channel.name)).expect("it begins with the name").to_owned();
+        let what =
+            port.strip_prefix(&format!("{}_", channel.name)).expect("it begins with the name").to_owned();
         let value = if port.contains("cmd") { bit(port, int(0)) } else { name(&port) };
         instance = instance.port(what, value);
     }
@@ -523,7 +529,15 @@ pub(super) fn memory_side(plan: &Plan, channel: &Channel) -> Instance {
 fn own_channel(plan: &Plan, channel: &Channel) -> Vec<Item> {
     let net = |what: &str| name(&format!("{}_{what}", channel.name));
     let mut instance = memory_side(plan, channel).parameter("CtlBits", int(plan.control_bits));
-    for port in ["read_valid_i", "read_address_i", "read_data_o", "write_valid_i", "write_address_i", "write_data_i", "hold_o"] {
+    for port in [
+        "read_valid_i",
+        "read_address_i",
+        "read_data_o",
+        "write_valid_i",
+        "write_address_i",
+        "write_data_i",
+        "hold_o",
+    ] {
         instance = instance.port(port, net(port.trim_end_matches("_i").trim_end_matches("_o")));
     }
     instance = instance
