@@ -20,28 +20,28 @@ module wl_reply_store #(
 );
   if (Width < 1 || Threads < 1 || Storage > 1) begin : g_illegal
     $fatal(1, "wl_reply_store: Width and Threads must be at least one, Storage 0 or 1");
-  end
+  end else begin : g_store
+    // Block RAM has the register inside.
+    localparam bit Inside = Storage == 1 && Threads > 1;
 
-  // Block RAM has the register inside.
-  localparam bit Inside = Storage == 1 && Threads > 1;
-
-  logic [Width-1:0] word;
-  wl_thread_memory #(
-      .Width  (Width),
-      .Threads(Threads),
-      .Storage(Storage)
-  ) i_memory (
-      .clk_i,
-      .write_i(reply_valid_i),
-      .write_thread_i(reply_thread_i),
-      .write_data_i(reply_data_i),
-      .next_thread_i(read_thread_i),
-      .thread_i(read_thread_i),
-      .read_data_o(word)
-  );
-  if (Inside) begin : g_inside
-    assign read_data_o = word;
-  end else begin : g_register
-    always_ff @(posedge clk_i) read_data_o <= word;
+    logic [Width-1:0] word;
+    wl_thread_memory #(
+        .Width  (Width),
+        .Threads(Threads),
+        .Storage(Storage)
+    ) i_memory (
+        .clk_i,
+        .write_i(reply_valid_i),
+        .write_thread_i(reply_thread_i),
+        .write_data_i(reply_data_i),
+        .next_thread_i(read_thread_i),
+        .thread_i(read_thread_i),
+        .read_data_o(word)
+    );
+    if (Inside) begin : g_inside
+      assign read_data_o = word;
+    end else begin : g_register
+      always_ff @(posedge clk_i) read_data_o <= word;
+    end
   end
 endmodule

@@ -28,26 +28,26 @@ module wl_request_queue #(
 );
   if (Width < 1 || Threads < 1 || Depth < 1) begin : g_illegal
     $fatal(1, "wl_request_queue: Width, Threads and Depth must be at least one");
+  end else begin : g_queue
+    logic [wl_pkg::bits(Depth + 1)-1:0] fill;
+    logic unused;
+    assign unused = &fill;
+
+    wl_fifo #(
+        .Width(ThreadBits + Width),
+        .Depth(Depth)
+    ) i_fifo (
+        .clk_i,
+        .rst_i,
+        .in_valid_i (push_valid_i),
+        .in_ready_o (push_ready_o),
+        .in_data_i  ({push_thread_i, push_data_i}),
+        .out_valid_o(request_valid_o),
+        .out_ready_i(request_ready_i),
+        .out_data_o ({request_thread_o, request_data_o}),
+        .fill_o     (fill)
+    );
   end
-
-  logic [wl_pkg::bits(Depth + 1)-1:0] fill;
-  logic unused;
-  assign unused = &fill;
-
-  wl_fifo #(
-      .Width(ThreadBits + Width),
-      .Depth(Depth)
-  ) i_fifo (
-      .clk_i,
-      .rst_i,
-      .in_valid_i (push_valid_i),
-      .in_ready_o (push_ready_o),
-      .in_data_i  ({push_thread_i, push_data_i}),
-      .out_valid_o(request_valid_o),
-      .out_ready_i(request_ready_i),
-      .out_data_o ({request_thread_o, request_data_o}),
-      .fill_o     (fill)
-  );
 
 `ifdef FORMAL
   always_ff @(posedge clk_i) begin

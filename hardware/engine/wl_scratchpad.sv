@@ -32,7 +32,7 @@ module wl_scratchpad #(
     input  logic [ReadPorts*17-1:0] read_offset_i,
     output logic [ReadPorts*Word-1:0] read_words_o,
 
-    // Writes of one thread, at physical byte addresses. With write_zero_i the first word is zero whatever its data.
+    // Writes of one thread, at physical byte addresses. With write_zero_i the first word, which must be there, is zero.
     input  logic [     WritePorts-1:0] write_valid_i,
     input  logic [     ThreadBits-1:0] write_thread_i,
     input  logic [   WritePorts*8-1:0] write_address_i,
@@ -261,6 +261,7 @@ module wl_scratchpad #(
   always_ff @(posedge clk_i) begin
     if (!rst_i) begin
       NotBusy_A : assert (!write_busy_o || write_valid_i == '0);
+      ZeroFirst_M : assert (!write_zero_i || write_valid_i[0]);
       Aligned_A : assert (b_write || b_address[3:0] == '0);
       OneTurn_A : assert (!b_load || turned_strobe == '0);
     end

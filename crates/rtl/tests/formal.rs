@@ -33,6 +33,7 @@ proofs! {
     wl_rate_adapter_proof
     wl_skid_proof
     wl_table_proof
+    wl_thread_scheduler_proof
     ;
     slow:
     wl_hash_cache_proof

@@ -45,10 +45,14 @@ benches! {
     wl_read_table_tb
     wl_reorder_tb
     wl_reply_spread_tb
+    wl_reply_store_tb
+    wl_request_queue_tb
     wl_request_tree_tb
+    wl_scratchpad_tb
     wl_sequencer_tb
     wl_skid_tb
     wl_table_tb
+    wl_thread_scheduler_tb
 }
 
 /// Parameters that make no sense, and the sentence that they stop elaboration with.

@@ -1,0 +1,173 @@
+// wl_scratchpad: bytes, masks, when a write is seen, and who yields to whom; the matrix is over threads, ports and storage.
+module wl_scratchpad_tb;
+  localparam int unsigned Cases = 7;
+  localparam bit [Cases*32-1:0] Threads = {32'd1, 32'd2, 32'd5, 32'd8, 32'd1, 32'd4, 32'd8};
+  localparam bit [Cases*32-1:0] ReadPorts = {32'd1, 32'd3, 32'd2, 32'd1, 32'd1, 32'd2, 32'd1};
+  localparam bit [Cases*32-1:0] WritePorts = {32'd1, 32'd1, 32'd2, 32'd2, 32'd2, 32'd1, 32'd2};
+  localparam bit [Cases*32-1:0] Storages = {32'd0, 32'd0, 32'd0, 32'd0, 32'd1, 32'd1, 32'd1};
+
+  logic clk, rst;
+  logic [Cases-1:0] done;
+  tb_end #(.Cases(Cases)) i_end (.clk_o(clk), .rst_o(rst), .done_i(done));
+  for (genvar i = 0; i < Cases; i++) begin : g_case
+    scratchpad_case #(
+        .Threads(Threads[32*i+:32]), .ReadPorts(ReadPorts[32*i+:32]), .WritePorts(WritePorts[32*i+:32]), .Storage(Storages[32*i+:32])
+    ) i_case (.clk_i(clk), .rst_i(rst), .done_o(done[i]));
+  end
+endmodule
+
+module scratchpad_case #(
+    parameter int unsigned Threads = 4,
+    parameter int unsigned ReadPorts = 1,
+    parameter int unsigned WritePorts = 1,
+    parameter int unsigned Storage = 0
+) (
+    input  logic clk_i,
+    input  logic rst_i,
+    output logic done_o
+);
+  localparam int unsigned ThreadBits = wl_pkg::bits(Threads);
+  localparam int unsigned Cycles = 6000;
+  localparam int WriteSeen = 2 + WritePorts - 1 + Storage;  // cycles from a write to a read that sees it
+  localparam int LoadSeen = 1 + Storage;
+
+  logic [ThreadBits-1:0] read_thread, write_thread, load_thread, unload_thread;
+  logic [7:0] read_front;
+  logic [8:0] read_window;
+  logic [ReadPorts*17-1:0] read_offset;
+  logic [ReadPorts*128-1:0] read_words;
+  logic [WritePorts-1:0] write_valid;
+  logic [WritePorts*8-1:0] write_address;
+  logic [WritePorts*16-1:0] write_strobe;
+  logic [WritePorts*128-1:0] write_data;
+  logic write_zero, write_busy, load_valid, load_ready, unload_valid;
+  logic [3:0] load_row, unload_row;
+  logic [127:0] load_data, unload_data;
+  wl_scratchpad #(.Threads(Threads), .ReadPorts(ReadPorts), .WritePorts(WritePorts), .Storage(Storage)) i_dut (
+      .clk_i, .rst_i, .read_thread_i(read_thread), .read_front_i(read_front), .read_window_i(read_window),
+      .read_offset_i(read_offset), .read_words_o(read_words), .write_valid_i(write_busy ? '0 : write_valid),
+      .write_thread_i(write_thread), .write_address_i(write_address), .write_strobe_i(write_strobe), .write_data_i(write_data),
+      .write_zero_i(write_zero && write_valid[0] && !write_busy), .write_busy_o(write_busy), .load_valid_i(load_valid), .load_ready_o(load_ready),
+      .load_thread_i(load_thread), .load_row_i(load_row), .load_data_i(load_data), .unload_thread_i(unload_thread),
+      .unload_row_i(unload_row), .unload_valid_o(unload_valid), .unload_data_o(unload_data)
+  );
+
+  // What is where, and the first cycle in which a read of the thread sees all of it.
+  logic [255:0][7:0] memory[Threads];
+  int seen_at[Threads];
+  int cycle, reads, unloads, refused;
+  logic wrote, two_before;  // in the cycle before: something; in the one before that, two words
+  logic [1:0] check;
+  logic [ReadPorts*128-1:0] expected[3];
+  logic ask_before;
+  logic [127:0] row_before;
+  assign done_o = cycle >= Cycles;
+
+  function automatic logic [127:0] row_of(logic [255:0][7:0] bytes, logic [3:0] row);
+    for (int k = 0; k < 16; k++) row_of[8*(15-k)+:8] = bytes[16*row+k];
+  endfunction
+
+  always_ff @(posedge clk_i) begin
+    if (rst_i) begin
+      cycle <= 0;
+      check <= '0;
+      write_valid <= '0;
+      load_valid <= 1'b0;
+      wrote <= 1'b0;
+      two_before <= 1'b0;
+      ask_before <= 1'b0;
+      reads <= 0;
+      unloads <= 0;
+      refused <= 0;
+      for (int unsigned t = 0; t < Threads; t++) begin
+        seen_at[t] = 0;
+        for (int b = 0; b < 256; b++) memory[t][b] = 'x;
+      end
+      load_row <= '0;
+      load_thread <= '0;
+    end else begin
+      // The first cycles load every row of every thread, so that all is known.
+      bit preparing, writes;
+      cycle <= cycle + 1;
+      preparing = cycle < int'(Threads * 16 + 4);
+
+      // Reads: what is asked in this cycle comes in two.
+      check <= {check[0], !preparing && cycle >= seen_at[read_thread]};
+      for (int unsigned p = 0; p < ReadPorts; p++) begin
+        for (int k = 0; k < 16; k++) begin
+          int at;
+          at = int'(read_offset[17*p+:17]) + k;
+          expected[0][128*p+8*(15-k)+:8] = at < int'(read_window) ? memory[read_thread][8'(int'(read_front)+at)] : 8'd0;
+        end
+      end
+      expected[1] <= expected[0];
+      expected[2] <= expected[1];
+      if (check[1]) begin
+        reads <= reads + 1;
+        if (read_words != expected[2]) $fatal(1, "%m: words %h, not %h", read_words, expected[2]);
+      end
+      read_thread <= ThreadBits'($urandom() % Threads);
+      read_front  <= 8'($urandom());
+      read_window <= 9'($urandom() % 257);
+      for (int unsigned p = 0; p < ReadPorts; p++) begin
+        read_offset[17*p+:17] <= tb_pkg::chance(32) ? 17'($urandom()) : 17'($urandom() % 270);
+      end
+
+      // Unloading: in this cycle from LUT RAM, of the cycle before from block RAM.
+      if (unload_valid && (Storage == 0 ? !preparing && cycle >= seen_at[unload_thread] : ask_before)) begin
+        unloads <= unloads + 1;
+        if (unload_data != (Storage == 0 ? row_of(memory[unload_thread], unload_row) : row_before)) begin
+          $fatal(1, "%m: a row is %h", unload_data);
+        end
+      end
+      ask_before <= !preparing && cycle >= seen_at[unload_thread];
+      row_before <= row_of(memory[unload_thread], unload_row);
+      unload_thread <= ThreadBits'($urandom() % Threads);
+      unload_row <= 4'($urandom());
+
+      // A load that is taken goes in before what is written in the same cycle.
+      if (load_valid && load_ready) begin
+        for (int k = 0; k < 16; k++) memory[load_thread][16*load_row+k] = load_data[8*(15-k)+:8];
+        if (seen_at[load_thread] < cycle + LoadSeen) seen_at[load_thread] = cycle + LoadSeen;
+      end
+
+      // Writes are never refused but in the second cycle of two words; loads yield to them and to nothing else.
+      writes = !write_busy && write_valid != '0;
+      if (writes) begin
+        for (int unsigned w = 0; w < WritePorts; w++) begin
+          for (int k = 0; k < 16; k++) begin
+            if (write_valid[w] && write_strobe[16*w+k]) begin
+              memory[write_thread][8'(write_address[8*w+:8]+8'(k))] = w == 0 && write_zero ? 8'd0 : write_data[128*w+8*(15-k)+:8];
+            end
+          end
+        end
+        seen_at[write_thread] = cycle + WriteSeen;
+      end
+      wrote <= writes;
+      if (load_ready != !(wrote || two_before)) $fatal(1, "%m: load ready is %b", load_ready);
+      two_before <= write_busy;
+      if (load_valid && !load_ready) refused <= refused + 1;
+      if (!load_valid || load_ready) begin
+        if (preparing) begin
+          load_valid <= cycle < int'(Threads * 16);
+          {load_thread, load_row} <= (ThreadBits + 4)'(cycle);
+        end else begin
+          load_valid <= tb_pkg::chance(64);
+          {load_thread, load_row} <= {ThreadBits'($urandom() % Threads), 4'($urandom())};
+        end
+        load_data <= {$urandom(), $urandom(), $urandom(), $urandom()};
+      end
+      write_valid  <= preparing ? '0 : WritePorts'($urandom() & $urandom());
+      write_thread <= ThreadBits'($urandom() % Threads);
+      write_zero   <= tb_pkg::chance(32);
+      for (int unsigned w = 0; w < WritePorts; w++) begin
+        write_address[8*w+:8] <= 8'($urandom());
+        write_strobe[16*w+:16] <= 16'($urandom() | $urandom());
+        write_data[128*w+:128] <= {$urandom(), $urandom(), $urandom(), $urandom()};
+      end
+      if (done_o && (reads < 300 || unloads < 300 || refused < 100)) begin
+        $fatal(1, "%m: %0d reads, %0d rows unloaded, %0d loads refused", reads, unloads, refused);
+      end
+    end
+  end
+endmodule
