@@ -6,7 +6,7 @@
 //   with those of others. An output that is not taken stays as it is.
 //   Throughput: one beat a cycle. Latency: a cycle for each level with a register.
 //   Fairness: if every level is fair and every node of a level has as many inputs, each input sees at most Inputs - 1 packets
-//   of others before its own; a fixed level favours its lower numbers among what its nodes have.
+//   of others before its own, and what stands in registers; a fixed level favours the lower numbers of each node.
 // Timing: a level is an arbiter and a multiplexer; put a register where the levels between would get too deep.
 //
 // Parameters

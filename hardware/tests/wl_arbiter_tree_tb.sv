@@ -16,7 +16,8 @@ module wl_arbiter_tree_tb;
   // A last node with fewer inputs than the others, and an unfair level below a fair one.
   tree_case #(.Inputs(7), .Levels(2), .Radices({8'd4, 8'd3}), .Fair(2'b10), .Registers(2'b01), .Wait(0))
       i_mixed (.clk_i(clk), .rst_i(rst), .done_o(done[3]));
-  tree_case #(.Inputs(12), .Levels(3), .Radices({8'd2, 8'd2, 8'd3}), .Fair(3'b111), .Registers(3'b101), .Wait(17))
+  // Two others and two in the node's register, each alternating with three of the other nodes; and two in the last register.
+  tree_case #(.Inputs(12), .Levels(3), .Radices({8'd2, 8'd2, 8'd3}), .Fair(3'b111), .Registers(3'b101), .Wait(21))
       i_deep (.clk_i(clk), .rst_i(rst), .done_o(done[4]));
   // More room than inputs: levels with a single node.
   tree_case #(.Inputs(3), .Levels(3), .Radices({8'd1, 8'd5, 8'd2}), .Fair(3'b011), .Registers(3'b010), .Wait(0))
