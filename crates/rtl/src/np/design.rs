@@ -18,6 +18,8 @@ pub struct File {
 pub struct Unit {
     /// Its name.
     pub name: String,
+    /// The parameters that all of its instances have, by name; the others have their defaults.
+    pub parameters: Vec<(String, usize)>,
     /// Units inside it, with how many of each.
     pub instances: Vec<(String, usize)>,
 }
@@ -90,9 +92,9 @@ mod tests {
                 file("top", Some("top")),
             ],
             units: vec![
-                Unit { name: "engine".into(), instances: vec![] },
-                Unit { name: "cluster".into(), instances: vec![("engine".into(), 2)] },
-                Unit { name: "top".into(), instances: vec![("cluster".into(), 4)] },
+                Unit { name: "engine".into(), parameters: vec![], instances: vec![] },
+                Unit { name: "cluster".into(), parameters: vec![], instances: vec![("engine".into(), 2)] },
+                Unit { name: "top".into(), parameters: vec![], instances: vec![("cluster".into(), 4)] },
             ],
         };
         let names: Vec<_> = design.sources_of("cluster").map(|f| f.name.as_str()).collect();

@@ -95,7 +95,7 @@ pub fn assemble(program: &Program, machine: &Machine) -> Result<Processor, NpErr
         let file = |module: &Module| File {
             name: module.file(),
             text: module.print(),
-            unit: Some(lookup.module.name.clone()),
+            unit: Some(plan.pipe_module()),
         };
         lookup::modules(lookup).map(file)
     });
@@ -112,24 +112,19 @@ pub fn assemble(program: &Program, machine: &Machine) -> Result<Processor, NpErr
     let mut sim_files: Vec<File> = only_sim.collect();
     sim_files.push(File { name: simulation.file(), text: sim_text, unit: Some(simulation.name.clone()) });
     files.extend(generated);
-    let unit = |name: &str| Unit { name: name.to_owned(), instances: Vec::new() };
-    let mut units: Vec<Unit> = plan.lookups.iter().map(|lookup| unit(&lookup.module.name)).collect();
-    let counted = plan.lookups.iter().map(|lookup| {
-        let count = plan
-            .services
-            .iter()
-            .filter(|s| s.request_bits as u32 == lookup.shape.key_bits && s.is_trie())
-            .count();
-        (lookup.module.name.clone(), count)
-    });
-    let in_pipe: Vec<(String, usize)> =
-        std::iter::once((plan.cluster_module(), machine.clusters_a_pipe())).chain(counted).collect();
-    units.extend([
-        unit(&engine.name),
-        Unit { name: plan.cluster_module(), instances: vec![(engine.name.clone(), machine.engines)] },
-        Unit { name: plan.pipe_module(), instances: in_pipe },
-        Unit { name: "np_top".into(), instances: vec![(plan.pipe_module(), machine.lanes())] },
-    ]);
+    let unit = |name: &str, instances: Vec<(String, usize)>| Unit {
+        name: name.to_owned(),
+        parameters: Vec::new(),
+        instances,
+    };
+    let mut innermost = unit(&engine.name, Vec::new());
+    innermost.parameters = plan.engine_parameters();
+    let units = vec![
+        innermost,
+        unit(&plan.cluster_module(), vec![(engine.name.clone(), machine.engines)]),
+        unit(&plan.pipe_module(), vec![(plan.cluster_module(), machine.clusters_a_pipe())]),
+        unit("np_top", vec![(plan.pipe_module(), machine.lanes())]),
+    ];
     let design = Design { top: "np_top".into(), files, units };
     let geometry = geometry(&plan);
     Ok(Processor { plan, engine, design, simulation: sim_files, geometry })

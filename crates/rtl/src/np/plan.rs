@@ -42,11 +42,6 @@ impl Service {
         self.leaves_cluster() && self.rule.realisation != Realisation::Cached
     }
 
-    /// Whether it is a lookup in a trie.
-    pub fn is_trie(&self) -> bool {
-        self.rule.realisation == Realisation::Trie
-    }
-
     /// Whether the control plane reads and writes it in the cluster.
     pub fn is_controlled_in_cluster(&self) -> bool {
         self.rule.place != Place::Pipe
@@ -191,6 +186,19 @@ impl Plan {
         self.lookups.iter().find(|lookup| lookup.shape.key_bits == key_bits).expect("each trie has a lookup")
     }
 
+    /// The parameters of the engine's module.
+    pub fn engine_parameters(&self) -> Vec<(String, usize)> {
+        let tags = self.machine.engines * self.machine.threads;
+        [
+            ("Threads", self.machine.threads),
+            ("TagBits", bits(tags) as usize),
+            ("Scheduler", self.scheduler_number()),
+            ("Storage", self.storage_number()),
+        ]
+        .map(|(name, value)| (name.to_owned(), value))
+        .to_vec()
+    }
+
     /// Name of the cluster's module.
     pub fn cluster_module(&self) -> String {
         format!("{}_cluster", self.prefix())
@@ -238,7 +246,7 @@ impl Plan {
     }
 
     /// The scheduler as the templates number them.
-    pub fn scheduler_number(&self) -> usize {
+    fn scheduler_number(&self) -> usize {
         match self.machine.engine.scheduler {
             Scheduler::RoundRobin => 0,
             Scheduler::ReadyToExecute => 1,
@@ -246,7 +254,7 @@ impl Plan {
     }
 
     /// The storage as the templates number them.
-    pub fn storage_number(&self) -> usize {
+    fn storage_number(&self) -> usize {
         match self.machine.engine.storage {
             Storage::Lut => 0,
             Storage::Block => 1,
