@@ -63,11 +63,10 @@ pub fn synthesise(design: &Design, unit: &str, family: &str, cache: &Cache) -> R
     let sources = write_sources(design, folder.path())?;
     let boxed: Vec<String> =
         boxes.iter().map(|other| format!("--blackboxed-module {}", other.name)).collect();
-    // A black box has no parameters any more, which its instances have to be told.
+    // A black box has no parameters any more, which its instances have to be told; the engines' have one that they derive.
     let unset = |other: &&Unit| {
-        let each =
-            other.parameters.iter().map(|(name, _)| format!("setparam -unset {name} t:{}; ", other.name));
-        each.collect::<String>()
+        let names = other.parameters.iter().map(|(name, _)| name.as_str()).chain(["ThreadBits"]);
+        names.map(|name| format!("setparam -unset {name} t:{}; ", other.name)).collect::<String>()
     };
     let script = format!(
         "read_slang --threads 1 -DSYNTHESIS --top {unit} {parameters} {} {}; {}synth_xilinx -family {family} -flatten -noiopad -noclkbuf; write_json unit.json",
