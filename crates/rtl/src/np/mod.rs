@@ -134,11 +134,13 @@ impl Processor {
     /// What Verilator translates: `np_sim`, and the modules that stand in it several times.
     pub fn source(&self) -> Source {
         let files = self.design.files.iter().chain(&self.simulation).cloned().collect();
-        let blocks = if self.plan.machine.clusters * self.plan.machine.engines > 1 {
-            vec![self.engine.name.clone()]
-        } else {
-            Vec::new()
-        };
+        let machine = &self.plan.machine;
+        let copies = [
+            (self.engine.name.clone(), machine.clusters * machine.engines),
+            (self.plan.cluster_module(), machine.clusters),
+            (self.plan.pipe_module(), machine.lanes()),
+        ];
+        let blocks = copies.into_iter().filter(|(_, copies)| *copies > 1).map(|(name, _)| name).collect();
         Source { files, top: "np_sim".into(), blocks, geometry: self.geometry.clone() }
     }
 }

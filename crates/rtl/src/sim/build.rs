@@ -3,7 +3,7 @@
 use std::fs;
 use std::io::{self, BufRead, BufReader};
 use std::path::{Path, PathBuf};
-use std::process::Stdio;
+use std::process::{Command, Stdio};
 
 use super::cache;
 use super::model::Model;
@@ -94,7 +94,7 @@ pub fn build(
         fs::create_dir_all(&options.cache).map_err(file_error(&options.cache))?;
         let place = tempfile::Builder::new().prefix("building-").tempdir_in(&options.cache);
         let place = place.map_err(file_error(&options.cache))?;
-        verilator.args(&arguments).arg("-j").arg(options.jobs.to_string());
+        verilator.args(&arguments);
         verilate(verilator, source, options, place.path(), progress)?;
         keep(place.path(), &folder)?;
     }
@@ -107,10 +107,8 @@ fn key(source: &Source, options: &BuildOptions, arguments: &[String]) -> Result<
     let version = version.map_err(file_error(&tools::folder()))?.stdout;
     let mut hash = Hash::default();
     hash.text(&String::from_utf8_lossy(&version));
-    for text in [HARNESS, &make_flags(options)] {
-        hash.text(text);
-    }
-    arguments.iter().chain(&source.blocks).for_each(|word| hash.text(word));
+    hash.text(HARNESS);
+    arguments.iter().chain(&make_flags(options)).chain(&source.blocks).for_each(|word| hash.text(word));
     for file in &source.files {
         hash.text(&file.name);
         hash.text(&file.text);
@@ -122,7 +120,7 @@ fn key(source: &Source, options: &BuildOptions, arguments: &[String]) -> Result<
 fn arguments(source: &Source, options: &BuildOptions) -> Vec<String> {
     let geometry = &source.geometry;
     let mut words: Vec<String> =
-        ["--cc", "--exe", "--build", "-O3", "--no-timing", "-Wno-fatal", "-Wno-lint", "-Wno-style"]
+        ["--cc", "--exe", "-O3", "--no-timing", "-Wno-fatal", "-Wno-lint", "-Wno-style"]
             .map(str::to_owned)
             .to_vec();
     words.extend([
@@ -134,7 +132,7 @@ fn arguments(source: &Source, options: &BuildOptions) -> Vec<String> {
     words.push(if options.assertions { "--assert" } else { "--no-assert" }.to_owned());
     if options.waves {
         words.extend(["--trace-fst", "--trace-structs"].map(str::to_owned));
-    } else if !source.blocks.is_empty() {
+    } else if is_hierarchical(source, options) {
         words.push("--hierarchical".to_owned());
     }
     let flags = [
@@ -150,23 +148,34 @@ fn arguments(source: &Source, options: &BuildOptions) -> Vec<String> {
     ];
     let defines = flags.map(|(name, value)| format!("-D{name}={value}")).join(" ");
     // Models that are loaded into one process must not find each other's symbols.
-    words.extend(["-CFLAGS".to_owned(), format!("-fPIC -fno-gnu-unique -std=c++20 {defines}")]);
+    words.extend([
+        "-CFLAGS".to_owned(),
+        format!("-fPIC -fno-gnu-unique -std=c++20 -DVL_TIME_CONTEXT {defines}"),
+    ]);
     words.extend(["-LDFLAGS".to_owned(), "-shared -Wl,-Bsymbolic".to_owned()]);
     words.extend(["-o".to_owned(), OBJECT.to_owned()]);
     words
 }
 
 /// What `make` is told: the installed makefile was never configured, so it knows no compiler's flags.
-fn make_flags(options: &BuildOptions) -> String {
+fn make_flags(options: &BuildOptions) -> [String; 5] {
     let level = options.optimise;
-    format!(
-        "CFG_CXXFLAGS_PCH_I=-include CFG_LDLIBS_THREADS=-pthread OPT_FAST=-O{level} OPT_SLOW=-O0 \
-         OPT_GLOBAL=-O{level}\\ -DVL_PRINTF=wl_print\\ -include\\ ../print.h"
-    )
+    [
+        "CFG_CXXFLAGS_PCH_I=-include".to_owned(),
+        "CFG_LDLIBS_THREADS=-pthread".to_owned(),
+        format!("OPT_FAST=-O{level}"),
+        "OPT_SLOW=-O0".to_owned(),
+        format!("OPT_GLOBAL=-O{level} -DVL_PRINTF=wl_print -include ../print.h"),
+    ]
+}
+
+/// Whether modules that repeat are translated once. Verilator does not look into those for waves.
+fn is_hierarchical(source: &Source, options: &BuildOptions) -> bool {
+    !options.waves && !source.blocks.is_empty()
 }
 
 fn verilate(
-    mut verilator: std::process::Command,
+    mut verilator: Command,
     source: &Source,
     options: &BuildOptions,
     place: &Path,
@@ -181,42 +190,88 @@ fn verilate(
     let harness = write("harness.cpp", HARNESS)?;
     let blocks = source.blocks.iter().map(|block| format!("hier_block -module \"{block}\"\n"));
     let blocks = write("blocks.vlt", &format!("`verilator_config\n{}", blocks.collect::<String>()))?;
-    if !options.waves && !source.blocks.is_empty() {
+    let hierarchical = is_hierarchical(source, options);
+    if hierarchical {
         verilator.arg(blocks);
     }
     write("print.h", "void wl_print(const char *format, ...);\n")?;
     let files: Result<Vec<PathBuf>, BuildError> =
         source.files.iter().map(|file| write(&file.name, &file.text)).collect();
     verilator.args(files?).arg(harness).arg("--Mdir").arg(place.join("build")).current_dir(place);
-    verilator.env("MAKEFLAGS", make_flags(options)).stdout(Stdio::piped());
-    let errors = place.join("stderr.log");
-    verilator.stderr(fs::File::create(&errors).map_err(file_error(&errors))?);
 
-    progress("translating SystemVerilog");
-    let program = PathBuf::from(verilator.get_program());
-    let mut child = verilator.spawn().map_err(file_error(&program))?;
-    let mut log = String::new();
-    let mut compiled = 0u32;
-    for line in BufReader::new(child.stdout.take().expect("it is piped")).lines() {
-        let line = line.map_err(file_error(&program))?;
-        if line.contains(" -c ") {
-            compiled += 1;
-            let name = line.split_whitespace().last().unwrap_or_default();
-            let name = name.rsplit('/').next().unwrap_or_default();
-            progress(&format!("compiling file {compiled}, {name}"));
-        }
-        log += &line;
-        log.push('\n');
+    let mut log = Log { text: String::new(), files: 0, compiled: 0, progress };
+    (log.progress)("translating SystemVerilog");
+    let mut done = log.run(&mut verilator, place)?;
+    if done {
+        let folder = place.join("build");
+        let makefile = if hierarchical { "np_model_hier.mk" } else { "np_model.mk" };
+        let mut make = Command::new("make");
+        make.args(["-f", makefile, "-j"]).arg(options.jobs.to_string()).args(make_flags(options));
+        make.current_dir(&folder);
+        log.files = sources(&folder) + 1;
+        done = log.run(&mut make, place)?;
     }
-    let status = child.wait().map_err(file_error(&program))?;
-    log += &fs::read_to_string(&errors).map_err(file_error(&errors))?;
-    if status.success() {
-        write("build.log", &log)?;
+    if done {
+        write("build.log", &log.text)?;
         return Ok(());
     }
-    let log_path = options.cache.join("failed.log");
-    fs::write(&log_path, &log).map_err(file_error(&log_path))?;
-    Err(BuildError::Verilator { message: essence(&log), log: log_path })
+    let path = options.cache.join("failed.log");
+    fs::write(&path, &log.text).map_err(file_error(&path))?;
+    Err(BuildError::Verilator { message: essence(&log.text), log: path })
+}
+
+/// Files of C++ that Verilator has written in a folder and those below it.
+fn sources(folder: &Path) -> usize {
+    let entries = fs::read_dir(folder).into_iter().flatten().flatten().map(|entry| entry.path());
+    entries
+        .map(|path| {
+            if path.is_dir() {
+                sources(&path)
+            } else {
+                usize::from(path.extension().is_some_and(|e| e == "cpp"))
+            }
+        })
+        .sum()
+}
+
+/// What Verilator, make and the compiler print, as it comes.
+struct Log<'a> {
+    text: String,
+    /// Files to be compiled, and those that are or have been.
+    files: usize,
+    compiled: usize,
+    progress: &'a mut dyn FnMut(&str),
+}
+
+impl Log<'_> {
+    /// Runs a command; answers whether it succeeded.
+    fn run(&mut self, command: &mut Command, place: &Path) -> Result<bool, BuildError> {
+        let program = command.get_program().to_string_lossy().into_owned();
+        let missing =
+            |error| BuildError::Tool(format!("'{program}' cannot be started: {error}; run `make tools`"));
+        let errors = place.join("stderr.log");
+        // A `make` that runs this has nothing to say to those below.
+        command.env_remove("MAKEFLAGS").env_remove("MAKELEVEL");
+        command.stderr(fs::File::create(&errors).map_err(file_error(&errors))?);
+        let mut child = command.stdout(Stdio::piped()).spawn().map_err(missing)?;
+        for line in BufReader::new(child.stdout.take().expect("it is piped")).lines() {
+            let line = line.map_err(file_error(Path::new(&program)))?;
+            if line.contains(" -c ") {
+                self.compiled += 1;
+                let name = line.rsplit(['/', ' ']).next().unwrap_or_default();
+                (self.progress)(&format!(
+                    "compiling {name}, {} of {}",
+                    self.compiled,
+                    self.files.max(self.compiled)
+                ));
+            }
+            self.text += &line;
+            self.text.push('\n');
+        }
+        let status = child.wait().map_err(file_error(Path::new(&program)))?;
+        self.text += &fs::read_to_string(&errors).map_err(file_error(&errors))?;
+        Ok(status.success())
+    }
 }
 
 /// The lines of a log that say what is wrong: at most ten.

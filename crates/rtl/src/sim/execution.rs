@@ -84,6 +84,8 @@ fn verdict(left: &Left) -> Option<Verdict> {
 pub struct Report {
     /// Cycles that were simulated.
     pub cycles: u64,
+    /// The time that they took, in seconds.
+    pub seconds: f64,
     /// Packets done in a cycle, over the middle of the run; `None` if there were too few packets to tell.
     pub packets_per_cycle: Option<f64>,
     /// Packets that were lost at the input.
@@ -189,6 +191,7 @@ impl Execution {
         let share = |count: u64, most: u64| count as f64 / (cycles * most).max(1) as f64;
         Report {
             cycles,
+            seconds: self.simulation.time().as_secs_f64(),
             packets_per_cycle: self.meter.rate(),
             lost: self.lost,
             latency: self.meter.latency(),

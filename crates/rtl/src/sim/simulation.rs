@@ -2,6 +2,7 @@
 
 use std::collections::VecDeque;
 use std::path::PathBuf;
+use std::time::{Duration, Instant};
 
 use wireloom_net::Packet;
 
@@ -124,6 +125,7 @@ pub struct Simulation {
     lanes: Vec<VecDeque<Left>>,
     /// The lane of the oldest packet of which not all is known.
     turn: usize,
+    time: Duration,
 }
 
 impl Simulation {
@@ -134,7 +136,7 @@ impl Simulation {
     pub fn start(model: &Model, settings: &Settings) -> Result<Self, Fault> {
         let instance = Instance::open(model, settings)?;
         let lanes = (0..instance.geometry().lanes).map(|_| VecDeque::new()).collect();
-        Ok(Self { instance, lanes, turn: 0 })
+        Ok(Self { instance, lanes, turn: 0, time: Duration::ZERO })
     }
 
     /// Puts a packet in line. Bytes past the longest packet are cut, as on every machine.
@@ -152,7 +154,7 @@ impl Simulation {
     /// # Errors
     /// If the machine fails; it stays so.
     pub fn run(&mut self, cycles: u64) -> Result<(), Fault> {
-        let ran = self.instance.run(cycles, false);
+        let ran = self.clock(cycles, false);
         while let Some((lane, left)) =
             self.instance.take(|raw, bytes| (raw.lane as usize, Left::new(raw, bytes)))
         {
@@ -166,7 +168,14 @@ impl Simulation {
     /// # Errors
     /// If the machine fails.
     pub fn rest(&mut self, cycles: u64) -> Result<(), Fault> {
-        self.instance.run(cycles, true)
+        self.clock(cycles, true)
+    }
+
+    fn clock(&mut self, cycles: u64, whatever: bool) -> Result<(), Fault> {
+        let begin = Instant::now();
+        let ran = self.instance.run(cycles, whatever);
+        self.time += begin.elapsed();
+        ran
     }
 
     /// The next thing that left, in the order in which packets entered; those of one packet in the order in which it
@@ -228,6 +237,11 @@ impl Simulation {
     /// Where it stands.
     pub fn state(&self) -> State {
         self.instance.state()
+    }
+
+    /// The time that all cycles so far have taken.
+    pub fn time(&self) -> Duration {
+        self.time
     }
 
     /// The shape of the machine's ports.
