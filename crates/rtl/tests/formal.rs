@@ -36,6 +36,7 @@ proofs! {
     wl_thread_scheduler_proof
     ;
     slow:
+    wl_reorder_proof
     wl_hash_cache_proof
 }
 

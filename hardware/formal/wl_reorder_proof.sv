@@ -1,0 +1,147 @@
+// wl_reorder, for any engines that keep to its contract: what leaves is what the oldest packet under way finished with, its copies first,
+// rows in their order; and as long as packets finish and the output is taken, something leaves (no deadlock). A model beside it keeps
+// what each tag has finished, as plainly as it can be said.
+//
+// `Rows` is 2: what matters is that there are packets with one row, with several, and with none. Proved by induction, for ever: the
+// relations at the end tie the model to the queue's memories.
+module wl_reorder_proof #(
+    parameter int unsigned Tags = 2,
+    localparam int unsigned Rows = 2,
+    localparam int unsigned RowBytes = 1,
+    localparam int unsigned TagBits = wl_pkg::bits(Tags),
+    localparam int unsigned FreeBits = wl_pkg::bits(Tags + 1)
+) (
+    input logic clk_i,
+    input logic rst_i,
+    input logic alloc_valid_i,
+    input logic finish_valid_i,
+    input logic finish_first_i,
+    input logic finish_last_i,
+    input logic [8*RowBytes-1:0] finish_data_i,
+    input logic [TagBits-1:0] finish_tag_i,
+    input logic [1:0] finish_rows_i,  // of the record
+    input logic finish_more_i,
+    input logic row_ready_i
+);
+  logic alloc_ready, finish_ready, drained, row_valid, row_first, row_last;
+  logic [TagBits-1:0] alloc_tag, head;
+  logic [FreeBits-1:0] free;
+  logic [8*RowBytes-1:0] row;
+  wl_pkg::result_t result, out;
+  function automatic wl_pkg::result_t record(logic [1:0] rows, logic more);
+    record = '0;
+    record.kind = rows == 0 ? wl_pkg::EXIT_DROP : wl_pkg::EXIT_FINISH;
+    record.window = 9'(rows);
+    record.more = more;
+  endfunction
+  assign result = record(finish_rows_i, finish_more_i);
+  wl_reorder #(.Tags(Tags), .Rows(Rows), .RowBytes(RowBytes)) i_dut (
+      .clk_i, .rst_i,
+      .alloc_valid_i, .alloc_ready_o(alloc_ready), .alloc_tag_o(alloc_tag), .free_o(free),
+      .finish_valid_i, .finish_ready_o(finish_ready), .finish_first_i, .finish_last_i, .finish_data_i, .finish_tag_i,
+      .finish_result_i(result),
+      .order_head_o(head), .order_drained_o(drained),
+      .row_valid_o(row_valid), .row_ready_i, .row_first_o(row_first), .row_last_o(row_last), .row_data_o(row), .row_result_o(out)
+  );
+
+  // The model: for each tag, whether it has a record whose rows have not all been fetched for the output, and which.
+  logic [Tags-1:0] there, more;
+  logic [Tags-1:0][1:0] rows;
+  logic [Tags-1:0][1:0][8*RowBytes-1:0] data;
+  logic [FreeBits-1:0] count;  // packets under way
+  logic [TagBits-1:0] oldest;  // the tag of the first of them
+  logic [1:0] finishing;       // row of the record that is coming in
+  logic [1:0] fetching;        // row of the oldest's record that is fetched next
+
+  logic alloc, finish, fetch, fetch_last, retire;
+  assign alloc = alloc_valid_i && alloc_ready;
+  assign finish = finish_valid_i && finish_ready;
+  assign fetch = i_dut.fetch;
+  assign fetch_last = rows[oldest] == 0 || fetching == rows[oldest] - 2'd1;
+  assign retire = fetch && fetch_last && !more[oldest];
+
+  // What stands at the output.
+  logic is_valid, is_first, is_last, is_more;
+  logic [1:0] is_rows;
+  logic [8*RowBytes-1:0] is_data;
+
+  logic started = 1'b0;
+  always_ff @(posedge clk_i) begin
+    started <= 1'b1;
+    Reset_M : assume (started ? !rst_i : rst_i);
+    // The engines: the rows of a record are as many as it says, and all say the same.
+    Rows_M : assume (!finish_valid_i || finish_rows_i <= 2'd2);
+    Last_M : assume (!finish_valid_i || finish_last_i == (finish_rows_i == 0 || finishing == finish_rows_i - 2'd1));
+    if (rst_i) begin
+      there <= '0;
+      count <= '0;
+      oldest <= '0;
+      finishing <= '0;
+      fetching <= '0;
+      is_valid <= 1'b0;
+    end else begin
+      count <= count + FreeBits'(alloc) - FreeBits'(retire);
+      if (retire) oldest <= Tags == 1 ? '0 : oldest + 1'b1;
+      if (finish) finishing <= finish_last_i ? '0 : finishing + 1'b1;
+      if (finish) data[finish_tag_i][finishing[0]] <= finish_data_i;
+      if (fetch) fetching <= fetch_last ? '0 : fetching + 1'b1;
+      if (fetch && fetch_last) there[oldest] <= 1'b0;
+      if (finish && finish_last_i) begin
+        there[finish_tag_i] <= 1'b1;
+        more[finish_tag_i] <= finish_more_i;
+        rows[finish_tag_i] <= finish_rows_i;
+      end
+      if (fetch) begin
+        is_valid <= 1'b1;
+        is_first <= fetching == 0;
+        is_last <= fetch_last;
+        is_more <= more[oldest];
+        is_rows <= rows[oldest];
+        is_data <= data[oldest][fetching[0]];
+      end else if (row_ready_i) begin
+        is_valid <= 1'b0;
+      end
+
+      // Tags: as many under way as there are, each given once, in a ring.
+      Given_A : assert (!alloc || (32'(count) < Tags && 32'(alloc_tag) == (32'(oldest) + 32'(count)) % Tags));
+      Free_A : assert (32'(free) + 32'(count) == Tags && head == oldest);
+      // Order: only the oldest packet's record is fetched, and what stands at the output is what was fetched.
+      Oldest_A : assert (!fetch || (count != 0 && there[oldest]));
+      Output_A : assert (row_valid == is_valid);
+      Record_A : assert (!row_valid || (row_first == is_first && row_last == is_last && out == record(is_rows, is_more)));
+      Data_A : assert (!row_valid || is_rows == 0 || row == is_data);
+      // Nothing is lost: a record that has not been fetched is not overwritten, and an output that is not taken stays.
+      Kept_A : assert (!finish || !there[finish_tag_i]);
+      Drained_A : assert (drained == !(count != 0 && there[oldest] && more[oldest]));
+      // No deadlock: when the oldest packet's record is there, it moves as the output does; and an engine is refused only while it does.
+      NoDeadlock_A : assert (!(count != 0 && there[oldest]) || fetch || (row_valid && !row_ready_i));
+      Refused_A : assert (!finish_valid_i || finish_ready || (count != 0 && there[oldest] && finish_tag_i == oldest));
+
+      // The queue's registers are the model's.
+      Registers_A : assert (i_dut.store_row == finishing[0] && i_dut.fetch_row == fetching[0] && !finishing[1] && !fetching[1]);
+      Fetching_A : assert (fetching == 0 || (count != 0 && there[oldest] && fetching < rows[oldest]));
+      Copy_A : assert (i_dut.copy_held == (count != 0 && there[oldest] && more[oldest]));
+      Record_In_A : assert (i_dut.in_record == (finishing != 0));
+    end
+  end
+
+  // Each tag: the memories are the model's.
+  for (genvar tag = 0; tag < Tags; tag++) begin : g_tag
+    logic under_way, coming;
+    assign under_way = 32'(TagBits'(TagBits'(tag) - oldest)) < 32'(count);
+    assign coming = finishing != 0 && i_dut.record_tag == TagBits'(tag);
+    always_ff @(posedge clk_i) begin
+      if (!rst_i && started) begin
+        Under_Way_A : assert (!(there[tag] || coming) || under_way);
+        Coming_A : assert (!coming || !there[tag]);
+        Done_A : assert (i_dut.done[tag] == (there[tag] && !more[tag]));
+        Marks_A : assert (!under_way || i_dut.done[tag] == (i_dut.given[tag] != i_dut.finished[tag]));
+        More_A : assert (!there[tag] || !more[tag] || TagBits'(tag) == oldest);
+        Rows_A : assert (!there[tag] || rows[tag] <= 2'd2);
+        Result_A : assert (!there[tag] || i_dut.i_results.memory[tag] == record(rows[tag], more[tag]));
+        First_Row_A : assert (!(there[tag] && rows[tag] != 0 || coming) || i_dut.i_rows.memory[2*tag] == data[tag][0]);
+        Second_Row_A : assert (!(there[tag] && rows[tag] == 2'd2) || i_dut.i_rows.memory[2*tag+1] == data[tag][1]);
+      end
+    end
+  end
+endmodule
