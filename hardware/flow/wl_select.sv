@@ -35,7 +35,7 @@ module wl_select #(
     end
   end
 
-  if (Groups == 1) begin : g_one
+  if (Groups <= 1) begin : g_one  // none is illegal, and must not begin again for ever
     assign data_o = chosen;
   end else begin : g_more
     wl_select #(
