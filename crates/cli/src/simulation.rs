@@ -97,8 +97,6 @@ pub struct SimulationReport {
     pub mpps: Option<f64>,
     /// Time that the model took to build, or to load from the cache.
     pub model_seconds: f64,
-    /// Time that the cycles took.
-    pub simulated_seconds: f64,
     /// Everything in cycles.
     #[serde(flatten)]
     pub run: Report,
@@ -109,7 +107,7 @@ impl SimulationReport {
     pub fn text(&self) -> String {
         let run = &self.run;
         let mut out = String::new();
-        let speed = run.cycles as f64 / self.simulated_seconds.max(1e-9);
+        let speed = run.cycles as f64 / run.seconds.max(1e-9);
         let rate = match (self.mpps, run.packets_per_cycle) {
             (Some(mpps), Some(rate)) => {
                 format!("{mpps:.1} MPPS at {} MHz ({rate:.3} packets a cycle)", self.clock_mhz)
@@ -183,9 +181,9 @@ mod tests {
             clock_mhz: 100,
             mpps: Some(150.0),
             model_seconds: 1.0,
-            simulated_seconds: 2.0,
             run: Report {
                 cycles: 10_000,
+                seconds: 2.0,
                 packets_per_cycle: Some(1.5),
                 lost: 1234,
                 latency: Distribution { least: 60, most: 90, p50: 70, ..Distribution::default() },

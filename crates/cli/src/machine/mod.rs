@@ -168,7 +168,7 @@ impl Machine {
     /// What the simulation came to, if the machine is simulated.
     pub fn simulation(&self) -> Option<SimulationReport> {
         match &self.engine {
-            Engine::Np(machine) => Some(machine.report(self.build_time, self.work)),
+            Engine::Np(machine) => Some(machine.report(self.build_time)),
             _ => None,
         }
     }

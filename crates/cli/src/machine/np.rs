@@ -128,13 +128,12 @@ impl Np {
     }
 
     /// What the simulation came to.
-    pub fn report(&self, built: Duration, worked: Duration) -> SimulationReport {
+    pub fn report(&self, built: Duration) -> SimulationReport {
         let run = self.execution.report();
         SimulationReport {
             clock_mhz: self.clock_mhz,
             mpps: run.packets_per_cycle.map(|rate| rate * f64::from(self.clock_mhz)),
             model_seconds: built.as_secs_f64(),
-            simulated_seconds: worked.as_secs_f64(),
             run,
         }
     }

@@ -63,9 +63,9 @@ pub fn synthesise(design: &Design, unit: &str, family: &str, cache: &Cache) -> R
     let sources = write_sources(design, folder.path())?;
     let boxed: Vec<String> =
         boxes.iter().map(|other| format!("--blackboxed-module {}", other.name)).collect();
-    // A black box has no parameters any more, which its instances have to be told; the engines' have one that they derive.
+    // A black box has no parameters any more, but its instances still bring theirs, and the constants of where they stand.
     let unset = |other: &&Unit| {
-        let names = other.parameters.iter().map(|(name, _)| name.as_str()).chain(["ThreadBits"]);
+        let names = other.parameters.iter().map(|(name, _)| name.as_str()).chain(["ThreadBits", "i"]);
         names.map(|name| format!("setparam -unset {name} t:{}; ", other.name)).collect::<String>()
     };
     let script = format!(
