@@ -121,6 +121,7 @@ module wl_reorder_proof #(
       Registers_A : assert (i_dut.store_row == finishing[0] && i_dut.fetch_row == fetching[0] && !finishing[1] && !fetching[1]);
       Fetching_A : assert (fetching == 0 || (count != 0 && there[oldest] && fetching < rows[oldest]));
       Copy_A : assert (i_dut.copy_held == (count != 0 && there[oldest] && more[oldest]));
+      Tag_A : assert (32'(oldest) < Tags && 32'(alloc_tag) < Tags && (finishing == 0 || 32'(i_dut.record_tag) < Tags));
       Record_In_A : assert (i_dut.in_record == (finishing != 0));
     end
   end
