@@ -3,7 +3,14 @@
 #[path = "command/workplace.rs"]
 mod workplace;
 
-use workplace::{Workplace, frame, pcap, repository};
+use std::path::{Path, PathBuf};
+
+use workplace::{Workplace, frame, pcap};
+
+/// The repository.
+fn repository() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")
+}
 
 const INPUTS: [&str; 3] = ["hub.loom", "hub.tables", "three.pcap"];
 

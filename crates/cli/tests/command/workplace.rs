@@ -1,7 +1,7 @@
 //! A folder to run the command in, with a small program, its tables and captures.
 
 use std::fs;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::process::{Command, Output};
 
 /// Sends IPv4 to the port that the table says, everything else to the cpu; counts by ingress port.
@@ -154,9 +154,4 @@ pub fn pcap(frames: &[&[u8]]) -> Vec<u8> {
         out.extend(*frame);
     }
     out
-}
-
-/// The repository.
-pub fn repository() -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")
 }

@@ -1,14 +1,17 @@
 //! The packet tests of the programs, `programs/tests/*.packets`: each file on golden, before and after optimisation, and on
-//! native.
+//! native; the router's also on a network processor.
 
 mod file;
 mod machine;
 mod notation;
 
+use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
+use std::process::Command;
 
-use file::TestFile;
+use file::{ActionKind, TestFile};
 use machine::Machine;
+use wireloom_net::capture::{Destination, Writer};
 
 /// Each file is a test, so that they run side by side and fail by name.
 macro_rules! files {
@@ -31,6 +34,31 @@ macro_rules! files {
 }
 
 files! { figure2 flowcount ipv4 ipv6 md4 mpls nat nat_full nat_pool router unchecked_source url }
+
+/// The packets of a file, all of them at once, on a simulated network processor: what golden does with them, which is what
+/// the file wants.
+#[test]
+fn router_on_a_network_processor() {
+    let tests =
+        TestFile::read(&directory().join("router.packets")).unwrap_or_else(|problem| panic!("{problem}"));
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    let capture = folder.path().join("router.pcapng");
+    let mut writer = Writer::create(&capture).expect("a capture");
+    for action in &tests.actions {
+        if let ActionKind::Send(packet, _) = &action.kind {
+            let port = Destination::Port(packet.ingress);
+            writer.write(port, packet.arrival_ns, &packet.bytes).expect("a packet");
+        }
+    }
+    writer.finish().expect("a capture");
+    let mut command = Command::new(env!("CARGO_BIN_EXE_wireloom"));
+    command.arg("verify").arg(&tests.program).args(["--on", "np-1-2-2", "--in"]).arg(&capture);
+    command.args(tests.tables.iter().flat_map(|path| [OsStr::new("--tables"), path.as_os_str()]));
+    let output = command.output().expect("the command starts");
+    let said = String::from_utf8_lossy(&output.stdout);
+    assert!(output.status.success(), "{said}{}", String::from_utf8_lossy(&output.stderr));
+    assert!(said.contains("no difference"), "{said}");
+}
 
 fn directory() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../../programs/tests")

