@@ -67,7 +67,7 @@ module wl_request_tree #(
     ) i_arbiter (
         .clk_i,
         .rst_i,
-        .request_i(in_valid_i & ~picked),
+        .request_i(in_valid_i),  // who is picked comes last anyway
         .taken_i(choose),
         .last_i(1'b1),
         .grant_o(grant),
