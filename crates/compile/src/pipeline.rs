@@ -22,6 +22,10 @@ pub const DEFAULT: &[&str] = &[
     "fold",   // lets slices meet extensions
     "cse",
     "dce",
+    "ungate", // so that requests and replies do not wait for checks
+    "fold",
+    "cse",
+    "dce",
     "split", // forms regions
     "fold",  // removes selects of merged calls, decides guards
     "cse",

@@ -3,7 +3,7 @@
 use std::fmt::Write;
 
 use wireloom_bits::Bits;
-use wireloom_compile::passes::PassOptions;
+use wireloom_compile::passes::{HeaderPorts, PassOptions};
 use wireloom_compile::{lower, pipeline};
 use wireloom_ir::{self as ir, Execute, Golden, Reason, Verdict};
 use wireloom_native::{BuildOptions, Library, Native};
@@ -40,6 +40,13 @@ impl Machine {
         let mut optimised = lowered.clone();
         pipeline::optimise(&mut optimised, &PassOptions::default());
 
+        let for_hardware = |reads, writes| {
+            let mut program = lowered.clone();
+            let header = Some(HeaderPorts::new(reads, writes));
+            pipeline::optimise(&mut program, &PassOptions { header });
+            program
+        };
+
         let golden = |program: &ir::Program| {
             Engine::Golden(Box::new(Golden::new(program.clone(), loaded(program, tests))))
         };
@@ -49,6 +56,8 @@ impl Machine {
         [
             ("golden, as lowered", golden(&lowered)),
             ("golden, optimised", golden(&optimised)),
+            ("golden, for hardware with one header port to read", golden(&for_hardware(1, 1))),
+            ("golden, for hardware with two header ports to read", golden(&for_hardware(2, 1))),
             ("native", native),
         ]
         .map(|(name, engine)| Self { name, engine, reasons: reasons.clone() })

@@ -38,6 +38,11 @@ impl<'a> Definitions<'a> {
         self.ops[value.index()]
     }
 
+    /// Number of values, those without definition included.
+    pub fn count(&self) -> usize {
+        self.ops.len()
+    }
+
     /// Width of a value in bits.
     pub fn width(&self, value: Value) -> u32 {
         self.values[value.index()].width

@@ -22,7 +22,7 @@
 //! will. No exit may come later than before. A step that others go on at, too, is copied if it is small, and if the
 //! logic does not become too deep. Jumps keep their direction, which counts for runaway threads.
 //!
-//! Only for machines with header ports, and steps of flat code.
+//! Only for machines with header ports; structured `if` is converted first.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -31,7 +31,7 @@ use wireloom_ir::{
     ValueInfo,
 };
 
-use super::{PassOptions, cse, dce, fold, split};
+use super::{PassOptions, cse, dce, fold, if_convert, split};
 use crate::analysis::address::Addresses;
 use crate::analysis::context::KnownContext;
 use crate::analysis::effects::{Effects, successor};
@@ -53,6 +53,7 @@ pub fn run(program: &mut Program, options: &PassOptions) {
     if options.header.is_none() {
         return;
     }
+    if_convert::run(program, options);
     for index in 0..program.engines.len() {
         let id = EngineId(index as u32);
         let mut refused = BTreeSet::new();

@@ -13,6 +13,7 @@ pub mod fuse;
 pub mod if_convert;
 pub mod narrow;
 pub mod split;
+pub mod ungate;
 
 /// What the machine that the program is compiled for can do in one step.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
@@ -75,6 +76,11 @@ pub const PASSES: &[Pass] = &[
         name: "fuse",
         doc: "Does what the next step does at once, where hardware then takes fewer slots.",
         run: fuse::run,
+    },
+    Pass {
+        name: "ungate",
+        doc: "Takes conditions off context writes and calls that do no harm without them.",
+        run: ungate::run,
     },
     Pass {
         name: "split",

@@ -23,7 +23,8 @@
 //!
 //! Calls of one part are issued together; a reply can be used from the edit on. A call that needs a reply, the port of
 //! another call, or the packet as something else leaves it goes to the next part ([`schedule`]). Calls of one
-//! method that never happen together become one ([`merge`]). Values that later parts need are computed again or kept in
+//! method that never happen together become one ([`merge`]). In hardware, calls move to where their reply is used, if that
+//! makes fewer parts wait ([`sink`]). Values that later parts need are computed again or kept in
 //! the context ([`emit`]). In hardware a step is left early if its later parts have nothing to do ([`shortcut`]). Each part says why it was split off ([`reasons`]).
 //!
 //! Steps that have regions already stay as they are; structured `if` is converted first.
@@ -34,6 +35,7 @@ mod ports;
 mod reasons;
 mod schedule;
 mod shortcut;
+mod sink;
 
 use wireloom_ir::{Block, Code, EngineId, Exit, Op, OpKind, Program, Step, StepId};
 

@@ -14,7 +14,7 @@ pub(super) fn reasons(engine: &Engine, ops: &[Op], schedule: &Schedule) -> Vec<O
         let cause = schedule.cause[index];
         let is_call = matches!(op.kind, OpKind::Call { .. });
         let has_reason = is_call || schedule.ports.is_some() && waits_itself(op, index, cause);
-        if part == 0 || !has_reason {
+        if part == 0 || !has_reason || cause == Cause::Later {
             continue;
         }
         let sentence = sentence(engine, ops, index, cause);
@@ -33,7 +33,7 @@ fn waits_itself(op: &Op, index: usize, cause: Cause) -> bool {
         Cause::Change(_) => op.kind.has_effect(),
         Cause::Overlap(_) => matches!(op.kind, OpKind::WritePacket { .. }),
         Cause::Packet(_) => matches!(op.kind, OpKind::ReadPacket { .. }),
-        Cause::None | Cause::Reply(_) | Cause::Resize(_) | Cause::Port(_) => false,
+        Cause::None | Cause::Later | Cause::Reply(_) | Cause::Resize(_) | Cause::Port(_) => false,
     }
 }
 
@@ -41,7 +41,7 @@ fn sentence(engine: &Engine, ops: &[Op], index: usize, cause: Cause) -> String {
     let op = &ops[index];
     let what = describe(engine, op);
     match cause {
-        Cause::None => format!("{what} comes after what stands before it"),
+        Cause::None | Cause::Later => format!("{what} comes after what stands before it"),
         Cause::Reply(call) => format!("{what} needs the reply of {}", name(engine, &ops[call])),
         Cause::Resize(edit) => {
             format!("{what} needs to know whether the {} succeeded", name(engine, &ops[edit]))

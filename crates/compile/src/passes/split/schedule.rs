@@ -31,6 +31,7 @@ use crate::analysis::{Definitions, is_pure};
 use crate::passes::PassOptions;
 
 use super::ports::PartPorts;
+use super::sink;
 
 /// Why an operation, or the value that it computes, is not earlier: index of the operation that it waits for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -51,6 +52,8 @@ pub(super) enum Cause {
     Offset(usize),
     /// It resizes the packet, or uses the answer, behind this change in the same part.
     Change(usize),
+    /// It was moved to this part, though it could be in an earlier one.
+    Later,
     /// It writes what this write of another port may write.
     Overlap(usize),
 }
@@ -134,7 +137,15 @@ pub(super) fn schedule(
     for index in 0..ops.len() {
         scheduler.place(index);
     }
-    scheduler.schedule
+    let mut schedule = scheduler.schedule;
+    sink::sink(step, ops, &mut schedule, |index| match ops[index].kind {
+        OpKind::Call { offload, method, .. } => {
+            let call = effects.call(engine, offload, method);
+            !call.has_effect && !call.reads_packet && !call.writes_packet
+        }
+        _ => false,
+    });
+    schedule
 }
 
 fn is_resize(kind: &OpKind) -> bool {

@@ -1,0 +1,114 @@
+//! Moves calls to later parts of a scheduled step, so that fewer parts wait for replies, and replies are not kept longer
+//! than the arguments were.
+//!
+//! A call is scheduled as early as it can be. One without effect that does not touch the packet can be as late as the
+//! first use of its reply allows: in the last part before that which has calls anyway, or, if it is the only one of its
+//! part, in the last part.
+
+use wireloom_ir::{Exit, Op, OpKind, Step, Value};
+
+use super::schedule::{Cause, Schedule};
+use crate::analysis::Definitions;
+use crate::analysis::guards::Guards;
+use crate::analysis::is_pure;
+
+/// Moves calls of a step; `movable` says which may be.
+pub(super) fn sink(step: &Step, ops: &[Op], schedule: &mut Schedule, movable: impl Fn(usize) -> bool) {
+    if schedule.ports.is_none() || schedule.parts < 2 {
+        return;
+    }
+    let definitions = Definitions::of(step);
+    let guards = Guards::new(&definitions);
+    let can_both_happen = |a: usize, b: usize| !guards.exclusive(ops[a].guard, ops[b].guard);
+    for call in (0..ops.len()).rev().filter(|index| movable(*index)) {
+        let part = schedule.time[call] / 2;
+        let Some(last) = deadline(step, ops, schedule, &guards, call) else { continue };
+        let waits = |part: u32| {
+            let is_other = |index: &usize| *index != call && is_waited_for(&ops[*index]);
+            (0..ops.len()).filter(is_other).any(|index| schedule.time[index] == 2 * part)
+        };
+        let shares = |index: &usize| shares(&ops[*index], &ops[call]) && can_both_happen(*index, call);
+        // It stays in front of the calls of its offload that come behind it.
+        let before = (call + 1..ops.len()).filter(shares).map(|index| schedule.time[index] / 2).min();
+        let last = before.map_or(last, |before| last.min(before.saturating_sub(1)));
+        let clashes = |part: u32| (0..call).filter(shares).any(|index| schedule.time[index] / 2 == part);
+        let alone = !waits(part);
+        let fits = |to: &u32| (alone || waits(*to)) && !clashes(*to);
+        if let Some(to) = (part + 1..=last).rev().find(fits) {
+            schedule.time[call] = 2 * to;
+            schedule.cause[call] = Cause::Later;
+            for result in &ops[call].results {
+                schedule.value_time[result.index()] = 2 * to + 1;
+            }
+            delay_users(ops, schedule);
+        }
+    }
+}
+
+fn is_waited_for(op: &Op) -> bool {
+    matches!(op.kind, OpKind::Call { .. }) && !op.results.is_empty()
+}
+
+fn shares(a: &Op, b: &Op) -> bool {
+    match (&a.kind, &b.kind) {
+        (OpKind::Call { offload: a, .. }, OpKind::Call { offload: b, .. }) => a == b,
+        _ => false,
+    }
+}
+
+/// The last part that a call can be in: its reply is there in time for all that is done with it.
+fn deadline(step: &Step, ops: &[Op], schedule: &Schedule, guards: &Guards<'_>, call: usize) -> Option<u32> {
+    // The last time at which each value may come to be there.
+    let mut limits: Vec<u32> = vec![2 * schedule.parts - 1; step.values.len()];
+    for (index, op) in ops.iter().enumerate().skip(call + 1).rev() {
+        let time = schedule.time[index];
+        let limit = match op.kind {
+            ref kind if is_pure(kind) => limits[op.results[0].index()],
+            // Offsets of reads are there when the part begins.
+            OpKind::ReadPacket { .. } => time.checked_sub(1)?,
+            OpKind::Exit(_) => time | 1,
+            OpKind::WriteContext(..) => write_deadline(ops, schedule, guards, index),
+            _ => time,
+        };
+        let mut note = |v: Value| limits[v.index()] = limits[v.index()].min(limit);
+        op.kind.for_each_operand(&mut note);
+        op.guard.iter().for_each(|v| note(*v));
+    }
+    let limit = ops[call].results.iter().map(|r| limits[r.index()]).min()?;
+    Some(limit.checked_sub(1)? / 2)
+}
+
+/// A variable is written before it is touched again, and before the thread goes on at another step.
+fn write_deadline(ops: &[Op], schedule: &Schedule, guards: &Guards<'_>, write: usize) -> u32 {
+    let OpKind::WriteContext(id, _) = ops[write].kind else { unreachable!("only writes come here") };
+    let mut limit = 2 * schedule.parts - 1;
+    for (index, op) in ops.iter().enumerate() {
+        let time = schedule.time[index];
+        match op.kind {
+            OpKind::ReadContext(other) | OpKind::WriteContext(other, _) if index > write && other == id => {
+                limit = limit.min(time);
+            }
+            OpKind::Exit(Exit::Next(_) | Exit::Emit(_)) if !guards.exclusive(ops[write].guard, op.guard) => {
+                limit = limit.min(time | 1);
+            }
+            _ => {}
+        }
+    }
+    limit
+}
+
+/// Brings the times of pure operations, and of writes of context variables, up to date.
+fn delay_users(ops: &[Op], schedule: &mut Schedule) {
+    for (index, op) in ops.iter().enumerate() {
+        if is_pure(&op.kind) {
+            let mut time = schedule.time[index];
+            op.kind.for_each_operand(|v| time = time.max(schedule.value_time[v.index()]));
+            schedule.time[index] = time;
+            schedule.value_time[op.results[0].index()] = time;
+        } else if let OpKind::WriteContext(_, value) = op.kind {
+            let guard = op.guard.map_or(0, |g| schedule.value_time[g.index()]);
+            let time = schedule.value_time[value.index()].max(guard) | 1;
+            schedule.time[index] = schedule.time[index].max(time);
+        }
+    }
+}
