@@ -8,8 +8,8 @@ use std::sync::Once;
 
 use workplace::{Ran, Workplace, frame, pcap};
 
-/// The smallest machine that has two of everything.
-const MACHINE: &str = "np-1-2-2";
+/// Small, but with more than one engine and thread; not a power of two of threads in all.
+const MACHINE: &str = "np-1-3-2";
 
 /// A folder with the hub and a thousand packets of several sizes and kinds; its model is built.
 fn hub() -> Workplace {

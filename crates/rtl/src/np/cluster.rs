@@ -61,7 +61,7 @@ pub(super) fn cluster_control_ports(plan: &Plan) -> Vec<Port> {
 pub fn module(plan: &Plan) -> Module {
     let machine = &plan.machine;
     let (engines, threads) = (machine.engines, machine.threads);
-    let tags = engines * threads;
+    let tags = plan.cluster_tags();
     let tag_bits = bits(tags) as usize;
     let beat = 8 * plan.data_bytes;
     let doc = format!(
@@ -325,7 +325,7 @@ fn reordering(plan: &Plan, tag_bits: usize) -> Vec<Item> {
         vector("out_result", RESULT),
     ]);
     let reorder = clocked("wl_reorder", "u_reorder")
-        .parameter("Tags", int(engines * machine.threads))
+        .parameter("Tags", int(plan.cluster_tags()))
         .parameter("Rows", Expr::int(WINDOW_ROWS))
         .port("alloc_valid_i", name("row_valid").and(name("row_first")).and(name("taken")))
         .port("alloc_ready_o", name("tag_free"))

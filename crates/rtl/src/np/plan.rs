@@ -188,15 +188,19 @@ impl Plan {
 
     /// The parameters of the engine's module.
     pub fn engine_parameters(&self) -> Vec<(String, usize)> {
-        let tags = self.machine.engines * self.machine.threads;
         [
             ("Threads", self.machine.threads),
-            ("TagBits", bits(tags) as usize),
+            ("TagBits", bits(self.cluster_tags()) as usize),
             ("Scheduler", self.scheduler_number()),
             ("Storage", self.storage_number()),
         ]
         .map(|(name, value)| (name.to_owned(), value))
         .to_vec()
+    }
+
+    /// Packets that a cluster has places for: one for each thread, rounded up to what its reorder queue can count round.
+    pub fn cluster_tags(&self) -> usize {
+        (self.machine.engines * self.machine.threads).next_power_of_two()
     }
 
     /// Name of the cluster's module.
