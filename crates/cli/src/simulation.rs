@@ -18,7 +18,7 @@ pub struct SimulationArgs {
     /// second, evenly; what the machine cannot take is then lost at the input and counted
     #[arg(long, value_name = "max|capture|MPPS", default_value = "max")]
     pub rate: Rate,
-    /// Packets that the input buffer of each lane holds
+    /// Packets that the input buffer holds for each lane
     #[arg(long, value_name = "PACKETS", default_value_t = 64, value_parser = clap::value_parser!(u32).range(1..))]
     pub buffer: u32,
     /// Let the input pause in so many percent of the cycles

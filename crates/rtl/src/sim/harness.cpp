@@ -1,8 +1,8 @@
 // Drives a network processor that Verilator has translated: the C interface that model.rs loads.
 //
 // A cycle is one of the core clock. Within it, inputs change while the clock is low, outputs are looked at just before it
-// rises. Packets wait in line until their arrival, then in the input buffer; the n-th that is accepted enters on lane
-// n mod LANES and leaves, or is told of as an event, on the same lane.
+// rises. Packets wait in line until their arrival, then in the input buffer; each free lane takes the next one from there. The
+// n-th that enters leaves, or is told of as an event, on lane n mod LANES.
 //
 // The size of the ports comes from the compiler's command line: WL_LANES, WL_USER_BITS, WL_ARRIVAL (tuser carries the arrival
 // time above the ingress port), WL_MEMORY_RATIO (0: no memory clock), WL_PROBE_BITS (0: no probes), WL_WAVES.
@@ -29,6 +29,7 @@
 namespace {
 
 constexpr unsigned LANES = WL_LANES;
+constexpr uint64_t NOT_ENTERED = ~uint64_t(0);
 constexpr unsigned BEAT = 64;                // bytes of a lane and cycle
 constexpr unsigned EGRESS_BITS = 16, REASON_BITS = 24, KIND_BITS = 3;
 constexpr unsigned RESULT_BITS = EGRESS_BITS + REASON_BITS + KIND_BITS;
@@ -87,7 +88,7 @@ extern "C" {
 struct wl_options {
     const char *const *arguments;  // plus arguments
     uint32_t argument_count;
-    uint32_t buffer;               // packets that the input buffer of a lane holds
+    uint32_t buffer;               // packets that the input buffer holds for each lane
     uint32_t idle_percent;         // of the cycles in which a beat could be offered, those in which none is
     uint32_t stall_percent;        // of the cycles, those in which no output is taken
     uint64_t seed;                 // of those two, and of what memories and registers hold at the start
@@ -126,10 +127,12 @@ struct Left {
 
 // One lane's way in and out.
 struct Lane {
-    std::deque<Packet> buffer;   // the first is the one that is entering
+    bool holds = false;          // a packet is entering
+    Packet packet;               // this one,
+    Passage *passage = nullptr;  // known among those inside as this
     size_t sent = 0;             // bytes of it that were taken
     bool offering = false;       // a beat stands at the port
-    std::deque<Passage> inside;
+    std::deque<Passage> inside;  // packets that leave here, the oldest first
     std::vector<uint8_t> leaving;
 };
 
@@ -146,14 +149,15 @@ struct Simulation {
     std::mt19937_64 random;
     wl_options options;
     Lane lanes[LANES];
-    std::deque<Packet> waiting;
+    std::deque<Packet> waiting;      // not yet arrived
+    std::deque<Packet> buffer;       // arrived
     std::deque<Left> out;
     std::vector<uint8_t> shown;
     std::deque<uint64_t> lost;
     std::deque<Control> controls;
     std::deque<uint64_t> answers;    // response << 32 | data
     std::vector<uint64_t> probes;
-    uint64_t offered = 0, accepted = 0, lost_count = 0, cycles = 0, skipped = 0, progress = 0, inside = 0;
+    uint64_t offered = 0, dealt = 0, lost_count = 0, cycles = 0, skipped = 0, progress = 0, inside = 0;
     std::string error;
 
     explicit Simulation(const wl_options &given) : random(given.seed), probes(WL_PROBE_BITS), options(given) {
@@ -231,14 +235,12 @@ struct Simulation {
 
     uint64_t now() const { return cycles + skipped; }
 
-    // Packets that are there go to the lanes' buffers or are lost.
+    // Packets that are there go to the buffer or are lost.
     void arrive() {
         while (!waiting.empty() && waiting.front().arrived <= now()) {
-            Lane &lane = lanes[accepted % LANES];
-            if (lane.buffer.size() < options.buffer) {
+            if (buffer.size() < size_t(options.buffer) * LANES) {
                 if (waiting.front().waits) waiting.front().arrived = now();
-                lane.buffer.push_back(std::move(waiting.front()));
-                ++accepted;
+                buffer.push_back(std::move(waiting.front()));
             } else if (waiting.front().waits) {
                 return;
             } else {
@@ -249,10 +251,31 @@ struct Simulation {
         }
     }
 
+    // Each free lane, the lower ones first, gets the next packet: wl_sequencer numbers packets in the order in which they come to
+    // its lanes, and packet n leaves on lane n mod LANES. Of more than two lanes several can stand waiting, and it no longer knows
+    // which of them came first: then nothing follows before they have gone.
+    void deal() {
+        if (LANES > 2)
+            for (const Lane &lane : lanes)
+                if (lane.offering && lane.sent == 0) return;
+        for (Lane &lane : lanes) {
+            if (buffer.empty()) return;
+            if (lane.holds || chance(options.idle_percent)) continue;
+            lane.holds = true;
+            lane.sent = 0;
+            lane.packet = std::move(buffer.front());
+            buffer.pop_front();
+            std::deque<Passage> &inside = lanes[dealt++ % LANES].inside;
+            inside.push_back({lane.packet.number, lane.packet.arrived, NOT_ENTERED});
+            lane.passage = &inside.back();
+        }
+    }
+
     void drive_input(unsigned index) {
         Lane &lane = lanes[index];
-        if (!lane.offering && !lane.buffer.empty() && !chance(options.idle_percent)) {
-            const Packet &packet = lane.buffer.front();
+        // A packet that was dealt in this cycle has to come in it, or it would lose its place.
+        if (lane.holds && !lane.offering && (lane.sent == 0 || !chance(options.idle_percent))) {
+            const Packet &packet = lane.packet;
             const size_t size = packet.bytes.size();
             const size_t count = std::min<size_t>(BEAT, size - lane.sent);
             auto *data = reinterpret_cast<uint8_t *>(&top->s_axis_tdata_i) + index * BEAT;
@@ -274,21 +297,18 @@ struct Simulation {
         if (!lane.offering || !get(&top->s_axis_tready_o, index, 1)) return;
         lane.offering = false;
         progress = cycles;
-        const Packet &packet = lane.buffer.front();
         if (lane.sent == 0) {
-            lane.inside.push_back({packet.number, packet.arrived, now()});
+            lane.passage->entered = now();
             ++inside;
         }
         lane.sent += BEAT;
-        if (lane.sent >= packet.bytes.size()) {
-            lane.sent = 0;
-            lane.buffer.pop_front();
-        }
+        lane.holds = lane.sent < lane.packet.bytes.size();
     }
 
     void leave(unsigned index, uint32_t kind, uint32_t reason, uint32_t egress) {
         Lane &lane = lanes[index];
-        if (lane.inside.empty()) throw Fault("something left the machine that never entered it");
+        if (lane.inside.empty() || lane.inside.front().entered == NOT_ENTERED)
+            throw Fault("something left the machine that never entered it");
         const Passage &passage = lane.inside.front();
         Left left;
         left.head = {passage.number, passage.arrived, passage.entered, now(), nullptr, 0, kind,
@@ -372,6 +392,7 @@ struct Simulation {
 
     void cycle() {
         arrive();
+        deal();
         for (unsigned i = 0; i < LANES; ++i) drive_input(i);
         uint64_t ready = 0;
         for (unsigned i = 0; i < LANES; ++i) ready |= uint64_t(!chance(options.stall_percent)) << i;
@@ -388,8 +409,8 @@ struct Simulation {
 
     bool empty() const {
         for (const Lane &lane : lanes)
-            if (!lane.buffer.empty()) return false;
-        return inside == 0 && controls.empty();
+            if (lane.holds) return false;
+        return buffer.empty() && inside == 0 && controls.empty();
     }
 
     // Up to `count` cycles; fewer, unless they are to run whatever happens, if there is nothing left to do. A machine that has
@@ -517,8 +538,8 @@ int wl_take_answer(Simulation *simulation, uint64_t *answer) {
 }
 
 void wl_state_of(const Simulation *simulation, wl_state *state) {
-    uint64_t buffered = 0;
-    for (const Lane &lane : simulation->lanes) buffered += lane.buffer.size() - (lane.sent != 0);
+    uint64_t buffered = simulation->buffer.size();
+    for (const Lane &lane : simulation->lanes) buffered += lane.holds && lane.sent == 0;
     *state = {simulation->cycles, simulation->now(), simulation->waiting.size() + buffered, simulation->inside,
               simulation->lost_count};
 }

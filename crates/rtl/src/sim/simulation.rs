@@ -19,7 +19,7 @@ pub struct Fault(pub String);
 pub struct Settings {
     /// Arguments for the model: `+wl_image_NAME=FILE` loads a memory.
     pub arguments: Vec<String>,
-    /// Packets that the input buffer of each lane holds.
+    /// Packets that the input buffer holds for each lane.
     pub buffer: u32,
     /// Of the cycles in which a lane could offer a beat, how many percent it offers none.
     pub idle_percent: u32,
@@ -55,7 +55,7 @@ impl Default for Settings {
 pub enum Arrival {
     /// As soon as the input buffer has room.
     Waiting,
-    /// In this cycle, no earlier than the one before; it is lost if the input buffer of its lane is full then.
+    /// In this cycle, no earlier than the one before; it is lost if the input buffer is full then.
     At(u64),
 }
 
