@@ -487,7 +487,10 @@ Simulation *wl_open(const wl_options *options, char *error, uint32_t room) {
     }
 }
 
-void wl_close(Simulation *simulation) { delete simulation; }
+void wl_close(Simulation *simulation) {
+    delete simulation;
+    show_said();
+}
 
 const char *wl_error(const Simulation *simulation) { return simulation->error.c_str(); }
 
