@@ -2,10 +2,10 @@
 //
 // Contract
 //   Data and order: each packet goes whole to one cluster, once. The choice is recorded with the packet's first beat.
-//   Policy: as wl_balancer (0 static round robin, 1 least loaded, 2 first free). What 1 and 2 see of `free_i` is a cycle old and
-//   stops at 7; a cluster that turns out to be full is waited for.
+//   Policy: as wl_balancer (0 static round robin, 1 least loaded, 2 first free). What 1 and 2 see of `free_i` is a cycle old; a cluster
+//   that turns out to be full is waited for.
 //   Throughput: one beat a cycle. Latency: none.
-// Timing: policy 1 compares 3-bit numbers in a tree; `header_ready_o` depends on the chosen cluster's `cluster_ready_i`.
+// Timing: policy 1 compares numbers of FreeBits in a tree; `header_ready_o` depends on the chosen cluster's `cluster_ready_i`.
 //
 // Parameters
 //   Clusters    clusters of the pipe; 1 is wires
@@ -39,7 +39,7 @@ module wl_distributor #(
     output logic                         cluster_first_o,
     output logic                         cluster_last_o,
     output logic [         InfoBits-1:0] cluster_info_o,
-    input  logic [Clusters*FreeBits-1:0] free_i,           // wl_reorder's free_o of each; policy 0 does not look at it
+    input  logic [Clusters*FreeBits-1:0] free_i,           // of each, at least one where it can take a packet; policy 0 does not look at it
 
     // To wl_gatherer: the cluster of each packet.
     output logic                   order_valid_o,
@@ -52,17 +52,12 @@ module wl_distributor #(
   end
 
   localparam int unsigned Width = InfoBits + 1 + 8 * DataBytes;
-  localparam int unsigned SeenBits = FreeBits < 3 ? FreeBits : 3;
 
-  // What the balancer sees of a cluster: none free while its serialiser is busy, else what was free a cycle ago, up to 7.
-  logic [Clusters*SeenBits-1:0] seen, eligible;
+  // What the balancer sees of a cluster: none free while its serialiser is busy, else what was free a cycle ago.
+  logic [Clusters*FreeBits-1:0] seen, eligible;
   for (genvar i = 0; i < Clusters; i++) begin : g_cluster
-    logic [FreeBits-1:0] free;
-    assign free = free_i[i*FreeBits+:FreeBits];
-    always_ff @(posedge clk_i) begin
-      seen[i*SeenBits+:SeenBits] <= 32'(free) >= 2 ** SeenBits ? '1 : SeenBits'(free);
-    end
-    assign eligible[i*SeenBits+:SeenBits] = cluster_ready_i[i] ? seen[i*SeenBits+:SeenBits] : '0;
+    always_ff @(posedge clk_i) seen[i*FreeBits+:FreeBits] <= free_i[i*FreeBits+:FreeBits];
+    assign eligible[i*FreeBits+:FreeBits] = cluster_ready_i[i] ? seen[i*FreeBits+:FreeBits] : '0;
   end
 
   // The packet's first beat waits until its choice can be recorded.
@@ -74,7 +69,7 @@ module wl_distributor #(
   wl_balancer #(
       .Targets(Clusters),
       .Width(Width),
-      .FreeBits(SeenBits),
+      .FreeBits(FreeBits),
       .Policy(Policy)
   ) i_balancer (
       .clk_i,

@@ -4,7 +4,7 @@ use super::plan::{Plan, Service};
 use super::services;
 use super::wires::{bit, bit_in, bit_out, bits, element, input, output, vector};
 use crate::machine::{Place, Policy};
-use crate::sv::{Expr, Instance, Item, Module, Port};
+use crate::sv::{Binary, Expr, Instance, Item, Module, Port};
 
 /// Rows of 16 bytes that a window can touch: 256 bytes from the 15th of a row on.
 const WINDOW_ROWS: u64 = 17;
@@ -61,8 +61,7 @@ pub(super) fn cluster_control_ports(plan: &Plan) -> Vec<Port> {
 pub fn module(plan: &Plan) -> Module {
     let machine = &plan.machine;
     let (engines, threads) = (machine.engines, machine.threads);
-    let tags = plan.cluster_tags();
-    let tag_bits = bits(tags) as usize;
+    let tag_bits = bits(plan.cluster_tags()) as usize;
     let beat = 8 * plan.data_bytes;
     let doc = format!(
         "Cluster of {engines} engines of {threads} threads: shares out headers, keeps the order of packets, leads to the offloads.\n\
@@ -79,7 +78,7 @@ pub fn module(plan: &Plan) -> Module {
         bit_in("header_first_i", ""),
         bit_in("header_last_i", ""),
         input("header_info_i", plan.info_bits, "Length, ingress port and what the program asks for."),
-        output("free_o", bits(tags + 1) as usize, "Packets that have room."),
+        output("free_o", plan.free_bits(), "Packets that an engine would take at once."),
         bit_out("beat_valid_o", "Windows in order: beats, byte 0 in the lowest bits."),
         bit_in("beat_ready_i", ""),
         output("beat_data_o", beat, ""),
@@ -183,7 +182,7 @@ fn headers(plan: &Plan, tag_bits: usize) -> Vec<Item> {
         vector("tag", tag_bits),
         Item::assign(
             "offered",
-            name("row_valid").and(name("row_first").not().binary(crate::sv::Binary::Or, name("tag_free"))),
+            name("row_valid").and(name("row_first").not().binary(Binary::Or, name("tag_free"))),
         ),
         Item::assign("row_ready", name("offered").and(name("taken"))),
         Item::Blank,
@@ -330,7 +329,7 @@ fn reordering(plan: &Plan, tag_bits: usize) -> Vec<Item> {
         .port("alloc_valid_i", name("row_valid").and(name("row_first")).and(name("taken")))
         .port("alloc_ready_o", name("tag_free"))
         .port("alloc_tag_o", name("tag"))
-        .port("free_o", name("free_o"))
+        .open("free_o")
         .port("finish_valid_i", name("finish_valid"))
         .port("finish_ready_o", name("finish_ready"))
         .port("finish_first_i", name("finish_first"))
@@ -361,7 +360,22 @@ fn reordering(plan: &Plan, tag_bits: usize) -> Vec<Item> {
         .port("beat_last_o", name("beat_last_o"))
         .port("beat_result_o", name("beat_result_o"));
     items.extend([Item::Instance(reorder), Item::Instance(deserializer)]);
+    items.extend(free_places(plan));
     items
+}
+
+/// How many packets the cluster could begin with: what packets that wait for their turn to leave hold does not count, or clusters
+/// with slow packets would look no busier than those that wait for them.
+fn free_places(plan: &Plan) -> Vec<Item> {
+    let idle_bits = bits(plan.machine.threads + 1) as usize;
+    let width = || int(plan.free_bits());
+    let idle = (0..plan.machine.engines).map(|i| element("idle", int(i), idle_bits).cast(width()));
+    let idle = Expr::chain(Binary::Add, idle, int(0));
+    vec![
+        Item::Blank,
+        Item::comment("For the choice between clusters: idle threads, none while no tag is free."),
+        Item::assign("free_o", name("tag_free").choose(idle, Expr::number(plan.free_bits() as u32, 0))),
+    ]
 }
 
 /// The way from the engines to a service that they share, and back.

@@ -102,7 +102,7 @@ pub fn module(plan: &Plan) -> Module {
 fn entrance(plan: &Plan) -> Vec<Item> {
     let clusters = plan.machine.clusters_a_pipe();
     let beat = 8 * plan.data_bytes;
-    let free_bits = bits(plan.cluster_tags() + 1) as usize;
+    let free_bits = plan.free_bits();
     let preprocessor = clocked("wl_preprocessor", "u_preprocessor")
         .parameter("DataBytes", int(plan.data_bytes))
         .parameter("UserBits", int(plan.user_bits))
@@ -183,7 +183,7 @@ fn clusters_of(plan: &Plan) -> Item {
     let i = || name("i");
     let machine = &plan.machine;
     let beat = 8 * plan.data_bytes;
-    let free_bits = bits(plan.cluster_tags() + 1) as usize;
+    let free_bits = plan.free_bits();
     let mut cluster = clocked(&plan.cluster_module(), "u_cluster")
         .port("header_valid_i", bit("cluster_valid", i()))
         .port("header_ready_o", bit("cluster_ready", i()))

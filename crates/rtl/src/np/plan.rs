@@ -203,6 +203,11 @@ impl Plan {
         (self.machine.engines * self.machine.threads).next_power_of_two()
     }
 
+    /// Bits of a cluster's count of idle threads.
+    pub fn free_bits(&self) -> usize {
+        bits(self.machine.engines * self.machine.threads + 1) as usize
+    }
+
     /// Name of the cluster's module.
     pub fn cluster_module(&self) -> String {
         format!("{}_cluster", self.prefix())

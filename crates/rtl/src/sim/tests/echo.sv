@@ -1,4 +1,4 @@
-// A machine with the ports of a network processor that sends each packet back. The first byte of a packet says what
+// A machine with the ports of a network processor, and its sequencer, that sends each packet back. The first byte of a packet says what
 // becomes of it: 1 drop with the next three bytes as reason, 2 emit a copy (of one beat) and finish, 3 to the control
 // processor, 4 done, 5 stop the simulation, 6 never take it, else finish. A lane takes a beat in `+interval=` cycles.
 module echo_lane (
@@ -114,12 +114,25 @@ module echo #(
   input  logic                 s_axil_rready_i,
   output logic [Lanes*3:0]     probe_o
 );
+  logic [Lanes*512-1:0] pipe_data;
+  logic [Lanes*64-1:0]  pipe_keep;
+  logic [Lanes-1:0]     pipe_valid, pipe_ready, pipe_last;
+  logic [Lanes*80-1:0]  pipe_user;
+  wl_sequencer #(
+    .Lanes(Lanes), .DataBytes(64), .UserBits(80)
+  ) u_sequencer (
+    .clk_i, .rst_i,
+    .s_tvalid_i(s_axis_tvalid_i), .s_tready_o(s_axis_tready_o), .s_tdata_i(s_axis_tdata_i), .s_tkeep_i(s_axis_tkeep_i),
+    .s_tlast_i(s_axis_tlast_i), .s_tuser_i(s_axis_tuser_i),
+    .pipe_valid_o(pipe_valid), .pipe_ready_i(pipe_ready), .pipe_data_o(pipe_data), .pipe_keep_o(pipe_keep),
+    .pipe_last_o(pipe_last), .pipe_user_o(pipe_user), .pipe_sequence_o(), .stall_o()
+  );
   logic [Lanes*32-1:0] packets;
   for (genvar i = 0; i < Lanes; i++) begin : gen_lane
     echo_lane u_lane (
       .clk_i, .rst_i,
-      .data_i(s_axis_tdata_i[i*512+:512]), .keep_i(s_axis_tkeep_i[i*64+:64]), .valid_i(s_axis_tvalid_i[i]),
-      .ready_o(s_axis_tready_o[i]), .last_i(s_axis_tlast_i[i]), .user_i(s_axis_tuser_i[i*80+:80]),
+      .data_i(pipe_data[i*512+:512]), .keep_i(pipe_keep[i*64+:64]), .valid_i(pipe_valid[i]), .ready_o(pipe_ready[i]),
+      .last_i(pipe_last[i]), .user_i(pipe_user[i*80+:80]),
       .data_o(m_axis_tdata_o[i*512+:512]), .keep_o(m_axis_tkeep_o[i*64+:64]), .valid_o(m_axis_tvalid_o[i]),
       .ready_i(m_axis_tready_i[i]), .last_o(m_axis_tlast_o[i]), .user_o(m_axis_tuser_o[i*43+:43]),
       .event_valid_o(event_valid_o[i]), .event_o(event_o[i*27+:27]),

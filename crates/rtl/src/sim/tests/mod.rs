@@ -24,8 +24,13 @@ fn echo(lanes: usize, waves: bool) -> Model {
         memory_ratio: 3,
         probes: std::iter::once(busy).chain((0..lanes).map(level)).collect(),
     };
+    let file = |name: &str, text| File { name: name.to_owned(), text, unit: None };
     let source = Source {
-        files: vec![File { name: "echo.sv".to_owned(), text, unit: None }],
+        files: vec![
+            file("wl_pkg.sv", include_str!("../../../../../hardware/wl_pkg.sv").to_owned()),
+            file("wl_sequencer.sv", include_str!("../../../../../hardware/np/wl_sequencer.sv").to_owned()),
+            file("echo.sv", text),
+        ],
         top: "echo".to_owned(),
         blocks: vec!["echo_lane".to_owned()],
         geometry,
@@ -117,7 +122,8 @@ fn a_machine_is_offered_a_beat_each_cycle_on_each_lane() {
 
 #[test]
 fn what_a_slow_machine_cannot_take_is_lost_at_the_input() {
-    // Two lanes that take a packet in four cycles, offered one in each cycle: half of them are lost.
+    // Two lanes that take a packet in four cycles, offered one in each cycle: half of them are lost, but for those that the buffer
+    // and the lanes hold at the end.
     let settings = Settings { buffer: 2, ..taking(4) };
     let mut simulation = Simulation::start(&echo(2, false), &settings).expect("it starts");
     let packets: Vec<_> = (0..1000).map(|i| packet(i, &[0], 64)).collect();
@@ -127,7 +133,7 @@ fn what_a_slow_machine_cannot_take_is_lost_at_the_input() {
     let lost: Vec<u64> = std::iter::from_fn(|| simulation.take_lost()).collect();
     assert_eq!(left.len() + lost.len(), 1000);
     assert_eq!(simulation.state().lost, lost.len() as u64);
-    assert!((490..=505).contains(&left.len()), "{}", left.len());
+    assert!((490..=506).contains(&left.len()), "{}", left.len());
     let mut numbers: Vec<u64> = left.iter().map(|left| left.number).chain(lost).collect();
     assert!(left.windows(2).all(|pair| pair[0].number < pair[1].number), "in order");
     numbers.sort_unstable();
