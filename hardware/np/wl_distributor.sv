@@ -2,10 +2,10 @@
 //
 // Contract
 //   Data and order: each packet goes whole to one cluster, once. The choice is recorded with the packet's first beat.
-//   Policy: as wl_balancer (0 static round robin, 1 least loaded, 2 first free). What 1 and 2 see of `free_i` is a cycle old; a cluster
-//   that turns out to be full is waited for.
+//   Policy: as wl_balancer (0 static round robin, 1 least loaded, 2 first free). What 1 and 2 see of `free_i` is a cycle old, and
+//   whether there is any and its upper three bits are all of it; a cluster that turns out to be full is waited for.
 //   Throughput: one beat a cycle. Latency: none.
-// Timing: policy 1 compares numbers of FreeBits in a tree; `header_ready_o` depends on the chosen cluster's `cluster_ready_i`.
+// Timing: policy 1 compares numbers of three bits in a tree; `header_ready_o` depends on the chosen cluster's `cluster_ready_i`.
 //
 // Parameters
 //   Clusters    clusters of the pipe; 1 is wires
@@ -53,11 +53,19 @@ module wl_distributor #(
 
   localparam int unsigned Width = InfoBits + 1 + 8 * DataBytes;
 
-  // What the balancer sees of a cluster: none free while its serialiser is busy, else what was free a cycle ago.
-  logic [Clusters*FreeBits-1:0] seen, eligible;
+  // What the balancer sees of a cluster: none free while its serialiser is busy, else which seventh of what it could have was free a
+  // cycle ago. So few bits that two of them are compared in one LUT.
+  localparam int unsigned SeenBits = FreeBits < 3 ? FreeBits : 3;
+  logic [Clusters*SeenBits-1:0] seen, eligible;
   for (genvar i = 0; i < Clusters; i++) begin : g_cluster
-    always_ff @(posedge clk_i) seen[i*FreeBits+:FreeBits] <= free_i[i*FreeBits+:FreeBits];
-    assign eligible[i*FreeBits+:FreeBits] = cluster_ready_i[i] ? seen[i*FreeBits+:FreeBits] : '0;
+    logic [FreeBits-1:0] free, level;
+    assign free  = free_i[i*FreeBits+:FreeBits];
+    assign level = free >> (FreeBits - SeenBits);
+    always_ff @(posedge clk_i) begin
+      seen[i*SeenBits+:SeenBits] <= FreeBits == SeenBits || free == '0 || level == FreeBits'(2 ** SeenBits - 1)
+          ? SeenBits'(level) : SeenBits'(level) + 1'b1;
+    end
+    assign eligible[i*SeenBits+:SeenBits] = cluster_ready_i[i] ? seen[i*SeenBits+:SeenBits] : '0;
   end
 
   // The packet's first beat waits until its choice can be recorded.
@@ -69,7 +77,7 @@ module wl_distributor #(
   wl_balancer #(
       .Targets(Clusters),
       .Width(Width),
-      .FreeBits(FreeBits),
+      .FreeBits(SeenBits),
       .Policy(Policy)
   ) i_balancer (
       .clk_i,

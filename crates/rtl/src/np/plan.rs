@@ -198,9 +198,11 @@ impl Plan {
         .to_vec()
     }
 
-    /// Packets that a cluster has places for: one for each thread, rounded up to what its reorder queue can count round.
+    /// Packets that a cluster has places for. A packet keeps its place until all before it have left, its thread only until it is done:
+    /// with twice as many places as threads a slow packet of another cluster does not stop this one. A power of two, since the
+    /// reorder queue counts round.
     pub fn cluster_tags(&self) -> usize {
-        (self.machine.engines * self.machine.threads).next_power_of_two()
+        (2 * self.machine.engines * self.machine.threads).next_power_of_two()
     }
 
     /// Bits of a cluster's count of idle threads.
