@@ -242,3 +242,23 @@ fn what_does_not_go_together_is_refused() {
     };
     assert_eq!(error.to_string(), "the mix has IPv6, but there are no IPv6 prefixes");
 }
+
+#[test]
+fn the_bottom_of_a_stack_can_have_labels_of_its_own_and_parts_can_take_turns() {
+    let text = "mix = 'ipv4,mpls3/ipv4'\norder = 'turn'\nlabels = '100..199'\nbottom_labels = '16..31'";
+    for (index, packet) in generate(text, 40).iter().enumerate() {
+        let entries: Vec<(u32, bool)> = packet.bytes[14..]
+            .chunks_exact(4)
+            .take(3)
+            .map(|entry| u32::from_be_bytes(entry.try_into().expect("four bytes")))
+            .map(|entry| (entry >> 12, entry >> 8 & 1 == 1))
+            .collect();
+        if index % 2 == 0 {
+            assert_eq!(packet.bytes[12..14], [0x08, 0x00], "packet {index}");
+        } else {
+            assert_eq!(entries.iter().map(|(_, bottom)| *bottom).collect::<Vec<_>>(), [false, false, true]);
+            assert!(entries[..2].iter().all(|(label, _)| (100..200).contains(label)), "{entries:?}");
+            assert!((16..32).contains(&entries[2].0), "{entries:?}");
+        }
+    }
+}

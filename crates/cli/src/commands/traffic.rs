@@ -6,7 +6,9 @@ use clap::{Args, ValueHint};
 use wireloom_net::Packet;
 use wireloom_net::capture::{Destination, Writer};
 use wireloom_net::tables::Literal;
-use wireloom_net::traffic::{Bursts, Generator, Labels, Mix, Pick, Rate, Sizes, Spec, TransportMix, VlanMix};
+use wireloom_net::traffic::{
+    Bursts, Generator, Labels, Mix, Order, Pick, Rate, Sizes, Spec, TransportMix, VlanMix,
+};
 
 use crate::failure::{Failure, Outcome};
 use crate::output::{self, thousands};
@@ -30,6 +32,9 @@ pub struct Traffic {
     /// Network protocols and their weights, such as ipv4=5,ipv6=2,mpls1..4=3
     #[arg(long, value_name = "MIX")]
     mix: Option<Mix>,
+    /// The order in which they come: random, or turn (ipv4=2,ipv6=1: each third packet is IPv6)
+    #[arg(long, value_name = "ORDER")]
+    order: Option<Order>,
     /// Transport protocols and their weights, such as tcp=9,udp=1
     #[arg(long, value_name = "MIX")]
     transport: Option<TransportMix>,
@@ -42,6 +47,9 @@ pub struct Traffic {
     /// MPLS labels, such as 16..1039
     #[arg(long, value_name = "RANGE")]
     labels: Option<Labels>,
+    /// MPLS labels at the bottom of the stack, if they are to be others
+    #[arg(long, value_name = "RANGE")]
+    bottom_labels: Option<Labels>,
     /// Pairs of transport ports for each pair of addresses
     #[arg(long, value_name = "N")]
     flows: Option<u32>,
@@ -140,7 +148,9 @@ impl Traffic {
         spec.sources.prefixes = self.source_prefixes.or(spec.sources.prefixes);
         set(&mut spec.destinations.pick, self.pick);
         set(&mut spec.seed, self.seed);
+        spec.bottom_labels = self.bottom_labels.or(spec.bottom_labels);
         set(&mut spec.mix, self.mix);
+        set(&mut spec.order, self.order);
         set(&mut spec.transport, self.transport);
         set(&mut spec.sizes, self.sizes);
         set(&mut spec.vlans, self.vlans);

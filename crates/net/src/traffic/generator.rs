@@ -8,8 +8,8 @@ use rand_chacha::rand_core::{RngCore, SeedableRng};
 
 use super::addresses::{Alias, Drawer, Pick, PrefixPool};
 use super::error::SpecError;
-use super::mix::{Inner, Protocol};
-use super::spec::{AddressSpec, IMIX, Sizes, Spec};
+use super::mix::{Inner, Order, Protocol, Turns};
+use super::spec::{AddressSpec, IMIX, Labels, Sizes, Spec};
 use super::template::{Shape, Template, Variables};
 use super::timing::Clock;
 use super::trace::{self, TracePacket};
@@ -76,6 +76,7 @@ pub struct Generator {
     clock: Clock,
     choices: Vec<Choice>,
     choose: Alias,
+    turns: Turns,
     vlans: Alias,
     imix: Alias,
     trace: Vec<TracePacket>,
@@ -173,6 +174,7 @@ impl Generator {
             clock: Clock::new(spec.rate, spec.bursts, spec.start_ns),
             choices,
             choose: Alias::new(&weights),
+            turns: Turns::new(&weights),
             vlans: Alias::new(&spec.vlans.weights.map(f64::from)),
             imix: Alias::new(&IMIX.map(|(_, weight)| f64::from(weight))),
             trace,
@@ -191,7 +193,10 @@ impl Generator {
         let random = &mut self.random;
         let traced =
             (!self.trace.is_empty()).then(|| self.trace[(self.made % self.trace.len() as u64) as usize]);
-        let choice = self.choices[self.choose.draw(random)];
+        let choice = self.choices[match self.spec.order {
+            Order::Random => self.choose.draw(random),
+            Order::Turn => self.turns.next(),
+        }];
         let spread = u64::from(choice.most_labels - choice.least_labels) + 1;
         let shape = Shape {
             vlans: self.vlans.draw(random) as u8,
@@ -224,13 +229,17 @@ impl Generator {
             sequence: if shape.tcp { random.next() as u32 } else { 0 },
         };
         let template = self.templates.entry(shape).or_insert_with(|| Template::new(shape, &self.spec));
-        let labels = self.spec.labels;
+        let above = self.spec.labels;
+        let bottom = self.spec.bottom_labels.unwrap_or(above);
         let (mut ids, mut stack) =
             (Random::scramble(self.made, 1), Random::scramble(self.made, random.next()));
         template.fill(
             &with,
             || ids.below(4094) as u16 + 1,
-            || labels.first + stack.below(u64::from(labels.last - labels.first) + 1) as u32,
+            |at_bottom| {
+                let Labels { first, last } = if at_bottom { bottom } else { above };
+                first + stack.below(u64::from(last - first) + 1) as u32
+            },
             &mut packet.bytes,
         );
         packet.ingress = (self.made % u64::from(self.spec.ports)) as u16;

@@ -173,6 +173,60 @@ impl Mix {
     }
 }
 
+/// In which order the parts of a mix come.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Order {
+    /// By chance, as often as their weights say.
+    #[default]
+    Random,
+    /// In turn, as evenly as their weights allow: of `ipv4,mpls1` each second packet has a label.
+    Turn,
+}
+
+/// `random`, `turn`.
+impl FromStr for Order {
+    type Err = SpecError;
+
+    fn from_str(text: &str) -> Result<Self, SpecError> {
+        match text.trim() {
+            "random" => Ok(Self::Random),
+            "turn" => Ok(Self::Turn),
+            _ => Err(SpecError(format!("`{text}` is no order of a mix; there are `random` and `turn`"))),
+        }
+    }
+}
+
+impl fmt::Display for Order {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Random => "random",
+            Self::Turn => "turn",
+        })
+    }
+}
+
+/// Gives each part its turns: the one that is most behind what its weight asks for goes next.
+pub(super) struct Turns {
+    weights: Vec<f64>,
+    behind: Vec<f64>,
+}
+
+impl Turns {
+    pub(super) fn new(weights: &[f64]) -> Self {
+        Self { weights: weights.to_vec(), behind: vec![0.0; weights.len()] }
+    }
+
+    /// The part whose turn it is.
+    pub(super) fn next(&mut self) -> usize {
+        self.behind.iter_mut().zip(&self.weights).for_each(|(behind, weight)| *behind += weight);
+        // Of equals the first.
+        let most = (0..self.behind.len()).rev().max_by(|&a, &b| self.behind[a].total_cmp(&self.behind[b]));
+        let next = most.expect("a mix has parts");
+        self.behind[next] -= self.weights.iter().sum::<f64>();
+        next
+    }
+}
+
 /// TCP and UDP with weights: `udp=3,tcp=1`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct TransportMix {
@@ -234,7 +288,7 @@ impl fmt::Display for VlanMix {
     }
 }
 
-serde_as_text!(Mix, TransportMix, VlanMix);
+serde_as_text!(Mix, Order, TransportMix, VlanMix);
 
 #[cfg(test)]
 mod tests {
@@ -265,6 +319,19 @@ mod tests {
         }
         assert!("sctp=1".parse::<TransportMix>().is_err());
         assert!("3=1".parse::<VlanMix>().is_err());
+    }
+
+    #[test]
+    fn parts_take_turns_as_their_weights_say() {
+        let turns = |weights: &[f64], count: usize| {
+            let mut turns = Turns::new(weights);
+            (0..count).map(|_| turns.next()).collect::<Vec<_>>()
+        };
+        assert_eq!(turns(&[1.0, 1.0], 4), [0, 1, 0, 1]);
+        assert_eq!(turns(&[2.0, 1.0], 6), [0, 1, 0, 0, 1, 0]);
+        assert_eq!(turns(&[1.0], 2), [0, 0]);
+        assert_eq!("turn".parse(), Ok(Order::Turn));
+        assert!("sorted".parse::<Order>().is_err());
     }
 
     #[test]

@@ -19,6 +19,6 @@ mod trace;
 pub use addresses::{Pick, PrefixPool};
 pub use error::SpecError;
 pub use generator::Generator;
-pub use mix::{Inner, Mix, Protocol, TransportMix, VlanMix};
+pub use mix::{Inner, Mix, Order, Protocol, TransportMix, VlanMix};
 pub use spec::{AddressSpec, Labels, Sizes, Spec};
 pub use timing::{Bursts, Rate};

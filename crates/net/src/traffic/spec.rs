@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 
 use super::addresses::Pick;
 use super::error::{SpecError, serde_as_text};
-use super::mix::{Mix, TransportMix, VlanMix};
+use super::mix::{Mix, Order, TransportMix, VlanMix};
 use super::timing::{Bursts, Rate};
 use crate::packet::MAX_LENGTH;
 use crate::wire::{ethernet, mpls};
@@ -143,12 +143,17 @@ pub struct Spec {
     pub sizes: Sizes,
     /// Network protocols.
     pub mix: Mix,
+    /// In which order they come.
+    pub order: Order,
     /// Transport protocols.
     pub transport: TransportMix,
     /// VLAN tags; identifiers are drawn from 1 to 4094.
     pub vlans: VlanMix,
     /// MPLS labels.
     pub labels: Labels,
+    /// MPLS labels at the bottom of the stack; without it, as above.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub bottom_labels: Option<Labels>,
     /// Pairs of transport ports for each pair of addresses, from 1: how many flows run between two hosts.
     pub flows: u32,
     /// Time to live, hop limit, and the TTL of labels.
@@ -184,9 +189,11 @@ impl Default for Spec {
             count: None,
             sizes: Sizes::Fixed(ethernet::MIN_FRAME as u32),
             mix: Mix { parts: vec![(super::Protocol::Ipv4, 1)] },
+            order: Order::default(),
             transport: TransportMix { udp: 1, tcp: 0 },
             vlans: VlanMix { weights: [1, 0, 0] },
             labels: Labels::default(),
+            bottom_labels: None,
             flows: 1,
             ttl: 64,
             rate: Rate::BitsPerSecond(10_000_000_000),

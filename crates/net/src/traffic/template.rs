@@ -127,12 +127,12 @@ impl Template {
         }
     }
 
-    /// Makes a frame. `vlan` and `label` are asked for each tag and each label.
+    /// Makes a frame. `vlan` and `label` are asked for each tag and each label, `label` with whether it is at the bottom.
     pub(super) fn fill(
         &self,
         with: &Variables,
         mut vlan: impl FnMut() -> u16,
-        mut label: impl FnMut() -> u32,
+        mut label: impl FnMut(bool) -> u32,
         out: &mut Vec<u8>,
     ) {
         let payload = payload();
@@ -144,8 +144,10 @@ impl Template {
             out[ethernet::LEN + vlan::LEN * i..][..2].copy_from_slice(&vlan().to_be_bytes());
         }
         let labels = ethernet::LEN + vlan::LEN * usize::from(self.shape.vlans);
-        for entry in out[labels..self.ip_at].chunks_exact_mut(mpls::LEN) {
-            let label = label() << 12 | u32::from_be_bytes([0, 0, entry[2], entry[3]]);
+        for (above, entry) in
+            (0..self.shape.labels).rev().zip(out[labels..self.ip_at].chunks_exact_mut(mpls::LEN))
+        {
+            let label = label(above == 0) << 12 | u32::from_be_bytes([0, 0, entry[2], entry[3]]);
             entry.copy_from_slice(&label.to_be_bytes());
         }
         let segment = (self.headers.len() - self.transport_at + payload_length) as u16;
