@@ -318,6 +318,20 @@ impl Machine {
         Self::build(name, &merge::parse(name, text, &machine_folder())?)
     }
 
+    /// A machine like this one with other numbers of clusters, engines and threads.
+    ///
+    /// # Errors
+    /// If there can be none.
+    pub fn shaped(&self, clusters: usize, engines: usize, threads: usize) -> Result<Self, MachineError> {
+        let name = match self.name.as_str() {
+            "np" => format!("np-{clusters}-{engines}-{threads}"),
+            name => format!("{name} ({clusters}-{engines}-{threads})"),
+        };
+        let machine = Self { name, clusters, engines, threads, ..self.clone() };
+        machine.check()?;
+        Ok(machine)
+    }
+
     fn build(name: &str, table: &toml::Table) -> Result<Self, MachineError> {
         let parsed = Self::deserialize(table.clone());
         let error = |message: String| MachineError::Parse { place: format!("machine {name}"), message };

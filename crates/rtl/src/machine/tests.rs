@@ -9,6 +9,16 @@ fn any_three_numbers_name_a_machine() {
 }
 
 #[test]
+fn a_machine_can_have_another_shape() {
+    let np = Machine::find("np").unwrap();
+    assert_eq!(np.shaped(16, 6, 4).unwrap(), Machine::find("np-16-6-4").unwrap());
+    let own = Machine::parse("mine", "extends = \"np\"\n[engine]\nheader_reads = 1").unwrap();
+    let shaped = own.shaped(4, 2, 1).unwrap();
+    assert_eq!((shaped.name.as_str(), shaped.engine.header_reads), ("mine (4-2-1)", 1));
+    assert!(np.shaped(65, 1, 1).is_err());
+}
+
+#[test]
 fn what_is_no_machine_is_refused_in_a_sentence() {
     let message = |name: &str| Machine::find(name).unwrap_err().to_string();
     assert!(message("np-16-6").contains("np-C-E-T"));

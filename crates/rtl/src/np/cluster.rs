@@ -7,7 +7,7 @@ use crate::machine::{Place, Policy};
 use crate::sv::{Binary, Expr, Instance, Item, Module, Port};
 
 /// Rows of 16 bytes that a window can touch: 256 bytes from the 15th of a row on.
-const WINDOW_ROWS: u64 = 17;
+pub(super) const WINDOW_ROWS: u64 = 17;
 /// Bits of a row.
 const ROW: usize = 128;
 /// Bits of `wl_pkg::result_t`.

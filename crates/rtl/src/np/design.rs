@@ -61,7 +61,12 @@ impl Default for Hash {
 impl Hash {
     /// Takes in a text, and where it ends.
     pub fn text(&mut self, text: &str) {
-        for byte in text.bytes().chain([0xff]) {
+        self.bytes(text.as_bytes());
+    }
+
+    /// Takes in bytes, and where they end.
+    pub fn bytes(&mut self, bytes: &[u8]) {
+        for &byte in bytes.iter().chain(&[0xff]) {
             self.0 = (self.0 ^ u128::from(byte)).wrapping_mul(0x0000_0000_0100_0000_0000_0000_0000_013b);
         }
     }

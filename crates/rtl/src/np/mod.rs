@@ -186,6 +186,13 @@ fn geometry(plan: &Plan) -> Geometry {
     }
 }
 
+/// Core cycles from a request of a memory channel to its answer, if the memory takes so many of its own: `adapter_latency` of
+/// hardware/wl_pkg.sv.
+pub fn channel_latency(machine: &Machine, memory_cycles: usize) -> u32 {
+    let ratio = machine.clock.memory_ratio;
+    (1 + (ratio + 2 + memory_cycles).div_ceil(ratio)) as u32
+}
+
 /// Places that hold copies of a service, for people.
 pub fn copies(plan: &Plan, service: &Service) -> usize {
     let machine = &plan.machine;

@@ -210,6 +210,13 @@ impl Plan {
         bits(self.machine.engines * self.machine.threads + 1) as usize
     }
 
+    /// The parameters of a cluster's reorder queue, `wl_reorder`.
+    pub fn reorder_parameters(&self) -> Vec<(String, usize)> {
+        [("Tags", self.cluster_tags()), ("Rows", super::cluster::WINDOW_ROWS as usize)]
+            .map(|(name, value)| (name.to_owned(), value))
+            .to_vec()
+    }
+
     /// Name of the cluster's module.
     pub fn cluster_module(&self) -> String {
         format!("{}_cluster", self.prefix())

@@ -14,6 +14,7 @@ mod simulation;
 mod source;
 #[cfg(test)]
 mod tests;
+mod trial;
 
 pub use build::{BuildError, BuildOptions, build};
 pub use cache::folder as cache_folder;
@@ -22,3 +23,4 @@ pub use measure::{Distribution, Meter, Pace, Pacer, mlffr};
 pub use model::{Model, State};
 pub use simulation::{Access, Arrival, Fate, Fault, Left, Settings, Simulation};
 pub use source::{Geometry, Probe, Source};
+pub use trial::Trial;

@@ -316,3 +316,21 @@ fn a_design_that_is_wrong_is_refused_with_the_reason() {
         fs::read_dir(&cache).expect("the cache").map(|e| e.expect("an entry").file_name()).collect();
     assert_eq!(left, ["failed.log"], "nothing else is left");
 }
+
+#[test]
+fn a_trial_begins_and_ends_with_an_empty_machine() {
+    let settings = Settings { buffer: 2, ..taking(4) };
+    let mut simulation = Simulation::start(&echo(2, false), &settings).expect("it starts");
+    let packets: Vec<_> = (0..1000).map(|i| packet(i, &[0], 64)).collect();
+    // Two lanes that take a packet in four cycles: half a packet a cycle is the most, and what one trial lost is not told of the next.
+    for (pace, rate, lost) in
+        [(Pace::Most, 0.5, 0..=0), (Pace::PerCycle(1.0), 0.5, 495..=510), (Pace::PerCycle(0.25), 0.25, 0..=0)]
+    {
+        let trial = simulation.trial(&packets, pace).expect("it works");
+        let measured = trial.packets_per_cycle.expect("enough packets");
+        assert!((measured - rate).abs() < 0.01, "{pace:?}: {measured}");
+        assert!(lost.contains(&trial.lost), "{pace:?}: {} lost", trial.lost);
+        assert_eq!(trial.sent + trial.lost, 1000);
+        assert!(trial.used("busy") <= 1.0 && trial.used("busy") > 0.0);
+    }
+}

@@ -1,0 +1,81 @@
+//! One run of packets through a machine that is empty before and after: how fast, and what was lost.
+
+use super::execution::Use;
+use super::measure::{Distribution, Meter, Pace, Pacer};
+use super::simulation::{Arrival, Fate, Fault, Simulation};
+use wireloom_net::Packet;
+
+/// Cycles that run between two looks at what left.
+const CHUNK: u64 = 256;
+
+/// What a run came to.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Trial {
+    /// Cycles from the first packet's arrival until the machine was empty.
+    pub cycles: u64,
+    /// Packets done in a cycle, over the middle of the run; `None` if there were too few packets to tell.
+    pub packets_per_cycle: Option<f64>,
+    /// Packets that left by a port.
+    pub sent: u64,
+    /// Packets that were lost at the input.
+    pub lost: u64,
+    /// Cycles from a packet's first beat in to its last beat out.
+    pub latency: Distribution,
+    /// How much each part was used in these cycles.
+    pub uses: Vec<Use>,
+}
+
+impl Simulation {
+    /// Gives packets to the machine at this pace and waits until it is empty. The machine must be empty before; what caches and
+    /// counters hold stays from one trial to the next.
+    ///
+    /// # Errors
+    /// If the machine fails.
+    pub fn trial(&mut self, packets: &[Packet], pace: Pace) -> Result<Trial, Fault> {
+        let (before, probed) = (self.state(), self.probes());
+        let mut pacer = Pacer::new(pace);
+        for packet in packets {
+            let arrival = match pacer.next(packet.arrival_ns) {
+                Arrival::At(cycle) => Arrival::At(before.now + cycle),
+                Arrival::Waiting => Arrival::Waiting,
+            };
+            self.offer(packet, arrival);
+        }
+        let (mut meter, mut sent) = (Meter::default(), 0);
+        let mut state = self.state();
+        while state.waiting > 0 || state.inside > 0 {
+            self.run(CHUNK)?;
+            while let Some(left) = self.take() {
+                meter.note(&left);
+                sent += u64::from(left.fate == Fate::Finished);
+            }
+            state = self.state();
+        }
+        while self.take_lost().is_some() {}
+        let cycles = state.cycles - before.cycles;
+        let counts = self.probes();
+        let uses =
+            self.geometry().probes.iter().zip(counts.iter().zip(&probed)).map(|(probe, (after, before))| {
+                Use {
+                    name: probe.name.clone(),
+                    kind: probe.kind.clone(),
+                    share: (after - before) as f64 / (cycles * probe.most).max(1) as f64,
+                }
+            });
+        Ok(Trial {
+            cycles,
+            packets_per_cycle: meter.rate(),
+            sent,
+            lost: state.lost - before.lost,
+            latency: meter.latency(),
+            uses: uses.collect(),
+        })
+    }
+}
+
+impl Trial {
+    /// What all parts of a kind did, in units of one part that does all that it can: five engines used at half are 2.5.
+    pub fn used(&self, kind: &str) -> f64 {
+        self.uses.iter().filter(|part| part.kind == kind).map(|part| part.share).sum()
+    }
+}
