@@ -7,6 +7,7 @@ mod completions;
 mod explain;
 mod machines;
 mod run;
+mod search;
 mod tables;
 mod traffic;
 mod verify;
@@ -74,6 +75,14 @@ Examples:
 Example:
   wireloom tables programs/router.loom --tables programs/tables/demo.tables")]
     Tables(tables::Tables),
+    /// Search for the smallest network processor that carries traffic without loss
+    #[command(after_help = "\
+Example:
+  wireloom search programs/router.loom --tables t.tables --in ipv4.pcapng --in mpls.pcapng --rate 100
+
+Exit status 1 if none does. Units are synthesised and machines simulated as needed: minutes to hours the first time; what was found is
+remembered.")]
+    Search(search::Search),
     /// List the machines that programs run on, or explain one
     #[command(after_help = "\
 Examples:
@@ -102,6 +111,7 @@ impl Command {
             Self::Bench(command) => command.run(),
             Self::Traffic(command) => command.run(),
             Self::Tables(command) => command.run(),
+            Self::Search(command) => command.run(),
             Self::Machines(command) => command.run(),
             Self::Completions(command) => command.run(),
         }

@@ -13,7 +13,9 @@ mod packets;
 mod program;
 mod progress;
 mod report;
+mod rig;
 mod rows;
+mod search;
 mod simulation;
 
 use std::process::ExitCode;

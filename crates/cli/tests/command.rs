@@ -23,7 +23,8 @@ fn without_a_subcommand_it_shows_help() {
 #[test]
 fn every_subcommand_has_help_with_an_example() {
     let place = Workplace::new();
-    for command in ["check", "explain", "run", "verify", "build", "bench", "traffic", "tables", "completions"]
+    for command in
+        ["check", "explain", "run", "verify", "build", "bench", "traffic", "tables", "search", "completions"]
     {
         place
             .wireloom(&format!("{command} --help"))
@@ -332,6 +333,7 @@ fn machines_and_completions_are_listed() {
 fn benchmarks_are_listed_and_unknown_ones_refused() {
     let place = Workplace::new();
     place.wireloom("bench list").status(0).says(&["native-ipv4", "golden-ipv4", "table-load", "at least"]);
+    place.wireloom("bench list").says(&["np-throughput-100g", "np-area", "np-threads", "np-arbitration"]);
     place.wireloom("bench native-ipv5").status(2).complains(&["native-ipv5", "native-ipv4"]);
 }
 
@@ -443,5 +445,20 @@ fn native_does_what_golden_does_with_captures_for_every_engine() {
             assert!(report["arrived"]["packets"].as_u64() >= Some(5_000), "{name}");
             assert!(report["outputs"].as_u64() >= report["arrived"]["packets"].as_u64(), "{name}");
         }
+    }
+}
+
+#[test]
+fn a_search_wants_a_rate_traffic_to_measure_it_with_and_shapes() {
+    let place = Workplace::new();
+    let search = "search hub.loom --tables hub.tables --in three.pcap";
+    for (words, complaint) in [
+        ("--rate 0", "above zero"),
+        ("--rate 10 --clusters 1,x", "separated by commas"),
+        ("--rate 10 --like np-0-1-1", "`clusters` is 0"),
+        ("--rate 10 --packets 3", "100"),
+        ("--rate 10", "3 packets are too few"),
+    ] {
+        place.wireloom(&format!("{search} {words}")).status(2).complains(&[complaint]);
     }
 }

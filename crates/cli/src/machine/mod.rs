@@ -20,7 +20,7 @@ use crate::simulation::{SimulationArgs, SimulationReport};
 
 pub use name::{MachineName, SOFTWARE};
 use np::Np;
-pub use np::{Wanted, processor};
+pub use np::{Wanted, processor, simulate};
 
 enum Engine {
     Golden(Box<Golden>),

@@ -11,8 +11,8 @@ use wireloom_ir::Output;
 use wireloom_net::Packet;
 use wireloom_offloads::{Content, Entry, EntryKey, Store};
 use wireloom_rtl::machine::Machine as Description;
-use wireloom_rtl::np::{self, Processor};
-use wireloom_rtl::sim::{self, BuildError, BuildOptions, Execution, Fault, Resolved, Simulation};
+use wireloom_rtl::np::{self, Image, Processor};
+use wireloom_rtl::sim::{self, BuildError, BuildOptions, Execution, Fault, Resolved, Settings, Simulation};
 
 use super::Settled;
 use crate::failure::{Failure, Outcome};
@@ -84,23 +84,8 @@ impl Np {
         let clock_mhz = description.clock.core_mhz;
         let folder =
             TempDir::new().map_err(|error| Failure::unusable(format!("a temporary folder: {error}")))?;
-        let mut settings = options.settings(clock_mhz);
-        settings.arguments = images(&processor, &store, folder.path())?;
-
-        let working = Working::on("translating SystemVerilog");
-        let build = BuildOptions { waves: options.waves.is_some(), ..BuildOptions::default() };
-        let model =
-            sim::build(&processor.source(), &build, &mut |what| working.now(what)).map_err(|error| {
-                let missing = matches!(error, BuildError::Tool(_));
-                let failure = Failure::unusable(error);
-                if missing {
-                    failure.with_help("network processors are simulated by Verilator")
-                } else {
-                    failure
-                }
-            })?;
-        working.now("loading tables into the model");
-        let simulation = Simulation::start(&model, &settings)?;
+        let images = np::images(&processor.plan, &store).map_err(Failure::unusable)?;
+        let simulation = simulate(&processor, &images, folder.path(), options.settings(clock_mhz))?;
         let execution = Execution::new(simulation, options.pace(clock_mhz));
         let changed = changed(&processor, &store);
         let mut machine = Self { execution, clock_mhz, store, changed, _images: folder };
@@ -235,9 +220,31 @@ impl Settled {
     }
 }
 
+/// Translates a processor, or takes the model from the cache, and begins a simulation of it with these contents of its tables. They go
+/// through files in `folder`, which is needed no longer than this.
+///
+/// # Errors
+/// If a tool is missing or fails, or a file cannot be written.
+pub fn simulate(
+    processor: &Processor,
+    images: &[Image],
+    folder: &Path,
+    settings: Settings,
+) -> Outcome<Simulation> {
+    let settings = Settings { arguments: write_images(images, folder)?, ..settings };
+    let working = Working::on("translating SystemVerilog");
+    let build = BuildOptions { waves: settings.waves.is_some(), ..BuildOptions::default() };
+    let model = sim::build(&processor.source(), &build, &mut |what| working.now(what)).map_err(|error| {
+        let missing = matches!(error, BuildError::Tool(_));
+        let failure = Failure::unusable(error);
+        if missing { failure.with_help("network processors are simulated by Verilator") } else { failure }
+    })?;
+    working.now("loading tables into the model");
+    Ok(Simulation::start(&model, &settings)?)
+}
+
 /// Writes the contents of the tables into a folder; answers the arguments that load them.
-fn images(processor: &Processor, store: &Store, folder: &Path) -> Outcome<Vec<String>> {
-    let images = np::images(&processor.plan, store).map_err(Failure::unusable)?;
+fn write_images(images: &[Image], folder: &Path) -> Outcome<Vec<String>> {
     let mut arguments = Vec::new();
     for image in images {
         let path = folder.join(format!("{}.hex", image.name));

@@ -1,0 +1,199 @@
+//! `wireloom search`: the smallest network processor that carries given traffic without loss.
+
+use std::path::PathBuf;
+use std::str::FromStr;
+
+use clap::{Args, ValueHint};
+use serde::Serialize;
+use wireloom_net::Packet;
+use wireloom_rtl::area::FAMILIES;
+use wireloom_rtl::machine::Machine;
+
+use crate::bench::number;
+use crate::failure::{Failure, Outcome};
+use crate::output::{self, JsonTarget, thousands};
+use crate::packets::Batches;
+use crate::program::ProgramArgs;
+use crate::rig::Loaded;
+use crate::search::{self, Found, Shape, Wanted};
+
+/// See `wireloom search --help`.
+#[derive(Args, Debug)]
+pub struct Search {
+    #[command(flatten)]
+    program: ProgramArgs,
+    /// Load a table file (may be given several times; later entries replace earlier ones)
+    #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
+    tables: Vec<PathBuf>,
+    /// The traffic, as a capture; if it is given several times, each alone must be carried. The program must send every packet
+    #[arg(long = "in", value_name = "CAPTURE", required = true, value_hint = ValueHint::FilePath)]
+    input: Vec<PathBuf>,
+    /// Take so many packets of each capture
+    #[arg(long, value_name = "N", default_value_t = 8000, value_parser = clap::value_parser!(u64).range(100..))]
+    packets: u64,
+    /// Million packets a second that must be carried
+    #[arg(long, value_name = "MPPS")]
+    rate: f64,
+    /// What the machine is like in all but clusters, engines and threads
+    #[arg(long, value_name = "MACHINE", default_value = "np")]
+    like: String,
+    /// Numbers of clusters to try
+    #[arg(long, value_name = "N,M..", default_value = "1,2,3,4,6,8,12,16,20,24,32")]
+    clusters: Numbers,
+    /// Numbers of engines of a cluster to try
+    #[arg(long, value_name = "N,M..", default_value = "1,2,3,4,6,8")]
+    engines: Numbers,
+    /// Numbers of threads of an engine to try
+    #[arg(long, value_name = "N,M..", default_value = "1,2,4,8")]
+    threads: Numbers,
+    /// Devices to estimate LUTs for
+    #[arg(long, value_name = "FAMILY", default_value = "xc7", value_parser = ["xc5v", "xc6v", "xc7"])]
+    family: String,
+    /// Write what was found as JSON, to a file or to standard output (-)
+    #[arg(long, value_name = "FILE|-")]
+    json: Option<JsonTarget>,
+}
+
+/// Numbers to try, separated by commas.
+#[derive(Clone, Debug, PartialEq, Eq)]
+struct Numbers(Vec<usize>);
+
+impl FromStr for Numbers {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        let number = |word: &str| word.trim().parse().ok().filter(|number| (1..=64).contains(number));
+        let numbers: Option<Vec<usize>> = text.split(',').map(number).collect();
+        numbers.map(Self).ok_or_else(|| "write numbers from 1 to 64, separated by commas".into())
+    }
+}
+
+/// What was found.
+#[derive(Serialize)]
+struct Report {
+    program: String,
+    mpps: f64,
+    family: &'static str,
+    #[serde(flatten)]
+    found: Found,
+    /// The smallest machine that carries the traffic.
+    machine: Option<String>,
+    /// Its estimate, every unit synthesised.
+    luts: Option<u64>,
+}
+
+impl Search {
+    /// Looks for it.
+    pub fn run(self) -> Outcome {
+        if !(self.rate.is_finite() && self.rate > 0.0) {
+            return Err(Failure::unusable("--rate is a number of million packets a second, above zero"));
+        }
+        let like = Machine::find(&self.like).map_err(Failure::unusable)?;
+        let loaded = Loaded::new(&self.program, &self.tables)?;
+        let traffic = self.input.iter().map(|path| self.read(path)).collect::<Outcome<Vec<_>>>()?;
+        let (family, _) =
+            FAMILIES.into_iter().find(|(name, _)| *name == self.family).expect("the parser knows");
+        let wanted = Wanted { loaded: &loaded, like: &like, traffic: &traffic, mpps: self.rate, family };
+        let found = search::find(&wanted, &self.shapes())?;
+        let machine = found.smallest().map(|best| best.candidate.shape.of(&like)).transpose()?;
+        let luts = machine.as_ref().map(|machine| search::luts(&loaded, machine, family)).transpose()?;
+        let report = Report {
+            program: self.program.file.display().to_string(),
+            mpps: self.rate,
+            family,
+            found,
+            machine: machine.map(|machine| machine.name),
+            luts,
+        };
+        if output::for_people(self.json.as_ref()) {
+            output::print(&report.text());
+        }
+        if let Some(target) = &self.json {
+            output::write_json(target, &report)?;
+        }
+        if report.machine.is_some() { Ok(()) } else { Err(Failure::Negative) }
+    }
+
+    /// The first packets of a capture.
+    fn read(&self, path: &PathBuf) -> Outcome<Vec<Packet>> {
+        let mut batches = Batches::open(std::slice::from_ref(path), Some(self.packets))?;
+        let mut packets = Vec::new();
+        loop {
+            let batch = batches.next_batch()?;
+            if batch.is_empty() {
+                break;
+            }
+            packets.extend_from_slice(batch);
+        }
+        if packets.len() < 100 {
+            return Err(Failure::unusable(format!(
+                "{}: {} packets are too few to tell a rate",
+                path.display(),
+                packets.len()
+            ))
+            .with_help("give it at least 100; 'wireloom traffic' makes some thousand"));
+        }
+        Ok(packets)
+    }
+
+    fn shapes(&self) -> Vec<Shape> {
+        let (clusters, engines, threads) = (&self.clusters.0, &self.engines.0, &self.threads.0);
+        clusters
+            .iter()
+            .flat_map(|&clusters| {
+                engines.iter().flat_map(move |&engines| {
+                    threads.iter().map(move |&threads| Shape { clusters, engines, threads })
+                })
+            })
+            .collect()
+    }
+}
+
+impl Report {
+    fn text(&self) -> String {
+        let found = &self.found;
+        let mut text = format!(
+            "{} configurations, {} of which could carry {} million packets a second by their threads, slots and ports\n\n",
+            found.shapes,
+            found.possible,
+            number(self.mpps)
+        );
+        let heads = ["clusters", "engines", "threads", "LUTs, estimated", "at most", "carried", ""];
+        let mut table = output::table(&heads, &[0, 1, 2, 3, 4, 5]);
+        for tried in &found.tried {
+            let Shape { clusters, engines, threads } = tried.candidate.shape;
+            table.add_row([
+                clusters.to_string(),
+                engines.to_string(),
+                threads.to_string(),
+                thousands(tried.candidate.luts),
+                number(tried.candidate.bound),
+                number(tried.mpps),
+                if tried.carries { "no loss" } else { "loss" }.to_owned(),
+            ]);
+        }
+        text += &format!("{table}\n\n");
+        text += &match (&self.machine, self.luts) {
+            (Some(machine), Some(luts)) => format!(
+                "{machine} is the smallest that loses nothing: {} LUTs with every unit synthesised ({})\n",
+                thousands(luts),
+                self.family
+            ),
+            _ => "None carries it without loss.\n".to_owned(),
+        };
+        text
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn numbers_to_try_are_a_list() {
+        assert_eq!("1, 2,16".parse(), Ok(Numbers(vec![1, 2, 16])));
+        for text in ["", "0", "65", "1-4", "1,,2"] {
+            assert!(text.parse::<Numbers>().is_err(), "{text}");
+        }
+    }
+}

@@ -1,0 +1,234 @@
+//! The smallest network processor that carries given traffic without loss.
+//!
+//! Configurations are put in the order of their estimated LUTs ([`area`]); those that cannot do it whatever happens ([`bound`]) are left out; the others
+//! are simulated one after the other until one loses nothing.
+
+pub mod area;
+pub mod bound;
+
+use serde::Serialize;
+use wireloom_net::Packet;
+use wireloom_rtl::area::Cache;
+use wireloom_rtl::machine::Machine;
+
+use crate::failure::{Failure, Outcome};
+use crate::progress::Working;
+use crate::rig::{Loaded, Rig};
+use area::Estimator;
+use bound::Bound;
+
+/// Clusters of the whole, engines of a cluster, threads of an engine.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+pub struct Shape {
+    /// Clusters.
+    pub clusters: usize,
+    /// Engines of each cluster.
+    pub engines: usize,
+    /// Threads of each engine.
+    pub threads: usize,
+}
+
+impl Shape {
+    /// Whether this has no more of anything.
+    fn is_within(self, other: Self) -> bool {
+        self.clusters <= other.clusters && self.engines <= other.engines && self.threads <= other.threads
+    }
+
+    /// A machine like this one, of this shape.
+    ///
+    /// # Errors
+    /// If there can be none.
+    pub fn of(self, like: &Machine) -> Outcome<Machine> {
+        like.shaped(self.clusters, self.engines, self.threads).map_err(Failure::unusable)
+    }
+}
+
+/// A configuration that is worth looking at.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+pub struct Candidate {
+    /// Its shape.
+    #[serde(flatten)]
+    pub shape: Shape,
+    /// Lanes that packets come and go on.
+    pub lanes: usize,
+    /// Estimated LUTs.
+    pub luts: u64,
+    /// Million packets a second that it cannot exceed.
+    pub bound: f64,
+}
+
+/// A configuration that was simulated.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+pub struct Tried {
+    /// Which.
+    #[serde(flatten)]
+    pub candidate: Candidate,
+    /// Million packets a second that it forwarded of those that were offered: all of them, or fewer of the traffic that it did worst with.
+    pub mpps: f64,
+    /// Whether it lost none.
+    pub carries: bool,
+}
+
+/// What is looked for.
+pub struct Wanted<'a> {
+    /// Program and tables.
+    pub loaded: &'a Loaded,
+    /// What the machine is like in all but its shape.
+    pub like: &'a Machine,
+    /// Each must be carried.
+    pub traffic: &'a [Vec<Packet>],
+    /// Million packets a second.
+    pub mpps: f64,
+    /// Devices that areas are estimated for.
+    pub family: &'static str,
+}
+
+/// What a search came to.
+#[derive(Clone, Debug, Serialize)]
+pub struct Found {
+    /// Shapes that there were.
+    pub shapes: usize,
+    /// Of them, those that could do it by their bound.
+    pub possible: usize,
+    /// Those that were simulated, in that order; the last one carries the traffic if any does.
+    pub tried: Vec<Tried>,
+}
+
+impl Found {
+    /// The smallest that carries the traffic.
+    pub fn smallest(&self) -> Option<&Tried> {
+        self.tried.last().filter(|tried| tried.carries)
+    }
+}
+
+/// Of a bound, what is left out of account: a shape is dropped only if it would have to exceed its bound by a tenth.
+const SLACK: f64 = 1.1;
+
+/// Looks for the smallest of these shapes.
+///
+/// # Errors
+/// If a tool is missing or fails, or packets of the traffic are not forwarded.
+pub fn find(wanted: &Wanted<'_>, shapes: &[Shape]) -> Outcome<Found> {
+    let bound = Bound::measure(wanted)?;
+    let mut possible = Vec::new();
+    for &shape in shapes {
+        let Ok(machine) = shape.of(wanted.like) else { continue };
+        let limit = bound.mpps(shape, &machine);
+        if limit * SLACK >= wanted.mpps {
+            possible.push((shape, machine.lanes(), limit));
+        }
+    }
+    let mut estimator = Estimator::new(wanted);
+    let mut candidates = Vec::new();
+    for (shape, lanes, bound) in possible {
+        candidates.push(Candidate { shape, lanes, luts: estimator.luts(shape)?, bound });
+    }
+    let possible = candidates.len();
+    let tried = smallest(candidates, wanted.mpps, |shape| {
+        let machine = shape.of(wanted.like)?;
+        let _working = Working::on(format!("simulating {}", machine.name));
+        let mut rig = Rig::new(&machine, wanted.loaded)?;
+        let (mut least, mut lost) = (wanted.mpps, 0);
+        for packets in wanted.traffic {
+            let delivered = rig.offered(packets, wanted.mpps)?;
+            least = least.min(delivered.mpps);
+            lost += delivered.lost;
+        }
+        Ok((least, lost == 0))
+    })?;
+    Ok(Found { shapes: shapes.len(), possible, tried })
+}
+
+/// The LUTs of a machine, each of its units synthesised.
+///
+/// # Errors
+/// If Yosys is missing or refuses a unit.
+pub fn luts(loaded: &Loaded, machine: &Machine, family: &'static str) -> Outcome<u64> {
+    let design = loaded.processor(machine)?.design;
+    let working = Working::on(format!("synthesis of {}", machine.name));
+    let report = wireloom_rtl::area::estimate(&design, family, &Cache::of_repository(), |unit| {
+        working.now(&format!("synthesis of {}: {unit}", machine.name));
+    });
+    Ok(report.map_err(Failure::unusable)?.total.luts)
+}
+
+/// Tries candidates by size until one carries the traffic; `forward` answers how much a shape forwards, and whether that is all. What a
+/// failure teaches saves others: a shape with no more of anything fails too, and so does, we take it, one that would have to come
+/// closer to its bound than any that was tried.
+fn smallest(
+    mut candidates: Vec<Candidate>,
+    wanted: f64,
+    mut forward: impl FnMut(Shape) -> Outcome<(f64, bool)>,
+) -> Outcome<Vec<Tried>> {
+    candidates.sort_by_key(|candidate| candidate.luts);
+    let mut tried: Vec<Tried> = Vec::new();
+    for candidate in candidates {
+        let fails_too = |failed: &Tried| {
+            failed.candidate.lanes == candidate.lanes && candidate.shape.is_within(failed.candidate.shape)
+        };
+        let closest = tried.iter().map(|tried| tried.mpps / tried.candidate.bound).fold(0.0, f64::max);
+        let hopeless = !tried.is_empty() && candidate.bound * closest * SLACK < wanted;
+        if hopeless || tried.iter().any(fails_too) {
+            continue;
+        }
+        let (mpps, carries) = forward(candidate.shape)?;
+        tried.push(Tried { candidate, mpps, carries });
+        if carries {
+            break;
+        }
+    }
+    Ok(tried)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn candidate(clusters: usize, engines: usize, threads: usize) -> Candidate {
+        let slots = (clusters * engines) as f64;
+        Candidate {
+            shape: Shape { clusters, engines, threads },
+            lanes: 1,
+            luts: (clusters * (1000 + engines * (3000 + 100 * threads))) as u64,
+            bound: (slots * 10.0).min(slots * threads as f64 * 4.0),
+        }
+    }
+
+    /// Tries all shapes up to a size on machines that reach four fifths of their bound.
+    fn search(wanted: f64) -> Vec<Tried> {
+        let all = (1..=8).flat_map(|c| (1..=4).flat_map(move |e| [1, 2, 4].map(move |t| candidate(c, e, t))));
+        smallest(all.collect(), wanted, |shape| {
+            let mpps = candidate(shape.clusters, shape.engines, shape.threads).bound * 0.8;
+            Ok((mpps.min(wanted), mpps >= wanted))
+        })
+        .expect("no simulation fails")
+    }
+
+    #[test]
+    fn the_smallest_that_carries_the_traffic_is_found() {
+        for wanted in [5.0, 30.0, 100.0, 150.0] {
+            let tried = search(wanted);
+            let last = tried.last().expect("some were tried");
+            assert!(last.carries, "{wanted}");
+            // Nothing that carries it is smaller.
+            let all =
+                (1..=8).flat_map(|c| (1..=4).flat_map(move |e| [1, 2, 4].map(move |t| candidate(c, e, t))));
+            let best = all.filter(|c| c.bound * 0.8 >= wanted).map(|c| c.luts).min();
+            assert_eq!(Some(last.candidate.luts), best, "{wanted}");
+        }
+    }
+
+    #[test]
+    fn failures_save_simulations() {
+        let (tried, shapes) = (search(150.0).len(), 8 * 4 * 3);
+        assert!(tried < shapes / 3, "{tried} of {shapes} were tried");
+    }
+
+    #[test]
+    fn where_none_carries_it_none_is_found() {
+        let tried = search(1e6);
+        assert!(tried.iter().all(|tried| !tried.carries));
+        let found = Found { shapes: 1, possible: 1, tried };
+        assert!(found.smallest().is_none());
+    }
+}
