@@ -3,7 +3,10 @@
 use serde::Serialize;
 use serde_json::Value;
 
-use super::{Settings, np_channels, np_storage};
+use super::{
+    Settings, np_arbitration, np_area, np_channels, np_million, np_search, np_storage, np_threads,
+    np_throughput,
+};
 use crate::failure::Outcome;
 
 /// A figure.
@@ -30,4 +33,15 @@ pub struct Drawn {
 }
 
 /// All of them, in the order in which they are shown.
-pub const FIGURES: &[Figure] = &[np_storage::FIGURE, np_channels::FIGURE];
+pub const FIGURES: &[Figure] = &[
+    np_storage::FIGURE,
+    np_channels::FIGURE,
+    np_throughput::FIGURE_9,
+    np_throughput::FIGURE_10,
+    np_area::FIGURE_11,
+    np_area::FIGURE_12,
+    np_threads::FIGURE,
+    np_arbitration::FIGURE,
+    np_search::FIGURE,
+    np_million::FIGURE,
+];

@@ -3,8 +3,15 @@
 //! A benchmark answers samples of one number. The median counts; the spread is shown beside it.
 
 pub mod figure;
+mod np_arbitration;
+mod np_area;
 mod np_channels;
+mod np_million;
+mod np_search;
 mod np_storage;
+mod np_threads;
+mod np_throughput;
+mod np_traffic;
 pub mod peer;
 pub mod plot;
 pub mod registry;
@@ -13,8 +20,9 @@ pub mod workload;
 use std::path::PathBuf;
 
 use serde::Serialize;
+use wireloom_rtl::machine::Machine;
 
-use crate::failure::Outcome;
+use crate::failure::{Failure, Outcome};
 use crate::output;
 
 pub use figure::{Drawn, FIGURES, Figure};
@@ -26,6 +34,23 @@ pub struct Settings {
     pub root: PathBuf,
     /// How many samples to take.
     pub runs: usize,
+    /// Of figures that compare network processors, the only ones to measure; all if there are none.
+    pub only: Vec<String>,
+}
+
+impl Settings {
+    /// A network processor of so many clusters, engines and threads.
+    ///
+    /// # Errors
+    /// If there can be none.
+    pub fn np(&self, clusters: usize, engines: usize, threads: usize) -> Outcome<Machine> {
+        Machine::find(&format!("np-{clusters}-{engines}-{threads}")).map_err(Failure::unusable)
+    }
+
+    /// Whether a figure shall have this machine.
+    pub fn wants(&self, machine: &Machine) -> bool {
+        self.only.is_empty() || self.only.contains(&machine.name)
+    }
 }
 
 /// Which way is better.

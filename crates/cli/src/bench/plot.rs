@@ -61,3 +61,69 @@ fn draw(measurements: &[Measurement], svg: &mut String) -> Result<(), Box<dyn st
     area.present()?;
     Ok(())
 }
+
+/// Bars that belong together: one for each series.
+pub struct Group {
+    /// What they are of.
+    pub name: String,
+    /// Their lengths.
+    pub values: Vec<f64>,
+}
+
+const COLORS: [RGBColor; 6] = [
+    RGBColor(144, 202, 249),
+    RGBColor(66, 165, 245),
+    RGBColor(21, 101, 192),
+    RGBColor(165, 214, 167),
+    RGBColor(102, 187, 106),
+    RGBColor(46, 125, 50),
+];
+const BAR: i32 = 8;
+const SCALE: f64 = 480.0;
+const NAMES: i32 = 170;
+const HEAD: i32 = 56;
+
+/// Groups of bars, one colour for each series, and a line at `limit`.
+///
+/// # Errors
+/// If the drawing library fails.
+pub fn grouped(title: &str, series: &[&str], groups: &[Group], limit: f64, svg: &mut String) -> Outcome {
+    draw_groups(title, series, groups, limit, svg)
+        .map_err(|error| Failure::unusable(format!("the plot: {error}")))
+}
+
+fn draw_groups(
+    title: &str,
+    series: &[&str],
+    groups: &[Group],
+    limit: f64,
+    svg: &mut String,
+) -> Result<(), Box<dyn std::error::Error>> {
+    let longest =
+        groups.iter().flat_map(|group| &group.values).copied().fold(limit, f64::max).max(f64::MIN_POSITIVE);
+    let x = |value: f64| NAMES + (value / longest * SCALE) as i32;
+    let row = BAR * series.len() as i32 + 10;
+    let height = HEAD + row * groups.len() as i32 + 16;
+    let area = SVGBackend::with_string(svg, (WIDTH.max((x(longest) + 50) as u32), height as u32))
+        .into_drawing_area();
+    area.fill(&WHITE)?;
+    let text = |size: i32| ("sans-serif", size).into_font();
+    area.draw(&Text::new(title.to_owned(), (8, 8), text(13)))?;
+    for (index, (name, color)) in series.iter().zip(COLORS.iter().cycle()).enumerate() {
+        let left = 8 + 110 * index as i32;
+        area.draw(&Rectangle::new([(left, 30), (left + 10, 40)], color.filled()))?;
+        area.draw(&Text::new((*name).to_owned(), (left + 14, 28), text(12)))?;
+    }
+    for (index, group) in groups.iter().enumerate() {
+        let y = HEAD + row * index as i32;
+        area.draw(&Text::new(group.name.clone(), (8, y + row / 2 - 12), text(13)))?;
+        for (bar, (&value, color)) in group.values.iter().zip(COLORS.iter().cycle()).enumerate() {
+            let y = y + BAR * bar as i32;
+            area.draw(&Rectangle::new([(NAMES, y), (x(value), y + BAR - 1)], color.filled()))?;
+            area.draw(&Text::new(number(value), (x(value) + 3, y - 2), text(9)))?;
+        }
+    }
+    area.draw(&PathElement::new([(x(limit), HEAD - 6), (x(limit), height - 10)], BLACK.stroke_width(1)))?;
+    area.present()?;
+    Ok(())
+}

@@ -22,6 +22,9 @@ pub struct Bench {
     /// Root of the repository: programs and data are found from here
     #[arg(long, value_name = "DIR", default_value = ".", value_hint = ValueHint::DirPath)]
     root: PathBuf,
+    /// Of figures that compare network processors, measure only this one (may be given several times)
+    #[arg(long = "on", value_name = "MACHINE")]
+    only: Vec<String>,
     /// Write a table, JSON and a plot into this folder
     #[arg(long, value_name = "DIR", value_hint = ValueHint::DirPath)]
     out: Option<PathBuf>,
@@ -94,7 +97,7 @@ impl Bench {
             }
         }
         let many = chosen.len() > 1;
-        let settings = Settings { root: self.root.clone(), runs: self.runs };
+        let settings = Settings { root: self.root.clone(), runs: self.runs, only: self.only.clone() };
         let mut report = Report { computer: computer(), measurements: Vec::new(), figures: Vec::new() };
         for one in chosen {
             let working = Working::on(format!("{}: {}", one.name(), one.what()));

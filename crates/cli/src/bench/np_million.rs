@@ -1,0 +1,148 @@
+//! A million packets of the mix, held to golden: none lost, none out of order, none different.
+
+use serde::Serialize;
+use serde_json::Value;
+use wireloom_net::capture::{Destination, Writer};
+use wireloom_net::traffic::{AddressSpec, Generator, Labels, Pick, Sizes, Spec};
+
+use super::figure::{Drawn, Figure};
+use super::plot::{Group, grouped};
+use super::registry::{command, json, scratch};
+use super::{Settings, number};
+use crate::failure::{Failure, Outcome};
+use crate::output::{self, thousands};
+
+/// The figure.
+pub const FIGURE: Figure = Figure {
+    name: "np-million",
+    what: "A million packets of IPv4, IPv6 and 1 to 4 labels in Verilator, packet by packet against golden",
+    make,
+};
+
+const PACKETS: u64 = 1_000_000;
+/// The machine of the demonstration as fast as it can, and the paper's largest at two packets a cycle.
+const MACHINES: [(&str, &str); 2] = [("np-2-2-4", "max"), ("np-16-6-4", "200")];
+
+/// A machine that was put to the test.
+#[derive(Clone, Debug, Serialize)]
+struct Row {
+    machine: String,
+    /// Million packets a second that were offered; `max`: as many as it took.
+    rate: String,
+    /// Packets that were compared.
+    compared: u64,
+    /// Packets that were lost at the input.
+    lost: u64,
+    /// Number of the first packet that differed, if one did.
+    differs_at: Option<u64>,
+    /// Whether packets or what the offloads hold at the end differ from golden's.
+    differs: bool,
+    /// Million packets a second.
+    mpps: f64,
+}
+
+fn make(settings: &Settings) -> Outcome<Drawn> {
+    let folder = scratch()?;
+    let capture = folder.path().join("million.pcapng");
+    write(settings, &capture)?;
+    let chosen: Vec<(String, &str)> = if settings.only.is_empty() {
+        MACHINES.iter().map(|(name, rate)| ((*name).to_owned(), *rate)).collect()
+    } else {
+        // At what the paper asks of a machine with so many lanes, or what the machine takes.
+        let rate =
+            |name: &String| MACHINES.iter().find(|(known, _)| known == name).map_or("max", |(_, rate)| rate);
+        settings.only.iter().map(|name| (name.clone(), rate(name))).collect()
+    };
+    let mut rows = Vec::new();
+    for (machine, rate) in chosen {
+        let mut verify = command()?;
+        verify.arg("verify").arg(settings.router()?.file);
+        for tables in settings.throughput_tables()? {
+            verify.arg("--tables").arg(tables);
+        }
+        verify.arg("--in").arg(&capture).args(["--on", &machine, "--rate", rate, "--json", "-"]);
+        rows.push(row(machine, rate, &json(&mut verify)?)?);
+    }
+    let groups: Vec<Group> =
+        rows.iter().map(|row| Group { name: row.machine.clone(), values: vec![row.mpps] }).collect();
+    let mut svg = String::new();
+    grouped("a million packets: million a second", &["MPPS"], &groups, 200.0, &mut svg)?;
+    let data = serde_json::to_value(&rows).map_err(|error| Failure::unusable(error.to_string()))?;
+    Ok(Drawn { text: text(&rows), data, svg })
+}
+
+/// Writes the packets: the mix of the demonstration, with flow counting as the router comes.
+fn write(settings: &Settings, capture: &std::path::Path) -> Outcome {
+    let addresses = AddressSpec { prefixes: Some(settings.prefixes()?), pick: Pick::Uniform };
+    let spec = Spec {
+        count: Some(PACKETS),
+        sizes: Sizes::Fixed(64),
+        mix: "ipv4=5,ipv6=3,mpls1..4=2".parse().map_err(Failure::unusable)?,
+        labels: Labels { first: 16, last: 79 },
+        ports: 16,
+        destinations: addresses.clone(),
+        sources: addresses,
+        ..Spec::default()
+    };
+    let mut writer = Writer::create(capture)?;
+    for packet in Generator::new(&spec).map_err(Failure::unusable)? {
+        writer.write(Destination::Port(packet.ingress), packet.arrival_ns, &packet.bytes)?;
+    }
+    writer.finish()?;
+    Ok(())
+}
+
+/// What `wireloom verify` reports of one machine.
+fn row(machine: String, rate: &str, report: &Value) -> Outcome<Row> {
+    let missing = |what: &str| Failure::unusable(format!("the report of 'wireloom verify' has no {what}"));
+    // The first machine is golden.
+    let own = report["machines"].get(1).ok_or_else(|| missing("machine"))?;
+    let simulation = &own["simulation"];
+    let difference = report["differences"].get(0);
+    Ok(Row {
+        machine,
+        rate: rate.to_owned(),
+        compared: own["compared"].as_u64().ok_or_else(|| missing("count of packets"))?,
+        lost: simulation["lost"].as_u64().ok_or_else(|| missing("count of lost packets"))?,
+        differs: difference.is_some(),
+        differs_at: difference.and_then(|difference| difference["sequence"].as_u64()),
+        mpps: simulation["mpps"].as_f64().ok_or_else(|| missing("rate"))?,
+    })
+}
+
+fn text(rows: &[Row]) -> String {
+    let mut table =
+        output::table(&["machine", "offered", "compared", "lost", "MPPS", "against golden"], &[2, 3, 4]);
+    for row in rows {
+        let verdict = match (row.differs, row.differs_at) {
+            (false, _) => "no difference: bytes, ports, order, reasons, counters".to_owned(),
+            (true, Some(sequence)) => format!("DIFFERS at packet {sequence}"),
+            (true, None) => "OFFLOADS DIFFER".to_owned(),
+        };
+        let cells = [row.machine.clone(), row.rate.clone(), thousands(row.compared), thousands(row.lost)];
+        table.add_row(cells.into_iter().chain([number(row.mpps), verdict]));
+    }
+    format!("{table}\n")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    #[test]
+    fn a_report_of_verify_is_read() {
+        let report = |differences: Value| {
+            json!({
+                "machines": [{"machine": "golden"}, {"compared": 10, "simulation": {"lost": 2, "mpps": 3.5}}],
+                "differences": differences,
+            })
+        };
+        let good = row("np".into(), "max", &report(json!([]))).expect("a row");
+        assert_eq!((good.compared, good.lost, good.mpps, good.differs), (10, 2, 3.5, false));
+        let bad = row("np".into(), "max", &report(json!([{"sequence": 9}]))).expect("a row");
+        assert_eq!(bad.differs_at, Some(9));
+        assert!(text(&[bad]).contains("DIFFERS at packet 9"));
+        assert!(row("np".into(), "max", &json!({})).is_err());
+    }
+}

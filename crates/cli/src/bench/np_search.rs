@@ -1,0 +1,154 @@
+//! The smallest network processors that carry what the Gorilla paper's largest two do.
+
+use serde::Serialize;
+use wireloom_net::Packet;
+use wireloom_rtl::area::parts;
+
+use super::figure::{Drawn, Figure};
+use super::np_traffic::TRAFFIC;
+use super::plot::{Group, grouped};
+use super::{Settings, number};
+use crate::failure::{Failure, Outcome};
+use crate::output::{self, thousands};
+use crate::search::{self, Found, Shape, Wanted};
+
+/// The figure.
+pub const FIGURE: Figure = Figure {
+    name: "np-search",
+    what: "Smallest machines that carry IPv4, IPv6, MPLS_1 to MPLS_4 and each mix without loss at 100 and 200 million packets a second",
+    make,
+};
+
+/// What is to be carried, and what the paper has for it (Figure 12): million packets a second, machine, part, percentage of its LUTs.
+const GOALS: [(f64, &str, &str, u64); 2] =
+    [(100.0, "8-6-4", "XC6VHX380T", 75), (200.0, "16-6-4", "XC7VH870T", 73)];
+
+/// The shapes that are looked at for a rate.
+fn shapes(mpps: f64) -> Vec<Shape> {
+    // Each lane takes a packet a cycle: two lanes, which from 16 clusters on there are, for more than 100 million.
+    let clusters: &[usize] = if mpps > 100.0 { &[16, 20, 24, 32] } else { &[4, 5, 6, 8, 10, 12, 15] };
+    let mut shapes = Vec::new();
+    for &clusters in clusters {
+        for engines in [2, 3, 4, 5, 6, 8] {
+            shapes.extend([2, 3, 4, 6, 8].map(|threads| Shape { clusters, engines, threads }));
+        }
+    }
+    shapes
+}
+
+/// What a search came to.
+#[derive(Serialize)]
+struct Row {
+    mpps: f64,
+    published_machine: &'static str,
+    published_part: &'static str,
+    published_luts: u64,
+    machine: Option<String>,
+    luts: Option<u64>,
+    #[serde(flatten)]
+    found: Found,
+}
+
+fn make(settings: &Settings) -> Outcome<Drawn> {
+    let loaded = settings.routing(false)?;
+    let like = wireloom_rtl::machine::Machine::find("np").map_err(Failure::unusable)?;
+    let traffic: Vec<Vec<Packet>> =
+        settings.streams(&TRAFFIC)?.into_iter().map(|stream| stream.packets).collect();
+    let mut rows = Vec::new();
+    for (mpps, published_machine, published_part, percent) in GOALS {
+        let part = parts().into_iter().find(|part| part.name == published_part);
+        let part = part.expect("hardware/parts.toml has it");
+        let (family, _) = wireloom_rtl::area::FAMILIES
+            .into_iter()
+            .find(|(family, _)| *family == part.family)
+            .expect("parts are of families that are known");
+        let wanted = Wanted { loaded: &loaded, like: &like, traffic: &traffic, mpps, family };
+        let found = search::find(&wanted, &shapes(mpps))?;
+        let machine = found.smallest().map(|best| best.candidate.shape.of(&like)).transpose()?;
+        let luts = machine.as_ref().map(|machine| search::luts(&loaded, machine, family)).transpose()?;
+        rows.push(Row {
+            mpps,
+            published_machine,
+            published_part,
+            published_luts: part.luts * percent / 100,
+            machine: machine.map(|machine| machine.name),
+            luts,
+            found,
+        });
+    }
+    let groups: Vec<Group> = rows
+        .iter()
+        .map(|row| Group {
+            name: format!("{} MPPS", row.mpps),
+            values: vec![row.published_luts as f64, row.luts.unwrap_or(0) as f64],
+        })
+        .collect();
+    let mut svg = String::new();
+    let limit = rows.iter().map(|row| row.published_luts).max().unwrap_or(1) as f64;
+    grouped(
+        "LUTs of the smallest machine that loses nothing",
+        &["the paper", "ours"],
+        &groups,
+        limit,
+        &mut svg,
+    )?;
+    let data = serde_json::to_value(&rows).map_err(|error| Failure::unusable(error.to_string()))?;
+    Ok(Drawn { text: text(&rows), data, svg })
+}
+
+fn text(rows: &[Row]) -> String {
+    let heads =
+        ["MPPS", "the paper", "part", "LUTs", "ours", "LUTs", "possible", "simulated", "the last forwarded"];
+    let mut table = output::table(&heads, &[0, 3, 5, 6, 7, 8]);
+    for row in rows {
+        table.add_row([
+            number(row.mpps),
+            row.published_machine.to_owned(),
+            row.published_part.to_owned(),
+            thousands(row.published_luts),
+            row.machine.clone().unwrap_or_else(|| "none".to_owned()),
+            row.luts.map_or(String::new(), thousands),
+            format!("{} of {}", row.found.possible, row.found.shapes),
+            row.found.tried.len().to_string(),
+            row.found.tried.last().map_or(String::new(), |last| number(last.mpps)),
+        ]);
+    }
+    format!(
+        "{table}\n\nWithout flow counting; every kind of traffic of np-throughput-100g at that rate. The paper's LUTs are its percentage of the part; its machine is \
+         not the smallest, but the one of its six that does it. Ours are those of the whole estimate; what was tried is in the JSON.\n"
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_rate_is_looked_for_where_there_are_lanes_for_it() {
+        let like = wireloom_rtl::machine::Machine::find("np").expect("a machine");
+        for (mpps, ..) in GOALS {
+            let shapes = shapes(mpps);
+            assert!(!shapes.is_empty());
+            for shape in shapes {
+                let lanes = shape.of(&like).expect("a machine").lanes();
+                assert_eq!(lanes as f64 * 100.0, mpps, "{shape:?}");
+            }
+        }
+    }
+
+    #[test]
+    fn where_there_is_none_that_is_said() {
+        let found = Found { shapes: 3, possible: 0, tried: Vec::new() };
+        let row = Row {
+            mpps: 200.0,
+            published_machine: "16-6-4",
+            published_part: "XC7VH870T",
+            published_luts: 399_748,
+            machine: None,
+            luts: None,
+            found,
+        };
+        let told = text(&[row]);
+        assert!(told.contains("none") && told.contains("0 of 3"), "{told}");
+    }
+}

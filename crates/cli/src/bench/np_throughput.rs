@@ -1,0 +1,216 @@
+//! Figures 9 and 10 of the Gorilla paper: throughput of network processors of 4 and 6 engines a cluster and 1, 2 and 4 threads.
+
+use serde::Serialize;
+use wireloom_rtl::machine::Machine;
+
+use super::figure::{Drawn, Figure};
+use super::np_traffic::{Stream, TRAFFIC, Traffic};
+use super::plot::{Group, grouped};
+use super::{Settings, number};
+use crate::failure::{Failure, Outcome};
+use crate::output;
+use crate::progress::Working;
+use crate::rig::{Forwarding, Rig};
+
+/// Figure 9.
+pub const FIGURE_9: Figure = Figure {
+    name: "np-throughput-50g",
+    what: "Gorilla, Figure 9: throughput of 8 clusters, each kind of traffic, without and with flow counting",
+    make: |settings| make(settings, 8),
+};
+
+/// Figure 10.
+pub const FIGURE_10: Figure = Figure {
+    name: "np-throughput-100g",
+    what: "Gorilla, Figure 10: throughput of 16 clusters, each kind of traffic, without and with flow counting",
+    make: |settings| make(settings, 16),
+};
+
+/// Engines a cluster and threads an engine of the paper's configurations.
+pub const CONFIGURATIONS: [(usize, usize); 6] = [(4, 1), (4, 2), (4, 4), (6, 1), (6, 2), (6, 4)];
+
+/// What the paper's text says of a bar of its figures, which are pictures and not at hand; rates in million packets a second.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+#[serde(rename_all = "snake_case")]
+enum Published {
+    /// Packets of the full rate that is offered are forwarded.
+    All,
+    /// Some are lost.
+    NotAll,
+    /// So many are forwarded.
+    Mpps(f64),
+}
+
+/// A bar.
+#[derive(Clone, Debug, Serialize)]
+struct Cell {
+    machine: String,
+    counting: bool,
+    traffic: &'static str,
+    #[serde(flatten)]
+    measured: Forwarding,
+    published: Option<Published>,
+}
+
+/// What section 4.5 says.
+fn published(
+    clusters: usize,
+    engines: usize,
+    threads: usize,
+    counting: bool,
+    traffic: &str,
+) -> Option<Published> {
+    use Published::{All, Mpps, NotAll};
+    let largest = (engines, threads) == (6, 4);
+    let alone = !traffic.contains('-') && traffic != "all six";
+    match (clusters, counting, traffic) {
+        // "The largest configuration [...] achieves 50Gbps (100MPPS) supporting all three protocols simultaneously".
+        (8, false, _) if largest && alone => Some(All),
+        // "200MPPS IPv4 routing performance without flow counters can be achieved using three different 16-6-*
+        // configurations (16-4-4 configuration has some packet loss)"; "two of the configurations" with them.
+        (16, false, "IPv4") => Some(if engines == 6 { All } else { NotAll }),
+        (16, true, "IPv4") => Some(if engines == 6 && threads > 1 { All } else { NotAll }),
+        // "only the 16-6-4 configuration can deliver the desired performance when flow counting is off"; 195.7 with it.
+        (16, false, "MPLS_4") => Some(if largest { All } else { NotAll }),
+        (16, true, "MPLS_4") if largest => Some(Mpps(195.7)),
+        (16, false, _) if largest && alone => Some(All),
+        _ => None,
+    }
+}
+
+fn make(settings: &Settings, clusters: usize) -> Outcome<Drawn> {
+    let streams = settings.streams(&TRAFFIC)?;
+    let machines: Vec<(usize, usize, Machine)> = CONFIGURATIONS
+        .into_iter()
+        .map(|(engines, threads)| Ok((engines, threads, settings.np(clusters, engines, threads)?)))
+        .collect::<Outcome<_>>()?;
+    let machines: Vec<_> = machines.into_iter().filter(|(.., machine)| settings.wants(machine)).collect();
+    let mut cells = Vec::new();
+    for counting in [false, true] {
+        let loaded = settings.routing(counting)?;
+        for (engines, threads, machine) in &machines {
+            let mut rig = Rig::new(machine, &loaded)?;
+            for (traffic, measured) in measure(&mut rig, &streams, counting)? {
+                cells.push(Cell {
+                    machine: machine.name.clone(),
+                    counting,
+                    traffic: traffic.name,
+                    measured,
+                    published: published(clusters, *engines, *threads, counting, traffic.name),
+                });
+            }
+        }
+    }
+    let names: Vec<&str> = machines.iter().map(|(.., machine)| machine.name.as_str()).collect();
+    let offered = clusters as f64 * 12.5;
+    let mut svg = String::new();
+    grouped(
+        &format!(
+            "{clusters} clusters, million packets a second without loss; `counted`: with flow counting; the line: {offered} offered"
+        ),
+        &names,
+        &groups(&cells),
+        offered,
+        &mut svg,
+    )?;
+    let data = serde_json::to_value(&cells).map_err(|error| Failure::unusable(error.to_string()))?;
+    Ok(Drawn { text: text(&names, &cells), data, svg })
+}
+
+/// Each stream through one machine.
+fn measure(rig: &mut Rig, streams: &[Stream], counting: bool) -> Outcome<Vec<(Traffic, Forwarding)>> {
+    let name = rig.machine().name.clone();
+    let mut measured = Vec::new();
+    for Stream { traffic, packets } in streams {
+        let with = if counting { "with" } else { "without" };
+        let _working = Working::on(format!("{name}, {} {with} flow counting", traffic.name));
+        measured.push((*traffic, rig.forwarding(packets)?));
+    }
+    Ok(measured)
+}
+
+/// Bars by kind of traffic, those without flow counting first.
+fn groups(cells: &[Cell]) -> Vec<Group> {
+    let mut groups: Vec<Group> = Vec::new();
+    for counting in [false, true] {
+        for traffic in TRAFFIC {
+            let own = cells.iter().filter(|cell| cell.counting == counting && cell.traffic == traffic.name);
+            let values: Vec<f64> = own.map(|cell| cell.measured.loss_free).collect();
+            if !values.is_empty() {
+                let counted = if counting { ", counted" } else { "" };
+                groups.push(Group { name: format!("{}{counted}", traffic.name), values });
+            }
+        }
+    }
+    groups
+}
+
+fn text(names: &[&str], cells: &[Cell]) -> String {
+    let mut text = String::new();
+    for counting in [false, true] {
+        let heads: Vec<&str> = std::iter::once("traffic").chain(names.iter().copied()).collect();
+        let numeric: Vec<usize> = (1..heads.len()).collect();
+        let mut table = output::table(&heads, &numeric);
+        for traffic in TRAFFIC {
+            let own = cells.iter().filter(|cell| cell.counting == counting && cell.traffic == traffic.name);
+            table.add_row(std::iter::once(traffic.name.to_owned()).chain(own.map(Cell::text)));
+        }
+        let with = if counting { "With" } else { "Without" };
+        text += &format!("{with} flow counting\n{table}\n\n");
+    }
+    text + "Million packets a second: the greatest rate without loss; in brackets what the paper's text says of it: `all`: what is offered, \
+            `not all`: less.\nIts figures are pictures, which are not at hand. A second number is what the machine forwards when it is \
+            overrun, if that is more.\n"
+}
+
+impl Cell {
+    fn text(&self) -> String {
+        let mut text = number(self.measured.loss_free);
+        if self.measured.saturated > self.measured.loss_free {
+            text += &format!(" / {}", number(self.measured.saturated));
+        }
+        match self.published {
+            Some(Published::All) => text + " [all]",
+            Some(Published::NotAll) => text + " [not all]",
+            Some(Published::Mpps(mpps)) => text + &format!(" [{mpps}]"),
+            None => text,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_papers_words_are_taken_for_what_they_say() {
+        use Published::{All, Mpps, NotAll};
+        let said = |engines, threads, counting, traffic| published(16, engines, threads, counting, traffic);
+        assert_eq!(said(6, 1, false, "IPv4"), Some(All));
+        assert_eq!(said(4, 4, false, "IPv4"), Some(NotAll));
+        assert_eq!(said(6, 1, true, "IPv4"), Some(NotAll));
+        assert_eq!(said(6, 4, true, "MPLS_4"), Some(Mpps(195.7)));
+        assert_eq!(said(6, 2, false, "MPLS_4"), Some(NotAll));
+        assert_eq!(said(6, 4, false, "IPv6"), Some(All));
+        // Of mixes it says that they degrade, not how far.
+        assert_eq!(said(6, 4, false, "MPLS_1-IPv4"), None);
+        assert_eq!(published(8, 6, 4, false, "MPLS_4"), Some(All));
+        assert_eq!(published(8, 6, 2, false, "IPv4"), None);
+    }
+
+    #[test]
+    fn a_cell_shows_what_was_lost_and_what_the_paper_says() {
+        let cell = |loss_free, saturated, published| Cell {
+            machine: "np".into(),
+            counting: false,
+            traffic: "IPv4",
+            measured: Forwarding { saturated, loss_free, latency: (0.0, 0) },
+            published,
+        };
+        assert_eq!(cell(200.0, 200.0, Some(Published::All)).text(), "200 [all]");
+        assert_eq!(cell(98.5, 99.0, None).text(), "98.5 / 99.0");
+        let cells = [cell(1.0, 1.0, None), Cell { counting: true, ..cell(2.0, 2.0, None) }];
+        let values: Vec<_> = groups(&cells).into_iter().map(|group| (group.name, group.values)).collect();
+        assert_eq!(values, [("IPv4".to_owned(), vec![1.0]), ("IPv4, counted".to_owned(), vec![2.0])]);
+    }
+}

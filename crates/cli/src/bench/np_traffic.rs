@@ -1,0 +1,175 @@
+//! The traffic that network processors are measured with (the Gorilla paper, section 4.5): each kind of packet alone, and mixes.
+
+use std::path::PathBuf;
+
+use wireloom_net::Packet;
+use wireloom_net::tables::read_prefixes;
+use wireloom_net::traffic::{Generator, Labels, Order, PrefixPool, Sizes, Spec};
+
+use super::Settings;
+use crate::failure::{Failure, Outcome};
+use crate::program::ProgramArgs;
+use crate::rig::Loaded;
+
+/// Labels that programs/tables/throughput_more.tables pops, to look at what is below.
+const POPPED: Labels = Labels { first: 56, last: 79 };
+/// Labels that it swaps.
+const SWAPPED: Labels = Labels { first: 16, last: 47 };
+/// Packets of a measurement.
+const PACKETS: u64 = 8000;
+
+/// A kind of traffic.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Traffic {
+    /// As the paper calls it.
+    pub name: &'static str,
+    /// Its packets, which come in turn. Of a stack of n labels the outer n - 1 are popped and the last is swapped: n lookups.
+    pub mix: &'static str,
+}
+
+/// What the paper measures: protocols alone, then mixes, of which it names one.
+pub const TRAFFIC: [Traffic; 11] = [
+    Traffic { name: "IPv4", mix: "ipv4" },
+    Traffic { name: "IPv6", mix: "ipv6" },
+    Traffic { name: "MPLS_1", mix: "mpls1/ipv4" },
+    Traffic { name: "MPLS_2", mix: "mpls2/ipv4" },
+    Traffic { name: "MPLS_3", mix: "mpls3/ipv4" },
+    Traffic { name: "MPLS_4", mix: "mpls4/ipv4" },
+    Traffic { name: "IPv4-IPv6", mix: "ipv4,ipv6" },
+    Traffic { name: "MPLS_1-IPv4", mix: "mpls1/ipv4,ipv4" },
+    Traffic { name: "MPLS_4-IPv4", mix: "mpls4/ipv4,ipv4" },
+    Traffic { name: "MPLS_4-IPv6", mix: "mpls4/ipv4,ipv6" },
+    Traffic { name: "all six", mix: "ipv4,ipv6,mpls1/ipv4,mpls2/ipv4,mpls3/ipv4,mpls4/ipv4" },
+];
+
+/// Traffic, made.
+pub struct Stream {
+    /// Its kind.
+    pub traffic: Traffic,
+    /// Its packets.
+    pub packets: Vec<Packet>,
+}
+
+impl Traffic {
+    /// The kind of that name.
+    pub fn named(name: &str) -> Option<Self> {
+        TRAFFIC.into_iter().find(|traffic| traffic.name == name)
+    }
+
+    /// So many packets: frames of 64 bytes, or as long as their headers (66 bytes of IPv6 and UDP), to addresses and from
+    /// addresses of these prefixes.
+    ///
+    /// # Errors
+    /// If the prefixes lack a protocol.
+    pub fn packets(self, prefixes: &PrefixPool, count: u64) -> Outcome<Vec<Packet>> {
+        let spec = Spec {
+            count: Some(count),
+            sizes: Sizes::Fixed(64),
+            mix: self.mix.parse().expect("a test reads each of them"),
+            order: Order::Turn,
+            labels: POPPED,
+            bottom_labels: Some(SWAPPED),
+            ports: 16,
+            ..Spec::default()
+        };
+        let made = Generator::with_prefixes(&spec, prefixes.clone(), prefixes.clone());
+        Ok(made.map_err(Failure::unusable)?.collect())
+    }
+}
+
+impl Settings {
+    /// Streams of these kinds over the Internet's routing table.
+    ///
+    /// # Errors
+    /// If the table has not been fetched.
+    pub fn streams(&self, kinds: &[Traffic]) -> Outcome<Vec<Stream>> {
+        let prefixes: PrefixPool =
+            read_prefixes(&self.prefixes()?).map_err(Failure::unusable)?.into_iter().collect();
+        kinds
+            .iter()
+            .map(|&traffic| Ok(Stream { traffic, packets: traffic.packets(&prefixes, PACKETS)? }))
+            .collect()
+    }
+
+    /// The router with the tables of the measurements; with flow counting and the lookup of the source that it needs, or with neither.
+    ///
+    /// # Errors
+    /// If something is missing.
+    pub fn routing(&self, counting: bool) -> Outcome<Loaded> {
+        let set = settings_of_counting(counting);
+        Loaded::new(&ProgramArgs { set, ..self.router()? }, &self.throughput_tables()?)
+    }
+
+    /// The same for IPv4 alone.
+    ///
+    /// # Errors
+    /// If something is missing.
+    pub fn routing_ipv4(&self, counting: bool) -> Outcome<Loaded> {
+        let (file, set) = (self.file("programs/ipv4.loom")?, settings_of_counting(counting));
+        Loaded::new(&ProgramArgs { file, set, ..self.router()? }, &self.throughput_tables()?[..1])
+    }
+
+    /// The tables of the measurements: those of IPv4, then the others.
+    ///
+    /// # Errors
+    /// If one, or what it imports, is missing.
+    pub fn throughput_tables(&self) -> Outcome<Vec<PathBuf>> {
+        self.prefixes()?;
+        ["throughput", "throughput_more"]
+            .iter()
+            .map(|name| self.file(&format!("programs/tables/{name}.tables")))
+            .collect()
+    }
+}
+
+/// Constants of the routers.
+fn settings_of_counting(counting: bool) -> Vec<(String, String)> {
+    ["COUNT_FLOWS", "CHECK_SOURCE"].map(|name| (name.to_owned(), counting.to_string())).to_vec()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use wireloom_net::tables::Prefix;
+
+    fn prefixes() -> PrefixPool {
+        ["10.0.0.0/8", "2001:db8::/32"].iter().map(|text| text.parse::<Prefix>().expect("a prefix")).collect()
+    }
+
+    #[test]
+    fn each_kind_is_sixty_four_bytes_and_one_beat_of_a_lane() {
+        for traffic in TRAFFIC {
+            for packet in traffic.packets(&prefixes(), 12).expect(traffic.name) {
+                // Without the frame check sequence.
+                assert!((60..=64).contains(&packet.bytes.len()), "{}", traffic.name);
+            }
+        }
+    }
+
+    #[test]
+    fn the_last_label_is_swapped_and_those_above_it_are_popped() {
+        for (name, labels) in [("MPLS_1", 1), ("MPLS_4", 4)] {
+            let traffic = Traffic::named(name).expect("it is there");
+            for packet in traffic.packets(&prefixes(), 20).expect(name) {
+                let entries = packet.bytes[14..].chunks_exact(4).take(labels);
+                for (index, entry) in entries.enumerate() {
+                    let label = u32::from_be_bytes(entry.try_into().expect("four bytes")) >> 12;
+                    let wanted = if index + 1 == labels { SWAPPED } else { POPPED };
+                    assert!(
+                        (wanted.first..=wanted.last).contains(&label),
+                        "{name}: label {label} at {index}"
+                    );
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn protocols_of_a_mix_alternate() {
+        let mixed =
+            Traffic::named("MPLS_1-IPv4").expect("it is there").packets(&prefixes(), 6).expect("packets");
+        let types: Vec<_> = mixed.iter().map(|packet| packet.bytes[12..14].to_vec()).collect();
+        let (mpls, ipv4) = (vec![0x88, 0x47], vec![0x08, 0x00]);
+        assert_eq!(types, [&mpls, &ipv4, &mpls, &ipv4, &mpls, &ipv4].map(Clone::clone));
+    }
+}
