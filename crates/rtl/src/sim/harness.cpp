@@ -36,6 +36,7 @@ constexpr unsigned RESULT_BITS = EGRESS_BITS + REASON_BITS + KIND_BITS;
 constexpr unsigned EVENT_BITS = REASON_BITS + KIND_BITS;
 constexpr unsigned KIND_EMIT = 2;            // wl_pkg::EXIT_EMIT: the packet goes on and will be told of again
 constexpr unsigned RESET_CYCLES = 8;
+constexpr unsigned CLEARING_CYCLES = 1024;    // after it: caches are emptied, a set a cycle
 
 // A port as memory: Verilator keeps vectors of any width little end first, and so does the host.
 uint64_t get(const void *port, unsigned at, unsigned count) {
@@ -181,12 +182,15 @@ struct Simulation {
 #endif
         options.arguments = nullptr;
         options.waves = nullptr;
-        top->rst_i = 1;
-        for (unsigned i = 0; i < RESET_CYCLES; ++i) {
+        // Nothing comes until caches have been cleared, as nothing would until tables are loaded.
+        for (unsigned i = 0; i < RESET_CYCLES + CLEARING_CYCLES; ++i) {
+            top->rst_i = i < RESET_CYCLES;
+            for (unsigned lane = 0; lane < LANES; ++lane) drive_input(lane);
+            put(&top->m_axis_tready_i, 0, LANES, 0);
+            drive_control();
             low();
             clock();
         }
-        top->rst_i = 0;
     }
 
     ~Simulation() {
