@@ -5,6 +5,7 @@
 //! `np_sim`, which is `np_top` with models of its memories.
 
 mod cluster;
+mod control;
 mod design;
 mod folder;
 mod images;
@@ -18,6 +19,7 @@ mod wires;
 
 use wireloom_ir::Program;
 
+pub use control::ControlWrite;
 pub use design::{Design, File, Hash, Unit};
 pub use folder::{Target, memory_map, write};
 pub use images::{Image, images};
