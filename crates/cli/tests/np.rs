@@ -100,6 +100,38 @@ fn tables_can_begin_with_counters_that_have_counted() {
     place.wireloom(&verify).status(0).says(&["no difference"]);
 }
 
+/// Packets that say in their first bytes what is to be done, of several sizes.
+fn commands(count: usize) -> Vec<u8> {
+    let mut state = 9u64;
+    let mut draw = move |below: u64| {
+        state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        (state >> 33) % below
+    };
+    let packets: Vec<Vec<u8>> = (0..count)
+        .map(|_| {
+            let length = [5, 60, 64, 64, 64, 200, 1000][draw(7) as usize];
+            let mut packet: Vec<u8> = (0..length).map(|_| draw(256) as u8).collect();
+            packet[..4].copy_from_slice(&[draw(16) as u8, draw(10) as u8, 0, draw(4) as u8]);
+            packet
+        })
+        .collect();
+    pcap(&packets.iter().map(Vec::as_slice).collect::<Vec<_>>())
+}
+
+#[test]
+fn packets_find_state_as_those_before_them_left_it() {
+    let place = Workplace::new();
+    place.write("order.loom", include_bytes!("np/order.loom"));
+    place.write("commands.pcap", &commands(1500));
+    let verify = "verify order.loom --on np-1-2-2 --in commands.pcap";
+    place.wireloom(verify).status(0).says(&["1,500 outputs compared", "no difference"]);
+    place.wireloom(&format!("{verify} --idle 30 --stall 40")).status(0).says(&["no difference"]);
+    // Two pipes would have two copies of what all packets share.
+    place.write("wide.toml", b"extends = \"np\"\nlanes = 2\n");
+    let refused = place.wireloom("verify order.loom --on wide.toml --in commands.pcap");
+    refused.status(2).complains(&["`port`", "packets change what others see", "lanes = 1"]);
+}
+
 #[test]
 fn build_writes_a_folder_that_stands_alone() {
     let place = Workplace::new();

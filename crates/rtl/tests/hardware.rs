@@ -37,6 +37,7 @@ benches! {
     wl_memory_channel_tb
     wl_merge_tb
     wl_merger_tb
+    wl_order_gate_tb
     wl_packet_generator_tb
     wl_postprocessor_tb
     wl_preprocessor_tb
@@ -104,6 +105,8 @@ const REFUSED: &[(&str, &[&str], &str)] = &[
     ("wl_counter_table", &["Adds=8"], "Adds names an argument that there is not"),
     ("wl_hash_cache", &["Sets=3"], "Sets a power of two"),
     ("wl_hash_cache", &["HitLatency=3"], "a hit takes at least four cycles"),
+    ("wl_order_gate", &["Slots=12"], "wl_order_gate: Slots must be a power of two"),
+    ("wl_order_gate", &["TicketBits=4"], "TicketBits must hold a number below Slots"),
     ("wl_qdr_model", &["Latency=0"], "data come at least one cycle after their command"),
     ("wl_qdr_block", &["Words=3"], "a whole number of bursts"),
     ("wl_sequencer", &["Lanes=9"], "wl_sequencer: Lanes must be 1 to 8"),

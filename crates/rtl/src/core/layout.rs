@@ -4,7 +4,7 @@ use wireloom_compile::analysis::loops::Loops;
 use wireloom_compile::analysis::storage::Storage;
 use wireloom_ir::{Engine, EngineKind, Program, StepId};
 
-use super::offload::{OffloadPort, TimeUse, bits_for};
+use super::offload::{OffloadPort, TICKET_BITS, TimeUse, bits_for};
 
 /// Lowest bits of the packet's part of the state (`wl_pkg::State*Lsb`).
 pub const FRONT: u32 = 0;
@@ -46,6 +46,8 @@ pub struct Layout {
     pub arrival: Option<u32>,
     /// Lowest bit of the sequence number, if it is needed.
     pub sequence: Option<u32>,
+    /// Bits of it: 64, or those of a ticket if only the order matters.
+    pub sequence_bits: u32,
     /// Lowest bit of each offload port's request.
     pub requests: Vec<u32>,
     /// Bits of all requests.
@@ -73,13 +75,17 @@ impl Layout {
         end += if loops.is_empty() { 0 } else { 16 };
         let time = TimeUse::of(program, engine);
         let mut info = INFO_REST;
-        let mut next = |wanted: bool| {
-            wanted.then(|| {
-                info += 64;
-                info - 64
+        let mut next = |bits: u32| {
+            (bits > 0).then(|| {
+                info += bits;
+                info - bits
             })
         };
-        let (arrival, sequence) = (next(time.arrival), next(time.sequence));
+        let sequence_bits = match ports.iter().any(|port| port.ordered) {
+            _ if time.sequence => 64,
+            ordered => TICKET_BITS * u32::from(ordered),
+        };
+        let (arrival, sequence) = (next(64 * u32::from(time.arrival)), next(sequence_bits));
         let (requests, request_bits) = stacked(ports.iter().map(|p| p.request_bits));
         let (replies, reply_total) = stacked(ports.iter().map(|p| p.reply_bits));
         Self {
@@ -93,6 +99,7 @@ impl Layout {
             info_bits: info,
             arrival,
             sequence,
+            sequence_bits,
             requests,
             request_bits,
             replies,

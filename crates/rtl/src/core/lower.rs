@@ -15,6 +15,7 @@ use wireloom_ir::{
 };
 use wireloom_offloads::registry;
 
+use super::facts;
 use super::graph::{Graph, Input, Node};
 use super::layout::{self, Layout};
 use super::offload::{self, OffloadPort};
@@ -27,7 +28,7 @@ pub type Writes = Vec<(Node, Node)>;
 
 /// The logic of a step.
 pub struct StepLogic {
-    /// Calls: port, condition, data.
+    /// Calls, of each port at most one: port, condition, data.
     pub requests: Vec<(usize, Node, Node)>,
     /// How the step ends; conditions exclude each other.
     pub exits: Vec<ExitLogic>,
@@ -76,6 +77,8 @@ pub struct Surroundings<'a> {
     pub layout: &'a Layout,
     /// Its offload ports.
     pub ports: &'a [OffloadPort],
+    /// For each step and offload: whether no later step calls it ([`offload::last_calls`]).
+    pub last: &'a [Vec<bool>],
 }
 
 /// Lowers a step.
@@ -330,10 +333,11 @@ impl Lowering<'_> {
         self.graph.slice(info, low, 64)
     }
 
-    fn sequence(&mut self) -> Node {
+    /// So many of the lowest bits of the packet's number.
+    fn sequence(&mut self, bits: u32) -> Node {
         let low = self.around.layout.sequence.expect("the layout has what the engine uses");
         let info = self.graph.input(Input::Info, self.around.layout.info_bits);
-        self.graph.slice(info, low, 64)
+        self.graph.slice(info, low, bits)
     }
 
     fn exit(&mut self, exit: &Exit) -> ExitKind {
@@ -391,15 +395,24 @@ impl Lowering<'_> {
             .iter()
             .position(|p| p.offload.index() == offload)
             .expect("what is called and not inside has a port");
-        if self.logic.requests.iter().any(|(port, ..)| *port == number) {
-            return Err(self.refuse(format!(
-                "`{}` is called twice: a thread has one call under way at an offload",
-                declared.name
-            )));
-        }
         let port = &self.around.ports[number];
         let data = self.request(port, method, arguments);
-        self.logic.requests.push((number, guard, data));
+        match self.logic.requests.iter().position(|(port, ..)| *port == number) {
+            None => self.logic.requests.push((number, guard, data)),
+            // Calls of which but one happens share the request.
+            Some(at) if facts::exclusive(self.graph, self.logic.requests[at].1, guard) => {
+                let (_, other, request) = self.logic.requests[at];
+                let condition = self.graph.or(other, guard);
+                let request = self.graph.select(guard, data, request);
+                self.logic.requests[at] = (number, condition, request);
+            }
+            Some(_) => {
+                return Err(self.refuse(format!(
+                    "`{}` is called twice: a thread has one call under way at an offload",
+                    declared.name
+                )));
+            }
+        }
         if !op.results.is_empty() {
             let width = self.width(op.results[0]);
             let reply = self.graph.input(Input::Reply(number as u32), port.reply_bits);
@@ -415,6 +428,10 @@ impl Lowering<'_> {
         let position =
             port.methods.iter().position(|m| m.method == method).expect("the port has what is used");
         let mut parts = Vec::new();
+        if port.ordered {
+            parts.push(self.graph.bit(self.around.last[self.index][port.offload.index()]));
+            parts.push(self.sequence(offload::TICKET_BITS));
+        }
         if port.method_bits() > 0 {
             parts.push(self.graph.number(port.method_bits(), position as u64));
         }
@@ -427,7 +444,7 @@ impl Lowering<'_> {
             parts.push(self.arrival());
         }
         if port.sequence {
-            parts.push(self.sequence());
+            parts.push(self.sequence(64));
         }
         self.graph.concat(parts)
     }

@@ -104,12 +104,13 @@ impl Core {
 /// What the machine cannot do.
 pub fn build(program: &Program, engine: EngineId, options: &Options) -> Result<Core, Refusal> {
     let body = &program.engines[engine.index()];
-    let ports = offload::ports(program, body);
+    let ports = offload::ports(program, engine);
     let layout = Layout::of(program, body, &ports);
     let groups = lower::groups(body);
     let written = liveness::written(body);
     let mut graph = Graph::new();
-    let around = lower::Surroundings { program, engine: body, layout: &layout, ports: &ports };
+    let last = offload::last_calls(body);
+    let around = lower::Surroundings { program, engine: body, layout: &layout, ports: &ports, last: &last };
     let mut steps = Vec::new();
     for (index, (groups, written)) in groups.iter().zip(&written).enumerate() {
         steps.push(lower::step(&mut graph, &around, index, groups, |id| written.contains(id))?);

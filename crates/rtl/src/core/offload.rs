@@ -1,7 +1,8 @@
 //! Which offloads of an engine become ports, and the logic of those that the core computes itself.
 
 use wireloom_bits::Bits;
-use wireloom_ir::{Engine, EngineKind, OffloadId, OffloadTarget, OpKind, Program};
+use wireloom_compile::analysis::order;
+use wireloom_ir::{Engine, EngineId, EngineKind, Exit, OffloadId, OffloadTarget, OpKind, Program};
 use wireloom_offloads::kinds::hash;
 use wireloom_offloads::{Config, ReplyType, registry};
 
@@ -9,9 +10,10 @@ use super::graph::{Graph, Node};
 
 /// A port through which an engine calls an offload.
 ///
-/// A request is, from the most significant bit: the number of the method among the used ones, if they are several; the
-/// arguments, zero-extended to those of the method that has most bits; the arrival time and the sequence number of the
-/// packet, if the offload uses them. The reply has the bits of the longest, shorter ones zero-extended.
+/// A request is, from the most significant bit: whether it is the packet's last and the packet's ticket, if the calls of packets are
+/// to take effect in order; the number of the method among the used ones, if they are several; the arguments, zero-extended to
+/// those of the method that has most bits; the arrival time and the sequence number of the packet, if the offload uses them. The
+/// reply has the bits of the longest, shorter ones zero-extended.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct OffloadPort {
     /// The offload's name, made a legal one.
@@ -20,7 +22,8 @@ pub struct OffloadPort {
     pub offload: OffloadId,
     /// Bits of a request's data.
     pub request_bits: u32,
-    /// Bits of a reply; 0 if no used method replies. If one does, every call is answered, be it with zeros.
+    /// Bits of a reply; 0 if no used method replies. If one does, every call is answered, be it with zeros. Where order matters,
+    /// every call is.
     pub reply_bits: u32,
     /// Bits of the longest arguments.
     pub argument_bits: u32,
@@ -30,7 +33,12 @@ pub struct OffloadPort {
     pub arrival: bool,
     /// Whether requests carry the packet's sequence number (64 bits).
     pub sequence: bool,
+    /// Whether packets are to call it in the order of their arrival (`wl_order_gate`).
+    pub ordered: bool,
 }
+
+/// Bits of a ticket: the lowest of the packet's number.
+pub const TICKET_BITS: u32 = 16;
 
 /// A method that an engine uses.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -49,6 +57,11 @@ impl OffloadPort {
     /// Bits that number the methods; none if there is one only.
     pub fn method_bits(&self) -> u32 {
         bits_for(self.methods.len())
+    }
+
+    /// Bits of a request that tell its place in the order of packets.
+    pub fn order_bits(&self) -> u32 {
+        if self.ordered { 1 + TICKET_BITS } else { 0 }
     }
 }
 
@@ -121,7 +134,9 @@ pub fn missing(kind: &str, method: &str) -> Option<String> {
 }
 
 /// The ports of an engine, in order of the offloads; offloads that are not called have none.
-pub fn ports(program: &Program, engine: &Engine) -> Vec<OffloadPort> {
+pub fn ports(program: &Program, id: EngineId) -> Vec<OffloadPort> {
+    let engine = &program.engines[id.index()];
+    let ordered = order::sensitive(program, id);
     let mut used: Vec<Vec<usize>> = vec![Vec::new(); engine.offloads.len()];
     for step in &engine.steps {
         step.for_each_op(|op| {
@@ -155,16 +170,48 @@ pub fn ports(program: &Program, engine: &Engine) -> Vec<OffloadPort> {
             offload: OffloadId(index as u32),
             request_bits: 0,
             reply_bits: methods.iter().map(|m| m.reply).max().unwrap_or(0),
+            ordered: ordered.contains(&OffloadId(index as u32)),
             argument_bits,
             methods,
             arrival: time.arrival,
             sequence: time.sequence,
         };
-        port.request_bits =
-            port.method_bits() + argument_bits + 64 * (u32::from(port.arrival) + u32::from(port.sequence));
+        port.reply_bits = port.reply_bits.max(port.ordered.into());
+        port.request_bits = port.order_bits()
+            + port.method_bits()
+            + argument_bits
+            + 64 * (u32::from(port.arrival) + u32::from(port.sequence));
         ports.push(port);
     }
     ports
+}
+
+/// For each step and offload of an engine: whether a thread that has done the step cannot call the offload any more.
+pub fn last_calls(engine: &Engine) -> Vec<Vec<bool>> {
+    let mut next = vec![Vec::new(); engine.steps.len()];
+    let mut calls = vec![vec![false; engine.offloads.len()]; engine.steps.len()];
+    for (index, step) in engine.steps.iter().enumerate() {
+        step.for_each_op(|op| match op.kind {
+            OpKind::Call { offload, .. } => calls[index][offload.index()] = true,
+            OpKind::Exit(Exit::Next(to) | Exit::Emit(to)) => next[index].push(to.index()),
+            _ => {}
+        });
+    }
+    // What may be called from each step on: until nothing is added.
+    loop {
+        let before = calls.clone();
+        for (step, next) in next.iter().enumerate() {
+            for (offload, may) in calls[step].iter_mut().enumerate() {
+                *may |= next.iter().any(|to| before[*to][offload]);
+            }
+        }
+        if before == calls {
+            break;
+        }
+    }
+    let offloads = 0..engine.offloads.len();
+    let is_last = |next: &Vec<usize>, offload: usize| !next.iter().any(|to| calls[*to][offload]);
+    next.iter().map(|next| offloads.clone().map(|offload| is_last(next, offload)).collect()).collect()
 }
 
 fn engine_method(callee: &Engine) -> PortMethod {

@@ -48,8 +48,8 @@ pub struct EngineModule {
     pub info_bits: u32,
     /// Whether the arrival time is needed.
     pub arrival: bool,
-    /// Whether the sequence number is needed.
-    pub sequence: bool,
+    /// Bits of the sequence number that are needed; 0 if none.
+    pub sequence_bits: u32,
     /// The core, with everything about its steps, stages and state.
     pub core: Core,
 }
@@ -84,7 +84,7 @@ pub fn build(
         ports: core.ports.clone(),
         info_bits: core.layout.info_bits,
         arrival: core.layout.arrival.is_some(),
-        sequence: core.layout.sequence.is_some(),
+        sequence_bits: core.layout.sequence_bits,
         core,
     })
 }

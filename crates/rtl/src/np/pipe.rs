@@ -4,8 +4,9 @@ use super::cluster::{RESULT, clocked, cluster_control_ports, control_ports};
 use super::plan::{Plan, Service};
 use super::services;
 use super::wires::{bit, bit_in, bit_out, bits, element, input, output, vector};
+use crate::core::offload::TICKET_BITS;
 use crate::machine::{Place, Policy};
-use crate::sv::{Expr, Item, Module, Type};
+use crate::sv::{Binary, Expr, Item, Module, Type};
 
 /// Bits of `wl_pkg::sent_t`.
 pub(super) const SENT: usize = 43;
@@ -297,7 +298,7 @@ fn exit(plan: &Plan) -> Vec<Item> {
         .port("keep_o", name("keep_o"))
         .port("last_o", name("last_o"))
         .port("user_o", name("user_o"));
-    vec![
+    let mut items = vec![
         Item::Blank,
         Item::comment("Windows come back in the order in which headers went, and get their bodies."),
         vector("beat_valid", clusters),
@@ -320,7 +321,22 @@ fn exit(plan: &Plan) -> Vec<Item> {
         single("body_free"),
         Item::Instance(buffer),
         Item::Instance(postprocessor),
-    ]
+    ];
+    if plan.services.iter().any(|service| service.port.ordered) {
+        let last = name("event_o").binary(Binary::Or, name("last_o"));
+        items.extend([
+            Item::Blank,
+            Item::comment(
+                "A packet has left, with all that it sends: those behind it need not wait for its calls.",
+            ),
+            single("packet_left"),
+            Item::assign(
+                "packet_left",
+                name("valid_o").and(name("ready_i")).and(last).and(name("more_o").not()),
+            ),
+        ]);
+    }
+    items
 }
 
 /// The way from the clusters to a service of the pipe, and back.
@@ -331,6 +347,9 @@ fn service_of(plan: &Plan, service: &Service) -> Vec<Item> {
     let pipe_tag = plan.pipe_tag_bits();
     let here = |what: &str| Expr::name(format!("{s}_{what}"));
     let single = |what: &str| Item::net(format!("{s}_{what}"), Type::Bit);
+    // The tree leads to the service, or to the gate before it.
+    let is_ordered = service.port.ordered;
+    let end = |what: &str| here(&format!("{}_{what}", if is_ordered { "any" } else { "in" }));
     let tree = clocked("wl_request_tree", &format!("u_{s}_requests"))
         .parameter("Inputs", int(clusters))
         .parameter("TagBits", int(cluster_tag))
@@ -340,10 +359,10 @@ fn service_of(plan: &Plan, service: &Service) -> Vec<Item> {
         .port("in_ready_o", here("ask_ready"))
         .port("in_tag_i", here("ask_tag"))
         .port("in_data_i", here("ask_data"))
-        .port("out_valid_o", here("in_valid"))
-        .port("out_ready_i", here("in_ready"))
-        .port("out_tag_o", here("in_tag"))
-        .port("out_data_o", here("in_data"));
+        .port("out_valid_o", end("valid"))
+        .port("out_ready_i", end("ready"))
+        .port("out_tag_o", end("tag"))
+        .port("out_data_o", end("data"));
     let mut items = vec![
         Item::Blank,
         Item::comment(&format!("`{}`: {}.", service.offload, service.describe())),
@@ -354,7 +373,7 @@ fn service_of(plan: &Plan, service: &Service) -> Vec<Item> {
         single("in_valid"),
         single("in_ready"),
         vector(format!("{s}_in_tag"), pipe_tag),
-        vector(format!("{s}_in_data"), service.request_bits),
+        vector(format!("{s}_in_data"), service.own_bits().max(1)),
         Item::Instance(tree),
         Item::Assign {
             target: bit(format!("{s}_used_o"), int(0)),
@@ -362,6 +381,9 @@ fn service_of(plan: &Plan, service: &Service) -> Vec<Item> {
             comment: None,
         },
     ];
+    if is_ordered {
+        items.extend(gate(plan, service));
+    }
     if service.reply_bits > 0 {
         let spread = clocked("wl_reply_spread", &format!("u_{s}_replies"))
             .parameter("Outputs", int(clusters))
@@ -385,4 +407,32 @@ fn service_of(plan: &Plan, service: &Service) -> Vec<Item> {
     }
     items.extend(services::in_pipe(plan, service));
     items
+}
+
+/// What lets the packets' requests to a service through in the order of their arrival.
+fn gate(plan: &Plan, service: &Service) -> Vec<Item> {
+    let s = &service.name;
+    let here = |what: &str| Expr::name(format!("{s}_{what}"));
+    let pipe_tag = plan.pipe_tag_bits();
+    let gate = clocked("wl_order_gate", &format!("u_{s}_order"))
+        .parameter("Slots", int(plan.order_slots()))
+        .parameter("TicketBits", Expr::int(u64::from(TICKET_BITS)))
+        .parameter("TagBits", int(pipe_tag))
+        .parameter("DataBits", int(service.own_bits()))
+        .port("request_valid_i", here("any_valid"))
+        .port("request_ready_o", here("any_ready"))
+        .port("request_tag_i", here("any_tag"))
+        .port("request_data_i", here("any_data"))
+        .port("out_valid_o", here("in_valid"))
+        .port("out_ready_i", here("in_ready"))
+        .port("out_tag_o", here("in_tag"))
+        .port("out_data_o", here("in_data"))
+        .port("left_i", name("packet_left"));
+    vec![
+        Item::net(format!("{s}_any_valid"), Type::Bit),
+        Item::net(format!("{s}_any_ready"), Type::Bit),
+        vector(format!("{s}_any_tag"), pipe_tag),
+        vector(format!("{s}_any_data"), service.request_bits),
+        Item::Instance(gate),
+    ]
 }

@@ -32,6 +32,11 @@ pub struct Service {
 }
 
 impl Service {
+    /// Bits of a request's data as what stands behind it gets them: without the place in the order of packets.
+    pub fn own_bits(&self) -> usize {
+        self.request_bits - self.port.order_bits() as usize
+    }
+
     /// Whether requests go from the cluster to the pipe.
     pub fn leaves_cluster(&self) -> bool {
         self.rule.place == Place::Pipe
@@ -158,7 +163,7 @@ impl Plan {
             engine_module: engine.name.clone(),
             data_bytes: 64,
             user_bits: 16 + if engine.arrival { 64 } else { 0 },
-            sequence_bits: if engine.sequence { 64 } else { 0 },
+            sequence_bits: engine.sequence_bits as usize,
             info_bits: engine.info_bits as usize,
             lookups: super::lookup::lookups(&services, machine)?,
             channels: Vec::new(),
@@ -225,6 +230,12 @@ impl Plan {
     /// Name of the pipe's module.
     pub fn pipe_module(&self) -> String {
         format!("{}_pipe", self.prefix())
+    }
+
+    /// Packets that an order gate tells apart: all that can be in a pipe behind the distributor. A cluster has as many as it has tags, and
+    /// a few more before it takes a tag and behind it gives it back.
+    pub fn order_slots(&self) -> usize {
+        (self.machine.clusters_a_pipe() * (self.cluster_tags() + 8)).next_power_of_two()
     }
 
     /// What the names of modules begin with.
@@ -313,9 +324,9 @@ fn service(
     }
     let methods = port.methods.iter().any(|m| m.name != "read");
     let copies = rule.place != Place::Pipe || machine.lanes() > 1;
-    if kind == "array" && methods && copies {
+    if (port.ordered || kind == "array" && methods) && copies {
         return Err(refuse(
-            "packets write it, so there can be only one of it: set `place = \"pipe\"` and `lanes = 1`"
+            "packets change what others see, so there can be only one of it: set `place = \"pipe\"` and `lanes = 1`"
                 .to_owned(),
         ));
     }

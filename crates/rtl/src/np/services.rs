@@ -150,11 +150,12 @@ fn table(service: &Service, instance: &str, tag_bits: usize, target: Expr, ends:
         .port("request_ready_o", ends.request_ready.clone())
         .port("request_tag_i", ends.request_tag.clone())
         .port("request_data_i", ends.request_data.clone());
+    let answers = methods.iter().any(|method| method.reply > 0);
     if service.reply_bits > 0 {
-        table
-            .port("reply_valid_o", ends.reply_valid.clone())
-            .port("reply_tag_o", ends.reply_tag.clone())
-            .port("reply_data_o", ends.reply_data.clone())
+        let table =
+            table.port("reply_valid_o", ends.reply_valid.clone()).port("reply_tag_o", ends.reply_tag.clone());
+        // If no method answers, packets wait only until it is their turn.
+        if answers { table.port("reply_data_o", ends.reply_data.clone()) } else { table.open("reply_data_o") }
     } else {
         table.open("reply_valid_o").open("reply_tag_o").open("reply_data_o")
     }
@@ -256,6 +257,9 @@ fn on_chip(plan: &Plan, service: &Service, tag_bits: usize, target: Expr) -> Vec
         table(service, &instance, tag_bits, target, &Ends::behind_tree(service))
     };
     let mut items = answer_nets(plan, s);
+    if service.reply_bits > 0 && service.port.methods.iter().all(|method| method.reply == 0) {
+        items.push(Item::assign(format!("{s}_out_data"), Expr::Zeros));
+    }
     items.push(Item::Instance(controlled(instance, plan, s)));
     items
 }

@@ -58,7 +58,7 @@ pub struct Read {
 impl<'a> Frame<'a> {
     pub(super) fn new(program: &'a Program, engine: EngineId, order: Vec<usize>) -> Self {
         let body = &program.engines[engine.index()];
-        let ports = offload::ports(program, body);
+        let ports = offload::ports(program, engine);
         Self { program, engine: body, layout: Layout::of(program, body, &ports), ports, order }
     }
 
@@ -79,11 +79,13 @@ impl<'a> Frame<'a> {
     pub(super) fn stages(&self) -> Result<Vec<Stage>, Refusal> {
         let groups = lower::groups(self.engine);
         let written = liveness::written(self.engine);
+        let last = offload::last_calls(self.engine);
         let around = Surroundings {
             program: self.program,
             engine: self.engine,
             layout: &self.layout,
             ports: &self.ports,
+            last: &last,
         };
         let mut present = vec![self.order[0]];
         let mut replied = false;

@@ -152,8 +152,8 @@ impl Bench {
         if self.engine.arrival {
             info = Bits::new(64, u128::from(packet.arrival_ns)).concat(&info);
         }
-        if self.engine.sequence {
-            info = Bits::new(64, u128::from(sequence)).concat(&info);
+        if self.engine.sequence_bits > 0 {
+            info = Bits::new(self.engine.sequence_bits, u128::from(sequence)).concat(&info);
         }
         info
     }
@@ -169,8 +169,11 @@ impl Bench {
         };
         let sequence = if port.sequence { take(64) } else { 0 };
         let now_ns = if port.arrival { take(64) } else { 0 };
-        let number =
-            if port.methods.len() > 1 { rest.lshr(port.argument_bits).low_u64() as usize } else { 0 };
+        let number = if port.methods.len() > 1 {
+            rest.slice(port.argument_bits, port.method_bits()).low_u64() as usize
+        } else {
+            0
+        };
         let method = &port.methods[number];
         let mut top: u32 = method.arguments.iter().sum();
         let arguments: Vec<Bits> = method

@@ -1,0 +1,156 @@
+// Order gate: lets the calls of a service through in the order in which packets arrived, before a service whose state tells one order
+// from another (docs/offloads.md, "What can be relied on").
+//
+//   requests, in any order --> a place for each packet --> the packet whose turn it is --> service
+//
+// Each packet has a ticket: its number. The turn is that of one packet at a time. It goes on to the next packet when a request of this
+// one was marked as the last that the packet can make, or when the packet has left the pipe: so a packet that makes no call holds up
+// those behind it no longer than it takes to leave.
+//
+// Contract
+//   Order: requests leave in the order of their tickets; those of one ticket as they came. Data and tag are unchanged.
+//   A packet has at most one request here at a time: it waits for the reply. It makes none behind its last.
+//   No deadlock: `request_ready_o` is high but for the first Slots cycles after a reset. The packet whose turn it is needs nobody behind it.
+//   Throughput: one request a cycle if packets come in order and each first request is the last. Latency: two cycles.
+//   Tickets under way: fewer than Slots apart, from the oldest packet that has not left to the youngest with a request.
+// Timing: `out_*` are registers. The longest path reads three LUT RAMs at the turn.
+// Cost: (TagBits + DataBits + 6) * Slots / 48 LUTs or so, and as many flip-flops as the request has bits.
+//
+// Parameters
+//   Slots        packets that can be told apart; a power of two, 2 or more
+//   TicketBits   bits of a ticket in a request, of which the lowest count
+//   TagBits      bits of the tag that comes back with the reply
+//   DataBits     bits of a request for the service
+module wl_order_gate #(
+    parameter int unsigned Slots = 32,
+    parameter int unsigned TicketBits = 16,
+    parameter int unsigned TagBits = 8,
+    parameter int unsigned DataBits = 32,
+    localparam int unsigned SlotBits = wl_pkg::bits(Slots)
+) (
+    input logic clk_i,
+    input logic rst_i,
+
+    input  logic                             request_valid_i,
+    output logic                             request_ready_o,
+    input  logic [              TagBits-1:0] request_tag_i,
+    input  logic [1+TicketBits+DataBits-1:0] request_data_i,   // {it is the packet's last, ticket, data}
+
+    output logic                out_valid_o,
+    input  logic                out_ready_i,
+    output logic [ TagBits-1:0] out_tag_o,
+    output logic [DataBits-1:0] out_data_o,
+
+    input logic left_i  // the oldest packet has left the pipe; packets leave in order, from ticket 0 on
+);
+  if (Slots < 2 || 2 ** $clog2(Slots) != Slots || TagBits < 1 || DataBits < 1) begin : g_illegal
+    $fatal(1, "wl_order_gate: Slots must be a power of two, at least 2, TagBits and DataBits at least one");
+  end
+  if (TicketBits < SlotBits) begin : g_illegal_ticket
+    $fatal(1, "wl_order_gate: TicketBits must hold a number below Slots");
+  end
+
+  logic [SlotBits-1:0] slot;
+  logic last;
+  assign slot = request_data_i[DataBits+:SlotBits];
+  assign last = request_data_i[DataBits+TicketBits];
+
+  // After a reset the marks are cleared, one a cycle.
+  logic clearing;
+  logic [SlotBits-1:0] cleared;
+  always_ff @(posedge clk_i) begin
+    if (rst_i) begin
+      clearing <= 1'b1;
+      cleared  <= '0;
+    end else if (clearing) begin
+      clearing <= cleared != '1;
+      cleared  <= cleared + 1'b1;
+    end
+  end
+  assign request_ready_o = !clearing;
+
+  // The turn, and how many packets have left: behind it by less than Slots, or ahead by what the turn has not followed yet.
+  logic [SlotBits:0] turn, left, behind;
+  logic take, is_last, passed;
+  assign behind = left - turn;
+  assign passed = behind != '0 && !behind[SlotBits];
+  always_ff @(posedge clk_i) begin
+    if (rst_i) begin
+      turn <= '0;
+      left <= '0;
+    end else begin
+      if (passed || (take && is_last)) turn <= turn + 1'b1;
+      if (left_i) left <= left + 1'b1;
+    end
+  end
+
+  // A request waits in its slot while the two marks of the slot differ: one is turned when it comes, one when it goes.
+  logic came, gone, gone_there, store;
+  assign store = request_valid_i && request_ready_o;
+  wl_ram_lut #(
+      .Width(1),
+      .Depth(Slots)
+  ) i_came (
+      .clk_i,
+      .write_i(store || clearing),
+      .write_address_i(clearing ? cleared : slot),
+      .write_data_i(!clearing && !gone_there),
+      .read_address_i(turn[SlotBits-1:0]),
+      .read_data_o(came)
+  );
+  for (genvar k = 0; k < 2; k++) begin : g_gone
+    logic mark;
+    wl_ram_lut #(
+        .Width(1),
+        .Depth(Slots)
+    ) i_gone (
+        .clk_i,
+        .write_i(take || clearing),
+        .write_address_i(clearing ? cleared : turn[SlotBits-1:0]),
+        .write_data_i(!clearing && came),
+        .read_address_i(k == 0 ? turn[SlotBits-1:0] : slot),
+        .read_data_o(mark)
+    );
+  end
+  assign gone = g_gone[0].mark;
+  assign gone_there = g_gone[1].mark;
+
+  logic [TagBits-1:0] tag;
+  logic [DataBits-1:0] data;
+  wl_ram_lut #(
+      .Width(1 + TagBits + DataBits),
+      .Depth(Slots)
+  ) i_requests (
+      .clk_i,
+      .write_i(store),
+      .write_address_i(slot),
+      .write_data_i({last, request_tag_i, request_data_i[DataBits-1:0]}),
+      .read_address_i(turn[SlotBits-1:0]),
+      .read_data_o({is_last, tag, data})
+  );
+
+  assign take = came != gone && !clearing && !passed && (!out_valid_o || out_ready_i);
+  always_ff @(posedge clk_i) begin
+    if (rst_i) out_valid_o <= 1'b0;
+    else if (take) out_valid_o <= 1'b1;
+    else if (out_ready_i) out_valid_o <= 1'b0;
+    if (take) {out_tag_o, out_data_o} <= {tag, data};
+  end
+
+  if (TicketBits > SlotBits) begin : g_ticket
+    logic unused;
+    assign unused = &request_data_i[DataBits+SlotBits+:TicketBits-SlotBits];
+  end
+
+`ifdef FORMAL
+  always_ff @(posedge clk_i) begin
+    if (!rst_i && !clearing) begin
+      // The turn never lags by more than packets can leave while it steps on.
+      Passed_A : assert (!take || !passed);
+      // Whoever has left waits for nothing: what stands in the slot of a packet that has left has gone.
+      LeftEmpty_M : assume (!passed || came == gone);
+      OneEach_M : assume (!store || slot != turn[SlotBits-1:0] || came == gone);
+    end
+  end
+`endif
+endmodule
