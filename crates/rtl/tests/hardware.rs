@@ -29,6 +29,7 @@ benches! {
     wl_direct_table_tb
     wl_engine_fsm_tb
     wl_engine_mt_tb
+    wl_exact_table_tb
     wl_fifo_block_tb
     wl_fifo_tb
     wl_flow_counter_tb
@@ -37,11 +38,13 @@ benches! {
     wl_memory_channel_tb
     wl_merge_tb
     wl_merger_tb
+    wl_meter_tb
     wl_order_gate_tb
     wl_packet_generator_tb
     wl_postprocessor_tb
     wl_preprocessor_tb
     wl_qdr_block_tb
+    wl_random_tb
     wl_rate_adapter_tb
     wl_read_table_tb
     wl_reorder_tb
@@ -105,6 +108,14 @@ const REFUSED: &[(&str, &[&str], &str)] = &[
     ("wl_counter_table", &["Adds=8"], "Adds names an argument that there is not"),
     ("wl_hash_cache", &["Sets=3"], "Sets a power of two"),
     ("wl_hash_cache", &["HitLatency=3"], "a hit takes at least four cycles"),
+    ("wl_exact_table", &["Size=0"], "wl_exact_table: KeyBits, ValueBits and Size must be at least one"),
+    ("wl_exact_table", &["MethodCount=9"], "there must be one to eight methods"),
+    ("wl_exact_table", &["Chains=12"], "Chains is a power of two, at least 2"),
+    ("wl_exact_table", &["Age=5"], "entries age only if requests bring the time (HasTime)"),
+    ("wl_meter", &["CtlBits=200"], "CtlBits hold five rates of 41 bits"),
+    ("wl_meter", &["MethodCount=2"], "wl_meter: there are the methods 0, 1 or both, in this order"),
+    ("wl_random", &["Digit=12"], "wl_random: Digit must be a power of two from 1 to 64"),
+    ("wl_random", &["TagBits=0"], "wl_random: TagBits must be at least one"),
     ("wl_order_gate", &["Slots=12"], "wl_order_gate: Slots must be a power of two"),
     ("wl_order_gate", &["TicketBits=4"], "TicketBits must hold a number below Slots"),
     ("wl_qdr_model", &["Latency=0"], "data come at least one cycle after their command"),

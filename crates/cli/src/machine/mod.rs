@@ -2,6 +2,7 @@
 
 mod name;
 mod np;
+mod np_state;
 
 use std::path::PathBuf;
 use std::time::{Duration, Instant};

@@ -5,25 +5,20 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use tempfile::TempDir;
-use wireloom_bits::Bits;
 use wireloom_compile::pipeline;
 use wireloom_ir::Output;
 use wireloom_net::Packet;
-use wireloom_offloads::{Content, Entry, EntryKey, Store};
+use wireloom_offloads::Store;
 use wireloom_rtl::machine::Machine as Description;
 use wireloom_rtl::np::{self, Image, Processor};
 use wireloom_rtl::sim::{self, BuildError, BuildOptions, Execution, Fault, Resolved, Settings, Simulation};
 
 use super::Settled;
+use super::np_state::{Changed, changed};
 use crate::failure::{Failure, Outcome};
 use crate::program::Program;
 use crate::progress::Working;
 use crate::simulation::{SimulationArgs, SimulationReport};
-
-/// Entries of an offload that are read back without being asked for: each costs some thirty cycles.
-const READ_UNASKED: u64 = 4096;
-/// Entries of an offload that are compared with golden beside those that golden has changed.
-const READ_BESIDE: u64 = 256;
 
 /// Which entries of the offloads that packets change are read back from a simulated machine.
 #[derive(Clone, Copy)]
@@ -43,14 +38,6 @@ pub struct Np {
     changed: Vec<Changed>,
     /// The contents of the tables, which the model reads when it starts.
     _images: TempDir,
-}
-
-/// An offload that packets change, and its copies.
-struct Changed {
-    offload: String,
-    size: u64,
-    value_bits: u32,
-    targets: Vec<u8>,
 }
 
 impl From<Fault> for Failure {
@@ -123,13 +110,10 @@ impl Np {
         }
     }
 
-    /// Sets what the tables say of offloads that packets change: in one copy, since copies are added up.
+    /// Sets what the tables say of offloads that packets change.
     fn write_initial(&mut self) -> Outcome {
         for changed in &self.changed {
-            for (index, value) in changed.rows(&self.store) {
-                let Some(&target) = changed.targets.first() else { continue };
-                self.execution.simulation().write_entry(target, index as u32, &value)?;
-            }
+            changed.write_initial(self.execution.simulation(), &self.store)?;
         }
         Ok(())
     }
@@ -141,72 +125,12 @@ impl Np {
     pub fn read_back(&mut self, wanted: Wanted<'_>) -> Outcome<Vec<String>> {
         let mut left_out = Vec::new();
         for changed in &self.changed {
-            let indices: Vec<u64> = match wanted {
-                Wanted::Shown(names) if changed.size > READ_UNASKED && !names.contains(&changed.offload) => {
-                    left_out.push(changed.offload.clone());
-                    continue;
-                }
-                Wanted::Shown(_) => (0..changed.size).collect(),
-                Wanted::Like(other) => {
-                    let step = (changed.size / READ_BESIDE).max(1) as usize;
-                    let mut indices: Vec<u64> = changed.rows(other).map(|(index, _)| index).collect();
-                    indices.extend((0..changed.size).step_by(step));
-                    indices.sort_unstable();
-                    indices.dedup();
-                    indices
-                }
-            };
-            let _working = Working::on(format!("reading back {}", changed.offload));
-            changed.read(&indices, self.execution.simulation(), &mut self.store)?;
-        }
-        Ok(left_out)
-    }
-}
-
-impl Changed {
-    /// The non-zero elements of this offload in a store.
-    fn rows(&self, store: &Store) -> impl Iterator<Item = (u64, Bits)> + use<> {
-        let rows = match store.find(&self.offload).map(|slot| &slot.content) {
-            Some(Content::Kind { instance, .. }) => instance.rows(),
-            _ => Vec::new(),
-        };
-        rows.into_iter().filter_map(|row| {
-            let EntryKey::Index(index) = row.key else { return None };
-            let value = row.fields.into_iter().map(|(_, bits)| bits).reduce(|high, low| high.concat(&low))?;
-            Some((index, value))
-        })
-    }
-
-    /// Reads elements and adds up their copies.
-    fn read(&self, indices: &[u64], simulation: &mut Simulation, store: &mut Store) -> Outcome {
-        let addresses: Vec<u32> = indices.iter().map(|&index| index as u32).collect();
-        let mut sums = vec![Bits::zero(self.value_bits); indices.len()];
-        for &target in &self.targets {
-            for (sum, entry) in sums.iter_mut().zip(simulation.read_entries(target, &addresses)?) {
-                *sum = self.add(sum, &entry.resize(self.value_bits));
+            let _working = Working::on(format!("reading back {}", changed.offload()));
+            if !changed.read_back(wanted, self.execution.simulation(), &mut self.store)? {
+                left_out.push(changed.offload().to_owned());
             }
         }
-        let Some(Content::Kind { instance, .. }) =
-            store.find_mut(&self.offload).map(|slot| &mut slot.content)
-        else {
-            return Ok(());
-        };
-        for (&index, value) in indices.iter().zip(sums) {
-            let entry = Entry { key: EntryKey::Index(index), value };
-            instance.load(entry).map_err(|refused| Failure::unusable(refused.0))?;
-        }
-        Ok(())
-    }
-
-    /// The sum of two copies. Only counters have several, whose two numbers do not carry into each other.
-    fn add(&self, a: &Bits, b: &Bits) -> Bits {
-        match self.targets.len() {
-            1 => b.clone(),
-            _ => Bits::from_words(
-                self.value_bits,
-                &[a.word(0).wrapping_add(b.word(0)), a.word(1).wrapping_add(b.word(1))],
-            ),
-        }
+        Ok(left_out)
     }
 }
 
@@ -253,27 +177,4 @@ fn write_images(images: &[Image], folder: &Path) -> Outcome<Vec<String>> {
         arguments.push(format!("+wl_image_{}={}", image.name, path.display()));
     }
     Ok(arguments)
-}
-
-/// The offloads that packets change, with the control targets of their copies.
-fn changed(processor: &Processor, store: &Store) -> Vec<Changed> {
-    let map = np::memory_map(processor);
-    let is_changed = |service: &&np::Service| {
-        service.config.kind == "counter" || service.port.methods.iter().any(|method| method.name != "read")
-    };
-    let services = processor.plan.services.iter().filter(|service| service.config.kind != "lpm");
-    services
-        .filter(is_changed)
-        .filter(|service| store.find(&service.offload).is_some())
-        .map(|service| Changed {
-            offload: service.offload.clone(),
-            size: service.elements() as u64,
-            value_bits: if service.config.kind == "counter" { 128 } else { service.value_bits() as u32 },
-            targets: map
-                .iter()
-                .filter(|target| target.offload == service.offload)
-                .map(|target| target.number as u8)
-                .collect(),
-        })
-        .collect()
 }

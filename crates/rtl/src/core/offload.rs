@@ -87,7 +87,7 @@ impl TimeUse {
             step.for_each_op(|op| match &op.kind {
                 OpKind::ReadMeta(wireloom_ir::Meta::Arrival) => used.arrival = true,
                 OpKind::Call { offload, .. } => {
-                    let call = Self::of_offload(program, &engine.offloads[offload.index()].target);
+                    let call = Self::of_offload(program, engine, offload.index());
                     used.arrival |= call.arrival;
                     used.sequence |= call.sequence;
                 }
@@ -97,18 +97,33 @@ impl TimeUse {
         used
     }
 
-    fn of_offload(program: &Program, target: &OffloadTarget) -> Self {
-        match target {
+    fn of_offload(program: &Program, engine: &Engine, offload: usize) -> Self {
+        match &engine.offloads[offload].target {
             OffloadTarget::Engine(id) => Self::of(program, &program.engines[id.index()]),
             OffloadTarget::Kind(config) => match config.kind.as_str() {
                 "clock" | "meter" => Self { arrival: true, sequence: false },
-                // Without ageing, time does not matter to a table, but to `age` and `expire`.
-                "exact" => Self { arrival: true, sequence: false },
+                "exact" => Self { arrival: looks_at_time(engine, offload, config), sequence: false },
                 "random" => Self { arrival: false, sequence: true },
                 _ => Self::default(),
             },
         }
     }
+}
+
+/// Whether time matters to a table: if entries age, or are asked for their age.
+fn looks_at_time(engine: &Engine, offload: usize, config: &Config) -> bool {
+    let kind = registry::kind(&config.kind).expect("verified programs use kinds of the registry");
+    let mut asked = !config.param("age").is_zero();
+    for step in &engine.steps {
+        step.for_each_op(|op| {
+            if let OpKind::Call { offload: called, method, .. } = op.kind
+                && called.index() == offload
+            {
+                asked |= matches!(kind.methods[method].name, "age" | "expire");
+            }
+        });
+    }
+    asked
 }
 
 /// Whether the core computes a method of a kind itself.
@@ -119,16 +134,12 @@ pub fn is_inside(kind: &str, method: &str) -> bool {
 /// Why a method of a kind has no realisation, if it has none.
 pub fn missing(kind: &str, method: &str) -> Option<String> {
     match kind {
-        "array" | "lpm" | "counter" | "exact" | "meter" | "hash" | "clock" => None,
+        "array" | "lpm" | "counter" | "exact" | "meter" | "hash" | "clock" | "random" => None,
         "payload" if method == "truncate" => None,
         "payload" | "checksum" | "match" => Some(format!(
             "`{kind}.{method}` needs the packet's payload, which the engines of this machine do not see"
         )),
         "park" => Some("`park` keeps whole packets, for which this machine has no memory".into()),
-        "random" => Some(
-            "`random` takes products of 64 bits, for which the engines of this machine have no multipliers"
-                .into(),
-        ),
         other => Some(format!("this machine has no `{other}`")),
     }
 }
@@ -163,7 +174,7 @@ pub fn ports(program: &Program, id: EngineId) -> Vec<OffloadPort> {
         if methods.is_empty() {
             continue;
         }
-        let time = TimeUse::of_offload(program, &offload.target);
+        let time = TimeUse::of_offload(program, engine, index);
         let argument_bits = methods.iter().map(|m| m.arguments.iter().sum()).max().unwrap_or(0);
         let mut port = OffloadPort {
             name: names.unique(&offload.name),

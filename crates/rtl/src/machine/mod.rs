@@ -271,6 +271,12 @@ pub enum Realisation {
     Counters,
     /// Counters in QDR SRAM.
     FlowCounter,
+    /// Keys and values in block RAM, found by chains.
+    HashTable,
+    /// Token buckets in block RAM.
+    Meter,
+    /// A generator of random numbers.
+    Random,
 }
 
 /// Where an offload stands.

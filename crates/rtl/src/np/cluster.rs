@@ -1,8 +1,8 @@
 //! A cluster: engines that share a stream of packets, a reorder queue and the way to the offloads.
 
 use super::plan::{Plan, Service};
-use super::services;
 use super::wires::{bit, bit_in, bit_out, bits, element, input, output, vector};
+use super::{on_chip, services};
 use crate::machine::{Place, Policy};
 use crate::sv::{Binary, Expr, Instance, Item, Module, Port};
 
@@ -243,7 +243,7 @@ fn engines_of(plan: &Plan, tag_bits: usize) -> Item {
                 .port(format!("{s}_reply_data_i"), name(&format!("{s}_told_data")));
         }
         if service.rule.place == Place::Engine {
-            items.extend(services::in_engine(plan, service));
+            items.extend(on_chip::in_engine(plan, service));
         }
     }
     items.insert(0, Item::Instance(engine));

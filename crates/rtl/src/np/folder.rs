@@ -54,7 +54,7 @@ pub fn memory_map(processor: &Processor) -> Vec<Target> {
                     number: base + offset,
                     offload: service.offload.clone(),
                     place: format!("pipe {pipe}, cluster {cluster}{engine}"),
-                    entry: format!("index; {} bits", service.value_bits()),
+                    entry: services::entry(service),
                 });
             }
         }

@@ -34,6 +34,8 @@ pub fn images(plan: &Plan, store: &Store) -> Result<Vec<Image>, NpError> {
             Realisation::Cached | Realisation::Direct => images.push(bursts(service, &instance.rows())),
             // Counters begin at zero; what the control plane sets, it sets over the control bus.
             Realisation::Counters | Realisation::FlowCounter => {}
+            // So are entries with keys, and rates.
+            Realisation::HashTable | Realisation::Meter | Realisation::Random => {}
             Realisation::Trie => images.extend(super::lookup::images(plan, service, instance.as_ref())?),
         }
     }

@@ -10,6 +10,7 @@ mod design;
 mod folder;
 mod images;
 mod lookup;
+mod on_chip;
 mod pipe;
 mod plan;
 mod services;

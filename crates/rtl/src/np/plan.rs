@@ -49,7 +49,7 @@ impl Service {
 
     /// Whether the control plane reads and writes it in the cluster.
     pub fn is_controlled_in_cluster(&self) -> bool {
-        self.rule.place != Place::Pipe
+        self.rule.place != Place::Pipe && self.rule.realisation != Realisation::Random
     }
 
     /// What it is, for people.
@@ -61,13 +61,19 @@ impl Service {
             Realisation::Direct => "table in QDR SRAM",
             Realisation::Counters => "counters in block RAM",
             Realisation::FlowCounter => "counters in QDR SRAM",
+            Realisation::HashTable => "chains of keys in block RAM",
+            Realisation::Meter => "token buckets in block RAM",
+            Realisation::Random => "SplitMix64",
         };
         let place = match self.rule.place {
             Place::Engine => "in each engine",
             Place::Cluster => "in each cluster",
             Place::Pipe => "in each pipe",
         };
-        format!("{} of {}: {what}, {place}", self.config.kind, self.size())
+        match self.rule.realisation {
+            Realisation::Random => format!("{}: {what}, {place}", self.config.kind),
+            _ => format!("{} of {}: {what}, {place}", self.config.kind, self.size()),
+        }
     }
 
     /// How many entries it is declared with, for people.
@@ -76,6 +82,11 @@ impl Service {
             Some(size) => format!("{} entries", size.low_u64()),
             None => "prefixes".to_owned(),
         }
+    }
+
+    /// Bits of a key, of the kinds that have keys.
+    pub fn key_bits(&self) -> usize {
+        self.config.key.as_ref().map_or(0, |layout| layout.width() as usize)
     }
 
     /// Bits of an element, of the kinds that have values.
@@ -314,12 +325,19 @@ fn service(
         }
         Realisation::Trie => kind == "lpm",
         Realisation::Counters | Realisation::FlowCounter => kind == "counter",
+        Realisation::HashTable => kind == "exact",
+        Realisation::Meter => kind == "meter",
+        Realisation::Random => kind == "random",
     };
     if !fits {
         let realisation = serde_json::to_string(&rule.realisation).expect("an enumeration's name");
         return Err(refuse(format!("a `{kind}` that is used like this cannot be realised as {realisation}")));
     }
-    if rule.place != Place::Pipe && !matches!(rule.realisation, Realisation::Table | Realisation::Counters) {
+    let is_outside = matches!(
+        rule.realisation,
+        Realisation::Trie | Realisation::Cached | Realisation::Direct | Realisation::FlowCounter
+    );
+    if rule.place != Place::Pipe && is_outside {
         return Err(refuse("what stands in QDR SRAM stands in the pipe: set `place = \"pipe\"`".to_owned()));
     }
     let methods = port.methods.iter().any(|m| m.name != "read");

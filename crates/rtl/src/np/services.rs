@@ -2,6 +2,7 @@
 
 use super::NpError;
 use super::cluster::clocked;
+use super::on_chip::{Ends, counter_parameters, on_chip};
 use super::plan::{Channel, Plan, Service};
 use super::wires::{bit, bits, element, input, output, vector};
 use crate::machine::{Machine, Place, Realisation};
@@ -16,6 +17,9 @@ fn int(number: usize) -> Expr {
     Expr::int(number as u64)
 }
 
+/// Bits of a meter's rate or burst as the control plane writes it: up to 2^40.
+pub(super) const METER_RATE_BITS: usize = 41;
+
 /// Bits of an index that reaches every element.
 pub(super) fn index_bits(elements: usize) -> usize {
     bits(elements) as usize
@@ -27,6 +31,9 @@ pub(super) fn control_bits(service: &Service) -> usize {
         Realisation::Counters | Realisation::FlowCounter => 128,
         Realisation::Trie => service.value_bits().max(72),
         Realisation::Table | Realisation::Cached | Realisation::Direct => service.value_bits(),
+        Realisation::HashTable => 3 + service.key_bits() + service.value_bits(),
+        Realisation::Meter => 5 * METER_RATE_BITS,
+        Realisation::Random => 0,
     }
 }
 
@@ -35,12 +42,13 @@ pub(super) fn pipe_targets(plan: &Plan, service: &Service) -> usize {
     match (service.rule.place, service.rule.realisation) {
         (Place::Engine | Place::Cluster, _) => 0,
         (_, Realisation::Trie) => super::lookup::targets(plan, service).len(),
+        (_, Realisation::Random) => 0,
         _ => 1,
     }
 }
 
 /// The number of a service's first control target, from the base of where it stands.
-fn first_target(plan: &Plan, service: &Service, place: Place) -> usize {
+pub(super) fn first_target(plan: &Plan, service: &Service, place: Place) -> usize {
     let before = plan.services.iter().take_while(|other| other.name != service.name);
     match place {
         Place::Pipe => before.map(|other| pipe_targets(plan, other)).sum(),
@@ -66,7 +74,25 @@ pub(super) fn targets_of(plan: &Plan, service: &Service) -> Vec<String> {
         Realisation::Counters | Realisation::FlowCounter => {
             vec!["index; bytes in the lower 64 bits, packets in the upper".to_owned()]
         }
-        _ => vec![format!("index; {} bits", service.value_bits())],
+        _ => vec![entry(service)],
+    }
+}
+
+/// What an address of a service on the chip counts, and how wide an entry is, for people.
+pub(super) fn entry(service: &Service) -> String {
+    match service.rule.realisation {
+        Realisation::HashTable => format!(
+            "write: 1 if the key is to be removed, key of {} bits, value of {} bits; read: number of an entry, \
+             there and live, static, key, value",
+            service.key_bits(),
+            service.value_bits()
+        ),
+        Realisation::Meter => {
+            format!(
+                "index; cir, cbs, ebs, pir, pbs of {METER_RATE_BITS} bits each: a write fills the buckets"
+            )
+        }
+        _ => format!("index; {} bits", service.value_bits()),
     }
 }
 
@@ -103,123 +129,6 @@ pub(super) fn answer_nets(plan: &Plan, answer: &str) -> Vec<Item> {
     ]
 }
 
-/// The numbers of `array`'s methods in `wl_pkg`.
-fn table_method(method: &str) -> u64 {
-    match method {
-        "read" => 0,
-        "write" => 1,
-        "add" => 2,
-        "fetch_add" => 3,
-        "exchange" => 4,
-        _ => 5,
-    }
-}
-
-/// Where the fields of an element begin: a one at each lowest bit.
-fn cuts(service: &Service) -> wireloom_bits::Bits {
-    let width = service.value_bits() as u32;
-    let mut cuts = wireloom_bits::Bits::zero(width);
-    let fields = service.config.value.as_ref().map_or(&[][..], |layout| &layout.fields);
-    let mut low = width;
-    for (_, field) in fields {
-        low -= field;
-        cuts = cuts.or(&wireloom_bits::Bits::new(width, 1).shl(low));
-    }
-    cuts
-}
-
-/// A table in block RAM, between nets or ports of its requests and replies.
-fn table(service: &Service, instance: &str, tag_bits: usize, target: Expr, ends: &Ends) -> Instance {
-    let methods = &service.port.methods;
-    let method = |m: &crate::core::PortMethod| Expr::number(3, table_method(&m.name));
-    let table = clocked("wl_table", instance)
-        .parameter("Width", int(service.value_bits()))
-        .parameter("Size", int(service.elements()))
-        .parameter("MethodCount", int(methods.len()))
-        .parameter("Methods", Expr::Concat(methods.iter().rev().map(method).collect()))
-        .parameter("Cuts", Expr::Number(cuts(service)))
-        .parameter(
-            "IndexBits",
-            int(methods.first().and_then(|m| m.arguments.first()).map_or(32, |bits| *bits as usize)),
-        )
-        .parameter("TagBits", int(tag_bits))
-        .parameter("CtlTarget", target)
-        .parameter("Image", Expr::Text(service.offload.clone()));
-    let table = table
-        .port("request_valid_i", ends.request_valid.clone())
-        .port("request_ready_o", ends.request_ready.clone())
-        .port("request_tag_i", ends.request_tag.clone())
-        .port("request_data_i", ends.request_data.clone());
-    let answers = methods.iter().any(|method| method.reply > 0);
-    if service.reply_bits > 0 {
-        let table =
-            table.port("reply_valid_o", ends.reply_valid.clone()).port("reply_tag_o", ends.reply_tag.clone());
-        // If no method answers, packets wait only until it is their turn.
-        if answers { table.port("reply_data_o", ends.reply_data.clone()) } else { table.open("reply_data_o") }
-    } else {
-        table.open("reply_valid_o").open("reply_tag_o").open("reply_data_o")
-    }
-}
-
-/// What the requests and replies of a service are called where it stands.
-struct Ends {
-    request_valid: Expr,
-    request_ready: Expr,
-    request_tag: Expr,
-    request_data: Expr,
-    reply_valid: Expr,
-    reply_tag: Expr,
-    reply_data: Expr,
-}
-
-impl Ends {
-    /// The nets behind a tree.
-    fn behind_tree(service: &Service) -> Self {
-        let here = |what: &str| Expr::name(format!("{}_{what}", service.name));
-        Self {
-            request_valid: here("in_valid"),
-            request_ready: here("in_ready"),
-            request_tag: here("in_tag"),
-            request_data: here("in_data"),
-            reply_valid: here("out_valid"),
-            reply_tag: here("out_tag"),
-            reply_data: here("out_data"),
-        }
-    }
-}
-
-/// A service in each engine of a cluster, inside the loop over engines.
-pub(super) fn in_engine(plan: &Plan, service: &Service) -> Vec<Item> {
-    let s = &service.name;
-    let i = || name("i");
-    let thread_bits = bits(plan.machine.threads) as usize;
-    let told = format!("{s}_told");
-    let ends = Ends {
-        request_valid: bit(format!("{s}_ask_valid"), i()),
-        request_ready: bit(format!("{s}_ask_ready"), i()),
-        request_tag: element(format!("{s}_ask_thread"), i(), thread_bits),
-        request_data: element(format!("{s}_ask_data"), i(), service.request_bits),
-        reply_valid: name(&format!("{told}_valid")),
-        reply_tag: name(&format!("{told}_thread")),
-        reply_data: name(&format!("{told}_data")),
-    };
-    let target = int(first_target(plan, service, Place::Cluster)).add(i()).cast(int(8));
-    let mut items = answer_nets(plan, s);
-    let table = table(service, &format!("u_{s}"), thread_bits, target, &ends);
-    items.push(Item::Instance(controlled(table, plan, s)));
-    items.push(Item::Assign {
-        target: bit(format!("{s}_dones"), i()),
-        value: name(&format!("{s}_done")),
-        comment: None,
-    });
-    items.push(Item::Assign {
-        target: element(format!("{s}_answers"), i(), plan.control_bits),
-        value: name(&format!("{s}_answer")),
-        comment: None,
-    });
-    items
-}
-
 /// A service of a cluster, or what stands in the cluster before a service of the pipe.
 pub(super) fn in_cluster(plan: &Plan, service: &Service) -> Vec<Item> {
     if service.rule.realisation == Realisation::Cached {
@@ -233,35 +142,17 @@ pub(super) fn in_cluster(plan: &Plan, service: &Service) -> Vec<Item> {
 pub(super) fn in_pipe(plan: &Plan, service: &Service) -> Vec<Item> {
     let target = Expr::number(8, first_target(plan, service, Place::Pipe) as u64);
     match service.rule.realisation {
-        Realisation::Table | Realisation::Counters => on_chip(plan, service, plan.pipe_tag_bits(), target),
+        Realisation::Table
+        | Realisation::Counters
+        | Realisation::HashTable
+        | Realisation::Meter
+        | Realisation::Random => on_chip(plan, service, plan.pipe_tag_bits(), target),
         Realisation::Cached | Realisation::Direct => {
             off_chip(plan, service, direct_table(plan, service, target))
         }
         Realisation::FlowCounter => off_chip(plan, service, flow_counter(plan, service, target)),
         Realisation::Trie => super::lookup::items(plan, service, first_pipe_target(plan, service)),
     }
-}
-
-/// A table or counters in block RAM, behind the tree of its place.
-fn on_chip(plan: &Plan, service: &Service, tag_bits: usize, target: Expr) -> Vec<Item> {
-    let s = &service.name;
-    let instance = format!("u_{s}");
-    let instance = if service.rule.realisation == Realisation::Counters {
-        counter_parameters(clocked("wl_counter_table", &instance), service)
-            .parameter("CtlTarget", target)
-            .parameter("Image", Expr::Text(service.offload.clone()))
-            .port("request_valid_i", name(&format!("{s}_in_valid")))
-            .port("request_ready_o", name(&format!("{s}_in_ready")))
-            .port("request_data_i", name(&format!("{s}_in_data")))
-    } else {
-        table(service, &instance, tag_bits, target, &Ends::behind_tree(service))
-    };
-    let mut items = answer_nets(plan, s);
-    if service.reply_bits > 0 && service.port.methods.iter().all(|method| method.reply == 0) {
-        items.push(Item::assign(format!("{s}_out_data"), Expr::Zeros));
-    }
-    items.push(Item::Instance(controlled(instance, plan, s)));
-    items
 }
 
 /// The cache of a cluster, between its tree and its ports.
@@ -327,16 +218,6 @@ fn flow_counter(plan: &Plan, service: &Service, target: Expr) -> Instance {
         .port("request_valid_i", ends.request_valid)
         .port("request_ready_o", ends.request_ready)
         .port("request_data_i", ends.request_data)
-}
-
-/// What both kinds of counters are told: the `counter` kind counts bytes in counter 0 and packets in counter 1.
-fn counter_parameters(instance: Instance, service: &Service) -> Instance {
-    let arguments = &service.port.methods[0].arguments;
-    instance
-        .parameter("Size", int(service.elements()))
-        .parameter("Arguments", int(1))
-        .parameter("ArgumentBits", int(arguments[1] as usize))
-        .parameter("IndexBits", int(arguments[0] as usize))
 }
 
 /// A service that has slots of a memory channel, and the nets between them.
@@ -456,7 +337,11 @@ pub(super) fn channels(
                 channels.extend(super::lookup::channels(service, lookup, machine)?);
                 continue;
             }
-            Realisation::Table | Realisation::Counters => continue,
+            Realisation::Table
+            | Realisation::Counters
+            | Realisation::HashTable
+            | Realisation::Meter
+            | Realisation::Random => continue,
         };
         let refuse = |why: String| NpError::Offload {
             offload: service.offload.clone(),

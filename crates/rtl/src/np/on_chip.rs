@@ -1,0 +1,228 @@
+//! Services that need no memory outside the chip: tables, counters, hash tables, meters, random numbers.
+
+use super::cluster::clocked;
+use super::plan::{Plan, Service};
+use super::services::{METER_RATE_BITS, answer_nets, controlled, first_target};
+use super::wires::{bit, bits, element};
+use crate::machine::{Place, Realisation};
+use crate::sv::{Expr, Instance, Item};
+
+fn name(name: &str) -> Expr {
+    Expr::name(name)
+}
+
+fn int(number: usize) -> Expr {
+    Expr::int(number as u64)
+}
+
+/// A service on the chip, behind the tree of its place.
+pub(super) fn on_chip(plan: &Plan, service: &Service, tag_bits: usize, target: Expr) -> Vec<Item> {
+    let s = &service.name;
+    let ends = Ends::behind_tree(service);
+    let instance = match service.rule.realisation {
+        Realisation::Counters => {
+            let counters = counter_parameters(clocked("wl_counter_table", &format!("u_{s}")), service)
+                .parameter("CtlTarget", target)
+                .parameter("Image", Expr::Text(service.offload.clone()));
+            counters
+                .port("request_valid_i", ends.request_valid)
+                .port("request_ready_o", ends.request_ready)
+                .port("request_data_i", ends.request_data)
+        }
+        Realisation::HashTable => {
+            ends.whole(hash_table(service).parameter("TagBits", int(tag_bits)).parameter("CtlTarget", target))
+        }
+        Realisation::Meter => {
+            ends.whole(meter(service).parameter("TagBits", int(tag_bits)).parameter("CtlTarget", target))
+        }
+        Realisation::Random => {
+            let random = clocked("wl_random", &format!("u_{s}"))
+                .parameter("Seed", Expr::Number(service.config.param("seed").resize(64)))
+                .parameter("TagBits", int(tag_bits));
+            // It has nothing that the control plane could look at.
+            return vec![Item::Instance(ends.whole(random))];
+        }
+        _ => table(service, &format!("u_{s}"), tag_bits, target, &ends),
+    };
+    let mut items = answer_nets(plan, s);
+    if service.reply_bits > 0 && service.port.methods.iter().all(|method| method.reply == 0) {
+        items.push(Item::assign(format!("{s}_out_data"), Expr::Zeros));
+    }
+    items.push(Item::Instance(controlled(instance, plan, s)));
+    items
+}
+
+/// The numbers of the methods that are called, in the kind, so many bits each.
+fn methods(service: &Service, bits: u32) -> Expr {
+    let number = |method: &crate::core::PortMethod| Expr::number(bits, method.method as u64);
+    Expr::Concat(service.port.methods.iter().rev().map(number).collect())
+}
+
+/// A table of keys and values.
+fn hash_table(service: &Service) -> Instance {
+    clocked("wl_exact_table", &format!("u_{}", service.name))
+        .parameter("KeyBits", int(service.key_bits()))
+        .parameter("ValueBits", int(service.value_bits()))
+        .parameter("Size", int(service.elements()))
+        .parameter("MethodCount", int(service.port.methods.len()))
+        .parameter("Methods", methods(service, 3))
+        .parameter("ArgumentBits", Expr::int(u64::from(service.port.argument_bits)))
+        .parameter("ReplyBits", int(service.reply_bits))
+        .parameter("HasTime", Expr::number(1, u64::from(service.port.arrival)))
+        .parameter("Age", Expr::Number(service.config.param("age").resize(64)))
+        .parameter("Cuts", Expr::Number(cuts(service)))
+        .parameter("Chains", int(service.elements().next_power_of_two().max(2)))
+}
+
+/// Meters.
+fn meter(service: &Service) -> Instance {
+    let rates = ["cir", "cbs", "ebs", "pir", "pbs"];
+    let declared = rates.map(|name| Expr::Number(service.config.param(name).resize(METER_RATE_BITS as u32)));
+    clocked("wl_meter", &format!("u_{}", service.name))
+        .parameter("Size", int(service.elements()))
+        .parameter("TwoRates", Expr::number(1, u64::from(service.config.param("rates").low_u64() == 2)))
+        .parameter("Declared", Expr::Concat(declared.to_vec()))
+        .parameter("MethodCount", int(service.port.methods.len()))
+        .parameter("Methods", methods(service, 1))
+}
+
+/// A service in each engine of a cluster, inside the loop over engines.
+pub(super) fn in_engine(plan: &Plan, service: &Service) -> Vec<Item> {
+    let s = &service.name;
+    let i = || name("i");
+    let thread_bits = bits(plan.machine.threads) as usize;
+    let told = format!("{s}_told");
+    let ends = Ends {
+        request_valid: bit(format!("{s}_ask_valid"), i()),
+        request_ready: bit(format!("{s}_ask_ready"), i()),
+        request_tag: element(format!("{s}_ask_thread"), i(), thread_bits),
+        request_data: element(format!("{s}_ask_data"), i(), service.request_bits),
+        reply_valid: name(&format!("{told}_valid")),
+        reply_tag: name(&format!("{told}_thread")),
+        reply_data: name(&format!("{told}_data")),
+    };
+    let target = int(first_target(plan, service, Place::Cluster)).add(i()).cast(int(8));
+    let mut items = answer_nets(plan, s);
+    let table = table(service, &format!("u_{s}"), thread_bits, target, &ends);
+    items.push(Item::Instance(controlled(table, plan, s)));
+    items.push(Item::Assign {
+        target: bit(format!("{s}_dones"), i()),
+        value: name(&format!("{s}_done")),
+        comment: None,
+    });
+    items.push(Item::Assign {
+        target: element(format!("{s}_answers"), i(), plan.control_bits),
+        value: name(&format!("{s}_answer")),
+        comment: None,
+    });
+    items
+}
+
+/// The numbers of `array`'s methods in `wl_pkg`.
+fn table_method(method: &str) -> u64 {
+    match method {
+        "read" => 0,
+        "write" => 1,
+        "add" => 2,
+        "fetch_add" => 3,
+        "exchange" => 4,
+        _ => 5,
+    }
+}
+
+/// Where the fields of an element begin: a one at each lowest bit.
+fn cuts(service: &Service) -> wireloom_bits::Bits {
+    let width = service.value_bits() as u32;
+    let mut cuts = wireloom_bits::Bits::zero(width);
+    let fields = service.config.value.as_ref().map_or(&[][..], |layout| &layout.fields);
+    let mut low = width;
+    for (_, field) in fields {
+        low -= field;
+        cuts = cuts.or(&wireloom_bits::Bits::new(width, 1).shl(low));
+    }
+    cuts
+}
+
+/// A table in block RAM, between nets or ports of its requests and replies.
+fn table(service: &Service, instance: &str, tag_bits: usize, target: Expr, ends: &Ends) -> Instance {
+    let methods = &service.port.methods;
+    let method = |m: &crate::core::PortMethod| Expr::number(3, table_method(&m.name));
+    let table = clocked("wl_table", instance)
+        .parameter("Width", int(service.value_bits()))
+        .parameter("Size", int(service.elements()))
+        .parameter("MethodCount", int(methods.len()))
+        .parameter("Methods", Expr::Concat(methods.iter().rev().map(method).collect()))
+        .parameter("Cuts", Expr::Number(cuts(service)))
+        .parameter(
+            "IndexBits",
+            int(methods.first().and_then(|m| m.arguments.first()).map_or(32, |bits| *bits as usize)),
+        )
+        .parameter("TagBits", int(tag_bits))
+        .parameter("CtlTarget", target)
+        .parameter("Image", Expr::Text(service.offload.clone()));
+    let table = table
+        .port("request_valid_i", ends.request_valid.clone())
+        .port("request_ready_o", ends.request_ready.clone())
+        .port("request_tag_i", ends.request_tag.clone())
+        .port("request_data_i", ends.request_data.clone());
+    let answers = methods.iter().any(|method| method.reply > 0);
+    if service.reply_bits > 0 {
+        let table =
+            table.port("reply_valid_o", ends.reply_valid.clone()).port("reply_tag_o", ends.reply_tag.clone());
+        // If no method answers, packets wait only until it is their turn.
+        if answers { table.port("reply_data_o", ends.reply_data.clone()) } else { table.open("reply_data_o") }
+    } else {
+        table.open("reply_valid_o").open("reply_tag_o").open("reply_data_o")
+    }
+}
+
+/// What both kinds of counters are told: the `counter` kind counts bytes in counter 0 and packets in counter 1.
+pub(super) fn counter_parameters(instance: Instance, service: &Service) -> Instance {
+    let arguments = &service.port.methods[0].arguments;
+    instance
+        .parameter("Size", int(service.elements()))
+        .parameter("Arguments", int(1))
+        .parameter("ArgumentBits", int(arguments[1] as usize))
+        .parameter("IndexBits", int(arguments[0] as usize))
+}
+
+/// What the requests and replies of a service are called where it stands.
+pub(super) struct Ends {
+    pub(super) request_valid: Expr,
+    pub(super) request_ready: Expr,
+    pub(super) request_tag: Expr,
+    pub(super) request_data: Expr,
+    pub(super) reply_valid: Expr,
+    pub(super) reply_tag: Expr,
+    pub(super) reply_data: Expr,
+}
+
+impl Ends {
+    /// The nets behind a tree.
+    pub(super) fn behind_tree(service: &Service) -> Self {
+        let here = |what: &str| Expr::name(format!("{}_{what}", service.name));
+        Self {
+            request_valid: here("in_valid"),
+            request_ready: here("in_ready"),
+            request_tag: here("in_tag"),
+            request_data: here("in_data"),
+            reply_valid: here("out_valid"),
+            reply_tag: here("out_tag"),
+            reply_data: here("out_data"),
+        }
+    }
+}
+
+impl Ends {
+    /// Connects a service that answers every request.
+    fn whole(self, instance: Instance) -> Instance {
+        instance
+            .port("request_valid_i", self.request_valid)
+            .port("request_ready_o", self.request_ready)
+            .port("request_tag_i", self.request_tag)
+            .port("request_data_i", self.request_data)
+            .port("reply_valid_o", self.reply_valid)
+            .port("reply_tag_o", self.reply_tag)
+            .port("reply_data_o", self.reply_data)
+    }
+}

@@ -1,0 +1,585 @@
+// Table from keys to values as a service: the `exact` kind (docs/offloads.md), with ageing, in block RAM.
+//
+//   head of the key's chain --> entry --> next entry ... --> found, or the chain's end --> change --> reply
+//
+// Each key hashes to a chain of entries. Entries that age hang in a list in the order in which they were touched, which is the order in
+// which they expire. So every key finds its place while fewer than Size entries are in the table, whatever the keys.
+//
+// Contract
+//   Data: one operation after the other, each as `exact` says; those of packets in the order in which they are taken. The control plane
+//   inserts static entries, removes entries and reads them by number, each in one operation among the others.
+//   Time: the latest of the calls that changed something. Expired entries are taken out by the next call that changes something.
+//   Latency: 6 cycles for a key at the head of its chain, 2 more for each entry before it; 3 more where the entry is touched or made;
+//   3 and those of its chain for each entry that has expired.
+//   Throughput: one operation at a time.
+//   After a reset the table is empty; Chains cycles pass before the first operation.
+// Timing: between two registers at most: an entry's value and a field's addition; or the compare of two times.
+//
+// Request: {method, if there are several; arguments, zero-extended on the left; the time, 64 bits, if HasTime}.
+// Control: a write inserts {0, key, value} or removes {1, key, any}, at any address. A read answers entry `address` as {1, live, static,
+// key, value}; behind the last entry that was ever used all bits are zero.
+//
+// Parameters
+//   KeyBits, ValueBits   bits of a key and of a value
+//   Size                 entries
+//   MethodCount          methods that are called
+//   Methods              their numbers in the kind, 3 bits each, method 0 lowest
+//   ArgumentBits         bits of the longest arguments
+//   ReplyBits            bits of the longest reply
+//   HasTime              requests bring the time: entries age, or are asked for their age
+//   Age                  nanoseconds that an entry stays untouched; 0: for ever
+//   Cuts                 where the fields of a value begin (`wl_field_add`)
+//   TagBits              bits of the tag that a reply repeats
+//   CtlBits, CtlTarget   of the control bus
+//   Chains               chains; a power of two
+module wl_exact_table #(
+    parameter int unsigned KeyBits = 32,
+    parameter int unsigned ValueBits = 32,
+    parameter int unsigned Size = 1024,
+    parameter int unsigned MethodCount = 1,
+    parameter logic [3*MethodCount-1:0] Methods = '0,
+    parameter int unsigned ArgumentBits = KeyBits,
+    parameter int unsigned ReplyBits = 1 + ValueBits,
+    parameter bit HasTime = 1'b0,
+    parameter logic [63:0] Age = 64'd0,
+    parameter logic [ValueBits-1:0] Cuts = '0,
+    parameter int unsigned TagBits = 8,
+    parameter int unsigned CtlBits = 3 + KeyBits + ValueBits,
+    parameter logic [7:0] CtlTarget = 8'd0,
+    parameter int unsigned Chains = 2 ** $clog2(Size),
+    localparam int unsigned SelectBits = MethodCount > 1 ? wl_pkg::bits(MethodCount) : 0,
+    localparam int unsigned RequestBits = SelectBits + ArgumentBits + (HasTime ? 64 : 0)
+) (
+    input logic clk_i,
+    input logic rst_i,
+
+    input  logic                   request_valid_i,
+    output logic                   request_ready_o,
+    input  logic [    TagBits-1:0] request_tag_i,
+    input  logic [RequestBits-1:0] request_data_i,
+
+    output logic                 reply_valid_o,
+    output logic [  TagBits-1:0] reply_tag_o,
+    output logic [ReplyBits-1:0] reply_data_o,
+
+    input  logic               ctl_valid_i,    // held until `ctl_done_o`
+    input  logic               ctl_write_i,
+    input  logic [        7:0] ctl_target_i,
+    input  logic [       31:0] ctl_address_i,
+    input  logic [CtlBits-1:0] ctl_data_i,
+    output logic               ctl_done_o,     // a pulse
+    output logic [CtlBits-1:0] ctl_data_o      // zero unless a read is done
+);
+  if (KeyBits < 1 || ValueBits < 1 || Size < 1 || CtlBits < 3 + KeyBits + ValueBits) begin : g_illegal
+    $fatal(1, "wl_exact_table: KeyBits, ValueBits and Size must be at least one, and CtlBits hold three bits, a key and a value");
+  end
+  if (MethodCount < 1 || MethodCount > 8) begin : g_illegal_methods
+    $fatal(1, "wl_exact_table: there must be one to eight methods");
+  end
+  if (ReplyBits < 1 || Chains < 2 || 2 ** $clog2(Chains) != Chains) begin : g_illegal_chains
+    $fatal(1, "wl_exact_table: a reply has a bit at least, and Chains is a power of two, at least 2");
+  end
+  if (!HasTime && Age != 0) begin : g_illegal_age
+    $fatal(1, "wl_exact_table: entries age only if requests bring the time (HasTime)");
+  end
+
+  localparam int unsigned IndexBits = wl_pkg::bits(Size);
+  localparam int unsigned CountBits = wl_pkg::bits(Size + 1);
+  localparam int unsigned ChainBits = wl_pkg::bits(Chains);
+
+  // What an operation is: a method of the kind, or the control plane's.
+  typedef enum logic [3:0] {
+    LOOKUP = 4'd0,
+    TOUCH = 4'd1,
+    INSERT = 4'd2,
+    UPDATE = 4'd3,
+    ACCUMULATE = 4'd4,
+    REMOVE = 4'd5,
+    AGE = 4'd6,
+    EXPIRE = 4'd7,
+    LOAD = 4'd8,
+    UNLOAD = 4'd9,
+    SHOW = 4'd10
+  } method_e;
+
+  typedef enum logic [3:0] {
+    CLEAR,    // chains are emptied
+    IDLE,     // an operation is taken
+    OLDEST,   // the oldest entry is read
+    EXPIRED,  // has it expired?
+    HEAD,     // the head of the key's chain is read
+    FIRST,    // the first entry is read
+    COMPARE,  // is it the one?
+    WALK,     // if so, it is changed; else the next one is read
+    MISS,     // there is none: a free one is read
+    PUT,      // it gets the key
+    FREE,     // an entry that was taken out goes to the free ones
+    LINK,     // an entry goes to the young end of the list
+    LINKED,
+    SHOWN,    // an entry was read for the control plane
+    REPLY
+  } state_e;
+
+  // A link to an entry, or to none.
+  typedef struct packed {
+    logic some;
+    logic [IndexBits-1:0] index;
+  } link_t;
+
+  // The set of digits' exclusive or, so that runs of keys do not meet.
+  function automatic logic [ChainBits-1:0] chain_of(logic [KeyBits-1:0] key);
+    chain_of = '0;
+    for (int unsigned k = 0; k < KeyBits; k++) chain_of[(k+k/ChainBits)%ChainBits] ^= key[k];
+  endfunction
+
+  state_e state;
+  method_e method;
+  logic from_control, sweeping, expiring_older;
+  logic [TagBits-1:0] tag;
+  logic [KeyBits-1:0] key, wanted;
+  logic [ValueBits-1:0] value;
+  logic [63:0] older_than, now, seen;  // `now`: the call's time; `seen`: the table's
+  logic [ChainBits-1:0] chain;
+  logic [IndexBits-1:0] node, victim;
+  link_t previous, first, free, oldest, newest;
+  logic [CountBits-1:0] used, fresh;  // entries in the table; entries that were ever used
+  logic [31:0] expired;
+  logic is_the_one, found, existed, stored;
+
+  // ---- Memories ----
+
+  logic [IndexBits-1:0] read_node;
+  logic read_entry, read_head;
+
+  logic head_write, next_write;
+  logic [ChainBits-1:0] head_address;
+  logic [IndexBits-1:0] next_address;
+  link_t head_data, head, next_data, next;
+  wl_ram_block #(
+      .Width($bits(link_t)),
+      .Depth(Chains)
+  ) i_heads (
+      .clk_i,
+      .write_i(head_write),
+      .write_address_i(head_address),
+      .write_data_i(head_data),
+      .read_i(read_head),
+      .read_address_i(chain),
+      .read_data_o(head)
+  );
+  wl_ram_block #(
+      .Width($bits(link_t)),
+      .Depth(Size)
+  ) i_next (
+      .clk_i,
+      .write_i(next_write),
+      .write_address_i(next_address),
+      .write_data_i(next_data),
+      .read_i(read_entry),
+      .read_address_i(read_node),
+      .read_data_o(next)
+  );
+
+  logic key_write, value_write;
+  logic [KeyBits-1:0] entry_key;
+  logic [ValueBits-1:0] value_data, entry_value, sum;
+  wl_ram_block #(
+      .Width(KeyBits),
+      .Depth(Size)
+  ) i_keys (
+      .clk_i,
+      .write_i(key_write),
+      .write_address_i(node),
+      .write_data_i(key),
+      .read_i(read_entry),
+      .read_address_i(read_node),
+      .read_data_o(entry_key)
+  );
+  wl_ram_block #(
+      .Width(ValueBits),
+      .Depth(Size)
+  ) i_values (
+      .clk_i,
+      .write_i(value_write),
+      .write_address_i(node),
+      .write_data_i(value_data),
+      .read_i(read_entry),
+      .read_address_i(read_node),
+      .read_data_o(entry_value)
+  );
+  wl_field_add #(
+      .Width(ValueBits),
+      .Cuts (Cuts)
+  ) i_sum (
+      .a_i  (entry_value),
+      .b_i  (value),
+      .sum_o(sum)
+  );
+
+  // Whether an entry is in the table, and whether it is static.
+  logic kind_write, entry_there, entry_static;
+  logic [1:0] kind_data;
+  wl_ram_block #(
+      .Width(2),
+      .Depth(Size)
+  ) i_kinds (
+      .clk_i,
+      .write_i(kind_write),
+      .write_address_i(node),
+      .write_data_i(kind_data),
+      .read_i(read_entry),
+      .read_address_i(read_node),
+      .read_data_o({entry_there, entry_static})
+  );
+
+  logic older_write, newer_write, touched_write;
+  logic [IndexBits-1:0] older_address, newer_address;
+  link_t older_data, newer_data, older, newer;
+  logic [63:0] touched, age;
+  if (HasTime) begin : g_time
+    wl_ram_block #(
+        .Width($bits(link_t)),
+        .Depth(Size)
+    ) i_older (
+        .clk_i,
+        .write_i(older_write),
+        .write_address_i(older_address),
+        .write_data_i(older_data),
+        .read_i(read_entry),
+        .read_address_i(read_node),
+        .read_data_o(older)
+    );
+    wl_ram_block #(
+        .Width($bits(link_t)),
+        .Depth(Size)
+    ) i_newer (
+        .clk_i,
+        .write_i(newer_write),
+        .write_address_i(newer_address),
+        .write_data_i(newer_data),
+        .read_i(read_entry),
+        .read_address_i(read_node),
+        .read_data_o(newer)
+    );
+    wl_ram_block #(
+        .Width(64),
+        .Depth(Size)
+    ) i_touched (
+        .clk_i,
+        .write_i(touched_write),
+        .write_address_i(node),
+        .write_data_i(seen),
+        .read_i(read_entry),
+        .read_address_i(read_node),
+        .read_data_o(touched)
+    );
+  end else begin : g_no_time
+    assign {older, newer, touched} = '0;
+    logic unused;
+    assign unused = &{older_write, newer_write, touched_write, older_address, newer_address, older_data, newer_data};
+  end
+
+  // ---- What comes ----
+
+  logic is_control, take;
+  logic [SelectBits-1+32'(SelectBits==0):0] select;
+  method_e asked;
+  assign is_control = ctl_valid_i && ctl_target_i == CtlTarget && !ctl_done_o;
+  assign take = request_valid_i && request_ready_o;
+  if (SelectBits > 0) begin : g_select
+    assign select = request_data_i[RequestBits-1-:SelectBits];
+  end else begin : g_single
+    assign select = '0;
+  end
+  always_comb begin
+    asked = method_e'({1'b0, Methods[2:0]});
+    for (int unsigned k = 1; k < MethodCount; k++) begin
+      if (32'(select) == k) asked = method_e'({1'b0, Methods[3*k+:3]});
+    end
+  end
+
+  // A call that changes something lets time pass first.
+  logic sweeps;
+  logic [63:0] call_time;
+  assign sweeps = HasTime && asked != LOOKUP && asked != AGE;
+  if (HasTime) begin : g_call_time
+    assign call_time = request_data_i[63:0];
+  end else begin : g_no_call_time
+    assign call_time = '0;
+  end
+
+  // The control plane has every second operation, if it wants one.
+  logic control_turn;
+  assign request_ready_o = state == IDLE && !(is_control && control_turn);
+
+  localparam int unsigned ArgumentLsb = HasTime ? 64 : 0;
+  logic [ArgumentBits+KeyBits+ValueBits+63:0] arguments;  // with room for whatever is taken out of it
+  assign arguments = (ArgumentBits + KeyBits + ValueBits + 64)'(request_data_i[ArgumentLsb+:ArgumentBits]);
+
+  // ---- How long ago ----
+
+  logic is_live, has_expired;
+  logic [63:0] limit;
+  assign limit = expiring_older ? older_than : Age;
+  if (HasTime) begin : g_age
+    logic [63:0] at;
+    assign at = state == EXPIRED || now < seen || method == SHOW ? seen : now;
+    assign age = entry_static ? '0 : at - touched;
+    assign is_live = Age == 0 || age <= Age;
+    assign has_expired = age > limit;
+  end else begin : g_no_age
+    assign age = '0;
+    assign is_live = 1'b1;
+    assign has_expired = 1'b0;
+    logic unused;
+    assign unused = &{limit, now, seen, touched};
+  end
+
+  // ---- One operation after the other ----
+
+  logic hit, takes_out, touches, makes, is_full;
+  assign hit = state == WALK && is_the_one;
+  assign takes_out = hit && (sweeping || method == REMOVE || method == UNLOAD);
+  assign touches = method == TOUCH || method == INSERT || method == UPDATE || method == ACCUMULATE;
+  assign is_full = used == CountBits'(Size);
+  assign makes = (method == INSERT || method == ACCUMULATE || method == LOAD) && !is_full;
+
+  // The entry leaves the list of those that age.
+  logic unlinks;
+  assign unlinks = HasTime && hit && !entry_static && (takes_out || touches || method == LOAD);
+
+  always_comb begin
+    read_head = state == HEAD;
+    read_entry = 1'b0;
+    read_node = node;
+    unique case (state)
+      IDLE: begin
+        read_entry = is_control && !ctl_write_i;
+        read_node = ctl_address_i[IndexBits-1:0];
+      end
+      OLDEST: begin
+        read_entry = 1'b1;
+        read_node = oldest.index;
+      end
+      FIRST: begin
+        read_entry = 1'b1;
+        read_node = head.index;
+      end
+      WALK: begin
+        read_entry = !is_the_one;
+        read_node = next.index;
+      end
+      MISS: begin
+        read_entry = 1'b1;
+        read_node = free.index;
+      end
+      default: ;
+    endcase
+
+    head_write = state == CLEAR || state == PUT || (takes_out && !previous.some);
+    head_address = chain;
+    head_data = state == CLEAR ? '0 : state == PUT ? '{1'b1, node} : next;
+
+    next_write = state == PUT || state == FREE || (takes_out && previous.some);
+    next_address = takes_out ? previous.index : node;
+    next_data = state == PUT ? first : state == FREE ? free : next;
+
+    key_write = state == PUT;
+    value_write = state == PUT || (hit && !sweeping && (method == UPDATE || method == ACCUMULATE || method == LOAD));
+    value_data = state == WALK && method == ACCUMULATE ? sum : value;
+    kind_write = state == PUT || takes_out || (hit && method == LOAD);
+    kind_data = {!takes_out, method == LOAD};
+
+    older_write = (unlinks && newer.some) || state == LINK;
+    older_address = state == LINK ? node : newer.index;
+    older_data = state == LINK ? newest : older;
+    newer_write = (unlinks && older.some) || (state == LINK && newest.some) || state == LINKED;
+    newer_address = state == LINK ? newest.index : state == LINKED ? node : older.index;
+    newer_data = state == LINK ? '{1'b1, node} : state == LINKED ? '0 : newer;
+    touched_write = state == LINK;
+  end
+
+  logic [63:0] reply_age;
+  always_ff @(posedge clk_i) begin
+    reply_valid_o <= 1'b0;
+    ctl_done_o <= 1'b0;
+    ctl_data_o <= '0;
+    unique case (state)
+      CLEAR: begin
+        chain <= chain + 1'b1;
+        if (chain == '1) state <= IDLE;
+      end
+
+      IDLE: begin
+        if (take) control_turn <= 1'b1;
+        else if (is_control) control_turn <= 1'b0;
+        from_control <= !take;
+        tag <= request_tag_i;
+        {found, existed, stored, sweeping, expiring_older, expired} <= '0;
+        previous <= '0;
+        if (take) begin
+          method <= asked;
+          key <= asked == INSERT || asked == UPDATE || asked == ACCUMULATE ? arguments[ValueBits+:KeyBits] : arguments[0+:KeyBits];
+          value <= arguments[0+:ValueBits];
+          older_than <= arguments[0+:64];
+          now <= call_time;
+          state <= sweeps ? OLDEST : HEAD;
+          // Time never runs backwards.
+          if (sweeps && call_time > seen) seen <= call_time;
+        end else if (is_control) begin
+          method <= !ctl_write_i ? SHOW : ctl_data_i[KeyBits+ValueBits] ? UNLOAD : LOAD;
+          {key, value} <= ctl_data_i[KeyBits+ValueBits-1:0];
+          state <= ctl_write_i ? HEAD : SHOWN;
+        end
+      end
+
+      OLDEST: begin
+        {sweeping, found} <= '0;
+        previous <= '0;
+        victim <= oldest.index;
+        state <= oldest.some && (Age != 0 || expiring_older) ? EXPIRED : method != EXPIRE || expiring_older ? HEAD : OLDEST;
+        if (method == EXPIRE && !(oldest.some && (Age != 0 || expiring_older))) begin
+          expiring_older <= 1'b1;
+          if (expiring_older) state <= REPLY;
+        end
+      end
+
+      EXPIRED: begin
+        state <= HEAD;
+        sweeping <= has_expired;
+        if (!has_expired && method == EXPIRE) begin
+          expiring_older <= 1'b1;
+          state <= expiring_older ? REPLY : OLDEST;
+        end
+      end
+
+      HEAD: state <= FIRST;
+
+      FIRST: begin
+        first <= head;
+        node <= head.index;
+        state <= head.some ? COMPARE : MISS;
+      end
+
+      COMPARE: begin
+        is_the_one <= sweeping ? node == victim : entry_key == key;
+        state <= WALK;
+      end
+
+      WALK: begin
+        if (!is_the_one) begin
+          previous <= '{1'b1, node};
+          node <= next.index;
+          state <= next.some ? COMPARE : MISS;
+        end else if (takes_out) begin
+          state <= FREE;
+          found <= 1'b1;
+        end else begin
+          found <= is_live;
+          existed <= 1'b1;
+          stored <= 1'b1;
+          state <= HasTime && touches && !entry_static ? LINK : REPLY;
+          reply_age <= age;
+        end
+        if (!sweeping) begin
+          if (is_the_one && method == ACCUMULATE) value <= sum;
+          else if (is_the_one && method != UPDATE && method != LOAD) value <= entry_value;
+        end
+        if (unlinks) begin
+          if (!older.some) oldest <= newer;
+          if (!newer.some) newest <= older;
+        end
+      end
+
+      MISS: begin
+        node <= free.some ? free.index : fresh[IndexBits-1:0];
+        state <= makes ? PUT : REPLY;
+      end
+
+      PUT: begin
+        stored <= 1'b1;
+        used <= used + 1'b1;
+        if (free.some) free <= next;
+        else fresh <= fresh + 1'b1;
+        state <= HasTime && method != LOAD ? LINK : REPLY;
+      end
+
+      FREE: begin
+        free <= '{1'b1, node};
+        used <= used - 1'b1;
+        expired <= expired + 32'(expiring_older);
+        state <= sweeping ? OLDEST : REPLY;
+      end
+
+      LINK: begin
+        if (!newest.some) oldest <= '{1'b1, node};
+        newest <= '{1'b1, node};
+        state <= LINKED;
+      end
+
+      LINKED: state <= REPLY;
+
+      SHOWN: begin
+        state <= IDLE;
+        ctl_done_o <= 1'b1;
+        if (ctl_address_i < 32'(fresh)) begin
+          ctl_data_o <= CtlBits'({1'b1, entry_there && is_live, entry_static, entry_key, entry_value});
+        end
+      end
+
+      REPLY: begin
+        state <= IDLE;
+        ctl_done_o <= from_control;
+        reply_valid_o <= !from_control;
+        reply_tag_o <= tag;
+        unique case (method)
+          INSERT, ACCUMULATE: reply_data_o <= ReplyBits'({stored, existed, stored ? value : ValueBits'(0)});
+          UPDATE: reply_data_o <= ReplyBits'(found);
+          AGE: reply_data_o <= ReplyBits'({found, found ? reply_age : 64'd0});
+          EXPIRE: reply_data_o <= ReplyBits'(expired);
+          default: reply_data_o <= ReplyBits'({found, found ? value : ValueBits'(0)});
+        endcase
+      end
+
+      default: state <= CLEAR;
+    endcase
+
+    if (rst_i) begin
+      state <= CLEAR;
+      chain <= '0;
+      control_turn <= 1'b1;
+      {reply_valid_o, ctl_done_o} <= '0;
+      ctl_data_o <= '0;
+      {used, fresh, seen, now} <= '0;
+      {free, oldest, newest} <= '0;
+    end else if (state != CLEAR) begin
+      // Of the key that the operation has, or of the entry that expires; a cycle before HEAD reads.
+      if (state == EXPIRED && has_expired) chain <= chain_of(entry_key);
+      else if (state == IDLE || state == OLDEST || state == EXPIRED) chain <= chain_of(wanted);
+    end
+  end
+
+  // The key of the operation, also in the cycle in which it comes.
+  always_comb begin
+    wanted = key;
+    if (state == IDLE) begin
+      if (!take) wanted = ctl_data_i[ValueBits+:KeyBits];
+      else if (asked == INSERT || asked == UPDATE || asked == ACCUMULATE) wanted = arguments[ValueBits+:KeyBits];
+      else wanted = arguments[0+:KeyBits];
+    end
+  end
+
+  logic unused;
+  assign unused = &{arguments, ctl_address_i, ctl_data_i, request_data_i, expired, reply_age, older_than, value};
+
+`ifdef FORMAL
+  always_ff @(posedge clk_i) begin
+    if (!rst_i) begin
+      Room_A : assert (used <= CountBits'(Size) && fresh <= CountBits'(Size) && used <= fresh);
+      List_A : assert (state != IDLE || oldest.some == newest.some);
+      // A request comes only with a method that there is.
+      Method_M : assert (!take || 32'(select) < MethodCount);
+    end
+  end
+`endif
+endmodule

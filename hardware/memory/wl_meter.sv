@@ -1,0 +1,365 @@
+// Meters as a service: the `meter` kind (docs/offloads.md), three-colour markers of RFC 2697 and RFC 2698, in block RAM.
+//
+//   meter is read --> tokens since 1970, by long multiplication and division, two bits of the time a cycle --> buckets, colour --> reply
+//
+// A token of a rate of r bytes a second falls at each time k / r seconds. So floor(time * r / 10^9) tokens have fallen until a time, and
+// what has fallen since the packet before is the difference to that number at its time, which is remembered: no fraction is ever lost.
+// r is kept as a number of 10^9 and a rest; the long multiplication by the time, highest bit first, keeps its sum so too.
+//
+// Contract
+//   Data: each request is one atomic operation, in the order in which they are taken. A time before that of the packet before counts as
+//   that one's. An index that is out of range is answered with red and changes nothing. The control plane sets the rates of one meter
+//   and fills its buckets, or reads its rates, in one operation among the others.
+//   Latency and throughput: one operation at a time, in 41 cycles at most.
+//   After a reset all meters are as declared, their buckets full; Size cycles pass before the first operation.
+// Timing: between two registers two steps of the division, each a sum of 32 bits and a comparison.
+//
+// Request: {method, if there are two; index, bytes (, colour), zero-extended on the left; time in nanoseconds}.
+//
+// Parameters
+//   Size          meters
+//   TwoRates      0: RFC 2697; 1: RFC 2698
+//   Declared      cir, cbs, ebs, pir and pbs of a meter that the control plane has not set; 41 bits each, at most 2^40
+//   MethodCount   methods that are called: 1 or 2
+//   Methods       0 `color`, 1 `color_aware`; one bit each, method 0 lowest
+//   TagBits       bits of the tag that a reply repeats
+//   CtlBits, CtlTarget   of the control bus; its addresses are indices, its data the five rates as in Declared
+module wl_meter #(
+    parameter int unsigned Size = 64,
+    parameter bit TwoRates = 1'b0,
+    parameter logic [204:0] Declared = '0,
+    parameter int unsigned MethodCount = 1,
+    parameter logic [MethodCount-1:0] Methods = '0,
+    parameter int unsigned TagBits = 8,
+    parameter int unsigned CtlBits = 205,
+    parameter logic [7:0] CtlTarget = 8'd0,
+    localparam int unsigned SelectBits = MethodCount > 1 ? 1 : 0,
+    localparam int unsigned ArgumentBits = Methods == '0 ? 64 : 66,
+    localparam int unsigned RequestBits = SelectBits + ArgumentBits + 64
+) (
+    input logic clk_i,
+    input logic rst_i,
+
+    input  logic                   request_valid_i,
+    output logic                   request_ready_o,
+    input  logic [    TagBits-1:0] request_tag_i,
+    input  logic [RequestBits-1:0] request_data_i,
+
+    output logic               reply_valid_o,
+    output logic [TagBits-1:0] reply_tag_o,
+    output logic [        1:0] reply_data_o,
+
+    input  logic               ctl_valid_i,    // held until `ctl_done_o`
+    input  logic               ctl_write_i,
+    input  logic [        7:0] ctl_target_i,
+    input  logic [       31:0] ctl_address_i,
+    input  logic [CtlBits-1:0] ctl_data_i,
+    output logic               ctl_done_o,     // a pulse
+    output logic [CtlBits-1:0] ctl_data_o      // the rates from before, zero unless done
+);
+  if (Size < 1 || CtlBits < 205) begin : g_illegal
+    $fatal(1, "wl_meter: Size must be at least one, and CtlBits hold five rates of 41 bits");
+  end
+  if (MethodCount < 1 || MethodCount > 2 || (MethodCount == 2 && Methods != MethodCount'(2))) begin : g_illegal_methods
+    $fatal(1, "wl_meter: there are the methods 0, 1 or both, in this order");
+  end
+
+  localparam int unsigned IndexBits = wl_pkg::bits(Size);
+  localparam int unsigned RateBits = 41;
+  localparam int unsigned FallenBits = 75;  // 2^64 nanoseconds at 2^40 bytes a second
+  localparam logic [31:0] Second = 32'd1_000_000_000;
+  localparam int unsigned Units = TwoRates ? 2 : 1;
+
+  typedef struct packed {
+    logic [RateBits-1:0] cir;
+    logic [RateBits-1:0] cbs;
+    logic [RateBits-1:0] ebs;
+    logic [RateBits-1:0] pir;
+    logic [RateBits-1:0] pbs;
+  } rates_t;
+
+  // A rate as so many times 10^9 and a rest.
+  typedef struct packed {
+    logic [10:0] times;
+    logic [29:0] rest;
+  } parts_t;
+
+  function automatic parts_t parts(logic [RateBits-1:0] rate);
+    return '{11'(rate / RateBits'(Second)), 30'(rate % RateBits'(Second))};
+  endfunction
+
+  // What a meter remembers: tokens that its buckets lack, the time of the packet before, and tokens that had fallen then.
+  typedef struct packed {
+    logic [RateBits-1:0] committed;
+    logic [RateBits-1:0] other;
+    logic [63:0] last;
+    logic [Units-1:0][FallenBits-1:0] fallen;
+  } meter_t;
+
+  typedef enum logic [3:0] {CLEAR, IDLE, READ, BEGIN, COUNT, SUM, FELL, FILL, MARK, SET} state_e;
+  state_e state;
+
+  // ---- What comes ----
+
+  logic is_control, take, setting, control_turn;
+  logic [31:0] index, bytes;
+  logic [1:0] color;
+  logic [63:0] now;
+  logic [TagBits-1:0] tag;
+  assign is_control = ctl_valid_i && ctl_target_i == CtlTarget && !ctl_done_o;
+  assign request_ready_o = state == IDLE && !(is_control && control_turn);
+  assign take = request_valid_i && request_ready_o;
+
+  logic [31:0] request_index, request_bytes;
+  logic [1:0] request_color;
+  logic is_aware;
+  assign is_aware = Methods == '0 ? 1'b0 : MethodCount == 1 ? 1'b1 : request_data_i[RequestBits-1];
+  if (ArgumentBits == 64) begin : g_blind
+    assign {request_index, request_bytes} = request_data_i[127:64];
+    assign request_color = 2'd0;
+  end else begin : g_aware
+    assign {request_index, request_bytes} = is_aware ? request_data_i[129:66] : request_data_i[127:64];
+    assign request_color = is_aware ? request_data_i[65:64] : 2'd0;
+  end
+
+  // ---- Memories ----
+
+  logic [IndexBits-1:0] at;  // the meter in hand; in CLEAR the one that is cleared
+  logic in_range, read;
+  logic [IndexBits-1:0] read_at;
+  assign read = state == IDLE;
+  assign read_at = take ? request_index[IndexBits-1:0] : ctl_address_i[IndexBits-1:0];
+
+  meter_t meter, new_meter;
+  logic meter_write;
+  wl_ram_block #(
+      .Width($bits(meter_t)),
+      .Depth(Size)
+  ) i_meters (
+      .clk_i,
+      .write_i(meter_write),
+      .write_address_i(at),
+      .write_data_i(new_meter),
+      .read_i(read),
+      .read_address_i(read_at),
+      .read_data_o(meter)
+  );
+
+  // Rates, if the control plane has set them.
+  localparam int unsigned RatesBits = 1 + $bits(rates_t) + Units * $bits(parts_t);
+  logic is_set, rates_write;
+  rates_t stored, rates, new_rates;
+  parts_t [Units-1:0] stored_parts, rate, declared_parts, found_parts;
+  wl_ram_block #(
+      .Width(RatesBits),
+      .Depth(Size)
+  ) i_rates (
+      .clk_i,
+      .write_i(rates_write),
+      .write_address_i(at),
+      .write_data_i({state != CLEAR, new_rates, found_parts}),
+      .read_i(read),
+      .read_address_i(read_at),
+      .read_data_o({is_set, stored, stored_parts})
+  );
+  localparam rates_t DeclaredRates = Declared;
+  assign rates = is_set ? stored : DeclaredRates;
+  assign declared_parts[0] = parts(DeclaredRates.cir);
+  if (TwoRates) begin : g_peak
+    assign declared_parts[1] = parts(DeclaredRates.pir);
+  end
+  assign rate = is_set ? stored_parts : declared_parts;
+
+  // ---- Tokens until a time: long multiplication by the time, with a sum that is kept divided by 10^9 ----
+
+  logic [5:0] count;
+  logic [Units-1:0][63:0] rest_of_time;
+  logic [Units-1:0][FallenBits-1:0] tokens;
+  for (genvar k = 0; k < Units; k++) begin : g_unit
+    // One step: the sum is doubled, and the rate added if the time has the bit.
+    function automatic logic [31:0] step(logic [29:0] rest, logic [29:0] addend);
+      logic [31:0] sum;
+      sum = {1'b0, rest, 1'b0} + 32'(addend);
+      // Carries in the two highest bits; the rest below 10^9 needs no more than 30.
+      if (sum >= 2 * Second) return {2'd2, 30'(sum - 2 * Second)};
+      if (sum >= Second) return {2'd1, 30'(sum - Second)};
+      return {2'd0, 30'(sum)};
+    endfunction
+
+    parts_t by;
+    logic [29:0] rest;
+    logic [31:0] high, low;
+    logic [13:0] carries;  // what this cycle's two steps add to the whole numbers, a cycle later
+    logic counted;
+    logic [1:0][11:0] added;  // by each of the two
+    assign added[1] = (rest_of_time[k][63] ? {1'b0, by.times} : 12'd0) + 12'(high[31:30]);
+    assign added[0] = (rest_of_time[k][62] ? {1'b0, by.times} : 12'd0) + 12'(low[31:30]);
+    assign high = step(rest, rest_of_time[k][63] ? by.rest : 30'd0);
+    assign low = step(high[29:0], rest_of_time[k][62] ? by.rest : 30'd0);
+    always_ff @(posedge clk_i) begin
+      counted <= state == COUNT;
+      carries <= 14'({added[1], 1'b0}) + 14'(added[0]);
+      if (state == BEGIN) begin
+        by <= setting ? '{11'd0, 30'd1} : rate[k];
+        rest <= '0;
+        tokens[k] <= '0;
+        rest_of_time[k] <= !setting ? now : k == 0 ? 64'(new_rates.cir) : 64'(new_rates.pir);
+      end else begin
+        if (state == COUNT) begin
+          rest <= low[29:0];
+          rest_of_time[k] <= rest_of_time[k] << 2;
+        end
+        if (counted) tokens[k] <= {tokens[k][FallenBits-3:0], 2'b00} + FallenBits'(carries);
+      end
+    end
+    assign found_parts[k] = '{tokens[k][10:0], rest};
+  end
+
+  // ---- Buckets ----
+
+  logic is_later;
+  logic [Units-1:0][FallenBits-1:0] fell;
+  logic [RateBits-1:0] committed, other, size_committed, size_other;
+  logic [FallenBits-1:0] over;
+  logic red_before, fits_committed, fits_other;
+  logic [1:0] marked;
+
+  // What is left of a number of missing tokens when so many fall.
+  function automatic logic [RateBits-1:0] filled(logic [RateBits-1:0] missing, logic [FallenBits-1:0] falling);
+    return falling >= FallenBits'(missing) ? '0 : missing - falling[RateBits-1:0];
+  endfunction
+
+  assign size_committed = rates.cbs;
+  assign size_other = TwoRates ? rates.pbs : rates.ebs;
+  assign red_before = color > 2'd1;
+  assign over = fell[0] > FallenBits'(meter.committed) ? fell[0] - FallenBits'(meter.committed) : '0;
+
+  // The marking, of registers that FILL and the cycle behind it have set.
+  logic takes_committed, takes_other;
+  always_comb begin
+    if (TwoRates) begin
+      takes_other = !red_before && fits_other;
+      takes_committed = takes_other && color == 2'd0 && fits_committed;
+      marked = !takes_other ? 2'd2 : takes_committed ? 2'd0 : 2'd1;
+    end else begin
+      takes_committed = color == 2'd0 && fits_committed;
+      takes_other = !takes_committed && !red_before && fits_other;
+      marked = takes_committed ? 2'd0 : takes_other ? 2'd1 : 2'd2;
+    end
+  end
+
+  logic fit;  // MARK has its second cycle
+  always_comb begin
+    meter_write = state == CLEAR || (state == SET && in_range) || (state == MARK && fit && in_range);
+    rates_write = state == CLEAR || (state == SET && in_range);
+    new_meter = '0;
+    if (state == MARK) begin
+      new_meter.committed = takes_committed ? committed + RateBits'(bytes) : committed;
+      new_meter.other = takes_other ? other + RateBits'(bytes) : other;
+      new_meter.last = is_later ? now : meter.last;
+      new_meter.fallen = is_later ? tokens : meter.fallen;
+    end
+  end
+
+  always_ff @(posedge clk_i) begin
+    reply_valid_o <= 1'b0;
+    ctl_done_o <= 1'b0;
+    ctl_data_o <= '0;
+    fit <= state == MARK && !fit;
+    unique case (state)
+      CLEAR: begin
+        at <= at + 1'b1;
+        if (32'(at) == Size - 1) state <= IDLE;
+      end
+
+      IDLE: begin
+        if (take) control_turn <= 1'b1;
+        else if (is_control) control_turn <= 1'b0;
+        setting <= !take;
+        tag <= request_tag_i;
+        {index, bytes, color} <= {request_index, request_bytes, request_color};
+        now <= request_data_i[63:0];
+        new_rates <= ctl_data_i[204:0];
+        at <= read_at;
+        in_range <= {1'b0, take ? request_index : ctl_address_i} < 33'(Size);
+        if (take || is_control) state <= READ;
+      end
+
+      READ: begin
+        is_later <= now > meter.last;
+        state <= BEGIN;
+        if (setting) begin
+          // What is answered to a write, too.
+          if (!ctl_write_i) begin
+            ctl_done_o <= 1'b1;
+            ctl_data_o <= in_range ? CtlBits'(rates) : '0;
+            state <= IDLE;
+          end
+        end
+      end
+
+      BEGIN: begin
+        count <= '0;
+        state <= setting || is_later ? COUNT : FELL;
+      end
+
+      COUNT: begin
+        count <= count + 1'b1;
+        if (count == 6'd31) state <= SUM;
+      end
+
+      // The last two steps reach the whole numbers.
+      SUM: state <= setting ? SET : FELL;
+
+      FELL: begin
+        for (int unsigned k = 0; k < Units; k++) fell[k] <= is_later ? tokens[k] - meter.fallen[k] : '0;
+        state <= FILL;
+      end
+
+      FILL: begin
+        committed <= filled(meter.committed, fell[0]);
+        other <= filled(meter.other, TwoRates ? fell[Units-1] : over);
+        state <= MARK;
+      end
+
+      MARK: begin
+        fits_committed <= size_committed - committed >= RateBits'(bytes);
+        fits_other <= size_other - other >= RateBits'(bytes);
+        if (fit) begin
+          reply_valid_o <= 1'b1;
+          reply_tag_o <= tag;
+          reply_data_o <= in_range ? marked : 2'd2;
+          state <= IDLE;
+        end
+      end
+
+      SET: begin
+        ctl_done_o <= 1'b1;
+        ctl_data_o <= in_range ? CtlBits'(rates) : '0;
+        state <= IDLE;
+      end
+
+      default: state <= CLEAR;
+    endcase
+
+    if (rst_i) begin
+      state <= CLEAR;
+      at <= '0;
+      control_turn <= 1'b1;
+      fit <= 1'b0;
+      {reply_valid_o, ctl_done_o} <= '0;
+      ctl_data_o <= '0;
+    end
+  end
+
+  logic unused;
+  assign unused = &{1'b0, index, rates, ctl_data_i, is_aware, request_data_i};
+
+`ifdef FORMAL
+  always_ff @(posedge clk_i) begin
+    if (!rst_i && state == MARK && in_range) begin
+      Buckets_A : assert (committed <= size_committed && other <= size_other);
+    end
+  end
+`endif
+endmodule

@@ -1,0 +1,209 @@
+// wl_exact_table: calls of all methods and accesses of the control plane with few keys, so that chains, a full table, expiry and static
+// entries meet, against a model that is a flag, a value and a time for each key. Over sizes, ages, chains and with one method alone.
+module wl_exact_table_tb;
+  localparam int unsigned Cases = 5;
+  localparam bit [Cases*32-1:0] Size = {32'd1, 32'd5, 32'd16, 32'd9, 32'd30};
+  localparam bit [Cases*32-1:0] Chains = {32'd2, 32'd2, 32'd16, 32'd8, 32'd4};
+  localparam bit [Cases*64-1:0] Age = {64'd40, 64'd300, 64'd0, 64'd0, 64'd1000};
+  localparam bit [Cases-1:0] HasTime = 5'b11011;
+  localparam bit [Cases*32-1:0] MethodCount = {32'd8, 32'd8, 32'd6, 32'd8, 32'd8};
+
+  logic clk, rst;
+  logic [Cases-1:0] done;
+  tb_end #(.Cases(Cases)) i_end (.clk_o(clk), .rst_o(rst), .done_i(done));
+  for (genvar i = 0; i < Cases; i++) begin : g_case
+    exact_case #(
+        .Size(Size[32*i+:32]), .Chains(Chains[32*i+:32]), .Age(Age[64*i+:64]), .HasTime(HasTime[i]),
+        .MethodCount(MethodCount[32*i+:32])
+    ) i_case (.clk_i(clk), .rst_i(rst), .done_o(done[i]));
+  end
+endmodule
+
+module exact_case #(
+    parameter int unsigned Size = 4,
+    parameter int unsigned Chains = 4,
+    parameter logic [63:0] Age = 64'd0,
+    parameter bit HasTime = 1'b1,
+    parameter int unsigned MethodCount = 8
+) (
+    input  logic clk_i,
+    input  logic rst_i,
+    output logic done_o
+);
+  localparam int unsigned KeyBits = 6;
+  localparam int unsigned ValueBits = 12;
+  localparam int unsigned ArgumentBits = MethodCount == 8 ? 64 : KeyBits + ValueBits;
+  localparam int unsigned TimeBits = HasTime ? 64 : 0;
+  localparam int unsigned RequestBits = 3 + ArgumentBits + TimeBits;
+  localparam int unsigned ReplyBits = MethodCount == 8 ? 65 : 2 + ValueBits;
+  localparam int unsigned Operations = 3000;
+
+  logic request_valid, request_ready, reply_valid, ctl_valid, ctl_write, ctl_done;
+  logic [3:0] request_tag, reply_tag;
+  logic [RequestBits-1:0] request_data;
+  logic [ReplyBits-1:0] reply_data;
+  logic [31:0] ctl_address;
+  logic [31:0] ctl_data, ctl_answer;
+
+  wl_exact_table #(
+      .KeyBits(KeyBits), .ValueBits(ValueBits), .Size(Size), .MethodCount(MethodCount),
+      .Methods((3 * MethodCount)'(24'o76543210)), .ArgumentBits(ArgumentBits), .ReplyBits(ReplyBits), .HasTime(HasTime), .Age(Age),
+      .Cuts(12'h021), .TagBits(4), .CtlBits(32), .CtlTarget(8'd3), .Chains(Chains)
+  ) i_dut (
+      .clk_i, .rst_i,
+      .request_valid_i(request_valid), .request_ready_o(request_ready), .request_tag_i(request_tag), .request_data_i(request_data),
+      .reply_valid_o(reply_valid), .reply_tag_o(reply_tag), .reply_data_o(reply_data),
+      .ctl_valid_i(ctl_valid), .ctl_write_i(ctl_write), .ctl_target_i(8'd3), .ctl_address_i(ctl_address), .ctl_data_i(ctl_data),
+      .ctl_done_o(ctl_done), .ctl_data_o(ctl_answer)
+  );
+
+  // The model.
+  bit there[2**KeyBits], fixed[2**KeyBits];
+  logic [ValueBits-1:0] values[2**KeyBits];
+  longint unsigned touched[2**KeyBits];
+  longint unsigned seen;
+  int unsigned count;
+
+  function automatic int unsigned expire(longint unsigned limit);
+    expire = 0;
+    for (int unsigned k = 0; k < 2 ** KeyBits; k++) begin
+      if (there[k] && !fixed[k] && seen - touched[k] > limit) begin
+        there[k] = 1'b0;
+        count--;
+        expire++;
+      end
+    end
+  endfunction
+
+  // Fields of 5, 5 and 2 bits (Cuts is 1 at bits 0 and 5), but for what is above.
+  function automatic logic [ValueBits-1:0] add(logic [ValueBits-1:0] a, logic [ValueBits-1:0] b);
+    return {7'(a[11:5] + b[11:5]), 5'(a[4:0] + b[4:0])};
+  endfunction
+
+  function automatic logic [64:0] act(int unsigned method, int unsigned key, logic [ValueBits-1:0] value,
+                                      longint unsigned older, longint unsigned now);
+    automatic longint unsigned at;
+    automatic bit existed;
+    automatic logic [ValueBits-1:0] reply;
+    act = '0;
+    at = now > seen ? now : seen;
+    if (method != 0 && method != 6 && HasTime) begin
+      seen = at;
+      if (Age != 0) void'(expire(Age));
+    end
+    existed = there[key] && (!HasTime || fixed[key] || Age == 0 || at - touched[key] <= Age);
+    reply = existed ? values[key] : '0;
+    case (method)
+      0: act = 65'({existed, reply});
+      1: begin
+        act = 65'({existed, reply});
+        if (existed) touched[key] = seen;
+      end
+      2, 4: begin
+        if (existed || count < Size) begin
+          if (!existed) begin
+            there[key] = 1'b1;
+            fixed[key] = 1'b0;
+            count++;
+            values[key] = value;
+          end else if (method == 4) values[key] = add(values[key], value);
+          touched[key] = seen;
+          act = 65'({1'b1, existed, values[key]});
+        end
+      end
+      3: begin
+        act = 65'(existed);
+        if (existed) begin
+          values[key] = value;
+          touched[key] = seen;
+        end
+      end
+      5: begin
+        act = 65'({existed, reply});
+        if (existed) begin
+          there[key] = 1'b0;
+          count--;
+        end
+      end
+      6: act = 65'({existed, existed && !fixed[key] ? 64'(at - touched[key]) : 64'd0});
+      default: act = 65'(expire(older));
+    endcase
+  endfunction
+
+  task automatic control(bit remove, int unsigned key, logic [ValueBits-1:0] value);
+    if (remove) begin
+      if (there[key]) count--;
+      there[key] = 1'b0;
+    end else if (there[key] || count < Size) begin
+      if (!there[key]) count++;
+      there[key]  = 1'b1;
+      fixed[key]  = 1'b1;
+      values[key] = value;
+    end
+  endtask
+
+  // One call and one access at a time; each acts when it is answered.
+  int unsigned done, method, key, full;
+  logic [ValueBits-1:0] value;
+  logic [ArgumentBits-1:0] arguments;
+  longint unsigned now, older, clock;
+  bit calling;
+  assign done_o = done == Operations;
+
+  always_ff @(posedge clk_i) begin
+    if (rst_i) begin
+      {request_valid, ctl_valid, calling} <= '0;
+      {done, count, full} = '0;
+      {seen, clock} = '0;
+      for (int unsigned k = 0; k < 2 ** KeyBits; k++) there[k] = 1'b0;
+    end else if (!done_o) begin
+      if (request_valid && request_ready) request_valid <= 1'b0;
+      if (reply_valid) begin
+        automatic logic [64:0] expected = act(method, key, value, older, now);
+        if (!calling || reply_tag != request_tag || reply_data != ReplyBits'(expected)) begin
+          $fatal(1, "%m: method %0d of key %0d, value %h, at %0d: %h, not %h", method, key, value, now, reply_data, expected);
+        end
+        calling <= 1'b0;
+        done = done + 1;
+        if (count == Size) full = full + 1;
+        if (done == Operations && Size < 20 && full < 50) $fatal(1, "%m: the table was hardly ever full");
+      end
+      if (!calling && tb_pkg::chance(200)) begin
+        clock += longint'(tb_pkg::chance(30) ? $urandom() % 700 : $urandom() % 12);
+        method = $urandom() % MethodCount;
+        // More that is inserted than taken out.
+        if (tb_pkg::chance(90)) method = 2;
+        key = tb_pkg::chance(128) ? $urandom() % (2 * Size < 64 ? 2 * Size : 64) : $urandom() % 64;
+        value = ValueBits'($urandom());
+        older = longint'($urandom() % 200);
+        now = tb_pkg::chance(20) && clock > 50 ? clock - 50 : clock;
+        calling <= 1'b1;
+        request_valid <= 1'b1;
+        request_tag <= 4'($urandom());
+        arguments = method == 7 ? ArgumentBits'(older)
+            : method == 2 || method == 3 || method == 4 ? ArgumentBits'({KeyBits'(key), value}) : ArgumentBits'(KeyBits'(key));
+        request_data <= HasTime ? RequestBits'({3'(method), arguments, now}) : RequestBits'({3'(method), arguments});
+      end
+
+      if (ctl_valid && ctl_done) begin
+        automatic int unsigned k = 32'(ctl_data[ValueBits+:KeyBits]);
+        ctl_valid <= 1'b0;
+        if (ctl_write) control(ctl_data[KeyBits+ValueBits], k, ctl_data[ValueBits-1:0]);
+        else if (ctl_answer[KeyBits+ValueBits+2]) begin
+          automatic int unsigned shown = 32'(ctl_answer[ValueBits+:KeyBits]);
+          automatic bit live = there[shown] && (!HasTime || Age == 0 || fixed[shown] || seen - touched[shown] <= Age);
+          // An entry that is out of the table may have the key of one that is in it.
+          if (ctl_answer[KeyBits+ValueBits+1] && (!live || ctl_answer[KeyBits+ValueBits] != fixed[shown]
+              || ctl_answer[ValueBits-1:0] != values[shown])) begin
+            $fatal(1, "%m: entry %0d is %h", ctl_address, ctl_answer);
+          end
+        end else if (ctl_answer != '0) $fatal(1, "%m: no entry %0d is %h", ctl_address, ctl_answer);
+      end else if (!ctl_valid && tb_pkg::chance(6)) begin
+        ctl_valid <= 1'b1;
+        ctl_write <= tb_pkg::chance(128);
+        ctl_address <= $urandom() % (Size + 2);
+        ctl_data <= 32'({tb_pkg::chance(150), KeyBits'($urandom()), ValueBits'($urandom())});
+      end
+    end
+  end
+endmodule
