@@ -16,14 +16,14 @@ use crate::rig::{Forwarding, Rig};
 pub const FIGURE_9: Figure = Figure {
     name: "np-throughput-50g",
     what: "Gorilla, Figure 9: throughput of 8 clusters, each kind of traffic, without and with flow counting",
-    make: |settings| make(settings, 8),
+    make: |settings| make(settings, 8, &[]),
 };
 
 /// Figure 10.
 pub const FIGURE_10: Figure = Figure {
     name: "np-throughput-100g",
-    what: "Gorilla, Figure 10: throughput of 16 clusters, each kind of traffic, without and with flow counting",
-    make: |settings| make(settings, 16),
+    what: "Gorilla, Figure 10: throughput of 16 clusters (and of np-200mpps), each kind of traffic, without and with flow counting",
+    make: |settings| make(settings, 16, &["np-200mpps"]),
 };
 
 /// Engines a cluster and threads an engine of the paper's configurations.
@@ -52,18 +52,13 @@ struct Cell {
     published: Option<Published>,
 }
 
-/// What section 4.5 says.
-fn published(
-    clusters: usize,
-    engines: usize,
-    threads: usize,
-    counting: bool,
-    traffic: &str,
-) -> Option<Published> {
+/// What section 4.5 says of its machine of that shape.
+fn published(machine: &Machine, counting: bool, traffic: &str) -> Option<Published> {
     use Published::{All, Mpps, NotAll};
+    let (engines, threads) = (machine.engines, machine.threads);
     let largest = (engines, threads) == (6, 4);
     let alone = !traffic.contains('-') && traffic != "all six";
-    match (clusters, counting, traffic) {
+    match (machine.clusters, counting, traffic) {
         // "The largest configuration [...] achieves 50Gbps (100MPPS) supporting all three protocols simultaneously".
         (8, false, _) if largest && alone => Some(All),
         // "200MPPS IPv4 routing performance without flow counters can be achieved using three different 16-6-*
@@ -78,17 +73,23 @@ fn published(
     }
 }
 
-fn make(settings: &Settings, clusters: usize) -> Outcome<Drawn> {
+/// The paper's machines of so many clusters and ours; or those that are asked for.
+fn machines(settings: &Settings, clusters: usize, ours: &[&str]) -> Outcome<Vec<Machine>> {
+    let papers = CONFIGURATIONS.map(|(engines, threads)| format!("np-{clusters}-{engines}-{threads}"));
+    let names: Vec<&str> = match settings.only.as_slice() {
+        [] => papers.iter().map(String::as_str).chain(ours.iter().copied()).collect(),
+        only => only.iter().map(String::as_str).collect(),
+    };
+    names.into_iter().map(|name| Machine::find(name).map_err(Failure::unusable)).collect()
+}
+
+fn make(settings: &Settings, clusters: usize, ours: &[&str]) -> Outcome<Drawn> {
     let streams = settings.streams(&TRAFFIC)?;
-    let machines: Vec<(usize, usize, Machine)> = CONFIGURATIONS
-        .into_iter()
-        .map(|(engines, threads)| Ok((engines, threads, settings.np(clusters, engines, threads)?)))
-        .collect::<Outcome<_>>()?;
-    let machines: Vec<_> = machines.into_iter().filter(|(.., machine)| settings.wants(machine)).collect();
+    let machines = machines(settings, clusters, ours)?;
     let mut cells = Vec::new();
     for counting in [false, true] {
         let loaded = settings.routing(counting)?;
-        for (engines, threads, machine) in &machines {
+        for machine in &machines {
             let mut rig = Rig::new(machine, &loaded)?;
             for (traffic, measured) in measure(&mut rig, &streams, counting)? {
                 cells.push(Cell {
@@ -96,12 +97,12 @@ fn make(settings: &Settings, clusters: usize) -> Outcome<Drawn> {
                     counting,
                     traffic: traffic.name,
                     measured,
-                    published: published(clusters, *engines, *threads, counting, traffic.name),
+                    published: published(machine, counting, traffic.name),
                 });
             }
         }
     }
-    let names: Vec<&str> = machines.iter().map(|(.., machine)| machine.name.as_str()).collect();
+    let names: Vec<&str> = machines.iter().map(|machine| machine.name.as_str()).collect();
     let offered = clusters as f64 * 12.5;
     let mut svg = String::new();
     grouped(
@@ -185,7 +186,10 @@ mod tests {
     #[test]
     fn the_papers_words_are_taken_for_what_they_say() {
         use Published::{All, Mpps, NotAll};
-        let said = |engines, threads, counting, traffic| published(16, engines, threads, counting, traffic);
+        let machine = |name: &str| Machine::find(name).expect("it is known");
+        let said = |engines, threads, counting, traffic| {
+            published(&machine(&format!("np-16-{engines}-{threads}")), counting, traffic)
+        };
         assert_eq!(said(6, 1, false, "IPv4"), Some(All));
         assert_eq!(said(4, 4, false, "IPv4"), Some(NotAll));
         assert_eq!(said(6, 1, true, "IPv4"), Some(NotAll));
@@ -194,8 +198,9 @@ mod tests {
         assert_eq!(said(6, 4, false, "IPv6"), Some(All));
         // Of mixes it says that they degrade, not how far.
         assert_eq!(said(6, 4, false, "MPLS_1-IPv4"), None);
-        assert_eq!(published(8, 6, 4, false, "MPLS_4"), Some(All));
-        assert_eq!(published(8, 6, 2, false, "IPv4"), None);
+        assert_eq!(published(&machine("np-8-6-4"), false, "MPLS_4"), Some(All));
+        assert_eq!(published(&machine("np-8-6-2"), false, "IPv4"), None);
+        assert_eq!(published(&machine("np-12-6-4"), true, "MPLS_4"), None);
     }
 
     #[test]
