@@ -250,6 +250,8 @@ module wl_table #(
     assign write_value = ctl_data_i[Width-1:0];
     assign b_old = b_stored;
     assign b_swapped = 1'b0;
+    logic unused;
+    assign unused = &b_index;
   end
 
   always_ff @(posedge clk_i) begin

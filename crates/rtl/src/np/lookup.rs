@@ -7,7 +7,7 @@ use super::NpError;
 use super::cluster::clocked;
 use super::images::{Image, hex};
 use super::plan::{Channel, Plan, Service};
-use super::services::{answer_nets, controlled, memory_side, read_latency};
+use super::services::{answer_nets, controlled, memory_side, read_latency, unread};
 use super::wires::vector;
 use crate::machine::{Machine, Realisation};
 use crate::pipelined::{Lookup, lookup};
@@ -175,6 +175,9 @@ pub(super) fn items(plan: &Plan, service: &Service, target: usize) -> Vec<Item> 
                     name(&net(what)).part(Expr::int(0), int(used * width)),
                 ),
             });
+            if !is_output && used < slots {
+                items.push(unread(&net(what), used * width, (slots - used) * width));
+            }
         }
         items.push(Item::net(net("hold"), Type::Bit));
         instance = instance

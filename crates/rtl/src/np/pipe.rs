@@ -361,8 +361,10 @@ fn service_of(plan: &Plan, service: &Service) -> Vec<Item> {
         .port("in_data_i", here("ask_data"))
         .port("out_valid_o", end("valid"))
         .port("out_ready_i", end("ready"))
-        .port("out_tag_o", end("tag"))
         .port("out_data_o", end("data"));
+    // Nobody asks whose a request is that is not answered.
+    let answers = service.reply_bits > 0;
+    let tree = if answers { tree.port("out_tag_o", end("tag")) } else { tree.open("out_tag_o") };
     let mut items = vec![
         Item::Blank,
         Item::comment(&format!("`{}`: {}.", service.offload, service.describe())),
@@ -372,7 +374,6 @@ fn service_of(plan: &Plan, service: &Service) -> Vec<Item> {
         vector(format!("{s}_ask_data"), clusters * service.request_bits),
         single("in_valid"),
         single("in_ready"),
-        vector(format!("{s}_in_tag"), pipe_tag),
         vector(format!("{s}_in_data"), service.own_bits().max(1)),
         Item::Instance(tree),
         Item::Assign {
@@ -384,7 +385,8 @@ fn service_of(plan: &Plan, service: &Service) -> Vec<Item> {
     if is_ordered {
         items.extend(gate(plan, service));
     }
-    if service.reply_bits > 0 {
+    if answers {
+        items.push(vector(format!("{s}_in_tag"), pipe_tag));
         let spread = clocked("wl_reply_spread", &format!("u_{s}_replies"))
             .parameter("Outputs", int(clusters))
             .parameter("TagBits", int(cluster_tag))

@@ -254,11 +254,20 @@ fn off_chip(plan: &Plan, service: &Service, instance: Instance) -> Vec<Item> {
             (false, false) => name(&net(what)).part(Expr::int(0), int(used * width)),
         };
         items.push(Item::assign(if is_output { net(what) } else { user(what) }, value));
+        if !is_output && used < slots {
+            items.push(unread(&net(what), used * width, (slots - used) * width));
+        }
     }
     items.push(Item::net(net("hold"), Type::Bit));
     items.push(Item::Instance(instance.port("hold_i", name(&net("hold")))));
     items.extend(own_channel(plan, channel));
     items
+}
+
+/// Says that nobody looks at what the slots of a channel bring that its service does not use.
+pub(super) fn unread(data: &str, low: usize, width: usize) -> Item {
+    let rest = name(data).part(int(low), int(width)).unary(Unary::AnyOf);
+    Item::value(format!("unused_{data}"), Type::Bit, rest)
 }
 
 /// The latency of memory channels in core cycles, as the templates compute it.
