@@ -77,8 +77,8 @@ module wl_reorder #(
   assign alloc_tag_o = tail;
   assign alloc = alloc_valid_i && alloc_ready_o;
 
-  function automatic logic [TagBits-1:0] after(logic [TagBits-1:0] tag);
-    return Tags == 1 ? '0 : tag + 1'b1;
+  function automatic logic [TagBits-1:0] after(logic [TagBits-1:0] number);
+    return Tags == 1 ? '0 : number + 1'b1;
   endfunction
 
   always_ff @(posedge clk_i) begin
