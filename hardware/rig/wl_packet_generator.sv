@@ -14,7 +14,8 @@
 //   Labels      labels of an MPLS packet: 1 to 4, the last with the bottom of stack bit
 //   LabelMask   which bits of a label are random; the others are zero
 //   Mask4, Base4   IPv4 destinations are (random & Mask4) | Base4
-//   Mask6, Base6   IPv6 destinations likewise
+//   SourceMask4, SourceBase4   IPv4 sources likewise
+//   Mask6, Base6   IPv6 destinations likewise; the source is Base6
 //   RouterMac   destination of the Ethernet frames
 //   PortBits    ingress ports are random numbers of so many bits, 0 to 16
 //   First       number of the first packet
@@ -26,6 +27,8 @@ module wl_packet_generator #(
     parameter bit [19:0] LabelMask = 20'hfffff,
     parameter bit [31:0] Mask4 = 32'hffffffff,
     parameter bit [31:0] Base4 = 32'd0,
+    parameter bit [31:0] SourceMask4 = 32'hffffffff,
+    parameter bit [31:0] SourceBase4 = 32'd0,
     parameter bit [127:0] Mask6 = 128'h1fffffff_ffffffff_ffffffff_ffffffff,
     parameter bit [127:0] Base6 = 128'h20000000_00000000_00000000_00000000,
     parameter bit [47:0] RouterMac = 48'h020000000001,
@@ -117,7 +120,7 @@ module wl_packet_generator #(
   always_comb begin
     draw.kind = kind_of(low[63:62]);
     draw.number = number;
-    draw.source4 = low[31:0];
+    draw.source4 = (low[31:0] & SourceMask4) | SourceBase4;
     draw.to4 = (high[31:0] & Mask4) | Base4;
     draw.to6 = ({high, low} & Mask6) | Base6;
     draw.labels = {high[59:40], high[39:20], low[59:40], low[39:20]} & {4{LabelMask}};

@@ -10,7 +10,8 @@ module wl_packet_generator_tb;
   rig_case #(.Templates(3'b001)) i_4 (.clk_i(clk), .rst_i(rst), .done_o(done[0]));
   rig_case #(.Templates(3'b010), .PortBits(16)) i_6 (.clk_i(clk), .rst_i(rst), .done_o(done[1]));
   rig_case #(.Templates(3'b100), .Labels(4), .First(1), .Stride(2)) i_mpls (.clk_i(clk), .rst_i(rst), .done_o(done[2]));
-  rig_case #(.Templates(3'b111), .Labels(2), .PortBits(3), .Mask4(32'h00ffff00), .Base4(32'h0a000001), .Stride(4)) i_all (
+  rig_case #(.Templates(3'b111), .Labels(2), .PortBits(3), .Mask4(32'h00ffff00), .Base4(32'h0a000001),
+             .SourceMask4(32'h0000ffff), .SourceBase4(32'h0a020000), .Stride(4)) i_all (
       .clk_i(clk), .rst_i(rst), .done_o(done[3])
   );
 endmodule
@@ -21,6 +22,8 @@ module rig_case #(
     parameter int unsigned PortBits = 0,
     parameter bit [31:0] Mask4 = 32'hffffffff,
     parameter bit [31:0] Base4 = 32'd0,
+    parameter bit [31:0] SourceMask4 = 32'hffffffff,
+    parameter bit [31:0] SourceBase4 = 32'd0,
     parameter bit [31:0] First = 32'd0,
     parameter bit [31:0] Stride = 32'd1
 ) (
@@ -40,8 +43,8 @@ module rig_case #(
   logic [63:0] keep;
   logic [15:0] port;
   wl_packet_generator #(
-      .Templates(Templates), .Labels(Labels), .PortBits(PortBits), .Mask4(Mask4), .Base4(Base4), .RouterMac(Mac), .First(First),
-      .Stride(Stride)
+      .Templates(Templates), .Labels(Labels), .PortBits(PortBits), .Mask4(Mask4), .Base4(Base4), .SourceMask4(SourceMask4),
+      .SourceBase4(SourceBase4), .RouterMac(Mac), .First(First), .Stride(Stride)
   ) i_dut (
       .clk_i, .rst_i, .run_i(run),
       .m_tvalid_o(valid), .m_tready_i(ready), .m_tdata_o(data), .m_tkeep_o(keep), .m_tlast_o(last), .m_tuser_o(port)
@@ -137,6 +140,7 @@ module rig_case #(
             if ((frame[271:240] & ~Mask4) != (Base4 & ~Mask4) || (frame[271:240] & Base4) != Base4) begin
               $fatal(1, "%m: packet %0d goes to %h", sent, frame[271:240]);
             end
+            if ((frame[303:272] & ~SourceMask4) != (SourceBase4 & ~SourceMask4)) $fatal(1, "%m: packet %0d is from %h", sent, frame[303:272]);
             if (frame[271:240] == before_to) $fatal(1, "%m: two packets to %h", before_to);
             before_to <= frame[271:240];
           end
