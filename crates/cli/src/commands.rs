@@ -6,6 +6,7 @@ mod check;
 mod completions;
 mod explain;
 mod machines;
+mod rig;
 mod run;
 mod search;
 mod tables;
@@ -13,6 +14,8 @@ mod traffic;
 mod verify;
 
 use clap::Subcommand;
+
+pub use rig::Ran;
 
 use crate::failure::Outcome;
 
@@ -57,6 +60,14 @@ Examples:
   wireloom build programs/router.loom --on native -o generated
   wireloom build programs/router.loom --on np-16-6-4 --tables programs/tables/demo.tables -o np")]
     Build(build::Build),
+    /// Run a network processor in its embedded test rig: it sends its own packets and checks what comes back
+    #[command(after_help = "\
+Examples:
+  wireloom rig programs/ipv4.loom --set COUNT_FLOWS=false --tables programs/tables/rig.tables
+  wireloom rig programs/ipv4.loom --set COUNT_FLOWS=false --on np-2-2-4 --tables programs/tables/rig.tables --cycles 5000
+
+What is sent stands in the machine's description, [rig]. Exit status 1 if a packet is missing, late or wrong.")]
+    Rig(rig::Rig),
     /// Measure: every claim of the README
     #[command(after_help = "\
 Examples:
@@ -108,6 +119,7 @@ impl Command {
             Self::Run(command) => command.run(),
             Self::Verify(command) => command.run(),
             Self::Build(command) => command.run(),
+            Self::Rig(command) => command.run(),
             Self::Bench(command) => command.run(),
             Self::Traffic(command) => command.run(),
             Self::Tables(command) => command.run(),

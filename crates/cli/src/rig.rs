@@ -50,7 +50,7 @@ impl Loaded {
     /// # Errors
     /// If the machine has no place for something in the program.
     pub fn processor(&self, machine: &Description) -> Outcome<Processor> {
-        machine::processor(machine, &self.program)
+        machine::processor(machine, &self.program, false)
     }
 }
 

@@ -6,7 +6,7 @@ use std::str::FromStr;
 
 use clap::{Args, ValueHint};
 use serde::Serialize;
-use wireloom_rtl::sim::{Distribution, Pace, Report, Settings};
+use wireloom_rtl::sim::{Distribution, Pace, Report, Settings, Use};
 
 use crate::output::{self, thousands};
 
@@ -125,31 +125,31 @@ impl SimulationReport {
             writeln!(out, "{what:13}  {text}").expect("a string takes everything");
         }
         if !run.uses.is_empty() {
-            write!(out, "\n{}\n", self.uses()).expect("a string takes everything");
+            write!(out, "\n{}\n", uses(&run.uses)).expect("a string takes everything");
         }
         out
     }
+}
 
-    /// How much was used, parts of a kind together.
-    fn uses(&self) -> comfy_table::Table {
-        let mut kinds: Vec<(&str, Vec<f64>)> = Vec::new();
-        for part in &self.run.uses {
-            match kinds.iter_mut().find(|(kind, _)| *kind == part.kind) {
-                Some((_, shares)) => shares.push(part.share),
-                None => kinds.push((&part.kind, vec![part.share])),
-            }
+/// How much was used, parts of a kind together.
+pub fn uses(parts: &[Use]) -> comfy_table::Table {
+    let mut kinds: Vec<(&str, Vec<f64>)> = Vec::new();
+    for part in parts {
+        match kinds.iter_mut().find(|(kind, _)| *kind == part.kind) {
+            Some((_, shares)) => shares.push(part.share),
+            None => kinds.push((&part.kind, vec![part.share])),
         }
-        let mut table = output::table(&["used", "parts", "least", "mean", "most"], &[1, 2, 3, 4]);
-        let percent = |share: f64| format!("{:.1} %", 100.0 * share);
-        for (kind, shares) in kinds {
-            let mean = shares.iter().sum::<f64>() / shares.len() as f64;
-            let least = shares.iter().copied().fold(f64::INFINITY, f64::min);
-            let most = shares.iter().copied().fold(0.0, f64::max);
-            let count = shares.len().to_string();
-            table.add_row([kind.to_owned(), count, percent(least), percent(mean), percent(most)]);
-        }
-        table
     }
+    let mut table = output::table(&["used", "parts", "least", "mean", "most"], &[1, 2, 3, 4]);
+    let percent = |share: f64| format!("{:.1} %", 100.0 * share);
+    for (kind, shares) in kinds {
+        let mean = shares.iter().sum::<f64>() / shares.len() as f64;
+        let least = shares.iter().copied().fold(f64::INFINITY, f64::min);
+        let most = shares.iter().copied().fold(0.0, f64::max);
+        let count = shares.len().to_string();
+        table.add_row([kind.to_owned(), count, percent(least), percent(mean), percent(most)]);
+    }
+    table
 }
 
 fn distribution(d: &Distribution) -> String {
@@ -162,7 +162,6 @@ fn distribution(d: &Distribution) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use wireloom_rtl::sim::Use;
 
     #[test]
     fn rates_are_words_or_numbers() {

@@ -23,9 +23,19 @@ fn without_a_subcommand_it_shows_help() {
 #[test]
 fn every_subcommand_has_help_with_an_example() {
     let place = Workplace::new();
-    for command in
-        ["check", "explain", "run", "verify", "build", "bench", "traffic", "tables", "search", "completions"]
-    {
+    for command in [
+        "check",
+        "explain",
+        "run",
+        "verify",
+        "build",
+        "rig",
+        "bench",
+        "traffic",
+        "tables",
+        "search",
+        "completions",
+    ] {
         place
             .wireloom(&format!("{command} --help"))
             .status(0)

@@ -164,6 +164,52 @@ fn build_writes_a_folder_that_stands_alone() {
     place.wireloom("build hub.loom --on native --tables hub.tables -o c").status(2).complains(&["--tables"]);
 }
 
+/// The repository's IPv4 program with what the rig's block RAM has room for.
+fn ipv4_rig() -> String {
+    let root = concat!(env!("CARGO_MANIFEST_DIR"), "/../..");
+    format!("{root}/programs/ipv4.loom --set COUNT_FLOWS=false --tables {root}/programs/tables/rig.tables")
+}
+
+#[test]
+fn a_processor_in_its_rig_sends_and_checks_packets_itself() {
+    let place = Workplace::new();
+    // The hub's packets go as they came: the generator's ports are 0 to 15, of which it knows one.
+    let ran = place.wireloom("rig hub.loom --on np-1-1-2 --tables hub.tables --cycles 2000 --json -");
+    let report = report(&ran);
+    let count = |what: &str| report[what].as_u64().expect("a number");
+    assert!(count("sent") > 100 && count("refused") > 100, "{report}");
+    assert_eq!(count("received"), count("sent"));
+    assert_eq!([count("gaps"), count("late"), count("wrong"), count("missing")], [0; 4]);
+    assert!(report["mpps"].as_f64().is_some_and(|mpps| mpps > 1.0 && mpps < 50.0), "{report}");
+}
+
+#[test]
+fn a_rig_has_its_routes_in_block_ram() {
+    let place = Workplace::new();
+    place.wireloom(&format!("build {} --on np-1-1-2 --rig -o rig", ipv4_rig())).status(0);
+    let image = String::from_utf8(place.read("rig/images/destinations4_memory.hex")).expect("text");
+    let places: Vec<u64> = image
+        .lines()
+        .map(|line| line[1..].split(' ').next().unwrap())
+        .map(|at| u64::from_str_radix(at, 16).unwrap())
+        .collect();
+    // The first level's entries of 10.32.0.0/16, eight bursts; all within 32,768 bursts.
+    assert!(places.len() > 500 && places.iter().all(|&at| at < 32_768), "{} words", places.len());
+    assert!((0x1100..0x1108).all(|at| places.contains(&at)), "{places:x?}");
+    let readme = String::from_utf8(place.read("rig/README.md")).expect("text");
+    assert!(readme.contains("np_rig") && readme.contains("## The rig"), "{readme}");
+
+    let small = "extends = \"np\"\nclusters = 1\n[rig]\nmemory_words = 1024\n";
+    place.write("small.toml", small.as_bytes());
+    let build = |words: &str| place.wireloom(&format!("build {words} --rig -o other"));
+    build(&format!("{} --on small.toml", ipv4_rig()))
+        .status(2)
+        .complains(&["rig.memory_words", "destinations4"]);
+    build("hub.loom --on native").status(2).complains(&["test rig"]);
+    place.write("small.toml", b"extends = \"np\"\n[rig]\nnetwork4 = \"10.0.0.1/8\"\n");
+    build("hub.loom --on small.toml").status(2).complains(&["`network4`", "10.0.0.0/8"]);
+}
+
 #[test]
 fn a_description_of_ones_own_is_a_machine() {
     let place = Workplace::new();

@@ -4,7 +4,7 @@ use serde::Serialize;
 use serde_json::Value;
 
 use super::{
-    Settings, np_arbitration, np_area, np_channels, np_million, np_search, np_storage, np_threads,
+    Settings, np_arbitration, np_area, np_channels, np_million, np_rig, np_search, np_storage, np_threads,
     np_throughput,
 };
 use crate::failure::Outcome;
@@ -44,4 +44,5 @@ pub const FIGURES: &[Figure] = &[
     np_arbitration::FIGURE,
     np_search::FIGURE,
     np_million::FIGURE,
+    np_rig::FIGURE,
 ];

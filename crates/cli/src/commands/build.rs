@@ -28,6 +28,9 @@ pub struct Build {
     /// was found is remembered)
     #[arg(long, value_name = "FAMILY", num_args = 0..=1, require_equals = true, default_missing_value = "all")]
     area: Option<Families>,
+    /// Of a network processor: put it into its embedded test rig, which sends packets and checks what leaves (machines/np.toml, [rig])
+    #[arg(long)]
+    rig: bool,
     /// With --area: place and route engine and cluster on an ECP5-85 as well, for a clock rate (many minutes)
     #[arg(long, requires = "area")]
     route: bool,
@@ -54,6 +57,10 @@ impl Build {
             return Err(Failure::unusable("only hardware has an area")
                 .with_help("say --on np-C-E-T, or leave out --area"));
         }
+        if self.rig {
+            return Err(Failure::unusable("only hardware has a test rig")
+                .with_help("say --on np-C-E-T, or leave out --rig"));
+        }
         if !self.tables.is_empty() {
             return Err(Failure::unusable("C is generated without tables: they are loaded where it runs")
                 .with_help("leave out --tables"));
@@ -71,7 +78,7 @@ impl Build {
     fn np(&self, description: &Description) -> Outcome {
         let program = self.program.compiled()?;
         let (store, _) = load_store(&program.optimised, &self.tables)?;
-        let processor = machine::processor(description, &program)?;
+        let processor = machine::processor(description, &program, self.rig)?;
         let images = np::images(&processor.plan, &store).map_err(Failure::unusable)?;
         let area = self.area.map(|families| Area::estimate(&processor, families, self.route)).transpose()?;
         let estimate =

@@ -46,14 +46,15 @@ impl From<Fault> for Failure {
     }
 }
 
-/// Makes the processor for a program, without simulating it.
+/// Makes the processor for a program, in its embedded test rig or alone, without simulating it.
 ///
 /// # Errors
 /// If the machine has no place for something in the program.
-pub fn processor(description: &Description, program: &Program) -> Outcome<Processor> {
+pub fn processor(description: &Description, program: &Program, in_rig: bool) -> Outcome<Processor> {
     let mut lowered = program.lowered.clone();
     pipeline::optimise(&mut lowered, &description.pass_options());
-    np::assemble(&lowered, description).map_err(Failure::unusable)
+    let assemble = if in_rig { np::assemble_rig } else { np::assemble };
+    assemble(&lowered, description).map_err(Failure::unusable)
 }
 
 impl Np {
@@ -67,7 +68,7 @@ impl Np {
         store: Store,
         options: &SimulationArgs,
     ) -> Outcome<Self> {
-        let processor = processor(description, program)?;
+        let processor = processor(description, program, false)?;
         let clock_mhz = description.clock.core_mhz;
         let folder =
             TempDir::new().map_err(|error| Failure::unusable(format!("a temporary folder: {error}")))?;

@@ -4,6 +4,7 @@
 //! some; the names `np-C-E-T` stand for it with other numbers of clusters, engines and threads.
 
 mod merge;
+mod rig;
 #[cfg(test)]
 mod tests;
 
@@ -12,6 +13,8 @@ use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
 use wireloom_compile::passes::{HeaderPorts, PassOptions};
+
+pub use rig::{Rig, Traffic};
 
 use crate::tools;
 
@@ -80,6 +83,8 @@ pub struct Machine {
     pub memory: Memory,
     /// How offloads are realised, by name or kind.
     pub offload: BTreeMap<String, Rule>,
+    /// The embedded test rig, for processors that are built with one.
+    pub rig: Rig,
 }
 
 /// The kind of a machine.
@@ -372,6 +377,7 @@ impl Machine {
         if self.engine.shell == ShellKind::StateMachine && self.threads != 1 {
             return Err(self.illegal("a state machine has one thread: set `threads = 1`".to_owned()));
         }
+        self.rig.check().map_err(|message| self.illegal(format!("`rig`: {message}")))?;
         for (name, rule) in &self.offload {
             if !rule.bins.is_power_of_two() || !rule.sets.is_power_of_two() {
                 return Err(self.illegal(format!("`offload.{name}`: bins and sets are powers of two")));

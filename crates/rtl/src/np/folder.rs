@@ -118,7 +118,7 @@ filesets:
 targets:
   default: &default
     filesets: [rtl]
-    toplevel: np_top
+    toplevel: {}
   lint:
     <<: *default
     default_tool: verilator
@@ -129,7 +129,7 @@ targets:
   sim:
     default_tool: verilator
     filesets: [rtl, sim]
-    toplevel: np_sim
+    toplevel: {}
     tools:
       verilator:
         mode: cc
@@ -139,8 +139,26 @@ targets:
         machine.about,
         list(sources(processor).collect()),
         list(simulation_sources(processor).collect()),
+        processor.design.top,
+        processor.simulation_top(),
     )
 }
+
+/// What the folder's README says of the rig.
+const RIG: &str = "
+## The rig
+
+Packets come from the chip itself and what leaves is checked there. A write of 1 to entry 0 of target 0 behind `s_axil_rig_*` starts it, 0 stops
+it; the entries of rtl/templates/wl_report.sv say what was sent and what came back. Block RAM stands in place of each QDR SRAM.
+";
+
+/// The head of the README's table of offloads.
+const OFFLOADS: &str = "
+## Offloads
+
+| offload | realised as | copies |
+|---|---|---|
+";
 
 fn readme(processor: &Processor, images: &[Image], estimate: &str) -> String {
     let plan = &processor.plan;
@@ -149,15 +167,10 @@ fn readme(processor: &Processor, images: &[Image], estimate: &str) -> String {
         "# `{}` on `{}`
 
 A network processor in SystemVerilog, made by `wireloom build`: {} clusters of {} engines of {} threads; {} lane{} of {} bytes a
-cycle at {} MHz. The top module is `np_top` (rtl/np_top.sv); `np_sim` adds models of the memories.
+cycle at {} MHz. The top module is `{top}` (rtl/{top}.sv); {simulation}.
 
-    verilator --lint-only -Wall -f np.f --top-module np_top
+    verilator --lint-only -Wall -f np.f --top-module {top}
     fusesoc --cores-root . run --target lint wireloom:np:{}_{}
-
-## Offloads
-
-| offload | realised as | copies |
-|---|---|---|
 ",
         plan.engine,
         machine.name,
@@ -170,7 +183,17 @@ cycle at {} MHz. The top module is `np_top` (rtl/np_top.sv); `np_sim` adds model
         machine.clock.core_mhz,
         plan.engine,
         machine.name.replace('-', "_"),
+        top = processor.design.top,
+        simulation = if plan.rig {
+            "it is the network processor `np_top` in an embedded test rig"
+        } else {
+            "`np_sim` adds models of the memories"
+        },
     );
+    if plan.rig {
+        text.push_str(RIG);
+    }
+    text.push_str(OFFLOADS);
     for service in &plan.services {
         let _ =
             writeln!(text, "| `{}` | {} | {} |", service.offload, service.describe(), copies(plan, service));

@@ -220,11 +220,17 @@ pub(super) fn images(plan: &Plan, service: &Service, instance: &dyn Instance) ->
         .map_err(|error| refuse(error.to_string()))?;
     let values = image.values().iter().fold(String::new(), |text, value| text + &hex(value) + "\n");
     let mut images = vec![Image { name: format!("{}_values", service.offload), text: values }];
-    for (memory, port) in image.memories().iter().zip(&lookup.pipeline.memories) {
-        let mut text = Vec::new();
-        memory.write_hex(&mut text).expect("memory can be written to");
-        let text = String::from_utf8(text).expect("hexadecimal digits");
-        images.push(Image { name: format!("{}_{}", service.name, port.name), text });
+    for (index, (memory, port)) in image.memories().iter().zip(&lookup.pipeline.memories).enumerate() {
+        let name = format!("{}_{}", service.name, port.name);
+        let channel = plan.channels.iter().find(|channel| plan.rig && channel.name == name);
+        let text = if let Some(channel) = channel {
+            super::rig::trie_image(plan, service, channel, memory, index == 0)?
+        } else {
+            let mut text = Vec::new();
+            memory.write_hex(&mut text).expect("memory can be written to");
+            String::from_utf8(text).expect("hexadecimal digits")
+        };
+        images.push(Image { name, text });
     }
     Ok(images)
 }

@@ -2,7 +2,7 @@
 //!
 //! [`assemble`] turns a program and a machine into a [`Processor`]: generated modules, each a tree printed once, and the templates that
 //! they are made of. From the inside out: `ENGINE_engine` (made by [`crate::engine`]), `ENGINE_cluster`, `ENGINE_pipe`, `np_top`; and
-//! `np_sim`, which is `np_top` with models of its memories.
+//! `np_sim`, which is `np_top` with models of its memories. [`assemble_rig`] puts `np_top` into the embedded test rig, `np_rig`.
 
 mod cluster;
 mod control;
@@ -13,6 +13,7 @@ mod lookup;
 mod on_chip;
 mod pipe;
 mod plan;
+mod rig;
 mod services;
 mod templates;
 mod top;
@@ -25,6 +26,7 @@ pub use design::{Design, File, Hash, Unit};
 pub use folder::{Target, memory_map, write};
 pub use images::{Image, images};
 pub use plan::{Channel, Plan, Service};
+pub use rig::REPORT_BASE;
 
 use crate::core::Refusal;
 use crate::engine::{EngineModule, Shell};
@@ -65,9 +67,9 @@ pub struct Processor {
     pub plan: Plan,
     /// The engine.
     pub engine: EngineModule,
-    /// Its sources, `np_top` on top.
+    /// Its sources, `np_top` or `np_rig` on top.
     pub design: Design,
-    /// The simulation's top module, `np_sim`, and what else only simulation needs.
+    /// The simulation's top module, and what else only simulation needs.
     pub simulation: Vec<File>,
     /// The shape of its ports.
     pub geometry: Geometry,
@@ -80,15 +82,35 @@ pub struct Processor {
 /// # Errors
 /// If the program cannot become hardware, or the machine lacks something that it uses.
 pub fn assemble(program: &Program, machine: &Machine) -> Result<Processor, NpError> {
+    build(program, machine, false)
+}
+
+/// Builds a network processor in its embedded test rig.
+///
+/// # Errors
+/// As [`assemble`], or if the rig cannot stand in for something.
+pub fn assemble_rig(program: &Program, machine: &Machine) -> Result<Processor, NpError> {
+    build(program, machine, true)
+}
+
+fn build(program: &Program, machine: &Machine, in_rig: bool) -> Result<Processor, NpError> {
     let shell = match machine.engine.shell {
         ShellKind::Multithreaded => Shell::Multithreaded,
         ShellKind::StateMachine => Shell::StateMachine,
     };
     let options = crate::core::Options { levels: machine.engine.stage_levels };
     let engine = crate::engine::build(program, program.main, &options, shell)?;
-    let plan = Plan::new(program, machine, &engine)?;
-    let modules = [cluster::module(&plan), pipe::module(&plan), top::top(&plan)].map(declared_first);
-    let simulation = declared_first(top::simulation(&plan));
+    let plan = Plan { rig: in_rig, ..Plan::new(program, machine, &engine)? };
+    let mut modules = vec![cluster::module(&plan), pipe::module(&plan), top::top(&plan)];
+    let simulation = if in_rig {
+        rig::check(&plan)?;
+        modules.push(rig::module(&plan));
+        rig::simulation(&plan)
+    } else {
+        top::simulation(&plan)
+    };
+    let modules: Vec<Module> = modules.into_iter().map(declared_first).collect();
+    let simulation = declared_first(simulation);
     let mut generated: Vec<File> = engine
         .files()
         .into_iter()
@@ -122,19 +144,23 @@ pub fn assemble(program: &Program, machine: &Machine) -> Result<Processor, NpErr
     };
     let mut innermost = unit(&engine.name, Vec::new());
     innermost.parameters = plan.engine_parameters();
-    let units = vec![
+    let mut units = vec![
         innermost,
         unit(&plan.cluster_module(), vec![(engine.name.clone(), machine.engines)]),
         unit(&plan.pipe_module(), vec![(plan.cluster_module(), machine.clusters_a_pipe())]),
         unit("np_top", vec![(plan.pipe_module(), machine.lanes())]),
     ];
-    let design = Design { top: "np_top".into(), files, units };
+    if in_rig {
+        units.push(unit("np_rig", vec![("np_top".into(), 1)]));
+    }
+    let top = units.last().expect("there are some").name.clone();
+    let design = Design { top, files, units };
     let geometry = geometry(&plan);
     Ok(Processor { plan, engine, design, simulation: sim_files, geometry })
 }
 
 impl Processor {
-    /// What Verilator translates: `np_sim`, and the modules that stand in it several times.
+    /// What Verilator translates: [`Self::simulation_top`], and the modules that stand in it several times.
     pub fn source(&self) -> Source {
         let files = self.design.files.iter().chain(&self.simulation).cloned().collect();
         let machine = &self.plan.machine;
@@ -144,7 +170,12 @@ impl Processor {
             (self.plan.pipe_module(), machine.lanes()),
         ];
         let blocks = copies.into_iter().filter(|(_, copies)| *copies > 1).map(|(name, _)| name).collect();
-        Source { files, top: "np_sim".into(), blocks, geometry: self.geometry.clone() }
+        Source { files, top: self.simulation_top().into(), blocks, geometry: self.geometry.clone() }
+    }
+
+    /// The module on top of a simulation.
+    pub fn simulation_top(&self) -> &'static str {
+        if self.plan.rig { "np_rig_sim" } else { "np_sim" }
     }
 }
 

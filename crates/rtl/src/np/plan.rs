@@ -154,6 +154,8 @@ pub struct Plan {
     pub channels: Vec<Channel>,
     /// Bits of the control bus' data: the widest entry.
     pub control_bits: usize,
+    /// Whether the processor stands in its embedded test rig.
+    pub rig: bool,
 }
 
 impl Plan {
@@ -179,6 +181,7 @@ impl Plan {
             lookups: super::lookup::lookups(&services, machine)?,
             channels: Vec::new(),
             control_bits: 64,
+            rig: false,
             services,
         };
         plan.channels = super::services::channels(&plan.services, &plan.lookups, machine)?;

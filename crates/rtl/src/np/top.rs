@@ -10,7 +10,7 @@ use crate::sv::{Expr, Instance, Item, Module, Port, Type};
 /// Bits of an event: how the packet ended and why.
 pub(super) const EVENT: usize = 27;
 /// Bits of an address of the control registers.
-const REGISTER_BITS: usize = 16;
+pub(super) const REGISTER_BITS: usize = 16;
 
 fn name(name: &str) -> Expr {
     Expr::name(name)
@@ -30,10 +30,8 @@ pub(super) fn pipe_probe_bits(plan: &Plan) -> usize {
     probes(plan).iter().map(|(_, width, _)| width).sum::<usize>() + 1
 }
 
-/// The ports of packets and control, which both modules have.
-fn ports(plan: &Plan) -> Vec<Port> {
-    let lanes = plan.machine.lanes();
-    let beat = 8 * plan.data_bytes;
+/// Clocks and reset.
+pub(super) fn clocks(plan: &Plan) -> Vec<Port> {
     let mut ports = vec![bit_in("clk_i", "Clock."), bit_in("rst_i", "Reset, synchronous.")];
     if !plan.channels.is_empty() {
         let ratio = plan.machine.clock.memory_ratio;
@@ -42,6 +40,14 @@ fn ports(plan: &Plan) -> Vec<Port> {
             &format!("Clock of the memories: {ratio} times the other, in phase with it."),
         ));
     }
+    ports
+}
+
+/// The ports of packets and control, which both modules have.
+pub(super) fn ports(plan: &Plan) -> Vec<Port> {
+    let lanes = plan.machine.lanes();
+    let beat = 8 * plan.data_bytes;
+    let mut ports = clocks(plan);
     ports.extend([
         input("s_axis_tdata_i", lanes * beat, "AXI4-Stream lanes in; byte 0 of a beat in its lowest bits."),
         input("s_axis_tkeep_i", lanes * plan.data_bytes, ""),
@@ -65,26 +71,39 @@ fn ports(plan: &Plan) -> Vec<Port> {
             "Packets that end without being sent, in order with those of the lane.",
         ),
         output("event_o", lanes * EVENT, "How and why: {kind, reason set, reason}."),
-        bit_in("s_axil_awvalid_i", "AXI4-Lite: the control plane (the memory map is in README.md)."),
-        bit_out("s_axil_awready_o", ""),
-        input("s_axil_awaddr_i", REGISTER_BITS, ""),
-        bit_in("s_axil_wvalid_i", ""),
-        bit_out("s_axil_wready_o", ""),
-        input("s_axil_wdata_i", 32, ""),
-        input("s_axil_wstrb_i", 4, ""),
-        bit_out("s_axil_bvalid_o", ""),
-        bit_in("s_axil_bready_i", ""),
-        output("s_axil_bresp_o", 2, ""),
-        bit_in("s_axil_arvalid_i", ""),
-        bit_out("s_axil_arready_o", ""),
-        input("s_axil_araddr_i", REGISTER_BITS, ""),
-        bit_out("s_axil_rvalid_o", ""),
-        bit_in("s_axil_rready_i", ""),
-        output("s_axil_rdata_o", 32, ""),
-        output("s_axil_rresp_o", 2, ""),
-        output("probe_o", probe_bits(plan), "What the pipes do in this cycle, for statistics."),
     ]);
+    ports.extend(axil("s_axil", "AXI4-Lite: the control plane (the memory map is in README.md)."));
+    ports.push(probe(plan));
     ports
+}
+
+/// The statistics.
+pub(super) fn probe(plan: &Plan) -> Port {
+    output("probe_o", probe_bits(plan), "What the pipes do in this cycle, for statistics.")
+}
+
+/// The ports of an AXI4-Lite slave.
+pub(super) fn axil(prefix: &str, doc: &str) -> Vec<Port> {
+    let port = |what: &str| format!("{prefix}_{what}");
+    vec![
+        bit_in(port("awvalid_i"), doc),
+        bit_out(port("awready_o"), ""),
+        input(port("awaddr_i"), REGISTER_BITS, ""),
+        bit_in(port("wvalid_i"), ""),
+        bit_out(port("wready_o"), ""),
+        input(port("wdata_i"), 32, ""),
+        input(port("wstrb_i"), 4, ""),
+        bit_out(port("bvalid_o"), ""),
+        bit_in(port("bready_i"), ""),
+        output(port("bresp_o"), 2, ""),
+        bit_in(port("arvalid_i"), ""),
+        bit_out(port("arready_o"), ""),
+        input(port("araddr_i"), REGISTER_BITS, ""),
+        bit_out(port("rvalid_o"), ""),
+        bit_in(port("rready_i"), ""),
+        output(port("rdata_o"), 32, ""),
+        output(port("rresp_o"), 2, ""),
+    ]
 }
 
 /// The network processor.
@@ -273,40 +292,7 @@ fn exit(plan: &Plan) -> Vec<Item> {
 fn control(plan: &Plan) -> Vec<Item> {
     let machine = &plan.machine;
     let lanes = machine.lanes();
-    let geometry = (machine.clusters << 16 | machine.engines << 8 | machine.threads) as u64;
-    let mut slave = clocked("wl_axil_control", "u_control")
-        .parameter("CtlBits", int(plan.control_bits))
-        .parameter("Geometry", Expr::number(32, geometry))
-        .parameter("Config", Expr::number(32, (plan.targets_a_pipe() << 8 | lanes) as u64));
-    for port in [
-        "awvalid_i",
-        "awready_o",
-        "awaddr_i",
-        "wvalid_i",
-        "wready_o",
-        "wdata_i",
-        "wstrb_i",
-        "bvalid_o",
-        "bready_i",
-        "bresp_o",
-        "arvalid_i",
-        "arready_o",
-        "araddr_i",
-        "rvalid_o",
-        "rready_i",
-        "rdata_o",
-        "rresp_o",
-    ] {
-        slave = slave.port(format!("s_axil_{port}"), name(&format!("s_axil_{port}")));
-    }
-    slave = slave
-        .port("ctl_valid_o", name("ctl_valid"))
-        .port("ctl_write_o", name("ctl_write"))
-        .port("ctl_target_o", name("ctl_target"))
-        .port("ctl_address_o", name("ctl_address"))
-        .port("ctl_data_o", name("ctl_data"))
-        .port("ctl_done_i", name("ctl_done"))
-        .port("ctl_data_i", name("ctl_answer"));
+    let slave = axil_slave(plan, "s_axil", "ctl").parameter("CtlBits", int(plan.control_bits));
     // Counters: packets sent, events and stalls, each of every lane.
     let sent = name("m_axis_tvalid_o").and(name("m_axis_tready_i")).and(name("m_axis_tlast_o"));
     let statistics = clocked("wl_statistics", "u_statistics")
@@ -336,6 +322,28 @@ fn control(plan: &Plan) -> Vec<Item> {
         ),
         Item::assign("ctl_answer", any([vec![name("statistics_answer")], answers.collect()].concat())),
     ]
+}
+
+/// The slave behind the AXI4-Lite ports of a prefix, master of a control bus whose nets begin with another.
+pub(super) fn axil_slave(plan: &Plan, ports: &str, bus: &str) -> Instance {
+    let machine = &plan.machine;
+    let lanes = machine.lanes();
+    let geometry = (machine.clusters << 16 | machine.engines << 8 | machine.threads) as u64;
+    let mut slave = clocked("wl_axil_control", "u_control")
+        .parameter("Geometry", Expr::number(32, geometry))
+        .parameter("Config", Expr::number(32, (plan.targets_a_pipe() << 8 | lanes) as u64));
+    for (port, outside) in axil("s_axil", "").into_iter().zip(axil(ports, "")) {
+        slave = slave.port(port.name, name(&outside.name));
+    }
+    let net = |what: &str| name(&format!("{bus}_{what}"));
+    slave
+        .port("ctl_valid_o", net("valid"))
+        .port("ctl_write_o", net("write"))
+        .port("ctl_target_o", net("target"))
+        .port("ctl_address_o", net("address"))
+        .port("ctl_data_o", net("data"))
+        .port("ctl_done_i", net("done"))
+        .port("ctl_data_i", net("answer"))
 }
 
 /// The network processor with models of its memories, whose contents come from files (`+wl_image_NAME=FILE`).

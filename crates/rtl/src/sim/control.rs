@@ -24,16 +24,27 @@ impl Simulation {
     /// # Errors
     /// If the machine fails, or there is no such target.
     pub fn read_entries(&mut self, target: u8, addresses: &[u32]) -> Result<Vec<Bits>, Fault> {
-        let bits = self.control(&[Access::Read { address: DATA_BITS }])?[0];
+        self.read_entries_at(0, target, addresses)
+    }
+
+    /// Reads entries behind the registers that begin at byte `base`.
+    pub(super) fn read_entries_at(
+        &mut self,
+        base: u32,
+        target: u8,
+        addresses: &[u32],
+    ) -> Result<Vec<Bits>, Fault> {
+        let read = |address| Access::Read { address: base + address };
+        let write = |address, data| Access::Write { address: base + address, data };
+        let bits = self.control(&[read(DATA_BITS)])?[0];
         let words = bits.div_ceil(32);
         let mut entries = Vec::with_capacity(addresses.len());
-        self.control(&[Access::Write { address: TARGET, data: target.into() }])?;
+        self.control(&[write(TARGET, target.into())])?;
         for addresses in addresses.chunks(BATCH) {
             let mut accesses = Vec::new();
             for &address in addresses {
-                accesses.push(Access::Write { address: ADDRESS, data: address });
-                accesses.push(Access::Write { address: COMMAND, data: READ });
-                accesses.extend((0..words).map(|word| Access::Read { address: DATA + 4 * word }));
+                accesses.extend([write(ADDRESS, address), write(COMMAND, READ)]);
+                accesses.extend((0..words).map(|word| read(DATA + 4 * word)));
             }
             let answers = self.control(&accesses)?;
             for answer in answers.chunks(words as usize + 2) {
@@ -43,7 +54,7 @@ impl Simulation {
                     .collect();
                 entries.push(Bits::from_words(bits, &value));
             }
-            self.check(target)?;
+            self.check(base, target)?;
         }
         Ok(entries)
     }
@@ -53,7 +64,18 @@ impl Simulation {
     /// # Errors
     /// As [`read_entries`](Self::read_entries).
     pub fn write_entry(&mut self, target: u8, address: u32, value: &Bits) -> Result<(), Fault> {
-        let write = |address, data| Access::Write { address, data };
+        self.write_entry_at(0, target, address, value)
+    }
+
+    /// Writes an entry behind the registers that begin at byte `base`.
+    pub(super) fn write_entry_at(
+        &mut self,
+        base: u32,
+        target: u8,
+        address: u32,
+        value: &Bits,
+    ) -> Result<(), Fault> {
+        let write = |address, data| Access::Write { address: base + address, data };
         let mut accesses = vec![write(TARGET, target.into()), write(ADDRESS, address)];
         let words = (0..)
             .zip(value.words())
@@ -62,11 +84,11 @@ impl Simulation {
         accesses.extend(words.map(|(index, word)| write(DATA + 4 * index, word)));
         accesses.push(write(COMMAND, WRITE));
         self.control(&accesses)?;
-        self.check(target)
+        self.check(base, target)
     }
 
-    fn check(&mut self, target: u8) -> Result<(), Fault> {
-        let status = self.control(&[Access::Read { address: STATUS }])?[0];
+    fn check(&mut self, base: u32, target: u8) -> Result<(), Fault> {
+        let status = self.control(&[Access::Read { address: base + STATUS }])?[0];
         if status & FAILED == 0 {
             return Ok(());
         }

@@ -7,6 +7,7 @@ use wireloom_net::Packet;
 
 use super::measure::{Distribution, Meter, Pace, Pacer};
 use super::simulation::{Fate, Fault, Left, Simulation};
+use super::source::Geometry;
 
 /// The set of reasons by which an engine tells that a thread jumped back too often.
 const RUNAWAY_SET: u8 = 0xff;
@@ -109,6 +110,21 @@ pub struct Use {
     pub share: f64,
 }
 
+impl Use {
+    /// Of each probe, which came to these counts in so many cycles.
+    pub(super) fn of(geometry: &Geometry, counts: &[u64], cycles: u64) -> Vec<Self> {
+        let share = |count: u64, most: u64| count as f64 / (cycles * most).max(1) as f64;
+        let probes = geometry.probes.iter().zip(counts);
+        probes
+            .map(|(probe, &count)| Self {
+                name: probe.name.clone(),
+                kind: probe.kind.clone(),
+                share: share(count, probe.most),
+            })
+            .collect()
+    }
+}
+
 impl Execution {
     /// A machine that packets come to at this pace.
     pub fn new(simulation: Simulation, pace: Pace) -> Self {
@@ -187,8 +203,6 @@ impl Execution {
     /// What the run came to so far.
     pub fn report(&self) -> Report {
         let cycles = self.simulation.state().cycles;
-        let probes = self.simulation.geometry().probes.iter().zip(self.simulation.probes());
-        let share = |count: u64, most: u64| count as f64 / (cycles * most).max(1) as f64;
         Report {
             cycles,
             seconds: self.simulation.time().as_secs_f64(),
@@ -196,13 +210,7 @@ impl Execution {
             lost: self.lost,
             latency: self.meter.latency(),
             wait: self.meter.wait(),
-            uses: probes
-                .map(|(probe, count)| Use {
-                    name: probe.name.clone(),
-                    kind: probe.kind.clone(),
-                    share: share(count, probe.most),
-                })
-                .collect(),
+            uses: Use::of(self.simulation.geometry(), &self.simulation.probes(), cycles),
         }
     }
 }

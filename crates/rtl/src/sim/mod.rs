@@ -10,6 +10,7 @@ mod control;
 mod execution;
 mod measure;
 mod model;
+mod rig;
 mod simulation;
 mod source;
 #[cfg(test)]
@@ -21,6 +22,7 @@ pub use cache::folder as cache_folder;
 pub use execution::{Execution, Report, Resolved, Use};
 pub use measure::{Distribution, Meter, Pace, Pacer, mlffr};
 pub use model::{Model, State};
+pub use rig::{RigReport, RigRun};
 pub use simulation::{Access, Arrival, Fate, Fault, Left, Settings, Simulation};
 pub use source::{Geometry, Probe, Source};
 pub use trial::Trial;

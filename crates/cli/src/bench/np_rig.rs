@@ -1,0 +1,166 @@
+//! The embedded rig of the Gorilla paper's section 4.6: IPv4 at 100 million packets a second, checked by the chip itself.
+
+use plotters::prelude::*;
+use serde::Serialize;
+use wireloom_rtl::area::parts;
+use wireloom_rtl::machine::Machine;
+
+use super::Settings;
+use super::figure::{Drawn, Figure};
+use crate::area::{Area, Families};
+use crate::commands::Ran;
+use crate::failure::{Failure, Outcome};
+use crate::machine::{self, load_store};
+use crate::output::{self, thousands};
+use crate::program::ProgramArgs;
+
+/// The figure.
+pub const FIGURE: Figure = Figure {
+    name: "np-rig",
+    what: "Gorilla, section 4.6: the embedded test rig of 16 clusters of 3 engines of 2 threads, IPv4, on a Virtex-6",
+    make,
+};
+
+/// Million packets a second that the paper's rig sends and gets back.
+const PUBLISHED_MPPS: f64 = 100.0;
+/// Of the LUTs of an XC6VLX240T, how many the paper's rig takes.
+const PUBLISHED_SHARE: f64 = 0.55;
+/// The part.
+const PART: &str = "XC6VLX240T";
+/// Threads of an engine: the paper's, then more until nothing is refused.
+const THREADS: [usize; 2] = [2, 3];
+/// Cycles for which packets are sent.
+const CYCLES: u64 = 20_000;
+
+/// A row of the figure.
+#[derive(Clone, Debug, Serialize)]
+struct Row {
+    machine: String,
+    mpps: f64,
+    /// Of the part's LUTs.
+    luts: u64,
+    share: f64,
+    /// What our rig reported; nothing of the paper's.
+    ran: Option<Ran>,
+}
+
+fn make(settings: &Settings) -> Outcome<Drawn> {
+    let part = parts().into_iter().find(|part| part.name == PART).expect("hardware/parts.toml has it");
+    let share = |luts: u64| luts as f64 / part.luts as f64;
+    let published = (PUBLISHED_SHARE * part.luts as f64).round() as u64;
+    let mut rows = vec![Row {
+        machine: "16-3-2, the paper".into(),
+        mpps: PUBLISHED_MPPS,
+        luts: published,
+        share: share(published),
+        ran: None,
+    }];
+    let program = ProgramArgs {
+        file: settings.file("programs/ipv4.loom")?,
+        include: Vec::new(),
+        set: vec![("COUNT_FLOWS".into(), "false".into())],
+        engine: None,
+    }
+    .compiled()?;
+    let (store, _) = load_store(&program.optimised, &[settings.file("programs/tables/rig.tables")?])?;
+    for threads in THREADS {
+        let mut description = Machine::find("np-rig").map_err(Failure::unusable)?;
+        description.threads = threads;
+        let machine = format!("{}-{}-{threads}", description.clusters, description.engines);
+        let processor = machine::processor(&description, &program, true)?;
+        let area = Area::estimate(&processor, Families::Xc6v, false)?;
+        let luts = area.families[0].total.luts;
+        let ran = Ran::new(&description, &program, &store, CYCLES, None)?;
+        rows.push(Row { machine, mpps: ran.mpps, luts, share: share(luts), ran: Some(ran) });
+    }
+    let text = table(&rows);
+    let data = serde_json::to_value(&rows).map_err(|error| Failure::unusable(error.to_string()))?;
+    let mut svg = String::new();
+    draw(&rows, &mut svg).map_err(|error| Failure::unusable(format!("the plot: {error}")))?;
+    Ok(Drawn { text, data, svg })
+}
+
+fn table(rows: &[Row]) -> String {
+    let heads = [
+        "rig",
+        "MPPS",
+        "LUTs",
+        "of the part",
+        "sent",
+        "came back",
+        "refused",
+        "dropped",
+        "missing, late, wrong",
+    ];
+    let mut table = output::table(&heads, &[1, 2, 3, 4, 5, 6, 7, 8]);
+    for row in rows {
+        let of = |count: fn(&Ran) -> String| row.ran.as_ref().map_or(String::new(), count);
+        table.add_row([
+            row.machine.clone(),
+            format!("{:.1}", row.mpps),
+            thousands(row.luts),
+            format!("{:.1} %", 100.0 * row.share),
+            of(|ran| thousands(ran.run.report.sent)),
+            of(|ran| thousands(ran.run.report.received)),
+            of(|ran| thousands(ran.run.report.refused)),
+            of(|ran| thousands(ran.run.report.events)),
+            of(|ran| format!("{}, {}, {}", ran.missing, ran.run.report.late, ran.run.report.wrong)),
+        ]);
+    }
+    format!(
+        "{table}\n\nSent, came back, dropped: packets that the rig's own report counts; refused: cycles in which the generator had to wait, which \
+         is where a line would lose packets. Sources and destinations are looked up; flows are not counted: block RAM has no room for their \
+         counters. The part is the {PART}.\n"
+    )
+}
+
+const ROW: i32 = 54;
+const LEFT: i32 = 160;
+const TOP: i32 = 40;
+const LENGTH: f64 = 420.0;
+
+/// Two bars a row: the rate, and below it the LUTs.
+fn draw(rows: &[Row], svg: &mut String) -> Result<(), Box<dyn std::error::Error>> {
+    let most = rows.iter().map(|row| row.luts).max().unwrap_or(1);
+    let height = TOP + ROW * rows.len() as i32;
+    let area = SVGBackend::with_string(svg, ((f64::from(LEFT) + LENGTH) as u32 + 140, height as u32));
+    let area = area.into_drawing_area();
+    area.fill(&WHITE)?;
+    let text = |size: i32| ("sans-serif", size).into_font();
+    let title = "million packets a second (blue), LUTs on Virtex-6 (green); the paper's pale";
+    area.draw(&Text::new(title, (8, 12), text(13)))?;
+    for (index, row) in rows.iter().enumerate() {
+        let y = TOP + ROW * index as i32;
+        area.draw(&Text::new(row.machine.clone(), (8, y + 12), text(13)))?;
+        let strength = if row.ran.is_some() { 0.8 } else { 0.35 };
+        let bars = [
+            (RGBColor(21, 101, 192), row.mpps / PUBLISHED_MPPS, format!("{:.1}", row.mpps)),
+            (RGBColor(46, 125, 50), row.luts as f64 / most as f64, thousands(row.luts)),
+        ];
+        for (bar, (color, share, label)) in bars.into_iter().enumerate() {
+            let y = y + 20 * bar as i32;
+            let end = LEFT + (share * LENGTH) as i32;
+            area.draw(&Rectangle::new([(LEFT, y), (end, y + 15)], color.mix(strength).filled()))?;
+            area.draw(&Text::new(label, (end + 6, y + 2), text(12)))?;
+        }
+    }
+    area.present()?;
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_papers_rig_stands_above_ours() {
+        let row =
+            |machine: &str, luts| Row { machine: machine.into(), mpps: 50.0, luts, share: 0.5, ran: None };
+        let rows = [row("16-3-2, the paper", 82_896), row("16-3-2", 1000)];
+        let shown = table(&rows);
+        assert!(shown.contains("82,896") && shown.contains("50.0 %"), "{shown}");
+        let mut svg = String::new();
+        draw(&rows, &mut svg).unwrap();
+        assert!(svg.contains("82,896"), "{svg}");
+    }
+}
