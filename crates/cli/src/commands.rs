@@ -63,7 +63,7 @@ Examples:
     /// Run a network processor in its embedded test rig: it sends its own packets and checks what comes back
     #[command(after_help = "\
 Examples:
-  wireloom rig programs/ipv4.loom --set COUNT_FLOWS=false --tables programs/tables/rig.tables
+  wireloom rig programs/ipv4.loom --set COUNT_FLOWS=false --set NEXT_HOPS=4096 --tables programs/tables/rig.tables
   wireloom rig programs/ipv4.loom --set COUNT_FLOWS=false --on np-2-2-4 --tables programs/tables/rig.tables --cycles 5000
 
 What is sent stands in the machine's description, [rig]. Exit status 1 if a packet is missing, late or wrong.")]

@@ -3,7 +3,7 @@
 use plotters::prelude::*;
 use serde::Serialize;
 use wireloom_rtl::area::parts;
-use wireloom_rtl::machine::Machine;
+use wireloom_rtl::machine::{Machine, Storage};
 
 use super::Settings;
 use super::figure::{Drawn, Figure};
@@ -27,8 +27,8 @@ const PUBLISHED_MPPS: f64 = 100.0;
 const PUBLISHED_SHARE: f64 = 0.55;
 /// The part.
 const PART: &str = "XC6VLX240T";
-/// Threads of an engine: the paper's, then more until nothing is refused.
-const THREADS: [usize; 2] = [2, 3];
+/// Clusters, engines, threads and storage of contexts: the paper's rig, and fewer engines of more threads.
+const MACHINES: [(usize, usize, usize, Storage); 2] = [(16, 3, 2, Storage::Lut), (6, 2, 16, Storage::Block)];
 /// Cycles for which packets are sent.
 const CYCLES: u64 = 20_000;
 
@@ -58,15 +58,19 @@ fn make(settings: &Settings) -> Outcome<Drawn> {
     let program = ProgramArgs {
         file: settings.file("programs/ipv4.loom")?,
         include: Vec::new(),
-        set: vec![("COUNT_FLOWS".into(), "false".into())],
+        set: [("COUNT_FLOWS", "false"), ("NEXT_HOPS", "4096")]
+            .map(|(name, value)| (name.into(), value.into()))
+            .to_vec(),
         engine: None,
     }
     .compiled()?;
     let (store, _) = load_store(&program.optimised, &[settings.file("programs/tables/rig.tables")?])?;
-    for threads in THREADS {
+    for (clusters, engines, threads, storage) in MACHINES {
         let mut description = Machine::find("np-rig").map_err(Failure::unusable)?;
-        description.threads = threads;
-        let machine = format!("{}-{}-{threads}", description.clusters, description.engines);
+        (description.clusters, description.engines, description.threads) = (clusters, engines, threads);
+        description.engine.storage = storage;
+        let kind = if storage == Storage::Block { ", contexts in block RAM" } else { "" };
+        let machine = format!("{clusters}-{engines}-{threads}{kind}");
         let processor = machine::processor(&description, &program, true)?;
         let area = Area::estimate(&processor, Families::Xc6v, false)?;
         let luts = area.families[0].total.luts;
@@ -109,13 +113,13 @@ fn table(rows: &[Row]) -> String {
     }
     format!(
         "{table}\n\nSent, came back, dropped: packets that the rig's own report counts; refused: cycles in which the generator had to wait, which \
-         is where a line would lose packets. Sources and destinations are looked up; flows are not counted: block RAM has no room for their \
-         counters. The part is the {PART}.\n"
+         is where a line would lose packets. Sources and destinations are looked up; flows are not counted, and there are 4,096 next hops: block RAM has no room \
+         for the counters, nor for 65,536. The part is the {PART}.\n"
     )
 }
 
 const ROW: i32 = 54;
-const LEFT: i32 = 160;
+const LEFT: i32 = 240;
 const TOP: i32 = 40;
 const LENGTH: f64 = 420.0;
 
