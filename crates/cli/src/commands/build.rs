@@ -4,14 +4,18 @@ use std::path::{Path, PathBuf};
 
 use clap::{Args, ValueHint};
 use wireloom_native::generate;
+use wireloom_net::Packet;
+use wireloom_net::traffic::{Generator, Spec};
 use wireloom_rtl::machine::Machine as Description;
-use wireloom_rtl::np;
+use wireloom_rtl::np::{self, Stimulus};
 
 use crate::area::{Area, Families};
 use crate::failure::{Failure, Outcome};
-use crate::machine::{self, MachineName, load_store};
+use crate::machine::{self, Machine, MachineName, load_store};
 use crate::output;
-use crate::program::ProgramArgs;
+use crate::packets::Batches;
+use crate::program::{Program, ProgramArgs};
+use crate::simulation::SimulationArgs;
 
 /// See `wireloom build --help`.
 #[derive(Args, Debug)]
@@ -24,6 +28,12 @@ pub struct Build {
     /// Of a network processor: load a table file into the memory images (may be given several times)
     #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
     tables: Vec<PathBuf>,
+    /// Of a network processor: packets of a capture for its test bench, with what golden makes of them; else some generated ones
+    #[arg(long = "in", value_name = "CAPTURE", value_hint = ValueHint::FilePath)]
+    input: Vec<PathBuf>,
+    /// How many packets the test bench sends at most
+    #[arg(long, value_name = "N", default_value_t = 200)]
+    packets: u64,
     /// Of a network processor: estimate with Yosys what it takes of a family of devices, or of all three (minutes the first time; what
     /// was found is remembered)
     #[arg(long, value_name = "FAMILY", num_args = 0..=1, require_equals = true, default_missing_value = "all")]
@@ -65,6 +75,10 @@ impl Build {
             return Err(Failure::unusable("C is generated without tables: they are loaded where it runs")
                 .with_help("leave out --tables"));
         }
+        if !self.input.is_empty() {
+            return Err(Failure::unusable("only hardware is built with a test bench")
+                .with_help("leave out --in; wireloom run --on native takes packets"));
+        }
         for (name, text) in generate(&self.program.optimised()?).files {
             let path = self.out.join(name);
             let folder = path.parent().unwrap_or(&self.out);
@@ -80,10 +94,12 @@ impl Build {
         let (store, _) = load_store(&program.optimised, &self.tables)?;
         let processor = machine::processor(description, &program, self.rig)?;
         let images = np::images(&processor.plan, &store).map_err(Failure::unusable)?;
+        let stimulus = if self.rig { None } else { Some(self.stimulus(&program)?) };
         let area = self.area.map(|families| Area::estimate(&processor, families, self.route)).transpose()?;
         let estimate =
             area.as_ref().map_or("Not estimated: `wireloom build --area` does.".to_owned(), Area::markdown);
-        np::write(&processor, &images, &estimate, &self.out).map_err(cannot_be_made(&self.out))?;
+        np::write(&processor, &images, stimulus.as_ref(), &estimate, &self.out)
+            .map_err(cannot_be_made(&self.out))?;
         if let Some(area) = &area {
             let json = serde_json::to_vec_pretty(area).expect("plain data");
             output::write_file(&self.out.join("area.json"), &json)?;
@@ -99,6 +115,35 @@ impl Build {
             images.len(),
         ));
         Ok(())
+    }
+}
+
+impl Build {
+    /// Packets for the test bench, and what golden makes of them.
+    fn stimulus(&self, program: &Program) -> Outcome<Stimulus> {
+        let options = SimulationArgs::default();
+        let mut golden = Machine::build(MachineName::Golden, program, &self.tables, &options)?;
+        let mut stimulus = Stimulus::default();
+        let mut send = |packets: &[Packet]| {
+            packets.iter().for_each(|packet| stimulus.arrives(packet));
+            golden.execute(packets, &mut |output| stimulus.leaves(&output)).map(|_| ())
+        };
+        if self.input.is_empty() {
+            let spec = Spec { count: Some(self.packets), ..Spec::default() };
+            let packets: Vec<Packet> = Generator::new(&spec).map_err(Failure::unusable)?.collect();
+            send(&packets)?;
+        } else {
+            let mut batches = Batches::open(&self.input, Some(self.packets))?;
+            loop {
+                let batch = batches.next_batch()?;
+                if batch.is_empty() {
+                    break;
+                }
+                send(batch)?;
+            }
+        }
+        golden.finish(&mut |output| stimulus.leaves(&output))?;
+        Ok(stimulus)
     }
 }
 

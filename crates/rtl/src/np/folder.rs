@@ -8,6 +8,7 @@ use serde::Serialize;
 
 use super::images::Image;
 use super::services;
+use super::testbench::{self, Stimulus};
 use super::{Processor, copies};
 
 /// A control target, in the memory map.
@@ -62,11 +63,18 @@ pub fn memory_map(processor: &Processor) -> Vec<Target> {
     targets
 }
 
-/// Writes a processor, with the contents of its tables, into a folder, which is made if it is not there.
+/// Writes a processor, with the contents of its tables, into a folder, which is made if it is not there; with a test bench if there is something
+/// to send.
 ///
 /// # Errors
 /// If a file cannot be written.
-pub fn write(processor: &Processor, images: &[Image], estimate: &str, folder: &Path) -> io::Result<()> {
+pub fn write(
+    processor: &Processor,
+    images: &[Image],
+    stimulus: Option<&Stimulus>,
+    estimate: &str,
+    folder: &Path,
+) -> io::Result<()> {
     for sub in ["rtl", "rtl/templates", "sim", "sim/templates", "images"] {
         fs::create_dir_all(folder.join(sub))?;
     }
@@ -81,6 +89,9 @@ pub fn write(processor: &Processor, images: &[Image], estimate: &str, folder: &P
     }
     let map = serde_json::to_string_pretty(&memory_map(processor)).expect("plain data");
     fs::write(folder.join("memory_map.json"), map + "\n")?;
+    if let Some(stimulus) = stimulus {
+        testbench::write(processor, stimulus, folder)?;
+    }
     fs::write(folder.join("np.f"), file_list(processor))?;
     fs::write(folder.join("np.core"), core(processor))?;
     fs::write(folder.join("README.md"), readme(processor, images, estimate))
@@ -152,6 +163,19 @@ Packets come from the chip itself and what leaves is checked there. A write of 1
 it; the entries of rtl/templates/wl_report.sv say what was sent and what came back. Block RAM stands in place of each QDR SRAM.
 ";
 
+/// What it says of the test bench.
+const TEST_BENCH: &str = "
+## Test bench
+
+    make sim                                    # build/plain/np_tb; needs Verilator 5, make and a C++ compiler with C++20
+    make sim IDLE=30 STALL=40                   # the input pauses, the output is not always taken
+    make sim PACKETS=mine.txt EXPECTED=out.txt  # the notation stands in sim/main.cpp
+    make sim WAVES=run.fst                      # with waves
+
+It loads images/, offers the packets of sim/packets.txt on the AXI4-Stream ports and compares what leaves, and its order, with
+sim/expected.txt, which the golden model wrote when the folder was built. It ends with PASS, or shows the first differences and FAIL.
+";
+
 /// The head of the README's table of offloads.
 const OFFLOADS: &str = "
 ## Offloads
@@ -190,9 +214,7 @@ cycle at {} MHz. The top module is `{top}` (rtl/{top}.sv); {simulation}.
             "`np_sim` adds models of the memories"
         },
     );
-    if plan.rig {
-        text.push_str(RIG);
-    }
+    text.push_str(if plan.rig { RIG } else { TEST_BENCH });
     text.push_str(OFFLOADS);
     for service in &plan.services {
         let _ =

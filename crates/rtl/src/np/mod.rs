@@ -16,6 +16,7 @@ mod plan;
 mod rig;
 mod services;
 mod templates;
+mod testbench;
 mod top;
 mod wires;
 
@@ -27,6 +28,7 @@ pub use folder::{Target, memory_map, write};
 pub use images::{Image, images};
 pub use plan::{Channel, Plan, Service};
 pub use rig::REPORT_BASE;
+pub use testbench::Stimulus;
 
 use crate::core::Refusal;
 use crate::engine::{EngineModule, Shell};

@@ -7,12 +7,12 @@ use std::process::{Command, Stdio};
 
 use super::cache;
 use super::model::Model;
-use super::source::Source;
+use super::source::{Geometry, Source};
 use crate::np::Hash;
 use crate::tools;
 
 /// The harness, and the version of what it says to Rust.
-const HARNESS: &str = include_str!("harness.cpp");
+pub(crate) const HARNESS: &str = include_str!("harness.cpp");
 
 /// The finished model in its folder.
 const OBJECT: &str = "np_model.so";
@@ -135,6 +135,19 @@ fn arguments(source: &Source, options: &BuildOptions) -> Vec<String> {
     } else if is_hierarchical(source, options) {
         words.push("--hierarchical".to_owned());
     }
+    let defines = format!("{} -DWL_WAVES={}", defines(geometry), u8::from(options.waves));
+    // Models that are loaded into one process must not find each other's symbols.
+    words.extend([
+        "-CFLAGS".to_owned(),
+        format!("-fPIC -fno-gnu-unique -std=c++20 -DVL_TIME_CONTEXT {defines}"),
+    ]);
+    words.extend(["-LDFLAGS".to_owned(), "-shared -Wl,-Bsymbolic".to_owned()]);
+    words.extend(["-o".to_owned(), OBJECT.to_owned()]);
+    words
+}
+
+/// What the harness is told of a machine, on the C++ compiler's command line.
+pub(crate) fn defines(geometry: &Geometry) -> String {
     let flags = [
         ("VL_USER_FATAL", 1),
         ("VL_USER_STOP", 1),
@@ -144,17 +157,8 @@ fn arguments(source: &Source, options: &BuildOptions) -> Vec<String> {
         ("WL_ARRIVAL", usize::from(geometry.arrival)),
         ("WL_MEMORY_RATIO", geometry.memory_ratio),
         ("WL_PROBE_BITS", geometry.probe_bits()),
-        ("WL_WAVES", usize::from(options.waves)),
     ];
-    let defines = flags.map(|(name, value)| format!("-D{name}={value}")).join(" ");
-    // Models that are loaded into one process must not find each other's symbols.
-    words.extend([
-        "-CFLAGS".to_owned(),
-        format!("-fPIC -fno-gnu-unique -std=c++20 -DVL_TIME_CONTEXT {defines}"),
-    ]);
-    words.extend(["-LDFLAGS".to_owned(), "-shared -Wl,-Bsymbolic".to_owned()]);
-    words.extend(["-o".to_owned(), OBJECT.to_owned()]);
-    words
+    flags.map(|(name, value)| format!("-D{name}={value}")).join(" ")
 }
 
 /// What `make` is told: the installed makefile was never configured, so it knows no compiler's flags.

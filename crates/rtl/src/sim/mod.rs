@@ -18,6 +18,7 @@ mod tests;
 mod trial;
 
 pub use build::{BuildError, BuildOptions, build};
+pub(crate) use build::{HARNESS, defines};
 pub use cache::folder as cache_folder;
 pub use execution::{Execution, Report, Resolved, Use};
 pub use measure::{Distribution, Meter, Pace, Pacer, mlffr};
