@@ -3,7 +3,7 @@
 use plotters::prelude::*;
 use serde::Serialize;
 use wireloom_rtl::area::parts;
-use wireloom_rtl::machine::{Machine, Storage};
+use wireloom_rtl::machine::Machine;
 
 use super::Settings;
 use super::figure::{Drawn, Figure};
@@ -27,10 +27,10 @@ const PUBLISHED_MPPS: f64 = 100.0;
 const PUBLISHED_SHARE: f64 = 0.55;
 /// The part.
 const PART: &str = "XC6VLX240T";
-/// Clusters, engines, threads and storage of contexts: the paper's rig, and fewer engines of more threads.
-const MACHINES: [(usize, usize, usize, Storage); 2] = [(16, 3, 2, Storage::Lut), (6, 2, 16, Storage::Block)];
-/// Cycles for which packets are sent.
-const CYCLES: u64 = 20_000;
+/// The paper's rig, and the smallest that carries its traffic.
+const MACHINES: [&str; 2] = ["np-rig", "np-rig-small"];
+/// Cycles for which packets are sent: many times those that it takes until a machine that is a little too slow has filled up.
+const CYCLES: u64 = 60_000;
 
 /// A row of the figure.
 #[derive(Clone, Debug, Serialize)]
@@ -58,19 +58,17 @@ fn make(settings: &Settings) -> Outcome<Drawn> {
     let program = ProgramArgs {
         file: settings.file("programs/ipv4.loom")?,
         include: Vec::new(),
-        set: [("COUNT_FLOWS", "false"), ("NEXT_HOPS", "4096")]
+        set: [("COUNT_FLOWS", "false"), ("CHECK_SOURCE", "false"), ("NEXT_HOPS", "512")]
             .map(|(name, value)| (name.into(), value.into()))
             .to_vec(),
         engine: None,
     }
     .compiled()?;
     let (store, _) = load_store(&program.optimised, &[settings.file("programs/tables/rig.tables")?])?;
-    for (clusters, engines, threads, storage) in MACHINES {
-        let mut description = Machine::find("np-rig").map_err(Failure::unusable)?;
-        (description.clusters, description.engines, description.threads) = (clusters, engines, threads);
-        description.engine.storage = storage;
-        let kind = if storage == Storage::Block { ", contexts in block RAM" } else { "" };
-        let machine = format!("{clusters}-{engines}-{threads}{kind}");
+    for name in MACHINES {
+        let description = Machine::find(name).map_err(Failure::unusable)?;
+        let (clusters, engines, threads) = (description.clusters, description.engines, description.threads);
+        let machine = format!("{name}: {clusters}-{engines}-{threads}");
         let processor = machine::processor(&description, &program, true)?;
         let area = Area::estimate(&processor, Families::Xc6v, false)?;
         let luts = area.families[0].total.luts;
@@ -113,7 +111,7 @@ fn table(rows: &[Row]) -> String {
     }
     format!(
         "{table}\n\nSent, came back, dropped: packets that the rig's own report counts; refused: cycles in which the generator had to wait, which \
-         is where a line would lose packets. Sources and destinations are looked up; flows are not counted, and there are 4,096 next hops: block RAM has no room \
+         is where a line would lose packets. Destinations are looked up, sources are not; flows are not counted, and there are 512 next hops: block RAM has no room \
          for the counters, nor for 65,536. The part is the {PART}.\n"
     )
 }
