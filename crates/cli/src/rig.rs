@@ -11,14 +11,14 @@ use wireloom_net::Packet;
 use wireloom_offloads::Store;
 use wireloom_rtl::machine::Machine as Description;
 use wireloom_rtl::np::{self, Hash, Image, Processor};
-use wireloom_rtl::sim::{self, Pace, Settings, Simulation, Trial};
+use wireloom_rtl::sim::{self, OnLoss, Pace, Settings, Simulation, Trial};
 
 use crate::failure::{Failure, Outcome};
 use crate::machine::{self, load_store};
 use crate::program::{Program, ProgramArgs};
 
 /// Changes when measurements are taken in another way: what was remembered before counts no longer.
-const METHOD: &str = "2";
+const METHOD: &str = "3";
 /// Packets that go before a measurement, so that caches hold what they will hold.
 const WARM_UP: usize = 1000;
 /// From this share of a packet a cycle on each lane on, that rate itself is tried: what an overrun machine does is measured in the
@@ -126,8 +126,8 @@ impl Rig {
     /// If a tool is missing or fails, or packets are dropped by the program.
     pub fn forwarding(&mut self, packets: &[Packet]) -> Outcome<Forwarding> {
         self.remembered("forwarding", packets, |rig| {
-            rig.trial(&packets[..WARM_UP.min(packets.len())], Pace::Most)?;
-            let overrun = rig.trial(packets, Pace::Most)?;
+            rig.trial(&packets[..WARM_UP.min(packets.len())], Pace::Most, OnLoss::Count)?;
+            let overrun = rig.trial(packets, Pace::Most, OnLoss::Count)?;
             let mhz = f64::from(rig.machine().clock.core_mhz);
             let lanes = rig.machine().lanes() as f64;
             let Some(rate) = overrun.packets_per_cycle else {
@@ -136,7 +136,7 @@ impl Rig {
             let high = if rate > lanes * LINE_RATE { lanes } else { rate };
             let mut latency = (0.0, 0);
             let found = sim::mlffr(high * LEAST_TRIED, high, high * RESOLUTION, |rate| -> Outcome<bool> {
-                let trial = rig.trial(packets, Pace::PerCycle(rate))?;
+                let trial = rig.trial(packets, Pace::PerCycle(rate), OnLoss::Stop)?;
                 if trial.lost == 0 {
                     latency = (trial.latency.mean, trial.latency.most);
                 }
@@ -154,8 +154,8 @@ impl Rig {
     pub fn offered(&mut self, packets: &[Packet], mpps: f64) -> Outcome<Delivered> {
         let mhz = f64::from(self.machine().clock.core_mhz);
         self.remembered(&format!("offered {mpps}"), packets, |rig| {
-            rig.trial(&packets[..WARM_UP.min(packets.len())], Pace::Most)?;
-            let trial = rig.trial(packets, Pace::PerCycle(mpps / mhz))?;
+            rig.trial(&packets[..WARM_UP.min(packets.len())], Pace::Most, OnLoss::Count)?;
+            let trial = rig.trial(packets, Pace::PerCycle(mpps / mhz), OnLoss::Count)?;
             Ok(Delivered { lost: trial.lost, mpps: trial.packets_per_cycle.unwrap_or(0.0) * mhz })
         })
     }
@@ -166,8 +166,8 @@ impl Rig {
     /// As [`Self::forwarding`].
     pub fn demand(&mut self, packets: &[Packet]) -> Outcome<Demand> {
         self.remembered("demand", packets, |rig| {
-            rig.trial(&packets[..WARM_UP.min(packets.len())], Pace::Most)?;
-            let trial = rig.trial(packets, Pace::Most)?;
+            rig.trial(&packets[..WARM_UP.min(packets.len())], Pace::Most, OnLoss::Count)?;
+            let trial = rig.trial(packets, Pace::Most, OnLoss::Count)?;
             let a_packet = trial.cycles as f64 / packets.len() as f64;
             let requests = |part: &&sim::Use| part.kind.starts_with("requests to ");
             let busiest = trial.uses.iter().filter(requests).map(|part| part.share).fold(0.0, f64::max);
@@ -179,7 +179,7 @@ impl Rig {
         })
     }
 
-    fn trial(&mut self, packets: &[Packet], pace: Pace) -> Outcome<Trial> {
+    fn trial(&mut self, packets: &[Packet], pace: Pace, on_loss: OnLoss) -> Outcome<Trial> {
         if self.simulation.is_none() {
             let settings = Settings { clock_mhz: self.machine().clock.core_mhz, ..Settings::default() };
             let folder =
@@ -188,8 +188,8 @@ impl Rig {
                 Some(machine::simulate(&self.processor, &self.images, folder.path(), settings)?);
         }
         let simulation = self.simulation.as_mut().expect("it was just begun");
-        let trial = simulation.trial(packets, pace)?;
-        let (sent, all) = (trial.sent + trial.lost, packets.len() as u64);
+        let trial = simulation.trial(packets, pace, on_loss)?;
+        let (sent, all) = (trial.sent + trial.lost, trial.offered);
         if sent < all {
             return Err(Failure::unusable(format!(
                 "{}: of {all} packets, {} were dropped or left for the control processor",

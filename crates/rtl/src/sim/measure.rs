@@ -143,7 +143,8 @@ fn distribution(histogram: &Histogram<u64>) -> Distribution {
 }
 
 /// The maximum loss-free forwarding rate: the highest rate between the bounds, to within `resolution`, at which `loses`
-/// answers no. It is asked at `high` first; `None` if there is loss even at `low`.
+/// answers no. It is asked at `high` first, then below it in steps that double, since what a machine does without loss is mostly
+/// close to what it does at all; `None` if there is loss even at `low`.
 ///
 /// # Errors
 /// The first that `loses` gives.
@@ -153,13 +154,15 @@ pub fn mlffr<E>(
     resolution: f64,
     mut loses: impl FnMut(f64) -> Result<bool, E>,
 ) -> Result<Option<f64>, E> {
-    if !loses(high)? {
-        return Ok(Some(high));
+    let (mut good, mut bad, mut step) = (high, high, resolution);
+    while loses(good)? {
+        if good <= low {
+            return Ok(None);
+        }
+        bad = good;
+        good = (high - step).max(low);
+        step *= 2.0;
     }
-    if loses(low)? {
-        return Ok(None);
-    }
-    let (mut good, mut bad) = (low, high);
     while bad - good > resolution {
         let middle = f64::midpoint(good, bad);
         if loses(middle)? {

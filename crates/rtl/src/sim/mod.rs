@@ -26,4 +26,4 @@ pub use model::{Model, State};
 pub use rig::{RigReport, RigRun};
 pub use simulation::{Access, Arrival, Fate, Fault, Left, Settings, Simulation};
 pub use source::{Geometry, Probe, Source};
-pub use trial::Trial;
+pub use trial::{OnLoss, Trial};

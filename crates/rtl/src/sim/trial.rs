@@ -7,10 +7,23 @@ use wireloom_net::Packet;
 
 /// Cycles that run between two looks at what left.
 const CHUNK: u64 = 256;
+/// Packets that wait for their time or for room, at least, while there are more to come: no lane takes one more often than each cycle.
+const AHEAD: u64 = 4 * CHUNK;
+
+/// What a trial does when a packet is lost at the input.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum OnLoss {
+    /// It counts it.
+    Count,
+    /// It gives the machine no more packets: one is enough to know that the pace is too fast.
+    Stop,
+}
 
 /// What a run came to.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Trial {
+    /// Packets that were given to the machine.
+    pub offered: u64,
     /// Cycles from the first packet's arrival until the machine was empty.
     pub cycles: u64,
     /// Packets done in a cycle, over the middle of the run; `None` if there were too few packets to tell.
@@ -31,25 +44,37 @@ impl Simulation {
     ///
     /// # Errors
     /// If the machine fails.
-    pub fn trial(&mut self, packets: &[Packet], pace: Pace) -> Result<Trial, Fault> {
+    pub fn trial(&mut self, packets: &[Packet], pace: Pace, on_loss: OnLoss) -> Result<Trial, Fault> {
         let (before, probed) = (self.state(), self.probes());
         let mut pacer = Pacer::new(pace);
-        for packet in packets {
-            let arrival = match pacer.next(packet.arrival_ns) {
-                Arrival::At(cycle) => Arrival::At(before.now + cycle),
-                Arrival::Waiting => Arrival::Waiting,
-            };
-            self.offer(packet, arrival);
-        }
-        let (mut meter, mut sent) = (Meter::default(), 0);
-        let mut state = self.state();
-        while state.waiting > 0 || state.inside > 0 {
+        let mut coming = packets.iter();
+        let (mut meter, mut offered, mut sent) = (Meter::default(), 0, 0);
+        let mut state = before;
+        loop {
+            // So many that the machine does not run out of them before the next look, nor stops early.
+            while state.waiting < AHEAD
+                && let Some(packet) = coming.next()
+            {
+                let arrival = match pacer.next(packet.arrival_ns) {
+                    Arrival::At(cycle) => Arrival::At(before.now + cycle),
+                    Arrival::Waiting => Arrival::Waiting,
+                };
+                self.offer(packet, arrival);
+                offered += 1;
+                state = self.state();
+            }
+            if state.waiting == 0 && state.inside == 0 {
+                break;
+            }
             self.run(CHUNK)?;
             while let Some(left) = self.take() {
                 meter.note(&left);
                 sent += u64::from(left.fate == Fate::Finished);
             }
             state = self.state();
+            if on_loss == OnLoss::Stop && state.lost > before.lost {
+                coming = [].iter();
+            }
         }
         while self.take_lost().is_some() {}
         let cycles = state.cycles - before.cycles;
@@ -63,6 +88,7 @@ impl Simulation {
                 }
             });
         Ok(Trial {
+            offered,
             cycles,
             packets_per_cycle: meter.rate(),
             sent,

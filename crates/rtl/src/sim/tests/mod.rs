@@ -326,11 +326,16 @@ fn a_trial_begins_and_ends_with_an_empty_machine() {
     for (pace, rate, lost) in
         [(Pace::Most, 0.5, 0..=0), (Pace::PerCycle(1.0), 0.5, 495..=510), (Pace::PerCycle(0.25), 0.25, 0..=0)]
     {
-        let trial = simulation.trial(&packets, pace).expect("it works");
+        let trial = simulation.trial(&packets, pace, OnLoss::Count).expect("it works");
         let measured = trial.packets_per_cycle.expect("enough packets");
         assert!((measured - rate).abs() < 0.01, "{pace:?}: {measured}");
         assert!(lost.contains(&trial.lost), "{pace:?}: {} lost", trial.lost);
         assert_eq!(trial.sent + trial.lost, 1000);
         assert!(trial.used("busy") <= 1.0 && trial.used("busy") > 0.0);
     }
+    let many: Vec<_> = packets.iter().cycle().take(5000).cloned().collect();
+    let stopped = simulation.trial(&many, Pace::PerCycle(1.0), OnLoss::Stop).expect("it works");
+    assert!(stopped.lost > 0 && stopped.offered < 2000, "{} offered", stopped.offered);
+    let free = simulation.trial(&many, Pace::PerCycle(0.25), OnLoss::Stop).expect("it works");
+    assert_eq!((free.lost, free.sent), (0, 5000));
 }
