@@ -14,7 +14,7 @@ RELEASE := target/release/wireloom
 # How long `make soak` fuzzes.
 HOURS ?= 4
 
-.PHONY: help demo test data build bench soak fmt lint deny tools formal
+.PHONY: help demo test data build bench soak fmt lint deny tools formal pages
 
 help: ## this list
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-8s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -41,6 +41,9 @@ soak: tools ## differential fuzzing for HOURS=4 hours, from a new seed; failures
 
 formal: tools ## every proof of the hardware templates, and that each fails when its module is broken
 	cargo test --locked --package wireloom-rtl --test formal -- --include-ignored
+
+pages: ## write the pages of the hardware templates (docs/hardware/modules) anew from their sources
+	WIRELOOM_WRITE_PAGES=1 cargo test --locked --package wireloom-rtl --test pages
 
 fmt: ## format all source
 	cargo fmt --all

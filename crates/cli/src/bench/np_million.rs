@@ -3,9 +3,11 @@
 use serde::Serialize;
 use serde_json::Value;
 use wireloom_net::capture::{Destination, Writer};
-use wireloom_net::traffic::{AddressSpec, Generator, Labels, Pick, Sizes, Spec};
+use wireloom_net::tables::read_prefixes;
+use wireloom_net::traffic::PrefixPool;
 
 use super::figure::{Drawn, Figure};
+use super::np_traffic::Traffic;
 use super::plot::{Group, grouped};
 use super::registry::{command, json, scratch};
 use super::{Settings, number};
@@ -71,21 +73,13 @@ fn make(settings: &Settings) -> Outcome<Drawn> {
     Ok(Drawn { text: text(&rows), data, svg })
 }
 
-/// Writes the packets: the mix of the demonstration, with flow counting as the router comes.
+/// Writes the packets: all six kinds in turn, each a beat of a lane, so that two lanes can bring two a cycle.
 fn write(settings: &Settings, capture: &std::path::Path) -> Outcome {
-    let addresses = AddressSpec { prefixes: Some(settings.prefixes()?), pick: Pick::Uniform };
-    let spec = Spec {
-        count: Some(PACKETS),
-        sizes: Sizes::Fixed(64),
-        mix: "ipv4=5,ipv6=3,mpls1..4=2".parse().map_err(Failure::unusable)?,
-        labels: Labels { first: 16, last: 79 },
-        ports: 16,
-        destinations: addresses.clone(),
-        sources: addresses,
-        ..Spec::default()
-    };
+    let prefixes: PrefixPool =
+        read_prefixes(&settings.prefixes()?).map_err(Failure::unusable)?.into_iter().collect();
+    let traffic = Traffic::named("all six").expect("it is among them");
     let mut writer = Writer::create(capture)?;
-    for packet in Generator::new(&spec).map_err(Failure::unusable)? {
+    for packet in traffic.packets(&prefixes, PACKETS)? {
         writer.write(Destination::Port(packet.ingress), packet.arrival_ns, &packet.bytes)?;
     }
     writer.finish()?;
