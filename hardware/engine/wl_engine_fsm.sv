@@ -1,8 +1,8 @@
 // State machine engine shell: one thread, its state in registers; the smallest shell, for small engines and low rates.
 //
 // Same ports and the same meaning of a slot as wl_engine_mt, which see. Nothing overlaps: a packet is loaded, run and unloaded before
-// the next one is taken. A slot takes four cycles (and CoreStages, and as many more as the window needs to show what was written),
-// with the core's inputs stable from the third on.
+// the next one is taken. A slot takes five cycles (and CoreStages, and one more with two write ports); that of a called engine three (and
+// CoreStages).
 module wl_engine_fsm #(
     parameter int unsigned Threads = 1,     // must be 1: here so that either shell can be put in the other's place
     parameter int unsigned StateBits = 64,  // a thread's state (wl_pkg::State*, then the context); HasPacket = 0: the context alone
@@ -110,7 +110,9 @@ module wl_engine_fsm #(
   end
 
   // From one slot's end to the next one's address cycle: what was written can be read again (wl_scratchpad, "Write").
-  localparam int unsigned Rest = HasPacket ? 1 + Storage + WritePorts - 1 : 0;
+  localparam int unsigned Rest = HasPacket ? WritePorts : 0;
+  // From the address cycle to the core: as long as a read of the window or of a reply takes.
+  localparam int unsigned Read = HasPacket ? 3 : 2;
 
   // A slot is a pulse that runs through a line of flip-flops; while none is in the line and no reply is due, the next one starts.
   logic running;  // the packet is here and its engine works on it
@@ -120,7 +122,7 @@ module wl_engine_fsm #(
   logic [4:0] chunk;
   logic [7:0] front;
   logic [8:0] window;
-  localparam int unsigned Line = 2 + CoreStages + Rest;  // read, core (and its stages), rest
+  localparam int unsigned Line = Read + CoreStages + Rest;
   logic [Line-1:0] line;
   always_ff @(posedge clk_i) begin
     if (rst_i) line <= '0;
@@ -128,32 +130,21 @@ module wl_engine_fsm #(
   end
   assign busy = line != '0;
   assign a_slot = running && !busy && due == '0;
-  assign end_slot = line[1+CoreStages];
+  assign end_slot = line[Read-1+CoreStages];
   assign slot_valid_o = a_slot;
   assign wait_o = due != '0;
 
   // ---- The slot's end ----
 
-  logic loaded, start, load_first, commit, again_now, left, resumed, phase_next, room, load_thread, left_thread, end_thread;
+  logic loaded, load_first, commit, again_now, left, resumed, phase_next, room, load_thread, left_thread, end_thread;
   logic [4:0] chunk_next;
   assign end_thread = 1'b0;
   assign request_thread_o = 1'b0;
   assign replies_thread_o = 1'b0;
-  // A row in block RAM can be read a cycle later.
-  wl_delay #(
-      .Width (1),
-      .Cycles(Storage),
-      .Reset (1'b1)
-  ) i_start (
-      .clk_i,
-      .rst_i,
-      .data_i(loaded),
-      .data_o(start)
-  );
 
   always_ff @(posedge clk_i) begin
     if (rst_i) running <= 1'b0;
-    else if (start || resumed) running <= 1'b1;
+    else if (loaded || resumed) running <= 1'b1;
     else if (end_slot) running <= again_now;
 
     if (load_first) {phase, chunk} <= '0;

@@ -6,10 +6,10 @@
 // One *slot* is one pass of one thread through the pipeline, which never stalls:
 //   pick      a ready thread is chosen
 //   address   its step, state and information go out (address_*_o); the byte offsets of the words to read come back in this cycle
-//   read      the words are read, rotated and masked; replies_thread_o asks the reply stores for what this thread waited for
+//   read      the words are read
+//   rotate    they are rotated and masked; replies_thread_o asks the reply stores for what this thread waited for
 //   core      core_*_o are inputs of the core; what it answers CoreStages cycles later decides what becomes of the slot
-// A thread can run again four cycles (and CoreStages) after it was picked; one cycle later still if it wrote to its packet and the
-// windows are in block RAM or there are two write ports.
+// A thread can run again five cycles (and CoreStages) after it was picked; one cycle later still if there are two write ports.
 //
 // What becomes of a slot, by the core's answers:
 //   core_commit_i = 0   phase 0 only: core_request_valid_i are issued; the thread waits for the replies of those offloads that give one,
@@ -126,7 +126,7 @@ module wl_engine_mt #(
   end
 
   // Cycles for which a thread is held back after its slot until what it wrote can be read (wl_scratchpad, "Write").
-  localparam int unsigned Hold = HasPacket ? Storage + WritePorts - 1 : 0;
+  localparam int unsigned Hold = HasPacket ? WritePorts - 1 : 0;
 
   // ---- Pick ----
 
@@ -249,22 +249,26 @@ module wl_engine_mt #(
     assign {front, window} = '0;
   end
 
-  // ---- Read, and the inputs of the core ----
+  // ---- Read, rotate, and the inputs of the core ----
 
-  logic r_slot, r_token, x_slot, x_token;
-  logic [ThreadBits-1:0] r_thread, x_thread;
-  logic [6:0] r_progress, x_progress;
-  logic [StepBits-1:0] r_step;
-  logic [StateBits-1:0] r_state;
-  logic [InfoBits-1:0] r_info;
+  logic r_slot, r_token, t_slot, t_token, x_slot, x_token;
+  logic [ThreadBits-1:0] r_thread, t_thread, x_thread;
+  logic [6:0] r_progress, t_progress, x_progress;
+  logic [StepBits-1:0] r_step, t_step;
+  logic [StateBits-1:0] r_state, t_state;
+  logic [InfoBits-1:0] r_info, t_info;
   always_ff @(posedge clk_i) begin
-    if (rst_i) {r_slot, r_token, x_slot, x_token} <= '0;
-    else {r_slot, r_token, x_slot, x_token} <= {a_slot, a_token, r_slot, r_token};
+    if (rst_i) {r_slot, r_token, t_slot, t_token, x_slot, x_token} <= '0;
+    else {r_slot, r_token, t_slot, t_token, x_slot, x_token} <= {a_slot, a_token, r_slot, r_token, t_slot, t_token};
     {r_thread, r_progress, r_step, r_state, r_info} <= {a_thread, a_progress, address_step_o, address_state_o, address_info_o};
-    {x_thread, x_progress, core_step_o, core_state_o, core_info_o} <= {r_thread, r_progress, r_step, r_state, r_info};
+    {t_thread, t_progress, t_step, t_state, t_info} <= {r_thread, r_progress, r_step, r_state, r_info};
+    {x_thread, x_progress} <= {t_thread, t_progress};
+    // Zero in cycles without a slot: a reset costs nothing, where a line of three registers without one would be made of LUTs.
+    if (!t_slot) {core_step_o, core_state_o, core_info_o} <= '0;
+    else {core_step_o, core_state_o, core_info_o} <= {t_step, t_state, t_info};
   end
   assign core_phase_o = x_progress[5];
-  assign replies_thread_o = r_thread;
+  assign replies_thread_o = t_thread;
 
   // ---- Through the core ----
 

@@ -4,16 +4,15 @@
 // Sixteen lanes, each a byte wide with a row address of its own: an unaligned word touches every lane once, in one row or the next.
 //
 // Contract
-//   Read: words asked for in cycle n stand at read_words_o in cycle n + 2, byte 0 most significant. Of a word only the first
+//   Read: words asked for in cycle n stand at read_words_o in cycle n + 3, byte 0 most significant. Of a word only the first
 //   bytes that lie inside the window are read; all others are zero, also where the offset is past the window's end.
 //   Write: up to WritePorts words a cycle, never refused, byte by byte as the strobe says. A second word goes in one cycle after the
 //   first: in the cycle after one with two words write_busy_o is high and nothing may be written. A write of cycle n is seen by reads
-//   of cycle n + 2 and later; from block RAM, or with two ports, n + 3; with both, n + 4.
-//   Load: yields to writes (ready). A row of cycle n is seen by reads of cycle n + 1 and later; from block RAM, n + 2.
+//   of cycle n + 2 and later; with two ports, n + 3.
+//   Load: yields to writes (ready). A row of cycle n is seen by reads of cycle n + 1 and later.
 //   Unload: yields to both. LUT RAM: unload_data_o is the row at unload_row_i in any cycle with unload_valid_o. Block RAM: in any
 //   cycle with unload_valid_o it is the row asked for in the cycle before.
-// Timing: LUT RAM: between registers, an increment, one read and two multiplexers; the write side is an OR and the RAM. Block RAM: an
-// adder and an increment in front of the RAM, two multiplexers behind it.
+// Timing, between registers: an adder in front; an increment and the RAM; two multiplexers behind it. The write side is an OR and the RAM.
 module wl_scratchpad #(
     parameter int unsigned Threads = 4,     // windows
     parameter int unsigned ReadPorts = 1,   // words read in a cycle
@@ -83,20 +82,19 @@ module wl_scratchpad #(
     assign left = {9'b0, read_window_i} - {1'b0, read_offset_i[p*17+:17]};
     assign remain_next = left[17] ? 5'd0 : left[16:4] != '0 ? 5'd16 : left[4:0];
 
-    logic [7:0] from_q;
-    logic [ThreadBits-1:0] thread_q;
+    logic [7:0] from_a;  // while the lanes read,
+    logic [3:0] from_r;  // and while what they have read is rotated
+    logic [4:0] remain_a;
+    logic [ThreadBits-1:0] thread_a;
     always_ff @(posedge clk_i) begin
-      from_q   <= from;
-      thread_q <= read_thread_i;
-      remain   <= remain_next;
+      from_a   <= from;
+      thread_a <= read_thread_i;
+      remain_a <= remain_next;
+      from_r   <= from_a[3:0];
+      remain   <= remain_a;
     end
 
-    // Block RAM takes the addresses itself, one cycle earlier.
-    logic [7:0] from_a;
-    logic [ThreadBits-1:0] thread_a;
     logic [3:0] row_after;
-    assign from_a = Storage == 0 ? from_q : from;
-    assign thread_a = Storage == 0 ? thread_q : read_thread_i;
     assign row_after = from_a[7:4] + 4'd1;
     for (genvar l = 0; l < Lanes; l++) begin : g_lane
       assign a_address[(l*ReadPorts+p)*AddressBits+:AddressBits] =
@@ -110,7 +108,7 @@ module wl_scratchpad #(
       for (genvar c = 0; c < 4; c++) begin : g_choice
         assign choice[c] = a_data[((l+4*c)%Lanes*ReadPorts+p)*8+:8];
       end
-      assign by_four[8*l+:8] = choice[from_q[3:2]];
+      assign by_four[8*l+:8] = choice[from_r[3:2]];
     end
     for (genvar k = 0; k < Lanes; k++) begin : g_byte
       logic [3:0][7:0] choice;
@@ -121,7 +119,7 @@ module wl_scratchpad #(
       logic [7:0] word_byte;
       always_ff @(posedge clk_i) begin
         if (5'(k) >= remain) word_byte <= '0;
-        else word_byte <= choice[from_q[1:0]];
+        else word_byte <= choice[from_r[1:0]];
       end
       assign read_words_o[p*Word+8*(Lanes-1-k)+:8] = word_byte;
     end

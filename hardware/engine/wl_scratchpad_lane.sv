@@ -1,9 +1,10 @@
 // One byte-wide lane of the header windows: memory with ReadPorts read ports (A) and one port that writes or reads (B).
 //
-// Contract: LUT RAM: `a_data_o` shows the byte at `a_address_i` in the same cycle. Block RAM: in the next cycle; a byte that is
-// written in the cycle of the address is unknown. Port B: writes, or reads: `b_data_o` as for port A, and in a cycle after a write
-// it is unknown. Sharing port B is what makes lanes small: a LUT RAM with one more read port costs half as much again.
-// Timing: LUT RAM up to 128 bytes: one LUT level and a multiplexer of the slice.
+// Contract: `a_data_o` shows the byte at `a_address_i` in the next cycle; a byte that is written in the cycle of the address is unknown.
+// Port B: writes, or reads. LUT RAM: `b_data_o` shows the byte at `b_address_i` in the same cycle; block RAM: in the next cycle, and in
+// a cycle after a write it is unknown. Sharing port B is what makes lanes small: a LUT RAM with one more read port costs half as much
+// again.
+// Timing: `a_data_o` is a register. LUT RAM up to 128 bytes: one LUT level and a multiplexer of the slice in front of it.
 module wl_scratchpad_lane #(
     parameter int unsigned Depth = 64,     // bytes
     parameter int unsigned ReadPorts = 1,  // ports A
@@ -28,7 +29,7 @@ module wl_scratchpad_lane #(
       always_ff @(posedge clk_i) begin
         if (b_write_i) memory[b_address_i] <= b_data_i;
       end
-      assign a_data_o[p*8+:8] = memory[a_address_i[p*AddressBits+:AddressBits]];
+      always_ff @(posedge clk_i) a_data_o[p*8+:8] <= memory[a_address_i[p*AddressBits+:AddressBits]];
       if (p == 0) begin : g_first
         assign b_data_o = memory[b_address_i];
       end

@@ -28,8 +28,8 @@ module scratchpad_case #(
 );
   localparam int unsigned ThreadBits = wl_pkg::bits(Threads);
   localparam int unsigned Cycles = 6000;
-  localparam int WriteSeen = 2 + WritePorts - 1 + Storage;  // cycles from a write to a read that sees it
-  localparam int LoadSeen = 1 + Storage;
+  localparam int WriteSeen = 2 + WritePorts - 1;  // cycles from a write to a read that sees it
+  localparam int LoadSeen = 1;
 
   logic [ThreadBits-1:0] read_thread, write_thread, load_thread, unload_thread;
   logic [7:0] read_front;
@@ -57,8 +57,8 @@ module scratchpad_case #(
   int seen_at[Threads];
   int cycle, reads, unloads, refused;
   logic wrote, two_before;  // in the cycle before: something; in the one before that, two words
-  logic [1:0] check;
-  logic [ReadPorts*128-1:0] expected[3];
+  logic [2:0] check;
+  logic [ReadPorts*128-1:0] expected[4];
   logic ask_before;
   logic [127:0] row_before;
   assign done_o = cycle >= Cycles;
@@ -91,8 +91,8 @@ module scratchpad_case #(
       cycle <= cycle + 1;
       preparing = cycle < int'(Threads * 16 + 4);
 
-      // Reads: what is asked in this cycle comes in two.
-      check <= {check[0], !preparing && cycle >= seen_at[read_thread]};
+      // Reads: what is asked in this cycle comes in three.
+      check <= {check[1:0], !preparing && cycle >= seen_at[read_thread]};
       for (int unsigned p = 0; p < ReadPorts; p++) begin
         for (int k = 0; k < 16; k++) begin
           int at;
@@ -102,9 +102,10 @@ module scratchpad_case #(
       end
       expected[1] <= expected[0];
       expected[2] <= expected[1];
-      if (check[1]) begin
+      expected[3] <= expected[2];
+      if (check[2]) begin
         reads <= reads + 1;
-        if (read_words != expected[2]) $fatal(1, "%m: words %h, not %h", read_words, expected[2]);
+        if (read_words != expected[3]) $fatal(1, "%m: words %h, not %h", read_words, expected[3]);
       end
       read_thread <= ThreadBits'($urandom() % Threads);
       read_front  <= 8'($urandom());
