@@ -100,6 +100,17 @@ fn tables_can_begin_with_counters_that_have_counted() {
     place.wireloom(&verify).status(0).says(&["no difference"]);
 }
 
+#[test]
+fn engines_can_be_state_machines() {
+    let place = hub();
+    let machine =
+        "extends = \"np\"\nclusters = 1\nengines = 3\nthreads = 1\n[engine]\nshell = \"state-machine\"\n";
+    place.write("fsm.toml", machine.as_bytes());
+    let verify = "verify hub.loom --on fsm.toml --tables hub.tables --in many.pcap";
+    place.wireloom(verify).status(0).says(&["1,000 outputs compared", "no difference"]);
+    place.wireloom(&format!("{verify} --idle 40 --stall 50")).status(0).says(&["no difference"]);
+}
+
 /// Packets that say in their first bytes what is to be done, of several sizes.
 fn commands(count: usize) -> Vec<u8> {
     let mut state = 9u64;

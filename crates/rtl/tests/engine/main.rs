@@ -17,6 +17,7 @@ use wireloom_ir::{Program, Reason, Verdict};
 use wireloom_net::Packet;
 use wireloom_net::tables::TableFile;
 use wireloom_offloads::{Store, load_tables};
+use wireloom_rtl::engine::Shell;
 use wireloom_rtl::tools;
 
 use bench::{Bench, Setting};
@@ -96,6 +97,26 @@ fn a_table_that_packets_change_ends_as_golden_says() {
 #[test]
 fn the_router_forwards_as_golden_does() {
     hold("router", "router.packets", HeaderPorts::new(3, 2), Setting::default());
+}
+
+/// A thread in a state machine, each with another storage or another number of words that a step writes.
+fn state_machine(storage: u32) -> Setting {
+    Setting { threads: 1, storage, shell: Shell::StateMachine, ..Setting::default() }
+}
+
+#[test]
+fn a_state_machine_does_the_example_of_the_paper() {
+    hold("figure2-fsm", "figure2.packets", HeaderPorts::new(2, 1), state_machine(0));
+}
+
+#[test]
+fn a_state_machine_switches_labels_as_golden_does() {
+    hold("mpls-fsm", "mpls.packets", HeaderPorts::new(2, 2), state_machine(1));
+}
+
+#[test]
+fn a_state_machine_forwards_ipv4_as_golden_does() {
+    hold("ipv4-fsm", "ipv4.packets", HeaderPorts::new(2, 1), state_machine(0));
 }
 
 /// Packets whose first bytes say what to do with them, most of them short.
