@@ -161,6 +161,72 @@ fn tables_of_keys_meters_and_random_numbers_are_those_of_golden() {
     assert!(np["offloads"][0]["rows"].as_array().is_some_and(|rows| rows.len() > 1), "{}", np["offloads"]);
 }
 
+/// A machine whose engine is a pipeline for so many packets.
+fn pipelined(packets: usize) -> String {
+    format!(
+        "extends = \"np\"\nlanes = 1\nclusters = 1\nengines = 1\nthreads = {packets}\n\
+         [engine]\nshell = \"pipelined\"\nheader_writes = 2\n"
+    )
+}
+
+#[test]
+fn engines_can_be_pipelines() {
+    let place = Workplace::new();
+    place.write("pipeline.loom", include_bytes!("np/pipeline.loom"));
+    place.write("pipeline.tables", include_bytes!("np/pipeline.tables"));
+    place.write("commands.pcap", &commands(1500));
+    place.write("pipe.toml", pipelined(64).as_bytes());
+    let verify = "verify pipeline.loom --on pipe.toml --tables pipeline.tables --in commands.pcap";
+    place.wireloom(verify).status(0).says(&["1,500 packets", "no difference"]);
+    place.wireloom(&format!("{verify} --idle 30 --stall 40")).status(0).says(&["no difference"]);
+    // A packet each cycle, in one engine: the hub's packets of one beat.
+    place.write("pipe.toml", pipelined(64).replace("header_writes = 2", "header_writes = 1").as_bytes());
+    let short: Vec<Vec<u8>> = (0..2000).map(|_| frame(0x0800)).collect();
+    place.write("short.pcap", &pcap(&short.iter().map(Vec::as_slice).collect::<Vec<_>>()));
+    let ran = place
+        .wireloom("run hub.loom --on pipe.toml --tables hub.tables --in short.pcap --out o.pcapng --json -");
+    let mpps = report(&ran)["simulation"]["mpps"].as_f64();
+    assert!(mpps.is_some_and(|mpps| mpps > 95.0), "{mpps:?} MPPS");
+}
+
+#[test]
+fn what_cannot_be_a_pipeline_is_refused_with_the_reason_and_the_line() {
+    let place = Workplace::new();
+    place.write("pipe.toml", pipelined(64).as_bytes());
+    place.write("services.loom", include_bytes!("np/services.loom"));
+    place.write("order.loom", include_bytes!("np/order.loom"));
+    let build =
+        |program: &str, machine: &str| place.wireloom(&format!("build {program} --on {machine} -o np"));
+    let mpls = concat!(env!("CARGO_MANIFEST_DIR"), "/../../programs/mpls.loom");
+    build(mpls, "pipe.toml").status(2).complains(&["parts/mpls.loom:", "`mpls`", "jumps back"]);
+    build("services.loom", "pipe.toml").status(2).complains(&["services.loom:", "takes a varying time"]);
+    build("order.loom", "pipe.toml").status(2).complains(&["order.loom:", "jumps back to `loop`"]);
+
+    let refused = |body: &str, words: &[&str]| {
+        place.write("one.loom", format!("header H {{ u16 a; u16 b; }};\n{body}").as_bytes());
+        build("one.loom", "pipe.toml").status(2).complains(words);
+    };
+    refused(
+        "engine e() { step s { packet.egress = 1; emit(t); }\n step t { finish; } }",
+        &["one.loom:2", "a copy is sent"],
+    );
+    refused("engine e() { step s { packet.reset(20); finish; } }", &["one.loom:2", "made anew"]);
+    refused(
+        "engine e() { H h @ 0;\n step s { packet.push(h.a); finish; } }",
+        &["one.loom:3", "room for 128 in front"],
+    );
+    let twice = "engine e() { offload t : array<u16, size = 4>; H h @ 0; u16 x;\n\
+                 step s { x = t.fetch_add(0, h.a); next u; }\n step u { h.b = t.fetch_add(x, 1); finish; } }";
+    refused(twice, &["one.loom:4", "`t`", "called in an earlier step too"]);
+
+    // The machine's part of it.
+    let labels = "engine e() { offload labels : array<u16, size = 16>; H h @ 0;\n\
+                  step s { h.b = labels.read(h.a); finish; } }";
+    refused(labels, &["`labels`", "a cache answers sooner", "direct"]);
+    place.write("pipe.toml", pipelined(64).replace("engines = 1", "engines = 2").as_bytes());
+    build("hub.loom", "pipe.toml").status(2).complains(&["engines = 1"]);
+}
+
 #[test]
 fn build_writes_a_folder_that_stands_alone() {
     let place = Workplace::new();

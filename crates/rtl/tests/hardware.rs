@@ -41,6 +41,7 @@ benches! {
     wl_meter_tb
     wl_order_gate_tb
     wl_packet_generator_tb
+    wl_pipeline_tb
     wl_postprocessor_tb
     wl_preprocessor_tb
     wl_qdr_block_tb
@@ -92,6 +93,16 @@ const REFUSED: &[(&str, &[&str], &str)] = &[
     ("wl_engine_mt", &["StateBits=48"], "StateBits and InfoBits must hold the packet's part"),
     ("wl_engine_mt", &["HasPacket=0", "StateBits=8", "ReplyBits=9"], "the reply must lie in the state"),
     ("wl_engine_fsm", &["Threads=2"], "wl_engine_fsm: Threads must be 1; wl_engine_mt has more"),
+    ("wl_pipeline_load", &["Packets=0"], "wl_pipeline_load: Packets must be at least one"),
+    ("wl_pipeline_load", &["Headroom=24"], "Headroom must be a multiple of 16 and at most 128"),
+    ("wl_pipeline_load", &["DataBytes=48"], "a header of 128 bytes must be a number of whole beats"),
+    ("wl_pipeline_step", &["ReplyBits=0"], "Packets, StepBits and ReplyBits must be at least one"),
+    ("wl_pipeline_step", &["StateBits=48"], "StateBits and InfoBits must hold the packet's part"),
+    ("wl_pipeline_step", &["Calls=0"], "a step that calls nothing has nothing to wait for"),
+    ("wl_pipeline_read", &["ReadPorts=0"], "wl_pipeline_read: ReadPorts must be at least one"),
+    ("wl_pipeline_write", &["WritePorts=0"], "wl_pipeline_write: WritePorts must be at least one"),
+    ("wl_pipeline_call", &["RequestBits=0"], "Packets and RequestBits must be at least one"),
+    ("wl_pipeline_unload", &["DataBytes=24"], "wl_pipeline_unload: DataBytes must be a multiple of 16"),
     ("wl_ram_lut", &["Depth=0"], "wl_ram_lut: Width and Depth must be at least one"),
     ("wl_ram_block", &["Width=0"], "wl_ram_block: Width and Depth must be at least one"),
     (

@@ -134,3 +134,54 @@ impl<'a> Facts<'a> {
 pub fn exclusive(graph: &Graph, a: Node, b: Node) -> bool {
     Facts::given(graph, a).value(b) == Some(false) || Facts::given(graph, b).value(a) == Some(false)
 }
+
+/// The largest number that a node of at most 32 bits can be, as far as is seen at once.
+pub fn most(graph: &Graph, node: Node) -> u64 {
+    let all = (1 << graph.width(node).min(32)) - 1;
+    let found = match graph.kind(node) {
+        Kind::Const(bits) => bits.low_u64(),
+        Kind::Select(_, a, b) => most(graph, *a).max(most(graph, *b)),
+        Kind::Mask(_, a) => most(graph, *a),
+        Kind::Binary(BinaryOp::And, a, b) => most(graph, *a).min(most(graph, *b)),
+        Kind::Binary(BinaryOp::Or, a, b) => {
+            // No bit above the highest of either.
+            let bits = most(graph, *a).max(most(graph, *b));
+            (bits + 1).next_power_of_two() - 1
+        }
+        Kind::Binary(BinaryOp::Add, a, b) => most(graph, *a) + most(graph, *b),
+        Kind::Concat(parts) => parts.iter().fold(0, |sum: u64, part| {
+            (sum << graph.width(*part).min(32)).saturating_add(most(graph, *part)).min(u64::from(u32::MAX))
+        }),
+        _ => all,
+    };
+    found.min(all)
+}
+
+/// The same while a condition holds, which may say of a difference that it is not negative.
+pub fn most_given(graph: &Graph, condition: Node, node: Node) -> u64 {
+    let Kind::Binary(BinaryOp::Sub, a, b) = graph.kind(node) else { return most(graph, node) };
+    let facts = Facts::given(graph, condition);
+    let (larger, smaller) = (unextended(graph, *a), unextended(graph, *b));
+    let says_so = |other: Node| {
+        let (Kind::Binary(BinaryOp::Ult | BinaryOp::Ule, x, y), Some(holds)) =
+            (graph.kind(other), facts.value(other))
+        else {
+            return false;
+        };
+        let pair = (unextended(graph, *x), unextended(graph, *y));
+        pair == if holds { (smaller, larger) } else { (larger, smaller) }
+    };
+    if graph.nodes().any(says_so) { most(graph, *a) } else { most(graph, node) }
+}
+
+/// A node without the zeros with which it was extended.
+fn unextended(graph: &Graph, node: Node) -> Node {
+    match graph.kind(node) {
+        Kind::Concat(parts)
+            if parts.len() == 2 && graph.as_constant(parts[0]).is_some_and(|c| c.is_zero()) =>
+        {
+            unextended(graph, parts[1])
+        }
+        _ => node,
+    }
+}

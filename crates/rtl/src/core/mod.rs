@@ -185,7 +185,7 @@ pub fn build(program: &Program, engine: EngineId, options: &Options) -> Result<C
 }
 
 /// Bits of a port; the port itself if they are all.
-fn part_of(port: &str, low: u32, width: u32, total: u32) -> Expr {
+pub(crate) fn part_of(port: &str, low: u32, width: u32, total: u32) -> Expr {
     let port = Expr::name(port);
     match width == total {
         true => port,
@@ -344,7 +344,7 @@ impl Generator<'_> {
 
 impl Outputs {
     /// Every node, to be changed.
-    fn all(&mut self) -> Vec<&mut Node> {
+    pub(crate) fn all(&mut self) -> Vec<&mut Node> {
         let mut all = vec![
             &mut self.commit,
             &mut self.step,

@@ -126,6 +126,16 @@ impl Hand {
         self.clear.as_ref()
     }
 
+    /// Whether the step may move the window's front.
+    pub fn moves_front(&self) -> bool {
+        self.is_moved
+    }
+
+    /// The most bytes that the step can push.
+    pub fn most_pushed(&self, graph: &Graph) -> u64 {
+        self.pushed.iter().map(|(done, count)| facts::most_given(graph, *done, *count)).max().unwrap_or(0)
+    }
+
     /// What the window has grown by since the anchor; `None` if it was not resized.
     fn growth(&self, graph: &mut Graph) -> Option<Node> {
         let (_, first) = *self.moves.first()?;

@@ -144,6 +144,8 @@ pub enum ShellKind {
     Multithreaded,
     /// One thread.
     StateMachine,
+    /// The steps one behind the other, in the place of all clusters of a pipe.
+    Pipelined,
 }
 
 /// Thread schedulers (the paper, section 4.5.2).
@@ -359,7 +361,8 @@ impl Machine {
         };
         range("clusters", self.clusters, 64)?;
         range("engines", self.engines, 64)?;
-        range("threads", self.threads, 64)?;
+        let is_pipelined = self.engine.shell == ShellKind::Pipelined;
+        range("threads", self.threads, if is_pipelined { 512 } else { 64 })?;
         range("lanes", self.lanes(), 8)?;
         range("clock.memory_ratio", self.clock.memory_ratio, 6)?;
         range("clock.core_mhz", self.clock.core_mhz as usize, 1000)?;
@@ -376,6 +379,11 @@ impl Machine {
         }
         if self.engine.shell == ShellKind::StateMachine && self.threads != 1 {
             return Err(self.illegal("a state machine has one thread: set `threads = 1`".to_owned()));
+        }
+        if is_pipelined && (self.clusters != self.lanes() || self.engines != 1) {
+            let message = "a pipelined engine stands in the place of all clusters of a lane: set `engines = 1`, and `lanes` and \
+                           `clusters` to one number";
+            return Err(self.illegal(message.to_owned()));
         }
         self.rig.check().map_err(|message| self.illegal(format!("`rig`: {message}")))?;
         for (name, rule) in &self.offload {

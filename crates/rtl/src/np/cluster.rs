@@ -92,9 +92,15 @@ pub fn module(plan: &Plan) -> Module {
     for service in plan.services.iter().filter(|s| s.leaves_cluster()) {
         module.ports.extend(request_ports(service, plan.cluster_tag_bits()));
     }
-    module.items = headers(plan, tag_bits);
-    module.items.push(engines_of(plan, tag_bits));
-    module.items.extend(reordering(plan, tag_bits));
+    if plan.is_pipelined() {
+        module.doc[0] =
+            format!("In the place of clusters: an engine as a pipeline with room for {threads} packets.");
+        module.items = pipelined(plan);
+    } else {
+        module.items = headers(plan, tag_bits);
+        module.items.push(engines_of(plan, engine(plan, tag_bits)));
+        module.items.extend(reordering(plan, tag_bits));
+    }
     for service in plan.services.iter().filter(|s| s.rule.place != Place::Engine) {
         module.items.extend(service_of(plan, service));
     }
@@ -199,13 +205,11 @@ fn headers(plan: &Plan, tag_bits: usize) -> Vec<Item> {
     ]
 }
 
-/// The engines, and what each of them says.
-fn engines_of(plan: &Plan, tag_bits: usize) -> Item {
-    let machine = &plan.machine;
+/// An engine behind a balancer, in a loop over `i`.
+fn engine(plan: &Plan, tag_bits: usize) -> Instance {
     let i = || name("i");
-    let idle_bits = bits(machine.threads + 1) as usize;
-    let thread_bits = bits(machine.threads) as usize;
-    let mut engine = clocked(&plan.engine_module, "u_engine")
+    let idle_bits = bits(plan.machine.threads + 1) as usize;
+    clocked(&plan.engine_module, "u_engine")
         .port("load_valid_i", bit("load_valid", i()))
         .port("load_ready_o", bit("load_ready", i()))
         .port("load_first_i", name("load_first"))
@@ -223,8 +227,28 @@ fn engines_of(plan: &Plan, tag_bits: usize) -> Item {
         .port("order_head_i", name("order_head"))
         .port("order_drained_i", name("order_drained"))
         .port("idle_o", element("idle", i(), idle_bits))
-        .port("slot_valid_o", bit("slots_o", i()))
-        .port("wait_o", bit("waits_o", i()));
+}
+
+/// A pipelined engine, to which headers go as they come and from which they come back in order.
+fn pipelined(plan: &Plan) -> Vec<Item> {
+    let mut engine = clocked(&plan.engine_module, "u_engine").port("idle_o", name("free_o"));
+    for port in ["valid_i", "ready_o", "data_i", "first_i", "last_i", "info_i"] {
+        let port = format!("header_{port}");
+        engine = engine.port(port.clone(), Expr::name(port));
+    }
+    for port in ["valid_o", "ready_i", "data_o", "first_o", "last_o", "result_o"] {
+        let port = format!("beat_{port}");
+        engine = engine.port(port.clone(), Expr::name(port));
+    }
+    vec![engines_of(plan, engine)]
+}
+
+/// The engines with the services that they call, and what each of them says.
+fn engines_of(plan: &Plan, mut engine: Instance) -> Item {
+    let machine = &plan.machine;
+    let i = || name("i");
+    let thread_bits = bits(machine.threads) as usize;
+    engine = engine.port("slot_valid_o", bit("slots_o", i())).port("wait_o", bit("waits_o", i()));
     for (parameter, value) in plan.engine_parameters() {
         engine = engine.parameter(parameter, int(value));
     }

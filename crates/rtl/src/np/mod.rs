@@ -99,6 +99,7 @@ fn build(program: &Program, machine: &Machine, in_rig: bool) -> Result<Processor
     let shell = match machine.engine.shell {
         ShellKind::Multithreaded => Shell::Multithreaded,
         ShellKind::StateMachine => Shell::StateMachine,
+        ShellKind::Pipelined => Shell::Pipelined,
     };
     let options = crate::core::Options { levels: machine.engine.stage_levels };
     let engine = crate::engine::build(program, program.main, &options, shell)?;

@@ -7,7 +7,7 @@ use super::NpError;
 use super::wires::bits;
 use crate::core::OffloadPort;
 use crate::engine::EngineModule;
-use crate::machine::{Machine, Place, Realisation, Rule, Scheduler, Storage};
+use crate::machine::{Machine, Place, Realisation, Rule, Scheduler, ShellKind, Storage};
 use crate::pipelined::Lookup;
 
 /// An offload of the engine and what stands behind it.
@@ -207,14 +207,20 @@ impl Plan {
 
     /// The parameters of the engine's module.
     pub fn engine_parameters(&self) -> Vec<(String, usize)> {
-        [
-            ("Threads", self.machine.threads),
-            ("TagBits", bits(self.cluster_tags()) as usize),
-            ("Scheduler", self.scheduler_number()),
-            ("Storage", self.storage_number()),
-        ]
-        .map(|(name, value)| (name.to_owned(), value))
-        .to_vec()
+        let mut parameters = vec![("Threads", self.machine.threads)];
+        if !self.is_pipelined() {
+            parameters.extend([
+                ("TagBits", bits(self.cluster_tags()) as usize),
+                ("Scheduler", self.scheduler_number()),
+                ("Storage", self.storage_number()),
+            ]);
+        }
+        parameters.into_iter().map(|(name, value)| (name.to_owned(), value)).collect()
+    }
+
+    /// Whether the engine is a pipeline, which takes headers as they come and keeps their order by itself.
+    pub fn is_pipelined(&self) -> bool {
+        self.machine.engine.shell == ShellKind::Pipelined
     }
 
     /// Packets that a cluster has places for. A packet keeps its place until all before it have left, its thread only until it is done:
@@ -343,6 +349,11 @@ fn service(
     if rule.place != Place::Pipe && is_outside {
         return Err(refuse("what stands in QDR SRAM stands in the pipe: set `place = \"pipe\"`".to_owned()));
     }
+    if machine.engine.shell == ShellKind::Pipelined
+        && let Some(reason) = varying(rule.realisation)
+    {
+        return Err(refuse(format!("{reason}, and a pipelined engine needs constant delays")));
+    }
     let methods = port.methods.iter().any(|m| m.name != "read");
     let copies = rule.place != Place::Pipe || machine.lanes() > 1;
     if (port.ordered || kind == "array" && methods) && copies {
@@ -361,4 +372,22 @@ fn service(
         request_bits: port.request_bits as usize,
         reply_bits: port.reply_bits as usize,
     })
+}
+
+/// Why replies of a realisation do not come after a constant time, if they do not.
+fn varying(realisation: Realisation) -> Option<&'static str> {
+    match realisation {
+        Realisation::Cached => Some(
+            "a cache answers sooner what it has than what it has not (`realisation = \"direct\"` does not)",
+        ),
+        Realisation::HashTable => Some("chains of keys are of different lengths"),
+        Realisation::Meter | Realisation::Random => {
+            Some("it works on one request at a time, so that others wait")
+        }
+        Realisation::Table
+        | Realisation::Trie
+        | Realisation::Direct
+        | Realisation::Counters
+        | Realisation::FlowCounter => None,
+    }
 }

@@ -25,13 +25,8 @@ pub fn order(program: &Program, engine: EngineId) -> Result<Vec<usize>, Refusal>
         let reason = "the engine takes packets, for which a pipeline has no memory; only called engines can be pipelined";
         return Err(refuse(first, first.loc, reason.into()));
     }
-    if let Some(steps) = Loops::of(body).iter().next() {
-        let latest = steps.iter().max().expect("a loop has steps");
-        let step = &body.steps[latest.index()];
-        let back = successors(step).into_iter().find(|to| *to <= latest.index());
-        let to = &body.steps[back.expect("the last step of a loop jumps back")].name;
-        let reason = format!("it jumps back to `{to}`: a pipeline has forward jumps only");
-        return Err(refuse(step, jump_loc(step), reason));
+    if let Some((step, loc, reason)) = backward_jump(body) {
+        return Err(refuse(step, loc, reason));
     }
     for step in &body.steps {
         if matches!(step.code, Code::Sequential(_)) {
@@ -56,6 +51,16 @@ pub fn order(program: &Program, engine: EngineId) -> Result<Vec<usize>, Refusal>
         return Err(refuse(first, first.loc, reason.into()));
     }
     Ok(topological(body))
+}
+
+/// The last step of a loop, where it jumps back and why that cannot be; nothing if all jumps go forward.
+pub(super) fn backward_jump(body: &Engine) -> Option<(&Step, Loc, String)> {
+    let loops = Loops::of(body);
+    let latest = loops.iter().next()?.iter().max().expect("a loop has steps");
+    let step = &body.steps[latest.index()];
+    let back = successors(step).into_iter().find(|to| *to <= latest.index());
+    let to = &body.steps[back.expect("the last step of a loop jumps back")].name;
+    Some((step, jump_loc(step), format!("it jumps back to `{to}`: a pipeline has forward jumps only")))
 }
 
 /// Why a pipeline cannot call a method, if it cannot.
@@ -102,7 +107,7 @@ pub fn successors(step: &Step) -> Vec<usize> {
 }
 
 /// The steps that the first leads to, each behind all that jump to it.
-fn topological(engine: &Engine) -> Vec<usize> {
+pub(super) fn topological(engine: &Engine) -> Vec<usize> {
     fn visit(engine: &Engine, step: usize, seen: &mut [bool], done: &mut Vec<usize>) {
         if std::mem::replace(&mut seen[step], true) {
             return;

@@ -9,12 +9,14 @@
 //! - [`check`] says whether an engine can be built so, and in which order its steps stand;
 //! - [`stage`] makes the logic of a step, out of what `core` makes of it, and finds out which bits of the context it needs;
 //! - [`pipeline`] puts the stages together, `nets` has each one's nets; [`lookup`] adds the value table to a trie walk and makes a service of both;
-//! - [`accelerators`] has the programs of `programs/accelerators`.
+//! - [`accelerators`] has the programs of `programs/accelerators`;
+//! - [`packet`] does the same with an engine that takes packets, whose header windows march along.
 
 pub mod accelerators;
 pub mod check;
 pub mod lookup;
 mod nets;
+pub mod packet;
 pub mod pipeline;
 pub mod stage;
 

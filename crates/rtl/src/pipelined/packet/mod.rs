@@ -1,0 +1,75 @@
+//! An engine that takes packets as a straight pipeline: in the best case a packet each cycle.
+//!
+//! Gorilla (section 3.3): the steps stand one behind the other. A packet marches through all of them with its header window, its state
+//! and the step that it is at; a step changes packets that are at it and lets the others through. Where a step calls offloads the packet
+//! waits in a queue, in order, for its replies. Nothing waits for what is behind it: each queue has room for all packets that the entrance
+//! lets in (`hardware/engine/wl_pipeline_*`).
+//!
+//! - [`check`] says whether an engine can be built so, and in which order its steps stand;
+//! - `logic` makes the modules of a step; `assemble` puts them into the templates and together.
+
+mod assemble;
+pub mod check;
+mod logic;
+
+use wireloom_ir::{EngineId, Program};
+
+use crate::core::{Core, Options, Refusal, refusal};
+use crate::engine::EngineModule;
+use logic::Frame;
+
+/// Builds an engine, whose steps are in regions, as a pipeline: the module `NAME_engine`, which takes and gives beats of headers.
+///
+/// Its ports are, behind clock and reset, `header_*`, `beat_*` and those of the offloads as [`EngineModule`] has them; a request's thread
+/// is the number of the place from which the offload is called, and replies must come in the order of the requests.
+///
+/// # Errors
+/// Why it cannot be one.
+pub fn build(program: &Program, engine: EngineId, options: &Options) -> Result<EngineModule, Refusal> {
+    let order = check::order(program, engine)?;
+    let frame = Frame::new(program, engine);
+    let steps = frame.logic(&order, options)?;
+    let pushed: u64 = steps.iter().map(|step| step.pushed).sum();
+    let Some(headroom) = assemble::headroom(pushed) else {
+        let step = steps.iter().max_by_key(|step| step.pushed).expect("an engine has steps");
+        let body = &frame.engine.steps[step.step];
+        return Err(Refusal {
+            engine: frame.engine.name.clone(),
+            step: body.name.clone(),
+            place: refusal::place(program, body.loc),
+            reason: format!(
+                "as far as the compiler can tell, up to {pushed} bytes are pushed in all steps together: the header windows of a \
+                 pipeline have room for 128 in front"
+            ),
+        });
+    };
+    let top = assemble::module(&frame, &steps, headroom);
+    let name = top.name.clone();
+    let mut modules = Vec::new();
+    for step in &steps {
+        modules.extend(step.address.clone());
+        modules.extend(step.request.clone());
+        modules.push(step.edit.clone());
+    }
+    modules.push(top);
+    let core = Core {
+        name: frame.name.clone(),
+        read_ports: steps.iter().map(|step| step.reads).max().unwrap_or(0).max(1),
+        write_ports: steps.iter().map(|step| step.writes).max().unwrap_or(0).max(1),
+        core_stages: steps.iter().map(|step| step.stages.0 + step.stages.1).sum(),
+        depth: (steps.iter().map(|step| step.depth).max().unwrap_or(0), 0),
+        steps: frame.engine.steps.iter().map(|step| step.name.clone()).collect(),
+        modules: modules.clone(),
+        ports: frame.ports.clone(),
+        layout: frame.layout.clone(),
+    };
+    Ok(EngineModule {
+        name,
+        modules,
+        ports: core.ports.clone(),
+        info_bits: core.layout.info_bits,
+        arrival: core.layout.arrival.is_some(),
+        sequence_bits: core.layout.sequence_bits,
+        core,
+    })
+}

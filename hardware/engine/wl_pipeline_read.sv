@@ -1,0 +1,46 @@
+// Words of a header window that a step of a pipelined engine reads, each at a byte offset that is known only now.
+//
+// Contract: word r has 16 bytes of the window from byte offset_i[r] on, byte 0 most significant; bytes behind the window's end are zero,
+// and all are if the offset is negative (17 bits, modulo 2^17): as wl_scratchpad reads.
+//   Latency: two cycles; `window_i` is looked at in the second of them, hence `window_later_i`.
+// Timing: an addition; then eight levels of two-way multiplexers and a mask.
+module wl_pipeline_read #(
+    parameter int unsigned Headroom = 0,   // bytes in front of the header, as in wl_pipeline_load
+    parameter int unsigned ReadPorts = 1,
+    localparam int unsigned Bytes = Headroom + wl_pkg::WindowLoaded,
+    localparam int unsigned Word = wl_pkg::WordBits
+) (
+    input logic clk_i,
+
+    input  logic [             7:0] front_i,         // physical byte at which the window begins
+    input  logic [             8:0] length_i,        // bytes of the window
+    input  logic [ReadPorts*17-1:0] offset_i,
+    input  logic [     8*Bytes-1:0] window_later_i,  // a cycle behind the others
+    output logic [ReadPorts*Word-1:0] words_o
+);
+  if (ReadPorts < 1) begin : g_illegal
+    $fatal(1, "wl_pipeline_read: ReadPorts must be at least one");
+  end
+
+  for (genvar r = 0; r < ReadPorts; r++) begin : g_port
+    logic [7:0] from, start;
+    logic [17:0] left;
+    logic [4:0] remain;  // so many bytes of the word lie inside the window
+    assign from = front_i + offset_i[r*17+:8] - 8'(wl_pkg::WindowFront - Headroom);
+    assign left = {9'b0, length_i} - {1'b0, offset_i[r*17+:17]};
+    always_ff @(posedge clk_i) begin
+      start  <= from;
+      remain <= left[17] ? '0 : left[16:4] != '0 ? 5'd16 : left[4:0];
+    end
+
+    logic [8*Bytes-1:0] shifted;
+    assign shifted = window_later_i >> {start, 3'b0};
+    always_ff @(posedge clk_i) begin
+      for (int unsigned k = 0; k < wl_pkg::WordBytes; k++) begin
+        words_o[r*Word+8*(wl_pkg::WordBytes-1-k)+:8] <= remain > 5'(k) ? shifted[8*k+:8] : '0;
+      end
+    end
+    logic unused;
+    assign unused = &shifted;
+  end
+endmodule

@@ -1,0 +1,322 @@
+// A step of a pipelined engine: everything around the generated logic. A packet can enter each cycle; nothing ever waits for what is
+// behind it.
+//
+// A packet and all that is known of it march through as one record: header window, information, next step, exit, reason, state.
+//   read      address_*_o go out, the offsets of the words to be read come back in the same cycle; two cycles later the words are there
+//   request   request_*_o are inputs of the request logic; RequestStages cycles later request_valid_i says which offloads it calls
+//   wait      Waits = 1: the record waits, in order, until reply_valid_i holds for all offloads that it called
+//   edit      edit_*_o are inputs of the edit logic, whose answers come EditStages cycles later; then the window is cleared and written
+// Packets that are at another step, or have ended (exit not EXIT_NEXT), go through unchanged and call nothing.
+//
+// Contract
+//   Data and order: what goes in comes out, once, in order, changed as above. There is room for `Packets` packets; who feeds the pipeline
+//   keeps to that number.
+//   Throughput: a packet each cycle. Latency: 2 if there are words to read, and 2 + EditStages; with Waits = 1, RequestStages + 3 more, and
+//   as long as the replies take.
+// Timing: each part between registers; see wl_pipeline_read and wl_pipeline_write.
+module wl_pipeline_step #(
+    parameter int unsigned Packets = 64,       // packets in the pipeline
+    parameter int unsigned Headroom = 0,       // bytes in front of the header, as in wl_pipeline_load
+    parameter int unsigned StateBits = 64,     // wl_pkg::State*, then the context
+    parameter int unsigned InfoBits = 32,      // wl_pkg::Info*
+    parameter int unsigned StepBits = 4,       // a step's number
+    parameter int unsigned Step = 0,           // this step's
+    parameter int unsigned ReadPorts = 1,      // words of the window that it reads; may be 0
+    parameter int unsigned WritePorts = 1,     // words that it writes; may be 0
+    parameter bit Clears = 1'b1,               // 0: it never clears
+    parameter bit FrontFixed = 1'b0,           // 1: before this step no packet's window has moved from WindowFront
+    parameter int unsigned Calls = 1,          // offloads that it calls; may be 0
+    parameter bit Waits = 1'b1,                // 0: none of them replies
+    parameter int unsigned ReplyBits = 1,      // of all of them; at least 1
+    parameter int unsigned RequestStages = 0,  // register stages of the request logic
+    parameter int unsigned EditStages = 0,     // of the edit logic
+    localparam int unsigned Bytes = Headroom + wl_pkg::WindowLoaded,
+    localparam int unsigned Word = wl_pkg::WordBits,
+    localparam int unsigned Reads = ReadPorts == 0 ? 1 : ReadPorts,
+    localparam int unsigned Writes = WritePorts == 0 ? 1 : WritePorts,
+    localparam int unsigned Asked = Calls == 0 ? 1 : Calls,
+    localparam int unsigned RecordBits = 8 * Bytes + InfoBits + StepBits + 3 + 24 + StateBits
+) (
+    input logic clk_i,
+    input logic rst_i,
+
+    // Records: {window, information, next step, exit, reason, state}.
+    input  logic                  valid_i,
+    input  logic [RecordBits-1:0] record_i,
+    output logic                  valid_o,
+    output logic [RecordBits-1:0] record_o,
+
+    // The generated address logic: combinational.
+    output logic [StateBits-1:0] address_state_o,
+    output logic [ InfoBits-1:0] address_info_o,
+    input  logic [ Reads*17-1:0] address_offset_i,
+
+    // The generated request logic.
+    output logic [ StateBits-1:0] request_state_o,
+    output logic [  InfoBits-1:0] request_info_o,
+    output logic [Reads*Word-1:0] request_words_o,
+    input  logic [     Asked-1:0] request_valid_i,  // RequestStages cycles later
+    output logic [     Asked-1:0] issue_valid_o,    // the requests are to be taken, with them the data that the logic gives
+
+    // Replies, each kept until it is taken.
+    input  logic [    Asked-1:0] reply_valid_i,
+    output logic [    Asked-1:0] reply_take_o,
+    input  logic [    Asked-1:0] replies_i,      // constant: this offload replies
+    input  logic [ReplyBits-1:0] reply_data_i,
+
+    // The generated edit logic: inputs,
+    output logic [ StateBits-1:0] edit_state_o,
+    output logic [  InfoBits-1:0] edit_info_o,
+    output logic [Reads*Word-1:0] edit_words_o,
+    output logic [ ReplyBits-1:0] edit_replies_o,
+
+    // and outputs, EditStages cycles later.
+    input logic [  StepBits-1:0] edit_step_i,
+    input logic [ StateBits-1:0] edit_state_i,
+    input logic [           2:0] edit_exit_i,
+    input logic [          23:0] edit_reason_i,
+    input logic [    Writes-1:0] edit_write_valid_i,
+    input logic [  Writes*8-1:0] edit_write_address_i,  // physical byte that byte 0 goes to
+    input logic [ Writes*16-1:0] edit_write_strobe_i,   // bit k: byte k
+    input logic [Writes*Word-1:0] edit_write_data_i,    // byte 0 most significant
+    input logic                  edit_clear_valid_i,
+    input logic [           7:0] edit_clear_address_i,
+    input logic [           8:0] edit_clear_count_i
+);
+  if (Packets < 1 || StepBits < 1 || ReplyBits < 1) begin : g_illegal_count
+    $fatal(1, "wl_pipeline_step: Packets, StepBits and ReplyBits must be at least one");
+  end
+  if (StateBits < wl_pkg::StateContextLsb || InfoBits < wl_pkg::InfoRestLsb) begin : g_illegal_state
+    $fatal(1, "wl_pipeline_step: StateBits and InfoBits must hold the packet's part (wl_pkg::StateContextLsb, wl_pkg::InfoRestLsb)");
+  end
+  if (Waits && Calls == 0) begin : g_illegal_wait
+    $fatal(1, "wl_pipeline_step: a step that calls nothing has nothing to wait for");
+  end
+
+  typedef struct packed {
+    logic [8*Bytes-1:0] window;
+    logic [InfoBits-1:0] info;
+    logic [StepBits-1:0] step;
+    logic [2:0] exit;
+    logic [23:0] reason;
+    logic [StateBits-1:0] state;
+  } record_t;
+
+  // As long as no window has moved, nobody needs logic to know where they begin.
+  function automatic logic [StateBits-1:0] known(logic [StateBits-1:0] state);
+    known = state;
+    if (FrontFixed) known[wl_pkg::StateFrontLsb+:8] = 8'(wl_pkg::WindowFront);
+  endfunction
+  function automatic logic is_here(logic [2:0] exit, logic [StepBits-1:0] step);
+    return exit == wl_pkg::EXIT_NEXT && step == StepBits'(Step);
+  endfunction
+
+  // ---- Read ----
+
+  record_t in;
+  assign in = record_i;
+  assign address_state_o = known(in.state);
+  assign address_info_o = in.info;
+
+  logic r_valid;
+  record_t r;
+  if (ReadPorts == 0) begin : g_no_read
+    assign r_valid = valid_i;
+    assign r = in;
+    assign request_words_o = '0;
+    logic unused;
+    assign unused = &address_offset_i;
+  end else begin : g_read
+    logic a_valid;
+    record_t a;
+    always_ff @(posedge clk_i) begin
+      if (rst_i) {r_valid, a_valid} <= '0;
+      else {r_valid, a_valid} <= {a_valid, valid_i};
+      a <= in;
+      r <= a;
+    end
+    wl_pipeline_read #(
+        .Headroom (Headroom),
+        .ReadPorts(ReadPorts)
+    ) i_read (
+        .clk_i,
+        .front_i(address_state_o[wl_pkg::StateFrontLsb+:8]),
+        .length_i(address_state_o[wl_pkg::StateWindowLsb+:9]),
+        .offset_i(address_offset_i),
+        .window_later_i(a.window),
+        .words_o(request_words_o)
+    );
+  end
+  assign request_state_o = known(r.state);
+  assign request_info_o  = r.info;
+
+  // ---- Request ----
+
+  if (Calls == 0) begin : g_no_calls
+    assign issue_valid_o = '0;
+    logic unused;
+    assign unused = &{request_valid_i, replies_i};
+  end else begin : g_calls
+    logic q_here;
+    wl_delay #(
+        .Width (1),
+        .Cycles(RequestStages),
+        .Reset (1'b1)
+    ) i_here (
+        .clk_i,
+        .rst_i,
+        .data_i(r_valid && is_here(r.exit, r.step)),
+        .data_o(q_here)
+    );
+    assign issue_valid_o = request_valid_i & {Calls{q_here}};
+  end
+
+  // ---- Wait ----
+
+  logic j_valid;
+  record_t j;
+  if (Waits) begin : g_wait
+    logic q_valid;
+    record_t q;
+    logic [Reads*Word-1:0] q_words;
+    wl_delay #(
+        .Width (1),
+        .Cycles(RequestStages),
+        .Reset (1'b1)
+    ) i_valid (
+        .clk_i,
+        .rst_i,
+        .data_i(r_valid),
+        .data_o(q_valid)
+    );
+    wl_delay #(
+        .Width (RecordBits + Reads * Word),
+        .Cycles(RequestStages)
+    ) i_record (
+        .clk_i,
+        .rst_i,
+        .data_i({r, request_words_o}),
+        .data_o({q, q_words})
+    );
+
+    logic ready, there, go;
+    logic [wl_pkg::bits(Packets + 2)-1:0] fill;
+    record_t w;
+    logic [Reads*Word-1:0] w_words;
+    logic [Calls-1:0] w_called;
+    wl_fifo_block #(
+        .Width(RecordBits + Reads * Word + Calls),
+        .Depth(Packets)
+    ) i_waiting (
+        .clk_i,
+        .rst_i,
+        .in_valid_i(q_valid),
+        .in_ready_o(ready),
+        .in_data_i({q, q_words, issue_valid_o & replies_i}),
+        .out_valid_o(there),
+        .out_ready_i(go),
+        .out_data_o({w, w_words, w_called}),
+        .fill_o(fill)
+    );
+    assign go = there && (w_called & ~reply_valid_i) == '0;
+    assign reply_take_o = w_called & {Calls{go}};
+    always_ff @(posedge clk_i) begin
+      if (rst_i) j_valid <= 1'b0;
+      else j_valid <= go;
+      {j, edit_words_o, edit_replies_o} <= {w, w_words, reply_data_i};
+    end
+    logic unused;
+    assign unused = &{ready, fill};
+`ifdef FORMAL
+    always_ff @(posedge clk_i) begin
+      if (!rst_i) Room_M : assert (!q_valid || ready);
+    end
+`endif
+  end else begin : g_straight
+    assign j_valid = r_valid;
+    assign j = r;
+    assign edit_words_o = request_words_o;
+    assign edit_replies_o = '0;
+    assign reply_take_o = '0;
+    logic unused;
+    assign unused = &{reply_valid_i, reply_data_i, replies_i};
+  end
+  assign edit_state_o = known(j.state);
+  assign edit_info_o  = j.info;
+
+  // ---- Edit ----
+
+  logic e_valid;
+  record_t e;
+  wl_delay #(
+      .Width (1),
+      .Cycles(EditStages),
+      .Reset (1'b1)
+  ) i_edit_valid (
+      .clk_i,
+      .rst_i,
+      .data_i(j_valid),
+      .data_o(e_valid)
+  );
+  wl_delay #(
+      .Width (RecordBits),
+      .Cycles(EditStages)
+  ) i_edit_record (
+      .clk_i,
+      .rst_i,
+      .data_i(j),
+      .data_o(e)
+  );
+
+  // The record behind the step, but for its window, and what is to be done to that.
+  logic c_valid;
+  record_t c, out;
+  logic e_here;
+  assign e_here = is_here(e.exit, e.step);
+  logic c_clear;
+  logic [7:0] c_clear_address;
+  logic [8:0] c_clear_count;
+  logic [Writes-1:0] c_write;
+  logic [Writes*8-1:0] c_write_address;
+  logic [Writes*16-1:0] c_write_strobe;
+  logic [Writes*Word-1:0] c_write_data;
+  always_ff @(posedge clk_i) begin
+    if (rst_i) c_valid <= 1'b0;
+    else c_valid <= e_valid;
+    c <= e;
+    if (e_here) begin
+      c.step   <= edit_step_i;
+      c.exit   <= edit_exit_i;
+      c.reason <= edit_reason_i;
+      c.state  <= edit_state_i;
+    end
+    c_clear <= e_here && edit_clear_valid_i;
+    c_write <= edit_write_valid_i & {Writes{e_here}};
+    {c_clear_address, c_clear_count} <= {edit_clear_address_i, edit_clear_count_i};
+    {c_write_address, c_write_strobe, c_write_data} <= {edit_write_address_i, edit_write_strobe_i, edit_write_data_i};
+  end
+
+  logic [8*Bytes-1:0] written;
+  wl_pipeline_write #(
+      .Headroom(Headroom),
+      .WritePorts(Writes),
+      .Clears(Clears)
+  ) i_write (
+      .window_i(c.window),
+      .clear_valid_i(c_clear),
+      .clear_address_i(c_clear_address),
+      .clear_count_i(c_clear_count),
+      .write_valid_i(c_write),
+      .write_address_i(c_write_address),
+      .write_strobe_i(c_write_strobe),
+      .write_data_i(c_write_data),
+      .window_o(written)
+  );
+  always_ff @(posedge clk_i) begin
+    if (rst_i) valid_o <= 1'b0;
+    else valid_o <= c_valid;
+    out <= c;
+    out.window <= written;
+  end
+  assign record_o = out;
+endmodule

@@ -1,0 +1,125 @@
+// Exit of a pipelined engine: windows become beats.
+//
+// Contract
+//   Data and order: packets leave in order, each as the rows of 16 bytes that its window touches, DataBytes / 16 in a beat, byte 0 in the
+//   lowest bits; byte `start` of the first row is the window's first. What was dropped, is done or has an empty window leaves as
+//   one beat of any content. The result stands on every beat.
+//   There is room for `Packets` packets.
+//   Throughput: one beat a cycle. Latency: three cycles.
+// Timing: a multiplexer of rows between block RAM and the output's registers.
+module wl_pipeline_unload #(
+    parameter int unsigned Packets = 64,
+    parameter int unsigned Headroom = 0,    // as in wl_pipeline_load
+    parameter int unsigned DataBytes = 64,  // bytes of a beat: a multiple of 16
+    localparam int unsigned Bytes = Headroom + wl_pkg::WindowLoaded
+) (
+    input logic clk_i,
+    input logic rst_i,
+
+    input logic               valid_i,
+    input logic [8*Bytes-1:0] window_i,
+    input logic [        7:0] front_i,   // physical byte at which the window begins
+    input logic [        8:0] length_i,  // bytes of the window
+    input logic [       15:0] packet_i,  // bytes of the packet
+    input logic [       15:0] egress_i,
+    input logic [        2:0] exit_i,    // wl_pkg::EXIT_*
+    input logic [       23:0] reason_i,
+
+    output logic left_o,  // a packet has left
+
+    output logic                          beat_valid_o,
+    input  logic                          beat_ready_i,
+    output logic [       8*DataBytes-1:0] beat_data_o,
+    output logic                          beat_first_o,
+    output logic                          beat_last_o,
+    output logic [wl_pkg::ResultBits-1:0] beat_result_o   // wl_pkg::result_t
+);
+  if (Packets < 1) begin : g_illegal_count
+    $fatal(1, "wl_pipeline_unload: Packets must be at least one");
+  end
+  if (DataBytes < 16 || DataBytes % 16 != 0) begin : g_illegal_beat
+    $fatal(1, "wl_pipeline_unload: DataBytes must be a multiple of 16");
+  end
+
+  localparam int unsigned Rows = DataBytes / 16;   // of a beat
+  localparam int unsigned Stored = Bytes / 16;     // of a window's memory
+  localparam int unsigned FirstRow = (wl_pkg::WindowFront - Headroom) / 16;
+  localparam int unsigned Width = 8 * Bytes + 4 + wl_pkg::ResultBits;
+
+  wl_pkg::result_t result, head;
+  assign result = '{
+          kind: exit_i,
+          reason: reason_i,
+          egress: egress_i,
+          start: front_i[3:0],
+          window: length_i,
+          length: packet_i,
+          more: 1'b0
+      };
+
+  logic stored_ready, there, take;
+  logic [wl_pkg::bits(Packets + 2)-1:0] fill;
+  logic [8*Bytes-1:0] window;
+  logic [3:0] first_row;
+  logic [wl_pkg::ResultBits-1:0] head_bits;
+  wl_fifo_block #(
+      .Width(Width),
+      .Depth(Packets)
+  ) i_packets (
+      .clk_i,
+      .rst_i,
+      .in_valid_i(valid_i),
+      .in_ready_o(stored_ready),
+      .in_data_i({window_i, front_i[7:4] - 4'(FirstRow), result}),
+      .out_valid_o(there),
+      .out_ready_i(take),
+      .out_data_o({window, first_row, head_bits}),
+      .fill_o(fill)
+  );
+  assign head = head_bits;
+
+  // Rows behind the beat in hand, if it is not the last.
+  logic fresh, last, move;
+  logic [4:0] done;  // rows that have left
+  logic no_data;
+  logic [9:0] to_end;
+  logic [5:0] end_row;  // the last row
+  assign no_data = head.kind == wl_pkg::EXIT_DROP || head.kind == wl_pkg::EXIT_DONE || head.window == '0;
+  assign to_end  = {1'b0, head.window} + {6'b0, head.start} - 10'd1;
+  assign end_row = no_data ? '0 : to_end[9:4];
+  assign last = 6'(done) + 6'(Rows) > end_row;
+  assign move = there && (!beat_valid_o || beat_ready_i);
+  assign take = move && last;
+  assign left_o = take;
+
+  logic [5:0] row;
+  logic [8*Bytes-1:0] shifted;
+  assign row = 6'(first_row) + 6'(done);
+  assign shifted = row >= 6'(Stored) ? '0 : window >> {row, 7'b0};
+
+  always_ff @(posedge clk_i) begin
+    if (rst_i) begin
+      beat_valid_o <= 1'b0;
+      done  <= '0;
+      fresh <= 1'b1;
+    end else begin
+      if (move) begin
+        beat_valid_o <= 1'b1;
+        done  <= last ? '0 : done + 5'(Rows);
+        fresh <= last;
+      end else if (beat_ready_i) beat_valid_o <= 1'b0;
+    end
+    if (move) {beat_data_o, beat_first_o, beat_last_o, beat_result_o} <= {shifted[8*DataBytes-1:0], fresh, last, head_bits};
+  end
+  logic unused;
+  assign unused = &{stored_ready, fill, shifted, to_end[3:0], head};
+
+`ifdef FORMAL
+  always_ff @(posedge clk_i) begin
+    if (!rst_i) begin
+      Room_M : assert (!valid_i || stored_ready);
+      Ended_M : assert (!valid_i || exit_i != wl_pkg::EXIT_NEXT);
+    end
+  end
+`endif
+endmodule

@@ -1,0 +1,66 @@
+// What a step of a pipelined engine does to a header window: clears a run of bytes, then writes words. Combinational.
+//
+// Contract: byte p of the window (physical byte WindowFront - Headroom + p) is, if a word's byte goes there, that byte; else zero if it is
+// among the `clear_count_i` bytes from physical byte `clear_address_i` on, modulo 256; else what it was. Words do not overlap.
+// Timing: a rotator of 16 ways, and the choice.
+module wl_pipeline_write #(
+    parameter int unsigned Headroom = 0,    // bytes in front of the header, as in wl_pipeline_load
+    parameter int unsigned WritePorts = 1,
+    parameter bit Clears = 1'b1,            // 0: nothing is ever cleared
+    localparam int unsigned Bytes = Headroom + wl_pkg::WindowLoaded,
+    localparam int unsigned Word = wl_pkg::WordBits
+) (
+    input  logic [       8*Bytes-1:0] window_i,
+    input  logic                      clear_valid_i,
+    input  logic [               7:0] clear_address_i,
+    input  logic [               8:0] clear_count_i,
+    input  logic [    WritePorts-1:0] write_valid_i,
+    input  logic [  WritePorts*8-1:0] write_address_i,  // physical byte that byte 0 goes to
+    input  logic [ WritePorts*16-1:0] write_strobe_i,   // bit k: byte k
+    input  logic [WritePorts*Word-1:0] write_data_i,    // byte 0 most significant
+    output logic [       8*Bytes-1:0] window_o
+);
+  if (WritePorts < 1) begin : g_illegal
+    $fatal(1, "wl_pipeline_write: WritePorts must be at least one");
+  end
+
+  localparam int unsigned First = wl_pkg::WindowFront - Headroom;
+
+  // Each word turned round so that byte q goes to a place of that number in its row, and the row in which it goes there.
+  logic [WritePorts-1:0][15:0] strobe;
+  logic [WritePorts-1:0][15:0][7:0] data;
+  logic [WritePorts-1:0][15:0][3:0] row;
+  always_comb begin
+    for (int unsigned w = 0; w < WritePorts; w++) begin
+      for (int unsigned q = 0; q < 16; q++) begin
+        logic [3:0] k;
+        k = 4'(q) - write_address_i[w*8+:4];
+        strobe[w][q] = write_valid_i[w] && write_strobe_i[w*16+32'(k)];
+        data[w][q] = write_data_i[w*Word+8*(15-32'(k))+:8];
+        row[w][q] = write_address_i[w*8+4+:4] + 4'(4'(q) < write_address_i[w*8+:4]);
+      end
+    end
+  end
+
+  for (genvar p = 0; p < Bytes; p++) begin : g_byte
+    localparam int unsigned At = First + p;
+    logic [7:0] cleared;
+    if (Clears) begin : g_clear
+      logic [7:0] distance;
+      assign distance = 8'(At) - clear_address_i;
+      assign cleared = clear_valid_i && {1'b0, distance} < clear_count_i ? '0 : window_i[8*p+:8];
+    end else begin : g_keep
+      assign cleared = window_i[8*p+:8];
+    end
+    always_comb begin
+      window_o[8*p+:8] = cleared;
+      for (int unsigned w = 0; w < WritePorts; w++) begin
+        if (strobe[w][At%16] && row[w][At%16] == 4'(At / 16)) window_o[8*p+:8] = data[w][At%16];
+      end
+    end
+  end
+  if (!Clears) begin : g_unused
+    logic unused;
+    assign unused = &{clear_valid_i, clear_address_i, clear_count_i};
+  end
+endmodule
