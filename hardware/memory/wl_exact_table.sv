@@ -578,7 +578,7 @@ module wl_exact_table #(
       Room_A : assert (used <= CountBits'(Size) && fresh <= CountBits'(Size) && used <= fresh);
       List_A : assert (state != IDLE || oldest.some == newest.some);
       // A request comes only with a method that there is.
-      Method_M : assert (!take || 32'(select) < MethodCount);
+      Method_M : assume (!take || 32'(select) < MethodCount);
     end
   end
 `endif

@@ -148,7 +148,7 @@ module wl_order_gate #(
       // The turn never lags by more than packets can leave while it steps on.
       Passed_A : assert (!take || !passed);
       // Whoever has left waits for nothing: what stands in the slot of a packet that has left has gone.
-      LeftEmpty_M : assume (!passed || came == gone);
+      LeftEmpty_A : assert (!passed || came == gone);
       OneEach_M : assume (!store || slot != turn[SlotBits-1:0] || came == gone);
     end
   end

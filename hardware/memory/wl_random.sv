@@ -3,7 +3,7 @@
 // Contract
 //   Data: {stream, packet's number} is answered with the upper 32 bits of S(S(Seed, number), stream), where S(seed, n) is output n of
 //   SplitMix64. Nothing is remembered.
-//   Latency and throughput: one request at a time, in 6 * 64 / Digit + 3 cycles: six products of 64 bits, made by one multiplier that takes
+//   Latency and throughput: one request at a time, in 6 * 64 / Digit + 1 cycles: six products of 64 bits, made by one multiplier that takes
 //   Digit bits a cycle.
 // Timing: between two registers one product of 64 by Digit bits and one addition.
 // Cost: the multiplier, and some 500 flip-flops.

@@ -27,9 +27,12 @@ proofs! {
     quick:
     wl_arbiter_fair_proof
     wl_arbiter_fixed_proof
+    wl_exact_table_proof
     wl_fifo_block_proof
     wl_fifo_proof
     wl_flow_counter_proof
+    wl_order_gate_proof
+    wl_random_proof
     wl_rate_adapter_proof
     wl_skid_proof
     wl_table_proof
@@ -38,6 +41,7 @@ proofs! {
     slow:
     wl_reorder_proof
     wl_hash_cache_proof
+    wl_meter_proof
 }
 
 /// A trial of a proof: a text of a source file, and what to put in its place.

@@ -1,0 +1,132 @@
+// wl_order_gate, for any packets and any service that keep its contract: each request leaves once, unchanged, and none behind one of a
+// younger packet; and a request whose elders have left or made their last is let through in the next cycle but one (no deadlock). Proved
+// by induction, for ever.
+//
+// A packet here makes any number of requests, each after the one before has reached the service, and may mark one as its last; it
+// leaves at any time when it waits for nothing. The tag of a request is its ticket.
+module wl_order_gate_proof #(
+    parameter int unsigned Slots = 4,
+    localparam int unsigned SlotBits = wl_pkg::bits(Slots),
+    localparam int unsigned TicketBits = SlotBits + 1
+) (
+    input logic clk_i,
+    input logic rst_i,
+    input logic request_valid_i,
+    input logic last_i,
+    input logic [TicketBits-1:0] ticket_i,
+    input logic data_i,
+    input logic out_ready_i,
+    input logic left_i
+);
+  logic request_ready, out_valid, out_data;
+  logic [TicketBits-1:0] out_ticket;
+  wl_order_gate #(.Slots(Slots), .TicketBits(TicketBits), .TagBits(TicketBits), .DataBits(1)) i_dut (
+      .clk_i, .rst_i,
+      .request_valid_i, .request_ready_o(request_ready), .request_tag_i(ticket_i), .request_data_i({last_i, ticket_i, data_i}),
+      .out_valid_o(out_valid), .out_ready_i, .out_tag_o(out_ticket), .out_data_o(out_data),
+      .left_i
+  );
+
+  // Packets, each in the slot of its ticket: whether it has a request that has not reached the service, what, and whether it has made its
+  // last one. Those under way are `left` and the Slots - 1 behind it.
+  logic [Slots-1:0] asks, closed, data;
+  logic [TicketBits-1:0] left, newest;  // the oldest packet under way; the youngest one, of it and those that were let through
+  logic store, out;
+  logic [SlotBits-1:0] slot, out_slot, left_slot;
+  assign store = request_valid_i && request_ready;
+  assign out = out_valid && out_ready_i;
+  assign slot = ticket_i[SlotBits-1:0];
+  assign out_slot = out_ticket[SlotBits-1:0];
+  assign left_slot = left[SlotBits-1:0];
+
+  function automatic logic under_way(logic [TicketBits-1:0] ticket);
+    return 32'(TicketBits'(ticket - left)) < Slots;
+  endfunction
+
+  logic started = 1'b0;
+  logic [Slots-1:0] late;  // the packet's request could have been let through in the cycle before
+  logic [Slots-1:0] could;
+  always_ff @(posedge clk_i) begin
+    started <= 1'b1;
+    Reset_M : assume (rst_i == !started);
+    if (rst_i) begin
+      {asks, closed, left, newest} <= '0;
+      late <= '0;
+    end else begin
+      if (request_valid_i) begin
+        Slots_M : assume (under_way(ticket_i));
+        Waits_M : assume (!asks[slot] && !closed[slot]);
+      end
+      if (left_i) Left_M : assume (!asks[left_slot] && !(request_valid_i && ticket_i == left));
+
+      if (left_i) begin
+        closed[left_slot] <= 1'b0;
+        left <= left + 1'b1;
+      end
+      if (store) begin
+        asks[slot] <= 1'b1;
+        closed[slot] <= last_i;
+        data[slot] <= data_i;
+      end
+      if (out) asks[out_slot] <= 1'b0;
+      newest <= out ? out_ticket : left_i && newest == left ? left + 1'b1 : newest;
+      late <= could;
+
+      // Order, no loss, no duplicate.
+      if (out_valid) begin
+        Request_A : assert (under_way(out_ticket) && asks[out_slot] && out_data == data[out_slot]);
+        Order_A : assert (TicketBits'(out_ticket - left) >= TicketBits'(newest - left));
+      end
+      // What was refused is taken later: refused only after a reset.
+      Ready_A : assert (request_ready == !i_dut.clearing);
+      NoDeadlock_A : assert ((late & could) == '0);
+    end
+  end
+
+  // What makes the induction close: where the turn is, and what the marks say.
+  logic [TicketBits-1:0] turned;  // packets under way that had their turn; all ones: the turn has not followed yet
+  assign turned = i_dut.turn - left;
+  logic [Slots-1:0] in_gate, had_turn;
+  always_ff @(posedge clk_i) begin
+    if (!rst_i && started) begin
+      Left_A : assert (i_dut.left == left);
+      Turn_A : assert (32'(turned) <= Slots || turned == '1);
+      Newest_A : assert (32'(TicketBits'(newest - left)) < Slots || newest == left);
+      Newest_Turn_A : assert (newest == left || (turned != '1 && TicketBits'(newest - left) <= turned));
+      Clearing_A : assert (!i_dut.clearing || (asks == '0 && !out_valid && closed == '0));
+      Out_A : assert (!out_valid || (turned != '1 && TicketBits'(out_ticket - left) <= turned));
+    end
+  end
+  for (genvar s = 0; s < Slots; s++) begin : g_slot
+    logic [SlotBits-1:0] place;  // how far behind the oldest
+    logic came, gone, at_out, elders_done;
+    assign place = SlotBits'(s) - left_slot;
+    assign came = i_dut.i_came.memory[s];
+    assign gone = i_dut.g_gone[0].i_gone.memory[s];
+    assign in_gate[s] = came != gone && !i_dut.clearing;
+    assign at_out = out_valid && 32'(out_slot) == s;
+    assign had_turn[s] = turned != '1 && TicketBits'(place) < turned;
+    always_comb begin
+      elders_done = 1'b1;
+      for (int unsigned e = 0; e < Slots; e++) begin
+        if (SlotBits'(SlotBits'(e) - left_slot) < place && !(closed[e] && !in_gate[e])) elders_done = 1'b0;
+      end
+    end
+    assign could[s] = in_gate[s] && elders_done && (!out_valid || out_ready_i)
+                      && !(i_dut.take && 32'(i_dut.turn[SlotBits-1:0]) == s);
+    always_ff @(posedge clk_i) begin
+      if (!rst_i && started) begin
+        if (!i_dut.clearing || s < 32'(i_dut.cleared)) begin
+          Marks_A : assert (gone == i_dut.g_gone[1].i_gone.memory[s]);
+          Cleared_A : assert (!i_dut.clearing || (!came && !gone));
+          Asks_A : assert (asks[s] == (in_gate[s] || at_out) && !(in_gate[s] && at_out));
+          Had_A : assert (!had_turn[s] || (closed[s] && !in_gate[s]));
+          Closed_A : assert (!closed[s] || in_gate[s] || had_turn[s]);
+        end
+        if (in_gate[s]) begin
+          Stored_A : assert (i_dut.i_requests.memory[s] == {closed[s], TicketBits'(left + TicketBits'(place)), data[s]});
+        end
+      end
+    end
+  end
+endmodule
