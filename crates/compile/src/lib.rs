@@ -6,6 +6,7 @@ pub mod explain;
 pub mod lower;
 pub mod passes;
 pub mod pipeline;
+pub mod share;
 
 pub use explain::svg;
 pub use lower::lower;

@@ -184,7 +184,9 @@ const fn param(
     Param { name, ty, default, range, doc }
 }
 
-const SIZE: Param = param("size", U32, None, (1, 1 << 28), "Number of entries.");
+/// Entries that an offload can have at most.
+pub const MOST_ENTRIES: u64 = 1 << 28;
+const SIZE: Param = param("size", U32, None, (1, MOST_ENTRIES), "Number of entries.");
 const AGE: Param = param(
     "age",
     U64,

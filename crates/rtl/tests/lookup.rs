@@ -8,7 +8,7 @@ use wireloom_bits::Bits;
 use wireloom_net::tables::{Family, read_prefixes};
 use wireloom_offloads::lpm::Table;
 use wireloom_rtl::pipelined::{Lookup, lookup};
-use wireloom_rtl::tables::{IPV4, IPV6, Shape, TrieImage, Write};
+use wireloom_rtl::tables::{IPV4, IPV4_SHARED, IPV6, Shape, TrieImage, Write};
 use wireloom_rtl::tools;
 
 const VALUE_BITS: u32 = 27;
@@ -236,6 +236,7 @@ fn run(shape: Shape, prefixes: &[(u128, u32)], keys: usize, updates: usize) {
         .args(["-Wno-lint", "-Wno-style", "--x-initial", "unique", "--top-module", "lookup_tb", "-Mdir"])
         .arg(folder.join("build"))
         .args(parameters.iter().map(|(name, value)| format!("-G{name}={value}")))
+        .arg(format!("-DLOOKUP={}", lookup.module.name))
         .arg("-y")
         .arg(tools::hardware().join("tests"));
     if lookup.channels().count() > 1 {
@@ -298,6 +299,11 @@ fn made(shape: Shape) -> Vec<(u128, u32)> {
 #[test]
 fn ipv4_lookups_answer_as_golden_does_while_the_table_changes() {
     run(IPV4, &real(Family::V4, 40).unwrap_or_else(|| made(IPV4)), 100_000, 150);
+}
+
+#[test]
+fn ipv4_lookups_of_routers_that_share_a_memory_answer_as_golden_does_while_the_table_changes() {
+    run(IPV4_SHARED, &made(IPV4_SHARED), 20_000, 60);
 }
 
 #[test]

@@ -48,12 +48,11 @@ module lookup_tb #(
   logic [Channels*Slots*36-1:0] read_data;
   logic [Channels-1:0] hold;
 
+  `LOOKUP #(
 `ifdef TWO_CHANNELS
-  ipv6_trie_lookup #(
       .NearLatency(ReadLatency),
       .FarLatency (ReadLatency),
 `else
-  ipv4_trie_lookup #(
       .MemoryLatency(ReadLatency),
 `endif
       .TagBits(TagBits),

@@ -24,7 +24,7 @@ mod walk;
 pub use image::{TrieImage, Write};
 pub use memory::Memory;
 pub use refusal::DoesNotFit;
-pub use shape::{IPV4, IPV6, Level, MemoryShape, Shape, Tails, VALUE_BITS};
+pub use shape::{IPV4, IPV4_SHARED, IPV6, Level, MemoryShape, Shape, Tails, VALUE_BITS};
 pub use storage::Storage;
 pub use walk::Walk;
 

@@ -90,6 +90,20 @@ pub const IPV4: Shape = Shape {
     tails: None,
 };
 
+/// The trie of 20, 8 and 8 bits over four bits of a virtual router's number and an IPv4 address, in such a part: up to 16 routers.
+pub const IPV4_SHARED: Shape = Shape {
+    engine: "ipv4_shared_trie",
+    key_bits: 36,
+    memories: &[channel("memory")],
+    levels: &[
+        Level { stride: 20, memory: 0, base: 0, places: &[] },
+        Level { stride: 8, memory: 0, base: 0, places: &[(0, true)] },
+        Level { stride: 8, memory: 0, base: 0, places: &[(0, false)] },
+    ],
+    regions: &[RegionShape { memory: 0, from: MILLION, to: 4 * MILLION }],
+    tails: None,
+};
+
 /// The trie of 20, 12, 8, 8, 8 and 8 bits in two such parts.
 pub const IPV6: Shape = Shape {
     engine: "ipv6_trie",
@@ -124,10 +138,11 @@ impl Shape {
     /// # Errors
     /// If there is none: a sentence without a final stop.
     pub fn for_key(key_bits: u32) -> Result<Self, String> {
-        let all = [IPV4, IPV6];
-        all.into_iter().find(|shape| shape.key_bits == key_bits).ok_or_else(|| {
-            let widths = all.map(|shape| shape.key_bits.to_string()).join(" and ");
-            format!("there is no lookup accelerator for keys of {key_bits} bits, only for {widths}")
+        [IPV4, IPV4_SHARED, IPV6].into_iter().find(|shape| shape.key_bits == key_bits).ok_or_else(|| {
+            format!(
+                "there is no lookup accelerator for keys of {key_bits} bits, only for 32 (IPv4), 36 (IPv4 of virtual routers that share \
+                 a processor) and 128 (IPv6)"
+            )
         })
     }
 

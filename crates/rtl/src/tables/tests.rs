@@ -50,7 +50,7 @@ impl Pair {
 }
 
 fn shapes() -> impl Strategy<Value = Shape> {
-    prop_oneof![Just(IPV4), Just(IPV6)]
+    prop_oneof![Just(IPV4), Just(IPV4_SHARED), Just(IPV6)]
 }
 
 /// Keys that share beginnings of many lengths, so that random prefixes nest.
