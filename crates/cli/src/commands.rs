@@ -12,6 +12,7 @@ mod search;
 mod tables;
 mod traffic;
 mod verify;
+mod virtual_routers;
 
 use clap::Subcommand;
 
@@ -94,6 +95,15 @@ Example:
 Exit status 1 if none does. Units are synthesised and machines simulated as needed: minutes to hours the first time; what was found is
 remembered.")]
     Search(search::Search),
+    /// Choose and build processors for virtual routers: isolated, merged, or those with protocols in common together
+    #[command(after_help = "\
+Examples:
+  wireloom virtual programs/tables/virtual.toml
+  wireloom virtual programs/tables/virtual.toml --method merged --on np-1-2-4 -o merged
+
+The file lists the routers: name, protocols, rate, tables (docs/virtual.md). Units are synthesised and machines simulated as needed:
+minutes to hours the first time; what was found is remembered.")]
+    Virtual(virtual_routers::Virtual),
     /// List the machines that programs run on, or explain one
     #[command(after_help = "\
 Examples:
@@ -124,6 +134,7 @@ impl Command {
             Self::Traffic(command) => command.run(),
             Self::Tables(command) => command.run(),
             Self::Search(command) => command.run(),
+            Self::Virtual(command) => command.run(),
             Self::Machines(command) => command.run(),
             Self::Completions(command) => command.run(),
         }

@@ -46,6 +46,16 @@ impl Loaded {
         Ok(Self { program, store })
     }
 
+    /// A program and its tables that were made before.
+    pub fn of(program: Program, store: Store) -> Self {
+        Self { program, store }
+    }
+
+    /// Both, apart.
+    pub fn into_parts(self) -> (Program, Store) {
+        (self.program, self.store)
+    }
+
     /// The processor for it.
     ///
     /// # Errors

@@ -5,7 +5,7 @@ use serde_json::Value;
 
 use super::{
     Settings, np_arbitration, np_area, np_channels, np_million, np_rig, np_search, np_storage, np_threads,
-    np_throughput,
+    np_throughput, np_virtual,
 };
 use crate::failure::Outcome;
 
@@ -45,4 +45,5 @@ pub const FIGURES: &[Figure] = &[
     np_search::FIGURE,
     np_million::FIGURE,
     np_rig::FIGURE,
+    np_virtual::FIGURE,
 ];

@@ -13,6 +13,7 @@ mod np_storage;
 mod np_threads;
 mod np_throughput;
 mod np_traffic;
+mod np_virtual;
 pub mod peer;
 pub mod plot;
 pub mod registry;

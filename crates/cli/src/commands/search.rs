@@ -56,7 +56,7 @@ pub struct Search {
 
 /// Numbers to try, separated by commas.
 #[derive(Clone, Debug, PartialEq, Eq)]
-struct Numbers(Vec<usize>);
+pub struct Numbers(pub Vec<usize>);
 
 impl FromStr for Numbers {
     type Err = String;
@@ -94,7 +94,7 @@ impl Search {
         let (family, _) =
             FAMILIES.into_iter().find(|(name, _)| *name == self.family).expect("the parser knows");
         let wanted = Wanted { loaded: &loaded, like: &like, traffic: &traffic, mpps: self.rate, family };
-        let found = search::find(&wanted, &self.shapes())?;
+        let found = search::find(&wanted, &shapes(&self.clusters, &self.engines, &self.threads))?;
         let machine = found.smallest().map(|best| best.candidate.shape.of(&like)).transpose()?;
         let luts = machine.as_ref().map(|machine| search::luts(&loaded, machine, family)).transpose()?;
         let report = Report {
@@ -135,18 +135,17 @@ impl Search {
         }
         Ok(packets)
     }
+}
 
-    fn shapes(&self) -> Vec<Shape> {
-        let (clusters, engines, threads) = (&self.clusters.0, &self.engines.0, &self.threads.0);
-        clusters
-            .iter()
-            .flat_map(|&clusters| {
-                engines.iter().flat_map(move |&engines| {
-                    threads.iter().map(move |&threads| Shape { clusters, engines, threads })
-                })
-            })
-            .collect()
+/// Every shape of these numbers.
+pub fn shapes(clusters: &Numbers, engines: &Numbers, threads: &Numbers) -> Vec<Shape> {
+    let mut shapes = Vec::new();
+    for &clusters in &clusters.0 {
+        for &engines in &engines.0 {
+            shapes.extend(threads.0.iter().map(|&threads| Shape { clusters, engines, threads }));
+        }
     }
+    shapes
 }
 
 impl Report {

@@ -64,11 +64,31 @@ fn directory() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../../programs/tests")
 }
 
+/// The router of some protocols does what the engine of these does.
+#[test]
+fn virtual_routers_do_what_the_engines_of_their_protocols_do() {
+    let all = ["ROUTE_IPV4", "ROUTE_IPV6", "ROUTE_MPLS"];
+    for (name, routed) in
+        [("router", &all[..]), ("ipv4", &all[..1]), ("ipv6", &all[1..2]), ("mpls", &all[2..])]
+    {
+        let mut tests = read(name);
+        tests.program = directory().join("../virtual.loom");
+        tests.sets.extend(all.map(|constant| (constant.to_owned(), routed.contains(&constant).to_string())));
+        check(name, &tests);
+    }
+}
+
 fn run(name: &str) {
-    let path = directory().join(format!("{name}.packets"));
-    let tests = TestFile::read(&path).unwrap_or_else(|problem| panic!("{problem}"));
+    check(name, &read(name));
+}
+
+fn read(name: &str) -> TestFile {
+    TestFile::read(&directory().join(format!("{name}.packets"))).unwrap_or_else(|problem| panic!("{problem}"))
+}
+
+fn check(name: &str, tests: &TestFile) {
     let mut failures = Vec::new();
-    for mut machine in Machine::all(&tests) {
+    for mut machine in Machine::all(tests) {
         for action in &tests.actions {
             if let Err(difference) = machine.act(&action.kind) {
                 let (line, test, on) = (action.line, &action.test, machine.name);

@@ -1,0 +1,140 @@
+//! `wireloom virtual`: processors for virtual routers.
+
+use std::path::PathBuf;
+
+use clap::{Args, ValueHint};
+use serde::Serialize;
+use wireloom_rtl::area::{FAMILIES, parts};
+use wireloom_rtl::machine::Machine;
+
+use super::search::{Numbers, shapes};
+use crate::failure::{Failure, Outcome};
+use crate::output::{self, JsonTarget, thousands};
+use crate::virtual_routers::{Description, Evaluator, Lane, Machines, Method, choice};
+
+/// See `wireloom virtual --help`.
+#[derive(Args, Debug)]
+pub struct Virtual {
+    /// The virtual routers, a TOML file (docs/virtual.md)
+    #[arg(value_name = "FILE", value_hint = ValueHint::FilePath)]
+    file: PathBuf,
+    /// How they share processors
+    #[arg(long, value_enum, default_value_t = Method::Consolidated)]
+    method: Method,
+    /// Take this machine for every processor (np-C-E-T, or a description) instead of looking for the smallest; not with consolidated,
+    /// which compares areas
+    #[arg(long, value_name = "MACHINE", conflicts_with_all = ["clusters", "engines", "threads"])]
+    on: Option<String>,
+    /// Write each processor, with its tables and a test bench, into a folder of its own in this one
+    #[arg(short = 'o', long = "out", value_name = "DIR", value_hint = ValueHint::DirPath)]
+    out: Option<PathBuf>,
+    /// Numbers of clusters to try
+    #[arg(long, value_name = "N,M..", default_value = "1,2,3,4,5,6,8")]
+    clusters: Numbers,
+    /// Numbers of engines of a cluster to try
+    #[arg(long, value_name = "N,M..", default_value = "1,2,3,4")]
+    engines: Numbers,
+    /// Numbers of threads of an engine to try
+    #[arg(long, value_name = "N,M..", default_value = "4,8,16")]
+    threads: Numbers,
+    /// Devices to estimate LUTs for
+    #[arg(long, value_name = "FAMILY", default_value = "xc7", value_parser = ["xc5v", "xc6v", "xc7"])]
+    family: String,
+    /// Write what was chosen as JSON, to a file or to standard output (-)
+    #[arg(long, value_name = "FILE|-")]
+    json: Option<JsonTarget>,
+}
+
+/// What was chosen.
+#[derive(Serialize)]
+struct Report<'a> {
+    method: Method,
+    family: &'static str,
+    /// For each group its processors.
+    groups: Vec<Vec<Lane>>,
+    /// LUTs of all processors; none if machines were given.
+    luts: Option<u64>,
+    #[serde(flatten)]
+    description: &'a Description,
+}
+
+impl Virtual {
+    /// Chooses groups and machines and shows them.
+    pub fn run(self) -> Outcome {
+        let description = Description::open(&self.file)?;
+        let (family, _) =
+            FAMILIES.into_iter().find(|(name, _)| *name == self.family).expect("the parser knows");
+        let machines = match &self.on {
+            Some(_) if self.method == Method::Consolidated => {
+                return Err(Failure::unusable("consolidation compares areas of the smallest machines")
+                    .with_help("leave out --on, or say --method isolated or --method merged"));
+            }
+            Some(name) => Machines::Given(Box::new(Machine::find(name).map_err(Failure::unusable)?)),
+            None => Machines::Smallest(shapes(&self.clusters, &self.engines, &self.threads)),
+        };
+        let mut evaluator = Evaluator::new(&description, machines, family)?;
+        let protocols: Vec<_> = description.routers.iter().map(|router| router.protocols.clone()).collect();
+        let groups = choice::choose(self.method, &protocols, |group| evaluator.luts(group))?;
+        let groups = groups.iter().map(|group| evaluator.lanes(group)).collect::<Outcome<Vec<_>>>()?;
+        let luts = groups.iter().flatten().map(|lane| lane.luts).sum();
+        if let Some(folder) = &self.out {
+            for (number, lane) in groups.iter().flatten().enumerate() {
+                evaluator.write(lane, &folder.join(format!("processor{number}")))?;
+            }
+        }
+        let report = Report { method: self.method, family, groups, luts, description: &description };
+        if output::for_people(self.json.as_ref()) {
+            output::print(&report.text());
+        }
+        if let Some(target) = &self.json {
+            output::write_json(target, &report)?;
+        }
+        if let Some(folder) = &self.out {
+            let json = serde_json::to_vec_pretty(&report).expect("plain data");
+            output::write_file(&folder.join("virtual.json"), &json)?;
+            if output::for_people(self.json.as_ref()) {
+                output::say(format!(
+                    "{}: a folder for each processor; virtual.json tells whose it is",
+                    folder.display()
+                ));
+            }
+        }
+        Ok(())
+    }
+}
+
+impl Report<'_> {
+    fn text(&self) -> String {
+        let heads = ["group", "routers", "protocols", "Mpps", "machine", "LUTs"];
+        let mut table = output::table(&heads, &[3, 5]);
+        for (number, group) in self.groups.iter().enumerate() {
+            for lane in group {
+                let names: Vec<&str> = lane
+                    .routers
+                    .iter()
+                    .map(|&router| self.description.routers[router].name.as_str())
+                    .collect();
+                table.add_row([
+                    (number + 1).to_string(),
+                    names.join(", "),
+                    lane.protocols.to_string(),
+                    format!("{:.2}", lane.mpps),
+                    lane.machine.name.clone(),
+                    lane.luts.map_or(String::new(), thousands),
+                ]);
+            }
+        }
+        let mut text = format!(
+            "{} virtual routers, {}: {} processors{}\n\n{table}\n",
+            self.description.routers.len(),
+            self.method.name(),
+            self.groups.iter().map(Vec::len).sum::<usize>(),
+            self.luts.map_or(String::new(), |luts| format!(", {} LUTs", thousands(luts)))
+        );
+        let Some(luts) = self.luts else { return text };
+        for part in parts().iter().filter(|part| part.family == self.family) {
+            text += &format!("{}: {:.1} % of its LUTs\n", part.name, 100.0 * luts as f64 / part.luts as f64);
+        }
+        text
+    }
+}

@@ -1,0 +1,350 @@
+//! What a group of virtual routers is built as, and how large that is.
+//!
+//! A processor here has one lane, a packet each cycle. A group that needs more is several processors of one program, each with some of the
+//! routers: what a machine of several lanes would be, without the sequencer and merger that keep its lanes in order.
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+
+use serde::Serialize;
+use wireloom_compile::passes::PassOptions;
+use wireloom_compile::pipeline;
+use wireloom_compile::share::{MOST_ROUTERS, NotShareable, PORT_BITS, Sharing};
+use wireloom_ir as ir;
+use wireloom_ir::{Execute, Golden};
+use wireloom_net::Packet;
+use wireloom_offloads::Store;
+use wireloom_rtl::machine::Machine;
+use wireloom_rtl::np::{self, Stimulus};
+use wireloom_rtl::tools;
+
+use super::description::{Description, Protocol, Protocols};
+use super::traffic;
+use crate::failure::{Failure, Outcome};
+use crate::machine::load_store;
+use crate::program::{Program, ProgramArgs};
+use crate::progress::Working;
+use crate::rig::Loaded;
+use crate::search::{self, Shape, Wanted};
+
+/// Packets of each kind of traffic that a machine is tried with.
+const PACKETS: usize = 4000;
+/// Packets of the test bench in a folder.
+const BENCH_PACKETS: usize = 200;
+
+impl From<NotShareable> for Failure {
+    fn from(error: NotShareable) -> Self {
+        Self::unusable(error)
+    }
+}
+
+/// A processor and whom it serves.
+#[derive(Clone, Debug, Serialize)]
+pub struct Lane {
+    /// The routers, by their numbers in the description; the processor knows them by their places here.
+    pub routers: Vec<usize>,
+    /// What its program routes.
+    pub protocols: Protocols,
+    /// Million packets a second that it must carry.
+    pub mpps: f64,
+    /// The machine.
+    #[serde(serialize_with = "name")]
+    pub machine: Machine,
+    /// Its LUTs, every unit synthesised; none if the machine was given, not looked for.
+    pub luts: Option<u64>,
+}
+
+fn name<S: serde::Serializer>(machine: &Machine, serializer: S) -> Result<S::Ok, S::Error> {
+    serializer.serialize_str(&machine.name)
+}
+
+/// What decides how large a lane is: program, and of each router protocols, rate (its bits) and tables.
+type Key = (Protocols, Vec<(Protocols, u64, Vec<PathBuf>)>);
+
+/// Finds machines for groups of routers.
+pub struct Evaluator<'a> {
+    description: &'a Description,
+    like: Machine,
+    machines: Machines,
+    family: &'static str,
+    known: BTreeMap<Key, (Machine, Option<u64>)>,
+}
+
+/// Where machines come from.
+pub enum Machines {
+    /// The smallest of these shapes that carries what it must.
+    Smallest(Vec<Shape>),
+    /// This one for every processor, whatever it must carry.
+    Given(Box<Machine>),
+}
+
+impl<'a> Evaluator<'a> {
+    /// For a list of routers, machines and a family of devices.
+    ///
+    /// # Errors
+    /// If there is no machine that they shall be like, it has several lanes, or a router needs more than one.
+    pub fn new(description: &'a Description, machines: Machines, family: &'static str) -> Outcome<Self> {
+        let like = match &machines {
+            Machines::Smallest(_) => Machine::find(&description.like).map_err(Failure::unusable)?,
+            Machines::Given(machine) => (**machine).clone(),
+        };
+        if like.lanes() != 1 {
+            return Err(Failure::unusable(format!(
+                "machine {}: a virtual router's processor has one lane",
+                like.name
+            ))
+            .with_help("set `lanes = 1` in its description"));
+        }
+        let lane = f64::from(like.clock.core_mhz);
+        for router in &description.routers {
+            if router.rate.mpps > lane {
+                return Err(Failure::unusable(format!(
+                    "router '{}' is to carry {:.2} million packets a second; a lane, which a router cannot exceed, takes {lane}",
+                    router.name, router.rate.mpps
+                )));
+            }
+        }
+        Ok(Self { description, like, machines, family, known: BTreeMap::new() })
+    }
+
+    /// The protocols of some routers together.
+    pub fn protocols(&self, group: &[usize]) -> Protocols {
+        group
+            .iter()
+            .fold(Protocols::default(), |sum, &router| sum.with(&self.description.routers[router].protocols))
+    }
+
+    /// Why these routers cannot share a processor, if they cannot.
+    pub fn refusal(&self, group: &[usize]) -> Option<String> {
+        (group.len() > 1 && self.protocols(group).0.contains(&Protocol::Ipv6)).then(|| {
+            "there is no lookup accelerator yet for IPv6 addresses with a router's number before them, so that routers with IPv6 cannot \
+             share a processor"
+                .to_owned()
+        })
+    }
+
+    /// LUTs of a group; the largest number if its routers cannot share a processor.
+    ///
+    /// # Errors
+    /// As [`Self::lanes`].
+    pub fn luts(&mut self, group: &[usize]) -> Outcome<u64> {
+        if self.refusal(group).is_some() {
+            return Ok(u64::MAX);
+        }
+        Ok(self.lanes(group)?.iter().filter_map(|lane| lane.luts).sum())
+    }
+
+    /// The processors of a group.
+    ///
+    /// # Errors
+    /// If its routers cannot share a processor, no machine carries their packets, or a tool is missing or fails.
+    pub fn lanes(&mut self, group: &[usize]) -> Outcome<Vec<Lane>> {
+        if let Some(why) = self.refusal(group) {
+            return Err(Failure::unusable(why));
+        }
+        let protocols = self.protocols(group);
+        let rates: Vec<f64> = group.iter().map(|&router| self.rate(router)).collect();
+        let mut lanes = Vec::new();
+        for members in packed(&rates, f64::from(self.like.clock.core_mhz)) {
+            let routers: Vec<usize> = members.into_iter().map(|member| group[member]).collect();
+            let (machine, luts) = self.machine(&routers, &protocols)?;
+            let mpps = routers.iter().map(|&router| self.rate(router)).sum();
+            lanes.push(Lane { routers, protocols: protocols.clone(), mpps, machine, luts });
+        }
+        Ok(lanes)
+    }
+
+    fn rate(&self, router: usize) -> f64 {
+        self.description.routers[router].rate.mpps
+    }
+
+    /// The smallest machine for some routers, and its LUTs.
+    fn machine(&mut self, routers: &[usize], protocols: &Protocols) -> Outcome<(Machine, Option<u64>)> {
+        let Machines::Smallest(shapes) = &self.machines else { return Ok((self.like.clone(), None)) };
+        let members = routers.iter().map(|&router| {
+            let router = &self.description.routers[router];
+            (router.protocols.clone(), router.rate.mpps.to_bits(), router.tables.clone())
+        });
+        let key = (protocols.clone(), members.collect());
+        if let Some(known) = self.known.get(&key) {
+            return Ok(known.clone());
+        }
+        let (machine, luts) = self.search(routers, protocols, shapes)?;
+        let found = (machine, Some(luts));
+        self.known.insert(key, found.clone());
+        Ok(found)
+    }
+
+    fn search(&self, routers: &[usize], protocols: &Protocols, shapes: &[Shape]) -> Outcome<(Machine, u64)> {
+        let (alone, loaded) = self.loaded(routers, protocols)?;
+        let traffic = self.traffic(routers, protocols, &alone)?;
+        let mpps = routers.iter().map(|&router| self.rate(router)).sum();
+        let wanted =
+            Wanted { loaded: &loaded, like: &self.like, traffic: &traffic, mpps, family: self.family };
+        let found = search::find(&wanted, shapes)?;
+        let Some(best) = found.smallest() else {
+            let names: Vec<&str> =
+                routers.iter().map(|&router| self.description.routers[router].name.as_str()).collect();
+            return Err(Failure::unusable(format!(
+                "none of {} machines like {} carries the {mpps:.2} million packets a second of {}",
+                shapes.len(),
+                self.like.name,
+                names.join(", ")
+            ))
+            .with_help("let it try more: --clusters, --engines, --threads"));
+        };
+        let machine = best.candidate.shape.of(&self.like)?;
+        let luts = search::luts(&loaded, &machine, self.family)?;
+        Ok((machine, luts))
+    }
+
+    /// The program of some protocols for a router alone, and the program and tables of a processor for some routers.
+    ///
+    /// # Errors
+    /// If the program or a table is refused.
+    pub fn loaded(&self, routers: &[usize], protocols: &Protocols) -> Outcome<(Program, Loaded)> {
+        let args = ProgramArgs {
+            file: tools::repository().join("programs/virtual.loom"),
+            include: Vec::new(),
+            set: self.description.constants(protocols),
+            engine: None,
+        };
+        let alone = args.compiled()?;
+        if let [only] = routers {
+            let store = self.store(&alone, *only)?;
+            let program = Program { lowered: alone.lowered.clone(), optimised: alone.optimised.clone() };
+            return Ok((alone, Loaded::of(program, store)));
+        }
+        let sharing = Sharing::new(routers.len())?;
+        let mut lowered = alone.lowered.clone();
+        sharing.share(&mut lowered)?;
+        let mut optimised = lowered.clone();
+        pipeline::optimise(&mut optimised, &PassOptions::default());
+        let mut store = ir::store(&optimised).map_err(|refused| Failure::unusable(refused.0))?;
+        for (place, &router) in routers.iter().enumerate() {
+            let own = self.store(&alone, router)?;
+            sharing.load(&mut store, place, &own).map_err(|error| {
+                Failure::unusable(format!("router '{}': {error}", self.description.routers[router].name))
+            })?;
+        }
+        Ok((alone, Loaded::of(Program { lowered, optimised }, store)))
+    }
+
+    /// Writes a lane's processor with its tables into a folder of its own, with a test bench: packets of its routers, each tagged with its
+    /// router, and what golden makes of them.
+    ///
+    /// # Errors
+    /// If the machine has no place for something, or a file cannot be written.
+    pub fn write(&self, lane: &Lane, folder: &Path) -> Outcome {
+        let (alone, loaded) = self.loaded(&lane.routers, &lane.protocols)?;
+        let processor = loaded.processor(&lane.machine)?;
+        let mut packets = self.traffic(&lane.routers, &lane.protocols, &alone)?.concat();
+        packets.truncate(BENCH_PACKETS);
+        let (program, store) = loaded.into_parts();
+        let images = np::images(&processor.plan, &store).map_err(Failure::unusable)?;
+        let mut stimulus = Stimulus::default();
+        packets.iter().for_each(|packet| stimulus.arrives(packet));
+        Golden::new(program.optimised, store).execute(&packets, &mut |output| stimulus.leaves(&output));
+        let estimate = lane.luts.map_or("Not estimated.".to_owned(), |luts| {
+            format!("{} LUTs ({})", crate::output::thousands(luts), self.family)
+        });
+        np::write(&processor, &images, Some(&stimulus), &estimate, folder)
+            .map_err(|error| Failure::unusable(format!("{}: cannot be made: {error}", folder.display())))
+    }
+
+    /// A router's own tables.
+    fn store(&self, program: &Program, router: usize) -> Outcome<Store> {
+        Ok(load_store(&program.optimised, &self.description.routers[router].tables)?.0)
+    }
+
+    /// Packets that must be carried: for each protocol those of all routers, which speak it if they can, in turn by their rates.
+    fn traffic(
+        &self,
+        routers: &[usize],
+        protocols: &Protocols,
+        alone: &Program,
+    ) -> Outcome<Vec<Vec<Packet>>> {
+        let _working = Working::on("making packets");
+        let total: f64 = routers.iter().map(|&router| self.rate(router)).sum();
+        let mut streams = Vec::new();
+        for &wanted in &protocols.0 {
+            let mut own = Vec::new();
+            for (place, &number) in routers.iter().enumerate() {
+                let router = &self.description.routers[number];
+                let has = router.protocols.0.contains(&wanted);
+                let spoken =
+                    if has { wanted } else { *router.protocols.0.first().expect("a router has some") };
+                let count = (PACKETS as f64 * router.rate.mpps / total).ceil() as usize;
+                let store = self.store(alone, number)?;
+                let mut packets =
+                    traffic::packets(router, spoken, &alone.optimised, store, count, 1 + place as u64)?;
+                packets.iter_mut().for_each(|packet| packet.ingress |= (place as u16) << PORT_BITS);
+                own.push(packets);
+            }
+            let stream = interleaved(own);
+            if !streams.contains(&stream) {
+                streams.push(stream);
+            }
+        }
+        Ok(streams)
+    }
+}
+
+/// Divides routers of these rates over lanes, each into the first that still has room for it, the fastest first.
+fn packed(rates: &[f64], lane: f64) -> Vec<Vec<usize>> {
+    let mut order: Vec<usize> = (0..rates.len()).collect();
+    order.sort_by(|&a, &b| rates[b].total_cmp(&rates[a]));
+    let mut lanes: Vec<(f64, Vec<usize>)> = Vec::new();
+    for router in order {
+        let fits = |(sum, routers): &&mut (f64, Vec<usize>)| {
+            sum + rates[router] <= lane && routers.len() < MOST_ROUTERS
+        };
+        match lanes.iter_mut().find(fits) {
+            Some((sum, routers)) => {
+                *sum += rates[router];
+                routers.push(router);
+            }
+            None => lanes.push((rates[router], vec![router])),
+        }
+    }
+    lanes
+        .into_iter()
+        .map(|(_, mut routers)| {
+            routers.sort_unstable();
+            routers
+        })
+        .collect()
+}
+
+/// All packets, each stream spread evenly.
+fn interleaved(streams: Vec<Vec<Packet>>) -> Vec<Packet> {
+    let mut placed: Vec<(f64, Packet)> = Vec::new();
+    for stream in streams {
+        let count = stream.len() as f64;
+        placed.extend(
+            stream.into_iter().enumerate().map(|(index, packet)| ((index as f64 + 0.5) / count, packet)),
+        );
+    }
+    placed.sort_by(|a, b| a.0.total_cmp(&b.0));
+    placed.into_iter().map(|(_, packet)| packet).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn lanes_are_filled_one_after_the_other() {
+        assert_eq!(packed(&[19.5; 10], 100.0), [vec![0, 1, 2, 3, 4], vec![5, 6, 7, 8, 9]]);
+        assert_eq!(packed(&[30.0, 80.0, 20.0, 60.0], 100.0), [vec![1, 2], vec![0, 3]]);
+        assert_eq!(packed(&[1.0; 17], 100.0)[1], [16]);
+    }
+
+    #[test]
+    fn streams_are_spread_by_their_rates() {
+        let packet = |ingress| Packet { ingress, ..Packet::default() };
+        let ports: Vec<u16> =
+            interleaved(vec![vec![packet(1); 4], vec![packet(2); 2]]).iter().map(|p| p.ingress).collect();
+        assert_eq!(ports, [1, 2, 1, 1, 2, 1]);
+    }
+}
