@@ -47,6 +47,7 @@ benches! {
     wl_qdr_block_tb
     wl_random_tb
     wl_rate_adapter_tb
+    wl_rate_limit_tb
     wl_read_table_tb
     wl_reorder_tb
     wl_reply_spread_tb
@@ -58,6 +59,8 @@ benches! {
     wl_skid_tb
     wl_table_tb
     wl_thread_scheduler_tb
+    wl_virtual_demux_tb
+    wl_virtual_ingress_tb
 }
 
 /// Parameters that make no sense, and the sentence that they stop elaboration with.
@@ -82,6 +85,10 @@ const REFUSED: &[(&str, &[&str], &str)] = &[
         "Width, Size and Patience must be at least one, and CtlBits hold a word",
     ),
     ("wl_rate_adapter", &["Slots=0"], "Slots, DownWidth and UpWidth must be 1 or more"),
+    ("wl_rate_limit", &["Share=0"], "wl_rate_limit: Share must be 1 to 65536"),
+    ("wl_rate_limit", &["Burst=0"], "wl_rate_limit: Width, Burst and MaxBeats must be 1 or more"),
+    ("wl_virtual_demux", &["Routers=0"], "wl_virtual_demux: Routers and Width must be 1 or more"),
+    ("wl_virtual_demux", &["Beats=8"], "a queue hold the longest packet"),
     ("wl_table", &["Size=0"], "Width and Size must be at least one"),
     ("wl_table", &["MethodCount=7"], "there must be one to six methods"),
     ("wl_thread_scheduler", &["Threads=0"], "wl_thread_scheduler: Threads must be at least one"),
