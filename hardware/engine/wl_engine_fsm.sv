@@ -17,7 +17,8 @@ module wl_engine_fsm #(
     parameter bit Emits = 1'b1,             // 0: the core never exits with EXIT_EMIT
     parameter bit Clears = 1'b1,            // 0: the core never clears
     parameter int unsigned Scheduler = 1,   // of no effect
-    parameter int unsigned Storage = 0,     // the window in 0: LUT RAM, 1: block RAM
+    parameter int unsigned Storage = 0,     // of no effect: the state is in registers
+    parameter int unsigned WindowStorage = 0,  // the window in 0: LUT RAM, 1: block RAM
     parameter int unsigned FirstStep = 0,   // the step at which threads begin
     parameter int unsigned ReplyLsb = 0,    // HasPacket = 0: where the reply stands in the final state,
     parameter int unsigned ReplyBits = 1,   // and its width
@@ -105,8 +106,8 @@ module wl_engine_fsm #(
   if (!HasPacket && ReplyLsb + ReplyBits > StateBits) begin : g_illegal_reply
     $fatal(1, "wl_engine_fsm: the reply must lie in the state");
   end
-  if (Scheduler > 1 || Storage > 1) begin : g_illegal_choice
-    $fatal(1, "wl_engine_fsm: Scheduler and Storage must be 0 or 1");
+  if (Scheduler > 1 || Storage > 1 || WindowStorage > 1) begin : g_illegal_choice
+    $fatal(1, "wl_engine_fsm: Scheduler, Storage and WindowStorage must be 0 or 1");
   end
 
   // From one slot's end to the next one's address cycle: what was written can be read again (wl_scratchpad, "Write").
@@ -168,7 +169,7 @@ module wl_engine_fsm #(
       .Emits(Emits),
       .Clears(Clears),
       .InTurn(1'b0),
-      .Storage(Storage),
+      .Storage(WindowStorage),
       .ReplyLsb(ReplyLsb),
       .ReplyBits(ReplyBits)
   ) i_packet (

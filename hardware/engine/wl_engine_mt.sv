@@ -36,7 +36,8 @@ module wl_engine_mt #(
     parameter bit Emits = 1'b1,             // 0: the core never exits with EXIT_EMIT
     parameter bit Clears = 1'b1,            // 0: the core never clears
     parameter int unsigned Scheduler = 1,   // 0: strict round robin, packets leave in order; 1: ready to execute
-    parameter int unsigned Storage = 0,     // states and windows in 0: LUT RAM, 1: block RAM
+    parameter int unsigned Storage = 0,     // states in 0: LUT RAM, 1: block RAM
+    parameter int unsigned WindowStorage = 0,  // windows, the same
     parameter int unsigned FirstStep = 0,   // the step at which threads begin
     parameter int unsigned ReplyLsb = 0,    // HasPacket = 0: where the reply stands in the final state,
     parameter int unsigned ReplyBits = 1,   // and its width
@@ -121,8 +122,8 @@ module wl_engine_mt #(
   if (!HasPacket && ReplyLsb + ReplyBits > StateBits) begin : g_illegal_reply
     $fatal(1, "wl_engine_mt: the reply must lie in the state");
   end
-  if (Scheduler > 1 || Storage > 1) begin : g_illegal_choice
-    $fatal(1, "wl_engine_mt: Scheduler and Storage must be 0 or 1");
+  if (Scheduler > 1 || Storage > 1 || WindowStorage > 1) begin : g_illegal_choice
+    $fatal(1, "wl_engine_mt: Scheduler, Storage and WindowStorage must be 0 or 1");
   end
 
   // Cycles for which a thread is held back after its slot until what it wrote can be read (wl_scratchpad, "Write").
@@ -307,7 +308,7 @@ module wl_engine_mt #(
       .Emits(Emits),
       .Clears(Clears),
       .InTurn(Scheduler == 0),
-      .Storage(Storage),
+      .Storage(WindowStorage),
       .ReplyLsb(ReplyLsb),
       .ReplyBits(ReplyBits)
   ) i_packet (

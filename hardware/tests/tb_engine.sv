@@ -12,6 +12,7 @@ module tb_engine #(
     parameter bit HasPacket = 1'b1,
     parameter int unsigned Scheduler = 1,
     parameter int unsigned Storage = 0,
+    parameter int unsigned WindowStorage = Storage,
     parameter bit Emits = 1'b1,
     parameter bit Clears = 1'b1,
     parameter bit Calls = 1'b1,
@@ -82,7 +83,8 @@ module tb_engine #(
 `define SHELL \
       .Threads(Threads), .StateBits(StateBits), .InfoBits(InfoBits), .StepBits(StepBits), .ReadPorts(ReadPorts), \
       .WritePorts(WritePorts), .Offloads(Offloads), .CoreStages(CoreStages), .TagBits(TagBits), .HasPacket(HasPacket), \
-      .Emits(Emits), .Clears(Clears), .Scheduler(Scheduler), .Storage(Storage), .FirstStep(FirstStep), .ReplyLsb(Context), \
+      .Emits(Emits), .Clears(Clears), .Scheduler(Scheduler), .Storage(Storage), \
+      .WindowStorage(WindowStorage), .FirstStep(FirstStep), .ReplyLsb(Context), \
       .ReplyBits(32) \
   ) i_shell ( \
       .clk_i, .rst_i, .load_valid_i(load_valid), .load_ready_o(load_ready), .load_first_i(load_first), .load_last_i(load_last), \

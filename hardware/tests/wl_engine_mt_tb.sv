@@ -16,7 +16,7 @@ module wl_engine_mt_tb;
   tb_engine #(.Threads(4), .Storage(1)) `CASE(5);
   tb_engine #(.Threads(5), .WritePorts(2), .ReadPorts(2)) `CASE(6);
   tb_engine #(.Threads(1), .WritePorts(2), .Storage(1), .ReadPorts(3)) `CASE(7);
-  tb_engine #(.Threads(4), .WritePorts(2), .Storage(1), .CoreStages(1), .Offloads(3)) `CASE(8);
+  tb_engine #(.Threads(4), .WritePorts(2), .WindowStorage(1), .CoreStages(1), .Offloads(3)) `CASE(8);
   // Neither copies nor pushes.
   tb_engine #(.Threads(4), .Emits(1'b0), .Clears(1'b0), .Offloads(1)) `CASE(9);
   // Called engines.

@@ -99,6 +99,7 @@ const REFUSED: &[(&str, &[&str], &str)] = &[
     ("wl_reply_store", &["Threads=0"], "Width and Threads must be at least one, Storage 0 or 1"),
     ("wl_engine_mt", &["StateBits=48"], "StateBits and InfoBits must hold the packet's part"),
     ("wl_engine_mt", &["HasPacket=0", "StateBits=8", "ReplyBits=9"], "the reply must lie in the state"),
+    ("wl_engine_mt", &["WindowStorage=2"], "Scheduler, Storage and WindowStorage must be 0 or 1"),
     ("wl_engine_fsm", &["Threads=2"], "wl_engine_fsm: Threads must be 1; wl_engine_mt has more"),
     ("wl_pipeline_load", &["Packets=0"], "wl_pipeline_load: Packets must be at least one"),
     ("wl_pipeline_load", &["Headroom=24"], "Headroom must be a multiple of 16 and at most 128"),

@@ -20,7 +20,8 @@ use crate::progress::Working;
 use crate::simulation::{SimulationArgs, SimulationReport};
 
 pub use name::{MachineName, SOFTWARE};
-pub use np::{Np, Wanted, processor, simulate};
+use np::Np;
+pub use np::{Wanted, processor, simulate};
 
 enum Engine {
     Golden(Box<Golden>),

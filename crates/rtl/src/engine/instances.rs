@@ -20,7 +20,8 @@ impl Wrapper<'_> {
             .parameter("TagBits", name("TagBits"))
             .parameter("HasPacket", Expr::number(1, u64::from(layout.has_packet)))
             .parameter("Scheduler", name("Scheduler"))
-            .parameter("Storage", name("Storage"));
+            .parameter("Storage", name("Storage"))
+            .parameter("WindowStorage", name("WindowStorage"));
         if !layout.has_packet {
             shell = shell.parameter("ReplyBits", int(layout.reply_bits));
         }

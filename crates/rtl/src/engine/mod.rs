@@ -39,7 +39,8 @@ impl Shell {
 /// `idle_o`, `slot_valid_o` and `wait_o`; and for each offload port `X`: `X_request_valid_o`, `X_request_ready_i`,
 /// `X_request_thread_o`, `X_request_data_o` and, if it replies, `X_reply_valid_i`, `X_reply_thread_i`, `X_reply_data_i`.
 /// A called engine takes its arguments by `load_arguments_i`, packed as a structure is, and replies by
-/// `unload_reply_o`. Parameters are `Threads`, `TagBits`, `Scheduler` and `Storage`.
+/// `unload_reply_o`. Parameters are `Threads`, `TagBits`, `Scheduler`, `Storage` and
+/// `WindowStorage`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct EngineModule {
     /// The module's name: `NAME_engine`.
@@ -149,7 +150,8 @@ impl Wrapper<'_> {
             Parameter::number("Threads", 4, "Packets in the engine at a time."),
             Parameter::number("TagBits", 8, "Bits of the tag that a packet brings and keeps."),
             Parameter::number("Scheduler", 1, "0: strict round robin, 1: ready to execute."),
-            Parameter::number("Storage", 0, "States, windows and replies in 0: LUT RAM, 1: block RAM."),
+            Parameter::number("Storage", 0, "States and replies in 0: LUT RAM, 1: block RAM."),
+            Parameter::number("WindowStorage", 0, "Header windows, the same."),
         ];
         module.ports = self.ports();
         module.items = self.items();

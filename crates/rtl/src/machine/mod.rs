@@ -164,6 +164,8 @@ pub enum Scheduler {
 pub enum Storage {
     /// LUT RAM.
     Lut,
+    /// Header windows in block RAM, what else threads keep in LUT RAM.
+    BlockWindows,
     /// Block RAM.
     Block,
 }

@@ -209,10 +209,12 @@ impl Plan {
     pub fn engine_parameters(&self) -> Vec<(String, usize)> {
         let mut parameters = vec![("Threads", self.machine.threads)];
         if !self.is_pipelined() {
+            let (storage, window_storage) = self.storage_numbers();
             parameters.extend([
                 ("TagBits", bits(self.cluster_tags()) as usize),
                 ("Scheduler", self.scheduler_number()),
-                ("Storage", self.storage_number()),
+                ("Storage", storage),
+                ("WindowStorage", window_storage),
             ]);
         }
         parameters.into_iter().map(|(name, value)| (name.to_owned(), value)).collect()
@@ -302,11 +304,12 @@ impl Plan {
         }
     }
 
-    /// The storage as the templates number them.
-    fn storage_number(&self) -> usize {
+    /// The storage of what threads keep and that of header windows, as the templates number them.
+    fn storage_numbers(&self) -> (usize, usize) {
         match self.machine.engine.storage {
-            Storage::Lut => 0,
-            Storage::Block => 1,
+            Storage::Lut => (0, 0),
+            Storage::BlockWindows => (0, 1),
+            Storage::Block => (1, 1),
         }
     }
 }

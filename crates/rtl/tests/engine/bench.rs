@@ -29,7 +29,7 @@ pub struct Setting {
     pub threads: u32,
     /// Scheduler.
     pub scheduler: u32,
-    /// Storage.
+    /// Storage, of windows too.
     pub storage: u32,
     /// LUT levels of a stage.
     pub levels: u32,
@@ -81,6 +81,7 @@ impl Bench {
             .arg("-GTagBits=20")
             .arg(format!("-GScheduler={}", setting.scheduler))
             .arg(format!("-GStorage={}", setting.storage))
+            .arg(format!("-GWindowStorage={}", setting.storage))
             .arg("-Mdir")
             .arg(folder.join("build"))
             .arg(tools::hardware().join("wl_pkg.sv"))
