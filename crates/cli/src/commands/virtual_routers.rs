@@ -10,7 +10,7 @@ use wireloom_rtl::machine::Machine;
 use super::search::{Numbers, shapes};
 use crate::failure::{Failure, Outcome};
 use crate::output::{self, JsonTarget, thousands};
-use crate::virtual_routers::{Description, Evaluator, Lane, Machines, Method, choice};
+use crate::virtual_routers::{Description, Evaluator, Lane, Machines, Method, Verified, choice};
 
 /// See `wireloom virtual --help`.
 #[derive(Args, Debug)]
@@ -28,6 +28,9 @@ pub struct Virtual {
     /// Write each processor, with its tables and a test bench, into a folder of its own in this one
     #[arg(short = 'o', long = "out", value_name = "DIR", value_hint = ValueHint::DirPath)]
     out: Option<PathBuf>,
+    /// Simulate each processor and compare every router's packets with golden, which has that router alone
+    #[arg(long)]
+    verify: bool,
     /// Numbers of clusters to try
     #[arg(long, value_name = "N,M..", default_value = "1,2,3,4,5,6,8")]
     clusters: Numbers,
@@ -54,6 +57,8 @@ struct Report<'a> {
     groups: Vec<Vec<Lane>>,
     /// LUTs of all processors; none if machines were given.
     luts: Option<u64>,
+    /// If it was asked for: what simulating the processors came to, by router.
+    verified: Vec<Verified>,
     #[serde(flatten)]
     description: &'a Description,
 }
@@ -82,7 +87,14 @@ impl Virtual {
                 evaluator.write(lane, &folder.join(format!("processor{number}")))?;
             }
         }
-        let report = Report { method: self.method, family, groups, luts, description: &description };
+        let mut verified = Vec::new();
+        if self.verify {
+            for lane in groups.iter().flatten() {
+                verified.extend(evaluator.verify(lane)?);
+            }
+        }
+        let report =
+            Report { method: self.method, family, groups, luts, verified, description: &description };
         if output::for_people(self.json.as_ref()) {
             output::print(&report.text());
         }
@@ -99,7 +111,8 @@ impl Virtual {
                 ));
             }
         }
-        Ok(())
+        let fine = report.verified.iter().all(|router| router.differs.is_none());
+        if fine { Ok(()) } else { Err(Failure::Negative) }
     }
 }
 
@@ -131,6 +144,15 @@ impl Report<'_> {
             self.groups.iter().map(Vec::len).sum::<usize>(),
             self.luts.map_or(String::new(), |luts| format!(", {} LUTs", thousands(luts)))
         );
+        for Verified { router, packets, differs } in &self.verified {
+            let name = &self.description.routers[*router].name;
+            text += &match differs {
+                None => {
+                    format!("{name}: {} packets, no difference from golden\n", thousands(*packets as u64))
+                }
+                Some(number) => format!("{name}: packet {number} (counted from 0) differs from golden\n"),
+            };
+        }
         let Some(luts) = self.luts else { return text };
         for part in parts().iter().filter(|part| part.family == self.family) {
             text += &format!("{}: {:.1} % of its LUTs\n", part.name, 100.0 * luts as f64 / part.luts as f64);

@@ -20,8 +20,7 @@ use crate::progress::Working;
 use crate::simulation::{SimulationArgs, SimulationReport};
 
 pub use name::{MachineName, SOFTWARE};
-use np::Np;
-pub use np::{Wanted, processor, simulate};
+pub use np::{Np, Wanted, processor, simulate};
 
 enum Engine {
     Golden(Box<Golden>),

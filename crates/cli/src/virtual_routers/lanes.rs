@@ -253,12 +253,18 @@ impl<'a> Evaluator<'a> {
     }
 
     /// A router's own tables.
-    fn store(&self, program: &Program, router: usize) -> Outcome<Store> {
+    ///
+    /// # Errors
+    /// If one is refused.
+    pub(super) fn store(&self, program: &Program, router: usize) -> Outcome<Store> {
         Ok(load_store(&program.optimised, &self.description.routers[router].tables)?.0)
     }
 
     /// Packets that must be carried: for each protocol those of all routers, which speak it if they can, in turn by their rates.
-    fn traffic(
+    ///
+    /// # Errors
+    /// If a router forwards too few.
+    pub(super) fn traffic(
         &self,
         routers: &[usize],
         protocols: &Protocols,
