@@ -124,6 +124,22 @@ impl SimulationReport {
         for (what, text) in lines {
             writeln!(out, "{what:13}  {text}").expect("a string takes everything");
         }
+        if !run.updates.is_empty() {
+            let cycles = |of: fn(u64, u64) -> u64| {
+                run.updates.iter().map(|update| update.done - update.begun).reduce(of).unwrap_or(0)
+            };
+            let between = run.updates.iter().map(|update| update.between).sum();
+            writeln!(
+                out,
+                "{:13}  {} while packets flowed, {} to {} cycles each; {} packets were inside during one",
+                "updates",
+                thousands(run.updates.len() as u64),
+                cycles(u64::min),
+                cycles(u64::max),
+                thousands(between)
+            )
+            .expect("a string takes everything");
+        }
         if !run.uses.is_empty() {
             write!(out, "\n{}\n", uses(&run.uses)).expect("a string takes everything");
         }
@@ -161,6 +177,8 @@ fn distribution(d: &Distribution) -> String {
 
 #[cfg(test)]
 mod tests {
+    use wireloom_rtl::sim::Updated;
+
     use super::*;
 
     #[test]
@@ -188,6 +206,7 @@ mod tests {
                 latency: Distribution { least: 60, most: 90, p50: 70, ..Distribution::default() },
                 wait: Distribution::default(),
                 uses: vec![part("a", "engine", 0.25), part("c", "input", 1.0), part("b", "engine", 0.75)],
+                updates: vec![Updated { packet: 7, begun: 100, done: 340, between: 55 }],
             },
         };
         let text = report.text();
@@ -196,6 +215,7 @@ mod tests {
             "60 to 90 cycles",
             "1,234 packets",
             "10,000 cycles, 5,000 a second",
+            "1 while packets flowed, 240 to 240 cycles each; 55 packets",
         ] {
             assert!(text.contains(part), "no {part} in\n{text}");
         }

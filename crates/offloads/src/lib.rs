@@ -12,6 +12,7 @@ pub mod populate;
 pub mod raw;
 pub mod registry;
 pub mod store;
+pub mod updates;
 
 pub use instance::{Entry, EntryKey, Env, Instance, Refused, Row};
 pub use kinds::instantiate;
@@ -19,3 +20,4 @@ pub use populate::{LoadSummary, load_tables};
 pub use raw::RawView;
 pub use registry::{Config, Delay, KINDS, Kind, Layout, Method, Param, ReplyType, StateUse, ValueType};
 pub use store::{Content, Slot, Store};
+pub use updates::{Update, resolve_updates};

@@ -1,7 +1,7 @@
 //! Loading table files: keys and fields that stand in text meet the layouts that offloads declare.
 
 use wireloom_bits::Bits;
-use wireloom_net::tables::{Entry as FileEntry, Key, Literal, TableError, TableFile};
+use wireloom_net::tables::{Key, Literal, TableError, TableFile};
 
 use crate::kinds::meter::{Rates, rates_layout};
 use crate::{Config, Content, Entry, EntryKey, Instance, Layout, Refused, Store};
@@ -43,7 +43,8 @@ pub fn load_tables(store: &mut Store, file: &TableFile) -> Result<LoadSummary, T
     }
     let loaded = file.for_each(&mut |entry| {
         let (config, instance) = target(store, entry.table)?;
-        instance.load(resolve(config, entry)?).map_err(|Refused(what)| what)?;
+        let value = entry_value(config, entry.fields)?;
+        instance.load(Entry { key: entry_key(config, entry.key)?, value }).map_err(|Refused(what)| what)?;
         let counted = summary.tables.iter_mut().find(|(name, _)| name == entry.table);
         counted.expect("every section was counted above").1 += 1;
         Ok(())
@@ -60,7 +61,10 @@ pub fn load_tables(store: &mut Store, file: &TableFile) -> Result<LoadSummary, T
 }
 
 /// The offload that a section names.
-fn target<'a>(store: &'a mut Store, path: &str) -> Result<(&'a Config, &'a mut dyn Instance), String> {
+pub(crate) fn target<'a>(
+    store: &'a mut Store,
+    path: &str,
+) -> Result<(&'a Config, &'a mut dyn Instance), String> {
     let paths = store.paths();
     match store.find_mut(path).map(|slot| &mut slot.content) {
         Some(Content::Kind { config, instance }) => Ok((config, instance.as_mut())),
@@ -74,29 +78,32 @@ fn target<'a>(store: &'a mut Store, path: &str) -> Result<(&'a Config, &'a mut d
     }
 }
 
-/// An entry as the offload wants it.
-fn resolve(config: &Config, entry: &FileEntry<'_>) -> Result<Entry, String> {
+/// A key as the offload wants it.
+pub(crate) fn entry_key(config: &Config, key: &Key) -> Result<EntryKey, String> {
     let width = |layout: &Option<Layout>| layout.as_ref().map_or(0, Layout::width);
-    let key = match config.kind.as_str() {
+    Ok(match config.kind.as_str() {
         "lpm" => {
-            let (bits, length) = entry.key.to_prefix(width(&config.key))?;
+            let (bits, length) = key.to_prefix(width(&config.key))?;
             EntryKey::Prefix { bits, length }
         }
-        "exact" => EntryKey::Exact(whole_key(config.key.as_ref().unwrap_or(&Layout::default()), entry.key)?),
-        "array" | "counter" | "meter" => EntryKey::Index(index(entry.key)?),
-        "match" => EntryKey::Pattern(pattern(entry.key)?),
+        "exact" => EntryKey::Exact(whole_key(config.key.as_ref().unwrap_or(&Layout::default()), key)?),
+        "array" | "counter" | "meter" => EntryKey::Index(index(key)?),
+        "match" => EntryKey::Pattern(pattern(key)?),
         other => return Err(format!("`{other}` has no table: remove the section")),
-    };
-    let value = match (config.kind.as_str(), &config.value) {
-        ("meter", _) => pack(&rates_layout(), Rates::declared(config).pack(), entry.fields)?,
+    })
+}
+
+/// A value as the offload wants it.
+pub(crate) fn entry_value(config: &Config, fields: &[(String, Literal)]) -> Result<Bits, String> {
+    match (config.kind.as_str(), &config.value) {
+        ("meter", _) => pack(&rates_layout(), Rates::declared(config).pack(), fields),
         ("counter", _) => {
             let layout = Layout { fields: vec![("packets".into(), 64), ("bytes".into(), 64)] };
-            pack(&layout, Bits::zero(128), entry.fields)?
+            pack(&layout, Bits::zero(128), fields)
         }
-        (_, Some(layout)) => pack(layout, Bits::zero(layout.width()), entry.fields)?,
-        (kind, None) => return Err(format!("`{kind}` takes no value: remove the section")),
-    };
-    Ok(Entry { key, value })
+        (_, Some(layout)) => pack(layout, Bits::zero(layout.width()), fields),
+        (kind, None) => Err(format!("`{kind}` takes no value: remove the section")),
+    }
 }
 
 fn whole_key(layout: &Layout, key: &Key) -> Result<Bits, String> {

@@ -19,12 +19,15 @@ use crate::progress;
 use crate::report::{Count, Fates, Tally, reason_name};
 use crate::rows::{self, OffloadReport};
 use crate::simulation::SimulationReport;
+use crate::updates::{Part, UpdatesArgs};
 
 /// See `wireloom run --help`.
 #[derive(Args, Debug)]
 pub struct Run {
     #[command(flatten)]
     job: JobArgs,
+    #[command(flatten)]
+    updates: UpdatesArgs,
     /// The machine: golden, native, np-C-E-T (clusters, engines, threads), or a description (.toml)
     #[arg(long, value_name = "MACHINE", default_value = "native")]
     on: MachineName,
@@ -75,11 +78,13 @@ impl Run {
         let job = self.job;
         let compiled = job.program.compiled()?;
         let program = &compiled.optimised;
+        let mut updates = self.updates.open(&compiled)?;
         let mut batches = Batches::open(&job.input, job.packets)?;
         let mut machine = Machine::build(self.on, &compiled, &job.tables, &job.simulation)?;
         for name in &self.dump {
             rows::find(machine.store(), name)?;
         }
+        machine.schedule(&mut updates)?;
         let mut writer = self.out.as_deref().map(Writer::create).transpose()?;
 
         let mut tally = Tally::default();
@@ -91,11 +96,19 @@ impl Run {
             outputs.clear();
             let end = batch.is_empty();
             let mut keep = |output: Output<'_>| outputs.keep(output);
+            for part in updates.cut(arrived.packets, batch) {
+                match part {
+                    Part::Packets(packets) => {
+                        machine.execute(packets, &mut keep)?;
+                    }
+                    Part::Update(update) => {
+                        machine.update(&update).map_err(|what| updates.failure(update.line, what))?;
+                    }
+                }
+            }
             if end {
-                machine.finish(&mut keep)?
-            } else {
-                machine.execute(batch, &mut keep)?
-            };
+                machine.finish(&mut keep)?;
+            }
             arrived.packets += batch.len() as u64;
             arrived.bytes += batch.iter().map(|packet| packet.bytes.len() as u64).sum::<u64>();
             for output in outputs.iter() {

@@ -7,6 +7,7 @@ use serde::Serialize;
 use wireloom_ir as ir;
 use wireloom_ir::{Output, Verdict};
 use wireloom_net::{Packet, dissect};
+use wireloom_offloads::Update;
 
 use crate::failure::{Failure, Outcome};
 use crate::job::JobArgs;
@@ -19,12 +20,15 @@ use crate::progress;
 use crate::report::{Count, Fates, Tally, verdict_text};
 use crate::rows;
 use crate::simulation::SimulationReport;
+use crate::updates::{Part, UpdatesArgs};
 
 /// See `wireloom verify --help`.
 #[derive(Args, Debug)]
 pub struct Verify {
     #[command(flatten)]
     job: JobArgs,
+    #[command(flatten)]
+    updates: UpdatesArgs,
     /// The machines to compare with golden, separated by commas: native, np-C-E-T (clusters, engines, threads), or
     /// descriptions (.toml)
     #[arg(long, value_name = "MACHINES", value_delimiter = ',', default_value = "native")]
@@ -117,6 +121,12 @@ impl Contender {
         Ok(())
     }
 
+    /// Changes an entry of both between two packets: the machine has told of all those before.
+    fn update(&mut self, update: &Update) -> Result<(), String> {
+        self.golden.update(update)?;
+        self.machine.update(update)
+    }
+
     /// Has golden execute the packets that have settled, without those that were lost.
     fn expect(&mut self, settled: &Settled, tally: &mut Tally) -> Outcome {
         let numbers = self.first..self.first + settled.packets as u64;
@@ -163,6 +173,42 @@ impl MachineReport {
     }
 }
 
+/// All machines under comparison.
+struct Comparison {
+    contenders: Vec<Contender>,
+    tally: Tally,
+    outputs: u64,
+}
+
+impl Comparison {
+    /// Whether there is a machine that has not differed.
+    fn goes_on(&self) -> bool {
+        self.contenders.iter().any(|contender| contender.difference.is_none())
+    }
+
+    /// As [`Contender::execute`], of those that have not differed.
+    fn execute(&mut self, program: &ir::Program, batch: &[Packet]) -> Outcome {
+        for (index, contender) in self.contenders.iter_mut().enumerate() {
+            if contender.difference.is_some() {
+                continue;
+            }
+            // All golden machines that lose nothing tell the same; the first speaks for them.
+            let mut unheard = Tally::default();
+            contender.execute(program, batch, if index == 0 { &mut self.tally } else { &mut unheard })?;
+            if index == 0 {
+                self.outputs += contender.expected.len() as u64;
+            }
+        }
+        Ok(())
+    }
+
+    /// As [`Contender::update`].
+    fn update(&mut self, update: &Update) -> Result<(), String> {
+        let mut going = self.contenders.iter_mut().filter(|contender| contender.difference.is_none());
+        going.try_for_each(|contender| contender.update(update))
+    }
+}
+
 impl Verify {
     /// Compares the machines and reports.
     pub fn run(self) -> Outcome {
@@ -170,35 +216,36 @@ impl Verify {
         let compiled = job.program.compiled()?;
         let program = &compiled.optimised;
         let mut batches = Batches::open(&job.input, job.packets)?;
-        let mut contenders = Vec::new();
-        for name in self.on {
-            contenders.push(Contender::new(name, &compiled, &job)?);
-        }
+        let mut updates = self.updates.open(&compiled)?;
+        let contenders: Outcome<Vec<Contender>> =
+            self.on.into_iter().map(|name| Contender::new(name, &compiled, &job)).collect();
+        let mut compared = Comparison { contenders: contenders?, tally: Tally::default(), outputs: 0 };
 
         let mut arrived = Count::default();
-        let mut tally = Tally::default();
-        let mut outputs = 0;
         let bar = progress::bar(job.packets, "packets");
         let mut end = false;
-        while !end && contenders.iter().any(|contender| contender.difference.is_none()) {
+        while !end && compared.goes_on() {
             let batch = batches.next_batch()?;
             end = batch.is_empty();
-            arrived.packets += batch.len() as u64;
-            arrived.bytes += batch.iter().map(|packet| packet.bytes.len() as u64).sum::<u64>();
-            for (index, contender) in contenders.iter_mut().enumerate() {
-                if contender.difference.is_some() {
-                    continue;
-                }
-                // All golden machines that lose nothing tell the same; the first speaks for them.
-                let mut unheard = Tally::default();
-                contender.execute(program, batch, if index == 0 { &mut tally } else { &mut unheard })?;
-                if index == 0 {
-                    outputs += contender.expected.len() as u64;
+            // Before an update, and at the end, machines tell of all that they were given.
+            for part in updates.cut(arrived.packets, batch) {
+                match part {
+                    Part::Packets(packets) => compared.execute(program, packets)?,
+                    Part::Update(update) => {
+                        compared.execute(program, &[])?;
+                        compared.update(&update).map_err(|what| updates.failure(update.line, what))?;
+                    }
                 }
             }
+            if end {
+                compared.execute(program, &[])?;
+            }
+            arrived.packets += batch.len() as u64;
+            arrived.bytes += batch.iter().map(|packet| packet.bytes.len() as u64).sum::<u64>();
             bar.set_position(arrived.packets);
         }
         bar.finish_and_clear();
+        let Comparison { mut contenders, tally, outputs } = compared;
         for contender in contenders.iter_mut().filter(|contender| contender.difference.is_none()) {
             let unread = contender.machine.read_back(Wanted::Like(contender.golden.store()))?;
             contender.difference = state_difference(&contender.golden, &contender.machine, &unread);

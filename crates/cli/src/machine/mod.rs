@@ -3,6 +3,7 @@
 mod name;
 mod np;
 mod np_state;
+mod np_updates;
 
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
@@ -12,12 +13,13 @@ use wireloom_ir::{Execute, Golden, Output};
 use wireloom_native::{BuildOptions, Library, Native};
 use wireloom_net::Packet;
 use wireloom_net::tables::TableFile;
-use wireloom_offloads::{Store, load_tables};
+use wireloom_offloads::{Store, Update, load_tables};
 
 use crate::failure::{Failure, Outcome};
 use crate::program::Program;
 use crate::progress::Working;
 use crate::simulation::{SimulationArgs, SimulationReport};
+use crate::updates::Updates;
 
 pub use name::{MachineName, SOFTWARE};
 pub use np::{Np, Wanted, processor, simulate};
@@ -137,6 +139,31 @@ impl Machine {
         let settled = machine.finish(sink)?;
         self.work += begin.elapsed();
         Ok(settled)
+    }
+
+    /// Has a machine that works on many packets at once make the updates by itself, while packets flow; leaves those that are to be made
+    /// between the packets of any other machine.
+    ///
+    /// # Errors
+    /// If an update does not suit its offload, or there is no room for it.
+    pub fn schedule(&mut self, updates: &mut Updates) -> Outcome {
+        let Engine::Np(machine) = &mut self.engine else { return Ok(()) };
+        for update in updates.take() {
+            machine.schedule(&update).map_err(|what| updates.failure(update.line, what))?;
+        }
+        Ok(())
+    }
+
+    /// Changes an entry of an offload. A simulated machine is to be at rest: [`finish`](Self::finish) before.
+    ///
+    /// # Errors
+    /// If the update does not suit the offload, there is no room, or a simulated machine fails: a sentence.
+    pub fn update(&mut self, update: &Update) -> Result<(), String> {
+        match &mut self.engine {
+            Engine::Golden(machine) => update.apply(machine.store_mut()).map_err(|refused| refused.0),
+            Engine::Native(machine) => update.apply(machine.store_mut()).map_err(|refused| refused.0),
+            Engine::Np(machine) => machine.update(update),
+        }
     }
 
     /// Brings the offloads of a simulated machine that has finished up to date; answers the names of those that were left out

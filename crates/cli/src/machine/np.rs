@@ -8,13 +8,14 @@ use tempfile::TempDir;
 use wireloom_compile::pipeline;
 use wireloom_ir::Output;
 use wireloom_net::Packet;
-use wireloom_offloads::Store;
+use wireloom_offloads::{Store, Update};
 use wireloom_rtl::machine::Machine as Description;
 use wireloom_rtl::np::{self, Image, Processor};
 use wireloom_rtl::sim::{self, BuildError, BuildOptions, Execution, Fault, Resolved, Settings, Simulation};
 
 use super::Settled;
 use super::np_state::{Changed, changed};
+use super::np_updates::Updater;
 use crate::failure::{Failure, Outcome};
 use crate::program::Program;
 use crate::progress::Working;
@@ -31,6 +32,12 @@ pub enum Wanted<'a> {
 
 /// A network processor with a program and its tables.
 pub struct Np {
+    processor: Processor,
+    updater: Updater,
+    /// Updates that are made when their packets are there, of which the store does not know.
+    scheduled: Vec<Update>,
+    /// Packets that it was given.
+    given: u64,
     execution: Execution,
     clock_mhz: u32,
     store: Store,
@@ -76,7 +83,18 @@ impl Np {
         let simulation = simulate(&processor, &images, folder.path(), options.settings(clock_mhz))?;
         let execution = Execution::new(simulation, options.pace(clock_mhz));
         let changed = changed(&processor, &store);
-        let mut machine = Self { execution, clock_mhz, store, changed, _images: folder };
+        let updater = Updater::default();
+        let mut machine = Self {
+            processor,
+            updater,
+            scheduled: Vec::new(),
+            given: 0,
+            execution,
+            clock_mhz,
+            store,
+            changed,
+            _images: folder,
+        };
         machine.write_initial()?;
         Ok(machine)
     }
@@ -84,6 +102,7 @@ impl Np {
     /// As [`super::Machine::execute`].
     pub fn execute(&mut self, packets: &[Packet], sink: &mut dyn FnMut(Output<'_>)) -> Outcome<Settled> {
         let mut settled = Settled::default();
+        self.given += packets.len() as u64;
         self.execution.feed(packets, &mut |resolved| settled.note(&resolved, sink))?;
         Ok(settled)
     }
@@ -92,7 +111,30 @@ impl Np {
     pub fn finish(&mut self, sink: &mut dyn FnMut(Output<'_>)) -> Outcome<Settled> {
         let mut settled = Settled::default();
         self.execution.finish(&mut |resolved| settled.note(&resolved, sink))?;
+        for update in self.scheduled.drain(..).filter(|update| update.packet < self.given) {
+            update.apply(&mut self.store).map_err(|refused| Failure::unusable(refused.0))?;
+        }
         Ok(settled)
+    }
+
+    /// Makes an update while packets flow, when its packet is there.
+    ///
+    /// # Errors
+    /// If it does not suit the offload, or there is no room: a sentence.
+    pub fn schedule(&mut self, update: &Update) -> Result<(), String> {
+        let operations = self.updater.operations(&self.processor, &self.store, update)?.into();
+        self.scheduled.push(update.clone());
+        self.execution.schedule([sim::Update { packet: update.packet, operations }]);
+        Ok(())
+    }
+
+    /// As [`super::Machine::update`].
+    pub fn update(&mut self, update: &Update) -> Result<(), String> {
+        let operations = self.updater.operations(&self.processor, &self.store, update)?;
+        update.apply(&mut self.store).map_err(|refused| refused.0)?;
+        operations
+            .iter()
+            .try_for_each(|operation| self.execution.operate(operation).map_err(|fault| fault.to_string()))
     }
 
     /// The offloads: those that packets change as they were last read back.

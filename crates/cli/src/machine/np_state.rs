@@ -83,9 +83,9 @@ impl Changed {
                     (0, Bits::zero(1).concat(key).concat(&packed(&row)))
                 }
                 (EntryKey::Index(index), Entries::Meters) => {
-                    let rates = row.fields[..5].iter().map(|(_, rate)| rate.resize(RATE_BITS));
-                    let rates = rates.reduce(|high, low| high.concat(&low));
-                    (*index as u32, rates.expect("a meter has five rates"))
+                    let packed = row.fields[..5].iter().map(|(_, rate)| rate.clone());
+                    let packed = packed.reduce(|high, low| high.concat(&low));
+                    (*index as u32, rates(&packed.expect("a meter has five rates")))
                 }
                 (EntryKey::Index(index), _) => (*index as u32, packed(&row)),
                 _ => continue,
@@ -210,6 +210,12 @@ impl Changed {
             _ => None,
         }
     }
+}
+
+/// Rates of a meter, 64 bits each, as `wl_meter` takes them.
+pub fn rates(packed: &Bits) -> Bits {
+    let rates = (0..5).rev().map(|rate| packed.slice(64 * rate, RATE_BITS));
+    rates.reduce(|high, low| high.concat(&low)).expect("there are five")
 }
 
 fn load(instance: &mut dyn Instance, key: EntryKey, value: Bits) -> Outcome {

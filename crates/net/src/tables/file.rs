@@ -44,21 +44,25 @@ impl Entry<'_> {
     }
 }
 
+/// The text of a file that may be compressed.
+pub(super) fn read_text(path: &Path) -> Result<String, TableError> {
+    let mut stream = input::open(path).map_err(|e| TableError::io(path, Position::Whole, &e))?;
+    let mut bytes = Vec::new();
+    stream.read_to_end(&mut bytes).map_err(|e| TableError::io(path, Position::Whole, &e))?;
+    String::from_utf8(bytes).map_err(|e| {
+        let good = &e.as_bytes()[..e.utf8_error().valid_up_to()];
+        let line = good.iter().filter(|&&b| b == b'\n').count() as u64 + 1;
+        TableError::new(path, Position::Line(line), "this is not text (UTF-8); a table file is")
+    })
+}
+
 impl TableFile {
     /// Reads a table file and checks its form. What it imports is not looked at yet.
     ///
     /// # Errors
     /// If the file cannot be read; at its first malformed line.
     pub fn open(path: &Path) -> Result<Self, TableError> {
-        let mut stream = input::open(path).map_err(|e| TableError::io(path, Position::Whole, &e))?;
-        let mut bytes = Vec::new();
-        stream.read_to_end(&mut bytes).map_err(|e| TableError::io(path, Position::Whole, &e))?;
-        let text = String::from_utf8(bytes).map_err(|e| {
-            let good = &e.as_bytes()[..e.utf8_error().valid_up_to()];
-            let line = good.iter().filter(|&&b| b == b'\n').count() as u64 + 1;
-            TableError::new(path, Position::Line(line), "this is not text (UTF-8); a table file is")
-        })?;
-        Self::from_text(path, text)
+        Self::from_text(path, read_text(path)?)
     }
 
     /// A table file from its text; `path` stands for it in messages, and imports are relative to its folder.

@@ -59,6 +59,17 @@ pub(super) enum Line {
     Import(ImportLine),
 }
 
+/// What a line of a file of updates says.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) enum UpdateLine {
+    /// `at 1000`: what follows happens before this packet.
+    At(u64),
+    /// `remove KEY`
+    Remove(Key),
+    /// What can stand in a table file, too.
+    Table(Line),
+}
+
 /// Whether a word can name a table or a field: `a`, `a.mem`, `digest[2]`.
 fn is_name(word: &str) -> bool {
     let plain = |c: char| c.is_ascii_alphanumeric() || "_.[]".contains(c);
@@ -82,6 +93,31 @@ pub(super) fn parse(text: &str) -> Result<Line, String> {
     }
 }
 
+/// Parses a line of a file of updates. The error is a sentence without a final stop.
+pub(super) fn parse_update(text: &str) -> Result<UpdateLine, String> {
+    let mut cursor = Cursor { rest: text.trim_start() };
+    let word = cursor.word();
+    if cursor.rest.starts_with('=') {
+        return parse(text).map(UpdateLine::Table);
+    }
+    cursor.space();
+    match word {
+        "at" => {
+            let number = cursor.word();
+            let packet = number.replace('_', "").parse();
+            let packet = packet.map_err(|_| format!("`at {number}` names no packet: write `at NUMBER`"))?;
+            cursor.end()?;
+            Ok(UpdateLine::At(packet))
+        }
+        "remove" => {
+            let key = cursor.key()?;
+            cursor.end()?;
+            Ok(UpdateLine::Remove(key))
+        }
+        _ => parse(text).map(UpdateLine::Table),
+    }
+}
+
 fn table(mut cursor: Cursor<'_>) -> Result<String, String> {
     cursor.space();
     let name = cursor.word();
@@ -96,18 +132,7 @@ fn table(mut cursor: Cursor<'_>) -> Result<String, String> {
 }
 
 fn entry(mut cursor: Cursor<'_>) -> Result<Line, String> {
-    let key = if cursor.rest.starts_with('"') {
-        Key::Scalar(Literal::Text(cursor.string()?))
-    } else {
-        let mut ahead = Cursor { rest: cursor.rest };
-        let word = ahead.word();
-        if is_name(word) && ahead.rest.starts_with('=') {
-            Key::Fields(cursor.fields(constant)?)
-        } else {
-            cursor = ahead;
-            scalar_or_prefix(word)?
-        }
-    };
+    let key = cursor.key()?;
     cursor.space();
     let arrow = cursor.rest.starts_with("->");
     if arrow {
@@ -241,6 +266,19 @@ impl<'a> Cursor<'a> {
         let (word, rest) = self.rest.split_at(self.rest.find(stop).unwrap_or(self.rest.len()));
         self.rest = rest;
         word
+    }
+
+    fn key(&mut self) -> Result<Key, String> {
+        if self.rest.starts_with('"') {
+            return self.string().map(|text| Key::Scalar(Literal::Text(text)));
+        }
+        let mut ahead = Cursor { rest: self.rest };
+        let word = ahead.word();
+        if is_name(word) && ahead.rest.starts_with('=') {
+            return self.fields(constant).map(Key::Fields);
+        }
+        *self = ahead;
+        scalar_or_prefix(word)
     }
 
     /// `name=value` as often as it stands here, or one `= value`, whose name is empty.

@@ -47,6 +47,7 @@ mod literal;
 mod mrt;
 mod prefix;
 mod pyasn;
+mod updates;
 
 pub use error::TableError;
 pub use file::{Entry, TableFile};
@@ -54,3 +55,4 @@ pub use import::{Route, SourceKind, read_prefixes, read_routes};
 pub use line::Key;
 pub use literal::Literal;
 pub use prefix::{Family, Prefix};
+pub use updates::{UpdateEntry, UpdateFile};

@@ -5,6 +5,8 @@ use std::collections::VecDeque;
 use wireloom_ir::{Output, Reason, ReasonSetId, Verdict};
 use wireloom_net::Packet;
 
+use wireloom_bits::Bits;
+
 use super::measure::{Distribution, Meter, Pace, Pacer};
 use super::simulation::{Fate, Fault, Left, Simulation};
 use super::source::Geometry;
@@ -15,6 +17,8 @@ const RUNAWAY_SET: u8 = 0xff;
 const LINE: u64 = 1024;
 /// Cycles that run between two looks at what left.
 const CHUNK: u64 = 256;
+/// Cycles that run before the packet of an update may enter.
+const SHORT_CHUNK: u64 = 8;
 /// Cycles that an empty machine is given to write back what it still holds.
 const SETTLE: u64 = 2000;
 
@@ -30,6 +34,50 @@ pub struct Execution {
     /// Number of the next packet to be offered.
     offered: u64,
     lost: u64,
+    /// Changes of tables that are not done, in order.
+    updates: VecDeque<Update>,
+    /// Of the first of them, if it was begun: the cycle, and how many packets had left by then.
+    begun: Option<(u64, u64)>,
+    updated: Vec<Updated>,
+}
+
+/// A change of tables over the control port, while packets flow.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Update {
+    /// It begins when every packet before this one has entered the machine.
+    pub packet: u64,
+    /// What is done, in order.
+    pub operations: VecDeque<Operation>,
+}
+
+/// A part of an update.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Operation {
+    /// An entry of a control target is written.
+    Write {
+        /// The target's number.
+        target: u8,
+        /// What is written there.
+        address: u32,
+        /// The entry.
+        value: Bits,
+    },
+    /// So many cycles pass.
+    Rest(u64),
+}
+
+/// When an update was made.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize)]
+pub struct Updated {
+    /// The packet that it was to be made before.
+    pub packet: u64,
+    /// The cycle in which its first access was put to the control port.
+    pub begun: u64,
+    /// The cycle behind its last access.
+    pub done: u64,
+    /// Packets that were in the machine in the first of these cycles, and those that came in until the last: each found the entry as it
+    /// was or as it is.
+    pub between: u64,
 }
 
 struct Open {
@@ -97,6 +145,9 @@ pub struct Report {
     pub wait: Distribution,
     /// How much each part was used.
     pub uses: Vec<Use>,
+    /// Changes of tables that were made while packets flowed.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub updates: Vec<Updated>,
 }
 
 /// How much a part was used.
@@ -136,6 +187,9 @@ impl Execution {
             parts: Vec::new(),
             offered: 0,
             lost: 0,
+            updates: VecDeque::new(),
+            begun: None,
+            updated: Vec::new(),
         }
     }
 
@@ -156,19 +210,67 @@ impl Execution {
         Ok(())
     }
 
-    /// Runs until every packet is resolved and the machine is at rest.
+    /// Has tables changed while packets flow. An update whose packet never comes is not made.
+    pub fn schedule(&mut self, updates: impl IntoIterator<Item = Update>) {
+        self.updates.extend(updates);
+    }
+
+    /// Changes tables now.
+    ///
+    /// # Errors
+    /// If the machine fails.
+    pub fn operate(&mut self, operation: &Operation) -> Result<(), Fault> {
+        match operation {
+            Operation::Write { target, address, value } => {
+                self.simulation.write_entry(*target, *address, value)
+            }
+            Operation::Rest(cycles) => self.simulation.rest(*cycles),
+        }
+    }
+
+    /// Runs until every packet is resolved, the updates of them are made, and the machine is at rest.
     ///
     /// # Errors
     /// If the machine fails.
     pub fn finish(&mut self, sink: &mut dyn FnMut(Resolved)) -> Result<(), Fault> {
-        while !self.open.is_empty() {
+        while !self.open.is_empty() || self.is_due() {
             self.advance(sink)?;
         }
         self.simulation.rest(SETTLE)
     }
 
+    /// Packets that have entered the machine, or were lost.
+    fn entered(&self) -> u64 {
+        self.offered - self.simulation.state().waiting
+    }
+
+    fn is_due(&self) -> bool {
+        self.updates.front().is_some_and(|u| u.packet < self.offered && u.packet <= self.entered())
+    }
+
+    /// The next step of the update that is due.
+    fn update(&mut self) -> Result<(), Fault> {
+        let (entered, state) = (self.entered(), self.simulation.state());
+        let (begun, left) = *self.begun.get_or_insert((state.cycles, entered - state.inside));
+        let Some(update) = self.updates.front_mut() else { return Ok(()) };
+        if let Some(operation) = update.operations.pop_front() {
+            return self.operate(&operation);
+        }
+        let packet = update.packet;
+        self.updated.push(Updated { packet, begun, done: state.cycles, between: entered - left });
+        self.updates.pop_front();
+        self.begun = None;
+        Ok(())
+    }
+
     fn advance(&mut self, sink: &mut dyn FnMut(Resolved)) -> Result<(), Fault> {
-        let ran = self.simulation.run(CHUNK);
+        let is_near = |u: &Update| u.packet < self.entered() + LINE && u.packet < self.offered;
+        let ran = if self.is_due() {
+            self.update()
+        } else {
+            let is_near = self.updates.front().is_some_and(is_near);
+            self.simulation.run(if is_near { SHORT_CHUNK } else { CHUNK })
+        };
         while let Some(left) = self.simulation.take() {
             self.meter.note(&left);
             let (number, done) = (left.number, left.fate != Fate::Emitted);
@@ -211,6 +313,7 @@ impl Execution {
             latency: self.meter.latency(),
             wait: self.meter.wait(),
             uses: Use::of(self.simulation.geometry(), &self.simulation.probes(), cycles),
+            updates: self.updated.clone(),
         }
     }
 }

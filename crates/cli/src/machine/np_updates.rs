@@ -1,0 +1,119 @@
+//! Updates of tables as accesses of a network processor's control port.
+
+use std::collections::HashMap;
+use std::collections::hash_map::Entry;
+
+use wireloom_bits::Bits;
+use wireloom_offloads::kinds::meter::Rates;
+use wireloom_offloads::{Content, EntryKey, Store, Update};
+use wireloom_rtl::machine::Realisation;
+use wireloom_rtl::np::{self, Processor, Service};
+use wireloom_rtl::sim::Operation;
+use wireloom_rtl::tables::{TrieImage, Write};
+
+use super::np_state::rates;
+
+/// What the memories hold of tables whose entries do not stand where their keys say.
+#[derive(Default)]
+pub struct Updater {
+    tries: HashMap<String, TrieImage>,
+}
+
+impl Updater {
+    /// What brings a machine whose tables are in `store` to the state behind an update.
+    ///
+    /// # Errors
+    /// If it cannot be made: a sentence.
+    pub fn operations(
+        &mut self,
+        processor: &Processor,
+        store: &Store,
+        update: &Update,
+    ) -> Result<Vec<Operation>, String> {
+        let service = processor.plan.services.iter().find(|service| service.offload == update.offload);
+        // An offload that no packet asks is not there.
+        let Some(service) = service else { return Ok(Vec::new()) };
+        if service.rule.realisation == Realisation::Trie {
+            return self.trie(processor, service, store, update);
+        }
+        let (address, value) = element(service, update)?;
+        let map = np::memory_map(processor);
+        let targets = map.iter().filter(|target| target.offload == update.offload);
+        // Counters are added up: one copy gets the sum, the others nothing.
+        let is_counter = service.config.kind == "counter";
+        let copy =
+            |copy: usize| if is_counter && copy > 0 { Bits::zero(value.width()) } else { value.clone() };
+        let writes = targets.enumerate().map(|(number, target)| Operation::Write {
+            target: target.number as u8,
+            address,
+            value: copy(number),
+        });
+        Ok(writes.collect())
+    }
+
+    fn trie(
+        &mut self,
+        processor: &Processor,
+        service: &Service,
+        store: &Store,
+        update: &Update,
+    ) -> Result<Vec<Operation>, String> {
+        let image = match self.tries.entry(update.offload.clone()) {
+            Entry::Occupied(there) => there.into_mut(),
+            Entry::Vacant(place) => {
+                let Some(Content::Kind { config, instance }) =
+                    store.find(&update.offload).map(|slot| &slot.content)
+                else {
+                    return Ok(Vec::new());
+                };
+                let image = TrieImage::of_instance(config, instance.as_ref(), service.rule.values as u32);
+                place.insert(image.map_err(|error| error.to_string())?)
+            }
+        };
+        let EntryKey::Prefix { bits, length } = &update.key else { return Ok(Vec::new()) };
+        let key = bits.to_u128().ok_or("the key has more than 128 bits")?;
+        let writes = match &update.value {
+            Some(value) => image.insert(key, *length, value),
+            None => image.remove(key, *length),
+        };
+        let mut operations = Vec::new();
+        for write in writes.map_err(|error| error.to_string())? {
+            if write == Write::Barrier {
+                operations.extend(processor.lookup_cycles(&update.offload).map(Operation::Rest));
+            }
+            let accesses = processor.control_writes(&update.offload, &write).into_iter();
+            operations.extend(accesses.map(|access| Operation::Write {
+                target: access.target,
+                address: access.address,
+                value: access.value,
+            }));
+        }
+        Ok(operations)
+    }
+}
+
+/// Address and value of what is written to each copy of an offload.
+fn element(service: &Service, update: &Update) -> Result<(u32, Bits), String> {
+    let width = service.value_bits() as u32;
+    let value = || update.value.clone();
+    match (service.config.kind.as_str(), &update.key) {
+        ("exact", EntryKey::Exact(key)) => {
+            let removes = Bits::new(1, u128::from(update.value.is_none()));
+            Ok((0, removes.concat(key).concat(&value().unwrap_or_else(|| Bits::zero(width)))))
+        }
+        (kind, EntryKey::Index(index)) if *index < service.elements() as u64 => {
+            let value = match kind {
+                "meter" => rates(&value().unwrap_or_else(|| Rates::declared(&service.config).pack())),
+                "counter" => value().unwrap_or_else(|| Bits::zero(128)),
+                _ => value().unwrap_or_else(|| Bits::zero(width)),
+            };
+            Ok((*index as u32, value))
+        }
+        (_, EntryKey::Index(index)) => Err(format!(
+            "index {index} is out of range: `{}` has {} elements",
+            service.offload,
+            service.elements()
+        )),
+        (kind, _) => Err(format!("entries of `{kind}` cannot be changed on this machine")),
+    }
+}
