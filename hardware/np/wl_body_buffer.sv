@@ -4,18 +4,26 @@
 //   Data and order: bodies are read in the order in which they were closed. `read_i` reads the next beat of the oldest body; after
 //   `rewind_i` its first beat comes again (for copies); `free_i` gives up the oldest body, read or not, in one cycle.
 //   Throughput: a beat in and a beat out each cycle. Latency: a closed body can be read two cycles later, data one cycle behind `read_i`.
-//   The largest body must be smaller than the buffer: one of Beats beats or more would wait for ever.
-// Timing: outputs are registers but for the block RAM's own multiplexer.
+//   The largest body must be smaller than the buffer: one of Beats - Spare beats or more would wait for ever.
+//   With HasAccess engines reach bodies by their places while these wait: a read a cycle, data one cycle behind it; a write of a beat takes
+//   the place of one that arrives (`ready_o` is low). A body's place holds until it is freed. What is asked for is the asker's affair.
+// Timing: outputs are registers but for the block RAM's own multiplexer, and for `access_write_i`, which holds `ready_o` down.
+// Cost: with HasAccess the RAM twice, once for each reader.
 //
 // Parameters
 //   DataBytes   bytes of a beat
 //   Beats       room in beats, a power of two
 //   Packets     packets under way at most, bodies of no beats included
+//   Spare       beats left free behind each body, for what engines append
+//   HasAccess   1: engines reach bodies
 module wl_body_buffer #(
     parameter int unsigned DataBytes = 64,
     parameter int unsigned Beats = 2048,
     parameter int unsigned Packets = 512,
-    localparam int unsigned BeatBits = wl_pkg::bits(Beats + 1)
+    parameter int unsigned Spare = 0,
+    parameter bit HasAccess = 1'b0,
+    localparam int unsigned BeatBits = wl_pkg::bits(Beats + 1),
+    localparam int unsigned AddressBits = wl_pkg::bits(Beats)
 ) (
     input logic clk_i,
     input logic rst_i,
@@ -25,6 +33,15 @@ module wl_body_buffer #(
     input  logic                   write_i,
     input  logic [8*DataBytes-1:0] data_i,
     input  logic                   close_i,  // what was written since the last one is a body; may come with its last beat
+    output logic [AddressBits-1:0] place_o,  // where the body that is being written begins
+
+    // From engines; without HasAccess nothing comes.
+    input  logic                   access_read_i,
+    input  logic [AddressBits-1:0] access_address_i,
+    output logic [8*DataBytes-1:0] access_data_o,   // the beat, from the next cycle until the next `access_read_i`
+    input  logic                   access_write_i,
+    input  logic [AddressBits-1:0] access_write_address_i,
+    input  logic [8*DataBytes-1:0] access_write_data_i,
 
     // To wl_postprocessor.
     output logic                   body_valid_o,  // there is a body, the oldest
@@ -40,8 +57,9 @@ module wl_body_buffer #(
   if (Beats < 2 || 2 ** $clog2(Beats) != Beats) begin : g_illegal_beats
     $fatal(1, "wl_body_buffer: Beats must be a power of two from 2 on");
   end
-
-  localparam int unsigned AddressBits = $clog2(Beats);
+  if (Spare >= Beats) begin : g_illegal_spare
+    $fatal(1, "wl_body_buffer: Spare must be less than Beats");
+  end
 
   logic [AddressBits-1:0] tail;  // where the next beat is written
   logic [AddressBits-1:0] head;  // where the oldest body begins
@@ -61,28 +79,68 @@ module wl_body_buffer #(
       .rst_i,
       .in_valid_i (close_i),
       .in_ready_o (packets_ready),
-      .in_data_i  (open + BeatBits'(write_i)),
+      .in_data_i  (open + BeatBits'(write_i) + BeatBits'(Spare)),
       .out_valid_o(body_valid_o),
       .out_ready_i(free_i),
       .out_data_o (beats),
       .fill_o     (unused)
   );
 
-  // `used` reaches Beats, whose highest bit is a bit of its own.
-  assign ready_o = packets_ready && !used[BeatBits-1];
+  // `used` reaches Beats, whose highest bit is a bit of its own. A beat more may be the last of its body, and close it.
+  logic room;
+  if (Spare == 0) begin : g_all
+    assign room = !used[BeatBits-1];
+  end else begin : g_spared
+    assign room = used < BeatBits'(Beats - Spare);
+  end
+  assign ready_o = packets_ready && room && !(HasAccess && access_write_i);
+
+  // What arrives, or what an engine writes.
+  logic any_write;
+  logic [AddressBits-1:0] any_address;
+  logic [8*DataBytes-1:0] any_data;
+  if (HasAccess) begin : g_access
+    assign any_write = write_i || access_write_i;
+    assign any_address = access_write_i ? access_write_address_i : tail;
+    assign any_data = access_write_i ? access_write_data_i : data_i;
+    wl_ram_block #(
+        .Width(8 * DataBytes),
+        .Depth(Beats)
+    ) i_copy (
+        .clk_i,
+        .write_i(any_write),
+        .write_address_i(any_address),
+        .write_data_i(any_data),
+        .read_i(access_read_i),
+        .read_address_i(access_address_i),
+        .read_data_o(access_data_o)
+    );
+  end else begin : g_alone
+    assign any_write = write_i;
+    assign any_address = tail;
+    assign any_data = data_i;
+    assign access_data_o = '0;
+    logic unused_access;
+    assign unused_access = &{access_read_i, access_address_i, access_write_i, access_write_address_i, access_write_data_i};
+  end
+
+  logic [AddressBits-1:0] behind;  // where the next beat, or body, goes
+  assign behind = tail + AddressBits'(write_i) + (close_i ? AddressBits'(Spare) : '0);
 
   always_ff @(posedge clk_i) begin
     if (rst_i) begin
       tail <= '0;
+      place_o <= '0;
       head <= '0;
       next <= '0;
       used <= '0;
       open <= '0;
     end else begin
-      if (write_i) tail <= tail + 1'b1;
+      tail <= behind;
+      if (close_i) place_o <= behind;
       if (close_i) open <= '0;
       else if (write_i) open <= open + 1'b1;
-      used <= used + BeatBits'(write_i) - (free_i ? beats : '0);
+      used <= used + BeatBits'(write_i) + (close_i ? BeatBits'(Spare) : '0) - (free_i ? beats : '0);
       if (free_i) head <= head + beats[AddressBits-1:0];
       if (free_i) next <= head + beats[AddressBits-1:0];
       else if (rewind_i) next <= head;
@@ -95,9 +153,9 @@ module wl_body_buffer #(
       .Depth(Beats)
   ) i_data (
       .clk_i,
-      .write_i,
-      .write_address_i(tail),
-      .write_data_i(data_i),
+      .write_i(any_write),
+      .write_address_i(any_address),
+      .write_data_i(any_data),
       .read_i,
       .read_address_i(next),
       .read_data_o
@@ -108,6 +166,7 @@ module wl_body_buffer #(
     if (!rst_i) begin
       Ready_M : assume (ready_o || !(write_i || close_i));
       Free_M : assume (body_valid_o || !(free_i || read_i || rewind_i));
+      Access_M : assume (!HasAccess || !(access_write_i && (write_i || close_i)));
       Used_A : assert (used <= BeatBits'(Beats) && open <= used);
     end
   end

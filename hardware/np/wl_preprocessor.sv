@@ -17,6 +17,7 @@
 //   WindowBytes    bytes of a header at most, a multiple of DataBytes
 //   UserBits       bits that come with a packet: ingress port (16), then what else the program asks for
 //   SequenceBits   bits of the packet's number that go into the information; 0: none
+//   PlaceBits      bits of a body's place in wl_body_buffer, which goes into the information if engines reach bodies; 0: it does not
 //   MaxBytes       longest packet; the body buffer must have room for more beats than MaxBytes - WindowBytes fill
 //   HeaderBeats    room for header beats (block RAM)
 module wl_preprocessor #(
@@ -24,10 +25,12 @@ module wl_preprocessor #(
     parameter int unsigned WindowBytes = wl_pkg::WindowLoaded,
     parameter int unsigned UserBits = 16,
     parameter int unsigned SequenceBits = 0,
+    parameter int unsigned PlaceBits = 0,
     parameter int unsigned MaxBytes = 65535,
     parameter int unsigned HeaderBeats = 512,
     localparam int unsigned NumberBits = SequenceBits == 0 ? 1 : SequenceBits,
-    localparam int unsigned InfoBits = 16 + UserBits + SequenceBits,
+    localparam int unsigned PlacePort = PlaceBits == 0 ? 1 : PlaceBits,
+    localparam int unsigned InfoBits = 16 + UserBits + SequenceBits + PlaceBits,
     localparam int unsigned CountBits = wl_pkg::bits(DataBytes + 1)
 ) (
     input logic clk_i,
@@ -48,10 +51,11 @@ module wl_preprocessor #(
     output logic [8*DataBytes-1:0] header_data_o,
     output logic                   header_first_o,
     output logic                   header_last_o,
-    output logic [   InfoBits-1:0] header_info_o,   // {number, user, length}, on every beat
+    output logic [   InfoBits-1:0] header_info_o,   // {place, number, user, length}, on every beat
 
     // Bodies, to wl_body_buffer.
     input  logic                   body_ready_i,  // room for a beat and for another packet
+    input  logic [  PlacePort-1:0] body_place_i,  // where the packet's body begins
     output logic                   body_write_o,  // a beat
     output logic [8*DataBytes-1:0] body_data_o,
     output logic                   body_close_o,  // the packet is whole: what was written since the last one is its body
@@ -199,10 +203,16 @@ module wl_preprocessor #(
   );
 
   logic [InfoBits-1:0] info;
+  logic [InfoBits-PlaceBits-1:0] own_info;
   if (SequenceBits == 0) begin : g_plain
-    assign info = {user, length[15:0]};
+    assign own_info = {user, length[15:0]};
   end else begin : g_numbered
-    assign info = {number, user, length[15:0]};
+    assign own_info = {number, user, length[15:0]};
+  end
+  if (PlaceBits == 0) begin : g_unplaced
+    assign info = own_info;
+  end else begin : g_placed
+    assign info = {body_place_i, own_info};
   end
   wl_fifo_block #(
       .Width(InfoBits),
@@ -232,7 +242,7 @@ module wl_preprocessor #(
   end
 
   logic unused;
-  assign unused = &{header_fill, info_fill, length[16], number};
+  assign unused = &{header_fill, info_fill, length[16], number, body_place_i};
 
 `ifdef FORMAL
   always_ff @(posedge clk_i) begin

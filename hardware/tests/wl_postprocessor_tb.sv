@@ -126,12 +126,14 @@ module pipe_case #(
       .valid_i(valid), .ready_o(ready), .data_i(data), .keep_i(keep), .last_i(last), .user_i(16'(number)), .sequence_i(number),
       .header_valid_o(header_valid), .header_ready_i(header_ready), .header_data_o(header), .header_first_o(header_first),
       .header_last_o(header_last), .header_info_o(info),
-      .body_ready_i(room), .body_write_o(write), .body_data_o(stored), .body_close_o(close),
+      .body_ready_i(room), .body_place_i(1'b0), .body_write_o(write), .body_data_o(stored), .body_close_o(close),
       .packet_o(unused_packet), .bytes_o(unused_bytes), .malformed_o(unused_malformed), .oversize_o(unused_oversize)
   );
   wl_body_buffer #(.DataBytes(DataBytes), .Beats(256), .Packets(256)) i_body (
       .clk_i, .rst_i,
       .ready_o(room), .write_i(write), .data_i(stored), .close_i(close),
+      .place_o(), .access_read_i(1'b0), .access_address_i('0), .access_data_o(), .access_write_i(1'b0),
+      .access_write_address_i('0), .access_write_data_i('0),
       .body_valid_o(body_valid), .read_i(read), .read_data_o(body), .rewind_i(rewind), .free_i(free_body)
   );
 

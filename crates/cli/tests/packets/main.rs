@@ -1,5 +1,5 @@
 //! The packet tests of the programs, `programs/tests/*.packets`: each file on golden, before and after optimisation, and on
-//! native; the router's also on a network processor.
+//! native; some also on a network processor.
 
 mod file;
 mod machine;
@@ -37,12 +37,11 @@ files! { figure2 flowcount ipv4 ipv6 md4 mpls nat nat_full nat_pool router unche
 
 /// The packets of a file, all of them at once, on a simulated network processor: what golden does with them, which is what
 /// the file wants.
-#[test]
-fn router_on_a_network_processor() {
-    let tests =
-        TestFile::read(&directory().join("router.packets")).unwrap_or_else(|problem| panic!("{problem}"));
+fn on_a_network_processor(name: &str) {
+    let path = directory().join(format!("{name}.packets"));
+    let tests = TestFile::read(&path).unwrap_or_else(|problem| panic!("{problem}"));
     let folder = tempfile::tempdir().expect("a temporary folder");
-    let capture = folder.path().join("router.pcapng");
+    let capture = folder.path().join("packets.pcapng");
     let mut writer = Writer::create(&capture).expect("a capture");
     for action in &tests.actions {
         if let ActionKind::Send(packet, _) = &action.kind {
@@ -58,6 +57,21 @@ fn router_on_a_network_processor() {
     let said = String::from_utf8_lossy(&output.stdout);
     assert!(output.status.success(), "{said}{}", String::from_utf8_lossy(&output.stderr));
     assert!(said.contains("no difference"), "{said}");
+}
+
+#[test]
+fn router_on_a_network_processor() {
+    on_a_network_processor("router");
+}
+
+#[test]
+fn md4_on_a_network_processor() {
+    on_a_network_processor("md4");
+}
+
+#[test]
+fn nat_on_a_network_processor() {
+    on_a_network_processor("nat");
 }
 
 fn directory() -> PathBuf {

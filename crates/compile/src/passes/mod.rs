@@ -14,6 +14,7 @@ pub mod if_convert;
 pub mod narrow;
 pub mod split;
 pub mod ungate;
+pub mod window;
 
 /// What the machine that the program is compiled for can do in one step.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
@@ -67,6 +68,11 @@ pub const PASSES: &[Pass] = &[
         run: narrow::run,
     },
     Pass { name: "dce", doc: "Removes what has no effect and is not used.", run: dce::run },
+    Pass {
+        name: "window",
+        doc: "Computes in the engine what calls make of the header window, for hardware that keeps it apart from what lies behind.",
+        run: window::run,
+    },
     Pass {
         name: "fields",
         doc: "Cuts header fields that are longer than a header port serves; tells apart the places that a write can have.",

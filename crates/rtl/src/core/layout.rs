@@ -4,7 +4,7 @@ use wireloom_compile::analysis::loops::Loops;
 use wireloom_compile::analysis::storage::Storage;
 use wireloom_ir::{Engine, EngineKind, Program, StepId};
 
-use super::offload::{OffloadPort, TICKET_BITS, TimeUse, bits_for};
+use super::offload::{OffloadPort, PLACE_BITS, TICKET_BITS, TimeUse, bits_for};
 
 /// Lowest bits of the packet's part of the state (`wl_pkg::State*Lsb`).
 pub const FRONT: u32 = 0;
@@ -48,6 +48,8 @@ pub struct Layout {
     pub sequence: Option<u32>,
     /// Bits of it: 64, or those of a ticket if only the order matters.
     pub sequence_bits: u32,
+    /// Lowest bit of the place of the packet's body ([`PLACE_BITS`] bits), if it is needed.
+    pub place: Option<u32>,
     /// Lowest bit of each offload port's request.
     pub requests: Vec<u32>,
     /// Bits of all requests.
@@ -86,6 +88,7 @@ impl Layout {
             ordered => TICKET_BITS * u32::from(ordered),
         };
         let (arrival, sequence) = (next(64 * u32::from(time.arrival)), next(sequence_bits));
+        let place = next(PLACE_BITS * u32::from(ports.iter().any(|port| port.body.is_some())));
         let (requests, request_bits) = stacked(ports.iter().map(|p| p.request_bits));
         let (replies, reply_total) = stacked(ports.iter().map(|p| p.reply_bits));
         Self {
@@ -100,6 +103,7 @@ impl Layout {
             arrival,
             sequence,
             sequence_bits,
+            place,
             requests,
             request_bits,
             replies,

@@ -4,6 +4,8 @@
 //! collected in [`StepLogic`]: requests, exits, what becomes of the state, words to read and to write. The steps are put
 //! together afterwards.
 
+mod body;
+
 use std::collections::HashMap;
 
 use wireloom_bits::Bits;
@@ -373,6 +375,10 @@ impl Lowering<'_> {
             if let Some(reason) = offload::missing(kind.name, name) {
                 return Err(self.refuse(reason));
             }
+            if !self.around.layout.has_packet && offload::looks_at_packet(&declared.target) {
+                self.bodiless_call(op, kind.name, &arguments, guard);
+                return Ok(());
+            }
             if offload::is_inside(kind.name, name) {
                 let reply = match kind.name {
                     "payload" => self.hand.truncate(self.graph, guard, arguments[0]),
@@ -396,7 +402,29 @@ impl Lowering<'_> {
             .position(|p| p.offload.index() == offload)
             .expect("what is called and not inside has a port");
         let port = &self.around.ports[number];
+        if port.body.is_some() {
+            return self.body_call(op, number, method, &arguments, guard);
+        }
         let data = self.request(port, method, arguments);
+        self.ask(number, guard, data)?;
+        if !op.results.is_empty() {
+            let width = self.width(op.results[0]);
+            let reply = self.reply(number, width);
+            let reply = self.masked_reply(op, guard, reply);
+            self.define(op, reply);
+        }
+        Ok(())
+    }
+
+    /// So many of the lowest bits of a port's reply.
+    fn reply(&mut self, number: usize, width: u32) -> Node {
+        let bits = self.around.ports[number].reply_bits;
+        let reply = self.graph.input(Input::Reply(number as u32), bits);
+        self.graph.slice(reply, 0, width)
+    }
+
+    /// A request at a port, if a condition holds.
+    fn ask(&mut self, number: usize, guard: Node, data: Node) -> Result<(), Refusal> {
         match self.logic.requests.iter().position(|(port, ..)| *port == number) {
             None => self.logic.requests.push((number, guard, data)),
             // Calls of which but one happens share the request.
@@ -407,18 +435,12 @@ impl Lowering<'_> {
                 self.logic.requests[at] = (number, condition, request);
             }
             Some(_) => {
+                let offload = self.around.ports[number].offload.index();
                 return Err(self.refuse(format!(
                     "`{}` is called twice: a thread has one call under way at an offload",
-                    declared.name
+                    self.around.engine.offloads[offload].name
                 )));
             }
-        }
-        if !op.results.is_empty() {
-            let width = self.width(op.results[0]);
-            let reply = self.graph.input(Input::Reply(number as u32), port.reply_bits);
-            let reply = self.graph.slice(reply, 0, width);
-            let reply = self.masked_reply(op, guard, reply);
-            self.define(op, reply);
         }
         Ok(())
     }

@@ -82,6 +82,8 @@ pub struct Core {
     pub core_stages: u32,
     /// Levels of six-input tables of the core's deepest stage and of the address module, by the model.
     pub depth: (u32, u32),
+    /// Bytes that a thread appends to its packet at most.
+    pub appended: u32,
     /// The steps' names by number; one more, `runaway`, if threads can run away.
     pub steps: Vec<String>,
 }
@@ -106,6 +108,12 @@ pub fn build(program: &Program, engine: EngineId, options: &Options) -> Result<C
     let body = &program.engines[engine.index()];
     let ports = offload::ports(program, engine);
     let layout = Layout::of(program, body, &ports);
+    let refuse = |step: usize, reason: String| {
+        let step = &body.steps[step];
+        let place = refusal::place(program, step.loc);
+        Refusal { engine: body.name.clone(), step: step.name.clone(), place, reason }
+    };
+    let appended = offload::appended(body).map_err(|(step, reason)| refuse(step, reason))?;
     let groups = lower::groups(body);
     let written = liveness::written(body);
     let mut graph = Graph::new();
@@ -117,15 +125,12 @@ pub fn build(program: &Program, engine: EngineId, options: &Options) -> Result<C
     }
     let assembly = Assembly::new(&mut graph, body, &layout, &ports, &steps);
     let mut outputs = assembly.outputs(&mut graph).map_err(|step| {
-        let step = &body.steps[step];
-        Refusal {
-            engine: body.name.clone(),
-            step: step.name.clone(),
-            place: refusal::place(program, step.loc),
-            reason: "the header is read at an offset that depends on what this step reads or asks for: this machine \
-                     reads its words as a step begins"
+        refuse(
+            step,
+            "the header is read at an offset that depends on what this step reads or asks for: this machine reads \
+             its words as a step begins"
                 .into(),
-        }
+        )
     })?;
     balance::balance(&mut graph, &mut outputs.all());
     let name = legal(&format!("{}_core", body.name)).trim_end_matches("_core").to_owned();
@@ -181,6 +186,7 @@ pub fn build(program: &Program, engine: EngineId, options: &Options) -> Result<C
         steps: step_names,
         ports,
         layout,
+        appended,
     })
 }
 

@@ -1,7 +1,8 @@
 //! Which offloads of an engine become ports, and the logic of those that the core computes itself.
 
 use wireloom_bits::Bits;
-use wireloom_compile::analysis::order;
+use wireloom_compile::analysis::loops::Loops;
+use wireloom_compile::analysis::{Definitions, order};
 use wireloom_ir::{Engine, EngineId, EngineKind, Exit, OffloadId, OffloadTarget, OpKind, Program};
 use wireloom_offloads::kinds::hash;
 use wireloom_offloads::{Config, ReplyType, registry};
@@ -14,6 +15,8 @@ use super::graph::{Graph, Node};
 /// to take effect in order; the number of the method among the used ones, if they are several; the arguments, zero-extended to
 /// those of the method that has most bits; the arrival time and the sequence number of the packet, if the offload uses them. The
 /// reply has the bits of the longest, shorter ones zero-extended.
+///
+/// An offload that looks at what lies behind the header window has requests of its own ([`Body`]).
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct OffloadPort {
     /// The offload's name, made a legal one.
@@ -35,6 +38,55 @@ pub struct OffloadPort {
     pub sequence: bool,
     /// Whether packets are to call it in the order of their arrival (`wl_order_gate`).
     pub ordered: bool,
+    /// How it looks at packets' bodies, if it does.
+    pub body: Option<Body>,
+}
+
+/// How an offload looks at the body of a packet: what lies behind its header window. The window is seen to by the engine itself (the
+/// pass `window`), so requests count from the body's first byte.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Body {
+    /// `wl_payload`: reads and writes of chunks; `append` is a write behind the end.
+    Chunks {
+        /// Bytes of a chunk.
+        bytes: u32,
+        /// Whether chunks are read.
+        reads: bool,
+        /// Whether they are written.
+        writes: bool,
+    },
+    /// `wl_body_sum`.
+    Sum,
+}
+
+/// Bits of where a body begins, counted from a packet's body: signed, since it may lie before it.
+pub const BEGIN_BITS: u32 = 17;
+/// Bits of the place of a body in the body buffer, in beats.
+pub const PLACE_BITS: u32 = 11;
+
+impl Body {
+    fn of(config: &Config, methods: &[PortMethod]) -> Option<Self> {
+        match config.kind.as_str() {
+            "payload" => Some(Self::Chunks {
+                bytes: config.value.as_ref().map_or(0, |layout| layout.width()) / 8,
+                reads: methods.iter().any(|m| m.name == "read"),
+                writes: methods.iter().any(|m| m.name != "read"),
+            }),
+            "checksum" => Some(Self::Sum),
+            _ => None,
+        }
+    }
+
+    /// Bits of a request.
+    fn request_bits(self) -> u32 {
+        let place = PLACE_BITS + BEGIN_BITS;
+        match self {
+            Self::Chunks { bytes, reads, writes } => {
+                place + 16 + u32::from(reads && writes) + if writes { 8 * bytes } else { 0 }
+            }
+            Self::Sum => place + 3 * 16,
+        }
+    }
 }
 
 /// Bits of a ticket: the lowest of the packet's number.
@@ -110,6 +162,11 @@ impl TimeUse {
     }
 }
 
+/// Whether an offload is of a kind that looks at the packet.
+pub fn looks_at_packet(target: &OffloadTarget) -> bool {
+    matches!(target, OffloadTarget::Kind(config) if matches!(config.kind.as_str(), "payload" | "checksum"))
+}
+
 /// Whether time matters to a table: if entries age, or are asked for their age.
 fn looks_at_time(engine: &Engine, offload: usize, config: &Config) -> bool {
     let kind = registry::kind(&config.kind).expect("verified programs use kinds of the registry");
@@ -134,10 +191,10 @@ pub fn is_inside(kind: &str, method: &str) -> bool {
 /// Why a method of a kind has no realisation, if it has none.
 pub fn missing(kind: &str, method: &str) -> Option<String> {
     match kind {
-        "array" | "lpm" | "counter" | "exact" | "meter" | "hash" | "clock" | "random" => None,
-        "payload" if method == "truncate" => None,
-        "payload" | "checksum" | "match" => Some(format!(
-            "`{kind}.{method}` needs the packet's payload, which the engines of this machine do not see"
+        "array" | "lpm" | "counter" | "exact" | "meter" | "hash" | "clock" | "random" | "payload"
+        | "checksum" => None,
+        "match" => Some(format!(
+            "`{kind}.{method}` searches the packet's payload, for which this machine has nothing"
         )),
         "park" => Some("`park` keeps whole packets, for which this machine has no memory".into()),
         other => Some(format!("this machine has no `{other}`")),
@@ -162,7 +219,10 @@ pub fn ports(program: &Program, id: EngineId) -> Vec<OffloadPort> {
     let mut ports = Vec::new();
     for (index, (offload, mut used)) in engine.offloads.iter().zip(used).enumerate() {
         used.sort_unstable();
+        // A called engine has no packet: there is nothing to ask for.
+        let is_bodiless = !matches!(engine.kind, EngineKind::Packet) && looks_at_packet(&offload.target);
         let methods: Vec<PortMethod> = match &offload.target {
+            OffloadTarget::Kind(_) if is_bodiless => Vec::new(),
             OffloadTarget::Engine(id) => {
                 let callee = &program.engines[id.index()];
                 used.iter().map(|_| engine_method(callee)).collect()
@@ -176,6 +236,10 @@ pub fn ports(program: &Program, id: EngineId) -> Vec<OffloadPort> {
         }
         let time = TimeUse::of_offload(program, engine, index);
         let argument_bits = methods.iter().map(|m| m.arguments.iter().sum()).max().unwrap_or(0);
+        let body = match &offload.target {
+            OffloadTarget::Kind(config) => Body::of(config, &methods),
+            OffloadTarget::Engine(_) => None,
+        };
         let mut port = OffloadPort {
             name: names.unique(&offload.name),
             offload: OffloadId(index as u32),
@@ -186,12 +250,16 @@ pub fn ports(program: &Program, id: EngineId) -> Vec<OffloadPort> {
             methods,
             arrival: time.arrival,
             sequence: time.sequence,
+            body,
         };
         port.reply_bits = port.reply_bits.max(port.ordered.into());
         port.request_bits = port.order_bits()
             + port.method_bits()
             + argument_bits
             + 64 * (u32::from(port.arrival) + u32::from(port.sequence));
+        if let Some(body) = port.body {
+            port.request_bits = body.request_bits();
+        }
         ports.push(port);
     }
     ports
@@ -223,6 +291,84 @@ pub fn last_calls(engine: &Engine) -> Vec<Vec<bool>> {
     let offloads = 0..engine.offloads.len();
     let is_last = |next: &Vec<usize>, offload: usize| !next.iter().any(|to| calls[*to][offload]);
     next.iter().map(|next| offloads.clone().map(|offload| is_last(next, offload)).collect()).collect()
+}
+
+/// Bytes that a thread appends to its packet at most. The body buffer leaves so much room behind each body.
+///
+/// # Errors
+/// The step, and what it does, if it appends in a loop, or if it changes a body that may still have to leave as it is.
+pub fn appended(engine: &Engine) -> Result<u32, (usize, String)> {
+    let loops = Loops::of(engine);
+    let steps = engine.steps.len();
+    let mut own = vec![0u32; steps];
+    let mut changes = vec![false; steps];
+    let mut next = vec![Vec::new(); steps];
+    let mut emits = vec![Vec::new(); steps];
+    for (index, step) in engine.steps.iter().enumerate() {
+        let definitions = Definitions::of(step);
+        step.for_each_op(|op| match &op.kind {
+            OpKind::Exit(Exit::Next(to)) => next[index].push(to.index()),
+            OpKind::Exit(Exit::Emit(to)) => {
+                next[index].push(to.index());
+                emits[index].push(to.index());
+            }
+            OpKind::Call { offload, method, args } => {
+                let OffloadTarget::Kind(config) = &engine.offloads[offload.index()].target else { return };
+                let kind = registry::kind(&config.kind).expect("verified programs use kinds of the registry");
+                let name = kind.methods[*method].name;
+                if config.kind != "payload" || !matches!(name, "write" | "append") {
+                    return;
+                }
+                changes[index] = true;
+                if name == "append" {
+                    let chunk = config.value.as_ref().map_or(0, |layout| layout.width()) / 8;
+                    let count = definitions.constant(args[1]).map(|count| count.low_u64() as u32);
+                    own[index] += count.unwrap_or(chunk).min(chunk);
+                }
+            }
+            _ => {}
+        });
+    }
+    for step in loops.iter().flatten() {
+        if own[step.index()] > 0 {
+            return Err((
+                step.index(),
+                "bytes are appended in a loop: the body buffer of this machine leaves room for what a thread \
+                 appends at most, which nobody knows"
+                    .into(),
+            ));
+        }
+    }
+    let reach = |from: &[usize]| {
+        let mut seen = vec![false; steps];
+        let mut open = from.to_vec();
+        while let Some(step) = open.pop() {
+            if !std::mem::replace(&mut seen[step], true) {
+                open.extend(&next[step]);
+            }
+        }
+        seen
+    };
+    for to in &emits {
+        if let Some(step) = reach(to).iter().zip(&changes).position(|(reached, changes)| *reached && *changes)
+        {
+            return Err((
+                step,
+                "the packet's body is changed behind `emit`: a copy may not have left yet, and this machine keeps \
+                 one body for all of them"
+                    .into(),
+            ));
+        }
+    }
+    // The most that is appended from a step on. Steps that append are in no loop, so after as many rounds as steps nothing changes.
+    let mut most = own.clone();
+    for _ in 0..steps {
+        for step in (0..steps).rev() {
+            let behind = next[step].iter().map(|to| most[*to]).max();
+            most[step] = own[step] + behind.unwrap_or(0);
+        }
+    }
+    Ok(most.first().copied().unwrap_or(0))
 }
 
 fn engine_method(callee: &Engine) -> PortMethod {

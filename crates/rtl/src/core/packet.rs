@@ -300,6 +300,13 @@ impl Hand {
         done
     }
 
+    /// Makes the packet `count` (16 bits) bytes longer behind its window, if a condition holds.
+    pub fn append(&mut self, graph: &mut Graph, done: Node, count: Node) {
+        self.settle(graph);
+        let length = graph.binary(BinaryOp::Add, self.length, count);
+        self.length = graph.select(done, length, self.length);
+    }
+
     /// A field: `width` bits from `bit` of a group's run. Bytes outside the window are zero.
     pub fn read(
         &mut self,

@@ -80,16 +80,24 @@ main small
 fn what_the_machine_lacks_is_said_with_its_place() {
     let refusal = |body: &str| {
         let text = format!(
-            "loom_ir 1 file \"a.loom\" engine e {{ offload bytes : payload value u8 step s @a.loom:3 {{ {body} }} }} main e"
+            "loom_ir 1 file \"a.loom\" engine e {{ offload bytes : payload value u8 offload find : match value u8 step s @a.loom:3 {{ {body} }} }} main e"
         );
         built(&text).expect_err("the machine cannot do that").to_string()
     };
     let start = "a.loom:4: step `s` of `e`: ";
     let insert = refusal("request {} edit { %0:u16 = const 4 packet.insert %0, %0 @a.loom:4 } jump { done }");
     assert!(insert.starts_with(start) && insert.contains("at their front only"), "{insert}");
-    let payload =
-        refusal("request { %0:u16 = const 4 %1:u8 = call bytes.read(%0) @a.loom:4 } edit {} jump { done }");
-    assert!(payload.starts_with(start) && payload.contains("payload.read"), "{payload}");
+    let scan = refusal(
+        "request { %0:u16 = const 4 %1:u25 = call find.scan(%0, %0) @a.loom:4 } edit {} jump { done }",
+    );
+    assert!(scan.starts_with(start) && scan.contains("match.scan"), "{scan}");
+    let append = "request { %0:u8 = const 4 %1:u16 = const 1 %2:u1 = call bytes.append(%0, %1) } edit {}";
+    let endless = refusal(&format!("{append} jump {{ next s }}"));
+    assert!(endless.contains("appended in a loop"), "{endless}");
+    let copied = refusal(
+        "request { %0:u8 = const 4 %1:u16 = const 1 %2:u1 = call bytes.write(%1, %0, %1) } edit {} jump { emit s }",
+    );
+    assert!(copied.contains("changed behind `emit`"), "{copied}");
     let late = refusal(
         "request {} edit { %0:u16 = const 4 %1:u16 = packet.read %0 + 0 @a.loom:4
          %2:u8 = packet.read %1 + 0 @a.loom:4 packet.write %0 + 0, %2 } jump { done }",

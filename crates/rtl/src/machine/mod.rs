@@ -286,6 +286,8 @@ pub enum Realisation {
     Meter,
     /// A generator of random numbers.
     Random,
+    /// What reaches the bodies of packets in the pipe's body buffer.
+    Body,
 }
 
 /// Where an offload stands.

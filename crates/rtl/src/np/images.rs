@@ -35,7 +35,8 @@ pub fn images(plan: &Plan, store: &Store) -> Result<Vec<Image>, NpError> {
             // Counters begin at zero; what the control plane sets, it sets over the control bus.
             Realisation::Counters | Realisation::FlowCounter => {}
             // So are entries with keys, and rates.
-            Realisation::HashTable | Realisation::Meter | Realisation::Random => {}
+            Realisation::HashTable | Realisation::Meter => {}
+            Realisation::Random | Realisation::Body => {}
             Realisation::Trie => images.extend(super::lookup::images(plan, service, instance.as_ref())?),
         }
     }

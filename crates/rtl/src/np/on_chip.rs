@@ -4,6 +4,7 @@ use super::cluster::clocked;
 use super::plan::{Plan, Service};
 use super::services::{METER_RATE_BITS, answer_nets, controlled, first_target};
 use super::wires::{bit, bits, element};
+use crate::core::offload::{Body, PLACE_BITS};
 use crate::machine::{Place, Realisation};
 use crate::sv::{Expr, Instance, Item};
 
@@ -42,6 +43,7 @@ pub(super) fn on_chip(plan: &Plan, service: &Service, tag_bits: usize, target: E
             // It has nothing that the control plane could look at.
             return vec![Item::Instance(ends.whole(random))];
         }
+        Realisation::Body => return vec![Item::Instance(ends.whole(body(service, tag_bits)))],
         _ => table(service, &format!("u_{s}"), tag_bits, target, &ends),
     };
     let mut items = answer_nets(plan, s);
@@ -72,6 +74,38 @@ fn hash_table(service: &Service) -> Instance {
         .parameter("Age", Expr::Number(service.config.param("age").resize(64)))
         .parameter("Cuts", Expr::Number(cuts(service)))
         .parameter("Chains", int(service.elements().next_power_of_two().max(2)))
+}
+
+/// What reaches bodies, beside the pipe's body buffer.
+fn body(service: &Service, tag_bits: usize) -> Instance {
+    let s = &service.name;
+    let reads = |instance: Instance| {
+        instance
+            .parameter("AddressBits", Expr::int(u64::from(PLACE_BITS)))
+            .parameter("TagBits", int(tag_bits))
+            .port("access_read_o", name("access_read"))
+            .port("access_address_o", name("access_address"))
+            .port("access_data_i", name("access_data"))
+    };
+    match service.port.body {
+        Some(Body::Chunks { bytes, reads: has_read, writes }) => {
+            let chunks = reads(clocked("wl_payload", &format!("u_{s}")))
+                .parameter("ChunkBytes", int(bytes as usize))
+                .parameter("HasRead", Expr::number(1, u64::from(has_read)))
+                .parameter("HasWrite", Expr::number(1, u64::from(writes)));
+            if !writes {
+                return chunks
+                    .open("access_write_o")
+                    .open("access_write_address_o")
+                    .open("access_write_data_o");
+            }
+            chunks
+                .port("access_write_o", name("access_write"))
+                .port("access_write_address_o", name("access_write_address"))
+                .port("access_write_data_o", name("access_write_data"))
+        }
+        _ => reads(clocked("wl_body_sum", &format!("u_{s}"))),
+    }
 }
 
 /// Meters.

@@ -4,14 +4,14 @@ use super::cluster::{RESULT, clocked, cluster_control_ports, control_ports};
 use super::plan::{Plan, Service};
 use super::services;
 use super::wires::{bit, bit_in, bit_out, bits, element, input, output, vector};
-use crate::core::offload::TICKET_BITS;
+use crate::core::offload::{PLACE_BITS, TICKET_BITS};
 use crate::machine::{Place, Policy};
-use crate::sv::{Binary, Expr, Item, Module, Type};
+use crate::sv::{Binary, Expr, Instance, Item, Module, Type};
 
 /// Bits of `wl_pkg::sent_t`.
 pub(super) const SENT: usize = 43;
 /// Beats that a pipe's body buffer holds: 128 KiB.
-const BODY_BEATS: usize = 2048;
+const BODY_BEATS: usize = 1 << PLACE_BITS;
 
 fn name(name: &str) -> Expr {
     Expr::name(name)
@@ -108,6 +108,7 @@ fn entrance(plan: &Plan) -> Vec<Item> {
         .parameter("DataBytes", int(plan.data_bytes))
         .parameter("UserBits", int(plan.user_bits))
         .parameter("SequenceBits", int(plan.sequence_bits))
+        .parameter("PlaceBits", int(plan.place_bits))
         .port("valid_i", name("valid_i"))
         .port("ready_o", name("ready_o"))
         .port("data_i", name("data_i"))
@@ -122,6 +123,7 @@ fn entrance(plan: &Plan) -> Vec<Item> {
         .port("header_last_o", name("header_last"))
         .port("header_info_o", name("header_info"))
         .port("body_ready_i", name("body_ready"))
+        .port("body_place_i", if plan.place_bits > 0 { name("body_place") } else { Expr::number(1, 0) })
         .port("body_write_o", name("body_write"))
         .port("body_data_o", name("body_data"))
         .port("body_close_o", name("body_close"))
@@ -266,7 +268,7 @@ fn exit(plan: &Plan) -> Vec<Item> {
         .port("beat_first_o", name("window_first"))
         .port("beat_last_o", name("window_last"))
         .port("beat_result_o", name("window_result"));
-    let buffer = clocked("wl_body_buffer", "u_body_buffer")
+    let buffer = body_access(plan, clocked("wl_body_buffer", "u_body_buffer"))
         .parameter("DataBytes", int(plan.data_bytes))
         .parameter("Beats", int(BODY_BEATS))
         .port("ready_o", name("body_ready"))
@@ -322,6 +324,22 @@ fn exit(plan: &Plan) -> Vec<Item> {
         Item::Instance(buffer),
         Item::Instance(postprocessor),
     ];
+    if plan.place_bits > 0 {
+        let places = |name: &str| vector(name, plan.place_bits);
+        items.extend([
+            places("body_place"),
+            single("access_read"),
+            places("access_address"),
+            vector("access_data", beat),
+        ]);
+        if plan.writes_bodies() {
+            items.extend([
+                single("access_write"),
+                places("access_write_address"),
+                vector("access_write_data", beat),
+            ]);
+        }
+    }
     if plan.services.iter().any(|service| service.port.ordered) {
         let last = name("event_o").binary(Binary::Or, name("last_o"));
         items.extend([
@@ -337,6 +355,31 @@ fn exit(plan: &Plan) -> Vec<Item> {
         ]);
     }
     items
+}
+
+/// The body buffer's side of what looks at bodies, if anything does.
+fn body_access(plan: &Plan, buffer: Instance) -> Instance {
+    if plan.place_bits == 0 {
+        return buffer
+            .open("place_o")
+            .port("access_read_i", Expr::number(1, 0))
+            .port("access_address_i", Expr::Zeros)
+            .open("access_data_o")
+            .port("access_write_i", Expr::number(1, 0))
+            .port("access_write_address_i", Expr::Zeros)
+            .port("access_write_data_i", Expr::Zeros);
+    }
+    let writes = |net: &str| if plan.writes_bodies() { name(net) } else { Expr::Zeros };
+    buffer
+        .parameter("HasAccess", Expr::number(1, 1))
+        .parameter("Spare", int(plan.appended.div_ceil(plan.data_bytes)))
+        .port("place_o", name("body_place"))
+        .port("access_read_i", name("access_read"))
+        .port("access_address_i", name("access_address"))
+        .port("access_data_o", name("access_data"))
+        .port("access_write_i", writes("access_write"))
+        .port("access_write_address_i", writes("access_write_address"))
+        .port("access_write_data_i", writes("access_write_data"))
 }
 
 /// The way from the clusters to a service of the pipe, and back.

@@ -6,6 +6,7 @@ use wireloom_offloads::Config;
 use super::NpError;
 use super::wires::bits;
 use crate::core::OffloadPort;
+use crate::core::offload::{Body, PLACE_BITS};
 use crate::engine::EngineModule;
 use crate::machine::{Machine, Place, Realisation, Rule, Scheduler, ShellKind, Storage};
 use crate::pipelined::Lookup;
@@ -64,6 +65,7 @@ impl Service {
             Realisation::HashTable => "chains of keys in block RAM",
             Realisation::Meter => "token buckets in block RAM",
             Realisation::Random => "SplitMix64",
+            Realisation::Body => "what reaches the body buffer",
         };
         let place = match self.rule.place {
             Place::Engine => "in each engine",
@@ -71,7 +73,7 @@ impl Service {
             Place::Pipe => "in each pipe",
         };
         match self.rule.realisation {
-            Realisation::Random => format!("{}: {what}, {place}", self.config.kind),
+            Realisation::Random | Realisation::Body => format!("{}: {what}, {place}", self.config.kind),
             _ => format!("{} of {}: {what}, {place}", self.config.kind, self.size()),
         }
     }
@@ -144,6 +146,10 @@ pub struct Plan {
     pub user_bits: usize,
     /// Bits of the packet's number, if the program asks for it.
     pub sequence_bits: usize,
+    /// Bits of the place of the packet's body, if an offload looks at bodies.
+    pub place_bits: usize,
+    /// Bytes that a thread appends to its packet at most.
+    pub appended: usize,
     /// Bits of what is constant for a packet.
     pub info_bits: usize,
     /// The offloads.
@@ -170,6 +176,14 @@ impl Plan {
             let offload = &source.offloads[port.offload.index()];
             services.push(service(&offload.name, &offload.target, port, machine)?);
         }
+        if let Some(second) = services.iter().filter(|s| s.rule.realisation == Realisation::Body).nth(1) {
+            return Err(NpError::Offload {
+                offload: second.offload.clone(),
+                machine: machine.name.clone(),
+                why: "another offload looks at the packet's payload already, and the body buffer serves one"
+                    .to_owned(),
+            });
+        }
         let mut plan = Self {
             machine: machine.clone(),
             engine: source.name.clone(),
@@ -177,6 +191,8 @@ impl Plan {
             data_bytes: 64,
             user_bits: 16 + if engine.arrival { 64 } else { 0 },
             sequence_bits: engine.sequence_bits as usize,
+            place_bits: engine.core.layout.place.map_or(0, |_| PLACE_BITS as usize),
+            appended: engine.core.appended as usize,
             info_bits: engine.info_bits as usize,
             lookups: super::lookup::lookups(&services, machine)?,
             channels: Vec::new(),
@@ -275,6 +291,11 @@ impl Plan {
         bits(self.machine.clusters_a_pipe()) as usize + self.cluster_tag_bits()
     }
 
+    /// Whether an offload changes the bodies of packets.
+    pub fn writes_bodies(&self) -> bool {
+        self.services.iter().any(|s| matches!(s.port.body, Some(Body::Chunks { writes: true, .. })))
+    }
+
     /// Control targets in one cluster.
     pub fn cluster_targets(&self) -> usize {
         let inside = self.services.iter().filter(|s| s.is_controlled_in_cluster());
@@ -340,6 +361,7 @@ fn service(
         Realisation::HashTable => kind == "exact",
         Realisation::Meter => kind == "meter",
         Realisation::Random => kind == "random",
+        Realisation::Body => port.body.is_some(),
     };
     if !fits {
         let realisation = serde_json::to_string(&rule.realisation).expect("an enumeration's name");
@@ -356,6 +378,9 @@ fn service(
         && let Some(reason) = varying(rule.realisation)
     {
         return Err(refuse(format!("{reason}, and a pipelined engine needs constant delays")));
+    }
+    if rule.place != Place::Pipe && rule.realisation == Realisation::Body {
+        return Err(refuse("the body buffer stands in the pipe: set `place = \"pipe\"`".to_owned()));
     }
     let methods = port.methods.iter().any(|m| m.name != "read");
     let copies = rule.place != Place::Pipe || machine.lanes() > 1;
@@ -384,7 +409,7 @@ fn varying(realisation: Realisation) -> Option<&'static str> {
             "a cache answers sooner what it has than what it has not (`realisation = \"direct\"` does not)",
         ),
         Realisation::HashTable => Some("chains of keys are of different lengths"),
-        Realisation::Meter | Realisation::Random => {
+        Realisation::Meter | Realisation::Random | Realisation::Body => {
             Some("it works on one request at a time, so that others wait")
         }
         Realisation::Table

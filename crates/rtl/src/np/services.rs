@@ -33,7 +33,7 @@ pub(super) fn control_bits(service: &Service) -> usize {
         Realisation::Table | Realisation::Cached | Realisation::Direct => service.value_bits(),
         Realisation::HashTable => 3 + service.key_bits() + service.value_bits(),
         Realisation::Meter => 5 * METER_RATE_BITS,
-        Realisation::Random => 0,
+        Realisation::Random | Realisation::Body => 0,
     }
 }
 
@@ -42,7 +42,7 @@ pub(super) fn pipe_targets(plan: &Plan, service: &Service) -> usize {
     match (service.rule.place, service.rule.realisation) {
         (Place::Engine | Place::Cluster, _) => 0,
         (_, Realisation::Trie) => super::lookup::targets(plan, service).len(),
-        (_, Realisation::Random) => 0,
+        (_, Realisation::Random | Realisation::Body) => 0,
         _ => 1,
     }
 }
@@ -146,7 +146,8 @@ pub(super) fn in_pipe(plan: &Plan, service: &Service) -> Vec<Item> {
         | Realisation::Counters
         | Realisation::HashTable
         | Realisation::Meter
-        | Realisation::Random => on_chip(plan, service, plan.pipe_tag_bits(), target),
+        | Realisation::Random
+        | Realisation::Body => on_chip(plan, service, plan.pipe_tag_bits(), target),
         Realisation::Cached | Realisation::Direct => {
             off_chip(plan, service, direct_table(plan, service, target))
         }
@@ -350,7 +351,8 @@ pub(super) fn channels(
             | Realisation::Counters
             | Realisation::HashTable
             | Realisation::Meter
-            | Realisation::Random => continue,
+            | Realisation::Random
+            | Realisation::Body => continue,
         };
         let refuse = |why: String| NpError::Offload {
             offload: service.offload.clone(),

@@ -14,7 +14,7 @@ mod logic;
 
 use wireloom_ir::{EngineId, Program};
 
-use crate::core::{Core, Options, Refusal, refusal};
+use crate::core::{Core, Options, Refusal, offload, refusal};
 use crate::engine::EngineModule;
 use logic::Frame;
 
@@ -52,8 +52,14 @@ pub fn build(program: &Program, engine: EngineId, options: &Options) -> Result<E
         modules.push(step.edit.clone());
     }
     modules.push(top);
+    let appended = offload::appended(frame.engine).map_err(|(step, reason)| {
+        let step = &frame.engine.steps[step];
+        let place = refusal::place(program, step.loc);
+        Refusal { engine: frame.engine.name.clone(), step: step.name.clone(), place, reason }
+    })?;
     let core = Core {
         name: frame.name.clone(),
+        appended,
         read_ports: steps.iter().map(|step| step.reads).max().unwrap_or(0).max(1),
         write_ports: steps.iter().map(|step| step.writes).max().unwrap_or(0).max(1),
         core_stages: steps.iter().map(|step| step.stages.0 + step.stages.1).sum(),

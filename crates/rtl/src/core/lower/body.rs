@@ -1,0 +1,99 @@
+//! Calls that look at what lies behind the header window, as requests to services of the pipe.
+
+use wireloom_bits::Bits;
+use wireloom_ir::{BinaryOp, Op};
+
+use super::Lowering;
+use crate::core::MAX_LENGTH;
+use crate::core::graph::{Graph, Input, Node};
+use crate::core::offload::{BEGIN_BITS, Body, PLACE_BITS};
+use crate::core::refusal::Refusal;
+
+impl Lowering<'_> {
+    /// A call that looks at what lies behind the header window ([`Body`]).
+    pub(super) fn body_call(
+        &mut self,
+        op: &Op,
+        number: usize,
+        method: usize,
+        arguments: &[Node],
+        guard: Node,
+    ) -> Result<(), Refusal> {
+        let port = &self.around.ports[number];
+        let name = port.methods.iter().find(|m| m.method == method).map_or("", |m| m.name.as_str());
+        let (window, length) = (self.hand.window(self.graph), self.hand.length(self.graph));
+        let wide = |graph: &mut Graph, node| graph.resize(node, BEGIN_BITS);
+        let (window, length) = (wide(self.graph, window), wide(self.graph, length));
+        let body = self.graph.binary(BinaryOp::Sub, length, window);
+        let body = self.graph.slice(body, 0, 16);
+        // What `write` and `append` are asked for, and what of it is done.
+        let (begin, data, count) = match name {
+            "write" => (arguments[0], Some(arguments[1]), Some(arguments[2])),
+            "append" => (length, Some(arguments[0]), Some(arguments[1])),
+            _ => (arguments[0], None, None),
+        };
+        let from = wide(self.graph, begin);
+        let begin = self.graph.binary(BinaryOp::Sub, from, window);
+        let condition = match (count, data) {
+            (Some(count), Some(data)) => {
+                let bytes = self.graph.number(16, u64::from(self.graph.width(data) / 8));
+                let fits_chunk = self.graph.binary(BinaryOp::Ule, count, bytes);
+                let wide_count = wide(self.graph, count);
+                let end = self.graph.binary(BinaryOp::Add, from, wide_count);
+                let limit = match name {
+                    "append" => self.graph.number(BEGIN_BITS, u64::from(MAX_LENGTH)),
+                    _ => length,
+                };
+                let fits = self.graph.binary(BinaryOp::Ule, end, limit);
+                self.graph.all([guard, fits_chunk, fits])
+            }
+            _ => guard,
+        };
+        let mut parts = Vec::new();
+        if let Some(Body::Chunks { reads: true, writes: true, .. }) = port.body {
+            parts.push(self.graph.bit(data.is_some()));
+        }
+        let low = self.around.layout.place.expect("the layout has what the ports use");
+        let info = self.graph.input(Input::Info, self.around.layout.info_bits);
+        parts.push(self.graph.slice(info, low, PLACE_BITS));
+        parts.push(begin);
+        match port.body {
+            Some(Body::Chunks { bytes, writes, .. }) => {
+                parts.push(count.unwrap_or(body));
+                if writes {
+                    let nothing = self.graph.constant(Bits::zero(8 * bytes));
+                    parts.push(data.unwrap_or(nothing));
+                }
+            }
+            _ => parts.extend([arguments[1], body, arguments[2]]),
+        }
+        let request = self.graph.concat(parts);
+        self.ask(number, condition, request)?;
+        if let (Some(count), "append") = (count, name) {
+            self.hand.append(self.graph, condition, count);
+        }
+        if let Some(result) = op.results.first() {
+            let reply = match data {
+                Some(_) => condition,
+                None => {
+                    let width = self.width(*result);
+                    let reply = self.reply(number, width);
+                    self.masked_reply(op, guard, reply)
+                }
+            };
+            self.define(op, reply);
+        }
+        Ok(())
+    }
+
+    /// A call in an engine without packet: of an empty one nothing can be read or changed.
+    pub(super) fn bodiless_call(&mut self, op: &Op, kind: &str, arguments: &[Node], guard: Node) {
+        let Some(result) = op.results.first() else { return };
+        let reply = match kind {
+            "checksum" => arguments[2],
+            _ => self.graph.constant(Bits::zero(self.width(*result))),
+        };
+        let reply = self.masked_reply(op, guard, reply);
+        self.define(op, reply);
+    }
+}

@@ -1,0 +1,186 @@
+// The Internet checksum (RFC 1071) of a range of a body that waits in wl_body_buffer, for engines (docs/offloads.md, `checksum`).
+//
+// What of the range lies in the header window is the engine's own affair, and comes as what the sum begins with.
+//
+// Contract
+//   Request: {place, begin, length, limit, initial}. `place` is the body's first beat; the range is `length` bytes from byte `begin`, counted
+//   from the body's first, signed, as far as they are in 0 .. limit - 1, of at most MaxBytes. Words begin at `begin`, also where that is odd;
+//   an odd last byte is the upper half of its word.
+//   Reply: the ones'-complement sum of the words and `initial`, not inverted: 0 only if all of them are 0.
+//   Every request is answered, in order. Throughput: a beat a cycle. A request of n beats is followed by the next after n + 6 cycles
+//   at most. Latency: n + 8 cycles.
+// Timing: inputs go to registers, outputs are registers; between them sums of four, then of eight.
+//
+// Parameters
+//   DataBytes     bytes of a beat, a power of two
+//   AddressBits   bits of a beat's place
+//   TagBits       bits of a request's tag
+module wl_body_sum #(
+    parameter int unsigned DataBytes = 64,
+    parameter int unsigned AddressBits = 11,
+    parameter int unsigned TagBits = 4,
+    localparam int unsigned RequestBits = AddressBits + 17 + 3 * 16
+) (
+    input logic clk_i,
+    input logic rst_i,
+
+    input  logic                   request_valid_i,
+    output logic                   request_ready_o,
+    input  logic [    TagBits-1:0] request_tag_i,
+    input  logic [RequestBits-1:0] request_data_i,
+    output logic                   reply_valid_o,
+    output logic [    TagBits-1:0] reply_tag_o,
+    output logic [           15:0] reply_data_o,
+
+    // To wl_body_buffer.
+    output logic                   access_read_o,
+    output logic [AddressBits-1:0] access_address_o,
+    input  logic [8*DataBytes-1:0] access_data_i      // one cycle behind access_read_o; byte 0 in bits 7:0
+);
+
+  if (DataBytes < 8 || 2 ** $clog2(DataBytes) != DataBytes) begin : g_illegal_beat
+    $fatal(1, "wl_body_sum: DataBytes must be a power of two from 8 on");
+  end
+  if (AddressBits < 1 || TagBits < 1) begin : g_illegal_bits
+    $fatal(1, "wl_body_sum: AddressBits and TagBits must be 1 or more");
+  end
+
+  localparam int unsigned ByteBits = $clog2(DataBytes);
+  localparam int unsigned Words = DataBytes / 2;
+  localparam int unsigned Parts = Words / 4;
+  localparam int unsigned PartBits = 18;  // four words
+  localparam int unsigned BeatBits = 16 + $clog2(Words);
+  localparam int unsigned SumBits = 32;  // 32,768 words
+  typedef logic [ByteBits:0] edge_t;  // a place in a beat, or its end
+
+  // One request at a time: taken, its range found, its beats read, their sum folded.
+  typedef enum logic [2:0] {
+    Idle,
+    Range,
+    Read,
+    Drain,
+    Fold,
+    Turn
+  } state_t;
+  state_t state;
+  assign request_ready_o = state == Idle;
+
+  logic [TagBits-1:0] tag;
+  logic [AddressBits-1:0] place;
+  logic [16:0] begins;
+  logic [15:0] length, limit, initial_sum;
+
+  // The range within the body: first byte, and the first behind it.
+  logic [17:0] end_asked, first, behind;
+  always_comb begin
+    end_asked = {begins[16], begins} + 18'(length);
+    first = begins[16] ? '0 : 18'(begins);
+    if (end_asked[17]) behind = '0;
+    else behind = end_asked < 18'(limit) ? end_asked : 18'(limit);
+  end
+
+  logic [AddressBits-1:0] address;
+  logic [15:0] left;  // bytes of the range from the beat on that is read next
+  edge_t skip;        // bytes of that beat that are before it
+  logic [2:0] wait_left;
+  logic last;
+  assign last = 17'(left) + 17'(skip) <= 17'(DataBytes);
+  assign access_read_o = state == Read;
+  assign access_address_o = address;
+
+  logic reading;
+  edge_t from, upto;  // of the beat that comes from the buffer
+  logic [SumBits-1:0] sum;
+  logic [16:0] folded;
+  logic [15:0] result;
+  assign result = folded[15:0] + 16'(folded[16]);
+
+  always_ff @(posedge clk_i) begin
+    reading <= !rst_i && state == Read;
+    from <= skip;
+    upto <= last ? edge_t'(left) + skip : edge_t'(DataBytes);
+    reply_valid_o <= 1'b0;
+    unique case (state)
+      Idle: begin
+        tag <= request_tag_i;
+        {place, begins, length, limit, initial_sum} <= request_data_i;
+        if (request_valid_i) state <= Range;
+      end
+      Range: begin
+        address <= place + AddressBits'(first[15:ByteBits]);
+        skip <= edge_t'(first[ByteBits-1:0]);
+        left <= 16'(behind - first);
+        wait_left <= 3'd3;
+        state <= behind <= first ? Drain : Read;
+      end
+      Read: begin
+        address <= address + 1'b1;
+        left <= left - (16'(DataBytes) - 16'(skip));
+        skip <= '0;
+        if (last) state <= Drain;
+      end
+      Drain: begin
+        wait_left <= wait_left - 3'd1;
+        if (wait_left == 3'd0) state <= Fold;
+      end
+      Fold: begin
+        // At most 2^16 - 1 and 2^15: no second carry but that into bit 16.
+        folded <= 17'(sum[15:0]) + 17'(sum[SumBits-1:16]);
+        state <= Turn;
+      end
+      default: begin
+        // A range that begins at an odd byte of the body was summed with its words' halves exchanged (RFC 1071 section 2, B).
+        {reply_valid_o, reply_tag_o} <= {1'b1, tag};
+        reply_data_o <= plus(begins[0] ? {result[7:0], result[15:8]} : result, initial_sum);
+        state <= Idle;
+      end
+    endcase
+    if (rst_i) begin
+      state <= Idle;
+      reply_valid_o <= 1'b0;
+    end
+  end
+
+  // The sum of two, with the carry added.
+  function automatic logic [15:0] plus(logic [15:0] a, logic [15:0] b);
+    logic [16:0] wide;
+    wide = 17'(a) + 17'(b);
+    return wide[15:0] + 16'(wide[16]);
+  endfunction
+
+  // Three stages: bytes that count, sums of four words; sums of those; the sum of all beats.
+  logic [8*DataBytes-1:0] kept;
+  logic kept_valid, part_valid;
+  logic [Parts*PartBits-1:0] parts;
+  logic [BeatBits-1:0] beat_sum;
+  always_comb begin
+    beat_sum = '0;
+    for (int unsigned k = 0; k < Parts; k++) beat_sum += BeatBits'(parts[k*PartBits+:PartBits]);
+  end
+  always_ff @(posedge clk_i) begin
+    kept_valid <= reading;
+    for (int unsigned i = 0; i < DataBytes; i++) begin
+      if (edge_t'(i) < from || edge_t'(i) >= upto) kept[8*i+:8] <= '0;
+      else kept[8*i+:8] <= access_data_i[8*i+:8];
+    end
+    part_valid <= kept_valid;
+    for (int unsigned k = 0; k < Parts; k++) begin
+      parts[k*PartBits+:PartBits] <= PartBits'({kept[64*k+:8], kept[64*k+8+:8]}) + PartBits'({kept[64*k+16+:8], kept[64*k+24+:8]})
+          + PartBits'({kept[64*k+32+:8], kept[64*k+40+:8]}) + PartBits'({kept[64*k+48+:8], kept[64*k+56+:8]});
+    end
+    if (state == Range) sum <= '0;
+    else if (part_valid) sum <= sum + SumBits'(beat_sum);
+  end
+
+`ifdef FORMAL
+  always_ff @(posedge clk_i) begin
+    if (!rst_i) begin
+      // All of it is in the sum when that is folded, and the reply is that of the request in hand.
+      Summed_A : assert (state != Fold || !(reading || kept_valid || part_valid));
+      Range_A : assert (state != Read || left != '0);
+      Tag_A : assert (!reply_valid_o || reply_tag_o == tag);
+    end
+  end
+`endif
+
+endmodule

@@ -1,0 +1,294 @@
+// Reads and writes chunks of the bodies that wait in wl_body_buffer, for engines (docs/offloads.md, `payload`).
+//
+// A chunk begins at any byte. The header window is the engine's own affair: what of a chunk stands in it, before the body, reads as zero
+// and is not written, and so does what stands behind the body.
+//
+// Contract
+//   Request: {write, place, begin, limit, data}. `write` only if there are both reads and writes; `place` is the body's first beat; `begin`
+//   the chunk's first byte, counted from the body's first, signed; `data` only if there are writes, its first byte most significant.
+//     read    byte k of the reply is byte begin + k of the body if that is in 0 .. limit - 1, else zero.
+//     write   the first `limit` bytes of `data`, at most all, go to the body's bytes from `begin` on, but for those before byte 0.
+//   Every request is answered, a write when it is done; its reply has no meaning. Replies come in the order of the requests.
+//   One request is under way for a body; between bodies there is no order.
+//   Throughput: a request each Spans cycles, the beats that a chunk can touch: 2 for chunks of 2 to 65 bytes. Latency: Spans + 5 cycles.
+// Timing: inputs go to registers, outputs are registers. Between them a byte network of wl_rotate, one more for writes.
+//
+// Parameters
+//   ChunkBytes    bytes of a chunk
+//   HasRead       there are reads
+//   HasWrite      there are writes
+//   DataBytes     bytes of a beat, a power of two
+//   AddressBits   bits of a beat's place
+//   TagBits       bits of a request's tag
+module wl_payload #(
+    parameter int unsigned ChunkBytes = 64,
+    parameter bit HasRead = 1'b1,
+    parameter bit HasWrite = 1'b0,
+    parameter int unsigned DataBytes = 64,
+    parameter int unsigned AddressBits = 11,
+    parameter int unsigned TagBits = 4,
+    localparam int unsigned ChunkBits = 8 * ChunkBytes,
+    localparam int unsigned RequestBits = 32'(HasRead && HasWrite) + AddressBits + 17 + 16 + (HasWrite ? ChunkBits : 0),
+    localparam int unsigned ReplyBits = HasRead ? ChunkBits : 1
+) (
+    input logic clk_i,
+    input logic rst_i,
+
+    input  logic                   request_valid_i,
+    output logic                   request_ready_o,
+    input  logic [    TagBits-1:0] request_tag_i,
+    input  logic [RequestBits-1:0] request_data_i,
+    output logic                   reply_valid_o,
+    output logic [    TagBits-1:0] reply_tag_o,
+    output logic [  ReplyBits-1:0] reply_data_o,
+
+    // To wl_body_buffer.
+    output logic                   access_read_o,
+    output logic [AddressBits-1:0] access_address_o,
+    input  logic [8*DataBytes-1:0] access_data_i,           // one cycle behind access_read_o; byte 0 in bits 7:0
+    output logic                   access_write_o,
+    output logic [AddressBits-1:0] access_write_address_o,
+    output logic [8*DataBytes-1:0] access_write_data_o
+);
+
+  if (ChunkBytes < 1 || ChunkBytes > 512) begin : g_illegal_chunk
+    $fatal(1, "wl_payload: ChunkBytes must be 1 to 512");
+  end
+  if (!HasRead && !HasWrite) begin : g_illegal_use
+    $fatal(1, "wl_payload: there must be reads or writes");
+  end
+  if (DataBytes < 2 || 2 ** $clog2(DataBytes) != DataBytes) begin : g_illegal_beat
+    $fatal(1, "wl_payload: DataBytes must be a power of two from 2 on");
+  end
+  if (AddressBits < 1 || TagBits < 1) begin : g_illegal_bits
+    $fatal(1, "wl_payload: AddressBits and TagBits must be 1 or more");
+  end
+
+  localparam int unsigned ByteBits = $clog2(DataBytes);
+  localparam int unsigned Groups = (ChunkBytes + DataBytes - 1) / DataBytes;  // beats that it fills
+  localparam int unsigned Spans = (ChunkBytes + DataBytes - 2) / DataBytes + 1;  // and that it can touch
+  localparam int unsigned SpanBits = wl_pkg::bits(Spans);
+  localparam int unsigned CountBits = wl_pkg::bits(ChunkBytes + DataBytes + 1);
+  localparam int unsigned PlaceBits = ByteBits + 1;
+  localparam int unsigned StoreBits = HasWrite ? ChunkBits : 1;
+  typedef logic [CountBits-1:0] count_t;  // bytes of a chunk, and of what is before it in its first beat
+  typedef logic [PlaceBits-1:0] edge_t;  // a place in a beat, or its end
+
+  // ---- A request, as it came ----
+  logic asked, move;
+  logic asked_write;
+  logic [AddressBits-1:0] asked_place;
+  logic [16:0] asked_begin;
+  logic [15:0] asked_limit;
+  logic [StoreBits-1:0] asked_data;
+  logic [TagBits-1:0] asked_tag;
+  assign request_ready_o = !asked || move;
+  always_ff @(posedge clk_i) begin
+    if (rst_i) asked <= 1'b0;
+    else if (request_ready_o) asked <= request_valid_i;
+    if (request_ready_o) asked_tag <= request_tag_i;
+  end
+  if (HasRead && HasWrite) begin : g_both
+    always_ff @(posedge clk_i) begin
+      if (request_ready_o) {asked_write, asked_place, asked_begin, asked_limit, asked_data} <= request_data_i;
+    end
+  end else if (HasWrite) begin : g_writes
+    always_ff @(posedge clk_i) begin
+      if (request_ready_o) {asked_place, asked_begin, asked_limit, asked_data} <= request_data_i;
+    end
+    assign asked_write = 1'b1;
+  end else begin : g_reads
+    always_ff @(posedge clk_i) begin
+      if (request_ready_o) {asked_place, asked_begin, asked_limit} <= request_data_i;
+    end
+    assign asked_write = 1'b0;
+    assign asked_data = '0;
+  end
+
+  // Which of its bytes count: from `lead` on, before `stop`.
+  count_t asked_lead, asked_stop;
+  logic [17:0] left;  // bytes of the body behind `begin`, signed
+  logic [16:0] missing;  // bytes of the chunk before the body
+  always_comb begin
+    missing = -asked_begin;
+    asked_lead = '0;
+    if (asked_begin[16]) asked_lead = missing > 17'(ChunkBytes) ? count_t'(ChunkBytes) : count_t'(missing);
+    left = 18'(asked_limit) - {asked_begin[16], asked_begin};
+    if (asked_write) asked_stop = asked_limit > 16'(ChunkBytes) ? count_t'(ChunkBytes) : count_t'(asked_limit);
+    else if (left[17]) asked_stop = '0;
+    else asked_stop = left > 18'(ChunkBytes) ? count_t'(ChunkBytes) : count_t'(left);
+  end
+
+  // ---- The beats that it touches, one a cycle ----
+  typedef struct packed {
+    logic write;
+    logic [SpanBits-1:0] span;     // which of its beats
+    logic last;
+    logic [AddressBits-1:0] address;
+    logic [ByteBits-1:0] shift;    // place of its first byte in its first beat
+    count_t lead;
+    count_t stop;
+    logic [TagBits-1:0] tag;
+  } note_t;
+  logic busy;
+  note_t at;
+  logic [StoreBits-1:0] data;
+  assign move = asked && (!busy || at.last);
+  always_ff @(posedge clk_i) begin
+    if (rst_i) busy <= 1'b0;
+    else busy <= move || (busy && !at.last);
+    if (move) begin
+      at.write <= asked_write;
+      at.span <= '0;
+      at.last <= Spans == 1;
+      at.address <= asked_place + AddressBits'($signed(asked_begin[16:ByteBits]));
+      at.shift <= asked_begin[ByteBits-1:0];
+      at.lead <= asked_lead;
+      at.stop <= asked_stop;
+      at.tag <= asked_tag;
+      data <= asked_data;
+    end else begin
+      at.span <= at.span + 1'b1;
+      at.last <= 32'(at.span) + 32'd2 >= Spans;
+      at.address <= at.address + 1'b1;
+    end
+  end
+  assign access_read_o = busy;
+  assign access_address_o = at.address;
+
+  // ---- Its data are there ----
+  logic here;
+  note_t beat;
+  logic [ByteBits-1:0] turn, turn_not;  // see wl_rotate
+  always_ff @(posedge clk_i) begin
+    if (rst_i) here <= 1'b0;
+    else here <= busy;
+    beat <= at;
+    turn <= -at.shift;
+    turn_not <= ~(-at.shift);
+  end
+
+  // ---- Turned, so that the chunk begins at place 0 ----
+  logic turned;
+  note_t note;
+  logic [8*DataBytes-1:0] turned_data;
+  logic [8*DataBytes-1:0] rotated;
+  always_ff @(posedge clk_i) begin
+    if (rst_i) turned <= 1'b0;
+    else turned <= here;
+    note <= beat;
+    turned_data <= rotated;
+  end
+
+  if (ChunkBytes < DataBytes) begin : g_short
+    logic unused;
+    assign unused = &turned_data;
+  end
+
+  // ---- Replies: bytes up to where the next beat's begin are this one's, the others belong to the part before ----
+  always_ff @(posedge clk_i) begin
+    if (rst_i) reply_valid_o <= 1'b0;
+    else reply_valid_o <= turned && note.last;
+    reply_tag_o <= note.tag;
+  end
+  if (HasRead) begin : g_read
+    wl_rotate #(
+        .Bytes(DataBytes)
+    ) i_rotate (
+        .data_i(access_data_i),
+        .turn_i({turn_not, turn}),
+        .data_o(rotated)
+    );
+    for (genvar k = 0; k < ChunkBytes; k++) begin : g_byte
+      localparam int unsigned Group = k / DataBytes;
+      localparam int unsigned Place = k % DataBytes;
+      logic mine, counts;
+      assign mine = 32'(note.span) == (Place + 32'(note.shift) < DataBytes ? Group : Group + 1);
+      assign counts = count_t'(k) >= note.lead && count_t'(k) < note.stop;
+      always_ff @(posedge clk_i) begin
+        if (turned && mine) reply_data_o[8*(ChunkBytes-1-k)+:8] <= counts ? turned_data[8*Place+:8] : '0;
+      end
+    end
+  end else begin : g_no_read
+    assign rotated = '0;
+    assign reply_data_o = '0;
+    logic unused;
+    assign unused = &{turned_data, turn, turn_not, note.lead, note.stop, note.shift, note.span};
+  end
+
+  // ---- Writes: the beat with what of the chunk belongs to it ----
+  if (HasWrite) begin : g_write
+    logic [ChunkBits-1:0] chunk;
+    logic [ByteBits-1:0] to, to_not;
+    logic [8*DataBytes-1:0] part, placed, placed_now, placed_before, old;
+    edge_t first_place, end_place;
+    always_ff @(posedge clk_i) begin
+      chunk <= data;
+      to <= at.shift;
+      to_not <= ~at.shift;
+    end
+    // The part of the chunk that begins in this beat, its first byte in place 0; nothing in the last beat, if it only ends there.
+    always_comb begin
+      part = '0;
+      for (int unsigned group = 0; group < Groups; group++) begin
+        if (32'(beat.span) == group) begin
+          for (int unsigned i = 0; i < DataBytes; i++) begin
+            if (group * DataBytes + i < ChunkBytes) part[8*i+:8] = chunk[8*(ChunkBytes-1-group*DataBytes-i)+:8];
+          end
+        end
+      end
+    end
+    wl_rotate #(
+        .Bytes(DataBytes)
+    ) i_rotate (
+        .data_i(part),
+        .turn_i({to_not, to}),
+        .data_o(placed)
+    );
+    // Where in the beat what counts begins and ends.
+    function automatic edge_t clamp(logic [CountBits-1:0] count, logic [ByteBits-1:0] shift, logic [SpanBits-1:0] span);
+      logic [CountBits+ByteBits:0] where, first;
+      where = (CountBits + ByteBits + 1)'(count) + (CountBits + ByteBits + 1)'(shift);
+      first = (CountBits + ByteBits + 1)'(span) << ByteBits;
+      if (where <= first) return '0;
+      if (where - first >= (CountBits + ByteBits + 1)'(DataBytes)) return edge_t'(DataBytes);
+      return edge_t'(where - first);
+    endfunction
+    always_ff @(posedge clk_i) begin
+      placed_now <= placed;
+      placed_before <= placed_now;
+      old <= access_data_i;
+      first_place <= clamp(beat.lead, beat.shift, beat.span);
+      end_place <= clamp(beat.stop, beat.shift, beat.span);
+    end
+    always_ff @(posedge clk_i) begin
+      if (rst_i) access_write_o <= 1'b0;
+      else access_write_o <= turned && note.write && first_place < end_place;
+      access_write_address_o <= note.address;
+      for (int unsigned i = 0; i < DataBytes; i++) begin
+        if (edge_t'(i) < first_place || edge_t'(i) >= end_place) access_write_data_o[8*i+:8] <= old[8*i+:8];
+        else if (edge_t'(i) < edge_t'(note.shift)) access_write_data_o[8*i+:8] <= placed_before[8*i+:8];
+        else access_write_data_o[8*i+:8] <= placed_now[8*i+:8];
+      end
+    end
+  end else begin : g_no_write
+    assign access_write_o = 1'b0;
+    assign access_write_address_o = '0;
+    assign access_write_data_o = '0;
+    logic unused;
+    assign unused = &{data, note.write, note.address};
+  end
+
+`ifdef FORMAL
+  always_ff @(posedge clk_i) begin
+    if (!rst_i) begin
+      // What is answered has been read, and nothing is written that was not asked for.
+      Reply_A : assert (!reply_valid_o || (reply_tag_o == $past(note.tag) && $past(note.last)));
+      Write_A : assert (!access_write_o || $past(turned && note.write));
+      Span_A : assert (!busy || 32'(at.span) < Spans);
+      Last_A : assert (!busy || at.last == (32'(at.span) == Spans - 1));
+    end
+  end
+`endif
+
+endmodule
