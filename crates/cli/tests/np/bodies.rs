@@ -1,0 +1,46 @@
+//! What engines see and change behind the header window.
+
+use super::*;
+
+/// Random packets of lengths around those of a header window and of beats, and some long ones.
+fn ragged(count: usize) -> Vec<u8> {
+    let mut state = 5u64;
+    let mut draw = move |below: u64| {
+        state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        (state >> 33) % below
+    };
+    let packets: Vec<Vec<u8>> = (0..count)
+        .map(|_| {
+            let lengths = [5, 20, 60, 64, 127, 128, 129, 130, 140, 191, 192, 200, 260, 900 + draw(600)];
+            let length = lengths[draw(lengths.len() as u64) as usize];
+            (0..length).map(|_| draw(256) as u8).collect()
+        })
+        .collect();
+    pcap(&packets.iter().map(Vec::as_slice).collect::<Vec<_>>())
+}
+
+#[test]
+fn what_lies_behind_the_header_window_is_read_written_and_appended() {
+    let place = Workplace::new();
+    place.write("bodies.loom", include_bytes!("bodies.loom"));
+    place.write("ragged.pcap", &ragged(1000));
+    let verify = "verify bodies.loom --on np-1-2-2 --in ragged.pcap";
+    place.wireloom(verify).status(0).says(&["1,000 outputs compared", "no difference"]);
+    place.wireloom(&format!("{verify} --idle 30 --stall 40")).status(0).says(&["no difference"]);
+}
+
+#[test]
+fn sums_go_over_the_header_window_and_what_lies_behind() {
+    let place = Workplace::new();
+    place.write("sums.loom", include_bytes!("sums.loom"));
+    place.write("ragged.pcap", &ragged(1000));
+    let verify = "verify sums.loom --on np-1-2-2 --in ragged.pcap";
+    place.wireloom(verify).status(0).says(&["1,000 outputs compared", "no difference"]);
+    // The body buffer serves one offload.
+    let two = include_str!("sums.loom")
+        .replace("offload sums : checksum;", "offload sums : checksum; offload bytes : payload<u32>;")
+        .replace("first = c.kind[0]", "c.first = bytes.read(60)[15:0]; first = c.kind[0]");
+    place.write("two.loom", two.as_bytes());
+    let refused = place.wireloom("build two.loom --on np-1-2-2 -o two");
+    refused.status(2).complains(&["`bytes`", "the body buffer serves one"]);
+}
