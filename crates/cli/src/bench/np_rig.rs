@@ -27,8 +27,8 @@ const PUBLISHED_MPPS: f64 = 100.0;
 const PUBLISHED_SHARE: f64 = 0.55;
 /// The part.
 const PART: &str = "XC6VLX240T";
-/// The paper's rig, and the smallest that carries its traffic.
-const MACHINES: [&str; 2] = ["np-rig", "np-rig-small"];
+/// The paper's rig, the smallest of its kind that carries its traffic, and a pipeline.
+const MACHINES: [&str; 3] = ["np-rig", "np-rig-small", "np-rig-pipeline"];
 /// Cycles for which packets are sent: many times those that it takes until a machine that is a little too slow has filled up.
 const CYCLES: u64 = 60_000;
 
