@@ -43,8 +43,9 @@ pub fn load_tables(store: &mut Store, file: &TableFile) -> Result<LoadSummary, T
     }
     let loaded = file.for_each(&mut |entry| {
         let (config, instance) = target(store, entry.table)?;
+        let key = entry_key(config, entry.key)?;
         let value = entry_value(config, entry.fields)?;
-        instance.load(Entry { key: entry_key(config, entry.key)?, value }).map_err(|Refused(what)| what)?;
+        instance.load(Entry { key, value }).map_err(|Refused(what)| what)?;
         let counted = summary.tables.iter_mut().find(|(name, _)| name == entry.table);
         counted.expect("every section was counted above").1 += 1;
         Ok(())
