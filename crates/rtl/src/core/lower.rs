@@ -10,6 +10,7 @@ use std::collections::HashMap;
 
 use wireloom_bits::Bits;
 use wireloom_compile::analysis::guards::{Guards, Literals};
+use wireloom_compile::analysis::liveness::{self, ContextSet};
 use wireloom_compile::analysis::ports::{self, Group, StepPorts};
 use wireloom_compile::analysis::{Definitions, is_pure};
 use wireloom_ir::{
@@ -22,7 +23,7 @@ use super::graph::{Graph, Input, Node};
 use super::layout::{self, Layout};
 use super::offload::{self, OffloadPort};
 use super::packet::Hand;
-use super::refusal::{self, Refusal};
+use super::refusal::Refusal;
 use crate::core::WORD_BYTES;
 
 /// Writes in program order: each happens if its condition holds.
@@ -71,36 +72,51 @@ pub enum ExitKind {
 
 /// What lowering a step needs to know of the engine.
 pub struct Surroundings<'a> {
-    /// The program.
-    pub program: &'a Program,
-    /// The engine.
-    pub engine: &'a Engine,
-    /// Its layout.
-    pub layout: &'a Layout,
-    /// Its offload ports.
-    pub ports: &'a [OffloadPort],
+    program: &'a Program,
+    engine: &'a Engine,
+    layout: &'a Layout,
+    ports: &'a [OffloadPort],
+    /// For each step: its accesses to the header.
+    groups: Vec<StepPorts>,
+    /// For each step: what may have been written before it.
+    written: Vec<ContextSet>,
     /// For each step and offload: whether no later step calls it ([`offload::last_calls`]).
-    pub last: &'a [Vec<bool>],
+    last: Vec<Vec<bool>>,
+}
+
+impl<'a> Surroundings<'a> {
+    /// Those of an engine with this layout and these offload ports.
+    pub fn new(
+        program: &'a Program,
+        engine: &'a Engine,
+        layout: &'a Layout,
+        ports: &'a [OffloadPort],
+    ) -> Self {
+        Self {
+            program,
+            engine,
+            layout,
+            ports,
+            groups: ports::ports(engine, WORD_BYTES),
+            written: liveness::written(engine),
+            last: offload::last_calls(engine),
+        }
+    }
 }
 
 /// Lowers a step.
 ///
 /// # Errors
 /// What the machine cannot do.
-pub fn step(
-    graph: &mut Graph,
-    around: &Surroundings<'_>,
-    index: usize,
-    groups: &StepPorts,
-    written_before: impl Fn(ContextId) -> bool,
-) -> Result<StepLogic, Refusal> {
+pub fn step(graph: &mut Graph, around: &Surroundings<'_>, index: usize) -> Result<StepLogic, Refusal> {
     let step = &around.engine.steps[index];
+    let (groups, written) = (&around.groups[index], &around.written[index]);
     let definitions = Definitions::of(step);
     graph.set_place(Some((index, step.loc)));
     let state = graph.input(Input::State, around.layout.state_bits);
     let mut context = Vec::new();
     for (id, var) in around.engine.context.iter().enumerate() {
-        let is_zero = !written_before(ContextId(id as u32));
+        let is_zero = !written.contains(ContextId(id as u32));
         context.push(if is_zero {
             graph.constant(Bits::zero(var.width))
         } else {
@@ -160,12 +176,7 @@ impl Lowering<'_> {
     }
 
     fn refuse(&self, reason: impl Into<String>) -> Refusal {
-        Refusal {
-            engine: self.around.engine.name.clone(),
-            step: self.step.name.clone(),
-            place: refusal::place(self.around.program, self.loc),
-            reason: reason.into(),
-        }
+        Refusal::at(self.around.program, self.around.engine, self.step, self.loc, reason)
     }
 
     fn node(&self, value: Value) -> Node {
@@ -559,9 +570,4 @@ fn located(groups: &[Group], (block, op): (usize, usize)) -> (usize, u32) {
         }
     }
     unreachable!("each access is in a group")
-}
-
-/// The groups of each step of an engine, for ports of the header memory's words.
-pub fn groups(engine: &Engine) -> Vec<StepPorts> {
-    ports::ports(engine, WORD_BYTES)
 }

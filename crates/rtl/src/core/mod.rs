@@ -28,8 +28,7 @@ pub mod select;
 #[cfg(test)]
 mod tests;
 
-use wireloom_compile::analysis::liveness;
-use wireloom_ir::{EngineId, Program};
+use wireloom_ir::{Engine, EngineId, Program, Step};
 
 use crate::sv::names::{Scope, legal};
 use crate::sv::{Expr, Item, Module, Port, Type};
@@ -37,6 +36,7 @@ use assemble::{Assembly, Outputs};
 use emit::{Emitter, Naming};
 use graph::{Graph, Input, Node};
 use layout::Layout;
+use lower::Surroundings;
 pub use offload::{OffloadPort, PortMethod};
 pub use refusal::Refusal;
 use schedule::{Schedule, schedule};
@@ -110,39 +110,19 @@ pub fn build(program: &Program, engine: EngineId, options: &Options) -> Result<C
     let layout = Layout::of(program, body, &ports);
     let refuse = |step: usize, reason: String| {
         let step = &body.steps[step];
-        let place = refusal::place(program, step.loc);
-        Refusal { engine: body.name.clone(), step: step.name.clone(), place, reason }
+        Refusal::at(program, body, step, step.loc, reason)
     };
     let appended = offload::appended(body).map_err(|(step, reason)| refuse(step, reason))?;
-    let groups = lower::groups(body);
-    let written = liveness::written(body);
     let mut graph = Graph::new();
-    let last = offload::last_calls(body);
-    let around = lower::Surroundings { program, engine: body, layout: &layout, ports: &ports, last: &last };
-    let mut steps = Vec::new();
-    for (index, (groups, written)) in groups.iter().zip(&written).enumerate() {
-        steps.push(lower::step(&mut graph, &around, index, groups, |id| written.contains(id))?);
-    }
+    let around = Surroundings::new(program, body, &layout, &ports);
+    let lowered = (0..body.steps.len()).map(|step| lower::step(&mut graph, &around, step));
+    let steps = lowered.collect::<Result<Vec<_>, _>>()?;
     let assembly = Assembly::new(&mut graph, body, &layout, &ports, &steps);
-    let mut outputs = assembly.outputs(&mut graph).map_err(|step| {
-        refuse(
-            step,
-            "the header is read at an offset that depends on what this step reads or asks for: this machine reads \
-             its words as a step begins"
-                .into(),
-        )
-    })?;
+    let mut outputs = assembly.outputs(&mut graph).map_err(|step| refuse(step, LATE_OFFSET.into()))?;
     balance::balance(&mut graph, &mut outputs.all());
-    let name = legal(&format!("{}_core", body.name)).trim_end_matches("_core").to_owned();
+    let name = module_prefix(body);
     let mut step_names: Vec<String> = body.steps.iter().map(|s| s.name.clone()).collect();
-    let comments: Vec<String> = body
-        .steps
-        .iter()
-        .map(|step| match refusal::place(program, step.loc) {
-            Some(place) => format!("Step `{}`, {place}", step.name),
-            None => format!("Step `{}`", step.name),
-        })
-        .collect();
+    let comments = step_comments(program, body);
     let mut scope = Scope::new();
     let legal_steps: Vec<String> = step_names.iter().map(|s| scope.unique(s)).collect();
     if layout.runaway_step.is_some() {
@@ -188,6 +168,24 @@ pub fn build(program: &Program, engine: EngineId, options: &Options) -> Result<C
         layout,
         appended,
     })
+}
+
+/// Why a step is refused of which [`Assembly::outputs`] says that it cannot know in time where it reads.
+pub(crate) const LATE_OFFSET: &str = "the header is read at an offset that depends on what this step reads or asks for: this machine \
+                                      reads its words as a step begins";
+
+/// What the names of an engine's modules begin with.
+pub(crate) fn module_prefix(engine: &Engine) -> String {
+    legal(&format!("{}_core", engine.name)).trim_end_matches("_core").to_owned()
+}
+
+/// The comments above the logic of an engine's steps.
+pub(crate) fn step_comments(program: &Program, engine: &Engine) -> Vec<String> {
+    let comment = |step: &Step| match refusal::place(program, step.loc) {
+        Some(place) => format!("Step `{}`, {place}", step.name),
+        None => format!("Step `{}`", step.name),
+    };
+    engine.steps.iter().map(comment).collect()
 }
 
 /// Bits of a port; the port itself if they are all.

@@ -1,6 +1,6 @@
 //! What the hardware cannot do, said so that the author of the program knows where and why.
 
-use wireloom_ir::{Loc, Program};
+use wireloom_ir::{Engine, Loc, Program, Step};
 
 /// Why an engine is not built.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -14,6 +14,18 @@ pub struct Refusal {
     pub place: Option<String>,
     /// What the machine lacks, in a sentence without a final stop.
     pub reason: String,
+}
+
+impl Refusal {
+    /// That a step of an engine is refused, for what stands at a place of the source.
+    pub fn at(program: &Program, engine: &Engine, step: &Step, loc: Loc, reason: impl Into<String>) -> Self {
+        Self {
+            engine: engine.name.clone(),
+            step: step.name.clone(),
+            place: place(program, loc),
+            reason: reason.into(),
+        }
+    }
 }
 
 /// A place in the source as `FILE:LINE`.

@@ -1,7 +1,8 @@
 //! What stands in an engine's module: the shell, the generated logic, and the queues of each offload.
 
-use super::{Wrapper, int, name};
+use super::Wrapper;
 use crate::core::OffloadPort;
+use crate::sv::short::{int, name};
 use crate::sv::{Binary, Expr, Instance, Item};
 
 impl Wrapper<'_> {

@@ -8,7 +8,8 @@ mod instances;
 
 use wireloom_ir::{EngineId, EngineKind, Program};
 
-use crate::core::{self, Core, OffloadPort, Options, Refusal};
+use crate::core::{self, Core, Options, Refusal};
+use crate::sv::short::{int, name, vector};
 use crate::sv::{Binary, Expr, Item, Module, Parameter, Port, Type};
 
 /// The template around the core.
@@ -47,16 +48,8 @@ pub struct EngineModule {
     pub name: String,
     /// Its modules, each behind those inside it.
     pub modules: Vec<Module>,
-    /// The offload ports, in the order of the core's vectors.
-    pub ports: Vec<OffloadPort>,
-    /// Bits of what is constant for a packet (`load_info_i`): length and ingress port, and if they are needed
-    /// arrival time and sequence number.
-    pub info_bits: u32,
-    /// Whether the arrival time is needed.
-    pub arrival: bool,
-    /// Bits of the sequence number that are needed; 0 if none.
-    pub sequence_bits: u32,
-    /// The core, with everything about its steps, stages and state.
+    /// The core, with everything about its offload ports, steps, stages and state. What is constant for a packet
+    /// (`load_info_i`) is length and ingress port, and if its layout has them arrival time and sequence number.
     pub core: Core,
 }
 
@@ -87,15 +80,7 @@ pub fn build(
     let mut modules = core.modules.clone();
     let name = module.name.clone();
     modules.push(module);
-    Ok(EngineModule {
-        name,
-        modules,
-        ports: core.ports.clone(),
-        info_bits: core.layout.info_bits,
-        arrival: core.layout.arrival.is_some(),
-        sequence_bits: core.layout.sequence_bits,
-        core,
-    })
+    Ok(EngineModule { name, modules, core })
 }
 
 /// Lowest bit in the state and width of each argument of a called engine.
@@ -113,18 +98,6 @@ struct Wrapper<'a> {
     core: &'a Core,
     shell: Shell,
     arguments: Vec<(u32, u32)>,
-}
-
-fn name(name: &str) -> Expr {
-    Expr::name(name)
-}
-
-fn int(value: u32) -> Expr {
-    Expr::int(u64::from(value))
-}
-
-fn vector(width: u32) -> Type {
-    Type::vector(int(width))
 }
 
 /// `wl_pkg::bits(Threads)`.

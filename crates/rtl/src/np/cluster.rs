@@ -4,6 +4,7 @@ use super::plan::{Plan, Service};
 use super::wires::{bit, bit_in, bit_out, bits, element, input, output, vector};
 use super::{on_chip, services};
 use crate::machine::{Place, Policy};
+use crate::sv::short::{clocked, int, name};
 use crate::sv::{Binary, Expr, Instance, Item, Module, Port};
 
 /// Rows of 16 bytes that a window can touch: 256 bytes from the 15th of a row on.
@@ -12,19 +13,6 @@ pub(super) const WINDOW_ROWS: u64 = 17;
 const ROW: usize = 128;
 /// Bits of `wl_pkg::result_t`.
 pub(super) const RESULT: usize = 73;
-
-fn name(name: &str) -> Expr {
-    Expr::name(name)
-}
-
-fn int(number: usize) -> Expr {
-    Expr::int(number as u64)
-}
-
-/// Connects an instance to clock and reset.
-pub(super) fn clocked(module: &str, instance: &str) -> Instance {
-    Instance::new(module, instance).port("clk_i", name("clk_i")).port("rst_i", name("rst_i"))
-}
 
 /// The ports of the control bus, as a slave.
 pub(super) fn control_ports(plan: &Plan) -> Vec<Port> {
@@ -263,8 +251,8 @@ fn engines_of(plan: &Plan, mut engine: Instance) -> Item {
         if service.reply_bits > 0 {
             engine = engine
                 .port(format!("{s}_reply_valid_i"), bit(format!("{s}_told_valid"), i()))
-                .port(format!("{s}_reply_thread_i"), name(&format!("{s}_told_thread")))
-                .port(format!("{s}_reply_data_i"), name(&format!("{s}_told_data")));
+                .port(format!("{s}_reply_thread_i"), name(format!("{s}_told_thread")))
+                .port(format!("{s}_reply_data_i"), name(format!("{s}_told_data")));
         }
         if service.rule.place == Place::Engine {
             items.extend(on_chip::in_engine(plan, service));
@@ -443,7 +431,7 @@ fn service_of(plan: &Plan, service: &Service) -> Vec<Item> {
             ]);
         }
     }
-    let tree = clocked("wl_request_tree", &format!("u_{s}_requests"))
+    let tree = clocked("wl_request_tree", format!("u_{s}_requests"))
         .parameter("Inputs", int(engines))
         .parameter("TagBits", int(thread_bits))
         .parameter("DataBits", int(service.request_bits))
@@ -458,7 +446,7 @@ fn service_of(plan: &Plan, service: &Service) -> Vec<Item> {
         .port("out_data_o", end("request_data_o", "in_data"));
     items.push(Item::Instance(tree));
     if service.reply_bits > 0 {
-        let spread = clocked("wl_reply_spread", &format!("u_{s}_replies"))
+        let spread = clocked("wl_reply_spread", format!("u_{s}_replies"))
             .parameter("Outputs", int(engines))
             .parameter("TagBits", int(thread_bits))
             .parameter("DataBits", int(service.reply_bits))

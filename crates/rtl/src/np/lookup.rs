@@ -4,23 +4,15 @@ use wireloom_bits::Bits;
 use wireloom_offloads::Instance;
 
 use super::NpError;
-use super::cluster::clocked;
 use super::images::{Image, hex};
 use super::plan::{Channel, Plan, Service};
 use super::services::{answer_nets, controlled, memory_side, read_latency, unread};
 use super::wires::vector;
 use crate::machine::{Machine, Realisation};
 use crate::pipelined::{Lookup, lookup};
+use crate::sv::short::{clocked, int, name};
 use crate::sv::{Expr, Item, Module, Type};
 use crate::tables::{Shape, TrieImage, Write};
-
-fn name(name: &str) -> Expr {
-    Expr::name(name)
-}
-
-fn int(number: usize) -> Expr {
-    Expr::int(number as u64)
-}
 
 /// The lookup services that some offloads need: one for each width of keys.
 pub(super) fn lookups(services: &[Service], machine: &Machine) -> Result<Vec<Lookup>, NpError> {
@@ -127,7 +119,7 @@ pub(super) fn items(plan: &Plan, service: &Service, target: usize) -> Vec<Item> 
     let lookup = plan.lookup(service);
     let here = |what: &str| Expr::name(format!("{s}_{what}"));
     let mut items = answer_nets(plan, s);
-    let mut instance = clocked(&lookup.module.name, &format!("u_{s}"))
+    let mut instance = clocked(&lookup.module.name, format!("u_{s}"))
         .parameter("TagBits", int(plan.pipe_tag_bits()))
         .parameter("ValueBits", int(service.value_bits()))
         .parameter("Values", int(service.rule.values))
@@ -160,7 +152,7 @@ pub(super) fn items(plan: &Plan, service: &Service, target: usize) -> Vec<Item> 
                 vector(net(what), slots * width),
                 vector(net(&format!("user_{what}")), used * width),
             ]);
-            let user = name(&net(&format!("user_{what}")));
+            let user = name(net(&format!("user_{what}")));
             let end = if is_output { "o" } else { "i" };
             instance = instance.port(format!("{}_{what}_{end}", port.name), user.clone());
             items.push(match (is_output, used == slots) {
@@ -169,10 +161,10 @@ pub(super) fn items(plan: &Plan, service: &Service, target: usize) -> Vec<Item> 
                     net(what),
                     Expr::Concat(vec![Expr::number(((slots - used) * width) as u32, 0), user]),
                 ),
-                (false, true) => Item::assign(net(&format!("user_{what}")), name(&net(what))),
+                (false, true) => Item::assign(net(&format!("user_{what}")), name(net(what))),
                 (false, false) => Item::assign(
                     net(&format!("user_{what}")),
-                    name(&net(what)).part(Expr::int(0), int(used * width)),
+                    name(net(what)).part(Expr::int(0), int(used * width)),
                 ),
             });
             if !is_output && used < slots {
@@ -182,22 +174,22 @@ pub(super) fn items(plan: &Plan, service: &Service, target: usize) -> Vec<Item> 
         items.push(Item::net(net("hold"), Type::Bit));
         instance = instance
             .parameter(port.parameter.clone(), read_latency(plan))
-            .port(format!("{}_hold_i", port.name), name(&net("hold")));
+            .port(format!("{}_hold_i", port.name), name(net("hold")));
         items.extend(answer_nets(plan, &channel.name));
         let number = target + lookup.tables.len() + index;
         let memory = memory_side(plan, channel)
             .parameter("CtlTarget", Expr::number(8, number as u64))
-            .port("read_valid_i", name(&net("read_valid")))
-            .port("read_address_i", name(&net("read_address")))
-            .port("read_data_o", name(&net("read_data")))
+            .port("read_valid_i", name(net("read_valid")))
+            .port("read_address_i", name(net("read_address")))
+            .port("read_data_o", name(net("read_data")))
             .port("write_valid_i", Expr::Zeros)
             .port("write_address_i", Expr::Zeros)
             .port("write_data_i", Expr::Zeros)
-            .port("hold_o", name(&net("hold")));
+            .port("hold_o", name(net("hold")));
         items.push(Item::Instance(controlled(memory, plan, &channel.name)));
-        items.push(Item::assign(format!("{}_reads_o", channel.name), name(&net("read_valid"))));
-        dones.push(name(&net("done")));
-        answers.push(name(&net("answer")));
+        items.push(Item::assign(format!("{}_reads_o", channel.name), name(net("read_valid"))));
+        dones.push(name(net("done")));
+        answers.push(name(net("answer")));
     }
     items.push(Item::Instance(controlled(instance, plan, &format!("{s}_tables"))));
     let any = |parts: Vec<Expr>| Expr::chain(crate::sv::Binary::Or, parts, Expr::Zeros);

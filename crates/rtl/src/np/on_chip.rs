@@ -1,20 +1,12 @@
 //! Services that need no memory outside the chip: tables, counters, hash tables, meters, random numbers.
 
-use super::cluster::clocked;
 use super::plan::{Plan, Service};
 use super::services::{METER_RATE_BITS, answer_nets, controlled, first_target};
 use super::wires::{bit, bits, element};
 use crate::core::offload::{Body, PLACE_BITS};
 use crate::machine::{Place, Realisation};
+use crate::sv::short::{clocked, int, name};
 use crate::sv::{Expr, Instance, Item};
-
-fn name(name: &str) -> Expr {
-    Expr::name(name)
-}
-
-fn int(number: usize) -> Expr {
-    Expr::int(number as u64)
-}
 
 /// A service on the chip, behind the tree of its place.
 pub(super) fn on_chip(plan: &Plan, service: &Service, tag_bits: usize, target: Expr) -> Vec<Item> {
@@ -22,7 +14,7 @@ pub(super) fn on_chip(plan: &Plan, service: &Service, tag_bits: usize, target: E
     let ends = Ends::behind_tree(service);
     let instance = match service.rule.realisation {
         Realisation::Counters => {
-            let counters = counter_parameters(clocked("wl_counter_table", &format!("u_{s}")), service)
+            let counters = counter_parameters(clocked("wl_counter_table", format!("u_{s}")), service)
                 .parameter("CtlTarget", target)
                 .parameter("Image", Expr::Text(service.offload.clone()));
             counters
@@ -37,7 +29,7 @@ pub(super) fn on_chip(plan: &Plan, service: &Service, tag_bits: usize, target: E
             ends.whole(meter(service).parameter("TagBits", int(tag_bits)).parameter("CtlTarget", target))
         }
         Realisation::Random => {
-            let random = clocked("wl_random", &format!("u_{s}"))
+            let random = clocked("wl_random", format!("u_{s}"))
                 .parameter("Seed", Expr::Number(service.config.param("seed").resize(64)))
                 .parameter("TagBits", int(tag_bits));
             // It has nothing that the control plane could look at.
@@ -62,7 +54,7 @@ fn methods(service: &Service, bits: u32) -> Expr {
 
 /// A table of keys and values.
 fn hash_table(service: &Service) -> Instance {
-    clocked("wl_exact_table", &format!("u_{}", service.name))
+    clocked("wl_exact_table", format!("u_{}", service.name))
         .parameter("KeyBits", int(service.key_bits()))
         .parameter("ValueBits", int(service.value_bits()))
         .parameter("Size", int(service.elements()))
@@ -89,7 +81,7 @@ fn body(service: &Service, tag_bits: usize) -> Instance {
     };
     match service.port.body {
         Some(Body::Chunks { bytes, reads: has_read, writes }) => {
-            let chunks = reads(clocked("wl_payload", &format!("u_{s}")))
+            let chunks = reads(clocked("wl_payload", format!("u_{s}")))
                 .parameter("ChunkBytes", int(bytes as usize))
                 .parameter("HasRead", Expr::number(1, u64::from(has_read)))
                 .parameter("HasWrite", Expr::number(1, u64::from(writes)));
@@ -104,7 +96,7 @@ fn body(service: &Service, tag_bits: usize) -> Instance {
                 .port("access_write_address_o", name("access_write_address"))
                 .port("access_write_data_o", name("access_write_data"))
         }
-        _ => reads(clocked("wl_body_sum", &format!("u_{s}"))),
+        _ => reads(clocked("wl_body_sum", format!("u_{s}"))),
     }
 }
 
@@ -112,7 +104,7 @@ fn body(service: &Service, tag_bits: usize) -> Instance {
 fn meter(service: &Service) -> Instance {
     let rates = ["cir", "cbs", "ebs", "pir", "pbs"];
     let declared = rates.map(|name| Expr::Number(service.config.param(name).resize(METER_RATE_BITS as u32)));
-    clocked("wl_meter", &format!("u_{}", service.name))
+    clocked("wl_meter", format!("u_{}", service.name))
         .parameter("Size", int(service.elements()))
         .parameter("TwoRates", Expr::number(1, u64::from(service.config.param("rates").low_u64() == 2)))
         .parameter("Declared", Expr::Concat(declared.to_vec()))
@@ -131,9 +123,9 @@ pub(super) fn in_engine(plan: &Plan, service: &Service) -> Vec<Item> {
         request_ready: bit(format!("{s}_ask_ready"), i()),
         request_tag: element(format!("{s}_ask_thread"), i(), thread_bits),
         request_data: element(format!("{s}_ask_data"), i(), service.request_bits),
-        reply_valid: name(&format!("{told}_valid")),
-        reply_tag: name(&format!("{told}_thread")),
-        reply_data: name(&format!("{told}_data")),
+        reply_valid: name(format!("{told}_valid")),
+        reply_tag: name(format!("{told}_thread")),
+        reply_data: name(format!("{told}_data")),
     };
     let target = int(first_target(plan, service, Place::Cluster)).add(i()).cast(int(8));
     let mut items = answer_nets(plan, s);
@@ -141,12 +133,12 @@ pub(super) fn in_engine(plan: &Plan, service: &Service) -> Vec<Item> {
     items.push(Item::Instance(controlled(table, plan, s)));
     items.push(Item::Assign {
         target: bit(format!("{s}_dones"), i()),
-        value: name(&format!("{s}_done")),
+        value: name(format!("{s}_done")),
         comment: None,
     });
     items.push(Item::Assign {
         target: element(format!("{s}_answers"), i(), plan.control_bits),
-        value: name(&format!("{s}_answer")),
+        value: name(format!("{s}_answer")),
         comment: None,
     });
     items

@@ -1,25 +1,18 @@
 //! A pipe: everything that one lane of packets goes through.
 
-use super::cluster::{RESULT, clocked, cluster_control_ports, control_ports};
+use super::cluster::{RESULT, cluster_control_ports, control_ports};
 use super::plan::{Plan, Service};
 use super::services;
 use super::wires::{bit, bit_in, bit_out, bits, element, input, output, vector};
 use crate::core::offload::{PLACE_BITS, TICKET_BITS};
 use crate::machine::{Place, Policy};
+use crate::sv::short::{clocked, int, name};
 use crate::sv::{Binary, Expr, Instance, Item, Module, Type};
 
 /// Bits of `wl_pkg::sent_t`.
 pub(super) const SENT: usize = 43;
 /// Beats that a pipe's body buffer holds: 128 KiB.
 const BODY_BEATS: usize = 1 << PLACE_BITS;
-
-fn name(name: &str) -> Expr {
-    Expr::name(name)
-}
-
-fn int(number: usize) -> Expr {
-    Expr::int(number as u64)
-}
 
 /// The statistics of a pipe: name of the port, number of bits, what a one in it says.
 pub(super) fn probes(plan: &Plan) -> Vec<(String, usize, &'static str)> {
@@ -187,7 +180,7 @@ fn clusters_of(plan: &Plan) -> Item {
     let machine = &plan.machine;
     let beat = 8 * plan.data_bytes;
     let free_bits = plan.free_bits();
-    let mut cluster = clocked(&plan.cluster_module(), "u_cluster")
+    let mut cluster = clocked(plan.cluster_module(), "u_cluster")
         .port("header_valid_i", bit("cluster_valid", i()))
         .port("header_ready_o", bit("cluster_ready", i()))
         .port("header_data_i", name("cluster_data"))
@@ -228,8 +221,8 @@ fn clusters_of(plan: &Plan) -> Item {
         if service.reply_bits > 0 {
             cluster = cluster
                 .port(format!("{s}_reply_valid_i"), bit(format!("{s}_told_valid"), i()))
-                .port(format!("{s}_reply_tag_i"), name(&format!("{s}_told_tag")))
-                .port(format!("{s}_reply_data_i"), name(&format!("{s}_told_data")));
+                .port(format!("{s}_reply_tag_i"), name(format!("{s}_told_tag")))
+                .port(format!("{s}_reply_data_i"), name(format!("{s}_told_data")));
         }
     }
     Item::For {
@@ -393,7 +386,7 @@ fn service_of(plan: &Plan, service: &Service) -> Vec<Item> {
     // The tree leads to the service, or to the gate before it.
     let is_ordered = service.port.ordered;
     let end = |what: &str| here(&format!("{}_{what}", if is_ordered { "any" } else { "in" }));
-    let tree = clocked("wl_request_tree", &format!("u_{s}_requests"))
+    let tree = clocked("wl_request_tree", format!("u_{s}_requests"))
         .parameter("Inputs", int(clusters))
         .parameter("TagBits", int(cluster_tag))
         .parameter("DataBits", int(service.request_bits))
@@ -430,7 +423,7 @@ fn service_of(plan: &Plan, service: &Service) -> Vec<Item> {
     }
     if answers {
         items.push(vector(format!("{s}_in_tag"), pipe_tag));
-        let spread = clocked("wl_reply_spread", &format!("u_{s}_replies"))
+        let spread = clocked("wl_reply_spread", format!("u_{s}_replies"))
             .parameter("Outputs", int(clusters))
             .parameter("TagBits", int(cluster_tag))
             .parameter("DataBits", int(service.reply_bits))
@@ -459,7 +452,7 @@ fn gate(plan: &Plan, service: &Service) -> Vec<Item> {
     let s = &service.name;
     let here = |what: &str| Expr::name(format!("{s}_{what}"));
     let pipe_tag = plan.pipe_tag_bits();
-    let gate = clocked("wl_order_gate", &format!("u_{s}_order"))
+    let gate = clocked("wl_order_gate", format!("u_{s}_order"))
         .parameter("Slots", int(plan.order_slots()))
         .parameter("TicketBits", Expr::int(u64::from(TICKET_BITS)))
         .parameter("TagBits", int(pipe_tag))

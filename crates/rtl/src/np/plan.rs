@@ -172,7 +172,7 @@ impl Plan {
     pub fn new(program: &Program, machine: &Machine, engine: &EngineModule) -> Result<Self, NpError> {
         let source = &program.engines[program.main.index()];
         let mut services = Vec::new();
-        for port in &engine.ports {
+        for port in &engine.core.ports {
             let offload = &source.offloads[port.offload.index()];
             services.push(service(&offload.name, &offload.target, port, machine)?);
         }
@@ -184,16 +184,17 @@ impl Plan {
                     .to_owned(),
             });
         }
+        let layout = &engine.core.layout;
         let mut plan = Self {
             machine: machine.clone(),
             engine: source.name.clone(),
             engine_module: engine.name.clone(),
             data_bytes: 64,
-            user_bits: 16 + if engine.arrival { 64 } else { 0 },
-            sequence_bits: engine.sequence_bits as usize,
-            place_bits: engine.core.layout.place.map_or(0, |_| PLACE_BITS as usize),
+            user_bits: 16 + if layout.arrival.is_some() { 64 } else { 0 },
+            sequence_bits: layout.sequence_bits as usize,
+            place_bits: layout.place.map_or(0, |_| PLACE_BITS as usize),
             appended: engine.core.appended as usize,
-            info_bits: engine.info_bits as usize,
+            info_bits: layout.info_bits as usize,
             lookups: super::lookup::lookups(&services, machine)?,
             channels: Vec::new(),
             control_bits: 64,

@@ -11,7 +11,6 @@ use wireloom_bits::Bits;
 use wireloom_net::tables::Prefix;
 
 use super::NpError;
-use super::cluster::clocked;
 use super::images::hex;
 use super::pipe::SENT;
 use super::plan::{Channel, Plan, Service};
@@ -19,6 +18,7 @@ use super::services::memory_port_names;
 use super::top::{EVENT, axil, axil_slave, clocks, ports, probe};
 use super::wires::{bit, bits, element, vector};
 use crate::machine::Realisation;
+use crate::sv::short::{clocked, int, name};
 use crate::sv::{Direction, Expr, Instance, Item, Module, Type, Unary};
 use crate::tables::Memory;
 
@@ -27,14 +27,6 @@ pub const REPORT_BASE: u32 = 1 << (super::top::REGISTER_BITS - 1);
 
 /// Bits of the report's control bus.
 const REPORT_BITS: usize = 64;
-
-fn name(name: &str) -> Expr {
-    Expr::name(name)
-}
-
-fn int(number: usize) -> Expr {
-    Expr::int(number as u64)
-}
 
 /// Says what a processor has that the rig cannot stand in for.
 pub(super) fn check(plan: &Plan) -> Result<(), NpError> {
@@ -95,7 +87,7 @@ pub fn module(plan: &Plan) -> Module {
     module.items.extend(report(plan));
     module.items.extend(plan.channels.iter().map(|channel| memory(plan, channel)));
     let addresses = plan.channels.iter().flat_map(|channel| {
-        ["rd_addr", "wr_addr"].map(|what| name(&format!("{}_{what}", channel.name)).unary(Unary::Parity))
+        ["rd_addr", "wr_addr"].map(|what| name(format!("{}_{what}", channel.name)).unary(Unary::Parity))
     });
     let unused =
         addresses.chain([name("m_axis_tuser").unary(Unary::Parity), name("ending").unary(Unary::Parity)]);
@@ -154,12 +146,12 @@ fn processor(plan: &Plan) -> Instance {
     let mut processor = Instance::new("np_top", "u_np");
     for port in ports(plan) {
         let passes = port.name.starts_with("s_axil") || port.name.starts_with("clk") || port.name == "rst_i";
-        let value = if passes || port.name == "probe_o" { name(&port.name) } else { name(&net(&port.name)) };
+        let value = if passes || port.name == "probe_o" { name(&port.name) } else { name(net(&port.name)) };
         processor = processor.port(port.name, value);
     }
     for channel in &plan.channels {
         for (port, _) in memory_port_names(channel) {
-            let value = name(&net(&port));
+            let value = name(net(&port));
             processor = processor.port(port, value);
         }
     }
@@ -297,7 +289,7 @@ pub fn simulation(plan: &Plan) -> Module {
     }
     let top = super::top::REGISTER_BITS as u32 - 1;
     let meant = |access: &str, is_rig: bool| {
-        let high = name(&format!("s_axil_{access}addr_i")).bits(top, 1);
+        let high = name(format!("s_axil_{access}addr_i")).bits(top, 1);
         if is_rig { high } else { high.not() }
     };
     for (is_rig, prefix) in [(false, "s_axil"), (true, "s_axil_rig")] {
@@ -310,7 +302,7 @@ pub fn simulation(plan: &Plan) -> Module {
                     Expr::Concat(vec![Expr::number(1, 0), name(&port.name).bits(0, top)])
                 }
                 _ if port.direction == Direction::Input => name(&port.name),
-                _ => name(&format!("{}_{what}", if is_rig { "rig" } else { "np" })),
+                _ => name(format!("{}_{what}", if is_rig { "rig" } else { "np" })),
             };
             if port.direction == Direction::Output {
                 let net = format!("{}_{what}", if is_rig { "rig" } else { "np" });
@@ -327,7 +319,7 @@ pub fn simulation(plan: &Plan) -> Module {
             }
             continue;
         };
-        let of = |whose: &str| name(&format!("{whose}_{what}"));
+        let of = |whose: &str| name(format!("{whose}_{what}"));
         let access = if what.starts_with('r') { "ar" } else { "aw" };
         let value = match what {
             "rdata_o" | "rresp_o" | "bresp_o" => meant(access, true).choose(of("rig"), of("np")),

@@ -1,21 +1,13 @@
 //! What stands behind the offloads: one template, or a few, for each realisation.
 
 use super::NpError;
-use super::cluster::clocked;
 use super::on_chip::{Ends, counter_parameters, on_chip};
 use super::plan::{Channel, Plan, Service};
 use super::wires::{bit, bits, element, input, output, vector};
 use crate::machine::{Machine, Place, Realisation};
 use crate::pipelined::Lookup;
+use crate::sv::short::{clocked, int, name};
 use crate::sv::{Binary, Expr, Instance, Item, Port, Type, Unary};
-
-fn name(name: &str) -> Expr {
-    Expr::name(name)
-}
-
-fn int(number: usize) -> Expr {
-    Expr::int(number as u64)
-}
 
 /// Bits of a meter's rate or burst as the control plane writes it: up to 2^40.
 pub(super) const METER_RATE_BITS: usize = 41;
@@ -117,8 +109,8 @@ pub(super) fn controlled(instance: Instance, plan: &Plan, answer: &str) -> Insta
         .port("ctl_target_i", name("here_target"))
         .port("ctl_address_i", name("ctl_address_i"))
         .port("ctl_data_i", name("ctl_data_i"))
-        .port("ctl_done_o", name(&format!("{answer}_done")))
-        .port("ctl_data_o", name(&format!("{answer}_answer")))
+        .port("ctl_done_o", name(format!("{answer}_done")))
+        .port("ctl_data_o", name(format!("{answer}_answer")))
 }
 
 /// The nets on which a slave answers.
@@ -160,7 +152,7 @@ pub(super) fn in_pipe(plan: &Plan, service: &Service) -> Vec<Item> {
 fn cache(plan: &Plan, service: &Service) -> Instance {
     let ends = Ends::behind_tree(service);
     let here = |what: &str| Expr::name(format!("{}_{what}", service.name));
-    clocked("wl_hash_cache", &format!("u_{}", service.name))
+    clocked("wl_hash_cache", format!("u_{}", service.name))
         .parameter("KeyBits", int(index_bits(service.elements())))
         .parameter("Size", int(service.elements()))
         .parameter("ValueBits", int(service.value_bits()))
@@ -195,7 +187,7 @@ fn cache(plan: &Plan, service: &Service) -> Instance {
 /// A table in QDR SRAM.
 fn direct_table(plan: &Plan, service: &Service, target: Expr) -> Instance {
     let ends = Ends::behind_tree(service);
-    clocked("wl_direct_table", &format!("u_{}", service.name))
+    clocked("wl_direct_table", format!("u_{}", service.name))
         .parameter("Width", int(service.value_bits()))
         .parameter("Size", int(service.elements()))
         .parameter("IndexBits", int(service.request_bits))
@@ -214,7 +206,7 @@ fn direct_table(plan: &Plan, service: &Service, target: Expr) -> Instance {
 fn flow_counter(plan: &Plan, service: &Service, target: Expr) -> Instance {
     let ends = Ends::behind_tree(service);
     let _ = plan;
-    counter_parameters(clocked("wl_flow_counter", &format!("u_{}", service.name)), service)
+    counter_parameters(clocked("wl_flow_counter", format!("u_{}", service.name)), service)
         .parameter("CtlTarget", target)
         .port("request_valid_i", ends.request_valid)
         .port("request_ready_o", ends.request_ready)
@@ -245,14 +237,14 @@ fn off_chip(plan: &Plan, service: &Service, instance: Instance) -> Vec<Item> {
         items.push(vector(net(what), slots * width));
         items.push(vector(user(what), used * width));
         let port = format!("{what}_{}", if is_output { "o" } else { "i" });
-        instance = instance.port(port, name(&user(what)));
+        instance = instance.port(port, name(user(what)));
         let value = match (is_output, used == slots) {
-            (true, true) => name(&user(what)),
+            (true, true) => name(user(what)),
             (true, false) => {
-                Expr::Concat(vec![Expr::number(((slots - used) * width) as u32, 0), name(&user(what))])
+                Expr::Concat(vec![Expr::number(((slots - used) * width) as u32, 0), name(user(what))])
             }
-            (false, true) => name(&net(what)),
-            (false, false) => name(&net(what)).part(Expr::int(0), int(used * width)),
+            (false, true) => name(net(what)),
+            (false, false) => name(net(what)).part(Expr::int(0), int(used * width)),
         };
         items.push(Item::assign(if is_output { net(what) } else { user(what) }, value));
         if !is_output && used < slots {
@@ -260,7 +252,7 @@ fn off_chip(plan: &Plan, service: &Service, instance: Instance) -> Vec<Item> {
         }
     }
     items.push(Item::net(net("hold"), Type::Bit));
-    items.push(Item::Instance(instance.port("hold_i", name(&net("hold")))));
+    items.push(Item::Instance(instance.port("hold_i", name(net("hold")))));
     items.extend(own_channel(plan, channel));
     items
 }
@@ -307,11 +299,11 @@ pub(super) fn gather_control(plan: &Plan, place: Place) -> Vec<Item> {
                 vector(format!("{s}_dones"), engines),
                 vector(format!("{s}_answers"), engines * plan.control_bits),
             ]);
-            dones.push(name(&format!("{s}_dones")).unary(Unary::AnyOf));
+            dones.push(name(format!("{s}_dones")).unary(Unary::AnyOf));
             answers.extend((0..engines).map(|e| element(format!("{s}_answers"), int(e), plan.control_bits)));
         } else {
-            dones.push(name(&format!("{s}_done")));
-            answers.push(name(&format!("{s}_answer")));
+            dones.push(name(format!("{s}_done")));
+            answers.push(name(format!("{s}_answer")));
         }
     }
     if place == Place::Pipe && plan.cluster_targets() > 0 {
@@ -410,7 +402,7 @@ pub(super) fn memory_ports(channel: &Channel, pipes: usize) -> Vec<Port> {
 
 /// A channel with its memory side connected; the users' and the control bus' are to come.
 pub(super) fn memory_side(plan: &Plan, channel: &Channel) -> Instance {
-    let mut instance = clocked("wl_memory_channel", &format!("u_{}_channel", channel.name))
+    let mut instance = clocked("wl_memory_channel", format!("u_{}_channel", channel.name))
         .parameter("Slots", int(channel.slots))
         .parameter("AddressBits", int(channel.address_bits()))
         .parameter("DataBits", int(channel.data_bits()))
@@ -427,7 +419,7 @@ pub(super) fn memory_side(plan: &Plan, channel: &Channel) -> Instance {
 
 /// The channel to the memory of a service that reads and writes its entries for the control plane itself.
 fn own_channel(plan: &Plan, channel: &Channel) -> Vec<Item> {
-    let net = |what: &str| name(&format!("{}_{what}", channel.name));
+    let net = |what: &str| name(format!("{}_{what}", channel.name));
     let mut instance = memory_side(plan, channel).parameter("CtlBits", int(plan.control_bits));
     for port in [
         "read_valid_i",

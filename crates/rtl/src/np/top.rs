@@ -1,24 +1,16 @@
 //! The top module, and the one that adds models of the memories for simulation.
 
-use super::cluster::clocked;
 use super::pipe::{SENT, probes};
 use super::plan::Plan;
 use super::services;
 use super::wires::{bit, bit_in, bit_out, element, input, output, vector};
+use crate::sv::short::{clocked, int, name};
 use crate::sv::{Expr, Instance, Item, Module, Port, Type};
 
 /// Bits of an event: how the packet ended and why.
 pub(super) const EVENT: usize = 27;
 /// Bits of an address of the control registers.
 pub(super) const REGISTER_BITS: usize = 16;
-
-fn name(name: &str) -> Expr {
-    Expr::name(name)
-}
-
-fn int(number: usize) -> Expr {
-    Expr::int(number as u64)
-}
 
 /// Bits of `probe_o`.
 pub(super) fn probe_bits(plan: &Plan) -> usize {
@@ -176,7 +168,7 @@ fn sequencer(plan: &Plan) -> Item {
         .parameter("UserBits", int(plan.user_bits))
         .parameter("SequenceBits", int(plan.sequence_bits));
     for port in ["tvalid_i", "tready_o", "tdata_i", "tkeep_i", "tlast_i", "tuser_i"] {
-        sequencer = sequencer.port(format!("s_{port}"), name(&format!("s_axis_{port}")));
+        sequencer = sequencer.port(format!("s_{port}"), name(format!("s_axis_{port}")));
     }
     for (port, net) in [
         ("pipe_valid_o", "pipe_valid"),
@@ -196,7 +188,7 @@ fn sequencer(plan: &Plan) -> Item {
 fn pipes(plan: &Plan) -> Item {
     let i = || name("i");
     let beat = 8 * plan.data_bytes;
-    let mut pipe = clocked(&plan.pipe_module(), "u_pipe");
+    let mut pipe = clocked(plan.pipe_module(), "u_pipe");
     if !plan.channels.is_empty() {
         pipe = pipe.port("clk_mem_i", name("clk_mem_i"));
     }
@@ -268,7 +260,7 @@ fn exit(plan: &Plan) -> Vec<Item> {
         merger = merger.port(format!("pipe_{port}"), name(net));
     }
     for port in ["tvalid_o", "tready_i", "tdata_o", "tkeep_o", "tlast_o", "tuser_o"] {
-        merger = merger.port(format!("m_{port}"), name(&format!("m_axis_{port}")));
+        merger = merger.port(format!("m_{port}"), name(format!("m_axis_{port}")));
     }
     merger = merger
         .port("event_valid_o", name("event_valid_o"))
@@ -335,7 +327,7 @@ pub(super) fn axil_slave(plan: &Plan, ports: &str, bus: &str) -> Instance {
     for (port, outside) in axil("s_axil", "").into_iter().zip(axil(ports, "")) {
         slave = slave.port(port.name, name(&outside.name));
     }
-    let net = |what: &str| name(&format!("{bus}_{what}"));
+    let net = |what: &str| name(format!("{bus}_{what}"));
     slave
         .port("ctl_valid_o", net("valid"))
         .port("ctl_write_o", net("write"))

@@ -6,7 +6,6 @@ use wireloom_offloads::{Delay, registry};
 
 use crate::core::Refusal;
 use crate::core::offload::TimeUse;
-use crate::core::refusal::place;
 
 /// The order of the steps: each behind all that jump to it.
 ///
@@ -14,12 +13,7 @@ use crate::core::refusal::place;
 /// Why the engine cannot be a pipeline, with the step and the line.
 pub fn order(program: &Program, engine: EngineId) -> Result<Vec<usize>, Refusal> {
     let body = &program.engines[engine.index()];
-    let refuse = |step: &Step, loc: Loc, reason: String| Refusal {
-        engine: body.name.clone(),
-        step: step.name.clone(),
-        place: place(program, loc),
-        reason,
-    };
+    let refuse = |step: &Step, loc: Loc, reason: String| Refusal::at(program, body, step, loc, reason);
     let first = &body.steps[0];
     if body.kind == EngineKind::Packet {
         let reason = "the engine takes packets, for which a pipeline has no memory; only called engines can be pipelined";

@@ -2,6 +2,7 @@
 
 use super::accelerators::accelerator;
 use super::pipeline::{MemoryPort, Pipeline, camel, pipeline};
+use crate::sv::short::{clocked, int, name, vector};
 use crate::sv::{Binary, Expr, Instance, Item, Module, Parameter, Port, Type};
 use crate::tables::{MemoryShape, Shape, VALUE_BITS};
 
@@ -85,23 +86,6 @@ struct Generator<'a> {
     shape: &'a Shape,
     pipeline: &'a Pipeline,
     tables: &'a [Control],
-}
-
-fn name(name: impl Into<String>) -> Expr {
-    Expr::name(name)
-}
-
-fn int(value: u32) -> Expr {
-    Expr::int(u64::from(value))
-}
-
-fn vector(width: u32) -> Type {
-    Type::vector(int(width))
-}
-
-/// `clk_i` and `rst_i`, where most instances have them.
-fn clocked(module: &str, instance: impl Into<String>) -> Instance {
-    Instance::new(module, instance).port("clk_i", name("clk_i")).port("rst_i", name("rst_i"))
 }
 
 impl Generator<'_> {

@@ -3,7 +3,6 @@
 use std::ops::Range;
 
 use wireloom_bits::Bits;
-use wireloom_compile::analysis::liveness;
 use wireloom_ir::{BinaryOp, Engine, EngineId, OffloadTarget, Program};
 
 use crate::core::Refusal;
@@ -77,23 +76,13 @@ impl<'a> Frame<'a> {
 
     /// The stages.
     pub(super) fn stages(&self) -> Result<Vec<Stage>, Refusal> {
-        let groups = lower::groups(self.engine);
-        let written = liveness::written(self.engine);
-        let last = offload::last_calls(self.engine);
-        let around = Surroundings {
-            program: self.program,
-            engine: self.engine,
-            layout: &self.layout,
-            ports: &self.ports,
-            last: &last,
-        };
+        let around = Surroundings::new(self.program, self.engine, &self.layout, &self.ports);
         let mut present = vec![self.order[0]];
         let mut replied = false;
         let mut drafts = Vec::new();
         for &step in &self.order {
             let mut graph = Graph::new();
-            let (groups, written) = (&groups[step], &written[step]);
-            let logic = lower::step(&mut graph, &around, step, groups, |id| written.contains(id))?;
+            let logic = lower::step(&mut graph, &around, step)?;
             let at =
                 present.iter().position(|&other| other == step).expect("each step is reached from the first");
             present.remove(at);

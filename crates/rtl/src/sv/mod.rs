@@ -18,6 +18,7 @@
 mod expr;
 pub mod names;
 mod print;
+pub(crate) mod short;
 #[cfg(test)]
 mod tests;
 

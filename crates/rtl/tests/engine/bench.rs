@@ -150,18 +150,18 @@ impl Bench {
 
     fn info(&self, packet: &Packet, sequence: u64) -> Bits {
         let mut info = Bits::new(32, u128::from(packet.ingress) << 16 | packet.bytes.len() as u128);
-        if self.engine.arrival {
+        if self.engine.core.layout.arrival.is_some() {
             info = Bits::new(64, u128::from(packet.arrival_ns)).concat(&info);
         }
-        if self.engine.sequence_bits > 0 {
-            info = Bits::new(self.engine.sequence_bits, u128::from(sequence)).concat(&info);
+        if self.engine.core.layout.sequence_bits > 0 {
+            info = Bits::new(self.engine.core.layout.sequence_bits, u128::from(sequence)).concat(&info);
         }
         info
     }
 
     /// What an offload answers.
     fn serve(&self, port: usize, data: &str, store: &mut Store) -> Option<Bits> {
-        let port = &self.engine.ports[port];
+        let port = &self.engine.core.ports[port];
         let mut rest = bits(data).resize(port.request_bits.max(1));
         let mut take = |width: u32| {
             let low = rest.slice(0, width);
@@ -266,12 +266,12 @@ fn outcome(packet: &Packet, result: &str, rows: &str) -> Option<Left> {
 
 /// What the bench must know of the ports.
 fn ports(engine: &EngineModule) -> String {
-    let mut text = format!("#define PORTS {}\n", engine.ports.len().max(1));
+    let mut text = format!("#define PORTS {}\n", engine.core.ports.len().max(1));
     let list = |replying: bool| -> String {
-        let ports = engine.ports.iter().enumerate().filter(|(_, p)| !replying || p.reply_bits > 0);
+        let ports = engine.core.ports.iter().enumerate().filter(|(_, p)| !replying || p.reply_bits > 0);
         ports.map(|(index, port)| format!(" X({index}, {})", port.name)).collect()
     };
-    let replies: Vec<String> = engine.ports.iter().map(|p| (p.reply_bits > 0).to_string()).collect();
+    let replies: Vec<String> = engine.core.ports.iter().map(|p| (p.reply_bits > 0).to_string()).collect();
     let _ = writeln!(text, "#define EACH_PORT(X){}", list(false));
     let _ = writeln!(text, "#define EACH_REPLY(X){}", list(true));
     let _ = writeln!(

@@ -4,6 +4,7 @@ mod calls;
 
 use super::logic::{Frame, Logic};
 use crate::core::WORD_BYTES;
+use crate::sv::short::{clocked, int, name, vector};
 use crate::sv::{Binary, Expr, Instance, Item, Module, Parameter, Port, Type, Unary};
 
 /// Bytes of a header that are loaded (`wl_pkg::WindowLoaded`).
@@ -15,22 +16,6 @@ const BEAT: u64 = 64;
 pub(super) fn headroom(pushed: u64) -> Option<u64> {
     let headroom = pushed.next_multiple_of(u64::from(WORD_BYTES));
     (headroom <= LOADED).then_some(headroom)
-}
-
-fn name(name: &str) -> Expr {
-    Expr::name(name)
-}
-
-fn int(value: u32) -> Expr {
-    Expr::int(u64::from(value))
-}
-
-fn vector(width: u32) -> Type {
-    Type::vector(int(width))
-}
-
-fn clocked(module: impl Into<String>, instance: impl Into<String>) -> Instance {
-    Instance::new(module, instance).port("clk_i", name("clk_i")).port("rst_i", name("rst_i"))
 }
 
 /// The module `NAME_engine`.

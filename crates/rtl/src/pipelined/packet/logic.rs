@@ -1,6 +1,5 @@
 //! The logic of one step of a packet engine: what it reads, asks for and leaves behind, as modules.
 
-use wireloom_compile::analysis::liveness;
 use wireloom_ir::{Engine, EngineId, Program};
 
 use crate::core::assemble::{Assembly, Outputs, WriteOutput};
@@ -12,8 +11,8 @@ use crate::core::lower::{self, StepLogic, Surroundings};
 use crate::core::offload::{self, OffloadPort};
 use crate::core::refusal::place;
 use crate::core::schedule::{Schedule, depth, schedule};
-use crate::core::{Options, Refusal, WORD_BYTES, part_of};
-use crate::sv::names::{Scope, legal};
+use crate::core::{LATE_OFFSET, Options, Refusal, WORD_BYTES, module_prefix, part_of, step_comments};
+use crate::sv::names::Scope;
 use crate::sv::{Expr, Item, Module, Port, Type};
 
 /// What all steps of an engine share.
@@ -87,37 +86,23 @@ impl<'a> Frame<'a> {
         let body = &program.engines[engine.index()];
         let ports = offload::ports(program, engine);
         let mut scope = Scope::new();
-        let comment = |step: &wireloom_ir::Step| match place(program, step.loc) {
-            Some(place) => format!("Step `{}`, {place}", step.name),
-            None => format!("Step `{}`", step.name),
-        };
         Self {
             program,
             engine: body,
             layout: Layout::of(program, body, &ports),
             ports,
-            name: legal(&format!("{}_core", body.name)).trim_end_matches("_core").to_owned(),
+            name: module_prefix(body),
             steps: body.steps.iter().map(|step| scope.unique(&step.name)).collect(),
-            comments: body.steps.iter().map(comment).collect(),
+            comments: step_comments(program, body),
         }
     }
 
     /// The logic of each of some steps.
     pub(super) fn logic(&self, order: &[usize], options: &Options) -> Result<Vec<Logic>, Refusal> {
-        let groups = lower::groups(self.engine);
-        let written = liveness::written(self.engine);
-        let last = offload::last_calls(self.engine);
-        let around = Surroundings {
-            program: self.program,
-            engine: self.engine,
-            layout: &self.layout,
-            ports: &self.ports,
-            last: &last,
-        };
+        let around = Surroundings::new(self.program, self.engine, &self.layout, &self.ports);
         let step = |&step: &usize| {
             let mut graph = Graph::new();
-            let logic =
-                lower::step(&mut graph, &around, step, &groups[step], |id| written[step].contains(id))?;
+            let logic = lower::step(&mut graph, &around, step)?;
             self.step(graph, step, logic, options)
         };
         order.iter().map(step).collect()
@@ -148,14 +133,9 @@ impl<'a> Frame<'a> {
             active: vec![always],
         };
         let body = &self.engine.steps[step];
-        let mut outputs = assembly.outputs(&mut graph).map_err(|_| Refusal {
-            engine: self.engine.name.clone(),
-            step: body.name.clone(),
-            place: place(self.program, body.loc),
-            reason: "the header is read at an offset that depends on what this step reads or asks for: this machine \
-                     reads its words as a step begins"
-                .into(),
-        })?;
+        let mut outputs = assembly
+            .outputs(&mut graph)
+            .map_err(|_| Refusal::at(self.program, self.engine, body, body.loc, LATE_OFFSET))?;
         balance::balance(&mut graph, &mut outputs.all());
         let writer = Writer { frame: self, graph: &graph, step, calls: &calls, outputs: &outputs };
         let budget = 2 * options.levels;

@@ -14,7 +14,7 @@ mod logic;
 
 use wireloom_ir::{EngineId, Program};
 
-use crate::core::{Core, Options, Refusal, offload, refusal};
+use crate::core::{Core, Options, Refusal, offload};
 use crate::engine::EngineModule;
 use logic::Frame;
 
@@ -33,15 +33,11 @@ pub fn build(program: &Program, engine: EngineId, options: &Options) -> Result<E
     let Some(headroom) = assemble::headroom(pushed) else {
         let step = steps.iter().max_by_key(|step| step.pushed).expect("an engine has steps");
         let body = &frame.engine.steps[step.step];
-        return Err(Refusal {
-            engine: frame.engine.name.clone(),
-            step: body.name.clone(),
-            place: refusal::place(program, body.loc),
-            reason: format!(
-                "as far as the compiler can tell, up to {pushed} bytes are pushed in all steps together: the header windows of a \
-                 pipeline have room for 128 in front"
-            ),
-        });
+        let reason = format!(
+            "as far as the compiler can tell, up to {pushed} bytes are pushed in all steps together: the header windows of a \
+             pipeline have room for 128 in front"
+        );
+        return Err(Refusal::at(program, frame.engine, body, body.loc, reason));
     };
     let top = assemble::module(&frame, &steps, headroom);
     let name = top.name.clone();
@@ -54,8 +50,7 @@ pub fn build(program: &Program, engine: EngineId, options: &Options) -> Result<E
     modules.push(top);
     let appended = offload::appended(frame.engine).map_err(|(step, reason)| {
         let step = &frame.engine.steps[step];
-        let place = refusal::place(program, step.loc);
-        Refusal { engine: frame.engine.name.clone(), step: step.name.clone(), place, reason }
+        Refusal::at(program, frame.engine, step, step.loc, reason)
     })?;
     let core = Core {
         name: frame.name.clone(),
@@ -69,13 +64,5 @@ pub fn build(program: &Program, engine: EngineId, options: &Options) -> Result<E
         ports: frame.ports.clone(),
         layout: frame.layout.clone(),
     };
-    Ok(EngineModule {
-        name,
-        modules,
-        ports: core.ports.clone(),
-        info_bits: core.layout.info_bits,
-        arrival: core.layout.arrival.is_some(),
-        sequence_bits: core.layout.sequence_bits,
-        core,
-    })
+    Ok(EngineModule { name, modules, core })
 }

@@ -1,8 +1,9 @@
 //! Calls of offloads: the queues of each place from which an offload is called, and the way from these to its port.
 
-use super::{Assembly, clocked, int, name, part, vector};
+use super::{Assembly, part};
 use crate::core::OffloadPort;
 use crate::pipelined::packet::logic::{Call, Logic};
+use crate::sv::short::{clocked, int, name, vector};
 use crate::sv::{Expr, Instance, Item, Type, Unary};
 
 impl Assembly<'_> {
