@@ -38,46 +38,20 @@ module wl_meter_proof #(
       .ctl_valid_i, .ctl_write_i, .ctl_target_i(8'd0), .ctl_address_i, .ctl_data_i, .ctl_done_o(ctl_done), .ctl_data_o(ctl_data)
   );
 
-  logic due, due_ctl;  // a request, an access of the control plane is under way
-  logic [5:0] since;   // cycles since it was taken
-  logic passed;        // a request was taken before the access that waits
-  logic [1:0] tag;
-  logic take, take_ctl;
-  assign take = request_valid_i && request_ready;
-  assign take_ctl = state == IDLE && i_dut.is_control && !take;
-  logic was_ctl, was_write;
-  logic [31:0] was_address;
-  logic [204:0] was_data;
-  logic started = 1'b0;
-  always_ff @(posedge clk_i) begin
-    started <= 1'b1;
-    Reset_M : assume (started || rst_i);
-    was_ctl <= !rst_i && ctl_valid_i && !ctl_done;
-    was_write <= ctl_write_i;
-    was_address <= ctl_address_i;
-    was_data <= ctl_data_i;
-    if (was_ctl && !rst_i) begin
-      Held_M : assume (ctl_valid_i && ctl_write_i == was_write && ctl_address_i == was_address && ctl_data_i == was_data);
-    end
-    if (rst_i) begin
-      {due, due_ctl, passed} <= '0;
-    end else begin
-      since <= since + 1'b1;
-      if (take || take_ctl) begin
-        {due, due_ctl} <= {take, take_ctl};
-        since <= 6'd1;
-        tag <= request_tag_i;
-      end else if (reply_valid || ctl_done) begin
-        {due, due_ctl} <= '0;
-      end
-      if (!ctl_valid_i || take_ctl) passed <= 1'b0;
-      else if (take && i_dut.is_control) passed <= 1'b1;
+  logic started, due, due_ctl, take, take_ctl;
+  logic [5:0] since;  // cycles since what is under way was taken
+  single_request_model #(.TagBits(2), .CtlBits(205)) i_model (
+      .clk_i, .rst_i, .request_valid_i, .request_ready_i(request_ready), .request_tag_i, .reply_valid_i(reply_valid), .reply_tag_i(reply_tag),
+      .ctl_valid_i, .ctl_write_i, .ctl_address_i, .ctl_data_i, .ctl_done_i(ctl_done),
+      .clear_i(state == CLEAR), .idle_i(state == IDLE), .is_control_i(i_dut.is_control), .control_turn_i(i_dut.control_turn),
+      .from_control_i(i_dut.setting), .tag_i(i_dut.tag),
+      .started_o(started), .take_o(take), .take_ctl_o(take_ctl), .due_o(due), .due_ctl_o(due_ctl)
+  );
 
-      Once_A : assert (!(reply_valid && !due) && !(ctl_done && !due_ctl) && !(reply_valid && ctl_done));
-      Tag_A : assert (!reply_valid || reply_tag == tag);
+  always_ff @(posedge clk_i) begin
+    since <= take || take_ctl ? 6'd1 : since + 1'b1;
+    if (!rst_i) begin
       Within_A : assert (!(due || due_ctl) || since <= 6'd41);
-      Alone_A : assert (!request_ready || !(due || due_ctl) || reply_valid || ctl_done);
-      Turn_A : assert (!(passed && take));
       // Ready again once it is answered, but for the control plane.
       Ready_A : assert (due || due_ctl || state == CLEAR || state == IDLE);
     end
@@ -86,13 +60,8 @@ module wl_meter_proof #(
   // What makes the induction close: how long each state takes, and that what is in hand is as good as what is stored.
   always_ff @(posedge clk_i) begin
     if (!rst_i && started) begin
-      Under_Way_A : assert (!(due && due_ctl));
-      if (state == CLEAR) Clear_A : assert (!due && !due_ctl && 32'(i_dut.at) < Size);
-      else if (state == IDLE) Idle_A : assert (due == reply_valid && due_ctl == ctl_done);
-      else Busy_A : assert ((due || due_ctl) && i_dut.setting == due_ctl && !reply_valid && !ctl_done && i_dut.tag == tag);
-      Control_A : assert (!due_ctl || ctl_valid_i);
+      Clear_A : assert (state != CLEAR || 32'(i_dut.at) < Size);
       Write_A : assert (!(due_ctl && state > READ) || ctl_write_i);
-      Turned_A : assert (!passed || (i_dut.control_turn && !due_ctl));
       case (state)
         READ: Read_A : assert (since == 6'd1);
         BEGIN: Begin_A : assert (since == 6'd2);
