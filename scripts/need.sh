@@ -56,6 +56,10 @@ for purpose in "$@"; do
       need g++ g++
       need perl perl
       need python3 python3
+      # Every simulation compiles the same runtime.
+      if ! command -v ccache >/dev/null && ! install_packages ccache; then
+        echo "note: ccache is missing: simulations take longer to build (apt-get install ccache)." >&2
+      fi
       # Its runtime writes waves with them.
       if [ ! -e /usr/include/lz4.h ] || [ ! -e /usr/include/zlib.h ]; then
         install_packages liblz4-dev zlib1g-dev ||

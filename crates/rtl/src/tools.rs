@@ -40,12 +40,27 @@ pub fn tool(name: &str) -> Result<Command, String> {
     Ok(command)
 }
 
-/// Verilator.
+/// Verilator; a `make` that it starts uses [`compiler_cache`].
 ///
 /// # Errors
 /// As [`tool`].
 pub fn verilator() -> Result<Command, String> {
-    tool("verilator-cli")
+    let mut command = tool("verilator-cli")?;
+    compiler_cache(&mut command);
+    Ok(command)
+}
+
+/// Lets a `make` of what Verilator has written remember what it compiles, in the repository's cache, if there is ccache: the
+/// runtime is the same in each simulation, and takes most of the time of a small one.
+pub fn compiler_cache(make: &mut Command) {
+    let path = std::env::var_os("PATH").unwrap_or_default();
+    if std::env::var_os("OBJCACHE").is_none()
+        && std::env::split_paths(&path).any(|folder| folder.join("ccache").exists())
+    {
+        make.env("OBJCACHE", "ccache")
+            .env("CCACHE_DIR", repository().join(".cache/ccache"))
+            .env("CCACHE_MAXSIZE", "2G");
+    }
 }
 
 /// Yosys.

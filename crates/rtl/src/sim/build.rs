@@ -212,6 +212,7 @@ fn verilate(
         let mut make = Command::new("make");
         make.args(["-f", makefile, "-j"]).arg(options.jobs.to_string()).args(make_flags(options));
         make.current_dir(&folder);
+        tools::compiler_cache(&mut make);
         log.files = sources(&folder) + 1;
         done = log.run(&mut make, place)?;
     }
