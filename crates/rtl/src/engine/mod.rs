@@ -8,7 +8,7 @@ mod instances;
 
 use wireloom_ir::{EngineId, EngineKind, Program};
 
-use crate::core::{self, Core, Options, Refusal};
+use crate::core::{self, Core, OffloadPort, Options, Refusal};
 use crate::sv::short::{int, name, vector};
 use crate::sv::{Binary, Expr, Item, Module, Parameter, Port, Type};
 
@@ -105,6 +105,33 @@ fn thread_bits() -> Expr {
     Expr::call("wl_pkg::bits", vec![name("Threads")])
 }
 
+/// The ports for requests and replies of each offload, with what is said of the request's thread and of replies.
+pub(crate) fn offload_ports(offloads: &[OffloadPort], thread: &str, replies: &str) -> Vec<Port> {
+    let mut ports = Vec::new();
+    for port in offloads {
+        let x = &port.name;
+        let methods: Vec<&str> = port.methods.iter().map(|m| m.name.as_str()).collect();
+        ports.extend([
+            Port::output(
+                format!("{x}_request_valid_o"),
+                Type::Bit,
+                format!("Calls of `{x}`: {}.", methods.join(", ")),
+            ),
+            Port::input(format!("{x}_request_ready_i"), Type::Bit, ""),
+            Port::output(format!("{x}_request_thread_o"), Type::vector(thread_bits()), thread),
+            Port::output(format!("{x}_request_data_o"), vector(port.request_bits.max(1)), ""),
+        ]);
+        if port.reply_bits > 0 {
+            ports.extend([
+                Port::input(format!("{x}_reply_valid_i"), Type::Bit, replies),
+                Port::input(format!("{x}_reply_thread_i"), Type::vector(thread_bits()), ""),
+                Port::input(format!("{x}_reply_data_i"), vector(port.reply_bits), ""),
+            ]);
+        }
+    }
+    ports
+}
+
 impl Wrapper<'_> {
     fn module(&self, source: &str) -> Module {
         let core = self.core;
@@ -180,27 +207,7 @@ impl Wrapper<'_> {
             Port::output("slot_valid_o", Type::Bit, "A slot begins."),
             Port::output("wait_o", Type::Bit, "None does, though a thread waits for replies."),
         ]);
-        for port in &self.core.ports {
-            let x = &port.name;
-            let methods: Vec<&str> = port.methods.iter().map(|m| m.name.as_str()).collect();
-            ports.extend([
-                Port::output(
-                    format!("{x}_request_valid_o"),
-                    Type::Bit,
-                    format!("Calls of `{x}`: {}.", methods.join(", ")),
-                ),
-                Port::input(format!("{x}_request_ready_i"), Type::Bit, ""),
-                Port::output(format!("{x}_request_thread_o"), Type::vector(thread_bits()), ""),
-                Port::output(format!("{x}_request_data_o"), vector(port.request_bits.max(1)), ""),
-            ]);
-            if port.reply_bits > 0 {
-                ports.extend([
-                    Port::input(format!("{x}_reply_valid_i"), Type::Bit, ""),
-                    Port::input(format!("{x}_reply_thread_i"), Type::vector(thread_bits()), ""),
-                    Port::input(format!("{x}_reply_data_i"), vector(port.reply_bits), ""),
-                ]);
-            }
-        }
+        ports.extend(offload_ports(&self.core.ports, "", ""));
         ports
     }
 

@@ -237,11 +237,9 @@ impl Ends {
             reply_data: here("out_data"),
         }
     }
-}
 
-impl Ends {
     /// Connects a service that answers every request.
-    fn whole(self, instance: Instance) -> Instance {
+    pub(super) fn whole(self, instance: Instance) -> Instance {
         instance
             .port("request_valid_i", self.request_valid)
             .port("request_ready_o", self.request_ready)

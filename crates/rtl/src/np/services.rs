@@ -143,16 +143,15 @@ pub(super) fn in_pipe(plan: &Plan, service: &Service) -> Vec<Item> {
         Realisation::Cached | Realisation::Direct => {
             off_chip(plan, service, direct_table(plan, service, target))
         }
-        Realisation::FlowCounter => off_chip(plan, service, flow_counter(plan, service, target)),
+        Realisation::FlowCounter => off_chip(plan, service, flow_counter(service, target)),
         Realisation::Trie => super::lookup::items(plan, service, first_pipe_target(plan, service)),
     }
 }
 
 /// The cache of a cluster, between its tree and its ports.
 fn cache(plan: &Plan, service: &Service) -> Instance {
-    let ends = Ends::behind_tree(service);
     let here = |what: &str| Expr::name(format!("{}_{what}", service.name));
-    clocked("wl_hash_cache", format!("u_{}", service.name))
+    let cache = clocked("wl_hash_cache", format!("u_{}", service.name))
         .parameter("KeyBits", int(index_bits(service.elements())))
         .parameter("Size", int(service.elements()))
         .parameter("ValueBits", int(service.value_bits()))
@@ -160,14 +159,9 @@ fn cache(plan: &Plan, service: &Service) -> Instance {
         .parameter("TagBits", int(plan.cluster_tag_bits()))
         .parameter("Bins", int(service.rule.bins))
         .parameter("Sets", int(service.rule.sets))
-        .parameter("CtlTarget", Expr::number(8, first_target(plan, service, Place::Pipe) as u64))
-        .port("request_valid_i", ends.request_valid)
-        .port("request_ready_o", ends.request_ready)
-        .port("request_tag_i", ends.request_tag)
-        .port("request_data_i", ends.request_data)
-        .port("reply_valid_o", ends.reply_valid)
-        .port("reply_tag_o", ends.reply_tag)
-        .port("reply_data_o", ends.reply_data)
+        .parameter("CtlTarget", Expr::number(8, first_target(plan, service, Place::Pipe) as u64));
+    Ends::behind_tree(service)
+        .whole(cache)
         .port("miss_valid_o", here("request_valid_o"))
         .port("miss_ready_i", here("request_ready_i"))
         .port("miss_tag_o", here("request_tag_o"))
@@ -186,26 +180,18 @@ fn cache(plan: &Plan, service: &Service) -> Instance {
 
 /// A table in QDR SRAM.
 fn direct_table(plan: &Plan, service: &Service, target: Expr) -> Instance {
-    let ends = Ends::behind_tree(service);
-    clocked("wl_direct_table", format!("u_{}", service.name))
+    let table = clocked("wl_direct_table", format!("u_{}", service.name))
         .parameter("Width", int(service.value_bits()))
         .parameter("Size", int(service.elements()))
         .parameter("IndexBits", int(service.request_bits))
         .parameter("TagBits", int(plan.pipe_tag_bits()))
-        .parameter("CtlTarget", target)
-        .port("request_valid_i", ends.request_valid)
-        .port("request_ready_o", ends.request_ready)
-        .port("request_tag_i", ends.request_tag)
-        .port("request_data_i", ends.request_data)
-        .port("reply_valid_o", ends.reply_valid)
-        .port("reply_tag_o", ends.reply_tag)
-        .port("reply_data_o", ends.reply_data)
+        .parameter("CtlTarget", target);
+    Ends::behind_tree(service).whole(table)
 }
 
 /// Counters in QDR SRAM.
-fn flow_counter(plan: &Plan, service: &Service, target: Expr) -> Instance {
+fn flow_counter(service: &Service, target: Expr) -> Instance {
     let ends = Ends::behind_tree(service);
-    let _ = plan;
     counter_parameters(clocked("wl_flow_counter", format!("u_{}", service.name)), service)
         .parameter("CtlTarget", target)
         .port("request_valid_i", ends.request_valid)

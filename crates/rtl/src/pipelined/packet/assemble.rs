@@ -4,6 +4,7 @@ mod calls;
 
 use super::logic::{Frame, Logic};
 use crate::core::WORD_BYTES;
+use crate::engine::offload_ports;
 use crate::sv::short::{clocked, int, name, vector};
 use crate::sv::{Binary, Expr, Instance, Item, Module, Parameter, Port, Type, Unary};
 
@@ -87,32 +88,11 @@ impl Assembly<'_> {
             Port::output("slot_valid_o", Type::Bit, "A packet begins with the first step."),
             Port::output("wait_o", Type::Bit, "None does, though some are inside."),
         ];
-        let thread = || Type::vector(Expr::call("wl_pkg::bits", vec![name("Threads")]));
-        for port in &self.frame.ports {
-            let x = &port.name;
-            let methods: Vec<&str> = port.methods.iter().map(|m| m.name.as_str()).collect();
-            ports.extend([
-                Port::output(
-                    format!("{x}_request_valid_o"),
-                    Type::Bit,
-                    format!("Calls of `{x}`: {}.", methods.join(", ")),
-                ),
-                Port::input(format!("{x}_request_ready_i"), Type::Bit, ""),
-                Port::output(format!("{x}_request_thread_o"), thread(), "From which of its places."),
-                Port::output(format!("{x}_request_data_o"), vector(port.request_bits.max(1)), ""),
-            ]);
-            if port.reply_bits > 0 {
-                ports.extend([
-                    Port::input(
-                        format!("{x}_reply_valid_i"),
-                        Type::Bit,
-                        "Replies, in the order of the requests.",
-                    ),
-                    Port::input(format!("{x}_reply_thread_i"), thread(), ""),
-                    Port::input(format!("{x}_reply_data_i"), vector(port.reply_bits), ""),
-                ]);
-            }
-        }
+        ports.extend(offload_ports(
+            &self.frame.ports,
+            "From which of its places.",
+            "Replies, in the order of the requests.",
+        ));
         ports
     }
 
