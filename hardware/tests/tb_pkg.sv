@@ -48,4 +48,9 @@ package tb_pkg;
     endcase
   endfunction
 
+  // Which of `goals` packet `number` of `source` is for.
+  function automatic int unsigned goal(int unsigned goals, int unsigned source, int unsigned number);
+    return mix(mix(number) + source + 32'd5) % goals;
+  endfunction
+
 endpackage

@@ -42,8 +42,11 @@ benches! {
     wl_meter_tb
     wl_order_gate_tb
     wl_packet_generator_tb
+    wl_packet_queue_tb
     wl_payload_tb
     wl_pipeline_tb
+    wl_port_gather_tb
+    wl_port_spread_tb
     wl_postprocessor_tb
     wl_preprocessor_tb
     wl_qdr_block_tb
@@ -61,6 +64,7 @@ benches! {
     wl_skid_tb
     wl_table_tb
     wl_thread_scheduler_tb
+    wl_upsizer_tb
     wl_virtual_demux_tb
     wl_virtual_ingress_tb
 }
@@ -159,6 +163,14 @@ const REFUSED: &[(&str, &[&str], &str)] = &[
     ("wl_merger", &["Lanes=0"], "wl_merger: Lanes must be 1 to 8"),
     ("wl_statistics", &["CtlBits=32"], "wl_statistics: CtlBits must be 64 or more"),
     ("wl_axil_control", &["CtlBits=4096"], "wl_axil_control: CtlBits must be 1 to 2048"),
+    ("wl_upsizer", &["InBytes=0"], "wl_upsizer: InBytes and UserBits must be 1 or more"),
+    ("wl_upsizer", &["InBytes=7"], "wl_upsizer: OutBytes must be a multiple of InBytes"),
+    ("wl_downsizer", &["UserBits=0"], "wl_downsizer: OutBytes and UserBits must be 1 or more"),
+    ("wl_downsizer", &["OutBytes=24"], "wl_downsizer: InBytes must be a multiple of OutBytes"),
+    ("wl_packet_queue", &["Width=0"], "wl_packet_queue: Width must be 1 or more"),
+    ("wl_packet_queue", &["Beats=1"], "wl_packet_queue: Beats must be 2 or more"),
+    ("wl_port_gather", &["Ports=9"], "wl_port_gather: Ports must be 1 to 8"),
+    ("wl_port_spread", &["Ports=9"], "wl_port_spread: Ports must be 1 to 8"),
     ("wl_packet_generator", &["Labels=5"], "wl_packet_generator: Labels must be 1 to 4"),
 ];
 

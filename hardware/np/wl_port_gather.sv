@@ -1,0 +1,151 @@
+// Gathers packets from narrow ports into one wide lane: each port has an upsizer and a store-and-forward queue; whole packets take
+// turns.
+//
+// Contract
+//   Data and order: the lane gets each packet whole, once; those of a port in their order. `tuser` of a packet on the lane is the port's
+//   number and, above it, what came with the packet.
+//   Fairness: ports that have a packet take turns, a packet each (wl_arbiter_fair). No port waits for another's packet to arrive.
+//   Throughput: a beat a cycle on each port and on the lane. The lane holds up no port if each packet has at most 1 / Ports as many wide
+//   beats as narrow ones: with four ports of 8 bytes and a lane of 64, packets of 25 bytes and more.
+//   Nothing is lost: a port whose queue is full has to wait. A packet longer than the queue holds the lane until its end.
+//   `taken_o` tells the order in which packets entered: for statistics, and for who compares with a model.
+//   Latency: four cycles behind a packet's last narrow beat.
+// Timing: every output is a register, but `taken_o` and `s_tready_o`, which are an AND of few.
+//
+// Parameters
+//   Ports       ports, 1 to 8
+//   InBytes     bytes of a port's beat
+//   DataBytes   bytes of the lane's beat, a multiple of InBytes
+//   RestBits    bits that come with a packet beside its port's number
+//   Numbers     the ports' numbers, 16 bits each, the first in the lowest
+//   Beats       wide beats of room for each port
+module wl_port_gather #(
+    parameter int unsigned Ports = 4,
+    parameter int unsigned InBytes = 8,
+    parameter int unsigned DataBytes = 64,
+    parameter int unsigned RestBits = 0,
+    parameter logic [16*Ports-1:0] Numbers = {16'd3, 16'd2, 16'd1, 16'd0},
+    parameter int unsigned Beats = 512,
+    localparam int unsigned RestPort = RestBits == 0 ? 1 : RestBits
+) (
+    input logic clk_i,
+    input logic rst_i,
+
+    // Ports: byte 0 of a beat in bits 7:0.
+    input  logic [          Ports-1:0] s_tvalid_i,
+    output logic [          Ports-1:0] s_tready_o,
+    input  logic [Ports*8*InBytes-1:0] s_tdata_i,
+    input  logic [  Ports*InBytes-1:0] s_tkeep_i,
+    input  logic [          Ports-1:0] s_tlast_i,
+    input  logic [ Ports*RestPort-1:0] s_tuser_i,   // on the first beat; not looked at if RestBits is 0
+
+    // The lane.
+    output logic                   m_tvalid_o,
+    input  logic                   m_tready_i,
+    output logic [8*DataBytes-1:0] m_tdata_o,
+    output logic [  DataBytes-1:0] m_tkeep_o,
+    output logic                   m_tlast_o,
+    output logic [  RestBits+15:0] m_tuser_o,
+
+    // Statistics.
+    output logic [Ports-1:0] taken_o,  // the first beat of a packet of this port goes onto the lane
+    output logic [Ports-1:0] stall_o   // the port has a beat that is not taken in this cycle
+);
+
+  if (Ports < 1 || Ports > 8) begin : g_illegal_ports
+    $fatal(1, "wl_port_gather: Ports must be 1 to 8");
+  end
+
+  localparam int unsigned PortBits = wl_pkg::bits(Ports);
+  localparam int unsigned Width = RestPort + DataBytes + 8 * DataBytes;
+
+  logic [Ports-1:0] whole_valid, whole_ready, whole_last;
+  logic [Ports*(PortBits+Width)-1:0] whole_data;
+  for (genvar i = 0; i < Ports; i++) begin : g_port
+    logic valid, ready, last;
+    logic [Width-1:0] beat;
+    wl_upsizer #(
+        .InBytes (InBytes),
+        .OutBytes(DataBytes),
+        .UserBits(RestPort)
+    ) i_upsizer (
+        .clk_i,
+        .rst_i,
+        .in_valid_i (s_tvalid_i[i]),
+        .in_ready_o (s_tready_o[i]),
+        .in_data_i  (s_tdata_i[i*8*InBytes+:8*InBytes]),
+        .in_keep_i  (s_tkeep_i[i*InBytes+:InBytes]),
+        .in_last_i  (s_tlast_i[i]),
+        .in_user_i  (s_tuser_i[i*RestPort+:RestPort]),
+        .out_valid_o(valid),
+        .out_ready_i(ready),
+        .out_data_o (beat[8*DataBytes-1:0]),
+        .out_keep_o (beat[8*DataBytes+:DataBytes]),
+        .out_last_o (last),
+        .out_user_o (beat[Width-1-:RestPort])
+    );
+    wl_packet_queue #(
+        .Width(Width),
+        .Beats(Beats)
+    ) i_queue (
+        .clk_i,
+        .rst_i,
+        .in_valid_i (valid),
+        .in_ready_o (ready),
+        .in_last_i  (last),
+        .in_data_i  (beat),
+        .out_valid_o(whole_valid[i]),
+        .out_ready_i(whole_ready[i]),
+        .out_last_o (whole_last[i]),
+        .out_data_o (whole_data[i*(PortBits+Width)+:Width])
+    );
+    assign whole_data[i*(PortBits+Width)+Width+:PortBits] = PortBits'(i);
+    assign stall_o[i] = s_tvalid_i[i] && !s_tready_o[i];
+  end
+
+  logic [PortBits-1:0] port;
+  logic [RestPort-1:0] rest;
+  wl_merge #(
+      .Inputs(Ports),
+      .Width(PortBits + Width),
+      .Register(1'b1)
+  ) i_merge (
+      .clk_i,
+      .rst_i,
+      .in_valid_i(whole_valid),
+      .in_ready_o(whole_ready),
+      .in_last_i(whole_last),
+      .in_data_i(whole_data),
+      .out_valid_o(m_tvalid_o),
+      .out_ready_i(m_tready_i),
+      .out_last_o(m_tlast_o),
+      .out_data_o({port, rest, m_tkeep_o, m_tdata_o})
+  );
+
+  logic [15:0] number;
+  wl_select #(
+      .Inputs(Ports),
+      .Width (16)
+  ) i_number (
+      .index_i(port),
+      .data_i (Numbers),
+      .data_o (number)
+  );
+  if (RestBits == 0) begin : g_number
+    assign m_tuser_o = number;
+    logic unused;
+    assign unused = &{1'b0, rest};
+  end else begin : g_rest
+    assign m_tuser_o = {rest, number};
+  end
+
+  logic behind;  // the lane is behind the first beat of a packet
+  always_ff @(posedge clk_i) begin
+    if (rst_i) behind <= 1'b0;
+    else if (m_tvalid_o && m_tready_i) behind <= !m_tlast_o;
+  end
+  for (genvar i = 0; i < Ports; i++) begin : g_taken
+    assign taken_o[i] = m_tvalid_o && m_tready_i && !behind && port == PortBits'(i);
+  end
+
+endmodule

@@ -1,0 +1,148 @@
+// Spreads the packets of one wide lane over narrow ports by their egress port; what is for the control processor leaves on a stream of its
+// own, the last. Each has a store-and-forward queue and a downsizer.
+//
+// Contract
+//   Data and order: a packet leaves whole, once, on the port that its egress port names; those of a port in their order.
+//   A packet for a port that does not exist is dropped whole (`unknown_o`).
+//   A packet of at most Beats wide beats leaves without gaps while its port takes it.
+//   Nothing else is lost: a packet whose queue is full waits, and those behind it with it, whatever port they are for.
+//   Throughput: a beat a cycle on the lane and on each port. Latency: five cycles behind a packet's last wide beat.
+//   `went_o` tells where each packet goes, in the order of the lane: for statistics, and for who compares with a model.
+// Timing: from the lane to a skid buffer; from there by a comparison with constants to the queues. Outputs are those of wl_downsizer.
+//
+// Parameters
+//   Ports       ports, 1 to 8
+//   DataBytes   bytes of the lane's beat, a multiple of OutBytes
+//   OutBytes    bytes of a port's beat
+//   Numbers     the ports' numbers, 16 bits each, the first in the lowest; no two of them equal
+//   Beats       wide beats of room for each port
+module wl_port_spread #(
+    parameter int unsigned Ports = 4,
+    parameter int unsigned DataBytes = 64,
+    parameter int unsigned OutBytes = 8,
+    parameter logic [16*Ports-1:0] Numbers = {16'd3, 16'd2, 16'd1, 16'd0},
+    parameter int unsigned Beats = 512,
+    localparam int unsigned Streams = Ports + 1
+) (
+    input logic clk_i,
+    input logic rst_i,
+
+    // The lane.
+    input  logic                        s_tvalid_i,
+    output logic                        s_tready_o,
+    input  logic [     8*DataBytes-1:0] s_tdata_i,
+    input  logic [       DataBytes-1:0] s_tkeep_i,
+    input  logic                        s_tlast_i,
+    input  logic [wl_pkg::SentBits-1:0] s_tuser_i,   // wl_pkg::sent_t, on each beat
+
+    // The ports, and above them the control processor's stream.
+    output logic [                 Streams-1:0] m_tvalid_o,
+    input  logic [                 Streams-1:0] m_tready_i,
+    output logic [      Streams*8*OutBytes-1:0] m_tdata_o,
+    output logic [        Streams*OutBytes-1:0] m_tkeep_o,
+    output logic [                 Streams-1:0] m_tlast_o,
+    output logic [Streams*wl_pkg::SentBits-1:0] m_tuser_o,
+
+    // Statistics: of a packet, in the cycle in which its first beat is taken from the lane.
+    output logic [Streams-1:0] went_o,    // it goes to this stream
+    output logic               unknown_o  // it goes nowhere
+);
+
+  if (Ports < 1 || Ports > 8) begin : g_illegal_ports
+    $fatal(1, "wl_port_spread: Ports must be 1 to 8");
+  end
+
+  localparam int unsigned Width = wl_pkg::SentBits + DataBytes + 8 * DataBytes;
+
+  function automatic logic [Streams-1:0] goal(logic [2:0] kind, logic [15:0] egress);
+    goal = '0;
+    if (kind == wl_pkg::EXIT_TO_CPU) goal[Ports] = 1'b1;
+    else for (int unsigned i = 0; i < Ports; i++) goal[i] = egress == Numbers[i*16+:16];
+  endfunction
+
+  // Statistics look at the lane itself, beside the events of packets that do not leave.
+  logic behind, begins;
+  logic [Streams-1:0] for_stream;
+  wl_pkg::sent_t lane_user;
+  assign lane_user = s_tuser_i;
+  assign for_stream = goal(lane_user.kind, lane_user.egress);
+  assign begins = s_tvalid_i && s_tready_o && !behind;
+  assign went_o = {Streams{begins}} & for_stream;
+  assign unknown_o = begins && for_stream == '0;
+  always_ff @(posedge clk_i) begin
+    if (rst_i) behind <= 1'b0;
+    else if (s_tvalid_i && s_tready_o) behind <= !s_tlast_i;
+  end
+
+  logic valid, ready, last;
+  logic [Width-1:0] beat;
+  logic [Streams-1:0] to, room;
+  wl_skid #(
+      .Width(Width + 1)
+  ) i_skid (
+      .clk_i,
+      .rst_i,
+      .in_valid_i(s_tvalid_i),
+      .in_ready_o(s_tready_o),
+      .in_data_i({s_tlast_i, s_tuser_i, s_tkeep_i, s_tdata_i}),
+      .out_valid_o(valid),
+      .out_ready_i(ready),
+      .out_data_o({last, beat})
+  );
+  wl_pkg::sent_t user;
+  assign user = beat[Width-1-:wl_pkg::SentBits];
+  assign to = goal(user.kind, user.egress);
+  assign ready = (to & ~room) == '0;
+
+  for (genvar i = 0; i < Streams; i++) begin : g_stream
+    logic whole_valid, whole_ready, whole_last;
+    logic [Width-1:0] whole;
+    wl_packet_queue #(
+        .Width(Width),
+        .Beats(Beats)
+    ) i_queue (
+        .clk_i,
+        .rst_i,
+        .in_valid_i (valid && to[i]),
+        .in_ready_o (room[i]),
+        .in_last_i  (last),
+        .in_data_i  (beat),
+        .out_valid_o(whole_valid),
+        .out_ready_i(whole_ready),
+        .out_last_o (whole_last),
+        .out_data_o (whole)
+    );
+    wl_downsizer #(
+        .InBytes (DataBytes),
+        .OutBytes(OutBytes),
+        .UserBits(wl_pkg::SentBits)
+    ) i_downsizer (
+        .clk_i,
+        .rst_i,
+        .in_valid_i (whole_valid),
+        .in_ready_o (whole_ready),
+        .in_data_i  (whole[8*DataBytes-1:0]),
+        .in_keep_i  (whole[8*DataBytes+:DataBytes]),
+        .in_last_i  (whole_last),
+        .in_user_i  (whole[Width-1-:wl_pkg::SentBits]),
+        .out_valid_o(m_tvalid_o[i]),
+        .out_ready_i(m_tready_i[i]),
+        .out_data_o (m_tdata_o[i*8*OutBytes+:8*OutBytes]),
+        .out_keep_o (m_tkeep_o[i*OutBytes+:OutBytes]),
+        .out_last_o (m_tlast_o[i]),
+        .out_user_o (m_tuser_o[i*wl_pkg::SentBits+:wl_pkg::SentBits])
+    );
+  end
+
+  logic unused;
+  assign unused = &{1'b0, lane_user.reason, user.reason};
+
+`ifdef FORMAL
+  always_ff @(posedge clk_i) begin
+    if (!rst_i) begin
+      One_A : assert (!valid || $onehot0(to));
+    end
+  end
+`endif
+
+endmodule

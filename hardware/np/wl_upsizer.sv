@@ -1,0 +1,95 @@
+// Upsizer: an AXI4-Stream of narrow beats becomes one of wide beats. The first narrow beat comes to lie in the lowest bytes.
+//
+// Contract
+//   Data and order: the wide beats have the narrow ones' bytes and `keep`, in order; a packet's first byte is byte 0 of a wide beat. What
+//   follows a packet's last narrow beat in its wide beat is not kept and zero. An output that is not taken stays as it is.
+//   Any `keep` goes through as it is, holes and beats without bytes included.
+//   Throughput: a narrow beat a cycle. Latency: one cycle behind the narrow beat that completes a wide one.
+// Timing: outputs are registers; `in_ready_o` depends on `out_ready_i` and on a register.
+//
+// Parameters
+//   InBytes    bytes of a narrow beat
+//   OutBytes   bytes of a wide beat, a multiple of InBytes
+//   UserBits   bits that come with a packet
+module wl_upsizer #(
+    parameter int unsigned InBytes = 8,
+    parameter int unsigned OutBytes = 64,
+    parameter int unsigned UserBits = 1
+) (
+    input logic clk_i,
+    input logic rst_i,
+
+    input  logic                 in_valid_i,
+    output logic                 in_ready_o,
+    input  logic [8*InBytes-1:0] in_data_i,
+    input  logic [  InBytes-1:0] in_keep_i,
+    input  logic                 in_last_i,
+    input  logic [ UserBits-1:0] in_user_i,   // counts on the first beat of a packet
+
+    output logic                  out_valid_o,
+    input  logic                  out_ready_i,
+    output logic [8*OutBytes-1:0] out_data_o,
+    output logic [  OutBytes-1:0] out_keep_o,
+    output logic                  out_last_o,
+    output logic [  UserBits-1:0] out_user_o    // on each beat
+);
+
+  if (InBytes < 1 || UserBits < 1) begin : g_illegal
+    $fatal(1, "wl_upsizer: InBytes and UserBits must be 1 or more");
+  end
+  if (OutBytes < InBytes || OutBytes % InBytes != 0) begin : g_illegal_width
+    $fatal(1, "wl_upsizer: OutBytes must be a multiple of InBytes");
+  end
+
+  localparam int unsigned Parts = OutBytes / InBytes;
+  localparam int unsigned PartBits = wl_pkg::bits(Parts);
+
+  logic [PartBits-1:0] part;  // of the wide beat, that the next narrow one becomes
+  logic behind;  // it is not its packet's first
+  logic take, whole;
+  assign in_ready_o = !out_valid_o || out_ready_i;
+  assign take = in_valid_i && in_ready_o;
+  assign whole = in_last_i || part == PartBits'(Parts - 1);
+
+  always_ff @(posedge clk_i) begin
+    if (rst_i) begin
+      out_valid_o <= 1'b0;
+      part <= '0;
+      behind <= 1'b0;
+    end else begin
+      if (in_ready_o) out_valid_o <= in_valid_i && whole;
+      if (take) begin
+        part   <= whole ? '0 : part + 1'b1;
+        behind <= !in_last_i;
+      end
+    end
+    if (take) begin
+      for (int unsigned i = 0; i < Parts; i++) begin
+        if (part == PartBits'(i)) begin
+          out_data_o[i*8*InBytes+:8*InBytes] <= in_data_i;
+          out_keep_o[i*InBytes+:InBytes] <= in_keep_i;
+        end else if (part == '0) begin
+          out_data_o[i*8*InBytes+:8*InBytes] <= '0;
+          out_keep_o[i*InBytes+:InBytes] <= '0;
+        end
+      end
+      out_last_o <= in_last_i;
+      if (!behind) out_user_o <= in_user_i;
+    end
+  end
+
+`ifdef FORMAL
+  logic was_stalled;
+  logic [8*OutBytes+OutBytes+UserBits:0] was;
+  always_ff @(posedge clk_i) begin
+    was_stalled <= !rst_i && out_valid_o && !out_ready_i;
+    was <= {out_user_o, out_last_o, out_keep_o, out_data_o};
+    if (!rst_i) begin
+      Stable_A : assert (!was_stalled || (out_valid_o && {out_user_o, out_last_o, out_keep_o, out_data_o} == was));
+      // What stands at the output is whole: the next narrow beat begins another.
+      Whole_A : assert (!out_valid_o || part == '0);
+    end
+  end
+`endif
+
+endmodule
