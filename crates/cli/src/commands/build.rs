@@ -3,11 +3,12 @@
 use std::path::{Path, PathBuf};
 
 use clap::{Args, ValueHint};
+use wireloom_ir::{Output, Verdict};
 use wireloom_native::generate;
 use wireloom_net::Packet;
 use wireloom_net::traffic::{Generator, Spec};
 use wireloom_rtl::machine::Machine as Description;
-use wireloom_rtl::np::{self, Stimulus};
+use wireloom_rtl::np::{self, Processor, Stimulus};
 
 use crate::area::{Area, Families};
 use crate::failure::{Failure, Outcome};
@@ -94,7 +95,7 @@ impl Build {
         let (store, _) = load_store(&program.optimised, &self.tables)?;
         let processor = machine::processor(description, &program, self.rig)?;
         let images = np::images(&processor.plan, &store).map_err(Failure::unusable)?;
-        let stimulus = if self.rig { None } else { Some(self.stimulus(&program)?) };
+        let stimulus = if self.rig { None } else { Some(self.stimulus(&program, &processor)?) };
         let area = self.area.map(|families| Area::estimate(&processor, families, self.route)).transpose()?;
         let estimate =
             area.as_ref().map_or("Not estimated: `wireloom build --area` does.".to_owned(), Area::markdown);
@@ -120,13 +121,23 @@ impl Build {
 
 impl Build {
     /// Packets for the test bench, and what golden makes of them.
-    fn stimulus(&self, program: &Program) -> Outcome<Stimulus> {
+    fn stimulus(&self, program: &Program, processor: &Processor) -> Outcome<Stimulus> {
         let options = SimulationArgs::default();
         let mut golden = Machine::build(MachineName::Golden, program, &self.tables, &options)?;
         let mut stimulus = Stimulus::default();
-        let mut send = |packets: &[Packet]| {
+        let mut sent = 0;
+        let mut send = |packets: &[Packet]| -> Outcome {
+            machine::check_ports(processor, sent, packets)?;
+            sent += packets.len() as u64;
             packets.iter().for_each(|packet| stimulus.arrives(packet));
-            golden.execute(packets, &mut |output| stimulus.leaves(&output)).map(|_| ())
+            golden.execute(packets, &mut |output| {
+                let exists = match output.verdict {
+                    Verdict::Sent { port } => processor.geometry.has_port(port),
+                    _ => true,
+                };
+                stimulus.leaves(&Output { bytes: if exists { output.bytes } else { &[] }, ..output });
+            })?;
+            Ok(())
         };
         if self.input.is_empty() {
             let spec = Spec { count: Some(self.packets), ..Spec::default() };

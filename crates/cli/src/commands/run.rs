@@ -111,7 +111,11 @@ impl Run {
             }
             arrived.packets += batch.len() as u64;
             arrived.bytes += batch.iter().map(|packet| packet.bytes.len() as u64).sum::<u64>();
-            for output in outputs.iter() {
+            let leaves = |output: &Output<'_>| match output.verdict {
+                Verdict::Sent { port } => machine.has_port(port),
+                _ => true,
+            };
+            for output in outputs.iter().filter(leaves) {
                 tally.count(output.verdict, output.bytes.len());
                 if let Some(writer) = &mut writer {
                     write(writer, program, output, self.drops)?;

@@ -1,6 +1,6 @@
 //! `wireloom verify`: machines held to golden, packet by packet.
 
-use std::collections::VecDeque;
+use std::collections::BTreeMap;
 
 use clap::Args;
 use serde::Serialize;
@@ -81,9 +81,9 @@ struct Compared {
 struct Contender {
     machine: Machine,
     golden: Machine,
-    /// Packets of which the machine has not told all, the oldest first, and the number of the first.
-    open: VecDeque<Packet>,
-    first: u64,
+    /// Packets of which the machine has not told all, by number, and how many it was given.
+    open: BTreeMap<u64, Packet>,
+    given: u64,
     compared: u64,
     outputs: Outputs,
     expected: Outputs,
@@ -96,8 +96,8 @@ impl Contender {
         Ok(Self {
             golden: build(MachineName::Golden)?,
             machine: build(name)?,
-            open: VecDeque::new(),
-            first: 0,
+            open: BTreeMap::new(),
+            given: 0,
             compared: 0,
             outputs: Outputs::default(),
             expected: Outputs::default(),
@@ -114,7 +114,8 @@ impl Contender {
         } else {
             self.machine.execute(batch, &mut keep)?
         };
-        self.open.extend(batch.iter().cloned());
+        self.open.extend((self.given..).zip(batch.iter().cloned()));
+        self.given += batch.len() as u64;
         self.expect(&settled, tally)?;
         self.difference =
             first_difference(program, self.machine.name.as_str(), &self.expected, &self.outputs);
@@ -127,19 +128,13 @@ impl Contender {
         self.machine.update(update)
     }
 
-    /// Has golden execute the packets that have settled, without those that were lost.
+    /// Has golden execute the packets that have settled, without those that were lost, in the order in which the machine took them.
     fn expect(&mut self, settled: &Settled, tally: &mut Tally) -> Outcome {
-        let numbers = self.first..self.first + settled.packets as u64;
-        self.first = numbers.end;
-        let mut lost = settled.lost.iter().peekable();
-        let mut kept = Vec::new();
-        let mut taken = Vec::new();
-        for (number, packet) in numbers.zip(self.open.drain(..settled.packets)) {
-            if lost.next_if(|first| **first == number).is_none() {
-                kept.push(number);
-                taken.push(packet);
-            }
-        }
+        settled.lost.iter().for_each(|number| {
+            self.open.remove(number);
+        });
+        let kept = &settled.taken;
+        let taken: Vec<Packet> = kept.iter().filter_map(|number| self.open.remove(number)).collect();
         self.expected.clear();
         // Golden numbers the packets that it is given; reports speak of those that arrived.
         let base = self.compared;
@@ -148,7 +143,11 @@ impl Contender {
         self.golden.execute(&taken, &mut |output| {
             let sequence = kept[(output.sequence - base) as usize];
             tally.count(output.verdict, output.bytes.len());
-            let shown = shows_drops || !matches!(output.verdict, Verdict::Dropped(_));
+            let shown = match output.verdict {
+                Verdict::Dropped(_) => shows_drops,
+                Verdict::Sent { port } => self.machine.has_port(port),
+                Verdict::ToCpu(_) => true,
+            };
             let bytes = if shown { output.bytes } else { &[] };
             self.expected.keep(Output { sequence, bytes, ..output });
         })?;

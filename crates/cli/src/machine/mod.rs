@@ -22,7 +22,7 @@ use crate::simulation::{SimulationArgs, SimulationReport};
 use crate::updates::Updates;
 
 pub use name::{MachineName, SOFTWARE};
-pub use np::{Np, Wanted, processor, simulate};
+pub use np::{Np, Wanted, check_ports, processor, simulate};
 
 enum Engine {
     Golden(Box<Golden>),
@@ -42,6 +42,8 @@ pub struct Machine {
     pub tables: LoadedTables,
     /// Time that it has worked on packets.
     pub work: Duration,
+    /// Packets that it was given.
+    given: u64,
 }
 
 /// What loading the tables came to.
@@ -53,12 +55,12 @@ pub struct LoadedTables {
     pub time: Duration,
 }
 
-/// Packets of which all has been told: those that a machine was given come to this in order.
+/// Packets of which all has been told now, by their numbers among those that the machine was given.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Settled {
-    /// How many more there are now.
-    pub packets: usize,
-    /// Of them, the numbers of those that the machine lost at its input.
+    /// Those that it took, in the order in which it did: that of arrival, unless several ports have lines of their own.
+    pub taken: Vec<u64>,
+    /// Those that it lost at its input.
     pub lost: Vec<u64>,
 }
 
@@ -104,29 +106,31 @@ impl Machine {
                 Engine::Np(Box::new(Np::build(description, program, store, simulation)?))
             }
         };
-        Ok(Self { name, engine, build_time: begin.elapsed(), tables, work: Duration::ZERO })
+        Ok(Self { name, engine, build_time: begin.elapsed(), tables, work: Duration::ZERO, given: 0 })
     }
 
     /// Gives packets to the machine, numbered on from those before, and hands on what leaves: grouped by arriving packet,
-    /// those in arrival order. What becomes of the last packets may be told later.
+    /// those in the order in which it took them. What becomes of the last packets may be told later.
     ///
     /// # Errors
     /// If a simulated machine fails.
     pub fn execute(&mut self, packets: &[Packet], sink: &mut dyn FnMut(Output<'_>)) -> Outcome<Settled> {
+        let numbers = self.given..self.given + packets.len() as u64;
+        self.given = numbers.end;
         let begin = Instant::now();
         let settled = match &mut self.engine {
             Engine::Golden(machine) => {
                 machine.execute(packets, sink);
-                Settled { packets: packets.len(), lost: Vec::new() }
+                None
             }
             Engine::Native(machine) => {
                 machine.execute(packets, sink);
-                Settled { packets: packets.len(), lost: Vec::new() }
+                None
             }
-            Engine::Np(machine) => machine.execute(packets, sink)?,
+            Engine::Np(machine) => Some(machine.execute(packets, sink)?),
         };
         self.work += begin.elapsed();
-        Ok(settled)
+        Ok(settled.unwrap_or_else(|| Settled { taken: numbers.collect(), lost: Vec::new() }))
     }
 
     /// There are no more packets: tells what became of those of which it has not been told.
@@ -181,6 +185,14 @@ impl Machine {
     /// Whether it shows the bytes of packets that it drops. Hardware tells of them, with the reason, and forgets them.
     pub fn shows_drops(&self) -> bool {
         !matches!(self.engine, Engine::Np(_))
+    }
+
+    /// Whether packets can leave by a port; those for others are dropped and counted.
+    pub fn has_port(&self, number: u16) -> bool {
+        match &self.engine {
+            Engine::Np(machine) => machine.has_port(number),
+            _ => true,
+        }
     }
 
     /// Its offloads with their state: of a simulated machine, as it was last read back.

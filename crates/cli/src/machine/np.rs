@@ -102,6 +102,7 @@ impl Np {
     /// As [`super::Machine::execute`].
     pub fn execute(&mut self, packets: &[Packet], sink: &mut dyn FnMut(Output<'_>)) -> Outcome<Settled> {
         let mut settled = Settled::default();
+        check_ports(&self.processor, self.given, packets)?;
         self.given += packets.len() as u64;
         self.execution.feed(packets, &mut |resolved| settled.note(&resolved, sink))?;
         Ok(settled)
@@ -142,6 +143,11 @@ impl Np {
         &self.store
     }
 
+    /// As [`super::Machine::has_port`].
+    pub fn has_port(&self, number: u16) -> bool {
+        self.processor.geometry.has_port(number)
+    }
+
     /// What the simulation came to.
     pub fn report(&self, built: Duration) -> SimulationReport {
         let run = self.execution.report();
@@ -177,12 +183,28 @@ impl Np {
     }
 }
 
+/// Refuses packets, numbered on from `first`, that come in on a port that a processor does not have.
+///
+/// # Errors
+/// If there is one: the first.
+pub fn check_ports(processor: &Processor, first: u64, packets: &[Packet]) -> Outcome {
+    let Some(ports) = &processor.geometry.ports else { return Ok(()) };
+    let foreign = |(_, packet): &(u64, &Packet)| !ports.numbers.contains(&packet.ingress);
+    let Some((number, packet)) = (first..).zip(packets).find(foreign) else { return Ok(()) };
+    let numbers: Vec<String> = ports.numbers.iter().map(u16::to_string).collect();
+    Err(Failure::unusable(format!(
+        "packet {number} (counted from 0) came in on port {}, which machine {} does not have: its ports are {}",
+        packet.ingress,
+        processor.plan.machine.name,
+        numbers.join(", ")
+    ))
+    .with_help("name the ports in the machine's description: [ports] numbers; or `wireloom traffic --ports`"))
+}
+
 impl Settled {
     fn note(&mut self, resolved: &Resolved, sink: &mut dyn FnMut(Output<'_>)) {
-        self.packets += 1;
-        if resolved.left.is_none() {
-            self.lost.push(resolved.number);
-        }
+        let told = if resolved.left.is_none() { &mut self.lost } else { &mut self.taken };
+        told.push(resolved.number);
         resolved.outputs().for_each(sink);
     }
 }

@@ -95,6 +95,13 @@ impl<'a> Evaluator<'a> {
             ))
             .with_help("set `lanes = 1` in its description"));
         }
+        if like.ports.are_narrow() {
+            return Err(Failure::unusable(format!(
+                "machine {}: a virtual router's packets are told apart on a lane, not by narrow ports",
+                like.name
+            ))
+            .with_help("set `kind = \"wide\"` in [ports] of its description"));
+        }
         let lane = f64::from(like.clock.core_mhz);
         for router in &description.routers {
             if router.rate.mpps > lane {

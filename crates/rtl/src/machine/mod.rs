@@ -4,6 +4,7 @@
 //! some; the names `np-C-E-T` stand for it with other numbers of clusters, engines and threads.
 
 mod merge;
+mod ports;
 mod rig;
 #[cfg(test)]
 mod tests;
@@ -14,6 +15,7 @@ use std::path::{Path, PathBuf};
 use serde::{Deserialize, Serialize};
 use wireloom_compile::passes::{HeaderPorts, PassOptions};
 
+pub use ports::{PortKind, Ports};
 pub use rig::{Rig, Traffic};
 
 use crate::tools;
@@ -71,6 +73,8 @@ pub struct Machine {
     pub threads: usize,
     /// Lanes on which packets enter and leave.
     lanes: Lanes,
+    /// The streams on which they do so.
+    pub ports: Ports,
     /// Clocks.
     pub clock: Clock,
     /// The engines' shell.
@@ -389,6 +393,7 @@ impl Machine {
                            `clusters` to one number";
             return Err(self.illegal(message.to_owned()));
         }
+        self.ports.check(self.lanes()).map_err(|message| self.illegal(format!("`ports`: {message}")))?;
         self.rig.check().map_err(|message| self.illegal(format!("`rig`: {message}")))?;
         for (name, rule) in &self.offload {
             if !rule.bins.is_power_of_two() || !rule.sets.is_power_of_two() {

@@ -54,6 +54,25 @@ fn wrong_descriptions_say_what_is_wrong() {
 }
 
 #[test]
+fn narrow_ports_share_one_lane() {
+    let four = Machine::find("np-four-10g").unwrap();
+    assert!(four.ports.are_narrow());
+    assert_eq!((four.ports.bytes, four.ports.numbers.as_slice()), (8, [0, 1, 2, 3].as_slice()));
+    let message = |keys: &str| {
+        let text = format!("extends = \"np-four-10g\"\n{keys}");
+        Machine::parse("mine", &text).unwrap_err().to_string()
+    };
+    assert!(
+        message("clusters = 4\nlanes = 2").contains("narrow ports share one lane, and the machine has 2")
+    );
+    assert!(message("[ports]\nbytes = 32").contains("4 ports of 32 bytes a cycle are more than the 64"));
+    assert!(message("[ports]\nbytes = 12").contains("`bytes` is 12; it can be 8, 16, 32 or 64"));
+    assert!(message("[ports]\nnumbers = [4, 7, 4]").contains("`numbers` has 4 twice"));
+    assert!(message("[ports]\nnumbers = []").contains("names 0 ports"));
+    assert!(message("[ports]\nqueue_beats = 1").contains("`queue_beats` is 1"));
+}
+
+#[test]
 fn files_that_extend_each_other_are_noticed() {
     let folder = tempfile::tempdir().unwrap();
     for (name, other) in [("a", "b"), ("b", "a")] {

@@ -32,7 +32,13 @@ pub fn memory_map(processor: &Processor) -> Vec<Target> {
         number: 0,
         offload: String::new(),
         place: "np_top".into(),
-        entry: "statistics: packets sent, events, stalls of each lane; 64 bits".into(),
+        entry: if machine.ports.are_narrow() {
+            "statistics: packets sent, events, stalls of the lane; then packets received of each port, its waits, packets sent to each port \
+             and to the control processor, packets for ports that do not exist; 64 bits"
+                .into()
+        } else {
+            "statistics: packets sent, events, stalls of each lane; 64 bits".into()
+        },
     }];
     for pipe in 0..machine.lanes() {
         let base = 1 + pipe * plan.targets_a_pipe();

@@ -13,6 +13,7 @@ mod lookup;
 mod on_chip;
 mod pipe;
 mod plan;
+mod ports;
 mod rig;
 mod services;
 mod templates;
@@ -33,7 +34,7 @@ pub use testbench::Stimulus;
 use crate::core::Refusal;
 use crate::engine::{EngineModule, Shell};
 use crate::machine::{Machine, Place, ShellKind};
-use crate::sim::{Geometry, Probe, Source};
+use crate::sim::{Geometry, NarrowPorts, Probe, Source};
 use crate::sv::{Item, Module};
 
 /// Why a program cannot be built for a machine.
@@ -216,6 +217,10 @@ fn geometry(plan: &Plan) -> Geometry {
     }
     Geometry {
         lanes: machine.lanes(),
+        ports: machine
+            .ports
+            .are_narrow()
+            .then(|| NarrowPorts { bytes: machine.ports.bytes, numbers: machine.ports.numbers.clone() }),
         user_bits: plan.user_bits,
         arrival: plan.user_bits > 16,
         memory_ratio: if plan.channels.is_empty() { 0 } else { machine.clock.memory_ratio },

@@ -30,6 +30,11 @@ const REPORT_BITS: usize = 64;
 
 /// Says what a processor has that the rig cannot stand in for.
 pub(super) fn check(plan: &Plan) -> Result<(), NpError> {
+    if plan.machine.ports.are_narrow() {
+        let message = "the embedded rig drives lanes, and the machine has narrow ports: set `kind = \"wide\"` in [ports]"
+            .to_owned();
+        return Err(NpError::Illegal { machine: plan.machine.name.clone(), message });
+    }
     if plan.user_bits > 16 {
         let message =
             "the embedded rig's packets have no arrival time, which the program asks for".to_owned();

@@ -2,6 +2,7 @@
 
 use super::pipe::{SENT, probes};
 use super::plan::Plan;
+use super::ports as narrow;
 use super::services;
 use super::wires::{bit, bit_in, bit_out, element, input, output, vector};
 use crate::sv::short::{clocked, int, name};
@@ -38,9 +39,30 @@ pub(super) fn clocks(plan: &Plan) -> Vec<Port> {
 /// The ports of packets and control, which both modules have.
 pub(super) fn ports(plan: &Plan) -> Vec<Port> {
     let lanes = plan.machine.lanes();
-    let beat = 8 * plan.data_bytes;
     let mut ports = clocks(plan);
+    if plan.machine.ports.are_narrow() {
+        ports.extend(narrow::ports(plan));
+    } else {
+        ports.extend(lane_ports(plan));
+    }
     ports.extend([
+        output(
+            "event_valid_o",
+            lanes,
+            "Packets that end without being sent, in order with those of the lane.",
+        ),
+        output("event_o", lanes * EVENT, "How and why: {kind, reason set, reason}."),
+    ]);
+    ports.extend(axil("s_axil", "AXI4-Lite: the control plane (the memory map is in README.md)."));
+    ports.push(probe(plan));
+    ports
+}
+
+/// The lanes.
+fn lane_ports(plan: &Plan) -> Vec<Port> {
+    let lanes = plan.machine.lanes();
+    let beat = 8 * plan.data_bytes;
+    vec![
         input("s_axis_tdata_i", lanes * beat, "AXI4-Stream lanes in; byte 0 of a beat in its lowest bits."),
         input("s_axis_tkeep_i", lanes * plan.data_bytes, ""),
         input("s_axis_tvalid_i", lanes, ""),
@@ -57,16 +79,7 @@ pub(super) fn ports(plan: &Plan) -> Vec<Port> {
         input("m_axis_tready_i", lanes, ""),
         output("m_axis_tlast_o", lanes, ""),
         output("m_axis_tuser_o", lanes * SENT, "wl_pkg::sent_t of a lane."),
-        output(
-            "event_valid_o",
-            lanes,
-            "Packets that end without being sent, in order with those of the lane.",
-        ),
-        output("event_o", lanes * EVENT, "How and why: {kind, reason set, reason}."),
-    ]);
-    ports.extend(axil("s_axil", "AXI4-Lite: the control plane (the memory map is in README.md)."));
-    ports.push(probe(plan));
-    ports
+    ]
 }
 
 /// The statistics.
@@ -118,6 +131,9 @@ pub fn top(plan: &Plan) -> Module {
     module.items = vec![sequencer(plan)];
     module.items.push(pipes(plan));
     module.items.extend(exit(plan));
+    if plan.machine.ports.are_narrow() {
+        module.items.extend(narrow::items(plan));
+    }
     module.items.extend(control(plan));
     module.items.extend(nets(plan));
     module
@@ -157,6 +173,9 @@ fn nets(plan: &Plan) -> Vec<Item> {
     .into_iter()
     .map(|(name, width)| vector(name, width))
     .collect();
+    if plan.machine.ports.are_narrow() {
+        items.extend(narrow::nets(plan));
+    }
     items.extend(["ctl_valid", "ctl_write", "ctl_done", "statistics_done"].map(|n| Item::net(n, Type::Bit)));
     items
 }
@@ -168,7 +187,7 @@ fn sequencer(plan: &Plan) -> Item {
         .parameter("UserBits", int(plan.user_bits))
         .parameter("SequenceBits", int(plan.sequence_bits));
     for port in ["tvalid_i", "tready_o", "tdata_i", "tkeep_i", "tlast_i", "tuser_i"] {
-        sequencer = sequencer.port(format!("s_{port}"), name(format!("s_axis_{port}")));
+        sequencer = sequencer.port(format!("s_{port}"), narrow::lane(plan, &format!("s_axis_{port}")));
     }
     for (port, net) in [
         ("pipe_valid_o", "pipe_valid"),
@@ -260,7 +279,7 @@ fn exit(plan: &Plan) -> Vec<Item> {
         merger = merger.port(format!("pipe_{port}"), name(net));
     }
     for port in ["tvalid_o", "tready_i", "tdata_o", "tkeep_o", "tlast_o", "tuser_o"] {
-        merger = merger.port(format!("m_{port}"), name(format!("m_axis_{port}")));
+        merger = merger.port(format!("m_{port}"), narrow::lane(plan, &format!("m_axis_{port}")));
     }
     merger = merger
         .port("event_valid_o", name("event_valid_o"))
@@ -285,13 +304,15 @@ fn control(plan: &Plan) -> Vec<Item> {
     let machine = &plan.machine;
     let lanes = machine.lanes();
     let slave = axil_slave(plan, "s_axil", "ctl").parameter("CtlBits", int(plan.control_bits));
-    // Counters: packets sent, events and stalls, each of every lane.
-    let sent = name("m_axis_tvalid_o").and(name("m_axis_tready_i")).and(name("m_axis_tlast_o"));
+    // Counters: packets sent, events and stalls, each of every lane; then what narrow ports count.
+    let lane = |port: &str| narrow::lane(plan, port);
+    let sent = lane("m_axis_tvalid_o").and(lane("m_axis_tready_i")).and(lane("m_axis_tlast_o"));
+    let counted = [narrow::counted(plan), vec![name("stall"), name("event_valid_o"), sent]].concat();
     let statistics = clocked("wl_statistics", "u_statistics")
-        .parameter("Counters", int(3 * lanes))
+        .parameter("Counters", int(3 * lanes + narrow::counters(plan)))
         .parameter("CtlTarget", Expr::number(8, 0))
         .parameter("CtlBits", int(plan.control_bits))
-        .port("add_i", Expr::Concat(vec![name("stall"), name("event_valid_o"), sent]))
+        .port("add_i", Expr::Concat(counted))
         .port("ctl_valid_i", name("ctl_valid"))
         .port("ctl_write_i", name("ctl_write"))
         .port("ctl_target_i", name("ctl_target"))

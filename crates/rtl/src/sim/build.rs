@@ -11,8 +11,13 @@ use super::source::{Geometry, Source};
 use crate::np::Hash;
 use crate::tools;
 
-/// The harness, and the version of what it says to Rust.
-pub(crate) const HARNESS: &str = include_str!("harness.cpp");
+/// The harness, and the version of what it says to Rust: its files, the first of which is compiled.
+pub(crate) const HARNESS: [(&str, &str); 4] = [
+    ("harness.cpp", include_str!("harness.cpp")),
+    ("line.h", include_str!("line.h")),
+    ("lanes.h", include_str!("lanes.h")),
+    ("ports.h", include_str!("ports.h")),
+];
 
 /// The finished model in its folder.
 const OBJECT: &str = "np_model.so";
@@ -107,7 +112,7 @@ fn key(source: &Source, options: &BuildOptions, arguments: &[String]) -> Result<
     let version = version.map_err(file_error(&tools::folder()))?.stdout;
     let mut hash = Hash::default();
     hash.text(&String::from_utf8_lossy(&version));
-    hash.text(HARNESS);
+    HARNESS.iter().for_each(|(_, text)| hash.text(text));
     arguments.iter().chain(&make_flags(options)).chain(&source.blocks).for_each(|word| hash.text(word));
     for file in &source.files {
         hash.text(&file.name);
@@ -148,17 +153,23 @@ fn arguments(source: &Source, options: &BuildOptions) -> Vec<String> {
 
 /// What the harness is told of a machine, on the C++ compiler's command line.
 pub(crate) fn defines(geometry: &Geometry) -> String {
+    let (narrow, bytes) = geometry.ports.as_ref().map_or((0, 0), |ports| (ports.numbers.len(), ports.bytes));
+    let numbers: Vec<String> =
+        geometry.ports.iter().flat_map(|ports| &ports.numbers).map(u16::to_string).collect();
     let flags = [
         ("VL_USER_FATAL", 1),
         ("VL_USER_STOP", 1),
         ("VL_USER_FINISH", 1),
         ("WL_LANES", geometry.lanes),
+        ("WL_PORTS", narrow),
+        ("WL_PORT_BYTES", bytes),
         ("WL_USER_BITS", geometry.user_bits),
         ("WL_ARRIVAL", usize::from(geometry.arrival)),
         ("WL_MEMORY_RATIO", geometry.memory_ratio),
         ("WL_PROBE_BITS", geometry.probe_bits()),
     ];
-    flags.map(|(name, value)| format!("-D{name}={value}")).join(" ")
+    let flags = flags.map(|(name, value)| format!("-D{name}={value}")).join(" ");
+    format!("{flags} -DWL_PORT_NUMBERS={}", numbers.join(","))
 }
 
 /// What `make` is told: the installed makefile was never configured, so it knows no compiler's flags.
@@ -191,7 +202,10 @@ fn verilate(
         fs::create_dir_all(folder).and_then(|()| fs::write(&path, text)).map_err(file_error(&path))?;
         Ok(path)
     };
-    let harness = write("harness.cpp", HARNESS)?;
+    let harness = place.join(HARNESS[0].0);
+    for (name, text) in HARNESS {
+        write(name, text)?;
+    }
     let blocks = source.blocks.iter().map(|block| format!("hier_block -module \"{block}\"\n"));
     let blocks = write("blocks.vlt", &format!("`verilator_config\n{}", blocks.collect::<String>()))?;
     let hierarchical = is_hierarchical(source, options);

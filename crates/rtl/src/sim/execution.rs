@@ -27,13 +27,15 @@ pub struct Execution {
     simulation: Simulation,
     pacer: Pacer,
     meter: Meter,
-    /// Packets of which not all is known, the oldest first.
-    open: VecDeque<Open>,
+    /// Packets of which not all is known, the oldest first: those of each narrow port, or all.
+    open: Vec<VecDeque<Open>>,
     /// What left of the oldest packet that was not lost.
     parts: Vec<Left>,
     /// Number of the next packet to be offered.
     offered: u64,
     lost: u64,
+    /// Packets that were dropped because their egress port does not exist.
+    unported: u64,
     /// Changes of tables that are not done, in order.
     updates: VecDeque<Update>,
     /// Of the first of them, if it was begun: the cycle, and how many packets had left by then.
@@ -139,6 +141,9 @@ pub struct Report {
     pub packets_per_cycle: Option<f64>,
     /// Packets that were lost at the input.
     pub lost: u64,
+    /// Packets that were dropped because their egress port does not exist; `None` if a lane carries packets for any port.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub unported: Option<u64>,
     /// Cycles from a packet's first beat in to its last beat out.
     pub latency: Distribution,
     /// Cycles from a packet's arrival to its first beat in.
@@ -179,21 +184,24 @@ impl Use {
 impl Execution {
     /// A machine that packets come to at this pace.
     pub fn new(simulation: Simulation, pace: Pace) -> Self {
+        let lines = simulation.geometry().ports.as_ref().map_or(1, |ports| ports.numbers.len());
         Self {
             simulation,
             pacer: Pacer::new(pace),
             meter: Meter::default(),
-            open: VecDeque::new(),
+            open: (0..lines).map(|_| VecDeque::new()).collect(),
             parts: Vec::new(),
             offered: 0,
             lost: 0,
+            unported: 0,
             updates: VecDeque::new(),
             begun: None,
             updated: Vec::new(),
         }
     }
 
-    /// Puts packets in line and runs until few are left there; hands on the packets of which all is known, in order.
+    /// Puts packets in line and runs until few are left there; hands on the packets of which all is known, in the order in which the machine
+    /// took them: that of arrival, or, of narrow ports, that in which their arbiter chose.
     ///
     /// # Errors
     /// If the machine fails.
@@ -201,13 +209,20 @@ impl Execution {
         for packet in packets {
             self.simulation.offer(packet, self.pacer.next(packet.arrival_ns));
             let (number, ingress, arrival_ns) = (self.offered, packet.ingress, packet.arrival_ns);
-            self.open.push_back(Open { number, ingress, arrival_ns });
+            let line = self.line(ingress);
+            self.open[line].push_back(Open { number, ingress, arrival_ns });
             self.offered += 1;
         }
         while self.simulation.state().waiting > LINE {
             self.advance(sink)?;
         }
         Ok(())
+    }
+
+    /// Where packets of a port wait: each narrow port has a line.
+    fn line(&self, ingress: u16) -> usize {
+        let ports = self.simulation.geometry().ports.as_ref();
+        ports.and_then(|ports| ports.numbers.iter().position(|number| *number == ingress)).unwrap_or(0)
     }
 
     /// Has tables changed while packets flow. An update whose packet never comes is not made.
@@ -233,7 +248,7 @@ impl Execution {
     /// # Errors
     /// If the machine fails.
     pub fn finish(&mut self, sink: &mut dyn FnMut(Resolved)) -> Result<(), Fault> {
-        while !self.open.is_empty() || self.is_due() {
+        while self.open.iter().any(|line| !line.is_empty()) || self.is_due() {
             self.advance(sink)?;
         }
         self.simulation.rest(SETTLE)
@@ -274,6 +289,8 @@ impl Execution {
         while let Some(left) = self.simulation.take() {
             self.meter.note(&left);
             let (number, done) = (left.number, left.fate != Fate::Emitted);
+            let leaves = matches!(left.fate, Fate::Finished | Fate::Emitted);
+            self.unported += u64::from(leaves && !self.simulation.geometry().has_port(left.egress));
             self.parts.push(left);
             if done {
                 self.resolve(number, sink);
@@ -282,15 +299,22 @@ impl Execution {
         let state = self.simulation.state();
         if state.waiting == 0 && state.inside == 0 {
             // Nothing will leave any more: the packets that are open were lost.
-            self.resolve(self.offered, sink);
+            (0..self.open.len()).for_each(|line| self.resolve_line(line, self.offered, sink));
         }
         ran
     }
 
-    /// Hands on packet `number` with what left of it, and before it those that were lost.
+    /// Hands on packet `number` with what left of it, and before it those of its line that were lost.
     fn resolve(&mut self, number: u64, sink: &mut dyn FnMut(Resolved)) {
-        while self.open.front().is_some_and(|open| open.number <= number) {
-            let Some(open) = self.open.pop_front() else { break };
+        let has = |line: &VecDeque<Open>| line.binary_search_by_key(&number, |open| open.number).is_ok();
+        if let Some(line) = self.open.iter().position(has) {
+            self.resolve_line(line, number, sink);
+        }
+    }
+
+    fn resolve_line(&mut self, line: usize, number: u64, sink: &mut dyn FnMut(Resolved)) {
+        while self.open[line].front().is_some_and(|open| open.number <= number) {
+            let Some(open) = self.open[line].pop_front() else { break };
             let left = (open.number == number).then(|| std::mem::take(&mut self.parts));
             self.lost += u64::from(left.is_none());
             sink(Resolved { number: open.number, ingress: open.ingress, arrival_ns: open.arrival_ns, left });
@@ -310,6 +334,7 @@ impl Execution {
             seconds: self.simulation.time().as_secs_f64(),
             packets_per_cycle: self.meter.rate(),
             lost: self.lost,
+            unported: self.simulation.geometry().ports.as_ref().map(|_| self.unported),
             latency: self.meter.latency(),
             wait: self.meter.wait(),
             uses: Use::of(self.simulation.geometry(), &self.simulation.probes(), cycles),

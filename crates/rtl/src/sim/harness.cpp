@@ -1,11 +1,12 @@
 // Drives a network processor that Verilator has translated: the C interface that model.rs loads.
 //
 // A cycle is one of the core clock. Within it, inputs change while the clock is low, outputs are looked at just before it
-// rises. Packets wait in line until their arrival, then in the input buffer; each free lane takes the next one from there. The
-// n-th that enters leaves, or is told of as an event, on lane n mod LANES.
+// rises. Packets wait in line until their arrival, then in an input buffer, from which they enter: lanes.h for wide lanes, ports.h for
+// narrow ports.
 //
 // The size of the ports comes from the compiler's command line: WL_LANES, WL_USER_BITS, WL_ARRIVAL (tuser carries the arrival
-// time above the ingress port), WL_MEMORY_RATIO (0: no memory clock), WL_PROBE_BITS (0: no probes), WL_WAVES.
+// time, of wide lanes above the ingress port), WL_PORTS (narrow ports; 0: wide lanes) of WL_PORT_BYTES with WL_PORT_NUMBERS,
+// WL_MEMORY_RATIO (0: no memory clock), WL_PROBE_BITS (0: no probes), WL_WAVES.
 
 #include <algorithm>
 #include <cstdarg>
@@ -30,7 +31,11 @@ namespace {
 
 constexpr unsigned LANES = WL_LANES;
 constexpr uint64_t NOT_ENTERED = ~uint64_t(0);
+#if WL_PORTS > 0
+constexpr unsigned BEAT = WL_PORT_BYTES;     // bytes of a port and cycle
+#else
 constexpr unsigned BEAT = 64;                // bytes of a lane and cycle
+#endif
 constexpr unsigned EGRESS_BITS = 16, REASON_BITS = 24, KIND_BITS = 3;
 constexpr unsigned RESULT_BITS = EGRESS_BITS + REASON_BITS + KIND_BITS;
 constexpr unsigned EVENT_BITS = REASON_BITS + KIND_BITS;
@@ -126,42 +131,29 @@ struct Left {
     std::vector<uint8_t> bytes;
 };
 
-// One lane's way in and out.
-struct Lane {
-    bool holds = false;          // a packet is entering
-    Packet packet;               // this one,
-    Passage *passage = nullptr;  // known among those inside as this
-    size_t sent = 0;             // bytes of it that were taken
-    bool offering = false;       // a beat stands at the port
-    std::deque<Passage> inside;  // packets that leave here, the oldest first
-    std::vector<uint8_t> leaving;
-};
-
 struct Fault : std::runtime_error {
     using std::runtime_error::runtime_error;
 };
 
-struct Simulation {
-    std::unique_ptr<VerilatedContext> context{new VerilatedContext};
-    std::unique_ptr<np_model> top;
+#include "line.h"
+#if WL_PORTS > 0
+#include "ports.h"
+#else
+#include "lanes.h"
+#endif
+
+struct Simulation : Traffic {
 #if WL_WAVES
     std::unique_ptr<VerilatedFstC> waves;
 #endif
-    std::mt19937_64 random;
-    wl_options options;
-    Lane lanes[LANES];
-    std::deque<Packet> waiting;      // not yet arrived
-    std::deque<Packet> buffer;       // arrived
-    std::deque<Left> out;
     std::vector<uint8_t> shown;
-    std::deque<uint64_t> lost;
     std::deque<Control> controls;
     std::deque<uint64_t> answers;    // response << 32 | data
     std::vector<uint64_t> probes;
-    uint64_t offered = 0, dealt = 0, lost_count = 0, cycles = 0, skipped = 0, progress = 0, inside = 0;
+    uint64_t offered = 0;
     std::string error;
 
-    explicit Simulation(const wl_options &given) : random(given.seed), probes(WL_PROBE_BITS), options(given) {
+    explicit Simulation(const wl_options &given) : Traffic(given), probes(WL_PROBE_BITS) {
         Verilated::threadContextp(context.get());
         std::vector<const char *> words{"np"};
         words.insert(words.end(), given.arguments, given.arguments + given.argument_count);
@@ -185,8 +177,8 @@ struct Simulation {
         // Nothing comes until caches have been cleared, as nothing would until tables are loaded.
         for (unsigned i = 0; i < RESET_CYCLES + CLEARING_CYCLES; ++i) {
             top->rst_i = i < RESET_CYCLES;
-            for (unsigned lane = 0; lane < LANES; ++lane) drive_input(lane);
-            put(&top->m_axis_tready_i, 0, LANES, 0);
+            drive_inputs();
+            put(&top->m_axis_tready_i, 0, OUTPUTS, 0);
             drive_control();
             low();
             clock();
@@ -235,123 +227,6 @@ struct Simulation {
 #endif
     }
 
-    bool chance(uint32_t percent) { return percent != 0 && random() % 100 < percent; }
-
-    uint64_t now() const { return cycles + skipped; }
-
-    // Packets that are there go to the buffer or are lost.
-    void arrive() {
-        while (!waiting.empty() && waiting.front().arrived <= now()) {
-            if (buffer.size() < size_t(options.buffer) * LANES) {
-                if (waiting.front().waits) waiting.front().arrived = now();
-                buffer.push_back(std::move(waiting.front()));
-            } else if (waiting.front().waits) {
-                return;
-            } else {
-                lost.push_back(waiting.front().number);
-                ++lost_count;
-            }
-            waiting.pop_front();
-        }
-    }
-
-    // Each free lane, the lower ones first, gets the next packet: wl_sequencer numbers packets in the order in which they come to
-    // its lanes, and packet n leaves on lane n mod LANES. Of more than two lanes several can stand waiting, and it no longer knows
-    // which of them came first: then nothing follows before they have gone.
-    void deal() {
-        if (LANES > 2)
-            for (const Lane &lane : lanes)
-                if (lane.offering && lane.sent == 0) return;
-        for (Lane &lane : lanes) {
-            if (buffer.empty()) return;
-            if (lane.holds || chance(options.idle_percent)) continue;
-            lane.holds = true;
-            lane.sent = 0;
-            lane.packet = std::move(buffer.front());
-            buffer.pop_front();
-            std::deque<Passage> &inside = lanes[dealt++ % LANES].inside;
-            inside.push_back({lane.packet.number, lane.packet.arrived, NOT_ENTERED});
-            lane.passage = &inside.back();
-        }
-    }
-
-    void drive_input(unsigned index) {
-        Lane &lane = lanes[index];
-        // A packet that was dealt in this cycle has to come in it, or it would lose its place.
-        if (lane.holds && !lane.offering && (lane.sent == 0 || !chance(options.idle_percent))) {
-            const Packet &packet = lane.packet;
-            const size_t size = packet.bytes.size();
-            const size_t count = std::min<size_t>(BEAT, size - lane.sent);
-            auto *data = reinterpret_cast<uint8_t *>(&top->s_axis_tdata_i) + index * BEAT;
-            std::memset(data, 0, BEAT);
-            std::memcpy(data, packet.bytes.data() + lane.sent, count);
-            put(&top->s_axis_tkeep_i, index * BEAT, BEAT, count == BEAT ? ~uint64_t(0) : (uint64_t(1) << count) - 1);
-            put(&top->s_axis_tlast_i, index, 1, lane.sent + count == size);
-            put(&top->s_axis_tuser_i, index * WL_USER_BITS, 16, packet.ingress);
-#if WL_ARRIVAL
-            put(&top->s_axis_tuser_i, index * WL_USER_BITS + 16, 64, packet.arrival_ns);
-#endif
-            lane.offering = true;
-        }
-        put(&top->s_axis_tvalid_i, index, 1, lane.offering);
-    }
-
-    void sample_input(unsigned index) {
-        Lane &lane = lanes[index];
-        if (!lane.offering || !get(&top->s_axis_tready_o, index, 1)) return;
-        lane.offering = false;
-        progress = cycles;
-        if (lane.sent == 0) {
-            lane.passage->entered = now();
-            ++inside;
-        }
-        lane.sent += BEAT;
-        lane.holds = lane.sent < lane.packet.bytes.size();
-    }
-
-    void leave(unsigned index, uint32_t kind, uint32_t reason, uint32_t egress) {
-        Lane &lane = lanes[index];
-        if (lane.inside.empty() || lane.inside.front().entered == NOT_ENTERED)
-            throw Fault("something left the machine that never entered it");
-        const Passage &passage = lane.inside.front();
-        Left left;
-        left.head = {passage.number, passage.arrived, passage.entered, now(), nullptr, 0, kind,
-                     reason, egress, index};
-        left.bytes = std::move(lane.leaving);
-        lane.leaving.clear();
-        out.push_back(std::move(left));
-        if (kind != KIND_EMIT) {
-            lane.inside.pop_front();
-            --inside;
-        }
-        progress = cycles;
-    }
-
-    void sample_output(unsigned index, bool ready) {
-        Lane &lane = lanes[index];
-        if (get(&top->event_valid_o, index, 1)) {
-            if (!lane.leaving.empty()) throw Fault("an event was told in the middle of a packet");
-            const uint64_t event = get(&top->event_o, index * EVENT_BITS, EVENT_BITS);
-            leave(index, uint32_t(event >> REASON_BITS), uint32_t(event) & 0xffffff, 0);
-        }
-        if (!ready || !get(&top->m_axis_tvalid_o, index, 1)) return;
-        const auto *data = reinterpret_cast<const uint8_t *>(&top->m_axis_tdata_o) + index * BEAT;
-        const uint64_t keep = get(&top->m_axis_tkeep_o, index * BEAT, BEAT);
-        const bool last = get(&top->m_axis_tlast_o, index, 1);
-        const unsigned count = unsigned(__builtin_popcountll(keep));
-        if (keep != (count == BEAT ? ~uint64_t(0) : (uint64_t(1) << count) - 1) || (!last && count != BEAT)) {
-            char text[80];
-            std::snprintf(text, sizeof text, "lane %u sent a beat with holes: tkeep %016llx, tlast %d", index,
-                          static_cast<unsigned long long>(keep), last);
-            throw Fault(text);
-        }
-        lane.leaving.insert(lane.leaving.end(), data, data + count);
-        if (!last) return;
-        const uint64_t user = get(&top->m_axis_tuser_o, index * RESULT_BITS, RESULT_BITS);
-        leave(index, uint32_t(user >> (EGRESS_BITS + REASON_BITS)), uint32_t(user >> EGRESS_BITS) & 0xffffff,
-              uint32_t(user) & 0xffff);
-    }
-
     void drive_control() {
         const Control *next = controls.empty() ? nullptr : &controls.front();
         const bool write = next && next->write;
@@ -397,25 +272,21 @@ struct Simulation {
     void cycle() {
         arrive();
         deal();
-        for (unsigned i = 0; i < LANES; ++i) drive_input(i);
+        drive_inputs();
         uint64_t ready = 0;
-        for (unsigned i = 0; i < LANES; ++i) ready |= uint64_t(!chance(options.stall_percent)) << i;
-        put(&top->m_axis_tready_i, 0, LANES, ready);
+        for (unsigned i = 0; i < OUTPUTS; ++i) ready |= uint64_t(!chance(options.stall_percent)) << i;
+        put(&top->m_axis_tready_i, 0, OUTPUTS, ready);
         drive_control();
         low();
-        for (unsigned i = 0; i < LANES; ++i) sample_output(i, ready >> i & 1);
-        for (unsigned i = 0; i < LANES; ++i) sample_input(i);
+        sample_outputs(ready);
+        sample_inputs();
         sample_control();
         sample_probes();
         clock();
         ++cycles;
     }
 
-    bool empty() const {
-        for (const Lane &lane : lanes)
-            if (lane.holds) return false;
-        return buffer.empty() && inside == 0 && controls.empty();
-    }
+    bool idle() const { return Traffic::empty() && controls.empty(); }
 
     // Up to `count` cycles; fewer, unless they are to run whatever happens, if there is nothing left to do. A machine that has
     // been empty for long is not clocked until the next packet is there.
@@ -424,7 +295,7 @@ struct Simulation {
         for (; count != 0; --count) {
             if (whatever) {
                 progress = cycles;
-            } else if (empty()) {
+            } else if (idle()) {
                 if (waiting.empty()) return;
                 const uint64_t next = waiting.front().arrived;
                 if (next > now() && cycles - progress > 1000) skipped += next - now();
@@ -511,7 +382,7 @@ int wl_run(Simulation *simulation, uint64_t cycles, int whatever) {
     return outcome;
 }
 
-// The next thing that left, those of a lane in order; 0 if there is none.
+// The next thing that left, those of a lane in order, those of narrow ports in the order in which packets were taken; 0 if there is none.
 int wl_take(Simulation *simulation, wl_left *left) {
     if (simulation->out.empty()) return 0;
     Left &first = simulation->out.front();
@@ -545,10 +416,8 @@ int wl_take_answer(Simulation *simulation, uint64_t *answer) {
 }
 
 void wl_state_of(const Simulation *simulation, wl_state *state) {
-    uint64_t buffered = simulation->buffer.size();
-    for (const Lane &lane : simulation->lanes) buffered += lane.holds && lane.sent == 0;
-    *state = {simulation->cycles, simulation->now(), simulation->waiting.size() + buffered, simulation->inside,
-              simulation->lost_count};
+    *state = {simulation->cycles, simulation->now(), simulation->waiting.size() + simulation->buffered(),
+              simulation->inside, simulation->lost_count};
 }
 
 // For each bit of the probes, the cycles in which it was set.

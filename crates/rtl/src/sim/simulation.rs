@@ -178,8 +178,8 @@ impl Simulation {
         ran
     }
 
-    /// The next thing that left, in the order in which packets entered; those of one packet in the order in which it
-    /// sent them.
+    /// The next thing that left, in the order in which packets entered, or were taken from narrow ports; those of one packet in the
+    /// order in which it sent them. A packet for a port that does not exist has no bytes.
     pub fn take(&mut self) -> Option<Left> {
         let left = self.lanes[self.turn].pop_front()?;
         if left.fate != Fate::Emitted {

@@ -22,6 +22,8 @@ pub struct Source {
 pub struct Geometry {
     /// Lanes of packets, in and out.
     pub lanes: usize,
+    /// Narrow ports around the one lane, if there are any.
+    pub ports: Option<NarrowPorts>,
     /// Bits of `s_axis_tuser_i` a lane: 16 of ingress port, and above them what the program asks for.
     pub user_bits: usize,
     /// Whether the 64 bits above the ingress port are the arrival time in nanoseconds.
@@ -30,6 +32,15 @@ pub struct Geometry {
     pub memory_ratio: usize,
     /// What the bits of `probe_o` say, the least significant first.
     pub probes: Vec<Probe>,
+}
+
+/// Streams of physical ports.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct NarrowPorts {
+    /// Bytes of a beat.
+    pub bytes: usize,
+    /// The number of each.
+    pub numbers: Vec<u16>,
 }
 
 /// A number that the machine tells in each cycle.
@@ -46,6 +57,11 @@ pub struct Probe {
 }
 
 impl Geometry {
+    /// Whether packets can leave by a port.
+    pub fn has_port(&self, number: u16) -> bool {
+        self.ports.as_ref().is_none_or(|ports| ports.numbers.contains(&number))
+    }
+
     /// Bits of all probes together.
     pub fn probe_bits(&self) -> usize {
         self.probes.iter().map(|probe| probe.bits).sum()

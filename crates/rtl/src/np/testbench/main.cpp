@@ -10,6 +10,7 @@
 
 #include <fstream>
 #include <iostream>
+#include <map>
 #include <sstream>
 
 namespace {
@@ -107,10 +108,10 @@ int main(int count, char **words) {
         wl_offer(simulation, bytes.data(), uint32_t(bytes.size()), uint16_t(ingress), arrival, 0, 1);
     }
 
-    // Lanes are told of in turns: packet n leaves on lane n mod LANES.
-    std::deque<std::string> lanes[LANES];
-    std::deque<bool> ends[LANES];
-    unsigned turn = 0;
+    // What became of packets, by their numbers: those of several lanes, or of narrow ports, are told in another order.
+    std::map<uint64_t, std::vector<std::string>> told;
+    std::map<uint64_t, bool> ended;
+    uint64_t next = 0;
     uint64_t compared = 0, wrong = 0;
     const auto compare = [&](const std::string &got) {
         if (!std::getline(expected, line)) line = "nothing more";
@@ -126,15 +127,13 @@ int main(int count, char **words) {
         }
         wl_left left;
         while (wl_take(simulation, &left)) {
-            lanes[left.lane].push_back(line_of(left));
-            ends[left.lane].push_back(left.kind != KIND_EMIT);
+            told[left.number].push_back(line_of(left));
+            if (left.kind != KIND_EMIT) ended[left.number] = true;
         }
-        while (!lanes[turn].empty()) {
-            if (!lanes[turn].front().empty()) compare(lanes[turn].front());
-            const bool end = ends[turn].front();
-            lanes[turn].pop_front();
-            ends[turn].pop_front();
-            if (end) turn = (turn + 1) % LANES;
+        for (; ended.erase(next) != 0; ++next) {
+            for (const std::string &got : told[next])
+                if (!got.empty()) compare(got);
+            told.erase(next);
         }
         wl_state_of(simulation, &state);
         if (state.waiting == 0 && state.inside == 0) break;

@@ -60,7 +60,9 @@ fn digits(text: &mut String, bytes: &[u8]) {
 /// # Errors
 /// If a file cannot be written.
 pub(super) fn write(processor: &Processor, stimulus: &Stimulus, folder: &Path) -> io::Result<()> {
-    fs::write(folder.join("sim/harness.cpp"), HARNESS)?;
+    for (name, text) in HARNESS {
+        fs::write(folder.join("sim").join(name), text)?;
+    }
     fs::write(folder.join("sim/main.cpp"), include_str!("main.cpp"))?;
     fs::write(folder.join("sim/packets.txt"), &stimulus.packets)?;
     fs::write(folder.join("sim/expected.txt"), &stimulus.expected)?;

@@ -19,6 +19,7 @@ fn echo(lanes: usize, waves: bool) -> Model {
     let busy = Probe { name: "input".to_owned(), kind: "busy".to_owned(), bits: 1, most: 1 };
     let geometry = Geometry {
         lanes,
+        ports: None,
         user_bits: 80,
         arrival: true,
         memory_ratio: 3,
@@ -306,7 +307,14 @@ fn a_design_that_is_wrong_is_refused_with_the_reason() {
     let folder = tempfile::tempdir().expect("a temporary folder");
     let text = "module bad(input logic clk_i);\n  assign nothing = clk_i\nendmodule\n".to_owned();
     let file = File { name: "folder/bad.sv".to_owned(), text, unit: None };
-    let geometry = Geometry { lanes: 1, user_bits: 16, arrival: false, memory_ratio: 0, probes: Vec::new() };
+    let geometry = Geometry {
+        lanes: 1,
+        ports: None,
+        user_bits: 16,
+        arrival: false,
+        memory_ratio: 0,
+        probes: Vec::new(),
+    };
     let source = Source { files: vec![file], top: "bad".to_owned(), blocks: Vec::new(), geometry };
     let cache = folder.path().join("cache");
     let options = BuildOptions { cache: cache.clone(), ..BuildOptions::default() };

@@ -1,0 +1,121 @@
+// Packets on wide lanes: each free lane takes the next packet. The n-th that enters leaves, or is told of as an event, on lane n mod LANES.
+
+// One lane's way in and out.
+struct Lane {
+    Sender in;
+    Passage *passage = nullptr;  // the packet that enters, among those inside
+    std::deque<Passage> inside;  // packets that leave here, the oldest first
+    std::vector<uint8_t> leaving;
+};
+
+struct Traffic : Line {
+    static constexpr unsigned OUTPUTS = LANES;
+    Lane lanes[LANES];
+    std::deque<Packet> buffer;       // arrived
+    uint64_t dealt = 0;
+
+    using Line::Line;
+
+    // Packets that are there go to the buffer or are lost.
+    void arrive() {
+        while (!waiting.empty() && waiting.front().arrived <= now()) {
+            if (buffer.size() < size_t(options.buffer) * LANES) {
+                if (waiting.front().waits) waiting.front().arrived = now();
+                buffer.push_back(std::move(waiting.front()));
+            } else if (waiting.front().waits) {
+                return;
+            } else {
+                lose(waiting.front());
+            }
+            waiting.pop_front();
+        }
+    }
+
+    // Each free lane, the lower ones first, gets the next packet: wl_sequencer numbers packets in the order in which they come to
+    // its lanes, and packet n leaves on lane n mod LANES. Of more than two lanes several can stand waiting, and it no longer knows
+    // which of them came first: then nothing follows before they have gone.
+    void deal() {
+        if (LANES > 2)
+            for (const Lane &lane : lanes)
+                if (lane.in.offering && lane.in.sent == 0) return;
+        for (Lane &lane : lanes) {
+            if (buffer.empty()) return;
+            if (lane.in.holds || chance(options.idle_percent)) continue;
+            lane.in.begin(std::move(buffer.front()));
+            buffer.pop_front();
+            std::deque<Passage> &inside = lanes[dealt++ % LANES].inside;
+            inside.push_back({lane.in.packet.number, lane.in.packet.arrived, NOT_ENTERED});
+            lane.passage = &inside.back();
+        }
+    }
+
+    void drive_inputs() {
+        for (unsigned i = 0; i < LANES; ++i) {
+            Sender &in = lanes[i].in;
+            // A packet that was dealt in this cycle has to come in it, or it would lose its place.
+            if (in.wants() && (in.sent == 0 || !chance(options.idle_percent))) {
+                put_beat(in, i);
+                put(&top->s_axis_tuser_i, i * WL_USER_BITS, 16, in.packet.ingress);
+#if WL_ARRIVAL
+                put(&top->s_axis_tuser_i, i * WL_USER_BITS + 16, 64, in.packet.arrival_ns);
+#endif
+            }
+            put(&top->s_axis_tvalid_i, i, 1, in.offering);
+        }
+    }
+
+    void sample_inputs() {
+        for (unsigned i = 0; i < LANES; ++i) {
+            if (!was_taken(lanes[i].in, i)) continue;
+            if (lanes[i].in.sent == 0) {
+                lanes[i].passage->entered = now();
+                ++inside;
+            }
+            lanes[i].in.advance();
+        }
+    }
+
+    void leave(unsigned index, uint32_t kind, uint32_t reason, uint32_t egress) {
+        Lane &lane = lanes[index];
+        if (lane.inside.empty() || lane.inside.front().entered == NOT_ENTERED)
+            throw Fault("something left the machine that never entered it");
+        const Passage &passage = lane.inside.front();
+        Left left;
+        left.head = {passage.number, passage.arrived, passage.entered, now(), nullptr, 0, kind,
+                     reason, egress, index};
+        left.bytes = std::move(lane.leaving);
+        lane.leaving.clear();
+        out.push_back(std::move(left));
+        if (kind != KIND_EMIT) {
+            lane.inside.pop_front();
+            --inside;
+        }
+        progress = cycles;
+    }
+
+    void sample_outputs(uint64_t ready) {
+        for (unsigned i = 0; i < LANES; ++i) {
+            if (get(&top->event_valid_o, i, 1)) {
+                if (!lanes[i].leaving.empty()) throw Fault("an event was told in the middle of a packet");
+                const uint64_t event = get(&top->event_o, i * EVENT_BITS, EVENT_BITS);
+                leave(i, uint32_t(event >> REASON_BITS), uint32_t(event) & 0xffffff, 0);
+            }
+            if (!(ready >> i & 1) || !get_beat(lanes[i].leaving, i)) continue;
+            const uint64_t user = get(&top->m_axis_tuser_o, i * RESULT_BITS, RESULT_BITS);
+            leave(i, kind_of(user), reason_of(user), egress_of(user));
+        }
+    }
+
+    bool empty() const {
+        for (const Lane &lane : lanes)
+            if (lane.in.holds) return false;
+        return buffer.empty() && inside == 0;
+    }
+
+    // Packets that have arrived and not begun to enter.
+    uint64_t buffered() const {
+        uint64_t count = buffer.size();
+        for (const Lane &lane : lanes) count += lane.in.holds && lane.in.sent == 0;
+        return count;
+    }
+};

@@ -1,0 +1,84 @@
+// What wide lanes and narrow ports have in common: beats at the model's streams.
+
+uint64_t full(unsigned count) { return count == 64 ? ~uint64_t(0) : (uint64_t(1) << count) - 1; }
+uint32_t kind_of(uint64_t user) { return uint32_t(user >> (EGRESS_BITS + REASON_BITS)); }
+uint32_t reason_of(uint64_t user) { return uint32_t(user >> EGRESS_BITS) & 0xffffff; }
+uint32_t egress_of(uint64_t user) { return uint32_t(user) & 0xffff; }
+
+// A stream's packet that enters.
+struct Sender {
+    bool holds = false;          // there is one
+    Packet packet;
+    size_t sent = 0;             // bytes of it that were taken
+    bool offering = false;       // a beat stands at the port
+
+    void begin(Packet &&next) {
+        holds = true;
+        sent = 0;
+        packet = std::move(next);
+    }
+    bool wants() const { return holds && !offering; }
+    void advance() {
+        sent += BEAT;
+        holds = sent < packet.bytes.size();
+    }
+};
+
+// The model, its time, and what comes to it and leaves it.
+struct Line {
+    std::unique_ptr<VerilatedContext> context{new VerilatedContext};
+    std::unique_ptr<np_model> top;
+    std::mt19937_64 random;
+    wl_options options;
+    std::deque<Packet> waiting;      // not yet arrived
+    std::deque<Left> out;
+    std::deque<uint64_t> lost;
+    uint64_t lost_count = 0, cycles = 0, skipped = 0, progress = 0, inside = 0;
+
+    explicit Line(const wl_options &given) : random(given.seed), options(given) {}
+
+    bool chance(uint32_t percent) { return percent != 0 && random() % 100 < percent; }
+
+    uint64_t now() const { return cycles + skipped; }
+
+    void lose(const Packet &packet) {
+        lost.push_back(packet.number);
+        ++lost_count;
+    }
+
+    // The next beat of a packet stands at input `index`.
+    void put_beat(Sender &in, unsigned index) {
+        const size_t size = in.packet.bytes.size();
+        const size_t count = std::min<size_t>(BEAT, size - in.sent);
+        auto *data = reinterpret_cast<uint8_t *>(&top->s_axis_tdata_i) + index * BEAT;
+        std::memset(data, 0, BEAT);
+        std::memcpy(data, in.packet.bytes.data() + in.sent, count);
+        put(&top->s_axis_tkeep_i, index * BEAT, BEAT, full(unsigned(count)));
+        put(&top->s_axis_tlast_i, index, 1, in.sent + count == size);
+        in.offering = true;
+    }
+
+    bool was_taken(Sender &in, unsigned index) {
+        if (!in.offering || !get(&top->s_axis_tready_o, index, 1)) return false;
+        in.offering = false;
+        progress = cycles;
+        return true;
+    }
+
+    // Takes a beat from output `index`, which is ready, if there is one; answers whether that ends a packet.
+    bool get_beat(std::vector<uint8_t> &leaving, unsigned index) {
+        if (!get(&top->m_axis_tvalid_o, index, 1)) return false;
+        const auto *data = reinterpret_cast<const uint8_t *>(&top->m_axis_tdata_o) + index * BEAT;
+        const uint64_t keep = get(&top->m_axis_tkeep_o, index * BEAT, BEAT);
+        const bool last = get(&top->m_axis_tlast_o, index, 1);
+        const unsigned count = unsigned(__builtin_popcountll(keep));
+        if (keep != full(count) || (!last && count != BEAT)) {
+            char text[80];
+            std::snprintf(text, sizeof text, "lane %u sent a beat with holes: tkeep %016llx, tlast %d", index,
+                          static_cast<unsigned long long>(keep), last);
+            throw Fault(text);
+        }
+        leaving.insert(leaving.end(), data, data + count);
+        return last;
+    }
+};
