@@ -60,4 +60,10 @@ fn steps_whose_jumps_form_no_cycle_can_be_pipelined_whatever_their_order() {
     assert!(legal("next b").legal);
     assert_eq!(legal("next a").reasons, ["steps `a`, `c` form a loop"]);
     assert_eq!(legal("next c").reasons, ["step `c` jumps to itself"]);
+    let copies = "step `c` sends a copy, and as many packets leave a pipeline as come";
+    assert_eq!(legal("emit b").reasons, [copies]);
+    assert_eq!(
+        legal("%0:u16 = const 60\n packet.reset %0\n emit b").reasons,
+        ["step `c` makes the packet anew", copies]
+    );
 }

@@ -1,11 +1,13 @@
 //! Whether an engine can be built as a straight pipeline instead of a multithreaded one.
 //!
 //! Gorilla (section 3): possible if there are only forward jumps and the delays of the offloads are constant. Jumps are
-//! forward if the steps can be put in an order in which they are, whatever their order in the source. Shared state adds a third condition: an order-sensitive offload must be reached from one stage only, else a packet could
-//! overtake the one before it at that offload. A thread that sends more than one packet can be pipelined.
+//! forward if the steps can be put in an order in which they are, whatever their order in the source. Shared state adds a
+//! third condition: an order-sensitive offload must be reached from one stage only, else a packet could overtake the one
+//! before it at that offload. And what packets are held in decides: as many packets leave a pipeline as come, so none sends
+//! copies; and their header windows begin where they were loaded, so none is made anew.
 
 use serde::Serialize;
-use wireloom_ir::{EngineId, OffloadTarget, OpKind, Program, StepId};
+use wireloom_ir::{EngineId, Exit, OffloadTarget, OpKind, Program, StepId};
 use wireloom_offloads::{Delay, registry};
 
 use super::effects::Effects;
@@ -35,21 +37,27 @@ pub fn pipelining(program: &Program, effects: &Effects, engine: EngineId) -> Pip
     }
     for step in &body.steps {
         step.for_each_op(|op| {
-            if let OpKind::Call { offload, method, .. } = op.kind
-                && effects.call(engine, offload, method).delay == Delay::Variable
-            {
-                let called = &body.offloads[offload.index()];
-                let method = match &called.target {
-                    OffloadTarget::Kind(config) => {
-                        registry::kind(&config.kind).map_or("", |k| k.methods[method].name)
-                    }
-                    OffloadTarget::Engine(_) => "call",
-                };
-                let reason =
-                    format!("`{}.{method}` (step `{}`) takes a varying time", called.name, step.name);
-                if !reasons.contains(&reason) {
-                    reasons.push(reason);
+            let reason = match op.kind {
+                OpKind::Call { offload, method, .. }
+                    if effects.call(engine, offload, method).delay == Delay::Variable =>
+                {
+                    let called = &body.offloads[offload.index()];
+                    let method = match &called.target {
+                        OffloadTarget::Kind(config) => {
+                            registry::kind(&config.kind).map_or("", |k| k.methods[method].name)
+                        }
+                        OffloadTarget::Engine(_) => "call",
+                    };
+                    format!("`{}.{method}` (step `{}`) takes a varying time", called.name, step.name)
                 }
+                OpKind::Exit(Exit::Emit(_)) => {
+                    format!("step `{}` sends a copy, and as many packets leave a pipeline as come", step.name)
+                }
+                OpKind::Reset { .. } => format!("step `{}` makes the packet anew", step.name),
+                _ => return,
+            };
+            if !reasons.contains(&reason) {
+                reasons.push(reason);
             }
         });
     }
