@@ -53,18 +53,26 @@ module wl_merger #(
 
   // Lanes are visited in the order of the packets' numbers; an item starts if all before it have, in this cycle or earlier.
   logic [Lanes-1:0] allowed, taken;
-  always_comb begin
-    logic reached;
-    reached = 1'b1;
-    allowed = midst;
-    turn_after = turn;
-    for (int unsigned i = 0; i < Lanes; i++) begin
-      logic [LaneBits-1:0] lane;
-      lane = LaneBits'((32'(turn) + i) % Lanes);
-      reached = reached && !midst[lane];
-      allowed[lane] = allowed[lane] || reached;
-      reached = reached && pipe_valid_i[lane] && (pipe_event_i[lane] || m_tready_i[lane]) && !pipe_more_i[lane];
-      if (reached) turn_after = lane == LaneBits'(Lanes - 1) ? '0 : lane + 1'b1;
+  if (Lanes == 1) begin : g_one
+    // It has no others to wait for: nothing leads from `m_tready_i` to `m_tvalid_o`.
+    assign allowed = '1;
+    assign turn_after = '0;
+    logic unused;
+    assign unused = &{turn, pipe_more_i};
+  end else begin : g_order
+    always_comb begin
+      logic reached;
+      reached = 1'b1;
+      allowed = midst;
+      turn_after = turn;
+      for (int unsigned i = 0; i < Lanes; i++) begin
+        logic [LaneBits-1:0] lane;
+        lane = LaneBits'((32'(turn) + i) % Lanes);
+        reached = reached && !midst[lane];
+        allowed[lane] = allowed[lane] || reached;
+        reached = reached && pipe_valid_i[lane] && (pipe_event_i[lane] || m_tready_i[lane]) && !pipe_more_i[lane];
+        if (reached) turn_after = lane == LaneBits'(Lanes - 1) ? '0 : lane + 1'b1;
+      end
     end
   end
 

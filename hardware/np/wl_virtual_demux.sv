@@ -1,13 +1,13 @@
-// Demultiplexer of virtual routers: packets of one lane go to the router that they are tagged with, each of which has a queue of its own.
+// Demultiplexer of virtual routers: each packet of one lane goes to its router, each of which has a queue of its own.
 // What a router does not take in time is lost to it alone.
 //
 // Contract
 //   Data and order: a router gets its packets whole, in order, once. A packet that comes while its router's queue has not room for the
-//   longest packet is lost whole (`lost_o`); one with a tag of no router is lost (`unknown_o`). A packet of more than MaxBeats beats ends
+//   longest packet is lost whole (`lost_o`); one that is meant for no router is lost (`unknown_o`). A packet of more than MaxBeats beats ends
 //   with its MaxBeats-th (`cut_o`).
 //   Isolation: a beat is taken every cycle, whatever the routers do; what one router gets, and when, does not depend on what others take.
 //   Throughput: one beat a cycle in, and one a cycle to each router. Latency: two cycles.
-// Timing: the outputs are block RAM's registers; from the tag to the queues' writes it is a decoder and a comparison.
+// Timing: the outputs are block RAM's registers; from `meant_i` to the queues' writes it is a comparison and two gates.
 //
 // Parameters
 //   Routers    virtual routers
@@ -18,16 +18,15 @@ module wl_virtual_demux #(
     parameter int unsigned Routers = 2,
     parameter int unsigned Width = 592,
     parameter int unsigned Beats = 512,
-    parameter int unsigned MaxBeats = 24,
-    localparam int unsigned RouterBits = wl_pkg::bits(Routers)
+    parameter int unsigned MaxBeats = 24
 ) (
     input logic clk_i,
     input logic rst_i,
 
-    input logic                  valid_i,
-    input logic [RouterBits-1:0] router_i,  // counts on the first beat of a packet
-    input logic                  last_i,
-    input logic [     Width-1:0] data_i,
+    input logic               valid_i,
+    input logic [Routers-1:0] meant_i,  // the packet's router, if any; counts on the first beat of a packet
+    input logic               last_i,
+    input logic [  Width-1:0] data_i,
 
     // To the routers.
     output logic [      Routers-1:0] router_valid_o,
@@ -54,16 +53,13 @@ module wl_virtual_demux #(
   logic behind;  // this beat is not the packet's first
   logic [Routers-1:0] kept;  // the router that gets this packet's beats; none if they are lost
   logic [CountBits-1:0] count;  // beats of it before this one
-  logic [Routers-1:0] meant, room, gets;
+  logic [Routers-1:0] room, gets;
   logic full, last;
-  for (genvar i = 0; i < Routers; i++) begin : g_tag
-    assign meant[i] = router_i == RouterBits'(i);
-  end
   assign full = count == CountBits'(MaxBeats - 1);
   assign last = last_i || full;
-  assign gets = {Routers{valid_i}} & (behind ? kept : meant & room);
-  assign lost_o = {Routers{valid_i && !behind}} & meant & ~room;
-  assign unknown_o = valid_i && !behind && meant == '0;
+  assign gets = {Routers{valid_i}} & (behind ? kept : meant_i & room);
+  assign lost_o = {Routers{valid_i && !behind}} & meant_i & ~room;
+  assign unknown_o = valid_i && !behind && meant_i == '0;
   assign cut_o = gets != '0 && full && !last_i;
 
   always_ff @(posedge clk_i) begin
@@ -105,6 +101,7 @@ module wl_virtual_demux #(
 `ifdef FORMAL
   always_ff @(posedge clk_i) begin
     if (!rst_i) begin
+      Meant_M : assume (!valid_i || behind || $onehot0(meant_i));
       Room_A : assert ((gets & ~ready) == '0);
       One_A : assert ($onehot0(gets));
     end

@@ -1,44 +1,51 @@
-// Ingress of a processor that virtual routers share: a queue for each router, from which it is given no more than its share, and fair
-// arbitration among those that have something.
+// Ingress of a lane of virtual routers: a queue for each router, from which it is given no more than its share of the lane; for each
+// processor fair arbitration among those of its routers that have something.
 //
 // Contract
-//   Data and order: a router's packets leave whole, in order, once; each beat carries the router's number. Losses are those of
-//   wl_virtual_demux: what comes while a router's queue has not room for the longest packet is lost to that router alone.
-//   Isolation: if the output takes as many beats as all Shares together come to, then a router that sends no more than its share, in bursts
-//   that its queue holds beside a packet of MaxBeats of every other router, loses nothing, whatever the others send.
-//   Throughput: one beat a cycle in, and one out. Latency: three cycles.
-// Timing: from the queues' block RAM through wl_rate_limit, the arbiter and the multiplexer of wl_merge to its skid buffer.
+//   Data and order: a router's packets go to its processor, whole, in order, once; each beat carries the router's place in its processor.
+//   Losses are those of wl_virtual_demux: what comes while a router's queue has not room for the longest packet is lost to that router alone.
+//   Isolation: if a processor takes as many beats as the Shares of its routers together come to, then a router that sends no more than its
+//   share, in bursts that its queue holds beside a packet of MaxBeats of every other router of its processor, loses nothing, whatever the
+//   others send. What one processor takes makes no difference to the others.
+//   Throughput: one beat a cycle in, and one to each processor. Latency: three cycles.
+// Timing: from a tag to the queues' writes it is two comparisons; from the queues' block RAM through wl_rate_limit, the arbiter and the
+//   multiplexer of wl_merge to its skid buffer.
 //
 // Parameters
-//   Routers    virtual routers
-//   Width      bits of a beat, `last` not counted
-//   Beats      beats of room in each queue
-//   MaxBeats   beats of the longest packet
-//   Burst      beats that a router which was idle may send at once
-//   Shares     of each router, 17 bits: beats that it may send in 65,536 cycles
+//   Routers      virtual routers
+//   Processors   processors
+//   Counts       of each processor, 9 bits: its routers; those of a processor stand one behind the other
+//   Tags         of each router, 8 bits: what its packets are tagged with
+//   Width        bits of a beat, `last` not counted
+//   Beats        beats of room in each queue
+//   MaxBeats     beats of the longest packet
+//   Burst        beats that a router which was idle may send at once
+//   Shares       of each router, 17 bits: beats that it may send in 65,536 cycles
 module wl_virtual_ingress #(
     parameter int unsigned Routers = 2,
-    parameter int unsigned Width = 592,
+    parameter int unsigned Processors = 1,
+    parameter logic [Processors*9-1:0] Counts = (Processors * 9)'(Routers),
+    parameter logic [Routers*8-1:0] Tags = (Routers * 8)'(256),
+    parameter int unsigned Width = 584,
     parameter int unsigned Beats = 512,
     parameter int unsigned MaxBeats = 24,
     parameter int unsigned Burst = 16,
-    parameter logic [Routers*17-1:0] Shares = {Routers{17'd13107}},
-    localparam int unsigned RouterBits = wl_pkg::bits(Routers)
+    parameter logic [Routers*17-1:0] Shares = {Routers{17'd13107}}
 ) (
     input logic clk_i,
     input logic rst_i,
 
-    input logic                  valid_i,
-    input logic [RouterBits-1:0] router_i,  // counts on the first beat of a packet
-    input logic                  last_i,
-    input logic [     Width-1:0] data_i,
+    input logic             valid_i,
+    input logic [      7:0] tag_i,    // counts on the first beat of a packet
+    input logic             last_i,
+    input logic [Width-1:0] data_i,
 
-    // To the processor.
-    output logic                  out_valid_o,
-    input  logic                  out_ready_i,
-    output logic [RouterBits-1:0] out_router_o,
-    output logic                  out_last_o,
-    output logic [     Width-1:0] out_data_o,
+    // To the processors.
+    output logic [      Processors-1:0] out_valid_o,
+    input  logic [      Processors-1:0] out_ready_i,
+    output logic [    Processors*8-1:0] out_place_o,  // of the router among those of its processor
+    output logic [      Processors-1:0] out_last_o,
+    output logic [Processors*Width-1:0] out_data_o,
 
     // Statistics, as those of wl_virtual_demux.
     output logic [Routers-1:0] lost_o,
@@ -46,9 +53,27 @@ module wl_virtual_ingress #(
     output logic               cut_o
 );
 
-  logic [Routers-1:0] queue_valid, queue_ready, queue_last, open_valid, open_ready, open_last;
+  // The first router of a processor; of the one behind the last: how many there are.
+  function automatic int unsigned first(int unsigned processor);
+    first = 0;
+    for (int unsigned i = 0; i < processor; i++) first += 32'(Counts[i*9+:9]);
+  endfunction
+  // Processors without routers, and routers with the tag of another.
+  function automatic int unsigned wrong();
+    wrong = 0;
+    for (int unsigned i = 0; i < Processors; i++) if (Counts[i*9+:9] == '0) wrong += 1;
+    for (int unsigned i = 0; i < Routers; i++)
+      for (int unsigned k = 0; k < i; k++) if (Tags[i*8+:8] == Tags[k*8+:8]) wrong += 1;
+  endfunction
+  if (Processors < 1 || first(Processors) != Routers || wrong() != 0) begin : g_illegal
+    $fatal(1, "wl_virtual_ingress: each processor must have a router, each router one processor and a tag of its own");
+  end
+
+  logic [Routers-1:0] meant, queue_valid, queue_ready, queue_last;
   logic [Routers*Width-1:0] queue_data;
-  logic [Routers*(Width+RouterBits)-1:0] open_data;
+  for (genvar i = 0; i < Routers; i++) begin : g_tag
+    assign meant[i] = tag_i == Tags[i*8+:8];
+  end
 
   wl_virtual_demux #(
       .Routers (Routers),
@@ -59,7 +84,7 @@ module wl_virtual_ingress #(
       .clk_i,
       .rst_i,
       .valid_i,
-      .router_i,
+      .meant_i(meant),
       .last_i,
       .data_i,
       .router_valid_o(queue_valid),
@@ -71,41 +96,47 @@ module wl_virtual_ingress #(
       .cut_o
   );
 
-  for (genvar i = 0; i < Routers; i++) begin : g_router
-    assign open_data[i*(Width+RouterBits)+Width+:RouterBits] = RouterBits'(i);
-    wl_rate_limit #(
-        .Width(Width),
-        .Share(32'(Shares[i*17+:17])),
-        .Burst(Burst),
-        .MaxBeats(MaxBeats)
-    ) i_limit (
+  for (genvar p = 0; p < Processors; p++) begin : g_processor
+    localparam int unsigned First = first(p);
+    localparam int unsigned Count = 32'(Counts[p*9+:9]);
+    logic [Count-1:0] open_valid, open_ready, open_last;
+    logic [Count*(Width+8)-1:0] open_data;
+    for (genvar i = 0; i < Count; i++) begin : g_router
+      assign open_data[i*(Width+8)+Width+:8] = 8'(i);
+      wl_rate_limit #(
+          .Width(Width),
+          .Share(32'(Shares[(First+i)*17+:17])),
+          .Burst(Burst),
+          .MaxBeats(MaxBeats)
+      ) i_limit (
+          .clk_i,
+          .rst_i,
+          .in_valid_i (queue_valid[First+i]),
+          .in_ready_o (queue_ready[First+i]),
+          .in_last_i  (queue_last[First+i]),
+          .in_data_i  (queue_data[(First+i)*Width+:Width]),
+          .out_valid_o(open_valid[i]),
+          .out_ready_i(open_ready[i]),
+          .out_last_o (open_last[i]),
+          .out_data_o (open_data[i*(Width+8)+:Width])
+      );
+    end
+
+    wl_merge #(
+        .Inputs(Count),
+        .Width(Width + 8),
+        .Register(1'b1)
+    ) i_merge (
         .clk_i,
         .rst_i,
-        .in_valid_i (queue_valid[i]),
-        .in_ready_o (queue_ready[i]),
-        .in_last_i  (queue_last[i]),
-        .in_data_i  (queue_data[i*Width+:Width]),
-        .out_valid_o(open_valid[i]),
-        .out_ready_i(open_ready[i]),
-        .out_last_o (open_last[i]),
-        .out_data_o (open_data[i*(Width+RouterBits)+:Width])
+        .in_valid_i(open_valid),
+        .in_ready_o(open_ready),
+        .in_last_i(open_last),
+        .in_data_i(open_data),
+        .out_valid_o(out_valid_o[p]),
+        .out_ready_i(out_ready_i[p]),
+        .out_last_o(out_last_o[p]),
+        .out_data_o({out_place_o[p*8+:8], out_data_o[p*Width+:Width]})
     );
   end
-
-  wl_merge #(
-      .Inputs(Routers),
-      .Width(Width + RouterBits),
-      .Register(1'b1)
-  ) i_merge (
-      .clk_i,
-      .rst_i,
-      .in_valid_i(open_valid),
-      .in_ready_o(open_ready),
-      .in_last_i(open_last),
-      .in_data_i(open_data),
-      .out_valid_o,
-      .out_ready_i,
-      .out_last_o,
-      .out_data_o({out_router_o, out_data_o})
-  );
 endmodule

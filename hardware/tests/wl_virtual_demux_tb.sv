@@ -1,5 +1,5 @@
-// wl_virtual_demux: packets reach the router that they are tagged with, whole and in order; one that takes little or nothing loses packets,
-// and the others none; tags of no router and packets that are too long are told. Over numbers of routers and sizes of queues.
+// wl_virtual_demux: packets reach the router that they are meant for, whole and in order; one that takes little or nothing loses packets,
+// and the others none; packets for no router and those that are too long are told. Over numbers of routers and sizes of queues.
 module wl_virtual_demux_tb;
   localparam int unsigned Cases = 4;
 
@@ -30,8 +30,12 @@ module demux_case #(
   logic [Width-1:0] data;
   logic [Routers-1:0] router_valid, router_ready, router_last, lost;
   logic [Routers*Width-1:0] router_data;
+  logic [Routers-1:0] meant;
+  for (genvar i = 0; i < Routers; i++) begin : g_meant
+    assign meant[i] = router == RouterBits'(i);
+  end
   wl_virtual_demux #(.Routers(Routers), .Width(Width), .Beats(Beats), .MaxBeats(MaxBeats)) i_dut (
-      .clk_i, .rst_i, .valid_i(valid), .router_i(router), .last_i(last), .data_i(data), .router_valid_o(router_valid),
+      .clk_i, .rst_i, .valid_i(valid), .meant_i(meant), .last_i(last), .data_i(data), .router_valid_o(router_valid),
       .router_ready_i(router_ready), .router_last_o(router_last), .router_data_o(router_data), .lost_o(lost), .unknown_o(unknown),
       .cut_o(cut)
   );

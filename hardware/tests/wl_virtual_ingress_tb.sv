@@ -1,8 +1,8 @@
-// wl_virtual_ingress: router 0 sends several times its share, all that the lane still takes; the others send nearly theirs, and the output takes
-// little more than all shares. The others lose nothing, every router's beats come in order, and router 0 gets its share. Over numbers of
-// routers, shares and packet lengths.
+// wl_virtual_ingress: router 0 sends several times its share, all that the lane still takes; the others send nearly theirs, and each processor
+// takes little more than the shares of its routers. The others lose nothing, every router's beats come to its processor, in order, and router 0
+// gets its share. What is of no router is told. Over numbers of routers and processors, shares and packet lengths.
 module wl_virtual_ingress_tb;
-  localparam int unsigned Cases = 4;
+  localparam int unsigned Cases = 5;
 
   logic clk, rst;
   logic [Cases-1:0] done;
@@ -11,44 +11,59 @@ module wl_virtual_ingress_tb;
   ingress_case #(.Routers(3), .Share(13107), .MaxBeats(4), .Ready(170)) i_long (.clk_i(clk), .rst_i(rst), .done_o(done[1]));
   ingress_case #(.Routers(5), .Share(11000), .MaxBeats(2), .Ready(228)) i_five (.clk_i(clk), .rst_i(rst), .done_o(done[2]));
   ingress_case #(.Routers(10), .Share(6000), .MaxBeats(3), .Ready(250)) i_ten (.clk_i(clk), .rst_i(rst), .done_o(done[3]));
+  ingress_case #(.Routers(6), .Processors(3), .Counts({9'd1, 9'd3, 9'd2}), .Share(8000), .MaxBeats(3), .Ready(120)) i_processors (
+      .clk_i(clk), .rst_i(rst), .done_o(done[4])
+  );
 endmodule
 
 module ingress_case #(
     parameter int unsigned Routers = 2,
+    parameter int unsigned Processors = 1,
+    parameter logic [Processors*9-1:0] Counts = (Processors * 9)'(Routers),
     parameter int unsigned Share = 13107,  // of each router, in 65536ths of a beat a cycle
     parameter int unsigned MaxBeats = 4,
-    parameter int unsigned Ready = 256  // cycles of 256 in which the output is taken
+    parameter int unsigned Ready = 256  // cycles of 256 in which an output is taken
 ) (
     input  logic clk_i,
     input  logic rst_i,
     output logic done_o
 );
   localparam int unsigned Width = 48;
-  localparam int unsigned RouterBits = wl_pkg::bits(Routers);
   localparam int unsigned Cycles = 20000;
   localparam int unsigned Beats = 64;
 
-  logic valid, last, out_valid, out_ready, out_last, unknown, cut;
-  logic [RouterBits-1:0] router, out_router;
-  logic [Width-1:0] data, out_data;
+  logic valid, last, unknown, cut;
+  logic [7:0] tag;
+  logic [Width-1:0] data;
+  logic [Processors-1:0] out_valid, out_ready, out_last;
+  logic [Processors*8-1:0] out_place;
+  logic [Processors*Width-1:0] out_data;
   logic [Routers-1:0] lost;
+  // Router i has the tag 200 - 7 * i.
+  function automatic logic [Routers*8-1:0] all_tags();
+    for (int unsigned i = 0; i < Routers; i++) all_tags[i*8+:8] = 8'(200 - 7 * i);
+  endfunction
+  localparam logic [Routers*8-1:0] Tags = all_tags();
   wl_virtual_ingress #(
-      .Routers(Routers), .Width(Width), .Beats(Beats), .MaxBeats(MaxBeats), .Burst(4), .Shares({Routers{17'(Share)}})
+      .Routers(Routers), .Processors(Processors), .Counts(Counts), .Tags(Tags), .Width(Width), .Beats(Beats), .MaxBeats(MaxBeats),
+      .Burst(4), .Shares({Routers{17'(Share)}})
   ) i_dut (
-      .clk_i, .rst_i, .valid_i(valid), .router_i(router), .last_i(last), .data_i(data), .out_valid_o(out_valid), .out_ready_i(out_ready),
-      .out_router_o(out_router), .out_last_o(out_last), .out_data_o(out_data), .lost_o(lost), .unknown_o(unknown), .cut_o(cut)
+      .clk_i, .rst_i, .valid_i(valid), .tag_i(tag), .last_i(last), .data_i(data), .out_valid_o(out_valid), .out_ready_i(out_ready),
+      .out_place_o(out_place), .out_last_o(out_last), .out_data_o(out_data), .lost_o(lost), .unknown_o(unknown), .cut_o(cut)
   );
 
   // What each router is to get, and how much of it is known and has come. Credit says when a router that keeps to its share sends again.
   logic [Width:0] awaited[Routers][Cycles];
-  int unsigned known[Routers], got[Routers], losses, cycle, left, sender;
+  int unsigned known[Routers], got[Routers], losses, cycle, left, sender, strangers, first_of, from;
   int credit[Routers];
-  logic first, kept;
+  logic first, kept, strange;
   always_ff @(posedge clk_i) begin
     if (rst_i) begin
       cycle <= 0;
       valid <= 1'b0;
-      out_ready <= 1'b0;
+      out_ready <= '0;
+      strange = 1'b0;
+      strangers = 0;
       done_o <= 1'b0;
       left = 0;
       losses = 0;
@@ -63,7 +78,9 @@ module ingress_case #(
       done_o <= cycle > Cycles + 1000;
       if (valid) begin
         if (first) kept = !lost[sender];
-        if (unknown || cut) $fatal(1, "%m: unknown %b, cut %b", unknown, cut);
+        if (unknown != (strange && first) || cut) $fatal(1, "%m: unknown %b, cut %b", unknown, cut);
+        if (strange) kept = 1'b0;
+        if (strange && first) strangers = strangers + 1;
         if ((lost >> 1) != '0) $fatal(1, "%m: routers %b lose a packet to router 0's overload", lost);
         if (lost[0]) losses = losses + 1;
         if (kept) begin
@@ -79,24 +96,32 @@ module ingress_case #(
         for (int i = 1; i < int'(Routers); i++) if (credit[i] >= int'(MaxBeats * 65536)) sender = i;
         left = 1 + $urandom() % MaxBeats;
         credit[sender] = credit[sender] - int'(left * 65536);
+        strange = sender == 0 && tb_pkg::chance(8);
       end
       valid <= cycle < Cycles || !first && valid && !last;
-      router <= RouterBits'(sender);
+      tag <= strange ? 8'd201 : Tags[sender*8+:8];
       data <= {16'(sender), 32'(cycle)};
       last <= left == 1;
       left = left - 1;
       if (cycle >= Cycles && first) left = 0;
 
-      out_ready <= tb_pkg::chance(Ready);
-      if (out_valid && out_ready) begin
-        if (got[out_router] == known[out_router]) $fatal(1, "%m: router %0d gets what was not for it", out_router);
-        if (awaited[out_router][got[out_router]] != {out_last, out_data}) $fatal(1, "%m: router %0d gets another beat", out_router);
-        got[out_router] = got[out_router] + 1;
+      first_of = 0;
+      for (int p = 0; p < int'(Processors); p++) begin
+        out_ready[p] <= tb_pkg::chance(Ready);
+        if (out_valid[p] && out_ready[p]) begin
+          if (out_place[p*8+:8] >= Counts[p*9+:9]) $fatal(1, "%m: processor %0d has no router %0d", p, out_place[p*8+:8]);
+          from = first_of + 32'(out_place[p*8+:8]);
+          if (got[from] == known[from]) $fatal(1, "%m: router %0d gets what was not for it", from);
+          if (awaited[from][got[from]] != {out_last[p], out_data[p*Width+:Width]}) $fatal(1, "%m: router %0d gets another beat", from);
+          got[from] = got[from] + 1;
+        end
+        first_of = first_of + 32'(Counts[p*9+:9]);
       end
       if (cycle == Cycles) begin
         // The overloaded router gets its share all the same.
         if (got[0] < Cycles / 100 * Share / 65536 * 97) $fatal(1, "%m: router 0 got %0d beats", got[0]);
         if (losses < 100) $fatal(1, "%m: router 0 lost %0d packets", losses);
+        if (strangers < 20) $fatal(1, "%m: %0d packets of no router", strangers);
       end
       if (done_o) begin
         for (int i = 0; i < int'(Routers); i++)

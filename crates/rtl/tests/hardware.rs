@@ -23,6 +23,7 @@ benches! {
     wl_arbiter_fixed_tb
     wl_arbiter_tree_tb
     wl_axil_control_tb
+    wl_axil_split_tb
     wl_balancer_tb
     wl_body_sum_tb
     wl_counter_table_tb
@@ -66,6 +67,7 @@ benches! {
     wl_thread_scheduler_tb
     wl_upsizer_tb
     wl_virtual_demux_tb
+    wl_virtual_egress_tb
     wl_virtual_ingress_tb
 }
 
@@ -95,6 +97,11 @@ const REFUSED: &[(&str, &[&str], &str)] = &[
     ("wl_rate_limit", &["Burst=0"], "wl_rate_limit: Width, Burst and MaxBeats must be 1 or more"),
     ("wl_virtual_demux", &["Routers=0"], "wl_virtual_demux: Routers and Width must be 1 or more"),
     ("wl_virtual_demux", &["Beats=8"], "a queue hold the longest packet"),
+    ("wl_virtual_ingress", &["Processors=2"], "each router one processor and a tag of its own"),
+    ("wl_virtual_ingress", &["Tags=0"], "each router one processor and a tag of its own"),
+    ("wl_virtual_owner", &["Routers=0"], "Routers must be 1 to 256 and Packets 2 or more"),
+    ("wl_virtual_egress", &["Routers=3", "Counts=2"], "each router must have one processor"),
+    ("wl_axil_split", &["Slaves=0"], "wl_axil_split: Slaves must be 1 to 256"),
     ("wl_table", &["Size=0"], "Width and Size must be at least one"),
     ("wl_table", &["MethodCount=7"], "there must be one to six methods"),
     ("wl_thread_scheduler", &["Threads=0"], "wl_thread_scheduler: Threads must be at least one"),

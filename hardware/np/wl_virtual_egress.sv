@@ -1,0 +1,117 @@
+// Egress of a lane of virtual routers: what its processors send leaves by the lane, a packet at a time, and carries the tag of the router
+// whose it is, whatever the program says.
+//
+// Contract
+//   Data and order: what a processor sends leaves whole, in order, once; upper byte of the egress port: the router's tag.
+//   Fairness: processors in turn. As long as what they send together is no more than a beat a cycle, each gets all that it sends.
+//   Events come out beside the lane, for one cycle, and cannot be refused: {kind, reason, egress} with the tag in the upper byte of the
+//   egress port, the lower zero. An event comes behind the last beat of what its processor sent before.
+//   `ends_o`: the oldest packet of a processor has left it, with all its copies.
+//   Throughput: one beat a cycle. Latency: none.
+// Timing: the arbiter and the multiplexer of wl_merge; the tags are a multiplexer of constants before it. Nothing is registered, or an event
+//   would overtake packets.
+//
+// Parameters
+//   Routers      virtual routers
+//   Processors   processors
+//   Counts       of each processor, 9 bits: its routers; those of a processor stand one behind the other
+//   Tags         of each router, 8 bits: what its packets are tagged with
+//   DataBytes    bytes of a beat
+module wl_virtual_egress #(
+    parameter int unsigned Routers = 2,
+    parameter int unsigned Processors = 1,
+    parameter logic [Processors*9-1:0] Counts = (Processors * 9)'(Routers),
+    parameter logic [Routers*8-1:0] Tags = (Routers * 8)'(256),
+    parameter int unsigned DataBytes = 64
+) (
+    input logic clk_i,
+    input logic rst_i,
+
+    // From the processors, of one lane each.
+    input  logic [                 Processors-1:0] in_valid_i,
+    output logic [                 Processors-1:0] in_ready_o,
+    input  logic [                 Processors-1:0] in_last_i,
+    input  logic [     Processors*8*DataBytes-1:0] in_data_i,
+    input  logic [       Processors*DataBytes-1:0] in_keep_i,
+    input  logic [Processors*wl_pkg::SentBits-1:0] in_user_i,   // wl_pkg::sent_t: {kind, reason, egress}
+    input  logic [                 Processors-1:0] in_event_i,
+    input  logic [              Processors*27-1:0] in_event_data_i,  // {kind, reason}
+
+    // Whose the next packet of each is: its place among the processor's routers.
+    input  logic [Processors*8-1:0] place_i,
+    output logic [  Processors-1:0] ends_o,
+
+    // The lane.
+    output logic                        m_tvalid_o,
+    input  logic                        m_tready_i,
+    output logic [     8*DataBytes-1:0] m_tdata_o,
+    output logic [       DataBytes-1:0] m_tkeep_o,
+    output logic                        m_tlast_o,
+    output logic [wl_pkg::SentBits-1:0] m_tuser_o,
+
+    // Events, a processor each.
+    output logic [                 Processors-1:0] event_valid_o,
+    output logic [Processors*wl_pkg::SentBits-1:0] event_o
+);
+
+  localparam int unsigned Width = 9 * DataBytes + wl_pkg::SentBits;
+
+  function automatic int unsigned first(int unsigned processor);
+    first = 0;
+    for (int unsigned i = 0; i < processor; i++) first += 32'(Counts[i*9+:9]);
+  endfunction
+  if (Processors < 1 || DataBytes < 1 || first(Processors) != Routers) begin : g_illegal
+    $fatal(1, "wl_virtual_egress: each router must have one processor, and a beat a byte");
+  end
+
+  logic [Processors*Width-1:0] data;
+  for (genvar p = 0; p < Processors; p++) begin : g_processor
+    localparam int unsigned First = first(p);
+    localparam int unsigned Count = 32'(Counts[p*9+:9]);
+    localparam int unsigned PlaceBits = wl_pkg::bits(Count);
+    logic [Count*8-1:0] own;
+    logic [7:0] place, tag;
+    wl_pkg::sent_t user;
+    assign own = Tags[First*8+:Count*8];
+    assign place = place_i[p*8+:8];
+    wl_select #(
+        .Inputs(Count),
+        .Width (8)
+    ) i_tag (
+        .index_i(PlaceBits'(place)),
+        .data_i (own),
+        .data_o (tag)
+    );
+    assign user = in_user_i[p*wl_pkg::SentBits+:wl_pkg::SentBits];
+    assign data[p*Width+:Width] = {
+      in_keep_i[p*DataBytes+:DataBytes],
+      in_data_i[p*8*DataBytes+:8*DataBytes],
+      user.kind,
+      user.reason,
+      tag,
+      user.egress[7:0]
+    };
+    assign ends_o[p] = in_event_i[p] || (in_valid_i[p] && in_ready_o[p] && in_last_i[p] && user.kind != wl_pkg::EXIT_EMIT);
+    assign event_o[p*wl_pkg::SentBits+:wl_pkg::SentBits] = {in_event_data_i[p*27+:27], tag, 8'd0};
+    logic unused;
+    assign unused = &{user.egress[15:8], place};
+  end
+  assign event_valid_o = in_event_i;
+
+  wl_merge #(
+      .Inputs(Processors),
+      .Width(Width),
+      .Register(1'b0)
+  ) i_merge (
+      .clk_i,
+      .rst_i,
+      .in_valid_i,
+      .in_ready_o,
+      .in_last_i,
+      .in_data_i(data),
+      .out_valid_o(m_tvalid_o),
+      .out_ready_i(m_tready_i),
+      .out_last_o(m_tlast_o),
+      .out_data_o({m_tkeep_o, m_tdata_o, m_tuser_o})
+  );
+endmodule
