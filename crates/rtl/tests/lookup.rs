@@ -155,7 +155,7 @@ fn write_lines(lookup: &Lookup, writes: &[Write], text: &mut String) {
 }
 
 fn run(shape: Shape, prefixes: &[(u128, u32)], keys: usize, updates: usize) {
-    let lookup = lookup(&shape).unwrap();
+    let lookup = lookup(&shape, "").unwrap();
     let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join("lookup").join(shape.engine);
     std::fs::create_dir_all(&folder).unwrap();
     let file = |name: &str, text: &str| std::fs::write(folder.join(name), text).unwrap();

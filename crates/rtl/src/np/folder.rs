@@ -9,7 +9,8 @@ use serde::Serialize;
 use super::images::Image;
 use super::services;
 use super::testbench::{self, Stimulus};
-use super::{Processor, copies};
+use super::{Design, File, Processor, copies};
+use crate::sim::Geometry;
 
 /// A control target, in the memory map.
 #[derive(Clone, Debug, Serialize)]
@@ -81,50 +82,75 @@ pub fn write(
     estimate: &str,
     folder: &Path,
 ) -> io::Result<()> {
-    for sub in ["rtl", "rtl/templates", "sim", "sim/templates", "images"] {
-        fs::create_dir_all(folder.join(sub))?;
-    }
-    for file in &processor.design.files {
-        fs::write(folder.join("rtl").join(&file.name), &file.text)?;
-    }
-    for file in &processor.simulation {
-        fs::write(folder.join("sim").join(&file.name), &file.text)?;
-    }
-    for image in images {
-        fs::write(folder.join(format!("images/{}.hex", image.name)), &image.text)?;
-    }
+    let sources = Sources {
+        design: &processor.design,
+        simulation: &processor.simulation,
+        simulation_top: processor.simulation_top(),
+        geometry: &processor.geometry,
+        core_mhz: processor.plan.machine.clock.core_mhz,
+    };
+    sources.write(images, folder)?;
     let map = serde_json::to_string_pretty(&memory_map(processor)).expect("plain data");
     fs::write(folder.join("memory_map.json"), map + "\n")?;
     if let Some(stimulus) = stimulus {
-        testbench::write(processor, stimulus, folder)?;
+        testbench::write(&sources, stimulus, folder)?;
     }
-    fs::write(folder.join("np.f"), file_list(processor))?;
-    fs::write(folder.join("np.core"), core(processor))?;
+    sources.write_lists(&core_name(processor), &processor.plan.machine.about, folder)?;
     fs::write(folder.join("README.md"), readme(processor, images, estimate))
 }
 
-fn sources(processor: &Processor) -> impl Iterator<Item = String> {
-    processor.design.files.iter().map(|file| format!("rtl/{}", file.name))
+/// What a folder is made of.
+pub(super) struct Sources<'a> {
+    /// The design.
+    pub design: &'a Design,
+    /// What only simulation needs.
+    pub simulation: &'a [File],
+    /// The module on top of it.
+    pub simulation_top: &'a str,
+    /// The shape of its ports.
+    pub geometry: &'a Geometry,
+    /// The core's clock.
+    pub core_mhz: u32,
 }
 
-fn simulation_sources(processor: &Processor) -> impl Iterator<Item = String> {
-    processor.simulation.iter().map(|file| format!("sim/{}", file.name))
-}
+impl Sources<'_> {
+    /// Writes the files and the contents of tables.
+    pub fn write(&self, images: &[Image], folder: &Path) -> io::Result<()> {
+        for sub in ["rtl", "rtl/templates", "sim", "sim/templates", "images"] {
+            fs::create_dir_all(folder.join(sub))?;
+        }
+        for file in &self.design.files {
+            fs::write(folder.join("rtl").join(&file.name), &file.text)?;
+        }
+        for file in self.simulation {
+            fs::write(folder.join("sim").join(&file.name), &file.text)?;
+        }
+        images
+            .iter()
+            .try_for_each(|image| fs::write(folder.join(format!("images/{}.hex", image.name)), &image.text))
+    }
 
-/// A file list as Verilator, slang and vendors' tools take it.
-fn file_list(processor: &Processor) -> String {
-    sources(processor).fold(String::new(), |list, file| list + &file + "\n")
-}
+    /// Writes the file list, as Verilator, slang and vendors' tools take it, and a FuseSoC description of that name.
+    pub fn write_lists(&self, name: &str, about: &str, folder: &Path) -> io::Result<()> {
+        let list = self.rtl().fold(String::new(), |list, file| list + &file + "\n");
+        fs::write(folder.join("np.f"), list)?;
+        fs::write(folder.join("np.core"), self.core(name, about))
+    }
 
-/// A FuseSoC description (CAPI 2).
-fn core(processor: &Processor) -> String {
-    let machine = &processor.plan.machine;
-    let list =
-        |files: Vec<String>| files.iter().fold(String::new(), |text, file| text + "      - " + file + "\n");
-    format!(
-        "CAPI=2:
-name: wireloom:np:{}_{}:0.1.0
-description: {}
+    fn rtl(&self) -> impl Iterator<Item = String> {
+        self.design.files.iter().map(|file| format!("rtl/{}", file.name))
+    }
+
+    /// A FuseSoC description (CAPI 2).
+    fn core(&self, name: &str, about: &str) -> String {
+        let list = |files: &mut dyn Iterator<Item = String>| {
+            files.fold(String::new(), |text, file| text + "      - " + &file + "\n")
+        };
+        let simulation = &mut self.simulation.iter().map(|file| format!("sim/{}", file.name));
+        format!(
+            "CAPI=2:
+name: {name}:0.1.0
+description: {about}
 filesets:
   rtl:
     files:
@@ -151,14 +177,17 @@ targets:
       verilator:
         mode: cc
 ",
-        processor.plan.engine,
-        machine.name.replace('-', "_"),
-        machine.about,
-        list(sources(processor).collect()),
-        list(simulation_sources(processor).collect()),
-        processor.design.top,
-        processor.simulation_top(),
-    )
+            list(&mut self.rtl()),
+            list(simulation),
+            self.design.top,
+            self.simulation_top,
+        )
+    }
+}
+
+/// What FuseSoC knows a processor by.
+fn core_name(processor: &Processor) -> String {
+    format!("wireloom:np:{}_{}", processor.plan.engine, processor.plan.machine.name.replace('-', "_"))
 }
 
 /// What the folder's README says of the rig.
@@ -170,7 +199,7 @@ it; the entries of rtl/templates/wl_report.sv say what was sent and what came ba
 ";
 
 /// What it says of the test bench.
-const TEST_BENCH: &str = "
+pub(super) const TEST_BENCH: &str = "
 ## Test bench
 
     make sim                                    # build/plain/np_tb; needs Verilator 5, make and a C++ compiler with C++20
@@ -200,7 +229,7 @@ A network processor in SystemVerilog, made by `wireloom build`: {} clusters of {
 cycle at {} MHz. The top module is `{top}` (rtl/{top}.sv); {simulation}.
 
     verilator --lint-only -Wall -f np.f --top-module {top}
-    fusesoc --cores-root . run --target lint wireloom:np:{}_{}
+    fusesoc --cores-root . run --target lint {}
 ",
         plan.engine,
         machine.name,
@@ -211,8 +240,7 @@ cycle at {} MHz. The top module is `{top}` (rtl/{top}.sv); {simulation}.
         if machine.lanes() == 1 { "" } else { "s" },
         plan.data_bytes,
         machine.clock.core_mhz,
-        plan.engine,
-        machine.name.replace('-', "_"),
+        core_name(processor),
         top = processor.design.top,
         simulation = if plan.rig {
             "it is the network processor `np_top` in an embedded test rig"

@@ -40,6 +40,7 @@ pub fn images(plan: &Plan, store: &Store) -> Result<Vec<Image>, NpError> {
             Realisation::Trie => images.extend(super::lookup::images(plan, service, instance.as_ref())?),
         }
     }
+    images.iter_mut().for_each(|image| image.name.insert_str(0, &plan.label));
     Ok(images)
 }
 

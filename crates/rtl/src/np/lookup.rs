@@ -14,8 +14,8 @@ use crate::sv::short::{clocked, int, name};
 use crate::sv::{Expr, Item, Module, Type};
 use crate::tables::{Shape, TrieImage, Write};
 
-/// The lookup services that some offloads need: one for each width of keys.
-pub(super) fn lookups(services: &[Service], machine: &Machine) -> Result<Vec<Lookup>, NpError> {
+/// The lookup services that some offloads need: one for each width of keys. The names of their modules begin with `label`.
+pub(super) fn lookups(services: &[Service], machine: &Machine, label: &str) -> Result<Vec<Lookup>, NpError> {
     let mut lookups: Vec<Lookup> = Vec::new();
     for service in services.iter().filter(|service| service.rule.realisation == Realisation::Trie) {
         let refuse = |why: String| NpError::Offload {
@@ -28,7 +28,7 @@ pub(super) fn lookups(services: &[Service], machine: &Machine) -> Result<Vec<Loo
             continue;
         }
         let shape = Shape::for_key(key_bits).map_err(refuse)?;
-        lookups.push(lookup(&shape).map_err(refuse)?);
+        lookups.push(lookup(&shape, label).map_err(refuse)?);
     }
     Ok(lookups)
 }
@@ -124,7 +124,7 @@ pub(super) fn items(plan: &Plan, service: &Service, target: usize) -> Vec<Item> 
         .parameter("ValueBits", int(service.value_bits()))
         .parameter("Values", int(service.rule.values))
         .parameter("CtlTarget", Expr::number(8, target as u64))
-        .parameter("Image", Expr::Text(service.offload.clone()));
+        .parameter("Image", plan.image(&service.offload));
     for (end, net) in [
         ("request_valid_i", "in_valid"),
         ("request_ready_o", "in_ready"),

@@ -2,8 +2,10 @@
 //!
 //! [`assemble`] turns a program and a machine into a [`Processor`]: generated modules, each a tree printed once, and the templates that
 //! they are made of. From the inside out: `ENGINE_engine` (made by [`crate::engine`]), `ENGINE_cluster`, `ENGINE_pipe`, `np_top`; and
-//! `np_sim`, which is `np_top` with models of its memories. [`assemble_rig`] puts `np_top` into the embedded test rig, `np_rig`.
+//! `np_sim`, which is `np_top` with models of its memories. [`assemble_rig`] puts `np_top` into the embedded test rig, `np_rig`; [`chip`] puts
+//! several processors onto one chip.
 
+pub mod chip;
 mod cluster;
 mod control;
 mod design;
@@ -85,7 +87,15 @@ pub struct Processor {
 /// # Errors
 /// If the program cannot become hardware, or the machine lacks something that it uses.
 pub fn assemble(program: &Program, machine: &Machine) -> Result<Processor, NpError> {
-    build(program, machine, false)
+    build(program, machine, false, "")
+}
+
+/// Builds a network processor that stands in one design with others: the names of its modules, memory channels and images begin with `label`.
+///
+/// # Errors
+/// As [`assemble`].
+pub fn assemble_labelled(program: &Program, machine: &Machine, label: &str) -> Result<Processor, NpError> {
+    build(program, machine, false, label)
 }
 
 /// Builds a network processor in its embedded test rig.
@@ -93,18 +103,20 @@ pub fn assemble(program: &Program, machine: &Machine) -> Result<Processor, NpErr
 /// # Errors
 /// As [`assemble`], or if the rig cannot stand in for something.
 pub fn assemble_rig(program: &Program, machine: &Machine) -> Result<Processor, NpError> {
-    build(program, machine, true)
+    build(program, machine, true, "")
 }
 
-fn build(program: &Program, machine: &Machine, in_rig: bool) -> Result<Processor, NpError> {
+fn build(program: &Program, machine: &Machine, in_rig: bool, label: &str) -> Result<Processor, NpError> {
     let shell = match machine.engine.shell {
         ShellKind::Multithreaded => Shell::Multithreaded,
         ShellKind::StateMachine => Shell::StateMachine,
         ShellKind::Pipelined => Shell::Pipelined,
     };
     let options = crate::core::Options { levels: machine.engine.stage_levels };
-    let engine = crate::engine::build(program, program.main, &options, shell)?;
-    let plan = Plan { rig: in_rig, ..Plan::new(program, machine, &engine)? };
+    let mut program = program.clone();
+    program.engines[program.main.index()].name.insert_str(0, label);
+    let engine = crate::engine::build(&program, program.main, &options, shell)?;
+    let plan = Plan { rig: in_rig, ..Plan::new(&program, machine, &engine, label)? };
     let mut modules = vec![cluster::module(&plan), pipe::module(&plan), top::top(&plan)];
     let simulation = if in_rig {
         rig::check(&plan)?;
@@ -152,7 +164,7 @@ fn build(program: &Program, machine: &Machine, in_rig: bool) -> Result<Processor
         innermost,
         unit(&plan.cluster_module(), vec![(engine.name.clone(), machine.engines)]),
         unit(&plan.pipe_module(), vec![(plan.cluster_module(), machine.clusters_a_pipe())]),
-        unit("np_top", vec![(plan.pipe_module(), machine.lanes())]),
+        unit(&plan.top_module(), vec![(plan.pipe_module(), machine.lanes())]),
     ];
     if in_rig {
         units.push(unit("np_rig", vec![("np_top".into(), 1)]));
@@ -225,6 +237,7 @@ fn geometry(plan: &Plan) -> Geometry {
         arrival: plan.user_bits > 16,
         memory_ratio: if plan.channels.is_empty() { 0 } else { machine.clock.memory_ratio },
         probes,
+        routers: None,
     }
 }
 

@@ -16,7 +16,7 @@ pub(super) fn on_chip(plan: &Plan, service: &Service, tag_bits: usize, target: E
         Realisation::Counters => {
             let counters = counter_parameters(clocked("wl_counter_table", format!("u_{s}")), service)
                 .parameter("CtlTarget", target)
-                .parameter("Image", Expr::Text(service.offload.clone()));
+                .parameter("Image", plan.image(&service.offload));
             counters
                 .port("request_valid_i", ends.request_valid)
                 .port("request_ready_o", ends.request_ready)
@@ -36,7 +36,7 @@ pub(super) fn on_chip(plan: &Plan, service: &Service, tag_bits: usize, target: E
             return vec![Item::Instance(ends.whole(random))];
         }
         Realisation::Body => return vec![Item::Instance(ends.whole(body(service, tag_bits)))],
-        _ => table(service, &format!("u_{s}"), tag_bits, target, &ends),
+        _ => table(plan, service, &format!("u_{s}"), tag_bits, target, &ends),
     };
     let mut items = answer_nets(plan, s);
     if service.reply_bits > 0 && service.port.methods.iter().all(|method| method.reply == 0) {
@@ -129,7 +129,7 @@ pub(super) fn in_engine(plan: &Plan, service: &Service) -> Vec<Item> {
     };
     let target = int(first_target(plan, service, Place::Cluster)).add(i()).cast(int(8));
     let mut items = answer_nets(plan, s);
-    let table = table(service, &format!("u_{s}"), thread_bits, target, &ends);
+    let table = table(plan, service, &format!("u_{s}"), thread_bits, target, &ends);
     items.push(Item::Instance(controlled(table, plan, s)));
     items.push(Item::Assign {
         target: bit(format!("{s}_dones"), i()),
@@ -170,7 +170,14 @@ fn cuts(service: &Service) -> wireloom_bits::Bits {
 }
 
 /// A table in block RAM, between nets or ports of its requests and replies.
-fn table(service: &Service, instance: &str, tag_bits: usize, target: Expr, ends: &Ends) -> Instance {
+fn table(
+    plan: &Plan,
+    service: &Service,
+    instance: &str,
+    tag_bits: usize,
+    target: Expr,
+    ends: &Ends,
+) -> Instance {
     let methods = &service.port.methods;
     let method = |m: &crate::core::PortMethod| Expr::number(3, table_method(&m.name));
     let table = clocked("wl_table", instance)
@@ -185,7 +192,7 @@ fn table(service: &Service, instance: &str, tag_bits: usize, target: Expr, ends:
         )
         .parameter("TagBits", int(tag_bits))
         .parameter("CtlTarget", target)
-        .parameter("Image", Expr::Text(service.offload.clone()));
+        .parameter("Image", plan.image(&service.offload));
     let table = table
         .port("request_valid_i", ends.request_valid.clone())
         .port("request_ready_o", ends.request_ready.clone())

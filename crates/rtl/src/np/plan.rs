@@ -10,6 +10,7 @@ use crate::core::offload::{Body, PLACE_BITS};
 use crate::engine::EngineModule;
 use crate::machine::{Machine, Place, Realisation, Rule, Scheduler, ShellKind, Storage};
 use crate::pipelined::Lookup;
+use crate::sv::Expr;
 
 /// An offload of the engine and what stands behind it.
 #[derive(Clone, Debug)]
@@ -162,6 +163,8 @@ pub struct Plan {
     pub control_bits: usize,
     /// Whether the processor stands in its embedded test rig.
     pub rig: bool,
+    /// What the names of its modules, memory channels and images begin with, so that several can stand in one design; empty of one alone.
+    pub label: String,
 }
 
 impl Plan {
@@ -169,7 +172,12 @@ impl Plan {
     ///
     /// # Errors
     /// If the machine has nothing for one of them.
-    pub fn new(program: &Program, machine: &Machine, engine: &EngineModule) -> Result<Self, NpError> {
+    pub fn new(
+        program: &Program,
+        machine: &Machine,
+        engine: &EngineModule,
+        label: &str,
+    ) -> Result<Self, NpError> {
         let source = &program.engines[program.main.index()];
         let mut services = Vec::new();
         for port in &engine.core.ports {
@@ -195,13 +203,15 @@ impl Plan {
             place_bits: layout.place.map_or(0, |_| PLACE_BITS as usize),
             appended: engine.core.appended as usize,
             info_bits: layout.info_bits as usize,
-            lookups: super::lookup::lookups(&services, machine)?,
+            lookups: super::lookup::lookups(&services, machine, label)?,
             channels: Vec::new(),
             control_bits: 64,
             rig: false,
+            label: label.to_owned(),
             services,
         };
         plan.channels = super::services::channels(&plan.services, &plan.lookups, machine)?;
+        plan.channels.iter_mut().for_each(|channel| channel.name.insert_str(0, label));
         let tables = plan.lookups.iter().flat_map(|lookup| &lookup.tables).filter_map(|table| table.width);
         let widest =
             plan.services.iter().map(super::services::control_bits).chain(tables.map(|w| w as usize)).max();
@@ -259,6 +269,16 @@ impl Plan {
         [("Tags", self.cluster_tags()), ("Rows", super::cluster::WINDOW_ROWS as usize)]
             .map(|(name, value)| (name.to_owned(), value))
             .to_vec()
+    }
+
+    /// Name of the contents of a table in simulation.
+    pub(super) fn image(&self, table: &str) -> Expr {
+        Expr::Text(format!("{}{table}", self.label))
+    }
+
+    /// Name of the processor's module.
+    pub fn top_module(&self) -> String {
+        format!("{}np_top", self.label)
     }
 
     /// Name of the cluster's module.

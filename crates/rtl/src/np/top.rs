@@ -89,11 +89,16 @@ pub(super) fn probe(plan: &Plan) -> Port {
 
 /// The ports of an AXI4-Lite slave.
 pub(super) fn axil(prefix: &str, doc: &str) -> Vec<Port> {
+    axil_wide(prefix, doc, REGISTER_BITS)
+}
+
+/// The same with addresses of so many bits.
+pub(super) fn axil_wide(prefix: &str, doc: &str, address_bits: usize) -> Vec<Port> {
     let port = |what: &str| format!("{prefix}_{what}");
     vec![
         bit_in(port("awvalid_i"), doc),
         bit_out(port("awready_o"), ""),
-        input(port("awaddr_i"), REGISTER_BITS, ""),
+        input(port("awaddr_i"), address_bits, ""),
         bit_in(port("wvalid_i"), ""),
         bit_out(port("wready_o"), ""),
         input(port("wdata_i"), 32, ""),
@@ -103,7 +108,7 @@ pub(super) fn axil(prefix: &str, doc: &str) -> Vec<Port> {
         output(port("bresp_o"), 2, ""),
         bit_in(port("arvalid_i"), ""),
         bit_out(port("arready_o"), ""),
-        input(port("araddr_i"), REGISTER_BITS, ""),
+        input(port("araddr_i"), address_bits, ""),
         bit_out(port("rvalid_o"), ""),
         bit_in(port("rready_i"), ""),
         output(port("rdata_o"), 32, ""),
@@ -123,7 +128,7 @@ pub fn top(plan: &Plan) -> Module {
         machine.threads,
         machine.lanes()
     );
-    let mut module = Module::new("np_top", &doc);
+    let mut module = Module::new(plan.top_module(), &doc);
     module.ports = ports(plan);
     for channel in &plan.channels {
         module.ports.extend(services::memory_ports(channel, machine.lanes()));

@@ -53,15 +53,16 @@ fn is_outside(memory: &MemoryShape) -> bool {
     memory.burst > 1
 }
 
-/// The lookup service of a trie. Its ports are those of a service; besides, for each memory M outside the chip:
+/// The lookup service of a trie, the names of whose modules begin with `label`. Its ports are those of a service; besides, for each memory M outside the chip:
 /// `M_read_valid_o`, `M_read_address_o` (of bursts) and `M_read_data_i`, one part for each slot, and `M_hold_i`. Its parameters:
 /// `TagBits`, `ValueBits`, `Values` (elements of the value table), `MLatency` for each of these memories, `CtlBits`,
 /// `CtlTarget` (of the first of [`Lookup::tables`]; the others follow), `Patience` and `Image`.
 ///
 /// # Errors
 /// If the accelerator's source cannot be read, or is none that can be a pipeline.
-pub fn lookup(shape: &Shape) -> Result<Lookup, String> {
-    let accelerator = accelerator(shape.engine)?;
+pub fn lookup(shape: &Shape, label: &str) -> Result<Lookup, String> {
+    let mut accelerator = accelerator(shape.engine)?;
+    accelerator.program.engines[accelerator.engine.index()].name.insert_str(0, label);
     let pipeline =
         pipeline(&accelerator.program, accelerator.engine).map_err(|refusal| refusal.to_string())?;
     let fits = shape.memories.iter().map(|memory| (memory.name, u64::from(memory.entries), memory.width));
@@ -78,12 +79,14 @@ pub fn lookup(shape: &Shape) -> Result<Lookup, String> {
         entries: Some(memory.entries),
         width: Some(memory.width),
     }));
-    let module = Generator { shape, pipeline: &pipeline, tables: &tables }.module();
+    let module = Generator { shape, label, pipeline: &pipeline, tables: &tables }.module();
     Ok(Lookup { shape: *shape, pipeline, module, tables })
 }
 
 struct Generator<'a> {
     shape: &'a Shape,
+    /// What the module's name begins with.
+    label: &'a str,
     pipeline: &'a Pipeline,
     tables: &'a [Control],
 }
@@ -106,7 +109,7 @@ impl Generator<'_> {
             "{}. The memories of the trie have their own, in their channels.\nGenerated.",
             targets.join(", ")
         );
-        let mut module = Module::new(format!("{}_lookup", shape.engine), &doc);
+        let mut module = Module::new(format!("{}{}_lookup", self.label, shape.engine), &doc);
         self.interface(&mut module);
         module.items = self.items();
         module

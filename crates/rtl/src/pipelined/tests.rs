@@ -11,7 +11,7 @@ fn the_ipv4_trie_as_a_pipeline() {
 
 #[test]
 fn the_ipv4_lookup_service() {
-    insta::assert_snapshot!(lookup(&IPV4).unwrap().module.print());
+    insta::assert_snapshot!(lookup(&IPV4, "").unwrap().module.print());
 }
 
 #[test]
@@ -19,7 +19,7 @@ fn the_levels_of_tries_have_slots_in_their_channels() {
     for (shape, channels, latency) in
         [(IPV4, vec![3], 24), (IPV4_SHARED, vec![3], 24), (IPV6, vec![3, 3], 60)]
     {
-        let lookup = lookup(&shape).unwrap();
+        let lookup = lookup(&shape, "").unwrap();
         let slots: Vec<usize> = lookup.channels().map(|(_, port)| port.slots.len()).collect();
         assert_eq!(slots, channels);
         assert_eq!(lookup.latency(6), latency);

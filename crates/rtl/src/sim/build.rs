@@ -12,11 +12,12 @@ use crate::np::Hash;
 use crate::tools;
 
 /// The harness, and the version of what it says to Rust: its files, the first of which is compiled.
-pub(crate) const HARNESS: [(&str, &str); 4] = [
+pub(crate) const HARNESS: [(&str, &str); 5] = [
     ("harness.cpp", include_str!("harness.cpp")),
     ("line.h", include_str!("line.h")),
     ("lanes.h", include_str!("lanes.h")),
     ("ports.h", include_str!("ports.h")),
+    ("routers.h", include_str!("routers.h")),
 ];
 
 /// The finished model in its folder.
@@ -156,6 +157,8 @@ pub(crate) fn defines(geometry: &Geometry) -> String {
     let (narrow, bytes) = geometry.ports.as_ref().map_or((0, 0), |ports| (ports.numbers.len(), ports.bytes));
     let numbers: Vec<String> =
         geometry.ports.iter().flat_map(|ports| &ports.numbers).map(u16::to_string).collect();
+    let router_lanes: Vec<String> =
+        geometry.routers.iter().flat_map(|routers| &routers.lanes).map(usize::to_string).collect();
     let flags = [
         ("VL_USER_FATAL", 1),
         ("VL_USER_STOP", 1),
@@ -167,9 +170,11 @@ pub(crate) fn defines(geometry: &Geometry) -> String {
         ("WL_ARRIVAL", usize::from(geometry.arrival)),
         ("WL_MEMORY_RATIO", geometry.memory_ratio),
         ("WL_PROBE_BITS", geometry.probe_bits()),
+        ("WL_ROUTERS", router_lanes.len()),
+        ("WL_EVENTS", geometry.routers.as_ref().map_or(0, |routers| routers.processors)),
     ];
     let flags = flags.map(|(name, value)| format!("-D{name}={value}")).join(" ");
-    format!("{flags} -DWL_PORT_NUMBERS={}", numbers.join(","))
+    format!("{flags} -DWL_PORT_NUMBERS={} -DWL_ROUTER_LANES={}", numbers.join(","), router_lanes.join(","))
 }
 
 /// What `make` is told: the installed makefile was never configured, so it knows no compiler's flags.

@@ -2,11 +2,12 @@
 //
 // A cycle is one of the core clock. Within it, inputs change while the clock is low, outputs are looked at just before it
 // rises. Packets wait in line until their arrival, then in an input buffer, from which they enter: lanes.h for wide lanes, ports.h for
-// narrow ports.
+// narrow ports, routers.h for virtual routers.
 //
 // The size of the ports comes from the compiler's command line: WL_LANES, WL_USER_BITS, WL_ARRIVAL (tuser carries the arrival
 // time, of wide lanes above the ingress port), WL_PORTS (narrow ports; 0: wide lanes) of WL_PORT_BYTES with WL_PORT_NUMBERS,
-// WL_MEMORY_RATIO (0: no memory clock), WL_PROBE_BITS (0: no probes), WL_WAVES.
+// WL_MEMORY_RATIO (0: no memory clock), WL_PROBE_BITS (0: no probes), WL_WAVES; WL_ROUTERS (0: no virtual routers), the lane of each in
+// WL_ROUTER_LANES, and WL_EVENTS, the processors that tell of events.
 
 #include <algorithm>
 #include <cstdarg>
@@ -136,7 +137,9 @@ struct Fault : std::runtime_error {
 };
 
 #include "line.h"
-#if WL_PORTS > 0
+#if WL_ROUTERS > 0
+#include "routers.h"
+#elif WL_PORTS > 0
 #include "ports.h"
 #else
 #include "lanes.h"

@@ -25,5 +25,5 @@ pub use measure::{Distribution, Meter, Pace, Pacer, mlffr};
 pub use model::{Model, State};
 pub use rig::{RigReport, RigRun};
 pub use simulation::{Access, Arrival, Fate, Fault, Left, Settings, Simulation};
-pub use source::{Geometry, NarrowPorts, Probe, Source};
+pub use source::{Geometry, NarrowPorts, Probe, Routers, Source};
 pub use trial::{OnLoss, Trial};

@@ -135,7 +135,7 @@ impl Simulation {
     /// If the model refuses an image, or the waves cannot be written.
     pub fn start(model: &Model, settings: &Settings) -> Result<Self, Fault> {
         let instance = Instance::open(model, settings)?;
-        let lanes = (0..instance.geometry().lanes).map(|_| VecDeque::new()).collect();
+        let lanes = (0..instance.geometry().turns()).map(|_| VecDeque::new()).collect();
         Ok(Self { instance, lanes, turn: 0, time: Duration::ZERO })
     }
 
@@ -179,7 +179,7 @@ impl Simulation {
     }
 
     /// The next thing that left, in the order in which packets entered, or were taken from narrow ports; those of one packet in the
-    /// order in which it sent them. A packet for a port that does not exist has no bytes.
+    /// order in which it sent them. A packet for a port that does not exist has no bytes. Of virtual routers, those of each in its order.
     pub fn take(&mut self) -> Option<Left> {
         let left = self.lanes[self.turn].pop_front()?;
         if left.fate != Fate::Emitted {

@@ -4,7 +4,8 @@ use crate::np::File;
 
 /// A network processor as files of SystemVerilog.
 ///
-/// The top module has the ports of `np_top` (docs/machines/np.md, "Ports") and, if there are any probes, `probe_o`.
+/// The top module has the ports of `np_top` (docs/machines/np.md, "Ports") or, if there are virtual routers, of `virtual_top` (docs/virtual.md);
+/// if there are any probes, also `probe_o`.
 #[derive(Clone, Debug)]
 pub struct Source {
     /// Files, packages before what uses them.
@@ -32,6 +33,17 @@ pub struct Geometry {
     pub memory_ratio: usize,
     /// What the bits of `probe_o` say, the least significant first.
     pub probes: Vec<Probe>,
+    /// If it is a chip of virtual routers: these.
+    pub routers: Option<Routers>,
+}
+
+/// Virtual routers on a chip (`np::Chip`). A packet's router stands in the upper byte of its ports; what is of one router leaves in order.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Routers {
+    /// The lane of each.
+    pub lanes: Vec<usize>,
+    /// Processors, each of which tells of events.
+    pub processors: usize,
 }
 
 /// Streams of physical ports.
@@ -65,5 +77,10 @@ impl Geometry {
     /// Bits of all probes together.
     pub fn probe_bits(&self) -> usize {
         self.probes.iter().map(|probe| probe.bits).sum()
+    }
+
+    /// Lanes that packets leave in turn. Virtual routers have no order among each other: what leaves is told as it comes.
+    pub(super) fn turns(&self) -> usize {
+        if self.routers.is_some() { 1 } else { self.lanes }
     }
 }

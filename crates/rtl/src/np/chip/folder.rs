@@ -1,0 +1,144 @@
+//! The folder of a chip: it stands alone, as that of a processor does.
+
+use std::fmt::Write as _;
+use std::path::Path;
+use std::{fs, io};
+
+use serde::Serialize;
+
+use super::{Chip, LONGEST, lane, top};
+use crate::np::folder::{Sources, TEST_BENCH, Target, memory_map};
+use crate::np::images::Image;
+use crate::np::testbench::{self, Stimulus};
+
+/// A block of control registers, in the memory map.
+#[derive(Debug, Serialize)]
+struct Block {
+    /// Bits 23:16 of its addresses.
+    block: usize,
+    /// What it belongs to: `chip`, or the label of a processor.
+    of: String,
+    targets: Vec<Target>,
+}
+
+/// Every control target of a chip.
+fn blocks(chip: &Chip) -> Vec<Block> {
+    let routers: usize = chip.lanes.iter().map(|members| lane::routers(members).count()).sum();
+    let lanes = chip.lanes.len();
+    let entry = format!(
+        "statistics: packets lost by each router (0 to {}), of no router on each lane (from {routers} on), cut on each lane (from {} on); 64 bits",
+        routers - 1,
+        routers + lanes
+    );
+    let own = Target { number: 0, offload: String::new(), place: top::TOP.into(), entry };
+    let mut blocks = vec![Block { block: 0, of: "chip".into(), targets: vec![own] }];
+    blocks.extend(chip.members().enumerate().map(|(number, member)| Block {
+        block: number + 1,
+        of: member.processor.plan.label.trim_end_matches('_').to_owned(),
+        targets: memory_map(&member.processor),
+    }));
+    blocks
+}
+
+/// Writes a chip, with the contents of its tables and a test bench, into a folder, which is made if it is not there. `names` are those of the
+/// routers, by number; `estimate` says what it costs.
+///
+/// # Errors
+/// If a file cannot be written.
+pub fn write(
+    chip: &Chip,
+    names: &[&str],
+    images: &[Image],
+    stimulus: &Stimulus,
+    estimate: &str,
+    folder: &Path,
+) -> io::Result<()> {
+    let clock = chip.members().next().map_or(0, |member| member.processor.plan.machine.clock.core_mhz);
+    let sources = Sources {
+        design: &chip.design,
+        simulation: &chip.simulation,
+        simulation_top: top::SIMULATION,
+        geometry: &chip.geometry,
+        core_mhz: clock,
+    };
+    sources.write(images, folder)?;
+    let map = serde_json::to_string_pretty(&blocks(chip)).expect("plain data");
+    fs::write(folder.join("memory_map.json"), map + "\n")?;
+    testbench::write(&sources, stimulus, folder)?;
+    sources.write_lists("wireloom:np:virtual", "virtual routers", folder)?;
+    fs::write(folder.join("README.md"), readme(chip, names, estimate, clock))
+}
+
+fn readme(chip: &Chip, names: &[&str], estimate: &str, clock: u32) -> String {
+    let mut text = format!(
+        "# {} virtual routers on one chip
+
+Network processors in SystemVerilog, made by `wireloom virtual`: {} processors on {} of {} bytes a cycle each at {clock} MHz. The top module
+is `{top}` (rtl/{top}.sv); `{}` adds models of the memories.
+
+    verilator --lint-only -Wall -f np.f --top-module {top}
+    fusesoc --cores-root . run --target lint wireloom:np:virtual
+
+A packet comes on its router's lane, with the router's number in the upper byte of its ingress port and the router's own port in the lower;
+so it leaves. A lane takes a beat every cycle: what a router's queue has no room for is lost to that router alone (`lost_o`). Of packets
+of more than {LONGEST} bytes the rest is cut off.
+
+| router | name | lane | processor | its place there | beats a cycle |
+|---|---|---|---|---|---|
+",
+        names.len(),
+        chip.members().count(),
+        match chip.lanes.len() {
+            1 => "one lane".to_owned(),
+            several => format!("{several} lanes"),
+        },
+        lane::BYTES,
+        top::SIMULATION,
+        top = top::TOP,
+    );
+    let mut rows = Vec::new();
+    let mut number = 0;
+    for (lane, members) in chip.lanes.iter().enumerate() {
+        for member in members {
+            for (place, router) in member.routers.iter().enumerate() {
+                let name = names.get(usize::from(router.number)).copied().unwrap_or_default();
+                rows.push((
+                    router.number,
+                    format!("| `{name}` | {lane} | {number} | {place} | {:.4} |", router.share),
+                ));
+            }
+            number += 1;
+        }
+    }
+    rows.sort();
+    for (router, row) in rows {
+        let _ = writeln!(text, "| {router} {row}");
+    }
+    text.push_str(
+        "\n## Processors\n\n| processor | module | engine | machine | clusters, engines, threads |\n|---|---|---|---|---|\n",
+    );
+    for (number, member) in chip.members().enumerate() {
+        let plan = &member.processor.plan;
+        let machine = &plan.machine;
+        let _ = writeln!(
+            text,
+            "| {number} | `{}` | `{}` | `{}` | {}, {}, {} |",
+            plan.top_module(),
+            plan.engine,
+            machine.name,
+            machine.clusters,
+            machine.engines,
+            machine.threads
+        );
+    }
+    text.push_str(TEST_BENCH);
+    text.push_str(
+        "\n## Control\n\nAXI4-Lite, a block of 64 KiB each: bits 23:16 of an address are 0 for the chip, 1 + p for processor p. The registers of a block are in \
+         the header of rtl/templates/wl_axil_control.sv, what its targets hold in memory_map.json.\n",
+    );
+    let _ = write!(
+        text,
+        "\n## Contents of the tables\n\nIn images/, for `$readmemh`: `+wl_image_NAME=images/NAME.hex` for each, as `make sim` has it.\n\n## Estimated cost\n\n{estimate}\n"
+    );
+    text
+}
