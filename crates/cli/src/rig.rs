@@ -63,6 +63,14 @@ impl Loaded {
     pub fn processor(&self, machine: &Description) -> Outcome<Processor> {
         machine::processor(machine, &self.program, false)
     }
+
+    /// The same for a chip with several: the names of its modules begin with `label`.
+    ///
+    /// # Errors
+    /// As [`Self::processor`].
+    pub fn labelled_processor(&self, machine: &Description, label: &str) -> Outcome<Processor> {
+        machine::labelled_processor(machine, &self.program, label)
+    }
 }
 
 /// How fast a machine forwards packets of one traffic.
@@ -195,7 +203,7 @@ impl Rig {
             let folder =
                 TempDir::new().map_err(|error| Failure::unusable(format!("a temporary folder: {error}")))?;
             self.simulation =
-                Some(machine::simulate(&self.processor, &self.images, folder.path(), settings)?);
+                Some(machine::simulate(&self.processor.source(), &self.images, folder.path(), settings)?);
         }
         let simulation = self.simulation.as_mut().expect("it was just begun");
         let trial = simulation.trial(packets, pace, on_loss)?;

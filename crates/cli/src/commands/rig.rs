@@ -85,7 +85,7 @@ impl Ran {
             TempDir::new().map_err(|error| Failure::unusable(format!("a temporary folder: {error}")))?;
         let images = np::images(&processor.plan, store).map_err(Failure::unusable)?;
         let settings = options.settings(description.clock.core_mhz);
-        let mut simulation = machine::simulate(&processor, &images, folder.path(), settings)?;
+        let mut simulation = machine::simulate(&processor.source(), &images, folder.path(), settings)?;
         let run = simulation.run_rig(cycles)?;
         let mpps = run.packets_per_cycle * f64::from(description.clock.core_mhz);
         Ok(Self { mpps, missing: run.report.missing(), run })

@@ -1,4 +1,4 @@
-//! `wireloom virtual`: processors for virtual routers.
+//! `wireloom virtual`: a chip for virtual routers.
 
 use std::path::PathBuf;
 
@@ -25,12 +25,15 @@ pub struct Virtual {
     /// which compares areas
     #[arg(long, value_name = "MACHINE", conflicts_with_all = ["clusters", "engines", "threads"])]
     on: Option<String>,
-    /// Write each processor, with its tables and a test bench, into a folder of its own in this one
+    /// Write the chip, with all tables and a test bench, into this folder
     #[arg(short = 'o', long = "out", value_name = "DIR", value_hint = ValueHint::DirPath)]
     out: Option<PathBuf>,
-    /// Simulate each processor and compare every router's packets with golden, which has that router alone
+    /// Simulate the chip and compare every router's packets with golden, which has that router alone
     #[arg(long)]
     verify: bool,
+    /// Verify that this router, which sends all that its lane takes, costs the others nothing
+    #[arg(long, value_name = "ROUTER", requires = "verify")]
+    overload: Option<String>,
     /// Numbers of clusters to try
     #[arg(long, value_name = "N,M..", default_value = "1,2,3,4,5,6,8")]
     clusters: Numbers,
@@ -55,9 +58,10 @@ struct Report<'a> {
     family: &'static str,
     /// For each group its processors.
     groups: Vec<Vec<Lane>>,
-    /// LUTs of all processors; none if machines were given.
+    /// LUTs of the chip, and of them those beside its processors: ingress, egress, control. None if machines were given.
     luts: Option<u64>,
-    /// If it was asked for: what simulating the processors came to, by router.
+    shared_luts: Option<u64>,
+    /// If it was asked for: what simulating the chip came to, by router.
     verified: Vec<Verified>,
     #[serde(flatten)]
     description: &'a Description,
@@ -67,6 +71,7 @@ impl Virtual {
     /// Chooses groups and machines and shows them.
     pub fn run(self) -> Outcome {
         let description = Description::open(&self.file)?;
+        let overload = self.overload.as_deref().map(|name| description.router(name)).transpose()?;
         let (family, _) =
             FAMILIES.into_iter().find(|(name, _)| *name == self.family).expect("the parser knows");
         let machines = match &self.on {
@@ -81,20 +86,24 @@ impl Virtual {
         let protocols: Vec<_> = description.routers.iter().map(|router| router.protocols.clone()).collect();
         let groups = choice::choose(self.method, &protocols, |group| evaluator.luts(group))?;
         let groups = groups.iter().map(|group| evaluator.lanes(group)).collect::<Outcome<Vec<_>>>()?;
-        let luts = groups.iter().flatten().map(|lane| lane.luts).sum();
+        let joined = evaluator.joined(&groups.concat())?;
+        let processors: Option<u64> = groups.iter().flatten().map(|lane| lane.luts).sum();
+        let shared_luts = processors.map(|_| evaluator.shared_luts(&joined)).transpose()?;
+        let luts = processors.zip(shared_luts).map(|(processors, shared)| processors + shared);
         if let Some(folder) = &self.out {
-            for (number, lane) in groups.iter().flatten().enumerate() {
-                evaluator.write(lane, &folder.join(format!("processor{number}")))?;
-            }
+            evaluator.write(&joined, shared_luts, folder)?;
         }
-        let mut verified = Vec::new();
-        if self.verify {
-            for lane in groups.iter().flatten() {
-                verified.extend(evaluator.verify(lane)?);
-            }
-        }
-        let report =
-            Report { method: self.method, family, groups, luts, verified, description: &description };
+        let overloaded = overload.filter(|_| self.verify);
+        let verified = if self.verify { evaluator.verify(&joined, overloaded)? } else { Vec::new() };
+        let report = Report {
+            method: self.method,
+            family,
+            groups,
+            luts,
+            shared_luts,
+            verified,
+            description: &description,
+        };
         if output::for_people(self.json.as_ref()) {
             output::print(&report.text());
         }
@@ -106,12 +115,12 @@ impl Virtual {
             output::write_file(&folder.join("virtual.json"), &json)?;
             if output::for_people(self.json.as_ref()) {
                 output::say(format!(
-                    "{}: a folder for each processor; virtual.json tells whose it is",
+                    "{}: the chip; README.md tells what is where, virtual.json what was chosen",
                     folder.display()
                 ));
             }
         }
-        let fine = report.verified.iter().all(|router| router.differs.is_none());
+        let fine = report.verified.iter().all(Verified::is_fine);
         if fine { Ok(()) } else { Err(Failure::Negative) }
     }
 }
@@ -142,15 +151,26 @@ impl Report<'_> {
             self.description.routers.len(),
             self.method.name(),
             self.groups.iter().map(Vec::len).sum::<usize>(),
-            self.luts.map_or(String::new(), |luts| format!(", {} LUTs", thousands(luts)))
+            self.luts.zip(self.shared_luts).map_or(String::new(), |(luts, shared)| {
+                format!(
+                    ", {} LUTs, of them {} ingress, egress and control",
+                    thousands(luts),
+                    thousands(shared)
+                )
+            })
         );
-        for Verified { router, packets, differs } in &self.verified {
-            let name = &self.description.routers[*router].name;
-            text += &match differs {
+        for verified in &self.verified {
+            let name = &self.description.routers[verified.router].name;
+            let packets = thousands(verified.packets as u64);
+            let lost = thousands(verified.lost as u64);
+            let overload = if verified.overloaded { ", overloaded" } else { "" };
+            text += &match verified.differs {
                 None => {
-                    format!("{name}: {} packets, no difference from golden\n", thousands(*packets as u64))
+                    format!("{name}{overload}: {packets} packets, {lost} lost, no difference from golden\n")
                 }
-                Some(number) => format!("{name}: packet {number} (counted from 0) differs from golden\n"),
+                Some(number) => format!(
+                    "{name}{overload}: {packets} packets, {lost} lost; packet {number} (counted from 0, of all) differs from golden\n"
+                ),
             };
         }
         let Some(luts) = self.luts else { return text };

@@ -22,7 +22,7 @@ use crate::simulation::{SimulationArgs, SimulationReport};
 use crate::updates::Updates;
 
 pub use name::{MachineName, SOFTWARE};
-pub use np::{Np, Wanted, check_ports, processor, simulate};
+pub use np::{Np, Wanted, check_ports, labelled_processor, processor, simulate};
 
 enum Engine {
     Golden(Box<Golden>),

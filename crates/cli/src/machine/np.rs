@@ -11,7 +11,9 @@ use wireloom_net::Packet;
 use wireloom_offloads::{Store, Update};
 use wireloom_rtl::machine::Machine as Description;
 use wireloom_rtl::np::{self, Image, Processor};
-use wireloom_rtl::sim::{self, BuildError, BuildOptions, Execution, Fault, Resolved, Settings, Simulation};
+use wireloom_rtl::sim::{
+    self, BuildError, BuildOptions, Execution, Fault, Resolved, Settings, Simulation, Source,
+};
 
 use super::Settled;
 use super::np_state::{Changed, changed};
@@ -58,10 +60,24 @@ impl From<Fault> for Failure {
 /// # Errors
 /// If the machine has no place for something in the program.
 pub fn processor(description: &Description, program: &Program, in_rig: bool) -> Outcome<Processor> {
+    let program = optimised(description, program);
+    let assemble = if in_rig { np::assemble_rig } else { np::assemble };
+    assemble(&program, description).map_err(Failure::unusable)
+}
+
+/// The same for a chip with several: the names of its modules begin with `label`.
+///
+/// # Errors
+/// As [`processor`].
+pub fn labelled_processor(description: &Description, program: &Program, label: &str) -> Outcome<Processor> {
+    np::assemble_labelled(&optimised(description, program), description, label).map_err(Failure::unusable)
+}
+
+/// A program as a machine's engines run it.
+fn optimised(description: &Description, program: &Program) -> wireloom_ir::Program {
     let mut lowered = program.lowered.clone();
     pipeline::optimise(&mut lowered, &description.pass_options());
-    let assemble = if in_rig { np::assemble_rig } else { np::assemble };
-    assemble(&lowered, description).map_err(Failure::unusable)
+    lowered
 }
 
 impl Np {
@@ -80,7 +96,7 @@ impl Np {
         let folder =
             TempDir::new().map_err(|error| Failure::unusable(format!("a temporary folder: {error}")))?;
         let images = np::images(&processor.plan, &store).map_err(Failure::unusable)?;
-        let simulation = simulate(&processor, &images, folder.path(), options.settings(clock_mhz))?;
+        let simulation = simulate(&processor.source(), &images, folder.path(), options.settings(clock_mhz))?;
         let execution = Execution::new(simulation, options.pace(clock_mhz));
         let changed = changed(&processor, &store);
         let updater = Updater::default();
@@ -209,21 +225,16 @@ impl Settled {
     }
 }
 
-/// Translates a processor, or takes the model from the cache, and begins a simulation of it with these contents of its tables. They go
+/// Translates hardware, or takes the model from the cache, and begins a simulation of it with these contents of its tables. They go
 /// through files in `folder`, which is needed no longer than this.
 ///
 /// # Errors
 /// If a tool is missing or fails, or a file cannot be written.
-pub fn simulate(
-    processor: &Processor,
-    images: &[Image],
-    folder: &Path,
-    settings: Settings,
-) -> Outcome<Simulation> {
+pub fn simulate(source: &Source, images: &[Image], folder: &Path, settings: Settings) -> Outcome<Simulation> {
     let settings = Settings { arguments: write_images(images, folder)?, ..settings };
     let working = Working::on("translating SystemVerilog");
     let build = BuildOptions { waves: settings.waves.is_some(), ..BuildOptions::default() };
-    let model = sim::build(&processor.source(), &build, &mut |what| working.now(what)).map_err(|error| {
+    let model = sim::build(source, &build, &mut |what| working.now(what)).map_err(|error| {
         let missing = matches!(error, BuildError::Tool(_));
         let failure = Failure::unusable(error);
         if missing { failure.with_help("network processors are simulated by Verilator") } else { failure }

@@ -209,6 +209,18 @@ impl Description {
         Ok(description)
     }
 
+    /// The number of the router of this name.
+    ///
+    /// # Errors
+    /// If there is none.
+    pub fn router(&self, name: &str) -> Outcome<usize> {
+        self.routers.iter().position(|router| router.name == name).ok_or_else(|| {
+            let names: Vec<&str> = self.routers.iter().map(|router| router.name.as_str()).collect();
+            Failure::unusable(format!("there is no virtual router '{name}'"))
+                .with_help(format!("the list has {}", names.join(", ")))
+        })
+    }
+
     /// The constants of the program, as `--set` takes them.
     pub fn constants(&self, protocols: &Protocols) -> Vec<(String, String)> {
         let text = |value: &toml::Value| match value {

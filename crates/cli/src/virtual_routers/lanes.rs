@@ -4,18 +4,16 @@
 //! routers: what a machine of several lanes would be, without the sequencer and merger that keep its lanes in order.
 
 use std::collections::BTreeMap;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use serde::Serialize;
 use wireloom_compile::passes::PassOptions;
 use wireloom_compile::pipeline;
 use wireloom_compile::share::{MOST_ROUTERS, NotShareable, PORT_BITS, Sharing};
 use wireloom_ir as ir;
-use wireloom_ir::{Execute, Golden};
 use wireloom_net::Packet;
 use wireloom_offloads::Store;
 use wireloom_rtl::machine::Machine;
-use wireloom_rtl::np::{self, Stimulus};
 use wireloom_rtl::tools;
 
 use super::description::{Description, Protocol, Protocols};
@@ -29,8 +27,6 @@ use crate::search::{self, Shape, Wanted};
 
 /// Packets of each kind of traffic that a machine is tried with.
 const PACKETS: usize = 4000;
-/// Packets of the test bench in a folder.
-const BENCH_PACKETS: usize = 200;
 
 impl From<NotShareable> for Failure {
     fn from(error: NotShareable) -> Self {
@@ -152,7 +148,7 @@ impl<'a> Evaluator<'a> {
         let protocols = self.protocols(group);
         let rates: Vec<f64> = group.iter().map(|&router| self.rate(router)).collect();
         let mut lanes = Vec::new();
-        for members in packed(&rates, f64::from(self.like.clock.core_mhz)) {
+        for members in packed(&rates, self.lane_mpps(), MOST_ROUTERS) {
             let routers: Vec<usize> = members.into_iter().map(|member| group[member]).collect();
             let (machine, luts) = self.machine(&routers, &protocols)?;
             let mpps = routers.iter().map(|&router| self.rate(router)).sum();
@@ -161,8 +157,24 @@ impl<'a> Evaluator<'a> {
         Ok(lanes)
     }
 
-    fn rate(&self, router: usize) -> f64 {
+    /// The list of routers.
+    pub(super) fn description(&self) -> &'a Description {
+        self.description
+    }
+
+    /// Million packets a second that a router must carry.
+    pub(super) fn rate(&self, router: usize) -> f64 {
         self.description.routers[router].rate.mpps
+    }
+
+    /// Million packets of 64 bytes a second that a lane takes.
+    pub(super) fn lane_mpps(&self) -> f64 {
+        f64::from(self.like.clock.core_mhz)
+    }
+
+    /// The family of devices that LUTs are estimated for.
+    pub(super) fn family(&self) -> &'static str {
+        self.family
     }
 
     /// The smallest machine for some routers, and its LUTs.
@@ -237,28 +249,6 @@ impl<'a> Evaluator<'a> {
         Ok((alone, Loaded::of(Program { lowered, optimised }, store)))
     }
 
-    /// Writes a lane's processor with its tables into a folder of its own, with a test bench: packets of its routers, each tagged with its
-    /// router, and what golden makes of them.
-    ///
-    /// # Errors
-    /// If the machine has no place for something, or a file cannot be written.
-    pub fn write(&self, lane: &Lane, folder: &Path) -> Outcome {
-        let (alone, loaded) = self.loaded(&lane.routers, &lane.protocols)?;
-        let processor = loaded.processor(&lane.machine)?;
-        let mut packets = self.traffic(&lane.routers, &lane.protocols, &alone)?.concat();
-        packets.truncate(BENCH_PACKETS);
-        let (program, store) = loaded.into_parts();
-        let images = np::images(&processor.plan, &store).map_err(Failure::unusable)?;
-        let mut stimulus = Stimulus::default();
-        packets.iter().for_each(|packet| stimulus.arrives(packet));
-        Golden::new(program.optimised, store).execute(&packets, &mut |output| stimulus.leaves(&output));
-        let estimate = lane.luts.map_or("Not estimated.".to_owned(), |luts| {
-            format!("{} LUTs ({})", crate::output::thousands(luts), self.family)
-        });
-        np::write(&processor, &images, Some(&stimulus), &estimate, folder)
-            .map_err(|error| Failure::unusable(format!("{}: cannot be made: {error}", folder.display())))
-    }
-
     /// A router's own tables.
     ///
     /// # Errors
@@ -303,15 +293,14 @@ impl<'a> Evaluator<'a> {
     }
 }
 
-/// Divides routers of these rates over lanes, each into the first that still has room for it, the fastest first.
-fn packed(rates: &[f64], lane: f64) -> Vec<Vec<usize>> {
+/// Divides what has these rates over lanes, each into the first that still has room for it, the fastest first; at most so many on a lane.
+pub(super) fn packed(rates: &[f64], lane: f64, most: usize) -> Vec<Vec<usize>> {
     let mut order: Vec<usize> = (0..rates.len()).collect();
     order.sort_by(|&a, &b| rates[b].total_cmp(&rates[a]));
     let mut lanes: Vec<(f64, Vec<usize>)> = Vec::new();
     for router in order {
-        let fits = |(sum, routers): &&mut (f64, Vec<usize>)| {
-            sum + rates[router] <= lane && routers.len() < MOST_ROUTERS
-        };
+        let fits =
+            |(sum, routers): &&mut (f64, Vec<usize>)| sum + rates[router] <= lane && routers.len() < most;
         match lanes.iter_mut().find(fits) {
             Some((sum, routers)) => {
                 *sum += rates[router];
@@ -330,7 +319,7 @@ fn packed(rates: &[f64], lane: f64) -> Vec<Vec<usize>> {
 }
 
 /// All packets, each stream spread evenly.
-fn interleaved(streams: Vec<Vec<Packet>>) -> Vec<Packet> {
+pub(super) fn interleaved(streams: Vec<Vec<Packet>>) -> Vec<Packet> {
     let mut placed: Vec<(f64, Packet)> = Vec::new();
     for stream in streams {
         let count = stream.len() as f64;
@@ -348,9 +337,9 @@ mod tests {
 
     #[test]
     fn lanes_are_filled_one_after_the_other() {
-        assert_eq!(packed(&[19.5; 10], 100.0), [vec![0, 1, 2, 3, 4], vec![5, 6, 7, 8, 9]]);
-        assert_eq!(packed(&[30.0, 80.0, 20.0, 60.0], 100.0), [vec![1, 2], vec![0, 3]]);
-        assert_eq!(packed(&[1.0; 17], 100.0)[1], [16]);
+        assert_eq!(packed(&[19.5; 10], 100.0, 16), [vec![0, 1, 2, 3, 4], vec![5, 6, 7, 8, 9]]);
+        assert_eq!(packed(&[30.0, 80.0, 20.0, 60.0], 100.0, 16), [vec![1, 2], vec![0, 3]]);
+        assert_eq!(packed(&[1.0; 17], 100.0, 16)[1], [16]);
     }
 
     #[test]

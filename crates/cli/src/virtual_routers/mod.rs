@@ -1,11 +1,13 @@
 //! Virtual routers (the Gorilla paper, section 5): a list of them, and the processors that they are built as.
 //!
-//! [`description`] reads the list, [`choice`] divides it into groups, [`lanes`] says what a group is made of and how large it is, [`verify`]
-//! holds its processors to golden.
+//! [`description`] reads the list, [`choice`] divides it into groups, [`lanes`] says what a group is made of and how large it is, [`joined`]
+//! puts all processors onto one chip, [`verify`] holds that to golden.
 
 pub mod choice;
 pub mod description;
+mod joined;
 pub mod lanes;
+mod schedule;
 mod traffic;
 mod verify;
 

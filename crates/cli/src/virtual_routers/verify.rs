@@ -1,18 +1,19 @@
-//! Processors of virtual routers, simulated and held to golden: each router's packets leave in their order and as from the program alone with
-//! that router's tables.
-
-use std::sync::Arc;
+//! A chip of virtual routers, simulated and held to golden: each router's packets leave in their order and as from the program alone with
+//! that router's tables, and none is lost of a router that keeps to its rate.
 
 use serde::Serialize;
-use wireloom_compile::share::PORT_BITS;
-use wireloom_ir::{Execute, Golden, Output, Verdict};
-use wireloom_net::Packet;
+use tempfile::TempDir;
+use wireloom_rtl::sim::{Arrival, Resolved, Settings};
 
-use super::lanes::{Evaluator, Lane};
-use crate::failure::Outcome;
-use crate::machine::Np;
+use super::joined::Joined;
+use super::lanes::Evaluator;
+use super::schedule::{Left, Overload, Schedule};
+use crate::failure::{Failure, Outcome};
+use crate::machine;
 use crate::progress::Working;
-use crate::simulation::SimulationArgs;
+
+/// Cycles between two looks at what left.
+const CHUNK: u64 = 4096;
 
 /// What the comparison of a router came to.
 #[derive(Clone, Debug, Serialize)]
@@ -21,103 +22,115 @@ pub struct Verified {
     pub router: usize,
     /// Packets that it was sent.
     pub packets: usize,
-    /// Number of its first packet, from 0, that leaves otherwise than from golden alone.
-    pub differs: Option<usize>,
+    /// Whether it was sent more than its rate.
+    pub overloaded: bool,
+    /// Packets that were lost on the chip.
+    pub lost: usize,
+    /// Number of its first packet, among all that were sent, that leaves otherwise than from golden alone; of those that were not lost.
+    pub differs: Option<u64>,
 }
 
-/// Something that left: how, and its bytes if it is no drop.
-type Left = (Verdict, Vec<u8>);
-
-fn left(output: &Output<'_>) -> Left {
-    match output.verdict {
-        Verdict::Dropped(_) => (output.verdict, Vec::new()),
-        _ => (output.verdict, output.bytes.to_vec()),
+impl Verified {
+    /// Whether all is as it must be.
+    pub fn is_fine(&self) -> bool {
+        self.differs.is_none() && (self.overloaded || self.lost == 0)
     }
 }
 
 impl Evaluator<'_> {
-    /// Runs packets of all routers of a lane through its processor, as fast as that takes them, and compares each router's with golden.
+    /// Runs packets of all routers through a chip, of each at its rate, and compares each router's with golden. One router may be
+    /// overloaded: it sends all that its lane still takes.
     ///
     /// # Errors
     /// If a tool is missing or the simulation fails.
-    pub fn verify(&self, lane: &Lane) -> Outcome<Vec<Verified>> {
-        let (alone, loaded) = self.loaded(&lane.routers, &lane.protocols)?;
-        let packets = self.traffic(&lane.routers, &lane.protocols, &alone)?.concat();
-        let (program, store) = loaded.into_parts();
-        let machine = Arc::new(lane.machine.clone());
-        let mut processor = Np::build(&machine, &program, store, &SimulationArgs::default())?;
-        let mut got: Vec<Vec<Left>> = vec![Vec::new(); lane.routers.len()];
-        let working = Working::on(format!("simulating {}", lane.machine.name));
-        let mut keep = |output: Output<'_>| {
-            let place = usize::from(output.ingress >> PORT_BITS);
-            got[place].push(left(&output));
-        };
-        processor.execute(&packets, &mut keep)?;
-        processor.finish(&mut keep)?;
+    pub fn verify(&self, joined: &Joined, overloaded: Option<usize>) -> Outcome<Vec<Verified>> {
+        let routers = self.description().routers.len();
+        let lane_of = joined.chip.geometry.routers.as_ref().map_or(&[][..], |routers| &routers.lanes);
+        let overload = overloaded.map(|router| {
+            let others = (0..routers).filter(|&other| other != router && lane_of[other] == lane_of[router]);
+            Overload { router, mpps: self.lane_mpps() - others.map(|other| self.rate(other)).sum::<f64>() }
+        });
+        let schedule = Schedule::new(self, &joined.lanes, overload)?;
+        let folder =
+            TempDir::new().map_err(|error| Failure::unusable(format!("a temporary folder: {error}")))?;
+        let settings = Settings { clock_mhz: self.lane_mpps() as u32, ..Settings::default() };
+        let mut simulation =
+            machine::simulate(&joined.chip.source(), &joined.images, folder.path(), settings)?;
+        let working = Working::on("simulating the chip");
+        for (cycle, packet) in schedule.arrivals() {
+            simulation.offer(packet, Arrival::At(cycle));
+        }
+        let mut got: Vec<Vec<Left>> = vec![Vec::new(); routers];
+        loop {
+            simulation.run(CHUNK)?;
+            while let Some(left) = simulation.take() {
+                let number = left.number;
+                let router = schedule.router(number).expect("the packet was offered");
+                let resolved = Resolved { number, ingress: 0, arrival_ns: 0, left: Some(vec![left]) };
+                got[router].extend(resolved.outputs().map(|output| Left::of(&output)));
+            }
+            let state = simulation.state();
+            if state.waiting == 0 && state.inside == 0 {
+                break;
+            }
+            working.now(&format!("simulating the chip: cycle {}", state.now));
+        }
         drop(working);
-        let mut verified = Vec::new();
-        for (place, &router) in lane.routers.iter().enumerate() {
-            let own: Vec<Packet> = of(&packets, place);
-            let mut expected = Vec::new();
-            let mut golden = Golden::new(alone.optimised.clone(), self.store(&alone, router)?);
-            golden
-                .execute(&own, &mut |output| expected.push((output.sequence, tagged(left(&output), place))));
-            let differs = first_difference(&expected, &got[place]);
-            verified.push(Verified { router, packets: own.len(), differs });
+        let mut lost: Vec<Vec<u64>> = vec![Vec::new(); routers];
+        while let Some(number) = simulation.take_lost() {
+            lost[schedule.router(number).expect("the packet was offered")].push(number);
         }
-        Ok(verified)
-    }
-}
-
-/// The packets of a router, with its own ports.
-fn of(packets: &[Packet], place: usize) -> Vec<Packet> {
-    let own = packets.iter().filter(|packet| usize::from(packet.ingress >> PORT_BITS) == place);
-    own.map(|packet| Packet { ingress: packet.ingress % (1 << PORT_BITS), ..packet.clone() }).collect()
-}
-
-/// As it leaves the processor: by a port that carries the router's number.
-fn tagged((verdict, bytes): Left, place: usize) -> Left {
-    match verdict {
-        Verdict::Sent { port } => {
-            (Verdict::Sent { port: port % (1 << PORT_BITS) + ((place as u16) << PORT_BITS) }, bytes)
+        let mut expected: Vec<Vec<Left>> = vec![Vec::new(); routers];
+        for left in schedule.expected(self)? {
+            expected[schedule.router(left.number).expect("golden was given no others")].push(left);
         }
-        other => (other, bytes),
+        let verified = expected.iter_mut().enumerate().map(|(router, expected)| {
+            expected.retain(|left| lost[router].binary_search(&left.number).is_err());
+            Verified {
+                router,
+                packets: schedule.count(router),
+                overloaded: overloaded == Some(router),
+                lost: lost[router].len(),
+                differs: first_difference(expected, &got[router]),
+            }
+        });
+        Ok(verified.collect())
     }
 }
 
 /// The number of the first packet that leaves otherwise than expected.
-fn first_difference(expected: &[(u64, Left)], got: &[Left]) -> Option<usize> {
-    let different = expected.iter().zip(got).find(|((_, expected), got)| expected != *got);
+fn first_difference(expected: &[Left], got: &[Left]) -> Option<u64> {
+    let different = expected.iter().zip(got).find(|(expected, got)| expected != got);
     match different {
-        Some(((number, _), _)) => Some(*number as usize),
+        Some((expected, _)) => Some(expected.number),
         None if expected.len() == got.len() => None,
-        None => Some(expected.get(got.len()).map_or(expected.len(), |(number, _)| *number as usize)),
+        None => expected.get(got.len()).or(got.get(expected.len())).map(|left| left.number),
     }
 }
 
 #[cfg(test)]
 mod tests {
+    use wireloom_ir::{Output, Verdict};
+
     use super::*;
 
     #[test]
     fn the_first_packet_that_differs_is_told() {
-        let sent = |port| (Verdict::Sent { port }, vec![1, 2]);
-        let expected = [(0, sent(1)), (1, sent(2)), (2, sent(3))];
-        assert_eq!(first_difference(&expected, &[sent(1), sent(2), sent(3)]), None);
-        assert_eq!(first_difference(&expected, &[sent(1), sent(3), sent(3)]), Some(1));
-        assert_eq!(first_difference(&expected, &[sent(1), sent(2)]), Some(2));
-        assert_eq!(first_difference(&expected[..1], &[sent(1), sent(2)]), Some(1));
+        let sent = |sequence, port| {
+            let verdict = Verdict::Sent { port };
+            Left::of(&Output { sequence, arrival_ns: 0, ingress: 0, verdict, bytes: &[1, 2] })
+        };
+        let expected = [sent(4, 1), sent(6, 2), sent(9, 3)];
+        assert_eq!(first_difference(&expected, &[sent(4, 1), sent(6, 2), sent(9, 3)]), None);
+        assert_eq!(first_difference(&expected, &[sent(4, 1), sent(6, 3), sent(9, 3)]), Some(6));
+        assert_eq!(first_difference(&expected, &[sent(4, 1), sent(6, 2)]), Some(9));
+        assert_eq!(first_difference(&expected[..1], &[sent(4, 1), sent(6, 2)]), Some(6));
     }
 
     #[test]
-    fn packets_of_a_router_have_its_own_ports_inside_and_its_number_outside() {
-        let packet = |ingress| Packet { ingress, ..Packet::default() };
-        let ports: Vec<u16> =
-            of(&[packet(0x0105), packet(0x0005), packet(0x0107)], 1).iter().map(|p| p.ingress).collect();
-        assert_eq!(ports, [5, 7]);
-        assert_eq!(
-            tagged((Verdict::Sent { port: 3 }, vec![9]), 2),
-            (Verdict::Sent { port: 0x0203 }, vec![9])
-        );
+    fn only_an_overloaded_router_may_lose_packets() {
+        let verified = |overloaded, lost| Verified { router: 0, packets: 9, overloaded, lost, differs: None };
+        assert!(verified(false, 0).is_fine() && verified(true, 3).is_fine());
+        assert!(!verified(false, 1).is_fine());
     }
 }

