@@ -1,6 +1,7 @@
 // What becomes of a slot when the core has answered: the rules that the engine shells share. Combinational.
 //
-//   refused    the slot does nothing and runs again: an offload that it asks for has no room, or the window takes another write
+//   refused    the slot does nothing and runs again: an offload without reply that it asks for has no room, or the window takes
+//              another write. An offload that replies has room: a thread has at most one call under way for each
 //   clear      16 bytes (or the last few) are written with zeros; the slot runs again, in the same phase
 //   issue      its requests go out
 //   commit     state, step and packet writes are taken
@@ -16,6 +17,7 @@ module wl_engine_commit #(
 
     input logic [ Offloads-1:0] request_valid_i,
     input logic [ Offloads-1:0] request_ready_i,
+    input logic [ Offloads-1:0] waits_i,          // constant: this offload replies
     input logic                 commit_i,
     input logic [WritePorts-1:0] write_valid_i,
     input logic                 write_busy_i,
@@ -35,17 +37,18 @@ module wl_engine_commit #(
   logic [Offloads-1:0] requests;
   assign requests = request_valid_i & {Offloads{!phase_i}};
 
-  logic clearing, refused;
-  logic [9:0] left;  // bytes that are to be cleared yet; none if zero or negative
-  assign left = {1'b0, clear_count_i} - {1'b0, chunk_i, 4'b0};
-  assign clearing = Clears && commit_i && clear_valid_i && !left[9] && left != '0;
+  logic clearing, refused, no_room;
+  assign no_room = (requests & ~waits_i & ~request_ready_i) != '0;
+  logic more;  // another whole piece is to be cleared, not only the last few bytes
+  assign more = clear_count_i[8:4] > chunk_i;
+  assign clearing = Clears && commit_i && clear_valid_i
+      && (more || (clear_count_i[8:4] == chunk_i && clear_count_i[3:0] != '0));
   if (WritePorts == 1) begin : g_never_busy
     logic unused;
     assign unused  = write_busy_i;
-    assign refused = !clearing && (requests & ~request_ready_i) != '0;
+    assign refused = !clearing && no_room;
   end else begin : g_busy
-    assign refused = (!clearing && (requests & ~request_ready_i) != '0)
-        || (write_busy_i && commit_i && (clearing || write_valid_i != '0));
+    assign refused = (!clearing && no_room) || (write_busy_i && commit_i && (clearing || write_valid_i != '0));
   end
 
   logic goes;
@@ -57,7 +60,7 @@ module wl_engine_commit #(
   assign clear_o = valid_i && clearing && !refused;
   assign clear_address_o = clear_address_i + {chunk_i[3:0], 4'b0};
   for (genvar k = 0; k < 16; k++) begin : g_strobe
-    assign clear_strobe_o[k] = left[8:0] > 9'(k);
+    assign clear_strobe_o[k] = more || (5'd16 - 5'(k)) + {1'b0, clear_count_i[3:0]} > 5'd16;
   end
 
   assign phase_o = goes ? !commit_i : phase_i;

@@ -358,6 +358,7 @@ module wl_engine_mt #(
       .core_exit_i,
       .core_reason_i,
       .request_ready_i,
+      .waits_i,
       .request_valid_o,
       .commit_o(commit),
       .again_o(again_now),

@@ -75,6 +75,7 @@ module wl_engine_packet #(
     input  logic [                2:0] core_exit_i,
     input  logic [               23:0] core_reason_i,
     input  logic [       Offloads-1:0] request_ready_i,
+    input  logic [       Offloads-1:0] waits_i,         // constant: this offload replies
     output logic [       Offloads-1:0] request_valid_o,
     output logic                       commit_o,        // state and step are to be stored
     output logic                       again_o,         // the thread runs on (when its replies are there)
@@ -100,6 +101,7 @@ module wl_engine_packet #(
       .chunk_i,
       .request_valid_i(core_request_valid_i),
       .request_ready_i,
+      .waits_i,
       .commit_i(core_commit_i),
       .write_valid_i(core_write_valid_i),
       .write_busy_i(write_busy),
@@ -259,4 +261,12 @@ module wl_engine_packet #(
         core_reason_i, core_state_i
     };
   end
+
+`ifdef FORMAL
+  always_ff @(posedge clk_i) begin
+    if (!rst_i) begin
+      Room_M : assert (!end_slot_i || phase_i || (core_request_valid_i & waits_i & ~request_ready_i) == '0);
+    end
+  end
+`endif
 endmodule

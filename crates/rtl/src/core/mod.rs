@@ -39,7 +39,7 @@ use layout::Layout;
 use lower::Surroundings;
 pub use offload::{OffloadPort, PortMethod};
 pub use refusal::Refusal;
-use schedule::{Schedule, schedule};
+use schedule::{Root, Schedule, schedule};
 
 /// Bytes of a word of the header memory (`wl_pkg::WordBytes`).
 pub const WORD_BYTES: u32 = 16;
@@ -255,8 +255,9 @@ impl Generator<'_> {
     }
 
     fn core(&self, outputs: &Outputs, budget: u32, offloads: usize) -> (Module, Schedule) {
-        let roots = outputs.roots();
+        let roots = outputs.roots(|port| self.layout.reply_bits_of(port as u32) > 0);
         let schedule = schedule(self.graph, &roots, budget);
+        let roots: Vec<Node> = roots.iter().map(|root| root.node).collect();
         let doc = format!(
             "The steps of engine `{}` as logic: requests, next state, writes to the packet, and how a step ends.\n\
              Outputs come {} cycles behind the inputs. Generated.",
@@ -365,21 +366,28 @@ impl Outputs {
         all
     }
 
-    /// All that the core puts out.
-    fn roots(&self) -> Vec<Node> {
+    /// All that the core puts out, with the half levels that the shells have behind each: `wl_engine_commit` finds out what
+    /// becomes of the slot, and with that `wl_engine_threads` which threads can run. Only ports that do not reply can
+    /// lack room.
+    fn roots(&self, replies: impl Fn(usize) -> bool) -> Vec<Root> {
+        let behind = |behind: u32| move |node: &Node| Root { node: *node, behind };
         let mut roots = vec![
-            self.commit,
-            self.step,
-            self.state,
-            self.clear_valid,
-            self.clear_address,
-            self.clear_count,
-            self.exit,
-            self.reason,
+            behind(6)(&self.commit),
+            behind(6)(&self.clear_valid),
+            behind(10)(&self.clear_count),
+            behind(1)(&self.clear_address),
+            behind(4)(&self.exit),
+            behind(1)(&self.reason),
+            behind(1)(&self.step),
+            behind(1)(&self.state),
         ];
-        roots.extend(&self.request_valid);
-        roots.extend(&self.request_data);
-        roots.extend(self.writes.iter().flat_map(|w| [w.valid, w.address, w.strobe, w.data]));
+        for (port, valid) in self.request_valid.iter().enumerate() {
+            roots.push(behind(if replies(port) { 4 } else { 8 })(valid));
+        }
+        roots.extend(self.request_data.iter().map(behind(0)));
+        for word in &self.writes {
+            roots.extend([&word.valid, &word.address, &word.strobe, &word.data].map(behind(2)));
+        }
         roots
     }
 }

@@ -1,14 +1,30 @@
 //! In which of the core's register stages each node is computed.
 //!
 //! A node is computed as soon as its operands are there and its own depth still fits into what a stage may hold. The
-//! depth is that of `wireloom_compile::analysis::depth`, in half levels of six-input tables, but that carry chains
-//! behind each other overlap. Of all budgets that take the same number of stages, the
+//! depth is that of `wireloom_compile::analysis::depth`, in half levels of six-input tables, but for carry chains: of
+//! those behind each other only the way along the carry overlaps. What a shell does with an output before its next
+//! register belongs to the last stage. Of all budgets that take the same number of stages, the
 //! smallest is used, so that the stages are about equally deep.
 
 use wireloom_compile::analysis::depth;
 use wireloom_ir::{BinaryOp, UnaryOp};
 
 use super::graph::{Graph, Kind, Node};
+
+/// Half levels into a carry chain and out of it again, which chains in series all cost: 1.5 ns on an ECP5 of speed grade
+/// 8, where a level of other logic takes some 1 ns, ways included (nextpnr's report for the router's engine).
+const CHAIN: u32 = 3;
+/// Bits along a carry chain in half a level: 30 ps each there.
+const CHAIN_BITS: u32 = 16;
+
+/// An output.
+#[derive(Clone, Copy, Debug)]
+pub struct Root {
+    /// What it is.
+    pub node: Node,
+    /// Half levels of logic that it goes through outside, before it comes to a register.
+    pub behind: u32,
+}
 
 /// The schedule of a graph.
 pub struct Schedule {
@@ -27,8 +43,8 @@ pub fn is_transparent(kind: &Kind) -> bool {
 
 /// Schedules what the roots depend on, with stages of at most `budget` half levels, but for single operations that are
 /// deeper.
-pub fn schedule(graph: &Graph, roots: &[Node], budget: u32) -> Schedule {
-    let cone = graph.cone(roots.iter().copied());
+pub fn schedule(graph: &Graph, roots: &[Root], budget: u32) -> Schedule {
+    let cone = graph.cone(roots.iter().map(|root| root.node));
     let mut best = assign(graph, &cone, roots, budget);
     while best.last > 0 && best.depth > 1 {
         let tighter = assign(graph, &cone, roots, best.depth - 1);
@@ -43,7 +59,8 @@ pub fn schedule(graph: &Graph, roots: &[Node], budget: u32) -> Schedule {
 /// Depth of the logic between the inputs and these nodes, in half levels, without registers.
 pub fn depth(graph: &Graph, roots: &[Node]) -> u32 {
     let cone = graph.cone(roots.iter().copied());
-    assign(graph, &cone, roots, u32::MAX).depth
+    let roots: Vec<Root> = roots.iter().map(|node| Root { node: *node, behind: 0 }).collect();
+    assign(graph, &cone, &roots, u32::MAX).depth
 }
 
 /// When a node's bits are there, in half levels behind the stage's registers: a carry chain has its lowest bit at once
@@ -56,7 +73,7 @@ pub struct Arrival {
     pub high: u32,
 }
 
-fn assign(graph: &Graph, cone: &[bool], roots: &[Node], budget: u32) -> Schedule {
+fn assign(graph: &Graph, cone: &[bool], roots: &[Root], budget: u32) -> Schedule {
     let mut stages = vec![0; cone.len()];
     let mut at = vec![Arrival::default(); cone.len()];
     for node in graph.nodes().filter(|n| cone[n.index()]) {
@@ -64,9 +81,16 @@ fn assign(graph: &Graph, cone: &[bool], roots: &[Node], budget: u32) -> Schedule
         stages[node.index()] = stage;
         at[node.index()] = arrival;
     }
-    let last = roots.iter().map(|r| stages[r.index()]).max().unwrap_or(0);
-    let depth = graph.nodes().filter(|n| cone[n.index()]).map(|n| at[n.index()].high).max().unwrap_or(0);
-    Schedule { stages, last, depth }
+    // A root whose logic outside no longer fits has a register in front of that.
+    let end = |root: &Root| {
+        let (stage, own) = (stages[root.node.index()], at[root.node.index()].high);
+        let fits = own == 0 || own.saturating_add(root.behind) <= budget;
+        if fits { (stage, own + root.behind) } else { (stage + 1, root.behind) }
+    };
+    let last = roots.iter().map(|root| end(root).0).max().unwrap_or(0);
+    let inside = graph.nodes().filter(|n| cone[n.index()]).map(|n| at[n.index()].high);
+    let ends = roots.iter().map(end).filter(|(stage, _)| *stage == last).map(|(_, depth)| depth);
+    Schedule { depth: inside.chain(ends).max().unwrap_or(0), stages, last }
 }
 
 /// Stage and arrival of a node.
@@ -92,7 +116,7 @@ fn place(graph: &Graph, node: Node, stages: &[u32], at: &[Arrival], budget: u32)
 pub fn through(graph: &Graph, node: Node, inputs: &[Arrival]) -> Arrival {
     let low = inputs.iter().map(|a| a.low).max().unwrap_or(0);
     let high = inputs.iter().map(|a| a.high).max().unwrap_or(0);
-    let chain = |width: u32| (depth::carry_chain(width).half_levels() - 2, 2);
+    let chain = |width: u32| (width.div_ceil(CHAIN_BITS), CHAIN);
     match graph.kind(node) {
         Kind::Binary(BinaryOp::Add | BinaryOp::Sub, a, _) | Kind::Unary(UnaryOp::Neg, a) => {
             let (along, into) = chain(graph.width(*a));
@@ -155,5 +179,35 @@ fn own_depth(graph: &Graph, node: Node) -> u32 {
             balanced(vec![0; ones as usize]).next_multiple_of(2)
         }
         _ => 0,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::graph::Input;
+    use super::*;
+
+    fn sums(count: u32) -> (Graph, Node) {
+        let mut graph = Graph::new();
+        let step = graph.input(Input::Info, 16);
+        let first = graph.input(Input::State, 16);
+        let sum = (0..count).fold(first, |sum, _| graph.binary(BinaryOp::Add, sum, step));
+        (graph, sum)
+    }
+
+    #[test]
+    fn each_chain_in_series_costs_its_way_in_and_out() {
+        let depths = [1, 2, 3].map(|count| {
+            let (graph, sum) = sums(count);
+            depth(&graph, &[sum])
+        });
+        assert_eq!(depths, [4, 7, 10]);
+    }
+
+    #[test]
+    fn logic_behind_an_output_belongs_to_the_last_stage() {
+        let (graph, sum) = sums(1);
+        let with = |behind| schedule(&graph, &[Root { node: sum, behind }], 8);
+        assert_eq!([0, 4, 5].map(|behind| (with(behind).last, with(behind).depth)), [(0, 4), (0, 8), (1, 5)]);
     }
 }

@@ -10,7 +10,7 @@ use crate::core::layout::Layout;
 use crate::core::lower::{self, StepLogic, Surroundings};
 use crate::core::offload::{self, OffloadPort};
 use crate::core::refusal::place;
-use crate::core::schedule::{Schedule, depth, schedule};
+use crate::core::schedule::{Root, Schedule, depth, schedule};
 use crate::core::{LATE_OFFSET, Options, Refusal, WORD_BYTES, module_prefix, part_of, step_comments};
 use crate::sv::names::Scope;
 use crate::sv::{Expr, Item, Module, Port, Type};
@@ -178,6 +178,11 @@ impl<'a> Frame<'a> {
     }
 }
 
+/// An output that `wl_pipeline_step` takes into registers as it is.
+fn registered(node: &Node) -> Root {
+    Root { node: *node, behind: 0 }
+}
+
 /// Outputs of a module: name, bits, what it is, and the nodes, the first in the lowest bits.
 type Output = (&'static str, u32, &'static str, Vec<Node>);
 
@@ -203,7 +208,7 @@ impl Writer<'_> {
     fn request(&self, budget: u32) -> (Module, Schedule) {
         let outputs = self.outputs;
         let roots: Vec<Node> = outputs.request_valid.iter().chain(&outputs.request_data).copied().collect();
-        let schedule = schedule(self.graph, &roots, budget);
+        let schedule = schedule(self.graph, &roots.iter().map(registered).collect::<Vec<_>>(), budget);
         let count = self.calls.len() as u32;
         let bits = roots[count as usize..].iter().map(|node| self.graph.width(*node)).sum();
         let ports = [
@@ -240,7 +245,7 @@ impl Writer<'_> {
             ]);
         }
         let roots: Vec<Node> = ports.iter().flat_map(|(.., nodes)| nodes).copied().collect();
-        let schedule = schedule(self.graph, &roots, budget);
+        let schedule = schedule(self.graph, &roots.iter().map(registered).collect::<Vec<_>>(), budget);
         let doc = format!(
             "what becomes of the packet.\nOutputs come {} cycles behind the inputs. Generated.",
             schedule.last
