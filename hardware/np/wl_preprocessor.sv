@@ -90,26 +90,30 @@ module wl_preprocessor #(
   localparam int unsigned ByteBits = $clog2(DataBytes);
   localparam int unsigned HeaderBeatBits = wl_pkg::bits(WindowBeats);
 
-  // How many bytes stand before the first zero of `keep_i`, and whether a one stands behind it. Four bits of `keep_i` at a time.
+  // How many bytes stand before the first zero of `keep_i`, and whether a one stands behind it. Four bits of `keep_i` at a time, and the
+  // groups by doubling: as one chain over all of them this was the pipe's deepest path.
   localparam int unsigned Groups = DataBytes / 4;
   logic [CountBits-1:0] count;
   logic [DataBytes-1:0] kept;
   logic hole;
+  logic [Groups:0] whole;  // all groups below are ones
   always_comb begin
-    logic whole;  // all groups so far are ones
-    whole = 1'b1;
-    count = CountBits'(DataBytes);
+    whole[0] = 1'b1;
+    for (int unsigned group = 0; group < Groups; group++) whole[group+1] = keep_i[4*group+:4] == 4'hf;
+    for (int unsigned step = 1; step < Groups; step *= 2) begin
+      for (int unsigned group = Groups; group > step; group--) whole[group] &= whole[group-step];
+    end
+    count = whole[Groups] ? CountBits'(DataBytes) : '0;
     hole = 1'b0;
     for (int unsigned group = 0; group < Groups; group++) begin
       logic [3:0] keep;
-      logic [2:0] ones;
+      logic [1:0] ones;  // if they are not four
       keep = keep_i[4*group+:4];
-      ones = !keep[0] ? 3'd0 : !keep[1] ? 3'd1 : !keep[2] ? 3'd2 : !keep[3] ? 3'd3 : 3'd4;
-      hole |= (keep & 4'(4'hf << ones)) != '0 || (!whole && keep != '0);
-      if (whole && ones != 3'd4) count = CountBits'(4 * group) + CountBits'(ones);
-      whole &= ones == 3'd4;
+      ones = !keep[0] ? 2'd0 : !keep[1] ? 2'd1 : !keep[2] ? 2'd2 : 2'd3;
+      hole |= (keep & (keep + 4'd1)) != '0 || (!whole[group] && keep != '0);
+      if (whole[group] && !whole[group+1]) count |= CountBits'(4 * group) | CountBits'(ones);
+      for (int unsigned i = 0; i < 4; i++) kept[4*group+i] = !last_i || (whole[group] && (keep | 4'(4'he << i)) == 4'hf);
     end
-    for (int unsigned i = 0; i < DataBytes; i++) kept[i] = !last_i || CountBits'(i) < count;
   end
 
   // A beat in hand.
