@@ -323,7 +323,9 @@ module wl_exact_table #(
   assign limit = expiring_older ? older_than : Age;
   if (HasTime) begin : g_age
     logic [63:0] at;
-    assign at = state == EXPIRED || now < seen || method == SHOW ? seen : now;
+    logic is_late;  // compared a cycle ahead: both are known long before an entry of the call is read
+    always_ff @(posedge clk_i) is_late <= now < seen;
+    assign at = state == EXPIRED || is_late || method == SHOW ? seen : now;
     assign age = entry_static ? '0 : at - touched;
     assign is_live = Age == 0 || age <= Age;
     assign has_expired = age > limit;
