@@ -105,6 +105,11 @@ impl Area {
                 thousands(total.flip_flops),
                 total.block_rams_18k
             );
+            if let Some(deepest) = report.units.iter().max_by_key(|unit| unit.levels) {
+                let path: Vec<String> = deepest.path.iter().map(|name| format!("`{name}`")).collect();
+                let (levels, module) = (deepest.levels, &deepest.module);
+                let _ = writeln!(text, "Deepest path, {levels} levels in `{module}`: {}.\n", path.join(", "));
+            }
             for part in parts().iter().filter(|part| part.family == report.family) {
                 let _ = writeln!(text, "- {}", share(part, report));
             }

@@ -110,6 +110,8 @@ pub struct Unit {
     pub whole: Cost,
     /// Levels of LUTs between two registers, or between a register and the unit's boundary.
     pub levels: u32,
+    /// The longest path, by the names of nets on it.
+    pub path: Vec<String>,
 }
 
 /// What a design costs on a family of devices.
@@ -164,6 +166,7 @@ pub fn estimate(
             own: resources.cost,
             whole: whole[unit.name.as_str()],
             levels: resources.levels,
+            path: resources.path.clone(),
         });
     }
     Ok(Report { family, total: whole[design.top.as_str()], units })

@@ -7,12 +7,15 @@ use serde::{Deserialize, Serialize};
 use super::Cost;
 
 /// What one module takes.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Resources {
     /// What it takes of a device.
     pub cost: Cost,
     /// Levels of LUTs on its longest path.
     pub levels: u32,
+    /// The longest path: names of the nets on it that have one, with those of the instances that they are in, from the
+    /// register or port where it begins to the one where it ends.
+    pub path: Vec<String>,
 }
 
 #[derive(Deserialize)]
@@ -24,6 +27,16 @@ struct Netlist {
 struct Module {
     #[serde(default)]
     cells: BTreeMap<String, Cell>,
+    #[serde(default)]
+    netnames: BTreeMap<String, NetName>,
+}
+
+#[derive(Deserialize)]
+struct NetName {
+    /// Not 0: Yosys made the name up.
+    #[serde(default)]
+    hide_name: u32,
+    bits: Vec<Bit>,
 }
 
 #[derive(Deserialize)]
@@ -98,12 +111,60 @@ pub fn read(json: &str, module: &str) -> Result<Resources, String> {
         }
     }
     let mut arrival: Vec<Option<u32>> = vec![None; cells.len()];
-    let mut longest = 0;
+    let (mut longest, mut end) = (0, None);
     for start in 0..cells.len() {
-        longest = longest.max(walk(start, &cells, &drivers, &mut arrival)?);
+        let levels = walk(start, &cells, &drivers, &mut arrival)?;
+        if levels > longest {
+            (longest, end) = (levels, Some(start));
+        }
     }
     resources.levels = longest.div_ceil(LUT);
+    if let Some(end) = end {
+        resources.path = path(end, &cells, &drivers, &arrival, &names(&module.netnames));
+    }
     Ok(resources)
+}
+
+/// The name of each net that has one in the source; the shortest of several.
+fn names(netnames: &BTreeMap<String, NetName>) -> HashMap<u64, &str> {
+    let mut names: HashMap<u64, &str> = HashMap::new();
+    for (name, net) in netnames.iter().filter(|(_, net)| net.hide_name == 0) {
+        for bit in nets(&net.bits) {
+            let known = names.entry(bit).or_insert(name);
+            if name.len() < known.len() {
+                *known = name;
+            }
+        }
+    }
+    names
+}
+
+/// The names along the longest path to a cell, and that of a register behind it.
+fn path(
+    end: usize,
+    cells: &[&Cell],
+    drivers: &HashMap<u64, usize>,
+    arrival: &[Option<u32>],
+    names: &HashMap<u64, &str>,
+) -> Vec<String> {
+    let name_of =
+        |mut nets: Box<dyn Iterator<Item = u64> + '_>| nets.find_map(|net| names.get(&net).copied());
+    let ends: Vec<u64> = outputs(cells[end]).collect();
+    let behind =
+        cells.iter().find(|cell| delay(&cell.kind).is_none() && inputs(cell).any(|n| ends.contains(&n)));
+    let mut path: Vec<&str> = behind.and_then(|cell| name_of(Box::new(outputs(cell)))).into_iter().collect();
+    let mut cell = end;
+    loop {
+        path.extend(name_of(Box::new(outputs(cells[cell]))));
+        match sources(cells[cell], drivers).max_by_key(|source| arrival[*source]) {
+            Some(source) => cell = source,
+            None => break,
+        }
+    }
+    path.extend(name_of(Box::new(inputs(cells[cell]))));
+    path.reverse();
+    path.dedup();
+    path.into_iter().map(ToOwned::to_owned).collect()
 }
 
 fn is_output(cell: &Cell, port: &str) -> bool {
@@ -122,6 +183,10 @@ fn nets(bits: &[Bit]) -> impl Iterator<Item = u64> {
 
 fn outputs(cell: &Cell) -> impl Iterator<Item = u64> {
     cell.connections.iter().filter(|(port, _)| is_output(cell, port)).flat_map(|(_, bits)| nets(bits))
+}
+
+fn inputs(cell: &Cell) -> impl Iterator<Item = u64> {
+    cell.connections.iter().filter(|(port, _)| !is_output(cell, port)).flat_map(|(_, bits)| nets(bits))
 }
 
 /// The cells that drive a cell's inputs, other than the synchronous ones of memories.
@@ -200,6 +265,17 @@ mod tests {
         ]);
         let resources = read(&json, "m").unwrap();
         assert_eq!((resources.cost.luts, resources.cost.flip_flops, resources.levels), (3, 1, 1));
+    }
+
+    #[test]
+    fn the_longest_path_has_names() {
+        let cells =
+            [cell("FDRE", &[9], 2), cell("LUT6", &[2, 3], 4), cell("LUT2", &[4], 5), cell("FDRE", &[5], 6)];
+        let cells: Vec<String> = cells.iter().enumerate().map(|(i, c)| format!("\"c{i}\":{c}")).collect();
+        let names = r#""u_a.from":{"bits":[2]},"$made":{"hide_name":1,"bits":[4]},"sum":{"bits":[7,5]},"u_b.to":{"bits":[6]}"#;
+        let json =
+            format!(r#"{{"modules":{{"m":{{"cells":{{{}}},"netnames":{{{names}}}}}}}}}"#, cells.join(","));
+        assert_eq!(read(&json, "m").unwrap().path, ["u_a.from", "sum", "u_b.to"]);
     }
 
     #[test]

@@ -55,7 +55,7 @@ pub fn synthesise(design: &Design, unit: &str, family: &str, cache: &Cache) -> R
     let boxes: Vec<&Unit> = design.units.iter().filter(|other| other.name != unit).collect();
     let parameters = parameters(design, unit);
     let mapping = synthesis_for(family);
-    let key = key(design, unit, &[&mapping, &parameters]);
+    let key = key(design, unit, &["with path", &mapping, &parameters]);
     if let Some(known) = cache.load(&key) {
         return Ok(known);
     }
