@@ -2,6 +2,8 @@
 
 #[path = "np/bodies.rs"]
 mod bodies;
+#[path = "np/called.rs"]
+mod called;
 #[path = "np/ports.rs"]
 mod ports;
 #[path = "np/updates.rs"]

@@ -5,7 +5,7 @@ use std::collections::hash_map::Entry;
 
 use wireloom_bits::Bits;
 use wireloom_offloads::kinds::meter::Rates;
-use wireloom_offloads::{Content, EntryKey, Store, Update};
+use wireloom_offloads::{Config, Content, EntryKey, Store, Update};
 use wireloom_rtl::machine::Realisation;
 use wireloom_rtl::np::{self, Processor, Service};
 use wireloom_rtl::sim::Operation;
@@ -31,19 +31,22 @@ impl Updater {
         update: &Update,
     ) -> Result<Vec<Operation>, String> {
         let service = processor.plan.services.iter().find(|service| service.offload == update.offload);
-        // An offload that no packet asks is not there.
-        let Some(service) = service else { return Ok(Vec::new()) };
-        if service.rule.realisation == Realisation::Trie {
+        if let Some(service) = service.filter(|service| service.rule.realisation == Realisation::Trie) {
             return self.trie(processor, service, store, update);
         }
-        let (address, value) = element(service, update)?;
         let map = np::memory_map(processor);
-        let targets = map.iter().filter(|target| target.offload == update.offload);
+        let targets: Vec<_> = map.iter().filter(|target| target.offload == update.offload).collect();
+        let slot = store.find(&update.offload).map(|slot| &slot.content);
+        // An offload that no packet asks is not there.
+        let (Some(Content::Kind { config, .. }), false) = (slot, targets.is_empty()) else {
+            return Ok(Vec::new());
+        };
+        let (address, value) = element(config, update)?;
         // Counters are added up: one copy gets the sum, the others nothing.
-        let is_counter = service.config.kind == "counter";
+        let is_counter = config.kind == "counter";
         let copy =
             |copy: usize| if is_counter && copy > 0 { Bits::zero(value.width()) } else { value.clone() };
-        let writes = targets.enumerate().map(|(number, target)| Operation::Write {
+        let writes = targets.into_iter().enumerate().map(|(number, target)| Operation::Write {
             target: target.number as u8,
             address,
             value: copy(number),
@@ -93,27 +96,26 @@ impl Updater {
 }
 
 /// Address and value of what is written to each copy of an offload.
-fn element(service: &Service, update: &Update) -> Result<(u32, Bits), String> {
-    let width = service.value_bits() as u32;
+fn element(config: &Config, update: &Update) -> Result<(u32, Bits), String> {
+    let width = config.value.as_ref().map_or(0, |layout| layout.width());
+    let elements = config.params.get("size").map_or(0, |size| size.low_u64());
     let value = || update.value.clone();
-    match (service.config.kind.as_str(), &update.key) {
+    match (config.kind.as_str(), &update.key) {
         ("exact", EntryKey::Exact(key)) => {
             let removes = Bits::new(1, u128::from(update.value.is_none()));
             Ok((0, removes.concat(key).concat(&value().unwrap_or_else(|| Bits::zero(width)))))
         }
-        (kind, EntryKey::Index(index)) if *index < service.elements() as u64 => {
+        (kind, EntryKey::Index(index)) if *index < elements => {
             let value = match kind {
-                "meter" => rates(&value().unwrap_or_else(|| Rates::declared(&service.config).pack())),
+                "meter" => rates(&value().unwrap_or_else(|| Rates::declared(config).pack())),
                 "counter" => value().unwrap_or_else(|| Bits::zero(128)),
                 _ => value().unwrap_or_else(|| Bits::zero(width)),
             };
             Ok((*index as u32, value))
         }
-        (_, EntryKey::Index(index)) => Err(format!(
-            "index {index} is out of range: `{}` has {} elements",
-            service.offload,
-            service.elements()
-        )),
+        (_, EntryKey::Index(index)) => {
+            Err(format!("index {index} is out of range: `{}` has {elements} elements", update.offload))
+        }
         (kind, _) => Err(format!("entries of `{kind}` cannot be changed on this machine")),
     }
 }

@@ -292,6 +292,8 @@ pub enum Realisation {
     Random,
     /// What reaches the bodies of packets in the pipe's body buffer.
     Body,
+    /// A called engine as a pipeline, its tables in block RAM.
+    Pipeline,
 }
 
 /// Where an offload stands.

@@ -44,11 +44,11 @@ pub fn memory_map(processor: &Processor) -> Vec<Target> {
     for pipe in 0..machine.lanes() {
         let base = 1 + pipe * plan.targets_a_pipe();
         for service in &plan.services {
-            for (offset, entry) in services::targets_of(plan, service).into_iter().enumerate() {
+            for (offset, (offload, entry)) in services::targets_of(plan, service).into_iter().enumerate() {
                 let first = base + services::first_pipe_target(plan, service);
                 targets.push(Target {
                     number: first + offset,
-                    offload: service.offload.clone(),
+                    offload,
                     place: format!("pipe {pipe}"),
                     entry,
                 });

@@ -27,16 +27,22 @@ pub struct Image {
 pub fn images(plan: &Plan, store: &Store) -> Result<Vec<Image>, NpError> {
     let mut images = Vec::new();
     for service in &plan.services {
-        let slot = store.slots.iter().find(|slot| slot.name == service.offload);
-        let Some(Content::Kind { instance, .. }) = slot.map(|slot| &slot.content) else { continue };
+        let instance = |path: &str| match store.find(path).map(|slot| &slot.content) {
+            Some(Content::Kind { instance, .. }) => Some(instance),
+            _ => None,
+        };
+        for path in service.called.iter().flat_map(|called| &called.tables) {
+            images.extend(instance(path).map(|instance| table(path, &instance.rows())));
+        }
+        let Some(instance) = instance(&service.offload) else { continue };
         match service.rule.realisation {
-            Realisation::Table => images.push(table(service, &instance.rows())),
+            Realisation::Table => images.push(table(&service.offload, &instance.rows())),
             Realisation::Cached | Realisation::Direct => images.push(bursts(service, &instance.rows())),
             // Counters begin at zero; what the control plane sets, it sets over the control bus.
             Realisation::Counters | Realisation::FlowCounter => {}
             // So are entries with keys, and rates.
             Realisation::HashTable | Realisation::Meter => {}
-            Realisation::Random | Realisation::Body => {}
+            Realisation::Random | Realisation::Body | Realisation::Pipeline => {}
             Realisation::Trie => images.extend(super::lookup::images(plan, service, instance.as_ref())?),
         }
     }
@@ -52,12 +58,12 @@ fn element(row: &Row) -> Option<(u64, Bits)> {
 }
 
 /// A word for each element.
-fn table(service: &Service, rows: &[Row]) -> Image {
+fn table(path: &str, rows: &[Row]) -> Image {
     let mut text = String::new();
     for (index, value) in rows.iter().filter_map(element) {
         let _ = writeln!(text, "@{index:x} {}", hex(&value));
     }
-    Image { name: service.offload.clone(), text }
+    Image { name: path.to_owned(), text }
 }
 
 /// Bursts of 72 bits, as many for an element as it needs, rounded up to a power of two; its lowest bits first.

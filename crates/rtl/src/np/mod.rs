@@ -5,6 +5,7 @@
 //! `np_sim`, which is `np_top` with models of its memories. [`assemble_rig`] puts `np_top` into the embedded test rig, `np_rig`; [`chip`] puts
 //! several processors onto one chip.
 
+mod called;
 pub mod chip;
 mod cluster;
 mod control;
@@ -25,6 +26,7 @@ mod wires;
 
 use wireloom_ir::Program;
 
+pub use called::Called;
 pub use control::ControlWrite;
 pub use design::{Design, File, Hash, Unit};
 pub use folder::{Target, memory_map, write};
@@ -114,7 +116,7 @@ fn build(program: &Program, machine: &Machine, in_rig: bool, label: &str) -> Res
     };
     let options = crate::core::Options { levels: machine.engine.stage_levels };
     let mut program = program.clone();
-    program.engines[program.main.index()].name.insert_str(0, label);
+    program.engines.iter_mut().for_each(|engine| engine.name.insert_str(0, label));
     let engine = crate::engine::build(&program, program.main, &options, shell)?;
     let plan = Plan { rig: in_rig, ..Plan::new(&program, machine, &engine, label)? };
     let mut modules = vec![cluster::module(&plan), pipe::module(&plan), top::top(&plan)];
@@ -141,6 +143,17 @@ fn build(program: &Program, machine: &Machine, in_rig: bool, label: &str) -> Res
         lookup::modules(lookup).map(file)
     });
     generated.extend(lookups);
+    for called in plan.services.iter().filter_map(|service| service.called.as_ref()) {
+        let module = &called.pipeline.module;
+        // An engine may be called as several offloads.
+        if !generated.iter().any(|file| file.name == module.file()) {
+            generated.push(File {
+                name: module.file(),
+                text: module.print(),
+                unit: Some(plan.pipe_module()),
+            });
+        }
+    }
     generated.extend(modules.iter().map(|module| File {
         name: module.file(),
         text: module.print(),

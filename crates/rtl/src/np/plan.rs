@@ -4,6 +4,7 @@ use wireloom_ir::{OffloadTarget, Program};
 use wireloom_offloads::Config;
 
 use super::NpError;
+use super::called::{self, Called};
 use super::wires::bits;
 use crate::core::OffloadPort;
 use crate::core::offload::{Body, PLACE_BITS};
@@ -23,8 +24,10 @@ pub struct Service {
     pub index: usize,
     /// How the machine realises it.
     pub rule: Rule,
-    /// As the program declares it.
+    /// As the program declares it; of an engine only that it is one.
     pub config: Config,
+    /// The engine, if it is one.
+    pub called: Option<Called>,
     /// The engine's port.
     pub port: OffloadPort,
     /// Bits of a request's data.
@@ -67,12 +70,16 @@ impl Service {
             Realisation::Meter => "token buckets in block RAM",
             Realisation::Random => "SplitMix64",
             Realisation::Body => "what reaches the body buffer",
+            Realisation::Pipeline => "a pipeline, its tables in block RAM",
         };
         let place = match self.rule.place {
             Place::Engine => "in each engine",
             Place::Cluster => "in each cluster",
             Place::Pipe => "in each pipe",
         };
+        if let Some(called) = &self.called {
+            return format!("engine `{}`: {what}, {} cycles, {place}", called.engine, called.latency());
+        }
         match self.rule.realisation {
             Realisation::Random | Realisation::Body => format!("{}: {what}, {place}", self.config.kind),
             _ => format!("{} of {}: {what}, {place}", self.config.kind, self.size()),
@@ -182,13 +189,25 @@ impl Plan {
         let mut services = Vec::new();
         for port in &engine.core.ports {
             let offload = &source.offloads[port.offload.index()];
-            services.push(service(&offload.name, &offload.target, port, machine)?);
+            services.push(service(program, &offload.name, &offload.target, port, machine)?);
         }
         if let Some(second) = services.iter().filter(|s| s.rule.realisation == Realisation::Body).nth(1) {
             return Err(NpError::Offload {
                 offload: second.offload.clone(),
                 machine: machine.name.clone(),
                 why: "another offload looks at the packet's payload already, and the body buffer serves one"
+                    .to_owned(),
+            });
+        }
+        let lookups = super::lookup::lookups(&services, machine, label)?;
+        let own = |called: &Called| {
+            lookups.iter().any(|lookup| lookup.pipeline.module.name == called.pipeline.module.name)
+        };
+        if let Some(service) = services.iter().find(|service| service.called.as_ref().is_some_and(own)) {
+            return Err(NpError::Offload {
+                offload: service.offload.clone(),
+                machine: machine.name.clone(),
+                why: "its engine has the name of one that this machine brings along: give it another"
                     .to_owned(),
             });
         }
@@ -203,7 +222,7 @@ impl Plan {
             place_bits: layout.place.map_or(0, |_| PLACE_BITS as usize),
             appended: engine.core.appended as usize,
             info_bits: layout.info_bits as usize,
-            lookups: super::lookup::lookups(&services, machine, label)?,
+            lookups,
             channels: Vec::new(),
             control_bits: 64,
             rig: false,
@@ -358,6 +377,7 @@ impl Plan {
 
 /// An offload's service, if the machine's rule for it fits.
 fn service(
+    program: &Program,
     name: &str,
     target: &OffloadTarget,
     port: &OffloadPort,
@@ -365,12 +385,15 @@ fn service(
 ) -> Result<Service, NpError> {
     let refuse =
         |why: String| NpError::Offload { offload: name.to_owned(), machine: machine.name.clone(), why };
-    let OffloadTarget::Kind(config) = target else {
-        return Err(refuse("an engine that is called by packets has no place in it yet".to_owned()));
-    };
-    let kind = config.kind.as_str();
+    let config = called::config(target);
+    let kind = config.kind.clone();
+    let kind = kind.as_str();
     let Some(rule) = machine.rule(name, kind) else {
         return Err(refuse(format!("its description says nothing of `{kind}`: add `[offload.{kind}]`")));
+    };
+    let called = match target {
+        OffloadTarget::Engine(engine) => Some(called::called(program, *engine, name).map_err(refuse)?),
+        OffloadTarget::Kind(_) => None,
     };
     let fits = match rule.realisation {
         Realisation::Table => kind == "array",
@@ -383,6 +406,7 @@ fn service(
         Realisation::Meter => kind == "meter",
         Realisation::Random => kind == "random",
         Realisation::Body => port.body.is_some(),
+        Realisation::Pipeline => called.is_some(),
     };
     if !fits {
         let realisation = serde_json::to_string(&rule.realisation).expect("an enumeration's name");
@@ -400,6 +424,11 @@ fn service(
     {
         return Err(refuse(format!("{reason}, and a pipelined engine needs constant delays")));
     }
+    if rule.place != Place::Pipe && rule.realisation == Realisation::Pipeline {
+        return Err(refuse(
+            "an engine that packets call stands in the pipe: set `place = \"pipe\"`".to_owned(),
+        ));
+    }
     if rule.place != Place::Pipe && rule.realisation == Realisation::Body {
         return Err(refuse("the body buffer stands in the pipe: set `place = \"pipe\"`".to_owned()));
     }
@@ -416,7 +445,8 @@ fn service(
         offload: name.to_owned(),
         index: port.offload.index(),
         rule,
-        config: config.clone(),
+        config,
+        called,
         port: port.clone(),
         request_bits: port.request_bits as usize,
         reply_bits: port.reply_bits as usize,
@@ -434,6 +464,7 @@ fn varying(realisation: Realisation) -> Option<&'static str> {
             Some("it works on one request at a time, so that others wait")
         }
         Realisation::Table
+        | Realisation::Pipeline
         | Realisation::Trie
         | Realisation::Direct
         | Realisation::Counters

@@ -26,6 +26,10 @@ pub(super) fn control_bits(service: &Service) -> usize {
         Realisation::HashTable => 3 + service.key_bits() + service.value_bits(),
         Realisation::Meter => 5 * METER_RATE_BITS,
         Realisation::Random | Realisation::Body => 0,
+        Realisation::Pipeline => {
+            let memories = service.called.iter().flat_map(|called| &called.pipeline.memories);
+            memories.map(|memory| memory.data_bits as usize).max().unwrap_or(0)
+        }
     }
 }
 
@@ -34,6 +38,7 @@ pub(super) fn pipe_targets(plan: &Plan, service: &Service) -> usize {
     match (service.rule.place, service.rule.realisation) {
         (Place::Engine | Place::Cluster, _) => 0,
         (_, Realisation::Trie) => super::lookup::targets(plan, service).len(),
+        (_, Realisation::Pipeline) => service.called.as_ref().map_or(0, |called| called.tables.len()),
         (_, Realisation::Random | Realisation::Body) => 0,
         _ => 1,
     }
@@ -56,18 +61,22 @@ pub(super) fn first_pipe_target(plan: &Plan, service: &Service) -> usize {
     first_target(plan, service, Place::Pipe)
 }
 
-/// What the addresses of a service's targets in a pipe count, and how wide an entry is, for people.
-pub(super) fn targets_of(plan: &Plan, service: &Service) -> Vec<String> {
+/// Of each of a service's targets in a pipe: the path of the offload, and for people what the addresses count and how wide an entry is.
+pub(super) fn targets_of(plan: &Plan, service: &Service) -> Vec<(String, String)> {
     if pipe_targets(plan, service) == 0 {
         return Vec::new();
     }
-    match service.rule.realisation {
+    if let Some(called) = &service.called {
+        return called.tables.iter().cloned().zip(super::called::targets(called)).collect();
+    }
+    let entries = match service.rule.realisation {
         Realisation::Trie => super::lookup::targets(plan, service),
         Realisation::Counters | Realisation::FlowCounter => {
             vec!["index; bytes in the lower 64 bits, packets in the upper".to_owned()]
         }
         _ => vec![entry(service)],
-    }
+    };
+    entries.into_iter().map(|entry| (service.offload.clone(), entry)).collect()
 }
 
 /// What an address of a service on the chip counts, and how wide an entry is, for people.
@@ -140,6 +149,10 @@ pub(super) fn in_pipe(plan: &Plan, service: &Service) -> Vec<Item> {
         | Realisation::Meter
         | Realisation::Random
         | Realisation::Body => on_chip(plan, service, plan.pipe_tag_bits(), target),
+        Realisation::Pipeline => {
+            let called = service.called.as_ref().expect("only engines are pipelines");
+            super::called::items(plan, service, called, first_pipe_target(plan, service))
+        }
         Realisation::Cached | Realisation::Direct => {
             off_chip(plan, service, direct_table(plan, service, target))
         }
@@ -330,6 +343,7 @@ pub(super) fn channels(
             | Realisation::HashTable
             | Realisation::Meter
             | Realisation::Random
+            | Realisation::Pipeline
             | Realisation::Body => continue,
         };
         let refuse = |why: String| NpError::Offload {
