@@ -26,6 +26,7 @@ benches! {
     wl_axil_split_tb
     wl_balancer_tb
     wl_body_sum_tb
+    wl_body_turns_tb
     wl_counter_table_tb
     wl_delay_tb
     wl_direct_table_tb
@@ -158,6 +159,8 @@ const REFUSED: &[(&str, &[&str], &str)] = &[
     ("wl_body_buffer", &["Beats=1000"], "wl_body_buffer: Beats must be a power of two from 2 on"),
     ("wl_body_buffer", &["Spare=2048"], "wl_body_buffer: Spare must be less than Beats"),
     ("wl_body_sum", &["DataBytes=4"], "wl_body_sum: DataBytes must be a power of two from 8 on"),
+    ("wl_body_turns", &["Services=0"], "Services, DataBytes and AddressBits must be 1 or more"),
+    ("wl_body_turns", &["MostOpen=0"], "wl_body_turns: MostOpen must be 1 or more"),
     ("wl_payload", &["ChunkBytes=0"], "wl_payload: ChunkBytes must be 1 to 512"),
     ("wl_payload", &["HasRead=0"], "wl_payload: there must be reads or writes"),
     ("wl_distributor", &["Policy=3"], "Policy must be 0 (round robin), 1 (least loaded) or 2 (first free)"),

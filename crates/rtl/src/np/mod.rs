@@ -5,6 +5,7 @@
 //! `np_sim`, which is `np_top` with models of its memories. [`assemble_rig`] puts `np_top` into the embedded test rig, `np_rig`; [`chip`] puts
 //! several processors onto one chip.
 
+mod bodies;
 mod called;
 pub mod chip;
 mod cluster;

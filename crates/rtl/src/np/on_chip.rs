@@ -35,7 +35,12 @@ pub(super) fn on_chip(plan: &Plan, service: &Service, tag_bits: usize, target: E
             // It has nothing that the control plane could look at.
             return vec![Item::Instance(ends.whole(random))];
         }
-        Realisation::Body => return vec![Item::Instance(ends.whole(body(service, tag_bits)))],
+        Realisation::Body if plan.shares_bodies() => {
+            let in_turn = |what: &str| name(format!("{s}_turn_{what}"));
+            let ends = Ends { request_valid: in_turn("valid"), request_ready: in_turn("ready"), ..ends };
+            return vec![Item::Instance(ends.whole(body(service, tag_bits, &format!("{s}_access"))))];
+        }
+        Realisation::Body => return vec![Item::Instance(ends.whole(body(service, tag_bits, "access")))],
         _ => table(plan, service, &format!("u_{s}"), tag_bits, target, &ends),
     };
     let mut items = answer_nets(plan, s);
@@ -68,15 +73,16 @@ fn hash_table(service: &Service) -> Instance {
         .parameter("Chains", int(service.elements().next_power_of_two().max(2)))
 }
 
-/// What reaches bodies, beside the pipe's body buffer.
-fn body(service: &Service, tag_bits: usize) -> Instance {
+/// What reaches bodies, beside the pipe's body buffer, by nets whose names begin so.
+fn body(service: &Service, tag_bits: usize, access: &str) -> Instance {
     let s = &service.name;
+    let net = |what: &str| name(format!("{access}_{what}"));
     let reads = |instance: Instance| {
         instance
             .parameter("AddressBits", Expr::int(u64::from(PLACE_BITS)))
             .parameter("TagBits", int(tag_bits))
-            .port("access_read_o", name("access_read"))
-            .port("access_address_o", name("access_address"))
+            .port("access_read_o", net("read"))
+            .port("access_address_o", net("address"))
             .port("access_data_i", name("access_data"))
     };
     match service.port.body {
@@ -92,9 +98,9 @@ fn body(service: &Service, tag_bits: usize) -> Instance {
                     .open("access_write_data_o");
             }
             chunks
-                .port("access_write_o", name("access_write"))
-                .port("access_write_address_o", name("access_write_address"))
-                .port("access_write_data_o", name("access_write_data"))
+                .port("access_write_o", net("write"))
+                .port("access_write_address_o", net("write_address"))
+                .port("access_write_data_o", net("write_data"))
         }
         _ => reads(clocked("wl_body_sum", format!("u_{s}"))),
     }

@@ -1,5 +1,6 @@
 //! A pipe: everything that one lane of packets goes through.
 
+use super::bodies;
 use super::cluster::{RESULT, cluster_control_ports, control_ports};
 use super::plan::{Plan, Service};
 use super::services;
@@ -7,7 +8,7 @@ use super::wires::{bit, bit_in, bit_out, bits, element, input, output, vector};
 use crate::core::offload::{PLACE_BITS, TICKET_BITS};
 use crate::machine::{Place, Policy};
 use crate::sv::short::{clocked, int, name};
-use crate::sv::{Binary, Expr, Instance, Item, Module, Type};
+use crate::sv::{Binary, Expr, Item, Module, Type};
 
 /// Bits of `wl_pkg::sent_t`.
 pub(super) const SENT: usize = 43;
@@ -261,7 +262,7 @@ fn exit(plan: &Plan) -> Vec<Item> {
         .port("beat_first_o", name("window_first"))
         .port("beat_last_o", name("window_last"))
         .port("beat_result_o", name("window_result"));
-    let buffer = body_access(plan, clocked("wl_body_buffer", "u_body_buffer"))
+    let buffer = bodies::access(plan, clocked("wl_body_buffer", "u_body_buffer"))
         .parameter("DataBytes", int(plan.data_bytes))
         .parameter("Beats", int(BODY_BEATS))
         .port("ready_o", name("body_ready"))
@@ -332,6 +333,9 @@ fn exit(plan: &Plan) -> Vec<Item> {
                 vector("access_write_data", beat),
             ]);
         }
+        if plan.shares_bodies() {
+            items.extend(bodies::turns(plan));
+        }
     }
     if plan.services.iter().any(|service| service.port.ordered) {
         let last = name("event_o").binary(Binary::Or, name("last_o"));
@@ -348,31 +352,6 @@ fn exit(plan: &Plan) -> Vec<Item> {
         ]);
     }
     items
-}
-
-/// The body buffer's side of what looks at bodies, if anything does.
-fn body_access(plan: &Plan, buffer: Instance) -> Instance {
-    if plan.place_bits == 0 {
-        return buffer
-            .open("place_o")
-            .port("access_read_i", Expr::number(1, 0))
-            .port("access_address_i", Expr::Zeros)
-            .open("access_data_o")
-            .port("access_write_i", Expr::number(1, 0))
-            .port("access_write_address_i", Expr::Zeros)
-            .port("access_write_data_i", Expr::Zeros);
-    }
-    let writes = |net: &str| if plan.writes_bodies() { name(net) } else { Expr::Zeros };
-    buffer
-        .parameter("HasAccess", Expr::number(1, 1))
-        .parameter("Spare", int(plan.appended.div_ceil(plan.data_bytes)))
-        .port("place_o", name("body_place"))
-        .port("access_read_i", name("access_read"))
-        .port("access_address_i", name("access_address"))
-        .port("access_data_o", name("access_data"))
-        .port("access_write_i", writes("access_write"))
-        .port("access_write_address_i", writes("access_write_address"))
-        .port("access_write_data_i", writes("access_write_data"))
 }
 
 /// The way from the clusters to a service of the pipe, and back.

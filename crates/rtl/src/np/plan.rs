@@ -191,14 +191,6 @@ impl Plan {
             let offload = &source.offloads[port.offload.index()];
             services.push(service(program, &offload.name, &offload.target, port, machine)?);
         }
-        if let Some(second) = services.iter().filter(|s| s.rule.realisation == Realisation::Body).nth(1) {
-            return Err(NpError::Offload {
-                offload: second.offload.clone(),
-                machine: machine.name.clone(),
-                why: "another offload looks at the packet's payload already, and the body buffer serves one"
-                    .to_owned(),
-            });
-        }
         let lookups = super::lookup::lookups(&services, machine, label)?;
         let own = |called: &Called| {
             lookups.iter().any(|lookup| lookup.pipeline.module.name == called.pipeline.module.name)
@@ -329,6 +321,16 @@ impl Plan {
     /// Bits of a request's tag behind the pipe's tree: cluster, engine and thread.
     pub fn pipe_tag_bits(&self) -> usize {
         bits(self.machine.clusters_a_pipe()) as usize + self.cluster_tag_bits()
+    }
+
+    /// The services that look at bodies.
+    pub fn body_services(&self) -> impl Iterator<Item = &Service> {
+        self.services.iter().filter(|service| service.rule.realisation == Realisation::Body)
+    }
+
+    /// Whether there are several of them, which take turns at the body buffer.
+    pub fn shares_bodies(&self) -> bool {
+        self.body_services().nth(1).is_some()
     }
 
     /// Whether an offload changes the bodies of packets.
