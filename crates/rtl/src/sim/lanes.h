@@ -18,17 +18,7 @@ struct Traffic : Line {
 
     // Packets that are there go to the buffer or are lost.
     void arrive() {
-        while (!waiting.empty() && waiting.front().arrived <= now()) {
-            if (buffer.size() < size_t(options.buffer) * LANES) {
-                if (waiting.front().waits) waiting.front().arrived = now();
-                buffer.push_back(std::move(waiting.front()));
-            } else if (waiting.front().waits) {
-                return;
-            } else {
-                lose(waiting.front());
-            }
-            waiting.pop_front();
-        }
+        arrive_at(size_t(options.buffer) * LANES, [this](const Packet &) -> auto & { return buffer; });
     }
 
     // Each free lane, the lower ones first, gets the next packet: wl_sequencer numbers packets in the order in which they come to

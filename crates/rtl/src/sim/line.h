@@ -46,6 +46,31 @@ struct Line {
         ++lost_count;
     }
 
+    // Packets that are there go to the buffer that `buffer_of` names, which has so many places, or are lost.
+    template <class BufferOf> void arrive_at(size_t places, BufferOf buffer_of) {
+        while (!waiting.empty() && waiting.front().arrived <= now()) {
+            std::deque<Packet> &buffer = buffer_of(waiting.front());
+            if (buffer.size() < places) {
+                if (waiting.front().waits) waiting.front().arrived = now();
+                buffer.push_back(std::move(waiting.front()));
+            } else if (waiting.front().waits) {
+                return;
+            } else {
+                lose(waiting.front());
+            }
+            waiting.pop_front();
+        }
+    }
+
+    // Each of some ways in that is free gets the next packet of its buffer.
+    template <class Ways> void deal_each(Ways &ways) {
+        for (auto &way : ways) {
+            if (way.buffer.empty() || way.in.holds || chance(options.idle_percent)) continue;
+            way.in.begin(std::move(way.buffer.front()));
+            way.buffer.pop_front();
+        }
+    }
+
     // The next beat of a packet stands at input `index`.
     void put_beat(Sender &in, unsigned index) {
         const size_t size = in.packet.bytes.size();

@@ -46,27 +46,10 @@ struct Traffic : Line {
 
     // Packets that are there go to their port's buffer or are lost.
     void arrive() {
-        while (!waiting.empty() && waiting.front().arrived <= now()) {
-            Port &port = port_of(waiting.front());
-            if (port.buffer.size() < options.buffer) {
-                if (waiting.front().waits) waiting.front().arrived = now();
-                port.buffer.push_back(std::move(waiting.front()));
-            } else if (waiting.front().waits) {
-                return;
-            } else {
-                lose(waiting.front());
-            }
-            waiting.pop_front();
-        }
+        arrive_at(options.buffer, [this](const Packet &packet) -> auto & { return port_of(packet).buffer; });
     }
 
-    void deal() {
-        for (Port &port : ports) {
-            if (port.buffer.empty() || port.in.holds || chance(options.idle_percent)) continue;
-            port.in.begin(std::move(port.buffer.front()));
-            port.buffer.pop_front();
-        }
-    }
+    void deal() { deal_each(ports); }
 
     void drive_inputs() {
         for (unsigned i = 0; i < WL_PORTS; ++i) {

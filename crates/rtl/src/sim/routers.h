@@ -29,27 +29,10 @@ struct Traffic : Line {
 
     // Packets that are there go to their lane's buffer or are lost.
     void arrive() {
-        while (!waiting.empty() && waiting.front().arrived <= now()) {
-            Lane &lane = lanes[ROUTER_LANES[router_of(waiting.front())]];
-            if (lane.buffer.size() < options.buffer) {
-                if (waiting.front().waits) waiting.front().arrived = now();
-                lane.buffer.push_back(std::move(waiting.front()));
-            } else if (waiting.front().waits) {
-                return;
-            } else {
-                lose(waiting.front());
-            }
-            waiting.pop_front();
-        }
+        arrive_at(options.buffer, [this](const Packet &packet) -> auto & { return lanes[ROUTER_LANES[router_of(packet)]].buffer; });
     }
 
-    void deal() {
-        for (Lane &lane : lanes) {
-            if (lane.buffer.empty() || lane.in.holds || chance(options.idle_percent)) continue;
-            lane.in.begin(std::move(lane.buffer.front()));
-            lane.buffer.pop_front();
-        }
-    }
+    void deal() { deal_each(lanes); }
 
     void drive_inputs() {
         for (unsigned i = 0; i < LANES; ++i) {
