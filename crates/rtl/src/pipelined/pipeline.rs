@@ -9,7 +9,7 @@ use super::check;
 use super::stage::{Frame, Stage};
 use crate::core::Refusal;
 use crate::sv::names::{Scope, legal};
-use crate::sv::{Expr, Instance, Item, Module, Parameter, Port, Statement, Type};
+use crate::sv::{Expr, Instance, Item, Module, Parameter, Port, Statement, Type, Unary};
 
 /// An engine as a pipeline.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -277,6 +277,7 @@ impl Builder<'_> {
             end += width;
         }
         let mut parts = Vec::new();
+        let mut used = 0;
         for run in stage.needs.iter().rev() {
             let mut at = run.end;
             while at > run.start {
@@ -288,6 +289,7 @@ impl Builder<'_> {
                         let low = request + from - state;
                         let data = Expr::name("request_data_i");
                         let all = from == state && at == state + width && width == end;
+                        used += at - from;
                         parts.push(if all { data } else { data.bits(low, at - from) });
                         from
                     }
@@ -301,6 +303,10 @@ impl Builder<'_> {
                 };
                 at = from;
             }
+        }
+        if used < end {
+            let request = Expr::name("request_data_i").unary(Unary::Parity);
+            items.push(Item::value(scope.unique("unused_request"), Type::Bit, request));
         }
         let valid = Statement::assign(names.at[0].1.clone(), Expr::name("request_valid_i"));
         let cleared = Statement::assign(names.at[0].1.clone(), Expr::number(1, 0));
