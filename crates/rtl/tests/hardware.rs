@@ -243,6 +243,8 @@ fn run_bench(name: &str) {
     let (built, said) = outcome(
         verilator()
             .args(["--binary", "--timing", "-j", "1", "-CFLAGS", "-O0", "--x-initial", "unique", "--quiet"])
+            // One file of C++ each: several would read the same headers again.
+            .args(["--output-split", "0"])
             // The templates are linted on their own, below; a bench is no design.
             .args(["-Wno-lint", "-Wno-style"])
             .arg("-y")
