@@ -23,6 +23,9 @@ use crate::program::Program;
 use crate::progress::Working;
 use crate::simulation::{SimulationArgs, SimulationReport};
 
+/// The environment's variable for [`optimise`].
+const OPTIMISE: &str = "WIRELOOM_NP_OPTIMISE";
+
 /// Which entries of the offloads that packets change are read back from a simulated machine.
 #[derive(Clone, Copy)]
 pub enum Wanted<'a> {
@@ -233,7 +236,9 @@ impl Settled {
 pub fn simulate(source: &Source, images: &[Image], folder: &Path, settings: Settings) -> Outcome<Simulation> {
     let settings = Settings { arguments: write_images(images, folder)?, ..settings };
     let working = Working::on("translating SystemVerilog");
-    let build = BuildOptions { waves: settings.waves.is_some(), ..BuildOptions::default() };
+    let standard = BuildOptions::default();
+    let optimise = optimise()?.unwrap_or(standard.optimise);
+    let build = BuildOptions { waves: settings.waves.is_some(), optimise, ..standard };
     let model = sim::build(source, &build, &mut |what| working.now(what)).map_err(|error| {
         let missing = matches!(error, BuildError::Tool(_));
         let failure = Failure::unusable(error);
@@ -241,6 +246,17 @@ pub fn simulate(source: &Source, images: &[Image], folder: &Path, settings: Sett
     })?;
     working.now("loading tables into the model");
     Ok(Simulation::start(&model, &settings)?)
+}
+
+/// How much the C++ compiler is to optimise models, if the environment says it.
+fn optimise() -> Outcome<Option<u8>> {
+    match std::env::var_os(OPTIMISE) {
+        None => Ok(None),
+        Some(level) => match level.to_str().map(str::parse) {
+            Some(Ok(level @ 0..=3)) => Ok(Some(level)),
+            _ => Err(Failure::unusable(format!("{OPTIMISE} is {level:?}: make it a number from 0 to 3"))),
+        },
+    }
 }
 
 /// Writes the contents of the tables into a folder; answers the arguments that load them.

@@ -83,6 +83,8 @@ impl Workplace {
     pub fn wireloom(&self, words: &str) -> Ran {
         let output = Command::new(env!("CARGO_BIN_EXE_wireloom"))
             .args(words.split_whitespace())
+            // Models here run for a blink, so that what counts is how soon they are built.
+            .env("WIRELOOM_NP_OPTIMISE", "0")
             .current_dir(self.folder.path())
             .output()
             .expect("the command starts");
