@@ -7,16 +7,14 @@ use wireloom_offloads::Config;
 
 use super::plan::{Plan, Service};
 use super::services::{answer_nets, controlled};
-use super::wires::vector;
+use super::wires::{element, vector};
+use crate::pipelined::lookup::TABLE_LATENCY;
 use crate::pipelined::{MemoryPort, Pipeline, pipeline};
 use crate::sv::short::{clocked, int, name};
 use crate::sv::{Binary, Expr, Instance, Item, Type, Unary};
 
 /// The name that machine descriptions have for engines that are called, beside those of the offloads' kinds.
 pub(super) const KIND: &str = "engine";
-
-/// Cycles that a read of a table takes (`wl_read_table`).
-const TABLE_LATENCY: u32 = 2;
 
 /// An engine that packets call.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -100,8 +98,8 @@ pub(super) fn items(plan: &Plan, service: &Service, called: &Called, target: usi
         for slot in 0..slots {
             let table = table(memory, &net("table"), plan.image(&called.tables[index]), target + index, slot)
                 .port("read_valid_i", name(net("read_valid")).index(int(slot)))
-                .port("read_address_i", part(net("read_address"), slot, memory.address_bits as usize))
-                .port("read_data_o", part(net("read_data"), slot, memory.data_bits as usize))
+                .port("read_address_i", element(net("read_address"), int(slot), memory.address_bits as usize))
+                .port("read_data_o", element(net("read_data"), int(slot), memory.data_bits as usize))
                 .port("hold_o", name(net("hold")).index(int(slot)));
             items.push(Item::Instance(match slot {
                 0 => controlled(table, plan, &net("table")),
@@ -151,9 +149,4 @@ fn table(memory: &MemoryPort, instance: &str, image: Expr, target: usize, copy: 
         .parameter("ReadLatency", int(TABLE_LATENCY))
         .parameter("CtlTarget", Expr::number(8, target as u64))
         .parameter("Image", image)
-}
-
-/// A slot's part of a vector.
-fn part(net: String, slot: usize, width: usize) -> Expr {
-    name(net).part(int(slot * width), int(width))
 }

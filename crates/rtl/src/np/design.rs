@@ -1,5 +1,6 @@
 //! A design: its sources and its hierarchy.
 
+use crate::sv::Module;
 use std::collections::BTreeSet;
 
 /// A source file.
@@ -11,6 +12,13 @@ pub struct File {
     pub text: String,
     /// The units whose synthesis depends on it; `None` stands for all (templates, packages).
     pub unit: Option<String>,
+}
+
+impl File {
+    /// A generated module, on which the synthesis of that unit depends.
+    pub(super) fn generated(module: &Module, unit: &str) -> Self {
+        Self { name: module.file(), text: module.print(), unit: Some(unit.to_owned()) }
+    }
 }
 
 /// A generated module and the generated modules in it.

@@ -130,43 +130,19 @@ fn build(program: &Program, machine: &Machine, in_rig: bool, label: &str) -> Res
     };
     let modules: Vec<Module> = modules.into_iter().map(declared_first).collect();
     let simulation = declared_first(simulation);
-    let mut generated: Vec<File> = engine
-        .files()
-        .into_iter()
-        .map(|(name, text)| File { name, text, unit: Some(engine.name.clone()) })
-        .collect();
-    let lookups = plan.lookups.iter().flat_map(|lookup| {
-        let file = |module: &Module| File {
-            name: module.file(),
-            text: module.print(),
-            unit: Some(plan.pipe_module()),
-        };
-        lookup::modules(lookup).map(file)
-    });
-    generated.extend(lookups);
+    let mut generated: Vec<File> =
+        engine.modules.iter().map(|module| File::generated(module, &engine.name)).collect();
+    let in_pipe = |module: &Module| File::generated(module, &plan.pipe_module());
+    generated.extend(plan.lookups.iter().flat_map(|lookup| lookup::modules(lookup).map(in_pipe)));
     for called in plan.services.iter().filter_map(|service| service.called.as_ref()) {
         let module = &called.pipeline.module;
         // An engine may be called as several offloads.
         if !generated.iter().any(|file| file.name == module.file()) {
-            generated.push(File {
-                name: module.file(),
-                text: module.print(),
-                unit: Some(plan.pipe_module()),
-            });
+            generated.push(in_pipe(module));
         }
     }
-    generated.extend(modules.iter().map(|module| File {
-        name: module.file(),
-        text: module.print(),
-        unit: Some(module.name.clone()),
-    }));
-    let texts: Vec<&str> = generated.iter().map(|file| file.text.as_str()).collect();
-    let mut files = templates::needed(&texts);
-    let sim_text = simulation.print();
-    let only_sim = templates::needed(&[&sim_text]).into_iter().filter(|file| !files.contains(file));
-    let mut sim_files: Vec<File> = only_sim.collect();
-    sim_files.push(File { name: simulation.file(), text: sim_text, unit: Some(simulation.name.clone()) });
-    files.extend(generated);
+    generated.extend(modules.iter().map(|module| File::generated(module, &module.name)));
+    let (files, simulation) = templates::complete(generated, &simulation);
     let unit = |name: &str, instances: Vec<(String, usize)>| Unit {
         name: name.to_owned(),
         parameters: Vec::new(),
@@ -186,7 +162,7 @@ fn build(program: &Program, machine: &Machine, in_rig: bool, label: &str) -> Res
     let top = units.last().expect("there are some").name.clone();
     let design = Design { top, files, units };
     let geometry = geometry(&plan);
-    Ok(Processor { plan, engine, design, simulation: sim_files, geometry })
+    Ok(Processor { plan, engine, design, simulation, geometry })
 }
 
 impl Processor {

@@ -388,8 +388,7 @@ fn service(
     let refuse =
         |why: String| NpError::Offload { offload: name.to_owned(), machine: machine.name.clone(), why };
     let config = called::config(target);
-    let kind = config.kind.clone();
-    let kind = kind.as_str();
+    let kind = config.kind.as_str();
     let Some(rule) = machine.rule(name, kind) else {
         return Err(refuse(format!("its description says nothing of `{kind}`: add `[offload.{kind}]`")));
     };
@@ -447,7 +446,7 @@ fn service(
         offload: name.to_owned(),
         index: port.offload.index(),
         rule,
-        config,
+        config: config.clone(),
         called,
         port: port.clone(),
         request_bits: port.request_bits as usize,

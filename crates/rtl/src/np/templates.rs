@@ -3,6 +3,7 @@
 use std::collections::BTreeSet;
 
 use super::design::File;
+use crate::sv::Module;
 
 include!(concat!(env!("OUT_DIR"), "/templates.rs"));
 
@@ -28,6 +29,18 @@ pub fn needed(texts: &[&str]) -> Vec<File> {
         File { name: format!("templates/{name}.sv"), text: text.to_owned(), unit: None }
     };
     std::iter::once(PACKAGE).chain(wanted).map(file).collect()
+}
+
+/// Puts the templates that a design needs before its generated files; besides, the simulation's top module behind those that only it needs.
+pub(super) fn complete(generated: Vec<File>, simulation: &Module) -> (Vec<File>, Vec<File>) {
+    let texts: Vec<&str> = generated.iter().map(|file| file.text.as_str()).collect();
+    let mut files = needed(&texts);
+    let top = File::generated(simulation, &simulation.name);
+    let mut only_simulation = needed(&[&top.text]);
+    only_simulation.retain(|file| !files.contains(file));
+    only_simulation.push(top);
+    files.extend(generated);
+    (files, only_simulation)
 }
 
 /// The words of a text that begin as names of templates do.

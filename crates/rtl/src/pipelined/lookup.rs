@@ -7,7 +7,7 @@ use crate::sv::{Binary, Expr, Instance, Item, Module, Parameter, Port, Type};
 use crate::tables::{MemoryShape, Shape, VALUE_BITS};
 
 /// Cycles that a read of a table on the chip takes (`wl_read_table`).
-const TABLE_LATENCY: u32 = 2;
+pub const TABLE_LATENCY: u32 = 2;
 
 /// A lookup service, generated once for each trie: what differs from table to table are parameters of the module.
 #[derive(Clone, Debug)]

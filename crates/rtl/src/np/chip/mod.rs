@@ -101,18 +101,8 @@ pub fn join(lanes: Vec<Vec<Member>>) -> Result<Chip, NotJoined> {
     let of_processors = members(&lanes).flat_map(|member| &member.processor.design.files);
     let mut generated: Vec<File> = of_processors.filter(|file| file.unit.is_some()).cloned().collect();
     let own = modules.into_iter().map(super::declared_first);
-    generated.extend(own.map(|module| File {
-        name: module.file(),
-        text: module.print(),
-        unit: Some(module.name),
-    }));
-    let texts: Vec<&str> = generated.iter().map(|file| file.text.as_str()).collect();
-    let mut files = templates::needed(&texts);
-    let text = simulation.print();
-    let mut only_sim: Vec<File> =
-        templates::needed(&[&text]).into_iter().filter(|file| !files.contains(file)).collect();
-    only_sim.push(File { name: simulation.file(), text, unit: Some(simulation.name) });
-    files.extend(generated);
+    generated.extend(own.map(|module| File::generated(&module, &module.name)));
+    let (files, simulation) = templates::complete(generated, &simulation);
     let processors = members(&lanes).count();
     let geometry = Geometry {
         lanes: lanes.len(),
@@ -127,7 +117,7 @@ pub fn join(lanes: Vec<Vec<Member>>) -> Result<Chip, NotJoined> {
         routers: Some(Routers { lanes: routers, processors }),
     };
     let design = Design { top: top::TOP.into(), files, units };
-    Ok(Chip { lanes, design, shared_units, simulation: only_sim, geometry })
+    Ok(Chip { lanes, design, shared_units, simulation, geometry })
 }
 
 /// All processors, lane by lane: their places here are their numbers.

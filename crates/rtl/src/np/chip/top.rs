@@ -103,7 +103,7 @@ pub(super) fn control(lanes: &[Vec<Member>]) -> Module {
         let width = slave_width(stem);
         split = split.port(port.name.clone(), name(all.clone()));
         // What is the same for all goes past.
-        let is_shared = ["awaddr", "wdata", "wstrb", "araddr"].contains(&stem);
+        let is_shared = is_shared(stem);
         module.items.push(vector(&*all, if is_shared { width } else { slaves * width }));
         let end = if port.name.ends_with("_o") { "i" } else { "o" };
         let first = match (is_shared, width) {
@@ -119,7 +119,7 @@ pub(super) fn control(lanes: &[Vec<Member>]) -> Module {
             (false, _) => Item::Assign { target: rest(), value: name(port.name.clone()), comment: None },
         });
     }
-    let statistics = clocked("wl_statistics", "u_statistics")
+    let mut statistics = clocked("wl_statistics", "u_statistics")
         .parameter("Counters", int(routers(lanes) + 2 * lanes.len()))
         .parameter("CtlTarget", Expr::number(8, 0))
         .parameter("CtlBits", int(CONTROL_BITS))
@@ -133,7 +133,6 @@ pub(super) fn control(lanes: &[Vec<Member>]) -> Module {
         ("ctl_done", Type::Bit, 'i'),
         ("ctl_answer", Type::bits(CONTROL_BITS as u32), 'i'),
     ];
-    let mut statistics = statistics;
     for (signal, ty, direction) in bus {
         module.items.push(Item::net(signal, ty));
         let port = if signal == "ctl_answer" { "ctl_data" } else { signal };
@@ -156,13 +155,18 @@ fn slave_width(stem: &str) -> usize {
     }
 }
 
+/// Whether a signal of AXI4-Lite is the same for all slaves.
+fn is_shared(stem: &str) -> bool {
+    ["awaddr", "wdata", "wstrb", "araddr"].contains(&stem)
+}
+
 /// The ports to so many slaves, as `wl_axil_split` has them.
 fn to_slaves(slaves: usize) -> Vec<Port> {
     let port = |slave: Port| {
         let stem = &slave.name["s_".len()..slave.name.len() - 2];
         let signal = &stem["axil_".len()..];
         let width = slave_width(signal);
-        match (slave.name.ends_with("_i"), ["awaddr", "wdata", "wstrb", "araddr"].contains(&signal)) {
+        match (slave.name.ends_with("_i"), is_shared(signal)) {
             (true, true) => output(format!("m_{stem}_o"), width, ""),
             (true, false) => output(format!("m_{stem}_o"), slaves * width, ""),
             (false, _) => input(format!("m_{stem}_i"), slaves * width, ""),
@@ -341,8 +345,7 @@ fn processor(lane: usize, place: usize, number: usize, member: &Member) -> Item 
     for port in axil("s_axil", "") {
         let stem = port.name["s_".len()..port.name.len() - 2].to_owned();
         let signal = &stem["axil_".len()..];
-        let is_shared = ["awaddr", "wdata", "wstrb", "araddr"].contains(&signal);
-        let value = match (is_shared, slave_width(signal)) {
+        let value = match (is_shared(signal), slave_width(signal)) {
             (true, _) => name(stem.clone()),
             (false, 1) => bit(stem.clone(), int(number)),
             (false, width) => element(stem.clone(), int(number), width),
