@@ -8,7 +8,7 @@ use wireloom_bits::Bits;
 use wireloom_net::tables::{Family, read_prefixes};
 use wireloom_offloads::lpm::Table;
 use wireloom_rtl::pipelined::{Lookup, lookup};
-use wireloom_rtl::tables::{IPV4, IPV4_SHARED, IPV6, Shape, TrieImage, Write};
+use wireloom_rtl::tables::{IPV4, IPV4_SHARED, IPV6, IPV6_SHARED, Key, Shape, TrieImage, Write};
 use wireloom_rtl::tools;
 
 const VALUE_BITS: u32 = 27;
@@ -33,8 +33,10 @@ impl Random {
         (self.next() >> 8) as usize % limit
     }
 
-    fn key(&mut self, shape: Shape) -> u128 {
-        (u128::from(self.next()) << 64 | u128::from(self.next())) >> (128 - shape.key_bits)
+    fn key(&mut self, shape: Shape) -> Key {
+        let top =
+            Key::from(self.next()) << 192 | Key::from(self.next()) << 128 | Key::from(self.next()) << 64;
+        top >> (256 - shape.key_bits)
     }
 }
 
@@ -50,44 +52,50 @@ fn value(number: usize) -> Bits {
     Bits::new(VALUE_BITS, number as u128 * 134_217 % (1 << VALUE_BITS))
 }
 
-fn mask(shape: Shape, length: u32) -> u128 {
-    let all = u128::MAX >> (128 - shape.key_bits);
-    all & !all.checked_shr(length).unwrap_or(0)
+/// A key as golden has it.
+fn bits(shape: Shape, key: Key) -> Bits {
+    let (high, low) = key.into_words();
+    Bits::new(128, high).concat(&Bits::new(128, low)).resize(shape.key_bits)
+}
+
+fn mask(shape: Shape, length: u32) -> Key {
+    let all = Key::MAX >> (256 - shape.key_bits);
+    all & !(all >> length)
 }
 
 impl Case {
-    fn new(shape: Shape, prefixes: &[(u128, u32)]) -> Self {
+    fn new(shape: Shape, prefixes: &[(Key, u32)]) -> Self {
         let miss = Bits::ones(VALUE_BITS);
         let mut golden = Table::new(shape.key_bits, &miss).unwrap();
         golden.begin_bulk();
         let routes: Vec<_> =
             prefixes.iter().enumerate().map(|(n, &(key, length))| (key, length, value(n % 900))).collect();
         for (key, length, value) in &routes {
-            golden.insert(&Bits::new(shape.key_bits, *key), *length, value).unwrap();
+            golden.insert(&bits(shape, *key), *length, value).unwrap();
         }
         golden.end_bulk().unwrap();
         let image = TrieImage::build(shape, &miss, VALUES, &routes).unwrap();
         Self { shape, golden, image, random: Random(0x9e37_79b9_7f4a_7c15) }
     }
 
-    fn golden(&self, key: u128) -> u64 {
-        self.golden.lookup(&Bits::new(self.shape.key_bits, key)).low_u64()
+    fn golden(&self, key: Key) -> u64 {
+        self.golden.lookup(&bits(self.shape, key)).low_u64()
     }
 
     /// A key at an end of a prefix, beside one, or inside.
-    fn near(&mut self, (key, length): (u128, u32)) -> u128 {
+    fn near(&mut self, (key, length): (Key, u32)) -> Key {
         let all = mask(self.shape, self.shape.key_bits);
         let host = all & !mask(self.shape, length);
         match self.random.below(5) {
             0 => key,
             1 => key | host,
-            2 => key.wrapping_sub(1) & all,
-            3 => (key | host).wrapping_add(1) & all,
+            2 => key.wrapping_sub(Key::ONE) & all,
+            3 => (key | host).wrapping_add(Key::ONE) & all,
             _ => key | self.random.key(self.shape) & host,
         }
     }
 
-    fn keys(&mut self, prefixes: &[(u128, u32)], count: usize) -> Vec<u128> {
+    fn keys(&mut self, prefixes: &[(Key, u32)], count: usize) -> Vec<Key> {
         let mut keys = Vec::with_capacity(count);
         for _ in 0..count {
             let pick = self.random.below(prefixes.len());
@@ -98,8 +106,8 @@ impl Case {
     }
 
     /// Changes: prefixes that come, change their value and go, of all lengths.
-    fn updates(&mut self, prefixes: &[(u128, u32)], count: usize) -> Vec<((u128, u32), Option<Bits>)> {
-        let mut updates: Vec<((u128, u32), Option<Bits>)> = Vec::new();
+    fn updates(&mut self, prefixes: &[(Key, u32)], count: usize) -> Vec<((Key, u32), Option<Bits>)> {
+        let mut updates: Vec<((Key, u32), Option<Bits>)> = Vec::new();
         let root = self.shape.strides()[0];
         while updates.len() < count {
             let again = updates.len() > 8 && self.random.below(3) == 0;
@@ -119,8 +127,8 @@ impl Case {
         updates
     }
 
-    fn change(&mut self, (key, length): (u128, u32), new: Option<&Bits>) -> Vec<Write> {
-        let bits = Bits::new(self.shape.key_bits, key);
+    fn change(&mut self, (key, length): (Key, u32), new: Option<&Bits>) -> Vec<Write> {
+        let bits = bits(self.shape, key);
         match new {
             Some(new) => {
                 self.golden.insert(&bits, length, new).unwrap();
@@ -154,7 +162,7 @@ fn write_lines(lookup: &Lookup, writes: &[Write], text: &mut String) {
     line(2, 0, 0, &Bits::zero(1));
 }
 
-fn run(shape: Shape, prefixes: &[(u128, u32)], keys: usize, updates: usize) {
+fn run(shape: Shape, prefixes: &[(Key, u32)], keys: usize, updates: usize) {
     let lookup = lookup(&shape, "").unwrap();
     let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join("lookup").join(shape.engine);
     std::fs::create_dir_all(&folder).unwrap();
@@ -185,10 +193,10 @@ fn run(shape: Shape, prefixes: &[(u128, u32)], keys: usize, updates: usize) {
 
     // Each key of an update with its answer before, behind, and behind the next one.
     let changes = case.updates(prefixes, updates);
-    let mut pools: Vec<Vec<(u128, Vec<u64>)>> = Vec::new();
+    let mut pools: Vec<Vec<(Key, Vec<u64>)>> = Vec::new();
     let mut writes = String::new();
     for (prefix, new) in &changes {
-        let keys: Vec<u128> = (0..POOL).map(|_| case.near(*prefix)).collect();
+        let keys: Vec<Key> = (0..POOL).map(|_| case.near(*prefix)).collect();
         pools.push(keys.into_iter().map(|key| (key, vec![case.golden(key)])).collect());
         write_lines(&lookup, &case.change(*prefix, new.as_ref()), &mut writes);
         for pool in pools.iter_mut().rev().take(2) {
@@ -268,7 +276,7 @@ fn succeed(command: &mut Command) -> String {
 }
 
 /// Every `step`-th prefix of the table of 2015, if it was fetched (`make data`).
-fn real(family: Family, step: usize) -> Option<Vec<(u128, u32)>> {
+fn real(family: Family, step: usize) -> Option<Vec<(Key, u32)>> {
     let folder = ".cache/data/pyasn/usr/lib/python3/dist-packages/data";
     let path = tools::repository().join(folder).join("ipasn6_20151101.dat.gz");
     if !path.exists() {
@@ -277,17 +285,18 @@ fn real(family: Family, step: usize) -> Option<Vec<(u128, u32)>> {
     }
     let prefixes = read_prefixes(&path).unwrap();
     let family = prefixes.iter().filter(|prefix| prefix.family() == family);
-    Some(family.step_by(step).map(|prefix| (prefix.bits(), prefix.length())).collect())
+    Some(family.step_by(step).map(|prefix| (prefix.bits().into(), prefix.length())).collect())
 }
 
 /// Prefixes of all lengths, nested.
-fn made(shape: Shape) -> Vec<(u128, u32)> {
+fn made(shape: Shape) -> Vec<(Key, u32)> {
     let mut random = Random(42);
     let lengths = [0, 1, 8, 16, 20, 21, 24, 25, 28, 32, 33, 48, 49, 64, 65, 96, 120, 127, 128];
-    let mut prefixes: Vec<(u128, u32)> = Vec::new();
+    let mut prefixes: Vec<(Key, u32)> = Vec::new();
     while prefixes.len() < 400 {
         let length = lengths[random.below(lengths.len())].min(shape.key_bits);
-        let inside = if prefixes.is_empty() { (0, 0) } else { prefixes[random.below(prefixes.len())] };
+        let inside =
+            if prefixes.is_empty() { (Key::ZERO, 0) } else { prefixes[random.below(prefixes.len())] };
         let key = (inside.0 | random.key(shape) & !mask(shape, inside.1)) & mask(shape, length);
         if !prefixes.contains(&(key, length)) {
             prefixes.push((key, length));
@@ -313,4 +322,9 @@ fn ipv6_lookups_answer_as_golden_does_while_the_table_changes() {
     prefixes.sort_unstable();
     prefixes.dedup();
     run(IPV6, &prefixes, 100_000, 150);
+}
+
+#[test]
+fn ipv6_lookups_of_routers_that_share_memories_answer_as_golden_does_while_the_table_changes() {
+    run(IPV6_SHARED, &made(IPV6_SHARED), 20_000, 60);
 }

@@ -96,7 +96,7 @@ fn measured(table: &str, prefixes: &[Prefix], shape: Shape) -> (Row, Option<Stri
     let routes: Vec<_> = prefixes
         .iter()
         .enumerate()
-        .map(|(index, prefix)| (prefix.bits(), prefix.length(), value(index)))
+        .map(|(index, prefix)| (prefix.bits().into(), prefix.length(), value(index)))
         .collect();
     let image = TrieImage::build(shape, &Bits::ones(16), 1024, &routes);
     let note = image.as_ref().err().map(|why| format!("{table}: {why}."));

@@ -9,7 +9,7 @@ use wireloom_offloads::{Config, Content, EntryKey, Store, Update};
 use wireloom_rtl::machine::Realisation;
 use wireloom_rtl::np::{self, Processor, Service};
 use wireloom_rtl::sim::Operation;
-use wireloom_rtl::tables::{TrieImage, Write};
+use wireloom_rtl::tables::{TrieImage, Write, key};
 
 use super::np_state::rates;
 
@@ -74,7 +74,7 @@ impl Updater {
             }
         };
         let EntryKey::Prefix { bits, length } = &update.key else { return Ok(Vec::new()) };
-        let key = bits.to_u128().ok_or("the key has more than 128 bits")?;
+        let key = key(bits);
         let writes = match &update.value {
             Some(value) => image.insert(key, *length, value),
             None => image.remove(key, *length),

@@ -16,7 +16,7 @@ use wireloom_offloads::Store;
 use wireloom_rtl::machine::Machine;
 use wireloom_rtl::tools;
 
-use super::description::{Description, Protocol, Protocols};
+use super::description::{Description, Protocols};
 use super::traffic;
 use crate::failure::{Failure, Outcome};
 use crate::machine::load_store;
@@ -117,34 +117,19 @@ impl<'a> Evaluator<'a> {
             .fold(Protocols::default(), |sum, &router| sum.with(&self.description.routers[router].protocols))
     }
 
-    /// Why these routers cannot share a processor, if they cannot.
-    pub fn refusal(&self, group: &[usize]) -> Option<String> {
-        (group.len() > 1 && self.protocols(group).0.contains(&Protocol::Ipv6)).then(|| {
-            "there is no lookup accelerator yet for IPv6 addresses with a router's number before them, so that routers with IPv6 cannot \
-             share a processor"
-                .to_owned()
-        })
-    }
-
-    /// LUTs of a group; the largest number if its routers cannot share a processor.
+    /// LUTs of a group.
     ///
     /// # Errors
     /// As [`Self::lanes`].
     pub fn luts(&mut self, group: &[usize]) -> Outcome<u64> {
-        if self.refusal(group).is_some() {
-            return Ok(u64::MAX);
-        }
         Ok(self.lanes(group)?.iter().filter_map(|lane| lane.luts).sum())
     }
 
     /// The processors of a group.
     ///
     /// # Errors
-    /// If its routers cannot share a processor, no machine carries their packets, or a tool is missing or fails.
+    /// If no machine carries their packets, or a tool is missing or fails.
     pub fn lanes(&mut self, group: &[usize]) -> Outcome<Vec<Lane>> {
-        if let Some(why) = self.refusal(group) {
-            return Err(Failure::unusable(why));
-        }
         let protocols = self.protocols(group);
         let rates: Vec<f64> = group.iter().map(|&router| self.rate(router)).collect();
         let mut lanes = Vec::new();

@@ -2,20 +2,32 @@
 
 use super::*;
 
-/// A folder with `list.toml`: two routers with the same addresses and labels and other next hops, of which one has MPLS only.
-fn two() -> Workplace {
+/// A folder with `list.toml`: two routers of these protocols with the same addresses and labels and other next hops.
+fn two(protocols: [&[&str]; 2]) -> Workplace {
     let place = Workplace::new();
     let mut list =
         "set = { NEXT_HOPS = 16, LABELS = 64, COUNT_FLOWS = false, CHECK_SOURCE = false }\n".to_owned();
-    for (name, protocols, port) in [("red", "\"ipv4\", \"mpls\"", 5), ("blue", "\"mpls\"", 7)] {
-        let tables = format!(
+    for ((name, port), protocols) in [("red", 5), ("blue", 7)].into_iter().zip(protocols) {
+        let mut tables = format!(
             "table ports\n0 mac=02:00:00:00:00:00 any_mac=true\ntable next_hops\n{port} port={port} dst=02:00:00:00:01:{port:02} \
-             src=02:00:00:00:00:01 mtu=1500\ntable labels\n16 operation=1 next_hop={port} label={port}00\n"
+             src=02:00:00:00:00:01 mtu=1500\n"
         );
-        let prefixes = format!(
-            "table destinations4\n10.0.0.0/8 next_hop={port} kind=1\n10.1.0.0/20 next_hop={port} class=1 kind=1\n"
-        );
-        let tables = if name == "red" { tables + &prefixes } else { tables };
+        for protocol in protocols {
+            tables += &match *protocol {
+                "ipv4" => format!(
+                    "table destinations4\n10.0.0.0/8 next_hop={port} kind=1\n10.1.0.0/20 next_hop={port} class=1 kind=1\n"
+                ),
+                // Of the levels of the trie each has some, and the tree behind them has; the last is the router's alone.
+                "ipv6" => format!(
+                    "table destinations6\n2001:d00::/24 next_hop={port} kind=1\n2001:db8::/32 next_hop={port} class=1 kind=1\n\
+                     2001:db8:1::/48 next_hop={port} class=2 kind=1\n2001:db8:1:8000::/56 next_hop={port} class=3 kind=1\n\
+                     2001:db8:1:8001::{port}/128 next_hop={port} class=4 kind=1\n"
+                ),
+                _ => format!("table labels\n16 operation=1 next_hop={port} label={port}00\n"),
+            };
+        }
+        let protocols: Vec<String> = protocols.iter().map(|protocol| format!("{protocol:?}")).collect();
+        let protocols = protocols.join(", ");
         place.write(&format!("{name}.tables"), tables.as_bytes());
         list += &format!(
             "[[router]]\nname = \"{name}\"\nprotocols = [{protocols}]\nrate = \"2 Mpps\"\ntables = [\"{name}.tables\"]\n"
@@ -25,10 +37,16 @@ fn two() -> Workplace {
     place
 }
 
+/// One with IPv4 and MPLS and one with MPLS only.
+fn two_with_labels() -> Workplace {
+    two([&["ipv4", "mpls"], &["mpls"]])
+}
+
 /// The whole chip: one router sends all that its lane takes. The other loses nothing, and whatever of either is not lost leaves as from golden,
 /// which has that router alone.
 fn overload(options: &str, overloaded: usize) {
-    let ran = two().wireloom(&format!("virtual list.toml --on np-1-1-8 --verify --json - {options}"));
+    let ran =
+        two_with_labels().wireloom(&format!("virtual list.toml --on np-1-1-8 --verify --json - {options}"));
     let report = report(&ran);
     for (router, verified) in report["verified"].as_array().expect("a list").iter().enumerate() {
         assert_eq!(verified["router"], router);
@@ -50,6 +68,17 @@ fn the_overload_of_a_virtual_router_costs_the_other_processor_nothing() {
 }
 
 #[test]
+fn virtual_routers_with_ipv6_share_a_processor_and_no_prefix() {
+    let place = two([&["ipv6"], &["ipv6"]]);
+    let ran = place.wireloom("virtual list.toml --method merged --on np-1-1-8 --verify --json -");
+    let report = report(&ran);
+    for verified in report["verified"].as_array().expect("a list") {
+        assert!(verified["packets"].as_u64().is_some_and(|packets| packets >= 2000), "{report}");
+        assert!(verified["differs"].is_null() && verified["lost"] == 0, "{report}");
+    }
+}
+
+#[test]
 fn virtual_routers_that_cannot_be_had_are_refused_with_the_reason() {
     let place = Workplace::new();
     let router = |name: &str, protocols: &str, rate: &str, tables: &str| {
@@ -63,11 +92,6 @@ fn virtual_routers_that_cannot_be_had_are_refused_with_the_reason() {
         (router("red", "\"ipv4\"", "60 Gb/s", ""), "", "router 'red' is to carry 117.19 million"),
         (router("red", "\"ipv4\"", "1 Mpps", "\"no.tables\""), "", "no.tables"),
         (router("red", "\"ipv4\"", "1 Mpps", ""), "", "too few to size a machine by"),
-        (
-            router("red", "\"ipv6\"", "1 Mpps", "") + &router("blue", "\"ipv4\"", "1 Mpps", ""),
-            "--method merged",
-            "routers with IPv6 cannot share a processor",
-        ),
         (router("red", "\"ipv4\"", "1 Mpps", ""), "--on np-1-1-1", "consolidation compares areas"),
         (
             router("red", "\"ipv4\"", "1 Mpps", ""),
@@ -85,7 +109,7 @@ fn virtual_routers_that_cannot_be_had_are_refused_with_the_reason() {
 
 #[test]
 fn a_chip_of_virtual_routers_is_a_folder_that_stands_alone() {
-    let place = two();
+    let place = two_with_labels();
     let said = place.wireloom("virtual list.toml --method merged --on np-1-1-2 -o made --json -");
     let report = said.status(0).json();
     assert_eq!(report["groups"][0][0]["routers"], serde_json::json!([0, 1]));

@@ -1,5 +1,7 @@
 //! The accelerators that are written in Loom C.
 
+use std::path::Path;
+
 use wireloom_compile::passes::PassOptions;
 use wireloom_compile::{lower, pipeline};
 use wireloom_ir::{EngineId, EngineKind, Program};
@@ -21,10 +23,17 @@ pub struct Accelerator {
 /// # Errors
 /// If the file cannot be read or is refused: what the compiler says.
 pub fn accelerator(name: &str) -> Result<Accelerator, String> {
-    let file = format!("programs/accelerators/{name}.loom");
-    let path = tools::repository().join(&file);
+    let repository = tools::repository();
+    let path = repository.join(format!("programs/accelerators/{name}.loom"));
     let text = std::fs::read_to_string(&path).map_err(|error| format!("{}: {error}", path.display()))?;
-    called(&file, &text, name)
+    let mut accelerator = called(&path.display().to_string(), &text, name)?;
+    // What is built from it names its lines, and is the same wherever the repository lies.
+    for file in &mut accelerator.program.files {
+        if let Ok(inside) = Path::new(file.as_str()).strip_prefix(repository) {
+            *file = inside.display().to_string();
+        }
+    }
+    Ok(accelerator)
 }
 
 /// A called engine of a source text.

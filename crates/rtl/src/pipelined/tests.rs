@@ -1,6 +1,6 @@
 use super::accelerators::called;
 use super::*;
-use crate::tables::{IPV4, IPV4_SHARED, IPV6};
+use crate::tables::{IPV4, IPV4_SHARED, IPV6, IPV6_SHARED};
 
 #[test]
 fn the_ipv4_trie_as_a_pipeline() {
@@ -16,9 +16,12 @@ fn the_ipv4_lookup_service() {
 
 #[test]
 fn the_levels_of_tries_have_slots_in_their_channels() {
-    for (shape, channels, latency) in
-        [(IPV4, vec![3], 24), (IPV4_SHARED, vec![3], 24), (IPV6, vec![3, 3], 60)]
-    {
+    for (shape, channels, latency) in [
+        (IPV4, vec![3], 24),
+        (IPV4_SHARED, vec![3], 24),
+        (IPV6, vec![3, 3], 60),
+        (IPV6_SHARED, vec![3, 3], 63),
+    ] {
         let lookup = lookup(&shape, "").unwrap();
         let slots: Vec<usize> = lookup.channels().map(|(_, port)| port.slots.len()).collect();
         assert_eq!(slots, channels);

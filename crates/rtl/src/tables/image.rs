@@ -11,7 +11,7 @@ use super::memory::Memory;
 use super::places::{Identity, Placed, PlacedTail, Places};
 use super::plan::{Block, Cell, Node, Part, Route, plan, tree};
 use super::refusal::{self, DoesNotFit};
-use super::shape::{Shape, VALUE_BITS, head};
+use super::shape::{KEY_BITS, Key, Shape, VALUE_BITS, head, key};
 use super::values::Values;
 
 /// One write of the control plane.
@@ -47,7 +47,7 @@ pub struct TrieImage {
     memories: Vec<Memory>,
     places: Places,
     values: Values,
-    prefixes: BTreeMap<(u128, u32), u32>,
+    prefixes: BTreeMap<(Key, u32), u32>,
     /// What lies below each entry of the first level that has something.
     placed: HashMap<u32, Slot>,
 }
@@ -108,8 +108,8 @@ impl TrieImage {
         let mut routes = Vec::new();
         let table = lpm.table();
         let table = table.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
-        table.for_each(&mut |key, length, value| {
-            routes.push((key.to_u128().expect("keys have at most 128 bits"), length, value));
+        table.for_each(&mut |bits, length, value| {
+            routes.push((key(&bits), length, value));
         });
         Self::build(shape, config.param("miss"), value_limit, &routes)
     }
@@ -122,7 +122,7 @@ impl TrieImage {
         shape: Shape,
         miss: &Bits,
         value_limit: u32,
-        routes: &[(u128, u32, Bits)],
+        routes: &[(Key, u32, Bits)],
     ) -> Result<Self, DoesNotFit> {
         let mut image = Self::new(shape, miss, value_limit);
         for (key, length, value) in routes {
@@ -191,7 +191,7 @@ impl TrieImage {
     ///
     /// # Panics
     /// If the length exceeds the key's.
-    pub fn insert(&mut self, key: u128, length: u32, value: &Bits) -> Result<Vec<Write>, DoesNotFit> {
+    pub fn insert(&mut self, key: Key, length: u32, value: &Bits) -> Result<Vec<Write>, DoesNotFit> {
         let key = (self.shape.align(key), length);
         let Some((number, is_new)) = self.values.hold(value) else {
             return Err(refusal::values(self.values.all().len()));
@@ -221,7 +221,7 @@ impl TrieImage {
     ///
     /// # Errors
     /// If there is no room: a tree of ranges that changes needs a new place beside the old one. Then nothing has changed.
-    pub fn remove(&mut self, key: u128, length: u32) -> Result<Vec<Write>, DoesNotFit> {
+    pub fn remove(&mut self, key: Key, length: u32) -> Result<Vec<Write>, DoesNotFit> {
         let key = (self.shape.align(key), length);
         let mut writes = Vec::new();
         let Some(before) = self.prefixes.remove(&key) else { return Ok(writes) };
@@ -238,7 +238,7 @@ impl TrieImage {
     }
 
     /// Brings the memories to where the prefixes are, after a change of this one. Answers whether anything was freed.
-    fn bring_up(&mut self, (key, length): (u128, u32), writes: &mut Vec<Write>) -> Result<bool, DoesNotFit> {
+    fn bring_up(&mut self, (key, length): (Key, u32), writes: &mut Vec<Write>) -> Result<bool, DoesNotFit> {
         let root_bits = self.shape.root_bits();
         let first = self.shape.slot(key);
         if length > root_bits {
@@ -276,7 +276,7 @@ impl TrieImage {
         if length == root_bits {
             return None;
         }
-        let key = u128::from(slot) << (128 - root_bits);
+        let key = Key::from(slot) << (KEY_BITS - root_bits);
         let longer = self.prefixes.range((key, length + 1)..=(key, root_bits));
         longer.map(|((_, length), _)| *length).next()
     }
@@ -290,7 +290,7 @@ impl TrieImage {
 
     /// The value of the longest prefix of at most `longest` bits that covers an entry of the first level.
     fn inherited(&self, slot: u32, longest: u32) -> u32 {
-        let key = u128::from(slot) << (128 - self.shape.root_bits());
+        let key = Key::from(slot) << (KEY_BITS - self.shape.root_bits());
         let lengths = (0..=longest).rev();
         let mut found = lengths.filter_map(|length| self.prefixes.get(&(head(key, length), length)));
         found.next().copied().unwrap_or(0)
@@ -300,8 +300,8 @@ impl TrieImage {
     /// before what points to them; and whether anything was freed.
     fn replan(&mut self, slot: u32, inherited: u32) -> Result<(Entries, bool), DoesNotFit> {
         let root_bits = self.shape.root_bits();
-        let from = u128::from(slot) << (128 - root_bits);
-        let below = self.prefixes.range((from, 0)..=(from | u128::MAX >> root_bits, 128));
+        let from = Key::from(slot) << (KEY_BITS - root_bits);
+        let below = self.prefixes.range((from, 0)..=(from | Key::MAX >> root_bits, KEY_BITS));
         let long = below.filter(|((_, length), _)| *length > root_bits);
         let routes: Vec<Route> = long.map(|(&(key, length), &value)| Route { key, length, value }).collect();
         let cell = plan(&self.shape, &routes, from, inherited);

@@ -24,7 +24,9 @@ mod walk;
 pub use image::{TrieImage, Write};
 pub use memory::Memory;
 pub use refusal::DoesNotFit;
-pub use shape::{IPV4, IPV4_SHARED, IPV6, Level, MemoryShape, Shape, Tails, VALUE_BITS};
+pub use shape::{
+    IPV4, IPV4_SHARED, IPV6, IPV6_SHARED, Key, Level, MemoryShape, Shape, Tails, VALUE_BITS, key,
+};
 pub use storage::Storage;
 pub use walk::Walk;
 

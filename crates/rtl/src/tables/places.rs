@@ -4,14 +4,14 @@ use std::collections::BTreeSet;
 
 use super::blocks::Region;
 use super::plan::Ranges;
-use super::shape::Shape;
+use super::shape::{Key, Shape};
 
 /// Which keys come to a block, and at which level. Two blocks with the same identity are read by the same lookups, so that one can take
 /// the other's place entry by entry.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Identity {
     pub(super) level: usize,
-    pub(super) covers: u128,
+    pub(super) covers: Key,
 }
 
 /// A block and its first entry.

@@ -1,12 +1,12 @@
 //! From the prefixes below one entry of the first level to blocks and trees: what they are to hold, wherever they lie.
 
-use super::shape::{Shape, bits};
+use super::shape::{KEY_BITS, Key, Shape, bits};
 
 /// A prefix and the number of its value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Route {
-    /// Its bits, the first at bit 127.
-    pub(super) key: u128,
+    /// Its bits, the first at the top.
+    pub(super) key: Key,
     pub(super) length: u32,
     pub(super) value: u32,
 }
@@ -28,7 +28,7 @@ pub(super) struct Block {
     /// Index of its level.
     pub(super) level: usize,
     /// The bits that all keys begin with that come here.
-    pub(super) covers: u128,
+    pub(super) covers: Key,
     pub(super) cells: Vec<Cell>,
 }
 
@@ -40,12 +40,12 @@ pub(super) type Ranges = Vec<(u64, u32)>;
 ///
 /// `routes` are the prefixes below it that are longer than the first level's stride, by their bits, then by length;
 /// `inherited` is the value of the longest one that is not.
-pub(super) fn plan(shape: &Shape, routes: &[Route], covers: u128, inherited: u32) -> Cell {
+pub(super) fn plan(shape: &Shape, routes: &[Route], covers: Key, inherited: u32) -> Cell {
     cell(shape, routes, shape.root_bits(), covers, inherited, 1)
 }
 
 /// The entry that leads to `level`, for prefixes that are longer than `at`.
-fn cell(shape: &Shape, routes: &[Route], at: u32, covers: u128, inherited: u32, level: usize) -> Cell {
+fn cell(shape: &Shape, routes: &[Route], at: u32, covers: Key, inherited: u32, level: usize) -> Cell {
     if routes.is_empty() {
         return Cell::Leaf(inherited);
     }
@@ -68,14 +68,21 @@ fn cell(shape: &Shape, routes: &[Route], at: u32, covers: u128, inherited: u32, 
         rest = behind;
         // They share all bits up to `end`, so that those that end here stand in front.
         let short = own.iter().take_while(|route| route.length <= end).count();
-        cell(shape, &own[short..], end, covers | (index as u128) << (128 - end), value, level + 1)
+        cell(
+            shape,
+            &own[short..],
+            end,
+            covers | Key::from(index as u64) << (KEY_BITS - end),
+            value,
+            level + 1,
+        )
     });
     Cell::Block(Block { level, covers, cells: cells.collect() })
 }
 
 /// The ranges that prefixes longer than `at` bits, all alike in these, divide what is behind them into.
 fn ranges(routes: &[Route], at: u32, inherited: u32) -> Ranges {
-    let begin = |route: &Route| (route.key << at >> 64) as u64;
+    let begin = |route: &Route| (route.key << at >> (KEY_BITS - 64)).as_u64();
     let end = |route: &Route| {
         begin(route).checked_add(u64::MAX.checked_shr(route.length - at).map_or(1, |x| x + 1))
     };
@@ -155,7 +162,7 @@ mod tests {
     use super::*;
 
     fn route(key: u64, length: u32, value: u32) -> Route {
-        Route { key: u128::from(key), length: 64 + length, value }
+        Route { key: Key::from(key) << 128, length: 64 + length, value }
     }
 
     #[test]

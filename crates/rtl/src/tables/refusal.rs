@@ -3,7 +3,7 @@
 use std::fmt;
 
 use super::plan::{Cell, Ranges, tree_levels};
-use super::shape::Shape;
+use super::shape::{Key, Shape};
 use super::storage::Storage;
 
 /// Why a table does not fit: a sentence without a final stop.
@@ -27,13 +27,22 @@ pub(super) fn values(elements: usize) -> DoesNotFit {
 }
 
 /// There is no room for these prefixes (aligned bits, length), found when `cell` was to be placed.
-pub(super) fn full(shape: &Shape, prefixes: Vec<(u128, u32)>, cell: &Cell) -> DoesNotFit {
+pub(super) fn full(shape: &Shape, prefixes: Vec<(Key, u32)>, cell: &Cell) -> DoesNotFit {
     let storage = Storage::new(shape.key_bits, prefixes);
     let levels = storage.entries(&shape.strides());
     let mut needed = vec![0; shape.memories.len()];
     levels.iter().zip(shape.levels).for_each(|(entries, level)| needed[level.memory] += entries);
     let listed = |entries: &[u64]| entries.iter().map(ToString::to_string).collect::<Vec<_>>().join(", ");
     for (memory, &entries) in shape.memories.iter().zip(&needed) {
+        if entries > u64::from(memory.entries) && memory.burst == 1 {
+            return DoesNotFit(format!(
+                "the levels of {:?} bits have {} entries, and of them the accelerator has {entries} on the chip, where there is room for {}; \
+                 leave out some, or let fewer routers share it",
+                shape.strides(),
+                listed(&levels),
+                memory.entries
+            ));
+        }
         if entries > u64::from(memory.entries) || shape.tails.is_none() {
             return DoesNotFit(words(shape, &storage, &listed(&levels), memory.entries, entries));
         }

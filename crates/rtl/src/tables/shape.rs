@@ -1,5 +1,14 @@
 //! How the tries of `programs/accelerators` lie in their memories.
 
+use ethnum::U256;
+use wireloom_bits::Bits;
+
+/// A key, or the bits of a prefix: right-aligned, or *aligned*, with its most significant bit at the top.
+pub type Key = U256;
+
+/// Bits of a [`Key`], of which an accelerator's keys are some.
+pub(super) const KEY_BITS: u32 = 256;
+
 /// A memory that a trie is walked in.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct MemoryShape {
@@ -132,16 +141,48 @@ pub const IPV6: Shape = Shape {
     tails: Some(Tails { memory: 2, levels: 5 }),
 };
 
+/// The trie of 20 and six times 8 bits over four bits of a virtual router's number and an IPv6 address: up to 16 routers. Two such parts, and
+/// the second level on the chip, so that neither is read more than three times a cycle.
+pub const IPV6_SHARED: Shape = Shape {
+    engine: "ipv6_shared_trie",
+    key_bits: 132,
+    memories: &[
+        channel("near"),
+        channel("far"),
+        MemoryShape { name: "second", entries: 1 << 16, width: VALUE_BITS + 1, burst: 1 },
+        tail("tail1"),
+        tail("tail2"),
+        tail("tail3"),
+        tail("tail4"),
+        tail("tail5"),
+    ],
+    levels: &[
+        Level { stride: 20, memory: 0, base: 0, places: &[] },
+        Level { stride: 8, memory: 2, base: 0, places: &[(2, true)] },
+        Level { stride: 8, memory: 0, base: 0, places: &[(0, true)] },
+        Level { stride: 8, memory: 0, base: 0, places: &[(0, true)] },
+        Level { stride: 8, memory: 1, base: 0, places: &[(1, true)] },
+        Level { stride: 8, memory: 1, base: 0, places: &[(1, true)] },
+        Level { stride: 8, memory: 1, base: 0, places: &[(1, true)] },
+    ],
+    regions: &[
+        RegionShape { memory: 0, from: MILLION, to: 4 * MILLION },
+        RegionShape { memory: 1, from: 0, to: 4 * MILLION },
+        RegionShape { memory: 2, from: 0, to: 1 << 16 },
+    ],
+    tails: Some(Tails { memory: 3, levels: 5 }),
+};
+
 impl Shape {
     /// The accelerator for keys of so many bits.
     ///
     /// # Errors
     /// If there is none: a sentence without a final stop.
     pub fn for_key(key_bits: u32) -> Result<Self, String> {
-        [IPV4, IPV4_SHARED, IPV6].into_iter().find(|shape| shape.key_bits == key_bits).ok_or_else(|| {
+        [IPV4, IPV4_SHARED, IPV6, IPV6_SHARED].into_iter().find(|shape| shape.key_bits == key_bits).ok_or_else(|| {
             format!(
-                "there is no lookup accelerator for keys of {key_bits} bits, only for 32 (IPv4), 36 (IPv4 of virtual routers that share \
-                 a processor) and 128 (IPv6)"
+                "there is no lookup accelerator for keys of {key_bits} bits, only for 32 (IPv4) and 128 (IPv6), and for 36 and 132 \
+                 (those of virtual routers that share a processor)"
             )
         })
     }
@@ -161,23 +202,36 @@ impl Shape {
         self.levels.iter().map(|level| level.stride).sum()
     }
 
-    /// The key with its most significant bit at bit 127.
-    pub(super) fn align(&self, key: u128) -> u128 {
-        key << (128 - self.key_bits)
+    /// The key with its most significant bit at the top.
+    pub(super) fn align(&self, key: Key) -> Key {
+        key << (KEY_BITS - self.key_bits)
     }
 
     /// The entry of the first level that an aligned key leads to.
-    pub(super) fn slot(&self, aligned: u128) -> u32 {
+    pub(super) fn slot(&self, aligned: Key) -> u32 {
         bits(aligned, 0, self.root_bits())
     }
 }
 
 /// The first `length` bits of an aligned key; the others zero.
-pub(super) fn head(aligned: u128, length: u32) -> u128 {
-    if length == 0 { 0 } else { aligned & u128::MAX << (128 - length) }
+pub(super) fn head(aligned: Key, length: u32) -> Key {
+    if length == 0 { Key::ZERO } else { aligned & Key::MAX << (KEY_BITS - length) }
 }
 
 /// The `count` bits (1 to 32) behind the first `at` of an aligned key, as a number.
-pub(super) fn bits(aligned: u128, at: u32, count: u32) -> u32 {
-    (aligned << at >> (128 - count)) as u32
+pub(super) fn bits(aligned: Key, at: u32, count: u32) -> u32 {
+    (aligned << at >> (KEY_BITS - count)).as_u32()
+}
+
+/// The key of so many bits, right-aligned.
+///
+/// # Panics
+/// If there are more than a [`Key`] has.
+pub fn key(bits: &Bits) -> Key {
+    assert!(bits.width() <= KEY_BITS, "no accelerator has keys of {} bits", bits.width());
+    bits.words()
+        .collect::<Vec<_>>()
+        .into_iter()
+        .rev()
+        .fold(Key::ZERO, |key, word| key << 64 | Key::from(word))
 }

@@ -2,6 +2,8 @@
 
 use wireloom_net::tables::Prefix;
 
+use super::shape::{KEY_BITS, Key, head};
+
 /// Counts of the blocks of a table: from these the entries of a trie of any strides follow.
 #[derive(Clone, Debug)]
 pub struct Storage {
@@ -14,18 +16,20 @@ impl Storage {
     /// Of prefixes of one family.
     pub fn of_prefixes(prefixes: &[Prefix]) -> Self {
         let key_bits = prefixes.first().map_or(32, |prefix| prefix.family().width());
-        let aligned = prefixes.iter().map(|prefix| (prefix.bits() << (128 - key_bits), prefix.length()));
+        let aligned = prefixes
+            .iter()
+            .map(|prefix| (Key::from(prefix.bits()) << (KEY_BITS - key_bits), prefix.length()));
         Self::new(key_bits, aligned.collect())
     }
 
-    /// Of prefixes: their bits, the first at bit 127, and their length.
-    pub(super) fn new(key_bits: u32, mut prefixes: Vec<(u128, u32)>) -> Self {
+    /// Of prefixes: their bits, the first at the top, and their length.
+    pub(super) fn new(key_bits: u32, mut prefixes: Vec<(Key, u32)>) -> Self {
         prefixes.sort_unstable();
         let mut beginnings = vec![0; key_bits as usize];
         let mut last = vec![None; key_bits as usize];
         for (key, length) in prefixes {
             for bits in 0..length {
-                let beginning = Some(super::shape::head(key, bits));
+                let beginning = Some(head(key, bits));
                 if last[bits as usize] != beginning {
                     last[bits as usize] = beginning;
                     beginnings[bits as usize] += 1;

@@ -4,7 +4,7 @@ use wireloom_bits::Bits;
 
 use super::image::TrieImage;
 use super::memory::Memory;
-use super::shape::{Shape, VALUE_BITS, bits};
+use super::shape::{KEY_BITS, Key, Shape, VALUE_BITS, bits};
 
 /// A lookup under way.
 #[derive(Clone, Copy, Debug)]
@@ -13,13 +13,13 @@ pub struct Walk {
     /// How many entries have been read.
     level: usize,
     at: u32,
-    /// The bits that have not been looked at, the first at bit 127.
-    rest: u128,
+    /// The bits that have not been looked at, the first at the top.
+    rest: Key,
 }
 
 impl Walk {
     /// Of a right-aligned key.
-    pub fn new(shape: Shape, key: u128) -> Self {
+    pub fn new(shape: Shape, key: Key) -> Self {
         let aligned = shape.align(key);
         Self { shape, level: 0, at: shape.slot(aligned), rest: aligned << shape.root_bits() }
     }
@@ -51,7 +51,7 @@ impl Walk {
         let tails = self.shape.tails.expect("only leaves at the last level of other tries");
         let node = memories[tails.memory + self.level - self.shape.levels.len()].get(self.at);
         let width = VALUE_BITS + 1;
-        let id = (self.rest >> 64) as u64;
+        let id = (self.rest >> (KEY_BITS - 64)).as_u64();
         let passed =
             (0..3).filter(|bound| id >= node.slice(4 * width + 64 * (2 - bound), 64).low_u64()).count();
         node.slice(width * (3 - passed as u32), width).low_u64()
@@ -60,7 +60,7 @@ impl Walk {
 
 impl TrieImage {
     /// What the accelerator and its value table answer for a right-aligned key.
-    pub fn lookup(&self, key: u128) -> &Bits {
+    pub fn lookup(&self, key: Key) -> &Bits {
         let mut walk = Walk::new(*self.shape(), key);
         loop {
             if let Some(number) = walk.read(self.memories()) {
