@@ -10,7 +10,7 @@ use super::plot::{Group, grouped};
 use super::{Settings, number};
 use crate::failure::{Failure, Outcome};
 use crate::output::{self, thousands};
-use crate::search::{self, Found, Shape, Wanted};
+use crate::search::{self, Estimator, Found, Shape, Wanted};
 
 /// The figure.
 pub const FIGURE: Figure = Figure {
@@ -62,8 +62,9 @@ fn make(settings: &Settings) -> Outcome<Drawn> {
             .into_iter()
             .find(|(family, _)| *family == part.family)
             .expect("parts are of families that are known");
-        let wanted = Wanted { loaded: &loaded, like: &like, traffic: &traffic, mpps, family };
-        let found = search::find(&wanted, &shapes(mpps))?;
+        let wanted = Wanted { loaded: &loaded, like: &like, traffic: &traffic, mpps };
+        let mut estimator = Estimator::new(&loaded, &like, family);
+        let found = search::find(&wanted, &shapes(mpps), |shape| estimator.luts(shape))?;
         let machine = found.smallest().map(|best| best.candidate.shape.of(&like)).transpose()?;
         let luts = machine.as_ref().map(|machine| search::luts(&loaded, machine, family)).transpose()?;
         rows.push(Row {

@@ -15,7 +15,7 @@ use crate::output::{self, JsonTarget, thousands};
 use crate::packets::Batches;
 use crate::program::ProgramArgs;
 use crate::rig::Loaded;
-use crate::search::{self, Found, Shape, Wanted};
+use crate::search::{self, Estimator, Found, Shape, Wanted};
 
 /// See `wireloom search --help`.
 #[derive(Args, Debug)]
@@ -93,8 +93,10 @@ impl Search {
         let traffic = self.input.iter().map(|path| self.read(path)).collect::<Outcome<Vec<_>>>()?;
         let (family, _) =
             FAMILIES.into_iter().find(|(name, _)| *name == self.family).expect("the parser knows");
-        let wanted = Wanted { loaded: &loaded, like: &like, traffic: &traffic, mpps: self.rate, family };
-        let found = search::find(&wanted, &shapes(&self.clusters, &self.engines, &self.threads))?;
+        let wanted = Wanted { loaded: &loaded, like: &like, traffic: &traffic, mpps: self.rate };
+        let mut estimator = Estimator::new(&loaded, &like, family);
+        let shapes = shapes(&self.clusters, &self.engines, &self.threads);
+        let found = search::find(&wanted, &shapes, |shape| estimator.luts(shape))?;
         let machine = found.smallest().map(|best| best.candidate.shape.of(&like)).transpose()?;
         let luts = machine.as_ref().map(|machine| search::luts(&loaded, machine, family)).transpose()?;
         let report = Report {

@@ -6,10 +6,12 @@
 use std::collections::BTreeMap;
 
 use wireloom_rtl::area::{Cache, synthesise};
+use wireloom_rtl::machine::Machine;
 
-use super::{Shape, Wanted};
+use super::Shape;
 use crate::failure::{Failure, Outcome};
 use crate::progress::Working;
+use crate::rig::Loaded;
 
 /// The two sizes through which lines are drawn.
 const SIZES: [usize; 2] = [2, 4];
@@ -42,7 +44,9 @@ struct Units {
 
 /// Estimates shapes; each unit is synthesised when it is needed first.
 pub struct Estimator<'a> {
-    wanted: &'a Wanted<'a>,
+    loaded: &'a Loaded,
+    like: &'a Machine,
+    family: &'static str,
     by_threads: BTreeMap<usize, Units>,
     /// LUTs that a pipe adds, by clusters.
     pipe: Option<Line>,
@@ -60,9 +64,9 @@ enum Unit {
 }
 
 impl<'a> Estimator<'a> {
-    /// For machines that are wanted.
-    pub fn new(wanted: &'a Wanted<'a>) -> Self {
-        Self { wanted, by_threads: BTreeMap::new(), pipe: None, top: BTreeMap::new() }
+    /// For machines with a program that are like one in all but their shape, and a family of devices.
+    pub fn new(loaded: &'a Loaded, like: &'a Machine, family: &'static str) -> Self {
+        Self { loaded, like, family, by_threads: BTreeMap::new(), pipe: None, top: BTreeMap::new() }
     }
 
     /// Estimated LUTs of the machine of this shape.
@@ -71,7 +75,7 @@ impl<'a> Estimator<'a> {
     /// If Yosys is missing or refuses a unit.
     pub fn luts(&mut self, shape: Shape) -> Outcome<u64> {
         let Shape { clusters, engines, threads } = shape;
-        let lanes = shape.of(self.wanted.like)?.lanes();
+        let lanes = shape.of(self.like)?.lanes();
         let units = self.units(threads)?;
         let pipe = self.pipe()?;
         let top = self.top(clusters, lanes)?;
@@ -118,8 +122,8 @@ impl<'a> Estimator<'a> {
     }
 
     fn synthesised(&self, shape: Shape, unit: Unit) -> Outcome<u64> {
-        let machine = shape.of(self.wanted.like)?;
-        let processor = self.wanted.loaded.processor(&machine)?;
+        let machine = shape.of(self.like)?;
+        let processor = self.loaded.processor(&machine)?;
         let name = match unit {
             Unit::Engine => processor.engine.name.clone(),
             Unit::Cluster => processor.plan.cluster_module(),
@@ -127,7 +131,7 @@ impl<'a> Estimator<'a> {
             Unit::Top => processor.design.top.clone(),
         };
         let _working = Working::on(format!("synthesis of {name} of {}", machine.name));
-        let found = synthesise(&processor.design, &name, self.wanted.family, &Cache::of_repository());
+        let found = synthesise(&processor.design, &name, self.family, &Cache::of_repository());
         Ok(found.map_err(Failure::unusable)?.cost.luts)
     }
 }

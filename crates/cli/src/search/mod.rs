@@ -1,10 +1,10 @@
 //! The smallest network processor that carries given traffic without loss.
 //!
-//! Configurations are put in the order of their estimated LUTs ([`area`]); those that cannot do it whatever happens ([`bound`]) are left out; the others
+//! Configurations are put in the order of their estimated LUTs ([`Estimator`]); those that cannot do it whatever happens ([`bound`]) are left out; the others
 //! are simulated one after the other until one loses nothing.
 
-pub mod area;
-pub mod bound;
+mod area;
+mod bound;
 
 use serde::Serialize;
 use wireloom_net::Packet;
@@ -14,7 +14,7 @@ use wireloom_rtl::machine::Machine;
 use crate::failure::{Failure, Outcome};
 use crate::progress::Working;
 use crate::rig::{Loaded, Rig};
-use area::Estimator;
+pub use area::Estimator;
 use bound::Bound;
 
 /// Clusters of the whole, engines of a cluster, threads of an engine.
@@ -79,8 +79,6 @@ pub struct Wanted<'a> {
     pub traffic: &'a [Vec<Packet>],
     /// Million packets a second.
     pub mpps: f64,
-    /// Devices that areas are estimated for.
-    pub family: &'static str,
 }
 
 /// What a search came to.
@@ -104,11 +102,15 @@ impl Found {
 /// Of a bound, what is left out of account: a shape is dropped only if it would have to exceed its bound by a tenth.
 const SLACK: f64 = 1.1;
 
-/// Looks for the smallest of these shapes.
+/// Looks for the smallest of these shapes; `luts` estimates them, of which the order alone counts.
 ///
 /// # Errors
 /// If a tool is missing or fails, or packets of the traffic are not forwarded.
-pub fn find(wanted: &Wanted<'_>, shapes: &[Shape]) -> Outcome<Found> {
+pub fn find(
+    wanted: &Wanted<'_>,
+    shapes: &[Shape],
+    mut luts: impl FnMut(Shape) -> Outcome<u64>,
+) -> Outcome<Found> {
     let bound = Bound::measure(wanted)?;
     let mut possible = Vec::new();
     for &shape in shapes {
@@ -118,10 +120,9 @@ pub fn find(wanted: &Wanted<'_>, shapes: &[Shape]) -> Outcome<Found> {
             possible.push((shape, machine.lanes(), limit));
         }
     }
-    let mut estimator = Estimator::new(wanted);
     let mut candidates = Vec::new();
     for (shape, lanes, bound) in possible {
-        candidates.push(Candidate { shape, lanes, luts: estimator.luts(shape)?, bound });
+        candidates.push(Candidate { shape, lanes, luts: luts(shape)?, bound });
     }
     let possible = candidates.len();
     let tried = smallest(candidates, wanted.mpps, |shape| {

@@ -23,7 +23,7 @@ use crate::machine::load_store;
 use crate::program::{Program, ProgramArgs};
 use crate::progress::Working;
 use crate::rig::Loaded;
-use crate::search::{self, Shape, Wanted};
+use crate::search::{self, Estimator, Shape, Wanted};
 
 /// Packets of each kind of traffic that a machine is tried with.
 const PACKETS: usize = 4000;
@@ -64,6 +64,8 @@ pub struct Evaluator<'a> {
     machines: Machines,
     family: &'static str,
     known: BTreeMap<Key, (Machine, Option<u64>)>,
+    /// What the shapes are estimated to take, in the order of `machines`, when they have been.
+    sizes: Option<Vec<u64>>,
 }
 
 /// Where machines come from.
@@ -107,7 +109,7 @@ impl<'a> Evaluator<'a> {
                 )));
             }
         }
-        Ok(Self { description, like, machines, family, known: BTreeMap::new() })
+        Ok(Self { description, like, machines, family, known: BTreeMap::new(), sizes: None })
     }
 
     /// The protocols of some routers together.
@@ -164,7 +166,9 @@ impl<'a> Evaluator<'a> {
 
     /// The smallest machine for some routers, and its LUTs.
     fn machine(&mut self, routers: &[usize], protocols: &Protocols) -> Outcome<(Machine, Option<u64>)> {
-        let Machines::Smallest(shapes) = &self.machines else { return Ok((self.like.clone(), None)) };
+        if let Machines::Given(machine) = &self.machines {
+            return Ok(((**machine).clone(), None));
+        }
         let members = routers.iter().map(|&router| {
             let router = &self.description.routers[router];
             (router.protocols.clone(), router.rate.mpps.to_bits(), router.tables.clone())
@@ -173,19 +177,41 @@ impl<'a> Evaluator<'a> {
         if let Some(known) = self.known.get(&key) {
             return Ok(known.clone());
         }
-        let (machine, luts) = self.search(routers, protocols, shapes)?;
+        let (machine, luts) = self.search(routers, protocols)?;
         let found = (machine, Some(luts));
         self.known.insert(key, found.clone());
         Ok(found)
     }
 
-    fn search(&self, routers: &[usize], protocols: &Protocols, shapes: &[Shape]) -> Outcome<(Machine, u64)> {
+    /// The shapes, and what they are estimated to take. The estimate is that of the program of all protocols, for one router: which of two
+    /// shapes is the larger hardly depends on the program, and so all searches together synthesise what an estimate takes but once.
+    fn shapes(&mut self) -> Outcome<(Vec<Shape>, Vec<u64>)> {
+        let Machines::Smallest(shapes) = &self.machines else { return Ok((Vec::new(), Vec::new())) };
+        let shapes = shapes.clone();
+        let sizes = match self.sizes.take() {
+            Some(sizes) => sizes,
+            None => {
+                let all: Vec<usize> = (0..self.description.routers.len()).collect();
+                let (_, loaded) = self.loaded(&all[..1], &self.protocols(&all))?;
+                let mut estimator = Estimator::new(&loaded, &self.like, self.family);
+                shapes.iter().map(|&shape| estimator.luts(shape)).collect::<Outcome<_>>()?
+            }
+        };
+        self.sizes = Some(sizes.clone());
+        Ok((shapes, sizes))
+    }
+
+    fn search(&mut self, routers: &[usize], protocols: &Protocols) -> Outcome<(Machine, u64)> {
+        let (shapes, sizes) = self.shapes()?;
+        let size = |shape| {
+            let place = shapes.iter().position(|&one| one == shape);
+            Ok(sizes[place.expect("only these shapes are looked at")])
+        };
         let (alone, loaded) = self.loaded(routers, protocols)?;
         let traffic = self.traffic(routers, protocols, &alone)?;
         let mpps = routers.iter().map(|&router| self.rate(router)).sum();
-        let wanted =
-            Wanted { loaded: &loaded, like: &self.like, traffic: &traffic, mpps, family: self.family };
-        let found = search::find(&wanted, shapes)?;
+        let wanted = Wanted { loaded: &loaded, like: &self.like, traffic: &traffic, mpps };
+        let found = search::find(&wanted, &shapes, size)?;
         let Some(best) = found.smallest() else {
             let names: Vec<&str> =
                 routers.iter().map(|&router| self.description.routers[router].name.as_str()).collect();
