@@ -7,6 +7,7 @@
 //   The largest body must be smaller than the buffer: one of Beats - Spare beats or more would wait for ever.
 //   With HasAccess engines reach bodies by their places while these wait: a read a cycle, data one cycle behind it; a write of a beat takes
 //   the place of one that arrives (`ready_o` is low). A body's place holds until it is freed. What is asked for is the asker's affair.
+//   The first Ahead beats of a body are for engines only: they lie before its place, and are not read as beats of it. A body may have fewer.
 // Timing: outputs are registers but for the block RAM's own multiplexer, and for `access_write_i`, which holds `ready_o` down.
 // Cost: with HasAccess the RAM twice, once for each reader.
 //
@@ -16,12 +17,14 @@
 //   Packets     packets under way at most, bodies of no beats included
 //   Spare       beats left free behind each body, for what engines append
 //   HasAccess   1: engines reach bodies
+//   Ahead       beats that stand before each body
 module wl_body_buffer #(
     parameter int unsigned DataBytes = 64,
     parameter int unsigned Beats = 2048,
     parameter int unsigned Packets = 512,
     parameter int unsigned Spare = 0,
     parameter bit HasAccess = 1'b0,
+    parameter int unsigned Ahead = 0,
     localparam int unsigned BeatBits = wl_pkg::bits(Beats + 1),
     localparam int unsigned AddressBits = wl_pkg::bits(Beats)
 ) (
@@ -57,9 +60,11 @@ module wl_body_buffer #(
   if (Beats < 2 || 2 ** $clog2(Beats) != Beats) begin : g_illegal_beats
     $fatal(1, "wl_body_buffer: Beats must be a power of two from 2 on");
   end
-  if (Spare >= Beats) begin : g_illegal_spare
-    $fatal(1, "wl_body_buffer: Spare must be less than Beats");
+  if (Spare + Ahead >= Beats) begin : g_illegal_spare
+    $fatal(1, "wl_body_buffer: Spare and Ahead must be less than Beats together");
   end
+  // What is appended to a body that ends before its place lies behind that.
+  localparam int unsigned Left = Spare == 0 ? 0 : Spare + Ahead;
 
   logic [AddressBits-1:0] tail;  // where the next beat is written
   logic [AddressBits-1:0] head;  // where the oldest body begins
@@ -79,7 +84,7 @@ module wl_body_buffer #(
       .rst_i,
       .in_valid_i (close_i),
       .in_ready_o (packets_ready),
-      .in_data_i  (open + BeatBits'(write_i) + BeatBits'(Spare)),
+      .in_data_i  (open + BeatBits'(write_i) + BeatBits'(Left)),
       .out_valid_o(body_valid_o),
       .out_ready_i(free_i),
       .out_data_o (beats),
@@ -88,10 +93,10 @@ module wl_body_buffer #(
 
   // `used` reaches Beats, whose highest bit is a bit of its own. A beat more may be the last of its body, and close it.
   logic room;
-  if (Spare == 0) begin : g_all
+  if (Left == 0) begin : g_all
     assign room = !used[BeatBits-1];
   end else begin : g_spared
-    assign room = used < BeatBits'(Beats - Spare);
+    assign room = used < BeatBits'(Beats - Left);
   end
   assign ready_o = packets_ready && room && !(HasAccess && access_write_i);
 
@@ -125,25 +130,25 @@ module wl_body_buffer #(
   end
 
   logic [AddressBits-1:0] behind;  // where the next beat, or body, goes
-  assign behind = tail + AddressBits'(write_i) + (close_i ? AddressBits'(Spare) : '0);
+  assign behind = tail + AddressBits'(write_i) + (close_i ? AddressBits'(Left) : '0);
 
   always_ff @(posedge clk_i) begin
     if (rst_i) begin
       tail <= '0;
-      place_o <= '0;
+      place_o <= AddressBits'(Ahead);
       head <= '0;
-      next <= '0;
+      next <= AddressBits'(Ahead);
       used <= '0;
       open <= '0;
     end else begin
       tail <= behind;
-      if (close_i) place_o <= behind;
+      if (close_i) place_o <= behind + AddressBits'(Ahead);
       if (close_i) open <= '0;
       else if (write_i) open <= open + 1'b1;
-      used <= used + BeatBits'(write_i) + (close_i ? BeatBits'(Spare) : '0) - (free_i ? beats : '0);
+      used <= used + BeatBits'(write_i) + (close_i ? BeatBits'(Left) : '0) - (free_i ? beats : '0);
       if (free_i) head <= head + beats[AddressBits-1:0];
-      if (free_i) next <= head + beats[AddressBits-1:0];
-      else if (rewind_i) next <= head;
+      if (free_i) next <= head + beats[AddressBits-1:0] + AddressBits'(Ahead);
+      else if (rewind_i) next <= head + AddressBits'(Ahead);
       else if (read_i) next <= next + 1'b1;
     end
   end

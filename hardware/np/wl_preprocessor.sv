@@ -1,7 +1,7 @@
 // Pre-processor of a pipe: parts packets into header and body and adds what is known of them.
 //
-// The header is the first WindowBytes bytes; what lies behind goes to the body buffer. A header leaves as soon as its packet is whole,
-// because its information has the packet's length.
+// The header is the first WindowBytes bytes; what lies behind goes to the body buffer, with KeepHeader a copy of the header before it. A header
+// leaves as soon as its packet is whole, because its information has the packet's length.
 //
 // Contract
 //   Data and order: packets leave in order; the body of a packet is in the body buffer before its header leaves.
@@ -18,7 +18,8 @@
 //   UserBits       bits that come with a packet: ingress port (16), then what else the program asks for
 //   SequenceBits   bits of the packet's number that go into the information; 0: none
 //   PlaceBits      bits of a body's place in wl_body_buffer, which goes into the information if engines reach bodies; 0: it does not
-//   MaxBytes       longest packet; the body buffer must have room for more beats than MaxBytes - WindowBytes fill
+//   MaxBytes       longest packet; the body buffer must have room for more beats than what goes there of it fills
+//   KeepHeader     1: bodies begin with a copy of the header
 //   HeaderBeats    room for header beats (block RAM)
 module wl_preprocessor #(
     parameter int unsigned DataBytes = 64,
@@ -28,6 +29,7 @@ module wl_preprocessor #(
     parameter int unsigned PlaceBits = 0,
     parameter int unsigned MaxBytes = 65535,
     parameter int unsigned HeaderBeats = 512,
+    parameter bit KeepHeader = 1'b0,
     localparam int unsigned NumberBits = SequenceBits == 0 ? 1 : SequenceBits,
     localparam int unsigned PlacePort = PlaceBits == 0 ? 1 : PlaceBits,
     localparam int unsigned InfoBits = 16 + UserBits + SequenceBits + PlaceBits,
@@ -184,7 +186,7 @@ module wl_preprocessor #(
   // A last beat without bytes behind others adds nothing: it is not stored.
   logic some;
   assign some = index == '0 || bytes != '0;
-  assign body_write_o = go && !in_window && !beyond && some;
+  assign body_write_o = go && (KeepHeader || !in_window) && !beyond && some;
   assign body_close_o = packet;
   assign body_data_o  = data;
 

@@ -1,8 +1,8 @@
 // wl_preprocessor with wl_body_buffer: every packet comes out as a header of its first bytes, zero behind its end, with its length and
 // what came with it, and as a body of the rest; whatever `keep` says and however long it is. A beat a cycle passes. Over shapes,
-// information, limits of length and room.
+// information, limits of length and room, without and with a copy of the header before the body.
 module wl_preprocessor_tb;
-  localparam int unsigned Cases = 6;
+  localparam int unsigned Cases = 8;
 
   logic clk, rst;
   logic [Cases-1:0] done;
@@ -15,6 +15,10 @@ module wl_preprocessor_tb;
   preprocessor_case #(
       .Shape(2), .DataBytes(16), .WindowBytes(16), .MaxBytes(251), .Bad(1'b1), .SequenceBits(16), .Packets(2), .Beats(32)
   ) i_narrow (.clk_i(clk), .rst_i(rst), .done_o(done[5]));
+  preprocessor_case #(.Shape(0), .KeepHeader(1'b1)) i_kept (.clk_i(clk), .rst_i(rst), .done_o(done[6]));
+  preprocessor_case #(
+      .Shape(2), .DataBytes(16), .WindowBytes(48), .MaxBytes(251), .Bad(1'b1), .Packets(2), .Beats(32), .KeepHeader(1'b1)
+  ) i_narrow_kept (.clk_i(clk), .rst_i(rst), .done_o(done[7]));
 endmodule
 
 module preprocessor_case #(
@@ -27,6 +31,7 @@ module preprocessor_case #(
     parameter int unsigned HeaderBeats = 64,
     parameter int unsigned Beats = 64,
     parameter int unsigned Packets = 64,
+    parameter bit KeepHeader = 1'b0,
     parameter bit Bad = 1'b0  // packets have holes, and empty last beats
 ) (
     input  logic clk_i,
@@ -92,7 +97,7 @@ module preprocessor_case #(
   // What comes with a packet counts on its first beat only.
   wl_preprocessor #(
       .DataBytes(DataBytes), .WindowBytes(WindowBytes), .UserBits(UserBits), .SequenceBits(SequenceBits), .MaxBytes(MaxBytes),
-      .HeaderBeats(HeaderBeats)
+      .HeaderBeats(HeaderBeats), .KeepHeader(KeepHeader)
   ) i_dut (
       .clk_i, .rst_i,
       .valid_i(valid), .ready_o(ready), .data_i(data), .keep_i(keep), .last_i(last),
@@ -102,7 +107,7 @@ module preprocessor_case #(
       .body_ready_i(room), .body_place_i(1'b0), .body_write_o(write), .body_data_o(stored), .body_close_o(close),
       .packet_o(packet), .bytes_o(bytes), .malformed_o(malformed), .oversize_o(oversize)
   );
-  wl_body_buffer #(.DataBytes(DataBytes), .Beats(Beats), .Packets(Packets)) i_body (
+  wl_body_buffer #(.DataBytes(DataBytes), .Beats(Beats), .Packets(Packets), .Ahead(KeepHeader ? WindowBytes / DataBytes : 0)) i_body (
       .clk_i, .rst_i,
       .ready_o(room), .write_i(write), .data_i(stored), .close_i(close),
       .place_o(), .access_read_i(1'b0), .access_address_i('0), .access_data_o(), .access_write_i(1'b0),

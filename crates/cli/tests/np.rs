@@ -6,6 +6,8 @@ mod bodies;
 mod called;
 #[path = "np/ports.rs"]
 mod ports;
+#[path = "np/searches.rs"]
+mod searches;
 #[path = "np/updates.rs"]
 mod updates;
 #[path = "np/virtual_routers.rs"]
@@ -287,6 +289,7 @@ fn what_is_built_passes_verilator_and_yosys_without_a_warning() {
     place.write("one.loom", b"engine one() { step only { packet.egress = 1; finish; } }\n");
     place.write("bodies.loom", include_bytes!("np/bodies.loom"));
     place.write("sums.loom", include_bytes!("np/sums.loom"));
+    place.write("searches.loom", include_bytes!("np/searches.loom"));
     place.write("called.loom", include_bytes!("np/called.loom"));
     place.write("services.loom", include_bytes!("np/services.loom"));
     place.write("pipeline.loom", include_bytes!("np/pipeline.loom"));
@@ -301,6 +304,7 @@ fn what_is_built_passes_verilator_and_yosys_without_a_warning() {
         ("sums.loom", "np-1-2-2"),
         ("called.loom", "np-1-2-3"),
         ("services.loom", "np-1-1-2"),
+        ("searches.loom", "np-1-1-2"),
         ("pipeline.loom", "pipe.toml"),
         ("ports.loom", "four.toml"),
         (router, "np-16-2-4"),
@@ -406,14 +410,17 @@ fn a_description_of_ones_own_is_a_machine() {
 #[test]
 fn what_the_machine_does_not_have_is_refused_with_the_reason() {
     let place = Workplace::new();
-    let program = "engine e() { offload words : match<u16>;\n\
-                   step s { packet.egress = words.scan(0, 60).value; finish; } }";
-    place.write("scan.loom", program.as_bytes());
+    let program = "engine e() { offload held : park<u16, size = 8>;\n\
+                   step s { if (held.keep(packet.ingress)) done; finish; } }";
+    place.write("held.loom", program.as_bytes());
     for words in
-        ["build scan.loom -o np", "run scan.loom --in three.pcap", "verify scan.loom --in three.pcap"]
+        ["build held.loom -o np", "run held.loom --in three.pcap", "verify held.loom --in three.pcap"]
     {
-        place.wireloom(&format!("{words} --on np-1-1-1")).status(2).complains(&["error: ", "match"]);
-        assert_eq!(place.files(), ["hub.loom", "hub.tables", "scan.loom", "three.pcap"]);
+        place
+            .wireloom(&format!("{words} --on np-1-1-1"))
+            .status(2)
+            .complains(&["error: ", "`park` keeps whole packets"]);
+        assert_eq!(place.files(), ["held.loom", "hub.loom", "hub.tables", "three.pcap"]);
     }
 }
 

@@ -25,6 +25,7 @@ benches! {
     wl_axil_control_tb
     wl_axil_split_tb
     wl_balancer_tb
+    wl_body_match_tb
     wl_body_sum_tb
     wl_body_turns_tb
     wl_counter_table_tb
@@ -157,7 +158,11 @@ const REFUSED: &[(&str, &[&str], &str)] = &[
     ("wl_preprocessor", &["WindowBytes=100"], "WindowBytes must be a multiple of DataBytes"),
     ("wl_preprocessor", &["MaxBytes=65536"], "MaxBytes must be at least WindowBytes and at most 65535"),
     ("wl_body_buffer", &["Beats=1000"], "wl_body_buffer: Beats must be a power of two from 2 on"),
-    ("wl_body_buffer", &["Spare=2048"], "wl_body_buffer: Spare must be less than Beats"),
+    ("wl_body_buffer", &["Spare=2048"], "wl_body_buffer: Spare and Ahead must be less than Beats"),
+    ("wl_body_match", &["DataBytes=4"], "wl_body_match: DataBytes must be a power of two from 8 on"),
+    ("wl_body_match", &["ValueBits=0"], "AddressBits, TagBits and ValueBits must be 1 or more"),
+    ("wl_body_match", &["Classes=12"], "wl_body_match: States and Classes must be powers of two from 2 on"),
+    ("wl_body_match", &["CtlBits=16"], "wl_body_match: CtlBits must hold an entry"),
     ("wl_body_sum", &["DataBytes=4"], "wl_body_sum: DataBytes must be a power of two from 8 on"),
     ("wl_body_turns", &["Services=0"], "Services, DataBytes and AddressBits must be 1 or more"),
     ("wl_body_turns", &["MostOpen=0"], "wl_body_turns: MostOpen must be 1 or more"),

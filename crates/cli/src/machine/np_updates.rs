@@ -7,7 +7,7 @@ use wireloom_bits::Bits;
 use wireloom_offloads::kinds::meter::Rates;
 use wireloom_offloads::{Config, Content, EntryKey, Store, Update};
 use wireloom_rtl::machine::Realisation;
-use wireloom_rtl::np::{self, Processor, Service};
+use wireloom_rtl::np::{self, ControlWrite, Patterns, Processor, Service};
 use wireloom_rtl::sim::Operation;
 use wireloom_rtl::tables::{TrieImage, Write, key};
 
@@ -17,6 +17,7 @@ use super::np_state::rates;
 #[derive(Default)]
 pub struct Updater {
     tries: HashMap<String, TrieImage>,
+    patterns: HashMap<String, Patterns>,
 }
 
 impl Updater {
@@ -33,6 +34,9 @@ impl Updater {
         let service = processor.plan.services.iter().find(|service| service.offload == update.offload);
         if let Some(service) = service.filter(|service| service.rule.realisation == Realisation::Trie) {
             return self.trie(processor, service, store, update);
+        }
+        if service.is_some_and(|service| service.rule.realisation == Realisation::Automaton) {
+            return self.patterns(processor, store, update);
         }
         let map = np::memory_map(processor);
         let targets: Vec<_> = map.iter().filter(|target| target.offload == update.offload).collect();
@@ -84,15 +88,43 @@ impl Updater {
             if write == Write::Barrier {
                 operations.extend(processor.lookup_cycles(&update.offload).map(Operation::Rest));
             }
-            let accesses = processor.control_writes(&update.offload, &write).into_iter();
-            operations.extend(accesses.map(|access| Operation::Write {
-                target: access.target,
-                address: access.address,
-                value: access.value,
-            }));
+            operations.extend(processor.control_writes(&update.offload, &write).into_iter().map(operation));
         }
         Ok(operations)
     }
+
+    fn patterns(
+        &mut self,
+        processor: &Processor,
+        store: &Store,
+        update: &Update,
+    ) -> Result<Vec<Operation>, String> {
+        let EntryKey::Pattern(pattern) = &update.key else { return Ok(Vec::new()) };
+        let mut operations = Vec::new();
+        let patterns = match self.patterns.entry(update.offload.clone()) {
+            Entry::Occupied(there) => {
+                // Packets may still be searched with the automaton that is written now.
+                operations.push(Operation::Rest(processor.search_cycles()));
+                there.into_mut()
+            }
+            Entry::Vacant(place) => {
+                let rows = match store.find(&update.offload).map(|slot| &slot.content) {
+                    Some(Content::Kind { instance, .. }) => instance.rows(),
+                    _ => Vec::new(),
+                };
+                let patterns = processor.patterns(&update.offload, &rows);
+                place.insert(patterns.expect("its realisation was looked at")?)
+            }
+        };
+        for write in patterns.set(pattern, update.value.as_ref())? {
+            operations.extend(processor.pattern_writes(&update.offload, write).into_iter().map(operation));
+        }
+        Ok(operations)
+    }
+}
+
+fn operation(access: ControlWrite) -> Operation {
+    Operation::Write { target: access.target, address: access.address, value: access.value }
 }
 
 /// Address and value of what is written to each copy of an offload.

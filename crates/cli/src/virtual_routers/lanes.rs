@@ -202,13 +202,13 @@ impl<'a> Evaluator<'a> {
     }
 
     fn search(&mut self, routers: &[usize], protocols: &Protocols) -> Outcome<(Machine, u64)> {
+        let (alone, loaded) = self.loaded(routers, protocols)?;
+        let traffic = self.traffic(routers, protocols, &alone)?;
         let (shapes, sizes) = self.shapes()?;
         let size = |shape| {
             let place = shapes.iter().position(|&one| one == shape);
             Ok(sizes[place.expect("only these shapes are looked at")])
         };
-        let (alone, loaded) = self.loaded(routers, protocols)?;
-        let traffic = self.traffic(routers, protocols, &alone)?;
         let mpps = routers.iter().map(|&router| self.rate(router)).sum();
         let wanted = Wanted { loaded: &loaded, like: &self.like, traffic: &traffic, mpps };
         let found = search::find(&wanted, &shapes, size)?;

@@ -383,7 +383,7 @@ impl Lowering<'_> {
         if let OffloadTarget::Kind(config) = &declared.target {
             let kind = registry::kind(&config.kind).expect("verified programs use kinds of the registry");
             let name = kind.methods[method].name;
-            if let Some(reason) = offload::missing(kind.name, name) {
+            if let Some(reason) = offload::missing(kind.name) {
                 return Err(self.refuse(reason));
             }
             if !self.around.layout.has_packet && offload::looks_at_packet(&declared.target) {

@@ -24,6 +24,7 @@ pub mod offload;
 pub mod packet;
 pub mod refusal;
 pub mod schedule;
+mod searches;
 pub mod select;
 #[cfg(test)]
 mod tests;
@@ -45,6 +46,8 @@ use schedule::{Root, Schedule, schedule};
 pub const WORD_BYTES: u32 = 16;
 /// Bytes that a header window can hold (`wl_pkg::WindowBytes`).
 pub const WINDOW_BYTES: u32 = 256;
+/// Bytes of a packet that are loaded into it when the packet comes (`wl_pkg::WindowLoaded`).
+pub const WINDOW_LOADED: u32 = 128;
 /// Bytes of the longest packet.
 pub const MAX_LENGTH: u32 = 65_535;
 /// The reason, as the core puts it out, of a packet whose thread jumped back too often.
@@ -113,6 +116,10 @@ pub fn build(program: &Program, engine: EngineId, options: &Options) -> Result<C
         Refusal::at(program, body, step, step.loc, reason)
     };
     let appended = offload::appended(body).map_err(|(step, reason)| refuse(step, reason))?;
+    searches::after_changes(body).map_or(Ok(()), |step| {
+        let reason = "the packet has been changed before it is searched, and this machine searches packets as they came: search first";
+        Err(refuse(step, reason.into()))
+    })?;
     let mut graph = Graph::new();
     let around = Surroundings::new(program, body, &layout, &ports);
     let lowered = (0..body.steps.len()).map(|step| lower::step(&mut graph, &around, step));

@@ -43,7 +43,7 @@ pub struct OffloadPort {
 }
 
 /// How an offload looks at the body of a packet: what lies behind its header window. The window is seen to by the engine itself (the
-/// pass `window`), so requests count from the body's first byte.
+/// pass `window`), so requests count from the body's first byte; but for a search.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Body {
     /// `wl_payload`: reads and writes of chunks; `append` is a write behind the end.
@@ -57,6 +57,8 @@ pub enum Body {
     },
     /// `wl_body_sum`.
     Sum,
+    /// `wl_body_match`, which searches the packet as it came, header window included.
+    Search,
 }
 
 /// Bits of where a body begins, counted from a packet's body: signed, since it may lie before it.
@@ -73,6 +75,7 @@ impl Body {
                 writes: methods.iter().any(|m| m.name != "read"),
             }),
             "checksum" => Some(Self::Sum),
+            "match" => Some(Self::Search),
             _ => None,
         }
     }
@@ -85,6 +88,7 @@ impl Body {
                 place + 16 + u32::from(reads && writes) + if writes { 8 * bytes } else { 0 }
             }
             Self::Sum => place + 3 * 16,
+            Self::Search => PLACE_BITS + 3 * 16,
         }
     }
 }
@@ -164,7 +168,7 @@ impl TimeUse {
 
 /// Whether an offload is of a kind that looks at the packet.
 pub fn looks_at_packet(target: &OffloadTarget) -> bool {
-    matches!(target, OffloadTarget::Kind(config) if matches!(config.kind.as_str(), "payload" | "checksum"))
+    matches!(target, OffloadTarget::Kind(config) if matches!(config.kind.as_str(), "payload" | "checksum" | "match"))
 }
 
 /// Whether time matters to a table: if entries age, or are asked for their age.
@@ -188,14 +192,11 @@ pub fn is_inside(kind: &str, method: &str) -> bool {
     matches!((kind, method), ("hash" | "clock", _) | ("payload", "truncate"))
 }
 
-/// Why a method of a kind has no realisation, if it has none.
-pub fn missing(kind: &str, method: &str) -> Option<String> {
+/// Why a kind has no realisation, if it has none.
+pub fn missing(kind: &str) -> Option<String> {
     match kind {
         "array" | "lpm" | "counter" | "exact" | "meter" | "hash" | "clock" | "random" | "payload"
-        | "checksum" => None,
-        "match" => Some(format!(
-            "`{kind}.{method}` searches the packet's payload, for which this machine has nothing"
-        )),
+        | "checksum" | "match" => None,
         "park" => Some("`park` keeps whole packets, for which this machine has no memory".into()),
         other => Some(format!("this machine has no `{other}`")),
     }
@@ -382,7 +383,7 @@ fn engine_method(callee: &Engine) -> PortMethod {
 fn kind_method(config: &Config, index: usize) -> Option<PortMethod> {
     let kind = registry::kind(&config.kind)?;
     let method = kind.methods.get(index)?;
-    if is_inside(kind.name, method.name) || missing(kind.name, method.name).is_some() {
+    if is_inside(kind.name, method.name) || missing(kind.name).is_some() {
         return None;
     }
     Some(PortMethod {

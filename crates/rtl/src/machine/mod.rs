@@ -254,10 +254,24 @@ pub struct Rule {
     /// Of a trie: different values that its prefixes can have.
     #[serde(default = "default_values")]
     pub values: usize,
+    /// Of an automaton: states, a power of two.
+    #[serde(default = "default_states")]
+    pub states: usize,
+    /// Of an automaton: classes of bytes, a power of two.
+    #[serde(default = "default_classes")]
+    pub classes: usize,
 }
 
 fn default_values() -> usize {
     16_384
+}
+
+fn default_states() -> usize {
+    1024
+}
+
+fn default_classes() -> usize {
+    64
 }
 
 fn default_bins() -> usize {
@@ -292,6 +306,8 @@ pub enum Realisation {
     Random,
     /// What reaches the bodies of packets in the pipe's body buffer.
     Body,
+    /// An automaton that searches packets in the pipe's body buffer, its tables in block RAM.
+    Automaton,
     /// A called engine as a pipeline, its tables in block RAM.
     Pipeline,
 }

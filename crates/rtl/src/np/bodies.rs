@@ -22,6 +22,7 @@ pub(super) fn access(plan: &Plan, buffer: Instance) -> Instance {
     buffer
         .parameter("HasAccess", Expr::number(1, 1))
         .parameter("Spare", int(plan.appended.div_ceil(plan.data_bytes)))
+        .parameter("Ahead", int(plan.beats_ahead()))
         .port("place_o", name("body_place"))
         .port("access_read_i", name("access_read"))
         .port("access_address_i", name("access_address"))

@@ -43,6 +43,9 @@ pub fn images(plan: &Plan, store: &Store) -> Result<Vec<Image>, NpError> {
             // So are entries with keys, and rates.
             Realisation::HashTable | Realisation::Meter => {}
             Realisation::Random | Realisation::Body | Realisation::Pipeline => {}
+            Realisation::Automaton => {
+                images.extend(super::patterns::images(plan, service, &instance.rows())?)
+            }
             Realisation::Trie => images.extend(super::lookup::images(plan, service, instance.as_ref())?),
         }
     }

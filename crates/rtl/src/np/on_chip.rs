@@ -35,12 +35,20 @@ pub(super) fn on_chip(plan: &Plan, service: &Service, tag_bits: usize, target: E
             // It has nothing that the control plane could look at.
             return vec![Item::Instance(ends.whole(random))];
         }
-        Realisation::Body if plan.shares_bodies() => {
-            let in_turn = |what: &str| name(format!("{s}_turn_{what}"));
-            let ends = Ends { request_valid: in_turn("valid"), request_ready: in_turn("ready"), ..ends };
-            return vec![Item::Instance(ends.whole(body(service, tag_bits, &format!("{s}_access"))))];
+        Realisation::Body | Realisation::Automaton => {
+            let (ends, access) = if plan.shares_bodies() {
+                let in_turn = |what: &str| name(format!("{s}_turn_{what}"));
+                let ends = Ends { request_valid: in_turn("valid"), request_ready: in_turn("ready"), ..ends };
+                (ends, format!("{s}_access"))
+            } else {
+                (ends, "access".to_owned())
+            };
+            let instance = ends.whole(body(plan, service, tag_bits, &access));
+            if service.rule.realisation == Realisation::Body {
+                return vec![Item::Instance(instance)];
+            }
+            instance.parameter("CtlTarget", target)
         }
-        Realisation::Body => return vec![Item::Instance(ends.whole(body(service, tag_bits, "access")))],
         _ => table(plan, service, &format!("u_{s}"), tag_bits, target, &ends),
     };
     let mut items = answer_nets(plan, s);
@@ -74,7 +82,7 @@ fn hash_table(service: &Service) -> Instance {
 }
 
 /// What reaches bodies, beside the pipe's body buffer, by nets whose names begin so.
-fn body(service: &Service, tag_bits: usize, access: &str) -> Instance {
+fn body(plan: &Plan, service: &Service, tag_bits: usize, access: &str) -> Instance {
     let s = &service.name;
     let net = |what: &str| name(format!("{access}_{what}"));
     let reads = |instance: Instance| {
@@ -102,6 +110,13 @@ fn body(service: &Service, tag_bits: usize, access: &str) -> Instance {
                 .port("access_write_address_o", net("write_address"))
                 .port("access_write_data_o", net("write_data"))
         }
+        Some(Body::Search) => reads(clocked("wl_body_match", format!("u_{s}")))
+            .parameter("DataBytes", int(plan.data_bytes))
+            .parameter("Ahead", int(plan.beats_ahead()))
+            .parameter("ValueBits", int(service.value_bits()))
+            .parameter("States", int(service.rule.states))
+            .parameter("Classes", int(service.rule.classes))
+            .parameter("Image", plan.image(&service.offload)),
         _ => reads(clocked("wl_body_sum", format!("u_{s}"))),
     }
 }

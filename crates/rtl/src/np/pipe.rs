@@ -103,6 +103,7 @@ fn entrance(plan: &Plan) -> Vec<Item> {
         .parameter("UserBits", int(plan.user_bits))
         .parameter("SequenceBits", int(plan.sequence_bits))
         .parameter("PlaceBits", int(plan.place_bits))
+        .parameter("KeepHeader", Expr::number(1, u64::from(plan.beats_ahead() > 0)))
         .port("valid_i", name("valid_i"))
         .port("ready_o", name("ready_o"))
         .port("data_i", name("data_i"))

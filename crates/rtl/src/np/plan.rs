@@ -6,8 +6,8 @@ use wireloom_offloads::Config;
 use super::NpError;
 use super::called::{self, Called};
 use super::wires::bits;
-use crate::core::OffloadPort;
 use crate::core::offload::{Body, PLACE_BITS};
+use crate::core::{OffloadPort, WINDOW_LOADED};
 use crate::engine::EngineModule;
 use crate::machine::{Machine, Place, Realisation, Rule, Scheduler, ShellKind, Storage};
 use crate::pipelined::Lookup;
@@ -70,6 +70,7 @@ impl Service {
             Realisation::Meter => "token buckets in block RAM",
             Realisation::Random => "SplitMix64",
             Realisation::Body => "what reaches the body buffer",
+            Realisation::Automaton => "an automaton in block RAM",
             Realisation::Pipeline => "a pipeline, its tables in block RAM",
         };
         let place = match self.rule.place {
@@ -325,12 +326,18 @@ impl Plan {
 
     /// The services that look at bodies.
     pub fn body_services(&self) -> impl Iterator<Item = &Service> {
-        self.services.iter().filter(|service| service.rule.realisation == Realisation::Body)
+        self.services.iter().filter(|service| service.port.body.is_some())
     }
 
     /// Whether there are several of them, which take turns at the body buffer.
     pub fn shares_bodies(&self) -> bool {
         self.body_services().nth(1).is_some()
+    }
+
+    /// Beats of a packet that stand in the body buffer before its body: the header, if packets are searched.
+    pub fn beats_ahead(&self) -> usize {
+        let searches = self.services.iter().any(|service| service.port.body == Some(Body::Search));
+        if searches { WINDOW_LOADED as usize / self.data_bytes } else { 0 }
     }
 
     /// Whether an offload changes the bodies of packets.
@@ -406,7 +413,8 @@ fn service(
         Realisation::HashTable => kind == "exact",
         Realisation::Meter => kind == "meter",
         Realisation::Random => kind == "random",
-        Realisation::Body => port.body.is_some(),
+        Realisation::Body => port.body.is_some_and(|body| body != Body::Search),
+        Realisation::Automaton => kind == "match",
         Realisation::Pipeline => called.is_some(),
     };
     if !fits {
@@ -430,8 +438,13 @@ fn service(
             "an engine that packets call stands in the pipe: set `place = \"pipe\"`".to_owned(),
         ));
     }
-    if rule.place != Place::Pipe && rule.realisation == Realisation::Body {
+    if rule.place != Place::Pipe && port.body.is_some() {
         return Err(refuse("the body buffer stands in the pipe: set `place = \"pipe\"`".to_owned()));
+    }
+    if rule.realisation == Realisation::Automaton
+        && let Some(why) = super::patterns::illegal(rule.states, rule.classes)
+    {
+        return Err(refuse(why));
     }
     let methods = port.methods.iter().any(|m| m.name != "read");
     let copies = rule.place != Place::Pipe || machine.lanes() > 1;
@@ -461,7 +474,7 @@ fn varying(realisation: Realisation) -> Option<&'static str> {
             "a cache answers sooner what it has than what it has not (`realisation = \"direct\"` does not)",
         ),
         Realisation::HashTable => Some("chains of keys are of different lengths"),
-        Realisation::Meter | Realisation::Random | Realisation::Body => {
+        Realisation::Meter | Realisation::Random | Realisation::Body | Realisation::Automaton => {
             Some("it works on one request at a time, so that others wait")
         }
         Realisation::Table

@@ -26,6 +26,7 @@ pub(super) fn control_bits(service: &Service) -> usize {
         Realisation::HashTable => 3 + service.key_bits() + service.value_bits(),
         Realisation::Meter => 5 * METER_RATE_BITS,
         Realisation::Random | Realisation::Body => 0,
+        Realisation::Automaton => super::patterns::control_bits(service),
         Realisation::Pipeline => {
             let memories = service.called.iter().flat_map(|called| &called.pipeline.memories);
             memories.map(|memory| memory.data_bits as usize).max().unwrap_or(0)
@@ -40,6 +41,7 @@ pub(super) fn pipe_targets(plan: &Plan, service: &Service) -> usize {
         (_, Realisation::Trie) => super::lookup::targets(plan, service).len(),
         (_, Realisation::Pipeline) => service.called.as_ref().map_or(0, |called| called.tables.len()),
         (_, Realisation::Random | Realisation::Body) => 0,
+        (_, Realisation::Automaton) => super::patterns::TARGETS,
         _ => 1,
     }
 }
@@ -74,6 +76,7 @@ pub(super) fn targets_of(plan: &Plan, service: &Service) -> Vec<(String, String)
         Realisation::Counters | Realisation::FlowCounter => {
             vec!["index; bytes in the lower 64 bits, packets in the upper".to_owned()]
         }
+        Realisation::Automaton => super::patterns::targets(service),
         _ => vec![entry(service)],
     };
     entries.into_iter().map(|entry| (service.offload.clone(), entry)).collect()
@@ -148,7 +151,8 @@ pub(super) fn in_pipe(plan: &Plan, service: &Service) -> Vec<Item> {
         | Realisation::HashTable
         | Realisation::Meter
         | Realisation::Random
-        | Realisation::Body => on_chip(plan, service, plan.pipe_tag_bits(), target),
+        | Realisation::Body
+        | Realisation::Automaton => on_chip(plan, service, plan.pipe_tag_bits(), target),
         Realisation::Pipeline => {
             let called = service.called.as_ref().expect("only engines are pipelines");
             super::called::items(plan, service, called, first_pipe_target(plan, service))
@@ -355,6 +359,7 @@ pub(super) fn channels(
             | Realisation::Meter
             | Realisation::Random
             | Realisation::Pipeline
+            | Realisation::Automaton
             | Realisation::Body => continue,
         };
         let refuse = |why: String| NpError::Offload {

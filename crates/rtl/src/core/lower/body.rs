@@ -20,6 +20,9 @@ impl Lowering<'_> {
         guard: Node,
     ) -> Result<(), Refusal> {
         let port = &self.around.ports[number];
+        if port.body == Some(Body::Search) {
+            return self.search(op, number, arguments, guard);
+        }
         let name = port.methods.iter().find(|m| m.method == method).map_or("", |m| m.name.as_str());
         let (window, length) = (self.hand.window(self.graph), self.hand.length(self.graph));
         let wide = |graph: &mut Graph, node| graph.resize(node, BEGIN_BITS);
@@ -53,9 +56,7 @@ impl Lowering<'_> {
         if let Some(Body::Chunks { reads: true, writes: true, .. }) = port.body {
             parts.push(self.graph.bit(data.is_some()));
         }
-        let low = self.around.layout.place.expect("the layout has what the ports use");
-        let info = self.graph.input(Input::Info, self.around.layout.info_bits);
-        parts.push(self.graph.slice(info, low, PLACE_BITS));
+        parts.push(self.place());
         parts.push(begin);
         match port.body {
             Some(Body::Chunks { bytes, writes, .. }) => {
@@ -84,6 +85,28 @@ impl Lowering<'_> {
             self.define(op, reply);
         }
         Ok(())
+    }
+
+    /// A search of the packet, from its first byte on.
+    fn search(&mut self, op: &Op, number: usize, arguments: &[Node], guard: Node) -> Result<(), Refusal> {
+        let (place, length) = (self.place(), self.hand.length(self.graph));
+        let length = self.graph.resize(length, 16);
+        let request = self.graph.concat(vec![place, arguments[0], arguments[1], length]);
+        self.ask(number, guard, request)?;
+        if let Some(result) = op.results.first() {
+            let width = self.width(*result);
+            let reply = self.reply(number, width);
+            let reply = self.masked_reply(op, guard, reply);
+            self.define(op, reply);
+        }
+        Ok(())
+    }
+
+    /// Where the packet's body is in the body buffer.
+    fn place(&mut self) -> Node {
+        let low = self.around.layout.place.expect("the layout has what the ports use");
+        let info = self.graph.input(Input::Info, self.around.layout.info_bits);
+        self.graph.slice(info, low, PLACE_BITS)
     }
 
     /// A call in an engine without packet: of an empty one nothing can be read or changed.

@@ -3,13 +3,13 @@
 mod calls;
 
 use super::logic::{Frame, Logic};
-use crate::core::WORD_BYTES;
+use crate::core::{WINDOW_LOADED, WORD_BYTES};
 use crate::engine::offload_ports;
 use crate::sv::short::{clocked, int, name, vector};
 use crate::sv::{Binary, Expr, Instance, Item, Module, Parameter, Port, Type, Unary};
 
-/// Bytes of a header that are loaded (`wl_pkg::WindowLoaded`).
-const LOADED: u64 = 128;
+/// Bytes of a header that are loaded.
+const LOADED: u64 = WINDOW_LOADED as u64;
 /// Bytes of a beat.
 const BEAT: u64 = 64;
 

@@ -1,0 +1,257 @@
+// Multi-pattern search of packets that wait in wl_body_buffer, for engines (docs/offloads.md, `match`).
+//
+// An automaton looks at a byte a cycle: the byte's class and the state make the next state. What it searches is the packet as it came: the buffer
+// has the header before the body.
+//
+// Contract
+//   Request: {place, offset, length, limit}. `place` is the body's first beat, Ahead beats behind the packet's. Searched are `length` bytes
+//   from byte `offset` of the packet, as far as they are in 0 .. limit - 1.
+//   Reply: {found, offset, value} of the last state on the way that is a match: where the match begins, and its value; zero if there is none.
+//   The automaton begins in state 1. State 0 is its end: it stops there.
+//   Every request is answered, in order. Throughput: a byte a cycle. A request of n bytes in b beats is followed by the next after n + b + 9
+//   cycles at most. Latency: as long.
+//   Tables: there are two automata, of which a request has one from its beginning to its end: the one that `live` names when it begins. The
+//   control plane writes the other one, and reads both while nobody searches or between two beats.
+//     target 0   class of a byte; address {automaton, byte}
+//     target 1   {match, next state}; address {automaton, state, class}
+//     target 2   {length of the pattern in bytes, value} of a state that is a match; address {automaton, state}
+//     target 3   `live`, one bit
+//   Contents: zero at power-up, so that nothing is found; in simulation from +wl_image_<Image>_classes=FILE, _next and _matches.
+// Timing: block RAMs between registers, but that of the next states, whose data and a multiplexer are its address.
+//
+// Parameters
+//   DataBytes     bytes of a beat, a power of two
+//   AddressBits   bits of a beat's place
+//   TagBits       bits of a request's tag
+//   Ahead         beats of a packet before its body's place
+//   ValueBits     bits of a value
+//   States        states of an automaton, a power of two
+//   Classes       classes of bytes, a power of two up to 256
+//   CtlBits       bits of the control bus' data
+//   CtlTarget     number of the classes on the control bus; the others follow
+//   Image         name of the contents in simulation
+module wl_body_match #(
+    parameter int unsigned DataBytes = 64,
+    parameter int unsigned AddressBits = 11,
+    parameter int unsigned TagBits = 4,
+    parameter int unsigned Ahead = 2,
+    parameter int unsigned ValueBits = 16,
+    parameter int unsigned States = 1024,
+    parameter int unsigned Classes = 64,
+    parameter int unsigned CtlBits = 64,
+    parameter logic [7:0] CtlTarget = 8'd0,
+    parameter Image = "",
+    localparam int unsigned RequestBits = AddressBits + 3 * 16,
+    localparam int unsigned ReplyBits = 1 + 16 + ValueBits
+) (
+    input logic clk_i,
+    input logic rst_i,
+
+    input  logic                   request_valid_i,
+    output logic                   request_ready_o,
+    input  logic [    TagBits-1:0] request_tag_i,
+    input  logic [RequestBits-1:0] request_data_i,
+    output logic                   reply_valid_o,
+    output logic [    TagBits-1:0] reply_tag_o,
+    output logic [  ReplyBits-1:0] reply_data_o,
+
+    // To wl_body_buffer.
+    output logic                   access_read_o,
+    output logic [AddressBits-1:0] access_address_o,
+    input  logic [8*DataBytes-1:0] access_data_i,     // from the cycle behind access_read_o on; byte 0 in bits 7:0
+
+    input  logic               ctl_valid_i,    // held until `ctl_done_o`
+    input  logic               ctl_write_i,
+    input  logic [        7:0] ctl_target_i,
+    input  logic [       31:0] ctl_address_i,
+    input  logic [CtlBits-1:0] ctl_data_i,     // the entry, in the lowest bits
+    output logic               ctl_done_o,     // a pulse
+    output logic [CtlBits-1:0] ctl_data_o      // the entry that was read, zero unless done
+);
+
+  localparam int unsigned ByteBits = $clog2(DataBytes);
+  localparam int unsigned StateBits = $clog2(States);
+  localparam int unsigned ClassBits = $clog2(Classes);
+
+  if (DataBytes < 8 || 2 ** ByteBits != DataBytes) begin : g_illegal_beat
+    $fatal(1, "wl_body_match: DataBytes must be a power of two from 8 on");
+  end
+  if (AddressBits < 1 || TagBits < 1 || ValueBits < 1) begin : g_illegal_bits
+    $fatal(1, "wl_body_match: AddressBits, TagBits and ValueBits must be 1 or more");
+  end
+  if (States < 2 || 2 ** StateBits != States || Classes < 2 || Classes > 256 || 2 ** ClassBits != Classes) begin : g_illegal_automaton
+    $fatal(1, "wl_body_match: States and Classes must be powers of two from 2 on, Classes at most 256");
+  end
+  if (CtlBits < 16 + ValueBits || CtlBits < StateBits + 1) begin : g_illegal_control
+    $fatal(1, "wl_body_match: CtlBits must hold an entry");
+  end
+
+  typedef logic [StateBits-1:0] state_t;
+  localparam state_t First = state_t'(1);
+
+  typedef enum logic [2:0] {
+    Idle,
+    Range,
+    Fetch,
+    Look,
+    Drain,
+    Find,
+    Tell
+  } phase_t;
+  phase_t phase;
+  assign request_ready_o = phase == Idle;
+
+  logic [TagBits-1:0] tag;
+  logic [AddressBits-1:0] place;
+  logic [15:0] offset, length, limit;
+  logic automaton, live;
+
+  // The range within the packet, and the byte in hand: at most 65,535.
+  logic [16:0] asked;
+  logic [15:0] at, behind;
+  assign asked = 17'(offset) + 17'(length);
+  assign access_read_o = phase == Fetch;
+  assign access_address_o = place + AddressBits'(at[15:ByteBits]) - AddressBits'(Ahead);
+
+  // Three stages: the byte; its class; the next state, which is known a cycle later.
+  logic byte_valid, class_valid, step_valid;
+  logic [7:0] octet;
+  logic [ClassBits-1:0] octet_class;
+  state_t state, next_state, held;
+  logic is_match, from_first;
+  logic [15:0] steps;  // bytes that the automaton has seen
+  assign state = from_first ? First : step_valid ? next_state : held;
+
+  logic found, ended, stop;
+  state_t match_state;
+  logic [15:0] match_end;  // counted from `offset`
+  assign stop = step_valid && next_state == '0;
+  logic [2:0] wait_left;
+  logic last_of_beat, last_of_all;
+  assign last_of_beat = at[ByteBits-1:0] == '1;
+  assign last_of_all = at + 16'd1 == behind;
+
+  logic [15+ValueBits:0] match;
+  always_ff @(posedge clk_i) begin
+    reply_valid_o <= 1'b0;
+    byte_valid <= phase == Look;
+    class_valid <= byte_valid;
+    step_valid <= class_valid;
+    octet <= access_data_i[8*at[ByteBits-1:0]+:8];
+    if (class_valid) from_first <= 1'b0;
+    if (step_valid) begin
+      held <= next_state;
+      steps <= steps + 16'd1;
+      if (is_match && !ended) begin
+        found <= 1'b1;
+        match_state <= next_state;
+        match_end <= steps + 16'd1;
+      end
+      if (next_state == '0) ended <= 1'b1;
+    end
+    unique case (phase)
+      Idle: begin
+        tag <= request_tag_i;
+        {place, offset, length, limit} <= request_data_i;
+        automaton <= live;
+        if (request_valid_i) phase <= Range;
+      end
+      Range: begin
+        at <= offset;
+        behind <= asked < 17'(limit) ? asked[15:0] : limit;
+        {found, ended} <= '0;
+        from_first <= 1'b1;
+        steps <= '0;
+        wait_left <= 3'd4;
+        phase <= offset < (asked < 17'(limit) ? asked[15:0] : limit) ? Fetch : Drain;
+      end
+      Fetch: phase <= Look;
+      Look: begin
+        at <= at + 16'd1;
+        if (last_of_all || ended || stop) phase <= Drain;
+        else if (last_of_beat) phase <= Fetch;
+      end
+      Drain: begin
+        wait_left <= wait_left - 3'd1;
+        if (wait_left == 3'd0) phase <= Find;
+      end
+      Find: phase <= Tell;
+      default: begin
+        {reply_valid_o, reply_tag_o} <= {1'b1, tag};
+        reply_data_o <= found ? {1'b1, offset + match_end - match[ValueBits+:16], match[ValueBits-1:0]} : '0;
+        phase <= Idle;
+      end
+    endcase
+    if (rst_i) begin
+      phase <= Idle;
+      {reply_valid_o, byte_valid, class_valid, step_valid} <= '0;
+    end
+  end
+
+  // The tables. Nobody needs to wait for the control plane: it finds idle cycles between beats and between requests.
+  logic [3:0] done;
+  logic [2:0] unused_hold;
+  logic [3:0][CtlBits-1:0] answer;
+  wl_read_table #(
+      .Width(ClassBits),
+      .Size(512),
+      .ReadLatency(1),
+      .CtlBits(CtlBits),
+      .CtlTarget(CtlTarget),
+      .Image({Image, "_classes"})
+  ) i_classes (
+      .clk_i, .rst_i,
+      .read_valid_i(byte_valid), .read_address_i({automaton, octet}), .read_data_o(octet_class), .hold_o(unused_hold[0]),
+      .ctl_valid_i, .ctl_write_i, .ctl_target_i, .ctl_address_i, .ctl_data_i, .ctl_done_o(done[0]), .ctl_data_o(answer[0])
+  );
+  wl_read_table #(
+      .Width(1 + StateBits),
+      .Size(2 * States * Classes),
+      .ReadLatency(1),
+      .CtlBits(CtlBits),
+      .CtlTarget(CtlTarget + 8'd1),
+      .Image({Image, "_next"})
+  ) i_next (
+      .clk_i, .rst_i,
+      .read_valid_i(class_valid), .read_address_i({automaton, state, octet_class}), .read_data_o({is_match, next_state}),
+      .hold_o(unused_hold[1]),
+      .ctl_valid_i, .ctl_write_i, .ctl_target_i, .ctl_address_i, .ctl_data_i, .ctl_done_o(done[1]), .ctl_data_o(answer[1])
+  );
+  wl_read_table #(
+      .Width(16 + ValueBits),
+      .Size(2 * States),
+      .ReadLatency(1),
+      .CtlBits(CtlBits),
+      .CtlTarget(CtlTarget + 8'd2),
+      .Image({Image, "_matches"})
+  ) i_matches (
+      .clk_i, .rst_i,
+      .read_valid_i(phase == Find), .read_address_i({automaton, match_state}), .read_data_o(match), .hold_o(unused_hold[2]),
+      .ctl_valid_i, .ctl_write_i, .ctl_target_i, .ctl_address_i, .ctl_data_i, .ctl_done_o(done[2]), .ctl_data_o(answer[2])
+  );
+
+  logic live_asked;
+  assign live_asked = ctl_valid_i && ctl_target_i == CtlTarget + 8'd3 && !done[3];
+  always_ff @(posedge clk_i) begin
+    done[3] <= !rst_i && live_asked;
+    answer[3] <= live_asked && !ctl_write_i ? CtlBits'(live) : '0;
+    if (rst_i) live <= 1'b0;
+    else if (live_asked && ctl_write_i) live <= ctl_data_i[0];
+  end
+  assign ctl_done_o = |done;
+  assign ctl_data_o = answer[0] | answer[1] | answer[2] | answer[3];
+
+  logic unused;
+  assign unused = &{1'b0, unused_hold};
+
+`ifdef FORMAL
+  always_ff @(posedge clk_i) begin
+    if (!rst_i) begin
+      // The automaton has seen all before its answer is taken.
+      Drained_A : assert (phase != Find || !(byte_valid || class_valid || step_valid));
+      Inside_A : assert (phase != Look || at < behind);
+      Tag_A : assert (!reply_valid_o || reply_tag_o == tag);
+    end
+  end
+`endif
+endmodule
