@@ -7,6 +7,22 @@ use crate::failure::Outcome;
 use crate::progress::Working;
 use crate::rig::{Demand, Rig};
 
+/// What a machine cannot exceed, in million packets a second, whichever the traffic.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Limits {
+    /// By threads and slots, of which larger machines have more.
+    pub engines: f64,
+    /// By lanes, and services that there is one of in a pipe.
+    pub lanes: f64,
+}
+
+impl Limits {
+    /// The lower one.
+    pub fn mpps(self) -> f64 {
+        self.engines.min(self.lanes)
+    }
+}
+
 /// What packets of each traffic ask for.
 pub struct Bound {
     demands: Vec<Demand>,
@@ -22,18 +38,20 @@ impl Bound {
         Ok(Self { demands })
     }
 
-    /// Million packets a second that a machine of this shape cannot exceed, whichever the traffic.
-    pub fn mpps(&self, shape: Shape, machine: &Machine) -> f64 {
+    /// What a machine of this shape cannot exceed.
+    pub fn limits(&self, shape: Shape, machine: &Machine) -> Limits {
         let (engines, lanes) = ((shape.clusters * shape.engines) as f64, machine.lanes() as f64);
-        let of = |demand: &Demand| {
+        let by_engines = |demand: &Demand| {
             let threads = engines * shape.threads as f64 / demand.residency;
-            let slots = engines / demand.slots;
-            // A service of a pipe takes one request a cycle.
-            let requests = lanes / demand.requests;
-            threads.min(slots).min(requests).min(lanes)
+            threads.min(engines / demand.slots)
         };
-        let least = self.demands.iter().map(of).fold(f64::INFINITY, f64::min);
-        least * f64::from(machine.clock.core_mhz)
+        // A service of a pipe takes one request a cycle.
+        let by_lanes = |demand: &Demand| (lanes / demand.requests).min(lanes);
+        let least = |of: &dyn Fn(&Demand) -> f64| {
+            let all = self.demands.iter().map(of);
+            all.fold(f64::INFINITY, f64::min) * f64::from(machine.clock.core_mhz)
+        };
+        Limits { engines: least(&by_engines), lanes: least(&by_lanes) }
     }
 }
 
@@ -47,7 +65,8 @@ mod tests {
             let shape = Shape { clusters, engines, threads };
             let like = Machine::find("np").expect("a machine");
             let machine = like.shaped(clusters, engines, threads).expect("a machine");
-            (Bound { demands: demands.to_vec() }.mpps(shape, &machine) * 1000.0).round() / 1000.0
+            let limits = Bound { demands: demands.to_vec() }.limits(shape, &machine);
+            (limits.mpps() * 1000.0).round() / 1000.0
         };
         let demand = Demand { residency: 100.0, slots: 8.0, requests: 1.0 };
         // 4 engines of 2 threads: 8 threads, each with a packet for 100 cycles.

@@ -55,6 +55,8 @@ pub struct Candidate {
     pub luts: u64,
     /// Million packets a second that it cannot exceed.
     pub bound: f64,
+    /// The same by its engines alone, whatever lanes and services take.
+    pub engines_bound: f64,
 }
 
 /// A configuration that was simulated.
@@ -115,14 +117,15 @@ pub fn find(
     let mut possible = Vec::new();
     for &shape in shapes {
         let Ok(machine) = shape.of(wanted.like) else { continue };
-        let limit = bound.mpps(shape, &machine);
-        if limit * SLACK >= wanted.mpps {
-            possible.push((shape, machine.lanes(), limit));
+        let limits = bound.limits(shape, &machine);
+        if limits.mpps() * SLACK >= wanted.mpps {
+            possible.push((shape, machine.lanes(), limits));
         }
     }
     let mut candidates = Vec::new();
-    for (shape, lanes, bound) in possible {
-        candidates.push(Candidate { shape, lanes, luts: luts(shape)?, bound });
+    for (shape, lanes, limits) in possible {
+        let (bound, engines_bound) = (limits.mpps(), limits.engines);
+        candidates.push(Candidate { shape, lanes, luts: luts(shape)?, bound, engines_bound });
     }
     let possible = candidates.len();
     let tried = smallest(candidates, wanted.mpps, |shape| {
@@ -154,8 +157,8 @@ pub fn luts(loaded: &Loaded, machine: &Machine, family: &'static str) -> Outcome
 }
 
 /// Tries candidates by size until one carries the traffic; `forward` answers how much a shape forwards, and whether that is all. What a
-/// failure teaches saves others: a shape with no more of anything fails too, and so does, we take it, one that would have to come
-/// closer to its bound than any that was tried.
+/// failure teaches saves others: a shape with no more of anything fails too, and so does, we take it, one whose engines would have to come
+/// closer to their bound than those of any that was tried.
 fn smallest(
     mut candidates: Vec<Candidate>,
     wanted: f64,
@@ -167,8 +170,9 @@ fn smallest(
         let fails_too = |failed: &Tried| {
             failed.candidate.lanes == candidate.lanes && candidate.shape.is_within(failed.candidate.shape)
         };
-        let closest = tried.iter().map(|tried| tried.mpps / tried.candidate.bound).fold(0.0, f64::max);
-        let hopeless = !tried.is_empty() && candidate.bound * closest * SLACK < wanted;
+        let closest =
+            tried.iter().map(|tried| tried.mpps / tried.candidate.engines_bound).fold(0.0, f64::max);
+        let hopeless = !tried.is_empty() && candidate.engines_bound * closest * SLACK < wanted;
         if hopeless || tried.iter().any(fails_too) {
             continue;
         }
@@ -187,11 +191,13 @@ mod tests {
 
     fn candidate(clusters: usize, engines: usize, threads: usize) -> Candidate {
         let slots = (clusters * engines) as f64;
+        let engines_bound = (slots * 10.0).min(slots * threads as f64 * 4.0);
         Candidate {
             shape: Shape { clusters, engines, threads },
             lanes: 1,
             luts: (clusters * (1000 + engines * (3000 + 100 * threads))) as u64,
-            bound: (slots * 10.0).min(slots * threads as f64 * 4.0),
+            bound: engines_bound.min(200.0),
+            engines_bound,
         }
     }
 
@@ -199,7 +205,7 @@ mod tests {
     fn search(wanted: f64) -> Vec<Tried> {
         let all = (1..=8).flat_map(|c| (1..=4).flat_map(move |e| [1, 2, 4].map(move |t| candidate(c, e, t))));
         smallest(all.collect(), wanted, |shape| {
-            let mpps = candidate(shape.clusters, shape.engines, shape.threads).bound * 0.8;
+            let mpps = candidate(shape.clusters, shape.engines, shape.threads).engines_bound * 0.8;
             Ok((mpps.min(wanted), mpps >= wanted))
         })
         .expect("no simulation fails")
@@ -214,7 +220,7 @@ mod tests {
             // Nothing that carries it is smaller.
             let all =
                 (1..=8).flat_map(|c| (1..=4).flat_map(move |e| [1, 2, 4].map(move |t| candidate(c, e, t))));
-            let best = all.filter(|c| c.bound * 0.8 >= wanted).map(|c| c.luts).min();
+            let best = all.filter(|c| c.engines_bound * 0.8 >= wanted).map(|c| c.luts).min();
             assert_eq!(Some(last.candidate.luts), best, "{wanted}");
         }
     }
@@ -223,6 +229,20 @@ mod tests {
     fn failures_save_simulations() {
         let (tried, shapes) = (search(150.0).len(), 8 * 4 * 3);
         assert!(tried < shapes / 3, "{tried} of {shapes} were tried");
+    }
+
+    #[test]
+    fn what_lanes_do_not_take_says_nothing_of_larger_machines() {
+        // All of these could carry 200 by their lanes, and so are alike in their bounds.
+        let candidates = [(4, 3, 4), (6, 4, 4), (8, 4, 4)].map(|(c, e, t)| candidate(c, e, t));
+        assert!(candidates.iter().all(|candidate| candidate.bound >= 120.0));
+        let tried = smallest(candidates.to_vec(), 190.0, |shape| {
+            let mpps = candidate(shape.clusters, shape.engines, shape.threads).engines_bound * 0.6;
+            Ok((mpps.min(190.0), mpps >= 190.0))
+        });
+        let tried = tried.expect("no simulation fails");
+        assert_eq!(tried.iter().map(|tried| tried.carries).collect::<Vec<_>>(), [false, true]);
+        assert_eq!(tried[1].candidate.shape.clusters, 8, "six clusters would have to come closer than four");
     }
 
     #[test]
