@@ -83,6 +83,10 @@ impl Service {
         }
         match self.rule.realisation {
             Realisation::Random | Realisation::Body => format!("{}: {what}, {place}", self.config.kind),
+            Realisation::Automaton => format!(
+                "{}: {what} of {} states and {} classes of bytes, {place}",
+                self.config.kind, self.rule.states, self.rule.classes
+            ),
             _ => format!("{} of {}: {what}, {place}", self.config.kind, self.size()),
         }
     }
