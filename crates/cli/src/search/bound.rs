@@ -10,7 +10,7 @@ use crate::rig::{Demand, Rig};
 /// What a machine cannot exceed, in million packets a second, whichever the traffic.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Limits {
-    /// By threads and slots, of which larger machines have more.
+    /// By threads, slots and clusters, of which larger machines have more.
     pub engines: f64,
     /// By lanes, and services that there is one of in a pipe.
     pub lanes: f64,
@@ -26,16 +26,29 @@ impl Limits {
 /// What packets of each traffic ask for.
 pub struct Bound {
     demands: Vec<Demand>,
+    /// Packets a cycle that the largest cluster takes.
+    cluster: f64,
 }
 
 impl Bound {
-    /// Measures it on a machine of one thread, where nothing waits for anything else.
-    pub(super) fn measure(wanted: &Wanted<'_>) -> Outcome<Self> {
-        let machine = Shape { clusters: 1, engines: 1, threads: 1 }.of(wanted.like)?;
-        let _working = Working::on(format!("simulating {}", machine.name));
-        let mut rig = Rig::new(&machine, wanted.loaded)?;
-        let demands = wanted.traffic.iter().map(|packets| rig.demand(packets)).collect::<Outcome<_>>()?;
-        Ok(Self { demands })
+    /// Measures it: on a machine of one thread, where nothing waits for anything else, and on one of the largest cluster of these shapes, whose
+    /// engines may wait for what they share.
+    pub(super) fn measure(wanted: &Wanted<'_>, shapes: &[Shape]) -> Outcome<Self> {
+        let rig = |engines, threads| -> Outcome<(Working, Rig)> {
+            let machine = Shape { clusters: 1, engines, threads }.of(wanted.like)?;
+            Ok((Working::on(format!("simulating {}", machine.name)), Rig::new(&machine, wanted.loaded)?))
+        };
+        let (working, mut least) = rig(1, 1)?;
+        let demands = wanted.traffic.iter().map(|packets| least.demand(packets)).collect::<Outcome<_>>()?;
+        drop(working);
+        let most = |of: fn(&Shape) -> usize| shapes.iter().map(of).max().unwrap_or(1);
+        let (_working, mut largest) = rig(most(|shape| shape.engines), most(|shape| shape.threads))?;
+        let mhz = f64::from(largest.machine().clock.core_mhz);
+        let mut cluster = f64::INFINITY;
+        for packets in wanted.traffic {
+            cluster = cluster.min(largest.offered(packets, mhz)?.mpps / mhz);
+        }
+        Ok(Self { demands, cluster })
     }
 
     /// What a machine of this shape cannot exceed.
@@ -51,7 +64,8 @@ impl Bound {
             let all = self.demands.iter().map(of);
             all.fold(f64::INFINITY, f64::min) * f64::from(machine.clock.core_mhz)
         };
-        Limits { engines: least(&by_engines), lanes: least(&by_lanes) }
+        let clusters = shape.clusters as f64 * self.cluster * f64::from(machine.clock.core_mhz);
+        Limits { engines: least(&by_engines).min(clusters), lanes: least(&by_lanes) }
     }
 }
 
@@ -65,7 +79,7 @@ mod tests {
             let shape = Shape { clusters, engines, threads };
             let like = Machine::find("np").expect("a machine");
             let machine = like.shaped(clusters, engines, threads).expect("a machine");
-            let limits = Bound { demands: demands.to_vec() }.limits(shape, &machine);
+            let limits = Bound { demands: demands.to_vec(), cluster: 0.25 }.limits(shape, &machine);
             (limits.mpps() * 1000.0).round() / 1000.0
         };
         let demand = Demand { residency: 100.0, slots: 8.0, requests: 1.0 };
@@ -73,6 +87,8 @@ mod tests {
         assert_eq!(bound(&[demand], 2, 2, 2), 8.0);
         // 4 engines of 32 threads: 4 slots a cycle for 8 of each packet.
         assert_eq!(bound(&[demand], 2, 2, 32), 50.0);
+        // As many in one cluster, which takes a packet each four cycles.
+        assert_eq!(bound(&[demand], 1, 4, 32), 25.0);
         // So many that the lane is full; two lanes.
         assert_eq!(bound(&[demand], 8, 8, 8), 100.0);
         assert_eq!(bound(&[demand], 16, 8, 8), 200.0);

@@ -113,7 +113,7 @@ pub fn find(
     shapes: &[Shape],
     mut luts: impl FnMut(Shape) -> Outcome<u64>,
 ) -> Outcome<Found> {
-    let bound = Bound::measure(wanted)?;
+    let bound = Bound::measure(wanted, shapes)?;
     let mut possible = Vec::new();
     for &shape in shapes {
         let Ok(machine) = shape.of(wanted.like) else { continue };
