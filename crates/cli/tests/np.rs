@@ -43,6 +43,15 @@ fn hub() -> Workplace {
     place
 }
 
+/// Numbers below what is asked for, the same in each run.
+fn draws(seed: u64) -> impl FnMut(u64) -> u64 {
+    let mut state = seed;
+    move |below| {
+        state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        (state >> 33) % below
+    }
+}
+
 fn report(ran: &Ran) -> serde_json::Value {
     ran.status(0).json()
 }
@@ -125,11 +134,7 @@ fn engines_can_be_state_machines() {
 
 /// Packets that say in their first bytes what is to be done, of several sizes.
 fn commands(count: usize) -> Vec<u8> {
-    let mut state = 9u64;
-    let mut draw = move |below: u64| {
-        state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
-        (state >> 33) % below
-    };
+    let mut draw = draws(9);
     let packets: Vec<Vec<u8>> = (0..count)
         .map(|_| {
             let length = [5, 60, 64, 64, 64, 200, 1000][draw(7) as usize];

@@ -52,12 +52,6 @@ fn value(number: usize) -> Bits {
     Bits::new(VALUE_BITS, number as u128 * 134_217 % (1 << VALUE_BITS))
 }
 
-/// A key as golden has it.
-fn bits(shape: Shape, key: Key) -> Bits {
-    let (high, low) = key.into_words();
-    Bits::new(128, high).concat(&Bits::new(128, low)).resize(shape.key_bits)
-}
-
 fn mask(shape: Shape, length: u32) -> Key {
     let all = Key::MAX >> (256 - shape.key_bits);
     all & !(all >> length)
@@ -71,7 +65,7 @@ impl Case {
         let routes: Vec<_> =
             prefixes.iter().enumerate().map(|(n, &(key, length))| (key, length, value(n % 900))).collect();
         for (key, length, value) in &routes {
-            golden.insert(&bits(shape, *key), *length, value).unwrap();
+            golden.insert(&shape.golden_key(*key), *length, value).unwrap();
         }
         golden.end_bulk().unwrap();
         let image = TrieImage::build(shape, &miss, VALUES, &routes).unwrap();
@@ -79,7 +73,7 @@ impl Case {
     }
 
     fn golden(&self, key: Key) -> u64 {
-        self.golden.lookup(&bits(self.shape, key)).low_u64()
+        self.golden.lookup(&self.shape.golden_key(key)).low_u64()
     }
 
     /// A key at an end of a prefix, beside one, or inside.
@@ -128,7 +122,7 @@ impl Case {
     }
 
     fn change(&mut self, (key, length): (Key, u32), new: Option<&Bits>) -> Vec<Write> {
-        let bits = bits(self.shape, key);
+        let bits = self.shape.golden_key(key);
         match new {
             Some(new) => {
                 self.golden.insert(&bits, length, new).unwrap();

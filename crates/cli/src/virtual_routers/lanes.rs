@@ -64,8 +64,8 @@ pub struct Evaluator<'a> {
     machines: Machines,
     family: &'static str,
     known: BTreeMap<Key, (Machine, Option<u64>)>,
-    /// What the shapes are estimated to take, in the order of `machines`, when they have been.
-    sizes: Option<Vec<u64>>,
+    /// What the shapes are estimated to take, when they have been.
+    sizes: Option<Vec<(Shape, u64)>>,
 }
 
 /// Where machines come from.
@@ -183,31 +183,29 @@ impl<'a> Evaluator<'a> {
         Ok(found)
     }
 
-    /// The shapes, and what they are estimated to take. The estimate is that of the program of all protocols, for one router: which of two
-    /// shapes is the larger hardly depends on the program, and so all searches together synthesise what an estimate takes but once.
-    fn shapes(&mut self) -> Outcome<(Vec<Shape>, Vec<u64>)> {
-        let Machines::Smallest(shapes) = &self.machines else { return Ok((Vec::new(), Vec::new())) };
-        let shapes = shapes.clone();
-        let sizes = match self.sizes.take() {
-            Some(sizes) => sizes,
-            None => {
-                let all: Vec<usize> = (0..self.description.routers.len()).collect();
-                let (_, loaded) = self.loaded(&all[..1], &self.protocols(&all))?;
-                let mut estimator = Estimator::new(&loaded, &self.like, self.family);
-                shapes.iter().map(|&shape| estimator.luts(shape)).collect::<Outcome<_>>()?
-            }
-        };
-        self.sizes = Some(sizes.clone());
-        Ok((shapes, sizes))
+    /// What the shapes are estimated to take. The estimate is that of the program of all protocols, for one router: which of two shapes is the
+    /// larger hardly depends on the program, and so all searches together synthesise what an estimate takes but once.
+    fn sizes(&mut self) -> Outcome<Vec<(Shape, u64)>> {
+        if let Some(known) = &self.sizes {
+            return Ok(known.clone());
+        }
+        let Machines::Smallest(shapes) = &self.machines else { return Ok(Vec::new()) };
+        let all: Vec<usize> = (0..self.description.routers.len()).collect();
+        let (_, loaded) = self.loaded(&all[..1], &self.protocols(&all))?;
+        let mut estimator = Estimator::new(&loaded, &self.like, self.family);
+        let size = |&shape: &Shape| Ok((shape, estimator.luts(shape)?));
+        let sizes = shapes.iter().map(size).collect::<Outcome<Vec<_>>>()?;
+        Ok(self.sizes.insert(sizes).clone())
     }
 
     fn search(&mut self, routers: &[usize], protocols: &Protocols) -> Outcome<(Machine, u64)> {
         let (alone, loaded) = self.loaded(routers, protocols)?;
         let traffic = self.traffic(routers, protocols, &alone)?;
-        let (shapes, sizes) = self.shapes()?;
+        let sizes = self.sizes()?;
+        let shapes: Vec<Shape> = sizes.iter().map(|(shape, _)| *shape).collect();
         let size = |shape| {
-            let place = shapes.iter().position(|&one| one == shape);
-            Ok(sizes[place.expect("only these shapes are looked at")])
+            let found = sizes.iter().find(|(one, _)| *one == shape);
+            Ok(found.expect("only these shapes are looked at").1)
         };
         let mpps = routers.iter().map(|&router| self.rate(router)).sum();
         let wanted = Wanted { loaded: &loaded, like: &self.like, traffic: &traffic, mpps };

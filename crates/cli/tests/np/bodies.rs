@@ -4,11 +4,7 @@ use super::*;
 
 /// Random packets of lengths around those of a header window and of beats, and some long ones.
 fn ragged(count: usize) -> Vec<u8> {
-    let mut state = 5u64;
-    let mut draw = move |below: u64| {
-        state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
-        (state >> 33) % below
-    };
+    let mut draw = draws(5);
     let packets: Vec<Vec<u8>> = (0..count)
         .map(|_| {
             let lengths = [5, 20, 60, 64, 127, 128, 129, 130, 140, 191, 192, 200, 260, 900 + draw(600)];

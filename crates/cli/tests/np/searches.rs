@@ -4,11 +4,7 @@ use super::*;
 
 /// Random packets of a few letters, of lengths around those of a header window and of beats.
 fn letters(count: usize) -> Vec<u8> {
-    let mut state = 9u64;
-    let mut draw = move |below: u64| {
-        state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
-        (state >> 33) % below
-    };
+    let mut draw = draws(9);
     let packets: Vec<Vec<u8>> = (0..count)
         .map(|_| {
             let lengths = [5, 7, 20, 60, 64, 65, 127, 128, 129, 140, 191, 192, 200, 900 + draw(600)];

@@ -418,13 +418,17 @@ impl Lowering<'_> {
         }
         let data = self.request(port, method, arguments);
         self.ask(number, guard, data)?;
-        if !op.results.is_empty() {
-            let width = self.width(op.results[0]);
-            let reply = self.reply(number, width);
-            let reply = self.masked_reply(op, guard, reply);
-            self.define(op, reply);
-        }
+        self.define_reply(op, number, guard);
         Ok(())
+    }
+
+    /// The result of a call, if it has one: its port's reply.
+    fn define_reply(&mut self, op: &Op, number: usize, guard: Node) {
+        let Some(result) = op.results.first() else { return };
+        let width = self.width(*result);
+        let reply = self.reply(number, width);
+        let reply = self.masked_reply(op, guard, reply);
+        self.define(op, reply);
     }
 
     /// So many of the lowest bits of a port's reply.

@@ -53,18 +53,27 @@ pub fn images(plan: &Plan, store: &Store) -> Result<Vec<Image>, NpError> {
     Ok(images)
 }
 
+/// The packed value of a row, if it has one.
+pub(super) fn packed(row: &Row) -> Option<Bits> {
+    row.fields.iter().map(|(_, bits)| bits.clone()).reduce(|high, low| high.concat(&low))
+}
+
 /// Index and packed value of a row.
 fn element(row: &Row) -> Option<(u64, Bits)> {
     let EntryKey::Index(index) = row.key else { return None };
-    let value = row.fields.iter().map(|(_, bits)| bits.clone()).reduce(|high, low| high.concat(&low))?;
-    Some((index, value))
+    Some((index, packed(row)?))
+}
+
+/// A line for a word.
+pub(super) fn line(text: &mut String, address: u64, word: &Bits) {
+    let _ = writeln!(text, "@{address:x} {}", hex(word));
 }
 
 /// A word for each element.
 fn table(path: &str, rows: &[Row]) -> Image {
     let mut text = String::new();
     for (index, value) in rows.iter().filter_map(element) {
-        let _ = writeln!(text, "@{index:x} {}", hex(&value));
+        line(&mut text, index, &value);
     }
     Image { name: path.to_owned(), text }
 }
@@ -79,7 +88,7 @@ fn bursts(service: &Service, rows: &[Row]) -> Image {
             let low = part * BURST;
             let burst = value.slice(low, BURST.min(value.width() - low));
             let at = index * u64::from(count.next_power_of_two()) + u64::from(part);
-            let _ = writeln!(text, "@{at:x} {}", hex(&burst));
+            line(&mut text, at, &burst);
         }
     }
     Image { name: service.name.clone(), text }

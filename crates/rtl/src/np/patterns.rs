@@ -3,7 +3,6 @@
 //! There are two, so that one can be written while packets are searched with the other.
 
 use std::collections::{BTreeMap, HashMap};
-use std::fmt::Write as _;
 
 use aho_corasick::automaton::{Automaton as _, StateID};
 use aho_corasick::{Anchored, MatchKind, StartKind, dfa};
@@ -11,7 +10,7 @@ use wireloom_bits::Bits;
 use wireloom_offloads::{EntryKey, Row};
 
 use super::NpError;
-use super::images::{Image, hex};
+use super::images::{Image, line, packed};
 use super::plan::{Plan, Service};
 use crate::core::MAX_LENGTH;
 use crate::machine::Rule;
@@ -183,9 +182,7 @@ type Table = Vec<(Vec<u8>, Bits)>;
 fn table(service: &Service, rows: &[Row]) -> Table {
     let entry = |row: &Row| {
         let EntryKey::Pattern(pattern) = &row.key else { unreachable!("rows of `match` have patterns") };
-        let fields = row.fields.iter().map(|(_, bits)| bits.clone());
-        let value = fields.reduce(|high, low| high.concat(&low));
-        (pattern.clone(), value.unwrap_or_else(|| Bits::zero(service.value_bits() as u32)))
+        (pattern.clone(), packed(row).unwrap_or_else(|| Bits::zero(service.value_bits() as u32)))
     };
     rows.iter().map(entry).collect()
 }
@@ -200,7 +197,7 @@ pub(super) fn images(plan: &Plan, service: &Service, rows: &[Row]) -> Result<Vec
     let image = |(name, table): (&str, &BTreeMap<u32, Bits>)| Image {
         name: format!("{}_{name}", service.offload),
         text: table.iter().fold(String::new(), |mut text, (address, entry)| {
-            let _ = writeln!(text, "@{address:x} {}", hex(entry));
+            line(&mut text, (*address).into(), entry);
             text
         }),
     };

@@ -207,6 +207,12 @@ impl Shape {
         key << (KEY_BITS - self.key_bits)
     }
 
+    /// A right-aligned key as the golden model has it.
+    pub fn golden_key(&self, key: Key) -> Bits {
+        let (high, low) = key.into_words();
+        Bits::new(128, high).concat(&Bits::new(128, low)).resize(self.key_bits)
+    }
+
     /// The entry of the first level that an aligned key leads to.
     pub(super) fn slot(&self, aligned: Key) -> u32 {
         bits(aligned, 0, self.root_bits())

@@ -30,11 +30,11 @@ impl Pair {
     }
 
     fn golden(&self, key: Key) -> Bits {
-        self.golden.lookup(&bits(*self.image.shape(), key))
+        self.golden.lookup(&self.image.shape().golden_key(key))
     }
 
     fn change(&mut self, (key, length): (Key, u32), new: Option<u32>) -> Result<Vec<Write>, DoesNotFit> {
-        let bits = bits(*self.image.shape(), key);
+        let bits = self.image.shape().golden_key(key);
         match new {
             Some(new) => {
                 let writes = self.image.insert(key, length, &value(new))?;
@@ -52,12 +52,6 @@ impl Pair {
 
 fn shapes() -> impl Strategy<Value = Shape> {
     prop_oneof![Just(IPV4), Just(IPV4_SHARED), Just(IPV6), Just(IPV6_SHARED)]
-}
-
-/// A key as golden has it.
-fn bits(shape: Shape, key: Key) -> Bits {
-    let (high, low) = key.into_words();
-    Bits::new(128, high).concat(&Bits::new(128, low)).resize(shape.key_bits)
 }
 
 /// All bits that a key has.
@@ -117,13 +111,13 @@ proptest! {
         let mut golden = Table::new(shape.key_bits, &miss()).unwrap();
         let mut distinct = std::collections::BTreeMap::new();
         for (prefix, number) in routes {
-            golden.insert(&bits(shape, prefix.0), prefix.1, &value(number)).unwrap();
+            golden.insert(&shape.golden_key(prefix.0), prefix.1, &value(number)).unwrap();
             distinct.insert(prefix, value(number));
         }
         let list: Vec<_> = distinct.iter().map(|(&(key, length), value)| (key, length, value.clone())).collect();
         let image = TrieImage::build(shape, &miss(), 1 << 16, &list).unwrap();
         for key in distinct.keys().flat_map(|&prefix| boundaries(shape, prefix)).chain(keys) {
-            prop_assert_eq!(image.lookup(key), &golden.lookup(&bits(shape, key)), "{:x}", key);
+            prop_assert_eq!(image.lookup(key), &golden.lookup(&shape.golden_key(key)), "{:x}", key);
         }
     }
 
@@ -331,12 +325,12 @@ fn real_tables_fit_and_answer_as_golden_does() {
         let mut golden = Table::new(shape.key_bits, &miss()).unwrap();
         golden.begin_bulk();
         for (key, length, value) in &routes {
-            golden.insert(&bits(shape, *key), *length, value).unwrap();
+            golden.insert(&shape.golden_key(*key), *length, value).unwrap();
         }
         golden.end_bulk().unwrap();
         for (key, length, _) in routes.iter().step_by(1 + routes.len() / 20_000) {
             for key in boundaries(shape, (*key, *length)) {
-                assert_eq!(image.lookup(key), &golden.lookup(&bits(shape, key)), "{key:x}");
+                assert_eq!(image.lookup(key), &golden.lookup(&shape.golden_key(key)), "{key:x}");
             }
         }
         eprintln!("{file} {family:?}: {} prefixes, entries {:?}", routes.len(), image.levels());

@@ -73,16 +73,10 @@ impl Lowering<'_> {
         if let (Some(count), "append") = (count, name) {
             self.hand.append(self.graph, condition, count);
         }
-        if let Some(result) = op.results.first() {
-            let reply = match data {
-                Some(_) => condition,
-                None => {
-                    let width = self.width(*result);
-                    let reply = self.reply(number, width);
-                    self.masked_reply(op, guard, reply)
-                }
-            };
-            self.define(op, reply);
+        match data {
+            Some(_) if op.results.is_empty() => {}
+            Some(_) => self.define(op, condition),
+            None => self.define_reply(op, number, guard),
         }
         Ok(())
     }
@@ -93,12 +87,7 @@ impl Lowering<'_> {
         let length = self.graph.resize(length, 16);
         let request = self.graph.concat(vec![place, arguments[0], arguments[1], length]);
         self.ask(number, guard, request)?;
-        if let Some(result) = op.results.first() {
-            let width = self.width(*result);
-            let reply = self.reply(number, width);
-            let reply = self.masked_reply(op, guard, reply);
-            self.define(op, reply);
-        }
+        self.define_reply(op, number, guard);
         Ok(())
     }
 
