@@ -9,7 +9,7 @@ use serde::Serialize;
 use super::images::Image;
 use super::services;
 use super::testbench::{self, Stimulus};
-use super::{Design, File, Processor, copies};
+use super::{Design, File, Processor, copies, fusesoc};
 use crate::sim::Geometry;
 
 /// A control target, in the memory map.
@@ -134,60 +134,18 @@ impl Sources<'_> {
     pub fn write_lists(&self, name: &str, about: &str, folder: &Path) -> io::Result<()> {
         let list = self.rtl().fold(String::new(), |list, file| list + &file + "\n");
         fs::write(folder.join("np.f"), list)?;
-        fs::write(folder.join("np.core"), self.core(name, about))
+        let core = fusesoc::core(name, about, &self.design.top, self.rtl());
+        fs::write(folder.join("np.core"), core)
     }
 
     fn rtl(&self) -> impl Iterator<Item = String> {
         self.design.files.iter().map(|file| format!("rtl/{}", file.name))
     }
-
-    /// A FuseSoC description (CAPI 2).
-    fn core(&self, name: &str, about: &str) -> String {
-        let list = |files: &mut dyn Iterator<Item = String>| {
-            files.fold(String::new(), |text, file| text + "      - " + &file + "\n")
-        };
-        let simulation = &mut self.simulation.iter().map(|file| format!("sim/{}", file.name));
-        format!(
-            "CAPI=2:
-name: {name}:0.1.0
-description: {about}
-filesets:
-  rtl:
-    files:
-{}    file_type: systemVerilogSource
-  sim:
-    files:
-{}    file_type: systemVerilogSource
-targets:
-  default: &default
-    filesets: [rtl]
-    toplevel: {}
-  lint:
-    <<: *default
-    default_tool: verilator
-    tools:
-      verilator:
-        mode: lint-only
-        verilator_options: [-Wall]
-  sim:
-    default_tool: verilator
-    filesets: [rtl, sim]
-    toplevel: {}
-    tools:
-      verilator:
-        mode: cc
-",
-            list(&mut self.rtl()),
-            list(simulation),
-            self.design.top,
-            self.simulation_top,
-        )
-    }
 }
 
 /// What FuseSoC knows a processor by.
 fn core_name(processor: &Processor) -> String {
-    format!("wireloom:np:{}_{}", processor.plan.engine, processor.plan.machine.name.replace('-', "_"))
+    fusesoc::core_name(&format!("{}_{}", processor.plan.engine, processor.plan.machine.name))
 }
 
 /// What the folder's README says of the rig.
@@ -208,7 +166,8 @@ pub(super) const TEST_BENCH: &str = "
     make sim WAVES=run.fst                      # with waves
 
 It loads images/, offers the packets of sim/packets.txt on the AXI4-Stream ports and compares what leaves, and its order, with
-sim/expected.txt, which the golden model wrote when the folder was built. It ends with PASS, or shows the first differences and FAIL.
+sim/expected.txt, which the golden model wrote when the folder was built. It ends with PASS, or shows the first differences and FAIL. (np.core
+brings the design into a FuseSoC project, and lints it; it has no simulation of its own.)
 ";
 
 /// The head of the README's table of offloads.

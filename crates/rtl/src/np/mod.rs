@@ -12,6 +12,7 @@ mod cluster;
 mod control;
 mod design;
 mod folder;
+mod fusesoc;
 mod images;
 mod lookup;
 mod on_chip;

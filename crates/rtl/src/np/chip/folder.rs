@@ -8,6 +8,7 @@ use serde::Serialize;
 
 use super::{Chip, LONGEST, lane, top};
 use crate::np::folder::{Sources, TEST_BENCH, Target, memory_map};
+use crate::np::fusesoc::core_name;
 use crate::np::images::Image;
 use crate::np::testbench::{self, Stimulus};
 
@@ -65,7 +66,7 @@ pub fn write(
     let map = serde_json::to_string_pretty(&blocks(chip)).expect("plain data");
     fs::write(folder.join("memory_map.json"), map + "\n")?;
     testbench::write(&sources, stimulus, folder)?;
-    sources.write_lists("wireloom:np:virtual", "virtual routers", folder)?;
+    sources.write_lists(&core_name("virtual"), "virtual routers", folder)?;
     fs::write(folder.join("README.md"), readme(chip, names, estimate, clock))
 }
 
