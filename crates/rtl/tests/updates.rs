@@ -155,7 +155,7 @@ impl Run {
 
     fn write_element(&mut self, array: usize, index: usize, number: u64) {
         let name = ["hops", "labels"][array];
-        let map = np::memory_map(&self.processor);
+        let map = np::memory_map(&self.processor).targets;
         let target = map.iter().find(|target| target.offload == name).expect("a target");
         let (a, b, c) = fields(number);
         let value =

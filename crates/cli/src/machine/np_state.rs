@@ -40,7 +40,7 @@ enum Entries {
 
 /// The offloads that packets change, with the control targets of their copies.
 pub fn changed(processor: &Processor, store: &Store) -> Vec<Changed> {
-    let map = np::memory_map(processor);
+    let map = np::memory_map(processor).targets;
     let entries = |service: &Service| match service.config.kind.as_str() {
         "counter" => Some(Entries::Counters),
         "exact" => Some(Entries::Keys(service.key_bits() as u32)),

@@ -38,7 +38,7 @@ impl Updater {
         if service.is_some_and(|service| service.rule.realisation == Realisation::Automaton) {
             return self.patterns(processor, store, update);
         }
-        let map = np::memory_map(processor);
+        let map = np::memory_map(processor).targets;
         let targets: Vec<_> = map.iter().filter(|target| target.offload == update.offload).collect();
         let slot = store.find(&update.offload).map(|slot| &slot.content);
         // An offload that no packet asks is not there.

@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use wireloom_ir::{EngineId, OffloadTarget, Program};
 use wireloom_offloads::Config;
 
+use super::memory_map::{Contents, leaves, packed};
 use super::plan::{Plan, Service};
 use super::services::{answer_nets, controlled};
 use super::wires::{element, vector};
@@ -63,9 +64,11 @@ pub(super) fn config(target: &OffloadTarget) -> Config {
     }
 }
 
-/// What the addresses of the control targets count, in order.
-pub(super) fn targets(called: &Called) -> Vec<String> {
-    let table = |memory: &MemoryPort| format!("index; {} bits", memory.data_bits);
+/// What the control targets hold, in order.
+pub(super) fn targets(called: &Called) -> Vec<Contents> {
+    let table = |memory: &MemoryPort| {
+        Contents::new("elements", "index", memory.size, packed(leaves("value", Some(&memory.layout))))
+    };
     called.pipeline.memories.iter().map(table).collect()
 }
 

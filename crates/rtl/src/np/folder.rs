@@ -4,71 +4,11 @@ use std::fmt::Write as _;
 use std::path::Path;
 use std::{fs, io};
 
-use serde::Serialize;
-
 use super::images::Image;
-use super::services;
+use super::memory_map::{self, memory_map};
 use super::testbench::{self, Stimulus};
 use super::{Design, File, Processor, copies, fusesoc};
 use crate::sim::Geometry;
-
-/// A control target, in the memory map.
-#[derive(Clone, Debug, Serialize)]
-pub struct Target {
-    /// Its number on the control bus.
-    pub number: usize,
-    /// The offload behind it, as the source calls it; empty for the statistics.
-    pub offload: String,
-    /// Which of its copies: pipe, cluster, engine.
-    pub place: String,
-    /// What an address there counts, and how wide an entry is.
-    pub entry: String,
-}
-
-/// Every control target of a processor.
-pub fn memory_map(processor: &Processor) -> Vec<Target> {
-    let plan = &processor.plan;
-    let machine = &plan.machine;
-    let mut targets = vec![Target {
-        number: 0,
-        offload: String::new(),
-        place: "np_top".into(),
-        entry: if machine.ports.are_narrow() {
-            "statistics: packets sent, events, stalls of the lane; then packets received of each port, its waits, packets sent to each port \
-             and to the control processor, packets for ports that do not exist; 64 bits"
-                .into()
-        } else {
-            "statistics: packets sent, events, stalls of each lane; 64 bits".into()
-        },
-    }];
-    for pipe in 0..machine.lanes() {
-        let base = 1 + pipe * plan.targets_a_pipe();
-        for service in &plan.services {
-            for (offset, (offload, entry)) in services::targets_of(plan, service).into_iter().enumerate() {
-                let first = base + services::first_pipe_target(plan, service);
-                targets.push(Target {
-                    number: first + offset,
-                    offload,
-                    place: format!("pipe {pipe}"),
-                    entry,
-                });
-            }
-        }
-        for cluster in 0..machine.clusters_a_pipe() {
-            let base = base + plan.pipe_targets() + cluster * plan.cluster_targets();
-            for (offset, (service, engine)) in services::cluster_targets(plan).into_iter().enumerate() {
-                let engine = engine.map_or(String::new(), |engine| format!(", engine {engine}"));
-                targets.push(Target {
-                    number: base + offset,
-                    offload: service.offload.clone(),
-                    place: format!("pipe {pipe}, cluster {cluster}{engine}"),
-                    entry: services::entry(service),
-                });
-            }
-        }
-    }
-    targets
-}
 
 /// Writes a processor, with the contents of its tables, into a folder, which is made if it is not there; with a test bench if there is something
 /// to send.
@@ -226,11 +166,14 @@ cycle at {} MHz. The top module is `{top}` (rtl/{top}.sv); {simulation}.
             );
         }
     }
-    text.push_str("\n## Control targets\n\nWritten over AXI4-Lite (the registers are in the header of rtl/templates/wl_axil_control.sv).\n\n| number | offload | where | address and entry |\n|---|---|---|---|\n");
-    for target in memory_map(processor) {
-        let offload = if target.offload.is_empty() { "" } else { &target.offload };
-        let _ = writeln!(text, "| {} | `{offload}` | {} | {} |", target.number, target.place, target.entry);
-    }
+    let map = memory_map(processor);
+    let _ = write!(
+        text,
+        "\n## Control\n\nOver AXI4-Lite, `s_axil_*`. {}\n{}\n{}",
+        memory_map::ACCESS,
+        memory_map::register_table(&map.registers),
+        memory_map::target_table(&map.targets)
+    );
     if !images.is_empty() {
         text.push_str(
             "\n## Contents of the tables\n\nIn images/, for `$readmemh`; a simulation loads them with\n\n",

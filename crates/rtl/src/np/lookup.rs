@@ -5,14 +5,15 @@ use wireloom_offloads::Instance;
 
 use super::NpError;
 use super::images::{Image, hex};
+use super::memory_map::{Contents, leaves, leaves_of, packed};
 use super::plan::{Channel, Plan, Service};
 use super::services::{answer_nets, controlled, memory_side, read_latency, unread};
 use super::wires::vector;
 use crate::machine::{Machine, Realisation};
-use crate::pipelined::{Lookup, lookup};
+use crate::pipelined::{Control, Lookup, MemoryPort, lookup};
 use crate::sv::short::{clocked, int, name};
 use crate::sv::{Expr, Item, Module, Type};
-use crate::tables::{Shape, TrieImage, Write};
+use crate::tables::{MemoryShape, Shape, TrieImage, Write};
 
 /// The lookup services that some offloads need: one for each width of keys. The names of their modules begin with `label`.
 pub(super) fn lookups(services: &[Service], machine: &Machine, label: &str) -> Result<Vec<Lookup>, NpError> {
@@ -78,16 +79,25 @@ pub(super) fn channels(
     Ok(channels)
 }
 
-/// What the addresses of the control targets count, in order.
-pub(super) fn targets(plan: &Plan, service: &Service) -> Vec<String> {
+/// What the control targets hold, in order.
+pub(super) fn targets(plan: &Plan, service: &Service) -> Vec<Contents> {
     let lookup = plan.lookup(service);
-    let table = |table: &crate::pipelined::Control| {
-        let width = table.width.map_or(service.value_bits(), |width| width as usize);
-        format!("`{}`: index; {width} bits", table.name)
+    let table = |table: &Control| {
+        let memory = lookup.pipeline.memories.iter().find(|memory| memory.name == table.name);
+        let (Some(memory), Some(entries)) = (memory, table.entries) else {
+            let value = packed(leaves("value", service.config.value.as_ref()));
+            return Contents::new(&table.name, "number of a value", service.rule.values as u64, value);
+        };
+        let entry = packed(leaves("entry", Some(&memory.layout)));
+        Contents::new(&format!("memory `{}`", memory.name), "entry", entries.into(), entry)
     };
-    let channel = |channel: &Channel| format!("`{}`: burst; {} bits", channel.name, channel.data_bits());
+    let channel = |((shape, port), channel): ((&MemoryShape, &MemoryPort), &Channel)| {
+        let entry = |number| leaves_of(&format!("entry[{number}]"), Some(&port.layout));
+        let burst = packed((0..shape.burst).rev().flat_map(entry));
+        Contents::new(&format!("memory `{}`", port.name), "burst", (channel.words / 2) as u64, burst)
+    };
     let channels = plan.channels.iter().filter(|c| c.service == service.name);
-    lookup.tables.iter().map(table).chain(channels.map(channel)).collect()
+    lookup.tables.iter().map(table).chain(lookup.channels().zip(channels).map(channel)).collect()
 }
 
 /// Control target, from the service's first, and address and value of a write; none of a barrier.

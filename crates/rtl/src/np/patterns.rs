@@ -10,7 +10,8 @@ use wireloom_bits::Bits;
 use wireloom_offloads::{EntryKey, Row};
 
 use super::NpError;
-use super::images::{Image, line, packed};
+use super::images::{self, Image, line};
+use super::memory_map::{Contents, leaves_of, packed};
 use super::plan::{Plan, Service};
 use crate::core::MAX_LENGTH;
 use crate::machine::Rule;
@@ -29,20 +30,33 @@ pub(super) fn control_bits(service: &Service) -> usize {
     (LENGTH_BITS as usize + service.value_bits()).max(1 + state_bits(service) as usize)
 }
 
-/// What the addresses of the control targets count, in order.
-pub(super) fn targets(service: &Service) -> Vec<String> {
-    let (states, classes) = (service.rule.states, service.rule.classes);
+/// What the control targets hold, in order.
+pub(super) fn targets(service: &Service) -> Vec<Contents> {
+    let Rule { states, classes, .. } = service.rule;
+    let part = |name: &str, bits: u32| (name.to_owned(), bits);
+    let table = |name: &str, address: &str, size: usize, parts: Vec<(String, u32)>| {
+        Contents::new(name, address, 2 * size as u64, packed(parts))
+    };
+    let [classes_name, next, matches] = TABLES;
+    let transition = vec![part("match", 1), part("state", state_bits(service))];
+    let found =
+        [vec![part("length", LENGTH_BITS)], leaves_of("value", service.config.value.as_ref())].concat();
+    let live = Contents::new("the automaton that is searched with", "0", 1, packed([part("automaton", 1)]));
     vec![
-        "`classes`: 256 times the automaton (0 or 1), and a byte; its class".to_owned(),
-        format!(
-            "`next`: {} times the automaton, {classes} times the state, and the class; whether the next state is a match, the state",
-            states * classes
+        table(
+            classes_name,
+            "256 times the automaton (0 or 1), and a byte",
+            256,
+            vec![part("class", classes.trailing_zeros())],
         ),
-        format!(
-            "`matches`: {states} times the automaton, and the state; length of the pattern in bytes, value of {} bits",
-            service.value_bits()
+        table(
+            next,
+            &format!("{} times the automaton, {classes} times the state, and the class", states * classes),
+            states * classes,
+            transition,
         ),
-        "`live`: 0; the automaton that packets are searched with from now on".to_owned(),
+        table(matches, &format!("{states} times the automaton, and the state"), states, found),
+        live,
     ]
 }
 
@@ -182,7 +196,7 @@ type Table = Vec<(Vec<u8>, Bits)>;
 fn table(service: &Service, rows: &[Row]) -> Table {
     let entry = |row: &Row| {
         let EntryKey::Pattern(pattern) = &row.key else { unreachable!("rows of `match` have patterns") };
-        (pattern.clone(), packed(row).unwrap_or_else(|| Bits::zero(service.value_bits() as u32)))
+        (pattern.clone(), images::packed(row).unwrap_or_else(|| Bits::zero(service.value_bits() as u32)))
     };
     rows.iter().map(entry).collect()
 }

@@ -134,7 +134,21 @@ pub(super) fn counted(plan: &Plan) -> Vec<Expr> {
     vec![name("unknown_o"), name("went_o"), name("port_stall"), name("taken_o")]
 }
 
-/// How many counters that is.
-pub(super) fn counters(plan: &Plan) -> usize {
-    if plan.machine.ports.are_narrow() { 3 * plan.machine.ports.numbers.len() + 2 } else { 0 }
+/// What each of these counts, for people.
+pub(super) fn counter_names(plan: &Plan) -> Vec<String> {
+    if !plan.machine.ports.are_narrow() {
+        return Vec::new();
+    }
+    let each = |what: &str| {
+        let name = |number| format!("{what} port {number}");
+        plan.machine.ports.numbers.iter().map(name).collect::<Vec<_>>()
+    };
+    let others = ["packets sent to the control processor", "packets for ports that do not exist"];
+    [
+        each("packets received on"),
+        each("cycles in which a packet waited at"),
+        each("packets sent to"),
+        others.map(str::to_owned).to_vec(),
+    ]
+    .concat()
 }

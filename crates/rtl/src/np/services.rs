@@ -63,43 +63,6 @@ pub(super) fn first_pipe_target(plan: &Plan, service: &Service) -> usize {
     first_target(plan, service, Place::Pipe)
 }
 
-/// Of each of a service's targets in a pipe: the path of the offload, and for people what the addresses count and how wide an entry is.
-pub(super) fn targets_of(plan: &Plan, service: &Service) -> Vec<(String, String)> {
-    if pipe_targets(plan, service) == 0 {
-        return Vec::new();
-    }
-    if let Some(called) = &service.called {
-        return called.tables.iter().cloned().zip(super::called::targets(called)).collect();
-    }
-    let entries = match service.rule.realisation {
-        Realisation::Trie => super::lookup::targets(plan, service),
-        Realisation::Counters | Realisation::FlowCounter => {
-            vec!["index; bytes in the lower 64 bits, packets in the upper".to_owned()]
-        }
-        Realisation::Automaton => super::patterns::targets(service),
-        _ => vec![entry(service)],
-    };
-    entries.into_iter().map(|entry| (service.offload.clone(), entry)).collect()
-}
-
-/// What an address of a service on the chip counts, and how wide an entry is, for people.
-pub(super) fn entry(service: &Service) -> String {
-    match service.rule.realisation {
-        Realisation::HashTable => format!(
-            "write: 1 if the key is to be removed, key of {} bits, value of {} bits; read: number of an entry, \
-             there and live, static, key, value",
-            service.key_bits(),
-            service.value_bits()
-        ),
-        Realisation::Meter => {
-            format!(
-                "index; cir, cbs, ebs, pir, pbs of {METER_RATE_BITS} bits each: a write fills the buckets"
-            )
-        }
-        _ => format!("index; {} bits", service.value_bits()),
-    }
-}
-
 /// The control targets of a cluster, in order: service, and engine if there is one in each.
 pub(super) fn cluster_targets(plan: &Plan) -> Vec<(&Service, Option<usize>)> {
     let inside = plan.services.iter().filter(|service| service.is_controlled_in_cluster());

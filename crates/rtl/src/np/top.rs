@@ -314,7 +314,7 @@ fn control(plan: &Plan) -> Vec<Item> {
     let sent = lane("m_axis_tvalid_o").and(lane("m_axis_tready_i")).and(lane("m_axis_tlast_o"));
     let counted = [narrow::counted(plan), vec![name("stall"), name("event_valid_o"), sent]].concat();
     let statistics = clocked("wl_statistics", "u_statistics")
-        .parameter("Counters", int(3 * lanes + narrow::counters(plan)))
+        .parameter("Counters", int(3 * lanes + narrow::counter_names(plan).len()))
         .parameter("CtlTarget", Expr::number(8, 0))
         .parameter("CtlBits", int(plan.control_bits))
         .port("add_i", Expr::Concat(counted))

@@ -4,6 +4,7 @@ use std::ops::Range;
 
 use wireloom_bits::Bits;
 use wireloom_ir::{EngineId, EngineKind, Program};
+use wireloom_offloads::Layout;
 
 use super::check;
 use super::stage::{Frame, Stage};
@@ -41,6 +42,8 @@ pub struct MemoryPort {
     pub address_bits: u32,
     /// Bits of an element.
     pub data_bits: u32,
+    /// What an element is made of.
+    pub layout: Layout,
     /// The steps that read it: each has the slot of that number.
     pub slots: Vec<String>,
 }
@@ -84,6 +87,7 @@ fn memories(frame: &Frame<'_>, stages: &[Stage]) -> Vec<MemoryPort> {
         size: frame.size(index),
         address_bits: frame.address_bits(index),
         data_bits: port.reply_bits,
+        layout: frame.config(index).value.clone().unwrap_or_default(),
         slots: stages
             .iter()
             .filter(|stage| stage.reads.iter().any(|read| read.port == index))

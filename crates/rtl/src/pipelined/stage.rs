@@ -4,6 +4,7 @@ use std::ops::Range;
 
 use wireloom_bits::Bits;
 use wireloom_ir::{BinaryOp, Engine, EngineId, OffloadTarget, Program};
+use wireloom_offloads::Config;
 
 use crate::core::Refusal;
 use crate::core::graph::{Graph, Input, Kind, Node};
@@ -63,8 +64,13 @@ impl<'a> Frame<'a> {
 
     /// Number of elements of the memory behind a port.
     pub(super) fn size(&self, port: usize) -> u64 {
+        self.config(port).param("size").low_u64()
+    }
+
+    /// How it is declared.
+    pub(super) fn config(&self, port: usize) -> &'a Config {
         match &self.engine.offloads[self.ports[port].offload.index()].target {
-            OffloadTarget::Kind(config) => config.param("size").low_u64(),
+            OffloadTarget::Kind(config) => config,
             OffloadTarget::Engine(_) => unreachable!("pipelines call memories only"),
         }
     }

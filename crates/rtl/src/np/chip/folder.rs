@@ -7,9 +7,10 @@ use std::{fs, io};
 use serde::Serialize;
 
 use super::{Chip, LONGEST, lane, top};
-use crate::np::folder::{Sources, TEST_BENCH, Target, memory_map};
+use crate::np::folder::{Sources, TEST_BENCH};
 use crate::np::fusesoc::core_name;
 use crate::np::images::Image;
+use crate::np::memory_map::{self, Contents, MemoryMap, Target, memory_map, registers};
 use crate::np::testbench::{self, Stimulus};
 
 /// A block of control registers, in the memory map.
@@ -17,28 +18,39 @@ use crate::np::testbench::{self, Stimulus};
 struct Block {
     /// Bits 23:16 of its addresses.
     block: usize,
+    /// The byte address that those of its registers are added to.
+    base: usize,
     /// What it belongs to: `chip`, or the label of a processor.
     of: String,
-    targets: Vec<Target>,
+    #[serde(flatten)]
+    map: MemoryMap,
 }
 
-/// Every control target of a chip.
+impl Block {
+    fn new(block: usize, of: &str, map: MemoryMap) -> Self {
+        Self { block, base: block << 16, of: of.to_owned(), map }
+    }
+}
+
+/// Everything that a chip's control plane reaches.
 fn blocks(chip: &Chip) -> Vec<Block> {
     let routers: usize = chip.lanes.iter().map(|members| lane::routers(members).count()).sum();
-    let lanes = chip.lanes.len();
-    let entry = format!(
-        "statistics: packets lost by each router (0 to {}), of no router on each lane (from {routers} on), cut on each lane (from {} on); 64 bits",
-        routers - 1,
-        routers + lanes
-    );
-    let own = Target { number: 0, offload: String::new(), place: top::TOP.into(), entry };
-    let mut blocks = vec![Block { block: 0, of: "chip".into(), targets: vec![own] }];
-    blocks.extend(chip.members().enumerate().map(|(number, member)| Block {
-        block: number + 1,
-        of: member.processor.plan.label.trim_end_matches('_').to_owned(),
-        targets: memory_map(&member.processor),
-    }));
-    blocks
+    let lanes = 0..chip.lanes.len();
+    let lost = (0..routers).map(|router| format!("packets lost by router {router}"));
+    let unknown = lanes.clone().map(|lane| format!("packets of no router on lane {lane}"));
+    let cut = lanes.map(|lane| format!("packets cut on lane {lane}"));
+    let own = Target {
+        number: 0,
+        offload: String::new(),
+        place: top::TOP.into(),
+        contents: Contents::statistics(lost.chain(unknown).chain(cut).collect()),
+    };
+    let own = MemoryMap { registers: registers(top::CONTROL_BITS), targets: vec![own] };
+    let members = chip.members().enumerate().map(|(number, member)| {
+        let label = member.processor.plan.label.trim_end_matches('_');
+        Block::new(number + 1, label, memory_map(&member.processor))
+    });
+    std::iter::once(Block::new(0, "chip", own)).chain(members).collect()
 }
 
 /// Writes a chip, with the contents of its tables and a test bench, into a folder, which is made if it is not there. `names` are those of the
@@ -133,10 +145,19 @@ of more than {LONGEST} bytes the rest is cut off.
         );
     }
     text.push_str(TEST_BENCH);
-    text.push_str(
-        "\n## Control\n\nAXI4-Lite, a block of 64 KiB each: bits 23:16 of an address are 0 for the chip, 1 + p for processor p. The registers of a block are in \
-         the header of rtl/templates/wl_axil_control.sv, what its targets hold in memory_map.json.\n",
+    let _ = writeln!(
+        text,
+        "\n## Control\n\nAXI4-Lite, a block of 64 KiB each: bits 23:16 of an address are 0 for the chip, 1 + p for processor p. {}",
+        memory_map::ACCESS
     );
+    for Block { base, of, map, .. } in blocks(chip) {
+        let _ = writeln!(
+            text,
+            "### `{of}`, from {base:#08x}\n\n{}\n{}",
+            memory_map::register_table(&map.registers),
+            memory_map::target_table(&map.targets)
+        );
+    }
     let _ = write!(
         text,
         "\n## Contents of the tables\n\nIn images/, for `$readmemh`: `+wl_image_NAME=images/NAME.hex` for each, as `make sim` has it.\n\n## Estimated cost\n\n{estimate}\n"

@@ -18,7 +18,7 @@ const CONTROL: &str = "virtual_control";
 /// Bits of an address of the control registers: a block of 16 bits for the chip and for each processor.
 const ADDRESS: usize = 24;
 /// Bits of the data of the chip's own control bus.
-const CONTROL_BITS: usize = 64;
+pub(super) const CONTROL_BITS: usize = 64;
 
 fn routers(lanes: &[Vec<Member>]) -> usize {
     lanes.iter().map(|members| lane::routers(members).count()).sum()
