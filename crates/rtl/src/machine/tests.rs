@@ -9,6 +9,37 @@ fn any_three_numbers_name_a_machine() {
 }
 
 #[test]
+fn lanes_are_two_from_sixteen_clusters_on_if_these_can_be_halved() {
+    for (clusters, lanes) in [(14, 1), (15, 1), (16, 2), (17, 1), (18, 2)] {
+        assert_eq!(Machine::find(&format!("np-{clusters}-1-1")).unwrap().lanes(), lanes, "{clusters}");
+    }
+}
+
+#[test]
+fn the_common_description_states_every_key() {
+    let stated = merge::base();
+    let mut all = toml::Table::try_from(Machine::find("np").unwrap()).unwrap();
+    assert!(all.remove("name").is_some(), "no key: the file's own");
+    let inside = |table: &toml::Table, other: &toml::Table| {
+        table.keys().filter(|key| !other.contains_key(*key)).cloned().collect::<Vec<_>>()
+    };
+    assert!(inside(&all, &stated).is_empty(), "{:?}", inside(&all, &stated));
+    for (section, keys) in all.iter().filter(|(name, _)| *name != "offload") {
+        if let (Some(keys), Some(there)) = (keys.as_table(), stated[section].as_table()) {
+            assert!(inside(keys, there).is_empty(), "[{section}]: {:?}", inside(keys, there));
+        }
+    }
+    // Keys of rules stand where they matter, with their defaults.
+    let least = "extends = \"np\"\n[offload.own]\nrealisation = \"table\"\nplace = \"pipe\"";
+    let least = toml::Table::try_from(Machine::parse("mine", least).unwrap().offload["own"]).unwrap();
+    let rules = stated["offload"].as_table().unwrap();
+    for (key, value) in least.iter().filter(|(key, _)| !["realisation", "place"].contains(&key.as_str())) {
+        let mut said = rules.values().filter_map(|rule| rule.get(key)).peekable();
+        assert!(said.peek().is_some() && said.all(|stated| stated == value), "{key}");
+    }
+}
+
+#[test]
 fn a_machine_can_have_another_shape() {
     let np = Machine::find("np").unwrap();
     assert_eq!(np.shaped(16, 6, 4).unwrap(), Machine::find("np-16-6-4").unwrap());
