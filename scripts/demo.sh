@@ -8,6 +8,7 @@ tables=programs/tables/demo.tables
 captures=.cache/data/pathspider/usr/lib/python3/dist-packages/pathspider/tests/data
 prefixes=.cache/data/pyasn/usr/lib/python3/dist-packages/data/ipasn6_20151101.dat.gz
 out=out/demo
+rm -rf "$out"
 mkdir -p "$out"
 begin=$SECONDS
 

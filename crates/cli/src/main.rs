@@ -17,6 +17,7 @@ mod rig;
 mod rows;
 mod search;
 mod simulation;
+mod staged;
 mod updates;
 mod virtual_routers;
 

@@ -4,6 +4,8 @@
 mod bodies;
 #[path = "np/called.rs"]
 mod called;
+#[path = "np/folder.rs"]
+mod folder;
 #[path = "np/ports.rs"]
 mod ports;
 #[path = "np/searches.rs"]

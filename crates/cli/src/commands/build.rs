@@ -1,6 +1,6 @@
 //! `wireloom build`: the program as source for a machine.
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use clap::{Args, ValueHint};
 use wireloom_ir::{Output, Verdict};
@@ -17,6 +17,11 @@ use crate::output;
 use crate::packets::Batches;
 use crate::program::{Program, ProgramArgs};
 use crate::simulation::SimulationArgs;
+use crate::staged::{Staged, cannot_be_made};
+
+/// What the folder says of its cost if nobody asked.
+const NOT_ESTIMATED: &str = "Not estimated. The `wireloom build` command that made this folder, given again with `--area`, writes the estimate here; the first
+time it takes minutes.";
 
 /// See `wireloom build --help`.
 #[derive(Args, Debug)]
@@ -80,12 +85,17 @@ impl Build {
             return Err(Failure::unusable("only hardware is built with a test bench")
                 .with_help("leave out --in; wireloom run --on native takes packets"));
         }
-        for (name, text) in generate(&self.program.optimised()?).files {
-            let path = self.out.join(name);
-            let folder = path.parent().unwrap_or(&self.out);
-            std::fs::create_dir_all(folder).map_err(cannot_be_made(folder))?;
+        let files = generate(&self.program.optimised()?).files;
+        let staged = Staged::at(&self.out)?;
+        for (name, text) in &files {
+            let path = staged.path().join(name);
+            let folder = path.parent().unwrap_or(staged.path());
+            std::fs::create_dir_all(folder).map_err(cannot_be_made(&self.out))?;
             output::write_file(&path, text.as_bytes())?;
-            output::say(format!("{}: {} lines", path.display(), text.lines().count()));
+        }
+        staged.install()?;
+        for (name, text) in &files {
+            output::say(format!("{}: {} lines", self.out.join(name).display(), text.lines().count()));
         }
         Ok(())
     }
@@ -97,13 +107,16 @@ impl Build {
         let images = np::images(&processor.plan, &store).map_err(Failure::unusable)?;
         let stimulus = if self.rig { None } else { Some(self.stimulus(&program, &processor)?) };
         let area = self.area.map(|families| Area::estimate(&processor, families, self.route)).transpose()?;
-        let estimate =
-            area.as_ref().map_or("Not estimated: `wireloom build --area` does.".to_owned(), Area::markdown);
-        np::write(&processor, &images, stimulus.as_ref(), &estimate, &self.out)
+        let estimate = area.as_ref().map_or_else(|| NOT_ESTIMATED.to_owned(), Area::markdown);
+        let staged = Staged::at(&self.out)?;
+        np::write(&processor, &images, stimulus.as_ref(), &estimate, staged.path())
             .map_err(cannot_be_made(&self.out))?;
         if let Some(area) = &area {
             let json = serde_json::to_vec_pretty(area).expect("plain data");
-            output::write_file(&self.out.join("area.json"), &json)?;
+            output::write_file(&staged.path().join("area.json"), &json)?;
+        }
+        staged.install()?;
+        if area.is_some() {
             output::print(&estimate);
         }
         let lines = |text: &str| text.lines().count();
@@ -156,8 +169,4 @@ impl Build {
         golden.finish(&mut |output| stimulus.leaves(&output))?;
         Ok(stimulus)
     }
-}
-
-fn cannot_be_made(path: &Path) -> impl FnOnce(std::io::Error) -> Failure + '_ {
-    move |error| Failure::unusable(format!("{}: cannot be made: {error}", path.display()))
 }

@@ -10,6 +10,7 @@ use wireloom_rtl::machine::Machine;
 use super::search::{Numbers, shapes};
 use crate::failure::{Failure, Outcome};
 use crate::output::{self, JsonTarget, thousands};
+use crate::staged::Staged;
 use crate::virtual_routers::{Description, Evaluator, Lane, Machines, Method, Verified, choice};
 
 /// See `wireloom virtual --help`.
@@ -90,8 +91,9 @@ impl Virtual {
         let processors: Option<u64> = groups.iter().flatten().map(|lane| lane.luts).sum();
         let shared_luts = processors.map(|_| evaluator.shared_luts(&joined)).transpose()?;
         let luts = processors.zip(shared_luts).map(|(processors, shared)| processors + shared);
-        if let Some(folder) = &self.out {
-            evaluator.write(&joined, shared_luts, folder)?;
+        let staged = self.out.as_deref().map(Staged::at).transpose()?;
+        if let Some(staged) = &staged {
+            evaluator.write(&joined, shared_luts, staged.path())?;
         }
         let overloaded = overload.filter(|_| self.verify);
         let verified = if self.verify { evaluator.verify(&joined, overloaded)? } else { Vec::new() };
@@ -110,9 +112,10 @@ impl Virtual {
         if let Some(target) = &self.json {
             output::write_json(target, &report)?;
         }
-        if let Some(folder) = &self.out {
+        if let (Some(folder), Some(staged)) = (&self.out, staged) {
             let json = serde_json::to_vec_pretty(&report).expect("plain data");
-            output::write_file(&folder.join("virtual.json"), &json)?;
+            output::write_file(&staged.path().join("virtual.json"), &json)?;
+            staged.install()?;
             if output::for_people(self.json.as_ref()) {
                 output::say(format!(
                     "{}: the chip; README.md tells what is where, virtual.json what was chosen",

@@ -11,6 +11,7 @@ use super::schedule::Schedule;
 use crate::failure::{Failure, Outcome};
 use crate::output::thousands;
 use crate::progress::Working;
+use crate::staged::cannot_be_made;
 
 /// Packets of the test bench in a folder.
 const BENCH_PACKETS: usize = 500;
@@ -87,7 +88,7 @@ impl Evaluator<'_> {
         let names: Vec<&str> = self.description().routers.iter().map(|router| router.name.as_str()).collect();
         let estimate = self.estimate(joined, shared);
         chip::write(&joined.chip, &names, &joined.images, &stimulus, &estimate, folder)
-            .map_err(|error| Failure::unusable(format!("{}: cannot be made: {error}", folder.display())))
+            .map_err(cannot_be_made(folder))
     }
 
     /// What a chip costs, as Markdown.

@@ -1,0 +1,109 @@
+//! The folder that `build` writes.
+
+use serde_json::{Value, json};
+
+use super::*;
+
+fn map(place: &Workplace) -> Value {
+    serde_json::from_slice(&place.read("np/memory_map.json")).expect("JSON")
+}
+
+/// The targets of an offload: of those without one, the statistics.
+fn targets<'a>(map: &'a Value, offload: &str) -> Vec<&'a Value> {
+    let targets = map["targets"].as_array().expect("a list").iter();
+    targets.filter(|target| target["offload"].as_str().unwrap_or_default() == offload).collect()
+}
+
+#[test]
+fn the_memory_map_has_registers_targets_and_the_fields_of_their_entries() {
+    let place = Workplace::new();
+    place.write(
+        "map.loom",
+        b"header H { u32 a; };\n\
+          struct Hop { u16 port; bool known; };\n\
+          struct Flow { u48 mac; u8 class; };\n\
+          engine map() {\n\
+              offload routes : lpm<u32, Hop>;\n\
+              offload flows : exact<u32, Flow, size = 64>;\n\
+              offload seen : counter<size = 16>;\n\
+              H h @ 0;\n\
+              step ask {\n\
+                  Hop hop = routes.search(h.a);\n\
+                  seen.count(packet.ingress, packet.length);\n\
+                  packet.egress = hop.port;\n\
+                  next look;\n\
+              }\n\
+              step look { if (flows.lookup(h.a).found) packet.egress = 1; finish; }\n\
+          }\n",
+    );
+    place.wireloom("build map.loom --on np-1-1-2 -o np").status(0);
+    let map = map(&place);
+    let register = |name: &str| {
+        let mut registers = map["registers"].as_array().expect("a list").iter();
+        registers.find(|register| register["name"] == name).expect("a register").clone()
+    };
+    assert_eq!((&register("COMMAND")["address"], &register("COMMAND")["access"]), (&json!(24), &json!("wo")));
+    assert_eq!((&register("DATA")["address"], &register("DATA")["count"]), (&json!(256), &json!(4)));
+    let field = |name: &str, offset: u32, bits: u32| json!({ "name": name, "offset": offset, "bits": bits });
+
+    let statistics = targets(&map, "")[0];
+    assert_eq!((&statistics["number"], &statistics["holds"]), (&json!(0), &json!("statistics")));
+    assert_eq!(statistics["entries"][0], "packets sent on lane 0");
+    let [values, memory] = targets(&map, "routes")[..] else { panic!("{map}") };
+    assert_eq!(values["fields"], json!([field("port", 1, 16), field("known", 0, 1)]));
+    assert_eq!(
+        (&values["bits"], &values["words"], &values["addresses"]),
+        (&json!(17), &json!(1), &json!(16384))
+    );
+    assert_eq!(
+        (&memory["address"], &memory["bits"], &memory["words"]),
+        (&json!("burst"), &json!(36), &json!(2))
+    );
+    assert_eq!(memory["fields"][0], field("entry[1].leaf", 35, 1));
+    assert_eq!(memory["fields"][3], field("entry[0].next", 0, 17));
+    let flows = targets(&map, "flows")[0];
+    let entry = [field("key", 56, 32), field("value.mac", 8, 48), field("value.class", 0, 8)];
+    assert_eq!(flows["fields"], json!([&[field("remove", 88, 1)], &entry[..]].concat()));
+    let flags = [field("used", 90, 1), field("live", 89, 1), field("static", 88, 1)];
+    assert_eq!(flows["read"], json!([&flags[..], &entry[..]].concat()));
+    let seen = targets(&map, "seen")[0];
+    assert_eq!(seen["fields"], json!([field("packets", 64, 64), field("bytes", 0, 64)]));
+
+    let readme = String::from_utf8(place.read("np/README.md")).expect("text");
+    for line in [
+        "| 0x018 | COMMAND | wo |",
+        "| 0x100 to 0x10c | DATA | rw |",
+        "| `routes`: values | pipe 0 | number of a value, below 16384 | 17 (1) | `port` 16:1, `known` 0 |",
+        "given again with `--area`",
+    ] {
+        assert!(readme.contains(line), "{line}\n{readme}");
+    }
+}
+
+#[test]
+fn a_folder_has_the_files_of_its_last_build_and_the_users_own() {
+    let place = Workplace::new();
+    place.write("other.loom", b"engine other() { step only { packet.egress = 1; finish; } }\n");
+    place.wireloom("build hub.loom --on np-1-1-2 --tables hub.tables -o np").status(0);
+    place.write("np/rtl/mine.sv", b"mine");
+    let before = place.read("np/README.md");
+    // Refused: nothing changes.
+    place.wireloom("build hub.loom --on np-1-1-2 --tables other.loom -o np").status(2);
+    place.wireloom("build hub.loom --on np-1-1-2 --in none.pcap -o np").status(2);
+    assert_eq!(place.read("np/README.md"), before);
+    // Of the first program nothing is left.
+    place.wireloom("build other.loom --on np-1-1-1 -o np").status(0);
+    for gone in ["rtl/hub_engine.sv", "images/ports.hex", "images"] {
+        assert!(!place.path("np").join(gone).exists(), "{gone}");
+    }
+    assert!(!place.read("np/rtl/other_engine.sv").is_empty());
+    assert_eq!(place.read("np/rtl/mine.sv"), b"mine");
+    // C in its place; a file of one's own in the way.
+    place.wireloom("build hub.loom --on native -o np").status(0);
+    assert!(!place.path("np/np.f").exists());
+    std::fs::create_dir(place.path("own")).expect("it is new");
+    place.write("own/README.md", b"mine");
+    place.wireloom("build hub.loom --on np-1-1-2 -o own").status(2).complains(&["own/README.md", "-o"]);
+    assert_eq!(std::fs::read_dir(place.path("own")).expect("a folder").count(), 1);
+    assert_eq!(place.read("own/README.md"), b"mine");
+}
