@@ -56,6 +56,11 @@ impl Loaded {
         (self.program, self.store)
     }
 
+    /// Says which sections of a machine's description are for nothing in the program.
+    pub fn warn_of_sections_for_nothing(&self, machine: &Description) {
+        machine::warn_of_sections_for_nothing(machine, &self.program.optimised);
+    }
+
     /// The processor for it.
     ///
     /// # Errors

@@ -16,7 +16,7 @@ pub mod hir;
 mod lexer;
 mod parser;
 pub mod source;
-mod suggest;
+pub mod suggest;
 
 use std::path::{Path, PathBuf};
 

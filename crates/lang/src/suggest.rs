@@ -2,7 +2,7 @@
 
 /// `did you mean ...?`, if a candidate is near enough to be meant: a third of the longer name may differ, but not all
 /// of a short one. A difference of case alone is always near.
-pub(crate) fn suggest<'a>(unknown: &str, candidates: impl IntoIterator<Item = &'a str>) -> Option<String> {
+pub fn suggest<'a>(unknown: &str, candidates: impl IntoIterator<Item = &'a str>) -> Option<String> {
     candidates
         .into_iter()
         .filter(|c| *c != unknown)
@@ -13,13 +13,13 @@ pub(crate) fn suggest<'a>(unknown: &str, candidates: impl IntoIterator<Item = &'
 }
 
 /// The names as a list for a help line, or nothing if there are none.
-pub(crate) fn list<'a>(what: &str, names: impl IntoIterator<Item = &'a str>) -> Option<String> {
+pub fn list<'a>(what: &str, names: impl IntoIterator<Item = &'a str>) -> Option<String> {
     let names: Vec<String> = names.into_iter().map(|n| format!("`{n}`")).collect();
     (!names.is_empty()).then(|| format!("{what}: {}", names.join(", ")))
 }
 
 /// The nearest name if one is near, else the list of all.
-pub(crate) fn suggest_or_list<'a>(
+pub fn suggest_or_list<'a>(
     unknown: &str,
     what: &str,
     candidates: impl IntoIterator<Item = &'a str> + Clone,

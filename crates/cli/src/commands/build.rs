@@ -103,6 +103,7 @@ impl Build {
     fn np(&self, description: &Description) -> Outcome {
         let program = self.program.compiled()?;
         let (store, _) = load_store(&program.optimised, &self.tables)?;
+        machine::warn_of_sections_for_nothing(description, &program.optimised);
         let processor = machine::processor(description, &program, self.rig)?;
         let images = np::images(&processor.plan, &store).map_err(Failure::unusable)?;
         let stimulus = if self.rig { None } else { Some(self.stimulus(&program, &processor)?) };

@@ -58,6 +58,7 @@ impl Rig {
         };
         let program = self.program.compiled()?;
         let (store, _) = load_store(&program.optimised, &self.tables)?;
+        machine::warn_of_sections_for_nothing(description, &program.optimised);
         let ran = Ran::new(description, &program, &store, self.cycles, self.waves.clone())?;
         if output::for_people(self.json.as_ref()) {
             output::print(&ran.text());

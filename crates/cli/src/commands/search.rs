@@ -90,6 +90,7 @@ impl Search {
         }
         let like = Machine::find(&self.like).map_err(Failure::unusable)?;
         let loaded = Loaded::new(&self.program, &self.tables)?;
+        loaded.warn_of_sections_for_nothing(&like);
         let traffic = self.input.iter().map(|path| self.read(path)).collect::<Outcome<Vec<_>>>()?;
         let (family, _) =
             FAMILIES.into_iter().find(|(name, _)| *name == self.family).expect("the parser knows");

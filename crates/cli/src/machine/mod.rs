@@ -22,7 +22,9 @@ use crate::simulation::{SimulationArgs, SimulationReport};
 use crate::updates::Updates;
 
 pub use name::{MachineName, SOFTWARE};
-pub use np::{Np, Wanted, check_ports, labelled_processor, processor, simulate};
+pub use np::{
+    Np, Wanted, check_ports, labelled_processor, processor, simulate, warn_of_sections_for_nothing,
+};
 
 enum Engine {
     Golden(Box<Golden>),
@@ -103,6 +105,7 @@ impl Machine {
                 Engine::Native(Box::new(Native::new(library, store)))
             }
             MachineName::Np(description) => {
+                warn_of_sections_for_nothing(description, &program.optimised);
                 Engine::Np(Box::new(Np::build(description, program, store, simulation)?))
             }
         };

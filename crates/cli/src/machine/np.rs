@@ -7,9 +7,10 @@ use std::time::Duration;
 use tempfile::TempDir;
 use wireloom_compile::pipeline;
 use wireloom_ir::Output;
+use wireloom_lang::suggest::suggest_or_list;
 use wireloom_net::Packet;
 use wireloom_offloads::{Store, Update};
-use wireloom_rtl::machine::Machine as Description;
+use wireloom_rtl::machine::{Machine as Description, kinds};
 use wireloom_rtl::np::{self, Image, Processor};
 use wireloom_rtl::sim::{
     self, BuildError, BuildOptions, Execution, Fault, Resolved, Settings, Simulation, Source,
@@ -66,6 +67,22 @@ pub fn processor(description: &Description, program: &Program, in_rig: bool) -> 
     let program = optimised(description, program);
     let assemble = if in_rig { np::assemble_rig } else { np::assemble };
     assemble(&program, description).map_err(Failure::unusable)
+}
+
+/// Says on standard error which sections of a machine's description are for no offload of a program: they may be misspelt, or for another one.
+pub fn warn_of_sections_for_nothing(description: &Description, program: &wireloom_ir::Program) {
+    let engine = &program.engines[program.main.index()];
+    let offloads: Vec<&str> = engine.offloads.iter().map(|offload| offload.name.as_str()).collect();
+    for section in description.sections_for_nothing(&offloads) {
+        eprintln!(
+            "warning: machine {}: [offload.{section}] changes nothing here: `{}` has no such offload, and it is no kind",
+            description.name, engine.name
+        );
+        let names = offloads.iter().copied().chain(kinds().map(|kind| -> &str { kind }));
+        if let Some(help) = suggest_or_list(section, "offloads and kinds", names) {
+            eprintln!("help: {help}");
+        }
+    }
 }
 
 /// The same for a chip with several: the names of its modules begin with `label`.

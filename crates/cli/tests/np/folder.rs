@@ -107,3 +107,22 @@ fn a_folder_has_the_files_of_its_last_build_and_the_users_own() {
     assert_eq!(std::fs::read_dir(place.path("own")).expect("a folder").count(), 1);
     assert_eq!(place.read("own/README.md"), b"mine");
 }
+
+#[test]
+fn sections_for_no_offload_are_warned_of() {
+    let place = Workplace::new();
+    let section = |name: &str| {
+        let text = "extends = \"np\"\nclusters = 1\nengines = 1\n[offload.NAME]\nrealisation = \"table\"\nplace = \"pipe\"\n";
+        place.write("a b.toml", text.replace("NAME", name).as_bytes());
+        let built = std::process::Command::new(env!("CARGO_BIN_EXE_wireloom"))
+            .args(["build", "hub.loom", "--on", "a b.toml", "-o", "np"])
+            .current_dir(place.path("."))
+            .output();
+        Ran::from(built.expect("the command starts"))
+    };
+    section("prots").status(0).complains(&["warning: machine a b: [offload.prots]", "did you mean `ports`?"]);
+    section("labels_of_mine").status(0).complains(&["[offload.labels_of_mine]", "`ports`", "`array`"]);
+    assert_eq!(section("ports").status(0).err, "");
+    let core = String::from_utf8(place.read("np/np.core")).expect("text");
+    assert!(core.contains("name: \"wireloom:np:hub_a_b:0.1.0\""), "{core}");
+}

@@ -14,11 +14,15 @@ use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
 use wireloom_compile::passes::{HeaderPorts, PassOptions};
+use wireloom_offloads::KINDS;
 
 pub use ports::{PortKind, Ports};
 pub use rig::{Rig, Traffic};
 
 use crate::tools;
+
+/// The name for engines that packets call, beside those of the offloads' kinds.
+pub const ENGINE_KIND: &str = "engine";
 
 /// Why a machine cannot be had.
 #[derive(Debug, thiserror::Error)]
@@ -89,6 +93,9 @@ pub struct Machine {
     pub offload: BTreeMap<String, Rule>,
     /// The embedded test rig, for processors that are built with one.
     pub rig: Rig,
+    /// What the user's own files say of offloads: their names, or kinds.
+    #[serde(skip)]
+    own_offloads: Vec<String>,
 }
 
 /// The kind of a machine.
@@ -333,11 +340,11 @@ impl Machine {
         if name.ends_with(".toml") {
             let path = Path::new(name);
             let stem = path.file_stem().map_or(name.to_owned(), |s| s.to_string_lossy().into_owned());
-            return Self::build(&stem, &merge::load(path)?);
+            return Self::build(&stem, merge::load(path)?);
         }
         let file = machine_folder().join(format!("{name}.toml"));
         if file.exists() {
-            return Self::build(name, &merge::load(&file)?);
+            return Self::build(name, merge::load(&file)?);
         }
         let Some([clusters, engines, threads]) = numbers(name) else {
             return Err(MachineError::Unknown(name.to_owned()));
@@ -346,7 +353,7 @@ impl Machine {
         for (key, number) in [("clusters", clusters), ("engines", engines), ("threads", threads)] {
             table.insert(key.to_owned(), toml::Value::Integer(number));
         }
-        Self::build(name, &table)
+        Self::build(name, merge::Merged { table, ..merge::Merged::default() })
     }
 
     /// A machine from the text of a description.
@@ -354,7 +361,7 @@ impl Machine {
     /// # Errors
     /// As [`find`](Self::find).
     pub fn parse(name: &str, text: &str) -> Result<Self, MachineError> {
-        Self::build(name, &merge::parse(name, text, &machine_folder())?)
+        Self::build(name, merge::parse(name, text, &machine_folder())?)
     }
 
     /// A machine like this one with other numbers of clusters, engines and threads.
@@ -371,11 +378,12 @@ impl Machine {
         Ok(machine)
     }
 
-    fn build(name: &str, table: &toml::Table) -> Result<Self, MachineError> {
-        let parsed = Self::deserialize(table.clone());
+    fn build(name: &str, merged: merge::Merged) -> Result<Self, MachineError> {
+        let parsed = Self::deserialize(merged.table);
         let error = |message: String| MachineError::Parse { place: format!("machine {name}"), message };
         let mut machine = parsed.map_err(|e| error(e.to_string().trim().replace('\n', ", ")))?;
         machine.name = name.to_owned();
+        machine.own_offloads = merged.own_offloads;
         machine.check()?;
         Ok(machine)
     }
@@ -451,6 +459,17 @@ impl Machine {
     pub fn rule(&self, name: &str, kind: &str) -> Option<Rule> {
         self.offload.get(name).or_else(|| self.offload.get(kind)).copied()
     }
+
+    /// Sections `[offload.NAME]` of the user's own files that are for none of these offloads and for no kind: of another program, or misspelt.
+    pub fn sections_for_nothing<'a>(&'a self, offloads: &'a [&str]) -> impl Iterator<Item = &'a str> {
+        let sections = self.own_offloads.iter().map(String::as_str);
+        sections.filter(move |name| !offloads.contains(name) && kinds().all(|kind| kind != *name))
+    }
+}
+
+/// The kinds that a description can speak of.
+pub fn kinds() -> impl Iterator<Item = &'static str> + Clone {
+    KINDS.iter().map(|kind| kind.name).chain([ENGINE_KIND])
 }
 
 /// Clusters, engines and threads of `np-C-E-T`.

@@ -70,6 +70,24 @@ fn a_description_changes_what_it_names() {
 }
 
 #[test]
+fn sections_for_nothing_are_those_of_own_files_without_offload_or_kind() {
+    let folder = tempfile::tempdir().unwrap();
+    let rule = "realisation = \"table\"\nplace = \"pipe\"\n";
+    let write = |name: &str, extends: &str, sections: &[&str]| {
+        let sections = sections.iter().map(|section| format!("[offload.{section}]\n{rule}"));
+        let text = format!("extends = \"{extends}\"\n{}", sections.collect::<String>());
+        std::fs::write(folder.path().join(name), text).unwrap();
+    };
+    // `ports` of np-200mpps is not the user's.
+    write("below.toml", "np-200mpps", &["prots", "array"]);
+    write("own.toml", "below", &["labbels", "next_hops", "engine"]);
+    let machine = Machine::find(folder.path().join("own.toml").to_str().unwrap()).unwrap();
+    let idle: Vec<&str> = machine.sections_for_nothing(&["next_hops", "labels"]).collect();
+    assert_eq!(idle, ["prots", "labbels"]);
+    assert_eq!(Machine::find("np-200mpps").unwrap().sections_for_nothing(&[]).count(), 0);
+}
+
+#[test]
 fn wrong_descriptions_say_what_is_wrong() {
     let message = |text: &str| Machine::parse("mine", text).unwrap_err().to_string();
     assert!(message("extends = \"np\"\nclustres = 4").contains("clustres"));

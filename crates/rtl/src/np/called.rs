@@ -9,13 +9,11 @@ use super::memory_map::{Contents, leaves, packed};
 use super::plan::{Plan, Service};
 use super::services::{answer_nets, controlled};
 use super::wires::{element, vector};
+use crate::machine::ENGINE_KIND;
 use crate::pipelined::lookup::TABLE_LATENCY;
 use crate::pipelined::{MemoryPort, Pipeline, pipeline};
 use crate::sv::short::{clocked, int, name};
 use crate::sv::{Binary, Expr, Instance, Item, Type, Unary};
-
-/// The name that machine descriptions have for engines that are called, beside those of the offloads' kinds.
-pub(super) const KIND: &str = "engine";
 
 /// An engine that packets call.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -59,7 +57,7 @@ pub(super) fn config(target: &OffloadTarget) -> Config {
     match target {
         OffloadTarget::Kind(config) => config.clone(),
         OffloadTarget::Engine(_) => {
-            Config { kind: KIND.to_owned(), key: None, value: None, params: BTreeMap::new() }
+            Config { kind: ENGINE_KIND.to_owned(), key: None, value: None, params: BTreeMap::new() }
         }
     }
 }
