@@ -13,7 +13,8 @@ pub const DEFAULT: &[&str] = &[
     "cse", // finds guards to be the same, which lets folding and scheduling see that they exclude each other
     "fold",
     "dce",
-    "window", // before `fields`, which makes its accesses fit
+    "resize", // before `fields`, which makes its accesses fit; so does
+    "window",
     "fields", // makes each access fit a header port
     "fold",
     "cse",

@@ -35,8 +35,9 @@ fn pass_of(name: &str) -> &str {
 
 /// Passes for hardware are shown with few header ports; `split` with and without.
 fn options_of(name: &str) -> PassOptions {
-    let for_hardware =
-        ["fields", "fuse", "ungate", "window", "split.ports"].iter().any(|prefix| name.starts_with(prefix));
+    let for_hardware = ["fields", "fuse", "resize", "ungate", "window", "split.ports"]
+        .iter()
+        .any(|prefix| name.starts_with(prefix));
     PassOptions { header: for_hardware.then_some(HeaderPorts { reads: 1, writes: 1, bytes: 16 }) }
 }
 

@@ -12,6 +12,8 @@ pub mod fold;
 pub mod fuse;
 pub mod if_convert;
 pub mod narrow;
+pub mod resize;
+mod sequence;
 pub mod split;
 pub mod ungate;
 pub mod window;
@@ -68,6 +70,11 @@ pub const PASSES: &[Pass] = &[
         run: narrow::run,
     },
     Pass { name: "dce", doc: "Removes what has no effect and is not used.", run: dce::run },
+    Pass {
+        name: "resize",
+        doc: "Makes insertions and removals behind byte 0 of pushes, pops and moves, for hardware whose header windows grow and shrink at the front.",
+        run: resize::run,
+    },
     Pass {
         name: "window",
         doc: "Computes in the engine what calls make of the header window, for hardware that keeps it apart from what lies behind.",

@@ -22,13 +22,11 @@
 //! Only for machines with header ports, and before steps are parted into regions, since that of requests may not write; code with `if`
 //! stays as it is.
 
-use wireloom_bits::Bits;
-use wireloom_ir::{
-    BinaryOp, Block, Code, Engine, Meta, OffloadTarget, Op, OpKind, Program, Value, ValueInfo,
-};
+use wireloom_ir::{BinaryOp, Block, Code, Engine, Meta, OffloadTarget, Op, OpKind, Program, Value};
 use wireloom_offloads::registry;
 
 use super::PassOptions;
+use super::sequence::Sequence;
 
 /// Bytes that a header window has at most when a packet comes, and when bytes have been inserted (docs/language.md).
 const WINDOW: [u32; 2] = [128, 256];
@@ -47,8 +45,8 @@ pub fn run(program: &mut Program, options: &PassOptions) {
         let most = WINDOW[usize::from(grows(engine))];
         for step in &mut engine.steps {
             if let Code::Sequential(block) = &mut step.code {
-                let mut window = Window { values: &mut step.values, calls: &calls, most, out: Vec::new() };
-                window.block(block);
+                let out = Sequence { values: &mut step.values, ops: Vec::new(), loc: step.loc };
+                Window { out, calls: &calls, most }.block(block);
             }
         }
     }
@@ -88,165 +86,109 @@ fn grows(engine: &Engine) -> bool {
 }
 
 struct Window<'a> {
-    values: &'a mut Vec<ValueInfo>,
+    out: Sequence<'a>,
     calls: &'a [Vec<Option<Method>>],
     /// Bytes that the window has at most.
     most: u32,
-    out: Vec<Op>,
 }
 
 impl Window<'_> {
     fn block(&mut self, block: &mut Block) {
         for op in std::mem::take(&mut block.ops) {
             let OpKind::Call { offload, method, args } = &op.kind else {
-                self.out.push(op);
+                self.out.ops.push(op);
                 continue;
             };
             let args = args.clone();
+            self.out.loc = op.loc;
             match self.calls[offload.index()].get(*method).copied().flatten() {
-                Some(Method::Read) => self.read(op, &args),
+                Some(Method::Read) => self.read(&op, &args),
                 Some(Method::Write) => self.write(op, &args),
-                Some(Method::Sum) => self.sum(op, &args),
-                None => self.out.push(op),
+                Some(Method::Sum) => self.sum(&op, &args),
+                None => self.out.ops.push(op),
             }
         }
-        block.ops = std::mem::take(&mut self.out);
-    }
-
-    fn width(&self, value: Value) -> u32 {
-        self.values[value.index()].width
-    }
-
-    fn new_value(&mut self, width: u32) -> Value {
-        self.values.push(ValueInfo { width, name: None });
-        Value((self.values.len() - 1) as u32)
-    }
-
-    fn op(&mut self, like: &Op, width: u32, kind: OpKind) -> Value {
-        let value = self.new_value(width);
-        self.out.push(Op { kind, results: vec![value], guard: None, loc: like.loc });
-        value
-    }
-
-    fn number(&mut self, like: &Op, width: u32, number: u32) -> Value {
-        self.op(like, width, OpKind::Const(Bits::new(width, u128::from(number))))
-    }
-
-    fn binary(&mut self, like: &Op, op: BinaryOp, a: Value, b: Value) -> Value {
-        let width = match op {
-            BinaryOp::Eq | BinaryOp::Ne | BinaryOp::Ult | BinaryOp::Ule => 1,
-            _ => self.width(a),
-        };
-        self.op(like, width, OpKind::Binary(op, a, b))
-    }
-
-    fn slice(&mut self, like: &Op, value: Value, low: u32, width: u32) -> Value {
-        self.op(like, width, OpKind::Slice(value, low))
-    }
-
-    fn select(&mut self, like: &Op, condition: Value, a: Value, b: Value) -> Value {
-        let width = self.width(a);
-        self.op(like, width, OpKind::Select(condition, a, b))
+        block.ops = std::mem::take(&mut self.out.ops);
     }
 
     /// A call with a value in place of its reply.
     fn call(&mut self, op: &Op, args: Vec<Value>, width: u32) -> Value {
         let OpKind::Call { offload, method, .. } = op.kind else { unreachable!("only calls come here") };
-        let reply = self.new_value(width);
-        self.out.push(Op {
-            kind: OpKind::Call { offload, method, args },
-            results: vec![reply],
-            ..op.clone()
-        });
+        let reply = self.out.new_value(width);
+        self.out.effect(OpKind::Call { offload, method, args }, vec![reply], op.guard);
         reply
     }
 
-    fn read(&mut self, op: Op, args: &[Value]) {
+    fn read(&mut self, op: &Op, args: &[Value]) {
         let result = op.results[0];
-        let width = self.width(result);
-        let mut field = self.op(&op, width, OpKind::ReadPacket { base: args[0], bit: 0 });
+        let width = self.out.width(result);
+        let mut field = self.out.op(width, OpKind::ReadPacket { base: args[0], bit: 0 });
         // The reply of a call that does not happen is zero.
         if let Some(guard) = op.guard {
-            let zero = self.number(&op, width, 0);
-            field = self.select(&op, guard, field, zero);
+            let zero = self.out.number(width, 0);
+            field = self.out.select(guard, field, zero);
         }
-        let reply = self.call(&op, args.to_vec(), width);
-        self.out.push(Op {
-            kind: OpKind::Binary(BinaryOp::Or, field, reply),
-            results: vec![result],
-            guard: None,
-            loc: op.loc,
-        });
+        let reply = self.call(op, args.to_vec(), width);
+        self.out.effect(OpKind::Binary(BinaryOp::Or, field, reply), vec![result], None);
     }
 
     fn write(&mut self, op: Op, args: &[Value]) {
         let [offset, data, count] = args[..] else { unreachable!("verified calls have their arguments") };
-        let (done, loc) = (op.results[0], op.loc);
-        self.out.push(op.clone());
-        let bytes = self.width(data) / 8;
-        for byte in 0..bytes {
-            let number = self.number(&op, 16, byte);
-            let counts = self.binary(&op, BinaryOp::Ult, number, count);
-            let guard = self.binary(&op, BinaryOp::And, done, counts);
-            let value = self.slice(&op, data, 8 * (bytes - 1 - byte), 8);
-            self.out.push(Op {
-                kind: OpKind::WritePacket { base: offset, bit: 8 * byte, value },
-                results: Vec::new(),
-                guard: Some(guard),
-                loc,
-            });
-        }
+        let done = op.results[0];
+        self.out.ops.push(op);
+        self.out.write_bytes(data, (offset, 0), (0, count), done);
     }
 
-    fn sum(&mut self, op: Op, args: &[Value]) {
+    fn sum(&mut self, op: &Op, args: &[Value]) {
         let result = op.results[0];
         let [offset, length, initial] = args[..] else { unreachable!("verified calls have their arguments") };
+        let out = &mut self.out;
         // How many bytes of the range lie in the window.
-        let window = self.op(&op, 16, OpKind::ReadMeta(Meta::Window));
-        let left = self.binary(&op, BinaryOp::Sub, window, offset);
-        let is_behind = self.binary(&op, BinaryOp::Ule, window, offset);
-        let zero = self.number(&op, 16, 0);
-        let left = self.select(&op, is_behind, zero, left);
-        let is_short = self.binary(&op, BinaryOp::Ult, length, left);
-        let inside = self.select(&op, is_short, length, left);
+        let window = out.op(16, OpKind::ReadMeta(Meta::Window));
+        let left = out.binary(BinaryOp::Sub, window, offset);
+        let is_behind = out.binary(BinaryOp::Ule, window, offset);
+        let zero = out.number(16, 0);
+        let left = out.select(is_behind, zero, left);
+        let is_short = out.binary(BinaryOp::Ult, length, left);
+        let inside = out.select(is_short, length, left);
 
-        let mut sum = self.op(&op, SUM_BITS, OpKind::Extend(initial));
+        let mut sum = out.extend(initial, SUM_BITS);
         for chunk in 0..self.most / CHUNK {
-            let part = self.chunk(&op, offset, inside, chunk);
-            sum = self.binary(&op, BinaryOp::Add, sum, part);
+            let part = self.chunk(offset, inside, chunk);
+            sum = self.out.binary(BinaryOp::Add, sum, part);
         }
-        let folded = self.fold(&op, sum);
-        let folded = self.fold(&op, folded);
-        let begun = self.slice(&op, folded, 0, 16);
+        let folded = self.fold(sum);
+        let folded = self.fold(folded);
+        let begun = self.out.slice(folded, 0, 16);
 
-        let odd = self.slice(&op, inside, 0, 1);
-        let begun = self.swapped(&op, odd, begun);
-        let behind = self.binary(&op, BinaryOp::Add, offset, inside);
-        let rest = self.binary(&op, BinaryOp::Sub, length, inside);
-        let reply = self.call(&op, vec![behind, rest, begun], 16);
-        let last = self.swapped(&op, odd, reply);
+        let odd = self.out.slice(inside, 0, 1);
+        let begun = self.swapped(odd, begun);
+        let behind = self.out.binary(BinaryOp::Add, offset, inside);
+        let rest = self.out.binary(BinaryOp::Sub, length, inside);
+        let reply = self.call(op, vec![behind, rest, begun], 16);
+        let last = self.swapped(odd, reply);
         // A name for what the source called the reply.
-        self.out.push(Op { kind: OpKind::Slice(last, 0), results: vec![result], guard: None, loc: op.loc });
+        self.out.effect(OpKind::Slice(last, 0), vec![result], None);
     }
 
     /// The sum of the words of some bytes of the range, as far as they are in the window.
-    fn chunk(&mut self, op: &Op, offset: Value, inside: Value, chunk: u32) -> Value {
-        let field = OpKind::ReadPacket { base: offset, bit: 8 * CHUNK * chunk };
-        let field = self.op(op, 8 * CHUNK, field);
+    fn chunk(&mut self, offset: Value, inside: Value, chunk: u32) -> Value {
+        let out = &mut self.out;
+        let field = out.op(8 * CHUNK, OpKind::ReadPacket { base: offset, bit: 8 * CHUNK * chunk });
         let mut sum = None;
         for word in 0..CHUNK / 2 {
             let mut bytes = Vec::new();
             for byte in 2 * word..2 * word + 2 {
-                let place = self.number(op, 16, chunk * CHUNK + byte);
-                let counts = self.binary(op, BinaryOp::Ult, place, inside);
-                let value = self.slice(op, field, 8 * (CHUNK - 1 - byte), 8);
-                let zero = self.number(op, 8, 0);
-                bytes.push(self.select(op, counts, value, zero));
+                let place = out.number(16, chunk * CHUNK + byte);
+                let counts = out.binary(BinaryOp::Ult, place, inside);
+                let value = out.slice(field, 8 * (CHUNK - 1 - byte), 8);
+                let zero = out.number(8, 0);
+                bytes.push(out.select(counts, value, zero));
             }
-            let value = self.op(op, 16, OpKind::Concat(bytes));
-            let value = self.op(op, SUM_BITS, OpKind::Extend(value));
+            let value = out.op(16, OpKind::Concat(bytes));
+            let value = out.extend(value, SUM_BITS);
             sum = Some(match sum {
-                Some(sum) => self.binary(op, BinaryOp::Add, sum, value),
+                Some(sum) => out.binary(BinaryOp::Add, sum, value),
                 None => value,
             });
         }
@@ -254,18 +196,18 @@ impl Window<'_> {
     }
 
     /// The carries of a ones'-complement sum added to it.
-    fn fold(&mut self, op: &Op, sum: Value) -> Value {
-        let carries = self.slice(op, sum, 16, SUM_BITS - 16);
-        let carries = self.op(op, SUM_BITS, OpKind::Extend(carries));
-        let low = self.slice(op, sum, 0, 16);
-        let low = self.op(op, SUM_BITS, OpKind::Extend(low));
-        self.binary(op, BinaryOp::Add, low, carries)
+    fn fold(&mut self, sum: Value) -> Value {
+        let carries = self.out.slice(sum, 16, SUM_BITS - 16);
+        let carries = self.out.extend(carries, SUM_BITS);
+        let low = self.out.slice(sum, 0, 16);
+        let low = self.out.extend(low, SUM_BITS);
+        self.out.binary(BinaryOp::Add, low, carries)
     }
 
     /// A word, its bytes exchanged if a condition holds.
-    fn swapped(&mut self, op: &Op, condition: Value, word: Value) -> Value {
-        let (high, low) = (self.slice(op, word, 8, 8), self.slice(op, word, 0, 8));
-        let swapped = self.op(op, 16, OpKind::Concat(vec![low, high]));
-        self.select(op, condition, swapped, word)
+    fn swapped(&mut self, condition: Value, word: Value) -> Value {
+        let (high, low) = (self.out.slice(word, 8, 8), self.out.slice(word, 0, 8));
+        let swapped = self.out.op(16, OpKind::Concat(vec![low, high]));
+        self.out.select(condition, swapped, word)
     }
 }
