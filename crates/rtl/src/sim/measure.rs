@@ -60,7 +60,7 @@ pub struct Meter {
 }
 
 /// The distribution of a number of cycles.
-#[derive(Clone, Copy, Debug, Default, PartialEq, serde::Serialize)]
+#[derive(Clone, Debug, Default, PartialEq, serde::Serialize)]
 pub struct Distribution {
     /// The least.
     pub least: u64,
@@ -76,6 +76,20 @@ pub struct Distribution {
     pub p999: u64,
     /// The greatest.
     pub most: u64,
+    /// How many packets took how long, from the least to the greatest, without empty bins. Four bins of one size lie between a power of two and
+    /// the next.
+    pub bins: Vec<Bin>,
+}
+
+/// Part of a histogram.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize)]
+pub struct Bin {
+    /// Cycles of the shortest that belong to it.
+    pub from: u64,
+    /// Cycles of the longest.
+    pub to: u64,
+    /// How many they are.
+    pub packets: u64,
 }
 
 impl Default for Meter {
@@ -139,6 +153,29 @@ fn distribution(histogram: &Histogram<u64>) -> Distribution {
         p99: at(0.99),
         p999: at(0.999),
         most: histogram.max(),
+        bins: bins(histogram),
+    }
+}
+
+/// The bins of a histogram that are not empty.
+fn bins(histogram: &Histogram<u64>) -> Vec<Bin> {
+    let mut bins: Vec<Bin> = Vec::new();
+    for step in histogram.iter_recorded() {
+        let (cycles, packets) = (step.value_iterated_to(), step.count_at_value());
+        match bins.last_mut() {
+            Some(bin) if cycles <= bin.to => bin.packets += packets,
+            _ => bins.push(Bin { packets, ..Bin::of(cycles) }),
+        }
+    }
+    bins
+}
+
+impl Bin {
+    /// The bin of a number of cycles, empty.
+    fn of(cycles: u64) -> Self {
+        let size = 1 << cycles.checked_ilog2().unwrap_or(0).saturating_sub(2);
+        let from = cycles / size * size;
+        Self { from, to: from + size - 1, packets: 0 }
     }
 }
 
@@ -212,9 +249,16 @@ mod tests {
         assert!((rate - 0.5).abs() < 0.01, "{rate}");
         assert_eq!(meter.packets(), 100);
         assert_eq!(meter.latency().p50, 7);
+        assert_eq!(meter.latency().bins, [Bin { from: 7, to: 7, packets: 100 }]);
         meter.note(&left(0, 1000, 5_001_000));
         let most = meter.latency().most;
         assert!((4_990_000..=5_010_000).contains(&most), "{most}");
+        for cycles in [40, 47, 48] {
+            meter.note(&left(0, 0, cycles));
+        }
+        let bins = meter.latency().bins;
+        let expected = [(7, 7, 100), (40, 47, 2), (48, 55, 1), (4_194_304, 5_242_879, 1)];
+        assert_eq!(bins, expected.map(|(from, to, packets)| Bin { from, to, packets }));
     }
 
     #[test]

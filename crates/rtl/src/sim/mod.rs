@@ -21,7 +21,7 @@ pub use build::{BuildError, BuildOptions, build};
 pub(crate) use build::{HARNESS, defines};
 pub use cache::folder as cache_folder;
 pub use execution::{Execution, Operation, Report, Resolved, Update, Updated, Use};
-pub use measure::{Distribution, Meter, Pace, Pacer, mlffr};
+pub use measure::{Bin, Distribution, Meter, Pace, Pacer, mlffr};
 pub use model::{Model, State};
 pub use rig::{RigReport, RigRun};
 pub use simulation::{Access, Arrival, Fate, Fault, Left, Settings, Simulation};
