@@ -255,7 +255,12 @@ pub fn simulate(source: &Source, images: &[Image], folder: &Path, settings: Sett
     let working = Working::on("translating SystemVerilog");
     let standard = BuildOptions::default();
     let optimise = optimise()?.unwrap_or(standard.optimise);
-    let build = BuildOptions { waves: settings.waves.is_some(), optimise, ..standard };
+    let build = BuildOptions {
+        waves: settings.waves.is_some(),
+        assertions: settings.assertions,
+        optimise,
+        ..standard
+    };
     let model = sim::build(source, &build, &mut |what| working.now(what)).map_err(|error| {
         let missing = matches!(error, BuildError::Tool(_));
         let failure = Failure::unusable(error);

@@ -135,7 +135,11 @@ fn arguments(source: &Source, options: &BuildOptions) -> Vec<String> {
         "--top-module".to_owned(),
         source.top.clone(),
     ]);
-    words.push(if options.assertions { "--assert" } else { "--no-assert" }.to_owned());
+    if options.assertions {
+        words.extend(["--assert", "-DFORMAL"].map(str::to_owned));
+    } else {
+        words.push("--no-assert".to_owned());
+    }
     if options.waves {
         words.extend(["--trace-fst", "--trace-structs"].map(str::to_owned));
     } else if is_hierarchical(source, options) {

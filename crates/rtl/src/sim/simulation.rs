@@ -33,6 +33,8 @@ pub struct Settings {
     pub clock_mhz: u32,
     /// Where to write waves (FST); the model must be built for it.
     pub waves: Option<PathBuf>,
+    /// The assertions of the templates are checked; the model must be built for it.
+    pub assertions: bool,
 }
 
 impl Default for Settings {
@@ -45,6 +47,7 @@ impl Default for Settings {
             seed: 1,
             patience: 1_000_000,
             clock_mhz: 100,
+            assertions: false,
             waves: None,
         }
     }
