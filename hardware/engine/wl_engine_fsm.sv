@@ -53,6 +53,7 @@ module wl_engine_fsm #(
     input logic               order_drained_i,
 
     output logic [IdleBits-1:0] idle_o,        // threads without packet
+    output logic [ Threads-1:0] busy_o,        // for statistics, in simulation only: this thread has a packet
     output logic                slot_valid_o,  // a slot begins
     output logic                wait_o,        // none does, though a thread waits for replies
 
@@ -192,6 +193,7 @@ module wl_engine_fsm #(
       .order_head_i,
       .order_drained_i,
       .idle_o,
+      .busy_o,
       .call_ready_i(1'b1),
       .load_room_o(room),
       .load_first_o(load_first),

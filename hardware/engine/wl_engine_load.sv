@@ -31,8 +31,13 @@ module wl_engine_load #(
     input logic [ThreadBits-1:0] end_thread_i,
 
     output logic                room_o,  // a thread is there for the next packet
-    output logic [IdleBits-1:0] idle_o   // threads without packet
+    output logic [IdleBits-1:0] idle_o,  // threads without packet
+    output logic [ Threads-1:0] busy_o   // for statistics, in simulation only: this thread has a packet
 );
+`ifdef SYNTHESIS
+  assign busy_o = '0;
+`endif
+
   logic done, refill;
   assign load_ready_o = room_o && row_ready_i;
   assign row_valid_o = load_valid_i && room_o;
@@ -54,6 +59,9 @@ module wl_engine_load #(
       if (rst_i || end_valid_i) room_o <= 1'b1;
       else if (done) room_o <= 1'b0;
     end
+`ifndef SYNTHESIS
+    assign busy_o = !room_o || row != '0;
+`endif
     logic unused;
     assign unused = &{end_thread_i, refill};
   end else begin : g_threads
@@ -85,6 +93,12 @@ module wl_engine_load #(
         else if (refill && candidate_valid && candidate == ThreadBits'(t)) free[t] <= 1'b0;
       end
     end
+
+`ifndef SYNTHESIS
+    for (genvar t = 0; t < Threads; t++) begin : g_busy
+      assign busy_o[t] = !free[t] && !(room_o && row == '0 && row_thread_o == ThreadBits'(t));
+    end
+`endif
   end
 
   always_ff @(posedge clk_i) begin

@@ -72,6 +72,7 @@ module wl_engine_mt #(
     input logic               order_drained_i,
 
     output logic [IdleBits-1:0] idle_o,        // threads without packet
+    output logic [ Threads-1:0] busy_o,        // for statistics, in simulation only: this thread has a packet
     output logic                slot_valid_o,  // a slot begins
     output logic                wait_o,        // none does, though a thread waits for replies
 
@@ -331,6 +332,7 @@ module wl_engine_mt #(
       .order_head_i,
       .order_drained_i,
       .idle_o,
+      .busy_o,
       .call_ready_i(end_token),
       .load_room_o(room),
       .load_first_o(load_first),

@@ -42,6 +42,7 @@ module wl_engine_packet #(
     input  logic [           TagBits-1:0] order_head_i,
     input  logic                          order_drained_i,
     output logic [          IdleBits-1:0] idle_o,
+    output logic [           Threads-1:0] busy_o,
 
     // Loading.
     input  logic                  call_ready_i,   // HasPacket = 0: a call may be taken now
@@ -141,7 +142,8 @@ module wl_engine_packet #(
       .end_valid_i(left_o),
       .end_thread_i(left_thread_o),
       .room_o(load_room_o),
-      .idle_o
+      .idle_o,
+      .busy_o
   );
 
   wl_pkg::result_t result;

@@ -59,6 +59,7 @@ module tb_engine #(
   wl_pkg::result_t unload_result;
   logic [31:0] unload_reply;
   logic [wl_pkg::bits(Threads + 1)-1:0] idle_threads;
+  logic [Threads-1:0] busy_threads;
   logic slot_valid, waiting;
   logic [StepBits-1:0] address_step, core_step, next_step;
   logic [ReadPorts*17-1:0] address_offset;
@@ -91,7 +92,7 @@ module tb_engine #(
       .load_data_i(load_data), .load_tag_i(load_tag), .load_info_i(load_info), .load_state_i(load_state), \
       .unload_valid_o(unload_valid), .unload_ready_i(unload_ready), .unload_first_o(unload_first), .unload_last_o(unload_last), \
       .unload_data_o(unload_data), .unload_tag_o(unload_tag), .unload_result_o(unload_result), .unload_reply_o(unload_reply), \
-      .order_head_i(order_head), .order_drained_i(order_drained), .idle_o(idle_threads), .slot_valid_o(slot_valid), \
+      .order_head_i(order_head), .order_drained_i(order_drained), .idle_o(idle_threads), .busy_o(busy_threads), .slot_valid_o(slot_valid), \
       .wait_o(waiting), .address_step_o(address_step), .address_state_o(address_state), .address_info_o(address_info), \
       .address_offset_i(address_offset), .core_step_o(core_step), .core_state_o(core_state), .core_info_o(core_info), \
       .core_words_o(words), .core_phase_o(phase), .core_request_valid_i(core_request), .core_commit_i(commit), \
@@ -411,6 +412,7 @@ module tb_engine #(
         full_cycles <= full_cycles + 1;
         if (slot_valid) full_slots <= full_slots + 1;
       end
+      if ($countones(busy_threads) + int'(idle_threads) != Threads) $fatal(1, "%m: threads %b have packets, %0d have none", busy_threads, idle_threads);
       if (waiting && slot_valid) $fatal(1, "%m: waits in spite of a slot");
       if (done_o) begin
         if (sent != arrived || sent < 40) $fatal(1, "%m: sent %0d, arrived %0d", sent, arrived);

@@ -56,7 +56,7 @@ impl Wrapper<'_> {
         } else {
             shell.port("unload_reply_o", name("unload_reply_o"))
         };
-        for port in ["order_head_i", "order_drained_i", "idle_o", "slot_valid_o", "wait_o"] {
+        for port in ["order_head_i", "order_drained_i", "idle_o", "busy_o", "slot_valid_o", "wait_o"] {
             shell = shell.port(port, name(port));
         }
         for (port, wire) in [

@@ -37,7 +37,7 @@ impl Shell {
 /// An engine as modules.
 ///
 /// The ports of the module `name` are, behind clock and reset: `load_*` and `unload_*` (the shell's), `order_*`,
-/// `idle_o`, `slot_valid_o` and `wait_o`; and for each offload port `X`: `X_request_valid_o`, `X_request_ready_i`,
+/// `idle_o`, `busy_o`, `slot_valid_o` and `wait_o`; and for each offload port `X`: `X_request_valid_o`, `X_request_ready_i`,
 /// `X_request_thread_o`, `X_request_data_o` and, if it replies, `X_reply_valid_i`, `X_reply_thread_i`, `X_reply_data_i`.
 /// A called engine takes its arguments by `load_arguments_i`, packed as a structure is, and replies by
 /// `unload_reply_o`. Parameters are `Threads`, `TagBits`, `Scheduler`, `Storage` and
@@ -204,6 +204,7 @@ impl Wrapper<'_> {
                 Type::vector(Expr::call("wl_pkg::bits", vec![name("Threads").add(int(1))])),
                 "Threads without packet.",
             ),
+            Port::output("busy_o", Type::vector(name("Threads")), "In simulation: this thread has a packet."),
             Port::output("slot_valid_o", Type::Bit, "A slot begins."),
             Port::output("wait_o", Type::Bit, "None does, though a thread waits for replies."),
         ]);

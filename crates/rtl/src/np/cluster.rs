@@ -2,7 +2,7 @@
 
 use super::plan::{Plan, Service};
 use super::wires::{bit, bit_in, bit_out, bits, element, input, output, vector};
-use super::{on_chip, services};
+use super::{on_chip, probes, services};
 use crate::machine::{Place, Policy};
 use crate::sv::short::{clocked, int, name};
 use crate::sv::{Binary, Expr, Instance, Item, Module, Port};
@@ -73,9 +73,8 @@ pub fn module(plan: &Plan) -> Module {
         bit_out("beat_first_o", ""),
         bit_out("beat_last_o", ""),
         output("beat_result_o", RESULT, "wl_pkg::result_t."),
-        output("slots_o", engines, "Statistics: this engine runs a step."),
-        output("waits_o", engines, "This engine runs none, but waits for replies."),
     ];
+    module.ports.extend(probes::of_cluster(plan).iter().map(|port| output(&port.name, port.width, port.doc)));
     module.ports.extend(cluster_control_ports(plan));
     for service in plan.services.iter().filter(|s| s.leaves_cluster()) {
         module.ports.extend(request_ports(service, plan.cluster_tag_bits()));
@@ -215,6 +214,7 @@ fn engine(plan: &Plan, tag_bits: usize) -> Instance {
         .port("order_head_i", name("order_head"))
         .port("order_drained_i", name("order_drained"))
         .port("idle_o", element("idle", i(), idle_bits))
+        .port("busy_o", element("threads_o", i(), plan.machine.threads))
 }
 
 /// A pipelined engine, to which headers go as they come and from which they come back in order.
@@ -241,24 +241,37 @@ fn engines_of(plan: &Plan, mut engine: Instance) -> Item {
         engine = engine.parameter(parameter, int(value));
     }
     let mut items = Vec::new();
+    let mut nets = Vec::new();
     for service in &plan.services {
         let s = &service.name;
+        let in_engine = service.rule.place == Place::Engine;
+        // What is the engine's own has its nets in the loop.
+        let single = |what: &str| {
+            let net = format!("{s}_{what}");
+            if in_engine { name(net) } else { bit(net, i()) }
+        };
+        let several = |what: &str, width| {
+            let net = format!("{s}_{what}");
+            if in_engine { name(net) } else { element(net, i(), width) }
+        };
         engine = engine
-            .port(format!("{s}_request_valid_o"), bit(format!("{s}_ask_valid"), i()))
-            .port(format!("{s}_request_ready_i"), bit(format!("{s}_ask_ready"), i()))
-            .port(format!("{s}_request_thread_o"), element(format!("{s}_ask_thread"), i(), thread_bits))
-            .port(format!("{s}_request_data_o"), element(format!("{s}_ask_data"), i(), service.request_bits));
+            .port(format!("{s}_request_valid_o"), single("ask_valid"))
+            .port(format!("{s}_request_ready_i"), single("ask_ready"))
+            .port(format!("{s}_request_thread_o"), several("ask_thread", thread_bits))
+            .port(format!("{s}_request_data_o"), several("ask_data", service.request_bits));
         if service.reply_bits > 0 {
             engine = engine
-                .port(format!("{s}_reply_valid_i"), bit(format!("{s}_told_valid"), i()))
+                .port(format!("{s}_reply_valid_i"), single("told_valid"))
                 .port(format!("{s}_reply_thread_i"), name(format!("{s}_told_thread")))
                 .port(format!("{s}_reply_data_i"), name(format!("{s}_told_data")));
         }
-        if service.rule.place == Place::Engine {
+        if in_engine {
+            nets.extend(ask_nets(service, 1, thread_bits));
             items.extend(on_chip::in_engine(plan, service));
         }
     }
     items.insert(0, Item::Instance(engine));
+    items.splice(0..0, nets);
     Item::For { label: "gen_engine".into(), variable: "i".into(), count: int(machine.engines), items }
 }
 
@@ -390,6 +403,25 @@ fn free_places(plan: &Plan) -> Vec<Item> {
     ]
 }
 
+/// The nets between so many engines and a service.
+fn ask_nets(service: &Service, engines: usize, thread_bits: usize) -> Vec<Item> {
+    let s = &service.name;
+    let mut nets = vec![
+        vector(format!("{s}_ask_valid"), engines),
+        vector(format!("{s}_ask_ready"), engines),
+        vector(format!("{s}_ask_thread"), engines * thread_bits),
+        vector(format!("{s}_ask_data"), engines * service.request_bits),
+    ];
+    if service.reply_bits > 0 {
+        nets.extend([
+            vector(format!("{s}_told_valid"), engines),
+            vector(format!("{s}_told_thread"), thread_bits),
+            vector(format!("{s}_told_data"), service.reply_bits),
+        ]);
+    }
+    nets
+}
+
 /// The way from the engines to a service that they share, and back.
 fn service_of(plan: &Plan, service: &Service) -> Vec<Item> {
     let s = &service.name;
@@ -397,21 +429,9 @@ fn service_of(plan: &Plan, service: &Service) -> Vec<Item> {
     let thread_bits = bits(machine.threads) as usize;
     let engines = machine.engines;
     let here = |what: &str| Expr::name(format!("{s}_{what}"));
-    let mut items = vec![
-        Item::Blank,
-        Item::comment(&format!("`{}`: {}.", service.offload, service.describe())),
-        vector(format!("{s}_ask_valid"), engines),
-        vector(format!("{s}_ask_ready"), engines),
-        vector(format!("{s}_ask_thread"), engines * thread_bits),
-        vector(format!("{s}_ask_data"), engines * service.request_bits),
-    ];
-    if service.reply_bits > 0 {
-        items.extend([
-            vector(format!("{s}_told_valid"), engines),
-            vector(format!("{s}_told_thread"), thread_bits),
-            vector(format!("{s}_told_data"), service.reply_bits),
-        ]);
-    }
+    let mut items =
+        vec![Item::Blank, Item::comment(&format!("`{}`: {}.", service.offload, service.describe()))];
+    items.extend(ask_nets(service, engines, thread_bits));
     // Where the tree ends: at the cluster's ports, or at nets that lead to something in the cluster.
     let leads_out = service.is_direct_outside();
     let end = |outer: &str, inner: &str| if leads_out { here(outer) } else { here(inner) };
@@ -457,6 +477,9 @@ fn service_of(plan: &Plan, service: &Service) -> Vec<Item> {
             .port("out_tag_o", here("told_thread"))
             .port("out_data_o", here("told_data"));
         items.push(Item::Instance(spread));
+    }
+    if probes::is_in_cluster(service) {
+        items.push(Item::assign(format!("{s}_used_o"), here("in_valid").and(here("in_ready"))));
     }
     if !leads_out {
         items.extend(services::in_cluster(plan, service));

@@ -21,6 +21,7 @@ mod patterns;
 mod pipe;
 mod plan;
 mod ports;
+mod probes;
 mod rig;
 mod services;
 mod templates;
@@ -44,7 +45,7 @@ pub use testbench::Stimulus;
 use crate::core::Refusal;
 use crate::engine::{EngineModule, Shell};
 use crate::machine::{Machine, Place, ShellKind};
-use crate::sim::{Geometry, NarrowPorts, Probe, Source};
+use crate::sim::{Geometry, NarrowPorts, Source};
 use crate::sv::{Item, Module};
 
 /// Why a program cannot be built for a machine.
@@ -203,25 +204,6 @@ fn declared_first(mut module: Module) -> Module {
 /// What the simulation has to know of the ports.
 fn geometry(plan: &Plan) -> Geometry {
     let machine = &plan.machine;
-    let mut probes = Vec::new();
-    for lane in 0..machine.lanes() {
-        for (port, width, _) in pipe::probes(plan) {
-            let what = port.trim_end_matches("_o");
-            for index in 0..width {
-                let name = match what {
-                    "slots" | "waits" => {
-                        let (cluster, engine) = (index / machine.engines, index % machine.engines);
-                        format!("pipe{lane}.cluster{cluster}.engine{engine}")
-                    }
-                    _ if width > 1 => format!("pipe{lane}.slot{index}"),
-                    _ => format!("pipe{lane}"),
-                };
-                probes.push(Probe { name, kind: pipe::probe_kind(what), bits: 1, most: 1 });
-            }
-        }
-        let name = format!("pipe{lane}");
-        probes.push(Probe { name, kind: "input waits".into(), bits: 1, most: 1 });
-    }
     Geometry {
         lanes: machine.lanes(),
         ports: machine
@@ -231,7 +213,7 @@ fn geometry(plan: &Plan) -> Geometry {
         user_bits: plan.user_bits,
         arrival: plan.user_bits > 16,
         memory_ratio: if plan.channels.is_empty() { 0 } else { machine.clock.memory_ratio },
-        probes,
+        probes: probes::names(plan),
         routers: None,
     }
 }

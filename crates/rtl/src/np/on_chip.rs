@@ -138,15 +138,15 @@ pub(super) fn in_engine(plan: &Plan, service: &Service) -> Vec<Item> {
     let s = &service.name;
     let i = || name("i");
     let thread_bits = bits(plan.machine.threads) as usize;
-    let told = format!("{s}_told");
+    let here = |what: &str| name(format!("{s}_{what}"));
     let ends = Ends {
-        request_valid: bit(format!("{s}_ask_valid"), i()),
-        request_ready: bit(format!("{s}_ask_ready"), i()),
-        request_tag: element(format!("{s}_ask_thread"), i(), thread_bits),
-        request_data: element(format!("{s}_ask_data"), i(), service.request_bits),
-        reply_valid: name(format!("{told}_valid")),
-        reply_tag: name(format!("{told}_thread")),
-        reply_data: name(format!("{told}_data")),
+        request_valid: here("ask_valid"),
+        request_ready: here("ask_ready"),
+        request_tag: here("ask_thread"),
+        request_data: here("ask_data"),
+        reply_valid: here("told_valid"),
+        reply_tag: here("told_thread"),
+        reply_data: here("told_data"),
     };
     let target = int(first_target(plan, service, Place::Cluster)).add(i()).cast(int(8));
     let mut items = answer_nets(plan, s);

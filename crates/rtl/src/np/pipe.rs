@@ -3,6 +3,7 @@
 use super::bodies;
 use super::cluster::{RESULT, cluster_control_ports, control_ports};
 use super::plan::{Plan, Service};
+use super::probes;
 use super::services;
 use super::wires::{bit, bit_in, bit_out, bits, element, input, output, vector};
 use crate::core::offload::{PLACE_BITS, TICKET_BITS};
@@ -14,36 +15,6 @@ use crate::sv::{Binary, Expr, Item, Module, Type};
 pub(super) const SENT: usize = 43;
 /// Beats that a pipe's body buffer holds: 128 KiB.
 const BODY_BEATS: usize = 1 << PLACE_BITS;
-
-/// The statistics of a pipe: name of the port, number of bits, what a one in it says.
-pub(super) fn probes(plan: &Plan) -> Vec<(String, usize, &'static str)> {
-    let engines = plan.machine.clusters_a_pipe() * plan.machine.engines;
-    let mut probes = vec![
-        ("slots_o".to_owned(), engines, "Statistics: this engine runs a step."),
-        ("waits_o".to_owned(), engines, "This engine runs none, but waits for replies."),
-        ("malformed_o".to_owned(), 1, "A packet came with holes."),
-        ("oversize_o".to_owned(), 1, "A packet was too long and is cut."),
-    ];
-    for service in plan.services.iter().filter(|s| s.leaves_cluster()) {
-        probes.push((format!("{}_used_o", service.name), 1, "A request is taken."));
-    }
-    for channel in &plan.channels {
-        probes.push((format!("{}_reads_o", channel.name), channel.slots, "A word is read."));
-    }
-    probes
-}
-
-/// What a statistic is called in reports.
-pub(super) fn probe_kind(what: &str) -> String {
-    match what {
-        "slots" => "engine runs a step".into(),
-        "waits" => "engine waits for replies".into(),
-        "malformed" => "malformed packet".into(),
-        "oversize" => "packet cut".into(),
-        _ if what.ends_with("_used") => format!("requests to {}", what.trim_end_matches("_used")),
-        _ => format!("memory reads of {}", what.trim_end_matches("_reads")),
-    }
-}
 
 /// The module.
 pub fn module(plan: &Plan) -> Module {
@@ -82,7 +53,9 @@ pub fn module(plan: &Plan) -> Module {
     for channel in &plan.channels {
         module.ports.extend(services::memory_ports(channel, 1));
     }
-    module.ports.extend(probes(plan).into_iter().map(|(name, width, doc)| output(name, width, doc)));
+    module
+        .ports
+        .extend(probes::of_whole_pipe(plan).iter().map(|port| output(&port.name, port.width, port.doc)));
     module.items = entrance(plan);
     module.items.push(clusters_of(plan));
     module.items.extend(exit(plan));
@@ -195,9 +168,10 @@ fn clusters_of(plan: &Plan) -> Item {
         .port("beat_data_o", element("beat_data", i(), beat))
         .port("beat_first_o", bit("beat_first", i()))
         .port("beat_last_o", bit("beat_last", i()))
-        .port("beat_result_o", element("beat_result", i(), RESULT))
-        .port("slots_o", element("slots_o", i(), machine.engines))
-        .port("waits_o", element("waits_o", i(), machine.engines));
+        .port("beat_result_o", element("beat_result", i(), RESULT));
+    for port in probes::of_cluster(plan) {
+        cluster = cluster.port(port.name.clone(), element(port.name, i(), port.width));
+    }
     // Targets count from this pipe's base: those of the pipe first, then those of each cluster.
     let base = int(plan.pipe_targets()).add(i().mul(int(plan.cluster_targets())));
     for port in cluster_control_ports(plan) {

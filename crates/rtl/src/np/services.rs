@@ -154,8 +154,8 @@ fn cache(plan: &Plan, service: &Service) -> Instance {
         .port("ctl_target_i", name("ctl_target_i"))
         .port("ctl_address_i", name("ctl_address_i"))
         .port("ctl_done_i", name("ctl_finished_i"))
-        .open("hit_o")
-        .open("miss_o")
+        .port("hit_o", here("hits_o"))
+        .port("miss_o", here("misses_o"))
 }
 
 /// A table in QDR SRAM.

@@ -1,10 +1,10 @@
 //! The top module, and the one that adds models of the memories for simulation.
 
-use super::pipe::{SENT, probes};
+use super::pipe::SENT;
 use super::plan::Plan;
 use super::ports as narrow;
-use super::services;
 use super::wires::{bit, bit_in, bit_out, element, input, output, vector};
+use super::{probes, services};
 use crate::sv::short::{clocked, int, name};
 use crate::sv::{Expr, Instance, Item, Module, Port, Type};
 
@@ -20,7 +20,7 @@ pub(super) fn probe_bits(plan: &Plan) -> usize {
 
 /// Of them, those of a pipe.
 pub(super) fn pipe_probe_bits(plan: &Plan) -> usize {
-    probes(plan).iter().map(|(_, width, _)| width).sum::<usize>() + 1
+    probes::of_whole_pipe(plan).iter().map(|port| port.width).sum::<usize>() + 1
 }
 
 /// Clocks and reset.
@@ -248,9 +248,9 @@ fn pipes(plan: &Plan) -> Item {
     }
     let stride = pipe_probe_bits(plan);
     let mut at = 0;
-    for (port, width, _) in probes(plan) {
-        pipe = pipe.port(port, probe_part(stride, at, width));
-        at += width;
+    for port in probes::of_whole_pipe(plan) {
+        pipe = pipe.port(port.name, probe_part(stride, at, port.width));
+        at += port.width;
     }
     let stall = Item::Assign { target: probe_part(stride, at, 1), value: bit("stall", i()), comment: None };
     Item::For {
