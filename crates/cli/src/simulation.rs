@@ -6,7 +6,7 @@ use std::str::FromStr;
 
 use clap::{Args, ValueHint};
 use serde::Serialize;
-use wireloom_rtl::sim::{Distribution, Pace, Report, Settings, Use};
+use wireloom_rtl::sim::{Bin, Distribution, Pace, Report, Settings, Use};
 
 use crate::output::{self, thousands};
 
@@ -30,6 +30,9 @@ pub struct SimulationArgs {
     /// Write waves (FST); the model is slower and built anew for that: take a small machine and few packets
     #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
     pub waves: Option<PathBuf>,
+    /// Check the assertions of the hardware templates while it runs; the model is slower and built anew for that
+    #[arg(long)]
+    pub assertions: bool,
 }
 
 /// How packets arrive.
@@ -61,7 +64,7 @@ impl FromStr for Rate {
 impl Default for SimulationArgs {
     /// What the command line has by default.
     fn default() -> Self {
-        Self { rate: Rate::Max, buffer: 64, idle: 0, stall: 0, waves: None }
+        Self { rate: Rate::Max, buffer: 64, idle: 0, stall: 0, waves: None, assertions: false }
     }
 }
 
@@ -83,6 +86,7 @@ impl SimulationArgs {
             stall_percent: self.stall,
             clock_mhz,
             waves: self.waves.clone(),
+            assertions: self.assertions,
             ..Settings::default()
         }
     }
@@ -146,11 +150,27 @@ impl SimulationReport {
             )
             .expect("a string takes everything");
         }
+        out.push_str(&histogram(&run.latency.bins));
         if !run.uses.is_empty() {
             write!(out, "\n{}\n", uses(&run.uses)).expect("a string takes everything");
         }
         out
     }
+}
+
+/// How many packets took how long: a line for each bin, the longest of so many marks.
+fn histogram(bins: &[Bin]) -> String {
+    const MARKS: u64 = 50;
+    let most = bins.iter().map(|bin| bin.packets).max().unwrap_or(1);
+    let mut out = String::new();
+    for (index, bin) in bins.iter().enumerate() {
+        let what = if index == 0 { "cycles" } else { "" };
+        let marks = "#".repeat((bin.packets * MARKS).div_ceil(most) as usize);
+        let range = format!("{} to {}", thousands(bin.from), thousands(bin.to));
+        writeln!(out, "{what:13}  {range:>18} {:>10} {marks}", thousands(bin.packets))
+            .expect("a string takes everything");
+    }
+    out
 }
 
 /// How much was used, parts of a kind together.
@@ -210,7 +230,13 @@ mod tests {
                 packets_per_cycle: Some(1.5),
                 lost: 1234,
                 unported: None,
-                latency: Distribution { least: 60, most: 90, p50: 70, ..Distribution::default() },
+                latency: Distribution {
+                    least: 60,
+                    most: 90,
+                    p50: 70,
+                    bins: vec![Bin { from: 56, to: 63, packets: 1 }, Bin { from: 64, to: 79, packets: 2000 }],
+                    ..Distribution::default()
+                },
                 wait: Distribution::default(),
                 uses: vec![part("a", "engine", 0.25), part("c", "input", 1.0), part("b", "engine", 0.75)],
                 updates: vec![Updated { packet: 7, begun: 100, done: 340, between: 55 }],
@@ -220,6 +246,8 @@ mod tests {
         for part in [
             "150.0 MPPS at 100 MHz (1.500",
             "60 to 90 cycles",
+            "56 to 63          1 #\n",
+            &format!("64 to 79      2,000 {}\n", "#".repeat(50)),
             "1,234 packets",
             "10,000 cycles, 5,000 a second",
             "1 while packets flowed, 240 to 240 cycles each; 55 packets",

@@ -4,12 +4,22 @@
 mod bodies;
 #[path = "np/called.rs"]
 mod called;
+#[path = "packets/file.rs"]
+#[allow(dead_code, reason = "only the packets are taken from it, not what is expected of them")]
+mod file;
 #[path = "np/folder.rs"]
 mod folder;
+#[path = "np/machines.rs"]
+mod machines;
+#[path = "packets/notation.rs"]
+#[allow(dead_code, reason = "its numbers are read by other tests")]
+mod notation;
 #[path = "np/ports.rs"]
 mod ports;
 #[path = "np/searches.rs"]
 mod searches;
+#[path = "np/tags.rs"]
+mod tags;
 #[path = "np/updates.rs"]
 mod updates;
 #[path = "np/virtual_routers.rs"]

@@ -1,0 +1,62 @@
+//! Programs of programs/, and what a description can choose, on whole processors.
+
+use std::path::Path;
+
+use wireloom_net::capture::{Destination, Writer};
+
+use super::file::{ActionKind, TestFile};
+use super::*;
+
+fn programs() -> &'static Path {
+    Path::new(concat!(env!("CARGO_MANIFEST_DIR"), "/../../programs"))
+}
+
+/// Writes the packets of a file of packet tests as a capture.
+fn capture(place: &Workplace, tests: &str) {
+    let tests = TestFile::read(&programs().join("tests").join(tests)).expect("packet tests");
+    let mut writer = Writer::create(&place.path("in.pcapng")).expect("a capture");
+    for action in tests.actions {
+        if let ActionKind::Send(packet, _) = action.kind {
+            let written = writer.write(Destination::Port(packet.ingress), packet.arrival_ns, &packet.bytes);
+            written.expect("a packet");
+        }
+    }
+    writer.finish().expect("a capture");
+}
+
+#[test]
+fn the_router_does_on_two_lanes_what_it_does_on_golden() {
+    let place = Workplace::new();
+    capture(&place, "router.packets");
+    // A small one of what np-200mpps is.
+    let machine = "extends = \"np-200mpps\"\nclusters = 2\nengines = 1\nthreads = 5\n";
+    place.write("small.toml", machine.as_bytes());
+    let programs = programs().display();
+    let verify = format!(
+        "verify {programs}/router.loom --on small.toml --tables {programs}/tests/router.tables --in in.pcapng"
+    );
+    place.wireloom(&verify).status(0).says(&["no difference", "hits of the cache of labels"]);
+    place.wireloom(&format!("{verify} --idle 30 --stall 40")).status(0).says(&["no difference"]);
+}
+
+#[test]
+fn no_choice_of_a_description_changes_what_becomes_of_packets() {
+    let machines = [
+        "lanes = 2\nclusters = 4\nengines = 2\nthreads = 2\n\
+         [engine]\nstorage = \"block-windows\"\nscheduler = \"round-robin\"\nheader_reads = 1\n\
+         [balance]\nclusters = \"static\"\nengines = \"static\"\n\
+         [arbitration]\ncluster = \"fixed\"\npipe = \"fixed\"\n\
+         [clock]\nmemory_ratio = 6\n",
+        "lanes = 1\nclusters = 2\nengines = 3\nthreads = 5\n\
+         [engine]\nstorage = \"block\"\nheader_writes = 2\nstage_levels = 6\n\
+         [balance]\nclusters = \"first-free\"\nengines = \"first-free\"\n\
+         [memory]\nlatency = 30\n[offload.ports]\nrealisation = \"table\"\nplace = \"engine\"\n",
+    ];
+    let place = hub();
+    for machine in machines {
+        place.write("mine.toml", format!("extends = \"np\"\n{machine}").as_bytes());
+        let verify = "verify hub.loom --on mine.toml --tables hub.tables --in many.pcap --assertions";
+        place.wireloom(verify).status(0).says(&["1,000 outputs compared", "no difference"]);
+        place.wireloom(&format!("{verify} --idle 40 --stall 50")).status(0).says(&["no difference"]);
+    }
+}
