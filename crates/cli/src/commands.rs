@@ -37,7 +37,7 @@ Examples:
   wireloom explain programs/router.loom
   wireloom explain programs/router.loom --svg router.svg
   wireloom explain programs/router.loom --ir split | less
-  wireloom explain programs/router.loom --words 2      how steps split where a step can touch two header words")]
+  wireloom explain programs/router.loom --ports 2,1      how steps split where a step can read two header words and write one")]
     Explain(explain::Explain),
     /// Run packets of a capture through a machine
     #[command(after_help = "\

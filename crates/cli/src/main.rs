@@ -46,3 +46,32 @@ fn main() -> ExitCode {
         Err(failure) => failure.report(),
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use clap::CommandFactory;
+
+    use super::*;
+
+    /// The words of an example: what stands before a pipe, a redirection or, behind two blanks, an explanation.
+    fn words(example: &str) -> Vec<&str> {
+        let end = ["  ", " | ", " > "].iter().filter_map(|stop| example.find(stop)).min();
+        example[..end.unwrap_or(example.len())].split(' ').collect()
+    }
+
+    #[test]
+    fn examples_in_the_help_are_commands() {
+        // Machines, tables and captures are only named: that `wireloom` takes the options is what counts here.
+        let mut count = 0;
+        for command in CommandLine::command().get_subcommands() {
+            let help = command.get_after_help().map(ToString::to_string).unwrap_or_default();
+            for example in help.lines().map(str::trim).filter(|line| line.starts_with("wireloom ")) {
+                if let Err(error) = CommandLine::try_parse_from(words(example)) {
+                    panic!("{example}\n{error}");
+                }
+                count += 1;
+            }
+        }
+        assert!(count > 20, "{count} examples were found");
+    }
+}
