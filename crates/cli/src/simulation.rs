@@ -8,25 +8,27 @@ use clap::{Args, ValueHint};
 use serde::Serialize;
 use wireloom_rtl::sim::{Bin, Distribution, Pace, Report, Settings, Use};
 
+use crate::failure::{Failure, Outcome};
+use crate::machine::MachineName;
 use crate::output::{self, thousands};
 
 /// Options for machines that are simulated.
-#[derive(Args, Clone, Debug)]
+#[derive(Args, Clone, Debug, Default)]
 #[command(next_help_heading = "Simulated machines")]
 pub struct SimulationArgs {
-    /// How packets arrive: as fast as the machine takes them (max), at the capture's times (capture), or so many million a
-    /// second, evenly; what the machine cannot take is then lost at the input and counted
-    #[arg(long, value_name = "max|capture|MPPS", default_value = "max")]
-    pub rate: Rate,
-    /// Packets that the input buffer holds for each lane or narrow port
-    #[arg(long, value_name = "PACKETS", default_value_t = 64, value_parser = clap::value_parser!(u32).range(1..))]
-    pub buffer: u32,
+    /// How packets arrive: as fast as the machine takes them (max, which is the default), at the capture's times (capture), or so many
+    /// million a second, evenly; what the machine cannot take is then lost at the input and counted
+    #[arg(long, value_name = "max|capture|MPPS")]
+    pub rate: Option<Rate>,
+    /// Packets that the input buffer holds for each lane or narrow port; 64 by default
+    #[arg(long, value_name = "PACKETS", value_parser = clap::value_parser!(u32).range(1..))]
+    pub buffer: Option<u32>,
     /// Let the input pause in so many percent of the cycles
-    #[arg(long, value_name = "PERCENT", default_value_t = 0, value_parser = clap::value_parser!(u32).range(0..=99))]
-    pub idle: u32,
+    #[arg(long, value_name = "PERCENT", value_parser = clap::value_parser!(u32).range(0..=99))]
+    pub idle: Option<u32>,
     /// Take no output in so many percent of the cycles
-    #[arg(long, value_name = "PERCENT", default_value_t = 0, value_parser = clap::value_parser!(u32).range(0..=99))]
-    pub stall: u32,
+    #[arg(long, value_name = "PERCENT", value_parser = clap::value_parser!(u32).range(0..=99))]
+    pub stall: Option<u32>,
     /// Write waves (FST); the model is slower and built anew for that: take a small machine and few packets
     #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
     pub waves: Option<PathBuf>,
@@ -61,17 +63,36 @@ impl FromStr for Rate {
     }
 }
 
-impl Default for SimulationArgs {
-    /// What the command line has by default.
-    fn default() -> Self {
-        Self { rate: Rate::Max, buffer: 64, idle: 0, stall: 0, waves: None, assertions: false }
-    }
-}
-
 impl SimulationArgs {
+    /// Refuses options that were given although none of the machines is simulated: they would change nothing.
+    ///
+    /// # Errors
+    /// If there is such an option.
+    pub fn check(&self, machines: &[MachineName]) -> Outcome {
+        let given = [
+            ("--rate", self.rate.is_some()),
+            ("--buffer", self.buffer.is_some()),
+            ("--idle", self.idle.is_some()),
+            ("--stall", self.stall.is_some()),
+            ("--waves", self.waves.is_some()),
+            ("--assertions", self.assertions),
+        ];
+        let Some((option, _)) = given.into_iter().find(|(_, given)| *given) else { return Ok(()) };
+        if machines.iter().any(MachineName::is_simulated) {
+            return Ok(());
+        }
+        let names: Vec<&str> = machines.iter().map(MachineName::as_str).collect();
+        let are = if names.len() == 1 { "is" } else { "are" };
+        Err(Failure::unusable(format!(
+            "{option} is for simulated machines, which {} {are} not",
+            names.join(" and ")
+        ))
+        .with_help(format!("say --on np-C-E-T, or leave out {option}")))
+    }
+
     /// How packets arrive at a core clock of so many MHz.
     pub fn pace(&self, clock_mhz: u32) -> Pace {
-        match self.rate {
+        match self.rate.unwrap_or(Rate::Max) {
             Rate::Max => Pace::Most,
             Rate::Capture => Pace::Timed { clock_mhz },
             Rate::Mpps(mpps) => Pace::PerCycle(mpps / f64::from(clock_mhz)),
@@ -81,9 +102,9 @@ impl SimulationArgs {
     /// The same as settings of a simulation.
     pub fn settings(&self, clock_mhz: u32) -> Settings {
         Settings {
-            buffer: self.buffer,
-            idle_percent: self.idle,
-            stall_percent: self.stall,
+            buffer: self.buffer.unwrap_or(64),
+            idle_percent: self.idle.unwrap_or(0),
+            stall_percent: self.stall.unwrap_or(0),
             clock_mhz,
             waves: self.waves.clone(),
             assertions: self.assertions,

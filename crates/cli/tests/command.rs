@@ -1,5 +1,7 @@
 //! The command from outside: what it says, its exit status, and what it leaves behind.
 
+#[path = "command/options.rs"]
+mod options;
 #[path = "command/workplace.rs"]
 mod workplace;
 

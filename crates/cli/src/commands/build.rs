@@ -37,9 +37,9 @@ pub struct Build {
     /// Of a network processor: packets of a capture for its test bench, with what golden makes of them; else some generated ones
     #[arg(long = "in", value_name = "CAPTURE", value_hint = ValueHint::FilePath)]
     input: Vec<PathBuf>,
-    /// How many packets the test bench sends at most
-    #[arg(long, value_name = "N", default_value_t = 200)]
-    packets: u64,
+    /// Of a network processor: how many packets its test bench sends at most; 200 by default
+    #[arg(long, value_name = "N")]
+    packets: Option<u64>,
     /// Of a network processor: estimate with Yosys what it takes of a family of devices, or of all three (minutes the first time; what
     /// was found is remembered)
     #[arg(long, value_name = "FAMILY", num_args = 0..=1, require_equals = true, default_missing_value = "all")]
@@ -85,6 +85,10 @@ impl Build {
             return Err(Failure::unusable("only hardware is built with a test bench")
                 .with_help("leave out --in; wireloom run --on native takes packets"));
         }
+        if self.packets.is_some() {
+            return Err(Failure::unusable("only hardware is built with a test bench, which sends packets")
+                .with_help("leave out --packets"));
+        }
         let files = generate(&self.program.optimised()?).files;
         let staged = Staged::at(&self.out)?;
         for (name, text) in &files {
@@ -101,6 +105,11 @@ impl Build {
     }
 
     fn np(&self, description: &Description) -> Outcome {
+        let given = [("--in", !self.input.is_empty()), ("--packets", self.packets.is_some())];
+        if let Some((option, _)) = given.into_iter().find(|(_, given)| self.rig && *given) {
+            return Err(Failure::unusable(format!("the test rig makes its own packets: {option} changes nothing"))
+                .with_help(format!("leave out {option}: what is sent stands in [rig] of the machine's description; or leave out --rig")));
+        }
         let program = self.program.compiled()?;
         let (store, _) = load_store(&program.optimised, &self.tables)?;
         machine::warn_of_sections_for_nothing(description, &program.optimised);
@@ -136,6 +145,7 @@ impl Build {
 impl Build {
     /// Packets for the test bench, and what golden makes of them.
     fn stimulus(&self, program: &Program, processor: &Processor) -> Outcome<Stimulus> {
+        let most = self.packets.unwrap_or(200);
         let options = SimulationArgs::default();
         let mut golden = Machine::build(MachineName::Golden, program, &self.tables, &options)?;
         let mut stimulus = Stimulus::default();
@@ -154,11 +164,11 @@ impl Build {
             Ok(())
         };
         if self.input.is_empty() {
-            let spec = Spec { count: Some(self.packets), ..Spec::default() };
+            let spec = Spec { count: Some(most), ..Spec::default() };
             let packets: Vec<Packet> = Generator::new(&spec).map_err(Failure::unusable)?.collect();
             send(&packets)?;
         } else {
-            let mut batches = Batches::open(&self.input, Some(self.packets))?;
+            let mut batches = Batches::open(&self.input, Some(most))?;
             loop {
                 let batch = batches.next_batch()?;
                 if batch.is_empty() {

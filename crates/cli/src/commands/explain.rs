@@ -43,7 +43,7 @@ fn ports(text: &str) -> Result<(u32, u32), String> {
         text.split_once(',').and_then(|(reads, writes)| Some((reads.parse().ok()?, writes.parse().ok()?)));
     numbers
         .filter(|(reads, writes)| *reads > 0 && *writes > 0)
-        .ok_or_else(|| "two numbers, as in 2,1".to_owned())
+        .ok_or_else(|| "two numbers, each at least 1, as in 2,1".to_owned())
 }
 
 impl Explain {

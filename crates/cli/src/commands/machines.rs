@@ -5,7 +5,7 @@ use serde::Serialize;
 use wireloom_rtl::machine::{Machine, machine_folder};
 
 use crate::failure::{Failure, Outcome};
-use crate::machine::SOFTWARE;
+use crate::machine::{MachineName, SOFTWARE};
 use crate::output::{self, JsonTarget};
 
 /// See `wireloom machines --help`.
@@ -51,16 +51,15 @@ impl Machines {
     }
 
     fn show(&self, name: &str) -> Outcome {
-        if SOFTWARE.iter().any(|(software, _)| *software == name) {
+        let MachineName::Np(machine) = name.parse::<MachineName>().map_err(Failure::unusable)? else {
             return Err(Failure::unusable(format!(
                 "{name} has no description: nothing about it can be chosen"
             )));
-        }
-        let machine = Machine::find(name).map_err(Failure::unusable)?;
+        };
         if output::for_people(self.json.as_ref()) {
             output::print(&explained(&machine));
         }
-        self.json.as_ref().map_or(Ok(()), |target| output::write_json(target, &machine))
+        self.json.as_ref().map_or(Ok(()), |target| output::write_json(target, &*machine))
     }
 }
 

@@ -11,7 +11,7 @@ use wireloom_rtl::np;
 use wireloom_rtl::sim::RigRun;
 
 use crate::failure::{Failure, Outcome};
-use crate::machine::{self, MachineName, load_store};
+use crate::machine::{self, load_store};
 use crate::output::{self, JsonTarget, thousands};
 use crate::program::{Program, ProgramArgs};
 use crate::simulation::{SimulationArgs, uses};
@@ -23,7 +23,7 @@ pub struct Rig {
     program: ProgramArgs,
     /// The machine: np-C-E-T (clusters, engines, threads), or a description (.toml), whose [rig] says what is sent
     #[arg(long, value_name = "MACHINE", default_value = "np-rig")]
-    on: MachineName,
+    on: String,
     /// Load a table file (may be given several times)
     #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
     tables: Vec<PathBuf>,
@@ -53,13 +53,11 @@ pub struct Ran {
 impl Rig {
     /// Runs the rig and shows its report.
     pub fn run(self) -> Outcome {
-        let MachineName::Np(description) = &self.on else {
-            return Err(Failure::unusable("only hardware has a test rig").with_help("say --on np-C-E-T"));
-        };
+        let description = Machine::find(&self.on).map_err(Failure::unusable)?;
         let program = self.program.compiled()?;
         let (store, _) = load_store(&program.optimised, &self.tables)?;
-        machine::warn_of_sections_for_nothing(description, &program.optimised);
-        let ran = Ran::new(description, &program, &store, self.cycles, self.waves.clone())?;
+        machine::warn_of_sections_for_nothing(&description, &program.optimised);
+        let ran = Ran::new(&description, &program, &store, self.cycles, self.waves.clone())?;
         if output::for_people(self.json.as_ref()) {
             output::print(&ran.text());
         }

@@ -76,6 +76,7 @@ impl Run {
     /// Runs the packets through the machine and reports.
     pub fn run(self) -> Outcome {
         let job = self.job;
+        job.simulation.check(std::slice::from_ref(&self.on))?;
         let compiled = job.program.compiled()?;
         let program = &compiled.optimised;
         let mut updates = self.updates.open(&compiled)?;

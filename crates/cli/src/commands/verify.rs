@@ -212,6 +212,7 @@ impl Verify {
     /// Compares the machines and reports.
     pub fn run(self) -> Outcome {
         let job = self.job;
+        job.simulation.check(&self.on)?;
         let compiled = job.program.compiled()?;
         let program = &compiled.optimised;
         let mut batches = Batches::open(&job.input, job.packets)?;

@@ -72,6 +72,7 @@ impl Virtual {
     /// Chooses groups and machines and shows them.
     pub fn run(self) -> Outcome {
         let description = Description::open(&self.file)?;
+        description.check_constants(&self.file)?;
         let overload = self.overload.as_deref().map(|name| description.router(name)).transpose()?;
         let (family, _) =
             FAMILIES.into_iter().find(|(name, _)| *name == self.family).expect("the parser knows");

@@ -23,18 +23,31 @@ pub const SOFTWARE: [(&str, &str); 2] = [
 ];
 
 impl FromStr for MachineName {
-    type Err = MachineError;
+    type Err = String;
 
-    fn from_str(text: &str) -> Result<Self, MachineError> {
+    fn from_str(text: &str) -> Result<Self, String> {
         match text {
-            "golden" => Ok(Self::Golden),
-            "native" => Ok(Self::Native),
-            _ => Ok(Self::Np(Arc::new(Description::find(text)?))),
+            "golden" => return Ok(Self::Golden),
+            "native" => return Ok(Self::Native),
+            _ => {}
+        }
+        match Description::find(text) {
+            Ok(description) => Ok(Self::Np(Arc::new(description))),
+            Err(MachineError::Unknown(name)) => Err(format!(
+                "no machine is called '{name}': say golden, native, np-C-E-T (clusters, engines, threads), the name of a description \
+                 (wireloom machines lists them) or the path of a .toml file"
+            )),
+            Err(other) => Err(other.to_string()),
         }
     }
 }
 
 impl MachineName {
+    /// Whether it is simulated, so that the options of simulations mean something.
+    pub fn is_simulated(&self) -> bool {
+        matches!(self, Self::Np(_))
+    }
+
     /// The name, for reports.
     pub fn as_str(&self) -> &str {
         match self {
@@ -56,7 +69,7 @@ mod tests {
         }
         let MachineName::Np(np) = "np-4-2-8".parse().expect("a machine") else { panic!("not an np") };
         assert_eq!((np.clusters, np.engines, np.threads), (4, 2, 8));
-        let refused = "goldne".parse::<MachineName>().expect_err("there is no such machine").to_string();
+        let refused = "goldne".parse::<MachineName>().expect_err("there is no such machine");
         assert!(refused.contains("golden, native, np-C-E-T"), "{refused}");
     }
 }

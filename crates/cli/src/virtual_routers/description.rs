@@ -17,8 +17,11 @@ use std::path::{Path, PathBuf};
 use std::str::FromStr;
 
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
+use wireloom_lang::Severity;
+use wireloom_rtl::tools;
 
 use crate::failure::{Failure, Outcome};
+use crate::program::ProgramArgs;
 
 /// Bits of a frame that rates in Gb/s are counted in, as the paper counts them: 64 bytes, without preamble and gap.
 const FRAME_BITS: f64 = 512.0;
@@ -209,6 +212,24 @@ impl Description {
         Ok(description)
     }
 
+    /// Holds the constants that the list, read from `path`, sets to those that the program has.
+    ///
+    /// # Errors
+    /// If the program has no such constant, or it cannot have such a value.
+    pub fn check_constants(&self, path: &Path) -> Outcome {
+        for (name, value) in &self.set {
+            let checked = program(vec![(name.clone(), text(value))]).check()?;
+            if let Some(error) =
+                checked.diagnostics.into_iter().find(|found| found.severity == Severity::Error)
+            {
+                let failure =
+                    Failure::unusable(format!("{}: `set.{name}`: {}", path.display(), error.message));
+                return Err(error.help.into_iter().fold(failure, Failure::with_help));
+            }
+        }
+        Ok(())
+    }
+
     /// The number of the router of this name.
     ///
     /// # Errors
@@ -223,15 +244,25 @@ impl Description {
 
     /// The constants of the program, as `--set` takes them.
     pub fn constants(&self, protocols: &Protocols) -> Vec<(String, String)> {
-        let text = |value: &toml::Value| match value {
-            toml::Value::String(text) => text.clone(),
-            other => other.to_string(),
-        };
         let own = self.set.iter().map(|(name, value)| (name.clone(), text(value)));
         let routed = Protocol::ALL
             .map(|protocol| (protocol.constant().to_owned(), protocols.0.contains(&protocol).to_string()));
         own.chain(routed).collect()
     }
+}
+
+/// A value as `--set` takes it.
+fn text(value: &toml::Value) -> String {
+    match value {
+        toml::Value::String(text) => text.clone(),
+        other => other.to_string(),
+    }
+}
+
+/// The program of virtual routers with these constants.
+pub fn program(set: Vec<(String, String)>) -> ProgramArgs {
+    let file = tools::repository().join("programs/virtual.loom");
+    ProgramArgs { file, include: Vec::new(), set, engine: None }
 }
 
 #[cfg(test)]

@@ -14,13 +14,12 @@ use wireloom_ir as ir;
 use wireloom_net::Packet;
 use wireloom_offloads::Store;
 use wireloom_rtl::machine::Machine;
-use wireloom_rtl::tools;
 
-use super::description::{Description, Protocols};
+use super::description::{Description, Protocols, program};
 use super::traffic;
 use crate::failure::{Failure, Outcome};
 use crate::machine::load_store;
-use crate::program::{Program, ProgramArgs};
+use crate::program::Program;
 use crate::progress::Working;
 use crate::rig::Loaded;
 use crate::search::{self, Estimator, Shape, Wanted};
@@ -231,13 +230,7 @@ impl<'a> Evaluator<'a> {
     /// # Errors
     /// If the program or a table is refused.
     pub fn loaded(&self, routers: &[usize], protocols: &Protocols) -> Outcome<(Program, Loaded)> {
-        let args = ProgramArgs {
-            file: tools::repository().join("programs/virtual.loom"),
-            include: Vec::new(),
-            set: self.description.constants(protocols),
-            engine: None,
-        };
-        let alone = args.compiled()?;
+        let alone = program(self.description.constants(protocols)).compiled()?;
         if let [only] = routers {
             let store = self.store(&alone, *only)?;
             let program = Program { lowered: alone.lowered.clone(), optimised: alone.optimised.clone() };

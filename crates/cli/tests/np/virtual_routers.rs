@@ -98,6 +98,16 @@ fn virtual_routers_that_cannot_be_had_are_refused_with_the_reason() {
             "--verify --overload blue",
             "there is no virtual router 'blue'",
         ),
+        (
+            "set = { NEXT_HOP = 16 }\n".to_owned() + &router("red", "\"ipv4\"", "1 Mpps", ""),
+            "",
+            "list.toml: `set.NEXT_HOP`: there is no constant",
+        ),
+        (
+            router("red", "\"ipv4\"", "1 Mpps", ""),
+            "--method merged --on native",
+            "no network processor is called",
+        ),
         ("like = \"np-16-6-4\"\n".to_owned() + &router("red", "\"ipv4\"", "1 Mpps", ""), "", "has one lane"),
     ];
     for (list, options, why) in cases {

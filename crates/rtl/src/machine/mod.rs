@@ -29,7 +29,7 @@ pub const ENGINE_KIND: &str = "engine";
 pub enum MachineError {
     /// There is no such machine.
     #[error(
-        "no machine is called '{0}': say golden, native, np-C-E-T (clusters, engines, threads) or the path of a .toml file"
+        "no network processor is called '{0}': say np-C-E-T (clusters, engines, threads), the name of a description (wireloom machines lists them) or the path of a .toml file"
     )]
     Unknown(String),
     /// A file cannot be read.
@@ -413,6 +413,18 @@ impl Machine {
         }
         if self.engine.shell == ShellKind::StateMachine && self.threads != 1 {
             return Err(self.illegal("a state machine has one thread: set `threads = 1`".to_owned()));
+        }
+        let unused_storage = match (self.engine.shell, self.engine.storage) {
+            (ShellKind::Pipelined, Storage::Block | Storage::BlockWindows) => {
+                Some("a pipelined engine has no threads to store: set `engine.storage = \"lut\"`")
+            }
+            (ShellKind::StateMachine, Storage::Block) => Some(
+                "a state machine has its state in registers: set `engine.storage = \"block-windows\"`, for its header window alone, or \"lut\"",
+            ),
+            _ => None,
+        };
+        if let Some(message) = unused_storage {
+            return Err(self.illegal(message.to_owned()));
         }
         if is_pipelined && (self.clusters != self.lanes() || self.engines != 1) {
             let message = "a pipelined engine stands in the place of all clusters of a lane: set `engines = 1`, and `lanes` and \

@@ -53,6 +53,7 @@ fn a_machine_can_have_another_shape() {
 fn what_is_no_machine_is_refused_in_a_sentence() {
     let message = |name: &str| Machine::find(name).unwrap_err().to_string();
     assert!(message("np-16-6").contains("np-C-E-T"));
+    assert!(!message("native").contains("golden"), "only network processors are looked for");
     assert!(message("np-0-1-1").contains("`clusters` is 0; it can be 1 to 64"));
     assert!(message("missing.toml").starts_with("missing.toml: "));
 }
@@ -96,6 +97,14 @@ fn wrong_descriptions_say_what_is_wrong() {
     assert!(message("extends = \"np\"\nclusters = ").contains("TOML"));
     assert!(message("extends = \"np\"\nlanes = 3").contains("2 clusters cannot be shared out over 3 lanes"));
     assert!(message("extends = \"np\"\n[engine]\nshell = \"state-machine\"").contains("threads = 1"));
+    for (shell, storage, complaint) in [
+        ("threads = 1\n[engine]\nshell = \"state-machine\"", "block", "engine.storage = \"block-windows\""),
+        ("[engine]\nshell = \"pipelined\"", "block", "engine.storage = \"lut\""),
+        ("[engine]\nshell = \"pipelined\"", "block-windows", "engine.storage = \"lut\""),
+    ] {
+        let said = message(&format!("extends = \"np\"\n{shell}\nstorage = \"{storage}\""));
+        assert!(said.contains(complaint), "{said}");
+    }
     assert!(
         message("extends = \"np\"\n[offload.lpm]\nrealisation = \"trie\"\nplace = \"engine\"")
             .contains("only a table")

@@ -235,8 +235,10 @@ impl Plan {
         plan.control_bits = widest.max(64).next_multiple_of(32);
         let targets = plan.machine.lanes() * plan.targets_a_pipe() + 1;
         if targets > 256 {
-            let message =
-                format!("its control plane has {targets} targets, but a target's number has 8 bits");
+            let message = format!(
+                "its control plane would have {targets} targets, more than the 256 that a target's number of 8 bits can tell apart: \
+                 give it fewer clusters, engines or lanes, or stand tables in the pipe, where there is one of each (`place` of [offload.NAME])"
+            );
             return Err(NpError::Illegal { machine: machine.name.clone(), message });
         }
         Ok(plan)
