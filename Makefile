@@ -31,7 +31,7 @@ build: ## the optimised command, target/release/wireloom
 	@scripts/need.sh build
 	cargo build --release --locked --package wireloom-cli
 
-bench: tools data build ## every claim of the README, measured: tables, JSON and plots in out/bench
+bench: tools data build ## speed and memory of the software machines, the paper's figures: tables, JSON and plots in out/bench
 	@scripts/need.sh bench
 	$(RELEASE) bench all --out out/bench
 

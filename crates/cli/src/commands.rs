@@ -69,12 +69,16 @@ Examples:
 
 What is sent stands in the machine's description, [rig]. Exit status 1 if a packet is missing, late or wrong.")]
     Rig(rig::Rig),
-    /// Measure: every claim of the README
+    /// Measure: speed, time and memory of the software machines; the paper's figures of network processors
     #[command(after_help = "\
 Examples:
   wireloom bench list
   wireloom bench native-ipv4 --runs 11
-  wireloom bench all --out out/bench")]
+  wireloom bench np-throughput-100g --on np-16-6-4
+  wireloom bench all --out out/bench
+
+Exit status 1 if a goal is missed, packets differ or are lost, or one of several cannot be measured; the others are measured all the same.
+What cannot be measured because DPDK is not installed is left out.")]
     Bench(bench::Bench),
     /// Generate packets
     #[command(after_help = "\

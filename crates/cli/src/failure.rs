@@ -16,6 +16,8 @@ pub enum Failure {
         message: String,
         /// What to do.
         help: Option<String>,
+        /// Whether all that is wrong is that something is not installed which nobody must have.
+        optional: bool,
     },
 }
 
@@ -25,22 +27,34 @@ pub type Outcome<T = ()> = Result<T, Failure>;
 impl Failure {
     /// Wrong usage or input.
     pub fn unusable(message: impl Display) -> Self {
-        Self::Unusable { message: message.to_string(), help: None }
+        Self::Unusable { message: message.to_string(), help: None, optional: false }
     }
 
     /// Adds what to do.
     pub fn with_help(self, help: impl Display) -> Self {
         match self {
-            Self::Unusable { message, .. } => Self::Unusable { message, help: Some(help.to_string()) },
+            Self::Unusable { message, optional, .. } => {
+                Self::Unusable { message, help: Some(help.to_string()), optional }
+            }
             Self::Negative => Self::Negative,
         }
+    }
+
+    /// Something is not installed that is optional: what needs it can be left out.
+    pub fn not_installed(message: impl Display) -> Self {
+        Self::Unusable { message: message.to_string(), help: None, optional: true }
+    }
+
+    /// Whether that is so.
+    pub fn is_optional(&self) -> bool {
+        matches!(self, Self::Unusable { optional: true, .. })
     }
 
     /// Says on standard error what there is to say, and answers the exit status.
     pub fn report(self) -> ExitCode {
         match self {
             Self::Negative => ExitCode::from(1),
-            Self::Unusable { message, help } => {
+            Self::Unusable { message, help, .. } => {
                 eprintln!("error: {message}");
                 if let Some(help) = help {
                     eprintln!("help: {help}");

@@ -33,7 +33,7 @@ use clap::Parser;
 #[derive(Parser, Debug)]
 #[command(name = "wireloom", version, arg_required_else_help = true)]
 #[command(
-    after_help = "Exit status: 0 fine, 1 the program has errors or the machines differ, 2 wrong usage or input."
+    after_help = "Exit status: 0 fine, 1 the program has errors, machines differ or a benchmark failed, 2 wrong usage or input."
 )]
 pub struct CommandLine {
     #[command(subcommand)]

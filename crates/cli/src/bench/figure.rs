@@ -2,12 +2,13 @@
 
 use serde::Serialize;
 use serde_json::Value;
+use wireloom_rtl::machine::Machine;
 
 use super::{
     Settings, np_arbitration, np_area, np_channels, np_million, np_rig, np_search, np_storage, np_threads,
     np_throughput, np_virtual,
 };
-use crate::failure::Outcome;
+use crate::failure::{Failure, Outcome};
 
 /// A figure.
 pub struct Figure {
@@ -15,8 +16,52 @@ pub struct Figure {
     pub name: &'static str,
     /// What it shows, in a sentence.
     pub what: &'static str,
+    /// What `--on` can choose.
+    pub choice: Choice,
     /// Makes it.
     pub make: fn(&Settings) -> Outcome<Drawn>,
+}
+
+/// What `--on` can choose of a benchmark.
+pub enum Choice {
+    /// Nothing.
+    None,
+    /// Some of the machines, or configurations, that it has.
+    Some(fn() -> Vec<String>),
+    /// Any network processor.
+    Any,
+    /// One network processor, whichever it is.
+    AnyOne,
+}
+
+impl Choice {
+    /// Refuses what cannot be chosen for the benchmark of that name.
+    ///
+    /// # Errors
+    /// If something that `--on` names is not among what the benchmark can measure.
+    pub fn check(&self, name: &str, only: &[String]) -> Outcome {
+        let Some(first) = only.first() else { return Ok(()) };
+        match self {
+            Self::None => Err(Failure::unusable(format!(
+                "{name} has no machine to choose: --on {first} changes nothing"
+            ))
+            .with_help("leave out --on")),
+            Self::Some(all) => {
+                let all = all();
+                let Some(unknown) = only.iter().find(|wanted| !all.contains(wanted)) else { return Ok(()) };
+                Err(Failure::unusable(format!("{name} does not have '{unknown}'"))
+                    .with_help(format!("--on takes one of {}", all.join(", "))))
+            }
+            Self::AnyOne if only.len() > 1 => Err(Failure::unusable(format!(
+                "{name} compares variants of one machine, and --on names {}",
+                only.len()
+            ))
+            .with_help("give --on once")),
+            Self::Any | Self::AnyOne => {
+                only.iter().try_for_each(|name| Machine::find(name).map(|_| ()).map_err(Failure::unusable))
+            }
+        }
+    }
 }
 
 /// A figure, made.
@@ -30,6 +75,8 @@ pub struct Drawn {
     /// The plot, as SVG.
     #[serde(skip)]
     pub svg: String,
+    /// What came out otherwise than it must, a sentence each. Everything in a figure is simulated or computed, the same on every computer.
+    pub faults: Vec<String>,
 }
 
 /// All of them, in the order in which they are shown.
@@ -47,3 +94,45 @@ pub const FIGURES: &[Figure] = &[
     np_rig::FIGURE,
     np_virtual::FIGURE,
 ];
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn machines_that_a_figure_does_not_have_are_refused_with_those_that_it_has() {
+        let refused = |name: &str, only: &[&str]| {
+            let figure = FIGURES.iter().find(|figure| figure.name == name).expect("a figure");
+            let only: Vec<String> = only.iter().map(|name| (*name).to_owned()).collect();
+            figure.choice.check(name, &only).is_err()
+        };
+        for (name, only) in [
+            ("np-threads", "np-2-2-4"),
+            ("np-area", "np-1-1-1"),
+            ("np-area-ipv4", "np-16-6-4"),
+            ("np-rig", "np-2-2-4"),
+            ("np-virtual", "np-2-2-4"),
+            ("np-search", "np-2-2-4"),
+            ("np-storage", "np-2-2-4"),
+            ("np-channels", "np-2-2-4"),
+            ("np-million", "native"),
+            ("np-throughput-50g", "np-8-4"),
+        ] {
+            assert!(refused(name, &[only]), "{name} {only}");
+            assert!(!refused(name, &[]), "{name}");
+        }
+        for (name, only) in [
+            ("np-threads", "np-8-2-16"),
+            ("np-area", "np-16-6-4"),
+            ("np-area-ipv4", "np-8-4-1"),
+            ("np-rig", "np-rig-small"),
+            ("np-virtual", "8.1.1"),
+            ("np-million", "np-2-2-4"),
+            ("np-throughput-50g", "np-200mpps"),
+            ("np-arbitration", "np-2-2-4"),
+        ] {
+            assert!(!refused(name, &[only]), "{name} {only}");
+        }
+        assert!(refused("np-arbitration", &["np-2-2-4", "np-1-1-1"]));
+    }
+}

@@ -1,4 +1,4 @@
-//! Benchmarks: every claim of the README, measured.
+//! Benchmarks: speed, time and memory of the software machines, and the papers' figures of network processors.
 //!
 //! A benchmark answers samples of one number. The median counts; the spread is shown beside it.
 
@@ -27,7 +27,7 @@ use wireloom_rtl::machine::Machine;
 use crate::failure::{Failure, Outcome};
 use crate::output;
 
-pub use figure::{Drawn, FIGURES, Figure};
+pub use figure::{Choice, Drawn, FIGURES, Figure};
 pub use registry::BENCHMARKS;
 
 /// What a benchmark needs to know.
@@ -36,7 +36,7 @@ pub struct Settings {
     pub root: PathBuf,
     /// How many samples to take.
     pub runs: usize,
-    /// Of figures that compare network processors, the only ones to measure; all if there are none.
+    /// What `--on` names: of figures that compare machines, the only ones to measure; all if there are none. [`Choice`] has allowed them.
     pub only: Vec<String>,
 }
 
@@ -49,9 +49,9 @@ impl Settings {
         Machine::find(&format!("np-{clusters}-{engines}-{threads}")).map_err(Failure::unusable)
     }
 
-    /// Whether a figure shall have this machine.
-    pub fn wants(&self, machine: &Machine) -> bool {
-        self.only.is_empty() || self.only.contains(&machine.name)
+    /// Whether a figure shall have the machine, or configuration, of this name.
+    pub fn wants(&self, machine: &str) -> bool {
+        self.only.is_empty() || self.only.iter().any(|wanted| wanted == machine)
     }
 }
 
@@ -129,6 +129,15 @@ impl Benchmark {
             greatest: samples.iter().copied().fold(f64::NEG_INFINITY, f64::max),
             samples,
         })
+    }
+}
+
+impl Measurement {
+    /// That the goal was missed, if it was: a sentence.
+    pub fn missed(&self) -> Option<String> {
+        let goal = goal_text(self.goal, self.better, self.unit);
+        (self.reached == Some(false))
+            .then(|| format!("{} {}, and {goal} is the goal", number(self.median), self.unit))
     }
 }
 

@@ -5,7 +5,7 @@ use wireloom_rtl::area::{Cache, synthesise};
 use wireloom_rtl::machine::{Machine, Policy, Scheduler};
 use wireloom_rtl::np::Unit;
 
-use super::figure::{Drawn, Figure};
+use super::figure::{Choice, Drawn, Figure};
 use super::np_traffic::{Stream, Traffic};
 use super::plot::{Group, grouped};
 use super::{Settings, number};
@@ -19,6 +19,7 @@ use crate::search;
 pub const FIGURE: Figure = Figure {
     name: "np-arbitration",
     what: "Gorilla, section 4.5.2: fair or unfair arbiters, thread schedulers and reordering, against area (16-6-4, Virtex-7)",
+    choice: Choice::AnyOne,
     make,
 };
 
@@ -107,7 +108,7 @@ fn make(settings: &Settings) -> Outcome<Drawn> {
     let title = format!("{}, million packets a second without loss; the line: line rate", machine.name);
     grouped(&title, &KINDS, &groups, most, &mut svg)?;
     let data = serde_json::json!({ "variants": rows, "reordering": reordering });
-    Ok(Drawn { text: text(&rows, reordering), data, svg })
+    Ok(Drawn { text: text(&rows, reordering), data, svg, faults: Vec::new() })
 }
 
 fn row(

@@ -3,7 +3,7 @@
 use serde::Serialize;
 use wireloom_rtl::area::{Report, parts};
 
-use super::figure::{Drawn, Figure};
+use super::figure::{Choice, Drawn, Figure};
 use super::np_throughput::CONFIGURATIONS;
 use super::np_traffic::{Stream, Traffic};
 use super::plot::{Group, grouped};
@@ -18,6 +18,7 @@ use crate::rig::{Loaded, Rig};
 pub const FIGURE_11: Figure = Figure {
     name: "np-area-ipv4",
     what: "Gorilla, Figure 11: IPv4 alone on a Virtex-5 TX240T, 8 clusters: area, throughput, and the one for the other",
+    choice: Choice::Some(|| machines(&[VIRTEX_5])),
     make: |settings| make(settings, &[VIRTEX_5]),
 };
 
@@ -25,6 +26,7 @@ pub const FIGURE_11: Figure = Figure {
 pub const FIGURE_12: Figure = Figure {
     name: "np-area",
     what: "Gorilla, Figure 12: the router on a Virtex-6 HX380T (8 clusters) and a Virtex-7 H870T (16 clusters)",
+    choice: Choice::Some(|| machines(&[VIRTEX_6, VIRTEX_7])),
     make: |settings| make(settings, &[VIRTEX_6, VIRTEX_7]),
 };
 
@@ -85,6 +87,14 @@ impl Row {
     }
 }
 
+/// The machines that are put on these devices.
+fn machines(targets: &[Target]) -> Vec<String> {
+    let of = |target: &Target| {
+        CONFIGURATIONS.map(|(engines, threads)| format!("np-{}-{engines}-{threads}", target.clusters))
+    };
+    targets.iter().flat_map(of).collect()
+}
+
 fn make(settings: &Settings, targets: &[Target]) -> Outcome<Drawn> {
     let mut rows = Vec::new();
     for target in targets {
@@ -107,7 +117,7 @@ fn make(settings: &Settings, targets: &[Target]) -> Outcome<Drawn> {
         &mut svg,
     )?;
     let data = serde_json::to_value(&rows).map_err(|error| Failure::unusable(error.to_string()))?;
-    Ok(Drawn { text: text(&rows), data, svg })
+    Ok(Drawn { text: text(&rows), data, svg, faults: Vec::new() })
 }
 
 /// One configuration; none if the figure shall not have it.
@@ -120,7 +130,7 @@ fn row(
     stream: &Stream,
 ) -> Outcome<Option<Row>> {
     let machine = settings.np(target.clusters, engines, threads)?;
-    if !settings.wants(&machine) {
+    if !settings.wants(&machine.name) {
         return Ok(None);
     }
     let part = parts().into_iter().find(|part| part.name == target.part).expect("hardware/parts.toml has it");

@@ -7,7 +7,7 @@ use wireloom_rtl::machine::Machine;
 use wireloom_rtl::np::{Plan, assemble};
 
 use super::Settings;
-use super::figure::{Drawn, Figure};
+use super::figure::{Choice, Drawn, Figure};
 use crate::failure::{Failure, Outcome};
 use crate::output;
 
@@ -15,6 +15,7 @@ use crate::output;
 pub const FIGURE: Figure = Figure {
     name: "np-channels",
     what: "Gorilla, Figure 7: channels of QDR SRAM for each rate and each mix of lookups and flow counting",
+    choice: Choice::None,
     make,
 };
 
@@ -115,7 +116,7 @@ fn make(settings: &Settings) -> Outcome<Drawn> {
     let data = serde_json::to_value(&rows).map_err(|error| Failure::unusable(error.to_string()))?;
     let mut svg = String::new();
     draw(&rows, &mut svg).map_err(|error| Failure::unusable(format!("the plot: {error}")))?;
-    Ok(Drawn { text, data, svg })
+    Ok(Drawn { text, data, svg, faults: Vec::new() })
 }
 
 /// The router on the paper's smallest machine: what its offloads become does not depend on the number of engines.

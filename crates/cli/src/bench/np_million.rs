@@ -6,7 +6,7 @@ use wireloom_net::capture::{Destination, Writer};
 use wireloom_net::tables::read_prefixes;
 use wireloom_net::traffic::PrefixPool;
 
-use super::figure::{Drawn, Figure};
+use super::figure::{Choice, Drawn, Figure};
 use super::np_traffic::Traffic;
 use super::plot::{Group, grouped};
 use super::registry::{command, json, scratch};
@@ -18,6 +18,7 @@ use crate::output::{self, thousands};
 pub const FIGURE: Figure = Figure {
     name: "np-million",
     what: "A million packets of IPv4, IPv6 and 1 to 4 labels in Verilator, packet by packet against golden",
+    choice: Choice::Any,
     make,
 };
 
@@ -65,12 +66,13 @@ fn make(settings: &Settings) -> Outcome<Drawn> {
         verify.arg("--in").arg(&capture).args(["--on", &machine, "--rate", rate, "--json", "-"]);
         rows.push(row(machine, rate, &json(&mut verify)?)?);
     }
+    let faults = rows.iter().filter_map(Row::fault).collect();
     let groups: Vec<Group> =
         rows.iter().map(|row| Group { name: row.machine.clone(), values: vec![row.mpps] }).collect();
     let mut svg = String::new();
     grouped("a million packets: million a second", &["MPPS"], &groups, 200.0, &mut svg)?;
     let data = serde_json::to_value(&rows).map_err(|error| Failure::unusable(error.to_string()))?;
-    Ok(Drawn { text: text(&rows), data, svg })
+    Ok(Drawn { text: text(&rows), data, svg, faults })
 }
 
 /// Writes the packets: all six kinds in turn, each a beat of a lane, so that two lanes can bring two a cycle.
@@ -84,6 +86,23 @@ fn write(settings: &Settings, capture: &std::path::Path) -> Outcome {
     }
     writer.finish()?;
     Ok(())
+}
+
+impl Row {
+    /// What stands against golden, if anything does.
+    fn difference(&self) -> Option<String> {
+        self.differs.then(|| match self.differs_at {
+            Some(sequence) => format!("DIFFERS at packet {sequence}"),
+            None => "OFFLOADS DIFFER".to_owned(),
+        })
+    }
+
+    /// What is wrong: packets differ, or are lost at a rate that the machine must carry. A machine that takes them as fast as it can loses none.
+    fn fault(&self) -> Option<String> {
+        let lost = (self.lost > 0).then(|| format!("{} packets are lost", thousands(self.lost)));
+        let all: Vec<String> = self.difference().into_iter().chain(lost).collect();
+        (!all.is_empty()).then(|| format!("{}: {}", self.machine, all.join(", ")))
+    }
 }
 
 /// What `wireloom verify` reports of one machine.
@@ -108,11 +127,9 @@ fn text(rows: &[Row]) -> String {
     let mut table =
         output::table(&["machine", "offered", "compared", "lost", "MPPS", "against golden"], &[2, 3, 4]);
     for row in rows {
-        let verdict = match (row.differs, row.differs_at) {
-            (false, _) => "no difference: bytes, ports, order, reasons, counters".to_owned(),
-            (true, Some(sequence)) => format!("DIFFERS at packet {sequence}"),
-            (true, None) => "OFFLOADS DIFFER".to_owned(),
-        };
+        let verdict = row
+            .difference()
+            .unwrap_or_else(|| "no difference: bytes, ports, order, reasons, counters".to_owned());
         let cells = [row.machine.clone(), row.rate.clone(), thousands(row.compared), thousands(row.lost)];
         table.add_row(cells.into_iter().chain([number(row.mpps), verdict]));
     }
@@ -134,8 +151,11 @@ mod tests {
         };
         let good = row("np".into(), "max", &report(json!([]))).expect("a row");
         assert_eq!((good.compared, good.lost, good.mpps, good.differs), (10, 2, 3.5, false));
+        assert_eq!(Row { lost: 0, ..good.clone() }.fault(), None);
+        assert_eq!(good.fault().as_deref(), Some("np: 2 packets are lost"));
         let bad = row("np".into(), "max", &report(json!([{"sequence": 9}]))).expect("a row");
         assert_eq!(bad.differs_at, Some(9));
+        assert_eq!(bad.fault().as_deref(), Some("np: DIFFERS at packet 9, 2 packets are lost"));
         assert!(text(&[bad]).contains("DIFFERS at packet 9"));
         assert!(row("np".into(), "max", &json!({})).is_err());
     }

@@ -6,7 +6,7 @@ use wireloom_rtl::area::parts;
 use wireloom_rtl::machine::Machine;
 
 use super::Settings;
-use super::figure::{Drawn, Figure};
+use super::figure::{Choice, Drawn, Figure};
 use crate::area::{Area, Families};
 use crate::commands::Ran;
 use crate::failure::{Failure, Outcome};
@@ -18,6 +18,7 @@ use crate::program::ProgramArgs;
 pub const FIGURE: Figure = Figure {
     name: "np-rig",
     what: "Gorilla, section 4.6: the embedded test rig of 16 clusters of 3 engines of 2 threads, IPv4, on a Virtex-6",
+    choice: Choice::Some(|| MACHINES.map(str::to_owned).to_vec()),
     make,
 };
 
@@ -25,6 +26,8 @@ pub const FIGURE: Figure = Figure {
 const PUBLISHED_MPPS: f64 = 100.0;
 /// Of the LUTs of an XC6VLX240T, how many the paper's rig takes.
 const PUBLISHED_SHARE: f64 = 0.55;
+/// LUTs that one of our rigs must keep under with a packet each cycle.
+const GOAL_LUTS: u64 = 45_000;
 /// The part.
 const PART: &str = "XC6VLX240T";
 /// The paper's rig, the smallest of its kind that carries its traffic, and a pipeline.
@@ -65,7 +68,7 @@ fn make(settings: &Settings) -> Outcome<Drawn> {
     }
     .compiled()?;
     let (store, _) = load_store(&program.optimised, &[settings.file("programs/tables/rig.tables")?])?;
-    for name in MACHINES {
+    for name in MACHINES.into_iter().filter(|name| settings.wants(name)) {
         let description = Machine::find(name).map_err(Failure::unusable)?;
         let (clusters, engines, threads) = (description.clusters, description.engines, description.threads);
         let machine = format!("{name}: {clusters}-{engines}-{threads}");
@@ -75,11 +78,26 @@ fn make(settings: &Settings) -> Outcome<Drawn> {
         let ran = Ran::new(&description, &program, &store, CYCLES, None)?;
         rows.push(Row { machine, mpps: ran.mpps, luts, share: share(luts), ran: Some(ran) });
     }
+    let faults = faults(&rows, settings.only.is_empty());
     let text = table(&rows);
     let data = serde_json::to_value(&rows).map_err(|error| Failure::unusable(error.to_string()))?;
     let mut svg = String::new();
     draw(&rows, &mut svg).map_err(|error| Failure::unusable(format!("the plot: {error}")))?;
-    Ok(Drawn { text, data, svg })
+    Ok(Drawn { text, data, svg, faults })
+}
+
+/// Rigs that found a fault; and, if `all` machines were measured, that none of them reaches the goal.
+fn faults(rows: &[Row], all: bool) -> Vec<String> {
+    let ours = rows.iter().filter_map(|row| Some((row, &row.ran.as_ref()?.run.report)));
+    let mut faults: Vec<String> = ours
+        .clone()
+        .filter(|(_, report)| !report.is_faultless())
+        .map(|(row, _)| format!("{}: packets are missing, late or wrong", row.machine))
+        .collect();
+    if all && !ours.clone().any(|(row, report)| report.refused == 0 && row.luts < GOAL_LUTS) {
+        faults.push(format!("no rig carries a packet each cycle on less than {} LUTs", thousands(GOAL_LUTS)));
+    }
+    faults
 }
 
 fn table(rows: &[Row]) -> String {
@@ -159,6 +177,8 @@ mod tests {
         let row =
             |machine: &str, luts| Row { machine: machine.into(), mpps: 50.0, luts, share: 0.5, ran: None };
         let rows = [row("16-3-2, the paper", 82_896), row("16-3-2", 1000)];
+        assert_eq!(faults(&rows, false), [""; 0]);
+        assert!(faults(&rows, true)[0].contains("less than 45,000 LUTs"), "nothing ran");
         let shown = table(&rows);
         assert!(shown.contains("82,896") && shown.contains("50.0 %"), "{shown}");
         let mut svg = String::new();

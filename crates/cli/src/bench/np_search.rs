@@ -4,7 +4,7 @@ use serde::Serialize;
 use wireloom_net::Packet;
 use wireloom_rtl::area::parts;
 
-use super::figure::{Drawn, Figure};
+use super::figure::{Choice, Drawn, Figure};
 use super::np_traffic::TRAFFIC;
 use super::plot::{Group, grouped};
 use super::{Settings, number};
@@ -16,6 +16,7 @@ use crate::search::{self, Estimator, Found, Shape, Wanted};
 pub const FIGURE: Figure = Figure {
     name: "np-search",
     what: "Smallest machines that carry IPv4, IPv6, MPLS_1 to MPLS_4 and each mix without loss at 100 and 200 million packets a second",
+    choice: Choice::None,
     make,
 };
 
@@ -77,6 +78,8 @@ fn make(settings: &Settings) -> Outcome<Drawn> {
             found,
         });
     }
+    let faults = rows.iter().filter(|row| row.machine.is_none());
+    let faults = faults.map(|row| format!("no machine carries {} MPPS", number(row.mpps))).collect();
     let groups: Vec<Group> = rows
         .iter()
         .map(|row| Group {
@@ -94,7 +97,7 @@ fn make(settings: &Settings) -> Outcome<Drawn> {
         &mut svg,
     )?;
     let data = serde_json::to_value(&rows).map_err(|error| Failure::unusable(error.to_string()))?;
-    Ok(Drawn { text: text(&rows), data, svg })
+    Ok(Drawn { text: text(&rows), data, svg, faults })
 }
 
 fn text(rows: &[Row]) -> String {

@@ -7,7 +7,7 @@ use wireloom_net::tables::{Family, Prefix, read_prefixes};
 use wireloom_rtl::tables::{IPV4, IPV6, Shape, Storage, TrieImage};
 
 use super::Settings;
-use super::figure::{Drawn, Figure};
+use super::figure::{Choice, Drawn, Figure};
 use crate::failure::{Failure, Outcome};
 use crate::output::{self, thousands};
 
@@ -15,6 +15,7 @@ use crate::output::{self, thousands};
 pub const FIGURE: Figure = Figure {
     name: "np-storage",
     what: "Gorilla, Figure 6: words of QDR SRAM that routing tables take in the lookup accelerators",
+    choice: Choice::None,
     make,
 };
 
@@ -83,7 +84,7 @@ fn make(settings: &Settings) -> Outcome<Drawn> {
     let data = serde_json::to_value(&rows).map_err(|error| Failure::unusable(error.to_string()))?;
     let mut svg = String::new();
     draw(&rows, &mut svg).map_err(|error| Failure::unusable(format!("the plot: {error}")))?;
-    Ok(Drawn { text, data, svg })
+    Ok(Drawn { text, data, svg, faults: Vec::new() })
 }
 
 /// The storage of a table, and what there is to say if it does not fit.

@@ -4,7 +4,7 @@ use serde::Serialize;
 use wireloom_rtl::machine::{Machine, Scheduler};
 use wireloom_rtl::np::Plan;
 
-use super::figure::{Drawn, Figure};
+use super::figure::{Choice, Drawn, Figure};
 use super::np_traffic::Traffic;
 use super::plot::{Group, grouped};
 use super::{Settings, number};
@@ -17,6 +17,7 @@ use crate::rig::{Loaded, Rig};
 pub const FIGURE: Figure = Figure {
     name: "np-threads",
     what: "Gorilla, Figure 13: IPv4 on 8 clusters of 2 engines by threads, delay of the lookup and scheduler",
+    choice: Choice::Some(|| THREADS.map(shape).to_vec()),
     make,
 };
 
@@ -42,6 +43,11 @@ struct Point {
     mpps: f64,
 }
 
+/// The machine of so many threads an engine.
+fn shape(threads: usize) -> String {
+    format!("np-8-2-{threads}")
+}
+
 fn make(settings: &Settings) -> Outcome<Drawn> {
     let loaded = settings.routing(false)?;
     let ipv4 = Traffic::named("IPv4").expect("it is one of them");
@@ -50,8 +56,8 @@ fn make(settings: &Settings) -> Outcome<Drawn> {
     for delay in DELAYS {
         for (scheduler, name) in SCHEDULERS {
             for threads in THREADS {
-                let machine = settings.np(8, 2, threads)?;
-                if !settings.wants(&machine) {
+                let machine = Machine::find(&shape(threads)).map_err(Failure::unusable)?;
+                if !settings.wants(&machine.name) {
                     continue;
                 }
                 let (machine, lookup) = delayed(&machine, delay, &loaded)?;
@@ -69,7 +75,7 @@ fn make(settings: &Settings) -> Outcome<Drawn> {
         format!("IPv4, 8 clusters of 2 engines, million packets a second; the line: {OFFERED} offered");
     grouped(&title, &series, &groups(&points), OFFERED, &mut svg)?;
     let data = serde_json::to_value(&points).map_err(|error| Failure::unusable(error.to_string()))?;
-    Ok(Drawn { text: text(&points), data, svg })
+    Ok(Drawn { text: text(&points), data, svg, faults: Vec::new() })
 }
 
 /// The machine with memories so slow that an IPv4 lookup takes nearly so many cycles, and how many it takes.

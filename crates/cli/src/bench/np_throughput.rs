@@ -3,7 +3,7 @@
 use serde::Serialize;
 use wireloom_rtl::machine::Machine;
 
-use super::figure::{Drawn, Figure};
+use super::figure::{Choice, Drawn, Figure};
 use super::np_traffic::{Stream, TRAFFIC, Traffic};
 use super::plot::{Group, grouped};
 use super::{Settings, number};
@@ -16,6 +16,7 @@ use crate::rig::{Forwarding, Rig};
 pub const FIGURE_9: Figure = Figure {
     name: "np-throughput-50g",
     what: "Gorilla, Figure 9: throughput of 8 clusters, each kind of traffic, without and with flow counting",
+    choice: Choice::Any,
     make: |settings| make(settings, 8, &[]),
 };
 
@@ -23,8 +24,12 @@ pub const FIGURE_9: Figure = Figure {
 pub const FIGURE_10: Figure = Figure {
     name: "np-throughput-100g",
     what: "Gorilla, Figure 10: throughput of 16 clusters (and of np-200mpps), each kind of traffic, without and with flow counting",
+    choice: Choice::Any,
     make: |settings| make(settings, 16, &["np-200mpps"]),
 };
+
+/// Machines that must carry every kind of traffic without loss, and at what rate: million packets a second.
+const GOALS: [(&str, f64); 3] = [("np-8-6-4", 100.0), ("np-16-6-4", 200.0), ("np-200mpps", 200.0)];
 
 /// Engines a cluster and threads an engine of the paper's configurations.
 pub const CONFIGURATIONS: [(usize, usize); 6] = [(4, 1), (4, 2), (4, 4), (6, 1), (6, 2), (6, 4)];
@@ -114,8 +119,9 @@ fn make(settings: &Settings, clusters: usize, ours: &[&str]) -> Outcome<Drawn> {
         offered,
         &mut svg,
     )?;
+    let faults = cells.iter().filter_map(Cell::fault).collect();
     let data = serde_json::to_value(&cells).map_err(|error| Failure::unusable(error.to_string()))?;
-    Ok(Drawn { text: text(&names, &cells), data, svg })
+    Ok(Drawn { text: text(&names, &cells), data, svg, faults })
 }
 
 /// Each stream through one machine.
@@ -165,6 +171,20 @@ fn text(names: &[&str], cells: &[Cell]) -> String {
 }
 
 impl Cell {
+    /// That a machine which is to carry every kind of traffic without loss does not.
+    fn fault(&self) -> Option<String> {
+        let (_, goal) = GOALS.into_iter().find(|(machine, _)| *machine == self.machine)?;
+        let with = if self.counting { "with" } else { "without" };
+        (self.measured.loss_free < goal).then(|| {
+            format!(
+                "{}, {} {with} flow counting: {} MPPS without loss, and at least {goal} is the goal",
+                self.machine,
+                self.traffic,
+                number(self.measured.loss_free)
+            )
+        })
+    }
+
     fn text(&self) -> String {
         let mut text = number(self.measured.loss_free);
         if self.measured.saturated > self.measured.loss_free {
@@ -214,6 +234,10 @@ mod tests {
         };
         assert_eq!(cell(200.0, 200.0, Some(Published::All)).text(), "200 [all]");
         assert_eq!(cell(98.5, 99.0, None).text(), "98.5 / 99.0");
+        let goal = |loss_free| Cell { machine: "np-16-6-4".into(), ..cell(loss_free, 200.0, None) }.fault();
+        assert_eq!(goal(200.0), None);
+        assert!(goal(199.0).is_some_and(|fault| fault.contains("at least 200 is the goal")));
+        assert_eq!(cell(1.0, 1.0, None).fault(), None);
         let cells = [cell(1.0, 1.0, None), Cell { counting: true, ..cell(2.0, 2.0, None) }];
         let values: Vec<_> = groups(&cells).into_iter().map(|group| (group.name, group.values)).collect();
         assert_eq!(values, [("IPv4".to_owned(), vec![1.0]), ("IPv4, counted".to_owned(), vec![2.0])]);

@@ -4,7 +4,7 @@ use serde::Serialize;
 use wireloom_rtl::area::parts;
 
 use super::Settings;
-use super::figure::{Drawn, Figure};
+use super::figure::{Choice, Drawn, Figure};
 use super::plot::{Group, grouped};
 use crate::failure::{Failure, Outcome};
 use crate::output::{self, thousands};
@@ -15,6 +15,7 @@ use crate::virtual_routers::{Description, Evaluator, Lane, Machines, Method, cho
 pub const FIGURE: Figure = Figure {
     name: "np-virtual",
     what: "Gorilla, Figure 14: ten virtual routers of 10 Gb/s on a Virtex-7, isolated, merged and consolidated by protocol",
+    choice: Choice::Some(|| CONFIGURATIONS.map(name).to_vec()),
     make,
 };
 
@@ -85,7 +86,7 @@ fn as_published(counts: [usize; 3], groups: &[Vec<usize>]) -> Option<bool> {
 }
 
 fn make(settings: &Settings) -> Outcome<Drawn> {
-    let wanted = |counts: &[usize; 3]| settings.only.is_empty() || settings.only.contains(&name(*counts));
+    let wanted = |counts: &[usize; 3]| settings.wants(&name(*counts));
     let mut bars = Vec::new();
     for counts in CONFIGURATIONS.into_iter().filter(wanted) {
         let description = description(settings, counts)?;
@@ -111,11 +112,6 @@ fn make(settings: &Settings) -> Outcome<Drawn> {
             });
         }
     }
-    if bars.is_empty() {
-        let names = CONFIGURATIONS.map(name).join(", ");
-        return Err(Failure::unusable("np-virtual has no such configuration")
-            .with_help(format!("--on takes one of {names}")));
-    }
     let methods: Vec<&str> = Method::ALL.iter().map(|method| method.name()).collect();
     let mut groups: Vec<Group> = Vec::new();
     for bar in &bars {
@@ -134,7 +130,7 @@ fn make(settings: &Settings) -> Outcome<Drawn> {
         &mut svg,
     )?;
     let data = serde_json::to_value(&bars).map_err(|error| Failure::unusable(error.to_string()))?;
-    Ok(Drawn { text: text(&bars), data, svg })
+    Ok(Drawn { text: text(&bars), data, svg, faults: Vec::new() })
 }
 
 /// What consolidation saves of a method in each configuration, on average, in percent.

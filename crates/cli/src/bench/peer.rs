@@ -31,7 +31,7 @@ impl Peer {
         let flags = match config {
             Ok(output) if output.status.success() => String::from_utf8_lossy(&output.stdout).into_owned(),
             _ => {
-                return Err(Failure::unusable("DPDK is not installed").with_help(
+                return Err(Failure::not_installed("DPDK is not installed").with_help(
                     "'make bench' installs the Debian package libdpdk-dev; or apt-get install libdpdk-dev",
                 ));
             }

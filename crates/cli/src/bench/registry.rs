@@ -150,7 +150,7 @@ pub const BENCHMARKS: &[Benchmark] = &[
 
 /// Takes as many samples as the settings ask for.
 fn samples(settings: &Settings, mut sample: impl FnMut() -> Outcome<f64>) -> Outcome<Vec<f64>> {
-    (0..settings.runs.max(1)).map(|_| sample()).collect()
+    (0..settings.runs).map(|_| sample()).collect()
 }
 
 fn rate(settings: &Settings, machine: MachineName, mix: &str) -> Outcome<Vec<f64>> {

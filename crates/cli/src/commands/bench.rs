@@ -2,10 +2,11 @@
 
 use std::path::PathBuf;
 
+use clap::builder::RangedU64ValueParser;
 use clap::{Args, ValueHint};
 use serde::Serialize;
 
-use crate::bench::{self, BENCHMARKS, Benchmark, Drawn, FIGURES, Figure, Measurement, Settings};
+use crate::bench::{self, BENCHMARKS, Benchmark, Choice, Drawn, FIGURES, Figure, Measurement, Settings};
 use crate::failure::{Failure, Outcome};
 use crate::output::{self, JsonTarget};
 use crate::progress::Working;
@@ -16,13 +17,13 @@ pub struct Bench {
     /// Benchmarks and figures by name; `all`; or `list` to see what there is
     #[arg(value_name = "NAME", required = true)]
     names: Vec<String>,
-    /// Samples of each; the median counts
-    #[arg(long, value_name = "N", default_value_t = 7)]
+    /// Samples of each benchmark; the median counts
+    #[arg(long, value_name = "N", default_value_t = 7, value_parser = RangedU64ValueParser::<usize>::new().range(1..))]
     runs: usize,
     /// Root of the repository: programs and data are found from here
     #[arg(long, value_name = "DIR", default_value = ".", value_hint = ValueHint::DirPath)]
     root: PathBuf,
-    /// Of figures that compare network processors, measure only this one (may be given several times)
+    /// Of figures that compare machines, measure only this one (may be given several times); a figure that does not have it says which it has
     #[arg(long = "on", value_name = "MACHINE")]
     only: Vec<String>,
     /// Write a table, JSON and a plot into this folder
@@ -38,6 +39,15 @@ struct Report {
     computer: String,
     measurements: Vec<Measurement>,
     figures: Vec<Made>,
+    /// What could not be measured, came out otherwise than it must, or missed its goal.
+    failed: Vec<Failed>,
+}
+
+/// A benchmark that failed.
+#[derive(Serialize)]
+struct Failed {
+    name: &'static str,
+    why: String,
 }
 
 /// A figure of a paper, made.
@@ -75,6 +85,13 @@ impl Chosen {
             Self::Figure(figure) => figure.what,
         }
     }
+
+    fn choice(self) -> &'static Choice {
+        match self {
+            Self::Benchmark(_) => &Choice::None,
+            Self::Figure(figure) => &figure.choice,
+        }
+    }
 }
 
 impl Bench {
@@ -96,31 +113,42 @@ impl Bench {
                 }
             }
         }
+        chosen.iter().try_for_each(|one| one.choice().check(one.name(), &self.only))?;
         let many = chosen.len() > 1;
         let settings = Settings { root: self.root.clone(), runs: self.runs, only: self.only.clone() };
-        let mut report = Report { computer: computer(), measurements: Vec::new(), figures: Vec::new() };
+        let mut report = Report {
+            computer: computer(),
+            measurements: Vec::new(),
+            figures: Vec::new(),
+            failed: Vec::new(),
+        };
         for one in chosen {
             let working = Working::on(format!("{}: {}", one.name(), one.what()));
-            let done = match one {
-                Chosen::Benchmark(benchmark) => {
-                    benchmark.run(&settings).map(|measurement| report.measurements.push(measurement))
-                }
-                Chosen::Figure(figure) => (figure.make)(&settings).map(|drawn| {
-                    report.figures.push(Made { name: figure.name, what: figure.what, drawn });
-                }),
-            };
+            let done = report.take(one, &settings);
+            drop(working);
             match done {
                 Ok(()) => {}
-                // One that cannot be taken here does not take the others with it.
-                Err(failure) if many => {
-                    drop(working);
+                // One that cannot be taken does not take the others with it.
+                Err(failure) if many && failure.is_optional() => {
                     eprintln!("{}: left out", one.name());
                     failure.report();
+                }
+                Err(failure) if many => {
+                    eprintln!("{}: cannot be measured", one.name());
+                    failure.report();
+                    report.failed.push(Failed { name: one.name(), why: "it cannot be measured".to_owned() });
                 }
                 Err(failure) => return Err(failure),
             }
         }
-        self.show(&report)
+        self.show(&report)?;
+        if report.failed.is_empty() {
+            return Ok(());
+        }
+        for Failed { name, why } in &report.failed {
+            eprintln!("failed: {name}: {why}");
+        }
+        Err(Failure::Negative)
     }
 
     /// Prints the report and writes its files.
@@ -163,6 +191,28 @@ impl Bench {
     }
 }
 
+impl Report {
+    /// Takes one measurement, or makes one figure, and notes what is wrong with it.
+    fn take(&mut self, one: Chosen, settings: &Settings) -> Outcome {
+        let wrong: Vec<String> = match one {
+            Chosen::Benchmark(benchmark) => {
+                let measurement = benchmark.run(settings)?;
+                let missed = measurement.missed();
+                self.measurements.push(measurement);
+                missed.into_iter().collect()
+            }
+            Chosen::Figure(figure) => {
+                let drawn = (figure.make)(settings)?;
+                let faults = drawn.faults.clone();
+                self.figures.push(Made { name: figure.name, what: figure.what, drawn });
+                faults
+            }
+        };
+        self.failed.extend(wrong.into_iter().map(|why| Failed { name: one.name(), why }));
+        Ok(())
+    }
+}
+
 fn list() -> String {
     let mut table = output::table(&["benchmark", "what is measured", "goal"], &[]);
     for benchmark in BENCHMARKS {
@@ -181,4 +231,55 @@ fn computer() -> String {
         text.lines().find_map(|line| line.strip_prefix("model name")?.split(": ").nth(1).map(str::trim));
     let cores = std::thread::available_parallelism().map_or(1, usize::from);
     format!("{}, {cores} cores", model.unwrap_or("unknown processor"))
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::bench::Better;
+
+    use super::*;
+
+    static SLOW: Benchmark = Benchmark {
+        name: "slow",
+        what: "a rate that is too low",
+        unit: "Mpps",
+        better: Better::Higher,
+        goal: Some(10.0),
+        measure: |_| Ok(vec![9.0, 8.0]),
+    };
+    static WRONG: Figure = Figure {
+        name: "wrong",
+        what: "packets that differ",
+        choice: Choice::None,
+        make: |_| {
+            let (text, svg) = (String::new(), String::new());
+            Ok(Drawn {
+                text,
+                data: serde_json::Value::Null,
+                svg,
+                faults: vec!["np: 2 packets are lost".to_owned()],
+            })
+        },
+    };
+
+    #[test]
+    fn a_missed_goal_and_a_wrong_figure_have_failed() {
+        let settings = Settings { root: PathBuf::new(), runs: 2, only: Vec::new() };
+        let mut report = Report {
+            computer: String::new(),
+            measurements: Vec::new(),
+            figures: Vec::new(),
+            failed: Vec::new(),
+        };
+        for one in [Chosen::Benchmark(&SLOW), Chosen::Figure(&WRONG)] {
+            report.take(one, &settings).expect("it can be measured");
+        }
+        let failed: Vec<(&str, &str)> =
+            report.failed.iter().map(|one| (one.name, one.why.as_str())).collect();
+        assert_eq!(
+            failed,
+            [("slow", "8.00 Mpps, and at least 10 Mpps is the goal"), ("wrong", "np: 2 packets are lost")]
+        );
+        assert_eq!((report.measurements.len(), report.figures.len()), (1, 1), "both are shown all the same");
+    }
 }
