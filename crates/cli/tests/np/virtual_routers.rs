@@ -142,7 +142,7 @@ fn a_chip_of_virtual_routers_is_a_folder_that_stands_alone() {
     assert!(text("made/virtual.json").contains("\"merged\""));
     assert!(text("made/README.md").contains("| 1 | `blue` | 0 | 0 | 1 | 0.0200 |"));
     assert!(text("made/memory_map.json").contains("\"of\": \"p0\""));
-    assert!(text("made/np.core").contains("toplevel: virtual_top"));
+    assert!(text("made/np.core").contains("toplevel: \"virtual_top\""));
     for method in ["merged", "isolated"] {
         place.wireloom(&format!("virtual list.toml --method {method} --on np-1-1-2 -o {method}")).status(0);
         lint(&place, method, "virtual_top");
