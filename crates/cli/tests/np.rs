@@ -46,7 +46,6 @@ fn hub() -> Workplace {
             packet
         })
         .collect();
-    let packets: Vec<&[u8]> = packets.iter().map(Vec::as_slice).collect();
     place.write("many.pcap", &pcap(&packets));
     // So that tests that run side by side find it in the cache.
     BUILT.call_once(|| {
@@ -62,6 +61,19 @@ fn draws(seed: u64) -> impl FnMut(u64) -> u64 {
         state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
         (state >> 33) % below
     }
+}
+
+/// A capture of so many packets, each made of numbers that are drawn.
+fn drawn(seed: u64, count: usize, packet: impl Fn(&mut dyn FnMut(u64) -> u64) -> Vec<u8>) -> Vec<u8> {
+    let mut draw = draws(seed);
+    let packets: Vec<Vec<u8>> = (0..count).map(|_| packet(&mut draw)).collect();
+    pcap(&packets)
+}
+
+/// Random bytes, of one of these lengths.
+fn random_bytes(draw: &mut dyn FnMut(u64) -> u64, lengths: &[u64]) -> Vec<u8> {
+    let length = lengths[draw(lengths.len() as u64) as usize];
+    (0..length).map(|_| draw(256) as u8).collect()
 }
 
 fn report(ran: &Ran) -> serde_json::Value {
@@ -146,16 +158,11 @@ fn engines_can_be_state_machines() {
 
 /// Packets that say in their first bytes what is to be done, of several sizes.
 fn commands(count: usize) -> Vec<u8> {
-    let mut draw = draws(9);
-    let packets: Vec<Vec<u8>> = (0..count)
-        .map(|_| {
-            let length = [5, 60, 64, 64, 64, 200, 1000][draw(7) as usize];
-            let mut packet: Vec<u8> = (0..length).map(|_| draw(256) as u8).collect();
-            packet[..4].copy_from_slice(&[draw(16) as u8, draw(24) as u8, 0, draw(4) as u8]);
-            packet
-        })
-        .collect();
-    pcap(&packets.iter().map(Vec::as_slice).collect::<Vec<_>>())
+    drawn(9, count, |draw| {
+        let mut packet = random_bytes(draw, &[5, 60, 64, 64, 64, 200, 1000]);
+        packet[..4].copy_from_slice(&[draw(16) as u8, draw(24) as u8, 0, draw(4) as u8]);
+        packet
+    })
 }
 
 #[test]
@@ -211,7 +218,7 @@ fn engines_can_be_pipelines() {
     // A packet each cycle, in one engine: the hub's packets of one beat.
     place.write("pipe.toml", pipelined(64).replace("header_writes = 2", "header_writes = 1").as_bytes());
     let short: Vec<Vec<u8>> = (0..2000).map(|_| frame(0x0800)).collect();
-    place.write("short.pcap", &pcap(&short.iter().map(Vec::as_slice).collect::<Vec<_>>()));
+    place.write("short.pcap", &pcap(&short));
     let ran = place
         .wireloom("run hub.loom --on pipe.toml --tables hub.tables --in short.pcap --out o.pcapng --json -");
     let mpps = report(&ran)["simulation"]["mpps"].as_f64();

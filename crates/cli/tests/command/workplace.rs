@@ -50,7 +50,7 @@ impl Workplace {
         let place = Self { folder };
         place.write("hub.loom", HUB.as_bytes());
         place.write("hub.tables", HUB_TABLES.as_bytes());
-        place.write("three.pcap", &pcap(&[&frame(0x0800), &frame(0x0806), &[1, 2, 3, 4]]));
+        place.write("three.pcap", &pcap(&[frame(0x0800), frame(0x0806), vec![1, 2, 3, 4]]));
         place
     }
 
@@ -144,16 +144,16 @@ pub fn frame(ethertype: u16) -> Vec<u8> {
 }
 
 /// Frames as a pcap file (microseconds, little-endian, Ethernet), a second apart.
-pub fn pcap(frames: &[&[u8]]) -> Vec<u8> {
+pub fn pcap(frames: &[impl AsRef<[u8]>]) -> Vec<u8> {
     let mut out = Vec::new();
     for word in [0xa1b2_c3d4u32, 0x0004_0002, 0, 0, 65535, 1] {
         out.extend(word.to_le_bytes());
     }
-    for (second, frame) in (0u32..).zip(frames) {
+    for (second, frame) in (0u32..).zip(frames.iter().map(AsRef::as_ref)) {
         for word in [second, 0, frame.len() as u32, frame.len() as u32] {
             out.extend(word.to_le_bytes());
         }
-        out.extend(*frame);
+        out.extend(frame);
     }
     out
 }

@@ -4,15 +4,10 @@ use super::*;
 
 /// Random packets of lengths around those of a header window and of beats, and some long ones.
 fn ragged(count: usize) -> Vec<u8> {
-    let mut draw = draws(5);
-    let packets: Vec<Vec<u8>> = (0..count)
-        .map(|_| {
-            let lengths = [5, 20, 60, 64, 127, 128, 129, 130, 140, 191, 192, 200, 260, 900 + draw(600)];
-            let length = lengths[draw(lengths.len() as u64) as usize];
-            (0..length).map(|_| draw(256) as u8).collect()
-        })
-        .collect();
-    pcap(&packets.iter().map(Vec::as_slice).collect::<Vec<_>>())
+    drawn(5, count, |draw| {
+        let long = 900 + draw(600);
+        random_bytes(draw, &[5, 20, 60, 64, 127, 128, 129, 130, 140, 191, 192, 200, 260, long])
+    })
 }
 
 #[test]

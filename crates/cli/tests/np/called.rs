@@ -10,7 +10,7 @@ fn asks(count: u32) -> Vec<u8> {
         [&[(i / 3) as u8][..], &key.to_be_bytes(), &[0; 61]].concat()
     };
     let packets: Vec<Vec<u8>> = (0..count).map(packet).collect();
-    pcap(&packets.iter().map(Vec::as_slice).collect::<Vec<_>>())
+    pcap(&packets)
 }
 
 #[test]

@@ -4,21 +4,17 @@ use super::*;
 
 /// Random packets of a few letters, of lengths around those of a header window and of beats.
 fn letters(count: usize) -> Vec<u8> {
-    let mut draw = draws(9);
-    let packets: Vec<Vec<u8>> = (0..count)
-        .map(|_| {
-            let lengths = [5, 7, 20, 60, 64, 65, 127, 128, 129, 140, 191, 192, 200, 900 + draw(600)];
-            let length = lengths[draw(lengths.len() as u64) as usize];
-            let mut bytes: Vec<u8> = (0..length).map(|_| b"abcdefgh"[draw(8) as usize]).collect();
-            // Where the range begins, how long it is, and what else is done.
-            let command: Vec<u8> = (0..5).map(|_| draw(256) as u8).collect();
-            let told = bytes.len().min(5);
-            bytes[..told].copy_from_slice(&command[..told]);
-            bytes[0] &= if draw(2) == 0 { 0xf8 } else { 0xff };
-            bytes
-        })
-        .collect();
-    pcap(&packets.iter().map(Vec::as_slice).collect::<Vec<_>>())
+    drawn(9, count, |draw| {
+        let lengths = [5, 7, 20, 60, 64, 65, 127, 128, 129, 140, 191, 192, 200, 900 + draw(600)];
+        let length = lengths[draw(lengths.len() as u64) as usize];
+        let mut bytes: Vec<u8> = (0..length).map(|_| b"abcdefgh"[draw(8) as usize]).collect();
+        // Where the range begins, how long it is, and what else is done.
+        let command: Vec<u8> = (0..5).map(|_| draw(256) as u8).collect();
+        let told = bytes.len().min(5);
+        bytes[..told].copy_from_slice(&command[..told]);
+        bytes[0] &= if draw(2) == 0 { 0xf8 } else { 0xff };
+        bytes
+    })
 }
 
 const TABLES: &[u8] = b"table patterns\n\"abc\" port=1\n\"abcdef\" port=2 weight=3\n\"bcd\" port=3\n\"hh\" port=4 weight=1\n\"gfedc\" port=5\n\"a\\x00\" port=6\n";

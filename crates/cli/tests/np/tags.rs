@@ -4,15 +4,7 @@ use super::*;
 
 /// Packets of lengths around those of a header window, whose first bytes are random.
 fn packets(count: usize) -> Vec<u8> {
-    let mut draw = draws(11);
-    let packets: Vec<Vec<u8>> = (0..count)
-        .map(|_| {
-            let lengths = [5, 14, 18, 60, 64, 100, 127, 128, 129, 200, 600];
-            let length = lengths[draw(lengths.len() as u64) as usize];
-            (0..length).map(|_| draw(256) as u8).collect()
-        })
-        .collect();
-    pcap(&packets.iter().map(Vec::as_slice).collect::<Vec<_>>())
+    drawn(11, count, |draw| random_bytes(draw, &[5, 14, 18, 60, 64, 100, 127, 128, 129, 200, 600]))
 }
 
 #[test]

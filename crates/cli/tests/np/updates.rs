@@ -27,7 +27,7 @@ fn tables_change_at_a_packet_or_while_packets_flow() {
         [&dst.to_be_bytes()[..], &[0; 60]].concat()
     };
     let packets: Vec<Vec<u8>> = (0..2000).map(packet).collect();
-    place.write("asks.pcap", &pcap(&packets.iter().map(Vec::as_slice).collect::<Vec<_>>()));
+    place.write("asks.pcap", &pcap(&packets));
     let words = "route.loom --tables route.tables --updates route.updates --in asks.pcap";
 
     // Between two packets, on every machine.

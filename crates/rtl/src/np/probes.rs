@@ -85,7 +85,7 @@ pub(super) fn of_cluster(plan: &Plan) -> Vec<ProbePort> {
 }
 
 /// Those of a pipe beside those of its clusters.
-pub(super) fn of_pipe(plan: &Plan) -> Vec<ProbePort> {
+fn of_pipe(plan: &Plan) -> Vec<ProbePort> {
     let single = |name: &str, doc, kind: &str| ProbePort {
         name: format!("{name}_o"),
         width: 1,
