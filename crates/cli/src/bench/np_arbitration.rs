@@ -120,7 +120,7 @@ fn row(
 ) -> Outcome<Row> {
     let mut machine = machine.clone();
     (variant.change)(&mut machine);
-    let luts = search::luts(loaded, &machine, FAMILY)?;
+    let luts = search::cost(loaded, &machine, FAMILY)?.luts;
     let working = Working::on(format!("{}, {}", machine.name, variant.name));
     let mut rig = Rig::new(&machine, loaded)?;
     let mpps = streams

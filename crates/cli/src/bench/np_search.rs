@@ -2,7 +2,8 @@
 
 use serde::Serialize;
 use wireloom_net::Packet;
-use wireloom_rtl::area::parts;
+use wireloom_rtl::area::{Cost, parts};
+use wireloom_rtl::machine::Machine;
 
 use super::figure::{Choice, Drawn, Figure};
 use super::np_traffic::TRAFFIC;
@@ -10,7 +11,7 @@ use super::plot::{Group, grouped};
 use super::{Settings, number};
 use crate::failure::{Failure, Outcome};
 use crate::output::{self, thousands};
-use crate::search::{self, Estimator, Found, Shape, Wanted};
+use crate::search::{self, Estimator, Found, Kind, Shape, Wanted};
 
 /// The figure.
 pub const FIGURE: Figure = Figure {
@@ -24,17 +25,25 @@ pub const FIGURE: Figure = Figure {
 const GOALS: [(f64, &str, &str, u64); 2] =
     [(100.0, "8-6-4", "XC6VHX380T", 75), (200.0, "16-6-4", "XC7VH870T", 73)];
 
-/// The shapes that are looked at for a rate.
-fn shapes(mpps: f64) -> Vec<Shape> {
-    // Each lane takes a packet a cycle: two lanes, which from 16 clusters on there are, for more than 100 million.
-    let clusters: &[usize] = if mpps > 100.0 { &[16, 20, 24, 32] } else { &[4, 5, 6, 8, 10, 12, 15] };
-    let mut shapes = Vec::new();
-    for &clusters in clusters {
-        for engines in [2, 3, 4, 5, 6, 8] {
-            shapes.extend([2, 3, 4, 6, 8].map(|threads| Shape { clusters, engines, threads }));
+/// Threads in LUT RAM, and threads in block RAM: what an engine of few threads takes in the one, it takes with many in the other.
+const KINDS: [(&str, [usize; 4], [usize; 3]); 2] =
+    [("np", [3, 4, 5, 6], [4, 6, 8]), ("np-200mpps", [2, 3, 4, 6], [8, 12, 16])];
+
+/// The machines that are looked at for a rate: each lane takes a packet a cycle.
+fn kinds(mpps: f64) -> Outcome<Vec<Kind>> {
+    let lanes = (mpps / 100.0).ceil() as usize;
+    let kind = |&(like, engines, threads): &(&str, [usize; 4], [usize; 3])| {
+        let like = Machine::find(like).map_err(Failure::unusable)?.with_lanes(lanes);
+        let mut shapes = Vec::new();
+        for clusters in [4, 5, 6, 7, 8, 10, 12] {
+            for engines in engines {
+                let clusters = clusters * lanes;
+                shapes.extend(threads.map(|threads| Shape { clusters, engines, threads }));
+            }
         }
-    }
-    shapes
+        Ok(Kind { like, shapes })
+    };
+    KINDS.iter().map(kind).collect()
 }
 
 /// What a search came to.
@@ -45,14 +54,13 @@ struct Row {
     published_part: &'static str,
     published_luts: u64,
     machine: Option<String>,
-    luts: Option<u64>,
+    cost: Option<Cost>,
     #[serde(flatten)]
     found: Found,
 }
 
 fn make(settings: &Settings) -> Outcome<Drawn> {
     let loaded = settings.routing(false)?;
-    let like = wireloom_rtl::machine::Machine::find("np").map_err(Failure::unusable)?;
     let traffic: Vec<Vec<Packet>> =
         settings.streams(&TRAFFIC)?.into_iter().map(|stream| stream.packets).collect();
     let mut rows = Vec::new();
@@ -63,18 +71,20 @@ fn make(settings: &Settings) -> Outcome<Drawn> {
             .into_iter()
             .find(|(family, _)| *family == part.family)
             .expect("parts are of families that are known");
-        let wanted = Wanted { loaded: &loaded, like: &like, traffic: &traffic, mpps };
-        let mut estimator = Estimator::new(&loaded, &like, family);
-        let found = search::find(&wanted, &shapes(mpps), |shape| estimator.luts(shape))?;
-        let machine = found.smallest().map(|best| best.candidate.shape.of(&like)).transpose()?;
-        let luts = machine.as_ref().map(|machine| search::luts(&loaded, machine, family)).transpose()?;
+        let kinds = kinds(mpps)?;
+        let wanted = Wanted { loaded: &loaded, kinds: &kinds, traffic: &traffic, mpps };
+        let mut estimators: Vec<Estimator<'_>> =
+            kinds.iter().map(|kind| Estimator::new(&loaded, &kind.like, family)).collect();
+        let found = search::find(&wanted, |kind, shape| estimators[kind].luts(shape))?;
+        let machine = search::machine(&wanted, &found)?;
+        let cost = machine.as_ref().map(|machine| search::cost(&loaded, machine, family)).transpose()?;
         rows.push(Row {
             mpps,
             published_machine,
             published_part,
             published_luts: part.luts * percent / 100,
             machine: machine.map(|machine| machine.name),
-            luts,
+            cost,
             found,
         });
     }
@@ -84,7 +94,7 @@ fn make(settings: &Settings) -> Outcome<Drawn> {
         .iter()
         .map(|row| Group {
             name: format!("{} MPPS", row.mpps),
-            values: vec![row.published_luts as f64, row.luts.unwrap_or(0) as f64],
+            values: vec![row.published_luts as f64, row.cost.map_or(0.0, |cost| cost.luts as f64)],
         })
         .collect();
     let mut svg = String::new();
@@ -101,9 +111,19 @@ fn make(settings: &Settings) -> Outcome<Drawn> {
 }
 
 fn text(rows: &[Row]) -> String {
-    let heads =
-        ["MPPS", "the paper", "part", "LUTs", "ours", "LUTs", "possible", "simulated", "the last forwarded"];
-    let mut table = output::table(&heads, &[0, 3, 5, 6, 7, 8]);
+    let heads = [
+        "MPPS",
+        "the paper",
+        "part",
+        "LUTs",
+        "ours",
+        "LUTs",
+        "block RAMs",
+        "possible",
+        "simulated",
+        "the last forwarded",
+    ];
+    let mut table = output::table(&heads, &[0, 3, 5, 6, 7, 8, 9]);
     for row in rows {
         table.add_row([
             number(row.mpps),
@@ -111,7 +131,8 @@ fn text(rows: &[Row]) -> String {
             row.published_part.to_owned(),
             thousands(row.published_luts),
             row.machine.clone().unwrap_or_else(|| "none".to_owned()),
-            row.luts.map_or(String::new(), thousands),
+            row.cost.map_or(String::new(), |cost| thousands(cost.luts)),
+            row.cost.map_or(String::new(), |cost| thousands(cost.block_rams())),
             format!("{} of {}", row.found.possible, row.found.shapes),
             row.found.tried.len().to_string(),
             row.found.tried.last().map_or(String::new(), |last| number(last.mpps)),
@@ -129,13 +150,13 @@ mod tests {
 
     #[test]
     fn a_rate_is_looked_for_where_there_are_lanes_for_it() {
-        let like = wireloom_rtl::machine::Machine::find("np").expect("a machine");
         for (mpps, ..) in GOALS {
-            let shapes = shapes(mpps);
-            assert!(!shapes.is_empty());
-            for shape in shapes {
-                let lanes = shape.of(&like).expect("a machine").lanes();
-                assert_eq!(lanes as f64 * 100.0, mpps, "{shape:?}");
+            for kind in kinds(mpps).expect("machines") {
+                assert!(!kind.shapes.is_empty());
+                for shape in kind.shapes {
+                    let lanes = shape.of(&kind.like).expect("a machine").lanes();
+                    assert_eq!(lanes as f64 * 100.0, mpps, "{shape:?}");
+                }
             }
         }
     }
@@ -149,7 +170,7 @@ mod tests {
             published_part: "XC7VH870T",
             published_luts: 399_748,
             machine: None,
-            luts: None,
+            cost: None,
             found,
         };
         let told = text(&[row]);

@@ -6,7 +6,7 @@ use std::str::FromStr;
 use clap::{Args, ValueHint};
 use serde::Serialize;
 use wireloom_net::Packet;
-use wireloom_rtl::area::FAMILIES;
+use wireloom_rtl::area::{Cost, FAMILIES};
 use wireloom_rtl::machine::Machine;
 
 use crate::bench::number;
@@ -15,7 +15,7 @@ use crate::output::{self, JsonTarget, thousands};
 use crate::packets::Batches;
 use crate::program::ProgramArgs;
 use crate::rig::Loaded;
-use crate::search::{self, Estimator, Found, Shape, Wanted};
+use crate::search::{self, Estimator, Found, Kind, Shape, Wanted};
 
 /// See `wireloom search --help`.
 #[derive(Args, Debug)]
@@ -34,9 +34,9 @@ pub struct Search {
     /// Million packets a second that must be carried
     #[arg(long, value_name = "MPPS")]
     rate: f64,
-    /// What the machine is like in all but clusters, engines and threads
+    /// What the machine is like in all but clusters, engines and threads; if it is given several times, the smallest of all is looked for
     #[arg(long, value_name = "MACHINE", default_value = "np")]
-    like: String,
+    like: Vec<String>,
     /// Numbers of clusters to try
     #[arg(long, value_name = "N,M..", default_value = "1,2,3,4,6,8,12,16,20,24,32")]
     clusters: Numbers,
@@ -79,7 +79,7 @@ struct Report {
     /// The smallest machine that carries the traffic.
     machine: Option<String>,
     /// Its estimate, every unit synthesised.
-    luts: Option<u64>,
+    cost: Option<Cost>,
 }
 
 impl Search {
@@ -88,25 +88,24 @@ impl Search {
         if !(self.rate.is_finite() && self.rate > 0.0) {
             return Err(Failure::unusable("--rate is a number of million packets a second, above zero"));
         }
-        let like = Machine::find(&self.like).map_err(Failure::unusable)?;
         let loaded = Loaded::new(&self.program, &self.tables)?;
-        loaded.warn_of_sections_for_nothing(&like);
+        let kinds = self.like.iter().map(|like| self.kind(like, &loaded)).collect::<Outcome<Vec<_>>>()?;
         let traffic = self.input.iter().map(|path| self.read(path)).collect::<Outcome<Vec<_>>>()?;
         let (family, _) =
             FAMILIES.into_iter().find(|(name, _)| *name == self.family).expect("the parser knows");
-        let wanted = Wanted { loaded: &loaded, like: &like, traffic: &traffic, mpps: self.rate };
-        let mut estimator = Estimator::new(&loaded, &like, family);
-        let shapes = shapes(&self.clusters, &self.engines, &self.threads);
-        let found = search::find(&wanted, &shapes, |shape| estimator.luts(shape))?;
-        let machine = found.smallest().map(|best| best.candidate.shape.of(&like)).transpose()?;
-        let luts = machine.as_ref().map(|machine| search::luts(&loaded, machine, family)).transpose()?;
+        let wanted = Wanted { loaded: &loaded, kinds: &kinds, traffic: &traffic, mpps: self.rate };
+        let mut estimators: Vec<Estimator<'_>> =
+            kinds.iter().map(|kind| Estimator::new(&loaded, &kind.like, family)).collect();
+        let found = search::find(&wanted, |kind, shape| estimators[kind].luts(shape))?;
+        let machine = search::machine(&wanted, &found)?;
+        let cost = machine.as_ref().map(|machine| search::cost(&loaded, machine, family)).transpose()?;
         let report = Report {
             program: self.program.file.display().to_string(),
             mpps: self.rate,
             family,
             found,
             machine: machine.map(|machine| machine.name),
-            luts,
+            cost,
         };
         if output::for_people(self.json.as_ref()) {
             output::print(&report.text());
@@ -115,6 +114,13 @@ impl Search {
             output::write_json(target, &report)?;
         }
         if report.machine.is_some() { Ok(()) } else { Err(Failure::Negative) }
+    }
+
+    /// The shapes to try of machines like one.
+    fn kind(&self, like: &str, loaded: &Loaded) -> Outcome<Kind> {
+        let like = Machine::find(like).map_err(Failure::unusable)?;
+        loaded.warn_of_sections_for_nothing(&like);
+        Ok(Kind { like, shapes: shapes(&self.clusters, &self.engines, &self.threads) })
     }
 
     /// The first packets of a capture.
@@ -160,14 +166,11 @@ impl Report {
             found.possible,
             number(self.mpps)
         );
-        let heads = ["clusters", "engines", "threads", "LUTs, estimated", "at most", "carried", ""];
-        let mut table = output::table(&heads, &[0, 1, 2, 3, 4, 5]);
+        let heads = ["machine", "LUTs, estimated", "at most", "carried", ""];
+        let mut table = output::table(&heads, &[1, 2, 3]);
         for tried in &found.tried {
-            let Shape { clusters, engines, threads } = tried.candidate.shape;
             table.add_row([
-                clusters.to_string(),
-                engines.to_string(),
-                threads.to_string(),
+                tried.candidate.machine.clone(),
                 thousands(tried.candidate.luts),
                 number(tried.candidate.bound),
                 number(tried.mpps),
@@ -175,10 +178,11 @@ impl Report {
             ]);
         }
         text += &format!("{table}\n\n");
-        text += &match (&self.machine, self.luts) {
-            (Some(machine), Some(luts)) => format!(
-                "{machine} is the smallest that loses nothing: {} LUTs with every unit synthesised ({})\n",
-                thousands(luts),
+        text += &match (&self.machine, self.cost) {
+            (Some(machine), Some(cost)) => format!(
+                "{machine} is the smallest that loses nothing: {} LUTs and {} block RAMs of 36 Kb with every unit synthesised ({})\n",
+                thousands(cost.luts),
+                thousands(cost.block_rams()),
                 self.family
             ),
             _ => "None carries it without loss.\n".to_owned(),

@@ -2,7 +2,7 @@
 
 use wireloom_rtl::machine::Machine;
 
-use super::{Shape, Wanted};
+use super::{Kind, Shape, Wanted};
 use crate::failure::Outcome;
 use crate::progress::Working;
 use crate::rig::{Demand, Rig};
@@ -31,17 +31,17 @@ pub struct Bound {
 }
 
 impl Bound {
-    /// Measures it: on a machine of one thread, where nothing waits for anything else, and on one of the largest cluster of these shapes, whose
+    /// Measures it: on a machine of one thread, where nothing waits for anything else, and on one of the largest cluster of the kind's shapes, whose
     /// engines may wait for what they share.
-    pub(super) fn measure(wanted: &Wanted<'_>, shapes: &[Shape]) -> Outcome<Self> {
+    pub(super) fn measure(wanted: &Wanted<'_>, kind: &Kind) -> Outcome<Self> {
         let rig = |engines, threads| -> Outcome<(Working, Rig)> {
-            let machine = Shape { clusters: 1, engines, threads }.of(wanted.like)?;
+            let machine = Shape { clusters: 1, engines, threads }.of(&kind.like)?;
             Ok((Working::on(format!("simulating {}", machine.name)), Rig::new(&machine, wanted.loaded)?))
         };
         let (working, mut least) = rig(1, 1)?;
         let demands = wanted.traffic.iter().map(|packets| least.demand(packets)).collect::<Outcome<_>>()?;
         drop(working);
-        let most = |of: fn(&Shape) -> usize| shapes.iter().map(of).max().unwrap_or(1);
+        let most = |of: fn(&Shape) -> usize| kind.shapes.iter().map(of).max().unwrap_or(1);
         let (_working, mut largest) = rig(most(|shape| shape.engines), most(|shape| shape.threads))?;
         let mhz = f64::from(largest.machine().clock.core_mhz);
         let mut cluster = f64::INFINITY;

@@ -8,7 +8,7 @@ mod bound;
 
 use serde::Serialize;
 use wireloom_net::Packet;
-use wireloom_rtl::area::Cache;
+use wireloom_rtl::area::{Cache, Cost};
 use wireloom_rtl::machine::Machine;
 
 use crate::failure::{Failure, Outcome};
@@ -43,9 +43,21 @@ impl Shape {
     }
 }
 
+/// Machines that are alike in all but their shape.
+pub struct Kind {
+    /// What they are like.
+    pub like: Machine,
+    /// The shapes that are looked at.
+    pub shapes: Vec<Shape>,
+}
+
 /// A configuration that is worth looking at.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Candidate {
+    /// Its name.
+    pub machine: String,
+    /// Of which kind it is, counted from zero.
+    pub kind: usize,
     /// Its shape.
     #[serde(flatten)]
     pub shape: Shape,
@@ -60,7 +72,7 @@ pub struct Candidate {
 }
 
 /// A configuration that was simulated.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Tried {
     /// Which.
     #[serde(flatten)]
@@ -75,8 +87,8 @@ pub struct Tried {
 pub struct Wanted<'a> {
     /// Program and tables.
     pub loaded: &'a Loaded,
-    /// What the machine is like in all but its shape.
-    pub like: &'a Machine,
+    /// The machines to choose from.
+    pub kinds: &'a [Kind],
     /// Each must be carried.
     pub traffic: &'a [Vec<Packet>],
     /// Million packets a second.
@@ -104,32 +116,36 @@ impl Found {
 /// Of a bound, what is left out of account: a shape is dropped only if it would have to exceed its bound by a tenth.
 const SLACK: f64 = 1.1;
 
-/// Looks for the smallest of these shapes; `luts` estimates them, of which the order alone counts.
+/// Looks for the smallest of these machines; `luts` estimates a shape of a kind (counted from zero), of which the order alone counts.
 ///
 /// # Errors
 /// If a tool is missing or fails, or packets of the traffic are not forwarded.
-pub fn find(
-    wanted: &Wanted<'_>,
-    shapes: &[Shape],
-    mut luts: impl FnMut(Shape) -> Outcome<u64>,
-) -> Outcome<Found> {
-    let bound = Bound::measure(wanted, shapes)?;
-    let mut possible = Vec::new();
-    for &shape in shapes {
-        let Ok(machine) = shape.of(wanted.like) else { continue };
-        let limits = bound.limits(shape, &machine);
-        if limits.mpps() * SLACK >= wanted.mpps {
-            possible.push((shape, machine.lanes(), limits));
+pub fn find(wanted: &Wanted<'_>, mut luts: impl FnMut(usize, Shape) -> Outcome<u64>) -> Outcome<Found> {
+    let mut candidates = Vec::new();
+    for (number, kind) in wanted.kinds.iter().enumerate() {
+        let bound = Bound::measure(wanted, kind)?;
+        for &shape in &kind.shapes {
+            let Ok(machine) = shape.of(&kind.like) else { continue };
+            let limits = bound.limits(shape, &machine);
+            if limits.mpps() * SLACK >= wanted.mpps {
+                let (bound, engines_bound) = (limits.mpps(), limits.engines);
+                let (lanes, luts) = (machine.lanes(), luts(number, shape)?);
+                let machine = machine.name;
+                candidates.push(Candidate {
+                    machine,
+                    kind: number,
+                    shape,
+                    lanes,
+                    luts,
+                    bound,
+                    engines_bound,
+                });
+            }
         }
     }
-    let mut candidates = Vec::new();
-    for (shape, lanes, limits) in possible {
-        let (bound, engines_bound) = (limits.mpps(), limits.engines);
-        candidates.push(Candidate { shape, lanes, luts: luts(shape)?, bound, engines_bound });
-    }
     let possible = candidates.len();
-    let tried = smallest(candidates, wanted.mpps, |shape| {
-        let machine = shape.of(wanted.like)?;
+    let tried = smallest(candidates, wanted.mpps, |candidate| {
+        let machine = candidate.shape.of(&wanted.kinds[candidate.kind].like)?;
         let _working = Working::on(format!("simulating {}", machine.name));
         let mut rig = Rig::new(&machine, wanted.loaded)?;
         let (mut least, mut lost) = (wanted.mpps, 0);
@@ -140,20 +156,30 @@ pub fn find(
         }
         Ok((least, lost == 0))
     })?;
-    Ok(Found { shapes: shapes.len(), possible, tried })
+    let shapes = wanted.kinds.iter().map(|kind| kind.shapes.len()).sum();
+    Ok(Found { shapes, possible, tried })
 }
 
-/// The LUTs of a machine, each of its units synthesised.
+/// The machine that a search found, if it found one.
+///
+/// # Errors
+/// Never: it was simulated.
+pub fn machine(wanted: &Wanted<'_>, found: &Found) -> Outcome<Option<Machine>> {
+    let best = found.smallest().map(|best| &best.candidate);
+    best.map(|best| best.shape.of(&wanted.kinds[best.kind].like)).transpose()
+}
+
+/// What a machine takes, each of its units synthesised.
 ///
 /// # Errors
 /// If Yosys is missing or refuses a unit.
-pub fn luts(loaded: &Loaded, machine: &Machine, family: &'static str) -> Outcome<u64> {
+pub fn cost(loaded: &Loaded, machine: &Machine, family: &'static str) -> Outcome<Cost> {
     let design = loaded.processor(machine)?.design;
     let working = Working::on(format!("synthesis of {}", machine.name));
     let report = wireloom_rtl::area::estimate(&design, family, &Cache::of_repository(), |unit| {
         working.now(&format!("synthesis of {}: {unit}", machine.name));
     });
-    Ok(report.map_err(Failure::unusable)?.total.luts)
+    Ok(report.map_err(Failure::unusable)?.total)
 }
 
 /// Tries candidates by size until one carries the traffic; `forward` answers how much a shape forwards, and whether that is all. What a
@@ -162,13 +188,15 @@ pub fn luts(loaded: &Loaded, machine: &Machine, family: &'static str) -> Outcome
 fn smallest(
     mut candidates: Vec<Candidate>,
     wanted: f64,
-    mut forward: impl FnMut(Shape) -> Outcome<(f64, bool)>,
+    mut forward: impl FnMut(&Candidate) -> Outcome<(f64, bool)>,
 ) -> Outcome<Vec<Tried>> {
     candidates.sort_by_key(|candidate| candidate.luts);
     let mut tried: Vec<Tried> = Vec::new();
     for candidate in candidates {
         let fails_too = |failed: &Tried| {
-            failed.candidate.lanes == candidate.lanes && candidate.shape.is_within(failed.candidate.shape)
+            let failed = &failed.candidate;
+            (failed.kind, failed.lanes) == (candidate.kind, candidate.lanes)
+                && candidate.shape.is_within(failed.shape)
         };
         let closest =
             tried.iter().map(|tried| tried.mpps / tried.candidate.engines_bound).fold(0.0, f64::max);
@@ -176,7 +204,7 @@ fn smallest(
         if hopeless || tried.iter().any(fails_too) {
             continue;
         }
-        let (mpps, carries) = forward(candidate.shape)?;
+        let (mpps, carries) = forward(&candidate)?;
         tried.push(Tried { candidate, mpps, carries });
         if carries {
             break;
@@ -193,6 +221,8 @@ mod tests {
         let slots = (clusters * engines) as f64;
         let engines_bound = (slots * 10.0).min(slots * threads as f64 * 4.0);
         Candidate {
+            machine: format!("np-{clusters}-{engines}-{threads}"),
+            kind: 0,
             shape: Shape { clusters, engines, threads },
             lanes: 1,
             luts: (clusters * (1000 + engines * (3000 + 100 * threads))) as u64,
@@ -204,8 +234,8 @@ mod tests {
     /// Tries all shapes up to a size on machines that reach four fifths of their bound.
     fn search(wanted: f64) -> Vec<Tried> {
         let all = (1..=8).flat_map(|c| (1..=4).flat_map(move |e| [1, 2, 4].map(move |t| candidate(c, e, t))));
-        smallest(all.collect(), wanted, |shape| {
-            let mpps = candidate(shape.clusters, shape.engines, shape.threads).engines_bound * 0.8;
+        smallest(all.collect(), wanted, |candidate| {
+            let mpps = candidate.engines_bound * 0.8;
             Ok((mpps.min(wanted), mpps >= wanted))
         })
         .expect("no simulation fails")
@@ -236,13 +266,27 @@ mod tests {
         // All of these could carry 200 by their lanes, and so are alike in their bounds.
         let candidates = [(4, 3, 4), (6, 4, 4), (8, 4, 4)].map(|(c, e, t)| candidate(c, e, t));
         assert!(candidates.iter().all(|candidate| candidate.bound >= 120.0));
-        let tried = smallest(candidates.to_vec(), 190.0, |shape| {
-            let mpps = candidate(shape.clusters, shape.engines, shape.threads).engines_bound * 0.6;
+        let tried = smallest(candidates.to_vec(), 190.0, |candidate| {
+            let mpps = candidate.engines_bound * 0.6;
             Ok((mpps.min(190.0), mpps >= 190.0))
         });
         let tried = tried.expect("no simulation fails");
         assert_eq!(tried.iter().map(|tried| tried.carries).collect::<Vec<_>>(), [false, true]);
         assert_eq!(tried[1].candidate.shape.clusters, 8, "six clusters would have to come closer than four");
+    }
+
+    #[test]
+    fn a_failure_says_nothing_of_smaller_machines_of_another_kind() {
+        let other = Candidate { kind: 1, luts: 90_000, ..candidate(4, 3, 4) };
+        let mut asked = Vec::new();
+        let tried = smallest(vec![candidate(4, 4, 4), other, candidate(4, 4, 2)], 100.0, |candidate| {
+            asked.push((candidate.kind, candidate.shape));
+            Ok(if candidate.kind == 1 { (100.0, true) } else { (99.0, false) })
+        });
+        assert!(
+            tried.expect("no simulation fails").last().is_some_and(|last| last.candidate.kind == 1),
+            "{asked:?}"
+        );
     }
 
     #[test]

@@ -22,7 +22,7 @@ use crate::machine::load_store;
 use crate::program::Program;
 use crate::progress::Working;
 use crate::rig::Loaded;
-use crate::search::{self, Estimator, Shape, Wanted};
+use crate::search::{self, Estimator, Kind, Shape, Wanted};
 
 /// Packets of each kind of traffic that a machine is tried with.
 const PACKETS: usize = 4000;
@@ -202,26 +202,26 @@ impl<'a> Evaluator<'a> {
         let traffic = self.traffic(routers, protocols, &alone)?;
         let sizes = self.sizes()?;
         let shapes: Vec<Shape> = sizes.iter().map(|(shape, _)| *shape).collect();
-        let size = |shape| {
+        let size = |_, shape| {
             let found = sizes.iter().find(|(one, _)| *one == shape);
             Ok(found.expect("only these shapes are looked at").1)
         };
         let mpps = routers.iter().map(|&router| self.rate(router)).sum();
-        let wanted = Wanted { loaded: &loaded, like: &self.like, traffic: &traffic, mpps };
-        let found = search::find(&wanted, &shapes, size)?;
-        let Some(best) = found.smallest() else {
+        let kinds = [Kind { like: self.like.clone(), shapes }];
+        let wanted = Wanted { loaded: &loaded, kinds: &kinds, traffic: &traffic, mpps };
+        let found = search::find(&wanted, size)?;
+        let Some(machine) = search::machine(&wanted, &found)? else {
             let names: Vec<&str> =
                 routers.iter().map(|&router| self.description.routers[router].name.as_str()).collect();
             return Err(Failure::unusable(format!(
                 "none of {} machines like {} carries the {mpps:.2} million packets a second of {}",
-                shapes.len(),
+                found.shapes,
                 self.like.name,
                 names.join(", ")
             ))
             .with_help("let it try more: --clusters, --engines, --threads"));
         };
-        let machine = best.candidate.shape.of(&self.like)?;
-        let luts = search::luts(&loaded, &machine, self.family)?;
+        let luts = search::cost(&loaded, &machine, self.family)?.luts;
         Ok((machine, luts))
     }
 

@@ -457,6 +457,15 @@ impl Machine {
         }
     }
 
+    /// The same machine with so many lanes, which its name then tells if they are others.
+    pub fn with_lanes(&self, lanes: usize) -> Self {
+        if self.lanes == Lanes::Number(lanes) {
+            return self.clone();
+        }
+        let name = format!("{} with {lanes} {}", self.name, if lanes == 1 { "lane" } else { "lanes" });
+        Self { name, lanes: Lanes::Number(lanes), ..self.clone() }
+    }
+
     /// Clusters of each pipe.
     pub fn clusters_a_pipe(&self) -> usize {
         self.clusters / self.lanes()

@@ -47,6 +47,14 @@ fn a_machine_can_have_another_shape() {
     let shaped = own.shaped(4, 2, 1).unwrap();
     assert_eq!((shaped.name.as_str(), shaped.engine.header_reads), ("mine (4-2-1)", 1));
     assert!(np.shaped(65, 1, 1).is_err());
+    let lanes = |machine: &Machine, lanes| {
+        let machine = machine.with_lanes(lanes).shaped(8, 3, 4).unwrap();
+        (machine.lanes(), machine.name)
+    };
+    assert_eq!(lanes(&np, 2), (2, "np with 2 lanes (8-3-4)".to_owned()));
+    let two = Machine::find("np-200mpps").unwrap();
+    assert_eq!(lanes(&two, 1), (1, "np-200mpps with 1 lane (8-3-4)".to_owned()));
+    assert_eq!(lanes(&two, 2), (2, "np-200mpps (8-3-4)".to_owned()));
 }
 
 #[test]
