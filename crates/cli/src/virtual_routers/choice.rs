@@ -37,7 +37,8 @@ impl Method {
 /// routers takes; it is asked once for each group.
 ///
 /// Consolidation: routers of the same protocols are one group if that is smaller than they are alone. Then the two groups with a protocol in
-/// common that save most are merged, until no two save anything.
+/// common that save most, or cost least, are merged, until no two have one in common; the smallest of the divisions on this way is the answer.
+/// (To stop where no two groups save anything would miss three that save only together.)
 ///
 /// # Errors
 /// If `area` fails.
@@ -73,24 +74,36 @@ pub fn choose<E>(
     let of = |group: &[usize]| {
         group.iter().fold(Protocols::default(), |sum, &router| sum.with(&protocols[router]))
     };
+    let mut total = 0;
+    for group in &groups {
+        total += areas.of(group)?;
+    }
+    let mut smallest = (total, groups.clone());
     loop {
-        let mut best: Option<(u64, usize, usize)> = None;
+        // By how much the area grows, and which groups are merged.
+        let mut best: Option<(i64, usize, usize)> = None;
         for one in 0..groups.len() {
             for other in one + 1..groups.len() {
                 if !of(&groups[one]).meets(&of(&groups[other])) {
                     continue;
                 }
                 let apart = areas.of(&groups[one])? + areas.of(&groups[other])?;
-                let saved = apart.saturating_sub(areas.of(&joined(&groups[one], &groups[other]))?);
-                if saved > best.map_or(0, |(most, ..)| most) {
-                    best = Some((saved, one, other));
+                let growth =
+                    areas.of(&joined(&groups[one], &groups[other]))?.cast_signed() - apart.cast_signed();
+                if best.is_none_or(|(least, ..)| growth < least) {
+                    best = Some((growth, one, other));
                 }
             }
         }
-        let Some((_, one, other)) = best else { break };
+        let Some((growth, one, other)) = best else { break };
         let second = groups.remove(other);
         groups[one] = joined(&groups[one], &second);
+        total = total.saturating_add_signed(growth);
+        if total < smallest.0 {
+            smallest = (total, groups.clone());
+        }
     }
+    let (_, mut groups) = smallest;
     groups.sort();
     Ok(groups)
 }
@@ -174,6 +187,17 @@ mod tests {
         assert_eq!(chosen(Method::Consolidated, routers, 1000, cost), [vec![0, 1, 2, 3]]);
         // Protocols that a router does not need cost more than a processor: the many MPLS routers stay by themselves.
         assert_eq!(chosen(Method::Consolidated, routers, 9, cost), [vec![0, 1], vec![2, 3]]);
+    }
+
+    #[test]
+    fn what_saves_only_together_is_found() {
+        let routers = protocols(&[&[Mpls], &[Ipv4], &[Mpls, Ipv4]]);
+        let groups = |all: u64| {
+            let area = |group: &[usize]| Ok::<_, Infallible>([0, 100, 210, all][group.len()]);
+            choose(Method::Consolidated, &routers, area)
+        };
+        assert_eq!(groups(290), Ok(vec![vec![0, 1, 2]]));
+        assert_eq!(groups(300), Ok(vec![vec![0], vec![1], vec![2]]));
     }
 
     #[test]
