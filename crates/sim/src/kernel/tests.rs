@@ -1,0 +1,154 @@
+use super::*;
+
+/// Units that pass things on: each that arrives is worked on for some cycles, then sent to another one after a delay; both follow from its number.
+struct Mill {
+    units: Vec<Station>,
+    /// What has happened: when, to whom, and with which thing.
+    log: Vec<(Time, Unit, u32)>,
+    /// Things still to be put in by the first units.
+    left: u32,
+}
+
+#[derive(Default)]
+struct Station {
+    waiting: std::collections::VecDeque<u32>,
+    cycles_left: u32,
+}
+
+#[derive(Debug)]
+struct Thing {
+    to: Unit,
+    number: u32,
+}
+
+fn mix(number: u32) -> u32 {
+    number.wrapping_mul(2_654_435_761).rotate_left(13) ^ number
+}
+
+impl Model for Mill {
+    type Event = Thing;
+
+    fn arrive(&mut self, thing: Thing, kernel: &mut Kernel<Thing>) {
+        self.log.push((kernel.now(), thing.to, thing.number));
+        self.units[thing.to.0 as usize].waiting.push_back(thing.number);
+        kernel.wake(thing.to);
+    }
+
+    fn cycle(&mut self, unit: Unit, kernel: &mut Kernel<Thing>) -> Activity {
+        let stations = self.units.len() as u32;
+        let station = &mut self.units[unit.0 as usize];
+        let Some(&number) = station.waiting.front() else { return Activity::Asleep };
+        if station.cycles_left == 0 {
+            station.cycles_left = 1 + mix(number) % 5;
+        }
+        station.cycles_left -= 1;
+        if station.cycles_left == 0 {
+            station.waiting.pop_front();
+            if self.left > 0 {
+                self.left -= 1;
+                let next = mix(number).wrapping_add(self.left);
+                let delay = Time([0, 500, 40, 100_000][next as usize % 4]);
+                kernel.send(delay, Thing { to: Unit(mix(next) % stations), number: next });
+            }
+        }
+        if station.waiting.is_empty() { Activity::Asleep } else { Activity::Awake }
+    }
+}
+
+fn mill(effort: Effort) -> (Mill, Kernel<Thing>) {
+    let mut kernel = Kernel::new(effort, Time(10));
+    let clocks = [Clock::hertz(500_000_000), Clock::hertz(600_000_000), Clock::ratio(7, 3)];
+    for clock in clocks {
+        kernel.add_clock(clock);
+    }
+    let units = (0..200).map(|number| kernel.add_unit(number % 3)).collect::<Vec<_>>();
+    for number in 0..20 {
+        kernel.send(Time(number * 700), Thing { to: units[number as usize * 7], number: number as u32 });
+    }
+    let stations = units.iter().map(|_| Station::default()).collect();
+    (Mill { units: stations, log: Vec::new(), left: 3000 }, kernel)
+}
+
+#[test]
+fn whoever_sleeps_costs_nothing_and_changes_nothing() {
+    let (mut mill_active, mut active) = mill(Effort::Active);
+    assert_eq!(active.run(&mut mill_active, Time(u64::MAX / 2)), Stop::Silent);
+    let (mut mill_naive, mut naive) = mill(Effort::Naive);
+    assert_eq!(naive.run(&mut mill_naive, Time(u64::MAX / 2)), Stop::Silent);
+    assert_eq!(mill_active.log.len(), 3020);
+    assert_eq!(mill_active.log, mill_naive.log);
+    assert_eq!(active.work().1, naive.work().1);
+    assert!(active.work().0 * 100 < naive.work().0, "{:?} {:?}", active.work(), naive.work());
+}
+
+#[test]
+fn a_run_in_parts_is_like_one_in_one_piece() {
+    let (mut whole, mut kernel) = mill(Effort::Active);
+    assert_eq!(kernel.run(&mut whole, Time(u64::MAX / 2)), Stop::Silent);
+    let (mut parts, mut kernel) = mill(Effort::Active);
+    let mut end = Time(0);
+    while kernel.run(&mut parts, end) == Stop::Reached {
+        assert_eq!(kernel.now(), end);
+        end = end + Time(130);
+    }
+    assert_eq!(whole.log, parts.log);
+    assert!(end > Time(1_000_000), "{end}");
+}
+
+/// Counts its cycles, and wakes its neighbours.
+struct Chain {
+    cycles: Vec<(Time, u32)>,
+    wakes: Vec<Option<u32>>,
+}
+
+impl Model for Chain {
+    type Event = u32;
+
+    fn arrive(&mut self, unit: u32, kernel: &mut Kernel<u32>) {
+        kernel.wake(Unit(unit));
+    }
+
+    fn cycle(&mut self, unit: Unit, kernel: &mut Kernel<u32>) -> Activity {
+        self.cycles.push((kernel.now(), unit.0));
+        if let Some(other) = self.wakes[unit.0 as usize].take() {
+            kernel.wake(Unit(other));
+        }
+        Activity::Asleep
+    }
+}
+
+#[test]
+fn who_is_woken_behind_ones_turn_waits_for_the_next_edge() {
+    let mut kernel = Kernel::new(Effort::Active, Time(100));
+    let (slow, fast) = (kernel.add_clock(Clock::ratio(300, 1)), kernel.add_clock(Clock::ratio(100, 1)));
+    for clock in [slow, fast, fast, fast] {
+        kernel.add_unit(clock);
+    }
+    // Unit 2 wakes 3, which comes behind it, 3 wakes 1, which has passed, and 1 wakes 0, whose clock has.
+    let mut chain = Chain { cycles: Vec::new(), wakes: vec![None, Some(0), Some(3), Some(1)] };
+    kernel.send(Time(450), 2);
+    assert_eq!(kernel.run(&mut chain, Time(10_000)), Stop::Silent);
+    assert_eq!(chain.cycles, [(Time(500), 2), (Time(500), 3), (Time(600), 1), (Time(900), 0)]);
+}
+
+#[test]
+fn a_model_can_stop_a_run() {
+    struct Stopping;
+    impl Model for Stopping {
+        type Event = ();
+        fn arrive(&mut self, (): (), kernel: &mut Kernel<()>) {
+            kernel.stop();
+        }
+        fn cycle(&mut self, _: Unit, _: &mut Kernel<()>) -> Activity {
+            Activity::Asleep
+        }
+    }
+    let mut kernel = Kernel::new(Effort::Active, Time(1));
+    kernel.send(Time(30), ());
+    kernel.send(Time(40), ());
+    assert_eq!(kernel.run(&mut Stopping, Time(100)), Stop::Stopped);
+    assert_eq!((kernel.now(), kernel.work()), (Time(30), (0, 1)));
+    assert_eq!(kernel.run(&mut Stopping, Time(35)), Stop::Reached);
+    assert_eq!(kernel.run(&mut Stopping, Time(100)), Stop::Stopped);
+    assert_eq!(kernel.run(&mut Stopping, Time(100)), Stop::Silent);
+}

@@ -1,0 +1,11 @@
+//! The kernel of the simulated machines, and the parts that they are made of.
+//!
+//! A machine is a [`Model`]: it holds its units, and says what each does in a cycle of its clock and what happens when something that was on its
+//! way arrives. The [`Kernel`] says when: it keeps the time, in picoseconds, and touches nobody who has nothing to do.
+
+pub mod kernel;
+pub mod time;
+pub mod wheel;
+
+pub use kernel::{Activity, Effort, Kernel, Model, Stop, Unit};
+pub use time::{Clock, Time};

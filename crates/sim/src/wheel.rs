@@ -1,0 +1,208 @@
+//! What is on its way, in the order in which it arrives.
+//!
+//! Most delays are short and many are alike, so things lie in the slots of a wheel, each some time wide, and are put in order when the wheel comes to
+//! them; what is further off than the wheel reaches waits in a heap.
+
+use std::cmp::Reverse;
+use std::collections::BinaryHeap;
+
+use crate::Time;
+
+/// Slots of the wheel.
+const SLOTS: u64 = 1024;
+
+/// Things with the times at which they are due; of one time the one that was put in first comes first.
+#[derive(Debug)]
+pub struct Wheel<T> {
+    /// A slot is `1 << shift` picoseconds wide.
+    shift: u32,
+    /// Number of the slot that `now` holds, counted from time 0.
+    slot: u64,
+    /// What is due in that slot or before, the next one last.
+    now: Vec<Entry<T>>,
+    slots: Vec<Vec<Entry<T>>>,
+    /// Which slots hold something: a bit each.
+    filled: [u64; SLOTS as usize / 64],
+    far: BinaryHeap<Reverse<Entry<T>>>,
+    /// Things put in so far.
+    count: u64,
+}
+
+#[derive(Debug)]
+struct Entry<T> {
+    time: Time,
+    number: u64,
+    thing: T,
+}
+
+impl<T> Entry<T> {
+    fn key(&self) -> (Time, u64) {
+        (self.time, self.number)
+    }
+}
+
+impl<T> PartialEq for Entry<T> {
+    fn eq(&self, other: &Self) -> bool {
+        self.key() == other.key()
+    }
+}
+
+impl<T> Eq for Entry<T> {}
+
+impl<T> PartialOrd for Entry<T> {
+    fn partial_cmp(&self, other: &Self) -> Option<std::cmp::Ordering> {
+        Some(self.cmp(other))
+    }
+}
+
+impl<T> Ord for Entry<T> {
+    fn cmp(&self, other: &Self) -> std::cmp::Ordering {
+        self.key().cmp(&other.key())
+    }
+}
+
+impl<T> Wheel<T> {
+    /// An empty one whose slots are as wide as this, rounded up to a power of two: best a few times the shortest delay.
+    pub fn new(width: Time) -> Self {
+        Self {
+            shift: width.0.max(1).next_power_of_two().trailing_zeros(),
+            slot: 0,
+            now: Vec::new(),
+            slots: (0..SLOTS).map(|_| Vec::new()).collect(),
+            filled: [0; SLOTS as usize / 64],
+            far: BinaryHeap::new(),
+            count: 0,
+        }
+    }
+
+    /// Puts a thing in that is due then. What is due before something that has been taken out comes next.
+    pub fn put(&mut self, time: Time, thing: T) {
+        let entry = Entry { time, number: self.count, thing };
+        self.count += 1;
+        let slot = time.0 >> self.shift;
+        if slot <= self.slot {
+            let place = self.now.partition_point(|other| *other > entry);
+            self.now.insert(place, entry);
+        } else if slot - self.slot < SLOTS {
+            self.fill(slot, entry);
+        } else {
+            self.far.push(Reverse(entry));
+        }
+    }
+
+    fn fill(&mut self, slot: u64, entry: Entry<T>) {
+        let place = (slot % SLOTS) as usize;
+        self.slots[place].push(entry);
+        self.filled[place / 64] |= 1 << (place % 64);
+    }
+
+    /// When the next thing is due, if there is one.
+    pub fn due(&mut self) -> Option<Time> {
+        if self.now.is_empty() {
+            self.turn();
+        }
+        self.now.last().map(|entry| entry.time)
+    }
+
+    /// Takes the next thing out, if it is due at that time or before.
+    pub fn take(&mut self, time: Time) -> Option<T> {
+        if self.due()? > time {
+            return None;
+        }
+        self.now.pop().map(|entry| entry.thing)
+    }
+
+    /// Whether nothing is on its way.
+    pub fn is_empty(&mut self) -> bool {
+        self.due().is_none()
+    }
+
+    /// Turns to the next slot that holds something.
+    fn turn(&mut self) {
+        let next = match self.next_filled() {
+            Some(slot) => slot,
+            None => match self.far.peek() {
+                Some(Reverse(entry)) => entry.time.0 >> self.shift,
+                None => return,
+            },
+        };
+        self.slot = next;
+        // Slots that have come into reach.
+        while let Some(Reverse(entry)) = self.far.peek() {
+            let slot = entry.time.0 >> self.shift;
+            if slot - self.slot >= SLOTS {
+                break;
+            }
+            let Some(Reverse(entry)) = self.far.pop() else { break };
+            self.fill(slot, entry);
+        }
+        let place = (self.slot % SLOTS) as usize;
+        self.filled[place / 64] &= !(1 << (place % 64));
+        std::mem::swap(&mut self.now, &mut self.slots[place]);
+        self.now.sort_unstable_by(|a, b| b.cmp(a));
+    }
+
+    /// The next slot behind the present one that holds something.
+    fn next_filled(&self) -> Option<u64> {
+        let begin = self.slot + 1;
+        let mut slot = begin;
+        while slot - self.slot < SLOTS {
+            let place = slot % SLOTS;
+            let word = self.filled[(place / 64) as usize] >> (place % 64);
+            if word != 0 {
+                let found = slot + u64::from(word.trailing_zeros());
+                return (found - self.slot < SLOTS).then_some(found);
+            }
+            slot += 64 - place % 64;
+        }
+        None
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    proptest! {
+        #![proptest_config(ProptestConfig { rng_seed: prop::test_runner::RngSeed::Fixed(3), failure_persistence: None, ..Default::default() })]
+
+        /// Against a sorted list, over delays within a slot, within the wheel and far beyond it.
+        #[test]
+        fn things_come_in_the_order_of_their_times_and_of_putting_in(
+            width in 1u64..5000,
+            steps in prop::collection::vec((0u64..4, 0u64..3_000_000, any::<bool>()), 1..400),
+        ) {
+            let mut wheel = Wheel::new(Time(width));
+            let mut list: Vec<(Time, usize)> = Vec::new();
+            let mut now = Time(0);
+            for (number, (scale, delay, takes)) in steps.into_iter().enumerate() {
+                let time = now + Time(delay >> (scale * 6));
+                wheel.put(time, number);
+                list.push((time, number));
+                list.sort_unstable();
+                if takes {
+                    let (time, number) = list.remove(0);
+                    prop_assert_eq!(wheel.due(), Some(time));
+                    prop_assert!(time.0 == 0 || wheel.take(time - Time(1)).is_none());
+                    prop_assert_eq!(wheel.take(time), Some(number));
+                    now = time;
+                }
+            }
+            for (time, number) in list {
+                prop_assert_eq!(wheel.take(time), Some(number));
+            }
+            prop_assert!(wheel.is_empty());
+        }
+    }
+
+    #[test]
+    fn what_is_due_in_the_past_comes_next() {
+        let mut wheel = Wheel::new(Time(16));
+        wheel.put(Time(100_000), 'a');
+        assert_eq!(wheel.take(Time(100_000)), Some('a'));
+        wheel.put(Time(100_002), 'c');
+        wheel.put(Time(50), 'b');
+        assert_eq!((wheel.take(Time(100_002)), wheel.take(Time(100_002))), (Some('b'), Some('c')));
+    }
+}
