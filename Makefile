@@ -56,9 +56,10 @@ lint: ## formatting and clippy, warnings are errors
 deny: ## licences, sources and duplicates of the dependencies; advisories where the database is at hand
 	@scripts/deny.sh
 
-tools: ## what the others need: Debian packages, and the hardware tools in .cache/tools
-	@scripts/need.sh build test
+tools: ## what the others need: Debian packages, and in .cache/tools the hardware tools and the reference of the processors
+	@scripts/need.sh build test cross
 	@scripts/hardware-tools.sh
+	@scripts/isa-tools.sh
 
 $(DATA)/%/.complete: scripts/fetch-deb.sh
 	@scripts/fetch-deb.sh $* $(@D)

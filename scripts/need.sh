@@ -55,7 +55,6 @@ for purpose in "$@"; do
       need make make
       need g++ g++
       need perl perl
-      need python3 python3
       # Every simulation compiles the same runtime.
       if ! command -v ccache >/dev/null && ! install_packages ccache; then
         echo "note: ccache is missing: simulations take longer to build (apt-get install ccache)." >&2
@@ -65,11 +64,20 @@ for purpose in "$@"; do
         install_packages liblz4-dev zlib1g-dev ||
           echo "note: simulations cannot write waves: install liblz4-dev and zlib1g-dev (apt-get install liblz4-dev zlib1g-dev)." >&2
       fi
+      ;;
+    python)
+      # Programs of PyPI, in a virtual environment.
+      need python3 python3
       if ! python3 -c 'import venv, ensurepip' 2>/dev/null && ! /usr/bin/python3 -c 'import venv, ensurepip' 2>/dev/null &&
         ! install_packages python3-venv; then
         echo "error: Python's module 'venv' is missing: install the Debian package 'python3-venv' (apt-get install python3-venv)." >&2
         exit 2
       fi
+      ;;
+    cross)
+      # Compilers and disassemblers for the processors that machines simulate.
+      need arm-none-eabi-gcc gcc-arm-none-eabi
+      need riscv64-unknown-elf-gcc gcc-riscv64-unknown-elf
       ;;
     bench)
       # The peer that longest-prefix matching is measured against.

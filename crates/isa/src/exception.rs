@@ -1,0 +1,103 @@
+//! What programs do wrong.
+
+use std::fmt;
+
+use crate::{Fault, InstructionSet, Size};
+
+/// Why an instruction cannot be executed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Cause {
+    /// It is no instruction of the set, or one whose effect the architecture leaves open.
+    Undefined,
+    /// An access whose address is no multiple of its size.
+    Misaligned { direction: Direction, address: u32, size: Size },
+    /// The bus cannot do an access.
+    Fault { direction: Direction, address: u32, size: Size, fault: Fault },
+    /// A jump to an address that is no multiple of four.
+    MisalignedTarget { target: u32 },
+    /// There is no instruction: the program counter is outside the text, or no multiple of four.
+    OutsideText,
+}
+
+/// What an access does.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Direction {
+    Load,
+    Store,
+    Swap,
+}
+
+/// An exception that a program has caused.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Exception {
+    /// Of the instruction.
+    pub address: u32,
+    /// The instruction; none if the program counter is outside the text.
+    pub word: Option<u32>,
+    /// The instruction as assembly, or nothing.
+    pub disassembly: String,
+    pub cause: Cause,
+}
+
+impl Exception {
+    /// What the instruction at that address has caused.
+    pub fn new<S: InstructionSet>(address: u32, instruction: &S::Instruction, cause: Cause) -> Self {
+        let word = S::word(instruction);
+        Self { address, word: Some(word), disassembly: S::disassemble(word, address), cause }
+    }
+}
+
+impl std::error::Error for Exception {}
+
+/// A sentence without its full stop.
+impl fmt::Display for Exception {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "at 0x{:08x}", self.address)?;
+        if let Some(word) = self.word {
+            write!(f, ", `{}` (0x{word:08x})", self.disassembly)?;
+        }
+        write!(f, ": {}", self.cause)
+    }
+}
+
+impl fmt::Display for Cause {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Cause::Undefined => write!(f, "undefined instruction"),
+            Cause::Misaligned { direction, address, size } => {
+                write!(
+                    f,
+                    "{direction} of {size} at 0x{address:08x}, which is no multiple of {}",
+                    size.bytes()
+                )
+            }
+            Cause::Fault { direction, address, size, fault } => {
+                write!(f, "{direction} of {size} at 0x{address:08x}: {fault}")
+            }
+            Cause::MisalignedTarget { target } => {
+                write!(f, "jump to 0x{target:08x}, which is no multiple of 4")
+            }
+            Cause::OutsideText => write!(f, "the program counter is outside the program's text"),
+        }
+    }
+}
+
+impl fmt::Display for Direction {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Direction::Load => "load",
+            Direction::Store => "store",
+            Direction::Swap => "swap",
+        })
+    }
+}
+
+impl fmt::Display for Size {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Size::Byte => "a byte",
+            Size::Half => "a half-word",
+            Size::Word => "a word",
+        })
+    }
+}
