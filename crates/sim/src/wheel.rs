@@ -21,6 +21,8 @@ pub struct Wheel<T> {
     /// What is due in that slot or before, the next one last.
     now: Vec<Entry<T>>,
     slots: Vec<Vec<Entry<T>>>,
+    /// The earliest time in each slot that holds something.
+    earliest: Vec<Time>,
     /// Which slots hold something: a bit each.
     filled: [u64; SLOTS as usize / 64],
     far: BinaryHeap<Reverse<Entry<T>>>,
@@ -69,6 +71,7 @@ impl<T> Wheel<T> {
             slot: 0,
             now: Vec::new(),
             slots: (0..SLOTS).map(|_| Vec::new()).collect(),
+            earliest: vec![Time(0); SLOTS as usize],
             filled: [0; SLOTS as usize / 64],
             far: BinaryHeap::new(),
             count: 0,
@@ -92,41 +95,50 @@ impl<T> Wheel<T> {
 
     fn fill(&mut self, slot: u64, entry: Entry<T>) {
         let place = (slot % SLOTS) as usize;
+        let is_first = self.slots[place].is_empty();
+        self.earliest[place] = if is_first { entry.time } else { self.earliest[place].min(entry.time) };
         self.slots[place].push(entry);
         self.filled[place / 64] |= 1 << (place % 64);
     }
 
     /// When the next thing is due, if there is one.
-    pub fn due(&mut self) -> Option<Time> {
-        if self.now.is_empty() {
-            self.turn();
+    pub fn due(&self) -> Option<Time> {
+        if let Some(entry) = self.now.last() {
+            return Some(entry.time);
         }
-        self.now.last().map(|entry| entry.time)
+        match self.next_filled() {
+            Some(slot) => Some(self.earliest[(slot % SLOTS) as usize]),
+            None => self.far.peek().map(|Reverse(entry)| entry.time),
+        }
     }
 
     /// Takes the next thing out, if it is due at that time or before.
     pub fn take(&mut self, time: Time) -> Option<T> {
-        if self.due()? > time {
+        if self.now.is_empty() {
+            self.turn(time);
+        }
+        if self.now.last()?.time > time {
             return None;
         }
         self.now.pop().map(|entry| entry.thing)
     }
 
     /// Whether nothing is on its way.
-    pub fn is_empty(&mut self) -> bool {
+    pub fn is_empty(&self) -> bool {
         self.due().is_none()
     }
 
-    /// Turns to the next slot that holds something.
-    fn turn(&mut self) {
-        let next = match self.next_filled() {
-            Some(slot) => slot,
-            None => match self.far.peek() {
-                Some(Reverse(entry)) => entry.time.0 >> self.shift,
-                None => return,
-            },
-        };
-        self.slot = next;
+    /// Turns to the next slot that holds something, but no further than to that time: what is put in for times before a slot that has been turned to
+    /// must be sorted in.
+    fn turn(&mut self, time: Time) {
+        let reached = time.0 >> self.shift;
+        let next =
+            self.next_filled().or_else(|| self.far.peek().map(|Reverse(entry)| entry.time.0 >> self.shift));
+        let slot = next.map_or(reached, |slot| slot.min(reached));
+        if slot <= self.slot {
+            return;
+        }
+        self.slot = slot;
         // Slots that have come into reach.
         while let Some(Reverse(entry)) = self.far.peek() {
             let slot = entry.time.0 >> self.shift;
@@ -200,6 +212,7 @@ mod tests {
     fn what_is_due_in_the_past_comes_next() {
         let mut wheel = Wheel::new(Time(16));
         wheel.put(Time(100_000), 'a');
+        assert_eq!((wheel.due(), wheel.take(Time(99_999))), (Some(Time(100_000)), None));
         assert_eq!(wheel.take(Time(100_000)), Some('a'));
         wheel.put(Time(100_002), 'c');
         wheel.put(Time(50), 'b');

@@ -89,7 +89,7 @@ fn a_run_in_parts_is_like_one_in_one_piece() {
     let mut end = Time(0);
     while kernel.run(&mut parts, end) == Stop::Reached {
         assert_eq!(kernel.now(), end);
-        end = end + Time(130);
+        end += Time(130);
     }
     assert_eq!(whole.log, parts.log);
     assert!(end > Time(1_000_000), "{end}");
