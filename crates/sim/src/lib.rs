@@ -3,9 +3,17 @@
 //! A machine is a [`Model`]: it holds its units, and says what each does in a cycle of its clock and what happens when something that was on its
 //! way arrives. The [`Kernel`] says when: it keeps the time, in picoseconds, and touches nobody who has nothing to do.
 
+pub mod agenda;
+pub mod chance;
 pub mod kernel;
+pub mod parts;
+pub mod spec;
+pub mod stats;
 pub mod time;
 pub mod wheel;
 
+pub use agenda::Agenda;
+pub use chance::Chance;
 pub use kernel::{Activity, Effort, Kernel, Model, Stop, Unit};
+pub use spec::SpecError;
 pub use time::{Clock, Time};

@@ -1,0 +1,182 @@
+//! Arbiters: who of those that ask is granted.
+
+use serde::{Deserialize, Serialize};
+
+use crate::spec::{SpecError, within};
+
+/// How one of several contenders is chosen.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum ArbiterSpec {
+    /// The lowest number always: others may wait for ever.
+    Fixed,
+    /// The next one behind the one that was granted last.
+    #[default]
+    RoundRobin,
+    /// The one whose last grant is longest ago (a matrix arbiter).
+    LeastRecent,
+    /// Round robin in which each may be granted so many times in a row: shares of the grants, where all ask, are as the weights.
+    Weighted(Vec<u32>),
+}
+
+/// Who asks: a bit for each contender.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Requests {
+    words: Vec<u64>,
+}
+
+impl Requests {
+    /// Nobody, of so many.
+    pub fn new(contenders: usize) -> Self {
+        Self { words: vec![0; contenders.div_ceil(64)] }
+    }
+
+    /// This one asks.
+    pub fn insert(&mut self, contender: usize) {
+        self.words[contender / 64] |= 1 << (contender % 64);
+    }
+
+    /// This one does not.
+    pub fn remove(&mut self, contender: usize) {
+        self.words[contender / 64] &= !(1 << (contender % 64));
+    }
+
+    /// Whether it does.
+    pub fn contains(&self, contender: usize) -> bool {
+        self.words[contender / 64] >> (contender % 64) & 1 != 0
+    }
+
+    /// Whether nobody does.
+    pub fn is_empty(&self) -> bool {
+        self.words.iter().all(|word| *word == 0)
+    }
+
+    /// Nobody.
+    pub fn clear(&mut self) {
+        self.words.fill(0);
+    }
+
+    /// The first one from a number on.
+    pub fn first_from(&self, from: usize) -> Option<usize> {
+        let mut word = from / 64;
+        let mut bits = self.words.get(word)? & (u64::MAX << (from % 64));
+        while bits == 0 {
+            word += 1;
+            bits = *self.words.get(word)?;
+        }
+        Some(word * 64 + bits.trailing_zeros() as usize)
+    }
+
+    /// The first one from a number on, going round behind the last.
+    pub fn first_around(&self, from: usize) -> Option<usize> {
+        self.first_from(from).or_else(|| self.first_from(0))
+    }
+
+    /// All of them.
+    pub fn iter(&self) -> impl Iterator<Item = usize> {
+        std::iter::successors(self.first_from(0), |last| self.first_from(last + 1))
+    }
+}
+
+/// An arbiter and what it remembers of its grants.
+#[derive(Clone, Debug)]
+pub struct Arbiter(State);
+
+#[derive(Clone, Debug)]
+enum State {
+    Fixed,
+    RoundRobin { next: usize },
+    LeastRecent { before: Vec<Requests> },
+    Weighted { weights: Vec<u32>, holder: usize, left: u32 },
+}
+
+impl Arbiter {
+    /// For so many contenders.
+    ///
+    /// # Errors
+    /// If there are no contenders, or weights are not one for each, or one is 0.
+    pub fn new(spec: &ArbiterSpec, contenders: usize) -> Result<Self, SpecError> {
+        within("contenders", contenders as u64, 1..=4096)?;
+        Ok(Self(match spec {
+            ArbiterSpec::Fixed => State::Fixed,
+            ArbiterSpec::RoundRobin => State::RoundRobin { next: 0 },
+            ArbiterSpec::LeastRecent => {
+                // Row i holds whom i goes before: at first all with higher numbers.
+                let before = (0..contenders).map(|row| {
+                    let mut lower = Requests::new(contenders);
+                    (row + 1..contenders).for_each(|column| lower.insert(column));
+                    lower
+                });
+                State::LeastRecent { before: before.collect() }
+            }
+            ArbiterSpec::Weighted(weights) => {
+                if weights.len() != contenders {
+                    let (given, wanted) = (weights.len(), contenders);
+                    return Err(SpecError::new(
+                        "weighted",
+                        format!("has {given} weights; there are {wanted} contenders"),
+                    ));
+                }
+                if let Some(zero) = weights.iter().position(|weight| *weight == 0) {
+                    return Err(SpecError::new(
+                        "weighted",
+                        format!("weight {zero} is 0; it can be 1 or more"),
+                    ));
+                }
+                State::Weighted { left: weights[0], weights: weights.clone(), holder: 0 }
+            }
+        }))
+    }
+
+    /// Who would be granted now; nothing changes.
+    pub fn choose(&self, requests: &Requests) -> Option<usize> {
+        match &self.0 {
+            State::Fixed => requests.first_from(0),
+            State::RoundRobin { next } => requests.first_around(*next),
+            State::LeastRecent { before } => requests.iter().find(|&one| {
+                let rows = before[one].words.iter().zip(&requests.words).enumerate();
+                // All who ask are behind this one.
+                rows.fold(0, |others, (word, (behind, asking))| {
+                    let own = if one / 64 == word { 1u64 << (one % 64) } else { 0 };
+                    others | (asking & !behind & !own)
+                }) == 0
+            }),
+            State::Weighted { holder, left, .. } => match left {
+                0 => requests.first_around(holder + 1),
+                _ => requests.first_around(*holder),
+            },
+        }
+    }
+
+    /// Remembers that this one has been granted.
+    pub fn granted(&mut self, contender: usize) {
+        match &mut self.0 {
+            State::Fixed => {}
+            State::RoundRobin { next } => *next = contender + 1,
+            State::LeastRecent { before } => {
+                before[contender].clear();
+                for (row, behind) in before.iter_mut().enumerate() {
+                    if row != contender {
+                        behind.insert(contender);
+                    }
+                }
+            }
+            State::Weighted { weights, holder, left } => {
+                if *holder != contender || *left == 0 {
+                    (*holder, *left) = (contender, weights[contender]);
+                }
+                *left -= 1;
+            }
+        }
+    }
+
+    /// Grants one of those who ask.
+    pub fn grant(&mut self, requests: &Requests) -> Option<usize> {
+        let chosen = self.choose(requests)?;
+        self.granted(chosen);
+        Some(chosen)
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,144 @@
+//! The lumped-latency channel: a network reduced to the time that a message takes, as in section 5.2 of the StepNP paper.
+
+use std::collections::VecDeque;
+
+use serde::{Deserialize, Serialize};
+
+use super::network::{Credits, Message, Network, NetworkEvent, Node, Notice, Traffic};
+use crate::chance::Chance;
+use crate::spec::{SpecError, nanoseconds, within};
+use crate::stats::Record;
+use crate::{Agenda, Time};
+
+/// A channel: every message takes about as long as any other, whatever else is under way.
+#[derive(Clone, Copy, Debug, PartialEq, Deserialize, Serialize)]
+#[serde(deny_unknown_fields)]
+pub struct ChannelSpec {
+    /// One way, on average; in machine files `latency_ns`.
+    #[serde(rename = "latency_ns", with = "nanoseconds")]
+    pub latency: Time,
+    /// Latencies are uniform within this fraction of the mean on both sides, to the picosecond: 0 to 1 (the StepNP paper: 0.25).
+    #[serde(default)]
+    pub jitter: f64,
+    /// Whether messages of one sender to one receiver keep their order. Otherwise they overtake as the jitter has it.
+    #[serde(default)]
+    pub keep_order: bool,
+}
+
+/// A channel and what is on its way through it.
+#[derive(Clone, Debug)]
+pub struct Channel<P> {
+    least: Time,
+    /// How many picoseconds more a latency can be, plus one.
+    spread: u64,
+    chance: Chance,
+    nodes: u32,
+    /// When the last message of each pair comes out, if their order is kept.
+    last: Vec<Time>,
+    credits: Credits,
+    /// What has arrived at nodes that can hold no more.
+    waiting: Vec<VecDeque<u32>>,
+    traffic: Traffic<P>,
+}
+
+impl<P> Channel<P> {
+    /// An empty one between so many nodes.
+    ///
+    /// # Errors
+    /// If the jitter is out of its range, or there are no nodes or more than 4,096.
+    pub fn new(spec: ChannelSpec, nodes: u32, chance: Chance) -> Result<Self, SpecError> {
+        if !(0.0..=1.0).contains(&spec.jitter) {
+            return Err(SpecError::new("jitter", format!("is {}; it can be 0 to 1", spec.jitter)));
+        }
+        within("nodes", u64::from(nodes), 1..=4096)?;
+        let spread = (spec.latency.0 as f64 * spec.jitter).round() as u64;
+        let pairs = if spec.keep_order { nodes as usize * nodes as usize } else { 0 };
+        Ok(Self {
+            least: Time(spec.latency.0 - spread),
+            spread: 2 * spread + 1,
+            chance,
+            nodes,
+            last: vec![Time::ZERO; pairs],
+            credits: Credits::new(nodes),
+            waiting: vec![VecDeque::new(); nodes as usize],
+            traffic: Traffic::new(),
+        })
+    }
+
+    /// How long the next message is on its way.
+    fn delay(&mut self, from: Node, to: Node, now: Time) -> Time {
+        let jitter = if self.spread == 1 { 0 } else { self.chance.below(self.spread) };
+        let delay = self.least + Time(jitter);
+        if self.last.is_empty() {
+            return delay;
+        }
+        // At one time messages come out in the order in which they went in: the kernel sees to that.
+        let last = &mut self.last[(from.0 * self.nodes + to.0) as usize];
+        *last = (*last).max(now + delay);
+        *last - now
+    }
+}
+
+impl<P> Network<P> for Channel<P> {
+    fn can_send(&self, _: Node) -> bool {
+        true
+    }
+
+    fn send(
+        &mut self,
+        message: Message<P>,
+        agenda: &mut impl Agenda<NetworkEvent>,
+    ) -> Result<(), Message<P>> {
+        let (from, to) = (message.from, message.to);
+        assert!(
+            from.0 < self.nodes && to.0 < self.nodes,
+            "a message from {} to {} of {}",
+            from.0,
+            to.0,
+            self.nodes
+        );
+        let delay = self.delay(from, to, agenda.now());
+        let number = self.traffic.begin(message, agenda.now());
+        agenda.send(delay, NetworkEvent::Reach(number));
+        Ok(())
+    }
+
+    fn arrive(&mut self, event: NetworkEvent, agenda: &mut impl Agenda<NetworkEvent>) -> Option<Notice<P>> {
+        match event {
+            NetworkEvent::Reach(number) => {
+                let to = self.traffic.flight(number).message.to;
+                if !self.credits.has(to) {
+                    self.waiting[to.0 as usize].push_back(number);
+                    return None;
+                }
+                self.credits.take(to);
+                Some(Notice::Delivered(self.traffic.end(number, agenda.now())))
+            }
+            NetworkEvent::Deliver(number) => Some(Notice::Delivered(self.traffic.end(number, agenda.now()))),
+            _ => None,
+        }
+    }
+
+    fn bound(&mut self, node: Node, messages: u32) {
+        self.credits.set(node, messages);
+    }
+
+    fn release(&mut self, node: Node, agenda: &mut impl Agenda<NetworkEvent>) {
+        // Its place goes to the first that waits, so that none that reaches the node now comes before.
+        match self.waiting[node.0 as usize].pop_front() {
+            Some(first) => agenda.send(Time::ZERO, NetworkEvent::Deliver(first)),
+            None => self.credits.give(node),
+        }
+    }
+
+    fn under_way(&self) -> usize {
+        self.traffic.under_way()
+    }
+
+    fn record(&self, _: Time) -> Record {
+        self.traffic.record()
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,258 @@
+//! Line cards: packets come in at the rate of a line, and go out so.
+
+use serde::{Deserialize, Serialize};
+
+use super::link::Wire;
+use super::queue::{Queue, QueueSpec};
+use crate::chance::Chance;
+use crate::spec::{SpecError, gigabits};
+use crate::stats::Record;
+use crate::{Agenda, Time};
+
+/// A line, in one direction.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, Serialize)]
+#[serde(deny_unknown_fields)]
+pub struct LineSpec {
+    /// Bits per second; in machine files `rate_gbps`, up to 8,000 (OC-48: 2.48832, OC-192: 9.95328).
+    #[serde(rename = "rate_gbps", with = "gigabits")]
+    pub rate: u64,
+    /// What the line carries with each packet beside its bytes, 0 to 65,535: for Ethernet 24 (preamble 8, check sequence 4, gap 12; IEEE 802.3).
+    #[serde(default)]
+    pub overhead_bytes: u16,
+    /// Packets that wait at most, 1 to 16,777,216: on the way in, more are lost; on the way out, more are refused.
+    pub queue_packets: u64,
+}
+
+/// When packets come.
+#[derive(Clone, Copy, Debug, PartialEq, Deserialize, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Pace {
+    /// As fast as the line carries them.
+    Line,
+    /// When they bear, or behind each other where the line is too slow for that.
+    Given,
+    /// Evenly, with this share of the line busy: more than 0, up to 1.
+    Load(f64),
+    /// By chance (a Poisson process on a line that carries one at a time), with this share of it busy on average: more than 0, less than 1.
+    Poisson(f64),
+}
+
+impl Pace {
+    fn check(self) -> Result<(), SpecError> {
+        match self {
+            Self::Load(load) if !(load > 0.0 && load <= 1.0) => {
+                Err(SpecError::new("pace.load", format!("is {load}; it can be more than 0, up to 1")))
+            }
+            Self::Poisson(load) if !(load > 0.0 && load < 1.0) => {
+                Err(SpecError::new("pace.poisson", format!("is {load}; it can be more than 0, less than 1")))
+            }
+            _ => Ok(()),
+        }
+    }
+}
+
+/// A packet as it stands in a capture or comes from a generator.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Offered {
+    /// Its number, by which the machine knows the rest of it.
+    pub number: u64,
+    /// Its length.
+    pub bytes: u32,
+    /// When it begins on the line: for [`Pace::Given`].
+    pub at: Time,
+}
+
+/// A packet that is in.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Arrived {
+    /// Its number.
+    pub number: u64,
+    /// Its length.
+    pub bytes: u32,
+    /// When its last bit came.
+    pub at: Time,
+}
+
+/// The line brings the last bit of a packet.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct LineEvent;
+
+/// What became of a packet that came.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Reception {
+    /// It waits in the queue.
+    Queued,
+    /// The queue was full: it is lost.
+    Lost(Arrived),
+}
+
+/// The way in: packets from an iterator, at a pace, into a queue.
+#[derive(Debug)]
+pub struct LineSource<I> {
+    spec: LineSpec,
+    pace: Pace,
+    packets: I,
+    chance: Chance,
+    wire: Wire,
+    /// When the next packet begins, as the pace has it; in picoseconds.
+    next: f64,
+    /// What is on the line.
+    coming: Option<Arrived>,
+    queue: Queue<Arrived>,
+    lost: u64,
+}
+
+impl<I: Iterator<Item = Offered>> LineSource<I> {
+    /// A line on which nothing has begun.
+    ///
+    /// # Errors
+    /// If a number of the specification or the pace is out of its range.
+    pub fn new(spec: LineSpec, pace: Pace, packets: I, chance: Chance) -> Result<Self, SpecError> {
+        pace.check()?;
+        let queue = Queue::new(QueueSpec { entries: spec.queue_packets }).map_err(|_| queue_error(spec))?;
+        let wire = Wire::new(spec.rate)?;
+        Ok(Self { spec, pace, packets, chance, wire, next: 0.0, coming: None, queue, lost: 0 })
+    }
+
+    /// Begins to play; once.
+    pub fn begin(&mut self, agenda: &mut impl Agenda<LineEvent>) {
+        self.next = agenda.now().0 as f64;
+        self.advance(agenda);
+    }
+
+    /// A packet is in; the next one begins.
+    pub fn arrive(&mut self, _: LineEvent, agenda: &mut impl Agenda<LineEvent>) -> Option<Reception> {
+        let arrived = self.coming.take()?;
+        let reception = match self.queue.push(agenda.now(), arrived) {
+            Ok(()) => Reception::Queued,
+            Err(arrived) => {
+                self.lost += 1;
+                Reception::Lost(arrived)
+            }
+        };
+        self.advance(agenda);
+        Some(reception)
+    }
+
+    /// Takes the first packet that waits.
+    pub fn take(&mut self, now: Time) -> Option<Arrived> {
+        self.queue.pop(now)
+    }
+
+    /// The packets that wait.
+    pub fn queue(&self) -> &Queue<Arrived> {
+        &self.queue
+    }
+
+    /// Packets lost because the queue was full.
+    pub fn lost(&self) -> u64 {
+        self.lost
+    }
+
+    /// Whether no packet waits and none will come any more.
+    pub fn is_exhausted(&self) -> bool {
+        self.coming.is_none() && self.queue.is_empty()
+    }
+
+    /// Puts the next packet on the line.
+    fn advance(&mut self, agenda: &mut impl Agenda<LineEvent>) {
+        let Some(offered) = self.packets.next() else { return };
+        let bytes = u64::from(offered.bytes) + u64::from(self.spec.overhead_bytes);
+        let begin = match self.pace {
+            Pace::Line => agenda.now(),
+            Pace::Given => offered.at,
+            Pace::Load(_) | Pace::Poisson(_) => Time(self.next as u64),
+        };
+        let end = self.wire.send(begin.max(agenda.now()), bytes);
+        let alone = self.wire.time(bytes).0 as f64;
+        match self.pace {
+            Pace::Line | Pace::Given => {}
+            Pace::Load(load) => self.next += alone / load,
+            Pace::Poisson(load) => self.next += alone / load * self.chance.exponential(),
+        }
+        self.coming = Some(Arrived { number: offered.number, bytes: offered.bytes, at: end });
+        agenda.send_at(end, LineEvent);
+    }
+
+    /// `line` (bytes and use), `queue`, `lost`.
+    pub fn record(&self, now: Time) -> Record {
+        Record::new()
+            .with("line", self.wire.record(now))
+            .with("queue", self.queue.record(now))
+            .with("lost", self.lost)
+    }
+}
+
+fn queue_error(spec: LineSpec) -> SpecError {
+    SpecError::new("queue_packets", format!("is {}; it can be 1 to 16777216", spec.queue_packets))
+}
+
+/// A packet that has left.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Departure {
+    /// Its number.
+    pub number: u64,
+    /// Its length.
+    pub bytes: u32,
+    /// When its last bit left.
+    pub at: Time,
+}
+
+/// The way out: packets one behind the other at the rate of the line; when each left is kept.
+#[derive(Clone, Debug)]
+pub struct LineSink {
+    spec: LineSpec,
+    wire: Wire,
+    departures: Vec<Departure>,
+    refused: u64,
+}
+
+impl LineSink {
+    /// A line on which nothing is.
+    ///
+    /// # Errors
+    /// If a number of the specification is out of its range.
+    pub fn new(spec: LineSpec) -> Result<Self, SpecError> {
+        Queue::<()>::new(QueueSpec { entries: spec.queue_packets }).map_err(|_| queue_error(spec))?;
+        Ok(Self { spec, wire: Wire::new(spec.rate)?, departures: Vec::new(), refused: 0 })
+    }
+
+    /// Whether a packet could be sent now.
+    pub fn can_send(&self, now: Time) -> bool {
+        // The one on the line does not wait.
+        self.waiting(now) <= self.spec.queue_packets as usize
+    }
+
+    /// Sends a packet behind those that wait; answers when its last bit leaves, or nothing if the queue is full, which is counted.
+    pub fn send(&mut self, now: Time, number: u64, bytes: u32) -> Option<Time> {
+        if !self.can_send(now) {
+            self.refused += 1;
+            return None;
+        }
+        let at = self.wire.send(now, u64::from(bytes) + u64::from(self.spec.overhead_bytes));
+        self.departures.push(Departure { number, bytes, at });
+        Some(at)
+    }
+
+    /// When each packet leaves, in order; some may still be in the queue.
+    pub fn departures(&self) -> &[Departure] {
+        &self.departures
+    }
+
+    /// Packets that have not left, the one on the line included.
+    fn waiting(&self, now: Time) -> usize {
+        let left = self.departures.partition_point(|departure| departure.at <= now);
+        self.departures.len() - left
+    }
+
+    /// `packets`, `refused`, `line` (bytes and use).
+    pub fn record(&self, now: Time) -> Record {
+        Record::new()
+            .with("packets", self.departures.len() as u64)
+            .with("refused", self.refused)
+            .with("line", self.wire.record(now))
+    }
+}
+
+#[cfg(test)]
+mod tests;

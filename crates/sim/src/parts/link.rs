@@ -1,0 +1,158 @@
+//! Links: one after the other, at a rate, then a way to go.
+
+use serde::{Deserialize, Serialize};
+
+use crate::spec::{SpecError, gigabits, nanoseconds};
+use crate::stats::Record;
+use crate::{Clock, Time};
+
+/// A serial link.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, Serialize)]
+#[serde(deny_unknown_fields)]
+pub struct LinkSpec {
+    /// What it carries, in bits per second; in machine files `rate_gbps`, up to 8,000.
+    #[serde(rename = "rate_gbps", with = "gigabits")]
+    pub rate: u64,
+    /// How long a bit is on its way; in machine files `latency_ns`.
+    #[serde(rename = "latency_ns", with = "nanoseconds")]
+    pub latency: Time,
+}
+
+/// A link and when it is free.
+#[derive(Clone, Debug)]
+pub struct Link {
+    spec: LinkSpec,
+    wire: Wire,
+}
+
+impl Link {
+    /// A free one.
+    ///
+    /// # Errors
+    /// If the rate is out of its range.
+    pub fn new(spec: LinkSpec) -> Result<Self, SpecError> {
+        Ok(Self { spec, wire: Wire::new(spec.rate)? })
+    }
+
+    /// Sends so many bytes behind what is being sent; answers when the last of them arrives.
+    pub fn send(&mut self, now: Time, bytes: u64) -> Time {
+        self.wire.send(now, bytes) + self.spec.latency
+    }
+
+    /// When what is being sent will have been sent; the past, if nothing is.
+    pub fn free(&self) -> Time {
+        self.wire.free()
+    }
+
+    /// `bytes` sent, and `use`, the share of the time until now in which it was busy.
+    pub fn record(&self, now: Time) -> Record {
+        self.wire.record(now)
+    }
+}
+
+/// Bytes at a rate, which holds exactly over any time: no rounding adds up.
+#[derive(Clone, Debug)]
+pub(crate) struct Wire {
+    /// A tick for each byte.
+    bytes: Clock,
+    /// When it last began to be busy, and the bytes since.
+    since: Time,
+    count: u64,
+    /// Busy before that.
+    busy: Time,
+    total: u64,
+}
+
+impl Wire {
+    pub(crate) fn new(rate: u64) -> Result<Self, SpecError> {
+        if !(1..=8_000_000_000_000).contains(&rate) {
+            return Err(SpecError::new(
+                "rate_gbps",
+                "can be more than 0, up to 8000: a byte takes a picosecond or more",
+            ));
+        }
+        let bytes = Clock::ratio(8_000_000_000_000, rate);
+        Ok(Self { bytes, since: Time::ZERO, count: 0, busy: Time::ZERO, total: 0 })
+    }
+
+    /// How long so many bytes take by themselves.
+    pub(crate) fn time(&self, bytes: u64) -> Time {
+        self.bytes.edge(bytes)
+    }
+
+    /// When the last of so many bytes will have been sent.
+    pub(crate) fn send(&mut self, now: Time, bytes: u64) -> Time {
+        if self.free() < now {
+            self.busy += self.time(self.count);
+            self.since = now;
+            self.count = 0;
+        }
+        self.count += bytes;
+        self.total += bytes;
+        self.free()
+    }
+
+    pub(crate) fn free(&self) -> Time {
+        self.since + self.time(self.count)
+    }
+
+    pub(crate) fn record(&self, now: Time) -> Record {
+        let busy = self.busy + self.free().min(now).since(self.since);
+        let share = if now == Time::ZERO { 0.0 } else { busy.0 as f64 / now.0 as f64 };
+        Record::new().with("bytes", self.total).with("use", share)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::stats::Value;
+
+    fn link(rate: u64, latency: u64) -> Link {
+        Link::new(LinkSpec { rate, latency: Time(latency) }).unwrap()
+    }
+
+    #[test]
+    fn an_idle_link_takes_its_latency_and_the_time_of_the_bytes() {
+        let mut link = link(10_000_000_000, 5000);
+        assert_eq!(link.send(Time(100), 64), Time(100 + 51_200 + 5000));
+        assert_eq!(link.free(), Time(51_300));
+        assert_eq!(link.send(Time(1_000_000), 1), Time(1_000_000 + 800 + 5000));
+    }
+
+    #[test]
+    fn a_busy_link_carries_its_rate_exactly() {
+        // OC-48 with 54 bytes: 173.6 ns each, which is no whole number of picoseconds.
+        let mut link = link(2_488_320_000, 0);
+        let last = (0..100_000).map(|_| link.send(Time(7), 54)).last().unwrap();
+        assert_eq!(u128::from(last.0 - 7), 5_400_000 * 8 * 1_000_000_000_000 / 2_488_320_000);
+        assert_eq!(
+            link.record(last).value("use").unwrap(),
+            &Value::Number((last.0 - 7) as f64 / last.0 as f64)
+        );
+    }
+
+    #[test]
+    fn use_counts_busy_times_only() {
+        let mut link = link(8_000_000_000, 0);
+        link.send(Time(0), 10);
+        link.send(Time(50_000), 10);
+        assert_eq!(link.record(Time(100_000)).value("use"), Some(&Value::Number(0.2)));
+        assert_eq!(link.record(Time(55_000)).value("use"), Some(&Value::Number(15.0 / 55.0)));
+    }
+
+    #[test]
+    fn a_machine_file_gives_rates_and_times_with_their_units() {
+        let spec: LinkSpec = toml::from_str("rate_gbps = 2.48832\nlatency_ns = 40").unwrap();
+        assert_eq!(spec, LinkSpec { rate: 2_488_320_000, latency: Time::nanoseconds(40) });
+        let error = toml::from_str::<LinkSpec>("rate_gbps = 1\nlatency_ns = -1").unwrap_err();
+        assert!(error.to_string().contains("-1 is not a time in nanoseconds, 0 to 1,000,000,000"), "{error}");
+        assert!(toml::from_str::<LinkSpec>("rate_gbps = 1\nlatency_ns = 1\nspeed = 1").is_err());
+        let error =
+            Link::new(LinkSpec { rate: 9_000_000_000_000, latency: Time(0) }).unwrap_err().within("line");
+        assert_eq!(
+            error.to_string(),
+            "`line.rate_gbps`: can be more than 0, up to 8000: a byte takes a picosecond or more"
+        );
+    }
+}

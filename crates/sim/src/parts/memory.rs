@@ -1,0 +1,189 @@
+//! Memories.
+
+use std::cmp::Reverse;
+use std::collections::BinaryHeap;
+
+use serde::{Deserialize, Serialize};
+
+use super::calendar::Calendar;
+use crate::spec::{SpecError, megahertz, power_of_two, within};
+use crate::stats::{Histogram, Record};
+use crate::{Clock, Time};
+
+/// A memory with banks behind ports.
+///
+/// A request is cut into bursts at multiples of `burst_bytes`. Each burst opens its bank, which is busy for `bank_cycles` or as long as the data takes,
+/// whichever is more; `latency_cycles` later the data goes over a port, `bytes_per_cycle` a cycle. Requests enter in the order in which they
+/// come; where banks make some ready earlier, their data may overtake.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, Serialize)]
+#[serde(deny_unknown_fields)]
+pub struct MemorySpec {
+    /// Its clock; in machine files `clock_mhz`.
+    #[serde(rename = "clock_mhz", with = "megahertz")]
+    pub clock: Clock,
+    /// Cycles from the begin of an access until its first data goes over a port, 0 to 65,536.
+    pub latency_cycles: u64,
+    /// Ports, 1 to 64: each carries its own data.
+    pub ports: u64,
+    /// Bytes that a port carries in a cycle, 1 to 4,096.
+    pub bytes_per_cycle: u64,
+    /// Banks, a power of two from 1 to 1,024.
+    pub banks: u64,
+    /// Cycles for which an access keeps its bank busy at least, 1 to 65,536.
+    pub bank_cycles: u64,
+    /// So many bytes lie in one bank before the next bank begins: a power of two from 1 to 2^30.
+    pub interleave_bytes: u64,
+    /// What one access to a bank carries at most: a power of two, not more than `interleave_bytes`.
+    pub burst_bytes: u64,
+    /// Requests that can be under way, 1 to 65,536; more wait outside.
+    pub outstanding: u64,
+}
+
+impl MemorySpec {
+    /// How long a request of so many bytes at an aligned address takes when nobody else is there.
+    pub fn unloaded(&self, bytes: u64) -> Time {
+        let beats = bytes.div_ceil(self.bytes_per_cycle).max(1);
+        self.clock.cycles(self.latency_cycles + beats)
+    }
+
+    fn check(&self) -> Result<(), SpecError> {
+        within("latency_cycles", self.latency_cycles, 0..=1 << 16)?;
+        within("ports", self.ports, 1..=64)?;
+        within("bytes_per_cycle", self.bytes_per_cycle, 1..=4096)?;
+        power_of_two("banks", self.banks, 1..=1024)?;
+        within("bank_cycles", self.bank_cycles, 1..=1 << 16)?;
+        power_of_two("interleave_bytes", self.interleave_bytes, 1..=1 << 30)?;
+        power_of_two("burst_bytes", self.burst_bytes, 1..=self.interleave_bytes)?;
+        within("outstanding", self.outstanding, 1..=1 << 16)
+    }
+}
+
+/// What a request does.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Direction {
+    /// The data comes back.
+    Read,
+    /// The data goes in; it is done when the bank has it.
+    Write,
+}
+
+/// A memory and what it is busy with.
+#[derive(Clone, Debug)]
+pub struct Memory {
+    spec: MemorySpec,
+    /// The cycle from which each bank is free.
+    banks: Vec<u64>,
+    ports: Vec<Calendar>,
+    /// The cycles in which requests end that are under way.
+    under_way: BinaryHeap<Reverse<u64>>,
+    /// No request enters before the one in front of it.
+    entered: u64,
+    reads: u64,
+    writes: u64,
+    bytes: u64,
+    beats: u64,
+    conflicts: u64,
+    latency: Histogram,
+}
+
+impl Memory {
+    /// An idle one.
+    ///
+    /// # Errors
+    /// If a number of the specification is out of its range.
+    pub fn new(spec: MemorySpec) -> Result<Self, SpecError> {
+        spec.check()?;
+        Ok(Self {
+            spec,
+            banks: vec![0; spec.banks as usize],
+            ports: vec![Calendar::default(); spec.ports as usize],
+            under_way: BinaryHeap::new(),
+            entered: 0,
+            reads: 0,
+            writes: 0,
+            bytes: 0,
+            beats: 0,
+            conflicts: 0,
+            latency: Histogram::times(),
+        })
+    }
+
+    /// Its specification.
+    pub fn spec(&self) -> &MemorySpec {
+        &self.spec
+    }
+
+    /// A request that reaches the memory now, for so many bytes from an address on; answers when it is done. Times do not go back from request to
+    /// request. No bytes are as one.
+    pub fn request(&mut self, now: Time, direction: Direction, address: u64, bytes: u64) -> Time {
+        let arrival = self.spec.clock.edge_from(now);
+        for port in &mut self.ports {
+            port.forget(arrival);
+        }
+        let enter = self.enter(arrival);
+        let (mut at, behind) = (address, address.saturating_add(bytes.max(1)));
+        let mut done = enter;
+        while at < behind {
+            let next = (at | (self.spec.burst_bytes - 1)).saturating_add(1).min(behind);
+            done = done.max(self.burst(enter, at, next - at));
+            at = next;
+        }
+        self.under_way.push(Reverse(done));
+        match direction {
+            Direction::Read => self.reads += 1,
+            Direction::Write => self.writes += 1,
+        }
+        self.bytes += bytes;
+        let done = self.spec.clock.edge(done);
+        self.latency.time(done - now);
+        done
+    }
+
+    /// The cycle in which a request may enter that came in this one.
+    fn enter(&mut self, arrival: u64) -> u64 {
+        let mut enter = arrival.max(self.entered);
+        while let Some(&Reverse(end)) = self.under_way.peek() {
+            let is_full = self.under_way.len() as u64 >= self.spec.outstanding;
+            if end > enter && !is_full {
+                break;
+            }
+            enter = enter.max(end);
+            self.under_way.pop();
+        }
+        self.entered = enter;
+        enter
+    }
+
+    /// The cycle in which a burst has gone over a port.
+    fn burst(&mut self, enter: u64, address: u64, bytes: u64) -> u64 {
+        let spec = &self.spec;
+        let bank = &mut self.banks[(address / spec.interleave_bytes % spec.banks) as usize];
+        let beats = bytes.div_ceil(spec.bytes_per_cycle);
+        self.conflicts += u64::from(*bank > enter);
+        let begin = enter.max(*bank);
+        *bank = begin + beats.max(spec.bank_cycles);
+        let ready = begin + spec.latency_cycles;
+        let port = self
+            .ports
+            .iter_mut()
+            .min_by_key(|port| port.free_from(ready, beats))
+            .expect("a memory has a port");
+        self.beats += beats;
+        port.take(ready, beats) + beats
+    }
+
+    /// `reads`, `writes`, `bytes`, `use` of the ports until now, `bank_conflicts` (bursts that waited for their bank), `latency`.
+    pub fn record(&self, now: Time) -> Record {
+        let cycles = self.spec.clock.edge_from(now).max(1) * self.spec.ports;
+        Record::new()
+            .with("reads", self.reads)
+            .with("writes", self.writes)
+            .with("bytes", self.bytes)
+            .with("use", self.beats as f64 / cycles as f64)
+            .with("bank_conflicts", self.conflicts)
+            .with("latency", &self.latency)
+    }
+}
+
+#[cfg(test)]
+mod tests;

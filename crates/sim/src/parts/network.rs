@@ -1,0 +1,171 @@
+//! What all networks have in common: a message goes in at a node and comes out at another one, some time later.
+
+use slab::Slab;
+
+use crate::stats::{Histogram, Record};
+use crate::{Agenda, Time};
+
+/// The number of a place where messages go in and come out.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Node(pub u32);
+
+/// Something for somebody.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Message<P> {
+    /// Who sends it.
+    pub from: Node,
+    /// Who gets it.
+    pub to: Node,
+    /// How long it is, its header included.
+    pub bytes: u32,
+    /// What it says.
+    pub payload: P,
+}
+
+/// What a network sends itself. A machine hands it back to [`Network::arrive`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum NetworkEvent {
+    /// The message of this number is at its receiver, and comes out if that can hold it.
+    Reach(u32),
+    /// The message of this number comes out.
+    Deliver(u32),
+    /// Somebody who was refused can try again.
+    Room(Node),
+    /// Those who wait are chosen among.
+    Step,
+    /// The head of a message reaches a router, at one of its inputs.
+    Head {
+        /// Which.
+        router: u32,
+        /// The input.
+        input: u8,
+        /// The message.
+        message: u32,
+    },
+    /// The end of a message leaves a router's input.
+    Tail {
+        /// Which.
+        router: u32,
+        /// The input.
+        input: u8,
+    },
+}
+
+/// What a network tells the machine.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Notice<P> {
+    /// A message has come out, all of it.
+    Delivered(Message<P>),
+    /// A node whose message was refused can send again.
+    Room(Node),
+}
+
+/// A network. No message is lost, and those of one sender to one receiver keep their order unless a network says otherwise.
+pub trait Network<P> {
+    /// Whether a node can put in a message now.
+    fn can_send(&self, from: Node) -> bool;
+
+    /// Puts a message in.
+    ///
+    /// # Errors
+    /// The message itself, if there is no room. The node is told by [`Notice::Room`], once, when there is.
+    ///
+    /// # Panics
+    /// If there is no such node.
+    fn send(&mut self, message: Message<P>, agenda: &mut impl Agenda<NetworkEvent>)
+    -> Result<(), Message<P>>;
+
+    /// One of the network's events has arrived.
+    fn arrive(&mut self, event: NetworkEvent, agenda: &mut impl Agenda<NetworkEvent>) -> Option<Notice<P>>;
+
+    /// A node can hold so many messages; more wait in the network until the node lets one go. Without this there is no bound.
+    fn bound(&mut self, node: Node, messages: u32);
+
+    /// A bounded node lets go of a message that it got.
+    fn release(&mut self, node: Node, agenda: &mut impl Agenda<NetworkEvent>);
+
+    /// Messages that have gone in and not come out.
+    fn under_way(&self) -> usize;
+
+    /// `messages` and `bytes` that came out, `latency` from going in to coming out; each kind of network adds its own.
+    fn record(&self, now: Time) -> Record;
+}
+
+/// Messages that are under way, and what is counted of them.
+#[derive(Clone, Debug)]
+pub(crate) struct Traffic<P> {
+    flights: Slab<Flight<P>>,
+    bytes: u64,
+    latency: Histogram,
+}
+
+/// A message under way.
+#[derive(Clone, Debug)]
+pub(crate) struct Flight<P> {
+    pub(crate) message: Message<P>,
+    /// When it went in.
+    pub(crate) since: Time,
+}
+
+impl<P> Traffic<P> {
+    pub(crate) fn new() -> Self {
+        Self { flights: Slab::new(), bytes: 0, latency: Histogram::times() }
+    }
+
+    pub(crate) fn begin(&mut self, message: Message<P>, now: Time) -> u32 {
+        self.flights.insert(Flight { message, since: now }) as u32
+    }
+
+    pub(crate) fn flight(&self, number: u32) -> &Flight<P> {
+        &self.flights[number as usize]
+    }
+
+    pub(crate) fn end(&mut self, number: u32, now: Time) -> Message<P> {
+        let flight = self.flights.remove(number as usize);
+        self.bytes += u64::from(flight.message.bytes);
+        self.latency.time(now - flight.since);
+        flight.message
+    }
+
+    pub(crate) fn under_way(&self) -> usize {
+        self.flights.len()
+    }
+
+    pub(crate) fn record(&self) -> Record {
+        Record::new()
+            .with("messages", self.latency.count())
+            .with("bytes", self.bytes)
+            .with("latency", &self.latency)
+            .with("under_way", self.under_way() as u64)
+    }
+}
+
+/// How much receivers can still take: credits, as in a network on a chip.
+#[derive(Clone, Debug)]
+pub(crate) struct Credits(Vec<Option<u32>>);
+
+impl Credits {
+    pub(crate) fn new(nodes: u32) -> Self {
+        Self(vec![None; nodes as usize])
+    }
+
+    pub(crate) fn set(&mut self, node: Node, messages: u32) {
+        self.0[node.0 as usize] = Some(messages);
+    }
+
+    pub(crate) fn has(&self, node: Node) -> bool {
+        self.0[node.0 as usize] != Some(0)
+    }
+
+    pub(crate) fn take(&mut self, node: Node) {
+        if let Some(left) = &mut self.0[node.0 as usize] {
+            *left -= 1;
+        }
+    }
+
+    pub(crate) fn give(&mut self, node: Node) {
+        if let Some(left) = &mut self.0[node.0 as usize] {
+            *left += 1;
+        }
+    }
+}

@@ -1,0 +1,108 @@
+//! Queues with a bound.
+
+use std::collections::VecDeque;
+
+use serde::{Deserialize, Serialize};
+
+use crate::Time;
+use crate::spec::{SpecError, within};
+use crate::stats::{Gauge, Histogram, Record};
+
+/// A queue.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, Serialize)]
+#[serde(deny_unknown_fields)]
+pub struct QueueSpec {
+    /// How many entries it holds, 1 to 16,777,216.
+    pub entries: u64,
+}
+
+/// First in, first out; who comes when it is full is refused.
+#[derive(Clone, Debug)]
+pub struct Queue<T> {
+    entries: VecDeque<(Time, T)>,
+    bound: usize,
+    occupancy: Gauge,
+    wait: Histogram,
+    refused: u64,
+}
+
+impl<T> Queue<T> {
+    /// An empty one.
+    ///
+    /// # Errors
+    /// If the number of entries is out of its range.
+    pub fn new(spec: QueueSpec) -> Result<Self, SpecError> {
+        within("entries", spec.entries, 1..=1 << 24)?;
+        let (entries, wait) = (VecDeque::new(), Histogram::times());
+        Ok(Self { entries, bound: spec.entries as usize, occupancy: Gauge::default(), wait, refused: 0 })
+    }
+
+    /// Puts an entry at the end.
+    ///
+    /// # Errors
+    /// The entry itself, if the queue is full; that is counted.
+    pub fn push(&mut self, now: Time, entry: T) -> Result<(), T> {
+        if self.is_full() {
+            self.refused += 1;
+            return Err(entry);
+        }
+        self.entries.push_back((now, entry));
+        self.occupancy.rise(now);
+        Ok(())
+    }
+
+    /// Takes the first entry.
+    pub fn pop(&mut self, now: Time) -> Option<T> {
+        let (since, entry) = self.entries.pop_front()?;
+        self.occupancy.fall(now);
+        self.wait.time(now - since);
+        Some(entry)
+    }
+
+    /// The first entry.
+    pub fn front(&self) -> Option<&T> {
+        self.entries.front().map(|(_, entry)| entry)
+    }
+
+    /// How many entries there are.
+    pub fn len(&self) -> usize {
+        self.entries.len()
+    }
+
+    /// Whether there is none.
+    pub fn is_empty(&self) -> bool {
+        self.entries.is_empty()
+    }
+
+    /// Whether another one would be refused.
+    pub fn is_full(&self) -> bool {
+        self.entries.len() == self.bound
+    }
+
+    /// How many have been refused.
+    pub fn refused(&self) -> u64 {
+        self.refused
+    }
+
+    /// How many entries there were over time.
+    pub fn occupancy(&self) -> &Gauge {
+        &self.occupancy
+    }
+
+    /// How long entries stayed.
+    pub fn wait(&self) -> &Histogram {
+        &self.wait
+    }
+
+    /// `taken`, `refused`, `occupancy` (mean over time and most), `wait`.
+    pub fn record(&self, now: Time) -> Record {
+        Record::new()
+            .with("taken", self.wait.count())
+            .with("refused", self.refused)
+            .with("occupancy", (&self.occupancy, now))
+            .with("wait", &self.wait)
+    }
+}
+
+#[cfg(test)]
+mod tests;

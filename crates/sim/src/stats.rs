@@ -1,0 +1,9 @@
+//! Statistics: what is counted while a machine runs, and the nested record that it ends in.
+
+mod gauge;
+mod histogram;
+mod record;
+
+pub use gauge::Gauge;
+pub use histogram::{Histogram, Summary, Unit};
+pub use record::{Record, Value};

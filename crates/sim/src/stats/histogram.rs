@@ -1,0 +1,151 @@
+//! How often each value came.
+
+use hdrhistogram::Histogram as Counts;
+use serde::Serialize;
+
+use crate::Time;
+
+/// What a histogram's values are.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+pub enum Unit {
+    /// Times, which are shown in nanoseconds.
+    Time,
+    /// Numbers of things.
+    Count,
+}
+
+/// Values with their frequencies: quantiles to two digits, mean and extremes exact.
+#[derive(Clone, Debug)]
+pub struct Histogram {
+    unit: Unit,
+    counts: Counts<u64>,
+    sum: u128,
+    least: u64,
+    most: u64,
+}
+
+impl Histogram {
+    /// Of times.
+    pub fn times() -> Self {
+        Self::new(Unit::Time)
+    }
+
+    /// Of numbers.
+    pub fn numbers() -> Self {
+        Self::new(Unit::Count)
+    }
+
+    fn new(unit: Unit) -> Self {
+        let counts = Counts::new(2).expect("two digits are a precision that the library has");
+        Self { unit, counts, sum: 0, least: u64::MAX, most: 0 }
+    }
+
+    /// One more time.
+    pub fn time(&mut self, time: Time) {
+        self.number(time.0);
+    }
+
+    /// One more number.
+    pub fn number(&mut self, value: u64) {
+        self.counts.record(value).expect("a histogram that grows as values do has no bound");
+        self.sum += u128::from(value);
+        self.least = self.least.min(value);
+        self.most = self.most.max(value);
+    }
+
+    /// How many values there were.
+    pub fn count(&self) -> u64 {
+        self.counts.len()
+    }
+
+    /// Their mean in picoseconds, or plain numbers; 0 without any.
+    pub fn mean(&self) -> f64 {
+        if self.count() == 0 { 0.0 } else { self.sum as f64 / self.count() as f64 }
+    }
+
+    /// The values of another histogram of the same unit as well.
+    pub fn merge(&mut self, other: &Self) {
+        self.counts.add(&other.counts).expect("a histogram that grows can hold what another one holds");
+        self.sum += other.sum;
+        self.least = self.least.min(other.least);
+        self.most = self.most.max(other.most);
+    }
+
+    /// What it comes to.
+    pub fn summary(&self) -> Summary {
+        let scale = if self.unit == Unit::Time { 1e3 } else { 1.0 };
+        let exact = |value: u64| if self.count() == 0 { 0.0 } else { value as f64 / scale };
+        // The library answers the upper end of a bucket.
+        let quantile = |q: f64| exact(self.counts.value_at_quantile(q).min(self.most).max(self.least));
+        Summary {
+            unit: self.unit,
+            count: self.count(),
+            mean: self.mean() / scale,
+            min: exact(self.least),
+            p50: quantile(0.5),
+            p90: quantile(0.9),
+            p99: quantile(0.99),
+            p999: quantile(0.999),
+            max: exact(self.most),
+        }
+    }
+}
+
+/// A histogram in a few numbers: nanoseconds for times. All are 0 without values.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+pub struct Summary {
+    /// What the values are.
+    #[serde(skip)]
+    pub unit: Unit,
+    /// How many values there were.
+    pub count: u64,
+    /// Mean, exact.
+    pub mean: f64,
+    /// Least, exact.
+    pub min: f64,
+    /// Median, to two digits, as all quantiles.
+    pub p50: f64,
+    /// Nine tenths are not above it.
+    pub p90: f64,
+    /// 99 of 100 are not above it.
+    pub p99: f64,
+    /// 999 of 1,000 are not above it.
+    pub p999: f64,
+    /// Greatest, exact.
+    pub max: f64,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn quantiles_are_right_to_two_digits_and_the_rest_exactly() {
+        let mut histogram = Histogram::times();
+        for ns in 1..=1000 {
+            histogram.time(Time::nanoseconds(ns));
+        }
+        let summary = histogram.summary();
+        assert_eq!((summary.count, summary.mean, summary.min, summary.max), (1000, 500.5, 1.0, 1000.0));
+        for (value, expected) in [(summary.p50, 500.0), (summary.p90, 900.0), (summary.p99, 990.0)] {
+            assert!((value / expected - 1.0f64).abs() < 0.01, "{value} for {expected}");
+        }
+    }
+
+    #[test]
+    fn two_merged_are_like_one() {
+        let (mut one, mut other, mut both) =
+            (Histogram::numbers(), Histogram::numbers(), Histogram::numbers());
+        for value in 0..100u64 {
+            if value % 3 == 0 {
+                one.number(value)
+            } else {
+                other.number(value * value)
+            }
+            both.number(if value % 3 == 0 { value } else { value * value });
+        }
+        one.merge(&other);
+        assert_eq!(one.summary(), both.summary());
+        assert_eq!(Histogram::numbers().summary().max, 0.0);
+    }
+}
