@@ -7,6 +7,7 @@
 //!
 //! [docs/instruction-sets.md] says what is modelled, what is not, and what it is checked against.
 
+pub mod arm;
 pub mod bus;
 pub mod class;
 pub mod exception;
@@ -15,6 +16,7 @@ pub mod riscv;
 pub mod set;
 mod transfer;
 
+pub use arm::Arm;
 pub use bus::{Access, Bus, Fault, Replies, Size, Stall};
 pub use class::Class;
 pub use exception::{Cause, Exception};

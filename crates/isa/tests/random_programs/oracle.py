@@ -28,6 +28,7 @@ def registers_of(is_arm):
 
 
 def machine(is_arm):
+    """An emulator of an instruction set; making one takes longer than running many programs on it."""
     if is_arm:
         emulator = Uc(UC_ARCH_ARM, UC_MODE_ARM)
         emulator.ctl_set_cpu_model(arm.UC_CPU_ARM_SA1110)  # a StrongARM: ARMv4 without Thumb
@@ -35,12 +36,15 @@ def machine(is_arm):
     return Uc(UC_ARCH_RISCV, UC_MODE_RISCV32)
 
 
-def run(is_arm, text_address, text, data_address, data, values):
-    emulator = machine(is_arm)
+def run(emulator, is_arm, text_address, text, data_address, data, values):
+    regions = [begin for begin, _, _ in emulator.mem_regions()]
     for address, content in ((text_address, text), (data_address, data)):
         begin = address // PAGE * PAGE
-        emulator.mem_map(begin, -(-(address + len(content) - begin) // PAGE) * PAGE)
+        if begin not in regions:
+            emulator.mem_map(begin, -(-(address + len(content) - begin) // PAGE) * PAGE)
         emulator.mem_write(address, content)
+    end = text_address + len(text)
+    emulator.ctl_remove_cache(text_address, end)
     registers = registers_of(is_arm)
     if is_arm:  # the mode first: it decides which r13 and r14 are meant
         emulator.reg_write(registers[-1], values[-1])
@@ -52,23 +56,28 @@ def run(is_arm, text_address, text, data_address, data, values):
         now = emulator.reg_read_batch(registers)
         states.append(struct.pack(f"<{len(now) + 1}I", address, *now) + emulator.mem_read(data_address, len(data)))
 
-    emulator.hook_add(UC_HOOK_CODE, record)
-    end = text_address + len(text)
-    emulator.emu_start(text_address, end)
+    hook = emulator.hook_add(UC_HOOK_CODE, record)
+    try:
+        emulator.emu_start(text_address, end)
+    finally:
+        emulator.hook_del(hook)
     record(emulator, emulator.reg_read(arm.UC_ARM_REG_PC if is_arm else riscv.UC_RISCV_REG_PC), 0, None)
     return states
 
 
 def main():
     source, answer = sys.stdin.buffer, sys.stdout.buffer
+    machines = {}
     while header := source.read(20):
         set_number, text_address, words, data_address, size = struct.unpack("<5I", header)
         is_arm = set_number == 1
         count = 16 if is_arm else 32
         values = struct.unpack(f"<{count}I", source.read(4 * count))
         text, data = source.read(4 * words), source.read(size)
+        if is_arm not in machines:
+            machines[is_arm] = machine(is_arm)
         try:
-            states = run(is_arm, text_address, text, data_address, data, values)
+            states = run(machines[is_arm], is_arm, text_address, text, data_address, data, values)
             answer.write(struct.pack("<I", len(states)) + b"".join(states))
         except UcError as error:
             message = str(error).encode()

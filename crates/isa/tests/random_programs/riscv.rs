@@ -2,7 +2,7 @@
 
 use rand::Rng;
 use rand_chacha::ChaCha8Rng;
-use wireloom_isa::{InstructionSet, Riscv, Thread};
+use wireloom_isa::{Flow, InstructionSet, Riscv, Thread};
 
 use super::{DATA, DATA_BYTES, Random, TEXT, WORDS, value};
 
@@ -17,10 +17,12 @@ impl Random for Riscv {
         thread
     }
 
-    fn draw(random: &mut ChaCha8Rng, thread: &Self::Thread) -> u32 {
+    const KINDS: u32 = 16;
+
+    fn draw(random: &mut ChaCha8Rng, kind: u32, thread: &Self::Thread) -> u32 {
         let [rd, rs1, rs2] = [(); 3].map(|()| random.random_range(0..32u32));
         let funct3 = random.random_range(0..8);
-        match random.random_range(0..16) {
+        match kind {
             // Anything that has the format of an arithmetic instruction.
             0..3 => word(0x33, rd, funct3, rs1, rs2, [0, 0x20][random.random_range(0..2)]),
             3..6 => word(0x33, rd, funct3, rs1, rs2, 1),
@@ -70,7 +72,7 @@ impl Random for Riscv {
         (0..32).map(|number| thread.register(number)).collect()
     }
 
-    fn features(word: u32) -> Vec<String> {
+    fn features(word: u32, _: Flow) -> Vec<String> {
         let text = Riscv::disassemble(word, 0);
         vec![text.split(' ').next().expect("a mnemonic").into()]
     }

@@ -1,0 +1,320 @@
+//! What the instructions of ARMv4 do.
+
+use super::{Indexing, Instruction, Op, PC, Thread, operand};
+use crate::exception::Direction;
+use crate::transfer::{aligned, load, stop, store};
+use crate::{Access, Bus, Cause, Flow, Size, Stop, Thread as _};
+
+#[inline(always)]
+pub(super) fn execute<B: Bus>(thread: &mut Thread, it: &Instruction, bus: &mut B) -> Result<Flow, Stop> {
+    if HOLDS[usize::from(it.condition & 15)] >> (thread.flags & 15) & 1 == 0 {
+        advance(thread);
+        return Ok(Flow::Skipped);
+    }
+    let rn = thread.read(it.rn);
+    let value = |thread: &Thread| operand::value(thread, it);
+    let result = match it.op {
+        Op::And => rn & value(thread),
+        Op::Eor => rn ^ value(thread),
+        Op::Sub => rn.wrapping_sub(value(thread)),
+        Op::Rsb => value(thread).wrapping_sub(rn),
+        Op::Add => rn.wrapping_add(value(thread)),
+        Op::Adc => rn.wrapping_add(value(thread)).wrapping_add(u32::from(thread.carry())),
+        Op::Sbc => rn.wrapping_add(!value(thread)).wrapping_add(u32::from(thread.carry())),
+        Op::Rsc => value(thread).wrapping_add(!rn).wrapping_add(u32::from(thread.carry())),
+        Op::Orr => rn | value(thread),
+        Op::Mov => value(thread),
+        Op::Bic => rn & !value(thread),
+        Op::Mvn => !value(thread),
+        Op::Ands => logical(thread, it, |operand| rn & operand),
+        Op::Eors => logical(thread, it, |operand| rn ^ operand),
+        Op::Orrs => logical(thread, it, |operand| rn | operand),
+        Op::Movs => logical(thread, it, |operand| operand),
+        Op::Bics => logical(thread, it, |operand| rn & !operand),
+        Op::Mvns => logical(thread, it, |operand| !operand),
+        // A difference is the sum with the complement and a carry, which so is "no borrow".
+        Op::Subs => sum(thread, rn, !value(thread), true),
+        Op::Rsbs => sum(thread, value(thread), !rn, true),
+        Op::Adds => sum(thread, rn, value(thread), false),
+        Op::Adcs => sum(thread, rn, value(thread), thread.carry()),
+        Op::Sbcs => sum(thread, rn, !value(thread), thread.carry()),
+        Op::Rscs => sum(thread, value(thread), !rn, thread.carry()),
+        Op::Tst | Op::Teq | Op::Cmp | Op::Cmn => {
+            match it.op {
+                Op::Tst => logical(thread, it, |operand| rn & operand),
+                Op::Teq => logical(thread, it, |operand| rn ^ operand),
+                Op::Cmp => sum(thread, rn, !value(thread), true),
+                _ => sum(thread, rn, value(thread), false),
+            };
+            advance(thread);
+            return Ok(Flow::Next);
+        }
+        Op::Mul => product(thread, it),
+        Op::Mla => product(thread, it).wrapping_add(rn),
+        Op::Muls => {
+            let result = product(thread, it);
+            thread.set_negative_and_zero(result >> 31 != 0, result == 0);
+            result
+        }
+        Op::Mlas => {
+            let result = product(thread, it).wrapping_add(rn);
+            thread.set_negative_and_zero(result >> 31 != 0, result == 0);
+            result
+        }
+        Op::Umull | Op::Umlal | Op::Smull | Op::Smlal => {
+            long_product(thread, it);
+            advance(thread);
+            return Ok(Flow::Next);
+        }
+        Op::Umulls | Op::Umlals | Op::Smulls | Op::Smlals => {
+            let result = long_product(thread, it);
+            thread.set_negative_and_zero(result >> 63 != 0, result == 0);
+            advance(thread);
+            return Ok(Flow::Next);
+        }
+        Op::Ldr | Op::Ldrb | Op::Ldrh | Op::Ldrsb | Op::Ldrsh => {
+            let (address, changed) = addresses(thread, it);
+            let result = match it.op {
+                Op::Ldr => load(bus, address, Size::Word)?,
+                Op::Ldrb => load(bus, address, Size::Byte)? & 0xff,
+                Op::Ldrh => load(bus, address, Size::Half)? & 0xffff,
+                Op::Ldrsb => load(bus, address, Size::Byte)? as i8 as u32,
+                _ => load(bus, address, Size::Half)? as i16 as u32,
+            };
+            if it.rd == PC {
+                target(result)?;
+            }
+            if it.indexing.has(Indexing::WRITE_BACK) {
+                thread.write(it.rn, changed);
+            }
+            result
+        }
+        Op::Str | Op::Strb | Op::Strh => {
+            let (address, changed) = addresses(thread, it);
+            let size = match it.op {
+                Op::Str => Size::Word,
+                Op::Strb => Size::Byte,
+                _ => Size::Half,
+            };
+            store(bus, address, size, thread.read(it.rd))?;
+            if it.indexing.has(Indexing::WRITE_BACK) {
+                thread.write(it.rn, changed);
+            }
+            advance(thread);
+            return Ok(Flow::Next);
+        }
+        Op::Ldm => return load_several(thread, it, bus),
+        Op::Stm => return store_several(thread, it, bus),
+        Op::Swp => swap(thread, it, bus, Size::Word)?,
+        Op::Swpb => swap(thread, it, bus, Size::Byte)? & 0xff,
+        Op::Bl => {
+            thread.registers[14] = thread.pc().wrapping_add(4);
+            thread.set_pc(it.immediate);
+            return Ok(Flow::Taken);
+        }
+        Op::B => {
+            thread.set_pc(it.immediate);
+            return Ok(Flow::Taken);
+        }
+        Op::Mrs => thread.status(),
+        Op::Msr => {
+            // Of the fields only the flags can be written in user mode (section A4.1.39).
+            if it.rn & 8 != 0 {
+                thread.set_status(value(thread));
+            }
+            advance(thread);
+            return Ok(Flow::Next);
+        }
+        Op::Swi => {
+            advance(thread);
+            return Ok(Flow::Service(it.immediate));
+        }
+        Op::Undefined => return Err(Cause::Undefined.into()),
+    };
+    if it.rd == PC {
+        thread.set_pc(target(result)?);
+        return Ok(Flow::Taken);
+    }
+    thread.write(it.rd, result);
+    advance(thread);
+    Ok(Flow::Next)
+}
+
+/// Of each condition a bit for each value of the flags, with which it holds (section A3.2).
+const HOLDS: [u16; 16] = {
+    let mut table = [0; 16];
+    let mut flags = 0;
+    while flags < 16 {
+        let (n, z, c, v) = (flags & 8 != 0, flags & 4 != 0, flags & 2 != 0, flags & 1 != 0);
+        let holds =
+            [z, !z, c, !c, n, !n, v, !v, c && !z, !c || z, n == v, n != v, !z && n == v, z || n != v, true];
+        let mut condition = 0;
+        while condition < holds.len() {
+            table[condition] |= (holds[condition] as u16) << flags;
+            condition += 1;
+        }
+        flags += 1;
+    }
+    table
+};
+
+impl Thread {
+    #[inline(always)]
+    fn read(&self, register: u8) -> u32 {
+        self.registers[usize::from(register & 15)]
+    }
+
+    #[inline(always)]
+    fn write(&mut self, register: u8, value: u32) {
+        self.registers[usize::from(register & 15)] = value;
+    }
+
+    #[inline(always)]
+    pub(super) fn carry(&self) -> bool {
+        self.flags & 2 != 0
+    }
+
+    #[inline(always)]
+    fn set_negative_and_zero(&mut self, negative: bool, zero: bool) {
+        self.flags = u8::from(negative) << 3 | u8::from(zero) << 2 | self.flags & 3;
+    }
+}
+
+#[inline(always)]
+fn advance(thread: &mut Thread) {
+    thread.registers[15] = thread.registers[15].wrapping_add(4);
+}
+
+/// An address that may be jumped to; what others do is unpredictable without Thumb.
+#[inline(always)]
+fn target(address: u32) -> Result<u32, Stop> {
+    match address.is_multiple_of(4) {
+        true => Ok(address),
+        false => Err(Cause::MisalignedTarget { target: address }.into()),
+    }
+}
+
+/// N and Z of the result, C from the shifter.
+#[inline(always)]
+fn logical(thread: &mut Thread, it: &Instruction, result: impl FnOnce(u32) -> u32) -> u32 {
+    let (operand, carry) = operand::with_carry(thread, it);
+    let result = result(operand);
+    thread.flags = u8::from(result >> 31 != 0) << 3
+        | u8::from(result == 0) << 2
+        | u8::from(carry) << 1
+        | thread.flags & 1;
+    result
+}
+
+#[inline(always)]
+fn sum(thread: &mut Thread, a: u32, b: u32, carry: bool) -> u32 {
+    let (partial, carry_1) = a.overflowing_add(b);
+    let (result, carry_2) = partial.overflowing_add(u32::from(carry));
+    let overflow = (a ^ result) & (b ^ result);
+    thread.flags = u8::from(result >> 31 != 0) << 3
+        | u8::from(result == 0) << 2
+        | u8::from(carry_1 | carry_2) << 1
+        | (overflow >> 31) as u8;
+    result
+}
+
+#[inline(always)]
+fn product(thread: &Thread, it: &Instruction) -> u32 {
+    thread.read(it.rm).wrapping_mul(thread.read(it.rs))
+}
+
+/// Leaves 64 bits in `rn` (upper) and `rd`. Flags C and V, which ARMv4 leaves open, stay.
+#[inline(always)]
+fn long_product(thread: &mut Thread, it: &Instruction) -> u64 {
+    let (a, b) = (thread.read(it.rm), thread.read(it.rs));
+    let product = match it.op {
+        Op::Umull | Op::Umlal | Op::Umulls | Op::Umlals => u64::from(a) * u64::from(b),
+        _ => (i64::from(a as i32) * i64::from(b as i32)) as u64,
+    };
+    let result = match it.op {
+        Op::Umlal | Op::Smlal | Op::Umlals | Op::Smlals => {
+            product.wrapping_add(u64::from(thread.read(it.rn)) << 32 | u64::from(thread.read(it.rd)))
+        }
+        _ => product,
+    };
+    thread.write(it.rn, (result >> 32) as u32);
+    thread.write(it.rd, result as u32);
+    result
+}
+
+/// Where a transfer goes, and what becomes of its base.
+#[inline(always)]
+fn addresses(thread: &Thread, it: &Instruction) -> (u32, u32) {
+    let base = thread.read(it.rn);
+    let offset = operand::value(thread, it);
+    let offset = if it.indexing.has(Indexing::DOWN) { offset.wrapping_neg() } else { offset };
+    let sum = base.wrapping_add(offset);
+    (if it.indexing.has(Indexing::PRE) { sum } else { base }, sum)
+}
+
+fn swap<B: Bus>(thread: &Thread, it: &Instruction, bus: &mut B, size: Size) -> Result<u32, Stop> {
+    let access = Access::single(thread.read(it.rn), size);
+    aligned(Direction::Swap, access.address, size)?;
+    let old =
+        bus.swap(access, thread.read(it.rm)).map_err(|stall| stop(bus, stall, Direction::Swap, access))?;
+    bus.done();
+    Ok(old)
+}
+
+/// The registers of a list with the access of each; the lowest register has the lowest address.
+fn accesses(thread: &Thread, it: &Instruction) -> impl Iterator<Item = (u8, Access)> + use<> {
+    let mut left = it.immediate;
+    let first = thread.read(it.rn).wrapping_add(it.rm as i8 as u32);
+    let count = left.count_ones() as u8;
+    (0..count).map(move |number| {
+        let register = left.trailing_zeros() as u8;
+        left &= left - 1;
+        let address = first.wrapping_add(4 * u32::from(number));
+        (register, Access { address, size: Size::Word, number, count })
+    })
+}
+
+/// No register changes before the last word is there.
+fn load_several<B: Bus>(thread: &mut Thread, it: &Instruction, bus: &mut B) -> Result<Flow, Stop> {
+    let base = thread.read(it.rn);
+    aligned(Direction::Load, base, Size::Word)?;
+    let mut registers = thread.registers;
+    for (register, access) in accesses(thread, it) {
+        registers[usize::from(register)] =
+            bus.load(access).map_err(|stall| stop(bus, stall, Direction::Load, access))?;
+    }
+    bus.done();
+    let jump = match it.immediate >> PC & 1 != 0 {
+        true => Some(target(registers[usize::from(PC)])?),
+        false => None,
+    };
+    if it.rs != 0 {
+        registers[usize::from(it.rn)] = base.wrapping_add(it.rs as i8 as u32);
+    }
+    thread.registers = registers;
+    match jump {
+        Some(pc) => {
+            thread.set_pc(pc);
+            Ok(Flow::Taken)
+        }
+        None => {
+            advance(thread);
+            Ok(Flow::Next)
+        }
+    }
+}
+
+fn store_several<B: Bus>(thread: &mut Thread, it: &Instruction, bus: &mut B) -> Result<Flow, Stop> {
+    let base = thread.read(it.rn);
+    aligned(Direction::Store, base, Size::Word)?;
+    for (register, access) in accesses(thread, it) {
+        bus.store(access, thread.read(register))
+            .map_err(|stall| stop(bus, stall, Direction::Store, access))?;
+    }
+    bus.done();
+    if it.rs != 0 {
+        thread.write(it.rn, base.wrapping_add(it.rs as i8 as u32));
+    }
+    advance(thread);
+    Ok(Flow::Next)
+}
