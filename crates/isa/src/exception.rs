@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use crate::{Fault, InstructionSet, Size};
+use crate::{Fault, InstructionSet, Size, Symbols};
 
 /// Why an instruction cannot be executed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -47,16 +47,43 @@ impl Exception {
     }
 }
 
+impl Exception {
+    /// The exception with the function that its instruction is in, to be shown.
+    pub fn within<'a>(&'a self, symbols: &'a Symbols) -> Within<'a> {
+        Within { exception: self, symbols }
+    }
+
+    fn show(&self, f: &mut fmt::Formatter<'_>, symbols: Option<&Symbols>) -> fmt::Result {
+        write!(f, "at 0x{:08x}", self.address)?;
+        if let Some((function, offset)) = symbols.and_then(|symbols| symbols.at(self.address)) {
+            write!(f, " ({}+0x{offset:x})", function.name)?;
+        }
+        if let Some(word) = self.word {
+            write!(f, ", `{}` (0x{word:08x})", self.disassembly)?;
+        }
+        write!(f, ": {}", self.cause)
+    }
+}
+
 impl std::error::Error for Exception {}
 
 /// A sentence without its full stop.
 impl fmt::Display for Exception {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "at 0x{:08x}", self.address)?;
-        if let Some(word) = self.word {
-            write!(f, ", `{}` (0x{word:08x})", self.disassembly)?;
-        }
-        write!(f, ": {}", self.cause)
+        self.show(f, None)
+    }
+}
+
+/// What [`Exception::within`] shows.
+#[derive(Clone, Copy, Debug)]
+pub struct Within<'a> {
+    exception: &'a Exception,
+    symbols: &'a Symbols,
+}
+
+impl fmt::Display for Within<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.exception.show(f, Some(self.symbols))
     }
 }
 

@@ -2,6 +2,7 @@
 
 use std::fmt::Debug;
 
+use crate::program::Machine;
 use crate::{Bus, Cause, Class};
 
 /// An instruction set: the meaning of instructions, not their time.
@@ -11,6 +12,9 @@ pub trait InstructionSet: Copy + Debug + Default + Send + Sync + 'static {
 
     /// A decoded instruction. It knows the address that it was decoded for.
     type Instruction: Copy + Debug + Send + Sync + 'static;
+
+    /// What programs for it are compiled for.
+    const MACHINE: Machine;
 
     /// As in messages: `ARMv4`.
     const NAME: &'static str;

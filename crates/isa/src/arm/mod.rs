@@ -7,6 +7,7 @@ mod disassemble;
 mod execute;
 mod operand;
 
+use crate::program::Machine;
 use crate::{Bus, Class, Flow, InstructionSet, Stop};
 
 /// The instruction set ARMv4.
@@ -153,6 +154,7 @@ impl InstructionSet for Arm {
     type Thread = Thread;
     type Instruction = Instruction;
 
+    const MACHINE: Machine = Machine::Arm;
     const NAME: &'static str = "ARMv4";
     const STACK_POINTER: usize = 13;
     const RETURN_ADDRESS: usize = 14;

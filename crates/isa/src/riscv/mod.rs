@@ -5,6 +5,7 @@ mod decode;
 mod disassemble;
 mod execute;
 
+use crate::program::Machine;
 use crate::{Bus, Class, Flow, InstructionSet, Stop};
 
 /// The instruction set RV32IM.
@@ -89,6 +90,7 @@ impl InstructionSet for Riscv {
     type Thread = Thread;
     type Instruction = Instruction;
 
+    const MACHINE: Machine = Machine::Riscv;
     const NAME: &'static str = "RV32IM";
     const STACK_POINTER: usize = 2;
     const RETURN_ADDRESS: usize = 1;

@@ -1,5 +1,5 @@
 //! What no random program shows: exceptions, services, waiting, words that are no instructions. The rest is compared with
-//! an independent implementation in tests/random_programs.rs.
+//! an independent implementation in tests/random_programs.
 
 use crate::exception::Direction;
 use crate::set::Thread as _;

@@ -1,0 +1,139 @@
+//! Programs: statically linked executables for a simulated processor.
+
+mod elf;
+mod symbols;
+mod text;
+
+use std::fmt;
+use std::path::Path;
+
+use crate::InstructionSet;
+
+pub use symbols::{Function, Symbols};
+pub use text::{End, Text};
+
+/// An executable, ready to be put into the memory of a machine.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Program {
+    /// What it runs on.
+    pub machine: Machine,
+    /// The address of the first instruction, in the executable segment.
+    pub entry: u32,
+    /// In the order of their addresses, without overlaps; one of them is executable.
+    pub segments: Vec<Segment>,
+    pub symbols: Symbols,
+}
+
+/// A range of memory.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Segment {
+    pub address: u32,
+    /// What it begins with; the rest is zeros.
+    pub bytes: Vec<u8>,
+    /// In bytes, those that are zeros included; the range ends at or before 2^32.
+    pub size: u32,
+    pub is_writable: bool,
+    pub is_executable: bool,
+}
+
+/// What a program can have been compiled for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Machine {
+    Arm,
+    Riscv,
+}
+
+/// Why a file is no program for a simulated processor.
+#[derive(Debug)]
+pub enum Error {
+    /// It cannot be read.
+    Read(std::io::Error),
+    Bad {
+        place: Place,
+        what: String,
+    },
+}
+
+/// Where in a file.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Place {
+    /// The so-manieth byte, from 0.
+    Byte(u64),
+    /// A segment by its program header, from 0, and the byte of the file that this begins at.
+    Segment { number: usize, header: u64 },
+    /// A section by its section header, from 0.
+    Section(usize),
+}
+
+/// The most memory that the segments of a program may take in all, in bytes: more than a chip has, so a file that asks for more
+/// is broken.
+pub const MOST_MEMORY: u64 = 64 << 20;
+
+impl Program {
+    /// Reads an executable.
+    ///
+    /// # Errors
+    /// See [`Program::parse`]; and what reading gives. The path is not in the message.
+    pub fn read(path: &Path) -> Result<Self, Error> {
+        Self::parse(&std::fs::read(path).map_err(Error::Read)?)
+    }
+
+    /// Takes the bytes of a statically linked ELF executable of 32 bits, little-endian, for ARM (EABI 5, soft float) or RISC-V (no
+    /// compressed instructions, soft float).
+    ///
+    /// # Errors
+    /// If it is anything else, or damaged: the place in the file and what is wrong there.
+    pub fn parse(file: &[u8]) -> Result<Self, Error> {
+        elf::parse(file)
+    }
+
+    /// Its executable segment.
+    pub fn executable(&self) -> &Segment {
+        self.segments.iter().find(|segment| segment.is_executable).expect("parsing has found one")
+    }
+
+    /// Decodes the executable segment, once for all processors of an instruction set.
+    ///
+    /// # Errors
+    /// A sentence, if the program is for another machine.
+    pub fn text<S: InstructionSet>(&self) -> Result<Text<S>, String> {
+        if self.machine != S::MACHINE {
+            return Err(format!("the program was compiled for {}, not for {}", self.machine, S::MACHINE));
+        }
+        let segment = self.executable();
+        Ok(Text::new(segment.address, &segment.bytes))
+    }
+}
+
+impl fmt::Display for Machine {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Machine::Arm => "ARM",
+            Machine::Riscv => "RISC-V",
+        })
+    }
+}
+
+impl std::error::Error for Error {}
+
+impl fmt::Display for Error {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Error::Read(error) => error.fmt(f),
+            Error::Bad { place, what } => write!(f, "{place}: {what}"),
+        }
+    }
+}
+
+impl fmt::Display for Place {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Place::Byte(at) => write!(f, "byte 0x{at:x}"),
+            Place::Segment { number, header } => write!(f, "segment {number} (header at byte 0x{header:x})"),
+            Place::Section(number) => write!(f, "section {number}"),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,94 @@
+//! Decoded text.
+
+use crate::{Bus, Cause, Exception, Flow, InstructionSet, Stop, Thread};
+
+/// The instructions of a program, each decoded once; processors share it. What is written to the memory that it was
+/// decoded from changes nothing of it.
+#[derive(Clone, Debug)]
+pub struct Text<S: InstructionSet> {
+    address: u32,
+    instructions: Vec<S::Instruction>,
+}
+
+/// Why [`Text::run`] has ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum End {
+    /// The program asks for a service.
+    Service(u32),
+    /// It has come to a breakpoint.
+    Breakpoint,
+    /// The bus lets it wait.
+    Waits,
+    /// As many instructions have been executed as were allowed.
+    Enough,
+}
+
+impl<S: InstructionSet> Text<S> {
+    /// Decodes little-endian words from an address on, which is a multiple of 4; bytes at the end that are no whole word are left
+    /// out.
+    pub fn new(address: u32, bytes: &[u8]) -> Self {
+        let words =
+            bytes.chunks_exact(4).map(|word| u32::from_le_bytes([word[0], word[1], word[2], word[3]]));
+        let instructions = (0u32..)
+            .zip(words)
+            .map(|(index, word)| S::decode(word, address.wrapping_add(4 * index)))
+            .collect();
+        Self { address, instructions }
+    }
+
+    /// Its instructions and their addresses.
+    pub fn instructions(&self) -> impl Iterator<Item = (u32, &S::Instruction)> {
+        (0u32..)
+            .zip(&self.instructions)
+            .map(|(index, instruction)| (self.address.wrapping_add(4 * index), instruction))
+    }
+
+    /// The instruction at an address.
+    ///
+    /// # Errors
+    /// [`Cause::OutsideText`], if there is none.
+    #[inline(always)]
+    pub fn fetch(&self, pc: u32) -> Result<&S::Instruction, Cause> {
+        // What is no multiple of 4 is rotated to an index that is beyond any text.
+        let index = pc.wrapping_sub(self.address).rotate_right(2);
+        self.instructions.get(index as usize).ok_or(Cause::OutsideText)
+    }
+
+    /// What an instruction of this text has caused.
+    pub fn exception(&self, pc: u32, cause: Cause) -> Exception {
+        match self.fetch(pc) {
+            Ok(instruction) => Exception::new::<S>(pc, instruction, cause),
+            Err(cause) => Exception { address: pc, word: None, disassembly: String::new(), cause },
+        }
+    }
+
+    /// Executes so many instructions, or until somebody else has to do something: a program without a machine around it. Says
+    /// how many have been executed.
+    ///
+    /// # Errors
+    /// The exception that the program causes.
+    #[inline]
+    pub fn run<B: Bus>(
+        &self,
+        thread: &mut S::Thread,
+        bus: &mut B,
+        most: u64,
+    ) -> Result<(u64, End), Exception> {
+        for executed in 0..most {
+            let pc = thread.pc();
+            let flow = self
+                .fetch(pc)
+                .map_err(Stop::Raise)
+                .and_then(|instruction| S::execute(thread, instruction, bus));
+            let end = match flow {
+                Ok(Flow::Next | Flow::Skipped | Flow::Taken) => continue,
+                Ok(Flow::Service(number)) => End::Service(number),
+                Ok(Flow::Breakpoint) => End::Breakpoint,
+                Err(Stop::Wait) => return Ok((executed, End::Waits)),
+                Err(Stop::Raise(cause)) => return Err(self.exception(pc, cause)),
+            };
+            return Ok((executed + 1, end));
+        }
+        Ok((most, End::Enough))
+    }
+}

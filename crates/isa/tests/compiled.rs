@@ -1,0 +1,88 @@
+//! A C program from Debian's cross compilers to its result: compiled, linked, loaded, run.
+
+use std::path::Path;
+use std::process::Command;
+
+use wireloom_isa::program::End;
+use wireloom_isa::{Arm, Riscv};
+use wireloom_isa::{InstructionSet, Memory, Program, Thread};
+
+/// Flags of both compilers: no library but the compiler's own, no start files.
+const FLAGS: [&str; 4] = ["-ffreestanding", "-nostdlib", "-static", "-O2"];
+
+/// `-march=armv4` also lets the compiler tell the linker to replace BX, which is in its library but not in ARMv4.
+const ARM: (&str, &[&str]) = ("arm-none-eabi-gcc", &["-march=armv4", "-marm", "-mfloat-abi=soft"]);
+const RISCV: (&str, &[&str]) = ("riscv64-unknown-elf-gcc", &["-march=rv32im", "-mabi=ilp32"]);
+
+fn compile((compiler, flags): (&str, &[&str])) -> Program {
+    let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/programs/sort_and_check.c");
+    let output = Path::new(env!("CARGO_TARGET_TMPDIR")).join(format!("{compiler}.elf"));
+    let result = Command::new(compiler)
+        .args(flags)
+        .args(FLAGS)
+        .arg(source)
+        .args(["-lgcc", "-o"])
+        .arg(&output)
+        .output()
+        .unwrap_or_else(|error| panic!("'{compiler}' cannot be started ({error}): run `make tools`"));
+    assert!(result.status.success(), "{}", String::from_utf8_lossy(&result.stderr));
+    Program::read(&output).expect("a program")
+}
+
+/// Runs it until it ends; compares the results, and finds the time of `sort` by the symbols.
+fn runs<S: InstructionSet>(program: &Program) {
+    let text = program.text::<S>().expect("of this machine");
+    let base = program.segments[0].address;
+    let last = program.segments.last().expect("segments");
+    let top = (last.address + last.size + 4096) & !7;
+    let mut bytes = vec![0; (top - base) as usize];
+    for segment in &program.segments {
+        let at = (segment.address - base) as usize;
+        bytes[at..at + segment.bytes.len()].copy_from_slice(&segment.bytes);
+    }
+    let mut memory = Memory::new(base, bytes);
+    let mut thread = S::Thread::new(program.entry);
+    thread.set_register(S::STACK_POINTER, top);
+
+    let mut profile = vec![0u32; program.symbols.functions().len()];
+    let end = loop {
+        if let Some(function) = program.symbols.function_at(thread.pc()) {
+            profile[function] += 1;
+        }
+        match text.run(&mut thread, &mut memory, 1) {
+            Ok((_, End::Enough)) => {}
+            Ok((_, end)) => break end,
+            Err(exception) => panic!("{}", exception.within(&program.symbols)),
+        }
+    };
+    assert_eq!(end, End::Service(1));
+    assert_eq!(thread.register(S::ARGUMENTS[0]), 0xcbf4_3926);
+
+    let (results, size) = program.symbols.find("results").expect("a variable");
+    assert_eq!(size, 32);
+    let results: Vec<u32> = memory.bytes()[(results - base) as usize..][..32]
+        .chunks_exact(4)
+        .map(|word| u32::from_le_bytes([word[0], word[1], word[2], word[3]]))
+        .collect();
+    let quotient = (0x0123_4567_89ab_cdef_u64 / 13) as u32;
+    let expected = [0xcbf4_3926, 1, 76_923, 8, -76_923_i32 as u32, quotient, 99, -603_i32 as u32];
+    assert_eq!(results, expected);
+
+    let sort = program
+        .symbols
+        .functions()
+        .iter()
+        .position(|function| function.name.starts_with("sort"))
+        .expect("a function");
+    assert!(profile[sort] > 64 * 64 / 4, "{} instructions in sort", profile[sort]);
+}
+
+#[test]
+fn what_debians_compiler_for_arm_makes_runs() {
+    runs::<Arm>(&compile(ARM));
+}
+
+#[test]
+fn what_debians_compiler_for_riscv_makes_runs() {
+    runs::<Riscv>(&compile(RISCV));
+}
