@@ -7,9 +7,11 @@ pub mod agenda;
 pub mod chance;
 pub mod kernel;
 pub mod parts;
+pub mod plot;
 pub mod spec;
 pub mod stats;
 pub mod time;
+pub mod timeline;
 pub mod wheel;
 
 pub use agenda::Agenda;
@@ -17,3 +19,4 @@ pub use chance::Chance;
 pub use kernel::{Activity, Effort, Kernel, Model, Stop, Unit};
 pub use spec::SpecError;
 pub use time::{Clock, Time};
+pub use timeline::Timeline;

@@ -3,7 +3,9 @@
 mod gauge;
 mod histogram;
 mod record;
+mod series;
 
 pub use gauge::Gauge;
 pub use histogram::{Histogram, Summary, Unit};
 pub use record::{Record, Value};
+pub use series::{Column, Series};
