@@ -12,6 +12,7 @@ pub mod spec;
 pub mod stats;
 pub mod time;
 pub mod timeline;
+pub mod waits;
 pub mod wheel;
 
 pub use agenda::Agenda;
