@@ -8,10 +8,17 @@
 //! sense, with a [`SpecError`](crate::SpecError).
 
 pub mod arbiter;
+pub mod bus;
 pub mod calendar;
 pub mod channel;
+mod contention;
+pub mod crossbar;
+mod fabric;
+pub mod interconnect;
 pub mod line;
 pub mod link;
 pub mod memory;
+pub mod mesh;
 pub mod network;
 pub mod queue;
+pub mod ring;

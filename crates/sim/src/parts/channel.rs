@@ -4,10 +4,11 @@ use std::collections::VecDeque;
 
 use serde::{Deserialize, Serialize};
 
-use super::network::{Credits, Message, Network, NetworkEvent, Node, Notice, Traffic};
+use super::network::{Credits, Message, Network, NetworkEvent, Node, Notice, Traffic, entrance};
 use crate::chance::Chance;
 use crate::spec::{SpecError, nanoseconds, within};
 use crate::stats::Record;
+use crate::waits::Waits;
 use crate::{Agenda, Time};
 
 /// A channel: every message takes about as long as any other, whatever else is under way.
@@ -80,7 +81,7 @@ impl<P> Channel<P> {
 }
 
 impl<P> Network<P> for Channel<P> {
-    fn can_send(&self, _: Node) -> bool {
+    fn can_send(&self, _: Node, _: Node) -> bool {
         true
     }
 
@@ -106,7 +107,7 @@ impl<P> Network<P> for Channel<P> {
     fn arrive(&mut self, event: NetworkEvent, agenda: &mut impl Agenda<NetworkEvent>) -> Option<Notice<P>> {
         match event {
             NetworkEvent::Reach(number) => {
-                let to = self.traffic.flight(number).message.to;
+                let to = self.traffic.message(number).to;
                 if !self.credits.has(to) {
                     self.waiting[to.0 as usize].push_back(number);
                     return None;
@@ -137,6 +138,13 @@ impl<P> Network<P> for Channel<P> {
 
     fn record(&self, _: Time) -> Record {
         self.traffic.record()
+    }
+
+    fn waits(&self, name: &dyn Fn(Node) -> String, waits: &mut Waits) {
+        for number in self.waiting.iter().filter_map(VecDeque::front) {
+            let message = self.traffic.message(*number);
+            waits.add(entrance(name(message.from)), name(message.to), "it holds as many messages as it can");
+        }
     }
 }
 

@@ -3,6 +3,7 @@
 use slab::Slab;
 
 use crate::stats::{Histogram, Record};
+use crate::waits::Waits;
 use crate::{Agenda, Time};
 
 /// The number of a place where messages go in and come out.
@@ -62,8 +63,8 @@ pub enum Notice<P> {
 
 /// A network. No message is lost, and those of one sender to one receiver keep their order unless a network says otherwise.
 pub trait Network<P> {
-    /// Whether a node can put in a message now.
-    fn can_send(&self, from: Node) -> bool;
+    /// Whether a node can put in a message for another one now.
+    fn can_send(&self, from: Node, to: Node) -> bool;
 
     /// Puts a message in.
     ///
@@ -89,6 +90,14 @@ pub trait Network<P> {
 
     /// `messages` and `bytes` that came out, `latency` from going in to coming out; each kind of network adds its own.
     fn record(&self, now: Time) -> Record;
+
+    /// Who waits within the network, for a stuck machine's report; `name` is what the machine calls a node.
+    fn waits(&self, name: &dyn Fn(Node) -> String, waits: &mut Waits);
+}
+
+/// What a report calls the place where a node's messages wait to go in. A machine whose node was refused says that the node waits for this.
+pub fn entrance(node: String) -> String {
+    format!("the way into the network at {node}")
 }
 
 /// Messages that are under way, and what is counted of them.
@@ -101,10 +110,10 @@ pub(crate) struct Traffic<P> {
 
 /// A message under way.
 #[derive(Clone, Debug)]
-pub(crate) struct Flight<P> {
-    pub(crate) message: Message<P>,
+struct Flight<P> {
+    message: Message<P>,
     /// When it went in.
-    pub(crate) since: Time,
+    since: Time,
 }
 
 impl<P> Traffic<P> {
@@ -116,8 +125,8 @@ impl<P> Traffic<P> {
         self.flights.insert(Flight { message, since: now }) as u32
     }
 
-    pub(crate) fn flight(&self, number: u32) -> &Flight<P> {
-        &self.flights[number as usize]
+    pub(crate) fn message(&self, number: u32) -> &Message<P> {
+        &self.flights[number as usize].message
     }
 
     pub(crate) fn end(&mut self, number: u32, now: Time) -> Message<P> {
@@ -147,6 +156,16 @@ pub(crate) struct Credits(Vec<Option<u32>>);
 impl Credits {
     pub(crate) fn new(nodes: u32) -> Self {
         Self(vec![None; nodes as usize])
+    }
+
+    pub(crate) fn nodes(&self) -> usize {
+        self.0.len()
+    }
+
+    /// Panics where a message names a node that there is not: the machine's own mistake.
+    pub(crate) fn check<P>(&self, message: &Message<P>) {
+        let (from, to, nodes) = (message.from.0, message.to.0, self.0.len());
+        assert!(from.max(to) < nodes as u32, "a message from node {from} to {to}, where there are {nodes}");
     }
 
     pub(crate) fn set(&mut self, node: Node, messages: u32) {

@@ -1,0 +1,114 @@
+//! Any of the networks, as a machine file chooses.
+
+use serde::{Deserialize, Serialize};
+
+use super::bus::{Bus, BusSpec};
+use super::channel::{Channel, ChannelSpec};
+use super::crossbar::{Crossbar, CrossbarSpec};
+use super::mesh::{Mesh, MeshSpec};
+use super::network::{Message, Network, NetworkEvent, Node, Notice};
+use super::ring::{Ring, RingSpec};
+use crate::chance::Chance;
+use crate::spec::SpecError;
+use crate::stats::Record;
+use crate::waits::Waits;
+use crate::{Agenda, Time};
+
+/// A network: `kind` and the keys of that kind.
+#[derive(Clone, Debug, PartialEq, Deserialize, Serialize)]
+#[serde(tag = "kind", rename_all = "kebab-case")]
+pub enum InterconnectSpec {
+    /// A lumped latency.
+    Channel(ChannelSpec),
+    /// A shared bus.
+    Bus(BusSpec),
+    /// A crossbar.
+    Crossbar(CrossbarSpec),
+    /// A ring of routers.
+    Ring(RingSpec),
+    /// A mesh of routers.
+    Mesh(MeshSpec),
+}
+
+/// A network of any kind.
+#[derive(Clone, Debug)]
+pub struct Interconnect<P>(Kind<P>);
+
+#[derive(Clone, Debug)]
+enum Kind<P> {
+    Channel(Channel<P>),
+    Bus(Bus<P>),
+    Crossbar(Crossbar<P>),
+    Ring(Ring<P>),
+    Mesh(Mesh<P>),
+}
+
+impl<P> Interconnect<P> {
+    /// An empty one between so many nodes; `chance` is for jitter.
+    ///
+    /// # Errors
+    /// If the specification makes no sense for so many nodes.
+    pub fn new(spec: &InterconnectSpec, nodes: u32, chance: Chance) -> Result<Self, SpecError> {
+        Ok(Self(match spec {
+            InterconnectSpec::Channel(spec) => Kind::Channel(Channel::new(*spec, nodes, chance)?),
+            InterconnectSpec::Bus(spec) => Kind::Bus(Bus::new(spec.clone(), nodes)?),
+            InterconnectSpec::Crossbar(spec) => Kind::Crossbar(Crossbar::new(spec.clone(), nodes)?),
+            InterconnectSpec::Ring(spec) => Kind::Ring(spec.build(nodes)?),
+            InterconnectSpec::Mesh(spec) => Kind::Mesh(spec.build(nodes)?),
+        }))
+    }
+}
+
+/// The same for each kind.
+macro_rules! each {
+    ($self:expr, $network:ident => $answer:expr) => {
+        match $self {
+            Kind::Channel($network) => $answer,
+            Kind::Bus($network) => $answer,
+            Kind::Crossbar($network) => $answer,
+            Kind::Ring($network) => $answer,
+            Kind::Mesh($network) => $answer,
+        }
+    };
+}
+
+impl<P> Network<P> for Interconnect<P> {
+    fn can_send(&self, from: Node, to: Node) -> bool {
+        each!(&self.0, network => network.can_send(from, to))
+    }
+
+    fn send(
+        &mut self,
+        message: Message<P>,
+        agenda: &mut impl Agenda<NetworkEvent>,
+    ) -> Result<(), Message<P>> {
+        each!(&mut self.0, network => network.send(message, agenda))
+    }
+
+    fn arrive(&mut self, event: NetworkEvent, agenda: &mut impl Agenda<NetworkEvent>) -> Option<Notice<P>> {
+        each!(&mut self.0, network => network.arrive(event, agenda))
+    }
+
+    fn bound(&mut self, node: Node, messages: u32) {
+        each!(&mut self.0, network => Network::<P>::bound(network, node, messages));
+    }
+
+    fn release(&mut self, node: Node, agenda: &mut impl Agenda<NetworkEvent>) {
+        each!(&mut self.0, network => Network::<P>::release(network, node, agenda));
+    }
+
+    fn under_way(&self) -> usize {
+        each!(&self.0, network => Network::<P>::under_way(network))
+    }
+
+    fn record(&self, now: Time) -> Record {
+        each!(&self.0, network => Network::<P>::record(network, now))
+    }
+
+    fn waits(&self, name: &dyn Fn(Node) -> String, waits: &mut Waits) {
+        each!(&self.0, network => Network::<P>::waits(network, name, waits));
+    }
+}
+
+#[cfg(test)]
+mod tests;

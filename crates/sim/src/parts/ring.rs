@@ -1,0 +1,98 @@
+//! A ring: each router has a neighbour on both sides.
+
+use serde::{Deserialize, Serialize};
+
+use super::arbiter::ArbiterSpec;
+use super::fabric::{Fabric, LOCAL, RouterSpec, Topology};
+use crate::Clock;
+use crate::spec::{SpecError, megahertz, within};
+
+/// A ring of routers, one for each node. Alone, a message over h links takes h + 1 times `router_cycles`, h times `link_cycles`, and a cycle for each
+/// flit but the first. It is free of deadlocks by bubble flow control; a node that puts in gives way to what is on the ring.
+#[derive(Clone, Debug, PartialEq, Deserialize, Serialize)]
+#[serde(deny_unknown_fields)]
+pub struct RingSpec {
+    /// Its clock; in machine files `clock_mhz`.
+    #[serde(rename = "clock_mhz", with = "megahertz")]
+    pub clock: Clock,
+    /// Bytes of a flit: what a link carries in a cycle, 1 to 4,096.
+    pub width_bytes: u64,
+    /// Cycles of a head in each router, 1 to 1,000.
+    pub router_cycles: u64,
+    /// And on each link, 0 to 1,000.
+    pub link_cycles: u64,
+    /// Messages that wait at each node, 1 to 65,536.
+    pub queue_messages: u64,
+    /// Messages of any length that each input of a router holds, 2 to 65,536. For full rate: the cycles of a router, a link and the flits of a message,
+    /// divided by those flits, rounded up.
+    pub slots: u64,
+    /// Whether messages go both ways round, each the shorter one, or one way only.
+    pub both_ways: bool,
+    /// Who is granted a link.
+    #[serde(default)]
+    pub arbiter: ArbiterSpec,
+}
+
+const UP: usize = 1;
+const DOWN: usize = 2;
+
+/// Which way round.
+#[derive(Clone, Debug)]
+pub(crate) struct Circle {
+    nodes: usize,
+    both_ways: bool,
+}
+
+pub(crate) type Ring<P> = Fabric<Circle, P>;
+
+impl RingSpec {
+    /// # Errors
+    /// If a number is out of its range, or there are fewer than 2 nodes or more than 1,024.
+    pub(crate) fn build<P>(&self, nodes: u32) -> Result<Ring<P>, SpecError> {
+        within("nodes", u64::from(nodes), 2..=1024)?;
+        let topology = Circle { nodes: nodes as usize, both_ways: self.both_ways };
+        let spec = RouterSpec {
+            clock: self.clock,
+            width_bytes: self.width_bytes,
+            router_cycles: self.router_cycles,
+            link_cycles: self.link_cycles,
+            queue_messages: self.queue_messages,
+            slots: self.slots,
+            arbiter: &self.arbiter,
+        };
+        Fabric::new(topology, spec, nodes as usize)
+    }
+}
+
+impl Topology for Circle {
+    fn ports(&self) -> usize {
+        if self.both_ways { 3 } else { 2 }
+    }
+
+    fn behind(&self, router: usize, output: usize) -> Option<usize> {
+        match output {
+            UP => Some((router + 1) % self.nodes),
+            DOWN => Some((router + self.nodes - 1) % self.nodes),
+            _ => None,
+        }
+    }
+
+    fn opposite(&self, port: usize) -> usize {
+        // With one way only, the number is nobody's output, but says as well who is on the other side.
+        if port == UP { DOWN } else { UP }
+    }
+
+    fn route(&self, router: usize, to: usize) -> usize {
+        let up = (to + self.nodes - router) % self.nodes;
+        if up == 0 {
+            return LOCAL;
+        }
+        // Of nodes that are as far both ways, those of even numbers send one way, those of odd ones the other. It is not asked again on the way.
+        let goes_up = 2 * up < self.nodes || (2 * up == self.nodes && router % 2 == 0);
+        if goes_up || !self.both_ways { UP } else { DOWN }
+    }
+
+    fn slots_needed(&self, input: usize) -> u64 {
+        if input == LOCAL { 2 } else { 1 }
+    }
+}
