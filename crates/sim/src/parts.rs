@@ -9,6 +9,7 @@
 
 pub mod arbiter;
 pub mod bus;
+pub mod cache;
 pub mod calendar;
 pub mod channel;
 mod contention;

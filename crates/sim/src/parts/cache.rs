@@ -1,0 +1,186 @@
+//! Caches: which lines are there, and what a miss does to them. How long it takes is up to the machine.
+
+use serde::{Deserialize, Serialize};
+
+use crate::chance::Chance;
+use crate::spec::{SpecError, power_of_two};
+use crate::stats::Record;
+
+/// A set-associative cache.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, Serialize)]
+#[serde(deny_unknown_fields)]
+pub struct CacheSpec {
+    /// Its size: a power of two from 16 to 2^30.
+    pub bytes: u64,
+    /// Of a line: a power of two from 4 to 4,096, not more than the size.
+    pub line_bytes: u64,
+    /// Lines of a set: a power of two from 1 (direct-mapped) to 64, not more than there are lines.
+    pub ways: u64,
+    /// Which line of a set gives way.
+    #[serde(default)]
+    pub replacement: Replacement,
+    /// What a write does.
+    #[serde(default)]
+    pub write: WritePolicy,
+}
+
+/// Which line of a set gives way to a new one.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Replacement {
+    /// The one whose last use is longest ago.
+    #[default]
+    Lru,
+    /// Any, by chance, once all are taken.
+    Random,
+}
+
+/// What a write does.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum WritePolicy {
+    /// It changes the line, which is fetched if it is not there, and goes to memory when it gives way.
+    #[default]
+    Back,
+    /// It changes memory, and the line only if it is there.
+    Through,
+}
+
+/// What an access does.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Use {
+    /// A load, or an instruction.
+    Read,
+    /// A store.
+    Write,
+}
+
+/// What an access needs of the memory behind the cache.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Access {
+    /// Whether the line was there.
+    pub hit: bool,
+    /// Whether the line must be fetched.
+    pub fetches: bool,
+    /// Whether the write itself goes to memory.
+    pub writes_through: bool,
+    /// The address of a line that gives way and must be written to memory first.
+    pub writes_back: Option<u64>,
+}
+
+/// A cache and which lines it holds.
+#[derive(Clone, Debug)]
+pub struct Cache {
+    spec: CacheSpec,
+    line_shift: u32,
+    set_mask: u64,
+    ways: usize,
+    /// A word for each line, set by set; within a set of LRU the last used first. See [`VALID`] and [`DIRTY`]; above them is the line's number.
+    lines: Vec<u64>,
+    chance: Chance,
+    reads: Counts,
+    writes: Counts,
+    evicted: u64,
+    written_back: u64,
+}
+
+#[derive(Clone, Copy, Debug, Default)]
+struct Counts {
+    all: u64,
+    misses: u64,
+}
+
+const VALID: u64 = 1;
+const DIRTY: u64 = 2;
+const FLAGS: u32 = 2;
+
+impl Cache {
+    /// An empty one; `chance` is for random replacement.
+    ///
+    /// # Errors
+    /// If a number of the specification is out of its range.
+    pub fn new(spec: CacheSpec, chance: Chance) -> Result<Self, SpecError> {
+        power_of_two("bytes", spec.bytes, 16..=1 << 30)?;
+        power_of_two("line_bytes", spec.line_bytes, 4..=spec.bytes.min(4096))?;
+        let lines = spec.bytes / spec.line_bytes;
+        power_of_two("ways", spec.ways, 1..=lines.min(64))?;
+        Ok(Self {
+            line_shift: spec.line_bytes.trailing_zeros(),
+            set_mask: lines / spec.ways - 1,
+            ways: spec.ways as usize,
+            lines: vec![0; lines as usize],
+            chance,
+            reads: Counts::default(),
+            writes: Counts::default(),
+            evicted: 0,
+            written_back: 0,
+            spec,
+        })
+    }
+
+    /// Its specification.
+    pub fn spec(&self) -> &CacheSpec {
+        &self.spec
+    }
+
+    /// An access to the line that holds an address below 2^62. One that crosses lines is an access for each.
+    pub fn access(&mut self, address: u64, usage: Use) -> Access {
+        let number = address >> self.line_shift;
+        let begin = (number & self.set_mask) as usize * self.ways;
+        let set = &mut self.lines[begin..begin + self.ways];
+        let is_write = usage == Use::Write;
+        let is_through = is_write && self.spec.write == WritePolicy::Through;
+        let dirt = if is_write && !is_through { DIRTY } else { 0 };
+        let counts = if is_write { &mut self.writes } else { &mut self.reads };
+        counts.all += 1;
+        if let Some(way) = set.iter().position(|line| line & !DIRTY == number << FLAGS | VALID) {
+            set[way] |= dirt;
+            if self.spec.replacement == Replacement::Lru {
+                set[..=way].rotate_right(1);
+            }
+            return Access { hit: true, fetches: false, writes_through: is_through, writes_back: None };
+        }
+        counts.misses += 1;
+        if is_through {
+            return Access { hit: false, fetches: false, writes_through: true, writes_back: None };
+        }
+        let victim = match self.spec.replacement {
+            Replacement::Lru => self.ways - 1,
+            Replacement::Random => match set.iter().position(|line| line & VALID == 0) {
+                Some(empty) => empty,
+                None => self.chance.below(self.ways as u64) as usize,
+            },
+        };
+        let old = std::mem::replace(&mut set[victim], number << FLAGS | VALID | dirt);
+        if self.spec.replacement == Replacement::Lru {
+            set.rotate_right(1);
+        }
+        self.evicted += u64::from(old & VALID != 0);
+        let is_dirty = old & (VALID | DIRTY) == VALID | DIRTY;
+        self.written_back += u64::from(is_dirty);
+        let writes_back = is_dirty.then(|| old >> FLAGS << self.line_shift);
+        Access { hit: false, fetches: true, writes_through: false, writes_back }
+    }
+
+    /// Forgets every line; what was not written back is lost.
+    pub fn clear(&mut self) {
+        self.lines.fill(0);
+    }
+
+    /// `reads` and `writes`, each with `misses`; `miss_rate` of all; lines `evicted` and `written_back`.
+    pub fn record(&self) -> Record {
+        let all = self.reads.all + self.writes.all;
+        let misses = self.reads.misses + self.writes.misses;
+        Record::new()
+            .with("reads", self.reads.all)
+            .with("read_misses", self.reads.misses)
+            .with("writes", self.writes.all)
+            .with("write_misses", self.writes.misses)
+            .with("miss_rate", if all == 0 { 0.0 } else { misses as f64 / all as f64 })
+            .with("evicted", self.evicted)
+            .with("written_back", self.written_back)
+    }
+}
+
+#[cfg(test)]
+mod tests;

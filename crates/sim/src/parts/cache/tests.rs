@@ -1,0 +1,111 @@
+use super::*;
+use crate::stats::Value;
+use proptest::prelude::*;
+
+/// 4 KB as in the StepNP paper, with lines of 32 bytes.
+fn spec(ways: u64) -> CacheSpec {
+    let text = format!("bytes = 4096\nline_bytes = 32\nways = {ways}");
+    toml::from_str(&text).unwrap()
+}
+
+fn cache(spec: CacheSpec) -> Cache {
+    Cache::new(spec, Chance::new(1, "cache")).unwrap()
+}
+
+/// Of sweeps over so many bytes, word by word, how many accesses miss in the last sweep.
+fn misses_of_a_sweep(mut cache: Cache, bytes: u64) -> usize {
+    let mut misses = 0;
+    for sweep in 0..4 {
+        let missed = (0..bytes).step_by(4).filter(|address| !cache.access(*address, Use::Read).hit).count();
+        misses = if sweep == 3 { missed } else { 0 };
+    }
+    misses
+}
+
+#[test]
+fn what_fits_misses_once_and_what_does_not_misses_again() {
+    for ways in [1, 2, 128 / 2] {
+        assert_eq!(misses_of_a_sweep(cache(spec(ways)), 4096), 0);
+    }
+    // LRU's worst: a sweep over a line more in each set than there are ways drops each line just before its turn.
+    assert_eq!(misses_of_a_sweep(cache(spec(2)), 6144), 6144 / 32);
+    // Direct-mapped, only the sets with two lines miss.
+    assert_eq!(misses_of_a_sweep(cache(spec(1)), 4096 + 1024), 2 * 1024 / 32);
+}
+
+#[test]
+fn random_addresses_hit_as_often_as_they_are_held() {
+    // Uniform over four times the size: whatever the policy, a quarter is there.
+    for spec in [spec(1), spec(8), CacheSpec { replacement: Replacement::Random, ..spec(4) }] {
+        let (mut cache, mut chance) = (cache(spec), Chance::new(3, "addresses"));
+        let hits = (0..40_000).filter(|_| cache.access(chance.below(16_384), Use::Read).hit).count() as f64;
+        assert!((hits / 40_000.0 - 0.25).abs() < 0.01, "{hits} with {spec:?}");
+    }
+}
+
+#[test]
+fn a_dirty_line_is_written_back_when_it_gives_way() {
+    let mut cache = cache(spec(1));
+    let miss = Access { hit: false, fetches: true, writes_through: false, writes_back: None };
+    assert_eq!(cache.access(0x1004, Use::Write), miss);
+    assert_eq!(cache.access(0x101c, Use::Read), Access { hit: true, fetches: false, ..miss });
+    assert_eq!(cache.access(0x2000, Use::Read), Access { writes_back: Some(0x1000), ..miss });
+    assert_eq!(cache.access(0x1000, Use::Read), miss);
+    let record = cache.record();
+    assert_eq!(
+        (record.value("written_back"), record.value("evicted")),
+        (Some(&Value::Count(1)), Some(&Value::Count(2)))
+    );
+    assert_eq!(record.value("miss_rate"), Some(&Value::Number(0.75)));
+    cache.clear();
+    assert!(!cache.access(0x1000, Use::Read).hit);
+}
+
+#[test]
+fn a_write_through_goes_to_memory_and_fetches_nothing() {
+    let mut cache = cache(CacheSpec { write: WritePolicy::Through, ..spec(2) });
+    let through = Access { hit: false, fetches: false, writes_through: true, writes_back: None };
+    assert_eq!(cache.access(64, Use::Write), through);
+    assert!(cache.access(64, Use::Read).fetches);
+    assert_eq!(cache.access(64, Use::Write), Access { hit: true, ..through });
+    for address in (0..100).map(|n| n * 2048) {
+        assert_eq!(cache.access(address, Use::Read).writes_back, None);
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { rng_seed: prop::test_runner::RngSeed::Fixed(8), failure_persistence: None, ..Default::default() })]
+
+    /// Against lists of the last used lines, over a few sets.
+    #[test]
+    fn lru_holds_the_lines_used_last(ways in 0u32..4, accesses in prop::collection::vec((0u64..0x4000, any::<bool>()), 1..300)) {
+        let ways = 1 << ways;
+        let mut cache = cache(CacheSpec { bytes: 64 * ways, line_bytes: 16, ..spec(ways) });
+        let mut sets = vec![Vec::<(u64, bool)>::new(); 4];
+        for (address, write) in accesses {
+            let line = address / 16 * 16;
+            let set = &mut sets[(line / 16 % 4) as usize];
+            let found = set.iter().position(|(held, _)| *held == line);
+            let dirty = found.is_some_and(|at| set.remove(at).1);
+            set.insert(0, (line, dirty || write));
+            let gone = if set.len() as u64 > ways { set.pop() } else { None };
+            let access = cache.access(address, if write { Use::Write } else { Use::Read });
+            prop_assert_eq!(access.hit, found.is_some());
+            prop_assert_eq!(access.writes_back, gone.filter(|(_, dirty)| *dirty).map(|(line, _)| line));
+        }
+    }
+}
+
+#[test]
+fn what_makes_no_sense_is_refused_with_the_key() {
+    let refused = |spec| Cache::new(spec, Chance::new(1, "cache")).unwrap_err().to_string();
+    assert_eq!(
+        refused(CacheSpec { bytes: 5000, ..spec(1) }),
+        "`bytes`: is 5000; it can be a power of two from 16 to 1073741824"
+    );
+    assert_eq!(
+        refused(CacheSpec { line_bytes: 2, ..spec(1) }),
+        "`line_bytes`: is 2; it can be a power of two from 4 to 4096"
+    );
+    assert_eq!(refused(spec(256)), "`ways`: is 256; it can be a power of two from 1 to 64");
+}
