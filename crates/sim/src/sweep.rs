@@ -1,0 +1,86 @@
+//! Many simulations side by side on host threads.
+
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::thread;
+
+/// A simulation has panicked: a mistake in the machine's model.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("the simulation of point {point} has failed: {message}")]
+pub struct SweepError {
+    /// The number of the point, from 0.
+    pub point: usize,
+    /// What the panic said.
+    pub message: String,
+}
+
+/// Runs a simulation for each point, on so many threads (at least one); answers their results in the order of the points, whichever ends first. Each runs by
+/// itself, so that results do not depend on the number of threads.
+///
+/// # Errors
+/// If a simulation panics: of those that did, the first in the order of the points. The others run to their ends.
+pub fn sweep<P: Sync, R: Send>(
+    points: &[P],
+    workers: usize,
+    simulate: impl Fn(&P) -> R + Sync,
+) -> Result<Vec<R>, SweepError> {
+    let next = AtomicUsize::new(0);
+    // Whoever is done takes the next point: their lengths differ.
+    let work = || {
+        let mut results = Vec::new();
+        loop {
+            let number = next.fetch_add(1, Ordering::Relaxed);
+            let Some(point) = points.get(number) else { return results };
+            // A simulation owns all that it changes, so that nothing half done can be seen behind a panic.
+            let result = catch_unwind(AssertUnwindSafe(|| simulate(point)));
+            results.push((number, result.map_err(|panic| message(panic.as_ref()))));
+        }
+    };
+    let workers = workers.clamp(1, points.len().max(1));
+    let mut results = thread::scope(|scope| {
+        let others: Vec<_> = (1..workers).map(|_| scope.spawn(work)).collect();
+        let mut results = work();
+        for other in others {
+            results.extend(other.join().expect("panics are caught within"));
+        }
+        results
+    });
+    results.sort_unstable_by_key(|(number, _)| *number);
+    results
+        .into_iter()
+        .map(|(point, result)| result.map_err(|message| SweepError { point, message }))
+        .collect()
+}
+
+fn message(panic: &(dyn std::any::Any + Send)) -> String {
+    let text = panic.downcast_ref::<&str>().map(|text| (*text).to_owned());
+    text.or_else(|| panic.downcast_ref::<String>().cloned())
+        .unwrap_or_else(|| "a panic without a text".to_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn results_come_in_the_order_of_the_points_with_any_number_of_threads() {
+        let points: Vec<u64> = (0..50).collect();
+        // The first points take longest.
+        let simulate = |point: &u64| {
+            (0..(50 - point) * 1000).fold(*point, |sum, n| sum.wrapping_mul(31).wrapping_add(n))
+        };
+        let alone = sweep(&points, 1, simulate).unwrap();
+        assert_eq!(alone, points.iter().map(simulate).collect::<Vec<_>>());
+        for workers in [0, 2, 7, 100] {
+            assert_eq!(sweep(&points, workers, simulate).unwrap(), alone);
+        }
+        assert_eq!(sweep(&[], 2, simulate).unwrap(), []);
+    }
+
+    #[test]
+    fn a_panic_is_told_with_its_point() {
+        let error = sweep(&[1, 2, 3, 4], 2, |point| assert!(point % 2 == 1, "{point} is even")).unwrap_err();
+        assert_eq!(error, SweepError { point: 1, message: "2 is even".to_owned() });
+        assert_eq!(error.to_string(), "the simulation of point 1 has failed: 2 is even");
+    }
+}
