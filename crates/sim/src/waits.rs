@@ -95,7 +95,7 @@ impl Waits {
             }
             blockers.push(Blocker { who: (*text).to_owned(), waiting: order.len() - 1, chain });
         }
-        blockers.sort_by(|a, b| b.waiting.cmp(&a.waiting));
+        blockers.sort_by_key(|blocker| std::cmp::Reverse(blocker.waiting));
         blockers
     }
 }

@@ -88,7 +88,7 @@ impl Topology for Circle {
             return LOCAL;
         }
         // Of nodes that are as far both ways, those of even numbers send one way, those of odd ones the other. It is not asked again on the way.
-        let goes_up = 2 * up < self.nodes || (2 * up == self.nodes && router % 2 == 0);
+        let goes_up = 2 * up < self.nodes || (2 * up == self.nodes && router.is_multiple_of(2));
         if goes_up || !self.both_ways { UP } else { DOWN }
     }
 
