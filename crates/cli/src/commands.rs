@@ -9,6 +9,7 @@ mod machines;
 mod rig;
 mod run;
 mod search;
+mod sidl;
 mod tables;
 mod traffic;
 mod verify;
@@ -108,6 +109,13 @@ Examples:
 The file lists the routers: name, protocols, rate, tables (docs/virtual.md). Units are synthesised and machines simulated as needed:
 minutes to hours the first time; what was found is remembered.")]
     Virtual(virtual_routers::Virtual),
+    /// Write wrappers for the interfaces of distributed objects: C for simulated processors, Rust for the host, SystemVerilog for hardware
+    #[command(after_help = "\
+Example:
+  wireloom sidl lookup.sidl -o wrappers
+
+The language and what is written: docs/sidl.md.")]
+    Sidl(sidl::Sidl),
     /// List the machines that programs run on, or explain one
     #[command(after_help = "\
 Examples:
@@ -138,6 +146,7 @@ impl Command {
             Self::Traffic(command) => command.run(),
             Self::Tables(command) => command.run(),
             Self::Search(command) => command.run(),
+            Self::Sidl(command) => command.run(),
             Self::Virtual(command) => command.run(),
             Self::Machines(command) => command.run(),
             Self::Completions(command) => command.run(),

@@ -11,6 +11,7 @@ use std::path::{Component, Path, PathBuf};
 use tempfile::TempDir;
 
 use crate::failure::{Failure, Outcome};
+use crate::output;
 
 /// The list: a path a line, relative to the folder.
 const LIST: &str = ".wireloom-files";
@@ -46,6 +47,17 @@ impl Staged {
     /// Where its files are to be written.
     pub fn path(&self) -> &Path {
         self.made.path()
+    }
+
+    /// Writes a file, whose name may have folders in it.
+    ///
+    /// # Errors
+    /// If it cannot be written.
+    pub fn write(&self, name: &str, text: &str) -> Outcome {
+        let path = self.path().join(name);
+        let folder = path.parent().unwrap_or(self.path());
+        fs::create_dir_all(folder).map_err(cannot_be_made(&self.place))?;
+        output::write_file(&path, text.as_bytes())
     }
 
     /// Puts the folder into its place: the files that the last build made there go, these come, all others stay.

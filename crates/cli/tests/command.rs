@@ -36,6 +36,7 @@ fn every_subcommand_has_help_with_an_example() {
         "traffic",
         "tables",
         "search",
+        "sidl",
         "virtual",
         "completions",
     ] {
@@ -285,6 +286,27 @@ fn build_writes_readable_c() {
         .collect();
     assert!(sources.iter().any(|text| text.contains("hub.loom")), "source lines are named");
     place.wireloom("build hub.loom --on golden -o other").status(2).complains(&["interprets"]);
+}
+
+#[test]
+fn sidl_writes_wrappers_and_refuses_what_is_no_interface() {
+    let place = Workplace::new();
+    place.write("lookup.sidl", b"interface Lookup { u32 search(u32 address); };\nservice routes : Lookup;\n");
+    place.wireloom("sidl lookup.sidl -o wrappers").status(0).says(&[
+        "lookup.h",
+        "lookup.rs",
+        "Lookup_server.sv",
+    ]);
+    let header = String::from_utf8(place.read("wrappers/lookup.h")).expect("text");
+    assert!(header.contains("Lookup_search") && header.contains("SERVICE_routes"), "{header}");
+    place.write("wrong.sidl", b"interface Lookup { u32 search(u33 address); };\n");
+    place.wireloom("sidl wrong.sidl -o other").status(2).complains(&[
+        "wrong.sidl:1:",
+        "no type `u33`",
+        "types are",
+    ]);
+    place.wireloom("sidl nowhere.sidl -o other").status(2).complains(&["nowhere.sidl"]);
+    assert!(!place.path("other").exists(), "nothing is written");
 }
 
 #[test]

@@ -92,10 +92,7 @@ impl Build {
         let files = generate(&self.program.optimised()?).files;
         let staged = Staged::at(&self.out)?;
         for (name, text) in &files {
-            let path = staged.path().join(name);
-            let folder = path.parent().unwrap_or(staged.path());
-            std::fs::create_dir_all(folder).map_err(cannot_be_made(&self.out))?;
-            output::write_file(&path, text.as_bytes())?;
+            staged.write(name, text)?;
         }
         staged.install()?;
         for (name, text) in &files {

@@ -1,0 +1,56 @@
+//! What is wrong with a text, and where.
+
+use std::ops::Range;
+
+use codespan_reporting::diagnostic::{Diagnostic, Label};
+use codespan_reporting::files::SimpleFile;
+use codespan_reporting::term;
+
+/// One thing that is wrong.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Fault {
+    /// Bytes of the text.
+    pub place: Range<usize>,
+    /// What is wrong, in one line.
+    pub message: String,
+    /// What to do.
+    pub help: Option<String>,
+}
+
+impl Fault {
+    pub(crate) fn new(place: Range<usize>, message: impl Into<String>) -> Self {
+        Self { place, message: message.into(), help: None }
+    }
+
+    pub(crate) fn help(mut self, help: impl Into<String>) -> Self {
+        self.help = Some(help.into());
+        self
+    }
+}
+
+/// A text that is refused. As text for people: each fault with its line, the place underlined.
+#[derive(Clone, Debug, thiserror::Error)]
+#[error("{rendered}")]
+pub struct Refused {
+    /// In the order of their places.
+    pub faults: Vec<Fault>,
+    rendered: String,
+}
+
+impl Refused {
+    pub(crate) fn new(name: &str, text: &str, mut faults: Vec<Fault>) -> Self {
+        faults.sort_by_key(|fault| fault.place.start);
+        let file = SimpleFile::new(name, text);
+        let mut buffer = term::termcolor::Buffer::no_color();
+        for fault in &faults {
+            let shown = Diagnostic::error()
+                .with_message(&fault.message)
+                .with_label(Label::primary((), fault.place.clone()))
+                .with_notes(fault.help.iter().map(|help| format!("help: {help}")).collect());
+            term::emit_to_write_style(&mut buffer, &term::Config::default(), &file, &shown)
+                .expect("places lie in the text, and memory takes the report");
+        }
+        let rendered = String::from_utf8_lossy(buffer.as_slice()).trim_end().to_owned();
+        Self { faults, rendered }
+    }
+}

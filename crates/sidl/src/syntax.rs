@@ -1,0 +1,36 @@
+//! What the parser makes of a text: names are not looked up yet.
+
+use std::ops::Range;
+
+/// A name and where it stands.
+#[derive(Clone, Debug)]
+pub struct Name {
+    pub text: String,
+    pub place: Range<usize>,
+}
+
+/// `u8 mac[6]`: a field, or a parameter with `is_out`.
+#[derive(Clone, Debug)]
+pub struct Declared {
+    pub is_out: bool,
+    /// `void` is a name here too.
+    pub kind: Name,
+    pub name: Name,
+    /// Number of elements and its place, if it is an array.
+    pub count: Option<(u64, Range<usize>)>,
+}
+
+#[derive(Clone, Debug)]
+pub struct Method {
+    pub is_oneway: bool,
+    pub result: Name,
+    pub name: Name,
+    pub parameters: Vec<Declared>,
+}
+
+#[derive(Clone, Debug)]
+pub enum Item {
+    Struct { name: Name, fields: Vec<Declared> },
+    Interface { name: Name, methods: Vec<Method> },
+    Service { name: Name, interface: Name },
+}
