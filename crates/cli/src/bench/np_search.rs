@@ -46,6 +46,9 @@ fn kinds(mpps: f64) -> Outcome<Vec<Kind>> {
     KINDS.iter().map(kind).collect()
 }
 
+/// The family that sizes are estimated for, whichever part is meant: only their order counts, and all have LUTs of six inputs.
+const ESTIMATED_FOR: &str = "xc6v";
+
 /// What a search came to.
 #[derive(Serialize)]
 struct Row {
@@ -74,7 +77,7 @@ fn make(settings: &Settings) -> Outcome<Drawn> {
         let kinds = kinds(mpps)?;
         let wanted = Wanted { loaded: &loaded, kinds: &kinds, traffic: &traffic, mpps };
         let mut estimators: Vec<Estimator<'_>> =
-            kinds.iter().map(|kind| Estimator::new(&loaded, &kind.like, family)).collect();
+            kinds.iter().map(|kind| Estimator::new(&loaded, &kind.like, ESTIMATED_FOR)).collect();
         let found = search::find(&wanted, |kind, shape| estimators[kind].luts(shape))?;
         let machine = search::machine(&wanted, &found)?;
         let cost = machine.as_ref().map(|machine| search::cost(&loaded, machine, family)).transpose()?;

@@ -86,12 +86,13 @@ impl<'a> Estimator<'a> {
         if let Some(known) = self.by_threads.get(&threads) {
             return Ok(*known);
         }
+        let like = self.like.with_lanes(1);
         let shape = |engines| Shape { clusters: 1, engines, threads };
         let units = Units {
-            engine: self.synthesised(shape(SIZES[0]), Unit::Engine)?,
+            engine: self.synthesised(&like, shape(SIZES[0]), Unit::Engine)?,
             cluster: Line::through([
-                self.synthesised(shape(SIZES[0]), Unit::Cluster)?,
-                self.synthesised(shape(SIZES[1]), Unit::Cluster)?,
+                self.synthesised(&like, shape(SIZES[0]), Unit::Cluster)?,
+                self.synthesised(&like, shape(SIZES[1]), Unit::Cluster)?,
             ]),
         };
         self.by_threads.insert(threads, units);
@@ -102,11 +103,10 @@ impl<'a> Estimator<'a> {
         if let Some(known) = self.pipe {
             return Ok(known);
         }
-        let shape = |clusters| Shape { clusters, engines: 2, threads: 2 };
-        let line = Line::through([
-            self.synthesised(shape(SIZES[0]), Unit::Pipe)?,
-            self.synthesised(shape(SIZES[1]), Unit::Pipe)?,
-        ]);
+        // Each lane has a pipe, with its share of the clusters.
+        let like = self.like.with_lanes(1);
+        let pipe = |clusters| self.synthesised(&like, Shape { clusters, engines: 2, threads: 2 }, Unit::Pipe);
+        let line = Line::through([pipe(SIZES[0])?, pipe(SIZES[1])?]);
         self.pipe = Some(line);
         Ok(line)
     }
@@ -116,13 +116,13 @@ impl<'a> Estimator<'a> {
         if let Some(known) = self.top.get(&lanes) {
             return Ok(*known);
         }
-        let luts = self.synthesised(Shape { clusters, engines: 2, threads: 2 }, Unit::Top)?;
+        let luts = self.synthesised(self.like, Shape { clusters, engines: 2, threads: 2 }, Unit::Top)?;
         self.top.insert(lanes, luts);
         Ok(luts)
     }
 
-    fn synthesised(&self, shape: Shape, unit: Unit) -> Outcome<u64> {
-        let machine = shape.of(self.like)?;
+    fn synthesised(&self, like: &Machine, shape: Shape, unit: Unit) -> Outcome<u64> {
+        let machine = shape.of(like)?;
         let processor = self.loaded.processor(&machine)?;
         let name = match unit {
             Unit::Engine => processor.engine.name.clone(),

@@ -34,8 +34,9 @@ impl Bound {
     /// Measures it: on a machine of one thread, where nothing waits for anything else, and on one of the largest cluster of the kind's shapes, whose
     /// engines may wait for what they share.
     pub(super) fn measure(wanted: &Wanted<'_>, kind: &Kind) -> Outcome<Self> {
+        let like = kind.like.with_lanes(1);
         let rig = |engines, threads| -> Outcome<(Working, Rig)> {
-            let machine = Shape { clusters: 1, engines, threads }.of(&kind.like)?;
+            let machine = Shape { clusters: 1, engines, threads }.of(&like)?;
             Ok((Working::on(format!("simulating {}", machine.name)), Rig::new(&machine, wanted.loaded)?))
         };
         let (working, mut least) = rig(1, 1)?;
