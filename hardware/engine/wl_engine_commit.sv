@@ -65,4 +65,16 @@ module wl_engine_commit #(
 
   assign phase_o = goes ? !commit_i : phase_i;
   assign chunk_o = commit_o || !Clears ? '0 : clear_o ? chunk_i + 1'b1 : chunk_i;
+
+`ifdef FORMAL
+  always_comb begin
+    OneOutcome_A : assert (!(commit_o && clear_o) && (valid_i || !(commit_o || clear_o)));
+    Requests_A : assert ((request_valid_o & ~requests) == '0 && (valid_i || request_valid_o == '0));
+    // Who does not reply is asked only if it has room; who replies, in the first phase only.
+    Room_A : assert ((request_valid_o & ~waits_i & ~request_ready_i) == '0 && (!phase_i || request_valid_o == '0));
+    Writes_A : assert (commit_o || write_valid_o == '0);
+    Busy_A : assert (!write_busy_i || WritePorts == 1 || !(clear_o || write_valid_o != '0));
+    Still_A : assert (valid_i || (phase_o == phase_i && (!Clears || chunk_o == chunk_i)));
+  end
+`endif
 endmodule

@@ -114,4 +114,26 @@ module wl_arbiter_tree #(
   assign out_last_o = g_level[Levels-1].node_last[0];
   assign out_data_o = g_level[Levels-1].node_data;
 
+`ifdef FORMAL
+  // Beats that the registers hold at most: two behind each node of a level with registers.
+  function automatic int unsigned room();
+    room = 0;
+    for (int unsigned i = 0; i < Levels; i++) if (Registers[i]) room += 2 * streams(i + 1);
+  endfunction
+
+  int unsigned held;  // beats that are inside
+  logic was_stalled;
+  logic [Width:0] was;
+  always_ff @(posedge clk_i) begin
+    if (rst_i) held <= 0;
+    else held <= held + 32'($countones(in_valid_i & in_ready_o)) - 32'(out_valid_o && out_ready_i);
+    was_stalled <= !rst_i && out_valid_o && !out_ready_i;
+    was <= {out_last_o, out_data_o};
+    if (!rst_i) begin
+      Stable_A : assert (!was_stalled || (out_valid_o && {out_last_o, out_data_o} == was));
+      Count_A : assert (held <= room());
+    end
+  end
+`endif
+
 endmodule

@@ -38,6 +38,14 @@ module wl_delay #(
         if (rst_i) line <= '0;
         else line <= next[Cycles*Width-1:0];
       end
+
+`ifdef FORMAL
+      logic was_reset;
+      always_ff @(posedge clk_i) begin
+        was_reset <= rst_i;
+        if (!rst_i) Empty_A : assert (!was_reset || line == '0);
+      end
+`endif
     end else begin : g_plain
       always_ff @(posedge clk_i) line <= next[Cycles*Width-1:0];
     end

@@ -107,4 +107,43 @@ module wl_merge #(
     assign out_data_o = data;
   end
 
+`ifdef FORMAL
+  // Of each input, whether it was kept waiting, and what it offered; whose packet is under way.
+  logic [Inputs-1:0] taken, was_waiting, was_last, owner;
+  logic [Inputs*Width-1:0] was_data;
+  logic midst, was_stalled;
+  logic [Width:0] was;
+  logic [2:0] held;  // beats that are inside
+  assign taken = in_valid_i & in_ready_o;
+  always_ff @(posedge clk_i) begin
+    if (rst_i) begin
+      midst <= 1'b0;
+      held  <= '0;
+    end else begin
+      if (taken != '0) midst <= !last;
+      held <= held + 3'(taken != '0) - 3'(out_valid_o && out_ready_i);
+    end
+    if (taken != '0) owner <= taken;
+    was_waiting <= rst_i ? '0 : in_valid_i & ~in_ready_o;
+    was_last <= in_last_i;
+    was_data <= in_data_i;
+    was_stalled <= !rst_i && out_valid_o && !out_ready_i;
+    was <= {out_last_o, out_data_o};
+    if (!rst_i) begin
+      Stable_A : assert (!was_stalled || (out_valid_o && {out_last_o, out_data_o} == was));
+      Whole_A : assert (!midst || (taken & ~owner) == '0);
+      Count_A : assert (32'(held) <= (Register ? 2 : 0));
+    end
+  end
+  for (genvar i = 0; i < Inputs; i++) begin : g_held
+    always_ff @(posedge clk_i) begin
+      if (!rst_i) begin
+        Held_M :
+        assume (!was_waiting[i] || (in_valid_i[i] && in_last_i[i] == was_last[i]
+                                    && in_data_i[i*Width+:Width] == was_data[i*Width+:Width]));
+      end
+    end
+  end
+`endif
+
 endmodule

@@ -107,4 +107,34 @@ module wl_rate_adapter #(
   logic unused_oldest;
   assign unused_oldest = &samples_next[(Age+1)*UpWidth+:UpWidth];
 
+`ifdef FORMAL
+  // What the memory has been given in the last memory cycles, the oldest lowest, and what it should have been.
+  logic [Slots*DownWidth-1:0] given, given_next, asked;
+  logic known;  // the phase is
+  assign given_next = (Slots * DownWidth)'({down_o, given} >> DownWidth);
+  always_ff @(posedge clk_i) begin
+    asked <= down;
+    if (!rst_i) Quiet_A : assert (settled || down == '0);
+  end
+  always_ff @(posedge clk_mem_i) begin
+    known <= settled;
+    given <= given_next;
+    if (!rst_i && settled && known) begin
+      Phase_A : assert (32'(phase) < Slots);
+      // The words of a core cycle have all been on the memory's side when the first memory cycle of the next ends.
+      Carried_A : assert (phase != '0 || given_next == asked);
+    end
+  end
+  if (Slots > 1) begin : g_ratio
+    // A core cycle begins every Slots memory cycles.
+    int unsigned since;  // the last one began
+    logic begins;
+    assign begins = beat != g_phase.beat_before;
+    always_ff @(posedge clk_mem_i) begin
+      since <= begins ? 1 : since + 1;
+      if (!rst_i && settled && known) Ratio_M : assume (begins ? since == Slots : since < Slots);
+    end
+  end
+`endif
+
 endmodule

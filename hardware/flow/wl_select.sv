@@ -48,4 +48,10 @@ module wl_select #(
     );
   end
 
+`ifdef FORMAL
+  always_comb begin
+    Choice_A : assert (32'(index_i) >= Inputs || data_o == data_i[32'(index_i)*Width+:Width]);
+  end
+`endif
+
 endmodule

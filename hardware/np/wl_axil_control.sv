@@ -170,4 +170,36 @@ module wl_axil_control #(
     end
   end
 
+`ifdef FORMAL
+  logic was_write, was_read, was_address, was_data, was_busy;  // what was offered and not taken
+  logic [1:0] was_bresp, was_rresp;
+  logic [31:0] was_rdata, was_wdata;
+  logic [15:0] was_awaddr, was_araddr;
+  logic was_access;
+  logic [40+CtlBits:0] was_ctl;
+  always_ff @(posedge clk_i) begin
+    was_write <= !rst_i && s_axil_bvalid_o && !s_axil_bready_i;
+    was_bresp <= s_axil_bresp_o;
+    was_read  <= !rst_i && s_axil_rvalid_o && !s_axil_rready_i;
+    {was_rresp, was_rdata} <= {s_axil_rresp_o, s_axil_rdata_o};
+    was_address <= !rst_i && s_axil_awvalid_i && !s_axil_awready_o;
+    was_awaddr <= s_axil_awaddr_i;
+    was_data <= !rst_i && s_axil_wvalid_i && !s_axil_wready_o;
+    was_wdata <= s_axil_wdata_i;
+    was_access <= !rst_i && s_axil_arvalid_i && !s_axil_arready_o;
+    was_araddr <= s_axil_araddr_i;
+    was_busy <= !rst_i && busy && !ends;
+    was_ctl <= {ctl_write_o, ctl_target_o, ctl_address_o, ctl_data_o};
+    if (!rst_i) begin
+      WriteReply_A : assert (!was_write || (s_axil_bvalid_o && s_axil_bresp_o == was_bresp));
+      ReadReply_A : assert (!was_read || (s_axil_rvalid_o && {s_axil_rresp_o, s_axil_rdata_o} == {was_rresp, was_rdata}));
+      Access_A : assert (!was_busy || (ctl_valid_o && {ctl_write_o, ctl_target_o, ctl_address_o, ctl_data_o} == was_ctl));
+      Timeout_A : assert (!busy || 32'(timer) <= Timeout);
+      Address_M : assume (!was_address || (s_axil_awvalid_i && s_axil_awaddr_i == was_awaddr));
+      Data_M : assume (!was_data || (s_axil_wvalid_i && s_axil_wdata_i == was_wdata));
+      Read_M : assume (!was_access || (s_axil_arvalid_i && s_axil_araddr_i == was_araddr));
+    end
+  end
+`endif
+
 endmodule

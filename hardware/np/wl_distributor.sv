@@ -94,4 +94,29 @@ module wl_distributor #(
       .target_o(order_cluster_o)
   );
 
+`ifdef FORMAL
+  logic taken, midst, was_waiting;
+  logic [Clusters-1:0] given, chosen, was_stalled;  // to whom this beat goes, and the packet
+  logic [8*DataBytes+InfoBits+1:0] header, was;
+  assign taken = header_valid_i && header_ready_o;
+  assign given = cluster_valid_o & cluster_ready_i;
+  assign header = {header_info_i, header_first_i, header_last_i, header_data_i};
+  always_ff @(posedge clk_i) begin
+    if (rst_i) midst <= 1'b0;
+    else if (taken) midst <= !header_last_i;
+    if (order_valid_o) chosen <= Clusters'(1) << order_cluster_o;
+    was_waiting <= !rst_i && header_valid_i && !header_ready_o;
+    was <= header;
+    was_stalled <= rst_i ? '0 : cluster_valid_o & ~cluster_ready_i;
+    if (!rst_i) begin
+      First_M : assume (!header_valid_i || header_first_i == !midst);
+      Held_M : assume (!was_waiting || (header_valid_i && header == was));
+      Stable_A : assert ((was_stalled & ~cluster_valid_o) == '0);
+      Once_A : assert ($onehot0(given) && taken == (given != '0));
+      Recorded_A : assert (order_valid_o == (taken && !midst) && (!order_valid_o || order_ready_i));
+      Whole_A : assert (!taken || given == (midst ? chosen : Clusters'(1) << order_cluster_o));
+    end
+  end
+`endif
+
 endmodule

@@ -86,4 +86,30 @@ module wl_header_deserializer #(
     end
   end
 
+`ifdef FORMAL
+  logic was_stalled, row_midst, beat_midst;
+  logic [8*DataBytes+1+wl_pkg::ResultBits:0] was;
+  logic [1:0] lasts;  // packets that have ended here and not yet left
+  always_ff @(posedge clk_i) begin
+    if (rst_i) begin
+      row_midst <= 1'b0;
+      beat_midst <= 1'b0;
+      lasts <= '0;
+    end else begin
+      if (accept) row_midst <= !row_last_i;
+      if (beat_valid_o && beat_ready_i) beat_midst <= !beat_last_o;
+      lasts <= lasts + 2'(accept && row_last_i) - 2'(beat_valid_o && beat_ready_i && beat_last_o);
+    end
+    was_stalled <= !rst_i && beat_valid_o && !beat_ready_i;
+    was <= {beat_first_o, beat_last_o, beat_result_o, beat_data_o};
+    if (!rst_i) begin
+      First_M : assume (!row_valid_i || row_first_i == !row_midst);
+      Stable_A : assert (!was_stalled || (beat_valid_o && {beat_first_o, beat_last_o, beat_result_o, beat_data_o} == was));
+      First_A : assert (!beat_valid_o || beat_first_o == !beat_midst);
+      Complete_A : assert (!complete || part == '0);
+      Count_A : assert (lasts == 2'(complete && fill_last) + 2'(beat_valid_o && beat_last_o));
+    end
+  end
+`endif
+
 endmodule

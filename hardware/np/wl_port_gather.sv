@@ -148,4 +148,43 @@ module wl_port_gather #(
     assign taken_o[i] = m_tvalid_o && m_tready_i && !behind && port == PortBits'(i);
   end
 
+`ifdef FORMAL
+  logic was_stalled;
+  logic [9*DataBytes+RestBits+16:0] lane, was;
+  assign lane = {m_tuser_o, m_tlast_o, m_tkeep_o, m_tdata_o};
+  always_ff @(posedge clk_i) begin
+    was_stalled <= !rst_i && m_tvalid_o && !m_tready_i;
+    was <= lane;
+    if (!rst_i) begin
+      Stable_A : assert (!was_stalled || (m_tvalid_o && lane == was));
+      Port_A : assert (!m_tvalid_o || 32'(port) < Ports);
+      // Bytes stand side by side from byte 0 on, and only a packet's last beat has fewer than all.
+      Keep_A : assert (!m_tvalid_o || ((m_tkeep_o & (m_tkeep_o + 1'b1)) == '0 && (m_tlast_o || m_tkeep_o == '1)));
+    end
+  end
+  for (genvar i = 0; i < Ports; i++) begin : g_inside
+    localparam int unsigned Room = Beats + 6;  // of the queue and its registers, the upsizer, and the skid buffer
+    logic begins, midst, was_waiting;
+    int unsigned packets;  // that have begun to enter and not to leave
+    logic [9*InBytes:0] beat_in, was_in;
+    assign beat_in = {s_tlast_i[i], s_tkeep_i[i*InBytes+:InBytes], s_tdata_i[i*8*InBytes+:8*InBytes]};
+    assign begins = s_tvalid_i[i] && s_tready_o[i] && !midst;
+    always_ff @(posedge clk_i) begin
+      if (rst_i) begin
+        midst   <= 1'b0;
+        packets <= 0;
+      end else begin
+        if (s_tvalid_i[i] && s_tready_o[i]) midst <= !s_tlast_i[i];
+        packets <= packets + 32'(begins) - 32'(taken_o[i]);
+      end
+      was_waiting <= !rst_i && stall_o[i];
+      was_in <= beat_in;
+      if (!rst_i) begin
+        Held_M : assume (!was_waiting || (s_tvalid_i[i] && beat_in == was_in));
+        Count_A : assert (packets <= Room && (packets != 0 || !taken_o[i]));
+      end
+    end
+  end
+`endif
+
 endmodule

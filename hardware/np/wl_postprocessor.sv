@@ -209,4 +209,50 @@ module wl_postprocessor #(
     end
   end
 
+`ifdef FORMAL
+  // What must leave, in the order of the headers: of each item its length, and what is said of it on every beat.
+  typedef struct packed {
+    logic is_event;
+    logic more;
+    wl_pkg::sent_t user;
+    logic [15:0] length;
+  } item_t;
+  item_t items[8];
+  item_t next;
+  logic [2:0] put, got;
+  logic [15:0] bytes, bytes_with;  // of the item that is leaving, before and with this beat
+  logic begins, was_stalled;
+  logic [9*DataBytes+wl_pkg::SentBits+2:0] out, was;
+  assign begins = take_header && beat_first_i;
+  assign out = {event_o, more_o, last_o, user_o, keep_o, data_o};
+  assign next = items[got];
+  assign bytes_with = bytes + 16'($countones(keep_o));
+  always_ff @(posedge clk_i) begin
+    if (rst_i) begin
+      put   <= '0;
+      got   <= '0;
+      bytes <= '0;
+    end else begin
+      if (begins) put <= put + 1'b1;
+      if (valid_o && ready_i) begin
+        bytes <= last_o ? '0 : bytes_with;
+        if (last_o) got <= got + 1'b1;
+      end
+    end
+    if (begins) items[put] <= {!sends, result.more, header_note.user, sends ? result.length : 16'd0};
+    was_stalled <= !rst_i && valid_o && !ready_i;
+    was <= out;
+    if (!rst_i) begin
+      Window_M : assume (!take_header || !sends || 16'(result.window) <= result.length);
+      Body_M : assume (!in_body || body_valid_i);
+      Stable_A : assert (!was_stalled || (valid_o && out == was));
+      Turn_A : assert (!source_valid || turn_not == ~turn);
+      // Bytes stand side by side from byte 0 on, and only an item's last beat has fewer than all.
+      Keep_A : assert (!valid_o || ((keep_o & (keep_o + 1'b1)) == '0 && (last_o || keep_o == '1)));
+      Order_A : assert (!valid_o || (put != got && {event_o, more_o, user_o} == {next.is_event, next.more, next.user}));
+      Length_A : assert (!valid_o || (last_o ? bytes_with == next.length : bytes_with < next.length));
+    end
+  end
+`endif
+
 endmodule

@@ -45,4 +45,13 @@ module wl_rotate #(
   end
   assign data_o = g_level[Levels-1].data;
 
+`ifdef FORMAL
+  // Where both turns are the same; after power-up they need not be.
+  always_comb begin
+    Turned_A :
+    assert (turn_i[2*TurnBits-1:TurnBits] != ~turn_i[TurnBits-1:0]
+            || data_o == (8 * Bytes)'(({data_i, data_i} << {turn_i[TurnBits-1:0], 3'b0}) >> 8 * Bytes));
+  end
+`endif
+
 endmodule

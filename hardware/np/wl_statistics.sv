@@ -115,4 +115,46 @@ module wl_statistics #(
   logic unused;
   assign unused = &{ctl_data_i, ctl_address_i};
 
+`ifdef FORMAL
+  // Each counter as it is, and as it was a while ago: at least as long as the scanner takes to come round.
+  localparam int unsigned Round = 2 * Counters + 4;
+  logic [Counters-1:0][63:0] exact, recent, old;
+  int unsigned age, waited;  // cycles since both were taken; that a read has waited, the first round not counted
+  logic [63:0] read_exact, read_old;
+  logic meant, was_meant;
+  assign meant = ctl_valid_i && ctl_target_i == CtlTarget;
+  always_ff @(posedge clk_i) begin
+    if (rst_i) begin
+      exact  <= '0;
+      recent <= '0;
+      old <= '0;
+      age <= 0;
+      waited <= 0;
+    end else begin
+      for (int unsigned i = 0; i < Counters; i++) exact[i] <= exact[i] + 64'(add_i[i*AddBits+:AddBits]);
+      age <= age == Round ? 0 : age + 1;
+      if (age == Round) begin
+        old <= recent;
+        recent <= exact;
+      end
+      waited <= !meant || ctl_done_o || first_round ? 0 : waited + 1;
+    end
+    was_meant <= !rst_i && meant && !ctl_done_o;
+    {read_exact, read_old} <= exists ? {exact[IndexBits'(ctl_address_i)], old[IndexBits'(ctl_address_i)]} : '0;
+    if (!rst_i) begin
+      CtlHeld_M : assume (!was_meant || meant);
+      Asked_A : assert (!ctl_done_o || meant);
+      Prompt_A : assert (waited <= 4);
+      Exact_A : assert (!ctl_done_o || !reading || (answer <= read_exact && answer >= read_old));
+      Answer_A : assert (ctl_done_o || ctl_data_o == '0);
+    end
+  end
+  for (genvar i = 0; i < Counters; i++) begin : g_near
+    // What is near by has room until the scanner comes.
+    always_ff @(posedge clk_i) begin
+      if (!rst_i) Room_A : assert ((NearBits + 1)'(near[i]) + (NearBits + 1)'(add_i[i*AddBits+:AddBits]) < 2 ** NearBits);
+    end
+  end
+`endif
+
 endmodule

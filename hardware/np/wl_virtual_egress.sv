@@ -114,4 +114,35 @@ module wl_virtual_egress #(
       .out_last_o(m_tlast_o),
       .out_data_o({m_tkeep_o, m_tdata_o, m_tuser_o})
   );
+
+`ifdef FORMAL
+  logic midst, was_stalled;
+  logic [9*DataBytes+wl_pkg::SentBits:0] lane, was;
+  logic [7:0] tag, owner;  // of what is on offer, and of the packet under way
+  logic known;  // the tag is a router's
+  assign lane = {m_tlast_o, m_tkeep_o, m_tuser_o, m_tdata_o};
+  assign tag = m_tuser_o[15:8];  // the upper byte of the egress port
+  always_comb begin
+    known = 1'b0;
+    for (int unsigned i = 0; i < Routers; i++) known |= Tags[i*8+:8] == tag;
+  end
+  always_ff @(posedge clk_i) begin
+    if (rst_i) midst <= 1'b0;
+    else if (m_tvalid_o && m_tready_i) midst <= !m_tlast_o;
+    if (m_tvalid_o && m_tready_i) owner <= tag;
+    was_stalled <= !rst_i && m_tvalid_o && !m_tready_i;
+    was <= lane;
+    if (!rst_i) begin
+      Alone_M : assume ((in_event_i & in_valid_i) == '0);
+      Stable_A : assert (!was_stalled || (m_tvalid_o && lane == was));
+      Tag_A : assert (!m_tvalid_o || known);
+      Owner_A : assert (!m_tvalid_o || !midst || tag == owner);
+    end
+  end
+  for (genvar p = 0; p < Processors; p++) begin : g_place
+    always_ff @(posedge clk_i) begin
+      if (!rst_i) Place_M : assume (!(in_valid_i[p] || in_event_i[p]) || place_i[p*8+:8] < 8'(Counts[p*9+:9]) || Counts[p*9+8]);
+    end
+  end
+`endif
 endmodule

@@ -139,4 +139,41 @@ module wl_virtual_ingress #(
         .out_data_o({out_place_o[p*8+:8], out_data_o[p*Width+:Width]})
     );
   end
+
+`ifdef FORMAL
+  // Of each router the packets that have begun to enter and not to leave: what its queue and the registers behind it have room for.
+  localparam int unsigned Room = Beats + 4;
+  logic [Routers-1:0] leaves;
+  logic behind;
+  always_ff @(posedge clk_i) begin
+    if (rst_i) behind <= 1'b0;
+    else if (valid_i) behind <= !last_i;
+  end
+  for (genvar i = 0; i < Routers; i++) begin : g_inside
+    int unsigned packets;
+    always_ff @(posedge clk_i) begin
+      if (rst_i) packets <= 0;
+      else packets <= packets + 32'(valid_i && !behind && meant[i] && !lost_o[i]) - 32'(leaves[i]);
+      if (!rst_i) Count_A : assert (packets <= Room && (packets != 0 || !leaves[i]));
+    end
+  end
+  for (genvar p = 0; p < Processors; p++) begin : g_owner
+    localparam int unsigned First = first(p);
+    localparam int unsigned Count = 32'(Counts[p*9+:9]);
+    logic midst, taken;
+    logic [7:0] place, owner;
+    assign taken = out_valid_o[p] && out_ready_i[p];
+    assign place = out_place_o[p*8+:8];
+    assign leaves[First+:Count] = taken && !midst ? Count'(1) << place : '0;
+    always_ff @(posedge clk_i) begin
+      if (rst_i) midst <= 1'b0;
+      else if (taken) midst <= !out_last_o[p];
+      if (taken) owner <= place;
+      if (!rst_i) begin
+        Place_A : assert (!out_valid_o[p] || 32'(place) < Count);
+        Owner_A : assert (!out_valid_o[p] || !midst || place == owner);
+      end
+    end
+  end
+`endif
 endmodule

@@ -98,4 +98,14 @@ module wl_packet_collector #(
     end
   end
 
+`ifdef FORMAL
+  always_ff @(posedge clk_i) begin
+    if (!rst_i) begin
+      // Bytes stand side by side from byte 0 on, and only a packet's last beat has fewer than all.
+      Keep_M : assume (!s_tvalid_i || ((s_tkeep_i & (s_tkeep_i + 1'b1)) == '0 && (s_tlast_i || s_tkeep_i == '1)));
+      Verdict_A : assert ($onehot0({gap_o, late_o, wrong_o}) && (received_o || !(gap_o || late_o || wrong_o)));
+    end
+  end
+`endif
+
 endmodule

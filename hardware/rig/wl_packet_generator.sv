@@ -185,4 +185,31 @@ module wl_packet_generator #(
   assign m_tkeep_o = '1;
   assign m_tlast_o = 1'b1;
 
+`ifdef FORMAL
+  // The packet on offer, its first byte most significant; the sum of its IPv4 header if it is one, and its number.
+  logic [511:0] offer;
+  logic [31:0] awaited;
+  int unsigned total;
+  logic was_stalled;
+  logic [527:0] was;
+  for (genvar i = 0; i < 64; i++) begin : g_offer
+    assign offer[8*(63-i)+:8] = m_tdata_o[8*i+:8];
+  end
+  always_comb begin
+    total = 0;
+    for (int unsigned i = 0; i < 10; i++) total += 32'(offer[511-8*14-16*i-:16]);
+  end
+  always_ff @(posedge clk_i) begin
+    if (rst_i) awaited <= First;
+    else if (m_tvalid_o && m_tready_i) awaited <= awaited + Stride;
+    was_stalled <= !rst_i && m_tvalid_o && !m_tready_i;
+    was <= {m_tuser_o, m_tdata_o};
+    if (!rst_i) begin
+      Stable_A : assert (!was_stalled || (m_tvalid_o && {m_tuser_o, m_tdata_o} == was));
+      Number_A : assert (!m_tvalid_o || offer[63:32] == awaited);
+      Checksum_A : assert (!m_tvalid_o || offer[511-8*12-:16] != 16'h0800 || total % 65535 == 0);
+    end
+  end
+`endif
+
 endmodule

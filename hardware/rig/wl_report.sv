@@ -86,4 +86,17 @@ module wl_report #(
       .ctl_data_o
   );
 
+`ifdef FORMAL
+  logic was_run, was_told;
+  always_ff @(posedge clk_i) begin
+    was_run  <= run_o;
+    was_told <= rst_i || (ctl_done_o && ctl_write_i && ctl_target_i == CtlTarget && ctl_address_i == 32'd0);
+    if (!rst_i) begin
+      Told_A : assert (run_o == was_run || was_told);
+      // Of a packet that has come one thing is said at most.
+      Received_M : assume ($countones({gap_i, late_i, wrong_i}) <= $countones(received_i));
+    end
+  end
+`endif
+
 endmodule
