@@ -284,6 +284,14 @@ fn build_writes_a_folder_that_stands_alone() {
     ] {
         assert!(!place.read(&format!("np/{file}")).is_empty(), "{file}");
     }
+    // What FuseSoC is told of is there, the test bench and its data too.
+    let core = String::from_utf8(place.read("np/np.core")).expect("text");
+    let files = core.lines().filter_map(|line| line.strip_prefix("      - \"")?.split('"').next());
+    let files: Vec<&str> = files.collect();
+    for file in ["rtl/np_top.sv", "sim/np_sim.sv", "sim/main.cpp", "sim/packets.txt", "images/ports.hex"] {
+        assert!(files.contains(&file), "{file}\n{core}");
+    }
+    files.iter().for_each(|file| assert!(!place.read(&format!("np/{file}")).is_empty(), "{file}"));
     place.wireloom("build hub.loom --on native --tables hub.tables -o c").status(2).complains(&["--tables"]);
     place.wireloom("build hub.loom --on native --in three.pcap -o c").status(2).complains(&["--in"]);
 }

@@ -35,7 +35,8 @@ pub fn write(
     if let Some(stimulus) = stimulus {
         testbench::write(&sources, stimulus, folder)?;
     }
-    sources.write_lists(&core_name(processor), &processor.plan.machine.about, folder)?;
+    let bench = stimulus.map(|_| testbench::bench(&sources, images));
+    sources.write_lists(&core_name(processor), &processor.plan.machine.about, bench.as_ref(), folder)?;
     fs::write(folder.join("README.md"), readme(processor, images, estimate))
 }
 
@@ -65,16 +66,20 @@ impl Sources<'_> {
         for file in self.simulation {
             fs::write(folder.join("sim").join(&file.name), &file.text)?;
         }
-        images
-            .iter()
-            .try_for_each(|image| fs::write(folder.join(format!("images/{}.hex", image.name)), &image.text))
+        images.iter().try_for_each(|image| fs::write(folder.join(image.path()), &image.text))
     }
 
     /// Writes the file list, as Verilator, slang and vendors' tools take it, and a FuseSoC description of that name.
-    pub fn write_lists(&self, name: &str, about: &str, folder: &Path) -> io::Result<()> {
+    pub fn write_lists(
+        &self,
+        name: &str,
+        about: &str,
+        bench: Option<&fusesoc::Bench>,
+        folder: &Path,
+    ) -> io::Result<()> {
         let list = self.rtl().fold(String::new(), |list, file| list + &file + "\n");
         fs::write(folder.join("np.f"), list)?;
-        let core = fusesoc::core(name, about, &self.design.top, self.rtl());
+        let core = fusesoc::core(name, about, &self.design.top, self.rtl(), bench);
         fs::write(folder.join("np.core"), core)
     }
 
@@ -97,7 +102,7 @@ it; the entries of rtl/templates/wl_report.sv say what was sent and what came ba
 ";
 
 /// What it says of the test bench.
-pub(super) const TEST_BENCH: &str = "
+const TEST_BENCH: &str = "
 ## Test bench
 
     make sim                                    # build/plain/np_tb; needs Verilator 5, make and a C++ compiler with C++20
@@ -106,9 +111,15 @@ pub(super) const TEST_BENCH: &str = "
     make sim WAVES=run.fst                      # with waves
 
 It loads images/, offers the packets of sim/packets.txt on the AXI4-Stream ports and compares what leaves, and its order, with
-sim/expected.txt, which the golden model wrote when the folder was built. It ends with PASS, or shows the first differences and FAIL. (np.core
-brings the design into a FuseSoC project, and lints it; it has no simulation of its own.)
+sim/expected.txt, which the golden model wrote when the folder was built. It ends with PASS, or shows the first differences and FAIL. The same
+from FuseSoC, whose np.core also brings the design into other projects, and lints it:
+
 ";
+
+/// What the README says of the test bench of a core of that name.
+pub(super) fn test_bench(core: &str) -> String {
+    format!("{TEST_BENCH}    fusesoc --cores-root . run --target sim {core}\n")
+}
 
 /// The head of the README's table of offloads.
 const OFFLOADS: &str = "
@@ -147,7 +158,11 @@ cycle at {} MHz. The top module is `{top}` (rtl/{top}.sv); {simulation}.
             "`np_sim` adds models of the memories"
         },
     );
-    text.push_str(if plan.rig { RIG } else { TEST_BENCH });
+    if plan.rig {
+        text.push_str(RIG);
+    } else {
+        text += &test_bench(&core_name(processor));
+    }
     text.push_str(OFFLOADS);
     for service in &plan.services {
         let _ =
@@ -179,7 +194,7 @@ cycle at {} MHz. The top module is `{top}` (rtl/{top}.sv); {simulation}.
             "\n## Contents of the tables\n\nIn images/, for `$readmemh`; a simulation loads them with\n\n",
         );
         for image in images {
-            let _ = writeln!(text, "    +wl_image_{}=images/{}.hex", image.name, image.name);
+            let _ = writeln!(text, "    +wl_image_{}={}", image.name, image.path());
         }
     }
     let parameters = toml::to_string(machine).unwrap_or_default();

@@ -20,6 +20,13 @@ pub struct Image {
     pub text: String,
 }
 
+impl Image {
+    /// Where it stands in a folder that is built.
+    pub fn path(&self) -> String {
+        format!("images/{}.hex", self.name)
+    }
+}
+
 /// The contents of all memories of a processor whose tables are in a store.
 ///
 /// # Errors

@@ -7,7 +7,7 @@ use std::{fs, io};
 use serde::Serialize;
 
 use super::{Chip, LONGEST, lane, top};
-use crate::np::folder::{Sources, TEST_BENCH};
+use crate::np::folder::{Sources, test_bench};
 use crate::np::fusesoc::core_name;
 use crate::np::images::Image;
 use crate::np::memory_map::{self, Contents, MemoryMap, Target, memory_map, registers};
@@ -78,7 +78,8 @@ pub fn write(
     let map = serde_json::to_string_pretty(&blocks(chip)).expect("plain data");
     fs::write(folder.join("memory_map.json"), map + "\n")?;
     testbench::write(&sources, stimulus, folder)?;
-    sources.write_lists(&core_name("virtual"), "virtual routers", folder)?;
+    let bench = testbench::bench(&sources, images);
+    sources.write_lists(&core_name("virtual"), "virtual routers", Some(&bench), folder)?;
     fs::write(folder.join("README.md"), readme(chip, names, estimate, clock))
 }
 
@@ -144,7 +145,7 @@ of more than {LONGEST} bytes the rest is cut off.
             machine.threads
         );
     }
-    text.push_str(TEST_BENCH);
+    text += &test_bench(&core_name("virtual"));
     let _ = writeln!(
         text,
         "\n## Control\n\nAXI4-Lite, a block of 64 KiB each: bits 23:16 of an address are 0 for the chip, 1 + p for processor p. {}",

