@@ -153,7 +153,37 @@ pub(super) fn key(design: &Design, unit: &str, more: &[&str]) -> String {
     more.iter().for_each(|text| hash.text(text));
     for file in design.sources_of(unit) {
         hash.text(&file.name);
-        hash.text(&file.text);
+        synthesised(&file.text).for_each(|line| hash.text(line));
     }
     hash.finish()
+}
+
+/// The lines of a source that tools see: not those of comments alone, nor assertions.
+fn synthesised(text: &str) -> impl Iterator<Item = &str> {
+    let mut is_formal = false;
+    text.lines().filter(move |line| {
+        let line = line.trim();
+        is_formal |= line == "`ifdef FORMAL";
+        let seen = !is_formal && !line.starts_with("//");
+        // What stands in a condition inside ends the assertions too soon: more lines count, never fewer.
+        is_formal &= line != "`endif" && line != "`else";
+        seen
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_result_does_not_depend_on_comments_and_assertions() {
+        let lines = |text: &'static str| synthesised(text).collect::<Vec<_>>();
+        let bare = lines("module m;\n  assign a = b;\nendmodule");
+        let told =
+            "// What.\nmodule m;\n  assign a = b;\n`ifdef FORMAL\n  A_A : assert (a);\n`endif\nendmodule";
+        assert_eq!(lines(told), bare);
+        assert_ne!(lines("module m;\n  assign a = c;\nendmodule"), bare);
+        let model = lines("`ifndef SYNTHESIS\n  x\n`endif\n  assign a = b; // said\n");
+        assert_eq!(model, ["`ifndef SYNTHESIS", "  x", "`endif", "  assign a = b; // said"]);
+    }
 }
