@@ -72,6 +72,15 @@ impl Area {
         Ok(Self { families, routes })
     }
 
+    /// The estimate for the families for which every unit has been synthesised before, if there are any.
+    pub fn remembered(processor: &Processor) -> Option<Self> {
+        let cache = Cache::of_repository();
+        let families = FAMILIES.into_iter();
+        let families: Vec<Report> =
+            families.filter_map(|(family, _)| area::remembered(&processor.design, family, &cache)).collect();
+        (!families.is_empty()).then_some(Self { families, routes: Vec::new() })
+    }
+
     /// The estimate as Markdown: each family, its units, and the share of the paper's parts.
     pub fn markdown(&self) -> String {
         let mut text = String::new();

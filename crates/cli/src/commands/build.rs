@@ -20,8 +20,8 @@ use crate::simulation::SimulationArgs;
 use crate::staged::{Staged, cannot_be_made};
 
 /// What the folder says of its cost if nobody asked.
-const NOT_ESTIMATED: &str = "Not estimated. The `wireloom build` command that made this folder, given again with `--area`, writes the estimate here; the first
-time it takes minutes.";
+const NOT_ESTIMATED: &str = "LUTs, flip-flops and block RAMs are not estimated. The `wireloom build` command that made this folder, given again with `--area`,
+synthesises what it has not synthesised before, which takes minutes, and writes the estimate here.";
 
 /// See `wireloom build --help`.
 #[derive(Args, Debug)]
@@ -114,7 +114,10 @@ impl Build {
         let images = np::images(&processor.plan, &store).map_err(Failure::unusable)?;
         let stimulus = if self.rig { None } else { Some(self.stimulus(&program, &processor)?) };
         let area = self.area.map(|families| Area::estimate(&processor, families, self.route)).transpose()?;
-        let estimate = area.as_ref().map_or_else(|| NOT_ESTIMATED.to_owned(), Area::markdown);
+        // Without --area there is what earlier builds have found out.
+        let known = if area.is_none() { Area::remembered(&processor) } else { None };
+        let estimate = area.as_ref().or(known.as_ref());
+        let estimate = estimate.map_or_else(|| NOT_ESTIMATED.to_owned(), Area::markdown);
         let staged = Staged::at(&self.out)?;
         np::write(&processor, &images, stimulus.as_ref(), &estimate, staged.path())
             .map_err(cannot_be_made(&self.out))?;

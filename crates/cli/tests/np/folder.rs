@@ -74,6 +74,10 @@ fn the_memory_map_has_registers_targets_and_the_fields_of_their_entries() {
         "| 0x018 | COMMAND | wo |",
         "| 0x100 to 0x10c | DATA | rw |",
         "| `routes`: values | pipe 0 | number of a value, below 16384 | 17 (1) | `port` 16:1, `known` 0 |",
+        "| `map_engine` | 1 |",
+        "| header windows of an engine, in LUT RAM | 32 | 128 | 1 | 4 |",
+        "| `routes`: values | 16384 | 17 | 1 | 272 |",
+        "| `flows`: entries | 64 | 91 | 1 | 6 |",
         "given again with `--area`",
     ] {
         assert!(readme.contains(line), "{line}\n{readme}");

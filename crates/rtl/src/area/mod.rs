@@ -143,7 +143,21 @@ pub fn estimate(
         progress(&unit.name);
         own.insert(unit.name.as_str(), synthesise(design, &unit.name, family, cache)?);
     }
-    // Units stand behind those that they contain, so one walk in each direction is enough.
+    Ok(report(design, family, &own))
+}
+
+/// The estimate of a design all of whose units have been synthesised before; nothing is synthesised for it.
+pub fn remembered(design: &Design, family: &'static str, cache: &Cache) -> Option<Report> {
+    let own = design.units.iter().map(|unit| {
+        let resources = synthesis::remembered(design, &unit.name, family, cache)?;
+        Some((unit.name.as_str(), resources))
+    });
+    Some(report(design, family, &own.collect::<Option<_>>()?))
+}
+
+/// The whole, of what each unit takes without those inside it.
+fn report(design: &Design, family: &'static str, own: &BTreeMap<&str, Resources>) -> Report {
+    // Units stand behind those that they contain.
     let mut whole: BTreeMap<&str, Cost> = BTreeMap::new();
     for unit in &design.units {
         let mut cost = own[unit.name.as_str()].cost;
@@ -152,22 +166,17 @@ pub fn estimate(
         }
         whole.insert(&unit.name, cost);
     }
-    let mut counts: BTreeMap<&str, u64> = BTreeMap::from([(design.top.as_str(), 1)]);
-    let mut units = Vec::new();
-    for unit in design.units.iter().rev() {
-        let count = counts.get(unit.name.as_str()).copied().unwrap_or(0);
-        for (child, times) in &unit.instances {
-            *counts.entry(child).or_default() += count * *times as u64;
-        }
+    let counts = design.counts();
+    let units = design.units.iter().rev().map(|unit| {
         let resources = &own[unit.name.as_str()];
-        units.push(Unit {
+        Unit {
             module: unit.name.clone(),
-            count,
+            count: counts[unit.name.as_str()],
             own: resources.cost,
             whole: whole[unit.name.as_str()],
             levels: resources.levels,
             path: resources.path.clone(),
-        });
-    }
-    Ok(Report { family, total: whole[design.top.as_str()], units })
+        }
+    });
+    Report { family, units: units.collect(), total: whole[design.top.as_str()] }
 }

@@ -53,12 +53,11 @@ impl Cache {
 /// If Yosys is missing or refuses the unit.
 pub fn synthesise(design: &Design, unit: &str, family: &str, cache: &Cache) -> Result<Resources, AreaError> {
     let boxes: Vec<&Unit> = design.units.iter().filter(|other| other.name != unit).collect();
-    let parameters = parameters(design, unit);
-    let mapping = synthesis_for(family);
-    let key = key(design, unit, &["with path", &mapping, &parameters]);
-    if let Some(known) = cache.load(&key) {
+    if let Some(known) = remembered(design, unit, family, cache) {
         return Ok(known);
     }
+    let parameters = parameters(design, unit);
+    let mapping = synthesis_for(family);
     let folder =
         tempfile::tempdir().map_err(|error| AreaError::File { place: "temporary folder".into(), error })?;
     let sources = write_sources(design, folder.path())?;
@@ -82,8 +81,18 @@ pub fn synthesise(design: &Design, unit: &str, family: &str, cache: &Cache) -> R
         .map_err(|error| AreaError::File { place: path.display().to_string(), error })?;
     let resources = netlist::read(&json, unit)
         .map_err(|message| AreaError::Netlist { module: unit.to_owned(), message })?;
-    cache.store(&key, &resources);
+    cache.store(&result(design, unit, family), &resources);
     Ok(resources)
+}
+
+/// The same if it has been synthesised before.
+pub(super) fn remembered(design: &Design, unit: &str, family: &str, cache: &Cache) -> Option<Resources> {
+    cache.load(&result(design, unit, family))
+}
+
+/// What the result is remembered under.
+fn result(design: &Design, unit: &str, family: &str) -> String {
+    key(design, unit, &["with path", &synthesis_for(family), &parameters(design, unit)])
 }
 
 /// Yosys' commands that map a design to a family. They are those of `synth_xilinx` but for how logic becomes LUTs: there every

@@ -1,7 +1,7 @@
 //! A design: its sources and its hierarchy.
 
 use crate::sv::Module;
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 /// A source file.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -44,6 +44,18 @@ pub struct Design {
 }
 
 impl Design {
+    /// How many there are of each unit in the whole design, by name.
+    pub fn counts(&self) -> BTreeMap<&str, u64> {
+        let mut counts = BTreeMap::from([(self.top.as_str(), 1)]);
+        for unit in self.units.iter().rev() {
+            let count = *counts.entry(unit.name.as_str()).or_default();
+            for (child, times) in &unit.instances {
+                *counts.entry(child).or_default() += count * *times as u64;
+            }
+        }
+        counts
+    }
+
     /// The files that a unit, with everything inside it, is made of.
     pub fn sources_of(&self, unit: &str) -> impl Iterator<Item = &File> {
         let mut inside = BTreeSet::from([unit.to_owned()]);
@@ -112,6 +124,7 @@ mod tests {
         };
         let names: Vec<_> = design.sources_of("cluster").map(|f| f.name.as_str()).collect();
         assert_eq!(names, ["pkg", "engine", "cluster"]);
+        assert_eq!(design.counts(), BTreeMap::from([("top", 1), ("cluster", 4), ("engine", 8)]));
     }
 
     #[test]

@@ -7,7 +7,7 @@ use std::{fs, io};
 use super::images::Image;
 use super::memory_map::{self, memory_map};
 use super::testbench::{self, Stimulus};
-use super::{Design, File, Processor, copies, fusesoc};
+use super::{Design, File, Processor, copies, cost, fusesoc};
 use crate::sim::Geometry;
 
 /// Writes a processor, with the contents of its tables, into a folder, which is made if it is not there; with a test bench if there is something
@@ -180,8 +180,10 @@ cycle at {} MHz. The top module is `{top}` (rtl/{top}.sv); {simulation}.
                 channel.name, channel.words, channel.word_bits, channel.used, channel.slots
             );
         }
+        let _ = writeln!(text, "\n{}", cost::outside(plan));
     }
     let map = memory_map(processor);
+    text += &cost::section(processor, &map);
     let _ = write!(
         text,
         "\n## Control\n\nOver AXI4-Lite, `s_axil_*`. {}\n{}\n{}",

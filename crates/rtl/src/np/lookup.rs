@@ -5,7 +5,7 @@ use wireloom_offloads::Instance;
 
 use super::NpError;
 use super::images::{Image, hex};
-use super::memory_map::{Contents, leaves, leaves_of, packed};
+use super::memory_map::{BURST, Contents, leaves, leaves_of, packed};
 use super::plan::{Channel, Plan, Service};
 use super::services::{answer_nets, controlled, memory_side, read_latency, unread};
 use super::wires::vector;
@@ -94,7 +94,7 @@ pub(super) fn targets(plan: &Plan, service: &Service) -> Vec<Contents> {
     let channel = |((shape, port), channel): ((&MemoryShape, &MemoryPort), &Channel)| {
         let entry = |number| leaves_of(&format!("entry[{number}]"), Some(&port.layout));
         let burst = packed((0..shape.burst).rev().flat_map(entry));
-        Contents::new(&format!("memory `{}`", port.name), "burst", (channel.words / 2) as u64, burst)
+        Contents::new(&format!("memory `{}`", port.name), BURST, (channel.words / 2) as u64, burst)
     };
     let channels = plan.channels.iter().filter(|c| c.service == service.name);
     lookup.tables.iter().map(table).chain(lookup.channels().zip(channels).map(channel)).collect()

@@ -10,6 +10,8 @@ use super::services::{self, METER_RATE_BITS};
 use super::{Processor, called, lookup, patterns, ports};
 use crate::machine::Realisation;
 
+/// The address of what is reached burst by burst, in a memory outside the chip.
+pub(super) const BURST: &str = "burst";
 /// Bits of a register.
 const REGISTER_BITS: u32 = 32;
 

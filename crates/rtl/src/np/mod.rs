@@ -10,6 +10,7 @@ mod called;
 pub mod chip;
 mod cluster;
 mod control;
+mod cost;
 mod design;
 mod folder;
 mod fusesoc;

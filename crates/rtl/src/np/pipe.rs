@@ -14,7 +14,7 @@ use crate::sv::{Binary, Expr, Item, Module, Type};
 /// Bits of `wl_pkg::sent_t`.
 pub(super) const SENT: usize = 43;
 /// Beats that a pipe's body buffer holds: 128 KiB.
-const BODY_BEATS: usize = 1 << PLACE_BITS;
+pub(super) const BODY_BEATS: usize = 1 << PLACE_BITS;
 
 /// The module.
 pub fn module(plan: &Plan) -> Module {
