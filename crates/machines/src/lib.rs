@@ -1,0 +1,3 @@
+//! Simulated machines on the kernel and the parts of `wireloom-sim`.
+
+pub mod mpsoc;

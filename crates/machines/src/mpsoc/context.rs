@@ -1,0 +1,255 @@
+//! What the hardware keeps for each thread beside its registers: local store, message passing engine, and what it waits for.
+
+use wireloom_isa::{Access, Exception, Fault, Replies};
+use wireloom_sim::Time;
+
+use super::mpe::{self, Call, Finish, Information, LOCAL_BYTES, Spent, TICKETS};
+use super::objects::MethodInterface;
+use super::parcel::Request;
+use super::workload::Port;
+
+/// The context of a hardware thread.
+#[derive(Clone, Debug)]
+pub struct Context {
+    /// Among all threads of the chip.
+    pub(super) number: u32,
+    /// Among those of its processor.
+    pub(super) lane: u32,
+    pub(super) wait: Wait,
+    /// Whether what the thread waited for has come; of [`Wait::Probe`].
+    pub(super) is_answered: bool,
+    /// A line that has come for this thread: its instruction finds it even if it has left the cache again.
+    pub(super) fill: Option<u32>,
+    pub(super) replies: Replies,
+    /// The access that waits for shared memory, and what it stores.
+    pub(super) access: Option<(Access, Store)>,
+    pub(super) local: Box<[u8; LOCAL_BYTES]>,
+    /// The registers that are written before a packet is sent: port, front and end of the window, length.
+    pub(super) verdict: [u32; 4],
+    pub(super) exception: Option<Box<Exception>>,
+    tickets: [Ticket; TICKETS],
+    held: Option<Held>,
+    pub(super) spent: Spent,
+    /// Time that it has waited for packets.
+    pub(super) idle: Time,
+    /// Since when it waits, or runs.
+    pub(super) since: Time,
+}
+
+/// What a thread waits for.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) enum Wait {
+    /// Nothing.
+    #[default]
+    Nothing,
+    /// A packet.
+    Packet,
+    /// An answer that says nothing.
+    Probe,
+    /// Shared memory.
+    Memory,
+    /// The line of its next instruction.
+    Fetch,
+    /// A line of data.
+    Data,
+    /// The reply to a call, by its ticket.
+    Reply(u32),
+}
+
+/// What an access to shared memory writes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Store {
+    /// Nothing: it reads.
+    Nothing,
+    /// A value.
+    Value(u32),
+    /// A value; what was there is the answer.
+    Swap(u32),
+}
+
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+enum Ticket {
+    #[default]
+    Free,
+    UnderWay,
+    Here(u32),
+}
+
+/// The packet that a thread has.
+#[derive(Clone, Copy, Debug)]
+struct Held {
+    /// Its place in packet memory.
+    packet: u32,
+    /// Packets that were sent while it was held.
+    sent: u32,
+    information: Information,
+    /// What the thread had spent when it came.
+    before: Spent,
+}
+
+impl Context {
+    pub(super) fn new(number: u32, lane: u32) -> Self {
+        Self {
+            number,
+            lane,
+            wait: Wait::Nothing,
+            is_answered: false,
+            fill: None,
+            replies: Replies::default(),
+            access: None,
+            local: Box::new([0; LOCAL_BYTES]),
+            verdict: [0; 4],
+            exception: None,
+            tickets: [Ticket::default(); TICKETS],
+            held: None,
+            spent: Spent::default(),
+            idle: Time::ZERO,
+            since: Time::ZERO,
+        }
+    }
+
+    /// The place in packet memory of the packet that the thread has.
+    pub(super) fn packet(&self) -> Option<u32> {
+        self.held.map(|held| held.packet)
+    }
+
+    /// A packet has come, of which `window` is in the message; without contents that is empty.
+    pub(super) fn deliver(&mut self, packet: u32, information: Information, window: &[u8]) {
+        let area = &mut self.local[..mpe::AREA_BYTES];
+        area[mpe::FRONT & !3..].fill(0);
+        mpe::swizzle(area, mpe::FRONT, window);
+        self.put(mpe::INFORMATION, &information.words());
+        let front = mpe::FRONT as u32;
+        self.verdict = [0, front, front + information.loaded, information.length];
+        self.held = Some(Held { packet, sent: 0, information, before: self.spent });
+    }
+
+    /// A reply has come; answers whether the thread waits for it.
+    pub(super) fn reply(&mut self, ticket: u32, words: &[u32]) -> bool {
+        self.put(mpe::REPLIES + 4 * mpe::REPLY_WORDS * ticket as usize, words);
+        self.tickets[ticket as usize] = Ticket::Here(words.first().copied().unwrap_or(0));
+        self.wait == Wait::Reply(ticket)
+    }
+
+    fn put(&mut self, at: usize, words: &[u32]) {
+        for (place, word) in self.local[at..].chunks_exact_mut(4).zip(words) {
+            place.copy_from_slice(&word.to_le_bytes());
+        }
+    }
+
+    fn word(&self, at: usize) -> u32 {
+        u32::from_le_bytes([self.local[at], self.local[at + 1], self.local[at + 2], self.local[at + 3]])
+    }
+}
+
+impl Port<'_> {
+    /// The low word of the number of the thread's packet; if it has none, it waits for one.
+    pub fn receive(&mut self) -> Option<u32> {
+        if let Some(held) = &self.context.held {
+            return Some(held.information.number as u32);
+        }
+        self.waits(Wait::Packet, Request::Idle);
+        None
+    }
+
+    /// An access to shared memory that says nothing: whether its answer is there; if not, the thread waits for it.
+    pub fn probe(&mut self) -> bool {
+        if std::mem::take(&mut self.context.is_answered) {
+            return true;
+        }
+        self.context.spent.accesses += 1;
+        self.waits(Wait::Probe, Request::Probe);
+        false
+    }
+
+    /// Sends the packet as the words say that were written before.
+    ///
+    /// # Errors
+    /// If the thread has no packet, or what was written before makes no sense: a window outside of its area, more bytes than there are.
+    pub fn send(&mut self, kind: u32) -> Result<(), Fault> {
+        let context = &mut *self.context;
+        let held = context.held.as_mut().ok_or(Fault::Refused)?;
+        let [egress, front, end, length] = context.verdict;
+        let window_bytes = end.checked_sub(front).ok_or(Fault::Refused)?;
+        let body = length.checked_sub(window_bytes).ok_or(Fault::Refused)?;
+        let behind = held.information.length - held.information.loaded;
+        if end as usize > mpe::AREA_BYTES || body > behind || kind & 0xff > mpe::kind::EMIT {
+            return Err(Fault::Refused);
+        }
+        let mut spent = context.spent.since(held.before);
+        // This instruction is counted when it is over, but belongs to the packet.
+        spent.instructions += 1;
+        spent.cycles += 1;
+        let finish = Finish {
+            packet: held.packet,
+            sequence: held.sent,
+            kind,
+            egress: egress as u16,
+            length,
+            window: mpe::unswizzle(&context.local[..mpe::AREA_BYTES], front as usize, window_bytes as usize),
+            window_bytes,
+            spent,
+        };
+        held.sent += 1;
+        if !finish.is_kept() {
+            context.held = None;
+        }
+        self.request = Some(Request::Finish(Box::new(finish)));
+        Ok(())
+    }
+
+    /// Begins a call whose arguments but for the last word stand in the local store.
+    ///
+    /// # Errors
+    /// If the ticket is under way, or has no room for the reply.
+    pub(super) fn call(
+        &mut self,
+        [object, method, ticket]: [u32; 3],
+        MethodInterface { argument_words, reply_words }: MethodInterface,
+        last: u32,
+    ) -> Result<(), Fault> {
+        let context = &mut *self.context;
+        let room = (mpe::TICKETS - ticket as usize) * mpe::REPLY_WORDS;
+        if reply_words as usize > room || argument_words as usize > mpe::ARGUMENT_WORDS + 1 {
+            return Err(Fault::Refused);
+        }
+        if reply_words > 0 {
+            let state = &mut context.tickets[ticket as usize];
+            if *state == Ticket::UnderWay {
+                return Err(Fault::Refused);
+            }
+            *state = Ticket::UnderWay;
+        }
+        let first = (argument_words as usize).saturating_sub(1);
+        let mut arguments: Vec<u32> =
+            (0..first).map(|index| context.word(mpe::ARGUMENTS + 4 * index)).collect();
+        if argument_words > 0 {
+            arguments.push(last);
+        }
+        let (packet, thread) = (context.packet(), context.number);
+        context.spent.accesses += 1;
+        let call = Call { object, method, ticket, arguments, reply_words, reply: Vec::new(), packet, thread };
+        self.request = Some(Request::Call(Box::new(call)));
+        Ok(())
+    }
+
+    /// The first word of a ticket's reply; if that has not come, the thread waits for it.
+    ///
+    /// # Errors
+    /// If there is no call with that ticket.
+    pub(super) fn wait(&mut self, ticket: u32) -> Result<Option<u32>, Fault> {
+        match self.context.tickets[ticket as usize] {
+            Ticket::Here(word) => Ok(Some(word)),
+            Ticket::UnderWay => {
+                self.context.wait = Wait::Reply(ticket);
+                Ok(None)
+            }
+            Ticket::Free => Err(Fault::Refused),
+        }
+    }
+
+    pub(super) fn waits(&mut self, wait: Wait, request: Request) {
+        self.context.wait = wait;
+        self.request = Some(request);
+    }
+}

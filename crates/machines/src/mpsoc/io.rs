@@ -1,0 +1,451 @@
+//! Packet input and output: from the line into packet memory, and back in order (the paper, section 5.2).
+
+use std::collections::VecDeque;
+use std::sync::Arc;
+
+use serde::{Deserialize, Serialize};
+use slab::Slab;
+use wireloom_net::Packet;
+use wireloom_net::packet::WINDOW;
+use wireloom_sim::parts::line::{LineEvent, LineSink, LineSource, Offered};
+use wireloom_sim::parts::memory::{Direction, Memory};
+use wireloom_sim::stats::{Histogram, Record};
+use wireloom_sim::{Agenda, Chance, SpecError, Time};
+
+use super::mpe::{Finish, Information, kind};
+use super::objects::CallersPacket;
+use super::spec::IoSpec;
+
+/// In which order packets leave.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Order {
+    /// In that of their arrival.
+    Arrival,
+    /// As their threads are done with them.
+    Done,
+}
+
+/// The packets that the line offers.
+#[derive(Clone, Debug)]
+pub struct Supply {
+    packets: Packets,
+    next: u64,
+    count: u64,
+}
+
+#[derive(Clone, Debug)]
+enum Packets {
+    /// Without contents, all of one length in bytes.
+    Plain(u32),
+    Given(Arc<[Packet]>),
+}
+
+impl Supply {
+    /// So many packets of so many bytes, which have no contents.
+    pub fn plain(bytes: u32, count: u64) -> Self {
+        Self { packets: Packets::Plain(bytes), next: 0, count }
+    }
+
+    /// These packets, once.
+    pub fn packets(packets: impl Into<Arc<[Packet]>>) -> Self {
+        let packets = packets.into();
+        Self { next: 0, count: packets.len() as u64, packets: Packets::Given(packets) }
+    }
+
+    /// A packet with contents.
+    fn packet(&self, number: u64) -> Option<&Packet> {
+        match &self.packets {
+            Packets::Plain(_) => None,
+            Packets::Given(packets) => packets.get(number as usize),
+        }
+    }
+}
+
+impl Iterator for Supply {
+    type Item = Offered;
+
+    fn next(&mut self) -> Option<Offered> {
+        if self.next == self.count {
+            return None;
+        }
+        let number = self.next;
+        self.next += 1;
+        let (bytes, at) = match &self.packets {
+            Packets::Plain(bytes) => (*bytes, Time::ZERO),
+            Packets::Given(packets) => {
+                // The first comes at once, whatever the epoch.
+                let packet = &packets[number as usize];
+                let since = packet.arrival_ns.saturating_sub(packets[0].arrival_ns);
+                (packet.bytes.len() as u32, Time(since.saturating_mul(1000)))
+            }
+        };
+        Some(Offered { number, bytes, at })
+    }
+}
+
+/// What has become of a packet.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Verdict {
+    /// Sent by a port.
+    Sent {
+        /// Which.
+        port: u16,
+    },
+    /// Dropped, for a reason of the program.
+    Dropped(Reason),
+    /// Dropped because its thread has gone round too often.
+    Runaway,
+    /// Handed to the control processor, for a reason of the program.
+    ToCpu(Reason),
+    /// Nothing is left of it.
+    Gone,
+}
+
+/// A reason that a program gives.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Reason {
+    /// The number of the set that it is of.
+    pub set: u8,
+    /// Its number within.
+    pub number: u16,
+}
+
+impl Verdict {
+    /// Of the word that a thread has written to [`SEND`](super::mpe::SEND), and the port.
+    fn new(word: u32, port: u16) -> Self {
+        let reason = Reason { set: (word >> 24) as u8, number: (word >> 8) as u16 };
+        match word & 0xff {
+            kind::DROP => Self::Dropped(reason),
+            kind::TO_CPU => Self::ToCpu(reason),
+            kind::RUNAWAY => Self::Runaway,
+            kind::DONE => Self::Gone,
+            _ => Self::Sent { port },
+        }
+    }
+}
+
+/// A packet that has left.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Delivered {
+    /// The number of the packet that arrived among all that were taken.
+    pub number: u64,
+    /// Its number among all that were offered.
+    pub offered: u64,
+    /// What has become of it.
+    pub verdict: Verdict,
+    /// Its bytes; none where packets have no contents.
+    pub bytes: Vec<u8>,
+    /// When its last bit left, or when it was dropped.
+    pub at: Time,
+}
+
+/// A packet between its arrival and its end.
+#[derive(Clone, Debug)]
+struct InFlight {
+    number: u64,
+    offered: u64,
+    information: Information,
+    arrived: Time,
+    /// What its thread has sent, until it leaves in order.
+    finished: Vec<Finish>,
+    /// How many of those have left.
+    left: u32,
+    done: Time,
+}
+
+/// Packets on their way from packet memory to the line.
+#[derive(Clone, Debug)]
+struct Leaving {
+    packet: u32,
+    is_last: bool,
+    length: u32,
+    /// When it is read from packet memory.
+    loaded: Time,
+    delivered: Delivered,
+}
+
+/// Packet I/O.
+#[derive(Debug)]
+pub(super) struct PacketIo {
+    spec: IoSpec,
+    source: LineSource<Supply>,
+    supply: Supply,
+    sink: LineSink,
+    memory: Memory,
+    packets: Slab<InFlight>,
+    /// Packets in the order in which they leave.
+    order: VecDeque<u32>,
+    leaving: VecDeque<Leaving>,
+    free_threads: u32,
+    taken: u64,
+    ended: u64,
+    delivered: Vec<Delivered>,
+    latencies: Latencies,
+}
+
+impl PacketIo {
+    pub(super) fn new(spec: &IoSpec, supply: Supply, seed: u64) -> Result<Self, SpecError> {
+        let source = LineSource::new(spec.input, spec.pace, supply.clone(), Chance::new(seed, "line"));
+        Ok(Self {
+            source: source.map_err(|error| error.within("io.input"))?,
+            supply,
+            sink: LineSink::new(spec.output).map_err(|error| error.within("io.output"))?,
+            memory: Memory::new(spec.memory).map_err(|error| error.within("io.memory"))?,
+            packets: Slab::new(),
+            order: VecDeque::new(),
+            leaving: VecDeque::new(),
+            free_threads: spec.threads,
+            taken: 0,
+            ended: 0,
+            delivered: Vec::new(),
+            latencies: Latencies::new(Time::ZERO),
+            spec: spec.clone(),
+        })
+    }
+
+    /// The line begins.
+    pub(super) fn begin(&mut self, agenda: &mut impl Agenda<LineEvent>) {
+        self.source.begin(agenda);
+    }
+
+    /// The line has brought a packet, or lost it.
+    pub(super) fn arrive(&mut self, event: LineEvent, agenda: &mut impl Agenda<LineEvent>) {
+        self.source.arrive(event, agenda);
+    }
+
+    /// A hardware thread takes the next packet that waits, if there are a thread and room: its place in packet memory, and when it is there.
+    pub(super) fn take(&mut self, now: Time) -> Option<(u32, Time)> {
+        if self.free_threads == 0 || self.packets.len() == self.spec.packets as usize {
+            return None;
+        }
+        let arrived = self.source.take(now)?;
+        self.free_threads -= 1;
+        let number = self.taken;
+        self.taken += 1;
+        let packet = self.supply.packet(arrived.number);
+        let information = Information {
+            number,
+            length: arrived.bytes,
+            ingress: packet.map_or(0, |packet| packet.ingress),
+            arrival_ns: packet.map_or(arrived.at.0 / 1000, |packet| packet.arrival_ns),
+            loaded: arrived.bytes.min(WINDOW as u32),
+        };
+        let place = self.packets.insert(InFlight {
+            number,
+            offered: arrived.number,
+            information,
+            arrived: arrived.at,
+            finished: Vec::new(),
+            left: 0,
+            done: Time::ZERO,
+        }) as u32;
+        if self.spec.order == Order::Arrival {
+            self.order.push_back(place);
+        }
+        let stored = self.memory.request(now, Direction::Write, address(place), u64::from(arrived.bytes));
+        Some((place, stored))
+    }
+
+    /// A call has its server: the thread that has brought its packet is free.
+    pub(super) fn served(&mut self) {
+        self.free_threads += 1;
+    }
+
+    /// What the thread that gets a packet is told, and the window; that is empty where packets have no contents.
+    pub(super) fn window(&self, place: u32) -> (Information, &[u8]) {
+        let packet = &self.packets[place as usize];
+        let bytes = self.supply.packet(packet.offered).map_or(&[][..], |packet| &packet.bytes);
+        (packet.information, &bytes[..bytes.len().min(packet.information.loaded as usize)])
+    }
+
+    /// The packet of a thread that calls an object.
+    pub(super) fn callers(&self, place: u32) -> CallersPacket {
+        let Information { number, arrival_ns, .. } = self.packets[place as usize].information;
+        CallersPacket { number, arrival_ns }
+    }
+
+    /// A thread has sent a packet.
+    pub(super) fn finished(&mut self, finish: Finish, now: Time, cycle: Time) {
+        let place = finish.packet;
+        let packet = &mut self.packets[place as usize];
+        if !finish.is_kept() {
+            packet.done = now;
+            self.ended += 1;
+            self.latencies.processed(packet, &finish, now, cycle);
+        }
+        packet.finished.push(finish);
+        if self.spec.order == Order::Done {
+            self.leave(place, now);
+        }
+    }
+
+    /// Sends what can be sent; answers when there is more to do.
+    pub(super) fn advance(&mut self, now: Time) -> Option<Time> {
+        while let Some(&front) = self.order.front() {
+            if !self.leave(front, now) {
+                break;
+            }
+            self.order.pop_front();
+        }
+        while let Some(first) = self.leaving.front_mut() {
+            if first.loaded > now {
+                return Some(first.loaded);
+            }
+            if let Verdict::Sent { .. } = first.delivered.verdict {
+                if !self.sink.can_send(now) {
+                    let departures = self.sink.departures();
+                    let gone = departures.partition_point(|departure| departure.at <= now);
+                    return departures.get(gone).map(|departure| departure.at);
+                }
+                let at = self.sink.send(now, first.delivered.number, first.length);
+                first.delivered.at = at.expect("the line has said that it can");
+            }
+            let Some(left) = self.leaving.pop_front() else { break };
+            if left.is_last {
+                let packet = self.packets.remove(left.packet as usize);
+                self.latencies.left(&packet, left.delivered.at);
+            }
+            self.delivered.push(left.delivered);
+        }
+        None
+    }
+
+    /// Reads from packet memory what a packet's thread has sent, in the order in which it did; answers whether that is all.
+    fn leave(&mut self, place: u32, now: Time) -> bool {
+        let packet = &mut self.packets[place as usize];
+        while let Some(index) = packet.finished.iter().position(|finish| finish.sequence == packet.left) {
+            let finish = packet.finished.swap_remove(index);
+            packet.left += 1;
+            let verdict = Verdict::new(finish.kind, finish.egress);
+            let (is_last, length) = (!finish.is_kept(), finish.length);
+            let loaded = match verdict {
+                Verdict::Sent { .. } => {
+                    self.memory.request(now, Direction::Read, address(place), u64::from(length))
+                }
+                _ => now,
+            };
+            let bytes = match self.supply.packet(packet.offered) {
+                Some(arrived) => finish.merge(&arrived.bytes[packet.information.loaded as usize..]),
+                None => Vec::new(),
+            };
+            let delivered =
+                Delivered { number: packet.number, offered: packet.offered, verdict, bytes, at: now };
+            self.leaving.push_back(Leaving { packet: place, is_last, length, loaded, delivered });
+            if is_last {
+                return true;
+            }
+        }
+        false
+    }
+
+    /// Takes the packets that have left.
+    pub(super) fn take_delivered(&mut self) -> Vec<Delivered> {
+        std::mem::take(&mut self.delivered)
+    }
+
+    /// Latencies are those of packets that arrive from now on.
+    pub(super) fn measure_from(&mut self, now: Time) {
+        self.latencies = Latencies::new(now);
+    }
+
+    pub(super) fn latencies(&self) -> &Latencies {
+        &self.latencies
+    }
+
+    /// Packets taken, and those of them that their threads are done with.
+    pub(super) fn counts(&self) -> (u64, u64) {
+        (self.taken, self.ended)
+    }
+
+    /// Packets that were taken and have not left.
+    pub(super) fn outstanding(&self) -> usize {
+        self.packets.len()
+    }
+
+    /// Packets lost because all places before packet I/O were taken.
+    pub(super) fn lost(&self) -> u64 {
+        self.source.lost()
+    }
+
+    /// The first packet in order whose thread is not done with it, if others wait for it.
+    pub(super) fn blocker(&self) -> Option<u64> {
+        self.order.front().map(|place| self.packets[*place as usize].number)
+    }
+
+    /// Whether the line brings nothing any more and everything has left.
+    pub(super) fn is_done(&self) -> bool {
+        self.source.is_exhausted() && self.packets.is_empty()
+    }
+
+    /// `taken`, `done`, `threads_busy`, `input`, `output`, `memory`, `latency`.
+    pub(super) fn record(&self, now: Time) -> Record {
+        Record::new()
+            .with("taken", self.taken)
+            .with("done", self.ended)
+            .with("threads_busy", u64::from(self.spec.threads - self.free_threads))
+            .with("input", self.source.record(now))
+            .with("output", self.sink.record(now))
+            .with("memory", self.memory.record(now))
+            .with("latency", self.latencies.record())
+    }
+}
+
+/// Where a packet lies in packet memory: no packet is longer than what is between two.
+fn address(place: u32) -> u64 {
+    u64::from(place) << 16
+}
+
+/// How long packets take, of those that arrive from a time on.
+#[derive(Clone, Debug)]
+pub(super) struct Latencies {
+    from: Time,
+    /// From the last bit's arrival until packet I/O has the packet back.
+    pub(super) processing: Histogram,
+    /// Of that: the thread waited for the network.
+    pub(super) network: Histogram,
+    /// Of that: the thread's instructions were in the pipeline.
+    pub(super) compute: Histogram,
+    /// Until the last bit has left.
+    pub(super) total: Histogram,
+    /// Instructions and accesses to the network of a packet.
+    instructions: Histogram,
+    accesses: Histogram,
+}
+
+impl Latencies {
+    fn new(from: Time) -> Self {
+        let times = Histogram::times;
+        let (instructions, accesses) = (Histogram::numbers(), Histogram::numbers());
+        let [processing, network, compute, total] = [times(), times(), times(), times()];
+        Self { from, processing, network, compute, total, instructions, accesses }
+    }
+
+    fn processed(&mut self, packet: &InFlight, finish: &Finish, now: Time, cycle: Time) {
+        if packet.arrived < self.from {
+            return;
+        }
+        self.processing.time(now.since(packet.arrived));
+        self.network.time(finish.spent.network);
+        self.compute.time(Time(finish.spent.cycles * cycle.0));
+        self.instructions.number(finish.spent.instructions);
+        self.accesses.number(finish.spent.accesses);
+    }
+
+    fn left(&mut self, packet: &InFlight, at: Time) {
+        if packet.arrived >= self.from {
+            self.total.time(at.since(packet.arrived));
+        }
+    }
+
+    /// `total`; `processing` and of it `network` and `compute`; `instructions` and `accesses` of a packet.
+    fn record(&self) -> Record {
+        Record::new()
+            .with("total", &self.total)
+            .with("processing", &self.processing)
+            .with("network", &self.network)
+            .with("compute", &self.compute)
+            .with("instructions", &self.instructions)
+            .with("accesses", &self.accesses)
+    }
+}

@@ -1,0 +1,193 @@
+//! A machine that can be run: the platform with its kernel.
+
+use wireloom_isa::Exception;
+use wireloom_sim::stats::{Histogram, Record};
+use wireloom_sim::waits::{Stuck, run_watched};
+use wireloom_sim::{Agenda, Clock, Effort, Kernel, SpecError, Stop, Time, Timeline};
+
+use super::io::{Delivered, Supply};
+use super::objects::Objects;
+use super::platform::{Event, Platform};
+use super::spec::Spec;
+use super::workload::Workload;
+
+/// How a machine is run.
+#[derive(Clone, Debug)]
+pub struct Options {
+    /// Of all that comes by chance.
+    pub seed: u64,
+    /// How the kernel spends its time.
+    pub effort: Effort,
+    /// What keeps what threads do.
+    pub timeline: Timeline,
+}
+
+impl Default for Options {
+    fn default() -> Self {
+        Self { seed: 1, effort: Effort::Active, timeline: Timeline::off() }
+    }
+}
+
+/// A machine with what it executes and the packets that it is offered.
+pub struct Machine<W: Workload> {
+    kernel: Kernel<Event>,
+    platform: Platform<W>,
+    clock: Clock,
+    processors: u32,
+}
+
+/// Why a run has ended before its time.
+#[derive(Debug, thiserror::Error)]
+pub enum RunError {
+    /// The machine does not get on.
+    #[error(transparent)]
+    Stuck(#[from] Box<Stuck>),
+    /// A thread has caused an exception.
+    #[error(transparent)]
+    Failed(#[from] Box<Failure>),
+}
+
+/// An exception.
+#[derive(Clone, Debug, thiserror::Error)]
+#[error("processor {processor} thread {thread} at {at}: {exception}")]
+pub struct Failure {
+    /// The processor.
+    pub processor: u32,
+    /// The thread among those of the processor.
+    pub thread: u32,
+    /// When.
+    pub at: Time,
+    /// What.
+    pub exception: Exception,
+}
+
+/// What has happened until a time; two of them say what happened between.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Totals {
+    /// The time.
+    pub now: Time,
+    /// Packets that packet I/O has taken.
+    pub taken: u64,
+    /// Packets that threads are done with.
+    pub done: u64,
+    /// Packets lost on the way in.
+    pub lost: u64,
+    /// Instructions.
+    pub instructions: u64,
+    /// Cycles in which a processor issued an instruction, or was kept from it by one of several cycles; of all processors.
+    pub busy: u64,
+}
+
+/// Mean latencies of packets from their last bit's arrival on, in nanoseconds.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Latency {
+    /// Until the last bit has left.
+    pub total_ns: f64,
+    /// Until packet I/O has the packet back from its thread.
+    pub processing_ns: f64,
+    /// Of that: the thread waited for the network.
+    pub network_ns: f64,
+    /// Of that: an instruction of the thread was in the pipeline.
+    pub compute_ns: f64,
+}
+
+/// For so long a machine may not get on before it is called stuck.
+const PATIENCE: Time = Time::nanoseconds(10_000_000);
+
+impl<W: Workload> Machine<W> {
+    /// A machine at time 0.
+    ///
+    /// # Errors
+    /// If a number of the specification is out of its range, or an object of the program has none.
+    pub fn new(
+        spec: &Spec,
+        workload: W,
+        objects: Box<dyn Objects>,
+        supply: Supply,
+        options: Options,
+    ) -> Result<Self, SpecError> {
+        let mut kernel = Kernel::new(options.effort, spec.processor.clock.cycles(1));
+        let mut platform = Platform::new(spec, workload, objects, supply, options)?;
+        let clock = kernel.add_clock(spec.processor.clock);
+        for _ in 0..spec.processors {
+            let unit = kernel.add_unit(clock);
+            kernel.wake(unit);
+        }
+        platform.io.begin(&mut kernel.wrapped(Event::Line));
+        Ok(Self { kernel, platform, clock: spec.processor.clock, processors: spec.processors })
+    }
+
+    /// Runs until a time, or until all packets that are offered have left.
+    ///
+    /// # Errors
+    /// If a thread causes an exception, or the machine has packets and does not get on.
+    pub fn run(&mut self, until: Time) -> Result<(), RunError> {
+        let stop = run_watched(&mut self.kernel, &mut self.platform, until, PATIENCE)?;
+        match self.platform.failure.take() {
+            Some(failure) if stop == Stop::Stopped => Err(failure.into()),
+            _ => Ok(()),
+        }
+    }
+
+    /// Whether all packets that are offered have left, or were lost.
+    pub fn is_done(&self) -> bool {
+        self.platform.io.is_done()
+    }
+
+    /// Takes the packets that have left since the last time, in the order in which they did.
+    pub fn delivered(&mut self) -> Vec<Delivered> {
+        self.platform.io.take_delivered()
+    }
+
+    /// What has happened until now.
+    pub fn totals(&self) -> Totals {
+        let (taken, done) = self.platform.io.counts();
+        let (busy, instructions) = self.platform.issued();
+        Totals { now: self.kernel.now(), taken, done, lost: self.platform.io.lost(), instructions, busy }
+    }
+
+    /// Latencies are those of packets that arrive from now on.
+    pub fn measure_latencies(&mut self) {
+        self.platform.io.measure_from(self.kernel.now());
+    }
+
+    /// What the latency of packets is made of.
+    pub fn latency(&self) -> Latency {
+        let latencies = self.platform.io.latencies();
+        let mean = |histogram: &Histogram| histogram.mean() / 1e3;
+        Latency {
+            total_ns: mean(&latencies.total),
+            processing_ns: mean(&latencies.processing),
+            network_ns: mean(&latencies.network),
+            compute_ns: mean(&latencies.compute),
+        }
+    }
+
+    /// The share of cycles in which processors issued instructions, between two times.
+    pub fn usage(&self, from: &Totals, to: &Totals) -> f64 {
+        let cycles = self.clock.edge_from(to.now) - self.clock.edge_from(from.now);
+        (to.busy - from.busy) as f64 / (cycles.max(1) * u64::from(self.processors)) as f64
+    }
+
+    /// Everything that is counted.
+    pub fn record(&self) -> Record {
+        let now = self.kernel.now();
+        let totals = self.totals();
+        let cycles = self.clock.edge_from(now);
+        let busy = totals.busy as f64 / (cycles.max(1) * u64::from(self.processors)) as f64;
+        let (unit_cycles, events) = self.kernel.work();
+        Record::new()
+            .with("time", now)
+            .with("cycles", cycles)
+            .with("instructions", totals.instructions)
+            .with("use", busy)
+            .with("kernel_cycles", unit_cycles)
+            .with("kernel_events", events)
+            .with("platform", self.platform.record(cycles, now))
+    }
+
+    /// What threads did.
+    pub fn timeline(&self) -> &Timeline {
+        &self.platform.timeline
+    }
+}

@@ -1,0 +1,36 @@
+//! The `mpsoc` machine: StepNP, a chip of multithreaded processors behind a network (Paulin, Pilkington, Bensoudane, Langevin and Lyonnard, 2004).
+//!
+//! ```text
+//! line -> packet I/O -> object request broker -> a thread of a processor -> packet I/O -> line
+//!                                                   |  |
+//!                                             objects  shared memory
+//! ```
+//!
+//! All of these are nodes of one network on the chip. [`Machine`] holds the platform and its kernel; what the processors execute is a
+//! [`Workload`]: a compiled program, or the synthetic load of the paper's section 5.4. [docs/machines/mpsoc.md] says what is modelled, and what is assumed.
+
+pub mod broker;
+mod caches;
+pub mod code;
+mod context;
+pub mod evaluation;
+
+mod io;
+mod machine;
+pub mod mpe;
+pub mod objects;
+mod parcel;
+mod platform;
+mod processor;
+mod shared;
+pub mod spec;
+pub mod synthetic;
+mod workload;
+
+pub use code::Code;
+pub use context::Context;
+pub use io::{Delivered, Order, Reason, Supply, Verdict};
+pub use machine::{Failure, Latency, Machine, Options, RunError, Totals};
+pub use objects::{Called, MethodInterface, NoObjects, ObjectInterface, Objects};
+pub use spec::Spec;
+pub use workload::{Issued, Outcome, Port, Workload};

@@ -1,0 +1,205 @@
+//! The message passing engine: what a thread sees of it, and the messages that it makes (the paper, section 4.2).
+//!
+//! Processors are little-endian, networks are not: the engine marshals. Byte k of the window area, in network order, stands at local address
+//! k ^ 3, so that aligned words, half-words (at k ^ 2) and bytes are read without swapping.
+
+use wireloom_sim::Time;
+
+/// Where the local store of each thread begins: the same address for all.
+pub const LOCAL_STORE: u32 = 0x1000_0000;
+/// Bytes of a local store.
+pub const LOCAL_BYTES: usize = 4096;
+/// Bytes of the window area, which begins the local store. What is behind the window of a packet that comes is zero.
+pub const AREA_BYTES: usize = 0x400;
+/// Where in the window area a packet begins that comes: room in front for golden's window to grow, and layer 3 behind Ethernet's 14 bytes on a
+/// multiple of 4.
+pub const FRONT: usize = 0x102;
+/// Where what is known of the packet stands in the local store: see [`Information`].
+pub const INFORMATION: usize = 0x400;
+/// Where the arguments of a call stand in the local store, but for the last word.
+pub const ARGUMENTS: usize = 0x440;
+/// How many words that can be.
+pub const ARGUMENT_WORDS: usize = 32;
+/// Where the reply of each ticket begins in the local store; one that is longer than [`REPLY_WORDS`] runs on into the places of the next tickets.
+pub const REPLIES: usize = 0x4c0;
+/// Words from one reply to the next.
+pub const REPLY_WORDS: usize = 8;
+/// Tickets of a thread: calls that it can have under way.
+pub const TICKETS: usize = 16;
+/// What the stack pointer is when a thread begins: the end of the local store.
+pub const STACK: u32 = LOCAL_STORE + LOCAL_BYTES as u32;
+
+/// Where the registers begin, a word each.
+pub const REGISTERS: u32 = 0x2000_0000;
+/// Read: waits for a packet; the low word of its number. Sets those that are written before [`SEND`].
+pub const RECEIVE: u32 = REGISTERS;
+/// Written before [`SEND`]: the port by which the packet leaves.
+pub const EGRESS: u32 = REGISTERS + 0x04;
+/// Written before [`SEND`]: where in the window area the packet begins.
+pub const WINDOW_FRONT: u32 = REGISTERS + 0x08;
+/// Written before [`SEND`]: where in the window area the window ends.
+pub const WINDOW_END: u32 = REGISTERS + 0x0c;
+/// Written before [`SEND`]: bytes of the whole packet; what is not in the window is of the packet that came, behind its window.
+pub const LENGTH: u32 = REGISTERS + 0x10;
+/// Written: sends the packet. Bits 0 to 7 say what becomes of it, see [`kind`]; 8 to 23 the reason, 24 to 31 the set that this is of.
+pub const SEND: u32 = REGISTERS + 0x14;
+/// Read at `4 * ticket` from here on: waits for a reply; its first word.
+pub const WAIT: u32 = REGISTERS + 0x100;
+/// Written at `object << 24 | method << 8 | ticket << 4` from here on: calls; the word is the last argument. One-way calls have no ticket.
+pub const CALLS: u32 = 0x8000_0000;
+/// Where shared memory begins that programs can change; it goes through no cache.
+pub const SHARED: u32 = 0x3000_0000;
+
+/// What becomes of a packet that is sent.
+pub mod kind {
+    /// It is sent to its port.
+    pub const FINISH: u32 = 0;
+    /// It is dropped.
+    pub const DROP: u32 = 1;
+    /// It goes to the control processor.
+    pub const TO_CPU: u32 = 2;
+    /// Nothing is left of it.
+    pub const DONE: u32 = 3;
+    /// It is dropped: its thread has gone round too often.
+    pub const RUNAWAY: u32 = 4;
+    /// A copy is sent to its port; the thread goes on with it.
+    pub const EMIT: u32 = 5;
+}
+
+/// What a thread is told of its packet, a word each from [`INFORMATION`] on.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Information {
+    /// Its number among all that the machine has taken.
+    pub number: u64,
+    /// Bytes of all of it.
+    pub length: u32,
+    /// The port that it came in on.
+    pub ingress: u16,
+    /// When it arrived, in nanoseconds.
+    pub arrival_ns: u64,
+    /// Bytes of it that are in the window area.
+    pub loaded: u32,
+}
+
+impl Information {
+    /// As it stands in the local store.
+    pub fn words(&self) -> [u32; 8] {
+        let (number, arrival) = (self.number, self.arrival_ns);
+        let [length, ingress, loaded] = [self.length, u32::from(self.ingress), self.loaded];
+        [
+            number as u32,
+            (number >> 32) as u32,
+            length,
+            ingress,
+            arrival as u32,
+            (arrival >> 32) as u32,
+            loaded,
+            0,
+        ]
+    }
+}
+
+/// A call of an object.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Call {
+    pub(super) object: u32,
+    pub(super) method: u32,
+    pub(super) ticket: u32,
+    pub(super) arguments: Vec<u32>,
+    /// Words of the reply; none if the call is one-way.
+    pub(super) reply_words: u32,
+    /// The reply, once the object has been there.
+    pub(super) reply: Vec<u32>,
+    /// The packet of the thread, by its place in packet memory.
+    pub(super) packet: Option<u32>,
+    /// Who calls, among all threads.
+    pub(super) thread: u32,
+}
+
+/// A packet that a thread sends.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Finish {
+    /// Its place in packet memory.
+    pub(super) packet: u32,
+    /// The how-manieth of those that the thread sends while it has this packet.
+    pub(super) sequence: u32,
+    /// The word that was written to [`SEND`].
+    pub(super) kind: u32,
+    /// The port by which it leaves.
+    pub(super) egress: u16,
+    /// Bytes of the whole packet.
+    pub(super) length: u32,
+    /// The window in network order; empty where packets have no contents.
+    pub(super) window: Vec<u8>,
+    /// Bytes of the window.
+    pub(super) window_bytes: u32,
+    pub(super) spent: Spent,
+}
+
+impl Finish {
+    /// Whether the thread goes on with the packet.
+    pub(super) fn is_kept(&self) -> bool {
+        self.kind & 0xff == kind::EMIT
+    }
+
+    /// The packet as it leaves, where `behind` is what came behind its window.
+    pub(super) fn merge(mut self, behind: &[u8]) -> Vec<u8> {
+        let body = (self.length - self.window_bytes) as usize;
+        self.window.extend_from_slice(&behind[..body]);
+        self.window
+    }
+}
+
+/// What a packet has cost its thread.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) struct Spent {
+    /// Instructions.
+    pub(super) instructions: u64,
+    /// Cycles in which they were issued.
+    pub(super) cycles: u64,
+    /// Accesses to the network for which the thread has waited, and calls.
+    pub(super) accesses: u64,
+    /// Time that it has waited for replies.
+    pub(super) network: Time,
+}
+
+impl Spent {
+    /// What has been spent since it was so much.
+    pub(super) fn since(self, earlier: Self) -> Self {
+        Self {
+            instructions: self.instructions - earlier.instructions,
+            cycles: self.cycles - earlier.cycles,
+            accesses: self.accesses - earlier.accesses,
+            network: self.network - earlier.network,
+        }
+    }
+}
+
+/// Copies bytes in network order into a local store's window area, where they begin at byte `at`.
+pub(super) fn swizzle(area: &mut [u8], at: usize, bytes: &[u8]) {
+    for (place, byte) in (at..).zip(bytes) {
+        area[place ^ 3] = *byte;
+    }
+}
+
+/// Bytes `at` to `at + length` of a window area, in network order.
+pub(super) fn unswizzle(area: &[u8], at: usize, length: usize) -> Vec<u8> {
+    (at..at + length).map(|place| area[place ^ 3]).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_word_of_the_packet_reads_as_its_value_on_a_little_endian_processor() {
+        let mut area = [0; AREA_BYTES];
+        swizzle(&mut area, FRONT, &[0; 14]);
+        swizzle(&mut area, FRONT + 14, &[0x45, 0x00, 0x01, 0x02]);
+        let layer_3 = FRONT + 14;
+        assert_eq!(u32::from_le_bytes(*area[layer_3..].first_chunk().unwrap()), 0x4500_0102);
+        // The half-word at k stands at k ^ 2.
+        assert_eq!(u16::from_le_bytes(*area[(layer_3 + 2) ^ 2..].first_chunk().unwrap()), 0x0102);
+        assert_eq!(unswizzle(&area, layer_3 + 1, 3), [0x00, 0x01, 0x02]);
+    }
+}

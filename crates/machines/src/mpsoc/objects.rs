@@ -1,0 +1,141 @@
+//! Hardware elements that answer calls, such as the search engine.
+
+use wireloom_sim::stats::{Histogram, Record};
+use wireloom_sim::{SpecError, Time};
+
+use super::spec::{ObjectSpec, Spec};
+
+/// What answers calls: the meaning of the objects, which take the times of their specifications.
+pub trait Objects {
+    /// The objects, by their numbers.
+    fn interfaces(&self) -> &[ObjectInterface];
+
+    /// Executes a call; answers as many words as the method's interface says.
+    fn call(&mut self, call: Called<'_>) -> Vec<u32>;
+}
+
+/// What an object looks like from outside.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ObjectInterface {
+    /// Its name.
+    pub name: String,
+    /// What it is, such as `lpm`.
+    pub kind: String,
+    /// Its methods, by their numbers.
+    pub methods: Vec<MethodInterface>,
+}
+
+/// What a method takes and answers, in words: each value has its own, the lowest first.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct MethodInterface {
+    /// Of the arguments, 0 to 17.
+    pub argument_words: u32,
+    /// Of the reply, 0 to 32; a call without a reply is one-way.
+    pub reply_words: u32,
+}
+
+/// A call.
+#[derive(Debug)]
+pub struct Called<'a> {
+    /// The number of the object.
+    pub object: usize,
+    /// The number of its method.
+    pub method: usize,
+    /// The arguments.
+    pub arguments: &'a [u32],
+    /// The caller's packet.
+    pub packet: Option<CallersPacket>,
+}
+
+/// The packet of a thread that calls.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct CallersPacket {
+    /// Its number among all that the machine has taken.
+    pub number: u64,
+    /// When it arrived, in nanoseconds.
+    pub arrival_ns: u64,
+}
+
+/// No objects at all.
+#[derive(Clone, Copy, Debug)]
+pub struct NoObjects;
+
+impl Objects for NoObjects {
+    fn interfaces(&self) -> &[ObjectInterface] {
+        &[]
+    }
+
+    fn call(&mut self, _: Called<'_>) -> Vec<u32> {
+        Vec::new()
+    }
+}
+
+/// The times of an object.
+#[derive(Clone, Debug)]
+pub(super) struct Element {
+    name: String,
+    spec: ObjectSpec,
+    /// When each port can begin the next call.
+    ports: Vec<Time>,
+    busy: Time,
+    latency: Histogram,
+}
+
+impl Element {
+    /// One that has nothing to do.
+    pub(super) fn new(interface: &ObjectInterface, spec: &Spec) -> Result<Self, SpecError> {
+        let ObjectInterface { name, kind, .. } = interface;
+        let object = *spec.object(name, kind).ok_or_else(|| {
+            let problem = format!("is missing: the program has an object '{name}' of kind {kind}; say `object.any` for all others");
+            SpecError::new(&format!("object.{kind}"), problem)
+        })?;
+        let ports = vec![Time::ZERO; object.ports as usize];
+        Ok(Self { name: name.clone(), spec: object, ports, busy: Time::ZERO, latency: Histogram::times() })
+    }
+
+    /// A call has come: when its reply leaves. Calls are begun in the order in which they come.
+    pub(super) fn call(&mut self, now: Time) -> Time {
+        let port = self.ports.iter_mut().min().expect("an object has a port");
+        let begin = now.max(*port);
+        *port = begin + self.spec.interval;
+        self.busy += self.spec.interval;
+        let done = begin + self.spec.latency;
+        self.latency.time(done - now);
+        done
+    }
+
+    /// Its name.
+    pub(super) fn name(&self) -> &str {
+        &self.name
+    }
+
+    /// `name`, `calls`, `use` of the ports, `latency` from a call's coming to its reply's going.
+    pub(super) fn record(&self, now: Time) -> Record {
+        let time = now.0.max(1) as f64 * self.ports.len() as f64;
+        Record::new()
+            .with("name", self.name.as_str())
+            .with("calls", self.latency.count())
+            .with("use", self.busy.0 as f64 / time)
+            .with("latency", &self.latency)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn calls_begin_at_the_rate_of_the_ports_and_take_the_latency() {
+        let spec = ObjectSpec { latency: Time(50), interval: Time(10), ports: 2 };
+        let mut element = Element {
+            name: "routes".to_owned(),
+            spec,
+            ports: vec![Time::ZERO; 2],
+            busy: Time::ZERO,
+            latency: Histogram::times(),
+        };
+        let done: Vec<u64> = (0..5).map(|_| element.call(Time(100)).0).collect();
+        assert_eq!(done, [150, 150, 160, 160, 170]);
+        assert_eq!(element.call(Time(1000)), Time(1050));
+    }
+}

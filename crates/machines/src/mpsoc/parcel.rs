@@ -1,0 +1,69 @@
+//! What the nodes of the chip's network say to each other.
+
+use super::mpe::{Call, Finish};
+
+/// The contents of a message. What is long stands in a table of the platform, and its number here.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Parcel {
+    /// Packet I/O to the broker: a call of the engine with a packet's window.
+    Process { packet: u32 },
+    /// The broker to packet I/O: the call has its server.
+    Served,
+    /// The broker to a thread: the packet's window.
+    Work { packet: u32, thread: u32 },
+    /// A thread to the broker: it waits for a packet.
+    Idle { thread: u32 },
+    /// A thread to packet I/O: what has become of its packet.
+    Finished { output: u32 },
+    /// A thread to an object.
+    Call { call: u32 },
+    /// An object to the thread that has called it.
+    Reply { call: u32 },
+    /// A thread to shared memory: an access that is answered at once, for the synthetic load.
+    Probe { thread: u32 },
+    /// Shared memory to the thread.
+    Probed { thread: u32 },
+    /// A thread to shared memory: the access that it waits for.
+    Access { thread: u32 },
+    /// Shared memory to the thread, with what was read.
+    Accessed { thread: u32, value: u32 },
+    /// A processor to shared memory: a line of a cache.
+    Line { processor: u32, line: Line },
+    /// Shared memory to the processor.
+    Filled { processor: u32, line: Line },
+}
+
+/// A line of a processor's cache.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Line {
+    /// Where it begins.
+    pub(super) address: u32,
+    /// Whose it is.
+    pub(super) cache: Which,
+}
+
+/// Which cache of a processor.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Which {
+    /// That of instructions.
+    Instruction,
+    /// That of data.
+    Data,
+}
+
+/// What a thread asks of the rest of the chip.
+#[derive(Clone, Debug)]
+pub(super) enum Request {
+    /// To be given a packet.
+    Idle,
+    /// An answer that says nothing.
+    Probe,
+    /// The access to shared memory that stands in its context.
+    Access,
+    /// A line for a cache.
+    Line(Line),
+    /// A call of an object.
+    Call(Box<Call>),
+    /// The end of its packet, or a packet sent before that.
+    Finish(Box<Finish>),
+}

@@ -1,0 +1,448 @@
+//! The platform: processors, packet I/O, broker, objects and memory around one network (the paper, Figures 1 and 2).
+
+use std::collections::VecDeque;
+
+use slab::Slab;
+use wireloom_sim::parts::interconnect::Interconnect;
+use wireloom_sim::parts::line::LineEvent;
+use wireloom_sim::parts::network::{Message, Network, NetworkEvent, Node, Notice, entrance};
+use wireloom_sim::stats::Record;
+use wireloom_sim::waits::{Waits, Watched};
+use wireloom_sim::{Activity, Agenda, Chance, Kernel, Model, SpecError, Time, Timeline, Unit};
+
+use super::broker::{Broker, Match};
+use super::context::Wait;
+use super::io::{PacketIo, Supply};
+use super::machine::{Failure, Options};
+use super::mpe::{Call, Finish};
+use super::objects::{Called, Element, Objects};
+use super::parcel::{Line, Parcel, Request};
+use super::processor::{Labels, Outside, Processor};
+use super::shared::SharedMemory;
+use super::spec::Spec;
+use super::workload::Workload;
+
+/// What can be on its way.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum Event {
+    Network(NetworkEvent),
+    Line(LineEvent),
+    /// The packet is in packet memory.
+    Stored(u32),
+    /// Packet I/O can send something.
+    Output,
+    /// A part has done what it was asked for, and sends this.
+    Send(Message<Parcel>),
+}
+
+/// The machine as the kernel sees it.
+pub(super) struct Platform<W: Workload> {
+    workload: W,
+    threads: u32,
+    header: u32,
+    processors: Vec<Processor<W::Thread>>,
+    pub(super) io: PacketIo,
+    broker: Broker,
+    memory: SharedMemory,
+    elements: Vec<Element>,
+    objects: Box<dyn Objects>,
+    network: Interconnect<Parcel>,
+    /// What the network had no room for, by sender.
+    refused: Vec<VecDeque<Message<Parcel>>>,
+    calls: Slab<Call>,
+    outputs: Slab<Finish>,
+    /// What threads have sent in this cycle; empty between cycles.
+    sent: Vec<(u32, Request)>,
+    pub(super) timeline: Timeline,
+    labels: Labels,
+    /// How long an instruction is in the pipeline.
+    pipeline: Time,
+    is_output_due: bool,
+    pub(super) failure: Option<Box<Failure>>,
+}
+
+impl<W: Workload> Platform<W> {
+    pub(super) fn new(
+        spec: &Spec,
+        workload: W,
+        objects: Box<dyn Objects>,
+        supply: Supply,
+        options: Options,
+    ) -> Result<Self, SpecError> {
+        spec.check()?;
+        let (seed, mut timeline) = (options.seed, options.timeline);
+        let labels = Labels::new(&mut timeline);
+        let processors = (0..spec.processors).map(|number| {
+            Processor::new(&spec.processor, (number, spec.threads), &workload, seed, &mut timeline)
+        });
+        let processors = processors.collect::<Result<Vec<_>, _>>()?;
+        let elements = objects.interfaces().iter().map(|object| Element::new(object, spec));
+        let elements = elements.collect::<Result<Vec<_>, _>>()?;
+        let nodes = spec.processors + 3 + elements.len() as u32;
+        let network = Interconnect::new(&spec.network, nodes, Chance::new(seed, "network"));
+        Ok(Self {
+            threads: spec.threads,
+            header: spec.header_bytes,
+            processors,
+            io: PacketIo::new(&spec.io, supply, seed)?,
+            broker: Broker::new(&spec.broker, spec.processor.clock, spec.processors, spec.threads),
+            memory: SharedMemory::new(&spec.memory)?,
+            elements,
+            objects,
+            network: network.map_err(|error| error.within("network"))?,
+            refused: vec![VecDeque::new(); nodes as usize],
+            calls: Slab::new(),
+            outputs: Slab::new(),
+            sent: Vec::new(),
+            timeline,
+            labels,
+            pipeline: spec.processor.clock.cycles(u64::from(spec.processor.stages)),
+            is_output_due: false,
+            failure: None,
+            workload,
+        })
+    }
+
+    fn io_node(&self) -> Node {
+        Node(self.processors.len() as u32)
+    }
+
+    fn broker_node(&self) -> Node {
+        Node(self.processors.len() as u32 + 1)
+    }
+
+    fn memory_node(&self) -> Node {
+        Node(self.processors.len() as u32 + 2)
+    }
+
+    fn object_node(&self, object: u32) -> Node {
+        Node(self.processors.len() as u32 + 3 + object)
+    }
+
+    /// The node of a thread's processor.
+    fn thread_node(&self, thread: u32) -> Node {
+        Node(thread / self.threads)
+    }
+
+    fn node_name(&self, node: Node) -> String {
+        let processors = self.processors.len() as u32;
+        match node.0.checked_sub(processors) {
+            None => format!("processor {}", node.0),
+            Some(0) => "packet I/O".to_owned(),
+            Some(1) => "the broker".to_owned(),
+            Some(2) => "shared memory".to_owned(),
+            Some(object) => format!("object {}", self.elements[object as usize - 3].name()),
+        }
+    }
+
+    fn message(&self, from: Node, to: Node, bytes: u32, payload: Parcel) -> Message<Parcel> {
+        Message { from, to, bytes: bytes + self.header, payload }
+    }
+
+    /// Puts a message into the network, or behind those that it had no room for.
+    fn send(&mut self, message: Message<Parcel>, kernel: &mut Kernel<Event>) {
+        let waiting = &mut self.refused[message.from.0 as usize];
+        if waiting.is_empty() {
+            if let Err(message) = self.network.send(message, &mut kernel.wrapped(Event::Network)) {
+                waiting.push_back(message);
+            }
+        } else {
+            waiting.push_back(message);
+        }
+    }
+
+    /// A node whose message was refused tries again.
+    fn room(&mut self, node: Node, kernel: &mut Kernel<Event>) {
+        while let Some(message) = self.refused[node.0 as usize].pop_front() {
+            if let Err(message) = self.network.send(message, &mut kernel.wrapped(Event::Network)) {
+                self.refused[node.0 as usize].push_front(message);
+                return;
+            }
+        }
+    }
+
+    /// Sends what threads have given out.
+    fn flush(&mut self, kernel: &mut Kernel<Event>) {
+        let mut sent = std::mem::take(&mut self.sent);
+        for (thread, request) in sent.drain(..) {
+            let from = self.thread_node(thread);
+            let (to, bytes, parcel) = match request {
+                Request::Idle => (self.broker_node(), 0, Parcel::Idle { thread }),
+                Request::Probe => (self.memory_node(), 0, Parcel::Probe { thread }),
+                Request::Access => (self.memory_node(), 4, Parcel::Access { thread }),
+                Request::Line(line) => (self.memory_node(), 0, Parcel::Line { processor: from.0, line }),
+                Request::Call(call) => {
+                    let (object, words) = (call.object, call.arguments.len() as u32);
+                    let call = self.calls.insert(*call) as u32;
+                    (self.object_node(object), 4 * words, Parcel::Call { call })
+                }
+                Request::Finish(finish) => {
+                    let bytes = finish.window_bytes;
+                    let output = self.outputs.insert(*finish) as u32;
+                    (self.io_node(), bytes, Parcel::Finished { output })
+                }
+            };
+            let message = self.message(from, to, bytes, parcel);
+            self.send(message, kernel);
+        }
+        self.sent = sent;
+    }
+
+    /// A message has come out of the network.
+    fn receive(&mut self, message: Message<Parcel>, kernel: &mut Kernel<Event>) {
+        let now = kernel.now();
+        let reply =
+            |platform: &Self, bytes, parcel| platform.message(message.to, message.from, bytes, parcel);
+        match message.payload {
+            Parcel::Process { packet } => {
+                let matched = self.broker.call(now, packet);
+                self.matched(matched, kernel);
+            }
+            Parcel::Idle { thread } => {
+                let matched = self.broker.offer(now, thread);
+                self.matched(matched, kernel);
+            }
+            Parcel::Served => {
+                self.io.served();
+                self.accept(kernel);
+            }
+            Parcel::Work { packet, thread } => {
+                let (information, window) = self.io.window(packet);
+                let lane = thread % self.threads;
+                self.processors[(thread / self.threads) as usize].context_mut(lane).deliver(
+                    packet,
+                    information,
+                    window,
+                );
+                self.resume(thread, kernel);
+            }
+            Parcel::Finished { output } => {
+                let finish = self.outputs.remove(output as usize);
+                self.io.finished(finish, now, self.pipeline);
+                self.output(kernel);
+            }
+            Parcel::Call { call } => self.call(call, message, kernel),
+            Parcel::Reply { call } => {
+                let Call { thread, ticket, reply, .. } = self.calls.remove(call as usize);
+                let lane = thread % self.threads;
+                let context = self.processors[(thread / self.threads) as usize].context_mut(lane);
+                if context.reply(ticket, &reply) {
+                    self.resume(thread, kernel);
+                }
+            }
+            Parcel::Probe { thread } => {
+                let answer = reply(self, 0, Parcel::Probed { thread });
+                self.send(answer, kernel);
+            }
+            Parcel::Probed { thread } => {
+                let lane = thread % self.threads;
+                self.processors[(thread / self.threads) as usize].context_mut(lane).is_answered = true;
+                self.resume(thread, kernel);
+            }
+            Parcel::Access { thread } => {
+                let context =
+                    self.processors[(thread / self.threads) as usize].context(thread % self.threads);
+                let Some((access, store)) = context.access else { return };
+                // The bus has looked whether there is memory.
+                let Ok((value, done)) = self.memory.access(now, access, store) else { return };
+                let answer = reply(self, 4, Parcel::Accessed { thread, value });
+                kernel.send_at(done, Event::Send(answer));
+            }
+            Parcel::Accessed { thread, value } => {
+                let lane = thread % self.threads;
+                let context = self.processors[(thread / self.threads) as usize].context_mut(lane);
+                context.replies.arrive(&[value]);
+                context.access = None;
+                self.resume(thread, kernel);
+            }
+            Parcel::Line { processor, line } => {
+                let bytes = self.processors[processor as usize].line_bytes(line.cache);
+                let done = self.memory.line(now, line.address, bytes);
+                let answer = reply(self, bytes, Parcel::Filled { processor, line });
+                kernel.send_at(done, Event::Send(answer));
+            }
+            Parcel::Filled { processor, line } => self.fill(processor, line, kernel),
+        }
+    }
+
+    /// The broker has found a server for a call.
+    fn matched(&mut self, matched: Option<Match>, kernel: &mut Kernel<Event>) {
+        let Some(Match { packet, thread, at }) = matched else { return };
+        let loaded = self.io.window(packet).0.loaded;
+        let from = self.broker_node();
+        let work = self.message(from, self.thread_node(thread), loaded, Parcel::Work { packet, thread });
+        kernel.send_at(at, Event::Send(work));
+        let served = self.message(from, self.io_node(), 0, Parcel::Served);
+        kernel.send_at(at, Event::Send(served));
+    }
+
+    /// A call has come to its object.
+    fn call(&mut self, number: u32, message: Message<Parcel>, kernel: &mut Kernel<Event>) {
+        let call = &mut self.calls[number as usize];
+        let packet = call.packet.map(|place| self.io.callers(place));
+        let (object, method) = (call.object as usize, call.method as usize);
+        call.reply = self.objects.call(Called { object, method, arguments: &call.arguments, packet });
+        let words = call.reply_words;
+        call.reply.resize(words as usize, 0);
+        let done = self.elements[object].call(kernel.now());
+        if words == 0 {
+            self.calls.remove(number as usize);
+            return;
+        }
+        let answer = self.message(message.to, message.from, 4 * words, Parcel::Reply { call: number });
+        kernel.send_at(done, Event::Send(answer));
+    }
+
+    /// What a thread waits for is there.
+    fn resume(&mut self, thread: u32, kernel: &mut Kernel<Event>) {
+        let number = thread / self.threads;
+        let Self { workload, processors, sent, timeline, labels, .. } = self;
+        let mut outside = Outside { now: kernel.now(), sent, timeline, labels };
+        let goes_on = processors[number as usize].resume(thread % self.threads, workload, &mut outside);
+        self.behind(number, goes_on, kernel);
+    }
+
+    fn fill(&mut self, number: u32, line: Line, kernel: &mut Kernel<Event>) {
+        let Self { workload, processors, sent, timeline, labels, .. } = self;
+        let mut outside = Outside { now: kernel.now(), sent, timeline, labels };
+        let goes_on = processors[number as usize].fill(line, workload, &mut outside);
+        self.behind(number, goes_on, kernel);
+    }
+
+    /// Threads of a processor have got on outside of its cycles.
+    fn behind(&mut self, number: u32, goes_on: bool, kernel: &mut Kernel<Event>) {
+        if goes_on {
+            kernel.wake(Unit(number));
+        }
+        self.flush(kernel);
+        self.look_for_failure(number, kernel);
+    }
+
+    /// Ends the run if a thread of a processor has caused an exception.
+    fn look_for_failure(&mut self, number: u32, kernel: &mut Kernel<Event>) {
+        if let Some((lane, exception)) = self.processors[number as usize].take_exception() {
+            self.failure =
+                Some(Box::new(Failure { processor: number, thread: lane, at: kernel.now(), exception }));
+            kernel.stop();
+        }
+    }
+
+    /// Packet I/O takes the packets that it can.
+    fn accept(&mut self, kernel: &mut Kernel<Event>) {
+        while let Some((packet, stored)) = self.io.take(kernel.now()) {
+            kernel.send_at(stored, Event::Stored(packet));
+        }
+    }
+
+    /// Packet I/O sends the packets that it can.
+    fn output(&mut self, kernel: &mut Kernel<Event>) {
+        let next = self.io.advance(kernel.now());
+        if let (Some(next), false) = (next, self.is_output_due) {
+            self.is_output_due = true;
+            kernel.send_at(next, Event::Output);
+        }
+        self.accept(kernel);
+    }
+
+    /// Cycles in which processors issued instructions, and instructions, of all.
+    pub(super) fn issued(&self) -> (u64, u64) {
+        let sum = |count: fn(&Processor<W::Thread>) -> u64| self.processors.iter().map(count).sum();
+        (sum(Processor::busy), sum(Processor::instructions))
+    }
+
+    pub(super) fn record(&self, cycles: u64, now: Time) -> Record {
+        let processors: Vec<Record> =
+            self.processors.iter().map(|processor| processor.record(cycles, now)).collect();
+        let objects: Vec<Record> = self.elements.iter().map(|element| element.record(now)).collect();
+        Record::new()
+            .with("io", self.io.record(now))
+            .with("broker", self.broker.record())
+            .with("network", self.network.record(now))
+            .with("memory", self.memory.record(now))
+            .with("objects", objects)
+            .with("processors", processors)
+    }
+}
+
+impl<W: Workload> Model for Platform<W> {
+    type Event = Event;
+
+    fn arrive(&mut self, event: Event, kernel: &mut Kernel<Event>) {
+        match event {
+            Event::Network(event) => match self.network.arrive(event, &mut kernel.wrapped(Event::Network)) {
+                Some(Notice::Delivered(message)) => self.receive(message, kernel),
+                Some(Notice::Room(node)) => self.room(node, kernel),
+                None => {}
+            },
+            Event::Line(event) => {
+                self.io.arrive(event, &mut kernel.wrapped(Event::Line));
+                self.accept(kernel);
+            }
+            Event::Stored(packet) => {
+                let loaded = self.io.window(packet).0.loaded;
+                let process =
+                    self.message(self.io_node(), self.broker_node(), loaded, Parcel::Process { packet });
+                self.send(process, kernel);
+            }
+            Event::Output => {
+                self.is_output_due = false;
+                self.output(kernel);
+            }
+            Event::Send(message) => self.send(message, kernel),
+        }
+    }
+
+    #[inline]
+    fn cycle(&mut self, unit: Unit, kernel: &mut Kernel<Event>) -> Activity {
+        let Self { workload, processors, sent, timeline, labels, .. } = self;
+        let mut outside = Outside { now: kernel.now(), sent, timeline, labels };
+        let activity = processors[unit.0 as usize].cycle(workload, &mut outside);
+        if !self.sent.is_empty() {
+            self.flush(kernel);
+        }
+        if self.processors[unit.0 as usize].has_failed() {
+            self.look_for_failure(unit.0, kernel);
+        }
+        activity
+    }
+}
+
+impl<W: Workload> Watched for Platform<W> {
+    fn outstanding(&self) -> u64 {
+        self.io.outstanding() as u64
+    }
+
+    fn progress(&self) -> u64 {
+        self.io.counts().1
+    }
+
+    fn waits(&self, waits: &mut Waits) {
+        for (number, processor) in self.processors.iter().enumerate() {
+            for (lane, (wait, registers)) in processor.threads().enumerate() {
+                let who = format!("processor {number} thread {lane}");
+                let place = self.workload.place(registers);
+                match wait {
+                    None | Some(Wait::Nothing) => {}
+                    Some(Wait::Packet) => waits.add(who, "the broker", "a packet"),
+                    Some(Wait::Reply(ticket)) => {
+                        waits.add(who, "the objects", format!("the reply of ticket {ticket}, at {place}"));
+                    }
+                    Some(Wait::Probe | Wait::Memory | Wait::Fetch | Wait::Data) => {
+                        waits.add(who, "shared memory", format!("an answer, at {place}"));
+                    }
+                }
+            }
+        }
+        if self.broker.waiting() > 0 {
+            waits.add("packet I/O", "the broker", format!("servers for {} calls", self.broker.waiting()));
+        }
+        if let Some(number) = self.io.blocker() {
+            waits.add("the line", "packet I/O", format!("packet {number}, the next in order"));
+        }
+        for (node, refused) in self.refused.iter().enumerate().filter(|(_, refused)| !refused.is_empty()) {
+            let name = self.node_name(Node(node as u32));
+            waits.add(name.clone(), entrance(name), format!("room for {} messages", refused.len()));
+        }
+        self.network.waits(&|node| self.node_name(node), waits);
+    }
+}

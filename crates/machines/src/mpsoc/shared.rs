@@ -1,0 +1,48 @@
+//! The shared memory: what programs write there, and how long it takes.
+
+use wireloom_isa::{Access, Fault};
+use wireloom_sim::parts::memory::{Direction, Memory};
+use wireloom_sim::stats::Record;
+use wireloom_sim::{SpecError, Time};
+
+use super::context::Store;
+use super::mpe::SHARED;
+use super::spec::SharedSpec;
+
+/// The shared memory.
+#[derive(Clone, Debug)]
+pub(super) struct SharedMemory {
+    bytes: Vec<u8>,
+    timing: Memory,
+}
+
+impl SharedMemory {
+    pub(super) fn new(spec: &SharedSpec) -> Result<Self, SpecError> {
+        let timing = Memory::new(spec.timing).map_err(|error| error.within("memory.timing"))?;
+        Ok(Self { bytes: vec![0; spec.bytes as usize], timing })
+    }
+
+    /// An access of a thread: what was there, and when it is done. Accesses take effect in the order in which they come.
+    ///
+    /// # Errors
+    /// If there is no memory at the address.
+    pub(super) fn access(&mut self, now: Time, access: Access, store: Store) -> Result<(u32, Time), Fault> {
+        let (begin, size) = ((access.address - SHARED) as usize, access.size.bytes() as usize);
+        let place = self.bytes.get_mut(begin..begin + size).ok_or(Fault::Nothing)?;
+        let old = place.iter().rev().fold(0, |value, byte| value << 8 | u32::from(*byte));
+        if let Store::Value(value) | Store::Swap(value) = store {
+            place.copy_from_slice(&value.to_le_bytes()[..size]);
+        }
+        let direction = if store == Store::Nothing { Direction::Read } else { Direction::Write };
+        Ok((old, self.timing.request(now, direction, u64::from(access.address), size as u64)))
+    }
+
+    /// A line of a cache is read: when it is done.
+    pub(super) fn line(&mut self, now: Time, address: u32, bytes: u32) -> Time {
+        self.timing.request(now, Direction::Read, u64::from(address), u64::from(bytes))
+    }
+
+    pub(super) fn record(&self, now: Time) -> Record {
+        self.timing.record(now)
+    }
+}

@@ -1,0 +1,261 @@
+//! What a machine file says of an `mpsoc`.
+
+use std::collections::BTreeMap;
+use std::ops::RangeInclusive;
+
+use serde::{Deserialize, Serialize};
+use wireloom_sim::parts::cache::CacheSpec;
+use wireloom_sim::parts::interconnect::InterconnectSpec;
+use wireloom_sim::parts::line::{LineSpec, Pace};
+use wireloom_sim::parts::memory::MemorySpec;
+use wireloom_sim::spec::{megahertz, nanoseconds};
+use wireloom_sim::{Clock, SpecError, Time};
+
+use super::broker::Policy;
+use super::io::Order;
+
+/// A machine. `machines/mpsoc.toml` states every key, and where its value comes from.
+#[derive(Clone, Debug, PartialEq, Deserialize, Serialize)]
+#[serde(deny_unknown_fields)]
+pub struct Spec {
+    /// Always `mpsoc`.
+    pub kind: Kind,
+    /// What it is, for people.
+    pub about: String,
+    /// Processors, 1 to 64.
+    pub processors: u32,
+    /// Hardware threads of each, 1 to 32.
+    pub threads: u32,
+    /// What each message has beside its contents, 0 to 256.
+    pub header_bytes: u32,
+    /// The processors.
+    pub processor: ProcessorSpec,
+    /// The network on the chip.
+    pub network: InterconnectSpec,
+    /// The object request broker.
+    pub broker: BrokerSpec,
+    /// Packet input and output.
+    pub io: IoSpec,
+    /// The shared memory.
+    pub memory: SharedSpec,
+    /// Objects by the name or the kind of an offload; `any` is for those that are not named.
+    pub object: BTreeMap<String, ObjectSpec>,
+}
+
+/// The kind of a machine.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Kind {
+    /// StepNP.
+    Mpsoc,
+}
+
+/// A processor.
+#[derive(Clone, Debug, PartialEq, Deserialize, Serialize)]
+#[serde(deny_unknown_fields)]
+pub struct ProcessorSpec {
+    /// Which instructions it executes.
+    pub instruction_set: Set,
+    /// Its clock; in machine files `clock_mhz`.
+    #[serde(rename = "clock_mhz", with = "megahertz")]
+    pub clock: Clock,
+    /// Stages of the pipeline, 1 to 16.
+    pub stages: u32,
+    /// How threads share the pipeline.
+    pub multithreading: Multithreading,
+    /// Cycles for which an instruction keeps others from being issued.
+    pub cycles: CyclesSpec,
+    /// Of instructions.
+    pub instruction_cache: CacheSpec,
+    /// Of constant data.
+    pub data_cache: CacheSpec,
+}
+
+/// Instruction sets.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Set {
+    /// ARM, version 4.
+    Armv4,
+    /// RISC-V: RV32IM.
+    Rv32im,
+}
+
+/// How threads share a pipeline.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Multithreading {
+    /// Each stage has an instruction of another thread; who waits gives its turn to the others (the paper, section 5.2).
+    Barrel,
+    /// One thread has the pipeline until it waits for a packet; while it waits for anything else the processor stands still.
+    Blocking,
+}
+
+/// Cycles of each class of instructions, 1 to 64 each.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, Serialize)]
+#[serde(deny_unknown_fields)]
+pub struct CyclesSpec {
+    /// Arithmetic, logic, shifts, moves.
+    pub alu: u8,
+    /// ARM: an operand shifted by a register.
+    pub shifted_by_register: u8,
+    /// A product of 32 bits.
+    pub multiply: u8,
+    /// A product of 64 bits.
+    pub multiply_long: u8,
+    /// Division and remainder.
+    pub divide: u8,
+    /// Loads.
+    pub load: u8,
+    /// Stores.
+    pub store: u8,
+    /// ARM: each word of LDM.
+    pub load_multiple_word: u8,
+    /// ARM: each word of STM.
+    pub store_multiple_word: u8,
+    /// ARM: SWP.
+    pub swap: u8,
+    /// Jumps, calls.
+    pub branch: u8,
+    /// All others.
+    pub other: u8,
+}
+
+/// The object request broker.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, Serialize)]
+#[serde(deny_unknown_fields)]
+pub struct BrokerSpec {
+    /// Which idle server gets a call.
+    pub policy: Policy,
+    /// Cycles of the processors' clock from one call to the next, 1 to 1,024.
+    pub call_cycles: u32,
+}
+
+/// Packet input and output.
+#[derive(Clone, Debug, PartialEq, Deserialize, Serialize)]
+#[serde(deny_unknown_fields)]
+pub struct IoSpec {
+    /// Hardware threads, 1 to 1,024: each brings a packet from the line into packet memory and has its call served.
+    pub threads: u32,
+    /// Packets that packet memory holds, 1 to 65,536.
+    pub packets: u32,
+    /// In which order packets leave.
+    pub order: Order,
+    /// When packets come.
+    pub pace: Pace,
+    /// The line on which packets come.
+    pub input: LineSpec,
+    /// The line on which they leave.
+    pub output: LineSpec,
+    /// Packet memory.
+    pub memory: MemorySpec,
+}
+
+/// The shared memory.
+#[derive(Clone, Copy, Debug, PartialEq, Deserialize, Serialize)]
+#[serde(deny_unknown_fields)]
+pub struct SharedSpec {
+    /// Bytes that programs can change: a multiple of 4 up to 2^26.
+    pub bytes: u32,
+    /// Its times.
+    pub timing: MemorySpec,
+}
+
+/// A hardware element that answers calls.
+#[derive(Clone, Copy, Debug, PartialEq, Deserialize, Serialize)]
+#[serde(deny_unknown_fields)]
+pub struct ObjectSpec {
+    /// From the begin of a call to its reply; in machine files `latency_ns`.
+    #[serde(rename = "latency_ns", with = "nanoseconds")]
+    pub latency: Time,
+    /// From the begin of a call to that of the next one at the same port; in machine files `interval_ns`.
+    #[serde(rename = "interval_ns", with = "nanoseconds")]
+    pub interval: Time,
+    /// Calls that can begin side by side, 1 to 64.
+    pub ports: u32,
+}
+
+impl Spec {
+    /// The machine of a description's table, in which everything is said.
+    ///
+    /// # Errors
+    /// A sentence that names the key.
+    pub fn from_table(table: toml::Table) -> Result<Self, String> {
+        let spec = Self::deserialize(table).map_err(|error| error.to_string().trim().replace('\n', ", "))?;
+        spec.check().map_err(|error| error.to_string())?;
+        Ok(spec)
+    }
+
+    /// All hardware threads of the processors.
+    pub fn servers(&self) -> u32 {
+        self.processors * self.threads
+    }
+
+    /// How an object of that name and kind is realised.
+    pub fn object(&self, name: &str, kind: &str) -> Option<&ObjectSpec> {
+        [name, kind, "any"].iter().find_map(|key| self.object.get(*key))
+    }
+
+    /// Refuses numbers that are out of their ranges; those of the parts are looked at by these.
+    ///
+    /// # Errors
+    /// The first of them.
+    pub fn check(&self) -> Result<(), SpecError> {
+        within("processors", self.processors, 1..=64)?;
+        within("threads", self.threads, 1..=32)?;
+        within("header_bytes", self.header_bytes, 0..=256)?;
+        within("processor.stages", self.processor.stages, 1..=16)?;
+        for (key, cycles) in self.processor.cycles.all() {
+            within(&format!("processor.cycles.{key}"), u32::from(cycles), 1..=64)?;
+        }
+        within("broker.call_cycles", self.broker.call_cycles, 1..=1024)?;
+        within("io.threads", self.io.threads, 1..=1024)?;
+        within("io.packets", self.io.packets, 1..=1 << 16)?;
+        within("memory.bytes", self.memory.bytes, 0..=1 << 26)?;
+        if !self.memory.bytes.is_multiple_of(4) {
+            return Err(SpecError::new(
+                "memory.bytes",
+                format!("is {}; it can be a multiple of 4", self.memory.bytes),
+            ));
+        }
+        for (name, object) in &self.object {
+            within(&format!("object.{name}.ports"), object.ports, 1..=64)?;
+        }
+        Ok(())
+    }
+}
+
+impl CyclesSpec {
+    fn all(&self) -> [(&'static str, u8); 12] {
+        [
+            ("alu", self.alu),
+            ("shifted_by_register", self.shifted_by_register),
+            ("multiply", self.multiply),
+            ("multiply_long", self.multiply_long),
+            ("divide", self.divide),
+            ("load", self.load),
+            ("store", self.store),
+            ("load_multiple_word", self.load_multiple_word),
+            ("store_multiple_word", self.store_multiple_word),
+            ("swap", self.swap),
+            ("branch", self.branch),
+            ("other", self.other),
+        ]
+    }
+}
+
+fn within(key: &str, value: u32, range: RangeInclusive<u32>) -> Result<(), SpecError> {
+    if range.contains(&value) {
+        return Ok(());
+    }
+    Err(SpecError::new(key, format!("is {value}; it can be {} to {}", range.start(), range.end())))
+}
+
+impl Spec {
+    /// The machine of `machines/mpsoc.toml`.
+    pub fn base() -> Self {
+        let table = include_str!("../../../../machines/mpsoc.toml").parse();
+        let table = table.expect("machines/mpsoc.toml is TOML: a test holds it");
+        Self::from_table(table).expect("machines/mpsoc.toml is a machine: a test holds it")
+    }
+}

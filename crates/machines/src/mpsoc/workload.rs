@@ -1,0 +1,52 @@
+//! What processors execute.
+
+use super::caches::Caches;
+use super::context::Context;
+use super::parcel::Request;
+
+/// What all threads of all processors execute: a compiled program, or a load that only takes time.
+pub trait Workload {
+    /// What a hardware thread has of its own: its register bank.
+    type Thread;
+
+    /// A thread when the machine begins; `number` is among all threads of the chip.
+    fn thread(&self, number: u32) -> Self::Thread;
+
+    /// Issues the thread's next instruction. One that waits has had no effect; it is executed again, without a cycle of its own, when what
+    /// it waits for is there.
+    fn issue(&self, thread: &mut Self::Thread, port: &mut Port<'_>) -> Issued;
+
+    /// What a thread is at, for reports.
+    fn place(&self, thread: &Self::Thread) -> String;
+}
+
+/// What an instruction reaches beside its registers.
+pub struct Port<'a> {
+    /// The thread's message passing engine and local store.
+    pub context: &'a mut Context,
+    pub(super) caches: &'a mut Caches,
+    /// What the instruction sends: at most one message.
+    pub(super) request: Option<Request>,
+}
+
+/// An instruction that was issued.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Issued {
+    /// For how many cycles it keeps others from being issued: 1 or more.
+    pub cycles: u32,
+    /// What came of it.
+    pub outcome: Outcome,
+}
+
+/// What came of an instruction.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Outcome {
+    /// It is done.
+    Done,
+    /// It is done, and the thread goes on somewhere else.
+    Jumped,
+    /// It waits; the thread's context says for what.
+    Waits,
+    /// It cannot be executed; the thread's context says why.
+    Failed,
+}

@@ -1,0 +1,235 @@
+//! C programs from Debian's cross compilers on the machine: receiving, calling, waiting, sending.
+
+use std::path::Path;
+use std::process::Command;
+
+use wireloom_isa::{Arm, InstructionSet, Program, Riscv};
+use wireloom_machines::mpsoc::spec::{Multithreading, ObjectSpec};
+use wireloom_machines::mpsoc::{
+    Code, Delivered, Machine, Objects, Options, Reason, RunError, Spec, Supply, Verdict,
+};
+use wireloom_net::Packet;
+use wireloom_sim::parts::interconnect::InterconnectSpec;
+use wireloom_sim::stats::Value;
+use wireloom_sim::{Effort, Time, Timeline};
+
+use super::objects::Sums;
+use super::{shaped, with_lines};
+
+fn compile<S: InstructionSet>(name: &str) -> Program {
+    let (compiler, flags): (_, &[&str]) = match S::NAME {
+        "ARMv4" => ("arm-none-eabi-gcc", &["-march=armv4", "-marm", "-mfloat-abi=soft"]),
+        _ => ("riscv64-unknown-elf-gcc", &["-march=rv32im", "-mabi=ilp32"]),
+    };
+    let source = Path::new(env!("CARGO_MANIFEST_DIR")).join(format!("tests/mpsoc/programs/{name}.c"));
+    // Tests that compile the same program at one time must not write one file.
+    let thread = std::thread::current().name().unwrap_or("main").replace("::", "-");
+    let output = Path::new(env!("CARGO_TARGET_TMPDIR")).join(format!("{thread}-{compiler}-{name}.elf"));
+    let result = Command::new(compiler)
+        .args(flags)
+        .args(["-ffreestanding", "-nostdlib", "-static", "-O2", "-o"])
+        .args([&output, &source])
+        .output()
+        .unwrap_or_else(|error| panic!("'{compiler}' cannot be started ({error}): run `make tools`"));
+    assert!(result.status.success(), "{}", String::from_utf8_lossy(&result.stderr));
+    Program::read(&output).expect("a program")
+}
+
+fn machine<S: InstructionSet>(
+    spec: &Spec,
+    program: &str,
+    packets: Vec<Packet>,
+    effort: Effort,
+) -> Machine<Code<S>> {
+    let objects = Sums::new();
+    let code = Code::<S>::new(&compile::<S>(program), spec, objects.interfaces())
+        .expect("a program for the machine");
+    let options = Options { seed: 3, effort, timeline: Timeline::off() };
+    Machine::new(spec, code, Box::new(objects), Supply::packets(packets), options).expect("a machine")
+}
+
+/// A machine of two processors with jitter.
+fn spec() -> Spec {
+    let mut spec = with_lines(shaped(2, 6, 60), 1.0);
+    if let InterconnectSpec::Channel(channel) = &mut spec.network {
+        channel.jitter = 0.25;
+    }
+    spec
+}
+
+/// Packets of 60 to 259 bytes, whose first byte is the number modulo `kinds`, the second and all others the number's low byte.
+fn packets(count: u32, kinds: u32) -> Vec<Packet> {
+    let packet = |number: u32| {
+        let mut bytes = vec![number as u8; 60 + number as usize % 200];
+        bytes[0] = (number % kinds) as u8;
+        Packet { ingress: 1, arrival_ns: 1000 + u64::from(number), bytes }
+    };
+    (0..count).map(packet).collect()
+}
+
+/// What `forward.c` makes of a packet.
+fn expected(number: u32, packet: &Packet) -> Vec<(Verdict, Vec<u8>)> {
+    let bytes = packet.bytes.clone();
+    let table = match bytes[1] & 63 {
+        0 => 0x0102_0304,
+        17 => 0x5566_7788,
+        63 => 7,
+        _ => 0u32,
+    };
+    let reason = |set, number| Reason { set, number };
+    match bytes[0] {
+        0 => {
+            let sum = number.wrapping_add(bytes.len() as u32).wrapping_add(table);
+            let mut sent = [&sum.to_be_bytes(), bytes.as_slice()].concat();
+            sent[6] = (number + number + 11) as u8;
+            vec![(Verdict::Sent { port: 5 }, sent)]
+        }
+        1 => vec![(Verdict::Dropped(reason(2, 300)), bytes)],
+        2 => {
+            let mut second = bytes.clone();
+            second[2] = 0xee;
+            vec![(Verdict::Sent { port: 1 }, bytes), (Verdict::Sent { port: 2 }, second)]
+        }
+        3 => vec![(Verdict::ToCpu(reason(0, 1)), bytes[..10].to_vec())],
+        4 => vec![(Verdict::Gone, bytes)],
+        _ => vec![(Verdict::Runaway, bytes)],
+    }
+}
+
+fn forwards<S: InstructionSet>(spec: &Spec) {
+    let packets = packets(300, 6);
+    let run = |effort| {
+        let mut machine = machine::<S>(spec, "forward", packets.clone(), effort);
+        machine.run(Time::nanoseconds(100_000_000)).unwrap_or_else(|error| panic!("{error}"));
+        assert!(machine.is_done());
+        machine.delivered()
+    };
+    let delivered = run(Effort::Active);
+    assert_eq!(delivered, run(Effort::Naive));
+    let wanted = (0..).zip(&packets).flat_map(|(number, packet)| {
+        expected(number, packet).into_iter().map(move |(verdict, bytes)| (u64::from(number), verdict, bytes))
+    });
+    let wanted: Vec<_> = wanted.collect();
+    let got: Vec<_> = delivered
+        .into_iter()
+        .map(|Delivered { number, verdict, bytes, .. }| (number, verdict, bytes))
+        .collect();
+    for (got, wanted) in got.iter().zip(&wanted) {
+        assert_eq!(got, wanted);
+    }
+    assert_eq!(got.len(), wanted.len());
+}
+
+#[test]
+fn packets_go_through_an_arm_program_and_come_out_as_it_says_in_order() {
+    forwards::<Arm>(&spec());
+}
+
+#[test]
+fn packets_go_through_a_riscv_program_and_come_out_as_it_says_in_order() {
+    forwards::<Riscv>(&spec());
+}
+
+#[test]
+fn a_blocking_processor_and_caches_of_a_line_change_times_and_nothing_else() {
+    let mut spec = spec();
+    spec.processor.multithreading = Multithreading::Blocking;
+    forwards::<Arm>(&spec);
+    spec.processor.multithreading = Multithreading::Barrel;
+    for cache in [&mut spec.processor.instruction_cache, &mut spec.processor.data_cache] {
+        (cache.bytes, cache.line_bytes, cache.ways) = (16, 16, 1);
+    }
+    forwards::<Riscv>(&spec);
+}
+
+#[test]
+fn an_object_carries_as_many_calls_as_its_ports_begin() {
+    for (ports, mcalls) in [(1, 10.0), (2, 20.0)] {
+        let mut spec = with_lines(shaped(4, 16, 20), 40.0);
+        spec.io.input.queue_packets = 1 << 20;
+        let element = ObjectSpec { latency: Time::nanoseconds(150), interval: Time::nanoseconds(100), ports };
+        spec.object.insert("sums".to_owned(), element);
+        let packets = (0..2000).map(|_| Packet { ingress: 0, arrival_ns: 0, bytes: vec![0; 64] }).collect();
+        let mut machine = machine::<Arm>(&spec, "call", packets, Effort::Active);
+        machine.run(Time::nanoseconds(10_000_000)).unwrap_or_else(|error| panic!("{error}"));
+        let delivered = machine.delivered();
+        assert!(delivered.iter().all(|packet| packet.verdict == Verdict::Sent { port: 6 }));
+        let rate = |from: usize, to: usize| {
+            (to - from) as f64 / (delivered[to].at - delivered[from].at).as_seconds() / 1e6
+        };
+        let measured = rate(500, 1999);
+        assert!(
+            (measured / mcalls - 1.0).abs() < 0.01,
+            "{measured} million calls a second with {ports} ports"
+        );
+    }
+}
+
+#[test]
+fn a_program_that_fits_its_caches_misses_each_line_once_a_processor() {
+    let misses = |count| {
+        let mut machine = machine::<Arm>(&spec(), "forward", packets(count, 6), Effort::Active);
+        machine.run(Time::nanoseconds(100_000_000)).unwrap_or_else(|error| panic!("{error}"));
+        let record = machine.record();
+        ["instruction", "data"].map(|cache| {
+            match record.value(&format!("platform.processors.0.caches.{cache}.read_misses")) {
+                Some(Value::Count(count)) => *count,
+                other => panic!("{cache}: {other:?}"),
+            }
+        })
+    };
+    // The program is below 1 KiB, its table 256 bytes; after 300 packets each line has been there.
+    let [instructions, data] = misses(600);
+    assert!((8..=32).contains(&instructions) && (8..=32).contains(&data), "{instructions}, {data}");
+    assert_eq!(misses(1200), [instructions, data]);
+}
+
+#[test]
+fn exceptions_name_the_thread_the_instruction_and_the_cause() {
+    let causes = [
+        (0, "it is read-only"),
+        (1, "the device has refused it"),
+        (2, "the device has refused it"),
+        (3, "nothing answers there"),
+        (4, "nothing answers there"),
+        (5, "the device has refused it"),
+        (6, "nothing answers there"),
+    ];
+    for (kind, cause) in causes {
+        let mut bytes = vec![0; 64];
+        bytes[0] = kind;
+        let packets = vec![Packet { ingress: 0, arrival_ns: 0, bytes }];
+        let mut machine = machine::<Riscv>(&spec(), "fault", packets, Effort::Active);
+        let Err(RunError::Failed(failure)) = machine.run(Time::nanoseconds(1_000_000)) else {
+            panic!("{kind}")
+        };
+        let text = failure.to_string();
+        assert!(
+            text.starts_with("processor ") && text.contains(" thread ") && text.ends_with(cause),
+            "{kind}: {text}"
+        );
+    }
+}
+
+#[test]
+fn a_thread_that_never_ends_is_told_as_stuck() {
+    let packets = vec![Packet { ingress: 0, arrival_ns: 0, bytes: vec![9; 64] }];
+    let mut machine = machine::<Arm>(&spec(), "fault", packets, Effort::Active);
+    let Err(RunError::Stuck(stuck)) = machine.run(Time::nanoseconds(100_000_000)) else {
+        panic!("not stuck")
+    };
+    assert!(!stuck.is_silent && stuck.outstanding == 1, "{stuck}");
+}
+
+#[test]
+fn programs_that_the_machine_has_no_place_for_are_refused() {
+    let program = compile::<Arm>("call");
+    let refused = Code::<Riscv>::new(&program, &spec(), &[]).unwrap_err();
+    assert!(refused.contains("compiled for ARM"), "{refused}");
+    let mut writable = program.clone();
+    writable.segments[0].is_writable = true;
+    assert!(Code::<Arm>::new(&writable, &spec(), &[]).unwrap_err().contains("the program has variables"));
+    let mut high = program;
+    high.segments[0].address = 0x1000_0000;
+    assert!(Code::<Arm>::new(&high, &spec(), &[]).unwrap_err().contains("behind the local stores'"));
+}

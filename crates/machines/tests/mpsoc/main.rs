@@ -1,0 +1,30 @@
+//! The `mpsoc` machine from outside: with the synthetic load against closed forms, and with compiled programs.
+
+mod compiled;
+mod objects;
+mod synthetic;
+
+use wireloom_machines::mpsoc::{Machine, NoObjects, Options, Spec, Supply, Workload};
+use wireloom_sim::Time;
+use wireloom_sim::parts::channel::ChannelSpec;
+use wireloom_sim::parts::interconnect::InterconnectSpec;
+
+/// A machine of so many processors and threads, so many nanoseconds and no jitter apart.
+fn shaped(processors: u32, threads: u32, latency_ns: u64) -> Spec {
+    let mut spec = Spec::base();
+    (spec.processors, spec.threads) = (processors, threads);
+    let latency = Time::nanoseconds(latency_ns);
+    spec.network = InterconnectSpec::Channel(ChannelSpec { latency, jitter: 0.0, keep_order: false });
+    spec
+}
+
+/// The same with lines of so many Gb/s in both directions.
+fn with_lines(mut spec: Spec, gbps: f64) -> Spec {
+    (spec.io.input.rate, spec.io.output.rate) = ((gbps * 1e9) as u64, (gbps * 1e9) as u64);
+    spec
+}
+
+/// A machine without objects.
+fn machine<W: Workload>(spec: &Spec, workload: W, supply: Supply) -> Machine<W> {
+    Machine::new(spec, workload, Box::new(NoObjects), supply, Options::default()).expect("a machine")
+}
