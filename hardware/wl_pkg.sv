@@ -27,9 +27,15 @@ package wl_pkg;
   localparam int unsigned WindowLoaded = 128;
   localparam int unsigned WindowFront = 128;
 
-  // Bytes of a word of the header memory: what one port reads or writes at once, at any byte address.
+  // Bytes of a row of the header memory: windows are loaded, unloaded and moved by aligned rows. What a port of it reads or writes at once,
+  // at any byte address, is as long or shorter (`HeaderBytes` of the engine shells).
   localparam int unsigned WordBytes = 16;
   localparam int unsigned WordBits = 8 * WordBytes;
+
+  // Bits that count the words of `bytes` bytes in a window, from none to all.
+  function automatic int unsigned chunk_bits(int unsigned bytes);
+    return bits(WindowBytes / bytes + 1);
+  endfunction
 
   // The packet's part of a thread's state; the context stands above it.
   localparam int unsigned StateFrontLsb = 0;    // 8 bits: where byte 0 of the window stands

@@ -2,18 +2,20 @@
 //
 //   refused    the slot does nothing and runs again: an offload without reply that it asks for has no room, or the window takes
 //              another write. An offload that replies has room: a thread has at most one call under way for each
-//   clear      16 bytes (or the last few) are written with zeros; the slot runs again, in the same phase
+//   clear      a word (or the first bytes of one) is written with zeros; the slot runs again, in the same phase
 //   issue      its requests go out
 //   commit     state, step and packet writes are taken
 //   waits      requests went out and not all is done: the next slot is phase 1
 module wl_engine_commit #(
     parameter int unsigned Offloads = 1,
     parameter int unsigned WritePorts = 1,
-    parameter bit Clears = 1'b1  // 0: the core never clears
+    parameter int unsigned HeaderBytes = 16,  // of a word of the window: 4, 8 or 16
+    parameter bit Clears = 1'b1,  // 0: the core never clears
+    localparam int unsigned ChunkBits = wl_pkg::chunk_bits(HeaderBytes)
 ) (
     input logic       valid_i,   // a slot is at its end
     input logic       phase_i,
-    input logic [4:0] chunk_i,   // pieces of 16 bytes that are cleared already
+    input logic [ChunkBits-1:0] chunk_i,  // words that are cleared already
 
     input logic [ Offloads-1:0] request_valid_i,
     input logic [ Offloads-1:0] request_ready_i,
@@ -30,19 +32,21 @@ module wl_engine_commit #(
     output logic [WritePorts-1:0] write_valid_o,
     output logic                  clear_o,
     output logic [           7:0] clear_address_o,
-    output logic [          15:0] clear_strobe_o,
+    output logic [HeaderBytes-1:0] clear_strobe_o,
     output logic                  phase_o,          // of the thread's next slot
-    output logic [           4:0] chunk_o
+    output logic [ ChunkBits-1:0] chunk_o
 );
   logic [Offloads-1:0] requests;
   assign requests = request_valid_i & {Offloads{!phase_i}};
 
   logic clearing, refused, no_room;
   assign no_room = (requests & ~waits_i & ~request_ready_i) != '0;
-  logic more;  // another whole piece is to be cleared, not only the last few bytes
-  assign more = clear_count_i[8:4] > chunk_i;
+  localparam int unsigned PlaceBits = wl_pkg::bits(HeaderBytes);
+  localparam logic [PlaceBits:0] Whole = (PlaceBits + 1)'(HeaderBytes);
+  logic more;  // another whole word is to be cleared, not only the last few bytes
+  assign more = clear_count_i[8:PlaceBits] > chunk_i;
   assign clearing = Clears && commit_i && clear_valid_i
-      && (more || (clear_count_i[8:4] == chunk_i && clear_count_i[3:0] != '0));
+      && (more || (clear_count_i[8:PlaceBits] == chunk_i && clear_count_i[PlaceBits-1:0] != '0));
   if (WritePorts == 1) begin : g_never_busy
     logic unused;
     assign unused  = write_busy_i;
@@ -58,9 +62,9 @@ module wl_engine_commit #(
   assign write_valid_o = write_valid_i & {WritePorts{commit_o}};
 
   assign clear_o = valid_i && clearing && !refused;
-  assign clear_address_o = clear_address_i + {chunk_i[3:0], 4'b0};
-  for (genvar k = 0; k < 16; k++) begin : g_strobe
-    assign clear_strobe_o[k] = more || (5'd16 - 5'(k)) + {1'b0, clear_count_i[3:0]} > 5'd16;
+  assign clear_address_o = clear_address_i + {chunk_i[ChunkBits-2:0], PlaceBits'(0)};
+  for (genvar k = 0; k < HeaderBytes; k++) begin : g_strobe
+    assign clear_strobe_o[k] = more || (Whole - (PlaceBits + 1)'(k)) + {1'b0, clear_count_i[PlaceBits-1:0]} > Whole;
   end
 
   assign phase_o = goes ? !commit_i : phase_i;

@@ -10,6 +10,7 @@ module wl_engine_fsm #(
     parameter int unsigned StepBits = 4,    // a step's number
     parameter int unsigned ReadPorts = 1,   // words of the packet that a slot reads; at least 1 (tie what is not used)
     parameter int unsigned WritePorts = 1,  // words of the packet that a slot writes: 1 or 2
+    parameter int unsigned HeaderBytes = 16,  // bytes of such a word: 4, 8 or 16
     parameter int unsigned Offloads = 1,    // offload ports; at least 1 (tie what is not used)
     parameter int unsigned CoreStages = 0,  // register stages inside the core
     parameter int unsigned TagBits = 8,     // the tag that a packet brings and keeps
@@ -23,7 +24,8 @@ module wl_engine_fsm #(
     parameter int unsigned ReplyLsb = 0,    // HasPacket = 0: where the reply stands in the final state,
     parameter int unsigned ReplyBits = 1,   // and its width
     localparam int unsigned ThreadBits = wl_pkg::bits(Threads),
-    localparam int unsigned IdleBits = wl_pkg::bits(Threads + 1)
+    localparam int unsigned IdleBits = wl_pkg::bits(Threads + 1),
+    localparam int unsigned Word = 8 * HeaderBytes
 ) (
     input logic clk_i,
     input logic rst_i,
@@ -67,7 +69,7 @@ module wl_engine_fsm #(
     output logic [                  StepBits-1:0] core_step_o,
     output logic [                 StateBits-1:0] core_state_o,
     output logic [                  InfoBits-1:0] core_info_o,
-    output logic [ReadPorts*wl_pkg::WordBits-1:0] core_words_o,
+    output logic [            ReadPorts*Word-1:0] core_words_o,
     output logic                                  core_phase_o,
 
     // and outputs, CoreStages cycles later.
@@ -77,8 +79,8 @@ module wl_engine_fsm #(
     input logic [                   StateBits-1:0] core_state_i,
     input logic [                  WritePorts-1:0] core_write_valid_i,
     input logic [                WritePorts*8-1:0] core_write_address_i,  // physical byte that byte 0 goes to
-    input logic [               WritePorts*16-1:0] core_write_strobe_i,   // bit k: byte k
-    input logic [WritePorts*wl_pkg::WordBits-1:0] core_write_data_i,     // byte 0 most significant
+    input logic [      WritePorts*HeaderBytes-1:0] core_write_strobe_i,   // bit k: byte k
+    input logic [             WritePorts*Word-1:0] core_write_data_i,     // byte 0 most significant
     input logic                                    core_clear_valid_i,
     input logic [                             7:0] core_clear_address_i,
     input logic [                             8:0] core_clear_count_i,
@@ -104,6 +106,9 @@ module wl_engine_fsm #(
   if (HasPacket && (StateBits < wl_pkg::StateContextLsb || InfoBits < wl_pkg::InfoRestLsb)) begin : g_illegal_state
     $fatal(1, "wl_engine_fsm: StateBits and InfoBits must hold the packet's part (wl_pkg::StateContextLsb, wl_pkg::InfoRestLsb)");
   end
+  if (HeaderBytes != 4 && HeaderBytes != 8 && HeaderBytes != 16) begin : g_illegal_word
+    $fatal(1, "wl_engine_fsm: HeaderBytes must be 4, 8 or 16");
+  end
   if (!HasPacket && ReplyLsb + ReplyBits > StateBits) begin : g_illegal_reply
     $fatal(1, "wl_engine_fsm: the reply must lie in the state");
   end
@@ -121,7 +126,8 @@ module wl_engine_fsm #(
   logic [Offloads-1:0] due;
   logic busy;     // a slot is in the line, or its writes are
   logic a_slot, end_slot, phase;
-  logic [4:0] chunk;
+  localparam int unsigned ChunkBits = wl_pkg::chunk_bits(HeaderBytes);
+  logic [ChunkBits-1:0] chunk;
   logic [7:0] front;
   logic [8:0] window;
   localparam int unsigned Line = Read + CoreStages + Rest;
@@ -139,7 +145,7 @@ module wl_engine_fsm #(
   // ---- The slot's end ----
 
   logic loaded, load_first, commit, again_now, left, resumed, phase_next, room, load_thread, left_thread, end_thread;
-  logic [4:0] chunk_next;
+  logic [ChunkBits-1:0] chunk_next;
   assign end_thread = 1'b0;
   assign request_thread_o = 1'b0;
   assign replies_thread_o = 1'b0;
@@ -164,6 +170,7 @@ module wl_engine_fsm #(
       .StateBits(StateBits),
       .ReadPorts(ReadPorts),
       .WritePorts(WritePorts),
+      .HeaderBytes(HeaderBytes),
       .Offloads(Offloads),
       .TagBits(TagBits),
       .HasPacket(HasPacket),

@@ -16,7 +16,7 @@
 //                       then runs the same step again in phase 1, where no request is issued.
 //   core_commit_i = 1   state, next step and packet writes are taken, and in phase 0 also requests that have no reply. core_exit_i says
 //                       how the thread goes on. The core must commit in phase 1, and in phase 0 when it asks for nothing that replies.
-//   core_clear_valid_i  with a commit: core_clear_count_i bytes from physical byte core_clear_address_i on are cleared first, 16 by a
+//   core_clear_valid_i  with a commit: core_clear_count_i bytes from physical byte core_clear_address_i on are cleared first, a word by a
 //                       slot that does nothing else; requests without reply are issued when all is cleared.
 // A slot that asks for an offload whose queue is full (request_ready_i = 0) does nothing and is run again: that happens only with
 // offloads that give no reply, since a thread has at most one call under way for each of the others.
@@ -29,6 +29,7 @@ module wl_engine_mt #(
     parameter int unsigned StepBits = 4,    // a step's number
     parameter int unsigned ReadPorts = 1,   // words of the packet that a slot reads; at least 1 (tie what is not used)
     parameter int unsigned WritePorts = 1,  // words of the packet that a slot writes: 1 or 2
+    parameter int unsigned HeaderBytes = 16,  // bytes of such a word: 4, 8 or 16
     parameter int unsigned Offloads = 1,    // offload ports; at least 1 (tie what is not used)
     parameter int unsigned CoreStages = 0,  // register stages inside the core
     parameter int unsigned TagBits = 8,     // the tag that a packet brings and keeps
@@ -42,7 +43,8 @@ module wl_engine_mt #(
     parameter int unsigned ReplyLsb = 0,    // HasPacket = 0: where the reply stands in the final state,
     parameter int unsigned ReplyBits = 1,   // and its width
     localparam int unsigned ThreadBits = wl_pkg::bits(Threads),
-    localparam int unsigned IdleBits = wl_pkg::bits(Threads + 1)
+    localparam int unsigned IdleBits = wl_pkg::bits(Threads + 1),
+    localparam int unsigned Word = 8 * HeaderBytes
 ) (
     input logic clk_i,
     input logic rst_i,
@@ -86,7 +88,7 @@ module wl_engine_mt #(
     output logic [                  StepBits-1:0] core_step_o,
     output logic [                 StateBits-1:0] core_state_o,
     output logic [                  InfoBits-1:0] core_info_o,
-    output logic [ReadPorts*wl_pkg::WordBits-1:0] core_words_o,
+    output logic [            ReadPorts*Word-1:0] core_words_o,
     output logic                                  core_phase_o,
 
     // and outputs, CoreStages cycles later.
@@ -96,8 +98,8 @@ module wl_engine_mt #(
     input logic [                   StateBits-1:0] core_state_i,
     input logic [                  WritePorts-1:0] core_write_valid_i,
     input logic [                WritePorts*8-1:0] core_write_address_i,  // physical byte that byte 0 goes to
-    input logic [               WritePorts*16-1:0] core_write_strobe_i,   // bit k: byte k
-    input logic [WritePorts*wl_pkg::WordBits-1:0] core_write_data_i,     // byte 0 most significant
+    input logic [      WritePorts*HeaderBytes-1:0] core_write_strobe_i,   // bit k: byte k
+    input logic [             WritePorts*Word-1:0] core_write_data_i,     // byte 0 most significant
     input logic                                    core_clear_valid_i,
     input logic [                             7:0] core_clear_address_i,
     input logic [                             8:0] core_clear_count_i,
@@ -119,6 +121,9 @@ module wl_engine_mt #(
   end
   if (HasPacket && (StateBits < wl_pkg::StateContextLsb || InfoBits < wl_pkg::InfoRestLsb)) begin : g_illegal_state
     $fatal(1, "wl_engine_mt: StateBits and InfoBits must hold the packet's part (wl_pkg::StateContextLsb, wl_pkg::InfoRestLsb)");
+  end
+  if (HeaderBytes != 4 && HeaderBytes != 8 && HeaderBytes != 16) begin : g_illegal_word
+    $fatal(1, "wl_engine_mt: HeaderBytes must be 4, 8 or 16");
   end
   if (!HasPacket && ReplyLsb + ReplyBits > StateBits) begin : g_illegal_reply
     $fatal(1, "wl_engine_mt: the reply must lie in the state");
@@ -208,12 +213,18 @@ module wl_engine_mt #(
       .read_data_o(address_info_o)
   );
 
-  // How far the step has come: phase, pieces cleared, and whether state and step were ever written for this packet. It is stored at the
+  // How far the step has come: words cleared, phase, and whether state and step were ever written for this packet. It is stored at the
   // end of every slot; before the first one of a packet it does not count.
+  localparam int unsigned ChunkBits = wl_pkg::chunk_bits(HeaderBytes);
+  typedef struct packed {
+    logic committed;
+    logic phase;
+    logic [ChunkBits-1:0] chunk;
+  } progress_t;
   logic [Threads-1:0] started;
-  logic [6:0] stored_progress, a_progress, end_progress, progress_write_data;
+  progress_t stored_progress, a_progress, end_progress, progress_write_data;
   wl_thread_memory #(
-      .Width  (7),
+      .Width  ($bits(progress_t)),
       .Threads(Threads)
   ) i_progress (
       .clk_i,
@@ -230,12 +241,12 @@ module wl_engine_mt #(
       else if (end_slot && end_thread == ThreadBits'(t)) started[t] <= 1'b1;
     end
   end
-  assign a_progress = stored_progress & {7{started[a_thread]}};
+  assign a_progress = stored_progress & {$bits(progress_t) {started[a_thread]}};
 
   logic a_committed;
   logic [7:0] front;
   logic [8:0] window;
-  assign a_committed = a_progress[6];
+  assign a_committed = a_progress.committed;
   if (HasPacket) begin : g_initial
     logic [15:0] length;
     logic [8:0] loaded_window;
@@ -255,7 +266,7 @@ module wl_engine_mt #(
 
   logic r_slot, r_token, t_slot, t_token, x_slot, x_token;
   logic [ThreadBits-1:0] r_thread, t_thread, x_thread;
-  logic [6:0] r_progress, t_progress, x_progress;
+  progress_t r_progress, t_progress, x_progress;
   logic [StepBits-1:0] r_step, t_step;
   logic [StateBits-1:0] r_state, t_state;
   logic [InfoBits-1:0] r_info, t_info;
@@ -269,7 +280,7 @@ module wl_engine_mt #(
     if (!t_slot) {core_step_o, core_state_o, core_info_o} <= '0;
     else {core_step_o, core_state_o, core_info_o} <= {t_step, t_state, t_info};
   end
-  assign core_phase_o = x_progress[5];
+  assign core_phase_o = x_progress.phase;
   assign replies_thread_o = t_thread;
 
   // ---- Through the core ----
@@ -285,7 +296,7 @@ module wl_engine_mt #(
       .data_o({end_slot, end_token})
   );
   wl_delay #(
-      .Width (ThreadBits + 7),
+      .Width (ThreadBits + $bits(progress_t)),
       .Cycles(CoreStages)
   ) i_slot (
       .clk_i,
@@ -297,12 +308,13 @@ module wl_engine_mt #(
   // ---- The slot's end ----
 
   assign request_thread_o = end_thread;
-  assign progress_write_data[6] = end_progress[6] || commit;
+  assign progress_write_data.committed = end_progress.committed || commit;
   wl_engine_packet #(
       .Threads(Threads),
       .StateBits(StateBits),
       .ReadPorts(ReadPorts),
       .WritePorts(WritePorts),
+      .HeaderBytes(HeaderBytes),
       .Offloads(Offloads),
       .TagBits(TagBits),
       .HasPacket(HasPacket),
@@ -345,8 +357,8 @@ module wl_engine_mt #(
       .read_words_o(core_words_o),
       .end_slot_i(end_slot),
       .end_thread_i(end_thread),
-      .phase_i(end_progress[5]),
-      .chunk_i(end_progress[4:0]),
+      .phase_i(end_progress.phase),
+      .chunk_i(end_progress.chunk),
       .core_request_valid_i,
       .core_commit_i,
       .core_state_i,
@@ -364,8 +376,8 @@ module wl_engine_mt #(
       .request_valid_o,
       .commit_o(commit),
       .again_o(again_now),
-      .phase_o(progress_write_data[5]),
-      .chunk_o(progress_write_data[4:0]),
+      .phase_o(progress_write_data.phase),
+      .chunk_o(progress_write_data.chunk),
       .left_o(left),
       .left_copy_o(resumed),
       .left_thread_o(left_thread)
@@ -420,7 +432,7 @@ module wl_engine_mt #(
   always_ff @(posedge clk_i) begin
     if (!rst_i) begin
       Commit_M : assert (!end_slot || core_commit_i
-          == (end_progress[5] || (core_request_valid_i & waits_i) == '0));
+          == (end_progress.phase || (core_request_valid_i & waits_i) == '0));
       OneWriter_A : assert (!(end_slot && end_token));
       LastStep_A : assert (!resumed || Emits);
     end

@@ -8,6 +8,7 @@ module wl_engine_packet #(
     parameter int unsigned StateBits = 64,
     parameter int unsigned ReadPorts = 1,
     parameter int unsigned WritePorts = 1,
+    parameter int unsigned HeaderBytes = 16,
     parameter int unsigned Offloads = 1,
     parameter int unsigned TagBits = 8,
     parameter bit HasPacket = 1'b1,
@@ -19,7 +20,9 @@ module wl_engine_packet #(
     parameter int unsigned ReplyBits = 1,
     localparam int unsigned ThreadBits = wl_pkg::bits(Threads),
     localparam int unsigned IdleBits = wl_pkg::bits(Threads + 1),
-    localparam int unsigned Word = wl_pkg::WordBits
+    localparam int unsigned Word = 8 * HeaderBytes,
+    localparam int unsigned Row = wl_pkg::WordBits,
+    localparam int unsigned ChunkBits = wl_pkg::chunk_bits(HeaderBytes)
 ) (
     input logic clk_i,
     input logic rst_i,
@@ -29,13 +32,13 @@ module wl_engine_packet #(
     output logic                          load_ready_o,
     input  logic                          load_first_i,
     input  logic                          load_last_i,
-    input  logic [              Word-1:0] load_data_i,
+    input  logic [               Row-1:0] load_data_i,
     input  logic [           TagBits-1:0] load_tag_i,
     output logic                          unload_valid_o,
     input  logic                          unload_ready_i,
     output logic                          unload_first_o,
     output logic                          unload_last_o,
-    output logic [              Word-1:0] unload_data_o,
+    output logic [               Row-1:0] unload_data_o,
     output logic [           TagBits-1:0] unload_tag_o,
     output logic [wl_pkg::ResultBits-1:0] unload_result_o,
     output logic [         ReplyBits-1:0] unload_reply_o,
@@ -62,13 +65,13 @@ module wl_engine_packet #(
     input  logic                       end_slot_i,
     input  logic [     ThreadBits-1:0] end_thread_i,
     input  logic                       phase_i,
-    input  logic [                4:0] chunk_i,         // see wl_engine_commit
+    input  logic [      ChunkBits-1:0] chunk_i,         // see wl_engine_commit
     input  logic [       Offloads-1:0] core_request_valid_i,
     input  logic                       core_commit_i,
     input  logic [      StateBits-1:0] core_state_i,
     input  logic [     WritePorts-1:0] core_write_valid_i,
     input  logic [   WritePorts*8-1:0] core_write_address_i,
-    input  logic [  WritePorts*16-1:0] core_write_strobe_i,
+    input  logic [WritePorts*HeaderBytes-1:0] core_write_strobe_i,
     input  logic [WritePorts*Word-1:0] core_write_data_i,
     input  logic                       core_clear_valid_i,
     input  logic [                7:0] core_clear_address_i,
@@ -81,7 +84,7 @@ module wl_engine_packet #(
     output logic                       commit_o,        // state and step are to be stored
     output logic                       again_o,         // the thread runs on (when its replies are there)
     output logic                       phase_o,         // of its next slot
-    output logic [                4:0] chunk_o,
+    output logic [      ChunkBits-1:0] chunk_o,
 
     // A packet has left: its thread is free; or a copy of it has, and it runs on.
     output logic                  left_o,
@@ -90,11 +93,12 @@ module wl_engine_packet #(
 );
   logic finish, write_busy, clear;
   logic [7:0] clear_address;
-  logic [15:0] clear_strobe;
+  logic [HeaderBytes-1:0] clear_strobe;
   logic [WritePorts-1:0] write_valid;
   wl_engine_commit #(
       .Offloads(Offloads),
       .WritePorts(WritePorts),
+      .HeaderBytes(HeaderBytes),
       .Clears(Clears && HasPacket)
   ) i_commit (
       .valid_i(end_slot_i),
@@ -151,7 +155,7 @@ module wl_engine_packet #(
   logic [ReplyBits-1:0] reply;
   logic [ThreadBits-1:0] unload_thread;
   logic unload_row_valid;
-  logic [Word-1:0] unload_row_data;
+  logic [Row-1:0] unload_row_data;
   wl_engine_unload #(
       .Threads(Threads),
       .TagBits(TagBits),
@@ -206,19 +210,20 @@ module wl_engine_packet #(
     assign reply = '0;
 
     logic [WritePorts*8-1:0] write_address;
-    logic [WritePorts*16-1:0] write_strobe;
+    logic [WritePorts*HeaderBytes-1:0] write_strobe;
     always_comb begin
       write_address = core_write_address_i;
       write_strobe  = core_write_strobe_i;
       if (clear) begin
         write_address[7:0] = clear_address;
-        write_strobe[15:0] = clear_strobe;
+        write_strobe[HeaderBytes-1:0] = clear_strobe;
       end
     end
     wl_scratchpad #(
         .Threads(Threads),
         .ReadPorts(ReadPorts),
         .WritePorts(WritePorts),
+        .HeaderBytes(HeaderBytes),
         .Storage(Storage)
     ) i_scratchpad (
         .clk_i,

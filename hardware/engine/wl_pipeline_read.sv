@@ -1,14 +1,15 @@
 // Words of a header window that a step of a pipelined engine reads, each at a byte offset that is known only now.
 //
-// Contract: word r has 16 bytes of the window from byte offset_i[r] on, byte 0 most significant; bytes behind the window's end are zero,
+// Contract: word r has HeaderBytes bytes of the window from byte offset_i[r] on, byte 0 most significant; bytes behind the window's end are zero,
 // and all are if the offset is negative (17 bits, modulo 2^17): as wl_scratchpad reads.
 //   Latency: two cycles; `window_i` is looked at in the second of them, hence `window_later_i`.
 // Timing: an addition; then eight levels of two-way multiplexers and a mask.
 module wl_pipeline_read #(
     parameter int unsigned Headroom = 0,   // bytes in front of the header, as in wl_pipeline_load
     parameter int unsigned ReadPorts = 1,
+    parameter int unsigned HeaderBytes = 16,  // of a word: 4, 8 or 16
     localparam int unsigned Bytes = Headroom + wl_pkg::WindowLoaded,
-    localparam int unsigned Word = wl_pkg::WordBits
+    localparam int unsigned Word = 8 * HeaderBytes
 ) (
     input logic clk_i,
 
@@ -21,23 +22,28 @@ module wl_pipeline_read #(
   if (ReadPorts < 1) begin : g_illegal
     $fatal(1, "wl_pipeline_read: ReadPorts must be at least one");
   end
+  if (HeaderBytes != 4 && HeaderBytes != 8 && HeaderBytes != 16) begin : g_illegal_word
+    $fatal(1, "wl_pipeline_read: HeaderBytes must be 4, 8 or 16");
+  end
+
+  localparam int unsigned PlaceBits = wl_pkg::bits(HeaderBytes);
 
   for (genvar r = 0; r < ReadPorts; r++) begin : g_port
     logic [7:0] from, start;
     logic [17:0] left;
-    logic [4:0] remain;  // so many bytes of the word lie inside the window
+    logic [PlaceBits:0] remain;  // so many bytes of the word lie inside the window
     assign from = front_i + offset_i[r*17+:8] - 8'(wl_pkg::WindowFront - Headroom);
     assign left = {9'b0, length_i} - {1'b0, offset_i[r*17+:17]};
     always_ff @(posedge clk_i) begin
       start  <= from;
-      remain <= left[17] ? '0 : left[16:4] != '0 ? 5'd16 : left[4:0];
+      remain <= left[17] ? '0 : left[16:PlaceBits] != '0 ? (PlaceBits + 1)'(HeaderBytes) : left[PlaceBits:0];
     end
 
     logic [8*Bytes-1:0] shifted;
     assign shifted = window_later_i >> {start, 3'b0};
     always_ff @(posedge clk_i) begin
-      for (int unsigned k = 0; k < wl_pkg::WordBytes; k++) begin
-        words_o[r*Word+8*(wl_pkg::WordBytes-1-k)+:8] <= remain > 5'(k) ? shifted[8*k+:8] : '0;
+      for (int unsigned k = 0; k < HeaderBytes; k++) begin
+        words_o[r*Word+8*(HeaderBytes-1-k)+:8] <= remain > (PlaceBits + 1)'(k) ? shifted[8*k+:8] : '0;
       end
     end
     logic unused;

@@ -23,6 +23,7 @@ module wl_pipeline_step #(
     parameter int unsigned Step = 0,           // this step's
     parameter int unsigned ReadPorts = 1,      // words of the window that it reads; may be 0
     parameter int unsigned WritePorts = 1,     // words that it writes; may be 0
+    parameter int unsigned HeaderBytes = 16,   // bytes of such a word: 4, 8 or 16
     parameter bit Clears = 1'b1,               // 0: it never clears
     parameter bit FrontFixed = 1'b0,           // 1: before this step no packet's window has moved from WindowFront
     parameter int unsigned Calls = 1,          // offloads that it calls; may be 0
@@ -31,7 +32,7 @@ module wl_pipeline_step #(
     parameter int unsigned RequestStages = 0,  // register stages of the request logic
     parameter int unsigned EditStages = 0,     // of the edit logic
     localparam int unsigned Bytes = Headroom + wl_pkg::WindowLoaded,
-    localparam int unsigned Word = wl_pkg::WordBits,
+    localparam int unsigned Word = 8 * HeaderBytes,
     localparam int unsigned Reads = ReadPorts == 0 ? 1 : ReadPorts,
     localparam int unsigned Writes = WritePorts == 0 ? 1 : WritePorts,
     localparam int unsigned Asked = Calls == 0 ? 1 : Calls,
@@ -77,7 +78,7 @@ module wl_pipeline_step #(
     input logic [          23:0] edit_reason_i,
     input logic [    Writes-1:0] edit_write_valid_i,
     input logic [  Writes*8-1:0] edit_write_address_i,  // physical byte that byte 0 goes to
-    input logic [ Writes*16-1:0] edit_write_strobe_i,   // bit k: byte k
+    input logic [Writes*HeaderBytes-1:0] edit_write_strobe_i,  // bit k: byte k
     input logic [Writes*Word-1:0] edit_write_data_i,    // byte 0 most significant
     input logic                  edit_clear_valid_i,
     input logic [           7:0] edit_clear_address_i,
@@ -88,6 +89,9 @@ module wl_pipeline_step #(
   end
   if (StateBits < wl_pkg::StateContextLsb || InfoBits < wl_pkg::InfoRestLsb) begin : g_illegal_state
     $fatal(1, "wl_pipeline_step: StateBits and InfoBits must hold the packet's part (wl_pkg::StateContextLsb, wl_pkg::InfoRestLsb)");
+  end
+  if (HeaderBytes != 4 && HeaderBytes != 8 && HeaderBytes != 16) begin : g_illegal_word
+    $fatal(1, "wl_pipeline_step: HeaderBytes must be 4, 8 or 16");
   end
   if (Waits && Calls == 0) begin : g_illegal_wait
     $fatal(1, "wl_pipeline_step: a step that calls nothing has nothing to wait for");
@@ -136,8 +140,9 @@ module wl_pipeline_step #(
       r <= a;
     end
     wl_pipeline_read #(
-        .Headroom (Headroom),
-        .ReadPorts(ReadPorts)
+        .Headroom(Headroom),
+        .ReadPorts(ReadPorts),
+        .HeaderBytes(HeaderBytes)
     ) i_read (
         .clk_i,
         .front_i(address_state_o[wl_pkg::StateFrontLsb+:8]),
@@ -278,7 +283,7 @@ module wl_pipeline_step #(
   logic [8:0] c_clear_count;
   logic [Writes-1:0] c_write;
   logic [Writes*8-1:0] c_write_address;
-  logic [Writes*16-1:0] c_write_strobe;
+  logic [Writes*HeaderBytes-1:0] c_write_strobe;
   logic [Writes*Word-1:0] c_write_data;
   always_ff @(posedge clk_i) begin
     if (rst_i) c_valid <= 1'b0;
@@ -300,6 +305,7 @@ module wl_pipeline_step #(
   wl_pipeline_write #(
       .Headroom(Headroom),
       .WritePorts(Writes),
+      .HeaderBytes(HeaderBytes),
       .Clears(Clears)
   ) i_write (
       .window_i(c.window),

@@ -6,9 +6,10 @@
 module wl_pipeline_write #(
     parameter int unsigned Headroom = 0,    // bytes in front of the header, as in wl_pipeline_load
     parameter int unsigned WritePorts = 1,
+    parameter int unsigned HeaderBytes = 16,  // of a word: 4, 8 or 16
     parameter bit Clears = 1'b1,            // 0: nothing is ever cleared
     localparam int unsigned Bytes = Headroom + wl_pkg::WindowLoaded,
-    localparam int unsigned Word = wl_pkg::WordBits
+    localparam int unsigned Word = 8 * HeaderBytes
 ) (
     input  logic [       8*Bytes-1:0] window_i,
     input  logic                      clear_valid_i,
@@ -16,27 +17,35 @@ module wl_pipeline_write #(
     input  logic [               8:0] clear_count_i,
     input  logic [    WritePorts-1:0] write_valid_i,
     input  logic [  WritePorts*8-1:0] write_address_i,  // physical byte that byte 0 goes to
-    input  logic [ WritePorts*16-1:0] write_strobe_i,   // bit k: byte k
+    input  logic [WritePorts*HeaderBytes-1:0] write_strobe_i,  // bit k: byte k
     input  logic [WritePorts*Word-1:0] write_data_i,    // byte 0 most significant
     output logic [       8*Bytes-1:0] window_o
 );
   if (WritePorts < 1) begin : g_illegal
     $fatal(1, "wl_pipeline_write: WritePorts must be at least one");
   end
+  if (HeaderBytes != 4 && HeaderBytes != 8 && HeaderBytes != 16) begin : g_illegal_word
+    $fatal(1, "wl_pipeline_write: HeaderBytes must be 4, 8 or 16");
+  end
 
   localparam int unsigned First = wl_pkg::WindowFront - Headroom;
 
-  // Each word turned round so that byte q goes to a place of that number in its row, and the row in which it goes there.
+  localparam int unsigned PlaceBits = wl_pkg::bits(HeaderBytes);
+
+  // Each word turned round so that byte q goes to a place of that number in its row, and the row in which it goes there. Places that a
+  // word shorter than a row does not reach get some byte of it, and no strobe.
   logic [WritePorts-1:0][15:0] strobe;
   logic [WritePorts-1:0][15:0][7:0] data;
   logic [WritePorts-1:0][15:0][3:0] row;
   always_comb begin
     for (int unsigned w = 0; w < WritePorts; w++) begin
+      logic [15:0] strobes;
+      strobes = 16'(write_strobe_i[w*HeaderBytes+:HeaderBytes]);
       for (int unsigned q = 0; q < 16; q++) begin
         logic [3:0] k;
         k = 4'(q) - write_address_i[w*8+:4];
-        strobe[w][q] = write_valid_i[w] && write_strobe_i[w*16+32'(k)];
-        data[w][q] = write_data_i[w*Word+8*(15-32'(k))+:8];
+        strobe[w][q] = write_valid_i[w] && strobes[k];
+        data[w][q] = write_data_i[w*Word+8*(HeaderBytes-1-32'(k[PlaceBits-1:0]))+:8];
         row[w][q] = write_address_i[w*8+4+:4] + 4'(4'(q) < write_address_i[w*8+:4]);
       end
     end

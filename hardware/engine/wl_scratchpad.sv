@@ -1,7 +1,7 @@
-// The header windows of an engine's threads: for each a circular memory of 256 bytes that is read and written by words of 16 bytes
-// at any byte address, and loaded and unloaded by rows of 16 aligned bytes.
+// The header windows of an engine's threads: for each a circular memory of 256 bytes that is read and written by words of HeaderBytes
+// bytes at any byte address, and loaded and unloaded by rows of 16 aligned bytes.
 //
-// Sixteen lanes, each a byte wide with a row address of its own: an unaligned word touches every lane once, in one row or the next.
+// Sixteen lanes, each a byte wide with a row address of its own: an unaligned word touches a lane at most once, in one row or the next.
 //
 // Contract
 //   Read: words asked for in cycle n stand at read_words_o in cycle n + 3, byte 0 most significant. Of a word only the first
@@ -17,9 +17,11 @@ module wl_scratchpad #(
     parameter int unsigned Threads = 4,     // windows
     parameter int unsigned ReadPorts = 1,   // words read in a cycle
     parameter int unsigned WritePorts = 1,  // words written in a cycle: 1 or 2
+    parameter int unsigned HeaderBytes = 16,  // of a word: 4, 8 or 16
     parameter int unsigned Storage = 0,     // 0: LUT RAM, 1: block RAM
     localparam int unsigned ThreadBits = wl_pkg::bits(Threads),
-    localparam int unsigned Word = wl_pkg::WordBits
+    localparam int unsigned Word = 8 * HeaderBytes,
+    localparam int unsigned Row = wl_pkg::WordBits
 ) (
     input logic clk_i,
     input logic rst_i,
@@ -35,7 +37,7 @@ module wl_scratchpad #(
     input  logic [     WritePorts-1:0] write_valid_i,
     input  logic [     ThreadBits-1:0] write_thread_i,
     input  logic [   WritePorts*8-1:0] write_address_i,
-    input  logic [  WritePorts*16-1:0] write_strobe_i,   // bit k: byte k
+    input  logic [WritePorts*HeaderBytes-1:0] write_strobe_i,  // bit k: byte k
     input  logic [WritePorts*Word-1:0] write_data_i,     // byte 0 most significant
     input  logic                       write_zero_i,
     output logic                       write_busy_o,
@@ -44,18 +46,21 @@ module wl_scratchpad #(
     output logic                  load_ready_o,
     input  logic [ThreadBits-1:0] load_thread_i,
     input  logic [           3:0] load_row_i,
-    input  logic [      Word-1:0] load_data_i,
+    input  logic [       Row-1:0] load_data_i,
 
     input  logic [ThreadBits-1:0] unload_thread_i,
     input  logic [           3:0] unload_row_i,
     output logic                  unload_valid_o,
-    output logic [      Word-1:0] unload_data_o
+    output logic [       Row-1:0] unload_data_o
 );
   if (Threads < 1 || ReadPorts < 1) begin : g_illegal_ports
     $fatal(1, "wl_scratchpad: Threads and ReadPorts must be at least one");
   end
   if (WritePorts < 1 || WritePorts > 2) begin : g_illegal_writes
     $fatal(1, "wl_scratchpad: WritePorts must be 1 or 2");
+  end
+  if (HeaderBytes != 4 && HeaderBytes != 8 && HeaderBytes != 16) begin : g_illegal_word
+    $fatal(1, "wl_scratchpad: HeaderBytes must be 4, 8 or 16");
   end
   if (Storage > 1) begin : g_illegal_storage
     $fatal(1, "wl_scratchpad: Storage must be 0 (LUT RAM) or 1 (block RAM)");
@@ -64,6 +69,7 @@ module wl_scratchpad #(
   localparam int unsigned Lanes = wl_pkg::WordBytes;
   localparam int unsigned Depth = Threads * Lanes;
   localparam int unsigned AddressBits = wl_pkg::bits(Depth);
+  localparam int unsigned PlaceBits = wl_pkg::bits(HeaderBytes);
 
   // The row of a lane: that of byte 0 of the word, or the next for lanes that the word reaches by wrapping around.
   function automatic logic [3:0] lane_row(logic [3:0] lane, logic [3:0] row, logic [3:0] after, logic [3:0] first);
@@ -77,14 +83,14 @@ module wl_scratchpad #(
   for (genvar p = 0; p < ReadPorts; p++) begin : g_read
     logic [7:0] from;
     logic [17:0] left;
-    logic [4:0] remain_next, remain;  // so many bytes of the word lie inside the window, 0 to 16
+    logic [PlaceBits:0] remain_next, remain;  // so many bytes of the word lie inside the window, 0 to HeaderBytes
     assign from = read_front_i + read_offset_i[p*17+:8];
     assign left = {9'b0, read_window_i} - {1'b0, read_offset_i[p*17+:17]};
-    assign remain_next = left[17] ? 5'd0 : left[16:4] != '0 ? 5'd16 : left[4:0];
+    assign remain_next = left[17] ? '0 : left[16:PlaceBits] != '0 ? (PlaceBits + 1)'(HeaderBytes) : left[PlaceBits:0];
 
     logic [7:0] from_a;  // while the lanes read,
     logic [3:0] from_r;  // and while what they have read is rotated
-    logic [4:0] remain_a;
+    logic [PlaceBits:0] remain_a;
     logic [ThreadBits-1:0] thread_a;
     always_ff @(posedge clk_i) begin
       from_a   <= from;
@@ -101,16 +107,18 @@ module wl_scratchpad #(
           AddressBits'({thread_a, lane_row(4'(l), from_a[7:4], row_after, from_a[3:0])});
     end
 
-    // Byte k of the word is that of lane from + k: rotate by four lanes, then by single ones.
-    logic [Word-1:0] by_four;
-    for (genvar l = 0; l < Lanes; l++) begin : g_four
+    // Byte k of the word is that of lane from + k: rotate by four lanes, then by single ones, which take up to three lanes more than the
+    // word has bytes.
+    localparam int unsigned Turned = HeaderBytes + 3 < Lanes ? HeaderBytes + 3 : Lanes;
+    logic [8*Turned-1:0] by_four;
+    for (genvar l = 0; l < Turned; l++) begin : g_four
       logic [3:0][7:0] choice;
       for (genvar c = 0; c < 4; c++) begin : g_choice
         assign choice[c] = a_data[((l+4*c)%Lanes*ReadPorts+p)*8+:8];
       end
       assign by_four[8*l+:8] = choice[from_r[3:2]];
     end
-    for (genvar k = 0; k < Lanes; k++) begin : g_byte
+    for (genvar k = 0; k < HeaderBytes; k++) begin : g_byte
       logic [3:0][7:0] choice;
       for (genvar c = 0; c < 4; c++) begin : g_choice
         assign choice[c] = by_four[8*((k+c)%Lanes)+:8];
@@ -118,10 +126,10 @@ module wl_scratchpad #(
       // The mask is the register's synchronous reset, which costs no LUT of the data path.
       logic [7:0] word_byte;
       always_ff @(posedge clk_i) begin
-        if (5'(k) >= remain) word_byte <= '0;
+        if ((PlaceBits + 1)'(k) >= remain) word_byte <= '0;
         else word_byte <= choice[from_r[1:0]];
       end
-      assign read_words_o[p*Word+8*(Lanes-1-k)+:8] = word_byte;
+      assign read_words_o[p*Word+8*(HeaderBytes-1-k)+:8] = word_byte;
     end
   end
 
@@ -131,7 +139,7 @@ module wl_scratchpad #(
   logic w_valid, w_valid_next;
   logic [ThreadBits-1:0] w_thread;
   logic [7:0] w_address, w_address_next;
-  logic [15:0] w_strobe, w_strobe_next;
+  logic [HeaderBytes-1:0] w_strobe, w_strobe_next;
   logic [Word-1:0] w_data, w_data_next;
   if (WritePorts == 1) begin : g_one_write
     assign write_busy_o   = 1'b0;
@@ -142,13 +150,13 @@ module wl_scratchpad #(
     always_ff @(posedge clk_i) w_thread <= write_thread_i;
   end else begin : g_two_writes
     logic [7:0] second_address;
-    logic [15:0] second_strobe;
+    logic [HeaderBytes-1:0] second_strobe;
     logic [Word-1:0] second_data;
     always_ff @(posedge clk_i) begin
       if (rst_i) write_busy_o <= 1'b0;
       else write_busy_o <= !write_busy_o && write_valid_i == 2'b11;
       second_address <= write_address_i[8+:8];
-      second_strobe <= write_strobe_i[16+:16];
+      second_strobe <= write_strobe_i[HeaderBytes+:HeaderBytes];
       second_data <= write_data_i[Word+:Word];
       if (!write_busy_o) w_thread <= write_thread_i;
     end
@@ -157,7 +165,7 @@ module wl_scratchpad #(
     assign from = {write_busy_o, write_valid_i == 2'b10};
     assign w_valid_next = write_busy_o || write_valid_i != 2'b00;
     assign w_address_next = from[1] ? second_address : from[0] ? write_address_i[8+:8] : write_address_i[7:0];
-    assign w_strobe_next = from[1] ? second_strobe : from[0] ? write_strobe_i[16+:16] : write_strobe_i[15:0];
+    assign w_strobe_next = from[1] ? second_strobe : from[0] ? write_strobe_i[HeaderBytes+:HeaderBytes] : write_strobe_i[HeaderBytes-1:0];
     assign w_data_next = from[1] ? second_data : from[0] ? write_data_i[Word+:Word] : write_data_i[Word-1:0];
   end
   always_ff @(posedge clk_i) begin
@@ -171,27 +179,32 @@ module wl_scratchpad #(
 
   // Second stage: rotated by four lanes, in four copies of which all but one are zero: then rotating by single lanes is an OR, with an
   // input to spare for the row of a load. (Zero by the registers' reset; that way rotating and loading take two LUTs a bit, not three.)
+  // Of a word shorter than the row the lanes that it does not reach get some byte of it: only the strobes have to know which these are.
   logic [3:0][Word-1:0] turned_data;
-  logic [3:0][15:0] turned_strobe;
-  logic [Word-1:0] loaded;
+  logic [3:0][Lanes-1:0] turned_strobe;
+  logic [Row-1:0] loaded;
   logic b_load, b_write;
   logic [ThreadBits-1:0] b_thread;
   logic [7:0] b_address;
 
   assign load_ready_o = !w_valid;
 
-  logic [Word-1:0] by_four_data;  // by lanes: lane l at [8l +: 8]
-  logic [15:0] by_four_strobe;
-  for (genvar l = 0; l < Lanes; l++) begin : g_turn
+  logic [Word-1:0] by_four_data;  // by lanes: lanes l, l + HeaderBytes and so on at [8l +: 8]
+  logic [Lanes-1:0] row_strobe, by_four_strobe;
+  assign row_strobe = Lanes'(w_strobe);
+  for (genvar l = 0; l < HeaderBytes; l++) begin : g_turn
     logic [3:0][7:0] choice;
-    logic [3:0] choice_strobe;
     for (genvar c = 0; c < 4; c++) begin : g_choice
-      localparam int unsigned Byte = (l + Lanes - 4 * c) % Lanes;
-      assign choice[c] = w_data[8*(Lanes-1-Byte)+:8];
-      assign choice_strobe[c] = w_strobe[Byte];
+      assign choice[c] = w_data[8*(HeaderBytes-1-(l+Lanes-4*c)%HeaderBytes)+:8];
     end
     assign by_four_data[8*l+:8] = choice[w_address[3:2]];
-    assign by_four_strobe[l] = choice_strobe[w_address[3:2]];
+  end
+  for (genvar l = 0; l < Lanes; l++) begin : g_turn_strobe
+    logic [3:0] choice;
+    for (genvar c = 0; c < 4; c++) begin : g_choice
+      assign choice[c] = row_strobe[(l+Lanes-4*c)%Lanes];
+    end
+    assign by_four_strobe[l] = choice[w_address[3:2]];
   end
   for (genvar c = 0; c < 4; c++) begin : g_copy
     always_ff @(posedge clk_i) begin
@@ -229,7 +242,7 @@ module wl_scratchpad #(
       data   = loaded[8*(Lanes-1-l)+:8];
       strobe = b_load;
       for (int unsigned c = 0; c < 4; c++) begin
-        data |= turned_data[c][8*((l+Lanes-c)%Lanes)+:8];
+        data |= turned_data[c][8*((l+Lanes-c)%HeaderBytes)+:8];
         strobe |= turned_strobe[c][(l+Lanes-c)%Lanes];
       end
     end

@@ -7,6 +7,7 @@ module tb_engine #(
     parameter int unsigned Threads = 4,
     parameter int unsigned ReadPorts = 1,
     parameter int unsigned WritePorts = 1,
+    parameter int unsigned HeaderBytes = 16,
     parameter int unsigned Offloads = 2,    // the highest of two or more gives no reply
     parameter int unsigned CoreStages = 0,
     parameter bit HasPacket = 1'b1,
@@ -26,6 +27,7 @@ module tb_engine #(
     input  logic rst_i,
     output logic done_o
 );
+  localparam int unsigned Word = 8 * HeaderBytes;
   localparam int unsigned TagBits = 6;
   localparam int unsigned Tags = 2 ** TagBits;
   localparam int unsigned StepBits = 4;
@@ -63,14 +65,14 @@ module tb_engine #(
   logic slot_valid, waiting;
   logic [StepBits-1:0] address_step, core_step, next_step;
   logic [ReadPorts*17-1:0] address_offset;
-  logic [ReadPorts*128-1:0] words;
+  logic [ReadPorts*Word-1:0] words;
   logic phase, commit, clear_valid;
   logic [Offloads-1:0] core_request, request_valid, request_ready, waits, replied_valid;
   logic [Offloads*32-1:0] request_data, replies;
   logic [WritePorts-1:0] write_valid;
   logic [WritePorts*8-1:0] write_address;
-  logic [WritePorts*16-1:0] write_strobe;
-  logic [WritePorts*128-1:0] write_data;
+  logic [WritePorts*HeaderBytes-1:0] write_strobe;
+  logic [WritePorts*Word-1:0] write_data;
   logic [7:0] clear_address;
   logic [8:0] clear_count;
   logic [2:0] leave;
@@ -83,7 +85,8 @@ module tb_engine #(
 
 `define SHELL \
       .Threads(Threads), .StateBits(StateBits), .InfoBits(InfoBits), .StepBits(StepBits), .ReadPorts(ReadPorts), \
-      .WritePorts(WritePorts), .Offloads(Offloads), .CoreStages(CoreStages), .TagBits(TagBits), .HasPacket(HasPacket), \
+      .WritePorts(WritePorts), .HeaderBytes(HeaderBytes), .Offloads(Offloads), .CoreStages(CoreStages), .TagBits(TagBits), \
+      .HasPacket(HasPacket), \
       .Emits(Emits), .Clears(Clears), .Scheduler(Scheduler), .Storage(Storage), \
       .WindowStorage(WindowStorage), .FirstStep(FirstStep), .ReplyLsb(Context), \
       .ReplyBits(32) \
@@ -111,7 +114,7 @@ module tb_engine #(
 
   tb_engine_core #(
       .StateBits(StateBits), .InfoBits(InfoBits), .StepBits(StepBits), .ReadPorts(ReadPorts), .WritePorts(WritePorts),
-      .Offloads(Offloads), .CoreStages(CoreStages), .HasPacket(HasPacket), .Emits(Emits), .Clears(Clears), .Calls(Calls),
+      .HeaderBytes(HeaderBytes), .Offloads(Offloads), .CoreStages(CoreStages), .HasPacket(HasPacket), .Emits(Emits), .Clears(Clears), .Calls(Calls),
       .Steps(Steps)
   ) i_core (
       .clk_i, .waits_i(waits), .address_step_i(address_step), .address_state_i(address_state), .address_info_i(address_info),
@@ -212,11 +215,11 @@ module tb_engine #(
     logic [7:0] n, front;
     logic [15:0] total;
     logic [StepBits-1:0] step;
-    logic [ReadPorts*128-1:0] got;
+    logic [ReadPorts*Word-1:0] got;
     logic [Offloads-1:0] asks;
     logic [Offloads*32-1:0] answers;
-    logic [15:0] strobe;
-    logic [127:0] data;
+    logic [HeaderBytes-1:0] strobe;
+    logic [Word-1:0] data;
     logic [16:0] from;
     int change;
     leaving_t leaving;
@@ -233,8 +236,8 @@ module tb_engine #(
       got = '0;
       for (int unsigned p = 0; p < ReadPorts; p++) begin
         from = i_core.offset(seed, step, n, acc, p);
-        for (int unsigned k = 0; k < 16; k++) begin
-          if (32'(from) + k < size) got[128*p+8*(15-k)+:8] = window[8'(32'(from)+k)];
+        for (int unsigned k = 0; k < HeaderBytes; k++) begin
+          if (32'(from) + k < size) got[Word*p+8*(HeaderBytes-1-k)+:8] = window[8'(32'(from)+k)];
         end
       end
       read = i_core.fold(got);
@@ -258,8 +261,8 @@ module tb_engine #(
         for (int unsigned w = 0; w < WritePorts; w++) begin
           strobe = i_core.write_strobe(seed, step, n, w, 9'(size));
           data   = i_core.write_data(acc, w);
-          for (int unsigned k = 0; k < 16; k++) begin
-            if (strobe[k]) window[8'(32'(i_core.write_offset(seed, step, n, w))+k)] = data[8*(15-k)+:8];
+          for (int unsigned k = 0; k < HeaderBytes; k++) begin
+            if (strobe[k]) window[8'(32'(i_core.write_offset(seed, step, n, w))+k)] = data[8*(HeaderBytes-1-k)+:8];
           end
         end
         leaving.result = '{kind: wl_pkg::EXIT_NEXT, reason: i_core.reason(seed, step, n), egress: acc[15:0], start: front[3:0],

@@ -9,6 +9,7 @@ module tb_engine_core #(
     parameter int unsigned StepBits = 4,
     parameter int unsigned ReadPorts = 1,
     parameter int unsigned WritePorts = 1,
+    parameter int unsigned HeaderBytes = 16,
     parameter int unsigned Offloads = 1,
     parameter int unsigned CoreStages = 0,
     parameter bit HasPacket = 1'b1,
@@ -28,7 +29,7 @@ module tb_engine_core #(
     input logic [     StepBits-1:0] step_i,
     input logic [    StateBits-1:0] state_i,
     input logic [     InfoBits-1:0] info_i,
-    input logic [ReadPorts*128-1:0] words_i,
+    input logic [ReadPorts*8*HeaderBytes-1:0] words_i,
     input logic [  Offloads*32-1:0] replies_i,
     input logic                     phase_i,
 
@@ -39,14 +40,15 @@ module tb_engine_core #(
     output logic [     StateBits-1:0] state_o,
     output logic [    WritePorts-1:0] write_valid_o,
     output logic [  WritePorts*8-1:0] write_address_o,
-    output logic [ WritePorts*16-1:0] write_strobe_o,
-    output logic [WritePorts*128-1:0] write_data_o,
+    output logic [WritePorts*HeaderBytes-1:0] write_strobe_o,
+    output logic [WritePorts*8*HeaderBytes-1:0] write_data_o,
     output logic                      clear_valid_o,
     output logic [               7:0] clear_address_o,
     output logic [               8:0] clear_count_o,
     output logic [               2:0] exit_o,
     output logic [              23:0] reason_o
 );
+  localparam int unsigned Word = 8 * HeaderBytes;
   localparam int unsigned Context = HasPacket ? wl_pkg::StateContextLsb : 0;
 
   // ---- The program: what a step decides ----
@@ -62,9 +64,9 @@ module tb_engine_core #(
   endfunction
 
   // What was read, as one number.
-  function automatic logic [31:0] fold(logic [ReadPorts*128-1:0] words);
+  function automatic logic [31:0] fold(logic [ReadPorts*Word-1:0] words);
     fold = 32'd1;
-    for (int unsigned i = 0; i < ReadPorts * 4; i++) fold = tb_pkg::mix(fold ^ words[32*i+:32]) + i;
+    for (int unsigned i = 0; i < ReadPorts * HeaderBytes / 4; i++) fold = tb_pkg::mix(fold ^ words[32*i+:32]) + i;
   endfunction
 
   function automatic logic [Offloads-1:0] guards(logic [31:0] seed, logic [StepBits-1:0] step, logic [7:0] n, logic [31:0] read);
@@ -96,18 +98,18 @@ module tb_engine_core #(
     return 8'(decide(seed, step, n, 11 + port) >> 8) >> 1;
   endfunction
 
-  function automatic logic [15:0] write_strobe(logic [31:0] seed, logic [StepBits-1:0] step, logic [7:0] n, int unsigned port, logic [8:0] window);
+  function automatic logic [HeaderBytes-1:0] write_strobe(logic [31:0] seed, logic [StepBits-1:0] step, logic [7:0] n, int unsigned port, logic [8:0] window);
     logic [31:0] h;
     h = decide(seed, step, n, 13 + port);
-    write_strobe = h[16] ? 16'hffff : h[15:0];
+    write_strobe = h[16] ? '1 : h[HeaderBytes-1:0];
     if (h[18:17] == '0) write_strobe = '0;
-    for (int unsigned k = 0; k < 16; k++) begin
+    for (int unsigned k = 0; k < HeaderBytes; k++) begin
       if (32'(write_offset(seed, step, n, port)) + k >= 32'(window)) write_strobe[k] = 1'b0;
     end
   endfunction
 
-  function automatic logic [127:0] write_data(logic [31:0] acc, int unsigned port);
-    for (int unsigned i = 0; i < 4; i++) write_data[32*i+:32] = tb_pkg::mix(acc + 8 * port + i);
+  function automatic logic [Word-1:0] write_data(logic [31:0] acc, int unsigned port);
+    for (int unsigned i = 0; i < HeaderBytes / 4; i++) write_data[32*i+:32] = tb_pkg::mix(acc + 8 * port + i);
   endfunction
 
   function automatic logic [2:0] ending(logic [31:0] seed, logic [StepBits-1:0] step, logic [7:0] n);
@@ -147,7 +149,7 @@ module tb_engine_core #(
   end
 
   localparam int unsigned OutBits =
-      Offloads * 33 + 1 + StepBits + StateBits + WritePorts * (1 + 8 + 16 + 128) + 1 + 8 + 9 + 3 + 24;
+      Offloads * 33 + 1 + StepBits + StateBits + WritePorts * (1 + 8 + HeaderBytes + Word) + 1 + 8 + 9 + 3 + 24;
   logic [OutBits-1:0] now, later;
 
   logic [31:0] seed, acc, read, acc_next;
@@ -161,8 +163,8 @@ module tb_engine_core #(
   logic [StateBits-1:0] state;
   logic [WritePorts-1:0] valid;
   logic [WritePorts*8-1:0] address;
-  logic [WritePorts*16-1:0] strobe;
-  logic [WritePorts*128-1:0] data;
+  logic [WritePorts*HeaderBytes-1:0] strobe;
+  logic [WritePorts*Word-1:0] data;
   always_comb begin
     seed = info_i[32+:32];
     acc = state_i[Context+:32];
@@ -191,9 +193,9 @@ module tb_engine_core #(
       state = StateBits'({acc_next[15:0], length, window, front});
       for (int unsigned w = 0; w < WritePorts; w++) begin
         address[8*w+:8] = front + write_offset(seed, step_i, n, w);
-        strobe[16*w+:16] = write_strobe(seed, step_i, n, w, window);
-        valid[w] = strobe[16*w+:16] != '0;
-        data[128*w+:128] = write_data(acc_next, w);
+        strobe[HeaderBytes*w+:HeaderBytes] = write_strobe(seed, step_i, n, w, window);
+        valid[w] = strobe[HeaderBytes*w+:HeaderBytes] != '0;
+        data[Word*w+:Word] = write_data(acc_next, w);
       end
     end
     state[Context+:40] = {n + 8'd1, acc_next};

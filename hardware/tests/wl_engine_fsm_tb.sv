@@ -1,6 +1,6 @@
 // wl_engine_fsm: a matrix of its parameters, each under idle cycles and back-pressure; see tb_engine.
 module wl_engine_fsm_tb;
-  localparam int unsigned Cases = 5;
+  localparam int unsigned Cases = 6;
   logic clk, rst;
   logic [Cases-1:0] done;
   tb_end #(.Cases(Cases)) i_end (.clk_o(clk), .rst_o(rst), .done_i(done));
@@ -12,4 +12,5 @@ module wl_engine_fsm_tb;
   tb_engine #(.Machine(1'b1), .Threads(1), .HasPacket(1'b0), .Emits(1'b0), .Clears(1'b0)) `CASE(3);
   // Without calls and clears a slot takes five cycles, and little else is done: a slot in six.
   tb_engine #(.Machine(1'b1), .Threads(1), .Calls(1'b0), .Emits(1'b0), .Clears(1'b0), .Steps(64), .Slots(38)) `CASE(4);
+  tb_engine #(.Machine(1'b1), .Threads(1), .HeaderBytes(4), .WritePorts(2)) `CASE(5);
 endmodule

@@ -1,6 +1,6 @@
 // wl_engine_mt: a matrix of its parameters, each under idle cycles and back-pressure; see tb_engine.
 module wl_engine_mt_tb;
-  localparam int unsigned Cases = 14;
+  localparam int unsigned Cases = 16;
   logic clk, rst;
   logic [Cases-1:0] done;
   tb_end #(.Cases(Cases)) i_end (.clk_o(clk), .rst_o(rst), .done_i(done));
@@ -26,4 +26,7 @@ module wl_engine_mt_tb;
   // also wait for longer packets before theirs.
   tb_engine #(.Threads(8), .Calls(1'b0), .Emits(1'b0), .Clears(1'b0), .Steps(64), .Slots(253)) `CASE(12);
   tb_engine #(.Threads(8), .Calls(1'b0), .Emits(1'b0), .Clears(1'b0), .Steps(64), .Slots(128), .Scheduler(0), .Storage(1)) `CASE(13);
+  // Words of fewer bytes.
+  tb_engine #(.Threads(5), .HeaderBytes(8), .WritePorts(2), .ReadPorts(2), .CoreStages(1)) `CASE(14);
+  tb_engine #(.Threads(4), .HeaderBytes(4), .ReadPorts(3), .Storage(1), .Patience(8000)) `CASE(15);
 endmodule

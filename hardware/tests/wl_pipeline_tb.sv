@@ -1,12 +1,13 @@
 // A pipelined engine of three steps with logic made up here: wl_pipeline_load, _step (_read, _write), _call and _unload. The information of
 // a packet says what each step does with it; what must come out is computed at the entrance. The matrix is over packets inside, room in
-// front, register stages, and whether offloads reply; the service answers in order, after any time.
+// front, bytes of a word, register stages, and whether offloads reply; the service answers in order, after any time.
 module wl_pipeline_tb;
-  localparam int unsigned Cases = 5;
-  localparam bit [Cases*32-1:0] Packets = {32'd1, 32'd3, 32'd64, 32'd64, 32'd64};
-  localparam bit [Cases*32-1:0] Headrooms = {32'd16, 32'd128, 32'd0, 32'd32, 32'd48};
-  localparam bit [Cases*32-1:0] Stages = {32'd0, 32'd1, 32'd2, 32'd3, 32'd0};
-  localparam bit [Cases-1:0] Replies = 5'b11011;
+  localparam int unsigned Cases = 7;
+  localparam bit [Cases*32-1:0] Packets = {32'd64, 32'd2, 32'd1, 32'd3, 32'd64, 32'd64, 32'd64};
+  localparam bit [Cases*32-1:0] Headrooms = {32'd64, 32'd16, 32'd16, 32'd128, 32'd0, 32'd32, 32'd48};
+  localparam bit [Cases*32-1:0] Stages = {32'd1, 32'd0, 32'd0, 32'd1, 32'd2, 32'd3, 32'd0};
+  localparam bit [Cases*32-1:0] Widths = {32'd8, 32'd4, 32'd16, 32'd16, 32'd16, 32'd16, 32'd16};
+  localparam bit [Cases-1:0] Replies = 7'b1111011;
 
   logic clk, rst;
   logic [Cases-1:0] done;
@@ -15,6 +16,7 @@ module wl_pipeline_tb;
     pipeline_case #(
         .Packets(Packets[32*i+:32]),
         .Headroom(Headrooms[32*i+:32]),
+        .HeaderBytes(Widths[32*i+:32]),
         .Stages(Stages[32*i+:32]),
         .Replies(Replies[i])
     ) i_case (.clk_i(clk), .rst_i(rst), .done_o(done[i]));
@@ -24,6 +26,7 @@ endmodule
 module pipeline_case #(
     parameter int unsigned Packets = 4,
     parameter int unsigned Headroom = 16,
+    parameter int unsigned HeaderBytes = 16,
     parameter int unsigned Stages = 1,
     parameter bit Replies = 1'b1
 ) (
@@ -33,6 +36,7 @@ module pipeline_case #(
 );
   localparam int unsigned Steps = 3;
   localparam int unsigned Bytes = Headroom + 128;
+  localparam int unsigned Word = 8 * HeaderBytes;
   localparam int unsigned StateBits = wl_pkg::StateContextLsb + 32;
   // Length, port; 8 bits a step: skip it (the second), call, offset (4 bits), 2 bits of exit; then 5 bits of a push, 5 of where to write.
   localparam int unsigned InfoBits = 32 + 8 * Steps + 10;
@@ -49,8 +53,9 @@ module pipeline_case #(
   } expected_t;
   expected_t expected[$];
 
-  function automatic logic [31:0] fold(logic [127:0] word);
-    return word[31:0] ^ word[63:32] ^ word[95:64] ^ word[127:96] ^ 32'h5bd1e995;
+  function automatic logic [31:0] fold(logic [Word-1:0] word);
+    fold = 32'h5bd1e995;
+    for (int unsigned i = 0; i < HeaderBytes / 4; i++) fold ^= word[32*i+:32];
   endfunction
   function automatic int unsigned most(int unsigned a, int unsigned b);
     return a < b ? a : b;
@@ -66,13 +71,13 @@ module pipeline_case #(
     model.reason = '0;
     for (int unsigned k = 0; k < Steps; k++) begin
       logic [7:0] todo;
-      logic [127:0] word;
+      logic [Word-1:0] word;
       todo = info[32+8*k+:8];
       if (todo[0] && k == 1) continue;
-      for (int unsigned b = 0; b < 16; b++) begin
+      for (int unsigned b = 0; b < HeaderBytes; b++) begin
         int unsigned at;
         at = 32'(todo[5:2]) * 9 + b;
-        word[8*(15-b)+:8] = at < 32'(model.window) ? model.data[at] : '0;
+        word[8*(HeaderBytes-1-b)+:8] = at < 32'(model.window) ? model.data[at] : '0;
       end
       if (todo[1] && Replies) sum += fold(word);
       if (k == 0) begin
@@ -83,10 +88,10 @@ module pipeline_case #(
         model.length += 16'(count);
       end
       if (k != 1) begin
-        for (int unsigned b = 0; b < 16; b++) begin
+        for (int unsigned b = 0; b < HeaderBytes; b++) begin
           int unsigned at;
           at = 32'(info[InfoBits-6-:5]) + b;
-          if (at < 32'(model.window) && word[b] == 1'b0) model.data[at] = word[8*(15-b)+:8] ^ sum[7:0];
+          if (at < 32'(model.window) && word[b] == 1'b0) model.data[at] = word[8*(HeaderBytes-1-b)+:8] ^ sum[7:0];
         end
       end
       if (k == Steps - 1 || todo[7:6] == 2'd3) begin
@@ -170,12 +175,12 @@ module pipeline_case #(
   for (genvar k = 0; k < Steps; k++) begin : g_step
     logic [StateBits-1:0] address_state, request_state, edit_state, state, next;
     logic [InfoBits-1:0] address_info, request_info, edit_info, info;
-    logic [127:0] request_words, edit_words, word, asked_word;
+    logic [Word-1:0] request_words, edit_words, word, asked_word;
     logic [31:0] reply, edit_reply, r;
     logic request_valid, issue, reply_valid, take;
     wl_pipeline_step #(
         .Packets(Packets), .Headroom(Headroom), .StateBits(StateBits), .InfoBits(InfoBits), .StepBits(2), .Step(k),
-        .WritePorts(k == 1 ? 0 : 1), .Clears(k == 0), .FrontFixed(k == 0), .Waits(Replies), .ReplyBits(32),
+        .WritePorts(k == 1 ? 0 : 1), .HeaderBytes(HeaderBytes), .Clears(k == 0), .FrontFixed(k == 0), .Waits(Replies), .ReplyBits(32),
         .RequestStages(Stages), .EditStages(Stages)
     ) i_step (
         .clk_i, .rst_i, .valid_i(valid[k]), .record_i(records[k]), .valid_o(valid[k+1]), .record_o(records[k+1]),
@@ -188,18 +193,18 @@ module pipeline_case #(
         .edit_write_valid_i(k != 1), .edit_write_address_i(8'(front + 8'(info[InfoBits-6-:5]))), .edit_write_strobe_i(strobe),
         .edit_write_data_i(data), .edit_clear_valid_i(count != 0), .edit_clear_address_i(front), .edit_clear_count_i(count)
     );
-    wl_delay #(.Width(129), .Cycles(Stages)) i_request (
+    wl_delay #(.Width(Word + 1), .Cycles(Stages)) i_request (
         .clk_i, .rst_i, .data_i({request_info[33+8*k], request_words}), .data_o({request_valid, asked_word})
     );
     // The edit logic: its inputs some cycles later.
-    wl_delay #(.Width(StateBits + InfoBits + 128 + 32), .Cycles(Stages)) i_edit (
+    wl_delay #(.Width(StateBits + InfoBits + Word + 32), .Cycles(Stages)) i_edit (
         .clk_i, .rst_i, .data_i({edit_state, edit_info, edit_words, edit_reply}), .data_o({state, info, word, r})
     );
     logic [1:0] step;
     logic [2:0] ends;
     logic [31:0] sum;
-    logic [15:0] strobe;
-    logic [127:0] data;
+    logic [HeaderBytes-1:0] strobe;
+    logic [Word-1:0] data;
     logic [7:0] front;
     logic [8:0] count, length_now;
     logic [7:0] todo;
@@ -214,19 +219,19 @@ module pipeline_case #(
       ends = wl_pkg::EXIT_NEXT;
       if (k == Steps - 1 || todo[7:6] == 2'd3) ends = todo[6] ? wl_pkg::EXIT_FINISH : wl_pkg::EXIT_TO_CPU;
       if (k == Steps - 1 && todo[7]) ends = wl_pkg::EXIT_DROP;
-      for (int unsigned b = 0; b < 16; b++) begin
+      for (int unsigned b = 0; b < HeaderBytes; b++) begin
         strobe[b] = 32'(info[InfoBits-6-:5]) + b < 32'(length_now) && !word[b];
-        data[8*(15-b)+:8] = word[8*(15-b)+:8] ^ sum[7:0];
+        data[8*(HeaderBytes-1-b)+:8] = word[8*(HeaderBytes-1-b)+:8] ^ sum[7:0];
       end
     end
     assign next = {sum, state[48:33], state[32:17] + 16'(count), length_now, front};
 
     // The service: in order, when it likes.
     logic ask, told;
-    logic [127:0] ask_data;
+    logic [Word-1:0] ask_data;
     logic [31:0] told_data;
     logic [31:0] answers[$];
-    wl_pipeline_call #(.Packets(Packets), .RequestBits(128), .ReplyBits(Replies ? 32 : 0)) i_call (
+    wl_pipeline_call #(.Packets(Packets), .RequestBits(Word), .ReplyBits(Replies ? 32 : 0)) i_call (
         .clk_i, .rst_i, .issue_valid_i(issue), .issue_data_i(asked_word), .room_o(rooms[k]),
         .request_valid_o(ask), .request_ready_i(ready), .request_data_o(ask_data),
         .reply_valid_i(told), .reply_data_i(told_data), .head_valid_o(reply_valid), .head_take_i(take), .head_data_o(reply)

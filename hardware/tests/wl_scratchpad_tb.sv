@@ -1,17 +1,19 @@
-// wl_scratchpad: bytes, masks, when a write is seen, and who yields to whom; the matrix is over threads, ports and storage.
+// wl_scratchpad: bytes, masks, when a write is seen, and who yields to whom; the matrix is over threads, ports, bytes of a word and storage.
 module wl_scratchpad_tb;
-  localparam int unsigned Cases = 7;
-  localparam bit [Cases*32-1:0] Threads = {32'd1, 32'd2, 32'd5, 32'd8, 32'd1, 32'd4, 32'd8};
-  localparam bit [Cases*32-1:0] ReadPorts = {32'd1, 32'd3, 32'd2, 32'd1, 32'd1, 32'd2, 32'd1};
-  localparam bit [Cases*32-1:0] WritePorts = {32'd1, 32'd1, 32'd2, 32'd2, 32'd2, 32'd1, 32'd2};
-  localparam bit [Cases*32-1:0] Storages = {32'd0, 32'd0, 32'd0, 32'd0, 32'd1, 32'd1, 32'd1};
+  localparam int unsigned Cases = 11;
+  localparam bit [Cases*32-1:0] Threads = {32'd4, 32'd1, 32'd5, 32'd2, 32'd1, 32'd2, 32'd5, 32'd8, 32'd1, 32'd4, 32'd8};
+  localparam bit [Cases*32-1:0] ReadPorts = {32'd2, 32'd1, 32'd1, 32'd2, 32'd1, 32'd3, 32'd2, 32'd1, 32'd1, 32'd2, 32'd1};
+  localparam bit [Cases*32-1:0] WritePorts = {32'd2, 32'd1, 32'd2, 32'd1, 32'd1, 32'd1, 32'd2, 32'd2, 32'd2, 32'd1, 32'd2};
+  localparam bit [Cases*32-1:0] Widths = {32'd8, 32'd8, 32'd4, 32'd4, 32'd16, 32'd16, 32'd16, 32'd16, 32'd16, 32'd16, 32'd16};
+  localparam bit [Cases*32-1:0] Storages = {32'd1, 32'd0, 32'd0, 32'd1, 32'd0, 32'd0, 32'd0, 32'd0, 32'd1, 32'd1, 32'd1};
 
   logic clk, rst;
   logic [Cases-1:0] done;
   tb_end #(.Cases(Cases)) i_end (.clk_o(clk), .rst_o(rst), .done_i(done));
   for (genvar i = 0; i < Cases; i++) begin : g_case
     scratchpad_case #(
-        .Threads(Threads[32*i+:32]), .ReadPorts(ReadPorts[32*i+:32]), .WritePorts(WritePorts[32*i+:32]), .Storage(Storages[32*i+:32])
+        .Threads(Threads[32*i+:32]), .ReadPorts(ReadPorts[32*i+:32]), .WritePorts(WritePorts[32*i+:32]), .HeaderBytes(Widths[32*i+:32]),
+        .Storage(Storages[32*i+:32])
     ) i_case (.clk_i(clk), .rst_i(rst), .done_o(done[i]));
   end
 endmodule
@@ -20,6 +22,7 @@ module scratchpad_case #(
     parameter int unsigned Threads = 4,
     parameter int unsigned ReadPorts = 1,
     parameter int unsigned WritePorts = 1,
+    parameter int unsigned HeaderBytes = 16,
     parameter int unsigned Storage = 0
 ) (
     input  logic clk_i,
@@ -28,6 +31,7 @@ module scratchpad_case #(
 );
   localparam int unsigned ThreadBits = wl_pkg::bits(Threads);
   localparam int unsigned Cycles = 6000;
+  localparam int unsigned Word = 8 * HeaderBytes;
   localparam int WriteSeen = 2 + WritePorts - 1;  // cycles from a write to a read that sees it
   localparam int LoadSeen = 1;
 
@@ -35,15 +39,17 @@ module scratchpad_case #(
   logic [7:0] read_front;
   logic [8:0] read_window;
   logic [ReadPorts*17-1:0] read_offset;
-  logic [ReadPorts*128-1:0] read_words;
+  logic [ReadPorts*Word-1:0] read_words;
   logic [WritePorts-1:0] write_valid;
   logic [WritePorts*8-1:0] write_address;
-  logic [WritePorts*16-1:0] write_strobe;
-  logic [WritePorts*128-1:0] write_data;
+  logic [WritePorts*HeaderBytes-1:0] write_strobe;
+  logic [WritePorts*Word-1:0] write_data;
   logic write_zero, write_busy, load_valid, load_ready, unload_valid;
   logic [3:0] load_row, unload_row;
   logic [127:0] load_data, unload_data;
-  wl_scratchpad #(.Threads(Threads), .ReadPorts(ReadPorts), .WritePorts(WritePorts), .Storage(Storage)) i_dut (
+  wl_scratchpad #(
+      .Threads(Threads), .ReadPorts(ReadPorts), .WritePorts(WritePorts), .HeaderBytes(HeaderBytes), .Storage(Storage)
+  ) i_dut (
       .clk_i, .rst_i, .read_thread_i(read_thread), .read_front_i(read_front), .read_window_i(read_window),
       .read_offset_i(read_offset), .read_words_o(read_words), .write_valid_i(write_busy ? '0 : write_valid),
       .write_thread_i(write_thread), .write_address_i(write_address), .write_strobe_i(write_strobe), .write_data_i(write_data),
@@ -58,7 +64,7 @@ module scratchpad_case #(
   int cycle, reads, unloads, refused;
   logic wrote, two_before;  // in the cycle before: something; in the one before that, two words
   logic [2:0] check;
-  logic [ReadPorts*128-1:0] expected[4];
+  logic [ReadPorts*Word-1:0] expected[4];
   logic ask_before;
   logic [127:0] row_before;
   assign done_o = cycle >= Cycles;
@@ -94,10 +100,10 @@ module scratchpad_case #(
       // Reads: what is asked in this cycle comes in three.
       check <= {check[1:0], !preparing && cycle >= seen_at[read_thread]};
       for (int unsigned p = 0; p < ReadPorts; p++) begin
-        for (int k = 0; k < 16; k++) begin
+        for (int unsigned k = 0; k < HeaderBytes; k++) begin
           int at;
-          at = int'(read_offset[17*p+:17]) + k;
-          expected[0][128*p+8*(15-k)+:8] = at < int'(read_window) ? memory[read_thread][8'(int'(read_front)+at)] : 8'd0;
+          at = int'(read_offset[17*p+:17]) + int'(k);
+          expected[0][Word*p+8*(HeaderBytes-1-k)+:8] = at < int'(read_window) ? memory[read_thread][8'(int'(read_front)+at)] : 8'd0;
         end
       end
       expected[1] <= expected[0];
@@ -136,9 +142,10 @@ module scratchpad_case #(
       writes = !write_busy && write_valid != '0;
       if (writes) begin
         for (int unsigned w = 0; w < WritePorts; w++) begin
-          for (int k = 0; k < 16; k++) begin
-            if (write_valid[w] && write_strobe[16*w+k]) begin
-              memory[write_thread][8'(write_address[8*w+:8]+8'(k))] = w == 0 && write_zero ? 8'd0 : write_data[128*w+8*(15-k)+:8];
+          for (int unsigned k = 0; k < HeaderBytes; k++) begin
+            if (write_valid[w] && write_strobe[HeaderBytes*w+k]) begin
+              memory[write_thread][8'(write_address[8*w+:8]+8'(k))] =
+                  w == 0 && write_zero ? 8'd0 : write_data[Word*w+8*(HeaderBytes-1-k)+:8];
             end
           end
         end
@@ -163,8 +170,8 @@ module scratchpad_case #(
       write_zero   <= tb_pkg::chance(32);
       for (int unsigned w = 0; w < WritePorts; w++) begin
         write_address[8*w+:8] <= 8'($urandom());
-        write_strobe[16*w+:16] <= 16'($urandom() | $urandom());
-        write_data[128*w+:128] <= {$urandom(), $urandom(), $urandom(), $urandom()};
+        write_strobe[HeaderBytes*w+:HeaderBytes] <= HeaderBytes'($urandom() | $urandom());
+        write_data[Word*w+:Word] <= Word'({$urandom(), $urandom(), $urandom(), $urandom()});
       end
       if (done_o && (reads < 300 || unloads < 300 || refused < 100)) begin
         $fatal(1, "%m: %0d reads, %0d rows unloaded, %0d loads refused", reads, unloads, refused);
