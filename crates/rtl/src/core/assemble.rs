@@ -4,6 +4,7 @@ use wireloom_bits::Bits;
 use wireloom_compile::analysis::liveness::Liveness;
 use wireloom_ir::{BinaryOp, ContextId, Engine, EngineKind, MAX_BACKWARD_JUMPS, StepId};
 
+use super::RUNAWAY;
 use super::facts::Facts;
 use super::graph::{Graph, Input, Node};
 use super::layout::{self, Layout};
@@ -11,7 +12,6 @@ use super::lower::{ExitKind, StepLogic, Writes};
 use super::offload::OffloadPort;
 use super::packet::{ReadWord, is_early};
 use super::select::{Case, case, choose};
-use super::{RUNAWAY, WORD_BYTES};
 
 /// `wl_pkg::EXIT_*`.
 pub mod exit_code {
@@ -464,7 +464,7 @@ impl<'a> Assembly<'a> {
                 let distance = choose(graph, &distances).expect("a step uses the port");
                 let address = graph.binary(BinaryOp::Add, base, distance);
                 let (mut strobes, mut data) = (Vec::new(), Vec::new());
-                for byte in 0..WORD_BYTES as usize {
+                for byte in 0..self.layout.header_bytes as usize {
                     let (mut terms, mut cases) = (Vec::new(), Vec::new());
                     for (active, word) in &uses {
                         if let Some(Some((strobe, value))) = word.bytes.get(byte) {

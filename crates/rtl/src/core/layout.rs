@@ -28,6 +28,8 @@ const INFO_REST: u32 = 32;
 pub struct Layout {
     /// Whether the engine takes packets; else its state is the context alone.
     pub has_packet: bool,
+    /// Bytes of a word that the engine reads or writes of its packet (`HeaderBytes` of the shells).
+    pub header_bytes: u32,
     /// Bits of a step's number.
     pub step_bits: u32,
     /// The step that ends runaway threads; none if no thread can run away.
@@ -61,8 +63,8 @@ pub struct Layout {
 }
 
 impl Layout {
-    /// Of an engine with these ports.
-    pub fn of(program: &Program, engine: &Engine, ports: &[OffloadPort]) -> Self {
+    /// Of an engine with these ports, whose header ports serve words of so many bytes.
+    pub fn of(program: &Program, engine: &Engine, ports: &[OffloadPort], header_bytes: u32) -> Self {
         let has_packet = matches!(engine.kind, EngineKind::Packet);
         let reply_bits = match engine.kind {
             EngineKind::Packet => 0,
@@ -93,6 +95,7 @@ impl Layout {
         let (replies, reply_total) = stacked(ports.iter().map(|p| p.reply_bits));
         Self {
             has_packet,
+            header_bytes,
             step_bits: bits_for(steps).max(1),
             runaway_step: (!loops.is_empty()).then_some(engine.steps.len() as u32),
             backward_jumps,
@@ -109,6 +112,11 @@ impl Layout {
             replies,
             reply_total,
         }
+    }
+
+    /// Bits of a word that is read or written.
+    pub fn word_bits(&self) -> u32 {
+        8 * self.header_bytes
     }
 
     /// Bits of a port's reply.

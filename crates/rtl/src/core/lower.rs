@@ -24,7 +24,6 @@ use super::layout::{self, Layout};
 use super::offload::{self, OffloadPort};
 use super::packet::Hand;
 use super::refusal::Refusal;
-use crate::core::WORD_BYTES;
 
 /// Writes in program order: each happens if its condition holds.
 pub type Writes = Vec<(Node, Node)>;
@@ -97,7 +96,7 @@ impl<'a> Surroundings<'a> {
             engine,
             layout,
             ports,
-            groups: ports::ports(engine, WORD_BYTES),
+            groups: ports::ports(engine, layout.header_bytes),
             written: liveness::written(engine),
             last: offload::last_calls(engine),
         }

@@ -42,8 +42,8 @@ pub use offload::{OffloadPort, PortMethod};
 pub use refusal::Refusal;
 use schedule::{Root, Schedule, schedule};
 
-/// Bytes of a word of the header memory (`wl_pkg::WordBytes`).
-pub const WORD_BYTES: u32 = 16;
+/// Bytes of a row of the header memory (`wl_pkg::WordBytes`): windows are loaded and unloaded by rows.
+pub const ROW_BYTES: u32 = 16;
 /// Bytes that a header window can hold (`wl_pkg::WindowBytes`).
 pub const WINDOW_BYTES: u32 = 256;
 /// Bytes of a packet that are loaded into it when the packet comes (`wl_pkg::WindowLoaded`).
@@ -58,11 +58,13 @@ pub const RUNAWAY: u32 = 0xff_0000;
 pub struct Options {
     /// LUT levels that a stage of the core may have, by the model of `wireloom_compile::analysis::depth`.
     pub levels: u32,
+    /// Bytes of a word that a header port reads or writes at once: 4, 8 or 16. The program's steps must have been fitted to such ports.
+    pub header_bytes: u32,
 }
 
 impl Default for Options {
     fn default() -> Self {
-        Self { levels: 11 }
+        Self { levels: 11, header_bytes: 16 }
     }
 }
 
@@ -110,7 +112,8 @@ impl Core {
 pub fn build(program: &Program, engine: EngineId, options: &Options) -> Result<Core, Refusal> {
     let body = &program.engines[engine.index()];
     let ports = offload::ports(program, engine);
-    let layout = Layout::of(program, body, &ports);
+    let layout = Layout::of(program, body, &ports, options.header_bytes);
+    let word_bits = layout.word_bits();
     let refuse = |step: usize, reason: String| {
         let step = &body.steps[step];
         Refusal::at(program, body, step, step.loc, reason)
@@ -143,9 +146,7 @@ pub fn build(program: &Program, engine: EngineId, options: &Options) -> Result<C
         Input::Phase => Expr::name("phase_i"),
         Input::State => Expr::name("state_i"),
         Input::Info => Expr::name("info_i"),
-        Input::Word(port) => {
-            part_of("words_i", port * 8 * WORD_BYTES, 8 * WORD_BYTES, read_ports * 8 * WORD_BYTES)
-        }
+        Input::Word(port) => part_of("words_i", port * word_bits, word_bits, read_ports * word_bits),
         Input::Reply(port) => {
             let low = layout.replies[port as usize];
             part_of("replies_i", low, ports[port as usize].reply_bits, layout.reply_total)
@@ -272,7 +273,7 @@ impl Generator<'_> {
         );
         let mut module = Module::new(format!("{}_core", self.name), &doc);
         let bits = |width: u32| Type::vector(Expr::int(u64::from(width)));
-        let words = 8 * WORD_BYTES;
+        let (bytes, words) = (self.layout.header_bytes, self.layout.word_bits());
         module.ports.push(Port::input("clk_i", Type::Bit, "Clock."));
         module.ports.extend(self.inputs());
         let layout = self.layout;
@@ -291,7 +292,7 @@ impl Generator<'_> {
             Port::output("state_o", bits(layout.state_bits), "The next state."),
             Port::output("write_valid_o", bits(self.write_ports), "Whether each port writes to the packet."),
             Port::output("write_address_o", bits(8 * self.write_ports), "Physical address of byte 0."),
-            Port::output("write_strobe_o", bits(WORD_BYTES * self.write_ports), "Bit k: byte k is written."),
+            Port::output("write_strobe_o", bits(bytes * self.write_ports), "Bit k: byte k is written."),
             Port::output(
                 "write_data_o",
                 bits(words * self.write_ports),
@@ -321,7 +322,7 @@ impl Generator<'_> {
         assign("state_o", emitter.reference(outputs.state, last));
         assign("write_valid_o", emitter.vector(&column(|w| w.valid), 1, self.write_ports));
         assign("write_address_o", emitter.vector(&column(|w| w.address), 8, self.write_ports));
-        assign("write_strobe_o", emitter.vector(&column(|w| w.strobe), WORD_BYTES, self.write_ports));
+        assign("write_strobe_o", emitter.vector(&column(|w| w.strobe), bytes, self.write_ports));
         assign("write_data_o", emitter.vector(&column(|w| w.data), words, self.write_ports));
         assign("clear_valid_o", emitter.reference(outputs.clear_valid, last));
         assign("clear_address_o", emitter.reference(outputs.clear_address, last));

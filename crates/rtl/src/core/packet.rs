@@ -14,9 +14,9 @@ use self::write::WriteGroup;
 use super::facts;
 use super::graph::{Graph, Input, Kind, Node};
 use super::layout::{self, Layout};
-use super::{MAX_LENGTH, WINDOW_BYTES, WORD_BYTES};
+use super::{MAX_LENGTH, WINDOW_BYTES};
 
-/// A word that a step reads: `WORD_BYTES` bytes from an address on.
+/// A word that a step reads: as many bytes as a header port serves, from an address on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ReadWord {
     /// What the address is counted from; `None`: the window's first byte.
@@ -64,6 +64,8 @@ pub struct Hand {
     /// Whether the packet was made anew.
     zeroed: Option<Node>,
     is_cut: bool,
+    /// Bytes of a word.
+    word_bytes: u32,
     words: Vec<Option<ReadWord>>,
     /// The first word of each group of reads.
     firsts: Vec<usize>,
@@ -90,7 +92,7 @@ impl Hand {
         let mut words = 0;
         for group in &ports.reads {
             firsts.push(words);
-            words += group.bytes.div_ceil(WORD_BYTES) as usize;
+            words += group.bytes.div_ceil(layout.header_bytes) as usize;
         }
         Self {
             front: field(graph, layout::FRONT, 8, "packet_front"),
@@ -102,6 +104,7 @@ impl Hand {
             is_mixed: false,
             zeroed: None,
             is_cut: false,
+            word_bytes: layout.header_bytes,
             words: vec![None; words],
             firsts,
             groups: ports.writes.iter().map(|_| None).collect(),
@@ -351,13 +354,13 @@ impl Hand {
         bit: u32,
         width: u32,
     ) -> Node {
-        let word_bits = 8 * WORD_BYTES;
+        let word_bits = 8 * self.word_bytes;
         let mut parts = Vec::new();
         let mut at = bit;
         while at < bit + width {
             let number = at / word_bits;
             let word = self.firsts[index] + number as usize;
-            let offset = group.offset + i64::from(number * WORD_BYTES);
+            let offset = group.offset + i64::from(number * self.word_bytes);
             self.words[word] = Some(ReadWord { root, offset });
             let end = ((number + 1) * word_bits).min(bit + width);
             let input = graph.input(Input::Word(word as u32), word_bits);

@@ -16,6 +16,7 @@ impl Wrapper<'_> {
             .parameter("StepBits", int(layout.step_bits))
             .parameter("ReadPorts", int(core.read_ports))
             .parameter("WritePorts", int(core.write_ports))
+            .parameter("HeaderBytes", int(layout.header_bytes))
             .parameter("Offloads", int(core.offloads()))
             .parameter("CoreStages", int(core.core_stages))
             .parameter("TagBits", name("TagBits"))

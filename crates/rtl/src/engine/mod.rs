@@ -220,7 +220,7 @@ impl Wrapper<'_> {
     fn wires(&self) -> Vec<(&'static str, u32)> {
         let core = self.core;
         let layout = &core.layout;
-        let word = 8 * core::WORD_BYTES;
+        let word = layout.word_bits();
         vec![
             ("address_step", layout.step_bits),
             ("address_state", layout.state_bits),
@@ -239,7 +239,7 @@ impl Wrapper<'_> {
             ("next_state", layout.state_bits),
             ("write_valid", core.write_ports),
             ("write_address", 8 * core.write_ports),
-            ("write_strobe", core::WORD_BYTES * core.write_ports),
+            ("write_strobe", layout.header_bytes * core.write_ports),
             ("write_data", word * core.write_ports),
             ("clear_valid", 0),
             ("clear_address", 8),

@@ -6,6 +6,7 @@
 mod merge;
 mod ports;
 mod rig;
+mod shell;
 #[cfg(test)]
 mod tests;
 
@@ -13,11 +14,12 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
-use wireloom_compile::passes::{HeaderPorts, PassOptions};
+use wireloom_compile::passes::PassOptions;
 use wireloom_offloads::KINDS;
 
 pub use ports::{PortKind, Ports};
 pub use rig::{Rig, Traffic};
+pub use shell::{Scheduler, Shell, ShellKind, Storage};
 
 use crate::tools;
 
@@ -127,58 +129,6 @@ pub struct Clock {
     pub core_mhz: u32,
     /// The memories' clock over it.
     pub memory_ratio: usize,
-}
-
-/// How an engine is built around its core.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, Serialize)]
-#[serde(deny_unknown_fields)]
-pub struct Shell {
-    /// Which shell.
-    pub shell: ShellKind,
-    /// Which thread goes next.
-    pub scheduler: Scheduler,
-    /// Where contexts and header windows stand.
-    pub storage: Storage,
-    /// Words of the header window that a step can read.
-    pub header_reads: u32,
-    /// Words that it can write.
-    pub header_writes: u32,
-    /// LUT levels between two registers.
-    pub stage_levels: u32,
-}
-
-/// The shells of engines that take packets.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, Serialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum ShellKind {
-    /// Many threads, one slot a cycle.
-    Multithreaded,
-    /// One thread.
-    StateMachine,
-    /// The steps one behind the other, in the place of all clusters of a pipe.
-    Pipelined,
-}
-
-/// Thread schedulers (the paper, section 4.5.2).
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, Serialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum Scheduler {
-    /// Each thread in turn, ready or not.
-    RoundRobin,
-    /// Any thread that is ready.
-    ReadyToExecute,
-}
-
-/// What small memories are made of.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, Serialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum Storage {
-    /// LUT RAM.
-    Lut,
-    /// Header windows in block RAM, what else threads keep in LUT RAM.
-    BlockWindows,
-    /// Block RAM.
-    Block,
 }
 
 /// How packets are shared out.
@@ -414,18 +364,7 @@ impl Machine {
         if self.engine.shell == ShellKind::StateMachine && self.threads != 1 {
             return Err(self.illegal("a state machine has one thread: set `threads = 1`".to_owned()));
         }
-        let unused_storage = match (self.engine.shell, self.engine.storage) {
-            (ShellKind::Pipelined, Storage::Block | Storage::BlockWindows) => {
-                Some("a pipelined engine has no threads to store: set `engine.storage = \"lut\"`")
-            }
-            (ShellKind::StateMachine, Storage::Block) => Some(
-                "a state machine has its state in registers: set `engine.storage = \"block-windows\"`, for its header window alone, or \"lut\"",
-            ),
-            _ => None,
-        };
-        if let Some(message) = unused_storage {
-            return Err(self.illegal(message.to_owned()));
-        }
+        self.engine.check().map_err(|message| self.illegal(message))?;
         if is_pipelined && (self.clusters != self.lanes() || self.engines != 1) {
             let message = "a pipelined engine stands in the place of all clusters of a lane: set `engines = 1`, and `lanes` and \
                            `clusters` to one number";
@@ -473,7 +412,7 @@ impl Machine {
 
     /// What the compiler must know of the engines' header memory.
     pub fn pass_options(&self) -> PassOptions {
-        PassOptions { header: Some(HeaderPorts::new(self.engine.header_reads, self.engine.header_writes)) }
+        PassOptions { header: Some(self.engine.header_ports()) }
     }
 
     /// How an offload of that name and kind is realised.

@@ -120,6 +120,26 @@ fn wrong_descriptions_say_what_is_wrong() {
 }
 
 #[test]
+fn a_word_of_the_header_has_four_eight_or_sixteen_bytes() {
+    let machine =
+        |bytes: &str| Machine::parse("mine", &format!("extends = \"np\"\n[engine]\nheader_bytes = {bytes}"));
+    assert_eq!(Machine::find("np").unwrap().engine.header_bytes, 16);
+    for bytes in [4, 8, 16] {
+        let machine = machine(&bytes.to_string()).unwrap();
+        let ports = machine.pass_options().header.unwrap();
+        assert_eq!((ports.reads, ports.writes, ports.bytes), (2, 1, bytes));
+    }
+    let message = |bytes: &str| machine(bytes).unwrap_err().to_string();
+    for bytes in ["0", "1", "12"] {
+        let said = message(bytes);
+        assert!(said.ends_with(&format!("`engine.header_bytes` is {bytes}; it can be 4, 8 or 16")), "{said}");
+    }
+    let wide = message("32");
+    assert!(wide.contains("is 32; it can be 4, 8 or 16; two ports of 16 bytes"), "{wide}");
+    assert!(message("-8").contains("header_bytes"), "no number of bytes");
+}
+
+#[test]
 fn narrow_ports_share_one_lane() {
     let four = Machine::find("np-four-10g").unwrap();
     assert!(four.ports.are_narrow());

@@ -122,7 +122,10 @@ fn build(program: &Program, machine: &Machine, in_rig: bool, label: &str) -> Res
         ShellKind::StateMachine => Shell::StateMachine,
         ShellKind::Pipelined => Shell::Pipelined,
     };
-    let options = crate::core::Options { levels: machine.engine.stage_levels };
+    let options = crate::core::Options {
+        levels: machine.engine.stage_levels,
+        header_bytes: machine.engine.header_bytes,
+    };
     let mut program = program.clone();
     program.engines.iter_mut().for_each(|engine| engine.name.insert_str(0, label));
     let engine = crate::engine::build(&program, program.main, &options, shell)?;

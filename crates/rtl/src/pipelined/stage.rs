@@ -6,11 +6,11 @@ use wireloom_bits::Bits;
 use wireloom_ir::{BinaryOp, Engine, EngineId, OffloadTarget, Program};
 use wireloom_offloads::Config;
 
-use crate::core::Refusal;
 use crate::core::graph::{Graph, Input, Kind, Node};
 use crate::core::layout::Layout;
 use crate::core::lower::{self, ExitKind, StepLogic, Surroundings};
 use crate::core::offload::{self, OffloadPort};
+use crate::core::{ROW_BYTES, Refusal};
 
 /// What all stages of an engine share.
 pub struct Frame<'a> {
@@ -59,7 +59,9 @@ impl<'a> Frame<'a> {
     pub(super) fn new(program: &'a Program, engine: EngineId, order: Vec<usize>) -> Self {
         let body = &program.engines[engine.index()];
         let ports = offload::ports(program, engine);
-        Self { program, engine: body, layout: Layout::of(program, body, &ports), ports, order }
+        // A called engine reaches no header: its words may be of any length.
+        let layout = Layout::of(program, body, &ports, ROW_BYTES);
+        Self { program, engine: body, layout, ports, order }
     }
 
     /// Number of elements of the memory behind a port.

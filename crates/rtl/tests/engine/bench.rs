@@ -35,11 +35,20 @@ pub struct Setting {
     pub levels: u32,
     /// Shell.
     pub shell: Shell,
+    /// Bytes of a word of the header.
+    pub header_bytes: u32,
 }
 
 impl Default for Setting {
     fn default() -> Self {
-        Self { threads: 4, scheduler: 1, storage: 0, levels: 11, shell: Shell::Multithreaded }
+        Self {
+            threads: 4,
+            scheduler: 1,
+            storage: 0,
+            levels: 11,
+            shell: Shell::Multithreaded,
+            header_bytes: 16,
+        }
     }
 }
 
@@ -53,7 +62,7 @@ pub struct Bench {
 impl Bench {
     /// Builds the main engine of a program in regions. `name` is that of the folder.
     pub fn new(name: &str, program: &Program, setting: Setting) -> Self {
-        let options = Options { levels: setting.levels };
+        let options = Options { levels: setting.levels, header_bytes: setting.header_bytes };
         let engine = build(program, program.main, &options, setting.shell)
             .unwrap_or_else(|refusal| panic!("{refusal}"));
         let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join("engine").join(name);

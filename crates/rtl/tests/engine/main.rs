@@ -79,7 +79,7 @@ fn packets(tests: &TestFile, damaged: usize) -> Vec<Packet> {
 }
 
 fn hold(name: &str, file: &str, ports: HeaderPorts, setting: Setting) {
-    let (tests, program) = tests(file, ports);
+    let (tests, program) = tests(file, HeaderPorts { bytes: setting.header_bytes, ..ports });
     let bench = Bench::new(name, &program, setting);
     let packets = packets(&tests, 3);
     for (seed, slow) in [(1, false), (2, true)] {
@@ -155,18 +155,31 @@ fn commands(count: usize) -> Vec<Packet> {
         .collect()
 }
 
-#[test]
-fn corners_mean_what_golden_says() {
+/// Runs packets of all sorts through a program of corners. The meter and `fetch_add` want packets in order: one thread.
+fn corners(name: &str, header_bytes: u32) {
     let path = tools::repository().join("crates/rtl/tests/engine/corners.loom");
     let checked = wireloom_lang::check(&path, &wireloom_lang::Options::default());
     let mut program = lower(&checked.program.expect("a program without errors"));
-    pipeline::optimise(&mut program, &PassOptions { header: Some(HeaderPorts::new(2, 2)) });
-    // The meter and `fetch_add` want packets in order: one thread.
-    let bench = Bench::new("corners", &program, Setting { threads: 1, levels: 6, ..Setting::default() });
+    pipeline::optimise(
+        &mut program,
+        &PassOptions { header: Some(HeaderPorts { bytes: header_bytes, ..HeaderPorts::new(2, 2) }) },
+    );
+    let setting = Setting { threads: 1, levels: 6, header_bytes, ..Setting::default() };
+    let bench = Bench::new(name, &program, setting);
     assert!(bench.stages() > 1, "the core is cut");
     let left = bench.compare(&commands(600), bench::empty, 3, true);
     let happens = |what: &dyn Fn(&Verdict) -> bool| left.iter().flatten().any(|l| what(&l.verdict));
     assert!(happens(&|v| *v == Verdict::Dropped(Reason::Runaway)), "a thread runs away");
     assert!(happens(&|v| matches!(v, Verdict::ToCpu(_))) && happens(&|v| matches!(v, Verdict::Sent { .. })));
     assert!(left.iter().any(|l| l.len() > 2) && left.iter().any(Vec::is_empty), "copies, and nothing at all");
+}
+
+#[test]
+fn corners_mean_what_golden_says() {
+    corners("corners", 16);
+}
+
+#[test]
+fn corners_mean_the_same_if_a_word_of_the_header_has_four_bytes() {
+    corners("corners-words", 4);
 }

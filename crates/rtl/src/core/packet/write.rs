@@ -3,7 +3,6 @@
 use wireloom_compile::analysis::ports::Group;
 use wireloom_ir::BinaryOp;
 
-use super::super::WORD_BYTES;
 use super::super::facts;
 use super::super::graph::{Graph, Input, Node};
 use super::{Clear, Hand, ReadWord, WriteWord, is_early};
@@ -88,12 +87,12 @@ impl Hand {
             for (index, pieces) in group.bytes.iter().enumerate() {
                 bytes.push(self.byte(graph, &group, index, pieces)?);
             }
-            for (index, chunk) in bytes.chunks(WORD_BYTES as usize).enumerate() {
+            for (index, chunk) in bytes.chunks(self.word_bytes as usize).enumerate() {
                 if chunk.iter().any(Option::is_some) {
                     self.writes.push(WriteWord {
                         front: group.front,
                         root: group.root,
-                        offset: group.offset + (index as i64) * i64::from(WORD_BYTES),
+                        offset: group.offset + (index as i64) * i64::from(self.word_bytes),
                         bytes: chunk.to_vec(),
                     });
                 }
@@ -157,7 +156,7 @@ impl Hand {
     /// What a byte of a group was when the step began; zero if it was pushed since.
     fn old_byte(&mut self, graph: &mut Graph, group: &WriteGroup, index: usize) -> Result<Node, String> {
         let offset = group.offset + index as i64;
-        let word_bits = 8 * WORD_BYTES;
+        let word_bits = 8 * self.word_bytes;
         if self.is_mixed {
             return Err("part of a byte is written where bytes were popped and pushed in one step".into());
         }
@@ -185,7 +184,7 @@ impl Hand {
         }
         let covers = |word: &Option<ReadWord>| {
             word.is_some_and(|w| {
-                w.root == root && (w.offset..w.offset + i64::from(WORD_BYTES)).contains(&offset)
+                w.root == root && (w.offset..w.offset + i64::from(self.word_bytes)).contains(&offset)
             })
         };
         let found = self.words.iter().position(covers);

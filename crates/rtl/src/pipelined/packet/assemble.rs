@@ -3,7 +3,7 @@
 mod calls;
 
 use super::logic::{Frame, Logic};
-use crate::core::{WINDOW_LOADED, WORD_BYTES};
+use crate::core::{ROW_BYTES, WINDOW_LOADED};
 use crate::engine::offload_ports;
 use crate::sv::short::{clocked, int, name, vector};
 use crate::sv::{Binary, Expr, Instance, Item, Module, Parameter, Port, Type, Unary};
@@ -15,7 +15,7 @@ const BEAT: u64 = 64;
 
 /// Bytes in front of the header that windows have, if so many may be pushed; nothing if these are too many.
 pub(super) fn headroom(pushed: u64) -> Option<u64> {
-    let headroom = pushed.next_multiple_of(u64::from(WORD_BYTES));
+    let headroom = pushed.next_multiple_of(u64::from(ROW_BYTES));
     (headroom <= LOADED).then_some(headroom)
 }
 
@@ -182,7 +182,7 @@ impl Assembly<'_> {
         let x = &frame.steps[step.step];
         let own = |what: &str| format!("{x}_{what}");
         let own_wire = |what: &str| Expr::name(own(what));
-        let word = 8 * WORD_BYTES;
+        let word = layout.word_bits();
         let (reads, writes) = (step.reads.max(1), step.writes.max(1));
         let calls = (step.calls.len() as u32).max(1);
         let reply_bits = step.reply_bits(frame).max(1);
@@ -214,7 +214,7 @@ impl Assembly<'_> {
             ("edit_reason", 24),
             ("edit_write_valid", writes),
             ("edit_write_address", 8 * writes),
-            ("edit_write_strobe", WORD_BYTES * writes),
+            ("edit_write_strobe", layout.header_bytes * writes),
             ("edit_write_data", word * writes),
             ("edit_clear_valid", 0),
             ("edit_clear_address", 8),
@@ -238,6 +238,7 @@ impl Assembly<'_> {
             .parameter("Step", int(step.step as u32))
             .parameter("ReadPorts", int(step.reads))
             .parameter("WritePorts", int(step.writes))
+            .parameter("HeaderBytes", int(layout.header_bytes))
             .parameter("Clears", Expr::number(1, u64::from(step.clears)))
             .parameter("FrontFixed", Expr::number(1, u64::from(fixed)))
             .parameter("Calls", int(step.calls.len() as u32))

@@ -11,7 +11,7 @@ use crate::core::lower::{self, StepLogic, Surroundings};
 use crate::core::offload::{self, OffloadPort};
 use crate::core::refusal::place;
 use crate::core::schedule::{Root, Schedule, depth, schedule};
-use crate::core::{LATE_OFFSET, Options, Refusal, WORD_BYTES, module_prefix, part_of, step_comments};
+use crate::core::{LATE_OFFSET, Options, Refusal, module_prefix, part_of, step_comments};
 use crate::sv::names::Scope;
 use crate::sv::{Expr, Item, Module, Port, Type};
 
@@ -82,14 +82,14 @@ impl Logic {
 }
 
 impl<'a> Frame<'a> {
-    pub(super) fn new(program: &'a Program, engine: EngineId) -> Self {
+    pub(super) fn new(program: &'a Program, engine: EngineId, options: &Options) -> Self {
         let body = &program.engines[engine.index()];
         let ports = offload::ports(program, engine);
         let mut scope = Scope::new();
         Self {
             program,
             engine: body,
-            layout: Layout::of(program, body, &ports),
+            layout: Layout::of(program, body, &ports, options.header_bytes),
             ports,
             name: module_prefix(body),
             steps: body.steps.iter().map(|step| scope.unique(&step.name)).collect(),
@@ -240,8 +240,13 @@ impl Writer<'_> {
             ports.extend([
                 ("write_valid_o", writes, "Whether each port writes.", column(|w| w.valid)),
                 ("write_address_o", 8 * writes, "Physical address of byte 0.", column(|w| w.address)),
-                ("write_strobe_o", WORD_BYTES * writes, "Bit k: byte k is written.", column(|w| w.strobe)),
-                ("write_data_o", 8 * WORD_BYTES * writes, "Byte 0 most significant.", column(|w| w.data)),
+                (
+                    "write_strobe_o",
+                    layout.header_bytes * writes,
+                    "Bit k: byte k is written.",
+                    column(|w| w.strobe),
+                ),
+                ("write_data_o", layout.word_bits() * writes, "Byte 0 most significant.", column(|w| w.data)),
             ]);
         }
         let roots: Vec<Node> = ports.iter().flat_map(|(.., nodes)| nodes).copied().collect();
@@ -266,7 +271,7 @@ impl Writer<'_> {
 
     /// What an input is: a port, or a part of one.
     fn input(&self, input: Input) -> Expr {
-        let word = 8 * WORD_BYTES;
+        let word = self.frame.layout.word_bits();
         match input {
             Input::State => Expr::name("state_i"),
             Input::Info => Expr::name("info_i"),
@@ -298,7 +303,7 @@ impl Writer<'_> {
         if clocked {
             module.ports.push(Port::input("clk_i", Type::Bit, "Clock."));
         }
-        let word = 8 * WORD_BYTES;
+        let word = frame.layout.word_bits();
         let mut parts: Vec<(Expr, Input)> = Vec::new();
         for &input in inputs {
             module.ports.push(match input {

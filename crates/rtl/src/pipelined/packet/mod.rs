@@ -27,7 +27,7 @@ use logic::Frame;
 /// Why it cannot be one.
 pub fn build(program: &Program, engine: EngineId, options: &Options) -> Result<EngineModule, Refusal> {
     let order = check::order(program, engine)?;
-    let frame = Frame::new(program, engine);
+    let frame = Frame::new(program, engine, options);
     let steps = frame.logic(&order, options)?;
     let pushed: u64 = steps.iter().map(|step| step.pushed).sum();
     let Some(headroom) = assemble::headroom(pushed) else {
