@@ -1,3 +1,4 @@
 //! Simulated machines on the kernel and the parts of `wireloom-sim`.
 
 pub mod mpsoc;
+pub mod multiflex;
