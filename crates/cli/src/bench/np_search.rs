@@ -63,7 +63,7 @@ struct Row {
 }
 
 fn make(settings: &Settings) -> Outcome<Drawn> {
-    let loaded = settings.routing(false)?;
+    let loaded = settings.routing_small()?;
     let traffic: Vec<Vec<Packet>> =
         settings.streams(&TRAFFIC)?.into_iter().map(|stream| stream.packets).collect();
     let mut rows = Vec::new();
@@ -75,10 +75,10 @@ fn make(settings: &Settings) -> Outcome<Drawn> {
             .find(|(family, _)| *family == part.family)
             .expect("parts are of families that are known");
         let kinds = kinds(mpps)?;
-        let wanted = Wanted { loaded: &loaded, kinds: &kinds, traffic: &traffic, mpps };
+        let wanted = Wanted { loaded: &loaded, kinds: &kinds, traffic: &traffic, mpps, part: Some(&part) };
         let mut estimators: Vec<Estimator<'_>> =
             kinds.iter().map(|kind| Estimator::new(&loaded, &kind.like, ESTIMATED_FOR)).collect();
-        let found = search::find(&wanted, |kind, shape| estimators[kind].luts(shape))?;
+        let found = search::find(&wanted, |kind, shape| estimators[kind].estimate(shape))?;
         let machine = search::machine(&wanted, &found)?;
         let cost = machine.as_ref().map(|machine| search::cost(&loaded, machine, family)).transpose()?;
         rows.push(Row {
@@ -114,18 +114,8 @@ fn make(settings: &Settings) -> Outcome<Drawn> {
 }
 
 fn text(rows: &[Row]) -> String {
-    let heads = [
-        "MPPS",
-        "the paper",
-        "part",
-        "LUTs",
-        "ours",
-        "LUTs",
-        "block RAMs",
-        "possible",
-        "simulated",
-        "the last forwarded",
-    ];
+    let heads =
+        ["MPPS", "the paper", "part", "LUTs", "ours", "LUTs", "block RAMs", "could", "fit", "simulated"];
     let mut table = output::table(&heads, &[0, 3, 5, 6, 7, 8, 9]);
     for row in rows {
         table.add_row([
@@ -137,8 +127,8 @@ fn text(rows: &[Row]) -> String {
             row.cost.map_or(String::new(), |cost| thousands(cost.luts)),
             row.cost.map_or(String::new(), |cost| thousands(cost.block_rams())),
             format!("{} of {}", row.found.possible, row.found.shapes),
+            row.found.fitting.to_string(),
             row.found.tried.len().to_string(),
-            row.found.tried.last().map_or(String::new(), |last| number(last.mpps)),
         ]);
     }
     format!(
@@ -166,7 +156,7 @@ mod tests {
 
     #[test]
     fn where_there_is_none_that_is_said() {
-        let found = Found { shapes: 3, possible: 0, tried: Vec::new() };
+        let found = Found { shapes: 3, possible: 0, fitting: 0, tried: Vec::new() };
         let row = Row {
             mpps: 200.0,
             published_machine: "16-6-4",

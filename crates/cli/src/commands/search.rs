@@ -6,7 +6,7 @@ use std::str::FromStr;
 use clap::{Args, ValueHint};
 use serde::Serialize;
 use wireloom_net::Packet;
-use wireloom_rtl::area::{Cost, FAMILIES};
+use wireloom_rtl::area::{Cost, FAMILIES, Part, parts};
 use wireloom_rtl::machine::Machine;
 
 use crate::bench::number;
@@ -46,9 +46,12 @@ pub struct Search {
     /// Numbers of threads of an engine to try
     #[arg(long, value_name = "N,M..", default_value = "1,2,4,8")]
     threads: Numbers,
-    /// Devices to estimate LUTs for
-    #[arg(long, value_name = "FAMILY", default_value = "xc7", value_parser = ["xc5v", "xc6v", "xc7"])]
+    /// Devices to estimate for
+    #[arg(long, value_name = "FAMILY", default_value = "xc7", value_parser = ["xc5v", "xc6v", "xc7"], conflicts_with = "part")]
     family: String,
+    /// The part that it must fit into with LUTs and block RAMs, such as XC7VH870T (hardware/parts.toml)
+    #[arg(long, value_name = "PART")]
+    part: Option<String>,
     /// Write what was found as JSON, to a file or to standard output (-)
     #[arg(long, value_name = "FILE|-")]
     json: Option<JsonTarget>,
@@ -74,6 +77,7 @@ struct Report {
     program: String,
     mpps: f64,
     family: &'static str,
+    part: Option<String>,
     #[serde(flatten)]
     found: Found,
     /// The smallest machine that carries the traffic.
@@ -91,18 +95,26 @@ impl Search {
         let loaded = Loaded::new(&self.program, &self.tables)?;
         let kinds = self.like.iter().map(|like| self.kind(like, &loaded)).collect::<Outcome<Vec<_>>>()?;
         let traffic = self.input.iter().map(|path| self.read(path)).collect::<Outcome<Vec<_>>>()?;
-        let (family, _) =
-            FAMILIES.into_iter().find(|(name, _)| *name == self.family).expect("the parser knows");
-        let wanted = Wanted { loaded: &loaded, kinds: &kinds, traffic: &traffic, mpps: self.rate };
+        let part = self.part()?;
+        let family = part.as_ref().map_or(self.family.as_str(), |part| part.family.as_str());
+        let (family, _) = FAMILIES.into_iter().find(|(name, _)| *name == family).expect("all are known");
+        let wanted = Wanted {
+            loaded: &loaded,
+            kinds: &kinds,
+            traffic: &traffic,
+            mpps: self.rate,
+            part: part.as_ref(),
+        };
         let mut estimators: Vec<Estimator<'_>> =
             kinds.iter().map(|kind| Estimator::new(&loaded, &kind.like, family)).collect();
-        let found = search::find(&wanted, |kind, shape| estimators[kind].luts(shape))?;
+        let found = search::find(&wanted, |kind, shape| estimators[kind].estimate(shape))?;
         let machine = search::machine(&wanted, &found)?;
         let cost = machine.as_ref().map(|machine| search::cost(&loaded, machine, family)).transpose()?;
         let report = Report {
             program: self.program.file.display().to_string(),
             mpps: self.rate,
             family,
+            part: part.map(|part| part.name),
             found,
             machine: machine.map(|machine| machine.name),
             cost,
@@ -121,6 +133,18 @@ impl Search {
         let like = Machine::find(like).map_err(Failure::unusable)?;
         loaded.warn_of_sections_for_nothing(&like);
         Ok(Kind { like, shapes: shapes(&self.clusters, &self.engines, &self.threads) })
+    }
+
+    fn part(&self) -> Outcome<Option<Part>> {
+        let Some(name) = &self.part else { return Ok(None) };
+        let known = parts();
+        let names: Vec<String> = known.iter().map(|part| part.name.clone()).collect();
+        let part = known.into_iter().find(|part| part.name.eq_ignore_ascii_case(name));
+        let unknown = || {
+            Failure::unusable(format!("--part: '{name}' is unknown"))
+                .with_help(format!("known: {}", names.join(", ")))
+        };
+        part.map(Some).ok_or_else(unknown)
     }
 
     /// The first packets of a capture.
@@ -161,17 +185,21 @@ impl Report {
     fn text(&self) -> String {
         let found = &self.found;
         let mut text = format!(
-            "{} configurations, {} of which could carry {} million packets a second by their threads, slots and ports\n\n",
+            "{} configurations, {} of which could carry {} million packets a second by their threads, slots and ports{}\n\n",
             found.shapes,
             found.possible,
-            number(self.mpps)
+            number(self.mpps),
+            self.part
+                .as_ref()
+                .map_or(String::new(), |part| format!("; {} of these fit into {part}", found.fitting))
         );
-        let heads = ["machine", "LUTs, estimated", "at most", "carried", ""];
-        let mut table = output::table(&heads, &[1, 2, 3]);
+        let heads = ["machine", "LUTs, estimated", "block RAMs", "at most", "carried", ""];
+        let mut table = output::table(&heads, &[1, 2, 3, 4]);
         for tried in &found.tried {
             table.add_row([
                 tried.candidate.machine.clone(),
                 thousands(tried.candidate.luts),
+                thousands(tried.candidate.block_rams_18k.div_ceil(2)),
                 number(tried.candidate.bound),
                 number(tried.mpps),
                 if tried.carries { "no loss" } else { "loss" }.to_owned(),

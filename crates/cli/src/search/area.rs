@@ -1,4 +1,4 @@
-//! How many LUTs a machine of a shape takes, without synthesising it: what its units take, as many times as they are there.
+//! How many LUTs and block RAMs a machine of a shape takes, without synthesising it: what its units take, as many times as they are there.
 //!
 //! An engine is synthesised for each number of threads. What a cluster adds depends nearly linearly on the number of its engines, and what a
 //! pipe adds on that of its clusters: two of each are synthesised and the line through them is drawn out.
@@ -16,29 +16,48 @@ use crate::rig::Loaded;
 /// The two sizes through which lines are drawn.
 const SIZES: [usize; 2] = [2, 4];
 
-/// A line through two points.
+/// What is estimated of a machine.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Estimate {
+    /// LUTs.
+    pub luts: u64,
+    /// Block RAMs of 18 Kb.
+    pub block_rams_18k: u64,
+}
+
+/// A line through two points, for either number.
 #[derive(Clone, Copy, Debug, PartialEq)]
 struct Line {
-    at_zero: f64,
-    slope: f64,
+    points: [Estimate; 2],
 }
 
 impl Line {
-    fn through(values: [u64; 2]) -> Self {
-        let slope = (values[1] as f64 - values[0] as f64) / (SIZES[1] - SIZES[0]) as f64;
-        Self { at_zero: values[0] as f64 - slope * SIZES[0] as f64, slope }
+    fn at(self, size: usize) -> Estimate {
+        let at = |of: fn(&Estimate) -> u64| {
+            let [few, many] = self.points.each_ref().map(|point| of(point) as f64);
+            let slope = (many - few) / (SIZES[1] - SIZES[0]) as f64;
+            (few + slope * (size as f64 - SIZES[0] as f64)).max(0.0).round() as u64
+        };
+        Estimate { luts: at(|point| point.luts), block_rams_18k: at(|point| point.block_rams_18k) }
+    }
+}
+
+impl Estimate {
+    fn times(self, count: usize) -> Self {
+        let count = count as u64;
+        Self { luts: count * self.luts, block_rams_18k: count * self.block_rams_18k }
     }
 
-    fn at(self, size: usize) -> f64 {
-        (self.at_zero + self.slope * size as f64).max(0.0)
+    fn plus(self, other: Self) -> Self {
+        Self { luts: self.luts + other.luts, block_rams_18k: self.block_rams_18k + other.block_rams_18k }
     }
 }
 
 /// The units of machines with so many threads.
 #[derive(Clone, Copy, Debug)]
 struct Units {
-    engine: u64,
-    /// LUTs that a cluster adds, by engines.
+    engine: Estimate,
+    /// What a cluster adds, by engines.
     cluster: Line,
 }
 
@@ -48,10 +67,10 @@ pub struct Estimator<'a> {
     like: &'a Machine,
     family: &'static str,
     by_threads: BTreeMap<usize, Units>,
-    /// LUTs that a pipe adds, by clusters.
+    /// What a pipe adds, by clusters.
     pipe: Option<Line>,
-    /// LUTs of the top module, by clusters that decide on the lanes.
-    top: BTreeMap<usize, u64>,
+    /// What the top module takes, by lanes.
+    top: BTreeMap<usize, Estimate>,
 }
 
 /// Which unit of a machine.
@@ -69,11 +88,11 @@ impl<'a> Estimator<'a> {
         Self { loaded, like, family, by_threads: BTreeMap::new(), pipe: None, top: BTreeMap::new() }
     }
 
-    /// Estimated LUTs of the machine of this shape.
+    /// What the machine of this shape takes.
     ///
     /// # Errors
     /// If Yosys is missing or refuses a unit.
-    pub fn luts(&mut self, shape: Shape) -> Outcome<u64> {
+    pub fn estimate(&mut self, shape: Shape) -> Outcome<Estimate> {
         let Shape { clusters, engines, threads } = shape;
         let lanes = shape.of(self.like)?.lanes();
         let units = self.units(threads)?;
@@ -90,10 +109,12 @@ impl<'a> Estimator<'a> {
         let shape = |engines| Shape { clusters: 1, engines, threads };
         let units = Units {
             engine: self.synthesised(&like, shape(SIZES[0]), Unit::Engine)?,
-            cluster: Line::through([
-                self.synthesised(&like, shape(SIZES[0]), Unit::Cluster)?,
-                self.synthesised(&like, shape(SIZES[1]), Unit::Cluster)?,
-            ]),
+            cluster: Line {
+                points: [
+                    self.synthesised(&like, shape(SIZES[0]), Unit::Cluster)?,
+                    self.synthesised(&like, shape(SIZES[1]), Unit::Cluster)?,
+                ],
+            },
         };
         self.by_threads.insert(threads, units);
         Ok(units)
@@ -106,22 +127,22 @@ impl<'a> Estimator<'a> {
         // Each lane has a pipe, with its share of the clusters.
         let like = self.like.with_lanes(1);
         let pipe = |clusters| self.synthesised(&like, Shape { clusters, engines: 2, threads: 2 }, Unit::Pipe);
-        let line = Line::through([pipe(SIZES[0])?, pipe(SIZES[1])?]);
+        let line = Line { points: [pipe(SIZES[0])?, pipe(SIZES[1])?] };
         self.pipe = Some(line);
         Ok(line)
     }
 
     /// The top depends on the lanes, not on what is behind them.
-    fn top(&mut self, clusters: usize, lanes: usize) -> Outcome<u64> {
+    fn top(&mut self, clusters: usize, lanes: usize) -> Outcome<Estimate> {
         if let Some(known) = self.top.get(&lanes) {
             return Ok(*known);
         }
-        let luts = self.synthesised(self.like, Shape { clusters, engines: 2, threads: 2 }, Unit::Top)?;
-        self.top.insert(lanes, luts);
-        Ok(luts)
+        let top = self.synthesised(self.like, Shape { clusters, engines: 2, threads: 2 }, Unit::Top)?;
+        self.top.insert(lanes, top);
+        Ok(top)
     }
 
-    fn synthesised(&self, like: &Machine, shape: Shape, unit: Unit) -> Outcome<u64> {
+    fn synthesised(&self, like: &Machine, shape: Shape, unit: Unit) -> Outcome<Estimate> {
         let machine = shape.of(like)?;
         let processor = self.loaded.processor(&machine)?;
         let name = match unit {
@@ -132,33 +153,43 @@ impl<'a> Estimator<'a> {
         };
         let _working = Working::on(format!("synthesis of {name} of {}", machine.name));
         let found = synthesise(&processor.design, &name, self.family, &Cache::of_repository());
-        Ok(found.map_err(Failure::unusable)?.cost.luts)
+        let cost = found.map_err(Failure::unusable)?.cost;
+        Ok(Estimate { luts: cost.luts, block_rams_18k: cost.block_rams_18k })
     }
 }
 
 /// All units together.
-fn sum(units: Units, pipe: Line, top: u64, lanes: usize, clusters: usize, engines: usize) -> u64 {
-    let pipes = lanes as f64 * pipe.at(clusters / lanes);
-    let behind = clusters as f64 * (units.cluster.at(engines) + (engines as u64 * units.engine) as f64);
-    top + (pipes + behind).round() as u64
+fn sum(units: Units, pipe: Line, top: Estimate, lanes: usize, clusters: usize, engines: usize) -> Estimate {
+    let cluster = units.cluster.at(engines).plus(units.engine.times(engines));
+    top.plus(pipe.at(clusters / lanes).times(lanes)).plus(cluster.times(clusters))
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
+    fn estimate(luts: u64, block_rams_18k: u64) -> Estimate {
+        Estimate { luts, block_rams_18k }
+    }
+
     #[test]
     fn a_line_goes_through_its_points_and_never_below_nothing() {
-        let line = Line::through([300, 500]);
-        assert_eq!((line.at(2), line.at(4), line.at(6)), (300.0, 500.0, 700.0));
-        assert_eq!(Line::through([100, 500]).at(1), 0.0);
+        let line = Line { points: [estimate(300, 5), estimate(500, 5)] };
+        assert_eq!(
+            [2, 4, 6].map(|size| line.at(size)),
+            [estimate(300, 5), estimate(500, 5), estimate(700, 5)]
+        );
+        assert_eq!(Line { points: [estimate(100, 0), estimate(500, 4)] }.at(1), estimate(0, 0));
     }
 
     #[test]
     fn units_are_multiplied_up() {
-        let units = Units { engine: 4000, cluster: Line::through([1200, 1400]) };
-        let pipe = Line::through([9000, 9200]);
+        let cluster = Line { points: [estimate(1200, 10), estimate(1400, 10)] };
+        let units = Units { engine: estimate(4000, 50), cluster };
+        let pipe = Line { points: [estimate(9000, 100), estimate(9200, 100)] };
         // 16 clusters of 6 engines on two lanes: 8 clusters in each pipe.
-        assert_eq!(sum(units, pipe, 600, 2, 16, 6), 600 + 2 * 9600 + 16 * (1600 + 6 * 4000));
+        let all = sum(units, pipe, estimate(600, 1), 2, 16, 6);
+        assert_eq!(all.luts, 600 + 2 * 9600 + 16 * (1600 + 6 * 4000));
+        assert_eq!(all.block_rams_18k, 1 + 2 * 100 + 16 * (10 + 6 * 50));
     }
 }

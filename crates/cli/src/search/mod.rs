@@ -8,13 +8,13 @@ mod bound;
 
 use serde::Serialize;
 use wireloom_net::Packet;
-use wireloom_rtl::area::{Cache, Cost};
+use wireloom_rtl::area::{Cache, Cost, Part};
 use wireloom_rtl::machine::Machine;
 
 use crate::failure::{Failure, Outcome};
 use crate::progress::Working;
 use crate::rig::{Loaded, Rig};
-pub use area::Estimator;
+pub use area::{Estimate, Estimator};
 use bound::Bound;
 
 /// Clusters of the whole, engines of a cluster, threads of an engine.
@@ -65,6 +65,8 @@ pub struct Candidate {
     pub lanes: usize,
     /// Estimated LUTs.
     pub luts: u64,
+    /// Estimated block RAMs of 18 Kb.
+    pub block_rams_18k: u64,
     /// Million packets a second that it cannot exceed.
     pub bound: f64,
     /// The same by its engines alone, whatever lanes and services take.
@@ -93,6 +95,15 @@ pub struct Wanted<'a> {
     pub traffic: &'a [Vec<Packet>],
     /// Million packets a second.
     pub mpps: f64,
+    /// The part that it must fit into, if that matters.
+    pub part: Option<&'a Part>,
+}
+
+impl Wanted<'_> {
+    fn fits(&self, estimate: Estimate) -> bool {
+        self.part
+            .is_none_or(|part| estimate.luts <= part.luts && estimate.block_rams_18k <= 2 * part.block_rams)
+    }
 }
 
 /// What a search came to.
@@ -100,8 +111,10 @@ pub struct Wanted<'a> {
 pub struct Found {
     /// Shapes that there were.
     pub shapes: usize,
-    /// Of them, those that could do it by their bound.
+    /// Of them, those that could do it by their bound,
     pub possible: usize,
+    /// and of these, those that fit into the part, if one is meant.
+    pub fitting: usize,
     /// Those that were simulated, in that order; the last one carries the traffic if any does.
     pub tried: Vec<Tried>,
 }
@@ -116,34 +129,40 @@ impl Found {
 /// Of a bound, what is left out of account: a shape is dropped only if it would have to exceed its bound by a tenth.
 const SLACK: f64 = 1.1;
 
-/// Looks for the smallest of these machines; `luts` estimates a shape of a kind (counted from zero), of which the order alone counts.
+/// Looks for the smallest of these machines, by LUTs; `estimate` estimates a shape of a kind (counted from zero).
 ///
 /// # Errors
 /// If a tool is missing or fails, or packets of the traffic are not forwarded.
-pub fn find(wanted: &Wanted<'_>, mut luts: impl FnMut(usize, Shape) -> Outcome<u64>) -> Outcome<Found> {
-    let mut candidates = Vec::new();
+pub fn find(
+    wanted: &Wanted<'_>,
+    mut estimate: impl FnMut(usize, Shape) -> Outcome<Estimate>,
+) -> Outcome<Found> {
+    let (mut candidates, mut possible) = (Vec::new(), 0);
     for (number, kind) in wanted.kinds.iter().enumerate() {
         let bound = Bound::measure(wanted, kind)?;
         for &shape in &kind.shapes {
             let Ok(machine) = shape.of(&kind.like) else { continue };
             let limits = bound.limits(shape, &machine);
-            if limits.mpps() * SLACK >= wanted.mpps {
-                let (bound, engines_bound) = (limits.mpps(), limits.engines);
-                let (lanes, luts) = (machine.lanes(), luts(number, shape)?);
-                let machine = machine.name;
+            if limits.mpps() * SLACK < wanted.mpps {
+                continue;
+            }
+            possible += 1;
+            let estimate = estimate(number, shape)?;
+            if wanted.fits(estimate) {
                 candidates.push(Candidate {
-                    machine,
                     kind: number,
                     shape,
-                    lanes,
-                    luts,
-                    bound,
-                    engines_bound,
+                    lanes: machine.lanes(),
+                    machine: machine.name,
+                    luts: estimate.luts,
+                    block_rams_18k: estimate.block_rams_18k,
+                    bound: limits.mpps(),
+                    engines_bound: limits.engines,
                 });
             }
         }
     }
-    let possible = candidates.len();
+    let fitting = candidates.len();
     let tried = smallest(candidates, wanted.mpps, |candidate| {
         let machine = candidate.shape.of(&wanted.kinds[candidate.kind].like)?;
         let _working = Working::on(format!("simulating {}", machine.name));
@@ -154,10 +173,11 @@ pub fn find(wanted: &Wanted<'_>, mut luts: impl FnMut(usize, Shape) -> Outcome<u
             least = least.min(delivered.mpps);
             lost += delivered.lost;
         }
-        Ok((least, lost == 0))
+        // The last packets' own time is no loss.
+        Ok(if lost == 0 { (wanted.mpps, true) } else { (least, false) })
     })?;
     let shapes = wanted.kinds.iter().map(|kind| kind.shapes.len()).sum();
-    Ok(Found { shapes, possible, tried })
+    Ok(Found { shapes, possible, fitting, tried })
 }
 
 /// The machine that a search found, if it found one.
@@ -226,6 +246,7 @@ mod tests {
             shape: Shape { clusters, engines, threads },
             lanes: 1,
             luts: (clusters * (1000 + engines * (3000 + 100 * threads))) as u64,
+            block_rams_18k: 0,
             bound: engines_bound.min(200.0),
             engines_bound,
         }
@@ -293,7 +314,7 @@ mod tests {
     fn where_none_carries_it_none_is_found() {
         let tried = search(1e6);
         assert!(tried.iter().all(|tried| !tried.carries));
-        let found = Found { shapes: 1, possible: 1, tried };
+        let found = Found { shapes: 1, possible: 1, fitting: 1, tried };
         assert!(found.smallest().is_none());
     }
 }

@@ -22,7 +22,7 @@ use crate::machine::load_store;
 use crate::program::Program;
 use crate::progress::Working;
 use crate::rig::Loaded;
-use crate::search::{self, Estimator, Kind, Shape, Wanted};
+use crate::search::{self, Estimate, Estimator, Kind, Shape, Wanted};
 
 /// Packets of each kind of traffic that a machine is tried with.
 const PACKETS: usize = 4000;
@@ -64,7 +64,7 @@ pub struct Evaluator<'a> {
     family: &'static str,
     known: BTreeMap<Key, (Machine, Option<u64>)>,
     /// What the shapes are estimated to take, when they have been.
-    sizes: Option<Vec<(Shape, u64)>>,
+    sizes: Option<Vec<(Shape, Estimate)>>,
 }
 
 /// Where machines come from.
@@ -184,7 +184,7 @@ impl<'a> Evaluator<'a> {
 
     /// What the shapes are estimated to take. The estimate is that of the program of all protocols, for one router: which of two shapes is the
     /// larger hardly depends on the program, and so all searches together synthesise what an estimate takes but once.
-    fn sizes(&mut self) -> Outcome<Vec<(Shape, u64)>> {
+    fn sizes(&mut self) -> Outcome<Vec<(Shape, Estimate)>> {
         if let Some(known) = &self.sizes {
             return Ok(known.clone());
         }
@@ -192,7 +192,7 @@ impl<'a> Evaluator<'a> {
         let all: Vec<usize> = (0..self.description.routers.len()).collect();
         let (_, loaded) = self.loaded(&all[..1], &self.protocols(&all))?;
         let mut estimator = Estimator::new(&loaded, &self.like, self.family);
-        let size = |&shape: &Shape| Ok((shape, estimator.luts(shape)?));
+        let size = |&shape: &Shape| Ok((shape, estimator.estimate(shape)?));
         let sizes = shapes.iter().map(size).collect::<Outcome<Vec<_>>>()?;
         Ok(self.sizes.insert(sizes).clone())
     }
@@ -208,7 +208,7 @@ impl<'a> Evaluator<'a> {
         };
         let mpps = routers.iter().map(|&router| self.rate(router)).sum();
         let kinds = [Kind { like: self.like.clone(), shapes }];
-        let wanted = Wanted { loaded: &loaded, kinds: &kinds, traffic: &traffic, mpps };
+        let wanted = Wanted { loaded: &loaded, kinds: &kinds, traffic: &traffic, mpps, part: None };
         let found = search::find(&wanted, size)?;
         let Some(machine) = search::machine(&wanted, &found)? else {
             let names: Vec<&str> =
