@@ -65,6 +65,11 @@ impl Build {
             }
             MachineName::Native => self.native(),
             MachineName::Np(description) => self.np(description),
+            MachineName::Mpsoc(spec) => Err(Failure::unusable(format!(
+                "{} is simulated here: there is nothing to build for it",
+                spec.name
+            ))
+            .with_help("build --on native writes C, --on np-C-E-T SystemVerilog")),
         }
     }
 

@@ -108,6 +108,10 @@ impl Machine {
                 warn_of_sections_for_nothing(description, &program.optimised);
                 Engine::Np(Box::new(Np::build(description, program, store, simulation)?))
             }
+            MachineName::Mpsoc(spec) => {
+                return Err(Failure::unusable(format!("programs cannot be run on {} yet", spec.name))
+                    .with_help("wireloom bench mpsoc-threads and mpsoc-table1 measure it under the paper's synthetic load"));
+            }
         };
         Ok(Self { name, engine, build_time: begin.elapsed(), tables, work: Duration::ZERO, given: 0 })
     }

@@ -4,7 +4,6 @@ use serde::Serialize;
 use wireloom_sim::parts::interconnect::InterconnectSpec;
 use wireloom_sim::{Time, sweep};
 
-use super::io::Supply;
 use super::machine::{Latency, Machine, Options};
 use super::objects::NoObjects;
 use super::spec::Spec;
@@ -107,10 +106,9 @@ struct Measured {
 }
 
 fn measure(spec: &Spec, load: Synthetic, warm: Time, until: Time) -> Result<Measured, String> {
-    let options = Options::default();
-    let supply = Supply::plain(PACKET_BYTES, u64::MAX);
-    let mut machine =
-        Machine::new(spec, load, Box::new(NoObjects), supply, options).map_err(|e| e.to_string())?;
+    let machine = Machine::new(spec, load, NoObjects, Options::default());
+    let mut machine = machine.map_err(|error| error.to_string())?;
+    machine.offer_plain(PACKET_BYTES, u64::MAX);
     machine.run(warm).map_err(|error| error.to_string())?;
     machine.measure_latencies();
     let before = machine.totals();
@@ -132,13 +130,15 @@ fn measure(spec: &Spec, load: Synthetic, warm: Time, until: Time) -> Result<Meas
 pub fn figure_3(base: &Spec, workers: usize) -> Result<Vec<Point>, String> {
     let points: Vec<(u32, u64)> =
         THREADS.iter().flat_map(|threads| LATENCIES_NS.map(|latency| (*threads, latency))).collect();
-    let simulate = |&(threads, latency_ns): &(u32, u64)| {
-        // A line of twice what a processor can carry.
-        let spec = shaped(base, 1, threads, Time::nanoseconds(latency_ns), 0.5);
-        let measured = measure(&spec, PAPER, Time::nanoseconds(200_000), Time::nanoseconds(2_200_000))?;
-        Ok(Point { threads, latency_ns, mbps: measured.gbps * 1e3, usage: measured.usage })
-    };
+    let simulate = |&(threads, latency_ns): &(u32, u64)| point(base, threads, latency_ns);
     sweep(&points, workers, simulate).map_err(|error| error.to_string())?.into_iter().collect()
+}
+
+fn point(base: &Spec, threads: u32, latency_ns: u64) -> Result<Point, String> {
+    // A line of twice what a processor can carry.
+    let spec = shaped(base, 1, threads, Time::nanoseconds(latency_ns), 0.5);
+    let measured = measure(&spec, PAPER, Time::nanoseconds(200_000), Time::nanoseconds(2_200_000))?;
+    Ok(Point { threads, latency_ns, mbps: measured.gbps * 1e3, usage: measured.usage })
 }
 
 /// The numbers that the paper's text gives of Figure 3.
@@ -169,37 +169,44 @@ pub fn figure_3_stated(points: &[Point]) -> Vec<Stated> {
     ]
 }
 
+/// A machine of Table 1: name, processors, threads of each, nanoseconds one way, Gb/s.
+type Setting = (&'static str, u32, u32, u64, f64);
+
+/// The lines of Table 1, and the third configuration that the text has beside them.
+const SETTINGS: [Setting; 3] = [
+    ("OC-48", 16, 8, 40, 2.5),
+    ("OC-192", 48, 16, 80, 10.0),
+    ("40 processors of 24 threads", 40, 24, 80, 10.0),
+];
+
 /// Table 1, and the third configuration that the text has beside it, simulated on so many host threads.
 ///
 /// # Errors
 /// A sentence, if a simulation fails.
 pub fn table_1(base: &Spec, workers: usize) -> Result<Vec<Configuration>, String> {
-    let configurations = [
-        ("OC-48", 16, 8, 40, 2.5),
-        ("OC-192", 48, 16, 80, 10.0),
-        ("40 processors of 24 threads", 40, 24, 80, 10.0),
-    ];
-    let simulate =
-        |&(name, processors, threads, latency_ns, offered_gbps): &(&'static str, u32, u32, u64, f64)| {
-            let spec = shaped(base, processors, threads, Time::nanoseconds(latency_ns), offered_gbps);
-            let measured = measure(&spec, PAPER, Time::nanoseconds(200_000), Time::nanoseconds(700_000))?;
-            let Latency { total_ns, processing_ns, network_ns, compute_ns } = measured.latency;
-            Ok(Configuration {
-                name,
-                processors,
-                threads,
-                latency_ns,
-                offered_gbps,
-                carried_gbps: measured.gbps,
-                lost_per_mille: measured.lost_per_mille,
-                usage: measured.usage,
-                latency_us: total_ns / 1e3,
-                processing_us: processing_ns / 1e3,
-                network_us: network_ns / 1e3,
-                compute_us: compute_ns / 1e3,
-            })
-        };
-    sweep(&configurations, workers, simulate).map_err(|error| error.to_string())?.into_iter().collect()
+    let simulate = |setting: &Setting| configuration(base, setting);
+    sweep(&SETTINGS, workers, simulate).map_err(|error| error.to_string())?.into_iter().collect()
+}
+
+fn configuration(base: &Spec, setting: &Setting) -> Result<Configuration, String> {
+    let &(name, processors, threads, latency_ns, offered_gbps) = setting;
+    let spec = shaped(base, processors, threads, Time::nanoseconds(latency_ns), offered_gbps);
+    let measured = measure(&spec, PAPER, Time::nanoseconds(200_000), Time::nanoseconds(700_000))?;
+    let Latency { total_ns, processing_ns, network_ns, compute_ns } = measured.latency;
+    Ok(Configuration {
+        name,
+        processors,
+        threads,
+        latency_ns,
+        offered_gbps,
+        carried_gbps: measured.gbps,
+        lost_per_mille: measured.lost_per_mille,
+        usage: measured.usage,
+        latency_us: total_ns / 1e3,
+        processing_us: processing_ns / 1e3,
+        network_us: network_ns / 1e3,
+        compute_us: compute_ns / 1e3,
+    })
 }
 
 /// The numbers of the paper's Table 1 and of the text around it.
@@ -230,14 +237,17 @@ pub fn table_1_stated(lines: &[Configuration]) -> Vec<Stated> {
 mod tests {
     use super::*;
 
+    /// The smallest machines of both; the benchmarks hold all of them.
     #[test]
     fn what_the_paper_states_is_near_or_explained() {
         let base = Spec::base();
-        let stated = figure_3_stated(&figure_3(&base, 2).unwrap());
-        let stated = stated.into_iter().chain(table_1_stated(&table_1(&base, 2).unwrap()));
+        let points =
+            [(4, 0), (4, 160), (32, 160)].map(|(threads, latency)| point(&base, threads, latency).unwrap());
+        let lines = [configuration(&base, &SETTINGS[0]).unwrap()];
+        let stated = figure_3_stated(&points).into_iter().chain(table_1_stated(&lines));
         let far: Vec<Stated> = stated.filter(|point| !point.is_near()).collect();
-        assert!(far.iter().all(|point| point.why.is_some()), "{far:#?}");
         // Nothing else may hide behind an explanation.
-        assert!(far.iter().all(|point| point.difference().abs() < 0.3) && far.len() <= 2, "{far:#?}");
+        assert!(far.iter().all(|point| point.why.is_some() && point.difference().abs() < 0.12), "{far:#?}");
+        assert!(far.len() <= 1, "{far:#?}");
     }
 }

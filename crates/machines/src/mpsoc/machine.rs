@@ -1,11 +1,12 @@
 //! A machine that can be run: the platform with its kernel.
 
 use wireloom_isa::Exception;
+use wireloom_net::Packet;
 use wireloom_sim::stats::{Histogram, Record};
 use wireloom_sim::waits::{Stuck, run_watched};
 use wireloom_sim::{Agenda, Clock, Effort, Kernel, SpecError, Stop, Time, Timeline};
 
-use super::io::{Delivered, Supply};
+use super::io::Delivered;
 use super::objects::Objects;
 use super::platform::{Event, Platform};
 use super::spec::Spec;
@@ -28,10 +29,10 @@ impl Default for Options {
     }
 }
 
-/// A machine with what it executes and the packets that it is offered.
-pub struct Machine<W: Workload> {
+/// A machine with what it executes, and what answers its calls.
+pub struct Machine<W: Workload, O: Objects> {
     kernel: Kernel<Event>,
-    platform: Platform<W>,
+    platform: Platform<W, O>,
     clock: Clock,
     processors: u32,
 }
@@ -94,20 +95,14 @@ pub struct Latency {
 /// For so long a machine may not get on before it is called stuck.
 const PATIENCE: Time = Time::nanoseconds(10_000_000);
 
-impl<W: Workload> Machine<W> {
-    /// A machine at time 0.
+impl<W: Workload, O: Objects> Machine<W, O> {
+    /// A machine at time 0, whose line brings nothing yet.
     ///
     /// # Errors
     /// If a number of the specification is out of its range, or an object of the program has none.
-    pub fn new(
-        spec: &Spec,
-        workload: W,
-        objects: Box<dyn Objects>,
-        supply: Supply,
-        options: Options,
-    ) -> Result<Self, SpecError> {
+    pub fn new(spec: &Spec, workload: W, objects: O, options: Options) -> Result<Self, SpecError> {
         let mut kernel = Kernel::new(options.effort, spec.processor.clock.cycles(1));
-        let mut platform = Platform::new(spec, workload, objects, supply, options)?;
+        let mut platform = Platform::new(spec, workload, objects, options)?;
         let clock = kernel.add_clock(spec.processor.clock);
         for _ in 0..spec.processors {
             let unit = kernel.add_unit(clock);
@@ -115,6 +110,30 @@ impl<W: Workload> Machine<W> {
         }
         platform.io.begin(&mut kernel.wrapped(Event::Line));
         Ok(Self { kernel, platform, clock: spec.processor.clock, processors: spec.processors })
+    }
+
+    /// The line brings these packets, behind those that were offered before. The first of all comes at once; with `pace = "given"` others come as much
+    /// later than it as they say.
+    ///
+    /// # Panics
+    /// If packets without contents were offered before.
+    pub fn offer(&mut self, packets: Vec<Packet>) {
+        self.platform.io.offer(packets, &mut self.kernel.wrapped(Event::Line));
+    }
+
+    /// The line brings so many packets of so many bytes, more than none, which have no contents.
+    pub fn offer_plain(&mut self, bytes: u32, count: u64) {
+        self.platform.io.offer_plain(bytes, count, &mut self.kernel.wrapped(Event::Line));
+    }
+
+    /// What answers calls.
+    pub fn objects(&self) -> &O {
+        &self.platform.objects
+    }
+
+    /// As [`objects`](Self::objects), to be changed between packets.
+    pub fn objects_mut(&mut self) -> &mut O {
+        &mut self.platform.objects
     }
 
     /// Runs until a time, or until all packets that are offered have left.

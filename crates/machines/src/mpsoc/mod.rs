@@ -29,7 +29,7 @@ mod workload;
 
 pub use code::Code;
 pub use context::Context;
-pub use io::{Delivered, Order, Reason, Supply, Verdict};
+pub use io::{Delivered, Order, Reason, Verdict};
 pub use machine::{Failure, Latency, Machine, Options, RunError, Totals};
 pub use objects::{Called, MethodInterface, NoObjects, ObjectInterface, Objects};
 pub use spec::Spec;

@@ -12,7 +12,7 @@ use wireloom_sim::{Activity, Agenda, Chance, Kernel, Model, SpecError, Time, Tim
 
 use super::broker::{Broker, Match};
 use super::context::Wait;
-use super::io::{PacketIo, Supply};
+use super::io::PacketIo;
 use super::machine::{Failure, Options};
 use super::mpe::{Call, Finish};
 use super::objects::{Called, Element, Objects};
@@ -36,7 +36,7 @@ pub(super) enum Event {
 }
 
 /// The machine as the kernel sees it.
-pub(super) struct Platform<W: Workload> {
+pub(super) struct Platform<W: Workload, O: Objects> {
     workload: W,
     threads: u32,
     header: u32,
@@ -45,7 +45,7 @@ pub(super) struct Platform<W: Workload> {
     broker: Broker,
     memory: SharedMemory,
     elements: Vec<Element>,
-    objects: Box<dyn Objects>,
+    pub(super) objects: O,
     network: Interconnect<Parcel>,
     /// What the network had no room for, by sender.
     refused: Vec<VecDeque<Message<Parcel>>>,
@@ -61,14 +61,8 @@ pub(super) struct Platform<W: Workload> {
     pub(super) failure: Option<Box<Failure>>,
 }
 
-impl<W: Workload> Platform<W> {
-    pub(super) fn new(
-        spec: &Spec,
-        workload: W,
-        objects: Box<dyn Objects>,
-        supply: Supply,
-        options: Options,
-    ) -> Result<Self, SpecError> {
+impl<W: Workload, O: Objects> Platform<W, O> {
+    pub(super) fn new(spec: &Spec, workload: W, objects: O, options: Options) -> Result<Self, SpecError> {
         spec.check()?;
         let (seed, mut timeline) = (options.seed, options.timeline);
         let labels = Labels::new(&mut timeline);
@@ -84,7 +78,7 @@ impl<W: Workload> Platform<W> {
             threads: spec.threads,
             header: spec.header_bytes,
             processors,
-            io: PacketIo::new(&spec.io, supply, seed)?,
+            io: PacketIo::new(&spec.io, seed)?,
             broker: Broker::new(&spec.broker, spec.processor.clock, spec.processors, spec.threads),
             memory: SharedMemory::new(&spec.memory)?,
             elements,
@@ -364,7 +358,7 @@ impl<W: Workload> Platform<W> {
     }
 }
 
-impl<W: Workload> Model for Platform<W> {
+impl<W: Workload, O: Objects> Model for Platform<W, O> {
     type Event = Event;
 
     fn arrive(&mut self, event: Event, kernel: &mut Kernel<Event>) {
@@ -407,7 +401,7 @@ impl<W: Workload> Model for Platform<W> {
     }
 }
 
-impl<W: Workload> Watched for Platform<W> {
+impl<W: Workload, O: Objects> Watched for Platform<W, O> {
     fn outstanding(&self) -> u64 {
         self.io.outstanding() as u64
     }

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::ops::RangeInclusive;
 
 use serde::{Deserialize, Serialize};
+use wireloom_description::Description;
 use wireloom_sim::parts::cache::CacheSpec;
 use wireloom_sim::parts::interconnect::InterconnectSpec;
 use wireloom_sim::parts::line::{LineSpec, Pace};
@@ -18,6 +19,9 @@ use super::io::Order;
 #[derive(Clone, Debug, PartialEq, Deserialize, Serialize)]
 #[serde(deny_unknown_fields)]
 pub struct Spec {
+    /// Its name: that of the file.
+    #[serde(skip)]
+    pub name: String,
     /// Always `mpsoc`.
     pub kind: Kind,
     /// What it is, for people.
@@ -176,13 +180,22 @@ pub struct ObjectSpec {
 }
 
 impl Spec {
-    /// The machine of a description's table, in which everything is said.
+    /// The machine of `machines/mpsoc.toml`.
+    pub fn base() -> Self {
+        let base = Self::build("mpsoc", Description::built_in("mpsoc"));
+        base.expect("machines/mpsoc.toml is a machine: a test holds it")
+    }
+
+    /// The machine of a description.
     ///
     /// # Errors
-    /// A sentence that names the key.
-    pub fn from_table(table: toml::Table) -> Result<Self, String> {
-        let spec = Self::deserialize(table).map_err(|error| error.to_string().trim().replace('\n', ", "))?;
-        spec.check().map_err(|error| error.to_string())?;
+    /// A sentence that names the machine and the key.
+    pub fn build(name: &str, description: Description) -> Result<Self, String> {
+        let parsed = Self::deserialize(description.table);
+        let mut spec = parsed
+            .map_err(|error| format!("machine {name}: {}", error.to_string().trim().replace('\n', ", ")))?;
+        name.clone_into(&mut spec.name);
+        spec.check().map_err(|error| format!("machine {name}: {error}"))?;
         Ok(spec)
     }
 
@@ -251,11 +264,71 @@ fn within(key: &str, value: u32, range: RangeInclusive<u32>) -> Result<(), SpecE
     Err(SpecError::new(key, format!("is {value}; it can be {} to {}", range.start(), range.end())))
 }
 
-impl Spec {
-    /// The machine of `machines/mpsoc.toml`.
-    pub fn base() -> Self {
-        let table = include_str!("../../../../machines/mpsoc.toml").parse();
-        let table = table.expect("machines/mpsoc.toml is TOML: a test holds it");
-        Self::from_table(table).expect("machines/mpsoc.toml is a machine: a test holds it")
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn own(text: &str) -> Result<Spec, String> {
+        Spec::build(
+            "mine",
+            Description::parse("mine", &format!("extends = \"mpsoc\"\n{text}")).expect("TOML"),
+        )
+    }
+
+    #[test]
+    fn the_common_description_states_every_key() {
+        let stated = Description::built_in("mpsoc").table;
+        let all = toml::Table::try_from(Spec::base()).expect("a table");
+        fn missing(all: &toml::Table, stated: &toml::Table, place: &str) -> Vec<String> {
+            let key = |key: &str| format!("{place}{key}");
+            let each = all.iter().flat_map(|(name, value)| match (value, stated.get(name)) {
+                // What caches do with writes does not matter where nothing is written.
+                (_, None) if name == "write" => Vec::new(),
+                (_, None) => vec![key(name)],
+                (toml::Value::Table(all), Some(toml::Value::Table(stated))) => {
+                    missing(all, stated, &key(&format!("{name}.")))
+                }
+                _ => Vec::new(),
+            });
+            each.collect()
+        }
+        assert_eq!(missing(&all, &stated, ""), ["network.keep_order"]);
+    }
+
+    #[test]
+    fn the_papers_machines_have_its_numbers() {
+        let find = |name: &str| {
+            let (name, description) = Description::find(name).expect("TOML").expect("a file");
+            Spec::build(&name, description).expect("a machine")
+        };
+        for (name, processors, threads, latency_ns, gbps) in
+            [("mpsoc-oc48", 16, 8, 40, 2_500_000_000), ("mpsoc-oc192", 48, 16, 80, 10_000_000_000)]
+        {
+            let spec = find(name);
+            assert_eq!((spec.name.as_str(), spec.processors, spec.threads), (name, processors, threads));
+            assert_eq!((spec.io.input.rate, spec.io.output.rate), (gbps, gbps));
+            let InterconnectSpec::Channel(channel) = spec.network else { panic!("{name}") };
+            assert_eq!((channel.latency, channel.jitter), (Time::nanoseconds(latency_ns), 0.25));
+        }
+    }
+
+    #[test]
+    fn what_is_wrong_is_said_in_a_sentence_with_the_key() {
+        for (text, said) in [
+            ("processors = 65", "machine mine: `processors`: is 65; it can be 1 to 64"),
+            ("threads = 0", "`threads`: is 0; it can be 1 to 32"),
+            ("thraeds = 4", "unknown field `thraeds`"),
+            ("[processor]\nstages = 17", "`processor.stages`: is 17; it can be 1 to 16"),
+            ("[processor]\ninstruction_set = \"mips\"", "unknown variant `mips`"),
+            ("[processor.cycles]\ndivide = 0", "`processor.cycles.divide`: is 0; it can be 1 to 64"),
+            ("[network]\nlatency_ns = -1", "-1 is not a time in nanoseconds"),
+            ("[network]\nwidth = 4", "unknown field `width`"),
+            ("[broker]\npolicy = \"random\"", "unknown variant `random`"),
+            ("[memory]\nbytes = 6", "`memory.bytes`: is 6; it can be a multiple of 4"),
+            ("[object.lpm]\nports = 0", "`object.lpm.ports`: is 0; it can be 1 to 64"),
+        ] {
+            let error = own(text).expect_err(text);
+            assert!(error.contains(said), "{text}: {error}");
+        }
     }
 }

@@ -5,9 +5,7 @@ use std::process::Command;
 
 use wireloom_isa::{Arm, InstructionSet, Program, Riscv};
 use wireloom_machines::mpsoc::spec::{Multithreading, ObjectSpec};
-use wireloom_machines::mpsoc::{
-    Code, Delivered, Machine, Objects, Options, Reason, RunError, Spec, Supply, Verdict,
-};
+use wireloom_machines::mpsoc::{Code, Delivered, Machine, Objects, Options, Reason, RunError, Spec, Verdict};
 use wireloom_net::Packet;
 use wireloom_sim::parts::interconnect::InterconnectSpec;
 use wireloom_sim::stats::Value;
@@ -40,12 +38,14 @@ fn machine<S: InstructionSet>(
     program: &str,
     packets: Vec<Packet>,
     effort: Effort,
-) -> Machine<Code<S>> {
+) -> Machine<Code<S>, Sums> {
     let objects = Sums::new();
     let code = Code::<S>::new(&compile::<S>(program), spec, objects.interfaces())
         .expect("a program for the machine");
     let options = Options { seed: 3, effort, timeline: Timeline::off() };
-    Machine::new(spec, code, Box::new(objects), Supply::packets(packets), options).expect("a machine")
+    let mut machine = Machine::new(spec, code, objects, options).expect("a machine");
+    machine.offer(packets);
+    machine
 }
 
 /// A machine of two processors with jitter.
@@ -128,6 +128,26 @@ fn packets_go_through_an_arm_program_and_come_out_as_it_says_in_order() {
 #[test]
 fn packets_go_through_a_riscv_program_and_come_out_as_it_says_in_order() {
     forwards::<Riscv>(&spec());
+}
+
+#[test]
+fn packets_that_are_offered_later_come_later_and_calls_without_replies_are_made() {
+    let packets = packets(40, 6);
+    let (first, second) = packets.split_at(25);
+    let mut machine = machine::<Arm>(&spec(), "forward", first.to_vec(), Effort::Active);
+    machine.run(Time::nanoseconds(100_000_000)).unwrap_or_else(|error| panic!("{error}"));
+    assert!(machine.is_done());
+    let middle = machine.totals().now;
+    machine.offer(second.to_vec());
+    assert!(!machine.is_done());
+    machine.run(Time::nanoseconds(200_000_000)).unwrap_or_else(|error| panic!("{error}"));
+    let delivered = machine.delivered();
+    let later = delivered.iter().position(|packet| packet.number == 25).expect("it was offered");
+    assert!(delivered.is_sorted_by_key(|packet| packet.number) && delivered[later].at > middle);
+    assert_eq!(delivered.last().map(|packet| packet.number), Some(39));
+    let mut kept = machine.objects().kept.clone();
+    kept.sort_unstable();
+    assert!(kept.iter().copied().eq(0..40));
 }
 
 #[test]

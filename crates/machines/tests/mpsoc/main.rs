@@ -4,7 +4,7 @@ mod compiled;
 mod objects;
 mod synthetic;
 
-use wireloom_machines::mpsoc::{Machine, NoObjects, Options, Spec, Supply, Workload};
+use wireloom_machines::mpsoc::{Machine, NoObjects, Options, Spec, Workload};
 use wireloom_sim::Time;
 use wireloom_sim::parts::channel::ChannelSpec;
 use wireloom_sim::parts::interconnect::InterconnectSpec;
@@ -24,7 +24,21 @@ fn with_lines(mut spec: Spec, gbps: f64) -> Spec {
     spec
 }
 
-/// A machine without objects.
-fn machine<W: Workload>(spec: &Spec, workload: W, supply: Supply) -> Machine<W> {
-    Machine::new(spec, workload, Box::new(NoObjects), supply, Options::default()).expect("a machine")
+/// Bytes of the packets that have no contents.
+const PACKET_BYTES: u32 = 54;
+
+/// A machine without objects, whose line brings so many packets without contents.
+fn machine<W: Workload>(spec: &Spec, workload: W, packets: u64) -> Machine<W, NoObjects> {
+    with_options(spec, workload, packets, Options::default())
+}
+
+fn with_options<W: Workload>(
+    spec: &Spec,
+    workload: W,
+    packets: u64,
+    options: Options,
+) -> Machine<W, NoObjects> {
+    let mut machine = Machine::new(spec, workload, NoObjects, options).expect("a machine");
+    machine.offer_plain(PACKET_BYTES, packets);
+    machine
 }

@@ -1,14 +1,12 @@
 //! Objects for tests.
 
-use std::sync::{Arc, Mutex};
-
 use wireloom_machines::mpsoc::{Called, MethodInterface, ObjectInterface, Objects};
 
 /// Object 0, `sums`: method 0 answers the sum of three words and the packet's number; method 1 has no reply and keeps its word.
 /// Object 1, `wide`: method 0 answers twelve words, from its argument on.
 pub struct Sums {
     interfaces: Vec<ObjectInterface>,
-    pub kept: Arc<Mutex<Vec<u32>>>,
+    pub kept: Vec<u32>,
 }
 
 impl Sums {
@@ -18,7 +16,7 @@ impl Sums {
             |name: &str, methods| ObjectInterface { name: name.to_owned(), kind: "sums".to_owned(), methods };
         let interfaces =
             vec![object("sums", vec![method(3, 2), method(1, 0)]), object("wide", vec![method(1, 12)])];
-        Self { interfaces, kept: Arc::default() }
+        Self { interfaces, kept: Vec::new() }
     }
 }
 
@@ -32,7 +30,7 @@ impl Objects for Sums {
         match (call.object, call.method, call.arguments) {
             (0, 0, [a, b, c]) => vec![a.wrapping_add(*b).wrapping_add(*c), number],
             (0, 1, [word]) => {
-                self.kept.lock().unwrap().push(*word);
+                self.kept.push(*word);
                 Vec::new()
             }
             (1, 0, [first]) => (*first..first + 12).collect(),

@@ -3,20 +3,16 @@
 use wireloom_machines::mpsoc::broker::Policy;
 use wireloom_machines::mpsoc::spec::Multithreading;
 use wireloom_machines::mpsoc::synthetic::{PAPER, Synthetic};
-use wireloom_machines::mpsoc::{
-    Issued, Machine, NoObjects, Options, Order, Outcome, Port, RunError, Spec, Supply, Workload,
-};
+use wireloom_machines::mpsoc::{Issued, Options, Order, Outcome, Port, RunError, Spec, Workload};
 use wireloom_sim::parts::interconnect::InterconnectSpec;
 use wireloom_sim::stats::Value;
 use wireloom_sim::{Effort, Time, Timeline};
 
-use super::{machine, shaped, with_lines};
-
-const PACKET_BYTES: u32 = 54;
+use super::{machine, shaped, with_lines, with_options};
 
 /// The use of the processors between two times, if the line brings more than they can carry.
 fn saturated(spec: &Spec, load: Synthetic) -> f64 {
-    let mut machine = machine(&with_lines(spec.clone(), 2.0), load, Supply::plain(PACKET_BYTES, u64::MAX));
+    let mut machine = machine(&with_lines(spec.clone(), 2.0), load, u64::MAX);
     machine.run(Time::nanoseconds(100_000)).unwrap();
     let before = machine.totals();
     machine.run(Time::nanoseconds(1_100_000)).unwrap();
@@ -87,7 +83,7 @@ fn what_can_be_carried_is_carried_in_order() {
     }
     for policy in [Policy::FirstCome, Policy::RoundRobin, Policy::LeastLoaded] {
         spec.broker.policy = policy;
-        let mut machine = machine(&spec, PAPER, Supply::plain(PACKET_BYTES, 2000));
+        let mut machine = machine(&spec, PAPER, 2000);
         machine.run(Time::nanoseconds(10_000_000)).unwrap();
         assert!(machine.is_done());
         let delivered = machine.delivered();
@@ -111,7 +107,7 @@ fn packets_leave_as_they_are_done_if_their_order_is_not_kept() {
         channel.jitter = 0.25;
     }
     spec.io.order = Order::Done;
-    let mut machine = machine(&spec, PAPER, Supply::plain(PACKET_BYTES, 500));
+    let mut machine = machine(&spec, PAPER, 500);
     machine.run(Time::nanoseconds(10_000_000)).unwrap();
     let mut numbers: Vec<u64> = machine.delivered().iter().map(|packet| packet.number).collect();
     assert!(!numbers.is_sorted());
@@ -124,7 +120,7 @@ fn more_than_can_be_carried_is_dropped_at_the_input() {
     let mut spec = with_lines(shaped(1, 8, 0), 1.0);
     spec.io.input.queue_packets = 16;
     spec.io.packets = 64;
-    let mut machine = machine(&spec, PAPER, Supply::plain(PACKET_BYTES, 4000));
+    let mut machine = machine(&spec, PAPER, 4000);
     machine.run(Time::nanoseconds(20_000_000)).unwrap();
     assert!(machine.is_done());
     let totals = machine.totals();
@@ -143,8 +139,7 @@ fn runs_with_one_seed_are_equal_to_the_byte_and_sleep_changes_nothing() {
     }
     let run = |seed, effort| {
         let options = Options { seed, effort, timeline: Timeline::off() };
-        let supply = Supply::plain(PACKET_BYTES, 300);
-        let mut machine = Machine::new(&spec, PAPER, Box::new(NoObjects), supply, options).unwrap();
+        let mut machine = with_options(&spec, PAPER, 300, options);
         machine.run(Time::nanoseconds(10_000_000)).unwrap();
         let record = machine.record();
         (serde_json::to_string(record.value("platform").unwrap()).unwrap(), machine.delivered())
@@ -167,7 +162,7 @@ fn every_network_carries_it() {
     for network in networks {
         let mut spec = with_lines(shaped(4, 8, 0), 0.5);
         spec.network = toml::from_str(network).unwrap_or_else(|error| panic!("{network}: {error}"));
-        let mut machine = machine(&spec, PAPER, Supply::plain(PACKET_BYTES, 300));
+        let mut machine = machine(&spec, PAPER, 300);
         machine.run(Time::nanoseconds(10_000_000)).unwrap();
         assert!(machine.is_done(), "{network}");
         assert!(machine.delivered().iter().map(|packet| packet.number).eq(0..300), "{network}");
@@ -200,7 +195,7 @@ impl Workload for Endless {
 
 #[test]
 fn a_machine_that_does_not_get_on_says_who_waits_for_whom() {
-    let mut machine = machine(&shaped(2, 2, 40), Endless, Supply::plain(PACKET_BYTES, 100));
+    let mut machine = machine(&shaped(2, 2, 40), Endless, 100);
     let Err(RunError::Stuck(stuck)) = machine.run(Time::nanoseconds(1_000_000_000)) else {
         panic!("not stuck")
     };
@@ -215,8 +210,7 @@ fn a_timeline_shows_what_threads_do() {
     let timeline = Timeline::within(Time::ZERO, Time::nanoseconds(50_000), 100_000);
     let options = Options { timeline, ..Options::default() };
     let spec = with_lines(shaped(1, 2, 40), 1.0);
-    let supply = Supply::plain(PACKET_BYTES, 100);
-    let mut machine = Machine::new(&spec, PAPER, Box::new(NoObjects), supply, options).unwrap();
+    let mut machine = with_options(&spec, PAPER, 100, options);
     machine.run(Time::nanoseconds(50_000)).unwrap();
     let interval = Time::nanoseconds(50_000);
     let share = |what: &str| {

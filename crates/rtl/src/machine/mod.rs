@@ -3,7 +3,6 @@
 //! A description is TOML. `machines/np.toml` states every key and its default; a file may extend another and change
 //! some; the names `np-C-E-T` stand for it with other numbers of clusters, engines and threads.
 
-mod merge;
 mod ports;
 mod rig;
 mod shell;
@@ -11,17 +10,16 @@ mod shell;
 mod tests;
 
 use std::collections::BTreeMap;
-use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
+use toml::{Table, Value};
 use wireloom_compile::passes::PassOptions;
+use wireloom_description::{Description, DescriptionError};
 use wireloom_offloads::KINDS;
 
 pub use ports::{PortKind, Ports};
 pub use rig::{Rig, Traffic};
 pub use shell::{Scheduler, Shell, ShellKind, Storage};
-
-use crate::tools;
 
 /// The name for engines that packets call, beside those of the offloads' kinds.
 pub const ENGINE_KIND: &str = "engine";
@@ -34,22 +32,9 @@ pub enum MachineError {
         "no network processor is called '{0}': say np-C-E-T (clusters, engines, threads), the name of a description (wireloom machines lists them) or the path of a .toml file"
     )]
     Unknown(String),
-    /// A file cannot be read.
-    #[error("{}: {error}", path.display())]
-    Read {
-        /// Which.
-        path: PathBuf,
-        /// Why.
-        error: std::io::Error,
-    },
-    /// A file is not a machine description.
-    #[error("{place}: {message}")]
-    Parse {
-        /// File, or name.
-        place: String,
-        /// What is wrong, with the line.
-        message: String,
-    },
+    /// Its description cannot be read.
+    #[error(transparent)]
+    Description(#[from] DescriptionError),
     /// The keys are well-formed but do not go together.
     #[error("machine {machine}: {message}")]
     Illegal {
@@ -287,23 +272,17 @@ impl Machine {
     /// # Errors
     /// If there is none, or its description is wrong.
     pub fn find(name: &str) -> Result<Self, MachineError> {
-        if name.ends_with(".toml") {
-            let path = Path::new(name);
-            let stem = path.file_stem().map_or(name.to_owned(), |s| s.to_string_lossy().into_owned());
-            return Self::build(&stem, merge::load(path)?);
-        }
-        let file = machine_folder().join(format!("{name}.toml"));
-        if file.exists() {
-            return Self::build(name, merge::load(&file)?);
+        if let Some((name, description)) = Description::find(name)? {
+            return Self::build(&name, description);
         }
         let Some([clusters, engines, threads]) = numbers(name) else {
             return Err(MachineError::Unknown(name.to_owned()));
         };
-        let mut table = merge::base();
+        let mut description = Description::built_in("np");
         for (key, number) in [("clusters", clusters), ("engines", engines), ("threads", threads)] {
-            table.insert(key.to_owned(), toml::Value::Integer(number));
+            description.table.insert(key.to_owned(), toml::Value::Integer(number));
         }
-        Self::build(name, merge::Merged { table, ..merge::Merged::default() })
+        Self::build(name, description)
     }
 
     /// A machine from the text of a description.
@@ -311,7 +290,7 @@ impl Machine {
     /// # Errors
     /// As [`find`](Self::find).
     pub fn parse(name: &str, text: &str) -> Result<Self, MachineError> {
-        Self::build(name, merge::parse(name, text, &machine_folder())?)
+        Self::build(name, Description::parse(name, text)?)
     }
 
     /// A machine like this one with other numbers of clusters, engines and threads.
@@ -328,12 +307,18 @@ impl Machine {
         Ok(machine)
     }
 
-    fn build(name: &str, merged: merge::Merged) -> Result<Self, MachineError> {
-        let parsed = Self::deserialize(merged.table);
-        let error = |message: String| MachineError::Parse { place: format!("machine {name}"), message };
+    /// The machine of a description.
+    ///
+    /// # Errors
+    /// If it is wrong.
+    pub fn build(name: &str, description: Description) -> Result<Self, MachineError> {
+        let parsed = Self::deserialize(description.table);
+        let error = |message: String| DescriptionError::Parse { place: format!("machine {name}"), message };
         let mut machine = parsed.map_err(|e| error(e.to_string().trim().replace('\n', ", ")))?;
         machine.name = name.to_owned();
-        machine.own_offloads = merged.own_offloads;
+        let sections = description.own.iter().filter_map(|own| own.get("offload").and_then(Value::as_table));
+        // Those below come first.
+        machine.own_offloads = sections.flat_map(Table::keys).cloned().collect();
         machine.check()?;
         Ok(machine)
     }
@@ -437,9 +422,4 @@ fn numbers(name: &str) -> Option<[i64; 3]> {
     let mut parts = name.strip_prefix("np-")?.split('-').map(|part| part.parse::<i64>().ok());
     let numbers = [parts.next()??, parts.next()??, parts.next()??];
     parts.next().is_none().then_some(numbers)
-}
-
-/// The folder of the machine descriptions.
-pub fn machine_folder() -> PathBuf {
-    tools::repository().join("machines")
 }

@@ -1,20 +1,24 @@
 //! Packet input and output: from the line into packet memory, and back in order (the paper, section 5.2).
 
+mod latencies;
+mod supply;
+
 use std::collections::VecDeque;
-use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 use slab::Slab;
 use wireloom_net::Packet;
 use wireloom_net::packet::WINDOW;
-use wireloom_sim::parts::line::{LineEvent, LineSink, LineSource, Offered};
+use wireloom_sim::parts::line::{LineEvent, LineSink, LineSource, Reception};
 use wireloom_sim::parts::memory::{Direction, Memory};
-use wireloom_sim::stats::{Histogram, Record};
+use wireloom_sim::stats::Record;
 use wireloom_sim::{Agenda, Chance, SpecError, Time};
 
 use super::mpe::{Finish, Information, kind};
 use super::objects::CallersPacket;
 use super::spec::IoSpec;
+use latencies::Latencies;
+use supply::{Feed, Supply};
 
 /// In which order packets leave.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, Serialize)]
@@ -24,64 +28,6 @@ pub enum Order {
     Arrival,
     /// As their threads are done with them.
     Done,
-}
-
-/// The packets that the line offers.
-#[derive(Clone, Debug)]
-pub struct Supply {
-    packets: Packets,
-    next: u64,
-    count: u64,
-}
-
-#[derive(Clone, Debug)]
-enum Packets {
-    /// Without contents, all of one length in bytes.
-    Plain(u32),
-    Given(Arc<[Packet]>),
-}
-
-impl Supply {
-    /// So many packets of so many bytes, which have no contents.
-    pub fn plain(bytes: u32, count: u64) -> Self {
-        Self { packets: Packets::Plain(bytes), next: 0, count }
-    }
-
-    /// These packets, once.
-    pub fn packets(packets: impl Into<Arc<[Packet]>>) -> Self {
-        let packets = packets.into();
-        Self { next: 0, count: packets.len() as u64, packets: Packets::Given(packets) }
-    }
-
-    /// A packet with contents.
-    fn packet(&self, number: u64) -> Option<&Packet> {
-        match &self.packets {
-            Packets::Plain(_) => None,
-            Packets::Given(packets) => packets.get(number as usize),
-        }
-    }
-}
-
-impl Iterator for Supply {
-    type Item = Offered;
-
-    fn next(&mut self) -> Option<Offered> {
-        if self.next == self.count {
-            return None;
-        }
-        let number = self.next;
-        self.next += 1;
-        let (bytes, at) = match &self.packets {
-            Packets::Plain(bytes) => (*bytes, Time::ZERO),
-            Packets::Given(packets) => {
-                // The first comes at once, whatever the epoch.
-                let packet = &packets[number as usize];
-                let since = packet.arrival_ns.saturating_sub(packets[0].arrival_ns);
-                (packet.bytes.len() as u32, Time(since.saturating_mul(1000)))
-            }
-        };
-        Some(Offered { number, bytes, at })
-    }
 }
 
 /// What has become of a packet.
@@ -169,7 +115,7 @@ struct Leaving {
 #[derive(Debug)]
 pub(super) struct PacketIo {
     spec: IoSpec,
-    source: LineSource<Supply>,
+    source: LineSource<Feed>,
     supply: Supply,
     sink: LineSink,
     memory: Memory,
@@ -185,8 +131,9 @@ pub(super) struct PacketIo {
 }
 
 impl PacketIo {
-    pub(super) fn new(spec: &IoSpec, supply: Supply, seed: u64) -> Result<Self, SpecError> {
-        let source = LineSource::new(spec.input, spec.pace, supply.clone(), Chance::new(seed, "line"));
+    pub(super) fn new(spec: &IoSpec, seed: u64) -> Result<Self, SpecError> {
+        let supply = Supply::default();
+        let source = LineSource::new(spec.input, spec.pace, supply.feed(), Chance::new(seed, "line"));
         Ok(Self {
             source: source.map_err(|error| error.within("io.input"))?,
             supply,
@@ -209,9 +156,25 @@ impl PacketIo {
         self.source.begin(agenda);
     }
 
+    /// More packets on the line.
+    pub(super) fn offer(&mut self, packets: Vec<Packet>, agenda: &mut impl Agenda<LineEvent>) {
+        if self.supply.offer(packets) {
+            self.source.begin(agenda);
+        }
+    }
+
+    /// Packets of so many bytes without contents on the line.
+    pub(super) fn offer_plain(&mut self, bytes: u32, count: u64, agenda: &mut impl Agenda<LineEvent>) {
+        if self.supply.offer_plain(bytes, count) {
+            self.source.begin(agenda);
+        }
+    }
+
     /// The line has brought a packet, or lost it.
     pub(super) fn arrive(&mut self, event: LineEvent, agenda: &mut impl Agenda<LineEvent>) {
-        self.source.arrive(event, agenda);
+        if let Some(Reception::Lost(lost)) = self.source.arrive(event, agenda) {
+            self.supply.forget(lost.number);
+        }
     }
 
     /// A hardware thread takes the next packet that waits, if there are a thread and room: its place in packet memory, and when it is there.
@@ -304,6 +267,7 @@ impl PacketIo {
             let Some(left) = self.leaving.pop_front() else { break };
             if left.is_last {
                 let packet = self.packets.remove(left.packet as usize);
+                self.supply.forget(packet.offered);
                 self.latencies.left(&packet, left.delivered.at);
             }
             self.delivered.push(left.delivered);
@@ -394,58 +358,4 @@ impl PacketIo {
 /// Where a packet lies in packet memory: no packet is longer than what is between two.
 fn address(place: u32) -> u64 {
     u64::from(place) << 16
-}
-
-/// How long packets take, of those that arrive from a time on.
-#[derive(Clone, Debug)]
-pub(super) struct Latencies {
-    from: Time,
-    /// From the last bit's arrival until packet I/O has the packet back.
-    pub(super) processing: Histogram,
-    /// Of that: the thread waited for the network.
-    pub(super) network: Histogram,
-    /// Of that: the thread's instructions were in the pipeline.
-    pub(super) compute: Histogram,
-    /// Until the last bit has left.
-    pub(super) total: Histogram,
-    /// Instructions and accesses to the network of a packet.
-    instructions: Histogram,
-    accesses: Histogram,
-}
-
-impl Latencies {
-    fn new(from: Time) -> Self {
-        let times = Histogram::times;
-        let (instructions, accesses) = (Histogram::numbers(), Histogram::numbers());
-        let [processing, network, compute, total] = [times(), times(), times(), times()];
-        Self { from, processing, network, compute, total, instructions, accesses }
-    }
-
-    fn processed(&mut self, packet: &InFlight, finish: &Finish, now: Time, cycle: Time) {
-        if packet.arrived < self.from {
-            return;
-        }
-        self.processing.time(now.since(packet.arrived));
-        self.network.time(finish.spent.network);
-        self.compute.time(Time(finish.spent.cycles * cycle.0));
-        self.instructions.number(finish.spent.instructions);
-        self.accesses.number(finish.spent.accesses);
-    }
-
-    fn left(&mut self, packet: &InFlight, at: Time) {
-        if packet.arrived >= self.from {
-            self.total.time(at.since(packet.arrived));
-        }
-    }
-
-    /// `total`; `processing` and of it `network` and `compute`; `instructions` and `accesses` of a packet.
-    fn record(&self) -> Record {
-        Record::new()
-            .with("total", &self.total)
-            .with("processing", &self.processing)
-            .with("network", &self.network)
-            .with("compute", &self.compute)
-            .with("instructions", &self.instructions)
-            .with("accesses", &self.accesses)
-    }
 }

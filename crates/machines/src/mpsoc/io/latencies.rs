@@ -1,0 +1,61 @@
+//! How long packets take.
+
+use wireloom_sim::Time;
+use wireloom_sim::stats::{Histogram, Record};
+
+use super::InFlight;
+use crate::mpsoc::mpe::Finish;
+
+/// How long packets take, of those that arrive from a time on.
+#[derive(Clone, Debug)]
+pub(crate) struct Latencies {
+    from: Time,
+    /// From the last bit's arrival until packet I/O has the packet back.
+    pub(crate) processing: Histogram,
+    /// Of that: the thread waited for the network.
+    pub(crate) network: Histogram,
+    /// Of that: the thread's instructions were in the pipeline.
+    pub(crate) compute: Histogram,
+    /// Until the last bit has left.
+    pub(crate) total: Histogram,
+    /// Instructions and accesses to the network of a packet.
+    instructions: Histogram,
+    accesses: Histogram,
+}
+
+impl Latencies {
+    pub(super) fn new(from: Time) -> Self {
+        let times = Histogram::times;
+        let (instructions, accesses) = (Histogram::numbers(), Histogram::numbers());
+        let [processing, network, compute, total] = [times(), times(), times(), times()];
+        Self { from, processing, network, compute, total, instructions, accesses }
+    }
+
+    pub(super) fn processed(&mut self, packet: &InFlight, finish: &Finish, now: Time, cycle: Time) {
+        if packet.arrived < self.from {
+            return;
+        }
+        self.processing.time(now.since(packet.arrived));
+        self.network.time(finish.spent.network);
+        self.compute.time(Time(finish.spent.cycles * cycle.0));
+        self.instructions.number(finish.spent.instructions);
+        self.accesses.number(finish.spent.accesses);
+    }
+
+    pub(super) fn left(&mut self, packet: &InFlight, at: Time) {
+        if packet.arrived >= self.from {
+            self.total.time(at.since(packet.arrived));
+        }
+    }
+
+    /// `total`; `processing` and of it `network` and `compute`; `instructions` and `accesses` of a packet.
+    pub(super) fn record(&self) -> Record {
+        Record::new()
+            .with("total", &self.total)
+            .with("processing", &self.processing)
+            .with("network", &self.network)
+            .with("compute", &self.compute)
+            .with("instructions", &self.instructions)
+            .with("accesses", &self.accesses)
+    }
+}
