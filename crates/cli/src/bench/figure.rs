@@ -5,8 +5,8 @@ use serde_json::Value;
 use wireloom_rtl::machine::Machine;
 
 use super::{
-    Settings, np_arbitration, np_area, np_channels, np_million, np_rig, np_search, np_storage, np_threads,
-    np_throughput, np_virtual,
+    Settings, mpsoc, np_arbitration, np_area, np_channels, np_million, np_rig, np_search, np_storage,
+    np_threads, np_throughput, np_virtual,
 };
 use crate::failure::{Failure, Outcome};
 
@@ -93,6 +93,8 @@ pub const FIGURES: &[Figure] = &[
     np_million::FIGURE,
     np_rig::FIGURE,
     np_virtual::FIGURE,
+    mpsoc::FIGURE_3,
+    mpsoc::TABLE_1,
 ];
 
 #[cfg(test)]
@@ -117,6 +119,7 @@ mod tests {
             ("np-channels", "np-2-2-4"),
             ("np-million", "native"),
             ("np-throughput-50g", "np-8-4"),
+            ("mpsoc-threads", "np-2-2-4"),
         ] {
             assert!(refused(name, &[only]), "{name} {only}");
             assert!(!refused(name, &[]), "{name}");

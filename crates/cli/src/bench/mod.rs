@@ -1,8 +1,9 @@
-//! Benchmarks: speed, time and memory of the software machines, and the papers' figures of network processors.
+//! Benchmarks: speed, time and memory of the software machines, and the papers' figures of network processors and simulated machines.
 //!
 //! A benchmark answers samples of one number. The median counts; the spread is shown beside it.
 
 pub mod figure;
+mod mpsoc;
 mod np_arbitration;
 mod np_area;
 mod np_channels;
