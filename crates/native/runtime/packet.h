@@ -41,6 +41,9 @@ struct wl_packet {
 
 WL_INLINE uint8_t *wl_front(struct wl_packet *p) { return p->area + WL_END - p->window; }
 WL_INLINE uint32_t wl_length(const struct wl_packet *p) { return p->window + p->payload_length; }
+WL_INLINE uint16_t wl_window(const struct wl_packet *p) { return p->window; }
+WL_INLINE uint16_t wl_ingress(const struct wl_packet *p) { return p->ingress; }
+WL_INLINE uint64_t wl_arrival_ns(const struct wl_packet *p) { return p->arrival_ns; }
 
 WL_INLINE void wl_arrive(struct wl_packet *p, const struct wl_arrival *in)
 {

@@ -9,6 +9,6 @@ mod host;
 mod library;
 mod native;
 
-pub use generate::{GeneratedC, generate};
+pub use generate::{GeneratedC, generate, thread};
 pub use library::{BuildError, BuildOptions, Library};
 pub use native::Native;

@@ -5,7 +5,7 @@ use wireloom_ir::{Engine, EngineKind, Exit, Op, OpKind, Program};
 use super::calls::{self, Surroundings};
 use super::emitter::{Effects, Emitter, Scope};
 use super::names::Names;
-use super::types::{Class, c_type};
+use super::types::{Class, Model};
 use super::writer::{Writer, mentions};
 use super::{effects, exits, plan};
 
@@ -33,11 +33,13 @@ impl Called<'_> {
         let context: Vec<String> = self.engine.context.iter().map(|var| fields.give(&var.name)).collect();
         let mut parameters =
             vec!["const struct wl_slot *slots".to_owned(), "const struct wl_env *env".to_owned()];
-        parameters.extend(
-            params.iter().map(|p| {
-                format!("{} arg_{}", c_type(self.engine.context[p.index()].width), context[p.index()])
-            }),
-        );
+        parameters.extend(params.iter().map(|p| {
+            format!(
+                "{} arg_{}",
+                Model::Bits64.c_type(self.engine.context[p.index()].width),
+                context[p.index()]
+            )
+        }));
         let mut body = Vec::new();
         for param in params {
             body.push(format!("c->{} = arg_{};", context[param.index()], context[param.index()]));
@@ -57,12 +59,17 @@ impl Called<'_> {
         }
 
         out.comment(&format!("Engine `{}`: one call.", self.engine.name));
-        out.line(format!("WL_FUNCTION {} {}({})", c_type(*reply), self.function, parameters.join(", ")));
+        out.line(format!(
+            "WL_FUNCTION {} {}({})",
+            Model::Bits64.c_type(*reply),
+            self.function,
+            parameters.join(", ")
+        ));
         out.line("{");
         if !self.engine.context.is_empty() {
             out.line("    struct {");
             for (var, name) in self.engine.context.iter().zip(&context) {
-                out.line(format!("        {} {name}; /* u{} */", c_type(var.width), var.width));
+                out.line(format!("        {} {name}; /* u{} */", Model::Bits64.c_type(var.width), var.width));
             }
             out.line("    } context, *const c = &context;");
             out.line("    memset(&context, 0, sizeof context);");
@@ -84,8 +91,14 @@ impl Called<'_> {
         let step = &self.engine.steps[index];
         let texts: Vec<String> = context.iter().map(|name| format!("c->{name}")).collect();
         let ops = exits::arrange(&plan::ops(step).collect::<Vec<_>>());
-        let scope =
-            Scope { program: self.program, engine: self.engine, step, context: &texts, packet: "NULL" };
+        let scope = Scope {
+            program: self.program,
+            engine: self.engine,
+            step,
+            context: &texts,
+            packet: "NULL",
+            model: Model::Bits64,
+        };
         let mut emitter = Emitter::new(scope, ops.iter().collect(), &[]);
         emitter.run(&mut CallEffects { called: self, from: index });
         let mut lines = emitter.finish();
@@ -97,7 +110,7 @@ impl Called<'_> {
 
     fn reply_class(&self) -> Class {
         match &self.engine.kind {
-            EngineKind::Call { reply, .. } => Class::of(*reply),
+            EngineKind::Call { reply, .. } => Model::Bits64.class(*reply),
             EngineKind::Packet => unreachable!("only engines that are called become functions"),
         }
     }

@@ -5,7 +5,7 @@ use wireloom_offloads::{Config, Layout, registry};
 
 use super::emitter::Emitter;
 use super::ops::{Text, as_words, from_words};
-use super::types::{Class, literal, words};
+use super::types::{Class, Model};
 
 /// What calls refer to, as C expressions.
 pub struct Surroundings<'a> {
@@ -63,7 +63,7 @@ pub fn fetch(around: &Surroundings<'_>, emitter: &mut Emitter<'_>, op: &Op) -> V
     let (slot, config, key) = split_phase(around, emitter, op);
     vec![match config.kind.as_str() {
         "array" => {
-            let n = words(config.value.as_ref().map_or(1, Layout::width));
+            let n = Model::Bits64.words(config.value.as_ref().map_or(1, Layout::width));
             format!("wl_element_prefetch({slot}, {}, {n});", key.c)
         }
         "counter" => format!("wl_element_prefetch({slot}, {}, 2);", key.c),
@@ -171,8 +171,8 @@ impl Call<'_> {
                 args.iter().cloned().chain([reply.to_owned()]).chain(after.iter().cloned()).collect();
             format!("{function}({});", list.join(", "))
         };
-        let n = words(self.width).max(1);
-        match (self.result, Class::of(self.width)) {
+        let n = Model::Bits64.words(self.width).max(1);
+        match (self.result, Model::Bits64.class(self.width)) {
             (Some(result), Class::Wide(_)) => vec![all(&format!("{result}.w"))],
             (Some(result), _) => vec![
                 "{".into(),
@@ -193,7 +193,7 @@ impl Call<'_> {
     /// The host executes the call on its instance.
     fn through_host(&self) -> Vec<String> {
         let (packet, arena) = self.around.packet.unwrap_or(("NULL", "NULL"));
-        let total: u32 = self.args.iter().map(|a| words(a.width)).sum();
+        let total: u32 = self.args.iter().map(|a| Model::Bits64.words(a.width)).sum();
         let mut lines = vec!["{".to_owned(), format!("    uint64_t args[{}];", total.max(1))];
         let mut at = 0;
         for arg in self.args {
@@ -207,19 +207,19 @@ impl Call<'_> {
                 }
                 _ => lines.push(format!("    args[{at}] = {};", arg.c)),
             }
-            at += words(arg.width);
+            at += Model::Bits64.words(arg.width);
         }
         if total == 0 {
             lines.push("    args[0] = 0;".into());
         }
-        lines.push(format!("    uint64_t reply[{}];", words(self.width).max(1)));
+        lines.push(format!("    uint64_t reply[{}];", Model::Bits64.words(self.width).max(1)));
         let slot = self.slot.trim_start_matches('&');
         lines.push(format!(
             "    {slot}.call({slot}.instance, {}, args, reply, {packet}, {arena}, {});",
             self.method, self.around.env
         ));
         if let Some(result) = self.result {
-            lines.push(match Class::of(self.width) {
+            lines.push(match Model::Bits64.class(self.width) {
                 Class::Wide(n) => format!("    memcpy({result}.w, reply, {n} * sizeof *reply);"),
                 _ => format!("    {result} = {};", from_words("reply", self.width)),
             });
@@ -238,7 +238,7 @@ fn inline(call: &Call<'_>, method: &str) -> Option<Vec<String>> {
         ("array", _) => Some(array(call, method)),
         ("clock", "now") => Some(call.answer(format!("{}->now_ns", call.around.env))),
         ("random", "next") => {
-            let seed = literal(call.config.param("seed"));
+            let seed = Model::Bits64.literal(call.config.param("seed"));
             Some(call.answer(format!("wl_random({seed}, {}, {})", call.around.env, arg(0))))
         }
         ("checksum", "sum") => {
@@ -255,7 +255,7 @@ fn inline(call: &Call<'_>, method: &str) -> Option<Vec<String>> {
             let multiplier =
                 call.config.param(if method == "hash48" { "multiplier48" } else { "multiplier64" });
             let (data, width) = (as_words(&call.args[0]), call.args[0].width);
-            Some(call.answer(format!("wl_{method}({data}, {width}, {})", literal(multiplier))))
+            Some(call.answer(format!("wl_{method}({data}, {width}, {})", Model::Bits64.literal(multiplier))))
         }
         _ => None,
     }
@@ -270,7 +270,7 @@ fn search(call: &Call<'_>) -> Vec<String> {
         None => format!("wl_lpm{form}_search({}, {key_text}, {})", call.slot, direct_bits(key)),
     };
     let result = call.result.expect("a search without a use is not written");
-    match Class::of(call.width) {
+    match Model::Bits64.class(call.width) {
         Class::Wide(n) => vec![format!("memcpy({result}.w, {found}, {n} * sizeof(uint64_t));")],
         Class::Double => vec![
             "{".into(),
@@ -286,7 +286,7 @@ fn search(call: &Call<'_>) -> Vec<String> {
 fn array(call: &Call<'_>, method: &str) -> Vec<String> {
     let layout = call.config.value.as_ref().expect("an array has a value type");
     let width = layout.width();
-    let n = words(width);
+    let n = Model::Bits64.words(width);
     let head = || vec![call.slot.clone(), call.args[0].c.clone(), n.to_string()];
     let with = |more: &[String]| head().into_iter().chain(more.iter().cloned()).collect::<Vec<_>>();
     let lanes = || {
@@ -317,7 +317,7 @@ fn array(call: &Call<'_>, method: &str) -> Vec<String> {
         "compare_swap" => call.fill_before(
             "wl_array_compare_swap",
             &with(&[value(1), value(2), width.to_string()]),
-            &[words(call.width).to_string()],
+            &[Model::Bits64.words(call.width).to_string()],
         ),
         _ => call.through_host(),
     }

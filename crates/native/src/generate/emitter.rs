@@ -12,7 +12,7 @@ use wireloom_ir::{Engine, Meta, Op, OpKind, Program, Step, Value};
 use super::conflict::{Resource, changes, reads};
 use super::names::Names;
 use super::ops::{self, Form, Text};
-use super::types::{Class, literal};
+use super::types::{Class, Model};
 
 /// The longest expression that is written in place rather than named.
 const LONGEST: usize = 96;
@@ -29,12 +29,19 @@ pub struct Scope<'a> {
     pub context: &'a [String],
     /// The packet in hand: a pointer.
     pub packet: &'a str,
+    /// The C compiler's types.
+    pub model: Model,
 }
 
 /// An effect, as its owner wants it written. The owner asks the emitter for the operands' texts.
 pub trait Effects {
     /// Writes the effect of an operation into the present block; `result` is the object that its reply is put into.
     fn effect(&mut self, emitter: &mut Emitter<'_>, op: &Op, result: Option<&str>) -> Vec<String>;
+
+    /// Whether nothing may be put in front of the `if` that holds this effect any more.
+    fn ends_group(&self, _op: &Op) -> bool {
+        false
+    }
 }
 
 /// What is known of a value.
@@ -155,7 +162,7 @@ impl<'a> Emitter<'a> {
     /// Says that a value is there already, as this expression.
     pub fn provide(&mut self, value: Value, c: &str) {
         let width = self.width(value);
-        self.made[value.index()] = Made::Yes(Text::atom(c, width));
+        self.made[value.index()] = Made::Yes(self.scope.model.atom(c, width));
     }
 
     /// Width of a value.
@@ -224,7 +231,7 @@ impl<'a> Emitter<'a> {
         let object = result.map(|r| {
             let name = self.local_name(r, op);
             if guard.is_some() {
-                let class = Class::of(self.width(r));
+                let class = self.scope.model.class(self.width(r));
                 self.top.push(format!("{} {name} = {};", class.c_type(), class.zero()));
             }
             name
@@ -244,17 +251,17 @@ impl<'a> Emitter<'a> {
                     Line::Define { .. } => None,
                 }));
                 if let (Some(r), Some(name)) = (result, &object) {
-                    let class = Class::of(self.width(r));
+                    let class = self.scope.model.class(self.width(r));
                     self.top.push(format!("{} {name};", class.c_type()));
                 }
                 self.top.extend(lines);
             }
         }
         if let (Some(r), Some(name)) = (result, object) {
-            self.made[r.index()] = Made::Yes(Text::atom(name, self.width(r)));
+            self.made[r.index()] = Made::Yes(self.scope.model.atom(name, self.width(r)));
         }
         self.written[index] = true;
-        if matches!(op.kind, OpKind::Exit(_)) {
+        if matches!(op.kind, OpKind::Exit(_)) || effects.ends_group(op) {
             self.close();
         }
     }
@@ -343,7 +350,7 @@ impl<'a> Emitter<'a> {
             match line {
                 Line::Plain(text) => body.push(text),
                 Line::Define { value, name, fill } => {
-                    let class = Class::of(self.width(value));
+                    let class = self.scope.model.class(self.width(value));
                     let later = self.left[value.index()] > 0;
                     if later {
                         self.top.push(format!("{} {name} = {};", class.c_type(), class.zero()));
@@ -383,15 +390,15 @@ impl<'a> Emitter<'a> {
             let index = self.definition[value.index()].expect("a value has a definition");
             let op = self.ops[index];
             if let OpKind::Const(bits) = &op.kind
-                && !Class::of(bits.width()).is_wide()
+                && !self.scope.model.class(bits.width()).is_wide()
             {
                 self.took(value);
                 return Text {
                     constant: bits.to_u64().filter(|_| bits.width() <= 64),
-                    ..Text::atom(literal(bits), bits.width())
+                    ..self.scope.model.atom(self.scope.model.literal(bits), bits.width())
                 };
             }
-            let once = self.uses[value.index()] == 1 && !Class::of(self.width(value)).is_wide();
+            let once = self.uses[value.index()] == 1 && !self.scope.model.class(self.width(value)).is_wide();
             if once && let Form::Expression(text) = self.form(op, value) {
                 if text.c.len() <= LONGEST {
                     self.took(value);
@@ -411,7 +418,8 @@ impl<'a> Emitter<'a> {
 
     /// As [`text`](Self::text), but never an expression with operators: it may stand twice.
     pub fn text_kept(&mut self, value: Value) -> Text {
-        let is_literal = self.constant(value).is_some() && !Class::of(self.width(value)).is_wide();
+        let is_literal =
+            self.constant(value).is_some() && !self.scope.model.class(self.width(value)).is_wide();
         if !is_literal && let Made::No = self.made[value.index()] {
             self.make(value);
         }
@@ -436,13 +444,13 @@ impl<'a> Emitter<'a> {
 
     fn define(&mut self, value: Value, op: &Op, fill: Fill) {
         let name = self.local_name(value, op);
-        self.made[value.index()] = Made::Yes(Text::atom(name.clone(), self.width(value)));
+        self.made[value.index()] = Made::Yes(self.scope.model.atom(name.clone(), self.width(value)));
         match &mut self.group {
             Some(group) if self.only[value.index()] == Some(group.guard) => {
                 group.lines.push(Line::Define { value, name, fill });
             }
             _ => {
-                let class = Class::of(self.width(value));
+                let class = self.scope.model.class(self.width(value));
                 self.top.extend(define(class, &name, fill, false));
             }
         }
@@ -453,8 +461,8 @@ impl<'a> Emitter<'a> {
         let width = self.width(value);
         match &op.kind {
             OpKind::Const(bits) => {
-                let words: Vec<String> = bits.words().map(|w| format!("UINT64_C({w:#x})")).collect();
-                Form::Expression(Text::atom(format!("{{ {{ {} }} }}", words.join(", ")), width))
+                let model = self.scope.model;
+                Form::Expression(model.atom(model.wide_literal(bits), width))
             }
             OpKind::Unary(op, a) => {
                 let a = self.text(*a);
@@ -481,31 +489,37 @@ impl<'a> Emitter<'a> {
                 ops::concat(&parts)
             }
             OpKind::ReadContext(id) => {
-                Form::Expression(Text::atom(self.scope.context[id.index()].clone(), width))
+                Form::Expression(self.scope.model.atom(self.scope.context[id.index()].clone(), width))
             }
             OpKind::ReadMeta(meta) => {
-                let p = self.scope.packet;
+                let (p, model) = (self.scope.packet, self.scope.model);
                 Form::Expression(match meta {
-                    Meta::Ingress => Text::atom(format!("{p}->ingress"), 16),
-                    Meta::Egress => Text::atom(format!("{p}->egress"), 16),
-                    Meta::Length => Text::compound(format!("(uint16_t)wl_length({p})"), 16),
-                    Meta::Window => Text::atom(format!("{p}->window"), 16),
-                    Meta::Arrival => Text::atom(format!("{p}->arrival_ns"), 64),
+                    Meta::Ingress => model.atom(format!("wl_ingress({p})"), 16),
+                    Meta::Egress => model.atom(format!("{p}->egress"), 16),
+                    Meta::Length if model == Model::Bits32 => model.atom(format!("wl_length({p})"), 16),
+                    Meta::Length => model.compound(format!("(uint16_t)wl_length({p})"), 16),
+                    Meta::Window => model.atom(format!("wl_window({p})"), 16),
+                    Meta::Arrival => model.atom(format!("wl_arrival_ns({p})"), 64),
                 })
             }
             OpKind::ReadPacket { base, bit } => {
                 let at = self.byte_offset(*base, *bit);
-                ops::read_packet(self.scope.packet, &at, bit % 8, width)
+                ops::read_packet(self.scope.model, self.scope.packet, &at, bit % 8, width)
             }
             _ => unreachable!("effects are written in their order"),
         }
     }
 
-    /// The byte in which a field begins, as a C expression of 32 bits.
+    /// The byte in which a field begins, as a C expression of 32 bits; for processors of 32 bits two, separated by a
+    /// comma: where its header begins, and the constant offset from there.
     pub fn byte_offset(&mut self, base: Value, bit: u32) -> String {
         let byte = bit / 8;
         let base = self.text(base);
         match base.constant {
+            constant if self.scope.model == Model::Bits32 => match constant {
+                Some(constant) => format!("0, {}", constant + u64::from(byte)),
+                None => format!("{}, {byte}", base.c),
+            },
             Some(constant) => format!("{}", constant + u64::from(byte)),
             None if byte == 0 => base.c,
             None => format!("{} + {byte}u", base.p()),

@@ -11,7 +11,7 @@ use super::conflict::writes_packet;
 use super::emitter::{Effects, Emitter, Scope};
 use super::names::Names;
 use super::plan::{self, StepPlan, is_split_phase};
-use super::types::c_type;
+use super::types::Model;
 use super::writer::{Writer, mentions};
 use super::{effects, exits};
 
@@ -127,7 +127,7 @@ impl<'a> PacketEngine<'a> {
         if !self.context.is_empty() {
             out.line(format!("    struct {prefix}_context {{"));
             for (var, name) in self.engine.context.iter().zip(&self.context) {
-                out.line(format!("        {} {name}; /* u{} */", c_type(var.width), var.width));
+                out.line(format!("        {} {name}; /* u{} */", Model::Bits64.c_type(var.width), var.width));
             }
             out.line("    } context;");
         }
@@ -137,7 +137,7 @@ impl<'a> PacketEngine<'a> {
                 out.line("        struct {");
                 for (value, name) in &split.kept {
                     let width = self.engine.steps[index].values[value.index()].width;
-                    out.line(format!("            {} {name};", c_type(width)));
+                    out.line(format!("            {} {name};", Model::Bits64.c_type(width)));
                 }
                 for (_, name) in &split.walks {
                     out.line(format!("            struct wl_lpm_walk {name};"));
@@ -221,6 +221,7 @@ impl<'a> PacketEngine<'a> {
             step: &self.engine.steps[index],
             context,
             packet: "p",
+            model: Model::Bits64,
         }
     }
 

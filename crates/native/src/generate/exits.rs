@@ -62,9 +62,11 @@ pub fn arrange(ops: &[&Op]) -> Vec<Op> {
 
 /// The truth tables of all guards and what they are made of. A table has a bit for each case of the conditions, 64 to a
 /// word. Conditions other than connectives of one bit are taken to be independent.
-struct Tables {
-    known: HashMap<Value, Table>,
-    words: usize,
+pub(super) struct Tables {
+    /// Of each guard, and of each value that one is made of.
+    pub known: HashMap<Value, Table>,
+    /// Words of a table.
+    pub words: usize,
 }
 
 /// What the guards of exits cover.
@@ -77,7 +79,7 @@ struct Cover {
 
 impl Tables {
     /// `None` if there are too many conditions.
-    fn of(ops: &[Op]) -> Option<Self> {
+    pub fn of(ops: &[Op]) -> Option<Self> {
         let definitions: Definitions<'_> =
             ops.iter().flat_map(|op| op.results.iter().map(move |r| (*r, op))).collect();
         let guards: Vec<Value> = ops.iter().filter_map(|op| op.guard).collect();
@@ -113,7 +115,8 @@ impl Tables {
 }
 
 type Definitions<'a> = HashMap<Value, &'a Op>;
-type Table = Vec<u64>;
+/// A bit for each case.
+pub(super) type Table = Vec<u64>;
 
 /// The table of condition number `bit`: in case `i` it is bit `bit` of `i`.
 fn independent(bit: usize, words: usize) -> Table {

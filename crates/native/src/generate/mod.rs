@@ -7,6 +7,7 @@ mod batch;
 mod called;
 mod calls;
 mod conflict;
+mod early;
 mod effects;
 mod emitter;
 mod engine;
@@ -14,6 +15,7 @@ mod exits;
 mod names;
 mod ops;
 mod plan;
+pub mod thread;
 mod types;
 mod writer;
 
@@ -22,7 +24,7 @@ use std::collections::BTreeSet;
 use wireloom_ir::{Engine, EngineKind, OffloadTarget, Program};
 
 use self::names::{Names, identifier};
-use self::types::Class;
+use self::types::{Class, Model};
 use self::writer::Writer;
 
 /// The runtime's headers: name and text.
@@ -187,7 +189,7 @@ fn wide_sizes(program: &Program) -> BTreeSet<u32> {
             widths.insert(reply);
         }
     }
-    let wide = widths.into_iter().filter_map(|width| match Class::of(width) {
+    let wide = widths.into_iter().filter_map(|width| match Model::Bits64.class(width) {
         Class::Wide(n) => Some(n),
         _ => None,
     });

@@ -10,7 +10,7 @@ const TAKEN: &[&str] = &[
     "struct", "switch", "true", "typedef", "typeof", "union", "unix", "unsigned", "void", "volatile",
     "while", // Variables of the generated functions.
     "m", "t", "p", "c", "env", "slots", "args", "reply", "saved", "backward", "end", "packet", "next",
-    "lists", "state",
+    "lists", "state", "hand", "verdict", "objects",
 ];
 
 /// A scope in which every identifier is given once.
@@ -43,6 +43,8 @@ pub fn identifier(hint: &str) -> String {
     let name = name.trim_start_matches('_');
     let reserved = TAKEN.contains(&name)
         || name.to_ascii_lowercase().starts_with("wl_")
+        || name.starts_with("c_")
+        || name.starts_with("reply_")
         || name.starts_with("__builtin")
         || (name.starts_with("uint") && name.ends_with("_t"));
     if name.is_empty() || name.starts_with(|c: char| c.is_ascii_digit()) || reserved {

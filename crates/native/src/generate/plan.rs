@@ -3,7 +3,7 @@
 use wireloom_ir::{Block, Code, Engine, Exit, OffloadTarget, Op, OpKind, Program, Step};
 use wireloom_offloads::{Layout, StateUse, registry};
 
-use super::types::words;
+use super::types::Model;
 
 /// The regions of a step.
 pub fn regions(step: &Step) -> Option<[&Block; 3]> {
@@ -92,7 +92,7 @@ pub fn is_split_phase(engine: &Engine, kind: &OpKind) -> bool {
     let size = |words: u32| config.param("size").low_u64() * 8 * u64::from(words);
     match config.kind.as_str() {
         "lpm" => true,
-        "array" => size(words(config.value.as_ref().map_or(1, Layout::width))) > NEAR_BYTES,
+        "array" => size(Model::Bits64.words(config.value.as_ref().map_or(1, Layout::width))) > NEAR_BYTES,
         "counter" => size(2) > NEAR_BYTES,
         _ => false,
     }

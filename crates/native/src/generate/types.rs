@@ -2,6 +2,107 @@
 
 use wireloom_bits::Bits;
 
+use super::ops::Text;
+
+/// What a C compiler's types can hold.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Model {
+    /// For processors of 64 bits: scalars of up to 128 bits; wide values in words of 64.
+    Bits64,
+    /// For processors of 32 bits: scalars of up to 64 bits; wide values in words of 32. Smaller types than a register
+    /// would only cost masks, so there are none.
+    Bits32,
+}
+
+impl Model {
+    /// The class of values of `width` bits.
+    pub fn class(self, width: u32) -> Class {
+        match (self, width) {
+            (_, 0 | 1) => Class::Bool,
+            (Self::Bits32, 2..=64) => Class::Word(width.next_power_of_two().max(32)),
+            (Self::Bits64, 2..=64) => Class::Word(width.next_power_of_two().max(8)),
+            (Self::Bits64, 65..=128) => Class::Double,
+            _ => Class::Wide(self.words(width)),
+        }
+    }
+
+    /// Bits of a word of a wide value: a register.
+    pub fn word_bits(self) -> u32 {
+        match self {
+            Self::Bits64 => 64,
+            Self::Bits32 => 32,
+        }
+    }
+
+    /// Bits of the largest scalar.
+    pub fn scalar_bits(self) -> u32 {
+        2 * self.word_bits()
+    }
+
+    /// Number of words of a value.
+    pub fn words(self, width: u32) -> u32 {
+        width.div_ceil(self.word_bits())
+    }
+
+    /// The C type of values of `width` bits.
+    pub fn c_type(self, width: u32) -> String {
+        self.class(width).c_type()
+    }
+
+    /// An operand that is a name, a call, or anything else that binds tightest.
+    pub fn atom(self, c: impl Into<String>, width: u32) -> Text {
+        Text { c: c.into(), width, atom: true, constant: None, model: self }
+    }
+
+    /// An operand that is an expression with operators.
+    pub fn compound(self, c: impl Into<String>, width: u32) -> Text {
+        Text { atom: false, ..self.atom(c, width) }
+    }
+
+    /// A C constant: decimal when it is small, else hexadecimal. Not for wide values.
+    pub fn literal(self, value: &Bits) -> String {
+        let low = value.low_u64();
+        let digits = |v: u64| if v < 1024 { format!("{v}") } else { format!("{v:#x}") };
+        match self.class(value.width()) {
+            Class::Bool => if low == 1 { "true" } else { "false" }.into(),
+            Class::Word(64) => format!("UINT64_C({})", digits(low)),
+            Class::Word(_) => format!("{}u", digits(low)),
+            Class::Double => format!("WL_U128(UINT64_C({:#x}), UINT64_C({low:#x}))", value.word(1)),
+            Class::Wide(_) => unreachable!("wide constants are objects"),
+        }
+    }
+
+    /// The initialiser of a wide constant.
+    pub fn wide_literal(self, value: &Bits) -> String {
+        let words: Vec<String> = match self {
+            Self::Bits64 => value.words().map(|w| format!("UINT64_C({w:#x})")).collect(),
+            Self::Bits32 => {
+                let halves = value.words().flat_map(|w| [w & 0xffff_ffff, w >> 32]);
+                halves.take(self.words(value.width()) as usize).map(|w| format!("{w:#x}u")).collect()
+            }
+        };
+        format!("{{ {{ {} }} }}", words.join(", "))
+    }
+
+    /// The mask of the low `width` bits, as a constant of the class that holds them.
+    pub fn mask(self, width: u32) -> String {
+        self.literal(&Bits::ones(width))
+    }
+
+    /// The mask of the most significant word of a wide value.
+    pub fn top_mask(self, width: u32) -> String {
+        let used = match width % self.word_bits() {
+            0 => self.word_bits(),
+            used => used,
+        };
+        match self {
+            Self::Bits64 if used == 64 => "UINT64_MAX".into(),
+            Self::Bits64 => format!("UINT64_C({:#x})", u64::MAX >> (64 - used)),
+            Self::Bits32 => format!("{:#x}u", u32::MAX >> (32 - used)),
+        }
+    }
+}
+
 /// How a value is held. It is always below `2^width`; bits of the C type above the width are zero.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Class {
@@ -9,30 +110,20 @@ pub enum Class {
     Bool,
     /// Up to 64 bits: the next larger of `uint8_t` ... `uint64_t`, whose width this is.
     Word(u32),
-    /// 65 to 128 bits: `wl_u128`.
+    /// 65 to 128 bits, where the compiler has such a type: `wl_u128`.
     Double,
-    /// More: `wl_wN`, a structure of N words of 64 bits.
+    /// More: `wl_wN`, a structure of N words.
     Wide(u32),
 }
 
 impl Class {
-    /// The class of values of `width` bits.
-    pub fn of(width: u32) -> Self {
-        match width {
-            0 | 1 => Self::Bool,
-            2..=64 => Self::Word(width.next_power_of_two().max(8)),
-            65..=128 => Self::Double,
-            _ => Self::Wide(width.div_ceil(64)),
-        }
-    }
-
     /// Bits of the C type; 1 for `bool`.
     pub fn bits(self) -> u32 {
         match self {
             Self::Bool => 1,
             Self::Word(bits) => bits,
             Self::Double => 128,
-            Self::Wide(words) => 64 * words,
+            Self::Wide(_) => unreachable!("wide values are no scalars"),
         }
     }
 
@@ -61,49 +152,15 @@ impl Class {
     }
 }
 
-/// The C type of values of `width` bits.
-pub fn c_type(width: u32) -> String {
-    Class::of(width).c_type()
-}
-
-/// Number of 64-bit words of a value.
-pub fn words(width: u32) -> u32 {
-    width.div_ceil(64)
-}
-
-/// A C constant: decimal when it is small, else hexadecimal. Not for wide values.
-pub fn literal(value: &Bits) -> String {
-    let low = value.low_u64();
-    let digits = |v: u64| if v < 1024 { format!("{v}") } else { format!("{v:#x}") };
-    match Class::of(value.width()) {
-        Class::Bool => if low == 1 { "true" } else { "false" }.into(),
-        Class::Word(64) => format!("UINT64_C({})", digits(low)),
-        Class::Word(_) => format!("{}u", digits(low)),
-        Class::Double => format!("WL_U128(UINT64_C({:#x}), UINT64_C({low:#x}))", value.word(1)),
-        Class::Wide(_) => unreachable!("wide constants are objects"),
-    }
-}
-
-/// The mask of the low `width` bits, as a constant of the class that holds them.
-pub fn mask(width: u32) -> String {
-    literal(&Bits::ones(width))
-}
-
-/// The mask of the most significant word of a wide value.
-pub fn top_mask(width: u32) -> String {
-    match width % 64 {
-        0 => "UINT64_MAX".into(),
-        used => format!("UINT64_C({:#x})", (1u64 << used) - 1),
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
 
+    const WIDTHS: [u32; 13] = [1, 2, 8, 9, 16, 17, 32, 33, 64, 65, 128, 129, 1024];
+
     #[test]
     fn each_width_has_the_smallest_type_that_holds_it() {
-        let types: Vec<String> = [1, 2, 8, 9, 16, 17, 32, 33, 64, 65, 128, 129, 1024].map(c_type).into();
+        let types: Vec<String> = WIDTHS.map(|width| Model::Bits64.c_type(width)).into();
         let expected = [
             "bool", "uint8_t", "uint8_t", "uint16_t", "uint16_t", "uint32_t", "uint32_t", "uint64_t",
             "uint64_t", "wl_u128", "wl_u128", "wl_w3", "wl_w16",
@@ -112,11 +169,24 @@ mod tests {
     }
 
     #[test]
+    fn registers_of_32_bits_hold_what_is_smaller() {
+        let types: Vec<String> = WIDTHS.map(|width| Model::Bits32.c_type(width)).into();
+        let expected = [
+            "bool", "uint32_t", "uint32_t", "uint32_t", "uint32_t", "uint32_t", "uint32_t", "uint64_t",
+            "uint64_t", "wl_w3", "wl_w4", "wl_w5", "wl_w32",
+        ];
+        assert_eq!(types, expected);
+    }
+
+    #[test]
     fn constants_have_the_type_of_their_width() {
-        assert_eq!(literal(&Bits::new(1, 1)), "true");
-        assert_eq!(literal(&Bits::new(16, 0x800)), "0x800u");
-        assert_eq!(literal(&Bits::new(40, 7)), "UINT64_C(7)");
-        assert_eq!(literal(&Bits::new(72, 1 << 64)), "WL_U128(UINT64_C(0x1), UINT64_C(0x0))");
-        assert_eq!(top_mask(130), "UINT64_C(0x3)");
+        let model = Model::Bits64;
+        assert_eq!(model.literal(&Bits::new(1, 1)), "true");
+        assert_eq!(model.literal(&Bits::new(16, 0x800)), "0x800u");
+        assert_eq!(model.literal(&Bits::new(40, 7)), "UINT64_C(7)");
+        assert_eq!(model.literal(&Bits::new(72, 1 << 64)), "WL_U128(UINT64_C(0x1), UINT64_C(0x0))");
+        assert_eq!(model.top_mask(130), "UINT64_C(0x3)");
+        assert_eq!(Model::Bits32.top_mask(128), "0xffffffffu");
+        assert_eq!(Model::Bits32.wide_literal(&Bits::new(72, 3 << 64 | 5)), "{ { 0x5u, 0x0u, 0x3u } }");
     }
 }

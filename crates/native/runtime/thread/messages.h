@@ -1,0 +1,60 @@
+/* The message passing engine: packets in and out, calls of objects and their replies. */
+#ifndef WL_MESSAGES_H
+#define WL_MESSAGES_H
+
+/* The local store of the thread. */
+#define WL_STORE UINT32_C(0x10000000)
+/* The message passing engine's registers. */
+#define WL_ENGINE UINT32_C(0x20000000)
+/* The objects: a store launches a call. */
+#define WL_OBJECTS UINT32_C(0x80000000)
+
+#define WL_REGISTER(offset) (*(volatile uint32_t *)(WL_ENGINE + (offset)))
+/* A load waits for a packet and answers the low word of its number. */
+#define WL_RECEIVE WL_REGISTER(0x000)
+/* Where the packet goes, where it lies, how long it is; RECEIVE sets them for a packet that stays as it is. */
+#define WL_EGRESS WL_REGISTER(0x004)
+#define WL_FRONT WL_REGISTER(0x008)
+#define WL_END WL_REGISTER(0x00c)
+#define WL_LENGTH WL_REGISTER(0x010)
+/* A store sends the packet: kind, reason and set of reasons. */
+#define WL_SEND WL_REGISTER(0x014)
+/* A load waits for the reply of a ticket and answers its first word. */
+#define WL_WAIT(ticket) WL_REGISTER(0x100 + 4 * (ticket))
+
+/* What a packet brings besides its bytes. */
+struct wl_information {
+    uint32_t number, number_high;
+    uint32_t length; /* bytes */
+    uint32_t ingress;
+    uint32_t arrival_ns, arrival_ns_high;
+    uint32_t window; /* bytes of the packet that are in the window */
+};
+
+#define WL_INFORMATION ((const struct wl_information *)(WL_STORE + 0x400))
+/* All words of a call's arguments but the last, which the call itself carries. */
+#define WL_ARGUMENTS ((volatile uint32_t *)(WL_STORE + 0x440))
+/* The replies, eight words for each ticket. */
+#define WL_REPLIES ((const uint32_t *)(WL_STORE + 0x4c0))
+
+/* Kinds of SEND. */
+enum { WL_FINISH, WL_DROP, WL_TO_CPU, WL_DONE, WL_RUNAWAY, WL_EMIT };
+#define WL_VERDICT(kind, set, reason) ((kind) | (uint32_t)(reason) << 8 | (uint32_t)(set) << 24)
+
+/* Launches a call, whose arguments but the last word are in their place. What is read of earlier replies is read before: a
+ * ticket's reply may come at any time from here on. */
+WL_INLINE void wl_call(uint32_t object, uint32_t method, uint32_t ticket, uint32_t last)
+{
+    __asm__ volatile("" ::: "memory");
+    *(volatile uint32_t *)(WL_OBJECTS + (object << 24 | method << 8 | ticket << 4)) = last;
+}
+
+/* Waits for a reply; answers its first word. Then all of it is in its place. */
+WL_INLINE uint32_t wl_wait(uint32_t ticket)
+{
+    uint32_t first = WL_WAIT(ticket);
+    __asm__ volatile("" ::: "memory");
+    return first;
+}
+
+#endif

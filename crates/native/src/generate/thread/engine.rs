@@ -1,0 +1,320 @@
+//! An engine as a C function: steps are labels, the context is local variables.
+
+use wireloom_ir::{Engine, EngineKind, Exit, OffloadTarget, Op, OpKind, Program, StepId};
+use wireloom_offloads::registry;
+
+use super::super::effects;
+use super::super::emitter::{Effects, Emitter, Scope};
+use super::super::names::Names;
+use super::super::ops::Text;
+use super::super::types::{Class, Model};
+use super::super::writer::{Writer, mentions};
+use super::message::words;
+use super::replies::{self, Split, Variable};
+use super::{Refused, is_local, symbol};
+
+const MODEL: Model = Model::Bits32;
+
+/// An engine, ready to be written.
+pub struct EngineFunction<'a> {
+    program: &'a Program,
+    engine: &'a Engine,
+    function: String,
+    /// For each offload: its first object, from the engine's own.
+    objects: Vec<usize>,
+    /// For each engine of the program: the function that a call of it executes.
+    callees: Vec<String>,
+    split: Split,
+    /// For each context variable, those of calls included: the expression that is it.
+    context: Vec<String>,
+    labels: Vec<String>,
+}
+
+impl<'a> EngineFunction<'a> {
+    /// Prepares an engine, whose calls use tickets from `first_ticket` on.
+    ///
+    /// # Errors
+    /// If there are not enough tickets.
+    pub fn new(
+        program: &'a Program,
+        engine: &'a Engine,
+        function: String,
+        objects: Vec<usize>,
+        callees: Vec<String>,
+        first_ticket: u32,
+    ) -> Result<Self, Refused> {
+        let split = replies::split(engine, first_ticket)?;
+        let (mut names, mut labels) = (Names::default(), Names::default());
+        let mut context: Vec<String> =
+            engine.context.iter().map(|var| format!("c_{}", names.give(&var.name))).collect();
+        context.extend(split.variables.iter().map(|variable| match variable {
+            Variable::Wait(_) => String::new(),
+            Variable::Leaf(text) => text.clone(),
+        }));
+        let labels = engine.steps.iter().map(|step| format!("step_{}", labels.give(&step.name))).collect();
+        Ok(Self { program, engine, function, objects, callees, split, context, labels })
+    }
+
+    /// Writes the function.
+    pub fn write(&self, out: &mut Writer) {
+        let mut body = Vec::new();
+        let steps: Vec<Vec<String>> = (0..self.engine.steps.len()).map(|step| self.step(step)).collect();
+        for (index, lines) in steps.iter().enumerate() {
+            let step = &self.engine.steps[index];
+            let file = self.program.files.get(step.loc.file as usize).filter(|_| step.loc.line != 0);
+            let place = file
+                .map(|file| format!(", {}:{}", file.rsplit('/').next().unwrap_or(file), step.loc.line))
+                .unwrap_or_default();
+            body.push(format!("/* Step `{}`{place}. */", step.name.replace("*/", "* /")));
+            if steps.iter().flatten().any(|line| mentions(line, &self.labels[index])) {
+                body.push(format!("{}:", self.labels[index]));
+            }
+            body.push(format!("WL_STEP(\"{}\");", symbol(step)));
+            body.push("{".into());
+            body.extend(lines.iter().map(|line| format!("    {line}")));
+            body.push("}".into());
+        }
+        let counts_jumps = body.iter().any(|line| mentions(line, "backward"));
+        match &self.engine.kind {
+            EngineKind::Packet => self.write_packets(&body, counts_jumps, out),
+            EngineKind::Call { params, reply } => {
+                let params: Vec<usize> = params.iter().map(|p| p.index()).collect();
+                self.write_call(&params, *reply, &body, counts_jumps, out);
+            }
+        }
+    }
+
+    fn write_packets(&self, body: &[String], counts_jumps: bool, out: &mut Writer) {
+        out.comment(&format!("Engine `{}`: packets, one after the other.", self.engine.name));
+        out.line("__attribute__((used)) static void wl_main(void)");
+        out.line("{");
+        out.line("    for (;;) {");
+        out.line("        struct wl_packet hand, *const p = &hand;");
+        out.line("        uint32_t verdict;");
+        for variable in self.variables(&[]) {
+            out.line(format!("        {variable}"));
+        }
+        if counts_jumps {
+            out.line("        uint32_t backward = 0;");
+        }
+        out.line("        wl_receive(p);");
+        body.iter().for_each(|line| out.line(format!("        {line}")));
+        if body.iter().any(|line| mentions(line, "leave")) {
+            out.line("    leave:");
+        }
+        out.line("        wl_send(verdict);");
+        out.line("    }");
+        out.line("}");
+    }
+
+    fn write_call(
+        &self,
+        params: &[usize],
+        reply: u32,
+        body: &[String],
+        counts_jumps: bool,
+        out: &mut Writer,
+    ) {
+        let parameters = params
+            .iter()
+            .map(|p| format!("{} {}", MODEL.c_type(self.engine.context[*p].width), self.context[*p]));
+        let all: Vec<String> = std::iter::once("uint32_t objects".to_owned()).chain(parameters).collect();
+        out.comment(&format!("Engine `{}`: one call. Its offloads begin at `objects`.", self.engine.name));
+        out.line(format!("WL_FUNCTION {} {}({})", MODEL.c_type(reply), self.function, all.join(", ")));
+        out.line("{");
+        for variable in self.variables(params) {
+            out.line(format!("    {variable}"));
+        }
+        if counts_jumps {
+            out.line("    uint32_t backward = 0;");
+        }
+        out.line("    (void)objects;");
+        body.iter().for_each(|line| out.line(format!("    {line}")));
+        out.line("}");
+        out.blank();
+    }
+
+    /// Definitions of the context variables but those in `given`.
+    fn variables(&self, given: &[usize]) -> impl Iterator<Item = String> {
+        let variables = self.engine.context.iter().zip(&self.context).enumerate();
+        variables.filter(|(index, _)| !given.contains(index)).map(|(_, (var, name))| {
+            let class = MODEL.class(var.width);
+            format!("{} {name} = {}; /* u{} */", class.c_type(), class.zero(), var.width)
+        })
+    }
+
+    fn step(&self, index: usize) -> Vec<String> {
+        let engine = &self.split.engine;
+        let is_packet = self.engine.kind == EngineKind::Packet;
+        let scope = Scope {
+            program: self.program,
+            engine,
+            step: &engine.steps[index],
+            context: &self.context,
+            packet: if is_packet { "p" } else { "((struct wl_packet *)0)" },
+            model: MODEL,
+        };
+        let tickets = &self.split.tickets[index];
+        let mut emitter = Emitter::new(scope, self.split.ops[index].iter().collect(), &[]);
+        emitter.run(&mut StepEffects { function: self, from: index, tickets: tickets.iter() });
+        let body = emitter.finish();
+        let mut lines: Vec<String> =
+            tickets.iter().map(|ticket| format!("uint32_t {} = 0;", replies::first_word(*ticket))).collect();
+        lines.extend(body);
+        if !lines.last().is_some_and(|line| line.starts_with("return ") || line.starts_with("goto ")) {
+            lines.extend(self.end("WL_DONE".into()));
+        }
+        lines
+    }
+
+    /// Statements that end the thread of a packet; a called engine replies zero.
+    fn end(&self, verdict: String) -> Vec<String> {
+        match &self.engine.kind {
+            EngineKind::Packet => vec![format!("verdict = {verdict};"), "goto leave;".into()],
+            EngineKind::Call { reply, .. } => {
+                let class = MODEL.class(*reply);
+                vec![match class {
+                    Class::Wide(_) => format!("return ({}){};", class.c_type(), class.zero()),
+                    _ => format!("return {};", class.zero()),
+                }]
+            }
+        }
+    }
+
+    /// Statements that go on at a step.
+    fn jump(&self, from: usize, to: StepId) -> Vec<String> {
+        let mut lines = Vec::new();
+        if to.index() <= from {
+            lines.push("if (backward++ == WL_MAX_BACKWARD_JUMPS) {".into());
+            lines.extend(self.end("WL_RUNAWAY".into()).into_iter().map(|line| format!("    {line}")));
+            lines.push("}".into());
+        }
+        lines.push(format!("goto {};", self.labels[to.index()]));
+        lines
+    }
+
+    /// The number of an offload's first object.
+    fn object(&self, offload: usize) -> String {
+        let first = self.objects[offload];
+        match self.engine.kind {
+            EngineKind::Packet => first.to_string(),
+            EngineKind::Call { .. } => format!("objects + {first}"),
+        }
+    }
+}
+
+struct StepEffects<'a> {
+    function: &'a EngineFunction<'a>,
+    from: usize,
+    /// Of the calls that are still to come.
+    tickets: std::slice::Iter<'a, u32>,
+}
+
+impl StepEffects<'_> {
+    fn call(&mut self, emitter: &mut Emitter<'_>, op: &Op, result: Option<&str>) -> Vec<String> {
+        let OpKind::Call { offload, method, args } = &op.kind else { unreachable!("a call") };
+        let own = self.function;
+        let assign = result.map_or(String::new(), |r| format!("{r} = "));
+        let config = match &own.engine.offloads[offload.index()].target {
+            OffloadTarget::Kind(config) => config,
+            OffloadTarget::Engine(id) => {
+                let args = args.iter().map(|a| emitter.text(*a).c);
+                let all: Vec<String> = std::iter::once(own.object(offload.index())).chain(args).collect();
+                return vec![format!("{assign}{}({});", own.callees[id.index()], all.join(", "))];
+            }
+        };
+        let interface = &registry::kind(&config.kind).expect("a verified program").methods[*method];
+        if is_local(config, interface) {
+            let packet = emitter.scope.packet;
+            return match (interface.name, result) {
+                ("truncate", _) => {
+                    let length = emitter.text(args[0]);
+                    vec![format!("{assign}wl_truncate({packet}, {});", length.c)]
+                }
+                (_, Some(result)) => vec![format!("{result} = wl_arrival_ns({packet});")],
+                (_, None) => Vec::new(),
+            };
+        }
+        let has_reply = interface.reply.width(config) > 0;
+        let ticket = if has_reply { *self.tickets.next().expect("each call has its ticket") } else { 0 };
+        let texts: Vec<Text> = args.iter().map(|a| emitter.text_kept(*a)).collect();
+        let mut message: Vec<String> = texts.iter().flat_map(word_texts).collect();
+        let last = message.pop().unwrap_or_else(|| "0".into());
+        let mut lines: Vec<String> =
+            message.iter().enumerate().map(|(i, word)| format!("WL_ARGUMENTS[{i}] = {word};")).collect();
+        lines.push(format!("wl_call({}, {method}, {ticket}, {last});", own.object(offload.index())));
+        lines
+    }
+
+    fn exit(&self, emitter: &mut Emitter<'_>, exit: &Exit) -> Vec<String> {
+        let own = self.function;
+        let mut verdict = |kind: &str, set: u32, reason| {
+            let reason = emitter.text(reason).c;
+            own.end(format!("WL_VERDICT({kind}, {set}, {reason})"))
+        };
+        match exit {
+            Exit::Next(to) => own.jump(self.from, *to),
+            Exit::Emit(to) => {
+                let mut lines = vec!["wl_send(WL_EMIT);".to_owned()];
+                lines.extend(own.jump(self.from, *to));
+                lines
+            }
+            Exit::Finish => own.end("WL_FINISH".into()),
+            Exit::Drop(reason, set) => verdict("WL_DROP", set.0, *reason),
+            Exit::ToCpu(reason, set) => verdict("WL_TO_CPU", set.0, *reason),
+            Exit::Reply(value) => vec![format!("return {};", emitter.text(*value).c)],
+            Exit::Done => own.end("WL_DONE".into()),
+        }
+    }
+
+    /// The ticket that an operation waits for, if it is such an operation.
+    fn waited(&self, op: &Op) -> Option<u32> {
+        let OpKind::WriteContext(id, _) = &op.kind else { return None };
+        match self
+            .function
+            .split
+            .variables
+            .get(id.index().checked_sub(self.function.engine.context.len())?)?
+        {
+            Variable::Wait(ticket) => Some(*ticket),
+            Variable::Leaf(_) => None,
+        }
+    }
+}
+
+impl Effects for StepEffects<'_> {
+    fn effect(&mut self, emitter: &mut Emitter<'_>, op: &Op, result: Option<&str>) -> Vec<String> {
+        if let Some(ticket) = self.waited(op) {
+            return vec![format!("{} = wl_wait({ticket});", replies::first_word(ticket))];
+        }
+        if let OpKind::WriteMeta(_, port) = &op.kind {
+            let port = emitter.text(*port);
+            return vec![format!("wl_set_egress({}, {});", emitter.scope.packet, port.c)];
+        }
+        if let Some(lines) = effects::edit(emitter, op, result) {
+            return lines;
+        }
+        match &op.kind {
+            OpKind::Call { .. } => self.call(emitter, op, result),
+            OpKind::Exit(exit) => self.exit(emitter, exit),
+            _ => unreachable!("edits are written"),
+        }
+    }
+
+    /// What reads a reply must not be put in front of the `if` that waits for it.
+    fn ends_group(&self, op: &Op) -> bool {
+        self.waited(op).is_some()
+    }
+}
+
+/// The words of a value, lowest first.
+fn word_texts(value: &Text) -> Vec<String> {
+    match value.class() {
+        Class::Wide(n) => (0..n).map(|i| format!("{}.w[{i}]", value.p())).collect(),
+        Class::Word(64) => {
+            debug_assert!(words(value.width) == 2);
+            vec![format!("(uint32_t){}", value.p()), format!("(uint32_t)({} >> 32)", value.p())]
+        }
+        _ => vec![value.c.clone()],
+    }
+}

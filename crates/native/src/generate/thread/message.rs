@@ -1,0 +1,227 @@
+//! What calls look like on the network: which words carry arguments and replies.
+//!
+//! A message passing engine puts values into the processor's representation and back, so that the program does no
+//! shifting: arguments come as they are computed, and the fields of a reply lie where one load gets them.
+
+use wireloom_bits::Bits;
+use wireloom_ir::{EngineId, OffloadTarget, Program};
+use wireloom_offloads::{Config, Layout, Method, ReplyType, ValueType, registry};
+
+/// Bits of a word.
+const WORD: u32 = 32;
+
+/// An offload of a kind, as calls name it: by its place in the list of [`objects`].
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Object {
+    /// Names of the offloads that lead to it, joined by dots, as in `Store::find`.
+    pub path: String,
+    /// What it is.
+    pub config: Config,
+}
+
+impl Object {
+    /// Its methods, in the order by which calls number them.
+    pub fn methods(&self) -> &'static [Method] {
+        registry::kind(&self.config.kind).map_or(&[], |kind| kind.methods)
+    }
+}
+
+/// All offloads of kinds that a program's main engine reaches, in the order of `Store::paths`: those of an engine that
+/// it calls stand where that engine is declared.
+pub fn objects(program: &Program) -> Vec<Object> {
+    let mut objects = Vec::new();
+    collect(program, program.main, "", &mut objects);
+    objects
+}
+
+fn collect(program: &Program, engine: EngineId, prefix: &str, objects: &mut Vec<Object>) {
+    for offload in &program.engines[engine.index()].offloads {
+        let path = format!("{prefix}{}", offload.name);
+        match &offload.target {
+            OffloadTarget::Kind(config) => objects.push(Object { path, config: config.clone() }),
+            OffloadTarget::Engine(id) => collect(program, *id, &format!("{path}."), objects),
+        }
+    }
+}
+
+/// Words that carry a value of so many bits.
+pub fn words(width: u32) -> u32 {
+    width.div_ceil(WORD)
+}
+
+/// The arguments of a method: each value in as many words as it needs, lowest first, one value behind the other.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Arguments {
+    /// Width of each value in bits.
+    pub widths: Vec<u32>,
+}
+
+impl Arguments {
+    /// Of a method of an offload.
+    pub fn of(method: &Method, config: &Config) -> Self {
+        Self { widths: method.args.iter().map(|(_, ty)| ty.width(config)).collect() }
+    }
+
+    /// How many words they take.
+    pub fn words(&self) -> u32 {
+        self.widths.iter().map(|width| words(*width)).sum()
+    }
+
+    /// The values in a message of [`words`](Self::words) words. Bits above a value's width are ignored.
+    ///
+    /// # Panics
+    /// If the message is shorter.
+    pub fn decode(&self, message: &[u32]) -> Vec<Bits> {
+        let mut rest = message;
+        let mut value = |width: u32| {
+            let (own, behind) = rest.split_at(words(width) as usize);
+            rest = behind;
+            from_words(width, own)
+        };
+        self.widths.iter().map(|width| value(*width)).collect()
+    }
+}
+
+/// A field of a reply, and where the message has it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Leaf {
+    /// Its least significant bit in the packed reply.
+    pub lo: u32,
+    /// Its width in bits.
+    pub width: u32,
+    /// The word of the message that its least significant bit is in.
+    pub word: u32,
+    /// The bit of that word.
+    pub bit: u32,
+    /// Whether the word that its most significant bit is in holds something above it.
+    pub shares_top: bool,
+}
+
+/// The reply of a method: its leaves from the least significant on. A leaf of more than 32 bits has words of its own; a
+/// smaller one stands in one word, with others as long as they fit.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Reply {
+    /// Width of the packed reply in bits.
+    pub width: u32,
+    /// The leaves, least significant first.
+    pub leaves: Vec<Leaf>,
+}
+
+impl Reply {
+    /// Of a method of an offload; `None` if it has none.
+    pub fn of(method: &Method, config: &Config) -> Option<Self> {
+        let widths = leaf_widths(&method.reply, config);
+        (!widths.is_empty()).then(|| Self::packed(&widths))
+    }
+
+    /// Of leaves of these widths, most significant first.
+    fn packed(widths: &[u32]) -> Self {
+        let mut leaves: Vec<Leaf> = Vec::new();
+        let (mut lo, mut at) = (0, 0);
+        for &width in widths.iter().rev().filter(|width| **width > 0) {
+            let fits = width <= WORD && at % WORD + width <= WORD;
+            if !fits {
+                at = at.next_multiple_of(WORD);
+            }
+            if at % WORD != 0
+                && let Some(below) = leaves.last_mut()
+            {
+                below.shares_top = true;
+            }
+            leaves.push(Leaf { lo, width, word: at / WORD, bit: at % WORD, shares_top: false });
+            lo += width;
+            at += if width > WORD { width.next_multiple_of(WORD) } else { width };
+        }
+        Self { width: lo, leaves }
+    }
+
+    /// How many words it takes.
+    pub fn words(&self) -> u32 {
+        self.leaves.last().map_or(0, |leaf| leaf.word + words(leaf.bit + leaf.width))
+    }
+
+    /// The message of a packed reply.
+    pub fn encode(&self, reply: &Bits) -> Vec<u32> {
+        let mut message = vec![0; self.words() as usize];
+        for leaf in &self.leaves {
+            let value = reply.slice(leaf.lo, leaf.width);
+            for (index, word) in to_words(&value).into_iter().enumerate() {
+                message[leaf.word as usize + index] |= word << leaf.bit;
+            }
+        }
+        message
+    }
+}
+
+/// Widths of a reply's leaves, most significant first.
+fn leaf_widths(reply: &ReplyType, config: &Config) -> Vec<u32> {
+    let of = |ty: &ValueType| {
+        let layout = match ty {
+            ValueType::Key => &config.key,
+            ValueType::Value => &config.value,
+            _ => &None,
+        };
+        let fields = |layout: &Layout| layout.fields.iter().map(|(_, width)| *width).collect();
+        layout.as_ref().map_or_else(|| vec![ty.width(config)], fields)
+    };
+    match reply {
+        ReplyType::None => Vec::new(),
+        ReplyType::One(ty) => of(ty),
+        ReplyType::Record(fields) => fields.iter().flat_map(|(_, ty)| of(ty)).collect(),
+    }
+}
+
+/// A value as words, lowest first.
+pub fn to_words(value: &Bits) -> Vec<u32> {
+    let halves = value.words().flat_map(|word| [word as u32, (word >> WORD) as u32]);
+    halves.take(words(value.width()) as usize).collect()
+}
+
+/// The value of `width` bits in words, lowest first.
+fn from_words(width: u32, words: &[u32]) -> Bits {
+    let pairs: Vec<u64> = words
+        .chunks(2)
+        .map(|pair| u64::from(pair[0]) | pair.get(1).map_or(0, |high| u64::from(*high) << WORD))
+        .collect();
+    Bits::from_words(width, &pairs)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_small_reply_is_its_value() {
+        let reply = Reply::packed(&[16, 8, 3]);
+        assert_eq!(reply.words(), 1);
+        assert_eq!(reply.encode(&Bits::new(27, 0x5a5_a5a5)), [0x5a5_a5a5]);
+    }
+
+    #[test]
+    fn no_small_leaf_straddles_words_and_large_ones_are_alone() {
+        // Port, link addresses, MTU, tag, labels: the router's next hop.
+        let reply = Reply::packed(&[16, 48, 48, 16, 12, 2, 20, 20]);
+        let places: Vec<(u32, u32, u32)> = reply.leaves.iter().map(|l| (l.width, l.word, l.bit)).collect();
+        let expected =
+            [(20, 0, 0), (20, 1, 0), (2, 1, 20), (12, 2, 0), (16, 2, 12), (48, 3, 0), (48, 5, 0), (16, 7, 0)];
+        assert_eq!(places, expected);
+        assert_eq!(reply.words(), 8);
+        let shared: Vec<bool> = reply.leaves.iter().map(|l| l.shares_top).collect();
+        assert_eq!(shared, [false, true, false, true, false, false, false, false]);
+        let value = Bits::ones(182).with_slice(90, &Bits::zero(28));
+        let message = reply.encode(&value);
+        assert_eq!(message[0], 0xf_ffff, "second label");
+        assert_eq!(message[4], 0xffff & (value.slice(102, 16).low_u64() as u32), "source, upper part");
+        assert_eq!(message[7], 0xffff, "port");
+    }
+
+    #[test]
+    fn arguments_come_as_they_went() {
+        let arguments = Arguments { widths: vec![32, 70, 1] };
+        let values = [Bits::new(32, 7), Bits::new(70, 5 << 64 | 3 << 32 | 1), Bits::new(1, 1)];
+        let message: Vec<u32> = values.iter().flat_map(to_words).collect();
+        assert_eq!(message, [7, 1, 3, 5, 1]);
+        assert_eq!(arguments.words(), 5);
+        assert_eq!(arguments.decode(&message), values);
+    }
+}

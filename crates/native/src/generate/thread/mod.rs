@@ -1,0 +1,200 @@
+//! Step IR to C for one hardware thread of a processor of 32 bits: one packet after the other, each from its first step to
+//! its end, calls over a message passing engine.
+//!
+//! There is no batch and no prefetch: while a thread waits for a reply, the processor runs others. So an engine is one C
+//! function, in which steps are labels: the compiler keeps in registers what one step leaves to the next. [`replies`]
+//! makes a call a launch and a wait; [`engine`] writes the function; [`message`] says what calls look like on the network.
+
+mod engine;
+pub mod message;
+mod replies;
+
+use std::collections::BTreeSet;
+
+use wireloom_ir::{Engine, EngineKind, OffloadTarget, Op, OpKind, Program, Step};
+use wireloom_offloads::{Config, Method, registry};
+
+use self::engine::EngineFunction;
+use super::names::{Names, identifier};
+use super::types::{Class, Model};
+use super::writer::Writer;
+use super::{IGNORED_WARNINGS, plan, reachable, slot_count};
+
+/// The runtime: names and texts of its headers and of the linker's script.
+pub const RUNTIME: &[(&str, &str)] = &[
+    ("thread.h", include_str!("../../../runtime/thread/thread.h")),
+    ("bits.h", include_str!("../../../runtime/thread/bits.h")),
+    ("wide.h", include_str!("../../../runtime/thread/wide.h")),
+    ("messages.h", include_str!("../../../runtime/thread/messages.h")),
+    ("packet.h", include_str!("../../../runtime/thread/packet.h")),
+    ("start.h", include_str!("../../../runtime/thread/start.h")),
+    (LINKER_SCRIPT, include_str!("../../../runtime/thread/program.ld")),
+];
+
+/// The one of [`RUNTIME`] that is the linker's.
+pub const LINKER_SCRIPT: &str = "program.ld";
+
+/// Words of a thread's local store for all words of a call's arguments but the last.
+const ARGUMENT_WORDS: u32 = 32;
+/// Objects that a call's address can name.
+const OBJECTS: usize = 128;
+/// Sets of reasons that a verdict can name.
+const REASON_SETS: usize = 256;
+
+/// Why a program cannot be executed by such threads: a sentence that names the engine, and the step and the offload if it
+/// is about one.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{0}")]
+pub struct Refused(pub String);
+
+fn sentence(engine: &Engine, step: &Step, offload: &str, why: &str) -> Refused {
+    Refused(format!("engine `{}`, step `{}`, offload `{offload}`: {why}", engine.name, step.name))
+}
+
+/// A program, whose steps are in the form of regions, as the text of one C file, which includes `thread.h` of
+/// [`RUNTIME`]. It depends on the program alone.
+///
+/// # Errors
+/// If the program does what such threads cannot.
+///
+/// # Panics
+/// If a step is not in that form, or the program does not verify.
+pub fn generate(program: &Program) -> Result<String, Refused> {
+    check(program)?;
+    let main = &program.engines[program.main.index()];
+    let mut names = Names::default();
+    let own: Vec<String> = program.engines.iter().map(|engine| names.give(&engine.name)).collect();
+    let called = reachable(program);
+
+    let mut out = Writer::default();
+    out.comment(&format!(
+        "Engine `{}`, from {}. Written by Wireloom from the step IR; docs/machines/mpsoc-programs.md says how to read it.",
+        main.name,
+        if program.files.is_empty() { "the step IR".to_owned() } else { program.files.join(", ") }
+    ));
+    out.blank();
+    out.line("#include \"thread.h\"");
+    out.blank();
+    for warning in IGNORED_WARNINGS {
+        out.line(format!("#pragma GCC diagnostic ignored \"-W{warning}\""));
+    }
+    out.blank();
+    for n in wide_sizes(program) {
+        out.line(format!("WL_WIDE({n});"));
+    }
+    out.blank();
+    let tickets = first_tickets(program);
+    for (index, engine) in program.engines.iter().enumerate() {
+        let is_main = index == program.main.index();
+        if is_main || called.contains(&index) {
+            let mut first = 0;
+            let mut objects = Vec::new();
+            for offload in &engine.offloads {
+                objects.push(first);
+                first += match &offload.target {
+                    OffloadTarget::Kind(_) => 1,
+                    OffloadTarget::Engine(id) => slot_count(program, id.index()),
+                };
+            }
+            let function = if is_main { "wl_main".to_owned() } else { format!("{}_call", own[index]) };
+            let callees = (0..program.engines.len()).map(|engine| format!("{}_call", own[engine])).collect();
+            EngineFunction::new(program, engine, function, objects, callees, tickets[index])?.write(&mut out);
+        }
+    }
+    Ok(out.finish())
+}
+
+/// Whether a call is done by the thread itself.
+fn is_local(config: &Config, method: &Method) -> bool {
+    matches!((config.kind.as_str(), method.name), ("clock", _) | ("payload", "truncate"))
+}
+
+fn check(program: &Program) -> Result<(), Refused> {
+    let main = &program.engines[program.main.index()];
+    let objects = slot_count(program, program.main.index());
+    if objects > OBJECTS {
+        return Err(Refused(format!(
+            "engine `{}` has {objects} offloads; calls can name {OBJECTS}: share some",
+            main.name
+        )));
+    }
+    if program.reasons.len() > REASON_SETS {
+        return Err(Refused(format!(
+            "engine `{}` has {} sets of reasons; a verdict can name {REASON_SETS}: put some into one",
+            main.name,
+            program.reasons.len()
+        )));
+    }
+    for engine in &program.engines {
+        for step in &engine.steps {
+            plan::ops(step).try_for_each(|op| check_call(engine, step, op))?;
+        }
+    }
+    Ok(())
+}
+
+fn check_call(engine: &Engine, step: &Step, op: &Op) -> Result<(), Refused> {
+    let OpKind::Call { offload, method, .. } = &op.kind else { return Ok(()) };
+    let offload = &engine.offloads[offload.index()];
+    let OffloadTarget::Kind(config) = &offload.target else { return Ok(()) };
+    let method = &registry::kind(&config.kind).expect("a verified program").methods[*method];
+    if is_local(config, method) {
+        return Ok(());
+    }
+    if method.reads_packet || method.writes_packet {
+        let why = format!(
+            "`{}.{}` works on the bytes of the packet, and a thread has only the header window; use another machine",
+            config.kind, method.name
+        );
+        return Err(sentence(engine, step, &offload.name, &why));
+    }
+    let words = message::Arguments::of(method, config).words();
+    if words > ARGUMENT_WORDS + 1 {
+        let why =
+            format!("the arguments take {words} words, and a call carries {}: pass less", ARGUMENT_WORDS + 1);
+        return Err(sentence(engine, step, &offload.name, &why));
+    }
+    Ok(())
+}
+
+/// The first ticket of each engine: behind all that may wait for replies while it runs.
+fn first_tickets(program: &Program) -> Vec<u32> {
+    let mut first = vec![0; program.engines.len()];
+    // Engines stand behind those that they call.
+    for (index, engine) in program.engines.iter().enumerate().rev() {
+        let behind = first[index] + replies::tickets_used(engine);
+        for offload in &engine.offloads {
+            if let OffloadTarget::Engine(id) = &offload.target {
+                first[id.index()] = first[id.index()].max(behind);
+            }
+        }
+    }
+    first
+}
+
+/// Sizes in words of all values that are no scalars.
+fn wide_sizes(program: &Program) -> BTreeSet<u32> {
+    let mut widths = BTreeSet::new();
+    for engine in &program.engines {
+        widths.extend(engine.context.iter().map(|var| var.width));
+        widths.extend(engine.steps.iter().flat_map(|step| step.values.iter().map(|value| value.width)));
+        if let EngineKind::Call { reply, .. } = engine.kind {
+            widths.insert(reply);
+        }
+        for offload in &engine.offloads {
+            let OffloadTarget::Kind(config) = &offload.target else { continue };
+            let leaves = [&config.key, &config.value].into_iter().flatten();
+            widths.extend(leaves.flat_map(|layout| layout.fields.iter().map(|(_, width)| *width)));
+        }
+    }
+    let wide = widths.into_iter().filter_map(|width| match Model::Bits32.class(width) {
+        Class::Wide(n) => Some(n),
+        _ => None,
+    });
+    wide.collect()
+}
+
+/// The name of a step's symbols, without the `step.` in front and the number behind.
+fn symbol(step: &Step) -> String {
+    identifier(&step.name)
+}
