@@ -22,6 +22,7 @@ pub mod objects;
 mod parcel;
 mod platform;
 mod processor;
+pub mod program;
 mod shared;
 pub mod spec;
 pub mod synthetic;

@@ -1,0 +1,191 @@
+//! What a thread reaches when everything answers at once.
+
+use std::collections::VecDeque;
+
+use wireloom_ir::Verdict;
+use wireloom_isa::{Access, Bus, Fault, Size, Stall};
+use wireloom_net::Packet;
+use wireloom_net::packet::WINDOW;
+
+use super::marshal::{Offloads, Registers, Sending, leaving, load_window};
+use crate::mpsoc::mpe::{
+    ARGUMENTS, CALLS, EGRESS, INFORMATION, Information, LENGTH, LOCAL_BYTES, LOCAL_STORE, RECEIVE, REPLIES,
+    REPLY_WORDS, SEND, TICKETS, WAIT, WINDOW_END, WINDOW_FRONT,
+};
+use crate::mpsoc::objects::{Called, CallersPacket, Objects};
+
+/// Where the stack may begin: what is below is marshalled.
+const STACK_BEGIN: usize = REPLIES + 4 * REPLY_WORDS * TICKETS;
+
+/// A packet that left, of the one in hand.
+pub struct Left {
+    pub verdict: Verdict,
+    pub bytes: Vec<u8>,
+}
+
+/// Program memory, local store, message passing engine and objects of one thread.
+pub struct Surroundings {
+    /// Code and constants, from address 0 on.
+    program: Vec<u8>,
+    local: Vec<u8>,
+    registers: Registers,
+    pub objects: Offloads,
+    /// The packet in hand, until the thread has done with it.
+    hand: Option<(Packet, CallersPacket)>,
+    /// The packet that RECEIVE will answer.
+    pub next: VecDeque<(Packet, CallersPacket)>,
+    pub left: Vec<Left>,
+    /// Whether the instruction that was executed last has sent, called, waited, or touched arguments or replies.
+    pub communicates: bool,
+}
+
+impl Surroundings {
+    pub fn new(program: Vec<u8>, objects: Offloads) -> Self {
+        Self {
+            program,
+            local: vec![0; LOCAL_BYTES],
+            registers: Registers::arrived(0),
+            objects,
+            hand: None,
+            next: VecDeque::new(),
+            left: Vec::new(),
+            communicates: false,
+        }
+    }
+
+    fn receive(&mut self) -> Result<u32, Stall> {
+        if self.hand.is_none() {
+            let (packet, caller) = self.next.pop_front().ok_or(Stall::Wait)?;
+            let length = packet.bytes.len();
+            self.registers = Registers::arrived(length);
+            load_window(&mut self.local, &packet.bytes);
+            let information = Information {
+                number: caller.number,
+                length: length as u32,
+                ingress: packet.ingress,
+                arrival_ns: caller.arrival_ns,
+                loaded: length.min(WINDOW) as u32,
+            };
+            self.put_words(INFORMATION, &information.words());
+            self.hand = Some((packet, caller));
+        }
+        Ok(self.hand.as_ref().map_or(0, |(_, caller)| caller.number as u32))
+    }
+
+    fn send(&mut self, word: u32) -> Result<(), Stall> {
+        let (packet, _) = self.hand.as_ref().ok_or(REFUSED)?;
+        let sending = Sending::decode(word, &self.registers).ok_or(REFUSED)?;
+        if let Sending::Last(verdict) | Sending::Copy(verdict) = sending {
+            let bytes = leaving(&self.local, &self.registers, &packet.bytes).ok_or(REFUSED)?;
+            self.left.push(Left { verdict, bytes });
+        }
+        if !matches!(sending, Sending::Copy(_)) {
+            self.hand = None;
+        }
+        Ok(())
+    }
+
+    fn call(&mut self, place: u32, last: u32) -> Result<(), Stall> {
+        let (object, method, ticket) = (place >> 24, place >> 8 & 0xffff, (place >> 4 & 0xf) as usize);
+        let (object, method) = (object as usize, method as usize);
+        let (_, caller) = *self.hand.as_ref().ok_or(REFUSED)?;
+        let interface = self.objects.method(object, method).ok_or(REFUSED)?;
+        let words = interface.argument_words as usize;
+        let stored = words.saturating_sub(1);
+        let mut message = self.words(ARGUMENTS, stored);
+        message.extend((words > 0).then_some(last));
+        let reply = self.objects.call(Called { object, method, arguments: &message, packet: Some(caller) });
+        let at = REPLIES + 4 * REPLY_WORDS * ticket;
+        if at + 4 * reply.len() > STACK_BEGIN {
+            return Err(REFUSED);
+        }
+        self.put_words(at, &reply);
+        Ok(())
+    }
+
+    fn put_words(&mut self, at: usize, words: &[u32]) {
+        for (place, word) in self.local[at..].chunks_exact_mut(4).zip(words) {
+            place.copy_from_slice(&word.to_le_bytes());
+        }
+    }
+
+    fn words(&self, at: usize, count: usize) -> Vec<u32> {
+        let words = self.local[at..].chunks_exact(4).take(count);
+        words.map(|word| u32::from_le_bytes([word[0], word[1], word[2], word[3]])).collect()
+    }
+}
+
+const REFUSED: Stall = Stall::Fault(Fault::Refused);
+
+impl Bus for Surroundings {
+    fn load(&mut self, access: Access) -> Result<u32, Stall> {
+        let Access { address, size, .. } = access;
+        if let Some(local) = local_place(address) {
+            self.communicates |= (ARGUMENTS..STACK_BEGIN).contains(&local);
+            return Ok(read(&self.local[local..], size));
+        }
+        if address < LOCAL_STORE {
+            let place =
+                self.program.get(address as usize..).filter(|rest| rest.len() >= size.bytes() as usize);
+            return place.map(|place| read(place, size)).ok_or(Stall::Fault(Fault::Nothing));
+        }
+        self.communicates = true;
+        match address {
+            _ if size != Size::Word => Err(Stall::Fault(Fault::Unsupported)),
+            RECEIVE => self.receive(),
+            _ if (WAIT..WAIT + 4 * TICKETS as u32).contains(&address) => {
+                let ticket = ((address - WAIT) / 4) as usize;
+                Ok(self.words(REPLIES + 4 * REPLY_WORDS * ticket, 1)[0])
+            }
+            _ => Err(Stall::Fault(Fault::Nothing)),
+        }
+    }
+
+    fn store(&mut self, access: Access, value: u32) -> Result<(), Stall> {
+        let Access { address, size, .. } = access;
+        if let Some(local) = local_place(address) {
+            self.communicates |= (ARGUMENTS..STACK_BEGIN).contains(&local);
+            let bytes = size.bytes() as usize;
+            self.local[local..local + bytes].copy_from_slice(&value.to_le_bytes()[..bytes]);
+            return Ok(());
+        }
+        if address < LOCAL_STORE {
+            return Err(Stall::Fault(Fault::ReadOnly));
+        }
+        self.communicates = true;
+        match address {
+            _ if size != Size::Word => return Err(Stall::Fault(Fault::Unsupported)),
+            EGRESS => self.registers.egress = value,
+            WINDOW_FRONT => self.registers.front = value,
+            WINDOW_END => self.registers.end = value,
+            LENGTH => self.registers.length = value,
+            SEND => return self.send(value),
+            CALLS.. => return self.call(address - CALLS, value),
+            _ => return Err(Stall::Fault(Fault::Nothing)),
+        }
+        Ok(())
+    }
+
+    fn swap(&mut self, access: Access, value: u32) -> Result<u32, Stall> {
+        if local_place(access.address).is_none() {
+            return Err(Stall::Fault(Fault::Unsupported));
+        }
+        let old = self.load(access)?;
+        self.store(access, value)?;
+        Ok(old)
+    }
+}
+
+/// The place in the local store of an address.
+fn local_place(address: u32) -> Option<usize> {
+    let place = address.wrapping_sub(LOCAL_STORE) as usize;
+    (place < LOCAL_BYTES).then_some(place)
+}
+
+fn read(place: &[u8], size: Size) -> u32 {
+    match size {
+        Size::Byte => u32::from(place[0]),
+        Size::Half => u32::from(u16::from_le_bytes([place[0], place[1]])),
+        Size::Word => u32::from_le_bytes([place[0], place[1], place[2], place[3]]),
+    }
+}

@@ -1,0 +1,86 @@
+//! The engines of the folder `programs` on both instruction sets: they mean what golden means, or are refused in words.
+
+mod support;
+
+use support::{agree, compiled, load_file, programs};
+use wireloom_fuzz::input::Input;
+use wireloom_ir::Program;
+use wireloom_isa::program::Machine;
+use wireloom_net::Packet;
+use wireloom_net::traffic::{AddressSpec, Generator, Spec};
+
+/// Packets of protocols as `--mix` names them.
+const ALL: &str = "ipv4=3,ipv6=3,mpls1..4=2";
+
+/// Generated packets, some with a byte changed or cut short; from and to the prefixes of a table file, if there is one.
+fn packets(program: &Program, mix: &str, prefixes: Option<&str>) -> Vec<Packet> {
+    let mut packets = Input::random(program, 1).packets;
+    let addresses = || AddressSpec { prefixes: prefixes.map(programs), ..AddressSpec::default() };
+    let spec = Spec {
+        seed: 7,
+        destinations: addresses(),
+        sources: addresses(),
+        count: Some(600),
+        mix: Spec::parse_mix(mix).expect("a mix"),
+        ports: 4,
+        ..Spec::default()
+    };
+    let mut generator = Generator::new(&spec).expect("a specification");
+    let mut packet = Packet::default();
+    for number in 0usize.. {
+        if !generator.fill(&mut packet) {
+            break;
+        }
+        let mut changed = packet.clone();
+        let length = changed.bytes.len();
+        match number % 4 {
+            0 => changed.bytes[number * 7 % length] ^= (number / 4) as u8,
+            1 => changed.bytes.truncate(number % length),
+            _ => {}
+        }
+        packets.push(changed);
+    }
+    packets
+}
+
+fn check(name: &str, mix: &str, tables: Option<&str>, prefixes: Option<&str>) -> Result<(), String> {
+    let program = compiled(name);
+    let packets = packets(&program, mix, prefixes);
+    for machine in [Machine::Arm, Machine::Riscv] {
+        agree(&program, &packets, machine, &|store| tables.iter().for_each(|file| load_file(store, file)))?;
+    }
+    Ok(())
+}
+
+#[test]
+fn the_router_means_what_golden_means() {
+    assert_eq!(check("router.loom", ALL, Some("tests/router.tables"), Some("tests/router.tables")), Ok(()));
+}
+
+#[test]
+fn its_protocols_alone_do() {
+    assert_eq!(check("ipv4.loom", "ipv4=1", Some("tests/ipv4.tables"), Some("tests/ipv4.tables")), Ok(()));
+    assert_eq!(check("ipv6.loom", "ipv6=1", Some("tests/ipv6.tables"), Some("tests/ipv6.tables")), Ok(()));
+    assert_eq!(check("mpls.loom", ALL, Some("tests/mpls.tables"), None), Ok(()));
+}
+
+#[test]
+fn other_engines_do_too() {
+    assert_eq!(check("flowcount.loom", ALL, None, None), Ok(()));
+    assert_eq!(
+        check("figure2.loom", "ipv4=1", Some("tests/figure2.tables"), Some("tests/figure2.tables")),
+        Ok(())
+    );
+}
+
+#[test]
+fn what_needs_the_packets_bytes_is_refused_by_step_and_offload() {
+    for (name, parts) in [
+        ("url.loom", ["offload `", "works on the bytes of the packet"]),
+        ("md4.loom", ["step `", "works on the bytes of the packet"]),
+        ("nat.loom", ["`checksum.sum`", "works on the bytes of the packet"]),
+    ] {
+        let why = check(name, ALL, None, None).expect_err(name);
+        assert!(parts.iter().all(|part| why.contains(part)), "{name}: {why}");
+    }
+}

@@ -1,0 +1,102 @@
+//! Golden and a program of the chip's processors side by side.
+
+#![allow(dead_code, reason = "each test uses a part")]
+
+use std::path::PathBuf;
+
+use wireloom_compile::passes::PassOptions;
+use wireloom_compile::{lower, pipeline};
+use wireloom_ir::{Execute, Golden, Output, Program, Verdict, print, store};
+use wireloom_isa::program::Machine;
+use wireloom_isa::{Arm, InstructionSet, Riscv};
+use wireloom_machines::mpsoc::program::{BuildError, BuildOptions, Functional, build};
+use wireloom_net::Packet;
+use wireloom_net::tables::TableFile;
+use wireloom_offloads::{Content, Row, Store, load_tables};
+
+/// A file of the folder `programs`.
+pub fn programs(name: &str) -> PathBuf {
+    PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../../programs").join(name)
+}
+
+/// A program of that folder as machines in software execute it.
+pub fn compiled(name: &str) -> Program {
+    let checked = wireloom_lang::check(&programs(name), &wireloom_lang::Options::default());
+    let messages = wireloom_lang::render(&checked.diagnostics, &checked.sources, false);
+    let mut program = lower(&checked.program.unwrap_or_else(|| panic!("{messages}")));
+    pipeline::optimise(&mut program, &PassOptions::default());
+    program
+}
+
+/// Loads a table file of that folder.
+pub fn load_file(store: &mut Store, name: &str) {
+    let file = TableFile::open(&programs(name)).unwrap_or_else(|e| panic!("{e}"));
+    load_tables(store, &file).unwrap_or_else(|e| panic!("{e}"));
+}
+
+/// An output with bytes of its own: sequence, arrival, ingress, verdict, bytes.
+type Sent = (u64, u64, u16, Verdict, Vec<u8>);
+
+fn outputs(machine: &mut dyn Execute, packets: &[Packet]) -> Vec<Sent> {
+    let mut sent = Vec::new();
+    let (first, second) = packets.split_at(packets.len() / 3);
+    for lot in [first, second] {
+        machine.execute(lot, &mut |o: Output<'_>| {
+            sent.push((o.sequence, o.arrival_ns, o.ingress, o.verdict, o.bytes.to_vec()));
+        });
+    }
+    sent
+}
+
+fn rows(store: &Store) -> Vec<(String, Vec<Row>)> {
+    let of = |path: String| {
+        let Content::Kind { instance, .. } = &store.find(&path).expect("a path of the store").content else {
+            unreachable!("paths name kinds")
+        };
+        let rows = instance.rows();
+        (path, rows)
+    };
+    store.paths().into_iter().map(of).collect()
+}
+
+/// Asserts that a program means on an instruction set what it means on golden: outputs and state. The refusal, if it is
+/// refused.
+pub fn agree(
+    program: &Program,
+    packets: &[Packet],
+    machine: Machine,
+    load: &dyn Fn(&mut Store),
+) -> Result<(), String> {
+    match machine {
+        Machine::Arm => agree_on::<Arm>(program, packets, load),
+        Machine::Riscv => agree_on::<Riscv>(program, packets, load),
+    }
+}
+
+fn agree_on<S: InstructionSet>(
+    program: &Program,
+    packets: &[Packet],
+    load: &dyn Fn(&mut Store),
+) -> Result<(), String> {
+    let built = match build(program, &BuildOptions::new(S::MACHINE)) {
+        Ok(built) => built,
+        Err(BuildError::Refused(why)) => return Err(why.0),
+        Err(error) => panic!("{error}\n{}", print(program)),
+    };
+    let loaded = || {
+        let mut store = store(program).expect("offloads of a verified program");
+        load(&mut store);
+        store
+    };
+    let mut golden = Golden::new(program.clone(), loaded());
+    let mut functional = Functional::<S>::new(&built, program, loaded()).expect("it was built for this set");
+    let expected = outputs(&mut golden, packets);
+    let got = outputs(&mut functional, packets);
+    let place = built.path.display();
+    for (expected, got) in expected.iter().zip(&got) {
+        assert_eq!(got, expected, "{} (left) against golden: {place}\n{}", S::NAME, print(program));
+    }
+    assert_eq!(got.len(), expected.len(), "number of outputs: {place}");
+    assert_eq!(rows(functional.store()), rows(golden.store()), "state: {place}");
+    Ok(())
+}
