@@ -158,6 +158,16 @@ impl<W: Workload, O: Objects> Machine<W, O> {
         self.platform.io.take_delivered()
     }
 
+    /// Takes the numbers of packets with contents that were lost on the way in since the last time, among all that were offered.
+    pub fn lost(&mut self) -> Vec<u64> {
+        self.platform.io.take_lost()
+    }
+
+    /// Packets with contents that were offered and that the line has not begun to bring.
+    pub fn to_come(&self) -> u64 {
+        self.platform.io.to_come()
+    }
+
     /// What has happened until now.
     pub fn totals(&self) -> Totals {
         let (taken, done) = self.platform.io.counts();

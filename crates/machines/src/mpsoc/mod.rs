@@ -14,7 +14,6 @@ mod caches;
 pub mod code;
 mod context;
 pub mod evaluation;
-
 mod io;
 mod machine;
 pub mod mpe;

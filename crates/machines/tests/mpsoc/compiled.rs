@@ -106,6 +106,9 @@ fn forwards<S: InstructionSet>(spec: &Spec) {
     };
     let delivered = run(Effort::Active);
     assert_eq!(delivered, run(Effort::Naive));
+    let last: Vec<_> = delivered.iter().filter(|packet| packet.is_last).collect();
+    let arrivals = last.iter().map(|packet| (packet.number, packet.ingress, packet.arrival_ns));
+    assert!(arrivals.eq((0..300).map(|number| (number, 1, 1000 + number))));
     let wanted = (0..).zip(&packets).flat_map(|(number, packet)| {
         expected(number, packet).into_iter().map(move |(verdict, bytes)| (u64::from(number), verdict, bytes))
     });
@@ -148,6 +151,22 @@ fn packets_that_are_offered_later_come_later_and_calls_without_replies_are_made(
     let mut kept = machine.objects().kept.clone();
     kept.sort_unstable();
     assert!(kept.iter().copied().eq(0..40));
+}
+
+#[test]
+fn packets_that_are_lost_are_told_by_their_numbers() {
+    let mut spec = with_lines(shaped(1, 1, 160), 10.0);
+    spec.io.input.queue_packets = 4;
+    spec.io.packets = 8;
+    let mut machine = machine::<Riscv>(&spec, "call", packets(100, 1), Effort::Active);
+    assert_eq!(machine.to_come(), 99);
+    machine.run(Time::nanoseconds(100_000_000)).unwrap_or_else(|error| panic!("{error}"));
+    let lost = machine.lost();
+    assert!(lost.len() > 50 && lost.is_sorted(), "{lost:?}");
+    let mut all: Vec<u64> = machine.delivered().iter().map(|packet| packet.offered).chain(lost).collect();
+    all.sort_unstable();
+    assert!(all.into_iter().eq(0..100));
+    assert_eq!((machine.to_come(), machine.lost().len()), (0, 0));
 }
 
 #[test]

@@ -78,6 +78,12 @@ pub struct Delivered {
     pub number: u64,
     /// Its number among all that were offered.
     pub offered: u64,
+    /// The port that it came in on.
+    pub ingress: u16,
+    /// When it arrived, in nanoseconds, as its thread was told.
+    pub arrival_ns: u64,
+    /// Whether nothing else comes of that packet.
+    pub is_last: bool,
     /// What has become of it.
     pub verdict: Verdict,
     /// Its bytes; none where packets have no contents.
@@ -104,7 +110,6 @@ struct InFlight {
 #[derive(Clone, Debug)]
 struct Leaving {
     packet: u32,
-    is_last: bool,
     length: u32,
     /// When it is read from packet memory.
     loaded: Time,
@@ -127,6 +132,8 @@ pub(super) struct PacketIo {
     taken: u64,
     ended: u64,
     delivered: Vec<Delivered>,
+    /// Numbers of packets with contents that were lost, among all that were offered.
+    lost: Vec<u64>,
     latencies: Latencies,
 }
 
@@ -146,6 +153,7 @@ impl PacketIo {
             taken: 0,
             ended: 0,
             delivered: Vec::new(),
+            lost: Vec::new(),
             latencies: Latencies::new(Time::ZERO),
             spec: spec.clone(),
         })
@@ -173,6 +181,9 @@ impl PacketIo {
     /// The line has brought a packet, or lost it.
     pub(super) fn arrive(&mut self, event: LineEvent, agenda: &mut impl Agenda<LineEvent>) {
         if let Some(Reception::Lost(lost)) = self.source.arrive(event, agenda) {
+            if self.supply.packet(lost.number).is_some() {
+                self.lost.push(lost.number);
+            }
             self.supply.forget(lost.number);
         }
     }
@@ -265,7 +276,7 @@ impl PacketIo {
                 first.delivered.at = at.expect("the line has said that it can");
             }
             let Some(left) = self.leaving.pop_front() else { break };
-            if left.is_last {
+            if left.delivered.is_last {
                 let packet = self.packets.remove(left.packet as usize);
                 self.supply.forget(packet.offered);
                 self.latencies.left(&packet, left.delivered.at);
@@ -293,9 +304,11 @@ impl PacketIo {
                 Some(arrived) => finish.merge(&arrived.bytes[packet.information.loaded as usize..]),
                 None => Vec::new(),
             };
+            let Information { ingress, arrival_ns, .. } = packet.information;
+            let (number, offered) = (packet.number, packet.offered);
             let delivered =
-                Delivered { number: packet.number, offered: packet.offered, verdict, bytes, at: now };
-            self.leaving.push_back(Leaving { packet: place, is_last, length, loaded, delivered });
+                Delivered { number, offered, ingress, arrival_ns, is_last, verdict, bytes, at: now };
+            self.leaving.push_back(Leaving { packet: place, length, loaded, delivered });
             if is_last {
                 return true;
             }
@@ -325,6 +338,16 @@ impl PacketIo {
     /// Packets that were taken and have not left.
     pub(super) fn outstanding(&self) -> usize {
         self.packets.len()
+    }
+
+    /// Takes the numbers of packets with contents that were lost since the last time, among all that were offered.
+    pub(super) fn take_lost(&mut self) -> Vec<u64> {
+        std::mem::take(&mut self.lost)
+    }
+
+    /// Packets with contents that the line has not begun to bring.
+    pub(super) fn to_come(&self) -> u64 {
+        self.supply.to_come()
     }
 
     /// Packets lost because all places before packet I/O were taken.

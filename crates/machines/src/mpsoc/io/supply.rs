@@ -65,6 +65,11 @@ impl Supply {
         })
     }
 
+    /// Packets with contents that the line has not asked for.
+    pub(super) fn to_come(&self) -> u64 {
+        self.feed.with(|queue| queue.offered.len() as u64)
+    }
+
     /// A packet with contents.
     pub(super) fn packet(&self, number: u64) -> Option<&Packet> {
         self.packets.get(number as usize)
@@ -119,6 +124,7 @@ mod tests {
         assert_eq!([next(&mut feed), next(&mut feed)], [Some((0, 60, 0)), Some((1, 61, 10_000))]);
         assert_eq!(next(&mut feed), None);
         assert!(supply.offer(vec![packet(5030, 62)]));
+        assert_eq!(supply.to_come(), 1);
         assert_eq!([next(&mut feed), next(&mut feed)], [Some((2, 62, 30_000)), None]);
         supply.forget(1);
         let lengths: Vec<usize> = (0..3).map(|number| supply.packet(number).unwrap().bytes.len()).collect();
