@@ -13,6 +13,7 @@ pub mod broker;
 mod caches;
 pub mod code;
 mod context;
+pub mod engine;
 pub mod evaluation;
 mod io;
 mod machine;

@@ -1,0 +1,206 @@
+//! Engines on the machine: their program on all threads, their offloads as objects.
+
+use wireloom_ir::{Output, Program, Reason, ReasonSetId, Verdict};
+use wireloom_isa::program::Machine as InstructionSet;
+use wireloom_isa::{Arm, Riscv};
+use wireloom_net::Packet;
+use wireloom_offloads::Store;
+use wireloom_sim::Time;
+use wireloom_sim::stats::Record;
+
+use super::code::Code;
+use super::io::{self, Delivered};
+use super::machine::{Machine, Options, RunError, Totals};
+use super::objects::Objects as _;
+use super::program::marshal::Offloads;
+use super::program::{BuildError, BuildOptions, build};
+use super::spec::{Set, Spec};
+
+/// An engine on a machine.
+pub struct Engine {
+    machine: AnyMachine,
+    /// Until when was simulated.
+    until: Time,
+    /// What has left of a packet of which more is to come.
+    open: Vec<Delivered>,
+}
+
+/// A machine of either instruction set.
+enum AnyMachine {
+    Arm(Box<Machine<Code<Arm>, Offloads>>),
+    Riscv(Box<Machine<Code<Riscv>, Offloads>>),
+}
+
+/// The same for each instruction set.
+macro_rules! each {
+    ($machine:expr, $name:ident => $answer:expr) => {
+        match $machine {
+            AnyMachine::Arm($name) => $answer,
+            AnyMachine::Riscv($name) => $answer,
+        }
+    };
+}
+
+/// Why an engine cannot be had on a machine.
+#[derive(Debug, thiserror::Error)]
+pub enum EngineError {
+    /// Its program cannot be built.
+    #[error(transparent)]
+    Build(#[from] BuildError),
+    /// The machine has no place for it: a sentence.
+    #[error("machine {machine}: {message}")]
+    Machine {
+        /// Its name.
+        machine: String,
+        /// What does not fit.
+        message: String,
+    },
+}
+
+/// How far simulated time goes on before the machine is looked at.
+const STEP: Time = Time::nanoseconds(20_000);
+/// Packets that are still to come when more can be offered: so the line never falls silent between two lots.
+const AHEAD: u64 = 1024;
+
+impl Engine {
+    /// Builds the program of an engine and puts it on a machine, with the offloads that `wireloom_ir::store` has made for it.
+    ///
+    /// # Errors
+    /// See [`EngineError`].
+    ///
+    /// # Panics
+    /// If the store is another program's.
+    pub fn new(spec: &Spec, program: &Program, store: Store, options: Options) -> Result<Self, EngineError> {
+        let refused = |message: String| EngineError::Machine { machine: spec.name.clone(), message };
+        if spec.io.order == io::Order::Done {
+            return Err(refused(
+                "packets of engines leave in order: say `[io] order = \"arrival\"`".to_owned(),
+            ));
+        }
+        let set = match spec.processor.instruction_set {
+            Set::Armv4 => InstructionSet::Arm,
+            Set::Rv32im => InstructionSet::Riscv,
+        };
+        let built = build(program, &BuildOptions::new(set))?.program;
+        let offloads = Offloads::new(program, store);
+        let interfaces = offloads.interfaces();
+        let machine = match spec.processor.instruction_set {
+            Set::Armv4 => {
+                let code = Code::new(&built, spec, interfaces).map_err(refused)?;
+                AnyMachine::Arm(Box::new(
+                    Machine::new(spec, code, offloads, options).map_err(|e| refused(e.to_string()))?,
+                ))
+            }
+            Set::Rv32im => {
+                let code = Code::new(&built, spec, interfaces).map_err(refused)?;
+                AnyMachine::Riscv(Box::new(
+                    Machine::new(spec, code, offloads, options).map_err(|e| refused(e.to_string()))?,
+                ))
+            }
+        };
+        Ok(Self { machine, until: Time::ZERO, open: Vec::new() })
+    }
+
+    /// Offers packets behind those before, and simulates until few of them are still to come. Hands on what has left, by the numbers in which packets were
+    /// offered.
+    ///
+    /// # Errors
+    /// If the program causes an exception, or the machine does not get on.
+    pub fn execute(
+        &mut self,
+        packets: &[Packet],
+        sink: &mut dyn FnMut(Output<'_>),
+    ) -> Result<Settled, RunError> {
+        each!(&mut self.machine, machine => machine.offer(packets.to_vec()));
+        self.run(AHEAD, sink)
+    }
+
+    /// Simulates until all packets have left, and hands them on.
+    ///
+    /// # Errors
+    /// As [`execute`](Self::execute).
+    pub fn finish(&mut self, sink: &mut dyn FnMut(Output<'_>)) -> Result<Settled, RunError> {
+        self.run(0, sink)
+    }
+
+    /// Simulates until so many packets are still to come at most; none: until all have left.
+    fn run(&mut self, ahead: u64, sink: &mut dyn FnMut(Output<'_>)) -> Result<Settled, RunError> {
+        let mut settled = Settled::default();
+        each!(&mut self.machine, machine => {
+            while machine.to_come() > ahead || (ahead == 0 && !machine.is_done()) {
+                // A machine that was silent stands at its last event.
+                self.until = machine.totals().now.max(self.until) + STEP;
+                machine.run(self.until)?;
+            }
+            for delivered in machine.delivered() {
+                let is_last = delivered.is_last;
+                self.open.push(delivered);
+                if is_last {
+                    settled.note(&self.open, sink);
+                    self.open.clear();
+                }
+            }
+            settled.lost = machine.lost();
+        });
+        Ok(settled)
+    }
+
+    /// The offloads with their state.
+    pub fn store(&self) -> &Store {
+        each!(&self.machine, machine => machine.objects().store())
+    }
+
+    /// As [`store`](Self::store), for the control plane to change while no packet is there.
+    pub fn store_mut(&mut self) -> &mut Store {
+        each!(&mut self.machine, machine => machine.objects_mut().store_mut())
+    }
+
+    /// What has happened until now.
+    pub fn totals(&self) -> Totals {
+        each!(&self.machine, machine => machine.totals())
+    }
+
+    /// Everything that is counted.
+    pub fn record(&self) -> Record {
+        each!(&self.machine, machine => machine.record())
+    }
+}
+
+/// Packets of which all has been told, by the numbers in which they were offered.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Settled {
+    /// Those that left, in the order in which they were taken.
+    pub taken: Vec<u64>,
+    /// Those that were lost on the way in.
+    pub lost: Vec<u64>,
+}
+
+impl Settled {
+    /// All that has left of one packet.
+    fn note(&mut self, packet: &[Delivered], sink: &mut dyn FnMut(Output<'_>)) {
+        self.taken.extend(packet.first().map(|first| first.offered));
+        for Delivered { offered, ingress, arrival_ns, verdict, bytes, .. } in packet {
+            if let Some(verdict) = meaning(*verdict) {
+                sink(Output {
+                    sequence: *offered,
+                    arrival_ns: *arrival_ns,
+                    ingress: *ingress,
+                    verdict,
+                    bytes,
+                });
+            }
+        }
+    }
+}
+
+/// A verdict as all machines have it; nothing if nothing is left of the packet.
+fn meaning(verdict: io::Verdict) -> Option<Verdict> {
+    let program = |reason: io::Reason| Reason::Program(ReasonSetId(u32::from(reason.set)), reason.number);
+    match verdict {
+        io::Verdict::Sent { port } => Some(Verdict::Sent { port }),
+        io::Verdict::Dropped(reason) => Some(Verdict::Dropped(program(reason))),
+        io::Verdict::Runaway => Some(Verdict::Dropped(Reason::Runaway)),
+        io::Verdict::ToCpu(reason) => Some(Verdict::ToCpu(program(reason))),
+        io::Verdict::Gone => None,
+    }
+}
