@@ -51,6 +51,9 @@ try "$wireloom" build programs/router.loom --on np-2-2-4 --tables "$tables" --ar
 try "$wireloom" verify programs/router.loom --on np-2-2-4 --tables "$tables" --in "$out/np.pcapng" --json "$out/np.json"
 echo "   (the model is kept in .cache/np: the next run begins at once)"
 
+title "7. The same program compiled for ARM, on a simulated chip of 16 processors of 8 threads behind a network (the StepNP paper's for 2.5 Gb/s)"
+try "$wireloom" verify programs/router.loom --on mpsoc-oc48 --tables "$tables" --in "$out/np.pcapng" --json "$out/mpsoc.json"
+
 title "Done in $((SECONDS - begin)) s. In $out:"
 ls -1 "$out"
 cat <<END

@@ -1,5 +1,7 @@
 //! How simulated machines are run, and what is reported of that.
 
+mod mpsoc;
+
 use std::fmt::Write;
 use std::path::PathBuf;
 use std::str::FromStr;
@@ -12,9 +14,31 @@ use crate::failure::{Failure, Outcome};
 use crate::machine::MachineName;
 use crate::output::{self, thousands};
 
-/// Options for machines that are simulated.
+pub use mpsoc::MpsocReport;
+
+/// What the simulation of a machine came to.
+#[derive(Clone, Debug, Serialize)]
+#[serde(untagged)]
+pub enum Simulated {
+    /// A network processor in Verilator.
+    Np(Box<SimulationReport>),
+    /// A StepNP machine.
+    Mpsoc(MpsocReport),
+}
+
+impl Simulated {
+    /// As text for people.
+    pub fn text(&self) -> String {
+        match self {
+            Self::Np(report) => report.text(),
+            Self::Mpsoc(report) => report.text(),
+        }
+    }
+}
+
+/// Options for hardware that is simulated.
 #[derive(Args, Clone, Debug, Default)]
-#[command(next_help_heading = "Simulated machines")]
+#[command(next_help_heading = "Simulated hardware")]
 pub struct SimulationArgs {
     /// How packets arrive: as fast as the machine takes them (max, which is the default), at the capture's times (capture), or so many
     /// million a second, evenly; what the machine cannot take is then lost at the input and counted
@@ -64,7 +88,7 @@ impl FromStr for Rate {
 }
 
 impl SimulationArgs {
-    /// Refuses options that were given although none of the machines is simulated: they would change nothing.
+    /// Refuses options that were given although none of the machines is simulated hardware: they would change nothing.
     ///
     /// # Errors
     /// If there is such an option.
@@ -78,13 +102,13 @@ impl SimulationArgs {
             ("--assertions", self.assertions),
         ];
         let Some((option, _)) = given.into_iter().find(|(_, given)| *given) else { return Ok(()) };
-        if machines.iter().any(MachineName::is_simulated) {
+        if machines.iter().any(|machine| matches!(machine, MachineName::Np(_))) {
             return Ok(());
         }
         let names: Vec<&str> = machines.iter().map(MachineName::as_str).collect();
         let are = if names.len() == 1 { "is" } else { "are" };
         Err(Failure::unusable(format!(
-            "{option} is for simulated machines, which {} {are} not",
+            "{option} is for simulated hardware, which {} {are} not",
             names.join(" and ")
         ))
         .with_help(format!("say --on np-C-E-T, or leave out {option}")))

@@ -289,6 +289,24 @@ fn build_writes_readable_c() {
 }
 
 #[test]
+fn simulated_processors_do_what_golden_does() {
+    let place = Workplace::new();
+    for (name, set) in [("arm.toml", "armv4"), ("riscv.toml", "rv32im")] {
+        let description = format!(
+            "extends = \"mpsoc-oc48\"\nprocessors = 2\nthreads = 4\n[processor]\ninstruction_set = \"{set}\"\n"
+        );
+        place.write(name, description.as_bytes());
+        let verified = place.wireloom(&format!("verify hub.loom --on {name} --in three.pcap --json r.json"));
+        verified.status(0);
+        let report: serde_json::Value = serde_json::from_slice(&place.read("r.json")).expect("JSON");
+        let text = report.to_string();
+        assert!(text.contains("instructions_a_packet"), "{text}");
+    }
+    let buffered = place.wireloom("run hub.loom --on mpsoc-oc48 --in three.pcap --buffer 9");
+    buffered.status(2).complains(&["--buffer", "simulated hardware", "mpsoc-oc48"]);
+}
+
+#[test]
 fn sidl_writes_wrappers_and_refuses_what_is_no_interface() {
     let place = Workplace::new();
     place.write("lookup.sidl", b"interface Lookup { u32 search(u32 address); };\nservice routes : Lookup;\n");

@@ -18,7 +18,7 @@ use crate::packets::Batches;
 use crate::progress;
 use crate::report::{Count, Fates, Tally, reason_name};
 use crate::rows::{self, OffloadReport};
-use crate::simulation::SimulationReport;
+use crate::simulation::Simulated;
 use crate::updates::{Part, UpdatesArgs};
 
 /// See `wireloom run --help`.
@@ -61,7 +61,7 @@ struct Report {
     mpps: f64,
     /// Of a simulated machine: what it would have come to.
     #[serde(skip_serializing_if = "Option::is_none")]
-    simulation: Option<SimulationReport>,
+    simulation: Option<Simulated>,
     /// Resident memory at its highest, in KiB, of the whole process.
     peak_memory_kib: u64,
     #[serde(flatten)]

@@ -19,7 +19,7 @@ use crate::program::Program;
 use crate::progress;
 use crate::report::{Count, Fates, Tally, verdict_text};
 use crate::rows;
-use crate::simulation::SimulationReport;
+use crate::simulation::Simulated;
 use crate::updates::{Part, UpdatesArgs};
 
 /// See `wireloom verify --help`.
@@ -57,7 +57,7 @@ struct MachineReport {
     mpps: f64,
     /// Of a simulated machine: what it would have come to.
     #[serde(skip_serializing_if = "Option::is_none")]
-    simulation: Option<SimulationReport>,
+    simulation: Option<Simulated>,
 }
 
 /// The first thing in which a machine differs from golden.

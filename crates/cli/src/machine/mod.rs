@@ -1,5 +1,6 @@
 //! Machines by name, with their tables loaded.
 
+mod mpsoc;
 mod name;
 mod np;
 mod np_state;
@@ -18,7 +19,7 @@ use wireloom_offloads::{Store, Update, load_tables};
 use crate::failure::{Failure, Outcome};
 use crate::program::Program;
 use crate::progress::Working;
-use crate::simulation::{SimulationArgs, SimulationReport};
+use crate::simulation::{Simulated, SimulationArgs};
 use crate::updates::Updates;
 
 pub use name::{MachineName, SOFTWARE};
@@ -30,6 +31,7 @@ enum Engine {
     Golden(Box<Golden>),
     Native(Box<Native>),
     Np(Box<Np>),
+    Mpsoc(Box<mpsoc::Mpsoc>),
 }
 
 /// A machine with a program and its tables.
@@ -108,10 +110,7 @@ impl Machine {
                 warn_of_sections_for_nothing(description, &program.optimised);
                 Engine::Np(Box::new(Np::build(description, program, store, simulation)?))
             }
-            MachineName::Mpsoc(spec) => {
-                return Err(Failure::unusable(format!("programs cannot be run on {} yet", spec.name))
-                    .with_help("wireloom bench mpsoc-threads and mpsoc-table1 measure it under the paper's synthetic load"));
-            }
+            MachineName::Mpsoc(spec) => Engine::Mpsoc(Box::new(mpsoc::Mpsoc::build(spec, program, store)?)),
         };
         Ok(Self { name, engine, build_time: begin.elapsed(), tables, work: Duration::ZERO, given: 0 })
     }
@@ -135,6 +134,7 @@ impl Machine {
                 None
             }
             Engine::Np(machine) => Some(machine.execute(packets, sink)?),
+            Engine::Mpsoc(machine) => Some(machine.execute(packets, sink)?),
         };
         self.work += begin.elapsed();
         Ok(settled.unwrap_or_else(|| Settled { taken: numbers.collect(), lost: Vec::new() }))
@@ -145,9 +145,12 @@ impl Machine {
     /// # Errors
     /// If a simulated machine fails.
     pub fn finish(&mut self, sink: &mut dyn FnMut(Output<'_>)) -> Outcome<Settled> {
-        let Engine::Np(machine) = &mut self.engine else { return Ok(Settled::default()) };
         let begin = Instant::now();
-        let settled = machine.finish(sink)?;
+        let settled = match &mut self.engine {
+            Engine::Golden(_) | Engine::Native(_) => return Ok(Settled::default()),
+            Engine::Np(machine) => machine.finish(sink)?,
+            Engine::Mpsoc(machine) => machine.finish(sink)?,
+        };
         self.work += begin.elapsed();
         Ok(settled)
     }
@@ -174,6 +177,7 @@ impl Machine {
             Engine::Golden(machine) => update.apply(machine.store_mut()).map_err(|refused| refused.0),
             Engine::Native(machine) => update.apply(machine.store_mut()).map_err(|refused| refused.0),
             Engine::Np(machine) => machine.update(update),
+            Engine::Mpsoc(machine) => update.apply(machine.store_mut()).map_err(|refused| refused.0),
         }
     }
 
@@ -208,13 +212,17 @@ impl Machine {
             Engine::Golden(machine) => machine.store(),
             Engine::Native(machine) => machine.store(),
             Engine::Np(machine) => machine.store(),
+            Engine::Mpsoc(machine) => machine.store(),
         }
     }
 
     /// What the simulation came to, if the machine is simulated.
-    pub fn simulation(&self) -> Option<SimulationReport> {
-        match &self.engine {
-            Engine::Np(machine) => Some(machine.report(self.build_time)),
+    pub fn simulation(&self) -> Option<Simulated> {
+        match (&self.engine, &self.name) {
+            (Engine::Np(machine), _) => Some(Simulated::Np(Box::new(machine.report(self.build_time)))),
+            (Engine::Mpsoc(machine), MachineName::Mpsoc(spec)) => {
+                Some(Simulated::Mpsoc(machine.report(spec, self.work)))
+            }
             _ => None,
         }
     }

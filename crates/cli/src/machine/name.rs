@@ -64,11 +64,6 @@ impl MachineName {
         }
     }
 
-    /// Whether it is simulated, so that the options of simulations mean something.
-    pub fn is_simulated(&self) -> bool {
-        matches!(self, Self::Np(_) | Self::Mpsoc(_))
-    }
-
     /// The name, for reports.
     pub fn as_str(&self) -> &str {
         match self {
