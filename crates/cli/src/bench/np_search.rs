@@ -11,7 +11,7 @@ use super::plot::{Group, grouped};
 use super::{Settings, number};
 use crate::failure::{Failure, Outcome};
 use crate::output::{self, thousands};
-use crate::search::{self, Estimator, Found, Kind, Shape, Wanted};
+use crate::search::{self, Found, Kind, Shape, Wanted};
 
 /// The figure.
 pub const FIGURE: Figure = Figure {
@@ -76,11 +76,8 @@ fn make(settings: &Settings) -> Outcome<Drawn> {
             .expect("parts are of families that are known");
         let kinds = kinds(mpps)?;
         let wanted = Wanted { loaded: &loaded, kinds: &kinds, traffic: &traffic, mpps, part: Some(&part) };
-        let mut estimators: Vec<Estimator<'_>> =
-            kinds.iter().map(|kind| Estimator::new(&loaded, &kind.like, ESTIMATED_FOR)).collect();
-        let found = search::find(&wanted, |kind, shape| estimators[kind].estimate(shape))?;
-        let machine = search::machine(&wanted, &found)?;
-        let cost = machine.as_ref().map(|machine| search::cost(&loaded, machine, family)).transpose()?;
+        let (found, best) = search::find_with_cost(&wanted, ESTIMATED_FOR, family)?;
+        let (machine, cost) = best.unzip();
         rows.push(Row {
             mpps,
             published_machine,

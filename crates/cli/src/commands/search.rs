@@ -15,7 +15,7 @@ use crate::output::{self, JsonTarget, thousands};
 use crate::packets::Batches;
 use crate::program::ProgramArgs;
 use crate::rig::Loaded;
-use crate::search::{self, Estimator, Found, Kind, Shape, Wanted};
+use crate::search::{self, Found, Kind, Shape, Wanted};
 
 /// See `wireloom search --help`.
 #[derive(Args, Debug)]
@@ -105,11 +105,8 @@ impl Search {
             mpps: self.rate,
             part: part.as_ref(),
         };
-        let mut estimators: Vec<Estimator<'_>> =
-            kinds.iter().map(|kind| Estimator::new(&loaded, &kind.like, family)).collect();
-        let found = search::find(&wanted, |kind, shape| estimators[kind].estimate(shape))?;
-        let machine = search::machine(&wanted, &found)?;
-        let cost = machine.as_ref().map(|machine| search::cost(&loaded, machine, family)).transpose()?;
+        let (found, best) = search::find_with_cost(&wanted, family, family)?;
+        let (machine, cost) = best.unzip();
         let report = Report {
             program: self.program.file.display().to_string(),
             mpps: self.rate,

@@ -218,11 +218,9 @@ impl Machine {
 
     /// What the simulation came to, if the machine is simulated.
     pub fn simulation(&self) -> Option<Simulated> {
-        match (&self.engine, &self.name) {
-            (Engine::Np(machine), _) => Some(Simulated::Np(Box::new(machine.report(self.build_time)))),
-            (Engine::Mpsoc(machine), MachineName::Mpsoc(spec)) => {
-                Some(Simulated::Mpsoc(machine.report(spec, self.work)))
-            }
+        match &self.engine {
+            Engine::Np(machine) => Some(Simulated::Np(Box::new(machine.report(self.build_time)))),
+            Engine::Mpsoc(machine) => Some(Simulated::Mpsoc(machine.report(self.work))),
             _ => None,
         }
     }

@@ -53,10 +53,9 @@ impl Mpsoc {
     }
 
     /// What the simulation came to, which has taken so long.
-    pub fn report(&self, spec: &Spec, work: Duration) -> MpsocReport {
+    pub fn report(&self, work: Duration) -> MpsocReport {
         let totals = self.engine.totals();
         let seconds = totals.now.as_seconds();
-        let cycles = seconds * spec.processor.clock.rate() * f64::from(spec.processors);
         let a = |part: f64, whole: f64| if whole > 0.0 { part / whole } else { 0.0 };
         MpsocReport {
             time_us: seconds * 1e6,
@@ -64,7 +63,7 @@ impl Mpsoc {
             lost: totals.lost,
             instructions: totals.instructions,
             instructions_a_packet: a(totals.instructions as f64, totals.done as f64),
-            usage: a(totals.busy as f64, cycles),
+            usage: self.engine.usage(),
             instructions_a_second: a(totals.instructions as f64, work.as_secs_f64()),
             statistics: self.engine.record(),
         }

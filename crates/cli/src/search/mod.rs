@@ -189,6 +189,28 @@ pub fn machine(wanted: &Wanted<'_>, found: &Found) -> Outcome<Option<Machine>> {
     best.map(|best| best.shape.of(&wanted.kinds[best.kind].like)).transpose()
 }
 
+/// Looks for the smallest of these machines, with sizes estimated for a family of devices, and synthesises every unit of the one that it finds for the family that
+/// is meant.
+///
+/// # Errors
+/// As [`find`], and [`cost`].
+pub fn find_with_cost(
+    wanted: &Wanted<'_>,
+    estimated_for: &'static str,
+    family: &'static str,
+) -> Outcome<(Found, Option<(Machine, Cost)>)> {
+    let mut estimators: Vec<Estimator<'_>> =
+        wanted.kinds.iter().map(|kind| Estimator::new(wanted.loaded, &kind.like, estimated_for)).collect();
+    let found = find(wanted, |kind, shape| estimators[kind].estimate(shape))?;
+    let machine = machine(wanted, &found)?;
+    let with_cost = |machine: Machine| {
+        let cost = cost(wanted.loaded, &machine, family)?;
+        Ok::<_, Failure>((machine, cost))
+    };
+    let best = machine.map(with_cost).transpose()?;
+    Ok((found, best))
+}
+
 /// What a machine takes, each of its units synthesised.
 ///
 /// # Errors

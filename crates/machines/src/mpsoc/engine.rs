@@ -161,6 +161,11 @@ impl Engine {
         each!(&self.machine, machine => machine.totals())
     }
 
+    /// The share of cycles in which processors have issued instructions.
+    pub fn usage(&self) -> f64 {
+        each!(&self.machine, machine => machine.usage(&Totals::default(), &machine.totals()))
+    }
+
     /// Everything that is counted.
     pub fn record(&self) -> Record {
         each!(&self.machine, machine => machine.record())

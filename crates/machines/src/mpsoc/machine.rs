@@ -63,7 +63,7 @@ pub struct Failure {
 }
 
 /// What has happened until a time; two of them say what happened between.
-#[derive(Clone, Copy, Debug, PartialEq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Totals {
     /// The time.
     pub now: Time,
@@ -203,13 +203,12 @@ impl<W: Workload, O: Objects> Machine<W, O> {
         let now = self.kernel.now();
         let totals = self.totals();
         let cycles = self.clock.edge_from(now);
-        let busy = totals.busy as f64 / (cycles.max(1) * u64::from(self.processors)) as f64;
         let (unit_cycles, events) = self.kernel.work();
         Record::new()
             .with("time", now)
             .with("cycles", cycles)
             .with("instructions", totals.instructions)
-            .with("use", busy)
+            .with("use", self.usage(&Totals::default(), &totals))
             .with("kernel_cycles", unit_cycles)
             .with("kernel_events", events)
             .with("platform", self.platform.record(cycles, now))

@@ -21,7 +21,7 @@ mod writer;
 
 use std::collections::BTreeSet;
 
-use wireloom_ir::{Engine, EngineKind, OffloadTarget, Program};
+use wireloom_ir::{Engine, EngineKind, Offload, OffloadTarget, Program};
 
 use self::names::{Names, identifier};
 use self::types::{Class, Model};
@@ -86,7 +86,6 @@ pub(crate) fn unit(program: &Program, prefix: &str) -> Unit {
     let mut names = Names::default();
     let own: Vec<String> =
         program.engines.iter().map(|engine| names.give(&format!("{prefix}{}", engine.name))).collect();
-    let counts: Vec<usize> = (0..program.engines.len()).map(|index| slot_count(program, index)).collect();
     let called = reachable(program);
 
     let mut out = Writer::default();
@@ -106,7 +105,7 @@ pub(crate) fn unit(program: &Program, prefix: &str) -> Unit {
         out.line(format!("#pragma GCC diagnostic ignored \"-W{warning}\""));
     }
     out.blank();
-    for n in wide_sizes(program) {
+    for n in wide_sizes(widths(program), Model::Bits64) {
         out.line(format!("#ifndef WL_HAVE_W{n}"));
         out.line(format!("#define WL_HAVE_W{n}"));
         out.line(format!("WL_WIDE({n});"));
@@ -114,23 +113,12 @@ pub(crate) fn unit(program: &Program, prefix: &str) -> Unit {
         out.blank();
     }
     let around = |engine: &Engine| {
-        let mut first = 0;
-        let mut slot_index = Vec::new();
-        let mut functions = Vec::new();
-        for offload in &engine.offloads {
-            slot_index.push(first);
-            match &offload.target {
-                OffloadTarget::Kind(_) => {
-                    first += 1;
-                    functions.push(None);
-                }
-                OffloadTarget::Engine(id) => {
-                    first += counts[id.index()];
-                    functions.push(Some(format!("{}_call", own[id.index()])));
-                }
-            }
-        }
-        (slot_index, functions)
+        let function = |target: &OffloadTarget| match target {
+            OffloadTarget::Kind(_) => None,
+            OffloadTarget::Engine(id) => Some(format!("{}_call", own[id.index()])),
+        };
+        let functions = engine.offloads.iter().map(|offload| function(&offload.target)).collect();
+        (first_slots(program, engine), functions)
     };
     for (index, engine) in program.engines.iter().enumerate() {
         if called.contains(&index) && matches!(engine.kind, EngineKind::Call { .. }) {
@@ -147,20 +135,31 @@ pub(crate) fn unit(program: &Program, prefix: &str) -> Unit {
     packet_engine.write_steps(&mut out);
     batch::write_loop(&packet_engine, &mut out);
     let symbol = format!("{}_engine", packet_engine.prefix);
-    batch::write_export(&packet_engine, &symbol, counts[program.main.index()], &mut out);
+    batch::write_export(&packet_engine, &symbol, slot_count(program, main), &mut out);
     Unit { text: out.finish(), symbol }
 }
 
 /// Number of slots that an engine and those that it calls need.
-fn slot_count(program: &Program, engine: usize) -> usize {
-    program.engines[engine]
-        .offloads
-        .iter()
-        .map(|offload| match &offload.target {
-            OffloadTarget::Kind(_) => 1,
-            OffloadTarget::Engine(id) => slot_count(program, id.index()),
-        })
-        .sum()
+fn slot_count(program: &Program, engine: &Engine) -> usize {
+    engine.offloads.iter().map(|offload| slots_of(program, &offload.target)).sum()
+}
+
+/// The first slot of each offload of an engine, counted from the engine's own.
+fn first_slots(program: &Program, engine: &Engine) -> Vec<usize> {
+    let mut next = 0;
+    let first = |offload: &Offload| {
+        let first = next;
+        next += slots_of(program, &offload.target);
+        first
+    };
+    engine.offloads.iter().map(first).collect()
+}
+
+fn slots_of(program: &Program, target: &OffloadTarget) -> usize {
+    match target {
+        OffloadTarget::Kind(_) => 1,
+        OffloadTarget::Engine(id) => slot_count(program, &program.engines[id.index()]),
+    }
 }
 
 /// The engines that the main one calls, directly or not.
@@ -179,8 +178,8 @@ fn reachable(program: &Program) -> BTreeSet<usize> {
     found
 }
 
-/// Sizes in words of all values of more than 128 bits.
-fn wide_sizes(program: &Program) -> BTreeSet<u32> {
+/// Widths in bits of all values: of context, of steps, of what engines answer.
+fn widths(program: &Program) -> BTreeSet<u32> {
     let mut widths = BTreeSet::new();
     for engine in &program.engines {
         widths.extend(engine.context.iter().map(|var| var.width));
@@ -189,11 +188,15 @@ fn wide_sizes(program: &Program) -> BTreeSet<u32> {
             widths.insert(reply);
         }
     }
-    let wide = widths.into_iter().filter_map(|width| match Model::Bits64.class(width) {
+    widths
+}
+
+/// Sizes in words of those that are no scalars. (A division needs a second object of the size of its operands, which is among these.)
+fn wide_sizes(widths: BTreeSet<u32>, model: Model) -> BTreeSet<u32> {
+    let wide = widths.into_iter().filter_map(|width| match model.class(width) {
         Class::Wide(n) => Some(n),
         _ => None,
     });
-    // A division needs a second object of the size of its operands, which is among these.
     wide.collect()
 }
 

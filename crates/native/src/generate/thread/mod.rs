@@ -11,14 +11,14 @@ mod replies;
 
 use std::collections::BTreeSet;
 
-use wireloom_ir::{Engine, EngineKind, OffloadTarget, Op, OpKind, Program, Step};
+use wireloom_ir::{Engine, OffloadTarget, Op, OpKind, Program, Step};
 use wireloom_offloads::{Config, Method, registry};
 
 use self::engine::EngineFunction;
 use super::names::{Names, identifier};
-use super::types::{Class, Model};
+use super::types::Model;
 use super::writer::Writer;
-use super::{IGNORED_WARNINGS, plan, reachable, slot_count};
+use super::{IGNORED_WARNINGS, first_slots, plan, reachable, slot_count, wide_sizes, widths};
 
 /// The runtime: names and texts of its headers and of the linker's script.
 pub const RUNTIME: &[(&str, &str)] = &[
@@ -79,7 +79,7 @@ pub fn generate(program: &Program) -> Result<String, Refused> {
         out.line(format!("#pragma GCC diagnostic ignored \"-W{warning}\""));
     }
     out.blank();
-    for n in wide_sizes(program) {
+    for n in wide_sizes_with_messages(program) {
         out.line(format!("WL_WIDE({n});"));
     }
     out.blank();
@@ -87,15 +87,7 @@ pub fn generate(program: &Program) -> Result<String, Refused> {
     for (index, engine) in program.engines.iter().enumerate() {
         let is_main = index == program.main.index();
         if is_main || called.contains(&index) {
-            let mut first = 0;
-            let mut objects = Vec::new();
-            for offload in &engine.offloads {
-                objects.push(first);
-                first += match &offload.target {
-                    OffloadTarget::Kind(_) => 1,
-                    OffloadTarget::Engine(id) => slot_count(program, id.index()),
-                };
-            }
+            let objects = first_slots(program, engine);
             let function = if is_main { "wl_main".to_owned() } else { format!("{}_call", own[index]) };
             let callees = (0..program.engines.len()).map(|engine| format!("{}_call", own[engine])).collect();
             EngineFunction::new(program, engine, function, objects, callees, tickets[index])?.write(&mut out);
@@ -111,7 +103,7 @@ fn is_local(config: &Config, method: &Method) -> bool {
 
 fn check(program: &Program) -> Result<(), Refused> {
     let main = &program.engines[program.main.index()];
-    let objects = slot_count(program, program.main.index());
+    let objects = slot_count(program, main);
     if objects > OBJECTS {
         return Err(Refused(format!(
             "engine `{}` has {objects} offloads; calls can name {OBJECTS}: share some",
@@ -172,26 +164,15 @@ fn first_tickets(program: &Program) -> Vec<u32> {
     first
 }
 
-/// Sizes in words of all values that are no scalars.
-fn wide_sizes(program: &Program) -> BTreeSet<u32> {
-    let mut widths = BTreeSet::new();
-    for engine in &program.engines {
-        widths.extend(engine.context.iter().map(|var| var.width));
-        widths.extend(engine.steps.iter().flat_map(|step| step.values.iter().map(|value| value.width)));
-        if let EngineKind::Call { reply, .. } = engine.kind {
-            widths.insert(reply);
-        }
-        for offload in &engine.offloads {
-            let OffloadTarget::Kind(config) = &offload.target else { continue };
-            let leaves = [&config.key, &config.value].into_iter().flatten();
-            widths.extend(leaves.flat_map(|layout| layout.fields.iter().map(|(_, width)| *width)));
-        }
+/// Sizes in words of all values that are no scalars, fields of keys and replies among them.
+fn wide_sizes_with_messages(program: &Program) -> BTreeSet<u32> {
+    let mut widths = widths(program);
+    for offload in program.engines.iter().flat_map(|engine| &engine.offloads) {
+        let OffloadTarget::Kind(config) = &offload.target else { continue };
+        let layouts = [&config.key, &config.value].into_iter().flatten();
+        widths.extend(layouts.flat_map(|layout| layout.fields.iter().map(|(_, width)| *width)));
     }
-    let wide = widths.into_iter().filter_map(|width| match Model::Bits32.class(width) {
-        Class::Wide(n) => Some(n),
-        _ => None,
-    });
-    wide.collect()
+    wide_sizes(widths, Model::Bits32)
 }
 
 /// The name of a step's symbols, without the `step.` in front and the number behind.
