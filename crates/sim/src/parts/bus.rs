@@ -117,9 +117,7 @@ impl<P> Network<P> for Bus<P> {
                 }
                 None
             }
-            NetworkEvent::Deliver(number) => Some(Notice::Delivered(self.traffic.end(number, agenda.now()))),
-            NetworkEvent::Room(node) => Some(Notice::Room(node)),
-            _ => None,
+            event => self.traffic.notice(event, agenda.now()),
         }
     }
 

@@ -115,8 +115,7 @@ impl<P> Network<P> for Channel<P> {
                 self.credits.take(to);
                 Some(Notice::Delivered(self.traffic.end(number, agenda.now())))
             }
-            NetworkEvent::Deliver(number) => Some(Notice::Delivered(self.traffic.end(number, agenda.now()))),
-            _ => None,
+            event => self.traffic.notice(event, agenda.now()),
         }
     }
 

@@ -255,9 +255,7 @@ impl<T: Topology, P> Network<P> for Fabric<T, P> {
                 }
                 None
             }
-            NetworkEvent::Deliver(number) => Some(Notice::Delivered(self.traffic.end(number, agenda.now()))),
-            NetworkEvent::Room(node) => Some(Notice::Room(node)),
-            NetworkEvent::Reach(_) => None,
+            event => self.traffic.notice(event, agenda.now()),
         }
     }
 

@@ -136,6 +136,15 @@ impl<P> Traffic<P> {
         flight.message
     }
 
+    /// What events tell that mean the same in every network; nothing if it is another one.
+    pub(crate) fn notice(&mut self, event: NetworkEvent, now: Time) -> Option<Notice<P>> {
+        match event {
+            NetworkEvent::Deliver(number) => Some(Notice::Delivered(self.end(number, now))),
+            NetworkEvent::Room(node) => Some(Notice::Room(node)),
+            _ => None,
+        }
+    }
+
     pub(crate) fn under_way(&self) -> usize {
         self.flights.len()
     }
