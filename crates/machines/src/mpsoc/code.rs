@@ -314,7 +314,7 @@ impl<S: InstructionSet> Reach<'_, '_, S> {
         }
         match access.address {
             mpe::EGRESS..mpe::SEND => {
-                self.port.context.verdict[((access.address - mpe::EGRESS) >> 2) as usize] = value;
+                *self.port.context.registers.at(access.address).ok_or(Fault::Nothing)? = value;
                 Ok(())
             }
             // An instruction sends one message.

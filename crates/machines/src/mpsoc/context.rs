@@ -3,7 +3,7 @@
 use wireloom_isa::{Access, Exception, Fault, Replies};
 use wireloom_sim::Time;
 
-use super::mpe::{self, Call, Finish, Information, LOCAL_BYTES, Spent, TICKETS};
+use super::mpe::{self, Call, Finish, Information, LOCAL_BYTES, Registers, Spent, TICKETS};
 use super::objects::MethodInterface;
 use super::parcel::Request;
 use super::workload::Port;
@@ -24,8 +24,8 @@ pub struct Context {
     /// The access that waits for shared memory, and what it stores.
     pub(super) access: Option<(Access, Store)>,
     pub(super) local: Box<[u8; LOCAL_BYTES]>,
-    /// The registers that are written before a packet is sent: port, front and end of the window, length.
-    pub(super) verdict: [u32; 4],
+    /// Those that are written before a packet is sent.
+    pub(super) registers: Registers,
     pub(super) exception: Option<Box<Exception>>,
     tickets: [Ticket; TICKETS],
     held: Option<Held>,
@@ -98,7 +98,7 @@ impl Context {
             replies: Replies::default(),
             access: None,
             local: Box::new([0; LOCAL_BYTES]),
-            verdict: [0; 4],
+            registers: Registers::default(),
             exception: None,
             tickets: [Ticket::default(); TICKETS],
             held: None,
@@ -115,12 +115,9 @@ impl Context {
 
     /// A packet has come, of which `window` is in the message; without contents that is empty.
     pub(super) fn deliver(&mut self, packet: u32, information: Information, window: &[u8]) {
-        let area = &mut self.local[..mpe::AREA_BYTES];
-        area[mpe::FRONT & !3..].fill(0);
-        mpe::swizzle(area, mpe::FRONT, window);
+        mpe::place_window(&mut self.local[..mpe::AREA_BYTES], window);
         self.put(mpe::INFORMATION, &information.words());
-        let front = mpe::FRONT as u32;
-        self.verdict = [0, front, front + information.loaded, information.length];
+        self.registers = Registers::arrived(information.length, information.loaded);
         self.held = Some(Held { packet, sent: 0, information, before: self.spent });
     }
 
@@ -169,11 +166,10 @@ impl Port<'_> {
     pub fn send(&mut self, kind: u32) -> Result<(), Fault> {
         let context = &mut *self.context;
         let held = context.held.as_mut().ok_or(Fault::Refused)?;
-        let [egress, front, end, length] = context.verdict;
-        let window_bytes = end.checked_sub(front).ok_or(Fault::Refused)?;
-        let body = length.checked_sub(window_bytes).ok_or(Fault::Refused)?;
+        let Registers { egress, front, length, .. } = context.registers;
+        let (window_bytes, body) = context.registers.window_and_body().ok_or(Fault::Refused)?;
         let behind = held.information.length - held.information.loaded;
-        if end as usize > mpe::AREA_BYTES || body > behind || kind & 0xff > mpe::kind::EMIT {
+        if body > behind || kind & 0xff > mpe::kind::EMIT {
             return Err(Fault::Refused);
         }
         let mut spent = context.spent.since(held.before);

@@ -1,6 +1,6 @@
 //! Engines on the machine: their program on all threads, their offloads as objects.
 
-use wireloom_ir::{Output, Program, Reason, ReasonSetId, Verdict};
+use wireloom_ir::{Output, Program};
 use wireloom_isa::program::Machine as InstructionSet;
 use wireloom_isa::{Arm, Riscv};
 use wireloom_net::Packet;
@@ -186,7 +186,7 @@ impl Settled {
     fn note(&mut self, packet: &[Delivered], sink: &mut dyn FnMut(Output<'_>)) {
         self.taken.extend(packet.first().map(|first| first.offered));
         for Delivered { offered, ingress, arrival_ns, verdict, bytes, .. } in packet {
-            if let Some(verdict) = meaning(*verdict) {
+            if let Some(verdict) = verdict.meaning() {
                 sink(Output {
                     sequence: *offered,
                     arrival_ns: *arrival_ns,
@@ -196,17 +196,5 @@ impl Settled {
                 });
             }
         }
-    }
-}
-
-/// A verdict as all machines have it; nothing if nothing is left of the packet.
-fn meaning(verdict: io::Verdict) -> Option<Verdict> {
-    let program = |reason: io::Reason| Reason::Program(ReasonSetId(u32::from(reason.set)), reason.number);
-    match verdict {
-        io::Verdict::Sent { port } => Some(Verdict::Sent { port }),
-        io::Verdict::Dropped(reason) => Some(Verdict::Dropped(program(reason))),
-        io::Verdict::Runaway => Some(Verdict::Dropped(Reason::Runaway)),
-        io::Verdict::ToCpu(reason) => Some(Verdict::ToCpu(program(reason))),
-        io::Verdict::Gone => None,
     }
 }

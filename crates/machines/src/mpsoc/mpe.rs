@@ -99,6 +99,44 @@ impl Information {
     }
 }
 
+/// The registers that say where a packet goes and where it lies, as RECEIVE sets them and the program changes them.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Registers {
+    /// The port by which the packet leaves: [`EGRESS`].
+    pub egress: u32,
+    /// Where in the window area it begins, in bytes: [`WINDOW_FRONT`].
+    pub front: u32,
+    /// Where in the window area the window ends: [`WINDOW_END`].
+    pub end: u32,
+    /// Bytes of the whole packet: [`LENGTH`].
+    pub length: u32,
+}
+
+impl Registers {
+    /// Those of a packet of `length` bytes that has just come, of which `loaded` are in the window.
+    pub fn arrived(length: u32, loaded: u32) -> Self {
+        Self { egress: 0, front: FRONT as u32, end: FRONT as u32 + loaded, length }
+    }
+
+    /// The one at an address.
+    pub fn at(&mut self, address: u32) -> Option<&mut u32> {
+        match address {
+            EGRESS => Some(&mut self.egress),
+            WINDOW_FRONT => Some(&mut self.front),
+            WINDOW_END => Some(&mut self.end),
+            LENGTH => Some(&mut self.length),
+            _ => None,
+        }
+    }
+
+    /// Bytes of the packet that are in the window, and that are behind it; `None` if the window does not lie in its area, or is longer than the
+    /// packet.
+    pub fn window_and_body(&self) -> Option<(u32, u32)> {
+        let window = self.end.checked_sub(self.front).filter(|_| self.end as usize <= AREA_BYTES)?;
+        Some((window, self.length.checked_sub(window)?))
+    }
+}
+
 /// A call of an object.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Call {
@@ -139,7 +177,7 @@ pub(super) struct Finish {
 impl Finish {
     /// Whether the thread goes on with the packet.
     pub(super) fn is_kept(&self) -> bool {
-        self.kind & 0xff == kind::EMIT
+        is_kept(self.kind)
     }
 
     /// The packet as it leaves, where `behind` is what came behind its window.
@@ -173,6 +211,17 @@ impl Spent {
             network: self.network - earlier.network,
         }
     }
+}
+
+/// Whether a thread goes on with the packet that it sends with such a word.
+pub(super) fn is_kept(word: u32) -> bool {
+    word & 0xff == kind::EMIT
+}
+
+/// Puts the window of a packet that comes into a window area, and zeros behind it; in the word that it begins in, they stand in front of it too.
+pub(super) fn place_window(area: &mut [u8], window: &[u8]) {
+    area[FRONT & !3..].fill(0);
+    swizzle(area, FRONT, window);
 }
 
 /// Copies bytes in network order into a local store's window area, where they begin at byte `at`.

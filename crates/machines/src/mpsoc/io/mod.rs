@@ -7,6 +7,7 @@ use std::collections::VecDeque;
 
 use serde::{Deserialize, Serialize};
 use slab::Slab;
+use wireloom_ir as ir;
 use wireloom_net::Packet;
 use wireloom_net::packet::WINDOW;
 use wireloom_sim::parts::line::{LineEvent, LineSink, LineSource, Reception};
@@ -58,15 +59,29 @@ pub struct Reason {
 }
 
 impl Verdict {
-    /// Of the word that a thread has written to [`SEND`](super::mpe::SEND), and the port.
-    fn new(word: u32, port: u16) -> Self {
+    /// Of the word that a thread has written to [`SEND`](super::mpe::SEND), and the port; `None` if there is no such kind.
+    pub(super) fn decode(word: u32, port: u16) -> Option<Self> {
         let reason = Reason { set: (word >> 24) as u8, number: (word >> 8) as u16 };
-        match word & 0xff {
+        Some(match word & 0xff {
+            kind::FINISH | kind::EMIT => Self::Sent { port },
             kind::DROP => Self::Dropped(reason),
             kind::TO_CPU => Self::ToCpu(reason),
-            kind::RUNAWAY => Self::Runaway,
             kind::DONE => Self::Gone,
-            _ => Self::Sent { port },
+            kind::RUNAWAY => Self::Runaway,
+            _ => return None,
+        })
+    }
+
+    /// As all machines have it; nothing if nothing is left of the packet.
+    pub(super) fn meaning(self) -> Option<ir::Verdict> {
+        let program =
+            |reason: Reason| ir::Reason::Program(ir::ReasonSetId(u32::from(reason.set)), reason.number);
+        match self {
+            Self::Sent { port } => Some(ir::Verdict::Sent { port }),
+            Self::Dropped(reason) => Some(ir::Verdict::Dropped(program(reason))),
+            Self::Runaway => Some(ir::Verdict::Dropped(ir::Reason::Runaway)),
+            Self::ToCpu(reason) => Some(ir::Verdict::ToCpu(program(reason))),
+            Self::Gone => None,
         }
     }
 }
@@ -292,7 +307,8 @@ impl PacketIo {
         while let Some(index) = packet.finished.iter().position(|finish| finish.sequence == packet.left) {
             let finish = packet.finished.swap_remove(index);
             packet.left += 1;
-            let verdict = Verdict::new(finish.kind, finish.egress);
+            let verdict =
+                Verdict::decode(finish.kind, finish.egress).expect("it was looked at when it was sent");
             let (is_last, length) = (!finish.is_kept(), finish.length);
             let loaded = match verdict {
                 Verdict::Sent { .. } => {
@@ -381,4 +397,22 @@ impl PacketIo {
 /// Where a packet lies in packet memory: no packet is longer than what is between two.
 fn address(place: u32) -> u64 {
     u64::from(place) << 16
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_verdict_is_taken_apart() {
+        let decode = |word| Verdict::decode(word, 7).map(Verdict::meaning);
+        let sent = Some(Some(ir::Verdict::Sent { port: 7 }));
+        assert_eq!(decode(kind::FINISH), sent);
+        assert_eq!(decode(kind::EMIT), sent);
+        let reason = ir::Reason::Program(ir::ReasonSetId(3), 0x1234);
+        assert_eq!(decode(0x0312_3400 | kind::DROP), Some(Some(ir::Verdict::Dropped(reason))));
+        assert_eq!(decode(0x0312_3400 | kind::TO_CPU), Some(Some(ir::Verdict::ToCpu(reason))));
+        assert_eq!(decode(kind::DONE), Some(None));
+        assert_eq!(decode(0x77), None);
+    }
 }

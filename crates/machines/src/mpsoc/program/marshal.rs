@@ -1,83 +1,20 @@
 //! How packets and calls look to a thread, and back: what a message passing engine does, without its time.
 
-use wireloom_ir::{Program, Reason, ReasonSetId, Verdict};
+use wireloom_ir::Program;
 use wireloom_native::thread::message::{Arguments, Reply, objects};
 use wireloom_net::packet::WINDOW;
 use wireloom_offloads::{Content, Env, Instance, Store};
 
-use crate::mpsoc::mpe::{AREA_BYTES, FRONT, kind, swizzle, unswizzle};
+use crate::mpsoc::mpe::{Registers, unswizzle};
 use crate::mpsoc::objects::{Called, MethodInterface, ObjectInterface, Objects};
-
-/// The registers that say where a packet goes and where it lies, as RECEIVE sets them and the program changes them.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Registers {
-    /// The port by which the packet leaves.
-    pub egress: u32,
-    /// Where in the window area it begins, in bytes.
-    pub front: u32,
-    /// Where in the window area the window ends.
-    pub end: u32,
-    /// Bytes of the whole packet.
-    pub length: u32,
-}
-
-impl Registers {
-    /// Those of a packet of so many bytes that has just come.
-    pub fn arrived(length: usize) -> Self {
-        let window = length.min(WINDOW);
-        Self { egress: 0, front: FRONT as u32, end: (FRONT + window) as u32, length: length as u32 }
-    }
-}
-
-/// Puts a packet into a window area, and zeros behind it.
-///
-/// # Panics
-/// If the area is shorter than [`AREA_BYTES`].
-pub fn load_window(area: &mut [u8], packet: &[u8]) {
-    let window = &packet[..packet.len().min(WINDOW)];
-    area[FRONT..AREA_BYTES].fill(0);
-    // What stands in the word that a window begins in belongs to no packet, but swizzling shares it.
-    area[FRONT & !3..FRONT].fill(0);
-    swizzle(area, FRONT, window);
-}
 
 /// The packet that leaves: its window, then the rest of the packet that arrived behind the window that it had. `None` if the
 /// registers name bytes that are in neither.
 pub fn leaving(area: &[u8], registers: &Registers, arrived: &[u8]) -> Option<Vec<u8>> {
-    let Registers { front, end, length, .. } = *registers;
-    let window = end.checked_sub(front).filter(|_| end as usize <= AREA_BYTES)?;
-    let body = length.checked_sub(window)? as usize;
-    let mut packet = unswizzle(area, front as usize, window as usize);
-    packet.extend_from_slice(arrived.get(WINDOW.min(arrived.len())..)?.get(..body)?);
+    let (window, body) = registers.window_and_body()?;
+    let mut packet = unswizzle(area, registers.front as usize, window as usize);
+    packet.extend_from_slice(arrived.get(WINDOW.min(arrived.len())..)?.get(..body as usize)?);
     Some(packet)
-}
-
-/// What a thread says of its packet with a word written to SEND.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Sending {
-    /// The packet leaves, or is dropped; the thread has done with it.
-    Last(Verdict),
-    /// A copy leaves; the thread goes on with the packet.
-    Copy(Verdict),
-    /// Nothing leaves.
-    Nothing,
-}
-
-impl Sending {
-    /// Takes the word apart; `None` if there is no such kind.
-    pub fn decode(word: u32, registers: &Registers) -> Option<Self> {
-        let sent = Verdict::Sent { port: registers.egress as u16 };
-        let reason = Reason::Program(ReasonSetId(word >> 24), (word >> 8) as u16);
-        Some(match word & 0xff {
-            kind::FINISH => Self::Last(sent),
-            kind::DROP => Self::Last(Verdict::Dropped(reason)),
-            kind::TO_CPU => Self::Last(Verdict::ToCpu(reason)),
-            kind::DONE => Self::Nothing,
-            kind::RUNAWAY => Self::Last(Verdict::Dropped(Reason::Runaway)),
-            kind::EMIT => Self::Copy(sent),
-            _ => return None,
-        })
-    }
 }
 
 /// How a method's values become words.
@@ -189,18 +126,23 @@ fn instance<'a>(store: &'a mut Store, slots: &[usize]) -> &'a mut dyn Instance {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::mpsoc::mpe::{AREA_BYTES, FRONT, place_window, swizzle};
 
     fn area(packet: &[u8]) -> Vec<u8> {
         let mut area = vec![0xee; AREA_BYTES];
-        load_window(&mut area, packet);
+        place_window(&mut area, &packet[..packet.len().min(WINDOW)]);
         area
+    }
+
+    fn arrived(length: usize) -> Registers {
+        Registers::arrived(length as u32, length.min(WINDOW) as u32)
     }
 
     #[test]
     fn a_packet_leaves_as_it_came_if_nobody_changes_it() {
         for length in [0, 1, 60, 127, 128, 129, 1500] {
             let packet: Vec<u8> = (0..length).map(|i| i as u8).collect();
-            let left = leaving(&area(&packet), &Registers::arrived(length), &packet);
+            let left = leaving(&area(&packet), &arrived(length), &packet);
             assert_eq!(left, Some(packet));
         }
     }
@@ -216,7 +158,7 @@ mod tests {
     fn pushes_and_cuts_show_in_what_leaves() {
         let packet: Vec<u8> = (0..200).map(|i| i as u8).collect();
         let mut area = area(&packet);
-        let mut registers = Registers::arrived(200);
+        let mut registers = arrived(200);
         registers.front -= 4;
         registers.length += 4;
         swizzle(&mut area, FRONT - 4, &[9, 8, 7, 6]);
@@ -231,17 +173,5 @@ mod tests {
         assert_eq!(leaving(&area, &registers, &packet), None, "less than the window");
         registers.length = 300;
         assert_eq!(leaving(&area, &registers, &packet), None, "more than there is");
-    }
-
-    #[test]
-    fn a_verdict_is_taken_apart() {
-        let registers = Registers { egress: 7, ..Registers::arrived(60) };
-        let decode = |word| Sending::decode(word, &registers);
-        assert_eq!(decode(kind::FINISH), Some(Sending::Last(Verdict::Sent { port: 7 })));
-        assert_eq!(decode(kind::EMIT), Some(Sending::Copy(Verdict::Sent { port: 7 })));
-        let reason = Reason::Program(ReasonSetId(3), 0x1234);
-        assert_eq!(decode(0x0312_3400 | kind::DROP), Some(Sending::Last(Verdict::Dropped(reason))));
-        assert_eq!(decode(kind::DONE), Some(Sending::Nothing));
-        assert_eq!(decode(0x77), None);
     }
 }

@@ -2,15 +2,15 @@
 
 use std::collections::VecDeque;
 
-use wireloom_ir::Verdict;
 use wireloom_isa::{Access, Bus, Fault, Size, Stall};
 use wireloom_net::Packet;
 use wireloom_net::packet::WINDOW;
 
-use super::marshal::{Offloads, Registers, Sending, leaving, load_window};
+use super::marshal::{Offloads, leaving};
+use crate::mpsoc::Verdict;
 use crate::mpsoc::mpe::{
-    ARGUMENTS, CALLS, EGRESS, INFORMATION, Information, LENGTH, LOCAL_BYTES, LOCAL_STORE, RECEIVE, REPLIES,
-    REPLY_WORDS, SEND, TICKETS, WAIT, WINDOW_END, WINDOW_FRONT,
+    AREA_BYTES, ARGUMENTS, CALLS, INFORMATION, Information, LOCAL_BYTES, LOCAL_STORE, RECEIVE, REPLIES,
+    REPLY_WORDS, Registers, SEND, TICKETS, WAIT, is_kept, place_window,
 };
 use crate::mpsoc::objects::{Called, CallersPacket, Objects};
 
@@ -19,7 +19,7 @@ const STACK_BEGIN: usize = REPLIES + 4 * REPLY_WORDS * TICKETS;
 
 /// A packet that left, of the one in hand.
 pub struct Left {
-    pub verdict: Verdict,
+    pub verdict: wireloom_ir::Verdict,
     pub bytes: Vec<u8>,
 }
 
@@ -44,7 +44,7 @@ impl Surroundings {
         Self {
             program,
             local: vec![0; LOCAL_BYTES],
-            registers: Registers::arrived(0),
+            registers: Registers::default(),
             objects,
             hand: None,
             next: VecDeque::new(),
@@ -57,14 +57,15 @@ impl Surroundings {
         if self.hand.is_none() {
             let (packet, caller) = self.next.pop_front().ok_or(Stall::Wait)?;
             let length = packet.bytes.len();
-            self.registers = Registers::arrived(length);
-            load_window(&mut self.local, &packet.bytes);
+            let loaded = length.min(WINDOW);
+            self.registers = Registers::arrived(length as u32, loaded as u32);
+            place_window(&mut self.local[..AREA_BYTES], &packet.bytes[..loaded]);
             let information = Information {
                 number: caller.number,
                 length: length as u32,
                 ingress: packet.ingress,
                 arrival_ns: caller.arrival_ns,
-                loaded: length.min(WINDOW) as u32,
+                loaded: loaded as u32,
             };
             self.put_words(INFORMATION, &information.words());
             self.hand = Some((packet, caller));
@@ -74,12 +75,12 @@ impl Surroundings {
 
     fn send(&mut self, word: u32) -> Result<(), Stall> {
         let (packet, _) = self.hand.as_ref().ok_or(REFUSED)?;
-        let sending = Sending::decode(word, &self.registers).ok_or(REFUSED)?;
-        if let Sending::Last(verdict) | Sending::Copy(verdict) = sending {
+        let verdict = Verdict::decode(word, self.registers.egress as u16).ok_or(REFUSED)?;
+        if let Some(verdict) = verdict.meaning() {
             let bytes = leaving(&self.local, &self.registers, &packet.bytes).ok_or(REFUSED)?;
             self.left.push(Left { verdict, bytes });
         }
-        if !matches!(sending, Sending::Copy(_)) {
+        if !is_kept(word) {
             self.hand = None;
         }
         Ok(())
@@ -155,13 +156,9 @@ impl Bus for Surroundings {
         self.communicates = true;
         match address {
             _ if size != Size::Word => return Err(Stall::Fault(Fault::Unsupported)),
-            EGRESS => self.registers.egress = value,
-            WINDOW_FRONT => self.registers.front = value,
-            WINDOW_END => self.registers.end = value,
-            LENGTH => self.registers.length = value,
             SEND => return self.send(value),
             CALLS.. => return self.call(address - CALLS, value),
-            _ => return Err(Stall::Fault(Fault::Nothing)),
+            _ => *self.registers.at(address).ok_or(Stall::Fault(Fault::Nothing))? = value,
         }
         Ok(())
     }
