@@ -1,11 +1,13 @@
 //! The object request broker: which idle server gets a call (the paper, section 4.2).
 
 use std::collections::VecDeque;
+use std::fmt;
 
 use serde::{Deserialize, Serialize};
 use wireloom_sim::stats::{Histogram, Record};
 use wireloom_sim::{Clock, Time};
 
+use super::mpe;
 use super::spec::BrokerSpec;
 
 /// Which idle server gets a call. Calls are served in the order in which they come.
@@ -20,30 +22,77 @@ pub enum Policy {
     LeastLoaded,
 }
 
-/// Idle servers and calls that wait for one, of one service.
+/// What calls name, and servers serve: a number of the whole chip.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Service(u8);
+
+impl Service {
+    /// The processing of packets.
+    pub(super) const PACKETS: Self = Self(0);
+
+    /// An object of a program, by the number that its interfaces give the service.
+    pub(super) fn object(number: u32) -> Option<Self> {
+        (number < mpe::SERVICES).then_some(Self(number as u8 + FIRST_OBJECT))
+    }
+
+    fn index(self) -> usize {
+        usize::from(self.0)
+    }
+}
+
+impl fmt::Display for Service {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.0.checked_sub(FIRST_OBJECT) {
+            None => write!(f, "packets"),
+            Some(number) => write!(f, "service {number}"),
+        }
+    }
+}
+
+/// The first service that is an object of a program.
+const FIRST_OBJECT: u8 = 16;
+
+/// What a server is to do.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Errand {
+    /// Process a packet, by its place in packet memory.
+    Packet(u32),
+    /// Serve a call, by its number.
+    Call(u32),
+}
+
+/// The broker: idle servers of each service, and calls that wait for one.
 #[derive(Clone, Debug)]
 pub(super) struct Broker {
     policy: Policy,
     clock: Clock,
     call_cycles: u64,
+    processors: usize,
     threads: u32,
+    /// By their numbers; as many as were ever called or offered.
+    services: Vec<Servers>,
+    became_idle: u64,
+    /// The cycle in which the next call can be served.
+    free: u64,
+}
+
+/// Of one service.
+#[derive(Clone, Debug)]
+struct Servers {
     /// Servers with the order of their becoming idle, processor by processor.
     idle: Vec<VecDeque<(u64, u32)>>,
     idle_count: usize,
-    became_idle: u64,
     /// The processor whose turn it is.
     next: usize,
-    waiting: VecDeque<(Time, u32)>,
+    waiting: VecDeque<(Time, Errand)>,
     most_waiting: usize,
-    /// The cycle in which the next call can be served.
-    free: u64,
     wait: Histogram,
 }
 
 /// A call that has got its server.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Match {
-    pub(super) packet: u32,
+    pub(super) errand: Errand,
     pub(super) thread: u32,
     /// When the broker has done it.
     pub(super) at: Time,
@@ -55,58 +104,93 @@ impl Broker {
             policy: spec.policy,
             clock,
             call_cycles: u64::from(spec.call_cycles),
+            processors: processors as usize,
             threads,
-            idle: vec![VecDeque::new(); processors as usize],
-            idle_count: 0,
+            services: Vec::new(),
             became_idle: 0,
-            next: 0,
-            waiting: VecDeque::new(),
-            most_waiting: 0,
             free: 0,
-            wait: Histogram::times(),
         }
     }
 
-    /// A call has come, with the packet of this number.
-    pub(super) fn call(&mut self, now: Time, packet: u32) -> Option<Match> {
-        self.waiting.push_back((now, packet));
-        let matched = self.serve(now);
-        self.most_waiting = self.most_waiting.max(self.waiting.len());
+    /// A call has come.
+    pub(super) fn call(&mut self, now: Time, service: Service, errand: Errand) -> Option<Match> {
+        self.servers(service).waiting.push_back((now, errand));
+        let matched = self.serve(now, service);
+        let servers = self.servers(service);
+        servers.most_waiting = servers.most_waiting.max(servers.waiting.len());
         matched
     }
 
     /// A server has become idle.
-    pub(super) fn offer(&mut self, now: Time, thread: u32) -> Option<Match> {
-        self.idle[(thread / self.threads) as usize].push_back((self.became_idle, thread));
+    pub(super) fn offer(&mut self, now: Time, service: Service, thread: u32) -> Option<Match> {
+        let (order, processor) = (self.became_idle, (thread / self.threads) as usize);
+        let servers = self.servers(service);
+        servers.idle[processor].push_back((order, thread));
+        servers.idle_count += 1;
         self.became_idle += 1;
-        self.idle_count += 1;
-        self.serve(now)
+        self.serve(now, service)
     }
 
-    /// Calls that wait for a server.
-    pub(super) fn waiting(&self) -> usize {
-        self.waiting.len()
+    /// Services with calls that wait for a server, and how many.
+    pub(super) fn waiting(&self) -> impl Iterator<Item = (Service, usize)> + '_ {
+        let services = (0..).map(Service).zip(&self.services);
+        services.map(|(service, servers)| (service, servers.waiting.len())).filter(|(_, calls)| *calls > 0)
+    }
+
+    fn servers(&mut self, service: Service) -> &mut Servers {
+        if self.services.len() <= service.index() {
+            self.services.resize_with(service.index() + 1, || Servers::new(self.processors));
+        }
+        &mut self.services[service.index()]
     }
 
     /// Either calls wait or servers do, so at most one pair comes of what has happened.
-    fn serve(&mut self, now: Time) -> Option<Match> {
+    fn serve(&mut self, now: Time, service: Service) -> Option<Match> {
+        let policy = self.policy;
+        let (since, errand, thread) = self.servers(service).serve(policy)?;
+        self.servers(service).wait.time(now - since);
+        let begin = self.free.max(self.clock.edge_from(now));
+        self.free = begin + self.call_cycles;
+        Some(Match { errand, thread, at: self.clock.edge(self.free) })
+    }
+
+    /// Of each service: `calls` that got their servers, calls `waiting` and most of them, `wait` for a server, servers `idle`.
+    pub(super) fn record(&self) -> Record {
+        let services = (0..).map(Service).zip(&self.services).filter(|(_, servers)| servers.is_used());
+        services.fold(Record::new(), |record, (service, servers)| {
+            record.with(&service.to_string().replace(' ', "_"), servers.record())
+        })
+    }
+}
+
+impl Servers {
+    fn new(processors: usize) -> Self {
+        Self {
+            idle: vec![VecDeque::new(); processors],
+            idle_count: 0,
+            next: 0,
+            waiting: VecDeque::new(),
+            most_waiting: 0,
+            wait: Histogram::times(),
+        }
+    }
+
+    /// The first call, since when it has waited, and the server that gets it.
+    fn serve(&mut self, policy: Policy) -> Option<(Time, Errand, u32)> {
         if self.waiting.is_empty() || self.idle_count == 0 {
             return None;
         }
-        let processor = self.choose();
+        let processor = self.choose(policy);
         let (_, thread) = self.idle[processor].pop_front()?;
-        let (since, packet) = self.waiting.pop_front()?;
+        let (since, errand) = self.waiting.pop_front()?;
         self.idle_count -= 1;
-        self.wait.time(now - since);
-        let begin = self.free.max(self.clock.edge_from(now));
-        self.free = begin + self.call_cycles;
-        Some(Match { packet, thread, at: self.clock.edge(self.free) })
+        Some((since, errand, thread))
     }
 
     /// A processor that has an idle server: there is one.
-    fn choose(&mut self) -> usize {
+    fn choose(&mut self, policy: Policy) -> usize {
         let count = self.idle.len();
-        match self.policy {
+        match policy {
             Policy::FirstCome => {
                 let since =
                     |queue: &VecDeque<(u64, u32)>| queue.front().map_or(u64::MAX, |(order, _)| *order);
@@ -125,8 +209,11 @@ impl Broker {
         }
     }
 
-    /// `calls` that got their servers, calls `waiting` and most of them, `wait` for a server, servers `idle`.
-    pub(super) fn record(&self) -> Record {
+    fn is_used(&self) -> bool {
+        self.idle_count + self.waiting.len() > 0 || self.wait.count() > 0
+    }
+
+    fn record(&self) -> Record {
         Record::new()
             .with("calls", self.wait.count())
             .with("waiting", self.waiting.len() as u64)
@@ -149,9 +236,10 @@ mod tests {
     fn servers(policy: Policy, idle: &[u32]) -> Vec<u32> {
         let mut broker = broker(policy);
         for thread in idle {
-            assert_eq!(broker.offer(Time(0), *thread), None);
+            assert_eq!(broker.offer(Time(0), Service::PACKETS, *thread), None);
         }
-        (0..4).map(|packet| broker.call(Time(0), packet).unwrap().thread).collect()
+        let call = |packet| broker.call(Time(0), Service::PACKETS, Errand::Packet(packet));
+        (0..4).map(call).map(|matched| matched.unwrap().thread).collect()
     }
 
     #[test]
@@ -166,12 +254,27 @@ mod tests {
     fn calls_wait_for_servers_and_are_served_in_order_at_the_brokers_rate() {
         let mut broker = broker(Policy::FirstCome);
         for packet in [7, 8, 9] {
-            assert_eq!(broker.call(Time(1000), packet), None);
+            assert_eq!(broker.call(Time(1000), Service::PACKETS, Errand::Packet(packet)), None);
         }
-        let matched = |packet, thread, at| Some(Match { packet, thread, at: Time(at) });
+        let matched =
+            |packet, thread, at| Some(Match { errand: Errand::Packet(packet), thread, at: Time(at) });
         // A cycle is 2,000 ps: from the edge behind 5,000, two cycles for each call.
-        assert_eq!(broker.offer(Time(5000), 2), matched(7, 2, 10_000));
-        assert_eq!(broker.offer(Time(5000), 1), matched(8, 1, 14_000));
-        assert_eq!((broker.waiting(), broker.most_waiting), (1, 3));
+        assert_eq!(broker.offer(Time(5000), Service::PACKETS, 2), matched(7, 2, 10_000));
+        assert_eq!(broker.offer(Time(5000), Service::PACKETS, 1), matched(8, 1, 14_000));
+        assert_eq!(broker.waiting().collect::<Vec<_>>(), [(Service::PACKETS, 1)]);
+        assert_eq!(broker.services[0].most_waiting, 3);
+    }
+
+    #[test]
+    fn servers_get_calls_of_their_own_service() {
+        let mut broker = broker(Policy::FirstCome);
+        let [first, second] = [0, 1].map(|number| Service::object(number).expect("there is room"));
+        assert_eq!(broker.offer(Time(0), first, 0), None);
+        assert_eq!(broker.call(Time(0), second, Errand::Call(5)), None);
+        let matched = broker.offer(Time(0), second, 3).expect("a call waits");
+        assert_eq!((matched.errand, matched.thread), (Errand::Call(5), 3));
+        assert_eq!(broker.call(Time(0), first, Errand::Call(6)).map(|matched| matched.thread), Some(0));
+        assert_eq!(broker.waiting().count(), 0);
+        assert_eq!(Service::object(mpe::SERVICES), None);
     }
 }

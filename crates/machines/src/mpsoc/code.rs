@@ -5,13 +5,17 @@ use wireloom_isa::{
     Thread,
 };
 
+use wireloom_sim::Clock;
+
+use super::broker::Service;
 use super::caches::Lookup;
-use super::context::{Context, Store, Wait};
-use super::mpe;
+use super::context::{Context, SharedAccess, Store, Wait};
+use super::mpe::{self, Launch, Target};
 use super::objects::{MethodInterface, ObjectInterface};
 use super::parcel::{Request, Which};
 use super::spec::{CyclesSpec, Spec};
-use super::workload::{Issued, Outcome, Port, Workload};
+use super::workload::{Issued, Outcome, Port, Start, Workload};
+use crate::multiflex::threads;
 
 /// A program of an instruction set, which all threads execute from its entry on: with the stack pointer at the end of the local store, and the
 /// thread's number among all as first argument.
@@ -27,6 +31,9 @@ pub struct Code<S: InstructionSet> {
     symbols: Symbols,
     objects: Vec<Vec<MethodInterface>>,
     shared_bytes: u32,
+    /// Of an application: what its variables begin with. None of an engine's program, which has none.
+    variables: Option<Vec<(u32, Vec<u8>)>>,
+    clock: Clock,
     /// Of the lines of both caches.
     instruction_line: u32,
     data_line: u32,
@@ -55,16 +62,57 @@ impl<S: InstructionSet> Code<S> {
     /// # Errors
     /// A sentence, if the program is for another instruction set, has variables, or lies where something else is.
     pub fn new(program: &Program, spec: &Spec, objects: &[ObjectInterface]) -> Result<Self, String> {
+        let mut variables = Vec::new();
+        let code = Self::with_variables(program, spec, objects, &mut variables)?;
+        match variables.first() {
+            None => Ok(code),
+            Some((address, _)) => Err(format!(
+                "the program has variables at 0x{address:08x}: threads of engines have their local store, and shared memory at 0x{:08x}",
+                mpe::SHARED
+            )),
+        }
+    }
+
+    /// An application for a machine: its first thread executes from the entry on, with two zeros as arguments; threads that it creates do so with
+    /// their argument and their function. Variables lie in shared memory.
+    ///
+    /// # Errors
+    /// A sentence, if the program is for another instruction set, or lies where something else is.
+    pub fn application(program: &Program, spec: &Spec) -> Result<Self, String> {
+        let mut variables = Vec::new();
+        let code = Self::with_variables(program, spec, &[], &mut variables)?;
+        let end = variables.iter().map(|(address, bytes)| u64::from(*address) + bytes.len() as u64).max();
+        let room = u64::from(mpe::SHARED) + u64::from(spec.memory.bytes);
+        if let Some(end) = end.filter(|end| *end > room) {
+            return Err(format!(
+                "the program's variables end at 0x{end:08x}, and shared memory at 0x{room:08x}: say `[memory] bytes` of {} or more",
+                end - u64::from(mpe::SHARED)
+            ));
+        }
+        if let Some((address, _)) = variables.iter().find(|(address, _)| *address < mpe::SHARED) {
+            return Err(format!(
+                "the program has variables at 0x{address:08x}, below shared memory's 0x{:08x}",
+                mpe::SHARED
+            ));
+        }
+        Ok(Self { variables: Some(variables), ..code })
+    }
+
+    fn with_variables(
+        program: &Program,
+        spec: &Spec,
+        objects: &[ObjectInterface],
+        variables: &mut Vec<(u32, Vec<u8>)>,
+    ) -> Result<Self, String> {
         let text = program.text::<S>()?;
         let base = program.segments.first().map_or(0, |segment| segment.address);
         let mut bytes = Vec::new();
         for segment in &program.segments {
-            if segment.is_writable && segment.size > 0 {
-                return Err(format!(
-                    "the program has variables at 0x{:08x}: threads of this machine have their local store, and shared memory at 0x{:08x}",
-                    segment.address,
-                    mpe::SHARED
-                ));
+            if segment.is_writable {
+                let mut bytes = segment.bytes.clone();
+                bytes.resize(segment.size as usize, 0);
+                variables.extend((segment.size > 0).then_some((segment.address, bytes)));
+                continue;
             }
             let end = u64::from(segment.address) + u64::from(segment.size);
             if end > u64::from(mpe::LOCAL_STORE) {
@@ -90,6 +138,8 @@ impl<S: InstructionSet> Code<S> {
             symbols: program.symbols.clone(),
             objects: objects.iter().map(|object| object.methods.clone()).collect(),
             shared_bytes: spec.memory.bytes,
+            variables: None,
+            clock: processor.clock,
             instruction_line: !(processor.instruction_cache.line_bytes as u32 - 1),
             data_line: !(processor.data_cache.line_bytes as u32 - 1),
         })
@@ -126,8 +176,24 @@ impl<S: InstructionSet> Workload for Code<S> {
     fn thread(&self, number: u32) -> Self::Thread {
         let mut registers = S::Thread::new(self.entry);
         registers.set_register(S::STACK_POINTER, mpe::STACK);
-        registers.set_register(S::ARGUMENTS[0], number);
+        registers.set_register(S::ARGUMENTS[0], if self.is_application() { 0 } else { number });
         Bank { registers, line: NO_LINE }
+    }
+
+    fn is_application(&self) -> bool {
+        self.variables.is_some()
+    }
+
+    fn begin(&self, thread: &mut Self::Thread, start: Start) {
+        let mut registers = S::Thread::new(self.entry);
+        registers.set_register(S::STACK_POINTER, mpe::STACK);
+        registers.set_register(S::ARGUMENTS[0], start.argument);
+        registers.set_register(S::ARGUMENTS[1], start.function);
+        *thread = Bank { registers, line: NO_LINE };
+    }
+
+    fn variables(&self) -> &[(u32, Vec<u8>)] {
+        self.variables.as_deref().unwrap_or_default()
     }
 
     #[inline]
@@ -145,16 +211,17 @@ impl<S: InstructionSet> Workload for Code<S> {
             thread.line = line;
         }
         let cycles = u32::from(self.cycles[(pc.wrapping_sub(self.begin) >> 2) as usize]);
-        let outcome = match S::execute(&mut thread.registers, instruction, &mut Reach { code: self, port }) {
-            Ok(Flow::Next | Flow::Skipped) => Outcome::Done,
-            Ok(Flow::Taken) => Outcome::Jumped,
-            Err(Stop::Wait) => Outcome::Waits,
-            // There is no run-time beside the program that could serve it.
-            Ok(Flow::Service(_) | Flow::Breakpoint) => {
-                return self.fail(port.context, pc, wireloom_isa::Cause::Undefined);
-            }
-            Err(Stop::Raise(cause)) => return self.fail(port.context, pc, cause),
-        };
+        let outcome =
+            match S::execute(&mut thread.registers, instruction, &mut Reach { code: self, port, pc }) {
+                Ok(Flow::Next | Flow::Skipped) => Outcome::Done,
+                Ok(Flow::Taken) => Outcome::Jumped,
+                Err(Stop::Wait) => Outcome::Waits,
+                // There is no run-time beside the program that could serve it.
+                Ok(Flow::Service(_) | Flow::Breakpoint) => {
+                    return self.fail(port.context, pc, wireloom_isa::Cause::Undefined);
+                }
+                Err(Stop::Raise(cause)) => return self.fail(port.context, pc, cause),
+            };
         Issued { cycles, outcome }
     }
 
@@ -188,6 +255,8 @@ impl Port<'_> {
 struct Reach<'a, 'b, S: InstructionSet> {
     code: &'a Code<S>,
     port: &'a mut Port<'b>,
+    /// Of the instruction.
+    pc: u32,
 }
 
 /// The top four bits of the addresses that lead somewhere.
@@ -226,7 +295,7 @@ impl<S: InstructionSet> Bus for Reach<'_, '_, S> {
             region::CONSTANTS => Err(Stall::Fault(Fault::ReadOnly)),
             region::REGISTERS => self.set_register(access, value).map_err(Stall::Fault),
             region::SHARED => self.shared(access, Store::Value(value)).map(|_| ()),
-            region::CALLS.. => self.call(access, value).map_err(Stall::Fault),
+            region::CALLS.. => self.call(access, value),
             _ => Err(Stall::Fault(Fault::Nothing)),
         }
     }
@@ -256,7 +325,7 @@ impl<S: InstructionSet> Reach<'_, '_, S> {
         let Constants { base, bytes } = &self.code.constants;
         let value = value(bytes, access.address.wrapping_sub(*base), access.size)?;
         let line = access.address & self.code.data_line;
-        let Port { context, caches, request } = &mut *self.port;
+        let Port { context, caches, request, .. } = &mut *self.port;
         let Context { replies, fill, wait, lane, .. } = &mut **context;
         replies.answer(access, || {
             if *fill == Some(line) {
@@ -279,10 +348,11 @@ impl<S: InstructionSet> Reach<'_, '_, S> {
         if end > self.code.shared_bytes {
             return Err(Stall::Fault(Fault::Nothing));
         }
+        let instruction = self.pc;
         let Port { context, request, .. } = &mut *self.port;
         let Context { replies, access: under_way, wait, spent, .. } = &mut **context;
         replies.answer(access, || {
-            *under_way = Some((access, store));
+            *under_way = Some(SharedAccess { access, store, instruction });
             *wait = Wait::Memory;
             *request = Some(Request::Access);
             spent.accesses += 1;
@@ -301,7 +371,9 @@ impl<S: InstructionSet> Reach<'_, '_, S> {
             address if tickets.contains(&address) => {
                 self.port.wait((address - mpe::WAIT) >> 2).map_err(Stall::Fault)?
             }
-            mpe::EGRESS..=mpe::SEND => return Err(Stall::Fault(Fault::WriteOnly)),
+            mpe::REQUEST => self.port.request().map_err(Stall::Fault)?,
+            mpe::CYCLES => Some(self.code.clock.edge_from(self.port.now) as u32),
+            mpe::EGRESS..=mpe::SERVICE | mpe::ANSWER => return Err(Stall::Fault(Fault::WriteOnly)),
             _ => return Err(Stall::Fault(Fault::Nothing)),
         };
         answer.ok_or(Stall::Wait)
@@ -319,22 +391,61 @@ impl<S: InstructionSet> Reach<'_, '_, S> {
             }
             // An instruction sends one message.
             mpe::SEND if access.number == 0 => self.port.send(value),
-            mpe::SEND => Err(Fault::Unsupported),
-            mpe::RECEIVE => Err(Fault::ReadOnly),
+            mpe::SERVICE => self.port.set_service(value),
+            mpe::ANSWER if access.number == 0 => self.port.answer(value),
+            mpe::SEND | mpe::ANSWER => Err(Fault::Unsupported),
+            mpe::RECEIVE | mpe::REQUEST | mpe::CYCLES => Err(Fault::ReadOnly),
             _ => Err(Fault::Nothing),
         }
     }
 
-    /// Calls an object.
-    fn call(&mut self, access: Access, value: u32) -> Result<(), Fault> {
+    /// Calls an object, a service or the thread manager.
+    fn call(&mut self, access: Access, value: u32) -> Result<(), Stall> {
         if access.size != Size::Word || access.count != 1 {
-            return Err(Fault::Unsupported);
+            return Err(Stall::Fault(Fault::Unsupported));
         }
-        let call = access.address - mpe::CALLS;
+        let launch = self.launch(access.address - mpe::CALLS).ok_or(Stall::Fault(Fault::Nothing))?;
+        self.port.call(launch, value).map_err(Stall::Fault)?;
+        if launch.target == (Target::ThreadManager { method: threads::EXIT }) {
+            // Nothing of this thread is executed any more.
+            self.port.context.wait = Wait::Begin;
+            return Err(Stall::Wait);
+        }
+        Ok(())
+    }
+
+    /// What a call's address says; nothing if there is no such object or method.
+    fn launch(&self, call: u32) -> Option<Launch> {
         let [object, method, ticket] = [call >> 24, call >> 8 & 0xffff, call >> 4 & 0xf];
-        let methods = self.code.objects.get(object as usize).ok_or(Fault::Nothing)?;
-        let interface = *methods.get(method as usize).ok_or(Fault::Nothing)?;
-        self.port.call([object, method, ticket], interface, value)
+        let is_one_way = call & mpe::ONE_WAY != 0;
+        let is_application = self.code.is_application();
+        let launch = |target, argument_words, reply_words| {
+            let reply_words = if is_one_way { 0 } else { reply_words };
+            Launch { target, ticket, argument_words, reply_words }
+        };
+        match object {
+            mpe::CONSOLE if is_application => {
+                let words = method.div_ceil(4);
+                let is_one = (1..=mpe::PRINT_BYTES).contains(&method);
+                is_one.then(|| launch(Target::Console { bytes: method }, words, 0))
+            }
+            mpe::BROKER if is_application => {
+                let service = Service::object(method >> 9)?;
+                let words = method >> 4 & 0x1f;
+                let target = Target::Service { service, method: method & 0xf };
+                (words as usize <= mpe::REQUEST_WORDS).then(|| launch(target, words, 1))
+            }
+            mpe::THREAD_MANAGER if is_application => {
+                let words = threads::argument_words(method)?;
+                let has_reply = u32::from(method != threads::EXIT);
+                Some(launch(Target::ThreadManager { method }, words, has_reply))
+            }
+            _ => {
+                let methods = self.code.objects.get(object as usize)?;
+                let MethodInterface { argument_words, reply_words } = *methods.get(method as usize)?;
+                Some(launch(Target::Object { object, method }, argument_words, reply_words))
+            }
+        }
     }
 }
 

@@ -3,8 +3,8 @@
 use wireloom_isa::{Access, Exception, Fault, Replies};
 use wireloom_sim::Time;
 
-use super::mpe::{self, Call, Finish, Information, LOCAL_BYTES, Registers, Spent, TICKETS};
-use super::objects::MethodInterface;
+use super::broker::Service;
+use super::mpe::{self, Call, Finish, Information, LOCAL_BYTES, Launch, Registers, Spent, TICKETS, Target};
 use super::parcel::Request;
 use super::workload::Port;
 
@@ -22,13 +22,16 @@ pub struct Context {
     pub(super) fill: Option<u32>,
     pub(super) replies: Replies,
     /// The access that waits for shared memory, and what it stores.
-    pub(super) access: Option<(Access, Store)>,
+    pub(super) access: Option<SharedAccess>,
     pub(super) local: Box<[u8; LOCAL_BYTES]>,
     /// Those that are written before a packet is sent.
     pub(super) registers: Registers,
     pub(super) exception: Option<Box<Exception>>,
     tickets: [Ticket; TICKETS],
     held: Option<Held>,
+    /// The service that the thread serves.
+    service: Option<Service>,
+    served: Option<Served>,
     pub(super) spent: Spent,
     /// Time that it has waited for packets.
     pub(super) idle: Time,
@@ -54,6 +57,26 @@ pub(super) enum Wait {
     Data,
     /// The reply to a call, by its ticket.
     Reply(u32),
+    /// A call to serve.
+    Request,
+    /// Something to execute: no thread of the program runs.
+    Begin,
+}
+
+impl Wait {
+    /// Whether who waits so has nothing to do.
+    pub(super) fn is_idle(self) -> bool {
+        matches!(self, Self::Packet | Self::Request | Self::Begin)
+    }
+}
+
+/// An access to shared memory.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct SharedAccess {
+    pub(super) access: Access,
+    pub(super) store: Store,
+    /// The address of the instruction.
+    pub(super) instruction: u32,
 }
 
 /// What an access to shared memory writes.
@@ -73,6 +96,19 @@ enum Ticket {
     Free,
     UnderWay,
     Here(u32),
+}
+
+/// The call that a server has.
+#[derive(Clone, Copy, Debug)]
+struct Served {
+    /// Its number; none if it wants no answer, or has it.
+    call: Option<u32>,
+    /// What [`mpe::REQUEST`] says of it.
+    word: u32,
+    /// Words that the answer can have.
+    room: u32,
+    /// Whether the thread has not read it yet.
+    is_new: bool,
 }
 
 /// The packet that a thread has.
@@ -102,6 +138,8 @@ impl Context {
             exception: None,
             tickets: [Ticket::default(); TICKETS],
             held: None,
+            service: None,
+            served: None,
             spent: Spent::default(),
             idle: Time::ZERO,
             since: Time::ZERO,
@@ -128,6 +166,27 @@ impl Context {
         self.wait == Wait::Reply(ticket)
     }
 
+    /// A call has come that the thread is to serve.
+    pub(super) fn serve(&mut self, number: u32, call: &Call) {
+        self.put(0, &call.arguments);
+        let Target::Service { method, .. } = call.target else { return };
+        let has_reply = call.reply_words > 0;
+        self.served = Some(Served {
+            call: has_reply.then_some(number),
+            word: method | (call.arguments.len() as u32) << 8 | u32::from(has_reply) << 16,
+            room: mpe::reply_room(call.ticket).min(mpe::ANSWER_WORDS as u32),
+            is_new: true,
+        });
+    }
+
+    /// Forgets what the thread before has left of calls and services; the local store stays as it is.
+    pub(super) fn begin(&mut self) {
+        self.tickets = [Ticket::default(); TICKETS];
+        self.service = None;
+        self.served = None;
+        self.replies = Replies::default();
+    }
+
     fn put(&mut self, at: usize, words: &[u32]) {
         for (place, word) in self.local[at..].chunks_exact_mut(4).zip(words) {
             place.copy_from_slice(&word.to_le_bytes());
@@ -145,8 +204,57 @@ impl Port<'_> {
         if let Some(held) = &self.context.held {
             return Some(held.information.number as u32);
         }
-        self.waits(Wait::Packet, Request::Idle);
+        self.waits(Wait::Packet, Request::Idle(Service::PACKETS));
         None
+    }
+
+    /// From now on the thread serves a service, by its number in the program's interfaces.
+    ///
+    /// # Errors
+    /// If there are not so many, or a call has not been answered.
+    pub(super) fn set_service(&mut self, number: u32) -> Result<(), Fault> {
+        let service = Service::object(number).ok_or(Fault::Refused)?;
+        if self.context.served.is_some_and(|served| served.call.is_some()) {
+            return Err(Fault::Refused);
+        }
+        self.context.served = None;
+        self.context.service = Some(service);
+        Ok(())
+    }
+
+    /// What [`mpe::REQUEST`] says of the next call to serve; if there is none, the thread waits for one.
+    ///
+    /// # Errors
+    /// If the thread serves nothing, or has not answered the call before.
+    pub(super) fn request(&mut self) -> Result<Option<u32>, Fault> {
+        let context = &mut *self.context;
+        match &mut context.served {
+            Some(served) if served.is_new => {
+                served.is_new = false;
+                return Ok(Some(served.word));
+            }
+            Some(Served { call: Some(_), .. }) => return Err(Fault::Refused),
+            _ => context.served = None,
+        }
+        let service = context.service.ok_or(Fault::Refused)?;
+        self.waits(Wait::Request, Request::Idle(service));
+        Ok(None)
+    }
+
+    /// Answers the call that the thread serves with so many words of its local store.
+    ///
+    /// # Errors
+    /// If there is none that wants an answer, or the caller has no room for so many.
+    pub(super) fn answer(&mut self, words: u32) -> Result<(), Fault> {
+        let context = &mut *self.context;
+        let served = context.served.as_mut().ok_or(Fault::Refused)?;
+        if words > served.room {
+            return Err(Fault::Refused);
+        }
+        let call = served.call.take().ok_or(Fault::Refused)?;
+        let words = (0..words as usize).map(|index| context.word(mpe::ANSWERS + 4 * index)).collect();
+        self.request = Some(Request::Answer { call, words });
+        Ok(())
     }
 
     /// An access to shared memory that says nothing: whether its answer is there; if not, the thread waits for it.
@@ -198,15 +306,10 @@ impl Port<'_> {
     ///
     /// # Errors
     /// If the ticket is under way, or has no room for the reply.
-    pub(super) fn call(
-        &mut self,
-        [object, method, ticket]: [u32; 3],
-        MethodInterface { argument_words, reply_words }: MethodInterface,
-        last: u32,
-    ) -> Result<(), Fault> {
+    pub(super) fn call(&mut self, launch: Launch, last: u32) -> Result<(), Fault> {
+        let Launch { target, ticket, argument_words, reply_words } = launch;
         let context = &mut *self.context;
-        let room = (mpe::TICKETS - ticket as usize) * mpe::REPLY_WORDS;
-        if reply_words as usize > room || argument_words as usize > mpe::ARGUMENT_WORDS + 1 {
+        if reply_words > mpe::reply_room(ticket) || argument_words as usize > mpe::ARGUMENT_WORDS + 1 {
             return Err(Fault::Refused);
         }
         if reply_words > 0 {
@@ -224,7 +327,7 @@ impl Port<'_> {
         }
         let (packet, thread) = (context.packet(), context.number);
         context.spent.accesses += 1;
-        let call = Call { object, method, ticket, arguments, reply_words, reply: Vec::new(), packet, thread };
+        let call = Call { target, ticket, arguments, reply_words, reply: Vec::new(), packet, thread };
         self.request = Some(Request::Call(Box::new(call)));
         Ok(())
     }

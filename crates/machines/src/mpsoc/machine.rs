@@ -11,6 +11,8 @@ use super::objects::Objects;
 use super::platform::{Event, Platform};
 use super::spec::Spec;
 use super::workload::Workload;
+use crate::multiflex::races::{Race, Watch};
+use crate::multiflex::threads::Misuse;
 
 /// How a machine is run.
 #[derive(Clone, Debug)]
@@ -21,11 +23,13 @@ pub struct Options {
     pub effort: Effort,
     /// What keeps what threads do.
     pub timeline: Timeline,
+    /// Whether accesses to shared memory are watched for data races.
+    pub races: bool,
 }
 
 impl Default for Options {
     fn default() -> Self {
-        Self { seed: 1, effort: Effort::Active, timeline: Timeline::off() }
+        Self { seed: 1, effort: Effort::Active, timeline: Timeline::off(), races: false }
     }
 }
 
@@ -43,14 +47,14 @@ pub enum RunError {
     /// The machine does not get on.
     #[error(transparent)]
     Stuck(#[from] Box<Stuck>),
-    /// A thread has caused an exception.
+    /// A thread has done what it cannot.
     #[error(transparent)]
     Failed(#[from] Box<Failure>),
 }
 
-/// An exception.
+/// What a thread has done that it cannot.
 #[derive(Clone, Debug, thiserror::Error)]
-#[error("processor {processor} thread {thread} at {at}: {exception}")]
+#[error("processor {processor} thread {thread} at {at}: {problem}")]
 pub struct Failure {
     /// The processor.
     pub processor: u32,
@@ -59,7 +63,21 @@ pub struct Failure {
     /// When.
     pub at: Time,
     /// What.
-    pub exception: Exception,
+    pub problem: Problem,
+}
+
+/// What threads can do wrong.
+#[derive(Clone, Debug, thiserror::Error)]
+pub enum Problem {
+    /// An instruction that cannot be executed.
+    #[error(transparent)]
+    Exception(Exception),
+    /// A request to the thread manager that makes no sense.
+    #[error(transparent)]
+    Misuse(Misuse),
+    /// Two requests to the thread manager at a time.
+    #[error("it asks the thread manager before that has answered what it asked last")]
+    Asks,
 }
 
 /// What has happened until a time; two of them say what happened between.
@@ -106,6 +124,7 @@ impl<W: Workload, O: Objects> Machine<W, O> {
         let clock = kernel.add_clock(spec.processor.clock);
         for _ in 0..spec.processors {
             let unit = kernel.add_unit(clock);
+            // One that has nothing to execute sleeps again behind its first cycle.
             kernel.wake(unit);
         }
         platform.io.begin(&mut kernel.wrapped(Event::Line));
@@ -212,6 +231,21 @@ impl<W: Workload, O: Objects> Machine<W, O> {
             .with("kernel_cycles", unit_cycles)
             .with("kernel_events", events)
             .with("platform", self.platform.record(cycles, now))
+    }
+
+    /// What the first thread of an application has ended with; nothing while it runs.
+    pub fn ended(&self) -> Option<u32> {
+        self.platform.ended()
+    }
+
+    /// Takes what an application has printed since the last time.
+    pub fn printed(&mut self) -> Vec<u8> {
+        self.platform.take_printed()
+    }
+
+    /// The data races that were found until now; none if nobody has watched.
+    pub fn races(&self) -> Vec<Race> {
+        self.platform.watch.as_ref().map(Watch::races).unwrap_or_default()
     }
 
     /// What threads did.

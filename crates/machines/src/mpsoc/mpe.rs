@@ -5,12 +5,20 @@
 
 use wireloom_sim::Time;
 
+use super::broker::Service;
+
 /// Where the local store of each thread begins: the same address for all.
 pub const LOCAL_STORE: u32 = 0x1000_0000;
 /// Bytes of a local store.
 pub const LOCAL_BYTES: usize = 4096;
 /// Bytes of the window area, which begins the local store. What is behind the window of a packet that comes is zero.
 pub const AREA_BYTES: usize = 0x400;
+/// Words of a call that a server gets, from the begin of its local store on; no thread has a packet and a call at one time.
+pub const REQUEST_WORDS: usize = 17;
+/// Where in the local store a server puts the words of its answer.
+pub const ANSWERS: usize = 0x80;
+/// How many words that can be.
+pub const ANSWER_WORDS: usize = 32;
 /// Where in the window area a packet begins that comes: room in front for golden's window to grow, and layer 3 behind Ethernet's 14 bytes on a
 /// multiple of 4.
 pub const FRONT: usize = 0x102;
@@ -43,10 +51,32 @@ pub const WINDOW_END: u32 = REGISTERS + 0x0c;
 pub const LENGTH: u32 = REGISTERS + 0x10;
 /// Written: sends the packet. Bits 0 to 7 say what becomes of it, see [`kind`]; 8 to 23 the reason, 24 to 31 the set that this is of.
 pub const SEND: u32 = REGISTERS + 0x14;
+/// Written: the service that the thread serves from then on, by its number in the program's interfaces.
+pub const SERVICE: u32 = REGISTERS + 0x18;
+/// Read: waits for a call of that service, whose words are in the local store then. Bits 0 to 7 are its method, 8 to 15 how many words it has; bit 16 says that it
+/// wants an answer.
+pub const REQUEST: u32 = REGISTERS + 0x1c;
+/// Written: so many words are the answer.
+pub const ANSWER: u32 = REGISTERS + 0x20;
+/// Read: cycles of the processors' clock since the machine began, the low word.
+pub const CYCLES: u32 = REGISTERS + 0x24;
 /// Read at `4 * ticket` from here on: waits for a reply; its first word.
 pub const WAIT: u32 = REGISTERS + 0x100;
 /// Written at `object << 24 | method << 8 | ticket << 4` from here on: calls; the word is the last argument. One-way calls have no ticket.
 pub const CALLS: u32 = 0x8000_0000;
+/// In the address of a call: it is one-way.
+pub const ONE_WAY: u32 = 1 << 2;
+/// The object, only in applications, that prints: its method is the number of bytes, at most [`PRINT_BYTES`], which the words have in little-endian order.
+pub const CONSOLE: u32 = 0x7d;
+/// Bytes that a call of [`CONSOLE`] prints at most.
+pub const PRINT_BYTES: u32 = 64;
+/// The object, only in applications, that gives calls of services to servers. Bits 0 to 3 of the method are the service's method, 4 to 8 how many words the call has, 9 to 15 the
+/// service.
+pub const BROKER: u32 = 0x7e;
+/// The object, only in applications, that manages threads; its methods are the requests of [`crate::multiflex::threads`].
+pub const THREAD_MANAGER: u32 = 0x7f;
+/// Services that programs can have.
+pub const SERVICES: u32 = 112;
 /// Where shared memory begins that programs can change; it goes through no cache.
 pub const SHARED: u32 = 0x3000_0000;
 
@@ -137,14 +167,36 @@ impl Registers {
     }
 }
 
-/// A call of an object.
+/// Whom a thread calls.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Target {
+    /// A hardware element.
+    Object { object: u32, method: u32 },
+    /// Any server of a service.
+    Service { service: Service, method: u32 },
+    /// The thread manager.
+    ThreadManager { method: u32 },
+    /// What prints so many bytes.
+    Console { bytes: u32 },
+}
+
+/// A call as it is launched.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Launch {
+    pub(super) target: Target,
+    pub(super) ticket: u32,
+    pub(super) argument_words: u32,
+    /// Words of the reply, as far as they are known before; none if the call is one-way.
+    pub(super) reply_words: u32,
+}
+
+/// A call.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Call {
-    pub(super) object: u32,
-    pub(super) method: u32,
+    pub(super) target: Target,
     pub(super) ticket: u32,
     pub(super) arguments: Vec<u32>,
-    /// Words of the reply; none if the call is one-way.
+    /// Words of the reply, as far as they are known before; none if the call is one-way.
     pub(super) reply_words: u32,
     /// The reply, once the object has been there.
     pub(super) reply: Vec<u32>,
@@ -211,6 +263,11 @@ impl Spent {
             network: self.network - earlier.network,
         }
     }
+}
+
+/// Words that the reply of a ticket can have.
+pub(super) fn reply_room(ticket: u32) -> u32 {
+    (TICKETS as u32 - ticket) * REPLY_WORDS as u32
 }
 
 /// Whether a thread goes on with the packet that it sends with such a word.

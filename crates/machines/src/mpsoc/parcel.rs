@@ -1,6 +1,8 @@
 //! What the nodes of the chip's network say to each other.
 
+use super::broker::Service;
 use super::mpe::{Call, Finish};
+use super::workload::Start;
 
 /// The contents of a message. What is long stands in a table of the platform, and its number here.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -11,13 +13,17 @@ pub(super) enum Parcel {
     Served,
     /// The broker to a thread: the packet's window.
     Work { packet: u32, thread: u32 },
-    /// A thread to the broker: it waits for a packet.
-    Idle { thread: u32 },
+    /// A thread to the broker: it waits for something of a service.
+    Idle { thread: u32, service: Service },
+    /// The broker to a thread: a call that it is to serve.
+    Serve { call: u32, thread: u32 },
+    /// The thread manager to a hardware thread: what it is to execute.
+    Begin { hardware: u32, start: Start },
     /// A thread to packet I/O: what has become of its packet.
     Finished { output: u32 },
-    /// A thread to an object.
+    /// A thread to an object, or to the broker.
     Call { call: u32 },
-    /// An object to the thread that has called it.
+    /// An object, or a server, to the thread that has called it.
     Reply { call: u32 },
     /// A thread to shared memory: an access that is answered at once, for the synthetic load.
     Probe { thread: u32 },
@@ -54,16 +60,18 @@ pub(super) enum Which {
 /// What a thread asks of the rest of the chip.
 #[derive(Clone, Debug)]
 pub(super) enum Request {
-    /// To be given a packet.
-    Idle,
+    /// To be given something of a service.
+    Idle(Service),
     /// An answer that says nothing.
     Probe,
     /// The access to shared memory that stands in its context.
     Access,
     /// A line for a cache.
     Line(Line),
-    /// A call of an object.
+    /// A call.
     Call(Box<Call>),
+    /// The answer to a call that the thread has served.
+    Answer { call: u32, words: Vec<u32> },
     /// The end of its packet, or a packet sent before that.
     Finish(Box<Finish>),
 }

@@ -1,5 +1,7 @@
 //! The platform: processors, packet I/O, broker, objects and memory around one network (the paper, Figures 1 and 2).
 
+mod multiflex;
+
 use std::collections::VecDeque;
 
 use slab::Slab;
@@ -10,17 +12,19 @@ use wireloom_sim::stats::Record;
 use wireloom_sim::waits::{Waits, Watched};
 use wireloom_sim::{Activity, Agenda, Chance, Kernel, Model, SpecError, Time, Timeline, Unit};
 
-use super::broker::{Broker, Match};
-use super::context::Wait;
+use super::broker::{Broker, Errand, Match, Service};
+use super::context::{SharedAccess, Store, Wait};
 use super::io::PacketIo;
-use super::machine::{Failure, Options};
-use super::mpe::{Call, Finish};
+use super::machine::{Failure, Options, Problem};
+use super::mpe::{Call, Finish, Target};
 use super::objects::{Called, Element, Objects};
 use super::parcel::{Line, Parcel, Request};
 use super::processor::{Labels, Outside, Processor};
 use super::shared::SharedMemory;
 use super::spec::Spec;
 use super::workload::Workload;
+use crate::multiflex::races::{Meeting, Party, Usage, Watch};
+use multiflex::{Application, watched};
 
 /// What can be on its way.
 #[derive(Clone, Copy, Debug)]
@@ -58,13 +62,16 @@ pub(super) struct Platform<W: Workload, O: Objects> {
     /// How long an instruction is in the pipeline.
     pipeline: Time,
     is_output_due: bool,
+    application: Option<Application>,
+    pub(super) watch: Option<Watch>,
     pub(super) failure: Option<Box<Failure>>,
 }
 
 impl<W: Workload, O: Objects> Platform<W, O> {
     pub(super) fn new(spec: &Spec, workload: W, objects: O, options: Options) -> Result<Self, SpecError> {
         spec.check()?;
-        let (seed, mut timeline) = (options.seed, options.timeline);
+        let Options { seed, mut timeline, races, .. } = options;
+        let application = workload.is_application().then(|| Application::new(spec)).transpose()?;
         let labels = Labels::new(&mut timeline);
         let processors = (0..spec.processors).map(|number| {
             Processor::new(&spec.processor, (number, spec.threads), &workload, seed, &mut timeline)
@@ -72,7 +79,7 @@ impl<W: Workload, O: Objects> Platform<W, O> {
         let processors = processors.collect::<Result<Vec<_>, _>>()?;
         let elements = objects.interfaces().iter().map(|object| Element::new(object, spec));
         let elements = elements.collect::<Result<Vec<_>, _>>()?;
-        let nodes = spec.processors + 3 + elements.len() as u32;
+        let nodes = spec.processors + 3 + elements.len() as u32 + 2 * u32::from(application.is_some());
         let network = Interconnect::new(&spec.network, nodes, Chance::new(seed, "network"));
         Ok(Self {
             threads: spec.threads,
@@ -80,7 +87,7 @@ impl<W: Workload, O: Objects> Platform<W, O> {
             processors,
             io: PacketIo::new(&spec.io, seed)?,
             broker: Broker::new(&spec.broker, spec.processor.clock, spec.processors, spec.threads),
-            memory: SharedMemory::new(&spec.memory)?,
+            memory: SharedMemory::new(&spec.memory, workload.variables())?,
             elements,
             objects,
             network: network.map_err(|error| error.within("network"))?,
@@ -92,6 +99,8 @@ impl<W: Workload, O: Objects> Platform<W, O> {
             labels,
             pipeline: spec.processor.clock.cycles(u64::from(spec.processor.stages)),
             is_output_due: false,
+            application,
+            watch: races.then(Watch::default),
             failure: None,
             workload,
         })
@@ -113,6 +122,16 @@ impl<W: Workload, O: Objects> Platform<W, O> {
         Node(self.processors.len() as u32 + 3 + object)
     }
 
+    /// Of an application.
+    fn manager_node(&self) -> Node {
+        self.object_node(self.elements.len() as u32)
+    }
+
+    /// Of an application.
+    fn console_node(&self) -> Node {
+        self.object_node(self.elements.len() as u32 + 1)
+    }
+
     /// The node of a thread's processor.
     fn thread_node(&self, thread: u32) -> Node {
         Node(thread / self.threads)
@@ -125,7 +144,11 @@ impl<W: Workload, O: Objects> Platform<W, O> {
             Some(0) => "packet I/O".to_owned(),
             Some(1) => "the broker".to_owned(),
             Some(2) => "shared memory".to_owned(),
-            Some(object) => format!("object {}", self.elements[object as usize - 3].name()),
+            Some(object) => match self.elements.get(object as usize - 3) {
+                Some(element) => format!("object {}", element.name()),
+                None if node == self.manager_node() => "the thread manager".to_owned(),
+                None => "the console".to_owned(),
+            },
         }
     }
 
@@ -161,14 +184,30 @@ impl<W: Workload, O: Objects> Platform<W, O> {
         for (thread, request) in sent.drain(..) {
             let from = self.thread_node(thread);
             let (to, bytes, parcel) = match request {
-                Request::Idle => (self.broker_node(), 0, Parcel::Idle { thread }),
+                Request::Idle(service) => (self.broker_node(), 0, Parcel::Idle { thread, service }),
                 Request::Probe => (self.memory_node(), 0, Parcel::Probe { thread }),
                 Request::Access => (self.memory_node(), 4, Parcel::Access { thread }),
                 Request::Line(line) => (self.memory_node(), 0, Parcel::Line { processor: from.0, line }),
                 Request::Call(call) => {
-                    let (object, words) = (call.object, call.arguments.len() as u32);
+                    let (target, words) = (call.target, call.arguments.len() as u32);
                     let call = self.calls.insert(*call) as u32;
-                    (self.object_node(object), 4 * words, Parcel::Call { call })
+                    let to = match target {
+                        Target::Object { object, .. } => self.object_node(object),
+                        Target::Service { .. } => {
+                            self.publish(thread, Meeting::Call(u64::from(call)));
+                            self.broker_node()
+                        }
+                        Target::ThreadManager { .. } => self.manager_node(),
+                        Target::Console { .. } => self.console_node(),
+                    };
+                    (to, 4 * words, Parcel::Call { call })
+                }
+                Request::Answer { call, words } => {
+                    self.publish(thread, Meeting::Call(u64::from(call)));
+                    let bytes = 4 * words.len() as u32;
+                    self.calls[call as usize].reply = words;
+                    let client = self.thread_node(self.calls[call as usize].thread);
+                    (client, bytes, Parcel::Reply { call })
                 }
                 Request::Finish(finish) => {
                     let bytes = finish.window_bytes;
@@ -189,13 +228,15 @@ impl<W: Workload, O: Objects> Platform<W, O> {
             |platform: &Self, bytes, parcel| platform.message(message.to, message.from, bytes, parcel);
         match message.payload {
             Parcel::Process { packet } => {
-                let matched = self.broker.call(now, packet);
+                let matched = self.broker.call(now, Service::PACKETS, Errand::Packet(packet));
                 self.matched(matched, kernel);
             }
-            Parcel::Idle { thread } => {
-                let matched = self.broker.offer(now, thread);
+            Parcel::Idle { thread, service } => {
+                let matched = self.broker.offer(now, service, thread);
                 self.matched(matched, kernel);
             }
+            Parcel::Serve { call, thread } => self.serve(call, thread, kernel),
+            Parcel::Begin { hardware, start } => self.begin(hardware, start, kernel),
             Parcel::Served => {
                 self.io.served();
                 self.accept(kernel);
@@ -215,9 +256,19 @@ impl<W: Workload, O: Objects> Platform<W, O> {
                 self.io.finished(finish, now, self.pipeline);
                 self.output(kernel);
             }
-            Parcel::Call { call } => self.call(call, message, kernel),
+            Parcel::Call { call } => match self.calls[call as usize].target {
+                Target::Object { object, method } => {
+                    self.call((object as usize, method as usize), call, message, kernel);
+                }
+                Target::Service { service, .. } => self.call_service(call, service, kernel),
+                Target::ThreadManager { .. } => self.manage(call, kernel),
+                Target::Console { .. } => self.print(call, kernel),
+            },
             Parcel::Reply { call } => {
-                let Call { thread, ticket, reply, .. } = self.calls.remove(call as usize);
+                let Call { target, thread, ticket, reply, .. } = self.calls.remove(call as usize);
+                if matches!(target, Target::Service { .. }) {
+                    self.learn_once(thread, Meeting::Call(u64::from(call)));
+                }
                 let lane = thread % self.threads;
                 let context = self.processors[(thread / self.threads) as usize].context_mut(lane);
                 if context.reply(ticket, &reply) {
@@ -236,7 +287,16 @@ impl<W: Workload, O: Objects> Platform<W, O> {
             Parcel::Access { thread } => {
                 let context =
                     self.processors[(thread / self.threads) as usize].context(thread % self.threads);
-                let Some((access, store)) = context.access else { return };
+                let Some(SharedAccess { access, store, instruction }) = context.access else { return };
+                if let Some(watch) = &mut self.watch {
+                    let usage = match store {
+                        Store::Nothing => Usage::Read,
+                        Store::Value(_) => Usage::Write,
+                        Store::Swap(_) => Usage::Exchange,
+                    };
+                    let thread = watched(self.application.as_ref(), thread);
+                    watch.access(Party { thread, instruction, usage }, access);
+                }
                 // The bus has looked whether there is memory.
                 let Ok((value, done)) = self.memory.access(now, access, store) else { return };
                 let answer = reply(self, 4, Parcel::Accessed { thread, value });
@@ -261,7 +321,16 @@ impl<W: Workload, O: Objects> Platform<W, O> {
 
     /// The broker has found a server for a call.
     fn matched(&mut self, matched: Option<Match>, kernel: &mut Kernel<Event>) {
-        let Some(Match { packet, thread, at }) = matched else { return };
+        let Some(Match { errand, thread, at }) = matched else { return };
+        let packet = match errand {
+            Errand::Packet(packet) => packet,
+            Errand::Call(call) => {
+                let bytes = 4 * self.calls[call as usize].arguments.len() as u32;
+                let parcel = Parcel::Serve { call, thread };
+                let serve = self.message(self.broker_node(), self.thread_node(thread), bytes, parcel);
+                return kernel.send_at(at, Event::Send(serve));
+            }
+        };
         let loaded = self.io.window(packet).0.loaded;
         let from = self.broker_node();
         let work = self.message(from, self.thread_node(thread), loaded, Parcel::Work { packet, thread });
@@ -271,10 +340,15 @@ impl<W: Workload, O: Objects> Platform<W, O> {
     }
 
     /// A call has come to its object.
-    fn call(&mut self, number: u32, message: Message<Parcel>, kernel: &mut Kernel<Event>) {
+    fn call(
+        &mut self,
+        (object, method): (usize, usize),
+        number: u32,
+        message: Message<Parcel>,
+        kernel: &mut Kernel<Event>,
+    ) {
         let call = &mut self.calls[number as usize];
         let packet = call.packet.map(|place| self.io.callers(place));
-        let (object, method) = (call.object as usize, call.method as usize);
         call.reply = self.objects.call(Called { object, method, arguments: &call.arguments, packet });
         let words = call.reply_words;
         call.reply.resize(words as usize, 0);
@@ -315,9 +389,7 @@ impl<W: Workload, O: Objects> Platform<W, O> {
     /// Ends the run if a thread of a processor has caused an exception.
     fn look_for_failure(&mut self, number: u32, kernel: &mut Kernel<Event>) {
         if let Some((lane, exception)) = self.processors[number as usize].take_exception() {
-            self.failure =
-                Some(Box::new(Failure { processor: number, thread: lane, at: kernel.now(), exception }));
-            kernel.stop();
+            self.fail(number * self.threads + lane, Problem::Exception(exception), kernel);
         }
     }
 
@@ -347,7 +419,9 @@ impl<W: Workload, O: Objects> Platform<W, O> {
     pub(super) fn record(&self, cycles: u64, now: Time) -> Record {
         let processors: Vec<Record> =
             self.processors.iter().map(|processor| processor.record(cycles, now)).collect();
-        let objects: Vec<Record> = self.elements.iter().map(|element| element.record(now)).collect();
+        let own = self.application.iter().flat_map(Application::elements);
+        let objects: Vec<Record> =
+            self.elements.iter().chain(own).map(|element| element.record(now)).collect();
         Record::new()
             .with("io", self.io.record(now))
             .with("broker", self.broker.record())
@@ -403,21 +477,29 @@ impl<W: Workload, O: Objects> Model for Platform<W, O> {
 
 impl<W: Workload, O: Objects> Watched for Platform<W, O> {
     fn outstanding(&self) -> u64 {
-        self.io.outstanding() as u64
+        let runs = self.application.as_ref().is_some_and(|application| application.ended().is_none());
+        self.io.outstanding() as u64 + u64::from(runs)
     }
 
+    /// Packets done; of an application instructions: it may compute for as long as it likes.
     fn progress(&self) -> u64 {
-        self.io.counts().1
+        match self.application {
+            None => self.io.counts().1,
+            Some(_) => self.issued().1,
+        }
     }
 
     fn waits(&self, waits: &mut Waits) {
         for (number, processor) in self.processors.iter().enumerate() {
             for (lane, (wait, registers)) in processor.threads().enumerate() {
-                let who = format!("processor {number} thread {lane}");
+                let who = self.thread_name(number as u32 * self.threads + lane as u32);
                 let place = self.workload.place(registers);
                 match wait {
-                    None | Some(Wait::Nothing) => {}
+                    None | Some(Wait::Nothing | Wait::Begin) => {}
+                    Some(Wait::Request) => waits.add(who, "the broker", "a call"),
                     Some(Wait::Packet) => waits.add(who, "the broker", "a packet"),
+                    // The thread manager says for what.
+                    Some(Wait::Reply(_)) if self.is_managed(number as u32 * self.threads + lane as u32) => {}
                     Some(Wait::Reply(ticket)) => {
                         waits.add(who, "the objects", format!("the reply of ticket {ticket}, at {place}"));
                     }
@@ -427,8 +509,18 @@ impl<W: Workload, O: Objects> Watched for Platform<W, O> {
                 }
             }
         }
-        if self.broker.waiting() > 0 {
-            waits.add("packet I/O", "the broker", format!("servers for {} calls", self.broker.waiting()));
+        for (service, calls) in self.broker.waiting() {
+            let who = match service {
+                Service::PACKETS => "packet I/O".to_owned(),
+                service => format!("clients of {service}"),
+            };
+            waits.add(who, "the broker", format!("servers for {calls} calls"));
+        }
+        if let Some(application) = &self.application {
+            for (thread, on, what) in application.waits() {
+                let on = on.map_or("the thread manager".to_owned(), |on| format!("thread {on}"));
+                waits.add(format!("thread {thread}"), on, what);
+            }
         }
         if let Some(number) = self.io.blocker() {
             waits.add("the line", "packet I/O", format!("packet {number}, the next in order"));

@@ -9,7 +9,7 @@ use super::caches::Caches;
 use super::context::{Context, Wait};
 use super::parcel::{Line, Request, Which};
 use super::spec::{Multithreading, ProcessorSpec};
-use super::workload::{Outcome, Port, Workload};
+use super::workload::{Outcome, Port, Start, Workload};
 
 /// A stage with no instruction.
 const BUBBLE: u8 = u8::MAX;
@@ -85,19 +85,27 @@ impl<T> Processor<T> {
         seed: u64,
         timeline: &mut Timeline,
     ) -> Result<Self, SpecError> {
-        let thread = |lane: u32| Hardware {
-            registers: workload.thread(number * threads + lane),
-            context: Context::new(number * threads + lane, lane),
-            request: None,
-            track: timeline.track(&format!("processor {number}"), &format!("thread {lane}")),
+        let begins = |lane: u32| !workload.is_application() || number + lane == 0;
+        let thread = |lane: u32| {
+            let mut context = Context::new(number * threads + lane, lane);
+            if !begins(lane) {
+                context.wait = Wait::Begin;
+            }
+            Hardware {
+                registers: workload.thread(number * threads + lane),
+                context,
+                request: None,
+                track: timeline.track(&format!("processor {number}"), &format!("thread {lane}")),
+            }
         };
+        let ready = (0..threads).filter(|lane| begins(*lane)).fold(0, |ready, lane| ready | 1 << lane);
         Ok(Self {
             threads: (0..threads).map(thread).collect(),
             caches: Caches::new(spec, seed, number)?,
             multithreading: spec.multithreading,
-            ready: u32::MAX >> (32 - threads),
+            ready,
             piped: 0,
-            waiting: 0,
+            waiting: !ready & u32::MAX >> (32 - threads),
             sending: 0,
             pipe: vec![BUBBLE; spec.stages as usize].into(),
             position: 0,
@@ -167,8 +175,7 @@ impl<T> Processor<T> {
             return Activity::Awake;
         }
         let is_idle = |processor: &Self, thread: u32| {
-            processor.threads[thread as usize].context.wait == Wait::Packet
-                && processor.waiting & 1 << thread != 0
+            processor.threads[thread as usize].context.wait.is_idle() && processor.waiting & 1 << thread != 0
         };
         if is_idle(self, self.current) && self.ready != 0 {
             self.current = self.take_turn();
@@ -208,7 +215,12 @@ impl<T> Processor<T> {
         outside: &mut Outside<'_>,
     ) -> (u32, Outcome) {
         let hardware = &mut self.threads[thread as usize];
-        let mut port = Port { context: &mut hardware.context, caches: &mut self.caches, request: None };
+        let mut port = Port {
+            context: &mut hardware.context,
+            caches: &mut self.caches,
+            now: outside.now,
+            request: None,
+        };
         let issued = workload.issue(&mut hardware.registers, &mut port);
         let request = port.request;
         let context = &mut hardware.context;
@@ -240,25 +252,12 @@ impl<T> Processor<T> {
         outside: &mut Outside<'_>,
     ) -> bool {
         let hardware = &mut self.threads[thread as usize];
+        let wait = hardware.end_wait(outside);
         let context = &mut hardware.context;
-        let waited = outside.now.since(context.since);
-        let wait = std::mem::take(&mut context.wait);
-        let label = match wait {
-            Wait::Packet => {
-                context.idle += waited;
-                outside.labels.idle
-            }
-            _ => {
-                context.spent.network += waited;
-                outside.labels.waits
-            }
-        };
-        outside.timeline.span(hardware.track, label, context.since, outside.now.max(context.since));
-        context.since = outside.now;
         context.replies.arrive(&[]);
         // An instruction that has not been fetched is issued when its turn comes.
         if wait != Wait::Fetch {
-            let mut port = Port { context, caches: &mut self.caches, request: None };
+            let mut port = Port { context, caches: &mut self.caches, now: outside.now, request: None };
             let issued = workload.issue(&mut hardware.registers, &mut port);
             let request = port.request;
             if let Some(request) = request {
@@ -277,6 +276,23 @@ impl<T> Processor<T> {
         self.waiting &= !bit;
         self.ready |= bit & !self.piped;
         true
+    }
+
+    /// A hardware thread that has executed nothing begins what was created.
+    pub(super) fn begin<W: Workload<Thread = T>>(
+        &mut self,
+        thread: u32,
+        start: Start,
+        workload: &W,
+        outside: &mut Outside<'_>,
+    ) {
+        let hardware = &mut self.threads[thread as usize];
+        hardware.end_wait(outside);
+        hardware.context.begin();
+        workload.begin(&mut hardware.registers, start);
+        let bit = 1 << thread;
+        self.waiting &= !bit;
+        self.ready |= bit & !self.piped;
     }
 
     /// A line has come: all that wait for it go on. Answers whether there were any.
@@ -363,12 +379,29 @@ impl<T> Processor<T> {
 }
 
 impl<T> Hardware<T> {
-    /// `instructions`, and shares of the time: `network` (waiting for it), `idle` (waiting for packets).
+    /// What the thread waited for has come: what that was.
+    fn end_wait(&mut self, outside: &mut Outside<'_>) -> Wait {
+        let Self { context, track, .. } = self;
+        let wait = std::mem::take(&mut context.wait);
+        let waited = outside.now.since(context.since);
+        let label = if wait.is_idle() {
+            context.idle += waited;
+            outside.labels.idle
+        } else {
+            context.spent.network += waited;
+            outside.labels.waits
+        };
+        outside.timeline.span(*track, label, context.since, outside.now.max(context.since));
+        context.since = outside.now;
+        wait
+    }
+
+    /// `instructions`, and shares of the time: `network` (waiting for it), `idle` (waiting for packets, calls, or something to execute).
     fn record(&self, now: Time) -> Record {
         let Context { spent, idle, since, wait, .. } = &self.context;
         let current = |counts: bool| if counts { now.since(*since) } else { Time::ZERO };
-        let idle = *idle + current(*wait == Wait::Packet);
-        let network = spent.network + current(!matches!(wait, Wait::Packet | Wait::Nothing));
+        let idle = *idle + current(wait.is_idle());
+        let network = spent.network + current(!wait.is_idle() && *wait != Wait::Nothing);
         let share = |time: Time| time.0 as f64 / now.0.max(1) as f64;
         Record::new()
             .with("instructions", spent.instructions)

@@ -17,9 +17,14 @@ pub(super) struct SharedMemory {
 }
 
 impl SharedMemory {
-    pub(super) fn new(spec: &SharedSpec) -> Result<Self, SpecError> {
+    /// One that begins with variables: their addresses, which are within it, and what is there. All else is zero.
+    pub(super) fn new(spec: &SharedSpec, variables: &[(u32, Vec<u8>)]) -> Result<Self, SpecError> {
         let timing = Memory::new(spec.timing).map_err(|error| error.within("memory.timing"))?;
-        Ok(Self { bytes: vec![0; spec.bytes as usize], timing })
+        let mut bytes = vec![0; spec.bytes as usize];
+        for (address, values) in variables {
+            bytes[(address - SHARED) as usize..][..values.len()].copy_from_slice(values);
+        }
+        Ok(Self { bytes, timing })
     }
 
     /// An access of a thread: what was there, and when it is done. Accesses take effect in the order in which they come.

@@ -1,5 +1,7 @@
 //! What processors execute.
 
+use wireloom_sim::Time;
+
 use super::caches::Caches;
 use super::context::Context;
 use super::parcel::Request;
@@ -18,6 +20,28 @@ pub trait Workload {
 
     /// What a thread is at, for reports.
     fn place(&self, thread: &Self::Thread) -> String;
+
+    /// Whether only the first thread executes when the machine begins, and the others what it creates.
+    fn is_application(&self) -> bool {
+        false
+    }
+
+    /// A hardware thread begins what was created.
+    fn begin(&self, _thread: &mut Self::Thread, _start: Start) {}
+
+    /// What shared memory holds when the machine begins, from addresses within it on.
+    fn variables(&self) -> &[(u32, Vec<u8>)] {
+        &[]
+    }
+}
+
+/// What a thread that was created executes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Start {
+    /// The function.
+    pub function: u32,
+    /// Its argument.
+    pub argument: u32,
 }
 
 /// What an instruction reaches beside its registers.
@@ -25,6 +49,8 @@ pub struct Port<'a> {
     /// The thread's message passing engine and local store.
     pub context: &'a mut Context,
     pub(super) caches: &'a mut Caches,
+    /// The time.
+    pub(super) now: Time,
     /// What the instruction sends: at most one message.
     pub(super) request: Option<Request>,
 }

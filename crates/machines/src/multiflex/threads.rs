@@ -86,6 +86,36 @@ pub enum Request {
     Identify,
 }
 
+/// The method of [`Request::Exit`].
+pub const EXIT: u32 = 1;
+
+/// Words of arguments that a method of the thread manager has; nothing if there is no such method. Methods are numbered in the order of [`Request`].
+pub fn argument_words(method: u32) -> Option<u32> {
+    const WORDS: [u32; 12] = [3, 1, 1, 1, 1, 2, 2, 2, 1, 2, 1, 0];
+    WORDS.get(method as usize).copied()
+}
+
+impl Request {
+    /// What a call of the thread manager asks for; nothing if there is no such method, or it has another number of words.
+    pub fn decode(method: u32, words: &[u32]) -> Option<Self> {
+        Some(match (method, words) {
+            (0, &[entry, argument, priority]) => Self::Create { entry, argument, priority },
+            (EXIT, &[value]) => Self::Exit { value },
+            (2, &[thread]) => Self::Join { thread },
+            (3, &[monitor]) => Self::Enter { monitor },
+            (4, &[monitor]) => Self::Leave { monitor },
+            (5, &[condition, monitor]) => Self::Wait { condition, monitor },
+            (6, &[condition, monitor]) => Self::Notify { condition, monitor },
+            (7, &[condition, monitor]) => Self::NotifyAll { condition, monitor },
+            (8, &[semaphore]) => Self::Acquire { semaphore },
+            (9, &[semaphore, count]) => Self::Release { semaphore, count },
+            (10, &[priority]) => Self::SetPriority { priority },
+            (11, &[]) => Self::Identify,
+            _ => return None,
+        })
+    }
+}
+
 /// What is to be done about a request, now.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Effect {

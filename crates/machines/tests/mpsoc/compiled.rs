@@ -9,7 +9,7 @@ use wireloom_machines::mpsoc::{Code, Delivered, Machine, Objects, Options, Reaso
 use wireloom_net::Packet;
 use wireloom_sim::parts::interconnect::InterconnectSpec;
 use wireloom_sim::stats::Value;
-use wireloom_sim::{Effort, Time, Timeline};
+use wireloom_sim::{Effort, Time};
 
 use super::objects::Sums;
 use super::{shaped, with_lines};
@@ -42,7 +42,7 @@ fn machine<S: InstructionSet>(
     let objects = Sums::new();
     let code = Code::<S>::new(&compile::<S>(program), spec, objects.interfaces())
         .expect("a program for the machine");
-    let options = Options { seed: 3, effort, timeline: Timeline::off() };
+    let options = Options { seed: 3, effort, ..Options::default() };
     let mut machine = Machine::new(spec, code, objects, options).expect("a machine");
     machine.offer(packets);
     machine

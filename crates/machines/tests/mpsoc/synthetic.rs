@@ -138,7 +138,7 @@ fn runs_with_one_seed_are_equal_to_the_byte_and_sleep_changes_nothing() {
         channel.jitter = 0.25;
     }
     let run = |seed, effort| {
-        let options = Options { seed, effort, timeline: Timeline::off() };
+        let options = Options { seed, effort, ..Options::default() };
         let mut machine = with_options(&spec, PAPER, 300, options);
         machine.run(Time::nanoseconds(10_000_000)).unwrap();
         let record = machine.record();

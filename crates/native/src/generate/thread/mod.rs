@@ -36,8 +36,8 @@ pub const LINKER_SCRIPT: &str = "program.ld";
 
 /// Words of a thread's local store for all words of a call's arguments but the last.
 const ARGUMENT_WORDS: u32 = 32;
-/// Objects that a call's address can name.
-const OBJECTS: usize = 128;
+/// Objects that the address of a call can name: three more numbers are the platform's.
+const OBJECTS: usize = 125;
 /// Sets of reasons that a verdict can name.
 const REASON_SETS: usize = 256;
 
