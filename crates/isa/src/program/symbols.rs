@@ -64,6 +64,12 @@ impl Symbols {
         Some((function, address - function.address))
     }
 
+    /// The variable, or what else has a name and a size, that an address is in, and how far in it is, in bytes.
+    pub fn variable_at(&self, address: u32) -> Option<(&str, u32)> {
+        let offset = |place: &(u32, u32)| address.checked_sub(place.0).filter(|offset| *offset < place.1);
+        self.names.iter().find_map(|(name, place)| Some((name.as_str(), offset(place)?)))
+    }
+
     /// Where a function or a variable is, and its size, both in bytes; of the same name the one that other files see.
     pub fn find(&self, name: &str) -> Option<(u32, u32)> {
         self.names.get(name).copied()

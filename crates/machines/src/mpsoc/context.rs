@@ -94,7 +94,10 @@ pub(super) enum Store {
 enum Ticket {
     #[default]
     Free,
-    UnderWay,
+    UnderWay {
+        /// Whether other threads have a part in the answer.
+        by_threads: bool,
+    },
     Here(u32),
 }
 
@@ -143,6 +146,14 @@ impl Context {
             spent: Spent::default(),
             idle: Time::ZERO,
             since: Time::ZERO,
+        }
+    }
+
+    /// Whether a processor that executes one thread at a time goes on with another while this one waits: it has nothing to do, or what it waits for may need the others.
+    pub(super) fn gives_way(&self) -> bool {
+        match self.wait {
+            Wait::Reply(ticket) => self.tickets[ticket as usize] == Ticket::UnderWay { by_threads: true },
+            wait => wait.is_idle(),
         }
     }
 
@@ -314,10 +325,11 @@ impl Port<'_> {
         }
         if reply_words > 0 {
             let state = &mut context.tickets[ticket as usize];
-            if *state == Ticket::UnderWay {
+            if matches!(state, Ticket::UnderWay { .. }) {
                 return Err(Fault::Refused);
             }
-            *state = Ticket::UnderWay;
+            let by_threads = matches!(target, Target::Service { .. } | Target::ThreadManager { .. });
+            *state = Ticket::UnderWay { by_threads };
         }
         let first = (argument_words as usize).saturating_sub(1);
         let mut arguments: Vec<u32> =
@@ -339,7 +351,7 @@ impl Port<'_> {
     pub(super) fn wait(&mut self, ticket: u32) -> Result<Option<u32>, Fault> {
         match self.context.tickets[ticket as usize] {
             Ticket::Here(word) => Ok(Some(word)),
-            Ticket::UnderWay => {
+            Ticket::UnderWay { .. } => {
                 self.context.wait = Wait::Reply(ticket);
                 Ok(None)
             }

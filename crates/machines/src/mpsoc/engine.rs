@@ -13,8 +13,9 @@ use super::io::{self, Delivered};
 use super::machine::{Machine, Options, RunError, Totals};
 use super::objects::Objects as _;
 use super::program::marshal::Offloads;
-use super::program::{BuildError, BuildOptions, build};
+use super::program::{BuildOptions, build};
 use super::spec::{Set, Spec};
+use super::toolchain::BuildError;
 
 /// An engine on a machine.
 pub struct Engine {

@@ -9,6 +9,7 @@
 //! All of these are nodes of one network on the chip. [`Machine`] holds the platform and its kernel; what the processors execute is a
 //! [`Workload`]: a compiled program, or the synthetic load of the paper's section 5.4. [docs/machines/mpsoc.md] says what is modelled, and what is assumed.
 
+pub mod application;
 pub mod broker;
 mod caches;
 pub mod code;
@@ -26,6 +27,7 @@ pub mod program;
 mod shared;
 pub mod spec;
 pub mod synthetic;
+mod toolchain;
 mod workload;
 
 pub use code::Code;
@@ -34,4 +36,5 @@ pub use io::{Delivered, Order, Reason, Verdict};
 pub use machine::{Failure, Latency, Machine, Options, Problem, RunError, Totals};
 pub use objects::{Called, MethodInterface, NoObjects, ObjectInterface, Objects};
 pub use spec::Spec;
+pub use toolchain::BuildError;
 pub use workload::{Issued, Outcome, Port, Start, Workload};

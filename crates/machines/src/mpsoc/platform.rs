@@ -477,7 +477,9 @@ impl<W: Workload, O: Objects> Model for Platform<W, O> {
 
 impl<W: Workload, O: Objects> Watched for Platform<W, O> {
     fn outstanding(&self) -> u64 {
-        let runs = self.application.as_ref().is_some_and(|application| application.ended().is_none());
+        let is_open = self.application.as_ref().is_some_and(|application| application.ended().is_none());
+        // One whose first thread waits for packets or calls may wait for ever.
+        let runs = is_open && !self.processors[0].context(0).wait.is_idle();
         self.io.outstanding() as u64 + u64::from(runs)
     }
 

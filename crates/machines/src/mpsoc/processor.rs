@@ -174,10 +174,10 @@ impl<T> Processor<T> {
             self.hold -= 1;
             return Activity::Awake;
         }
-        let is_idle = |processor: &Self, thread: u32| {
-            processor.threads[thread as usize].context.wait.is_idle() && processor.waiting & 1 << thread != 0
+        let gives_way = |processor: &Self, thread: u32| {
+            processor.threads[thread as usize].context.gives_way() && processor.waiting & 1 << thread != 0
         };
-        if is_idle(self, self.current) && self.ready != 0 {
+        if gives_way(self, self.current) && self.ready != 0 {
             self.current = self.take_turn();
         }
         let bit = 1 << self.current;

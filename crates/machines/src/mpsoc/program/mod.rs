@@ -10,6 +10,6 @@ pub mod marshal;
 mod memory;
 mod profile;
 
-pub use build::{BuildError, BuildOptions, Built, build};
+pub use build::{BuildOptions, Built, build};
 pub use functional::Functional;
 pub use profile::{Count, Profile};

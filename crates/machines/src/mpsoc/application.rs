@@ -1,0 +1,241 @@
+//! Applications: programs in C of threads and objects (the paper, section 4), on the machine.
+
+use std::ffi::OsStr;
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use wireloom_isa::program::Machine as InstructionSet;
+use wireloom_isa::{Arm, Program, Riscv, Symbols};
+use wireloom_net::Packet;
+use wireloom_sim::stats::Record;
+use wireloom_sim::{SpecError, Time, Timeline};
+
+use super::code::Code;
+use super::io::Delivered;
+use super::machine::{Machine, Options, RunError, Totals};
+use super::objects::NoObjects;
+use super::spec::{Set, Spec};
+use super::toolchain::{BuildError, Toolchain, file_error};
+use crate::multiflex::races::{Party, Race, Usage};
+
+/// What applications are compiled with: names and texts of the headers, and of the file that begins them.
+pub const RUNTIME: &[(&str, &str)] = &[
+    ("wl_platform.h", include_str!("../../runtime/wl_platform.h")),
+    ("wl_dsoc.h", include_str!("../../runtime/wl_dsoc.h")),
+    ("wl_threads.h", include_str!("../../runtime/wl_threads.h")),
+    ("wl_packets.h", include_str!("../../runtime/wl_packets.h")),
+    ("wl_print.h", include_str!("../../runtime/wl_print.h")),
+    (START, include_str!("../../runtime/wl_start.c")),
+    (SCRIPT, include_str!("../../runtime/application.ld")),
+];
+
+const START: &str = "wl_start.c";
+const SCRIPT: &str = "application.ld";
+
+/// Why an application cannot be had on a machine.
+#[derive(Debug, thiserror::Error)]
+pub enum ApplicationError {
+    /// It cannot be compiled.
+    #[error(transparent)]
+    Build(#[from] BuildError),
+    /// What its interfaces say cannot be understood.
+    #[error(transparent)]
+    Interfaces(#[from] wireloom_sidl::Refused),
+    /// The machine has no place for it: a sentence.
+    #[error("machine {machine}: {message}")]
+    Machine {
+        /// Its name.
+        machine: String,
+        /// What does not fit.
+        message: String,
+    },
+}
+
+/// An application that was compiled.
+#[derive(Clone, Debug)]
+pub struct Compiled {
+    /// The program.
+    pub program: Program,
+    /// What the compiler has warned of.
+    pub warnings: String,
+}
+
+/// Compiles an application: files in C, and at most one of interfaces, whose wrappers they include by its name with `.h` for `.sidl`.
+///
+/// # Errors
+/// See [`ApplicationError`].
+pub fn compile(
+    sources: &[PathBuf],
+    interfaces: Option<&Path>,
+    set: Set,
+) -> Result<Compiled, ApplicationError> {
+    let folder = tempfile::tempdir().map_err(file_error(&std::env::temp_dir()))?;
+    for (name, text) in RUNTIME {
+        let path = folder.path().join(name);
+        fs::write(&path, text).map_err(file_error(&path))?;
+    }
+    if let Some(path) = interfaces {
+        let text = fs::read_to_string(path).map_err(file_error(path))?;
+        let name = path.file_name().unwrap_or_default();
+        let interfaces = wireloom_sidl::read(&name.to_string_lossy(), &text)?;
+        let header = folder.path().join(Path::new(name).with_extension("h"));
+        fs::write(&header, wireloom_sidl::generate::c(&interfaces)).map_err(file_error(&header))?;
+    }
+    let machine = match set {
+        Set::Armv4 => InstructionSet::Arm,
+        Set::Rv32im => InstructionSet::Riscv,
+    };
+    let (output, start) = (folder.path().join("application.elf"), folder.path().join(START));
+    let files: Vec<PathBuf> = sources.iter().cloned().chain([start]).collect();
+    let include = folder.path().as_os_str();
+    let options = ["-Wall", "-Wextra", "-I"].map(OsStr::new).into_iter().chain([include]);
+    let options: Vec<&OsStr> = options.collect();
+    let script = folder.path().join(SCRIPT);
+    let warnings = Toolchain::of(machine).compile_with(&options, &script, &files, &output)?;
+    let program =
+        Program::read(&output).map_err(|source| BuildError::Program { path: output.clone(), source })?;
+    Ok(Compiled { program, warnings })
+}
+
+/// An application on a machine.
+pub struct Application {
+    machine: AnyMachine,
+    symbols: Symbols,
+}
+
+/// A machine of either instruction set.
+enum AnyMachine {
+    Arm(Box<Machine<Code<Arm>, NoObjects>>),
+    Riscv(Box<Machine<Code<Riscv>, NoObjects>>),
+}
+
+/// The same for each instruction set.
+macro_rules! each {
+    ($machine:expr, $name:ident => $answer:expr) => {
+        match $machine {
+            AnyMachine::Arm($name) => $answer,
+            AnyMachine::Riscv($name) => $answer,
+        }
+    };
+}
+
+/// How the run of an application has ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Ended {
+    /// Its first thread has ended, with this value.
+    Done(u32),
+    /// Nobody has anything to do any more: all wait for packets or calls.
+    Idle,
+    /// It has not, in the time that it was given.
+    Running,
+}
+
+/// How far simulated time goes on before the machine is looked at.
+const STEP: Time = Time::nanoseconds(100_000);
+
+impl Application {
+    /// Puts a program on a machine, whose line brings these packets.
+    ///
+    /// # Errors
+    /// See [`ApplicationError`].
+    pub fn new(
+        spec: &Spec,
+        program: &Program,
+        packets: Vec<Packet>,
+        options: Options,
+    ) -> Result<Self, ApplicationError> {
+        let refused = |message: String| ApplicationError::Machine { machine: spec.name.clone(), message };
+        let wrong = |error: SpecError| refused(error.to_string());
+        let mut machine = match spec.processor.instruction_set {
+            Set::Armv4 => {
+                let code = Code::application(program, spec).map_err(refused)?;
+                AnyMachine::Arm(Box::new(Machine::new(spec, code, NoObjects, options).map_err(wrong)?))
+            }
+            Set::Rv32im => {
+                let code = Code::application(program, spec).map_err(refused)?;
+                AnyMachine::Riscv(Box::new(Machine::new(spec, code, NoObjects, options).map_err(wrong)?))
+            }
+        };
+        if !packets.is_empty() {
+            each!(&mut machine, machine => machine.offer(packets));
+        }
+        Ok(Self { machine, symbols: program.symbols.clone() })
+    }
+
+    /// Runs until the application has ended, nobody has anything to do, or so much time has gone by. What is printed on the way is handed on.
+    ///
+    /// # Errors
+    /// If a thread does what it cannot, or threads wait for each other.
+    pub fn run(&mut self, limit: Time, print: &mut dyn FnMut(&[u8])) -> Result<Ended, RunError> {
+        each!(&mut self.machine, machine => loop {
+            let until = limit.min(machine.totals().now + STEP);
+            let result = machine.run(until);
+            let printed = machine.printed();
+            if !printed.is_empty() {
+                print(&printed);
+            }
+            result?;
+            if let Some(value) = machine.ended() {
+                return Ok(Ended::Done(value));
+            }
+            let now = machine.totals().now;
+            if now < until {
+                return Ok(Ended::Idle);
+            }
+            if now >= limit {
+                return Ok(Ended::Running);
+            }
+        })
+    }
+
+    /// Takes the packets that have left.
+    pub fn delivered(&mut self) -> Vec<Delivered> {
+        each!(&mut self.machine, machine => machine.delivered())
+    }
+
+    /// What has happened until now.
+    pub fn totals(&self) -> Totals {
+        each!(&self.machine, machine => machine.totals())
+    }
+
+    /// The share of cycles in which processors have issued instructions.
+    pub fn usage(&self) -> f64 {
+        each!(&self.machine, machine => machine.usage(&Totals::default(), &machine.totals()))
+    }
+
+    /// Everything that is counted.
+    pub fn record(&self) -> Record {
+        each!(&self.machine, machine => machine.record())
+    }
+
+    /// What threads did.
+    pub fn timeline(&self) -> &Timeline {
+        each!(&self.machine, machine => machine.timeline())
+    }
+
+    /// Data races, for people, if the machine was told to watch: each with the variable, both accesses and their threads.
+    pub fn races(&self) -> Vec<String> {
+        each!(&self.machine, machine => machine.races()).iter().map(|race| self.told(race)).collect()
+    }
+
+    fn told(&self, Race { address, first, second }: &Race) -> String {
+        let party = |party: &Party| {
+            let usage = match party.usage {
+                Usage::Read => "read",
+                Usage::Write => "written",
+                Usage::Exchange => "exchanged",
+            };
+            let place = match self.symbols.at(party.instruction) {
+                Some((function, offset)) => format!("{}+0x{offset:x}", function.name),
+                None => format!("0x{:08x}", party.instruction),
+            };
+            format!("{usage} by thread {} in {place}", party.thread)
+        };
+        let variable = match self.symbols.variable_at(*address) {
+            Some((name, 0)) => name.to_owned(),
+            Some((name, offset)) => format!("{name}+0x{offset:x}"),
+            None => "shared memory".to_owned(),
+        };
+        format!("{variable} (0x{address:08x}): {}, then {}; nothing orders them", party(first), party(second))
+    }
+}

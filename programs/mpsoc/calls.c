@@ -1,0 +1,55 @@
+// Object calls from one processor to another, as fast as they go: the threads of the first processor are clients, those of the second are servers of one service.
+// Compiled with -DTHREADS=16 for processors of 16 threads each, which is the default.
+
+#include "calls.h"
+#include "wl_print.h"
+#include "wl_threads.h"
+
+#ifndef THREADS
+#define THREADS 16
+#endif
+enum { CALLS = 500 };
+
+static uint32_t wrong;  // clients that got a wrong answer: each writes only if so
+
+uint32_t Adder_on_add(void *object, uint32_t a, uint32_t b) {
+    (void)object;
+    return a + b;
+}
+
+void Adder_on_note(void *object, uint32_t value) {
+    (void)object;
+    (void)value;
+}
+
+static uint32_t server(uint32_t unused) {
+    (void)unused;
+    return wl_serve(SERVICE_adders, Adder_serve, 0);
+}
+
+// Two calls are under way at a time.
+static uint32_t client(uint32_t me) {
+    bool is_right = true;
+    Adder_add_begin(SERVICE_adders, 0, me, 0);
+    for (uint32_t call = 1; call < CALLS; call++) {
+        Adder_add_begin(SERVICE_adders, call & 1, me, call);
+        is_right &= Adder_add_end(~call & 1) == me + call - 1;
+    }
+    is_right &= Adder_add_end(~CALLS & 1) == me + CALLS - 1;
+    if (!is_right) wrong = 1;
+    return 0;
+}
+
+int main(void) {
+    wl_thread clients[THREADS - 1];
+    // Hardware threads are given in the order of their numbers, so that the first processor is full when servers begin.
+    for (uint32_t me = 1; me < THREADS; me++) clients[me - 1] = wl_thread_create(client, me, 0);
+    for (uint32_t k = 0; k < THREADS; k++) wl_thread_create(server, 0, 0);
+    uint32_t begin = wl_cycles();
+    client(0);
+    for (unsigned k = 0; k < THREADS - 1; k++) wl_thread_join(clients[k]);
+    uint32_t cycles = wl_cycles() - begin;
+    uint32_t calls = THREADS * CALLS;
+    wl_printf("%u calls in %u cycles: %u.%u cycles a call\n", calls, cycles, cycles / calls, cycles * 10 / calls % 10);
+    return wrong ? 1 : 0;
+}

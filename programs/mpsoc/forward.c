@@ -1,0 +1,77 @@
+// IPv4 forwarding with both programming models in one: threads that have packets call objects that know the way, of which there are several for one service; these
+// count what is sent in memory that they share, each port under a monitor of its own.
+//
+//     wireloom application programs/mpsoc/forward.c programs/mpsoc/forward.sidl --on mpsoc-oc48 --in in.pcap --out out.pcapng
+
+#include "forward.h"
+#include "wl_packets.h"
+#include "wl_threads.h"
+
+enum { FORWARDERS = 16, SERVERS = 8, PORTS = 4, ETHERNET = 14, NO_IPV4 = 1, TTL_ENDS = 2 };
+
+// Prefixes from the longest to the shortest; the last one fits all.
+static const struct {
+    uint32_t prefix;
+    uint16_t length, port;
+} table[] = {
+    {0xc0000200, 24, 3}, {0xac100000, 12, 1}, {0x0a000000, 8, 2}, {0x80000000, 1, 1}, {0, 0, 0},
+};
+
+// Shared by all servers.
+static struct {
+    uint32_t packets, bytes;
+} counted[PORTS];
+
+struct Route Routes_on_search(void *object, uint32_t address) {
+    (void)object;
+    unsigned at = 0;
+    while (table[at].length > 0 && (address ^ table[at].prefix) >> (32 - table[at].length) != 0) at++;
+    return (struct Route){.port = table[at].port, .length = table[at].length};
+}
+
+void Routes_on_sent(void *object, uint16_t port, uint16_t bytes) {
+    (void)object;
+    wl_monitor_enter(&counted[port]);
+    counted[port].packets++;
+    counted[port].bytes += bytes;
+    wl_monitor_leave(&counted[port]);
+}
+
+static uint32_t serves(uint32_t unused) {
+    (void)unused;
+    return wl_serve(SERVICE_routes, Routes_serve, 0);
+}
+
+// RFC 1624: the sum of a header whose time to live goes down by one, which is the high byte of its word.
+static uint16_t sum_without_a_hop(uint16_t sum) {
+    uint32_t more = sum + 0x100u;
+    return (uint16_t)(more + (more >> 16));
+}
+
+static void forward(void) {
+    if (wl_packet_u16(12) != 0x0800 || (*wl_packet_byte(ETHERNET) & 0xf0) != 0x40) return wl_packet_drop(NO_IPV4);
+    // The way is asked for before the rest is looked at.
+    Routes_search_begin(SERVICE_routes, 0, wl_packet_u32(ETHERNET + 16));
+    uint8_t *ttl = wl_packet_byte(ETHERNET + 8);
+    bool ends = *ttl <= 1;
+    --*ttl;
+    wl_packet_set_u16(ETHERNET + 10, sum_without_a_hop(wl_packet_u16(ETHERNET + 10)));
+    struct Route route = Routes_search_end(0);
+    if (ends) return wl_packet_drop(TTL_ENDS);
+    Routes_sent(SERVICE_routes, route.port, (uint16_t)wl_packet_length());
+    wl_packet_send(route.port);
+}
+
+static uint32_t forwards(uint32_t packets) {
+    do {
+        wl_packet_receive();
+        forward();
+    } while (--packets > 0);
+    return 0;
+}
+
+int main(void) {
+    for (unsigned k = 0; k < SERVERS; k++) wl_thread_create(serves, 0, 0);
+    for (unsigned k = 1; k < FORWARDERS; k++) wl_thread_create(forwards, UINT32_MAX, 0);
+    return (int)forwards(UINT32_MAX);
+}
