@@ -1,5 +1,6 @@
 //! The subcommands, one file each.
 
+mod application;
 mod bench;
 mod build;
 mod check;
@@ -109,6 +110,15 @@ Examples:
 The file lists the routers: name, protocols, rate, tables (docs/virtual.md). Units are synthesised and machines simulated as needed:
 minutes to hours the first time; what was found is remembered.")]
     Virtual(virtual_routers::Virtual),
+    /// Run a program of threads and distributed objects, in C, on a simulated multiprocessor
+    #[command(after_help = "\
+Examples:
+  wireloom application programs/mpsoc/philosophers.c --on mpsoc-oc48
+  wireloom application programs/mpsoc/race.c --races
+  wireloom application programs/mpsoc/forward.c programs/mpsoc/forward.sidl --in in.pcap --out out.pcapng --timeline threads.json
+
+Exit status 1 if main answers anything but 0, does not end, or there are data races. How programs are written: docs/machines/mpsoc-applications.md.")]
+    Application(application::Application),
     /// Write wrappers for the interfaces of distributed objects: C for simulated processors, Rust for the host, SystemVerilog for hardware
     #[command(after_help = "\
 Example:
@@ -146,6 +156,7 @@ impl Command {
             Self::Traffic(command) => command.run(),
             Self::Tables(command) => command.run(),
             Self::Search(command) => command.run(),
+            Self::Application(command) => command.run(),
             Self::Sidl(command) => command.run(),
             Self::Virtual(command) => command.run(),
             Self::Machines(command) => command.run(),

@@ -1,6 +1,7 @@
 //! How simulated machines are run, and what is reported of that.
 
 mod mpsoc;
+mod records;
 
 use std::fmt::Write;
 use std::path::PathBuf;
@@ -15,6 +16,7 @@ use crate::machine::MachineName;
 use crate::output::{self, thousands};
 
 pub use mpsoc::MpsocReport;
+pub use records::RecordArgs;
 
 /// What the simulation of a machine came to.
 #[derive(Clone, Debug, Serialize)]
@@ -59,6 +61,9 @@ pub struct SimulationArgs {
     /// Check the assertions of the hardware templates while it runs; the model is slower and built anew for that
     #[arg(long)]
     pub assertions: bool,
+    /// What is recorded of simulated multiprocessors.
+    #[command(flatten)]
+    pub records: RecordArgs,
 }
 
 /// How packets arrive.
@@ -101,17 +106,28 @@ impl SimulationArgs {
             ("--waves", self.waves.is_some()),
             ("--assertions", self.assertions),
         ];
-        let Some((option, _)) = given.into_iter().find(|(_, given)| *given) else { return Ok(()) };
-        if machines.iter().any(|machine| matches!(machine, MachineName::Np(_))) {
-            return Ok(());
-        }
+        let hardware = given.into_iter().find(|(_, given)| *given).map(|(option, _)| option);
+        let count = |is: fn(&MachineName) -> bool| machines.iter().filter(|machine| is(machine)).count();
         let names: Vec<&str> = machines.iter().map(MachineName::as_str).collect();
         let are = if names.len() == 1 { "is" } else { "are" };
-        Err(Failure::unusable(format!(
-            "{option} is for simulated hardware, which {} {are} not",
-            names.join(" and ")
-        ))
-        .with_help(format!("say --on np-C-E-T, or leave out {option}")))
+        let refused = |option: &str, what: &str, on: &str| {
+            let message = format!("{option} is for {what}, which {} {are} not", names.join(" and "));
+            Err(Failure::unusable(message).with_help(format!("say --on {on}, or leave out {option}")))
+        };
+        match (hardware, self.records.given()) {
+            (Some(option), _) if count(|machine| matches!(machine, MachineName::Np(_))) == 0 => {
+                refused(option, "simulated hardware", "np-C-E-T")
+            }
+            (_, Some(option)) => match count(|machine| matches!(machine, MachineName::Mpsoc(_))) {
+                0 => refused(option, "simulated multiprocessors", "mpsoc-oc48"),
+                1 => Ok(()),
+                _ => Err(Failure::unusable(format!(
+                    "{option} names one file, and several machines have records"
+                ))
+                .with_help("say --on with one of them at a time")),
+            },
+            _ => Ok(()),
+        }
     }
 
     /// How packets arrive at a core clock of so many MHz.

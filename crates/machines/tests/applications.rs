@@ -5,7 +5,7 @@ mod support;
 use std::path::{Path, PathBuf};
 
 use support::programs;
-use wireloom_machines::mpsoc::application::{Application, ApplicationError, Ended, compile};
+use wireloom_machines::mpsoc::application::{Application, ApplicationError, Ended, Source, compile};
 use wireloom_machines::mpsoc::spec::{Multithreading, Set};
 use wireloom_machines::mpsoc::{Delivered, Options, RunError, Spec, Verdict};
 use wireloom_net::Packet;
@@ -27,7 +27,8 @@ fn run(sources: &[PathBuf], spec: &Spec, packets: &[Packet], options: Options) -
         .iter()
         .cloned()
         .partition(|path| path.extension().is_some_and(|extension| extension == "sidl"));
-    let compiled = compile(&files, interfaces.first().map(PathBuf::as_path), spec.processor.instruction_set);
+    let source = Source { files: &files, interfaces: interfaces.first().map(PathBuf::as_path), define: &[] };
+    let compiled = compile(&source, spec.processor.instruction_set);
     let compiled = compiled.unwrap_or_else(|error| panic!("{error}"));
     assert_eq!(compiled.warnings, "");
     let mut application = Application::new(spec, &compiled.program, packets.to_vec(), options)
@@ -267,7 +268,8 @@ fn what_cannot_be_compiled_or_has_no_place_is_refused() {
     let file = folder.path().join("a.c");
     let refused = |c: &str, interfaces: Option<&Path>| -> ApplicationError {
         std::fs::write(&file, c).expect("a file");
-        match compile(std::slice::from_ref(&file), interfaces, Set::Armv4) {
+        let source = Source { files: std::slice::from_ref(&file), interfaces, define: &[] };
+        match compile(&source, Set::Armv4) {
             Err(error) => error,
             Ok(compiled) => {
                 let spec = spec(Set::Armv4);

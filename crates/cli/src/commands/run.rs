@@ -129,6 +129,7 @@ impl Run {
         }
         bar.finish_and_clear();
         writer.map(Writer::finish).transpose()?;
+        machine.write_records(&job.simulation)?;
         let unread = machine.read_back(Wanted::Shown(&self.dump))?;
         let mut offloads = rows::summary(program, machine.store(), &self.dump, self.rows);
         offloads.retain(|offload| !unread.contains(&offload.name));

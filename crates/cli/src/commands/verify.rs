@@ -251,6 +251,10 @@ impl Verify {
             contender.difference = state_difference(&contender.golden, &contender.machine, &unread);
         }
 
+        for contender in &contenders {
+            contender.machine.write_records(&job.simulation)?;
+        }
+
         let golden = contenders.first().map(|first| MachineReport::new(&first.golden, first.compared));
         let machines = golden.into_iter().chain(contenders.iter().map(Contender::report)).collect();
         let report = Report {

@@ -110,7 +110,9 @@ impl Machine {
                 warn_of_sections_for_nothing(description, &program.optimised);
                 Engine::Np(Box::new(Np::build(description, program, store, simulation)?))
             }
-            MachineName::Mpsoc(spec) => Engine::Mpsoc(Box::new(mpsoc::Mpsoc::build(spec, program, store)?)),
+            MachineName::Mpsoc(spec) => {
+                Engine::Mpsoc(Box::new(mpsoc::Mpsoc::build(spec, program, store, &simulation.records)?))
+            }
         };
         Ok(Self { name, engine, build_time: begin.elapsed(), tables, work: Duration::ZERO, given: 0 })
     }
@@ -213,6 +215,17 @@ impl Machine {
             Engine::Native(machine) => machine.store(),
             Engine::Np(machine) => machine.store(),
             Engine::Mpsoc(machine) => machine.store(),
+        }
+    }
+
+    /// Writes what was asked for of what a simulated multiprocessor did over time.
+    ///
+    /// # Errors
+    /// If a file cannot be written.
+    pub fn write_records(&self, options: &SimulationArgs) -> Outcome {
+        match &self.engine {
+            Engine::Mpsoc(machine) => machine.write_records(&options.records, self.name.as_str()),
+            _ => Ok(()),
         }
     }
 

@@ -3,8 +3,8 @@
 use std::time::Duration;
 
 use wireloom_ir::Output;
+use wireloom_machines::mpsoc::Spec;
 use wireloom_machines::mpsoc::engine::Engine;
-use wireloom_machines::mpsoc::{Options, Spec};
 use wireloom_net::Packet;
 use wireloom_offloads::Store;
 
@@ -12,7 +12,7 @@ use super::Settled;
 use crate::failure::{Failure, Outcome};
 use crate::program::Program;
 use crate::progress::Working;
-use crate::simulation::MpsocReport;
+use crate::simulation::{MpsocReport, RecordArgs};
 
 /// A program on a StepNP machine.
 pub struct Mpsoc {
@@ -24,9 +24,10 @@ impl Mpsoc {
     ///
     /// # Errors
     /// If the program cannot be compiled, or the machine has no place for it.
-    pub fn build(spec: &Spec, program: &Program, store: Store) -> Outcome<Self> {
+    pub fn build(spec: &Spec, program: &Program, store: Store, records: &RecordArgs) -> Outcome<Self> {
+        let options = records.options()?;
         let _working = Working::on(format!("compiling for {}", spec.name));
-        let engine = Engine::new(spec, &program.optimised, store, Options::default());
+        let engine = Engine::new(spec, &program.optimised, store, options);
         Ok(Self { engine: engine.map_err(Failure::unusable)? })
     }
 
@@ -50,6 +51,14 @@ impl Mpsoc {
     /// The same, for updates while the machine is at rest.
     pub fn store_mut(&mut self) -> &mut Store {
         self.engine.store_mut()
+    }
+
+    /// Writes what was asked for of what it did over time.
+    ///
+    /// # Errors
+    /// If a file cannot be written.
+    pub fn write_records(&self, records: &RecordArgs, name: &str) -> Outcome {
+        records.write(name, self.engine.timeline(), self.engine.series())
     }
 
     /// What the simulation came to, which has taken so long.

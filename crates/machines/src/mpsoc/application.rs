@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use wireloom_isa::program::Machine as InstructionSet;
 use wireloom_isa::{Arm, Program, Riscv, Symbols};
 use wireloom_net::Packet;
-use wireloom_sim::stats::Record;
+use wireloom_sim::stats::{Record, Series};
 use wireloom_sim::{SpecError, Time, Timeline};
 
 use super::code::Code;
@@ -60,24 +60,31 @@ pub struct Compiled {
     pub warnings: String,
 }
 
-/// Compiles an application: files in C, and at most one of interfaces, whose wrappers they include by its name with `.h` for `.sidl`.
+/// What an application is compiled of.
+#[derive(Clone, Copy, Debug)]
+pub struct Source<'a> {
+    /// Files in C.
+    pub files: &'a [PathBuf],
+    /// Interfaces, whose wrappers the others include by the file's name with `.h` for `.sidl`.
+    pub interfaces: Option<&'a Path>,
+    /// Macros, as compilers take them: `NAME` or `NAME=VALUE`.
+    pub define: &'a [String],
+}
+
+/// Compiles an application.
 ///
 /// # Errors
 /// See [`ApplicationError`].
-pub fn compile(
-    sources: &[PathBuf],
-    interfaces: Option<&Path>,
-    set: Set,
-) -> Result<Compiled, ApplicationError> {
+pub fn compile(source: &Source<'_>, set: Set) -> Result<Compiled, ApplicationError> {
     let folder = tempfile::tempdir().map_err(file_error(&std::env::temp_dir()))?;
     for (name, text) in RUNTIME {
         let path = folder.path().join(name);
         fs::write(&path, text).map_err(file_error(&path))?;
     }
-    if let Some(path) = interfaces {
+    if let Some(path) = source.interfaces {
         let text = fs::read_to_string(path).map_err(file_error(path))?;
         let name = path.file_name().unwrap_or_default();
-        let interfaces = wireloom_sidl::read(&name.to_string_lossy(), &text)?;
+        let interfaces = wireloom_sidl::read(&path.display().to_string(), &text)?;
         let header = folder.path().join(Path::new(name).with_extension("h"));
         fs::write(&header, wireloom_sidl::generate::c(&interfaces)).map_err(file_error(&header))?;
     }
@@ -86,10 +93,10 @@ pub fn compile(
         Set::Rv32im => InstructionSet::Riscv,
     };
     let (output, start) = (folder.path().join("application.elf"), folder.path().join(START));
-    let files: Vec<PathBuf> = sources.iter().cloned().chain([start]).collect();
-    let include = folder.path().as_os_str();
-    let options = ["-Wall", "-Wextra", "-I"].map(OsStr::new).into_iter().chain([include]);
-    let options: Vec<&OsStr> = options.collect();
+    let files: Vec<PathBuf> = source.files.iter().cloned().chain([start]).collect();
+    let mut options = ["-Wall", "-Wextra", "-I"].map(OsStr::new).to_vec();
+    options.push(folder.path().as_os_str());
+    options.extend(source.define.iter().flat_map(|name| ["-D", name]).map(OsStr::new));
     let script = folder.path().join(SCRIPT);
     let warnings = Toolchain::of(machine).compile_with(&options, &script, &files, &output)?;
     let program =
@@ -188,6 +195,11 @@ impl Application {
         })
     }
 
+    /// Names of the program's functions and variables.
+    pub fn symbols(&self) -> &Symbols {
+        &self.symbols
+    }
+
     /// Takes the packets that have left.
     pub fn delivered(&mut self) -> Vec<Delivered> {
         each!(&mut self.machine, machine => machine.delivered())
@@ -201,6 +213,11 @@ impl Application {
     /// The share of cycles in which processors have issued instructions.
     pub fn usage(&self) -> f64 {
         each!(&self.machine, machine => machine.usage(&Totals::default(), &machine.totals()))
+    }
+
+    /// Numbers over time, if it was told to keep them: see [`Machine::series`].
+    pub fn series(&self) -> Option<&Series> {
+        each!(&self.machine, machine => machine.series())
     }
 
     /// Everything that is counted.

@@ -5,8 +5,8 @@ use wireloom_isa::program::Machine as InstructionSet;
 use wireloom_isa::{Arm, Riscv};
 use wireloom_net::Packet;
 use wireloom_offloads::Store;
-use wireloom_sim::Time;
-use wireloom_sim::stats::Record;
+use wireloom_sim::stats::{Record, Series};
+use wireloom_sim::{Time, Timeline};
 
 use super::code::Code;
 use super::io::{self, Delivered};
@@ -167,9 +167,19 @@ impl Engine {
         each!(&self.machine, machine => machine.usage(&Totals::default(), &machine.totals()))
     }
 
+    /// Numbers over time, if it was told to keep them: see [`Machine::series`].
+    pub fn series(&self) -> Option<&Series> {
+        each!(&self.machine, machine => machine.series())
+    }
+
     /// Everything that is counted.
     pub fn record(&self) -> Record {
         each!(&self.machine, machine => machine.record())
+    }
+
+    /// What threads did.
+    pub fn timeline(&self) -> &Timeline {
+        each!(&self.machine, machine => machine.timeline())
     }
 }
 

@@ -1,14 +1,15 @@
 //! A machine that can be run: the platform with its kernel.
 
-use wireloom_isa::Exception;
+use wireloom_isa::{Exception, Symbols};
 use wireloom_net::Packet;
-use wireloom_sim::stats::{Histogram, Record};
+use wireloom_sim::stats::{Histogram, Record, Series};
 use wireloom_sim::waits::{Stuck, run_watched};
 use wireloom_sim::{Agenda, Clock, Effort, Kernel, SpecError, Stop, Time, Timeline};
 
 use super::io::Delivered;
 use super::objects::Objects;
 use super::platform::{Event, Platform};
+use super::sampler::Sampler;
 use super::spec::Spec;
 use super::workload::Workload;
 use crate::multiflex::races::{Race, Watch};
@@ -25,11 +26,13 @@ pub struct Options {
     pub timeline: Timeline,
     /// Whether accesses to shared memory are watched for data races.
     pub races: bool,
+    /// The intervals at which it is looked at, for [`Machine::series`].
+    pub sampling: Option<Time>,
 }
 
 impl Default for Options {
     fn default() -> Self {
-        Self { seed: 1, effort: Effort::Active, timeline: Timeline::off(), races: false }
+        Self { seed: 1, effort: Effort::Active, timeline: Timeline::off(), races: false, sampling: None }
     }
 }
 
@@ -39,6 +42,7 @@ pub struct Machine<W: Workload, O: Objects> {
     platform: Platform<W, O>,
     clock: Clock,
     processors: u32,
+    sampler: Option<Sampler>,
 }
 
 /// Why a run has ended before its time.
@@ -50,6 +54,25 @@ pub enum RunError {
     /// A thread has done what it cannot.
     #[error(transparent)]
     Failed(#[from] Box<Failure>),
+}
+
+impl RunError {
+    /// For people who know the program: an instruction's place by its function's name.
+    pub fn within(&self, symbols: &Symbols) -> String {
+        match self {
+            Self::Failed(failure) => match &failure.problem {
+                Problem::Exception(exception) => format!(
+                    "processor {} thread {} at {}: {}",
+                    failure.processor,
+                    failure.thread,
+                    failure.at,
+                    exception.within(symbols)
+                ),
+                _ => self.to_string(),
+            },
+            Self::Stuck(_) => self.to_string(),
+        }
+    }
 }
 
 /// What a thread has done that it cannot.
@@ -120,6 +143,7 @@ impl<W: Workload, O: Objects> Machine<W, O> {
     /// If a number of the specification is out of its range, or an object of the program has none.
     pub fn new(spec: &Spec, workload: W, objects: O, options: Options) -> Result<Self, SpecError> {
         let mut kernel = Kernel::new(options.effort, spec.processor.clock.cycles(1));
+        let sampler = options.sampling.map(|interval| Sampler::new(interval, spec.processors));
         let mut platform = Platform::new(spec, workload, objects, options)?;
         let clock = kernel.add_clock(spec.processor.clock);
         for _ in 0..spec.processors {
@@ -128,7 +152,7 @@ impl<W: Workload, O: Objects> Machine<W, O> {
             kernel.wake(unit);
         }
         platform.io.begin(&mut kernel.wrapped(Event::Line));
-        Ok(Self { kernel, platform, clock: spec.processor.clock, processors: spec.processors })
+        Ok(Self { kernel, platform, clock: spec.processor.clock, processors: spec.processors, sampler })
     }
 
     /// The line brings these packets, behind those that were offered before. The first of all comes at once; with `pace = "given"` others come as much
@@ -160,6 +184,27 @@ impl<W: Workload, O: Objects> Machine<W, O> {
     /// # Errors
     /// If a thread causes an exception, or the machine has packets and does not get on.
     pub fn run(&mut self, until: Time) -> Result<(), RunError> {
+        while let Some(next) = self.sampler.as_ref().map(Sampler::next).filter(|next| *next <= until) {
+            self.run_on(next)?;
+            if self.kernel.now() < next {
+                return Ok(());
+            }
+            self.look(next);
+        }
+        self.run_on(until)
+    }
+
+    /// Lets the sampler look, whose time it is.
+    fn look(&mut self, now: Time) {
+        let Some(sampler) = &mut self.sampler else { return };
+        let interval = sampler.series().interval();
+        let cycles = self.clock.edge_from(now) - self.clock.edge_from(now - interval);
+        let (totals, busy) = (totals(&self.kernel, &self.platform), self.platform.busy());
+        sampler.look(totals, busy, cycles.max(1) as f64);
+    }
+
+    /// Runs until a time, or until nothing happens any more.
+    fn run_on(&mut self, until: Time) -> Result<(), RunError> {
         let stop = run_watched(&mut self.kernel, &mut self.platform, until, PATIENCE)?;
         match self.platform.failure.take() {
             Some(failure) if stop == Stop::Stopped => Err(failure.into()),
@@ -189,9 +234,7 @@ impl<W: Workload, O: Objects> Machine<W, O> {
 
     /// What has happened until now.
     pub fn totals(&self) -> Totals {
-        let (taken, done) = self.platform.io.counts();
-        let (busy, instructions) = self.platform.issued();
-        Totals { now: self.kernel.now(), taken, done, lost: self.platform.io.lost(), instructions, busy }
+        totals(&self.kernel, &self.platform)
     }
 
     /// Latencies are those of packets that arrive from now on.
@@ -252,4 +295,16 @@ impl<W: Workload, O: Objects> Machine<W, O> {
     pub fn timeline(&self) -> &Timeline {
         &self.platform.timeline
     }
+
+    /// Numbers over time, if it was told to keep them: `use` (share of the processors' cycles), `mpps` (million packets a second that threads were done with), `lost` (packets), and
+    /// the use of each processor.
+    pub fn series(&self) -> Option<&Series> {
+        self.sampler.as_ref().map(Sampler::series)
+    }
+}
+
+fn totals<W: Workload, O: Objects>(kernel: &Kernel<Event>, platform: &Platform<W, O>) -> Totals {
+    let (taken, done) = platform.io.counts();
+    let (busy, instructions) = platform.issued();
+    Totals { now: kernel.now(), taken, done, lost: platform.io.lost(), instructions, busy }
 }

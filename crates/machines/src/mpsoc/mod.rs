@@ -24,6 +24,7 @@ mod parcel;
 mod platform;
 mod processor;
 pub mod program;
+mod sampler;
 mod shared;
 pub mod spec;
 pub mod synthetic;

@@ -416,6 +416,11 @@ impl<W: Workload, O: Objects> Platform<W, O> {
         (sum(Processor::busy), sum(Processor::instructions))
     }
 
+    /// Cycles in which each processor issued instructions.
+    pub(super) fn busy(&self) -> Vec<u64> {
+        self.processors.iter().map(Processor::busy).collect()
+    }
+
     pub(super) fn record(&self, cycles: u64, now: Time) -> Record {
         let processors: Vec<Record> =
             self.processors.iter().map(|processor| processor.record(cycles, now)).collect();

@@ -1,0 +1,295 @@
+//! `wireloom application`: a program of threads and objects in C on a simulated multiprocessor.
+
+use std::fmt::Write;
+use std::path::PathBuf;
+use std::time::Instant;
+
+use clap::{Args, ValueHint};
+use serde::Serialize;
+use wireloom_machines::mpsoc::application::{Application as Running, Ended, Source, compile};
+use wireloom_machines::mpsoc::{Delivered, Options, Spec, Verdict};
+use wireloom_net::Packet;
+use wireloom_net::capture::{Destination, Writer};
+use wireloom_sim::Time;
+use wireloom_sim::stats::Record;
+
+use crate::failure::{Failure, Outcome};
+use crate::machine::MachineName;
+use crate::output::{self, JsonTarget, thousands};
+use crate::packets::Batches;
+use crate::progress::Working;
+use crate::simulation::RecordArgs;
+
+/// See `wireloom application --help`.
+#[derive(Args, Debug)]
+pub struct Application {
+    /// The program: files in C, and at most one of interfaces (.sidl), whose wrappers they include as NAME.h
+    #[arg(required = true, value_hint = ValueHint::FilePath)]
+    files: Vec<PathBuf>,
+    /// The machine: mpsoc-oc48, mpsoc-oc192, or a description (.toml)
+    #[arg(long, value_name = "MACHINE", default_value = "mpsoc-oc48")]
+    on: MachineName,
+    /// Define a macro for the compiler (may be given several times)
+    #[arg(short = 'D', long = "define", value_name = "NAME[=VALUE]")]
+    define: Vec<String>,
+    /// Let the machine's line bring the packets of a capture (may be given several times)
+    #[arg(long = "in", value_name = "CAPTURE", value_hint = ValueHint::FilePath)]
+    input: Vec<PathBuf>,
+    /// Bring so many packets at most
+    #[arg(long, value_name = "N", requires = "input")]
+    packets: Option<u64>,
+    /// Write the packets that were sent, as pcapng with an interface for each port
+    #[arg(long, value_name = "CAPTURE", requires = "input", value_hint = ValueHint::FilePath)]
+    out: Option<PathBuf>,
+    /// Report data races: accesses of two threads to a variable, one of them a write, that nothing orders
+    #[arg(long)]
+    races: bool,
+    /// End after so much simulated time, in microseconds
+    #[arg(long, value_name = "US", default_value_t = 1_000_000, value_parser = clap::value_parser!(u64).range(1..=1_000_000_000))]
+    limit_us: u64,
+    /// What chance begins with: jitter of the network
+    #[arg(long, value_name = "N", default_value_t = 1)]
+    seed: u64,
+    /// Write the report as JSON, to a file or to standard output (-)
+    #[arg(long, value_name = "FILE|-")]
+    json: Option<JsonTarget>,
+    #[command(flatten)]
+    records: RecordArgs,
+}
+
+#[derive(Serialize)]
+struct Report {
+    files: Vec<String>,
+    machine: String,
+    /// `done`, `idle` (all wait for packets or calls) or `running` (the time was over).
+    ended: &'static str,
+    /// What `main` has answered.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    value: Option<u32>,
+    printed: String,
+    /// Simulated time, in microseconds.
+    time_us: f64,
+    instructions: u64,
+    /// Share of the cycles in which processors issued instructions.
+    usage: f64,
+    packets: Packets,
+    /// If races were to be reported.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    races: Option<Vec<String>>,
+    /// Time of the simulation itself.
+    work_seconds: f64,
+    statistics: Record,
+}
+
+/// What became of packets.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+struct Packets {
+    arrived: u64,
+    sent: u64,
+    dropped: u64,
+    to_cpu: u64,
+    lost: u64,
+}
+
+impl Application {
+    /// Compiles the application, runs it, and reports.
+    pub fn run(self) -> Outcome {
+        let MachineName::Mpsoc(spec) = &self.on else {
+            let message = format!("{} does not run applications", self.on.as_str());
+            return Err(
+                Failure::unusable(message).with_help("say --on mpsoc-oc48, or a description of that kind")
+            );
+        };
+        let options = Options { races: self.races, seed: self.seed, ..self.records.options()? };
+        let packets = self.packets()?;
+        let mut report = Packets { arrived: packets.len() as u64, ..Packets::default() };
+        let mut running = self.build(spec, packets, options)?;
+
+        let for_people = output::for_people(self.json.as_ref());
+        let mut printed = Vec::new();
+        let begin = Instant::now();
+        let result = running.run(Time::nanoseconds(1000 * self.limit_us), &mut |text| {
+            if for_people {
+                output::print(&String::from_utf8_lossy(text));
+            }
+            printed.extend_from_slice(text);
+        });
+        // What led to a failure is worth seeing above all.
+        self.records.write(spec.name.as_str(), running.timeline(), running.series())?;
+        let ended = result.map_err(|error| Failure::unusable(error.within(running.symbols())))?;
+        let work_seconds = begin.elapsed().as_secs_f64();
+
+        let mut writer = self.out.as_deref().map(Writer::create).transpose()?;
+        for delivered in running.delivered() {
+            report.count(delivered.verdict);
+            if let Some(writer) = &mut writer {
+                write(writer, &delivered)?;
+            }
+        }
+        writer.map(Writer::finish).transpose()?;
+        let totals = running.totals();
+        report.lost = totals.lost;
+        let races = self.races.then(|| running.races());
+        let is_right = matches!(ended, Ended::Done(0) | Ended::Idle);
+        let report = Report {
+            files: self.files.iter().map(|file| file.display().to_string()).collect(),
+            machine: spec.name.clone(),
+            ended: match ended {
+                Ended::Done(_) => "done",
+                Ended::Idle => "idle",
+                Ended::Running => "running",
+            },
+            value: if let Ended::Done(value) = ended { Some(value) } else { None },
+            printed: String::from_utf8_lossy(&printed).into_owned(),
+            time_us: totals.now.as_seconds() * 1e6,
+            instructions: totals.instructions,
+            usage: running.usage(),
+            packets: report,
+            races,
+            work_seconds,
+            statistics: running.record(),
+        };
+        if for_people {
+            output::print(&report.text());
+        }
+        if let Some(target) = &self.json {
+            output::write_json(target, &report)?;
+        }
+        let has_races = report.races.is_some_and(|races| !races.is_empty());
+        if is_right && !has_races { Ok(()) } else { Err(Failure::Negative) }
+    }
+
+    fn packets(&self) -> Outcome<Vec<Packet>> {
+        let mut packets = Vec::new();
+        if !self.input.is_empty() {
+            let mut batches = Batches::open(&self.input, self.packets)?;
+            loop {
+                let batch = batches.next_batch()?;
+                if batch.is_empty() {
+                    break;
+                }
+                packets.extend_from_slice(batch);
+            }
+        }
+        Ok(packets)
+    }
+
+    fn build(&self, spec: &Spec, packets: Vec<Packet>, options: Options) -> Outcome<Running> {
+        let is_interfaces = |path: &PathBuf| path.extension().is_some_and(|extension| extension == "sidl");
+        let (interfaces, files): (Vec<PathBuf>, Vec<PathBuf>) =
+            self.files.iter().cloned().partition(is_interfaces);
+        if let [_, second, ..] = &interfaces[..] {
+            let message = format!("{}: a program has one file of interfaces", second.display());
+            return Err(Failure::unusable(message).with_help("put the interfaces of both into one file"));
+        }
+        if files.is_empty() {
+            return Err(Failure::unusable("no file in C is given: interfaces are no program"));
+        }
+        if let Some(missing) = self.files.iter().find(|path| !path.is_file()) {
+            return Err(Failure::unusable(format!("{}: there is no such file", missing.display())));
+        }
+        let compiled = {
+            let _working = Working::on(format!("compiling for {}", spec.name));
+            let source = Source {
+                files: &files,
+                interfaces: interfaces.first().map(PathBuf::as_path),
+                define: &self.define,
+            };
+            compile(&source, spec.processor.instruction_set).map_err(Failure::unusable)?
+        };
+        if !compiled.warnings.is_empty() {
+            eprint!("{}", compiled.warnings);
+        }
+        Running::new(spec, &compiled.program, packets, options).map_err(Failure::unusable)
+    }
+}
+
+impl Packets {
+    fn count(&mut self, verdict: Verdict) {
+        match verdict {
+            Verdict::Sent { .. } => self.sent += 1,
+            Verdict::Dropped(_) | Verdict::Runaway => self.dropped += 1,
+            Verdict::ToCpu(_) => self.to_cpu += 1,
+            Verdict::Gone => {}
+        }
+    }
+}
+
+/// Writes what was sent where it belongs in the capture.
+fn write(writer: &mut Writer, delivered: &Delivered) -> Outcome {
+    let destination = match delivered.verdict {
+        Verdict::Sent { port } => Destination::Port(port),
+        Verdict::ToCpu(_) => Destination::Cpu("application"),
+        Verdict::Dropped(_) | Verdict::Runaway | Verdict::Gone => return Ok(()),
+    };
+    writer.write(destination, delivered.arrival_ns, &delivered.bytes).map_err(Failure::from)
+}
+
+impl Report {
+    fn text(&self) -> String {
+        let ended = match (self.ended, self.value) {
+            (_, Some(value)) => format!("main has ended with {value}"),
+            ("idle", _) => "all wait for packets or calls".to_owned(),
+            _ => "it was still running: say a longer --limit-us".to_owned(),
+        };
+        let mut lines = vec![
+            ("ended", ended),
+            ("time", format!("{:.3} us", self.time_us)),
+            (
+                "instructions",
+                format!(
+                    "{}; the processors of {} issued them in {:.1} % of their cycles",
+                    thousands(self.instructions),
+                    self.machine,
+                    100.0 * self.usage
+                ),
+            ),
+        ];
+        let Packets { arrived, sent, dropped, to_cpu, lost } = self.packets;
+        if arrived > 0 {
+            lines.push((
+                "packets",
+                format!(
+                    "{} arrived, {} lost at the input; {} sent, {} dropped, {} to the control processor",
+                    thousands(arrived),
+                    thousands(lost),
+                    thousands(sent),
+                    thousands(dropped),
+                    thousands(to_cpu)
+                ),
+            ));
+        }
+        let mut out = String::new();
+        for (what, text) in lines {
+            writeln!(out, "{what:13}  {text}").expect("a string takes everything");
+        }
+        for race in self.races.iter().flatten() {
+            writeln!(out, "data race      {race}").expect("a string takes everything");
+        }
+        if self.races.as_ref().is_some_and(Vec::is_empty) {
+            out += "data race      none in this run\n";
+        }
+        out
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn packets_are_counted_by_what_became_of_them() {
+        let mut packets = Packets::default();
+        let reason = wireloom_machines::mpsoc::Reason { set: 0, number: 1 };
+        for verdict in [
+            Verdict::Sent { port: 3 },
+            Verdict::Dropped(reason),
+            Verdict::Runaway,
+            Verdict::ToCpu(reason),
+            Verdict::Gone,
+        ] {
+            packets.count(verdict);
+        }
+        assert_eq!(packets, Packets { arrived: 0, sent: 1, dropped: 2, to_cpu: 1, lost: 0 });
+    }
+}
