@@ -41,13 +41,13 @@ static uint32_t client(uint32_t me) {
 }
 
 int main(void) {
-    wl_thread clients[THREADS - 1];
+    wl_thread clients[THREADS];
     // Hardware threads are given in the order of their numbers, so that the first processor is full when servers begin.
     for (uint32_t me = 1; me < THREADS; me++) clients[me - 1] = wl_thread_create(client, me, 0);
     for (uint32_t k = 0; k < THREADS; k++) wl_thread_create(server, 0, 0);
     uint32_t begin = wl_cycles();
     client(0);
-    for (unsigned k = 0; k < THREADS - 1; k++) wl_thread_join(clients[k]);
+    for (unsigned k = 0; k + 1 < THREADS; k++) wl_thread_join(clients[k]);
     uint32_t cycles = wl_cycles() - begin;
     uint32_t calls = THREADS * CALLS;
     wl_printf("%u calls in %u cycles: %u.%u cycles a call\n", calls, cycles, cycles / calls, cycles * 10 / calls % 10);

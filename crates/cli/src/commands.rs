@@ -117,7 +117,7 @@ Examples:
   wireloom application programs/mpsoc/race.c --races
   wireloom application programs/mpsoc/forward.c programs/mpsoc/forward.sidl --in in.pcap --out out.pcapng --timeline threads.json
 
-Exit status 1 if main answers anything but 0, does not end, or there are data races. How programs are written: docs/machines/mpsoc-applications.md.")]
+Exit status 1 if main answers anything but 0 or is still running at the limit, or if there are data races. How programs are written: docs/machines/mpsoc-applications.md.")]
     Application(application::Application),
     /// Write wrappers for the interfaces of distributed objects: C for simulated processors, Rust for the host, SystemVerilog for hardware
     #[command(after_help = "\

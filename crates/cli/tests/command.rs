@@ -38,6 +38,7 @@ fn every_subcommand_has_help_with_an_example() {
         "traffic",
         "tables",
         "search",
+        "application",
         "sidl",
         "virtual",
         "completions",

@@ -23,6 +23,17 @@ fn pages(folder: &Path, found: &mut Vec<PathBuf>) {
     }
 }
 
+#[test]
+fn no_page_has_marks_of_a_merge() {
+    let mut found = Vec::new();
+    pages(&root(), &mut found);
+    for page in found {
+        let text = fs::read_to_string(&page).expect("a page");
+        let mark = text.lines().find(|line| line.starts_with("<<<<<<< ") || line.starts_with(">>>>>>> "));
+        assert_eq!(mark, None, "{}", page.display());
+    }
+}
+
 /// Lines that are not inside a fence.
 fn prose(text: &str) -> impl Iterator<Item = &str> {
     let mut in_fence = false;

@@ -314,7 +314,8 @@ fn both_models_in_one_program_forward_packets() {
     let packets: Vec<Packet> =
         (0..200).map(|k| packet(ways[k % 5].0, if k % 7 == 0 { 1 } else { 64 })).collect();
     for set in SETS {
-        let came = run(&[example("forward.c"), example("forward.sidl")], &spec(set), &packets, watched());
+        let spec = Spec { processors: 16, ..spec(set) };
+        let came = run(&[example("forward.c"), example("forward.sidl")], &spec, &packets, watched());
         let came = came.unwrap_or_else(|e| panic!("{e}"));
         assert_eq!((came.ended, came.races), (Ended::Idle, vec![]));
         assert_eq!(came.delivered.len(), 200);

@@ -19,6 +19,9 @@ const MAX_STRUCT_WORDS: usize = 4096;
 /// Methods of an interface.
 pub const MAX_METHODS: usize = 16;
 
+/// Services of a program: as many as a call can name.
+pub const MAX_SERVICES: usize = 112;
+
 /// Names that C, Rust or SystemVerilog give a meaning of their own, so that they could not name anything in what is generated.
 const RESERVED: &str = "\
     abstract always and as assert assign async auto await become begin bit bool box break byte case char class const \
@@ -95,6 +98,10 @@ impl Check {
                         format!("there is no interface `{}`", interface.text),
                         "declare it before its services",
                     ),
+                }
+                if self.interfaces.services.len() > MAX_SERVICES {
+                    let message = format!("service `{}` is one more than {MAX_SERVICES}", name.text);
+                    self.fault(&name.place, message, "a call can name no more: leave some out");
                 }
                 self.declare(name, Meaning::Service);
             }

@@ -31,6 +31,14 @@ fn syntax_says_what_was_expected() {
 }
 
 #[test]
+fn a_program_has_as_many_services_as_calls_can_name() {
+    let services = |count: u32| (0..count).map(|k| format!("service s{k} : I;\n")).collect::<String>();
+    let text = |count| format!("interface I {{ void f(); }};\n{}", services(count));
+    assert!(read("a.sidl", &text(112)).is_ok());
+    says(&text(113), "service `s112` is one more than 112", 114);
+}
+
+#[test]
 fn names_must_be_known_and_unlike() {
     says("interface I { void f(u9 a); };", "there is no type `u9`", 1);
     says("struct A { B b; };\nstruct B { u8 a; };", "there is no type `B`", 1);

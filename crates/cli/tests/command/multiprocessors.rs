@@ -40,3 +40,101 @@ fn sidl_writes_wrappers_and_refuses_what_is_no_interface() {
     place.wireloom("sidl nowhere.sidl -o other").status(2).complains(&["nowhere.sidl"]);
     assert!(!place.path("other").exists(), "nothing is written");
 }
+
+/// A program with a variable that two threads write, and a packet for each of them.
+const APPLICATION: &str = r#"
+#include "wl_packets.h"
+#include "wl_print.h"
+#include "wl_threads.h"
+static volatile uint32_t last;
+static uint32_t forwards(uint32_t port) {
+    last = wl_packet_receive();
+    wl_packet_send(port);
+    return 0;
+}
+int main(void) {
+    wl_thread other = wl_thread_create(forwards, 2, 0);
+    forwards(1);
+    wl_thread_join(other);
+    wl_packet_receive();
+    wl_packet_drop(7);
+    wl_printf("%s %u\n", "done", VALUE);
+    return VALUE;
+}
+"#;
+
+#[test]
+fn applications_print_forward_and_answer_and_tell_of_races() {
+    let place = Workplace::new();
+    place.write("both.c", APPLICATION.as_bytes());
+    let run = "application both.c --on mpsoc-oc48 --in three.pcap";
+    place.wireloom(&format!("{run} -DVALUE=0 --out sent.pcapng")).status(0).says(&[
+        "done 0",
+        "main has ended with 0",
+        "3 arrived, 0 lost at the input; 2 sent, 1 dropped",
+    ]);
+    assert!(place.path("sent.pcapng").exists());
+    place.wireloom(&format!("{run} -DVALUE=3")).status(1).says(&["main has ended with 3"]);
+    let raced = place.wireloom(&format!("{run} -DVALUE=0 --races"));
+    raced.status(1).says(&["data race", "last (0x30000000): written by thread", "forwards+"]);
+    place.wireloom(&format!("{run} -DVALUE=0 --json r.json")).status(0);
+    let report: serde_json::Value = serde_json::from_slice(&place.read("r.json")).expect("JSON");
+    assert_eq!((report["ended"].as_str(), report["printed"].as_str()), (Some("done"), Some("done 0\n")));
+    assert_eq!(report["packets"]["sent"], 2);
+    place.wireloom("application both.c -DVALUE=0").status(0).says(&["all wait for packets or calls"]);
+    place.write("busy.c", b"int main(void) { for (volatile int k = 0; k >= 0; k = 1); return 0; }\n");
+    place.wireloom("application busy.c --limit-us 5").status(1).says(&["still running", "--limit-us"]);
+}
+
+#[test]
+fn applications_that_are_none_are_refused() {
+    let place = Workplace::new();
+    place.write("wrong.c", b"int main(void) { return nothing; }\n");
+    place.write("a.sidl", b"interface A { void go(); };\n");
+    place.write("b.sidl", b"interface B { void go(); };\n");
+    place.write("stuck.c", b"#include \"wl_threads.h\"\nint main(void) { wl_monitor_leave(0); return 0; }\n");
+    for (words, said) in [
+        ("application wrong.c", &["wrong.c", "nothing"][..]),
+        ("application nowhere.c", &["nowhere.c", "no such file"]),
+        ("application a.sidl", &["no file in C"]),
+        ("application wrong.c a.sidl b.sidl", &["b.sidl", "one file of interfaces"]),
+        ("application wrong.c --on golden", &["golden", "does not run applications", "mpsoc-oc48"]),
+        ("application stuck.c", &["processor 0 thread 0", "thread 0 is not in monitor 0x0"]),
+        ("application stuck.c --interval-ns 100", &["--interval-ns", "--series"]),
+        ("application stuck.c --out x.pcapng", &["--in"]),
+    ] {
+        place.wireloom(words).status(2).complains(said);
+    }
+}
+
+#[test]
+fn what_multiprocessors_do_over_time_is_written() {
+    let place = Workplace::new();
+    let run = "run hub.loom --on mpsoc-oc48 --in three.pcap";
+    place
+        .wireloom(&format!("{run} --timeline t.json --series s.csv --plot p.svg --interval-ns 500"))
+        .status(0);
+    let trace: serde_json::Value = serde_json::from_slice(&place.read("t.json")).expect("JSON");
+    assert!(trace["traceEvents"].as_array().is_some_and(|events| events.len() > 128));
+    let series = String::from_utf8(place.read("s.csv")).expect("text");
+    let lines: Vec<&str> = series.lines().collect();
+    assert!(lines[0].starts_with("time_ns,use,mpps,lost,processor_0_use,processor_1_use"), "{}", lines[0]);
+    assert!(lines[2].starts_with("500,"), "{}", lines[2]);
+    let mpps = |line: &&str| line.split(',').nth(2).and_then(|field| field.parse::<f64>().ok());
+    let done: f64 = lines[1..].iter().filter_map(mpps).sum();
+    // Three packets: each is 2 MPPS in an interval of 500 ns.
+    assert!((done - 6.0).abs() < 1e-6, "{series}");
+    assert!(
+        String::from_utf8(place.read("p.svg"))
+            .is_ok_and(|svg| svg.contains("<svg") && svg.contains("use of the"))
+    );
+    place.wireloom("run hub.loom --on golden --in three.pcap --plot p.svg").status(2).complains(&[
+        "--plot",
+        "simulated multiprocessors",
+        "mpsoc-oc48",
+    ]);
+    place
+        .wireloom("verify hub.loom --on mpsoc-oc48,mpsoc-oc192 --in three.pcap --series s.csv")
+        .status(2)
+        .complains(&["--series", "one file"]);
+}

@@ -185,20 +185,23 @@ impl<W: Workload, O: Objects> Machine<W, O> {
     /// If a thread causes an exception, or the machine has packets and does not get on.
     pub fn run(&mut self, until: Time) -> Result<(), RunError> {
         while let Some(next) = self.sampler.as_ref().map(Sampler::next).filter(|next| *next <= until) {
-            self.run_on(next)?;
+            let result = self.run_on(next);
+            self.look();
+            result?;
             if self.kernel.now() < next {
                 return Ok(());
             }
-            self.look(next);
         }
-        self.run_on(until)
+        let result = self.run_on(until);
+        self.look();
+        result
     }
 
-    /// Lets the sampler look, whose time it is.
-    fn look(&mut self, now: Time) {
+    /// Lets the sampler look.
+    fn look(&mut self) {
         let Some(sampler) = &mut self.sampler else { return };
-        let interval = sampler.series().interval();
-        let cycles = self.clock.edge_from(now) - self.clock.edge_from(now - interval);
+        let (next, interval) = (sampler.next(), sampler.series().interval());
+        let cycles = self.clock.edge_from(next) - self.clock.edge_from(next - interval);
         let (totals, busy) = (totals(&self.kernel, &self.platform), self.platform.busy());
         sampler.look(totals, busy, cycles.max(1) as f64);
     }

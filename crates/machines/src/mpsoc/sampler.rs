@@ -42,7 +42,7 @@ impl Sampler {
         self.next
     }
 
-    /// It is that time: what has been counted, cycles in which each processor issued instructions, and how many cycles an interval has.
+    /// It is that time, or an earlier one: what has been counted, cycles in which each processor issued instructions, and how many cycles an interval has.
     pub(super) fn look(&mut self, totals: Totals, busy: Vec<u64>, cycles: f64) {
         let at = Time(self.next.0 - self.series.interval().0);
         let seconds = self.series.interval().as_seconds();
@@ -55,6 +55,9 @@ impl Sampler {
             self.series.add(*column, at, share(now - before));
         }
         (self.before, self.busy) = (totals, busy);
+        if totals.now < self.next {
+            return;
+        }
         self.next = Time(self.next.0 + self.series.interval().0);
     }
 
