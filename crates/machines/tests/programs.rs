@@ -6,8 +6,10 @@ use support::{agree, compiled, load_file, programs};
 use wireloom_fuzz::input::Input;
 use wireloom_ir::Program;
 use wireloom_isa::program::Machine;
+use wireloom_machines::mpsoc::program::{PARTS, Partition};
 use wireloom_net::Packet;
 use wireloom_net::traffic::{AddressSpec, Generator, Spec};
+use wireloom_offloads::Store;
 
 /// Packets of protocols as `--mix` names them.
 const ALL: &str = "ipv4=3,ipv6=3,mpls1..4=2";
@@ -43,11 +45,19 @@ fn packets(program: &Program, mix: &str, prefixes: Option<&str>) -> Vec<Packet> 
     packets
 }
 
+/// Whole, and with each step once a part of its own.
 fn check(name: &str, mix: &str, tables: Option<&str>, prefixes: Option<&str>) -> Result<(), String> {
     let program = compiled(name);
     let packets = packets(&program, mix, prefixes);
-    for machine in [Machine::Arm, Machine::Riscv] {
-        agree(&program, &packets, machine, &|store| tables.iter().for_each(|file| load_file(store, file)))?;
+    let names: Vec<&String> =
+        program.engines[program.main.index()].steps[1..].iter().map(|step| &step.name).collect();
+    let cut = |names: &[&String]| Partition::at(&program, names).expect("the engine has these steps");
+    let partitions = std::iter::once(Partition::whole()).chain(names.chunks(PARTS - 1).map(cut));
+    for partition in partitions {
+        for machine in [Machine::Arm, Machine::Riscv] {
+            let load = |store: &mut Store| tables.iter().for_each(|file| load_file(store, file));
+            agree(&program, &partition, &packets, machine, &load)?;
+        }
     }
     Ok(())
 }

@@ -4,7 +4,9 @@ mod support;
 
 use support::agree;
 use wireloom_fuzz::campaign::case;
+use wireloom_ir::Program;
 use wireloom_isa::program::Machine;
+use wireloom_machines::mpsoc::program::{PARTS, Partition};
 
 /// `WIRELOOM_MPSOC_RANDOM=FIRST..END` tries other seeds than those of every run.
 #[test]
@@ -16,10 +18,22 @@ fn random_programs_agree() {
         let (case, compiled) = case(seed);
         let compiled = compiled.unwrap_or_else(|failure| panic!("{}", failure.details));
         let machine = if seed % 2 == 0 { Machine::Arm } else { Machine::Riscv };
-        match agree(&compiled.optimised, &case.input.packets, machine, &|store| case.input.load(store)) {
-            Ok(()) => agreed += 1,
-            Err(why) => refused.push(format!("{seed}: {why}")),
+        let program = &compiled.optimised;
+        for partition in [Partition::whole(), cut(program, seed)] {
+            match agree(program, &partition, &case.input.packets, machine, &|store| case.input.load(store)) {
+                Ok(()) => agreed += 1,
+                Err(why) => refused.push(format!("{seed}: {why}")),
+            }
         }
     }
     assert!(agreed > refused.len(), "{agreed} agreed, refused were\n{}", refused.join("\n"));
+}
+
+/// Cut in front of about half of the steps, chosen by a hash of their numbers and the seed.
+fn cut(program: &Program, seed: u64) -> Partition {
+    let steps = &program.engines[program.main.index()].steps;
+    let is_chosen = |step: &usize| (seed << 8 | *step as u64).wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 63 == 0;
+    let names: Vec<&String> =
+        (1..steps.len()).filter(is_chosen).take(PARTS - 1).map(|step| &steps[step].name).collect();
+    Partition::at(program, &names).unwrap_or_else(|why| panic!("{why}"))
 }

@@ -199,9 +199,7 @@ impl Context {
     }
 
     fn put(&mut self, at: usize, words: &[u32]) {
-        for (place, word) in self.local[at..].chunks_exact_mut(4).zip(words) {
-            place.copy_from_slice(&word.to_le_bytes());
-        }
+        mpe::put_words(self.local.as_mut_slice(), at, words);
     }
 
     fn word(&self, at: usize) -> u32 {

@@ -13,7 +13,7 @@ use super::io::{self, Delivered};
 use super::machine::{Machine, Options, RunError, Totals};
 use super::objects::Objects as _;
 use super::program::marshal::Offloads;
-use super::program::{BuildOptions, build};
+use super::program::{BuildOptions, Partition, build};
 use super::spec::{Set, Spec};
 use super::toolchain::BuildError;
 
@@ -83,7 +83,7 @@ impl Engine {
             Set::Armv4 => InstructionSet::Arm,
             Set::Rv32im => InstructionSet::Riscv,
         };
-        let built = build(program, &BuildOptions::new(set))?.program;
+        let built = build(program, &Partition::whole(), &BuildOptions::new(set))?.program;
         let offloads = Offloads::new(program, store);
         let interfaces = offloads.interfaces();
         let machine = match spec.processor.instruction_set {

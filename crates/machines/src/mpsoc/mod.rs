@@ -16,6 +16,7 @@ pub mod code;
 mod context;
 pub mod engine;
 pub mod evaluation;
+mod handover;
 mod io;
 mod machine;
 pub mod mpe;

@@ -94,9 +94,13 @@ pub mod kind {
     pub const RUNAWAY: u32 = 4;
     /// A copy is sent to its port; the thread goes on with it.
     pub const EMIT: u32 = 5;
+    /// Another part of the engine goes on with it. Bits 8 to 15 say how many words of context go with it, which stand where replies do;
+    /// 16 to 23 at which entry of that part, 24 to 31 the part.
+    pub const FORWARD: u32 = 6;
 }
 
-/// What a thread is told of its packet, a word each from [`INFORMATION`] on.
+/// What a thread is told of its packet, a word each from [`INFORMATION`] on. The last of eight is zero for a packet that arrives; if another
+/// part has handed it over, bits 0 to 15 are the entry, 16 to 31 the port that was set.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Information {
     /// Its number among all that the machine has taken.
@@ -279,6 +283,13 @@ pub(super) fn is_kept(word: u32) -> bool {
 pub(super) fn place_window(area: &mut [u8], window: &[u8]) {
     area[FRONT & !3..].fill(0);
     swizzle(area, FRONT, window);
+}
+
+/// Puts words into a local store from byte `at` on.
+pub(super) fn put_words(local: &mut [u8], at: usize, words: &[u32]) {
+    for (place, word) in local[at..].chunks_exact_mut(4).zip(words) {
+        place.copy_from_slice(&word.to_le_bytes());
+    }
 }
 
 /// Copies bytes in network order into a local store's window area, where they begin at byte `at`.

@@ -10,7 +10,7 @@ use wireloom_ir::{Execute, Golden, Output, Program, Verdict, print, store};
 use wireloom_isa::program::Machine;
 use wireloom_isa::{Arm, InstructionSet, Riscv};
 use wireloom_machines::mpsoc::BuildError;
-use wireloom_machines::mpsoc::program::{BuildOptions, Functional, build};
+use wireloom_machines::mpsoc::program::{BuildOptions, Functional, Partition, build};
 use wireloom_net::Packet;
 use wireloom_net::tables::TableFile;
 use wireloom_offloads::{Content, Row, Store, load_tables};
@@ -60,26 +60,28 @@ fn rows(store: &Store) -> Vec<(String, Vec<Row>)> {
     store.paths().into_iter().map(of).collect()
 }
 
-/// Asserts that a program means on an instruction set what it means on golden: outputs and state. The refusal, if it is
-/// refused.
+/// Asserts that a program, cut like this, means on an instruction set what it means on golden: outputs and state. The refusal, if it
+/// is refused.
 pub fn agree(
     program: &Program,
+    partition: &Partition,
     packets: &[Packet],
     machine: Machine,
     load: &dyn Fn(&mut Store),
 ) -> Result<(), String> {
     match machine {
-        Machine::Arm => agree_on::<Arm>(program, packets, load),
-        Machine::Riscv => agree_on::<Riscv>(program, packets, load),
+        Machine::Arm => agree_on::<Arm>(program, partition, packets, load),
+        Machine::Riscv => agree_on::<Riscv>(program, partition, packets, load),
     }
 }
 
 fn agree_on<S: InstructionSet>(
     program: &Program,
+    partition: &Partition,
     packets: &[Packet],
     load: &dyn Fn(&mut Store),
 ) -> Result<(), String> {
-    let built = match build(program, &BuildOptions::new(S::MACHINE)) {
+    let built = match build(program, partition, &BuildOptions::new(S::MACHINE)) {
         Ok(built) => built,
         Err(BuildError::Refused(why)) => return Err(why.0),
         Err(error) => panic!("{error}\n{}", print(program)),

@@ -29,6 +29,8 @@ struct wl_information {
     uint32_t ingress;
     uint32_t arrival_ns, arrival_ns_high;
     uint32_t window; /* bytes of the packet that are in the window */
+    uint16_t entry;  /* of an engine that is cut: at which of its part's entries the packet was handed over */
+    uint16_t egress; /* the port that was set when it was handed over */
 };
 
 #define WL_INFORMATION ((const struct wl_information *)(WL_STORE + 0x400))
@@ -36,9 +38,11 @@ struct wl_information {
 #define WL_ARGUMENTS ((volatile uint32_t *)(WL_STORE + 0x440))
 /* The replies, eight words for each ticket. */
 #define WL_REPLIES ((const uint32_t *)(WL_STORE + 0x4c0))
+/* What goes with a packet that is handed over to another part: in the place of replies, of which none is under way then. */
+#define WL_CONTEXT ((uint32_t *)(WL_STORE + 0x4c0))
 
 /* Kinds of SEND. */
-enum { WL_FINISH, WL_DROP, WL_TO_CPU, WL_DONE, WL_RUNAWAY, WL_EMIT };
+enum { WL_FINISH, WL_DROP, WL_TO_CPU, WL_DONE, WL_RUNAWAY, WL_EMIT, WL_FORWARD };
 #define WL_VERDICT(kind, set, reason) ((kind) | (uint32_t)(reason) << 8 | (uint32_t)(set) << 24)
 
 /* Launches a call, whose arguments but the last word are in their place. What is read of earlier replies is read before: a

@@ -49,6 +49,15 @@ WL_INLINE void wl_receive(struct wl_packet *p)
     p->egress = 0;
 }
 
+/* The same for an engine that is cut: also packets that other parts hand over, whose windows lie where those of packets lie that
+ * arrive. Answers the entry at which the thread goes on. */
+WL_INLINE uint32_t wl_receive_part(struct wl_packet *p)
+{
+    wl_receive(p);
+    p->egress = WL_INFORMATION->egress;
+    return WL_INFORMATION->entry;
+}
+
 /* Whoever changes where the packet goes, where its window lies, or how long it is, tells the message passing engine at
  * once: most packets stay as they are, and cost nothing then. */
 WL_INLINE void wl_set_egress(struct wl_packet *p, uint32_t port)
@@ -80,6 +89,12 @@ WL_INLINE void wl_send(uint32_t verdict)
 {
     __asm__ volatile("" ::: "memory");
     WL_SEND = verdict;
+}
+
+/* Hands the packet over to an entry of another part, with so many words of the context. */
+WL_INLINE void wl_hand_over(uint32_t part, uint32_t entry, uint32_t words)
+{
+    wl_send(WL_FORWARD | words << 8 | entry << 16 | part << 24);
 }
 
 /* ---- Bytes of the area, by their place in the packet's order ------------------------------------------------------ */

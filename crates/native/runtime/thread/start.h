@@ -1,8 +1,9 @@
-/* What is executed first: a stack at the end of the thread's local store, then the engine. */
+/* What is executed first: a stack at the end of the thread's local store, then the engine. The number of the thread among all, and
+ * that of its part of an engine that is cut, are in the registers of the first two arguments. */
 #ifndef WL_START_H
 #define WL_START_H
 
-static void wl_main(void);
+static void wl_main(uint32_t thread, uint32_t part);
 
 #if defined(__arm__)
 __asm__(".section .text.start, \"ax\"\n"

@@ -19,7 +19,7 @@ pub fn ops(step: &Step) -> impl Iterator<Item = &Op> {
 }
 
 /// Where a step can go, with jumps back to it or an earlier one.
-fn successors(step: &Step) -> impl Iterator<Item = usize> {
+pub fn successors(step: &Step) -> impl Iterator<Item = usize> {
     ops(step).filter_map(|op| match &op.kind {
         OpKind::Exit(Exit::Next(to) | Exit::Emit(to)) => Some(to.index()),
         _ => None,

@@ -5,7 +5,7 @@ use std::hash::{DefaultHasher, Hash, Hasher};
 use std::path::{Path, PathBuf};
 
 use wireloom_isa::program::Machine;
-use wireloom_native::thread::{LINKER_SCRIPT, RUNTIME, generate};
+use wireloom_native::thread::{LINKER_SCRIPT, Partition, RUNTIME, generate};
 
 use crate::mpsoc::toolchain::{BuildError, Toolchain, file_error};
 
@@ -36,17 +36,23 @@ pub struct Built {
     pub program: wireloom_isa::Program,
     /// The file that it was read from; the C beside it is what it was compiled from.
     pub path: PathBuf,
+    /// Parts that its main engine is cut into.
+    pub parts: usize,
 }
 
-/// Builds the program of an engine, whose steps are in the form of regions, or takes it from the cache.
+/// Builds the program of an engine, whose steps are in the form of regions and which is cut like this, or takes it from the cache.
 ///
 /// # Errors
 /// See [`BuildError`].
 ///
 /// # Panics
 /// If a step is not in that form, or the engine's program does not verify.
-pub fn build(program: &wireloom_ir::Program, options: &BuildOptions) -> Result<Built, BuildError> {
-    let text = generate(program)?;
+pub fn build(
+    program: &wireloom_ir::Program,
+    partition: &Partition,
+    options: &BuildOptions,
+) -> Result<Built, BuildError> {
+    let text = generate(program, partition)?;
     let toolchain = Toolchain::of(options.machine);
     let folder = options.cache.join(key(&text, toolchain)?);
     if !folder.join(PROGRAM).exists() {
@@ -59,7 +65,7 @@ pub fn build(program: &wireloom_ir::Program, options: &BuildOptions) -> Result<B
     let path = folder.join(PROGRAM);
     let program = wireloom_isa::Program::read(&path)
         .map_err(|source| BuildError::Program { path: path.clone(), source })?;
-    Ok(Built { program, path })
+    Ok(Built { program, path, parts: partition.parts() })
 }
 
 fn compile(text: &str, toolchain: &Toolchain, folder: &Path) -> Result<(), BuildError> {

@@ -1,4 +1,4 @@
-//! The functional machine: one thread, no time.
+//! The functional machine: one thread for each part of the engine, no time.
 
 use wireloom_ir::{Execute, Output, Program};
 use wireloom_isa::{Exception, Flow, InstructionSet, Stop, Symbols, Text, Thread};
@@ -13,11 +13,12 @@ use super::profile::{Count, Profile};
 use crate::mpsoc::mpe::STACK;
 use crate::mpsoc::objects::CallersPacket;
 
-/// A program on one thread that gets every answer at once: for comparing what programs mean, and for counting instructions.
+/// A program on one thread, or one for each part of an engine that is cut, that gets every answer at once: for comparing what programs mean, and for counting instructions.
 pub struct Functional<S: InstructionSet> {
     text: Text<S>,
     symbols: Symbols,
-    thread: S::Thread,
+    /// Of each part.
+    threads: Vec<S::Thread>,
     around: Surroundings,
     /// Of each instruction of the text: how often it was executed.
     executed: Vec<Count>,
@@ -39,12 +40,17 @@ impl<S: InstructionSet> Functional<S> {
             memory.resize((segment.address + segment.size) as usize, 0);
             memory[segment.address as usize..][..segment.bytes.len()].copy_from_slice(&segment.bytes);
         }
-        let mut thread = S::Thread::new(built.program.entry);
-        thread.set_register(S::STACK_POINTER, STACK);
+        let thread = |part: usize| {
+            let mut thread = S::Thread::new(built.program.entry);
+            thread.set_register(S::STACK_POINTER, STACK);
+            thread.set_register(S::ARGUMENTS[1], part as u32);
+            thread
+        };
+        let threads = (0..built.parts).map(thread).collect();
         let executed = vec![Count::default(); text.instructions().count()];
         let symbols = built.program.symbols.clone();
-        let around = Surroundings::new(memory, Offloads::new(program, store));
-        Ok(Self { text, symbols, thread, around, executed, next_number: 0 })
+        let around = Surroundings::new(memory, Offloads::new(program, store), built.parts);
+        Ok(Self { text, symbols, threads, around, executed, next_number: 0 })
     }
 
     /// The offloads with their state.
@@ -96,19 +102,21 @@ impl<S: InstructionSet> Functional<S> {
         Ok(())
     }
 
-    /// Executes instructions until the thread waits for a packet.
+    /// Executes instructions, of the thread whose part has the packet, until the first waits for one.
     fn run(&mut self) -> Result<(), Exception> {
         let base = self.text.instructions().next().map_or(0, |(address, _)| address);
         loop {
-            let pc = self.thread.pc();
+            let thread = &mut self.threads[self.around.part()];
+            let pc = thread.pc();
             let instruction = self.text.fetch(pc).map_err(|cause| self.text.exception(pc, cause))?;
             self.around.communicates = false;
-            match S::execute(&mut self.thread, instruction, &mut self.around) {
+            match S::execute(thread, instruction, &mut self.around) {
                 Ok(Flow::Next | Flow::Skipped | Flow::Taken | Flow::Service(_) | Flow::Breakpoint) => {
                     let count = &mut self.executed[((pc - base) / 4) as usize];
                     count.instructions += 1;
                     count.communication += u64::from(self.around.communicates);
                 }
+                Err(Stop::Wait) if self.around.takes_over() => {}
                 Err(Stop::Wait) => return Ok(()),
                 Err(Stop::Raise(cause)) => return Err(self.text.exception(pc, cause)),
             }

@@ -8,9 +8,10 @@ use wireloom_net::packet::WINDOW;
 
 use super::marshal::{Offloads, leaving};
 use crate::mpsoc::Verdict;
+use crate::mpsoc::handover::HandOver;
 use crate::mpsoc::mpe::{
     AREA_BYTES, ARGUMENTS, CALLS, INFORMATION, Information, LOCAL_BYTES, LOCAL_STORE, RECEIVE, REPLIES,
-    REPLY_WORDS, Registers, SEND, TICKETS, WAIT, is_kept, place_window,
+    REPLY_WORDS, Registers, SEND, TICKETS, WAIT, is_kept, kind, place_window, put_words,
 };
 use crate::mpsoc::objects::{Called, CallersPacket, Objects};
 
@@ -23,11 +24,15 @@ pub struct Left {
     pub bytes: Vec<u8>,
 }
 
-/// Program memory, local store, message passing engine and objects of one thread.
+/// Program memory, local stores, message passing engine and objects of the threads of an engine's parts, of which one runs.
 pub struct Surroundings {
     /// Code and constants, from address 0 on.
     program: Vec<u8>,
-    local: Vec<u8>,
+    /// Of the thread of each part.
+    locals: Vec<Vec<u8>>,
+    /// The one that runs.
+    part: usize,
+    handed: Option<HandOver>,
     registers: Registers,
     pub objects: Offloads,
     /// The packet in hand, until the thread has done with it.
@@ -40,10 +45,12 @@ pub struct Surroundings {
 }
 
 impl Surroundings {
-    pub fn new(program: Vec<u8>, objects: Offloads) -> Self {
+    pub fn new(program: Vec<u8>, objects: Offloads, parts: usize) -> Self {
         Self {
             program,
-            local: vec![0; LOCAL_BYTES],
+            locals: vec![vec![0; LOCAL_BYTES]; parts],
+            part: 0,
+            handed: None,
             registers: Registers::default(),
             objects,
             hand: None,
@@ -53,21 +60,39 @@ impl Surroundings {
         }
     }
 
+    /// The part whose thread runs.
+    pub fn part(&self) -> usize {
+        self.part
+    }
+
+    /// When a thread waits for a packet: the thread goes on that has it; `false` if none has.
+    pub fn takes_over(&mut self) -> bool {
+        let next = self.handed.as_ref().map_or(0, |handed| handed.part as usize);
+        let goes_on = self.handed.is_some() || self.part != 0;
+        self.part = next;
+        goes_on
+    }
+
+    fn local(&mut self) -> &mut [u8] {
+        &mut self.locals[self.part]
+    }
+
     fn receive(&mut self) -> Result<u32, Stall> {
+        if let Some(handed) = self.handed.take_if(|handed| handed.part as usize == self.part) {
+            let (packet, caller) = self.hand.as_ref().ok_or(REFUSED)?;
+            let information = information(packet, *caller);
+            self.registers = handed.place(&mut self.locals[self.part], &information);
+        }
+        if self.handed.is_some() || self.hand.is_none() && self.part != 0 {
+            return Err(Stall::Wait);
+        }
         if self.hand.is_none() {
             let (packet, caller) = self.next.pop_front().ok_or(Stall::Wait)?;
-            let length = packet.bytes.len();
-            let loaded = length.min(WINDOW);
-            self.registers = Registers::arrived(length as u32, loaded as u32);
-            place_window(&mut self.local[..AREA_BYTES], &packet.bytes[..loaded]);
-            let information = Information {
-                number: caller.number,
-                length: length as u32,
-                ingress: packet.ingress,
-                arrival_ns: caller.arrival_ns,
-                loaded: loaded as u32,
-            };
-            self.put_words(INFORMATION, &information.words());
+            let information = information(&packet, caller);
+            self.registers = Registers::arrived(information.length, information.loaded);
+            let loaded = &packet.bytes[..information.loaded as usize];
+            place_window(&mut self.local()[..AREA_BYTES], loaded);
+            put_words(self.local(), INFORMATION, &information.words());
             self.hand = Some((packet, caller));
         }
         Ok(self.hand.as_ref().map_or(0, |(_, caller)| caller.number as u32))
@@ -75,9 +100,17 @@ impl Surroundings {
 
     fn send(&mut self, word: u32) -> Result<(), Stall> {
         let (packet, _) = self.hand.as_ref().ok_or(REFUSED)?;
+        if word & 0xff == kind::FORWARD {
+            let handed = HandOver::of(word, &self.locals[self.part], &self.registers).ok_or(REFUSED)?;
+            if handed.part as usize >= self.locals.len() {
+                return Err(REFUSED);
+            }
+            self.handed = Some(handed);
+            return Ok(());
+        }
         let verdict = Verdict::decode(word, self.registers.egress as u16).ok_or(REFUSED)?;
         if let Some(verdict) = verdict.meaning() {
-            let bytes = leaving(&self.local, &self.registers, &packet.bytes).ok_or(REFUSED)?;
+            let bytes = leaving(&self.locals[self.part], &self.registers, &packet.bytes).ok_or(REFUSED)?;
             self.left.push(Left { verdict, bytes });
         }
         if !is_kept(word) {
@@ -100,18 +133,12 @@ impl Surroundings {
         if at + 4 * reply.len() > STACK_BEGIN {
             return Err(REFUSED);
         }
-        self.put_words(at, &reply);
+        put_words(self.local(), at, &reply);
         Ok(())
     }
 
-    fn put_words(&mut self, at: usize, words: &[u32]) {
-        for (place, word) in self.local[at..].chunks_exact_mut(4).zip(words) {
-            place.copy_from_slice(&word.to_le_bytes());
-        }
-    }
-
     fn words(&self, at: usize, count: usize) -> Vec<u32> {
-        let words = self.local[at..].chunks_exact(4).take(count);
+        let words = self.locals[self.part][at..].chunks_exact(4).take(count);
         words.map(|word| u32::from_le_bytes([word[0], word[1], word[2], word[3]])).collect()
     }
 }
@@ -123,7 +150,7 @@ impl Bus for Surroundings {
         let Access { address, size, .. } = access;
         if let Some(local) = local_place(address) {
             self.communicates |= (ARGUMENTS..STACK_BEGIN).contains(&local);
-            return Ok(read(&self.local[local..], size));
+            return Ok(read(&self.locals[self.part][local..], size));
         }
         if address < LOCAL_STORE {
             let place =
@@ -147,7 +174,7 @@ impl Bus for Surroundings {
         if let Some(local) = local_place(address) {
             self.communicates |= (ARGUMENTS..STACK_BEGIN).contains(&local);
             let bytes = size.bytes() as usize;
-            self.local[local..local + bytes].copy_from_slice(&value.to_le_bytes()[..bytes]);
+            self.local()[local..local + bytes].copy_from_slice(&value.to_le_bytes()[..bytes]);
             return Ok(());
         }
         if address < LOCAL_STORE {
@@ -170,6 +197,17 @@ impl Bus for Surroundings {
         let old = self.load(access)?;
         self.store(access, value)?;
         Ok(old)
+    }
+}
+
+/// What a thread is told of a packet that arrives.
+fn information(packet: &Packet, caller: CallersPacket) -> Information {
+    Information {
+        number: caller.number,
+        length: packet.bytes.len() as u32,
+        ingress: packet.ingress,
+        arrival_ns: caller.arrival_ns,
+        loaded: packet.bytes.len().min(WINDOW) as u32,
     }
 }
 

@@ -1,4 +1,6 @@
-//! An engine as a C function: steps are labels, the context is local variables.
+//! An engine as a C function, or one for each of its parts: steps are labels, the context is local variables.
+
+use std::ops::Range;
 
 use wireloom_ir::{Engine, EngineKind, Exit, OffloadTarget, Op, OpKind, Program, StepId};
 use wireloom_offloads::registry;
@@ -9,6 +11,7 @@ use super::super::names::Names;
 use super::super::ops::Text;
 use super::super::types::{Class, Model};
 use super::super::writer::{Writer, mentions};
+use super::handover::Handovers;
 use super::message::words;
 use super::replies::{self, Split, Variable};
 use super::{Refused, is_local, symbol};
@@ -28,6 +31,8 @@ pub struct EngineFunction<'a> {
     /// For each context variable, those of calls included: the expression that is it.
     context: Vec<String>,
     labels: Vec<String>,
+    /// If it is cut.
+    handovers: Option<Handovers<'a>>,
 }
 
 impl<'a> EngineFunction<'a> {
@@ -42,6 +47,7 @@ impl<'a> EngineFunction<'a> {
         objects: Vec<usize>,
         callees: Vec<String>,
         first_ticket: u32,
+        handovers: Option<Handovers<'a>>,
     ) -> Result<Self, Refused> {
         let split = replies::split(engine, first_ticket)?;
         let (mut names, mut labels) = (Names::default(), Names::default());
@@ -52,21 +58,41 @@ impl<'a> EngineFunction<'a> {
             Variable::Leaf(text) => text.clone(),
         }));
         let labels = engine.steps.iter().map(|step| format!("step_{}", labels.give(&step.name))).collect();
-        Ok(Self { program, engine, function, objects, callees, split, context, labels })
+        Ok(Self { program, engine, function, objects, callees, split, context, labels, handovers })
     }
 
-    /// Writes the function.
+    /// Writes the function, or those of its parts.
     pub fn write(&self, out: &mut Writer) {
-        let mut body = Vec::new();
-        let steps: Vec<Vec<String>> = (0..self.engine.steps.len()).map(|step| self.step(step)).collect();
-        for (index, lines) in steps.iter().enumerate() {
+        let all = 0..self.engine.steps.len();
+        match (&self.engine.kind, &self.handovers) {
+            (EngineKind::Packet, None) => self.write_packets("wl_main", all, &[], out),
+            (EngineKind::Packet, Some(handovers)) => {
+                for part in 0..handovers.partition().parts() {
+                    let steps = handovers.partition().steps(self.engine, part);
+                    let entry = handovers.entry(part, &self.context, &self.labels);
+                    self.write_packets(&part_function(part), steps, &entry, out);
+                }
+                self.write_parts(handovers.partition().parts(), out);
+            }
+            (EngineKind::Call { params, reply }, _) => {
+                let params: Vec<usize> = params.iter().map(|p| p.index()).collect();
+                self.write_call(&params, *reply, &self.body(all, &[]), out);
+            }
+        }
+    }
+
+    /// Statements of steps, of which `before` stands in front.
+    fn body(&self, range: Range<usize>, before: &[String]) -> Vec<String> {
+        let mut body = before.to_vec();
+        let steps: Vec<Vec<String>> = range.clone().map(|step| self.step(step)).collect();
+        for (index, lines) in range.zip(&steps) {
             let step = &self.engine.steps[index];
             let file = self.program.files.get(step.loc.file as usize).filter(|_| step.loc.line != 0);
             let place = file
                 .map(|file| format!(", {}:{}", file.rsplit('/').next().unwrap_or(file), step.loc.line))
                 .unwrap_or_default();
             body.push(format!("/* Step `{}`{place}. */", step.name.replace("*/", "* /")));
-            if steps.iter().flatten().any(|line| mentions(line, &self.labels[index])) {
+            if steps.iter().flatten().chain(before).any(|line| mentions(line, &self.labels[index])) {
                 body.push(format!("{}:", self.labels[index]));
             }
             body.push(format!("WL_STEP(\"{}\");", symbol(step)));
@@ -74,47 +100,68 @@ impl<'a> EngineFunction<'a> {
             body.extend(lines.iter().map(|line| format!("    {line}")));
             body.push("}".into());
         }
-        let counts_jumps = body.iter().any(|line| mentions(line, "backward"));
-        match &self.engine.kind {
-            EngineKind::Packet => self.write_packets(&body, counts_jumps, out),
-            EngineKind::Call { params, reply } => {
-                let params: Vec<usize> = params.iter().map(|p| p.index()).collect();
-                self.write_call(&params, *reply, &body, counts_jumps, out);
-            }
-        }
+        body
     }
 
-    fn write_packets(&self, body: &[String], counts_jumps: bool, out: &mut Writer) {
-        out.comment(&format!("Engine `{}`: packets, one after the other.", self.engine.name));
-        out.line("__attribute__((used)) static void wl_main(void)");
+    /// Writes a function that executes some steps for one packet after the other; `entry` says where to begin, if not at the first of them.
+    fn write_packets(&self, function: &str, steps: Range<usize>, entry: &[String], out: &mut Writer) {
+        let names: Vec<&str> =
+            [steps.start, steps.end - 1].map(|step| self.engine.steps[step].name.as_str()).into();
+        out.comment(&match self.handovers {
+            None => format!("Engine `{}`: packets, one after the other.", self.engine.name),
+            Some(_) => format!(
+                "Engine `{}`, steps `{}`: packets, one after the other.",
+                self.engine.name,
+                names.join("` to `")
+            ),
+        });
+        let attributes = if self.handovers.is_none() { "used" } else { "noinline, noreturn" };
+        let parameters = if self.handovers.is_none() { "uint32_t thread, uint32_t part" } else { "void" };
+        out.line(format!("__attribute__(({attributes})) static void {function}({parameters})"));
         out.line("{");
+        let body = self.body(steps, entry);
+        let has = |name: &str| body.iter().any(|line| mentions(line, name));
         out.line("    for (;;) {");
         out.line("        struct wl_packet hand, *const p = &hand;");
-        out.line("        uint32_t verdict;");
+        if has("leave") {
+            out.line("        uint32_t verdict;");
+        }
         for variable in self.variables(&[]) {
             out.line(format!("        {variable}"));
         }
-        if counts_jumps {
+        if has("backward") {
             out.line("        uint32_t backward = 0;");
         }
-        out.line("        wl_receive(p);");
-        body.iter().for_each(|line| out.line(format!("        {line}")));
-        if body.iter().any(|line| mentions(line, "leave")) {
-            out.line("    leave:");
+        if entry.is_empty() {
+            out.line("        wl_receive(p);");
         }
-        out.line("        wl_send(verdict);");
+        body.iter().for_each(|line| out.line(format!("        {line}")));
+        if has("leave") {
+            out.line("    leave:");
+            out.line("        wl_send(verdict);");
+        }
+        if has("next") {
+            out.line("    next:;");
+        }
         out.line("    }");
+        out.line("}");
+        out.blank();
+    }
+
+    /// Writes what each thread begins with: its part.
+    fn write_parts(&self, parts: usize, out: &mut Writer) {
+        out.comment(&format!("Engine `{}`: the part of a thread.", self.engine.name));
+        out.line("__attribute__((used)) static void wl_main(uint32_t thread, uint32_t part)");
+        out.line("{");
+        for part in 1..parts {
+            out.line(format!("    if (part == {part})"));
+            out.line(format!("        {}();", part_function(part)));
+        }
+        out.line(format!("    {}();", part_function(0)));
         out.line("}");
     }
 
-    fn write_call(
-        &self,
-        params: &[usize],
-        reply: u32,
-        body: &[String],
-        counts_jumps: bool,
-        out: &mut Writer,
-    ) {
+    fn write_call(&self, params: &[usize], reply: u32, body: &[String], out: &mut Writer) {
         let parameters = params
             .iter()
             .map(|p| format!("{} {}", MODEL.c_type(self.engine.context[*p].width), self.context[*p]));
@@ -125,7 +172,7 @@ impl<'a> EngineFunction<'a> {
         for variable in self.variables(params) {
             out.line(format!("    {variable}"));
         }
-        if counts_jumps {
+        if body.iter().any(|line| mentions(line, "backward")) {
             out.line("    uint32_t backward = 0;");
         }
         out.line("    (void)objects;");
@@ -189,7 +236,12 @@ impl<'a> EngineFunction<'a> {
             lines.extend(self.end("WL_RUNAWAY".into()).into_iter().map(|line| format!("    {line}")));
             lines.push("}".into());
         }
-        lines.push(format!("goto {};", self.labels[to.index()]));
+        match &self.handovers {
+            Some(handovers) if handovers.partition().part(from) != handovers.partition().part(to.index()) => {
+                lines.extend(handovers.leave(to.index(), &self.context));
+            }
+            _ => lines.push(format!("goto {};", self.labels[to.index()])),
+        }
         lines
     }
 
@@ -201,6 +253,10 @@ impl<'a> EngineFunction<'a> {
             EngineKind::Call { .. } => format!("objects + {first}"),
         }
     }
+}
+
+fn part_function(part: usize) -> String {
+    format!("wl_part_{part}")
 }
 
 struct StepEffects<'a> {
@@ -308,7 +364,7 @@ impl Effects for StepEffects<'_> {
 }
 
 /// The words of a value, lowest first.
-fn word_texts(value: &Text) -> Vec<String> {
+pub(super) fn word_texts(value: &Text) -> Vec<String> {
     match value.class() {
         Class::Wide(n) => (0..n).map(|i| format!("{}.w[{i}]", value.p())).collect(),
         Class::Word(64) => {

@@ -4,9 +4,12 @@
 //! There is no batch and no prefetch: while a thread waits for a reply, the processor runs others. So an engine is one C
 //! function, in which steps are labels: the compiler keeps in registers what one step leaves to the next. [`replies`]
 //! makes a call a launch and a wait; [`engine`] writes the function; [`message`] says what calls look like on the network.
+//! An engine that is cut ([`partition`]) is one function for each part, and jumps between them are messages ([`handover`]).
 
 mod engine;
+mod handover;
 pub mod message;
+mod partition;
 mod replies;
 
 use std::collections::BTreeSet;
@@ -15,10 +18,13 @@ use wireloom_ir::{Engine, OffloadTarget, Op, OpKind, Program, Step};
 use wireloom_offloads::{Config, Method, registry};
 
 use self::engine::EngineFunction;
+use self::handover::Handovers;
 use super::names::{Names, identifier};
 use super::types::Model;
 use super::writer::Writer;
 use super::{IGNORED_WARNINGS, first_slots, plan, reachable, slot_count, wide_sizes, widths};
+
+pub use self::partition::{PARTS, Partition};
 
 /// The runtime: names and texts of its headers and of the linker's script.
 pub const RUNTIME: &[(&str, &str)] = &[
@@ -51,15 +57,19 @@ fn sentence(engine: &Engine, step: &Step, offload: &str, why: &str) -> Refused {
     Refused(format!("engine `{}`, step `{}`, offload `{offload}`: {why}", engine.name, step.name))
 }
 
+fn cut_sentence(engine: &Engine, step: usize, why: &str) -> Refused {
+    Refused(format!("engine `{}`, step `{}`: {why}", engine.name, engine.steps[step].name))
+}
+
 /// A program, whose steps are in the form of regions, as the text of one C file, which includes `thread.h` of
-/// [`RUNTIME`]. It depends on the program alone.
+/// [`RUNTIME`]; its main engine is cut as `partition` says, which is of this program. It depends on these two alone.
 ///
 /// # Errors
 /// If the program does what such threads cannot.
 ///
 /// # Panics
 /// If a step is not in that form, or the program does not verify.
-pub fn generate(program: &Program) -> Result<String, Refused> {
+pub fn generate(program: &Program, partition: &Partition) -> Result<String, Refused> {
     check(program)?;
     let main = &program.engines[program.main.index()];
     let mut names = Names::default();
@@ -90,7 +100,9 @@ pub fn generate(program: &Program) -> Result<String, Refused> {
             let objects = first_slots(program, engine);
             let function = if is_main { "wl_main".to_owned() } else { format!("{}_call", own[index]) };
             let callees = (0..program.engines.len()).map(|engine| format!("{}_call", own[engine])).collect();
-            EngineFunction::new(program, engine, function, objects, callees, tickets[index])?.write(&mut out);
+            let handovers = if is_main { Handovers::new(engine, partition)? } else { None };
+            EngineFunction::new(program, engine, function, objects, callees, tickets[index], handovers)?
+                .write(&mut out);
         }
     }
     Ok(out.finish())

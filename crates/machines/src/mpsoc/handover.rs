@@ -1,0 +1,101 @@
+//! Packets that one part of an engine hands over to another: partition within a packet (the paper, sections 5.1 and 5.3).
+//!
+//! The message has the header window, the words of context that the next part reads, and the entry at which it goes on. The message
+//! passing engine of the thread that gets it lays the window where that of a packet lies that arrives, so that the program of every
+//! part knows where headers begin.
+
+use super::mpe::{
+    self, AREA_BYTES, FRONT, INFORMATION, Information, REPLIES, REPLY_WORDS, Registers, TICKETS, place_window,
+};
+
+/// Words of context that a message has at most.
+const WORDS: usize = REPLY_WORDS * TICKETS;
+
+/// A packet between two parts.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(super) struct HandOver {
+    /// The part that goes on.
+    pub(super) part: u32,
+    /// At which of its entries.
+    pub(super) entry: u8,
+    /// The port that was set.
+    pub(super) egress: u16,
+    /// Bytes of the whole packet.
+    pub(super) length: u32,
+    /// The header window in network order.
+    pub(super) window: Vec<u8>,
+    /// What the next part reads of the context.
+    pub(super) context: Vec<u32>,
+}
+
+impl HandOver {
+    /// Of a thread that has written this word to [`SEND`](mpe::SEND); `None` if the window does not lie in its area, or there are more
+    /// words than places.
+    pub(super) fn of(word: u32, local: &[u8], registers: &Registers) -> Option<Self> {
+        let [_, words, entry, part] = word.to_le_bytes();
+        let words = usize::from(words);
+        let (window, _) = registers.window_and_body()?;
+        if words > WORDS || FRONT + window as usize > AREA_BYTES {
+            return None;
+        }
+        Some(Self {
+            part: u32::from(part),
+            entry,
+            egress: registers.egress as u16,
+            length: registers.length,
+            window: mpe::unswizzle(&local[..AREA_BYTES], registers.front as usize, window as usize),
+            context: local[REPLIES..].as_chunks().0[..words]
+                .iter()
+                .map(|word| u32::from_le_bytes(*word))
+                .collect(),
+        })
+    }
+
+    /// Puts it into the local store of the thread that goes on; what is known of the packet since it arrived is `information`.
+    pub(super) fn place(&self, local: &mut [u8], information: &Information) -> Registers {
+        place_window(&mut local[..AREA_BYTES], &self.window);
+        let loaded = self.window.len() as u32;
+        let known = Information { length: self.length, loaded, ..*information };
+        let mut words = known.words();
+        words[7] = u32::from(self.egress) << 16 | u32::from(self.entry);
+        mpe::put_words(local, INFORMATION, &words);
+        mpe::put_words(local, REPLIES, &self.context);
+        Registers { egress: u32::from(self.egress), ..Registers::arrived(self.length, loaded) }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::mpsoc::mpe::{LOCAL_BYTES, kind, swizzle};
+
+    #[test]
+    fn a_part_finds_the_window_where_packets_arrive_and_the_words_where_replies_do() {
+        let mut local = vec![0xee; LOCAL_BYTES];
+        let registers = Registers { egress: 3, front: 0xfc, end: 0x103, length: 90 };
+        swizzle(&mut local, 0xfc, &[1, 2, 3, 4, 5, 6, 7]);
+        mpe::put_words(&mut local, REPLIES, &[10, 11, 12]);
+        let handed =
+            HandOver::of(kind::FORWARD | 2 << 8 | 5 << 16 | 1 << 24, &local, &registers).expect("it fits");
+        assert_eq!((handed.part, handed.entry), (1, 5));
+        let arrived = Information { number: 9, length: 100, ingress: 2, arrival_ns: 77, loaded: 11 };
+        let mut other = vec![0xdd; LOCAL_BYTES];
+        let placed = handed.place(&mut other, &arrived);
+        assert_eq!(placed, Registers { egress: 3, front: 0x102, end: 0x109, length: 90 });
+        assert_eq!(mpe::unswizzle(&other[..AREA_BYTES], 0x100, 12), [0, 0, 1, 2, 3, 4, 5, 6, 7, 0, 0, 0]);
+        let words: Vec<u32> =
+            other[INFORMATION..].as_chunks().0.iter().take(8).map(|word| u32::from_le_bytes(*word)).collect();
+        assert_eq!(words, [9, 0, 90, 2, 77, 0, 7, 3 << 16 | 5]);
+        assert_eq!(other[REPLIES..][..9], [10, 0, 0, 0, 11, 0, 0, 0, 0xdd]);
+    }
+
+    #[test]
+    fn what_does_not_fit_is_refused() {
+        let local = vec![0; LOCAL_BYTES];
+        let arrived = Registers::arrived(100, 100);
+        assert!(HandOver::of(kind::FORWARD | 128 << 8, &local, &arrived).is_some());
+        assert_eq!(HandOver::of(kind::FORWARD | 129 << 8, &local, &arrived), None);
+        let outside = Registers { end: AREA_BYTES as u32 + 1, ..arrived };
+        assert_eq!(HandOver::of(kind::FORWARD, &local, &outside), None);
+    }
+}
