@@ -8,7 +8,7 @@ use toml::{Table, Value};
 const MAX_DEPTH: usize = 8;
 
 /// Tables that have other keys where their `kind` is another.
-const BY_KIND: [&str; 1] = ["network"];
+const BY_KIND: [&str; 2] = ["network", "partition"];
 
 /// The descriptions that others go back to; built in, so that machines can be had without the files.
 const BUILT_IN: [(&str, &str); 2] = [

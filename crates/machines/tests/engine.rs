@@ -2,13 +2,16 @@
 
 mod support;
 
+use support::engine::{agree_in_time, count, own_spec};
 use support::{compiled, load_file, programs};
-use wireloom_ir::{Execute, Golden, Output, Verdict, store};
+use wireloom_ir::builder::{EngineBuilder, StepBuilder, program_of};
+use wireloom_ir::{BinaryOp, Exit, Program, StepId, UnaryOp, store};
+use wireloom_machines::mpsoc::Options;
 use wireloom_machines::mpsoc::engine::Engine;
 use wireloom_machines::mpsoc::spec::Set;
-use wireloom_machines::mpsoc::{Options, Spec};
 use wireloom_net::Packet;
 use wireloom_net::traffic::{AddressSpec, Generator, Spec as Traffic};
+use wireloom_offloads::Store;
 
 const TABLES: &str = "tests/router.tables";
 
@@ -31,41 +34,133 @@ fn packets() -> Vec<Packet> {
     packets
 }
 
+fn load(store: &mut Store) {
+    load_file(store, TABLES);
+}
+
 #[test]
 fn the_router_forwards_on_both_instruction_sets_as_golden_does() {
-    let program = compiled("router.loom");
-    let loaded = || {
-        let mut store = store(&program).expect("offloads of a verified program");
-        load_file(&mut store, TABLES);
-        store
-    };
-    let packets = packets();
-    type Sent = (u64, u64, u16, Verdict, Vec<u8>);
-    let keep = |sent: &mut Vec<Sent>, o: Output<'_>| {
-        sent.push((o.sequence, o.arrival_ns, o.ingress, o.verdict, o.bytes.to_vec()));
-    };
-    let mut expected = Vec::new();
-    Golden::new(program.clone(), loaded()).execute(&packets, &mut |output| keep(&mut expected, output));
+    let (program, packets) = (compiled("router.loom"), packets());
     for set in [Set::Armv4, Set::Rv32im] {
-        let mut spec = Spec::base();
-        spec.processor.instruction_set = set;
-        spec.io.input.queue_packets = 1000;
-        let mut engine = Engine::new(&spec, &program, loaded(), Options::default()).expect("an engine");
-        let mut got = Vec::new();
-        let mut settled =
-            engine.execute(&packets[..150], &mut |output| keep(&mut got, output)).expect("it runs");
-        for lot in [&packets[150..], &[]] {
-            let mut sink = |output: Output<'_>| keep(&mut got, output);
-            let more = match lot {
-                [] => engine.finish(&mut sink),
-                lot => engine.execute(lot, &mut sink),
-            };
-            settled.taken.extend(more.expect("it runs").taken);
-        }
-        assert!(settled.taken.iter().copied().eq(0..400), "{set:?}");
-        for (got, expected) in got.iter().zip(&expected) {
-            assert_eq!(got, expected, "{set:?}");
-        }
-        assert_eq!(got.len(), expected.len(), "{set:?}");
+        let engine = agree_in_time(&own_spec(set, ""), &program, &packets, &load);
+        assert_eq!(engine.record().value("platform.parts.0"), None, "{set:?}");
     }
+}
+
+#[test]
+fn a_router_that_is_cut_does_too() {
+    let (program, packets) = (compiled("router.loom"), packets());
+    let parts = "parts = 3\n";
+    let cuts = "cuts = [\"transmit\", \"ipv4_forward\"]\nshares = [2, 1, 1]\n";
+    for (set, processors, partition) in [(Set::Armv4, 16, parts), (Set::Rv32im, 2, cuts)] {
+        let mut spec = own_spec(set, &format!("[partition]\nkind = \"within-packet\"\n{partition}"));
+        spec.processors = processors;
+        let engine = agree_in_time(&spec, &program, &packets, &load);
+        let record = engine.record();
+        // Every packet comes to the first part, and most go on in others.
+        assert_eq!(count(&record, "platform.broker.packets.calls"), 400);
+        let others =
+            ["part_1", "part_2"].map(|part| count(&record, &format!("platform.broker.{part}.calls")));
+        assert!(others.iter().all(|calls| (20..=2000).contains(calls)), "{others:?}");
+        let of_parts = |name| [0, 1, 2].map(|part| count(&record, &format!("platform.parts.{part}.{name}")));
+        assert_eq!(of_parts("threads").iter().sum::<u64>(), u64::from(spec.servers()));
+        let instructions = of_parts("instructions");
+        assert!(instructions.iter().all(|count| *count > 400), "{instructions:?}");
+        assert_eq!(instructions.iter().sum::<u64>(), engine.totals().instructions);
+    }
+}
+
+#[test]
+fn what_cannot_be_cut_so_is_refused_in_a_sentence() {
+    let program = compiled("router.loom");
+    let refused = |partition: &str| {
+        let spec = own_spec(Set::Armv4, &format!("[partition]\nkind = \"within-packet\"\n{partition}"));
+        match Engine::new(&spec, &program, store(&program).expect("offloads"), Options::default()) {
+            Ok(_) => panic!("{partition}"),
+            Err(error) => error.to_string(),
+        }
+    };
+    let why = refused("cuts = [\"nowhere\"]");
+    assert!(why.starts_with("engine `router` has no step `nowhere` to be cut at; it has "), "{why}");
+}
+
+/// A step that edits and exits.
+fn step(
+    engine: &mut EngineBuilder,
+    name: &str,
+    edit: impl FnOnce(&mut StepBuilder<'_>),
+    jump: impl FnOnce(&mut StepBuilder<'_>),
+) {
+    engine.regions(name, |step| {
+        step.next_region();
+        edit(step);
+        step.next_region();
+        jump(step);
+    });
+}
+
+/// Sends a packet by port 0, with a byte in front by port 1, and with its first bytes anew by port 2; one that begins with 9 goes round
+/// for ever instead. The port and the bytes are in the context.
+fn copies() -> Program {
+    let mut engine = EngineBuilder::packet("copies");
+    let port = engine.context("port", 16);
+    let number = engine.context("number", 48);
+    let set_port = |step: &mut StepBuilder<'_>| {
+        let next = step.read(port);
+        step.set_egress(next);
+        let one = step.constant(16, 1);
+        let more = step.binary(BinaryOp::Add, next, one);
+        step.write(port, more);
+    };
+    let first = |step: &mut StepBuilder<'_>| {
+        let start = step.constant(16, 0);
+        let all = step.read_packet(start, 0, 48);
+        step.write(number, all);
+        set_port(step);
+    };
+    step(&mut engine, "first", first, |step| {
+        let start = step.constant(16, 0);
+        let begin = step.read_packet(start, 0, 8);
+        let nine = step.constant(8, 9);
+        let goes_round = step.binary(BinaryOp::Eq, begin, nine);
+        step.when(goes_round).exit(Exit::Next(StepId(3)));
+        let goes_on = step.unary(UnaryOp::Not, goes_round);
+        step.when(goes_on).exit(Exit::Emit(StepId(1)));
+    });
+    let second = |step: &mut StepBuilder<'_>| {
+        let (start, one) = (step.constant(16, 0), step.constant(16, 1));
+        step.insert(start, one);
+        set_port(step);
+    };
+    step(&mut engine, "second", second, |step| step.exit(Exit::Emit(StepId(2))));
+    let third = |step: &mut StepBuilder<'_>| {
+        let (start, all) = (step.constant(16, 0), step.read(number));
+        step.write_packet(start, 0, all);
+        set_port(step);
+    };
+    step(&mut engine, "third", third, |step| step.exit(Exit::Finish));
+    step(&mut engine, "round", |_| {}, |step| step.exit(Exit::Next(StepId(4))));
+    step(&mut engine, "and round", |_| {}, |step| step.exit(Exit::Next(StepId(3))));
+    program_of(engine)
+}
+
+#[test]
+fn copies_of_several_parts_leave_in_order_and_what_goes_round_for_ever_ends() {
+    let program = copies();
+    let packet =
+        |number: u8| Packet { ingress: 0, arrival_ns: 0, bytes: vec![number % 10; 60 + usize::from(number)] };
+    let packets: Vec<Packet> =
+        (0..200).filter(|number| number % 10 != 9 || *number == 109).map(packet).collect();
+    let cuts = "cuts = [\"second\", \"third\", \"round\", \"and round\"]";
+    let mut spec = own_spec(
+        Set::Armv4,
+        &format!("[network]\nlatency_ns = 1\n[partition]\nkind = \"within-packet\"\n{cuts}"),
+    );
+    spec.processors = 5;
+    let engine = agree_in_time(&spec, &program, &packets, &|_| {});
+    let record = engine.record();
+    let calls = ["packets", "part_1", "part_3", "part_4"]
+        .map(|part| count(&record, &format!("platform.broker.{part}.calls")));
+    // A jump back for every second hand-over; golden allows 65,535 and ends at the next.
+    assert_eq!(calls, [181, 180, 65_536, 65_536]);
 }

@@ -27,8 +27,13 @@ pub enum Policy {
 pub struct Service(u8);
 
 impl Service {
-    /// The processing of packets.
+    /// The processing of packets: all of it, or what of it the first part does.
     pub(super) const PACKETS: Self = Self(0);
+
+    /// What a part of an engine does, by the number of the part.
+    pub(super) fn part(number: u32) -> Self {
+        Self(number.min(u32::from(FIRST_OBJECT) - 1) as u8)
+    }
 
     /// An object of a program, by the number that its interfaces give the service.
     pub(super) fn object(number: u32) -> Option<Self> {
@@ -43,7 +48,8 @@ impl Service {
 impl fmt::Display for Service {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self.0.checked_sub(FIRST_OBJECT) {
-            None => write!(f, "packets"),
+            None if *self == Self::PACKETS => write!(f, "packets"),
+            None => write!(f, "part {}", self.0),
             Some(number) => write!(f, "service {number}"),
         }
     }
@@ -57,6 +63,8 @@ const FIRST_OBJECT: u8 = 16;
 pub(super) enum Errand {
     /// Process a packet, by its place in packet memory.
     Packet(u32),
+    /// Go on with a packet that another part hands over, by the number of the hand-over.
+    HandOver(u32),
     /// Serve a call, by its number.
     Call(u32),
 }

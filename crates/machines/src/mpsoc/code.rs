@@ -30,6 +30,8 @@ pub struct Code<S: InstructionSet> {
     entry: u32,
     symbols: Symbols,
     objects: Vec<Vec<MethodInterface>>,
+    /// Of an engine that is cut.
+    cut: Cut,
     shared_bytes: u32,
     /// Of an application: what its variables begin with. None of an engine's program, which has none.
     variables: Option<Vec<(u32, Vec<u8>)>>,
@@ -37,6 +39,15 @@ pub struct Code<S: InstructionSet> {
     /// Of the lines of both caches.
     instruction_line: u32,
     data_line: u32,
+}
+
+/// The parts of an engine.
+#[derive(Clone, Debug, Default)]
+struct Cut {
+    /// The steps with which they begin; none if it is whole.
+    parts: Vec<String>,
+    /// The part of each thread.
+    of_thread: Vec<u32>,
 }
 
 /// What programs read and never change.
@@ -71,6 +82,11 @@ impl<S: InstructionSet> Code<S> {
                 mpe::SHARED
             )),
         }
+    }
+
+    /// The same program cut into parts, which begin with these steps; each thread gets the number of its part as second argument.
+    pub(super) fn cut(self, parts: Vec<String>, of_thread: Vec<u32>) -> Self {
+        Self { cut: Cut { parts, of_thread }, ..self }
     }
 
     /// An application for a machine: its first thread executes from the entry on, with two zeros as arguments; threads that it creates do so with
@@ -137,6 +153,7 @@ impl<S: InstructionSet> Code<S> {
             entry: program.entry,
             symbols: program.symbols.clone(),
             objects: objects.iter().map(|object| object.methods.clone()).collect(),
+            cut: Cut::default(),
             shared_bytes: spec.memory.bytes,
             variables: None,
             clock: processor.clock,
@@ -177,6 +194,7 @@ impl<S: InstructionSet> Workload for Code<S> {
         let mut registers = S::Thread::new(self.entry);
         registers.set_register(S::STACK_POINTER, mpe::STACK);
         registers.set_register(S::ARGUMENTS[0], if self.is_application() { 0 } else { number });
+        registers.set_register(S::ARGUMENTS[1], self.part(number));
         Bank { registers, line: NO_LINE }
     }
 
@@ -223,6 +241,14 @@ impl<S: InstructionSet> Workload for Code<S> {
                 Err(Stop::Raise(cause)) => return self.fail(port.context, pc, cause),
             };
         Issued { cycles, outcome }
+    }
+
+    fn parts(&self) -> &[String] {
+        &self.cut.parts
+    }
+
+    fn part(&self, number: u32) -> u32 {
+        self.cut.of_thread.get(number as usize).copied().unwrap_or(0)
     }
 
     fn place(&self, thread: &Self::Thread) -> String {
@@ -390,13 +416,19 @@ impl<S: InstructionSet> Reach<'_, '_, S> {
                 Ok(())
             }
             // An instruction sends one message.
-            mpe::SEND if access.number == 0 => self.port.send(value),
+            mpe::SEND if access.number == 0 && self.leads_somewhere(value) => self.port.send(value),
+            mpe::SEND if access.number == 0 => Err(Fault::Refused),
             mpe::SERVICE => self.port.set_service(value),
             mpe::ANSWER if access.number == 0 => self.port.answer(value),
             mpe::SEND | mpe::ANSWER => Err(Fault::Unsupported),
             mpe::RECEIVE | mpe::REQUEST | mpe::CYCLES => Err(Fault::ReadOnly),
             _ => Err(Fault::Nothing),
         }
+    }
+
+    /// Whether a word that is written to [`mpe::SEND`] hands no packet over to a part that is not there.
+    fn leads_somewhere(&self, word: u32) -> bool {
+        word & 0xff != mpe::kind::FORWARD || ((word >> 24) as usize) < self.code.cut.parts.len()
     }
 
     /// Calls an object, a service or the thread manager.

@@ -4,6 +4,7 @@ use wireloom_isa::{Access, Exception, Fault, Replies};
 use wireloom_sim::Time;
 
 use super::broker::Service;
+use super::handover::{Forward, HandOver};
 use super::mpe::{self, Call, Finish, Information, LOCAL_BYTES, Launch, Registers, Spent, TICKETS, Target};
 use super::parcel::Request;
 use super::workload::Port;
@@ -28,6 +29,8 @@ pub struct Context {
     pub(super) registers: Registers,
     pub(super) exception: Option<Box<Exception>>,
     tickets: [Ticket; TICKETS],
+    /// The part of the engine that the thread executes.
+    pub(super) part: u32,
     held: Option<Held>,
     /// The service that the thread serves.
     service: Option<Service>,
@@ -124,10 +127,12 @@ struct Held {
     information: Information,
     /// What the thread had spent when it came.
     before: Spent,
+    /// What the threads of other parts have spent on it.
+    others: Spent,
 }
 
 impl Context {
-    pub(super) fn new(number: u32, lane: u32) -> Self {
+    pub(super) fn new(number: u32, lane: u32, part: u32) -> Self {
         Self {
             number,
             lane,
@@ -140,6 +145,7 @@ impl Context {
             registers: Registers::default(),
             exception: None,
             tickets: [Ticket::default(); TICKETS],
+            part,
             held: None,
             service: None,
             served: None,
@@ -167,7 +173,14 @@ impl Context {
         mpe::place_window(&mut self.local[..mpe::AREA_BYTES], window);
         self.put(mpe::INFORMATION, &information.words());
         self.registers = Registers::arrived(information.length, information.loaded);
-        self.held = Some(Held { packet, sent: 0, information, before: self.spent });
+        self.held = Some(Held { packet, sent: 0, information, before: self.spent, others: Spent::default() });
+    }
+
+    /// A packet has come that another part hands over; what was known of it when it arrived is `information`.
+    pub(super) fn take_over(&mut self, forward: &Forward, information: Information) {
+        let Forward { packet, sent, spent, ref contents } = *forward;
+        self.registers = contents.place(self.local.as_mut_slice(), &information);
+        self.held = Some(Held { packet, sent, information, before: self.spent, others: spent });
     }
 
     /// A reply has come; answers whether the thread waits for it.
@@ -213,7 +226,7 @@ impl Port<'_> {
         if let Some(held) = &self.context.held {
             return Some(held.information.number as u32);
         }
-        self.waits(Wait::Packet, Request::Idle(Service::PACKETS));
+        self.waits(Wait::Packet, Request::Idle(Service::part(self.context.part)));
         None
     }
 
@@ -279,20 +292,33 @@ impl Port<'_> {
     /// Sends the packet as the words say that were written before.
     ///
     /// # Errors
-    /// If the thread has no packet, or what was written before makes no sense: a window outside of its area, more bytes than there are.
+    /// If the thread has no packet, or what was written before makes no sense: a window outside of its area, more bytes than there are; or
+    /// if it hands the packet over while calls are under way.
     pub fn send(&mut self, kind: u32) -> Result<(), Fault> {
         let context = &mut *self.context;
         let held = context.held.as_mut().ok_or(Fault::Refused)?;
         let Registers { egress, front, length, .. } = context.registers;
         let (window_bytes, body) = context.registers.window_and_body().ok_or(Fault::Refused)?;
         let behind = held.information.length - held.information.loaded;
-        if body > behind || kind & 0xff > mpe::kind::EMIT {
+        if body > behind || kind & 0xff > mpe::kind::FORWARD {
             return Err(Fault::Refused);
         }
-        let mut spent = context.spent.since(held.before);
+        let mut spent = held.others.plus(context.spent.since(held.before));
         // This instruction is counted when it is over, but belongs to the packet.
         spent.instructions += 1;
         spent.cycles += 1;
+        if kind & 0xff == mpe::kind::FORWARD {
+            // What comes back would lie where the context does.
+            if context.tickets.iter().any(|ticket| matches!(ticket, Ticket::UnderWay { .. })) {
+                return Err(Fault::Refused);
+            }
+            let contents = HandOver::of(kind, context.local.as_slice(), &context.registers);
+            let contents = contents.ok_or(Fault::Refused)?;
+            let forward = Forward { packet: held.packet, sent: held.sent, spent, contents };
+            context.held = None;
+            self.request = Some(Request::Forward(Box::new(forward)));
+            return Ok(());
+        }
         let finish = Finish {
             packet: held.packet,
             sequence: held.sent,

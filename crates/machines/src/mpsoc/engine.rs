@@ -1,8 +1,8 @@
 //! Engines on the machine: their program on all threads, their offloads as objects.
 
 use wireloom_ir::{Output, Program};
-use wireloom_isa::program::Machine as InstructionSet;
-use wireloom_isa::{Arm, Riscv};
+use wireloom_isa::program::Machine as Processor;
+use wireloom_isa::{Arm, InstructionSet, Riscv};
 use wireloom_net::Packet;
 use wireloom_offloads::Store;
 use wireloom_sim::stats::{Record, Series};
@@ -58,6 +58,23 @@ pub enum EngineError {
     },
 }
 
+/// A machine that executes what was built of a program; a sentence, if it cannot.
+fn machine<S: InstructionSet>(
+    spec: &Spec,
+    program: &Program,
+    partition: &Partition,
+    built: &wireloom_isa::Program,
+    offloads: Offloads,
+    options: Options,
+) -> Result<Box<Machine<Code<S>, Offloads>>, String> {
+    let mut code = Code::<S>::new(built, spec, offloads.interfaces())?;
+    if partition.parts() > 1 {
+        let threads = spec.partition.threads(&partition.work(program), [spec.processors, spec.threads])?;
+        code = code.cut(partition.names(program), threads);
+    }
+    Machine::new(spec, code, offloads, options).map(Box::new).map_err(|error| error.to_string())
+}
+
 /// How far simulated time goes on before the machine is looked at.
 const STEP: Time = Time::nanoseconds(20_000);
 /// Packets that are still to come when more can be offered: more than any line brings while time goes on by a step, so that it never falls silent
@@ -80,26 +97,19 @@ impl Engine {
             ));
         }
         let set = match spec.processor.instruction_set {
-            Set::Armv4 => InstructionSet::Arm,
-            Set::Rv32im => InstructionSet::Riscv,
+            Set::Armv4 => Processor::Arm,
+            Set::Rv32im => Processor::Riscv,
         };
-        let built = build(program, &Partition::whole(), &BuildOptions::new(set))?.program;
+        let partition = spec.partition.partition(program).map_err(BuildError::from)?;
+        let built = build(program, &partition, &BuildOptions::new(set))?.program;
         let offloads = Offloads::new(program, store);
-        let interfaces = offloads.interfaces();
         let machine = match spec.processor.instruction_set {
-            Set::Armv4 => {
-                let code = Code::new(&built, spec, interfaces).map_err(refused)?;
-                AnyMachine::Arm(Box::new(
-                    Machine::new(spec, code, offloads, options).map_err(|e| refused(e.to_string()))?,
-                ))
-            }
+            Set::Armv4 => machine(spec, program, &partition, &built, offloads, options).map(AnyMachine::Arm),
             Set::Rv32im => {
-                let code = Code::new(&built, spec, interfaces).map_err(refused)?;
-                AnyMachine::Riscv(Box::new(
-                    Machine::new(spec, code, offloads, options).map_err(|e| refused(e.to_string()))?,
-                ))
+                machine(spec, program, &partition, &built, offloads, options).map(AnyMachine::Riscv)
             }
         };
+        let machine = machine.map_err(refused)?;
         Ok(Self { machine, until: Time::ZERO, open: Vec::new() })
     }
 

@@ -5,7 +5,8 @@
 //! part knows where headers begin.
 
 use super::mpe::{
-    self, AREA_BYTES, FRONT, INFORMATION, Information, REPLIES, REPLY_WORDS, Registers, TICKETS, place_window,
+    self, AREA_BYTES, FRONT, INFORMATION, Information, REPLIES, REPLY_WORDS, Registers, Spent, TICKETS,
+    place_window,
 };
 
 /// Words of context that a message has at most.
@@ -62,6 +63,23 @@ impl HandOver {
         mpe::put_words(local, REPLIES, &self.context);
         Registers { egress: u32::from(self.egress), ..Registers::arrived(self.length, loaded) }
     }
+
+    /// Bytes of its contents on the network.
+    pub(super) fn bytes(&self) -> u32 {
+        self.window.len() as u32 + 4 * self.context.len() as u32
+    }
+}
+
+/// A packet between two parts, with what the hardware knows of it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Forward {
+    /// Its place in packet memory.
+    pub(super) packet: u32,
+    /// Packets that were sent of it.
+    pub(super) sent: u32,
+    /// What it has cost.
+    pub(super) spent: Spent,
+    pub(super) contents: HandOver,
 }
 
 #[cfg(test)]
@@ -77,7 +95,7 @@ mod tests {
         mpe::put_words(&mut local, REPLIES, &[10, 11, 12]);
         let handed =
             HandOver::of(kind::FORWARD | 2 << 8 | 5 << 16 | 1 << 24, &local, &registers).expect("it fits");
-        assert_eq!((handed.part, handed.entry), (1, 5));
+        assert_eq!((handed.part, handed.entry, handed.bytes()), (1, 5, 7 + 8));
         let arrived = Information { number: 9, length: 100, ingress: 2, arrival_ns: 77, loaded: 11 };
         let mut other = vec![0xdd; LOCAL_BYTES];
         let placed = handed.place(&mut other, &arrived);

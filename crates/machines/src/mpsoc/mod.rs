@@ -22,6 +22,7 @@ mod machine;
 pub mod mpe;
 pub mod objects;
 mod parcel;
+pub mod partition;
 mod platform;
 mod processor;
 pub mod program;

@@ -258,6 +258,16 @@ pub(super) struct Spent {
 }
 
 impl Spent {
+    /// Both together.
+    pub(super) fn plus(self, other: Self) -> Self {
+        Self {
+            instructions: self.instructions + other.instructions,
+            cycles: self.cycles + other.cycles,
+            accesses: self.accesses + other.accesses,
+            network: self.network + other.network,
+        }
+    }
+
     /// What has been spent since it was so much.
     pub(super) fn since(self, earlier: Self) -> Self {
         Self {

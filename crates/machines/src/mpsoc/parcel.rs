@@ -1,6 +1,7 @@
 //! What the nodes of the chip's network say to each other.
 
 use super::broker::Service;
+use super::handover::Forward;
 use super::mpe::{Call, Finish};
 use super::workload::Start;
 
@@ -13,6 +14,10 @@ pub(super) enum Parcel {
     Served,
     /// The broker to a thread: the packet's window.
     Work { packet: u32, thread: u32 },
+    /// A thread to the broker: a call of another part with its packet.
+    HandOver { number: u32 },
+    /// The broker to a thread: the packet that another part hands over.
+    TakeOver { number: u32, thread: u32 },
     /// A thread to the broker: it waits for something of a service.
     Idle { thread: u32, service: Service },
     /// The broker to a thread: a call that it is to serve.
@@ -72,6 +77,8 @@ pub(super) enum Request {
     Call(Box<Call>),
     /// The answer to a call that the thread has served.
     Answer { call: u32, words: Vec<u32> },
+    /// That another part goes on with its packet.
+    Forward(Box<Forward>),
     /// The end of its packet, or a packet sent before that.
     Finish(Box<Finish>),
 }

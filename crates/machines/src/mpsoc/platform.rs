@@ -1,6 +1,7 @@
 //! The platform: processors, packet I/O, broker, objects and memory around one network (the paper, Figures 1 and 2).
 
 mod multiflex;
+mod partition;
 
 use std::collections::VecDeque;
 
@@ -14,6 +15,7 @@ use wireloom_sim::{Activity, Agenda, Chance, Kernel, Model, SpecError, Time, Tim
 
 use super::broker::{Broker, Errand, Match, Service};
 use super::context::{SharedAccess, Store, Wait};
+use super::handover::Forward;
 use super::io::PacketIo;
 use super::machine::{Failure, Options, Problem};
 use super::mpe::{Call, Finish, Target};
@@ -55,6 +57,7 @@ pub(super) struct Platform<W: Workload, O: Objects> {
     refused: Vec<VecDeque<Message<Parcel>>>,
     calls: Slab<Call>,
     outputs: Slab<Finish>,
+    forwards: Slab<Forward>,
     /// What threads have sent in this cycle; empty between cycles.
     sent: Vec<(u32, Request)>,
     pub(super) timeline: Timeline,
@@ -94,6 +97,7 @@ impl<W: Workload, O: Objects> Platform<W, O> {
             refused: vec![VecDeque::new(); nodes as usize],
             calls: Slab::new(),
             outputs: Slab::new(),
+            forwards: Slab::new(),
             sent: Vec::new(),
             timeline,
             labels,
@@ -209,6 +213,11 @@ impl<W: Workload, O: Objects> Platform<W, O> {
                     let client = self.thread_node(self.calls[call as usize].thread);
                     (client, bytes, Parcel::Reply { call })
                 }
+                Request::Forward(forward) => {
+                    let bytes = forward.contents.bytes();
+                    let number = self.forwards.insert(*forward) as u32;
+                    (self.broker_node(), bytes, Parcel::HandOver { number })
+                }
                 Request::Finish(finish) => {
                     let bytes = finish.window_bytes;
                     let output = self.outputs.insert(*finish) as u32;
@@ -235,6 +244,8 @@ impl<W: Workload, O: Objects> Platform<W, O> {
                 let matched = self.broker.offer(now, service, thread);
                 self.matched(matched, kernel);
             }
+            Parcel::HandOver { number } => self.hand_over(number, kernel),
+            Parcel::TakeOver { number, thread } => self.take_over(number, thread, kernel),
             Parcel::Serve { call, thread } => self.serve(call, thread, kernel),
             Parcel::Begin { hardware, start } => self.begin(hardware, start, kernel),
             Parcel::Served => {
@@ -324,6 +335,7 @@ impl<W: Workload, O: Objects> Platform<W, O> {
         let Some(Match { errand, thread, at }) = matched else { return };
         let packet = match errand {
             Errand::Packet(packet) => packet,
+            Errand::HandOver(number) => return self.give(number, thread, at, kernel),
             Errand::Call(call) => {
                 let bytes = 4 * self.calls[call as usize].arguments.len() as u32;
                 let parcel = Parcel::Serve { call, thread };
@@ -430,6 +442,7 @@ impl<W: Workload, O: Objects> Platform<W, O> {
         Record::new()
             .with("io", self.io.record(now))
             .with("broker", self.broker.record())
+            .with("parts", self.parts(cycles))
             .with("network", self.network.record(now))
             .with("memory", self.memory.record(now))
             .with("objects", objects)

@@ -87,7 +87,8 @@ impl<T> Processor<T> {
     ) -> Result<Self, SpecError> {
         let begins = |lane: u32| !workload.is_application() || number + lane == 0;
         let thread = |lane: u32| {
-            let mut context = Context::new(number * threads + lane, lane);
+            let mut context =
+                Context::new(number * threads + lane, lane, workload.part(number * threads + lane));
             if !begins(lane) {
                 context.wait = Wait::Begin;
             }

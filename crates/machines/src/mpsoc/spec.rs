@@ -14,6 +14,7 @@ use wireloom_sim::{Clock, SpecError, Time};
 
 use super::broker::Policy;
 use super::io::Order;
+use super::partition::PartitionSpec;
 
 /// A machine. `machines/mpsoc.toml` states every key, and where its value comes from.
 #[derive(Clone, Debug, PartialEq, Deserialize, Serialize)]
@@ -32,6 +33,8 @@ pub struct Spec {
     pub threads: u32,
     /// What each message has beside its contents, 0 to 256.
     pub header_bytes: u32,
+    /// Whether a thread has a packet for all of its steps.
+    pub partition: PartitionSpec,
     /// The processors.
     pub processor: ProcessorSpec,
     /// The network on the chip.
@@ -221,6 +224,7 @@ impl Spec {
         for (key, cycles) in self.processor.cycles.all() {
             within(&format!("processor.cycles.{key}"), u32::from(cycles), 1..=64)?;
         }
+        self.partition.check()?;
         within("broker.call_cycles", self.broker.call_cycles, 1..=1024)?;
         within("io.threads", self.io.threads, 1..=1024)?;
         within("io.packets", self.io.packets, 1..=1 << 16)?;
@@ -325,6 +329,21 @@ mod tests {
             ("[network]\nwidth = 4", "unknown field `width`"),
             ("[broker]\npolicy = \"random\"", "unknown variant `random`"),
             ("[memory]\nbytes = 6", "`memory.bytes`: is 6; it can be a multiple of 4"),
+            ("[partition]\nparts = 2", "`partition.parts`: is only for `kind = \"within-packet\"`"),
+            (
+                "[partition]\nkind = \"within-packet\"",
+                "`partition.parts`: is missing; say how many, or name steps",
+            ),
+            ("[partition]\nkind = \"within-packet\"\nparts = 17", "makes 17 parts; it can be 1 to 16"),
+            ("[partition]\nkind = \"within-packet\"\nparts = 2\ncuts = []", "is stated beside `parts`"),
+            (
+                "[partition]\nkind = \"within-packet\"\ncuts = [\"x\"]\nshares = [1]",
+                "`partition.shares`: has 1 numbers for 2 parts; say one for each",
+            ),
+            (
+                "[partition]\nkind = \"within-packet\"\nparts = 2\nshares = [1, 0]",
+                "has 0; it can be 1 to 1000: a part without threads does nothing",
+            ),
             ("[object.lpm]\nports = 0", "`object.lpm.ports`: is 0; it can be 1 to 64"),
         ] {
             let error = own(text).expect_err(text);

@@ -18,6 +18,16 @@ pub trait Workload {
     /// it waits for is there.
     fn issue(&self, thread: &mut Self::Thread, port: &mut Port<'_>) -> Issued;
 
+    /// The parts into which the processing of packets is cut: the steps with which they begin; none if it is not cut.
+    fn parts(&self) -> &[String] {
+        &[]
+    }
+
+    /// The part that a thread executes.
+    fn part(&self, _number: u32) -> u32 {
+        0
+    }
+
     /// What a thread is at, for reports.
     fn place(&self, thread: &Self::Thread) -> String;
 

@@ -2,6 +2,8 @@
 
 #![allow(dead_code, reason = "each test uses a part")]
 
+pub mod engine;
+
 use std::path::PathBuf;
 
 use wireloom_compile::passes::PassOptions;

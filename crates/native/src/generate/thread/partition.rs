@@ -113,6 +113,12 @@ impl Partition {
         self.begins[part]..self.begins.get(part + 1).copied().unwrap_or(engine.steps.len())
     }
 
+    /// The steps with which the parts begin.
+    pub fn names(&self, program: &Program) -> Vec<String> {
+        let steps = &program.engines[program.main.index()].steps;
+        self.begins.iter().map(|begin| steps[*begin].name.clone()).collect()
+    }
+
     /// The part of a step.
     pub fn part(&self, step: usize) -> usize {
         self.begins.partition_point(|begin| *begin <= step) - 1

@@ -1,0 +1,61 @@
+//! Packets on their way between the parts of an engine: a part is a service, and who hands a packet over calls it.
+
+use wireloom_sim::stats::Record;
+use wireloom_sim::{Agenda, Kernel, Time};
+
+use super::super::broker::{Errand, Service};
+use super::super::mpe::Spent;
+use super::super::objects::Objects;
+use super::super::parcel::Parcel;
+use super::super::workload::Workload;
+use super::{Event, Platform};
+
+impl<W: Workload, O: Objects> Platform<W, O> {
+    /// A packet for another part has come to the broker.
+    pub(super) fn hand_over(&mut self, number: u32, kernel: &mut Kernel<Event>) {
+        let service = Service::part(self.forwards[number as usize].contents.part);
+        let matched = self.broker.call(kernel.now(), service, Errand::HandOver(number));
+        self.matched(matched, kernel);
+    }
+
+    /// The broker has found a thread for it.
+    pub(super) fn give(&mut self, number: u32, thread: u32, at: Time, kernel: &mut Kernel<Event>) {
+        let bytes = self.forwards[number as usize].contents.bytes();
+        let parcel = Parcel::TakeOver { number, thread };
+        let message = self.message(self.broker_node(), self.thread_node(thread), bytes, parcel);
+        kernel.send_at(at, Event::Send(message));
+    }
+
+    /// It has come to that thread.
+    pub(super) fn take_over(&mut self, number: u32, thread: u32, kernel: &mut Kernel<Event>) {
+        let forward = self.forwards.remove(number as usize);
+        let information = self.io.window(forward.packet).0;
+        let processor = &mut self.processors[(thread / self.threads) as usize];
+        processor.context_mut(thread % self.threads).take_over(&forward, information);
+        self.resume(thread, kernel);
+    }
+
+    /// Of each part of an engine that is cut: the step that it begins with, its `threads`, their `instructions`, and how much of the cycles of
+    /// their processors they `use`, where a processor with threads of several parts counts as far as they are its.
+    pub(super) fn parts(&self, cycles: u64) -> Vec<Record> {
+        let parts = (0..).zip(self.workload.parts());
+        let of_part = parts.map(|(part, begins)| {
+            let processors = self.processors.iter().enumerate();
+            let threads = processors.flat_map(|(processor, own)| {
+                let first = processor as u32 * self.threads;
+                (0..self.threads)
+                    .filter(move |lane| self.workload.part(first + lane) == part)
+                    .map(|lane| own.context(lane).spent)
+            });
+            let (count, spent) =
+                threads.fold((0u32, Spent::default()), |(count, sum), spent| (count + 1, sum.plus(spent)));
+            let available = cycles.max(1) as f64 * f64::from(count) / f64::from(self.threads);
+            Record::new()
+                .with("begins", begins.as_str())
+                .with("threads", u64::from(count))
+                .with("instructions", spent.instructions)
+                .with("use", spent.cycles as f64 / available)
+        });
+        of_part.collect()
+    }
+}

@@ -1,0 +1,67 @@
+//! Golden and a machine with time side by side.
+
+use wireloom_description::Description;
+use wireloom_ir::{Execute, Golden, Output, Program, store};
+use wireloom_machines::mpsoc::engine::Engine;
+use wireloom_machines::mpsoc::spec::Set;
+use wireloom_machines::mpsoc::{Options, Spec};
+use wireloom_net::Packet;
+use wireloom_offloads::Store;
+use wireloom_sim::stats::{Record, Value};
+
+use super::Sent;
+
+fn keep(sent: &mut Vec<Sent>, o: Output<'_>) {
+    sent.push((o.sequence, o.arrival_ns, o.ingress, o.verdict, o.bytes.to_vec()));
+}
+
+/// Executes packets in two lots on a machine, and asserts that all that leaves is golden's.
+pub fn agree_in_time(
+    spec: &Spec,
+    program: &Program,
+    packets: &[Packet],
+    load: &dyn Fn(&mut Store),
+) -> Engine {
+    let loaded = || {
+        let mut store = store(program).expect("offloads of a verified program");
+        load(&mut store);
+        store
+    };
+    let mut expected = Vec::new();
+    Golden::new(program.clone(), loaded()).execute(packets, &mut |output| keep(&mut expected, output));
+    let mut engine = Engine::new(spec, program, loaded(), Options::default()).expect("an engine");
+    let mut got = Vec::new();
+    let (first, second) = packets.split_at(packets.len() / 3);
+    let mut settled = engine.execute(first, &mut |output| keep(&mut got, output)).expect("it runs");
+    for lot in [second, &[]] {
+        let mut sink = |output: Output<'_>| keep(&mut got, output);
+        let more = match lot {
+            [] => engine.finish(&mut sink),
+            lot => engine.execute(lot, &mut sink),
+        };
+        settled.taken.extend(more.expect("it runs").taken);
+    }
+    let set = spec.processor.instruction_set;
+    assert!(settled.taken.iter().copied().eq(0..packets.len() as u64), "{set:?}");
+    for (got, expected) in got.iter().zip(&expected) {
+        assert_eq!(got, expected, "{set:?}");
+    }
+    assert_eq!(got.len(), expected.len(), "{set:?}");
+    engine
+}
+
+/// The common machine with more keys, and places for all packets in front of it.
+pub fn own_spec(set: Set, keys: &str) -> Spec {
+    let text = format!("extends = \"mpsoc\"\n[io.input]\nqueue_packets = 1000\n{keys}");
+    let mut spec = Spec::build("own", Description::parse("own", &text).expect("TOML")).expect("a machine");
+    spec.processor.instruction_set = set;
+    spec
+}
+
+/// A number of a record.
+pub fn count(record: &Record, path: &str) -> u64 {
+    match record.value(path) {
+        Some(Value::Count(count)) => *count,
+        other => panic!("{path}: {other:?}"),
+    }
+}
