@@ -4,8 +4,12 @@
 //! sent; then the units that are awake and whose clock has an edge do their cycle, in the order of their numbers. Nothing else decides an order, so
 //! two runs of one model are alike to the last event.
 
+mod domain;
+
+use crate::countdown::Countdown;
 use crate::wheel::Wheel;
 use crate::{Clock, Time};
+use domain::Domain;
 
 /// The number of a unit.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -16,6 +20,9 @@ pub struct Unit(pub u32);
 pub enum Activity {
     /// Another cycle at the next edge.
     Awake,
+    /// Another cycle so many edges on, 1 or more, or sooner, at the latest: for units that know that they have nothing to do until then, or have done it
+    /// already because nothing can reach them before (see [`Kernel::until`]). In one that comes sooner they change nothing unless they were woken.
+    After(u64),
     /// None until somebody wakes it.
     Asleep,
 }
@@ -35,9 +42,10 @@ pub trait Model {
 /// How the kernel spends its time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Effort {
-    /// Only units that are awake have cycles.
+    /// Only units that are awake have cycles, and what is on its way lies in a timing wheel.
     Active,
-    /// Every unit has every cycle, as in a simulator that knows nothing of sleep: for comparison.
+    /// Every unit has every cycle, and every delay is counted down in every cycle, as in a simulator that knows nothing of sleep and wheels: for
+    /// comparison. The same happens at the same times.
     Naive,
 }
 
@@ -52,28 +60,23 @@ pub enum Stop {
     Stopped,
 }
 
-/// Units of one clock.
+/// What is on its way.
 #[derive(Debug)]
-struct Domain {
-    clock: Clock,
-    /// The edge whose cycles come next, if a unit is awake.
-    edge: u64,
-    time: Time,
-    /// A bit for each unit of the whole machine: it is of this clock and awake.
-    awake: Vec<u64>,
-    awake_count: usize,
-    members: Vec<u64>,
+enum Pending<E> {
+    Wheel(Wheel<E>),
+    Countdown(Countdown<E>),
 }
 
 /// Time, clocks, and what is on its way.
 #[derive(Debug)]
 pub struct Kernel<E> {
     now: Time,
-    wheel: Wheel<E>,
+    /// The end of the run.
+    until: Time,
+    pending: Pending<E>,
     domains: Vec<Domain>,
     /// The domain of each unit.
     units: Vec<usize>,
-    effort: Effort,
     /// How many clocks have had their turn at this instant.
     turns: usize,
     stopped: bool,
@@ -86,10 +89,13 @@ impl<E> Kernel<E> {
     pub fn new(effort: Effort, grain: Time) -> Self {
         Self {
             now: Time(0),
-            wheel: Wheel::new(Time(grain.0.max(1) * 4)),
+            until: Time(0),
+            pending: match effort {
+                Effort::Active => Pending::Wheel(Wheel::new(Time(grain.0.max(1) * 4))),
+                Effort::Naive => Pending::Countdown(Countdown::new()),
+            },
             domains: Vec::new(),
             units: Vec::new(),
-            effort,
             turns: 0,
             stopped: false,
             cycles: 0,
@@ -99,9 +105,7 @@ impl<E> Kernel<E> {
 
     /// Adds a clock; answers its number.
     pub fn add_clock(&mut self, clock: Clock) -> usize {
-        let words = self.units.len().div_ceil(64);
-        let (awake, members) = (vec![0; words], vec![0; words]);
-        self.domains.push(Domain { clock, edge: 0, time: Time(0), awake, awake_count: 0, members });
+        self.domains.push(Domain::new(clock, self.units.len()));
         self.domains.len() - 1
     }
 
@@ -110,19 +114,23 @@ impl<E> Kernel<E> {
     /// # Panics
     /// If there is no such clock.
     pub fn add_unit(&mut self, clock: usize) -> Unit {
+        assert!(clock < self.domains.len(), "clock {clock} of {}", self.domains.len());
         let unit = Unit(self.units.len() as u32);
         self.units.push(clock);
-        for domain in &mut self.domains {
-            domain.awake.resize(self.units.len().div_ceil(64), 0);
-            domain.members.resize(self.units.len().div_ceil(64), 0);
+        for (number, domain) in self.domains.iter_mut().enumerate() {
+            domain.add(unit, number == clock);
         }
-        self.domains[clock].members[unit.0 as usize / 64] |= 1 << (unit.0 % 64);
         unit
     }
 
     /// The time.
     pub fn now(&self) -> Time {
         self.now
+    }
+
+    /// Until when, inclusive, time goes on in this run: a unit that is ahead of time must not be ahead of this.
+    pub fn until(&self) -> Time {
+        self.until
     }
 
     /// The clock of a unit.
@@ -138,24 +146,18 @@ impl<E> Kernel<E> {
     /// Lets something arrive after so long. With no delay it arrives at this instant still, behind what is due already, if cycles have not begun; else
     /// behind the cycle that sends it.
     pub fn send(&mut self, delay: Time, event: E) {
-        self.wheel.put(self.now + delay, event);
+        let time = self.now + delay;
+        match &mut self.pending {
+            Pending::Wheel(wheel) => wheel.put(time, event),
+            Pending::Countdown(countdown) => countdown.put(time, event),
+        }
     }
 
     /// Wakes a unit: its next cycle is at its clock's next edge, which may be at this instant if its turn has not passed.
     pub fn wake(&mut self, unit: Unit) {
         let index = self.units[unit.0 as usize];
         let from = self.now + Time(u64::from(index < self.turns));
-        let domain = &mut self.domains[index];
-        let (word, bit) = (unit.0 as usize / 64, 1u64 << (unit.0 % 64));
-        if domain.awake[word] & bit != 0 {
-            return;
-        }
-        domain.awake[word] |= bit;
-        domain.awake_count += 1;
-        if domain.time < from {
-            domain.edge = domain.clock.edge_from(from);
-            domain.time = domain.clock.edge(domain.edge);
-        }
+        self.domains[index].wake(unit, from);
     }
 
     /// Ends the run behind this instant.
@@ -165,24 +167,13 @@ impl<E> Kernel<E> {
 
     /// Runs a model until a time, which belongs to the run, or until nothing can happen any more.
     pub fn run<M: Model<Event = E>>(&mut self, model: &mut M, until: Time) -> Stop {
+        self.until = until;
         loop {
             if self.stopped {
                 self.stopped = false;
                 return Stop::Stopped;
             }
-            let naive = self.effort == Effort::Naive;
-            let is_silent = self.domains.iter().all(|domain| domain.awake_count == 0);
-            let edge = match naive {
-                true => {
-                    self.domains.iter().filter(|d| d.members.iter().any(|w| *w != 0)).map(|d| d.time).min()
-                }
-                false => self.domains.iter().filter(|d| d.awake_count > 0).map(|d| d.time).min(),
-            };
-            let due = self.wheel.due();
-            if due.is_none() && is_silent {
-                return Stop::Silent;
-            }
-            let Some(next) = [due, edge].into_iter().flatten().min() else { return Stop::Silent };
+            let Some(next) = self.next() else { return Stop::Silent };
             let then = next.min(until);
             if then > self.now {
                 self.now = then;
@@ -191,55 +182,60 @@ impl<E> Kernel<E> {
             if next > until {
                 return Stop::Reached;
             }
-            while let Some(event) = self.wheel.take(self.now) {
+            while let Some(event) = self.take() {
                 self.events += 1;
                 model.arrive(event, self);
             }
             for index in self.turns..self.domains.len() {
-                self.cycles_of(index, model, naive);
+                self.cycles_of(index, model);
                 self.turns = index + 1;
             }
         }
     }
 
+    /// When something happens next, if anything ever does.
+    fn next(&mut self) -> Option<Time> {
+        let never = Time(u64::MAX);
+        let awake = self.domains.iter().map(Domain::next).min().unwrap_or(never);
+        let next = match &mut self.pending {
+            Pending::Wheel(wheel) => wheel.due().unwrap_or(never).min(awake),
+            Pending::Countdown(countdown) if awake == never && countdown.is_empty() => never,
+            Pending::Countdown(countdown) => {
+                let edges = self.domains.iter().filter_map(Domain::edge);
+                // Without units there are no edges.
+                let edge = edges.min().or_else(|| countdown.first()).unwrap_or(never);
+                countdown.count_down(edge).unwrap_or(never).min(edge)
+            }
+        };
+        (next != never).then_some(next)
+    }
+
+    /// What arrives next at this instant.
+    fn take(&mut self) -> Option<E> {
+        match &mut self.pending {
+            Pending::Wheel(wheel) => wheel.take(self.now),
+            Pending::Countdown(countdown) => countdown.take(self.now),
+        }
+    }
+
     /// The cycles of a clock that has an edge now.
-    fn cycles_of<M: Model<Event = E>>(&mut self, index: usize, model: &mut M, naive: bool) {
-        let domain = &self.domains[index];
-        if domain.time != self.now || (domain.awake_count == 0 && !naive) {
+    fn cycles_of<M: Model<Event = E>>(&mut self, index: usize, model: &mut M) {
+        let any = matches!(self.pending, Pending::Countdown(_));
+        if !self.domains[index].begin(self.now, any) {
             return;
         }
-        for word in 0..domain.members.len() {
-            let domain = &self.domains[index];
-            let mut left = if naive { domain.members[word] } else { domain.awake[word] };
-            while left != 0 {
-                let place = left.trailing_zeros();
-                left &= left - 1;
-                let unit = Unit((word * 64) as u32 + place);
-                self.cycles += 1;
-                let activity = model.cycle(unit, self);
-                let domain = &mut self.domains[index];
-                let bit = 1 << place;
-                let was = domain.awake[word] & bit != 0;
-                match activity {
-                    Activity::Awake if !was => {
-                        domain.awake[word] |= bit;
-                        domain.awake_count += 1;
-                    }
-                    Activity::Asleep if was => {
-                        domain.awake[word] &= !bit;
-                        domain.awake_count -= 1;
-                    }
-                    _ => {}
-                }
-                // Units behind this one that it has woken have their cycle at this edge, too.
-                if !naive && place < 63 {
-                    left |= domain.awake[word] & !((2u64 << place) - 1);
-                }
-            }
+        let mut from = 0;
+        while let Some(unit) = self.domains[index].take(from, any) {
+            self.cycles += 1;
+            let edges = match model.cycle(unit, self) {
+                Activity::Awake => 1,
+                Activity::After(edges) => edges.max(1),
+                Activity::Asleep => 0,
+            };
+            self.domains[index].set(unit, edges);
+            from = unit.0 + 1;
         }
-        let domain = &mut self.domains[index];
-        domain.edge += 1;
-        domain.time = domain.clock.edge(domain.edge);
+        self.domains[index].end();
     }
 }
 

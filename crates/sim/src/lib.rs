@@ -5,6 +5,7 @@
 
 pub mod agenda;
 pub mod chance;
+mod countdown;
 pub mod kernel;
 pub mod parts;
 pub mod plot;

@@ -131,6 +131,60 @@ fn who_is_woken_behind_ones_turn_waits_for_the_next_edge() {
     assert_eq!(chain.cycles, [(Time(500), 2), (Time(500), 3), (Time(600), 1), (Time(900), 0)]);
 }
 
+/// A unit that counts down from an event's number and knows ahead when it is done, and one with a cycle of its own between.
+struct Timer {
+    /// The edge at which it is done.
+    done: Option<u64>,
+    edge: u64,
+    log: Vec<(Time, &'static str)>,
+}
+
+impl Model for Timer {
+    type Event = u64;
+
+    fn arrive(&mut self, cycles: u64, kernel: &mut Kernel<u64>) {
+        self.done = Some(kernel.clock(Unit(0)).edge_from(kernel.now()) + cycles);
+        self.log.push((kernel.now(), "set"));
+        kernel.wake(Unit(0));
+    }
+
+    fn cycle(&mut self, unit: Unit, kernel: &mut Kernel<u64>) -> Activity {
+        self.edge = kernel.clock(unit).edge_from(kernel.now());
+        assert!(kernel.now() <= kernel.until());
+        match self.done {
+            Some(done) if done > self.edge => Activity::After(done - self.edge),
+            Some(_) => {
+                self.done = None;
+                self.log.push((kernel.now(), "done"));
+                Activity::Asleep
+            }
+            None => Activity::Asleep,
+        }
+    }
+}
+
+#[test]
+fn who_knows_ahead_when_it_has_something_to_do_has_few_cycles_and_can_be_woken_before() {
+    let run = |effort| {
+        let mut kernel = Kernel::new(effort, Time(100));
+        let clock = kernel.add_clock(Clock::ratio(100, 1));
+        kernel.add_unit(clock);
+        let mut timer = Timer { done: None, edge: 0, log: Vec::new() };
+        // The third comes while the second is counted down: it is done before that would have been.
+        for (time, cycles) in [(50, 60), (10_000, 1000), (10_070, 30), (20_000, 0)] {
+            kernel.send(Time(time), cycles);
+        }
+        assert_eq!(kernel.run(&mut timer, Time(1_000_000)), Stop::Silent);
+        (timer.log, kernel.work())
+    };
+    let (log, (cycles, _)) = run(Effort::Active);
+    let done: Vec<u64> = log.iter().filter(|(_, what)| *what == "done").map(|(time, _)| time.0).collect();
+    assert_eq!(done, [6_100, 13_100, 20_000]);
+    assert!(cycles < 10, "{cycles}");
+    let (naive_log, (naive_cycles, _)) = run(Effort::Naive);
+    assert_eq!((naive_log, naive_cycles), (log, 201));
+}
+
 #[test]
 fn a_model_can_stop_a_run() {
     struct Stopping;

@@ -133,6 +133,11 @@ impl Cache {
         let dirt = if is_write && !is_through { DIRTY } else { 0 };
         let counts = if is_write { &mut self.writes } else { &mut self.reads };
         counts.all += 1;
+        // Nearly always it is the line that was used last.
+        if set[0] & !DIRTY == number << FLAGS | VALID {
+            set[0] |= dirt;
+            return Access { hit: true, fetches: false, writes_through: is_through, writes_back: None };
+        }
         if let Some(way) = set.iter().position(|line| line & !DIRTY == number << FLAGS | VALID) {
             set[way] |= dirt;
             if self.spec.replacement == Replacement::Lru {

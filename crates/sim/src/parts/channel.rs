@@ -1,6 +1,7 @@
 //! The lumped-latency channel: a network reduced to the time that a message takes, as in section 5.2 of the StepNP paper.
 
-use std::collections::VecDeque;
+use std::cmp::Reverse;
+use std::collections::{BinaryHeap, VecDeque};
 
 use serde::{Deserialize, Serialize};
 
@@ -36,6 +37,8 @@ pub struct Channel<P> {
     nodes: u32,
     /// When the last message of each pair comes out, if their order is kept.
     last: Vec<Time>,
+    /// When what is on its way to each node reaches it.
+    reaching: Vec<BinaryHeap<Reverse<Time>>>,
     credits: Credits,
     /// What has arrived at nodes that can hold no more.
     waiting: Vec<VecDeque<u32>>,
@@ -60,6 +63,7 @@ impl<P> Channel<P> {
             chance,
             nodes,
             last: vec![Time::ZERO; pairs],
+            reaching: vec![BinaryHeap::new(); nodes as usize],
             credits: Credits::new(nodes),
             waiting: vec![VecDeque::new(); nodes as usize],
             traffic: Traffic::new(),
@@ -99,6 +103,7 @@ impl<P> Network<P> for Channel<P> {
             self.nodes
         );
         let delay = self.delay(from, to, agenda.now());
+        self.reaching[to.0 as usize].push(Reverse(agenda.now() + delay));
         let number = self.traffic.begin(message, agenda.now());
         agenda.send(delay, NetworkEvent::Reach(number));
         Ok(())
@@ -108,6 +113,7 @@ impl<P> Network<P> for Channel<P> {
         match event {
             NetworkEvent::Reach(number) => {
                 let to = self.traffic.message(number).to;
+                self.reaching[to.0 as usize].pop();
                 if !self.credits.has(to) {
                     self.waiting[to.0 as usize].push_back(number);
                     return None;
@@ -133,6 +139,14 @@ impl<P> Network<P> for Channel<P> {
 
     fn under_way(&self) -> usize {
         self.traffic.under_way()
+    }
+
+    fn quiet_until(&self, node: Node, now: Time) -> Time {
+        if self.credits.is_bound(node) {
+            return now;
+        }
+        let next = now + self.least;
+        self.reaching[node.0 as usize].peek().map_or(next, |Reverse(first)| next.min(*first))
     }
 
     fn record(&self, _: Time) -> Record {

@@ -101,6 +101,10 @@ impl<P> Network<P> for Interconnect<P> {
         each!(&self.0, network => Network::<P>::under_way(network))
     }
 
+    fn quiet_until(&self, node: Node, now: Time) -> Time {
+        each!(&self.0, network => Network::<P>::quiet_until(network, node, now))
+    }
+
     fn record(&self, now: Time) -> Record {
         each!(&self.0, network => Network::<P>::record(network, now))
     }

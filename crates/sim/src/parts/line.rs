@@ -220,7 +220,7 @@ impl LineSink {
     /// Whether a packet could be sent now.
     pub fn can_send(&self, now: Time) -> bool {
         // The one on the line does not wait.
-        self.waiting(now) <= self.spec.queue_packets as usize
+        self.waiting(now).len() <= self.spec.queue_packets as usize
     }
 
     /// Sends a packet behind those that wait; answers when its last bit leaves, or nothing if the queue is full, which is counted.
@@ -239,10 +239,17 @@ impl LineSink {
         &self.departures
     }
 
+    /// When the next packet leaves, if there is one that has not.
+    pub fn next_departure(&self, now: Time) -> Option<Time> {
+        self.waiting(now).first().map(|departure| departure.at)
+    }
+
     /// Packets that have not left, the one on the line included.
-    fn waiting(&self, now: Time) -> usize {
-        let left = self.departures.partition_point(|departure| departure.at <= now);
-        self.departures.len() - left
+    fn waiting(&self, now: Time) -> &[Departure] {
+        // No more than these, of all that the line has ever sent.
+        let most = self.spec.queue_packets as usize + 1;
+        let last = &self.departures[self.departures.len().saturating_sub(most)..];
+        &last[last.partition_point(|departure| departure.at <= now)..]
     }
 
     /// `packets`, `refused`, `line` (bytes and use).

@@ -88,6 +88,12 @@ pub trait Network<P> {
     /// Messages that have gone in and not come out.
     fn under_way(&self) -> usize;
 
+    /// No message comes out at a node before this time, whatever is put in from `now` on: until then the node can be simulated by itself. `now`
+    /// where nothing is known.
+    fn quiet_until(&self, _node: Node, now: Time) -> Time {
+        now
+    }
+
     /// `messages` and `bytes` that came out, `latency` from going in to coming out; each kind of network adds its own.
     fn record(&self, now: Time) -> Record;
 
@@ -179,6 +185,10 @@ impl Credits {
 
     pub(crate) fn set(&mut self, node: Node, messages: u32) {
         self.0[node.0 as usize] = Some(messages);
+    }
+
+    pub(crate) fn is_bound(&self, node: Node) -> bool {
+        self.0[node.0 as usize].is_some()
     }
 
     pub(crate) fn has(&self, node: Node) -> bool {
