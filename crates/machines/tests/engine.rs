@@ -12,6 +12,7 @@ use wireloom_machines::mpsoc::spec::Set;
 use wireloom_net::Packet;
 use wireloom_net::traffic::{AddressSpec, Generator, Spec as Traffic};
 use wireloom_offloads::Store;
+use wireloom_sim::Effort;
 
 const TABLES: &str = "tests/router.tables";
 
@@ -36,6 +37,29 @@ fn packets() -> Vec<Packet> {
 
 fn load(store: &mut Store) {
     load_file(store, TABLES);
+}
+
+#[test]
+fn the_router_does_the_same_at_the_same_times_whether_or_not_the_kernel_knows_of_sleep_and_wheels() {
+    let program = compiled("router.loom");
+    let packets = packets();
+    for set in [Set::Armv4, Set::Rv32im] {
+        let run = |effort| {
+            let mut store = store(&program).expect("offloads of a verified program");
+            load_file(&mut store, TABLES);
+            let mut spec = own_spec(set, "");
+            spec.io.input.queue_packets = 1000;
+            let options = Options { effort, ..Options::default() };
+            let mut engine = Engine::new(&spec, &program, store, options).expect("an engine");
+            engine.execute(&packets, &mut |_| {}).expect("it runs");
+            let settled = engine.finish(&mut |_| {}).expect("it runs");
+            assert_eq!(settled.taken.len(), packets.len());
+            let record = engine.record();
+            let keys = ["time", "instructions", "kernel_events", "platform"];
+            keys.map(|key| serde_json::to_string(record.value(key).expect(key)).expect("JSON"))
+        };
+        assert_eq!(run(Effort::Active), run(Effort::Naive), "{set:?}");
+    }
 }
 
 #[test]

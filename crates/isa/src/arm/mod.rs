@@ -44,7 +44,7 @@ pub struct Instruction {
     /// The register that a shift takes its distance from, the distance itself, of an immediate operand 1 if it was rotated, of
     /// transfers of several words what the base changes by.
     rs: u8,
-    /// An operand, an offset with its sign, the target of a branch, a list of registers, the number of a service.
+    /// An operand, an offset with its sign, the target of a branch, a list of registers, the number of a service; 0 with [`Operand::Register`].
     immediate: u32,
     word: u32,
 }

@@ -24,8 +24,7 @@ pub struct Code<S: InstructionSet> {
     text: Text<S>,
     /// Where the text begins.
     begin: u32,
-    /// Of each instruction.
-    cycles: Vec<u8>,
+    steps: Vec<Step<S::Instruction>>,
     constants: Constants,
     entry: u32,
     symbols: Symbols,
@@ -48,6 +47,14 @@ struct Cut {
     parts: Vec<String>,
     /// The part of each thread.
     of_thread: Vec<u32>,
+}
+
+/// An instruction.
+#[derive(Clone, Debug)]
+struct Step<I> {
+    instruction: I,
+    /// For how long it keeps others from being issued.
+    cycles: u8,
 }
 
 /// What programs read and never change.
@@ -144,9 +151,12 @@ impl<S: InstructionSet> Code<S> {
         let processor = &spec.processor;
         Ok(Self {
             begin: program.executable().address,
-            cycles: text
+            steps: text
                 .instructions()
-                .map(|(_, instruction)| cycles(&processor.cycles, S::class(instruction)))
+                .map(|(_, instruction)| Step {
+                    instruction: *instruction,
+                    cycles: cycles(&processor.cycles, S::class(instruction)),
+                })
                 .collect(),
             text,
             constants: Constants { base, bytes },
@@ -162,6 +172,7 @@ impl<S: InstructionSet> Code<S> {
         })
     }
 
+    #[cold]
     fn fail(&self, context: &mut Context, pc: u32, cause: wireloom_isa::Cause) -> Issued {
         let exception: Exception = self.text.exception(pc, cause);
         context.exception = Some(Box::new(exception));
@@ -214,12 +225,13 @@ impl<S: InstructionSet> Workload for Code<S> {
         self.variables.as_deref().unwrap_or_default()
     }
 
-    #[inline]
+    #[inline(always)]
     fn issue(&self, thread: &mut Self::Thread, port: &mut Port<'_>) -> Issued {
         let pc = thread.registers.pc();
-        let instruction = match self.text.fetch(pc) {
-            Ok(instruction) => instruction,
-            Err(cause) => return self.fail(port.context, pc, cause),
+        // What is no multiple of 4 is rotated to an index that is beyond any text.
+        let index = pc.wrapping_sub(self.begin).rotate_right(2);
+        let Some(Step { instruction, cycles }) = self.steps.get(index as usize) else {
+            return self.fail(port.context, pc, wireloom_isa::Cause::OutsideText);
         };
         let line = pc & self.instruction_line;
         if line != thread.line {
@@ -228,7 +240,6 @@ impl<S: InstructionSet> Workload for Code<S> {
             }
             thread.line = line;
         }
-        let cycles = u32::from(self.cycles[(pc.wrapping_sub(self.begin) >> 2) as usize]);
         let outcome =
             match S::execute(&mut thread.registers, instruction, &mut Reach { code: self, port, pc }) {
                 Ok(Flow::Next | Flow::Skipped) => Outcome::Done,
@@ -240,7 +251,7 @@ impl<S: InstructionSet> Workload for Code<S> {
                 }
                 Err(Stop::Raise(cause)) => return self.fail(port.context, pc, cause),
             };
-        Issued { cycles, outcome }
+        Issued { cycles: u32::from(*cycles), outcome }
     }
 
     fn parts(&self) -> &[String] {

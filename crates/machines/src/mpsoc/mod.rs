@@ -23,6 +23,7 @@ pub mod mpe;
 pub mod objects;
 mod parcel;
 pub mod partition;
+mod pipeline;
 mod platform;
 mod processor;
 pub mod program;

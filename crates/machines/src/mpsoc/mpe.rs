@@ -304,14 +304,30 @@ pub(super) fn put_words(local: &mut [u8], at: usize, words: &[u32]) {
 
 /// Copies bytes in network order into a local store's window area, where they begin at byte `at`.
 pub(super) fn swizzle(area: &mut [u8], at: usize, bytes: &[u8]) {
-    for (place, byte) in (at..).zip(bytes) {
+    let (head, words) = bytes.split_at(bytes.len().min(at.next_multiple_of(4) - at));
+    for (place, byte) in (at..).zip(head) {
+        area[place ^ 3] = *byte;
+    }
+    let at = at + head.len();
+    let (words, tail) = words.as_chunks::<4>();
+    for (place, [a, b, c, d]) in area[at..].as_chunks_mut::<4>().0.iter_mut().zip(words) {
+        *place = [*d, *c, *b, *a];
+    }
+    for (place, byte) in (at + 4 * words.len()..).zip(tail) {
         area[place ^ 3] = *byte;
     }
 }
 
 /// Bytes `at` to `at + length` of a window area, in network order.
 pub(super) fn unswizzle(area: &[u8], at: usize, length: usize) -> Vec<u8> {
-    (at..at + length).map(|place| area[place ^ 3]).collect()
+    let mut bytes = Vec::with_capacity(length + 6);
+    let first = at & !3;
+    for &[a, b, c, d] in area[first..(at + length).next_multiple_of(4)].as_chunks::<4>().0 {
+        bytes.extend_from_slice(&[d, c, b, a]);
+    }
+    bytes.truncate(at - first + length);
+    bytes.drain(..at - first);
+    bytes
 }
 
 #[cfg(test)]

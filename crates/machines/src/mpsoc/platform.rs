@@ -11,7 +11,7 @@ use wireloom_sim::parts::line::LineEvent;
 use wireloom_sim::parts::network::{Message, Network, NetworkEvent, Node, Notice, entrance};
 use wireloom_sim::stats::Record;
 use wireloom_sim::waits::{Waits, Watched};
-use wireloom_sim::{Activity, Agenda, Chance, Kernel, Model, SpecError, Time, Timeline, Unit};
+use wireloom_sim::{Activity, Agenda, Chance, Clock, Effort, Kernel, Model, SpecError, Time, Timeline, Unit};
 
 use super::broker::{Broker, Errand, Match, Service};
 use super::context::{SharedAccess, Store, Wait};
@@ -62,6 +62,9 @@ pub(super) struct Platform<W: Workload, O: Objects> {
     sent: Vec<(u32, Request)>,
     pub(super) timeline: Timeline,
     labels: Labels,
+    clock: Clock,
+    /// Whether processors are never ahead of time.
+    is_naive: bool,
     /// How long an instruction is in the pipeline.
     pipeline: Time,
     is_output_due: bool,
@@ -77,7 +80,13 @@ impl<W: Workload, O: Objects> Platform<W, O> {
         let application = workload.is_application().then(|| Application::new(spec)).transpose()?;
         let labels = Labels::new(&mut timeline);
         let processors = (0..spec.processors).map(|number| {
-            Processor::new(&spec.processor, (number, spec.threads), &workload, seed, &mut timeline)
+            Processor::new(
+                &spec.processor,
+                (number, spec.threads),
+                &workload,
+                (seed, options.effort),
+                &mut timeline,
+            )
         });
         let processors = processors.collect::<Result<Vec<_>, _>>()?;
         let elements = objects.interfaces().iter().map(|object| Element::new(object, spec));
@@ -101,6 +110,8 @@ impl<W: Workload, O: Objects> Platform<W, O> {
             sent: Vec::new(),
             timeline,
             labels,
+            clock: spec.processor.clock,
+            is_naive: options.effort == Effort::Naive,
             pipeline: spec.processor.clock.cycles(u64::from(spec.processor.stages)),
             is_output_due: false,
             application,
@@ -480,13 +491,22 @@ impl<W: Workload, O: Objects> Model for Platform<W, O> {
 
     #[inline]
     fn cycle(&mut self, unit: Unit, kernel: &mut Kernel<Event>) -> Activity {
+        let now = kernel.now();
+        let edge = self.clock.edge_from(now);
+        let limit = if self.is_naive {
+            edge + 1
+        } else {
+            // Nothing from outside can reach it before this, and what has happened until the end of the run is looked at there.
+            let quiet = self.network.quiet_until(Node(unit.0), now).min(kernel.until() + Time(1));
+            self.clock.edge_from(quiet).max(edge + 1)
+        };
         let Self { workload, processors, sent, timeline, labels, .. } = self;
-        let mut outside = Outside { now: kernel.now(), sent, timeline, labels };
-        let activity = processors[unit.0 as usize].cycle(workload, &mut outside);
+        let mut outside = Outside { now, sent, timeline, labels };
+        let activity = processors[unit.0 as usize].turn((edge, limit), workload, &mut outside);
         if !self.sent.is_empty() {
             self.flush(kernel);
         }
-        if self.processors[unit.0 as usize].has_failed() {
+        if self.processors[unit.0 as usize].has_failed(edge) {
             self.look_for_failure(unit.0, kernel);
         }
         activity

@@ -1,18 +1,21 @@
 //! A processor: a pipeline that hardware threads share (the paper, section 5.2).
 
+use std::collections::VecDeque;
+
 use wireloom_isa::Exception;
 use wireloom_sim::stats::Record;
 use wireloom_sim::timeline::{Label, Track};
-use wireloom_sim::{Activity, SpecError, Time, Timeline};
+use wireloom_sim::{Activity, Clock, Effort, SpecError, Time, Timeline};
 
 use super::caches::Caches;
 use super::context::{Context, Wait};
 use super::parcel::{Line, Request, Which};
+use super::pipeline::{Entry, Pipeline};
 use super::spec::{Multithreading, ProcessorSpec};
 use super::workload::{Outcome, Port, Start, Workload};
 
-/// A stage with no instruction.
-const BUBBLE: u8 = u8::MAX;
+/// No edge.
+const NEVER: u64 = u64::MAX;
 
 /// A processor and its threads. Of masks, bit `n` is thread `n`.
 #[derive(Debug)]
@@ -28,21 +31,27 @@ pub(super) struct Processor<T> {
     waiting: u32,
     /// Threads that have something to send when their instruction is in the last stage.
     sending: u32,
-    /// The threads whose instructions are in the pipeline: one was issued at each cycle.
-    pipe: Box<[u8]>,
-    /// Where in `pipe` this cycle's is.
-    position: usize,
-    /// The first thread in the round.
-    next: u32,
+    pipeline: Pipeline,
+    /// Stages of the pipeline.
+    stages: u64,
+    /// The threads that come first in the round.
+    first: u32,
     /// Of [`Multithreading::Blocking`]: the thread that has the pipeline.
     current: u32,
-    /// Cycles for which nothing can be issued.
-    hold: u32,
-    /// Cycles in which instructions were issued, or kept others from it.
-    busy: u64,
+    /// The edge from which on the next instruction can be issued.
+    free: u64,
     has_failed: bool,
-    /// From the first stage to the last.
-    drain: Time,
+    clock: Clock,
+    /// The edge of the cycle that it is in, or was in last. Time may not have come to it yet: see [`Processor::turn`].
+    edge: u64,
+    /// The edge of the next cycle in which it has something to do, unless a thread goes on before; [`NEVER`] if it sleeps.
+    next_edge: u64,
+    /// What threads send, with the edges at which it leaves and the numbers of the threads among all.
+    outbox: VecDeque<(u64, u32, Request)>,
+    /// Whether all threads are looked at in every cycle.
+    is_naive: bool,
+    /// From the first stage to the last, in cycles.
+    drain: u64,
 }
 
 /// A hardware thread.
@@ -57,7 +66,7 @@ struct Hardware<T> {
 /// What is around a processor.
 pub(super) struct Outside<'a> {
     pub(super) now: Time,
-    /// What threads send, with the number of the thread among all.
+    /// What threads send now, with the number of the thread among all.
     pub(super) sent: &'a mut Vec<(u32, Request)>,
     pub(super) timeline: &'a mut Timeline,
     pub(super) labels: &'a Labels,
@@ -82,7 +91,7 @@ impl<T> Processor<T> {
         spec: &ProcessorSpec,
         (number, threads): (u32, u32),
         workload: &W,
-        seed: u64,
+        (seed, effort): (u64, Effort),
         timeline: &mut Timeline,
     ) -> Result<Self, SpecError> {
         let begins = |lane: u32| !workload.is_application() || number + lane == 0;
@@ -108,124 +117,164 @@ impl<T> Processor<T> {
             piped: 0,
             waiting: !ready & u32::MAX >> (32 - threads),
             sending: 0,
-            pipe: vec![BUBBLE; spec.stages as usize].into(),
-            position: 0,
-            next: 0,
+            pipeline: Pipeline::default(),
+            stages: u64::from(spec.stages),
+            first: u32::MAX,
             current: 0,
-            hold: 0,
-            busy: 0,
+            free: 0,
             has_failed: false,
+            clock: spec.clock,
+            edge: 0,
+            next_edge: 0,
+            outbox: VecDeque::new(),
+            is_naive: effort == Effort::Naive,
             drain: match spec.multithreading {
-                Multithreading::Barrel => spec.clock.cycles(u64::from(spec.stages) - 1),
-                Multithreading::Blocking => Time::ZERO,
+                Multithreading::Barrel => u64::from(spec.stages) - 1,
+                Multithreading::Blocking => 0,
             },
         })
     }
 
-    /// A cycle. One without anything to do changes nothing.
+    /// Its turn at an edge: its cycles from this edge on, those before `limit`, which is behind it. Nothing may reach it before that edge; so it does
+    /// them all in one go, while all that it touches is in the host's caches. What its threads send leaves when time has come to it.
     #[inline]
-    pub(super) fn cycle<W: Workload<Thread = T>>(
+    pub(super) fn turn<W: Workload<Thread = T>>(
         &mut self,
+        (edge, limit): (u64, u64),
         workload: &W,
         outside: &mut Outside<'_>,
     ) -> Activity {
-        match self.multithreading {
-            Multithreading::Barrel => self.barrel(workload, outside),
-            Multithreading::Blocking => self.blocking(workload, outside),
+        // Behind its last cycle, or, at time 0, before its first.
+        if edge > self.edge || self.next_edge == edge {
+            self.next_edge = edge;
+            if self.is_naive {
+                self.look();
+            }
+            match self.multithreading {
+                Multithreading::Barrel => self.barrel(limit, workload, outside),
+                Multithreading::Blocking => self.blocking(limit, workload, outside),
+            }
         }
-    }
-
-    /// An instruction of the next ready thread enters; the thread can issue its next one when it has left.
-    #[inline]
-    fn barrel<W: Workload<Thread = T>>(&mut self, workload: &W, outside: &mut Outside<'_>) -> Activity {
-        if self.ready | self.piped == 0 && self.hold == 0 {
-            return Activity::Asleep;
+        while self.outbox.front().is_some_and(|(at, ..)| *at == edge) {
+            outside.sent.extend(self.outbox.pop_front().map(|(_, thread, request)| (thread, request)));
         }
-        let last = if self.position + 1 == self.pipe.len() { 0 } else { self.position + 1 };
-        self.position = last;
-        let leaving = std::mem::replace(&mut self.pipe[self.position], BUBBLE);
-        if leaving != BUBBLE {
-            let bit = 1 << leaving;
-            self.piped &= !bit;
-            self.ready |= bit & !self.waiting;
-        }
-        if self.hold > 0 {
-            self.hold -= 1;
-        } else if self.ready != 0 {
-            let thread = self.take_turn();
-            let bit = 1 << thread;
-            self.ready &= !bit;
-            self.piped |= bit;
-            self.pipe[self.position] = thread as u8;
-            let (cycles, _) = self.issue(thread, workload, outside);
-            self.hold = cycles - 1;
-        }
-        let last = if self.position + 1 == self.pipe.len() { 0 } else { self.position + 1 };
-        let thread = self.pipe[last];
-        if thread != BUBBLE && self.sending & 1 << thread != 0 {
-            self.sending &= !(1 << thread);
-            self.depart(u32::from(thread), outside);
-        }
-        if self.ready | self.piped == 0 && self.hold == 0 { Activity::Asleep } else { Activity::Awake }
-    }
-
-    /// The thread that has the pipeline issues an instruction at each cycle, but behind a jump: then the pipeline fills anew.
-    fn blocking<W: Workload<Thread = T>>(&mut self, workload: &W, outside: &mut Outside<'_>) -> Activity {
-        if self.hold > 0 {
-            self.hold -= 1;
-            return Activity::Awake;
-        }
-        let gives_way = |processor: &Self, thread: u32| {
-            processor.threads[thread as usize].context.gives_way() && processor.waiting & 1 << thread != 0
+        let next = match self.outbox.front() {
+            Some((at, ..)) => *at,
+            // Time comes to the last of its cycles even if nothing else is to be done there.
+            None if self.next_edge == NEVER || self.has_failed => self.edge,
+            None => self.next_edge,
         };
-        if gives_way(self, self.current) && self.ready != 0 {
-            self.current = self.take_turn();
+        if next > edge { Activity::After(next - edge) } else { Activity::Asleep }
+    }
+
+    /// Cycles before an edge, those left out in which only waiting is done: an instruction of the next ready thread enters the pipeline; the thread can
+    /// issue its next one when it has left.
+    #[inline]
+    fn barrel<W: Workload<Thread = T>>(&mut self, limit: u64, workload: &W, outside: &mut Outside<'_>) {
+        while self.next_edge < limit && !self.has_failed {
+            self.edge = self.next_edge;
+            if let Some(Entry { leaves, thread }) = self.pipeline.first()
+                && leaves == self.edge
+            {
+                self.pipeline.pop();
+                let bit = 1 << thread;
+                self.piped &= !bit;
+                self.ready |= bit & !self.waiting;
+            }
+            if self.ready != 0 && self.free <= self.edge {
+                let thread = self.take_turn();
+                let bit = 1 << thread;
+                self.ready &= !bit;
+                loop {
+                    self.issue(thread, workload, outside);
+                    // As long as it is the only one it issues its next instruction when this one has left.
+                    let next = self.free.max(self.edge + self.stages);
+                    let is_alone = self.ready | self.piped | ((self.waiting | self.sending) & bit) == 0;
+                    if !is_alone || next >= limit {
+                        break;
+                    }
+                    self.edge = next;
+                }
+                self.piped |= bit;
+                self.pipeline.push(Entry { leaves: self.edge + self.stages, thread });
+            }
+            self.next_edge = if self.ready != 0 { self.free.max(self.edge + 1) } else { NEVER };
+            if let Some(Entry { leaves, thread }) = self.pipeline.first() {
+                let sends = self.sending & 1 << thread != 0;
+                if sends && leaves == self.edge + 1 {
+                    self.sending &= !(1 << thread);
+                    self.depart(thread);
+                }
+                // What it sends leaves in the last stage.
+                self.next_edge =
+                    self.next_edge.min(if sends && leaves > self.edge + 1 { leaves - 1 } else { leaves });
+            } else if self.ready == 0 && self.free > self.edge + 1 {
+                // It sleeps when it could issue something again.
+                self.next_edge = self.free - 1;
+            }
         }
-        let bit = 1 << self.current;
-        if self.ready & bit == 0 {
-            return Activity::Asleep;
+    }
+
+    /// Cycles before an edge, those left out in which only waiting is done: the thread that has the pipeline issues an instruction at each, but behind a
+    /// jump: then the pipeline fills anew.
+    fn blocking<W: Workload<Thread = T>>(&mut self, limit: u64, workload: &W, outside: &mut Outside<'_>) {
+        while self.next_edge < limit && !self.has_failed {
+            self.edge = self.next_edge;
+            self.next_edge = self.free;
+            if self.free > self.edge {
+                continue;
+            }
+            let gives_way = self.waiting & 1 << self.current != 0
+                && self.threads[self.current as usize].context.gives_way();
+            if gives_way && self.ready != 0 {
+                self.current = self.take_turn();
+            }
+            let bit = 1 << self.current;
+            if self.ready & bit == 0 {
+                self.next_edge = NEVER;
+                continue;
+            }
+            let outcome = self.issue(self.current, workload, outside);
+            self.ready &= !self.waiting;
+            if outcome == Outcome::Jumped {
+                self.free += self.stages - 1;
+            }
+            if self.sending & bit != 0 {
+                self.sending &= !bit;
+                self.depart(self.current);
+            }
+            self.next_edge = self.free;
         }
-        let (cycles, outcome) = self.issue(self.current, workload, outside);
-        self.ready &= !self.waiting;
-        self.hold = cycles - 1;
-        if outcome == Outcome::Jumped {
-            self.hold += self.pipe.len() as u32 - 1;
-        }
-        if self.sending & bit != 0 {
-            self.sending &= !bit;
-            self.depart(self.current, outside);
-        }
-        Activity::Awake
     }
 
     /// The next ready thread in the round; there is one.
     #[inline]
     fn take_turn(&mut self) -> u32 {
-        let behind = self.ready & u32::MAX.checked_shl(self.next).unwrap_or(0);
+        let behind = self.ready & self.first;
         let thread = if behind != 0 { behind.trailing_zeros() } else { self.ready.trailing_zeros() };
-        self.next = thread + 1;
+        self.first = (u32::MAX << thread) << 1;
         thread
     }
 
-    /// Issues the next instruction of a thread; answers its cycles and what came of it.
-    #[inline]
+    /// Issues the next instruction of a thread; answers what came of it.
+    #[inline(always)]
     fn issue<W: Workload<Thread = T>>(
         &mut self,
         thread: u32,
         workload: &W,
         outside: &mut Outside<'_>,
-    ) -> (u32, Outcome) {
+    ) -> Outcome {
         let hardware = &mut self.threads[thread as usize];
         let mut port = Port {
             context: &mut hardware.context,
             caches: &mut self.caches,
-            now: outside.now,
+            now: self.clock.edge(self.edge),
             request: None,
         };
         let issued = workload.issue(&mut hardware.registers, &mut port);
         let request = port.request;
         let context = &mut hardware.context;
-        self.busy += u64::from(issued.cycles);
+        self.free = self.edge + u64::from(issued.cycles);
         context.spent.cycles += u64::from(issued.cycles);
         if request.is_some() {
             hardware.request = request;
@@ -237,12 +286,12 @@ impl<T> Processor<T> {
                 self.has_failed |= issued.outcome == Outcome::Failed;
                 self.waiting |= 1 << thread;
                 // What it waits for is asked for in the last stage.
-                let asked = outside.now + self.drain;
+                let asked = self.clock.edge(self.edge + self.drain);
                 outside.timeline.span(hardware.track, outside.labels.runs, context.since, asked);
                 context.since = asked;
             }
         }
-        (issued.cycles, issued.outcome)
+        issued.outcome
     }
 
     /// What a thread waits for has come: its instruction ends, or waits for the next thing. Answers whether the thread goes on.
@@ -314,17 +363,32 @@ impl<T> Processor<T> {
         any
     }
 
-    fn depart(&mut self, thread: u32, outside: &mut Outside<'_>) {
+    /// The instruction of a thread is in the last stage: what it sends leaves.
+    fn depart(&mut self, thread: u32) {
         let hardware = &mut self.threads[thread as usize];
         if let Some(request) = hardware.request.take() {
-            outside.sent.push((hardware.context.number, request));
+            self.outbox.push_back((self.edge, hardware.context.number, request));
         }
     }
 
-    /// Whether a thread has caused an exception that nobody has taken.
+    /// Finds out anew what each thread does, as a simulator would that keeps no lists.
+    fn look(&mut self) {
+        (self.ready, self.piped, self.waiting, self.sending) = (0, 0, 0, 0);
+        for (lane, hardware) in self.threads.iter().enumerate() {
+            let bit = 1 << lane;
+            let waits = hardware.context.wait != Wait::Nothing;
+            let is_piped = self.pipeline.has(lane as u32);
+            self.waiting |= if waits { bit } else { 0 };
+            self.piped |= if is_piped { bit } else { 0 };
+            self.ready |= if waits || is_piped { 0 } else { bit };
+            self.sending |= if hardware.request.is_some() { bit } else { 0 };
+        }
+    }
+
+    /// Whether a thread has caused an exception at this edge or before that nobody has taken.
     #[inline]
-    pub(super) fn has_failed(&self) -> bool {
-        self.has_failed
+    pub(super) fn has_failed(&self, edge: u64) -> bool {
+        self.has_failed && self.edge <= edge
     }
 
     /// The first exception that a thread has caused, and the thread.
@@ -360,7 +424,7 @@ impl<T> Processor<T> {
 
     /// Cycles in which instructions were issued, or kept others from it.
     pub(super) fn busy(&self) -> u64 {
-        self.busy
+        self.threads.iter().map(|hardware| hardware.context.spent.cycles).sum()
     }
 
     /// Instructions of all threads.
@@ -373,7 +437,7 @@ impl<T> Processor<T> {
         let threads: Vec<Record> = self.threads.iter().map(|hardware| hardware.record(now)).collect();
         Record::new()
             .with("instructions", self.instructions())
-            .with("use", self.busy as f64 / cycles.max(1) as f64)
+            .with("use", self.busy() as f64 / cycles.max(1) as f64)
             .with("caches", self.caches.record())
             .with("threads", threads)
     }

@@ -15,6 +15,7 @@ use wireloom_sim::{Clock, SpecError, Time};
 use super::broker::Policy;
 use super::io::Order;
 use super::partition::PartitionSpec;
+use super::pipeline::STAGES;
 
 /// A machine. `machines/mpsoc.toml` states every key, and where its value comes from.
 #[derive(Clone, Debug, PartialEq, Deserialize, Serialize)]
@@ -220,7 +221,7 @@ impl Spec {
         within("processors", self.processors, 1..=64)?;
         within("threads", self.threads, 1..=32)?;
         within("header_bytes", self.header_bytes, 0..=256)?;
-        within("processor.stages", self.processor.stages, 1..=16)?;
+        within("processor.stages", self.processor.stages, 1..=STAGES as u32)?;
         for (key, cycles) in self.processor.cycles.all() {
             within(&format!("processor.cycles.{key}"), u32::from(cycles), 1..=64)?;
         }

@@ -3,7 +3,9 @@
 use wireloom_machines::mpsoc::broker::Policy;
 use wireloom_machines::mpsoc::spec::Multithreading;
 use wireloom_machines::mpsoc::synthetic::{PAPER, Synthetic};
-use wireloom_machines::mpsoc::{Issued, Options, Order, Outcome, Port, RunError, Spec, Workload};
+use wireloom_machines::mpsoc::{
+    Issued, Machine, NoObjects, Options, Order, Outcome, Port, RunError, Spec, Workload,
+};
 use wireloom_sim::parts::interconnect::InterconnectSpec;
 use wireloom_sim::stats::Value;
 use wireloom_sim::{Effort, Time, Timeline};
@@ -131,35 +133,115 @@ fn more_than_can_be_carried_is_dropped_at_the_input() {
     assert!(offered.is_sorted() && offered.len() as u64 == totals.taken);
 }
 
-#[test]
-fn runs_with_one_seed_are_equal_to_the_byte_and_sleep_changes_nothing() {
-    let mut spec = with_lines(shaped(3, 6, 80), 0.4);
-    if let InterconnectSpec::Channel(channel) = &mut spec.network {
-        channel.jitter = 0.25;
+/// Machines on which processors can be far ahead of time, a little, and not at all.
+fn machines() -> Vec<Spec> {
+    let mut machines = Vec::new();
+    for (latency_ns, jitter) in [(0, 0.0), (3, 0.5), (40, 1.0), (80, 0.25), (160, 0.0)] {
+        for (multithreading, stages) in
+            [(Multithreading::Barrel, 4), (Multithreading::Barrel, 1), (Multithreading::Blocking, 5)]
+        {
+            let mut spec = with_lines(shaped(3, 6, latency_ns), 0.6);
+            (spec.processor.multithreading, spec.processor.stages) = (multithreading, stages);
+            if let InterconnectSpec::Channel(channel) = &mut spec.network {
+                channel.jitter = jitter;
+            }
+            machines.push(spec);
+        }
     }
-    let run = |seed, effort| {
-        let options = Options { seed, effort, ..Options::default() };
-        let mut machine = with_options(&spec, PAPER, 300, options);
-        machine.run(Time::nanoseconds(10_000_000)).unwrap();
-        let record = machine.record();
-        (serde_json::to_string(record.value("platform").unwrap()).unwrap(), machine.delivered())
-    };
-    let once = run(1, Effort::Active);
-    assert_eq!(once, run(1, Effort::Active));
-    assert_eq!(once, run(1, Effort::Naive));
-    assert_ne!(once.1, run(2, Effort::Active).1);
+    for network in NETWORKS {
+        let mut spec = with_lines(shaped(3, 6, 0), 0.6);
+        spec.network = toml::from_str(network).unwrap_or_else(|error| panic!("{network}: {error}"));
+        machines.push(spec);
+    }
+    machines
+}
+
+/// Everything that is counted but what the kernel has had to do, and events that have happened.
+fn record(machine: &Machine<Slow, NoObjects>) -> String {
+    let record = machine.record();
+    let keys = ["time", "cycles", "instructions", "use", "kernel_events", "platform"];
+    let values = keys.map(|key| serde_json::to_string(record.value(key).expect(key)).expect("JSON"));
+    values.join("\n")
+}
+
+/// The synthetic load with instructions of several cycles.
+struct Slow(Synthetic);
+
+impl Workload for Slow {
+    type Thread = <Synthetic as Workload>::Thread;
+
+    fn thread(&self, number: u32) -> Self::Thread {
+        self.0.thread(number)
+    }
+
+    fn issue(&self, thread: &mut Self::Thread, port: &mut Port<'_>) -> Issued {
+        let place = self.place(thread).len() as u32;
+        let issued = self.0.issue(thread, port);
+        let outcome = match issued.outcome {
+            Outcome::Done if place.is_multiple_of(3) => Outcome::Jumped,
+            outcome => outcome,
+        };
+        Issued { cycles: [1, 1, 17, 3][place as usize % 4], outcome }
+    }
+
+    fn place(&self, thread: &Self::Thread) -> String {
+        self.0.place(thread)
+    }
 }
 
 #[test]
+fn runs_with_one_seed_are_equal_to_the_byte_and_neither_sleep_nor_being_ahead_of_time_changes_anything() {
+    let load = || Slow(Synthetic { instructions: 60, accesses: 9 });
+    for spec in machines() {
+        let run = |seed, effort| {
+            let options = Options { seed, effort, ..Options::default() };
+            let mut machine = with_options(&spec, load(), 60, options);
+            // Also in between, at the edge of a cycle and beside it.
+            let mut records = Vec::new();
+            for until in [0, 1, 2_000, 7_002, 20_001, 20_003, 10_000_000] {
+                machine.run(Time::nanoseconds(until)).unwrap();
+                records.push(record(&machine));
+            }
+            (records, machine.delivered())
+        };
+        let once = run(1, Effort::Active);
+        assert_eq!(once.1.len(), 60);
+        assert_eq!(once, run(1, Effort::Active), "{:?}", spec.network);
+        assert_eq!(once, run(1, Effort::Naive), "{:?}", spec.network);
+        let has_jitter = matches!(&spec.network, InterconnectSpec::Channel(channel) if channel.jitter > 0.0);
+        assert_eq!(once.1 == run(2, Effort::Active).1, !has_jitter, "{:?}", spec.network);
+    }
+}
+
+#[test]
+fn a_processor_that_nothing_reaches_does_many_cycles_in_one_turn() {
+    let turns = |latency_ns, effort| {
+        let options = Options { effort, ..Options::default() };
+        let load = Synthetic { instructions: 1000, accesses: 0 };
+        let mut machine = with_options(&with_lines(shaped(1, 8, latency_ns), 2.0), load, u64::MAX, options);
+        machine.run(Time::nanoseconds(200_000)).unwrap();
+        let Some(Value::Count(turns)) = machine.record().value("kernel_cycles").cloned() else { panic!() };
+        turns
+    };
+    // Of 100,000 cycles of 2 ns; 160 ns are 80, and few messages are under way.
+    let ahead = turns(160, Effort::Active);
+    assert!(ahead < 100_000 / 25, "{ahead}");
+    assert!(turns(0, Effort::Active) > 95_000);
+    assert_eq!(turns(160, Effort::Naive), 100_001);
+}
+
+/// Networks other than the channel.
+const NETWORKS: [&str; 4] = [
+    "kind = 'bus'\nclock_mhz = 500\nwidth_bytes = 16\narbitration_cycles = 1\nlatency_cycles = 1\nqueue_messages = 4",
+    "kind = 'crossbar'\nclock_mhz = 500\nwidth_bytes = 16\nlatency_cycles = 2\nqueue_messages = 4",
+    "kind = 'ring'\nclock_mhz = 500\nwidth_bytes = 16\nrouter_cycles = 1\nlink_cycles = 1\nslots = 2\nqueue_messages = 4\nboth_ways = true",
+    "kind = 'mesh'\nclock_mhz = 500\nwidth_bytes = 16\nrouter_cycles = 1\nlink_cycles = 1\nslots = 2\nqueue_messages = 4\ncolumns = 3\nrows = 3",
+];
+
+#[test]
 fn every_network_carries_it() {
-    let networks = [
-        "kind = 'bus'\nclock_mhz = 500\nwidth_bytes = 16\narbitration_cycles = 1\nlatency_cycles = 1\nqueue_messages = 4",
-        "kind = 'crossbar'\nclock_mhz = 500\nwidth_bytes = 16\nlatency_cycles = 2\nqueue_messages = 4",
-        "kind = 'ring'\nclock_mhz = 500\nwidth_bytes = 16\nrouter_cycles = 1\nlink_cycles = 1\nslots = 2\nqueue_messages = 4\nboth_ways = true",
-        "kind = 'mesh'\nclock_mhz = 500\nwidth_bytes = 16\nrouter_cycles = 1\nlink_cycles = 1\nslots = 2\nqueue_messages = 4\ncolumns = 3\nrows = 3",
-    ];
     let mut usages = Vec::new();
-    for network in networks {
+    for network in NETWORKS {
         let mut spec = with_lines(shaped(4, 8, 0), 0.5);
         spec.network = toml::from_str(network).unwrap_or_else(|error| panic!("{network}: {error}"));
         let mut machine = machine(&spec, PAPER, 300);

@@ -283,9 +283,7 @@ impl PacketIo {
             }
             if let Verdict::Sent { .. } = first.delivered.verdict {
                 if !self.sink.can_send(now) {
-                    let departures = self.sink.departures();
-                    let gone = departures.partition_point(|departure| departure.at <= now);
-                    return departures.get(gone).map(|departure| departure.at);
+                    return self.sink.next_departure(now);
                 }
                 let at = self.sink.send(now, first.delivered.number, first.length);
                 first.delivered.at = at.expect("the line has said that it can");
