@@ -146,6 +146,17 @@ pub fn of_operation<'a>(
     }
 }
 
+/// What is certain of a sum or a difference up to the lowest bit that is not of both operands: nothing is carried downwards.
+fn low_bits(a: &Known, b: &Known, result: fn(&Bits, &Bits) -> Bits) -> Known {
+    let width = a.width();
+    let unknown = |known: &Known| known.zeros.or(&known.ones).not();
+    let either = unknown(a).or(&unknown(b));
+    let certain = (0..width).find(|bit| either.bit(*bit)).unwrap_or(width);
+    let mask = if certain == 0 { Bits::zero(width) } else { Bits::ones(certain).resize(width) };
+    let value = result(&a.ones, &b.ones);
+    Known { zeros: value.not().and(&mask), ones: value.and(&mask) }
+}
+
 fn binary(op: BinaryOp, a: &Known, b: &Known) -> Known {
     let width = a.width();
     let bit = |value: Option<bool>| value.map_or(Known::nothing(1), |v| Known::constant(&Bits::bool(v)));
@@ -159,7 +170,11 @@ fn binary(op: BinaryOp, a: &Known, b: &Known) -> Known {
         },
         BinaryOp::Add if width < wireloom_bits::MAX_WIDTH => {
             let sum = a.max().resize(width + 1).add(&b.max().resize(width + 1));
-            if sum.bit(width) { Known::nothing(width) } else { Known::at_most(&sum, width) }
+            let low = low_bits(a, b, Bits::add);
+            if sum.bit(width) { low } else { Known::at_most(&sum, width).both(&low) }
+        }
+        BinaryOp::Add | BinaryOp::Sub => {
+            low_bits(a, b, if op == BinaryOp::Add { Bits::add } else { Bits::sub })
         }
         BinaryOp::Mul if a.significant() + b.significant() <= width => {
             Known::at_most(&a.max().mul(&b.max()), width)
@@ -196,5 +211,26 @@ fn binary(op: BinaryOp, a: &Known, b: &Known) -> Known {
             bit(if a.max() <= *b.min() { Some(true) } else { (*a.min() > b.max()).then_some(false) })
         }
         _ => Known::nothing(width),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_low_bits_of_a_sum_are_known_as_far_as_those_of_both_operands() {
+        // 14 or 18 behind Ethernet, and four bytes for each label.
+        let at = Known::constant(&Bits::new(9, 14)).either(&Known::constant(&Bits::new(9, 18)));
+        let labels = Known { zeros: Bits::new(9, 0b11), ones: Bits::zero(9) };
+        let low = |known: &Known| known.value_in(&Bits::new(9, 0b11));
+        assert_eq!(low(&binary(BinaryOp::Add, &at, &labels)), Some(Bits::new(9, 2)));
+        assert_eq!(low(&binary(BinaryOp::Sub, &at, &labels)), Some(Bits::new(9, 2)));
+        let one = Known::constant(&Bits::new(9, 1));
+        assert_eq!(low(&binary(BinaryOp::Sub, &labels, &one)), Some(Bits::new(9, 3)));
+        let any = Known::nothing(9);
+        assert_eq!(binary(BinaryOp::Add, &at, &any), any);
+        let whole = [Known::constant(&Bits::new(9, 500)), Known::constant(&Bits::new(9, 100))];
+        assert_eq!(binary(BinaryOp::Add, &whole[0], &whole[1]), Known::constant(&Bits::new(9, 88)));
     }
 }
