@@ -12,7 +12,7 @@ mod text;
 mod verify;
 mod visit;
 
-pub use golden::Golden;
+pub use golden::{Golden, GoldenCalls, Origin};
 pub use outcome::{Execute, MAX_BACKWARD_JUMPS, Output, Reason, Verdict};
 pub use program::*;
 pub use store::store;

@@ -11,7 +11,7 @@ use wireloom_compile::{lower, pipeline};
 use wireloom_ir::{Execute, Golden, Output, Program, Verdict, store};
 use wireloom_isa::program::Machine;
 use wireloom_isa::{Arm, InstructionSet, Riscv};
-use wireloom_machines::mpsoc::program::{BuildOptions, Functional, Partition, build};
+use wireloom_machines::mpsoc::program::{BuildOptions, Elements, Functional, Partition, build};
 use wireloom_net::Packet;
 use wireloom_net::capture::Reader;
 use wireloom_net::tables::TableFile;
@@ -51,9 +51,9 @@ fn measure<S: InstructionSet>(
     with_listing: bool,
 ) -> Result<(), String> {
     let machine = if S::MACHINE == Machine::Arm { Machine::Arm } else { Machine::Riscv };
-    let built =
-        build(program, &Partition::whole(), &BuildOptions::new(machine)).map_err(|e| e.to_string())?;
-    let mut functional = Functional::<S>::new(&built, program, loaded(program, tables)?)?;
+    let built = build(program, &Partition::whole(), &Elements::none(), &BuildOptions::new(machine))
+        .map_err(|e| e.to_string())?;
+    let mut functional = Functional::<S>::new(&built, program, &Elements::none(), loaded(program, tables)?)?;
     let got = outcome(&mut functional, packets);
     if let Some(at) = (0..expected.len().max(got.len())).find(|at| expected.get(*at) != got.get(*at)) {
         return Err(format!("{}: output {at} is {:?}, not {:?}", S::NAME, got.get(at), expected.get(at)));

@@ -6,7 +6,7 @@ use support::{agree, compiled, load_file, programs};
 use wireloom_fuzz::input::Input;
 use wireloom_ir::Program;
 use wireloom_isa::program::Machine;
-use wireloom_machines::mpsoc::program::{PARTS, Partition};
+use wireloom_machines::mpsoc::program::{Elements, PARTS, Partition};
 use wireloom_net::Packet;
 use wireloom_net::traffic::{AddressSpec, Generator, Spec};
 use wireloom_offloads::Store;
@@ -56,7 +56,7 @@ fn check(name: &str, mix: &str, tables: Option<&str>, prefixes: Option<&str>) ->
     for partition in partitions {
         for machine in [Machine::Arm, Machine::Riscv] {
             let load = |store: &mut Store| tables.iter().for_each(|file| load_file(store, file));
-            agree(&program, &partition, &packets, machine, &load)?;
+            agree(&program, &partition, &Elements::none(), &packets, machine, &load)?;
         }
     }
     Ok(())

@@ -6,7 +6,7 @@ use support::agree;
 use wireloom_fuzz::campaign::case;
 use wireloom_ir::Program;
 use wireloom_isa::program::Machine;
-use wireloom_machines::mpsoc::program::{PARTS, Partition};
+use wireloom_machines::mpsoc::program::{Elements, PARTS, Partition};
 
 /// `WIRELOOM_MPSOC_RANDOM=FIRST..END` tries other seeds than those of every run.
 #[test]
@@ -20,7 +20,9 @@ fn random_programs_agree() {
         let machine = if seed % 2 == 0 { Machine::Arm } else { Machine::Riscv };
         let program = &compiled.optimised;
         for partition in [Partition::whole(), cut(program, seed)] {
-            match agree(program, &partition, &case.input.packets, machine, &|store| case.input.load(store)) {
+            match agree(program, &partition, &Elements::none(), &case.input.packets, machine, &|store| {
+                case.input.load(store)
+            }) {
                 Ok(()) => agreed += 1,
                 Err(why) => refused.push(format!("{seed}: {why}")),
             }

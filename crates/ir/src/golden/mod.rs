@@ -10,13 +10,15 @@ mod narrow;
 mod tests;
 mod thread;
 
+use wireloom_bits::Bits;
 use wireloom_net::{Packet, PacketInHand};
 use wireloom_offloads::Store;
 
 use crate::store::suits;
-use crate::{Execute, Output, Program, verify};
+use crate::{EngineId, Execute, Output, Program, verify};
 use frame::Frame;
-use thread::{Origin, Thread};
+pub use thread::Origin;
+use thread::Thread;
 
 /// The golden model of a program.
 pub struct Golden {
@@ -72,5 +74,44 @@ impl Execute for Golden {
             }
             .run(sink);
         }
+    }
+}
+
+/// The golden model of single calls, for machines on which an engine that is called stands alone.
+pub struct GoldenCalls {
+    engines: Vec<decode::Engine>,
+    frames: Vec<Frame>,
+}
+
+impl GoldenCalls {
+    /// Of the engines of a program.
+    ///
+    /// # Panics
+    /// If the program does not verify.
+    pub fn new(program: &Program) -> Self {
+        if let Err(problems) = verify(program) {
+            panic!("the program does not verify: {}", problems[0]);
+        }
+        let engines: Vec<_> = program.engines.iter().map(decode::engine).collect();
+        let frames = engines.iter().map(Frame::new).collect();
+        Self { engines, frames }
+    }
+
+    /// The reply to a call with these arguments, of an engine with these offloads, for a packet.
+    ///
+    /// # Panics
+    /// If the engine is not called, the store is not its own, or there are other arguments than it has.
+    pub fn call(&mut self, engine: EngineId, store: &mut Store, args: &[Bits], origin: Origin) -> Bits {
+        let (callees, own) = self.frames.split_at_mut(engine.index());
+        Thread {
+            engines: &self.engines[..engine.index()],
+            engine: &self.engines[engine.index()],
+            callees,
+            frame: &mut own[0],
+            store,
+            hand: None,
+            origin,
+        }
+        .reply(args)
     }
 }

@@ -10,9 +10,11 @@ use super::narrow;
 use crate::{MAX_BACKWARD_JUMPS, Meta, Output, Reason, Verdict};
 
 /// The arriving packet for which a thread runs, be it directly or as a call.
-#[derive(Clone, Copy)]
-pub(super) struct Origin {
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Origin {
+    /// Its number among all.
     pub sequence: u64,
+    /// When it arrived, in nanoseconds.
     pub arrival_ns: u64,
 }
 
@@ -43,7 +45,7 @@ impl Thread<'_> {
     }
 
     /// Runs the thread of a called engine; answers its reply.
-    fn reply(&mut self, args: &[Bits]) -> Bits {
+    pub(super) fn reply(&mut self, args: &[Bits]) -> Bits {
         self.frame.begin();
         for (var, arg) in self.engine.params.iter().zip(args) {
             self.frame.set(*var, arg.clone());

@@ -1,6 +1,6 @@
 //! Engines on the machine: their program on all threads, their offloads as objects.
 
-use wireloom_ir::{Output, Program};
+use wireloom_ir::{EngineId, Output, Program};
 use wireloom_isa::program::Machine as Processor;
 use wireloom_isa::{Arm, InstructionSet, Riscv};
 use wireloom_net::Packet;
@@ -13,7 +13,7 @@ use super::io::{self, Delivered};
 use super::machine::{Machine, Options, RunError, Totals};
 use super::objects::Objects as _;
 use super::program::marshal::Offloads;
-use super::program::{BuildOptions, Partition, build};
+use super::program::{BuildOptions, Elements, Partition, build};
 use super::spec::{Set, Spec};
 use super::toolchain::BuildError;
 
@@ -58,19 +58,25 @@ pub enum EngineError {
     },
 }
 
+/// How an engine is cut, and what each part has to do.
+struct Threads<'a> {
+    partition: &'a Partition,
+    work: &'a [u64],
+}
+
 /// A machine that executes what was built of a program; a sentence, if it cannot.
 fn machine<S: InstructionSet>(
     spec: &Spec,
     program: &Program,
-    partition: &Partition,
+    threads: &Threads<'_>,
     built: &wireloom_isa::Program,
     offloads: Offloads,
     options: Options,
 ) -> Result<Box<Machine<Code<S>, Offloads>>, String> {
     let mut code = Code::<S>::new(built, spec, offloads.interfaces())?;
-    if partition.parts() > 1 {
-        let threads = spec.partition.threads(&partition.work(program), [spec.processors, spec.threads])?;
-        code = code.cut(partition.names(program), threads);
+    if threads.partition.parts() > 1 {
+        let of_thread = spec.partition.threads(threads.work, [spec.processors, spec.threads])?;
+        code = code.cut(threads.partition.names(program), of_thread);
     }
     Machine::new(spec, code, offloads, options).map(Box::new).map_err(|error| error.to_string())
 }
@@ -100,14 +106,19 @@ impl Engine {
             Set::Armv4 => Processor::Arm,
             Set::Rv32im => Processor::Riscv,
         };
-        let partition = spec.partition.partition(program).map_err(BuildError::from)?;
-        let built = build(program, &partition, &BuildOptions::new(set))?.program;
-        let offloads = Offloads::new(program, store);
+        let names = spec.element.keys().map(String::as_str);
+        let elements = Elements::named(program, names).map_err(BuildError::from)?;
+        let partition = spec.partition.partition(program, &elements).map_err(BuildError::from)?;
+        let built = build(program, &partition, &elements, &BuildOptions::new(set))?.program;
+        let times = |path: &str, engine: EngineId| {
+            let element = spec.element(path, &program.engines[engine.index()].name);
+            element.expect("an element is one of the machine's").times(spec, program, engine)
+        };
+        let offloads = Offloads::new(program, &elements, store).with_times(times).map_err(refused)?;
+        let threads = Threads { partition: &partition, work: &partition.work(program, &elements) };
         let machine = match spec.processor.instruction_set {
-            Set::Armv4 => machine(spec, program, &partition, &built, offloads, options).map(AnyMachine::Arm),
-            Set::Rv32im => {
-                machine(spec, program, &partition, &built, offloads, options).map(AnyMachine::Riscv)
-            }
+            Set::Armv4 => machine(spec, program, &threads, &built, offloads, options).map(AnyMachine::Arm),
+            Set::Rv32im => machine(spec, program, &threads, &built, offloads, options).map(AnyMachine::Riscv),
         };
         let machine = machine.map_err(refused)?;
         Ok(Self { machine, until: Time::ZERO, open: Vec::new() })

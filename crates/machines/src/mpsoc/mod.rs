@@ -14,6 +14,7 @@ pub mod broker;
 mod caches;
 pub mod code;
 mod context;
+pub mod element;
 pub mod engine;
 pub mod evaluation;
 mod handover;

@@ -23,6 +23,8 @@ pub struct ObjectInterface {
     pub kind: String,
     /// Its methods, by their numbers.
     pub methods: Vec<MethodInterface>,
+    /// Its times, if they are not those that the machine file has for its name or kind.
+    pub times: Option<ObjectSpec>,
 }
 
 /// What a method takes and answers, in words: each value has its own, the lowest first.
@@ -84,8 +86,8 @@ pub(super) struct Element {
 impl Element {
     /// One that has nothing to do.
     pub(super) fn new(interface: &ObjectInterface, spec: &Spec) -> Result<Self, SpecError> {
-        let ObjectInterface { name, kind, .. } = interface;
-        let object = *spec.object(name, kind).ok_or_else(|| {
+        let ObjectInterface { name, kind, times, .. } = interface;
+        let object = times.as_ref().or_else(|| spec.object(name, kind)).copied().ok_or_else(|| {
             let problem = format!("is missing: the program has an object '{name}' of kind {kind}; say `object.any` for all others");
             SpecError::new(&format!("object.{kind}"), problem)
         })?;

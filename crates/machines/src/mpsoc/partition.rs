@@ -6,7 +6,7 @@ use wireloom_ir::Program;
 use wireloom_native::thread::{PARTS, Refused};
 use wireloom_sim::SpecError;
 
-use super::program::Partition;
+use super::program::{Elements, Partition};
 
 /// How packets are shared out among threads.
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize, Serialize)]
@@ -85,9 +85,11 @@ impl PartitionSpec {
     ///
     /// # Errors
     /// If it has no such steps, or too few.
-    pub fn partition(&self, program: &Program) -> Result<Partition, Refused> {
+    pub fn partition(&self, program: &Program, elements: &Elements) -> Result<Partition, Refused> {
         match (self.kind, self.parts, &self.cuts) {
-            (PartitionKind::WithinPacket, Some(parts), _) => Partition::balanced(program, parts as usize),
+            (PartitionKind::WithinPacket, Some(parts), _) => {
+                Partition::balanced(program, elements, parts as usize)
+            }
             (PartitionKind::WithinPacket, None, Some(cuts)) => Partition::at(program, cuts),
             _ => Ok(Partition::whole()),
         }

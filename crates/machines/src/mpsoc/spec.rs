@@ -13,6 +13,7 @@ use wireloom_sim::spec::{megahertz, nanoseconds};
 use wireloom_sim::{Clock, SpecError, Time};
 
 use super::broker::Policy;
+use super::element::ElementSpec;
 use super::io::Order;
 use super::partition::PartitionSpec;
 use super::pipeline::STAGES;
@@ -46,6 +47,9 @@ pub struct Spec {
     pub io: IoSpec,
     /// The shared memory.
     pub memory: SharedSpec,
+    /// Engines that are called and are hardware elements, by the name of the offload or of the engine.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub element: BTreeMap<String, ElementSpec>,
     /// Objects by the name or the kind of an offload; `any` is for those that are not named.
     pub object: BTreeMap<String, ObjectSpec>,
 }
@@ -170,7 +174,7 @@ pub struct SharedSpec {
 }
 
 /// A hardware element that answers calls.
-#[derive(Clone, Copy, Debug, PartialEq, Deserialize, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, Serialize)]
 #[serde(deny_unknown_fields)]
 pub struct ObjectSpec {
     /// From the begin of a call to its reply; in machine files `latency_ns`.
@@ -235,6 +239,9 @@ impl Spec {
                 "memory.bytes",
                 format!("is {}; it can be a multiple of 4", self.memory.bytes),
             ));
+        }
+        for (name, element) in &self.element {
+            element.check().map_err(|error| error.within(&format!("element.{name}")))?;
         }
         for (name, object) in &self.object {
             within(&format!("object.{name}.ports"), object.ports, 1..=64)?;

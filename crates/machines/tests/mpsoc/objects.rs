@@ -12,8 +12,12 @@ pub struct Sums {
 impl Sums {
     pub fn new() -> Self {
         let method = |argument_words, reply_words| MethodInterface { argument_words, reply_words };
-        let object =
-            |name: &str, methods| ObjectInterface { name: name.to_owned(), kind: "sums".to_owned(), methods };
+        let object = |name: &str, methods| ObjectInterface {
+            name: name.to_owned(),
+            kind: "sums".to_owned(),
+            methods,
+            times: None,
+        };
         let interfaces =
             vec![object("sums", vec![method(3, 2), method(1, 0)]), object("wide", vec![method(1, 12)])];
         Self { interfaces, kept: Vec::new() }

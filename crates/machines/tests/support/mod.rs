@@ -12,7 +12,7 @@ use wireloom_ir::{Execute, Golden, Output, Program, Verdict, print, store};
 use wireloom_isa::program::Machine;
 use wireloom_isa::{Arm, InstructionSet, Riscv};
 use wireloom_machines::mpsoc::BuildError;
-use wireloom_machines::mpsoc::program::{BuildOptions, Functional, Partition, build};
+use wireloom_machines::mpsoc::program::{BuildOptions, Elements, Functional, Partition, build};
 use wireloom_net::Packet;
 use wireloom_net::tables::TableFile;
 use wireloom_offloads::{Content, Row, Store, load_tables};
@@ -67,23 +67,25 @@ fn rows(store: &Store) -> Vec<(String, Vec<Row>)> {
 pub fn agree(
     program: &Program,
     partition: &Partition,
+    elements: &Elements,
     packets: &[Packet],
     machine: Machine,
     load: &dyn Fn(&mut Store),
 ) -> Result<(), String> {
     match machine {
-        Machine::Arm => agree_on::<Arm>(program, partition, packets, load),
-        Machine::Riscv => agree_on::<Riscv>(program, partition, packets, load),
+        Machine::Arm => agree_on::<Arm>(program, partition, elements, packets, load),
+        Machine::Riscv => agree_on::<Riscv>(program, partition, elements, packets, load),
     }
 }
 
 fn agree_on<S: InstructionSet>(
     program: &Program,
     partition: &Partition,
+    elements: &Elements,
     packets: &[Packet],
     load: &dyn Fn(&mut Store),
 ) -> Result<(), String> {
-    let built = match build(program, partition, &BuildOptions::new(S::MACHINE)) {
+    let built = match build(program, partition, elements, &BuildOptions::new(S::MACHINE)) {
         Ok(built) => built,
         Err(BuildError::Refused(why)) => return Err(why.0),
         Err(error) => panic!("{error}\n{}", print(program)),
@@ -94,7 +96,8 @@ fn agree_on<S: InstructionSet>(
         store
     };
     let mut golden = Golden::new(program.clone(), loaded());
-    let mut functional = Functional::<S>::new(&built, program, loaded()).expect("it was built for this set");
+    let mut functional =
+        Functional::<S>::new(&built, program, elements, loaded()).expect("it was built for this set");
     let expected = outputs(&mut golden, packets);
     let got = outputs(&mut functional, packets);
     let place = built.path.display();

@@ -33,7 +33,7 @@ impl Application {
     pub(super) fn new(spec: &Spec) -> Result<Self, SpecError> {
         let element = |name: &str| {
             let (name, kind) = (name.replace('-', " "), name.to_owned());
-            Element::new(&ObjectInterface { name, kind, methods: Vec::new() }, spec)
+            Element::new(&ObjectInterface { name, kind, methods: Vec::new(), times: None }, spec)
         };
         Ok(Self {
             manager: ThreadManager::new(0..spec.servers()),

@@ -5,7 +5,7 @@ use std::hash::{DefaultHasher, Hash, Hasher};
 use std::path::{Path, PathBuf};
 
 use wireloom_isa::program::Machine;
-use wireloom_native::thread::{LINKER_SCRIPT, Partition, RUNTIME, generate};
+use wireloom_native::thread::{Elements, LINKER_SCRIPT, Partition, RUNTIME, generate};
 
 use crate::mpsoc::toolchain::{BuildError, Toolchain, file_error};
 
@@ -40,7 +40,8 @@ pub struct Built {
     pub parts: usize,
 }
 
-/// Builds the program of an engine, whose steps are in the form of regions and which is cut like this, or takes it from the cache.
+/// Builds the program of an engine, whose steps are in the form of regions and which is cut like this, or takes it from the cache. Calls
+/// of `elements` are messages.
 ///
 /// # Errors
 /// See [`BuildError`].
@@ -50,9 +51,10 @@ pub struct Built {
 pub fn build(
     program: &wireloom_ir::Program,
     partition: &Partition,
+    elements: &Elements,
     options: &BuildOptions,
 ) -> Result<Built, BuildError> {
-    let text = generate(program, partition)?;
+    let text = generate(program, partition, elements)?;
     let toolchain = Toolchain::of(options.machine);
     let folder = options.cache.join(key(&text, toolchain)?);
     if !folder.join(PROGRAM).exists() {

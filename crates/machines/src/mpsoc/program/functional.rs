@@ -2,6 +2,7 @@
 
 use wireloom_ir::{Execute, Output, Program};
 use wireloom_isa::{Exception, Flow, InstructionSet, Stop, Symbols, Text, Thread};
+use wireloom_native::thread::Elements;
 use wireloom_net::Packet;
 use wireloom_net::packet::MAX_LENGTH;
 use wireloom_offloads::Store;
@@ -26,14 +27,14 @@ pub struct Functional<S: InstructionSet> {
 }
 
 impl<S: InstructionSet> Functional<S> {
-    /// A machine for what was built of a program, with these offloads, as `wireloom_ir::store` makes them.
+    /// A machine for what was built of a program and its elements, with these offloads, as `wireloom_ir::store` makes them.
     ///
     /// # Errors
     /// A sentence, if it was built for another instruction set.
     ///
     /// # Panics
     /// If the store is another program's.
-    pub fn new(built: &Built, program: &Program, store: Store) -> Result<Self, String> {
+    pub fn new(built: &Built, program: &Program, elements: &Elements, store: Store) -> Result<Self, String> {
         let text = built.program.text::<S>()?;
         let mut memory = Vec::new();
         for segment in &built.program.segments {
@@ -49,7 +50,7 @@ impl<S: InstructionSet> Functional<S> {
         let threads = (0..built.parts).map(thread).collect();
         let executed = vec![Count::default(); text.instructions().count()];
         let symbols = built.program.symbols.clone();
-        let around = Surroundings::new(memory, Offloads::new(program, store), built.parts);
+        let around = Surroundings::new(memory, Offloads::new(program, elements, store), built.parts);
         Ok(Self { text, symbols, threads, around, executed, next_number: 0 })
     }
 

@@ -1,12 +1,14 @@
 //! How packets and calls look to a thread, and back: what a message passing engine does, without its time.
 
-use wireloom_ir::Program;
-use wireloom_native::thread::message::{Arguments, Reply, objects};
+use wireloom_ir::{EngineId, GoldenCalls, Origin, Program};
+use wireloom_native::thread::message::{Object, ObjectIs, Reply, objects};
+use wireloom_native::thread::{Elements, Messages};
 use wireloom_net::packet::WINDOW;
-use wireloom_offloads::{Content, Env, Instance, Store};
+use wireloom_offloads::{Content, Env, Store};
 
 use crate::mpsoc::mpe::{Registers, unswizzle};
 use crate::mpsoc::objects::{Called, MethodInterface, ObjectInterface, Objects};
+use crate::mpsoc::spec::ObjectSpec;
 
 /// The packet that leaves: its window, then the rest of the packet that arrived behind the window that it had. `None` if the
 /// registers name bytes that are in neither.
@@ -17,53 +19,65 @@ pub fn leaving(area: &[u8], registers: &Registers, arrived: &[u8]) -> Option<Vec
     Some(packet)
 }
 
-/// How a method's values become words.
-#[derive(Clone, Debug)]
-struct Layout {
-    arguments: Arguments,
-    /// None if calls are one-way.
-    reply: Option<Reply>,
-}
-
-/// The objects of a program: its offloads as golden has them.
+/// The objects of a program: its offloads, and engines that are hardware elements, as golden has them.
 pub struct Offloads {
     interfaces: Vec<ObjectInterface>,
     placed: Vec<Placed>,
     store: Store,
+    calls: GoldenCalls,
 }
 
 struct Placed {
     /// Indices of the offloads that lead to it.
     slots: Vec<usize>,
-    methods: Vec<Layout>,
+    methods: Vec<Messages>,
+    /// If it is an engine.
+    element: Option<EngineId>,
 }
 
 impl Offloads {
     /// Those of a program, with the offloads that `wireloom_ir::store` has made for it.
     ///
     /// # Panics
-    /// If the store is another program's.
-    pub fn new(program: &Program, store: Store) -> Self {
-        let mut offloads = Self { interfaces: Vec::new(), placed: Vec::new(), store };
-        for object in objects(program) {
+    /// If the store, or an element, is another program's.
+    pub fn new(program: &Program, elements: &Elements, store: Store) -> Self {
+        let calls = GoldenCalls::new(program);
+        let mut offloads = Self { interfaces: Vec::new(), placed: Vec::new(), store, calls };
+        for object in objects(program, elements) {
             let slots = path_of(&offloads.store, &object.path).expect("the store is the program's");
-            let layout = |method| Layout {
-                arguments: Arguments::of(method, &object.config),
-                reply: Reply::of(method, &object.config),
+            let methods = object.methods(program);
+            let words = |messages: &Messages| MethodInterface {
+                argument_words: messages.arguments.words(),
+                reply_words: messages.reply.as_ref().map_or(0, Reply::words),
             };
-            let methods: Vec<Layout> = object.methods().iter().map(layout).collect();
-            let words = |layout: &Layout| MethodInterface {
-                argument_words: layout.arguments.words(),
-                reply_words: layout.reply.as_ref().map_or(0, Reply::words),
+            let Object { path, is } = object;
+            let (kind, element) = match is {
+                ObjectIs::Kind(config) => (config.kind, None),
+                ObjectIs::Element(id) => (program.engines[id.index()].name.clone(), Some(id)),
             };
             offloads.interfaces.push(ObjectInterface {
-                name: object.path,
-                kind: object.config.kind,
+                name: path,
+                kind,
                 methods: methods.iter().map(words).collect(),
+                times: None,
             });
-            offloads.placed.push(Placed { slots, methods });
+            offloads.placed.push(Placed { slots, methods, element });
         }
         offloads
+    }
+
+    /// The same where hardware elements take times: those of an element's path and engine.
+    ///
+    /// # Errors
+    /// The first that `times` has.
+    pub fn with_times<E>(
+        mut self,
+        times: impl Fn(&str, EngineId) -> Result<ObjectSpec, E>,
+    ) -> Result<Self, E> {
+        for (interface, placed) in self.interfaces.iter_mut().zip(&self.placed) {
+            interface.times = placed.element.map(|engine| times(&interface.name, engine)).transpose()?;
+        }
+        Ok(self)
     }
 
     /// How many words a method takes and answers; `None` if there is no such object or method.
@@ -91,12 +105,20 @@ impl Objects for Offloads {
     /// If there is no such object or method, or there are fewer words than its interface says.
     fn call(&mut self, call: Called<'_>) -> Vec<u32> {
         let placed = &self.placed[call.object];
-        let layout = &placed.methods[call.method];
-        let arguments = layout.arguments.decode(call.arguments);
-        let (sequence, now_ns) = call.packet.map_or((0, 0), |packet| (packet.number, packet.arrival_ns));
-        let mut env = Env { packet: None, now_ns, sequence };
-        let reply = instance(&mut self.store, &placed.slots).call(call.method, &arguments, &mut env);
-        layout.reply.as_ref().map_or_else(Vec::new, |reply_layout| reply_layout.encode(&reply))
+        let messages = &placed.methods[call.method];
+        let arguments = messages.arguments.decode(call.arguments);
+        let (sequence, arrival_ns) = call.packet.map_or((0, 0), |packet| (packet.number, packet.arrival_ns));
+        let reply = match (content(&mut self.store, &placed.slots), placed.element) {
+            (Content::Engine(own), Some(engine)) => {
+                self.calls.call(engine, own, &arguments, Origin { sequence, arrival_ns })
+            }
+            (Content::Kind { instance, .. }, None) => {
+                let mut env = Env { packet: None, now_ns: arrival_ns, sequence };
+                instance.call(call.method, &arguments, &mut env)
+            }
+            _ => unreachable!("the store is the program's"),
+        };
+        messages.reply.as_ref().map_or_else(Vec::new, |reply_layout| reply_layout.encode(&reply))
     }
 }
 
@@ -109,17 +131,21 @@ fn path_of(store: &Store, path: &str) -> Option<Vec<usize>> {
         slots.push(index);
         match (&store.slots[index].content, behind) {
             (Content::Engine(inner), Some(behind)) => (store, rest) = (inner, behind),
-            (Content::Kind { .. }, None) => return Some(slots),
+            (_, None) => return Some(slots),
             _ => return None,
         }
     }
 }
 
-fn instance<'a>(store: &'a mut Store, slots: &[usize]) -> &'a mut dyn Instance {
+fn content<'a>(store: &'a mut Store, slots: &[usize]) -> &'a mut Content {
     let (first, rest) = slots.split_first().expect("a path has a name");
-    match &mut store.slots[*first].content {
-        Content::Kind { instance, .. } => instance.as_mut(),
-        Content::Engine(inner) => instance(inner, rest),
+    let content_of_first = &mut store.slots[*first].content;
+    if rest.is_empty() {
+        return content_of_first;
+    }
+    match content_of_first {
+        Content::Engine(inner) => content(inner, rest),
+        Content::Kind { .. } => unreachable!("a path goes on in an engine"),
     }
 }
 

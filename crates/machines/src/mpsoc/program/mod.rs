@@ -13,4 +13,4 @@ mod profile;
 pub use build::{BuildOptions, Built, build};
 pub use functional::Functional;
 pub use profile::{Count, Profile};
-pub use wireloom_native::thread::{PARTS, Partition};
+pub use wireloom_native::thread::{Elements, PARTS, Partition};

@@ -2,7 +2,7 @@
 
 use std::ops::Range;
 
-use wireloom_ir::{Engine, EngineKind, Exit, OffloadTarget, Op, OpKind, Program, StepId};
+use wireloom_ir::{Engine, EngineKind, Exit, OffloadTarget, Op, OpKind, Program, StepId, Value};
 use wireloom_offloads::registry;
 
 use super::super::effects;
@@ -11,15 +11,17 @@ use super::super::names::Names;
 use super::super::ops::Text;
 use super::super::types::{Class, Model};
 use super::super::writer::{Writer, mentions};
+use super::elements::Caller;
 use super::handover::Handovers;
 use super::message::words;
 use super::replies::{self, Split, Variable};
-use super::{Refused, is_local, symbol};
+use super::{Refused, symbol};
 
 const MODEL: Model = Model::Bits32;
 
 /// An engine, ready to be written.
 pub struct EngineFunction<'a> {
+    caller: Caller<'a>,
     program: &'a Program,
     engine: &'a Engine,
     function: String,
@@ -41,15 +43,16 @@ impl<'a> EngineFunction<'a> {
     /// # Errors
     /// If there are not enough tickets.
     pub fn new(
-        program: &'a Program,
-        engine: &'a Engine,
+        caller: Caller<'a>,
         function: String,
-        objects: Vec<usize>,
         callees: Vec<String>,
         first_ticket: u32,
         handovers: Option<Handovers<'a>>,
     ) -> Result<Self, Refused> {
-        let split = replies::split(engine, first_ticket)?;
+        let Caller { program, id, elements } = caller;
+        let engine = caller.engine();
+        let objects = elements.first_objects(program, id);
+        let split = replies::split(&caller, first_ticket)?;
         let (mut names, mut labels) = (Names::default(), Names::default());
         let mut context: Vec<String> =
             engine.context.iter().map(|var| format!("c_{}", names.give(&var.name))).collect();
@@ -58,7 +61,7 @@ impl<'a> EngineFunction<'a> {
             Variable::Leaf(text) => text.clone(),
         }));
         let labels = engine.steps.iter().map(|step| format!("step_{}", labels.give(&step.name))).collect();
-        Ok(Self { program, engine, function, objects, callees, split, context, labels, handovers })
+        Ok(Self { caller, program, engine, function, objects, callees, split, context, labels, handovers })
     }
 
     /// Writes the function, or those of its parts.
@@ -271,27 +274,21 @@ impl StepEffects<'_> {
         let OpKind::Call { offload, method, args } = &op.kind else { unreachable!("a call") };
         let own = self.function;
         let assign = result.map_or(String::new(), |r| format!("{r} = "));
-        let config = match &own.engine.offloads[offload.index()].target {
-            OffloadTarget::Kind(config) => config,
-            OffloadTarget::Engine(id) => {
-                let args = args.iter().map(|a| emitter.text(*a).c);
-                let all: Vec<String> = std::iter::once(own.object(offload.index())).chain(args).collect();
-                return vec![format!("{assign}{}({});", own.callees[id.index()], all.join(", "))];
-            }
-        };
-        let interface = &registry::kind(&config.kind).expect("a verified program").methods[*method];
-        if is_local(config, interface) {
-            let packet = emitter.scope.packet;
-            return match (interface.name, result) {
-                ("truncate", _) => {
-                    let length = emitter.text(args[0]);
-                    vec![format!("{assign}wl_truncate({packet}, {});", length.c)]
+        let Some(messages) = own.caller.messages(op) else {
+            return match &own.engine.offloads[offload.index()].target {
+                OffloadTarget::Engine(id) => {
+                    let args = args.iter().map(|a| emitter.text(*a).c);
+                    let all: Vec<String> = std::iter::once(own.object(offload.index())).chain(args).collect();
+                    vec![format!("{assign}{}({});", own.callees[id.index()], all.join(", "))]
                 }
-                (_, Some(result)) => vec![format!("{result} = wl_arrival_ns({packet});")],
-                (_, None) => Vec::new(),
+                OffloadTarget::Kind(config) => {
+                    let name =
+                        registry::kind(&config.kind).expect("a verified program").methods[*method].name;
+                    local_call(emitter, name, args, result)
+                }
             };
-        }
-        let has_reply = interface.reply.width(config) > 0;
+        };
+        let has_reply = messages.reply.is_some();
         let ticket = if has_reply { *self.tickets.next().expect("each call has its ticket") } else { 0 };
         let texts: Vec<Text> = args.iter().map(|a| emitter.text_kept(*a)).collect();
         let mut message: Vec<String> = texts.iter().flat_map(word_texts).collect();
@@ -360,6 +357,19 @@ impl Effects for StepEffects<'_> {
     /// What reads a reply must not be put in front of the `if` that waits for it.
     fn ends_group(&self, op: &Op) -> bool {
         self.waited(op).is_some()
+    }
+}
+
+/// A call that the thread does itself.
+fn local_call(emitter: &mut Emitter<'_>, method: &str, args: &[Value], result: Option<&str>) -> Vec<String> {
+    let packet = emitter.scope.packet;
+    match (method, result) {
+        ("truncate", result) => {
+            let assign = result.map_or(String::new(), |r| format!("{r} = "));
+            vec![format!("{assign}wl_truncate({packet}, {});", emitter.text(args[0]).c)]
+        }
+        (_, Some(result)) => vec![format!("{result} = wl_arrival_ns({packet});")],
+        (_, None) => Vec::new(),
     }
 }
 

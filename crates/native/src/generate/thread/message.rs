@@ -7,39 +7,69 @@ use wireloom_bits::Bits;
 use wireloom_ir::{EngineId, OffloadTarget, Program};
 use wireloom_offloads::{Config, Layout, Method, ReplyType, ValueType, registry};
 
+use super::elements::{Elements, Messages};
+
 /// Bits of a word.
 const WORD: u32 = 32;
 
-/// An offload of a kind, as calls name it: by its place in the list of [`objects`].
+/// What calls name, by its place in the list of [`objects`].
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Object {
     /// Names of the offloads that lead to it, joined by dots, as in `Store::find`.
     pub path: String,
     /// What it is.
-    pub config: Config,
+    pub is: ObjectIs,
+}
+
+/// What an object is.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum ObjectIs {
+    /// An offload of a kind.
+    Kind(Config),
+    /// An engine that is a hardware element.
+    Element(EngineId),
 }
 
 impl Object {
-    /// Its methods, in the order by which calls number them.
-    pub fn methods(&self) -> &'static [Method] {
-        registry::kind(&self.config.kind).map_or(&[], |kind| kind.methods)
+    /// The messages of its methods, in the order by which calls number them.
+    pub fn methods(&self, program: &Program) -> Vec<Messages> {
+        match &self.is {
+            ObjectIs::Element(id) => vec![Messages::of_engine(&program.engines[id.index()])],
+            ObjectIs::Kind(config) => {
+                let methods = registry::kind(&config.kind).map_or(&[][..], |kind| kind.methods);
+                let messages = |method| Messages {
+                    arguments: Arguments::of(method, config),
+                    reply: Reply::of(method, config),
+                };
+                methods.iter().map(messages).collect()
+            }
+        }
     }
 }
 
-/// All offloads of kinds that a program's main engine reaches, in the order of `Store::paths`: those of an engine that
-/// it calls stand where that engine is declared.
-pub fn objects(program: &Program) -> Vec<Object> {
+/// All objects that a program's main engine reaches: offloads of kinds in the order of `Store::paths`, and engines that are hardware
+/// elements in the place of theirs. Those of any other engine that is called stand where that is declared.
+pub fn objects(program: &Program, elements: &Elements) -> Vec<Object> {
     let mut objects = Vec::new();
-    collect(program, program.main, "", &mut objects);
+    collect(program, elements, program.main, "", &mut objects);
     objects
 }
 
-fn collect(program: &Program, engine: EngineId, prefix: &str, objects: &mut Vec<Object>) {
-    for offload in &program.engines[engine.index()].offloads {
+fn collect(
+    program: &Program,
+    elements: &Elements,
+    engine: EngineId,
+    prefix: &str,
+    objects: &mut Vec<Object>,
+) {
+    for (index, offload) in program.engines[engine.index()].offloads.iter().enumerate() {
         let path = format!("{prefix}{}", offload.name);
         match &offload.target {
-            OffloadTarget::Kind(config) => objects.push(Object { path, config: config.clone() }),
-            OffloadTarget::Engine(id) => collect(program, *id, &format!("{path}."), objects),
+            OffloadTarget::Kind(config) => objects.push(Object { path, is: ObjectIs::Kind(config.clone()) }),
+            OffloadTarget::Engine(id) if elements.contains(engine, index) => {
+                objects.push(Object { path, is: ObjectIs::Element(*id) });
+            }
+            OffloadTarget::Engine(id) => collect(program, elements, *id, &format!("{path}."), objects),
         }
     }
 }
@@ -112,6 +142,11 @@ impl Reply {
     pub fn of(method: &Method, config: &Config) -> Option<Self> {
         let widths = leaf_widths(&method.reply, config);
         (!widths.is_empty()).then(|| Self::packed(&widths))
+    }
+
+    /// Of one value of so many bits.
+    pub fn of_value(width: u32) -> Self {
+        Self::packed(&[width])
     }
 
     /// Of leaves of these widths, most significant first.

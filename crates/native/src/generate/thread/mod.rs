@@ -6,6 +6,7 @@
 //! makes a call a launch and a wait; [`engine`] writes the function; [`message`] says what calls look like on the network.
 //! An engine that is cut ([`partition`]) is one function for each part, and jumps between them are messages ([`handover`]).
 
+mod elements;
 mod engine;
 mod handover;
 pub mod message;
@@ -14,16 +15,18 @@ mod replies;
 
 use std::collections::BTreeSet;
 
-use wireloom_ir::{Engine, OffloadTarget, Op, OpKind, Program, Step};
+use wireloom_ir::{Engine, EngineId, OffloadTarget, Op, OpKind, Program, Step};
 use wireloom_offloads::{Config, Method, registry};
 
+use self::elements::Caller;
 use self::engine::EngineFunction;
 use self::handover::Handovers;
 use super::names::{Names, identifier};
 use super::types::Model;
 use super::writer::Writer;
-use super::{IGNORED_WARNINGS, first_slots, plan, reachable, slot_count, wide_sizes, widths};
+use super::{IGNORED_WARNINGS, plan, wide_sizes, widths};
 
+pub use self::elements::{Elements, Messages};
 pub use self::partition::{PARTS, Partition};
 
 /// The runtime: names and texts of its headers and of the linker's script.
@@ -62,19 +65,20 @@ fn cut_sentence(engine: &Engine, step: usize, why: &str) -> Refused {
 }
 
 /// A program, whose steps are in the form of regions, as the text of one C file, which includes `thread.h` of
-/// [`RUNTIME`]; its main engine is cut as `partition` says, which is of this program. It depends on these two alone.
+/// [`RUNTIME`]; its main engine is cut as `partition` says, and the calls of `elements`
+/// are messages, both of this program. It depends on these alone.
 ///
 /// # Errors
 /// If the program does what such threads cannot.
 ///
 /// # Panics
 /// If a step is not in that form, or the program does not verify.
-pub fn generate(program: &Program, partition: &Partition) -> Result<String, Refused> {
-    check(program)?;
+pub fn generate(program: &Program, partition: &Partition, elements: &Elements) -> Result<String, Refused> {
+    check(program, elements)?;
     let main = &program.engines[program.main.index()];
     let mut names = Names::default();
     let own: Vec<String> = program.engines.iter().map(|engine| names.give(&engine.name)).collect();
-    let called = reachable(program);
+    let called = elements.functions(program);
 
     let mut out = Writer::default();
     out.comment(&format!(
@@ -93,16 +97,15 @@ pub fn generate(program: &Program, partition: &Partition) -> Result<String, Refu
         out.line(format!("WL_WIDE({n});"));
     }
     out.blank();
-    let tickets = first_tickets(program);
+    let tickets = first_tickets(program, elements);
     for (index, engine) in program.engines.iter().enumerate() {
         let is_main = index == program.main.index();
         if is_main || called.contains(&index) {
-            let objects = first_slots(program, engine);
+            let caller = Caller { program, id: EngineId(index as u32), elements };
             let function = if is_main { "wl_main".to_owned() } else { format!("{}_call", own[index]) };
             let callees = (0..program.engines.len()).map(|engine| format!("{}_call", own[engine])).collect();
             let handovers = if is_main { Handovers::new(engine, partition)? } else { None };
-            EngineFunction::new(program, engine, function, objects, callees, tickets[index], handovers)?
-                .write(&mut out);
+            EngineFunction::new(caller, function, callees, tickets[index], handovers)?.write(&mut out);
         }
     }
     Ok(out.finish())
@@ -113,9 +116,9 @@ fn is_local(config: &Config, method: &Method) -> bool {
     matches!((config.kind.as_str(), method.name), ("clock", _) | ("payload", "truncate"))
 }
 
-fn check(program: &Program) -> Result<(), Refused> {
+fn check(program: &Program, elements: &Elements) -> Result<(), Refused> {
     let main = &program.engines[program.main.index()];
-    let objects = slot_count(program, main);
+    let objects = message::objects(program, elements).len();
     if objects > OBJECTS {
         return Err(Refused(format!(
             "engine `{}` has {objects} offloads; calls can name {OBJECTS}: share some",
@@ -129,30 +132,31 @@ fn check(program: &Program) -> Result<(), Refused> {
             program.reasons.len()
         )));
     }
-    for engine in &program.engines {
-        for step in &engine.steps {
-            plan::ops(step).try_for_each(|op| check_call(engine, step, op))?;
+    for index in elements.functions(program).into_iter().chain([program.main.index()]) {
+        let caller = Caller { program, id: EngineId(index as u32), elements };
+        for step in &caller.engine().steps {
+            plan::ops(step).try_for_each(|op| check_call(&caller, step, op))?;
         }
     }
     Ok(())
 }
 
-fn check_call(engine: &Engine, step: &Step, op: &Op) -> Result<(), Refused> {
+fn check_call(caller: &Caller<'_>, step: &Step, op: &Op) -> Result<(), Refused> {
     let OpKind::Call { offload, method, .. } = &op.kind else { return Ok(()) };
+    let Some(messages) = caller.messages(op) else { return Ok(()) };
+    let engine = caller.engine();
     let offload = &engine.offloads[offload.index()];
-    let OffloadTarget::Kind(config) = &offload.target else { return Ok(()) };
-    let method = &registry::kind(&config.kind).expect("a verified program").methods[*method];
-    if is_local(config, method) {
-        return Ok(());
+    if let OffloadTarget::Kind(config) = &offload.target {
+        let method = &registry::kind(&config.kind).expect("a verified program").methods[*method];
+        if method.reads_packet || method.writes_packet {
+            let why = format!(
+                "`{}.{}` works on the bytes of the packet, and a thread has only the header window; use another machine",
+                config.kind, method.name
+            );
+            return Err(sentence(engine, step, &offload.name, &why));
+        }
     }
-    if method.reads_packet || method.writes_packet {
-        let why = format!(
-            "`{}.{}` works on the bytes of the packet, and a thread has only the header window; use another machine",
-            config.kind, method.name
-        );
-        return Err(sentence(engine, step, &offload.name, &why));
-    }
-    let words = message::Arguments::of(method, config).words();
+    let words = messages.arguments.words();
     if words > ARGUMENT_WORDS + 1 {
         let why =
             format!("the arguments take {words} words, and a call carries {}: pass less", ARGUMENT_WORDS + 1);
@@ -162,13 +166,16 @@ fn check_call(engine: &Engine, step: &Step, op: &Op) -> Result<(), Refused> {
 }
 
 /// The first ticket of each engine: behind all that may wait for replies while it runs.
-fn first_tickets(program: &Program) -> Vec<u32> {
+fn first_tickets(program: &Program, elements: &Elements) -> Vec<u32> {
     let mut first = vec![0; program.engines.len()];
     // Engines stand behind those that they call.
     for (index, engine) in program.engines.iter().enumerate().rev() {
-        let behind = first[index] + replies::tickets_used(engine);
-        for offload in &engine.offloads {
-            if let OffloadTarget::Engine(id) = &offload.target {
+        let caller = Caller { program, id: EngineId(index as u32), elements };
+        let behind = first[index] + replies::tickets_used(&caller);
+        for (number, offload) in engine.offloads.iter().enumerate() {
+            if let OffloadTarget::Engine(id) = &offload.target
+                && !elements.contains(caller.id, number)
+            {
                 first[id.index()] = first[id.index()].max(behind);
             }
         }

@@ -5,6 +5,7 @@ use wireloom_ir::{Engine, OffloadTarget, Op, OpKind, Program, Step};
 
 use super::super::plan::{self, successors};
 use super::Refused;
+use super::elements::{Caller, Elements};
 use super::message::words;
 
 /// Parts that an engine can be cut into: the first services of the object request broker are theirs.
@@ -51,8 +52,9 @@ impl Partition {
     ///
     /// # Errors
     /// If there are fewer steps, no part at all, or more than [`PARTS`].
-    pub fn balanced(program: &Program, parts: usize) -> Result<Self, Refused> {
-        let engine = &program.engines[program.main.index()];
+    pub fn balanced(program: &Program, elements: &Elements, parts: usize) -> Result<Self, Refused> {
+        let main = Caller { program, id: program.main, elements };
+        let engine = main.engine();
         let steps = engine.steps.len();
         if parts == 0 || parts > steps {
             let why = format!("{steps} steps cannot be cut into {parts} parts; a part has one or more");
@@ -60,7 +62,7 @@ impl Partition {
         }
         let sums: Vec<u64> = std::iter::once(0)
             .chain(engine.steps.iter().scan(0, |sum, step| {
-                *sum += work_of_step(program, engine, step);
+                *sum += work_of_step(&main, step);
                 Some(*sum)
             }))
             .collect();
@@ -125,14 +127,11 @@ impl Partition {
     }
 
     /// What each part has to do, if a packet goes through all of its steps: about the instructions of a processor of 32 bits.
-    pub fn work(&self, program: &Program) -> Vec<u64> {
-        let engine = &program.engines[program.main.index()];
-        let of_part = |part| {
-            engine.steps[self.steps(engine, part)]
-                .iter()
-                .map(|step| work_of_step(program, engine, step))
-                .sum()
-        };
+    pub fn work(&self, program: &Program, elements: &Elements) -> Vec<u64> {
+        let main = Caller { program, id: program.main, elements };
+        let engine = main.engine();
+        let of_part =
+            |part| engine.steps[self.steps(engine, part)].iter().map(|step| work_of_step(&main, step)).sum();
         (0..self.parts()).map(of_part).collect()
     }
 
@@ -148,11 +147,11 @@ impl Partition {
     }
 }
 
-fn work_of_step(program: &Program, engine: &Engine, step: &Step) -> u64 {
-    plan::ops(step).map(|op| work_of(program, engine, step, op)).sum()
+fn work_of_step(caller: &Caller<'_>, step: &Step) -> u64 {
+    plan::ops(step).map(|op| work_of(caller, step, op)).sum()
 }
 
-fn work_of(program: &Program, engine: &Engine, step: &Step, op: &Op) -> u64 {
+fn work_of(caller: &Caller<'_>, step: &Step, op: &Op) -> u64 {
     let words_of = |width: u32| u64::from(words(width));
     let result = || op.results.first().map_or(0, |value| words_of(step.values[value.index()].width));
     match &op.kind {
@@ -163,12 +162,12 @@ fn work_of(program: &Program, engine: &Engine, step: &Step, op: &Op) -> u64 {
         OpKind::WritePacket { value, .. } => 2 * words_of(step.values[value.index()].width),
         // Bytes are moved one by one, a header's.
         OpKind::Insert { .. } | OpKind::Remove { .. } | OpKind::Reset { .. } => 40,
-        OpKind::Call { offload, args, .. } => match &engine.offloads[offload.index()].target {
-            OffloadTarget::Engine(id) => {
-                let called = &program.engines[id.index()];
-                called.steps.iter().map(|step| work_of_step(program, called, step)).sum()
+        OpKind::Call { offload, args, .. } => match caller.engine().offloads[offload.index()].target {
+            OffloadTarget::Engine(id) if !caller.elements.contains(caller.id, offload.index()) => {
+                let called = Caller { id, ..*caller };
+                called.engine().steps.iter().map(|step| work_of_step(&called, step)).sum()
             }
-            OffloadTarget::Kind(_) => {
+            _ => {
                 let words = args.iter().map(|arg| words_of(step.values[arg.index()].width));
                 2 + words.sum::<u64>() + result()
             }
@@ -212,11 +211,16 @@ mod tests {
             ([10, 10, 10, 10], 4, vec![0, 1, 2, 3]),
             ([10, 10, 10, 10], 1, vec![0]),
         ] {
-            let partition = Partition::balanced(&program(additions), parts).expect("it can be cut");
+            let partition =
+                Partition::balanced(&program(additions), &Elements::none(), parts).expect("it can be cut");
             assert_eq!(partition.begins, begins, "{additions:?}");
         }
         let program = program([30, 10, 10, 10]);
-        assert_eq!(Partition::balanced(&program, 2).map(|cut| cut.work(&program)), Ok(vec![32, 36]));
+        assert_eq!(
+            Partition::balanced(&program, &Elements::none(), 2)
+                .map(|cut| cut.work(&program, &Elements::none())),
+            Ok(vec![32, 36])
+        );
     }
 
     #[test]
@@ -235,8 +239,8 @@ mod tests {
         let refused = |names: &[&str]| Partition::at(&program, names).expect_err("it cannot be cut").0;
         assert_eq!(refused(&["x"]), "engine `chain` has no step `x` to be cut at; it has b, c, d");
         assert_eq!(refused(&["a"]), "engine `chain`: step `a` is the first: a part begins with it anyway");
-        assert_eq!(refused(&["c", "c"]), "engine `chain`: step `c` is cut at twice");
-        let why = Partition::balanced(&program, 5).expect_err("there are four steps").0;
+        assert_eq!(refused(&["c", "c"]), "engine `chain`: step `c` is named twice");
+        let why = Partition::balanced(&program, &Elements::none(), 5).expect_err("there are four steps").0;
         assert_eq!(why, "engine `chain`: 4 steps cannot be cut into 5 parts; a part has one or more");
     }
 }

@@ -14,13 +14,13 @@
 use std::collections::HashMap;
 
 use wireloom_bits::Bits;
-use wireloom_ir::{ContextId, ContextVar, Engine, OffloadTarget, Op, OpKind, Step, Value, ValueInfo};
-use wireloom_offloads::registry;
+use wireloom_ir::{ContextId, ContextVar, Engine, Op, OpKind, Step, Value, ValueInfo};
 
 use super::super::types::{Class, Model};
 use super::super::{early, plan};
+use super::elements::Caller;
 use super::message::{Leaf, Reply, words};
-use super::{Refused, is_local, sentence};
+use super::{Refused, sentence};
 
 /// Tickets of a thread, each with a place of [`TICKET_WORDS`] for its reply.
 pub const TICKETS: u32 = 16;
@@ -49,17 +49,18 @@ pub enum Variable {
 }
 
 /// How many of an engine's tickets its steps use at once, at most.
-pub fn tickets_used(engine: &Engine) -> u32 {
+pub fn tickets_used(caller: &Caller<'_>) -> u32 {
     let of_step =
-        |step: &Step| plan::ops(step).filter_map(|op| reply_of(engine, op)).map(|r| places(&r)).sum();
-    engine.steps.iter().map(of_step).max().unwrap_or(0)
+        |step: &Step| plan::ops(step).filter_map(|op| reply_of(caller, op)).map(|r| places(&r)).sum();
+    caller.engine().steps.iter().map(of_step).max().unwrap_or(0)
 }
 
 /// Rewrites an engine, which uses tickets from `first` on.
 ///
 /// # Errors
 /// If there are not enough tickets.
-pub fn split(engine: &Engine, first: u32) -> Result<Split, Refused> {
+pub fn split(caller: &Caller<'_>, first: u32) -> Result<Split, Refused> {
+    let engine = caller.engine();
     let mut split =
         Split { engine: engine.clone(), ops: Vec::new(), variables: Vec::new(), tickets: Vec::new() };
     for (index, step) in engine.steps.iter().enumerate() {
@@ -72,7 +73,7 @@ pub fn split(engine: &Engine, first: u32) -> Result<Split, Refused> {
             replies: HashMap::new(),
             ops: Vec::new(),
         };
-        rewriter.run(engine, step)?;
+        rewriter.run(caller, step)?;
         let Rewriter { ops, tickets, .. } = rewriter;
         split.ops.push(ops);
         split.tickets.push(tickets);
@@ -81,11 +82,8 @@ pub fn split(engine: &Engine, first: u32) -> Result<Split, Refused> {
 }
 
 /// The reply of a call that goes over the network, if it has one.
-fn reply_of(engine: &Engine, op: &Op) -> Option<Reply> {
-    let OpKind::Call { offload, method, .. } = &op.kind else { return None };
-    let OffloadTarget::Kind(config) = &engine.offloads[offload.index()].target else { return None };
-    let method = &registry::kind(&config.kind)?.methods[*method];
-    if is_local(config, method) { None } else { Reply::of(method, config) }
+fn reply_of(caller: &Caller<'_>, op: &Op) -> Option<Reply> {
+    caller.messages(op)?.reply
 }
 
 fn places(reply: &Reply) -> u32 {
@@ -113,7 +111,8 @@ struct Rewriter<'a> {
 }
 
 impl Rewriter<'_> {
-    fn run(&mut self, engine: &Engine, step: &Step) -> Result<(), Refused> {
+    fn run(&mut self, caller: &Caller<'_>, step: &Step) -> Result<(), Refused> {
+        let engine = caller.engine();
         let all: Vec<Op> = plan::ops(step).cloned().collect();
         for op in &early::exits_first(engine, &all) {
             let needs_reply = |v: &Value| self.waiting.iter().any(|pending| pending.result == Some(*v));
@@ -122,7 +121,7 @@ impl Rewriter<'_> {
             {
                 self.wait();
             }
-            match reply_of(engine, op) {
+            match reply_of(caller, op) {
                 Some(reply) => self.launch(engine, step, op, reply)?,
                 None => self.copy(op),
             }
