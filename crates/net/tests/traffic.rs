@@ -127,6 +127,30 @@ fn sizes_count_the_frame_check_sequence() {
 }
 
 #[test]
+fn bare_frames_have_neither_padding_nor_room_for_a_check_sequence() {
+    for (text, headers) in [
+        ("mix = 'ipv4,mpls1..3=2'\ntransport = 'udp'", 8),
+        ("transport = 'tcp'", 20),
+        ("mix = 'ipv6,mpls1..4/ipv4'\ntransport = 'none'", 0),
+    ] {
+        for packet in generate(&format!("sizes = 'bare:54'\n{text}"), 400) {
+            assert_eq!(packet.bytes.len(), 54, "{text}");
+            if headers > 0 {
+                check_with_etherparse(&packet.bytes);
+                continue;
+            }
+            let fields = dissect(&packet.bytes);
+            let field = |name: &str| fields.iter().find(|f| f.name == name);
+            let number = field("ipv4.protocol").or(field("ipv6.next_header")).expect("IP");
+            assert!(number.value.contains("59"), "{number:?}");
+        }
+    }
+    // The shortest that there is, and the same packets that have room for more.
+    assert_eq!(generate("sizes = 'bare:34'\ntransport = 'none'", 1)[0].bytes.len(), 34);
+    assert_eq!(generate("sizes = 'bare:60'", 9), generate("sizes = '64'", 9));
+}
+
+#[test]
 fn protocols_come_by_their_weights() {
     let packets = generate(
         "mix = 'ipv4=5,ipv6=2,mpls1..4=3'\nvlans = '0=8,1=1,2=1'\ntransport = 'udp=3,tcp=1'",
@@ -227,6 +251,19 @@ fn what_does_not_go_together_is_refused() {
         },
     };
     assert!(refused("sizes = '63'").contains("64 to 65539"));
+    assert!(refused("sizes = '54'").contains("`bare:54` is one without"));
+    assert!(refused("sizes = 'bare:13'").contains("14 to 65535"));
+    assert!(refused("sizes = 'bare:x'").contains("`bare:x` is no size"));
+    for (text, said) in [
+        ("mix = 'ipv6'", "`ipv6` with udp, which take up to 62;"),
+        ("mix = 'ipv4,mpls1..4'", "`mpls1..4` with udp, which take up to 58;"),
+        ("mix = 'ipv6,mpls1'\ntransport = 'none'", "`mpls1` with none, which take up to 58;"),
+        ("mix = 'mpls1/ipv4'\ntransport = 'tcp=1,udp=5'", "with tcp, which take up to 58;"),
+        ("vlans = '0=9,2=1'\ntransport = 'tcp'", "`ipv4` with tcp, which take up to 62;"),
+    ] {
+        let error = refused(&format!("sizes = 'bare:54'\n{text}"));
+        assert!(error.contains(said), "{error}");
+    }
     assert!(refused("mix = 'ipv5'").contains("`ipv5` is no protocol"));
     assert!(refused("rate = 'fast'").contains("`10Gbps`"));
     assert!(refused("colour = 'red'").contains("unknown field `colour`"));

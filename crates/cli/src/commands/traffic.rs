@@ -35,10 +35,11 @@ pub struct Traffic {
     /// The order in which they come: random, or turn (ipv4=2,ipv6=1: each third packet is IPv6)
     #[arg(long, value_name = "ORDER")]
     order: Option<Order>,
-    /// Transport protocols and their weights, such as tcp=9,udp=1
+    /// Transport protocols and their weights, such as tcp=9,udp=1; none is a packet without a transport header
     #[arg(long, value_name = "MIX")]
     transport: Option<TransportMix>,
-    /// Sizes of frames with frame check sequence: bytes, imix, or capture (those of --capture)
+    /// Sizes of frames with frame check sequence: bytes (64 or more), imix, or capture (those of --capture); bare:54 for frames of 54 bytes
+    /// without check sequence and padding, as other lines than Ethernet carry them
     #[arg(long, value_name = "SIZES")]
     sizes: Option<Sizes>,
     /// Numbers of VLAN tags and their weights

@@ -8,7 +8,7 @@ use rand_chacha::rand_core::{RngCore, SeedableRng};
 
 use super::addresses::{Alias, Drawer, Pick, PrefixPool};
 use super::error::SpecError;
-use super::mix::{Inner, Order, Protocol, Turns};
+use super::mix::{Inner, Order, Protocol, Transport, Turns};
 use super::spec::{AddressSpec, IMIX, Labels, Sizes, Spec};
 use super::template::{Shape, Template, Variables};
 use super::timing::Clock;
@@ -202,16 +202,16 @@ impl Generator {
             vlans: self.vlans.draw(random) as u8,
             labels: choice.least_labels + random.below(spread) as u8,
             family: choice.family,
-            tcp: random.below(u64::from(self.spec.transport.tcp) + u64::from(self.spec.transport.udp))
-                < u64::from(self.spec.transport.tcp),
-        };
-        let size = match self.spec.sizes {
-            Sizes::Fixed(size) => size,
-            Sizes::Imix => IMIX[self.imix.draw(random)].0,
-            Sizes::Capture => traced.expect("a capture was asked for").size,
+            transport: self.spec.transport.draw(random),
         };
         let least = ethernet::MIN_FRAME - ethernet::FCS;
-        let length = (size as usize).saturating_sub(ethernet::FCS).clamp(least, MAX_LENGTH);
+        let padded = |size: u32| (size as usize).saturating_sub(ethernet::FCS).clamp(least, MAX_LENGTH);
+        let length = match self.spec.sizes {
+            Sizes::Fixed(size) => padded(size),
+            Sizes::Imix => padded(IMIX[self.imix.draw(random)].0),
+            Sizes::Capture => padded(traced.expect("a capture was asked for").size),
+            Sizes::Bare(size) => size as usize,
+        };
         let src = self.sources.draw(shape.family, traced.map(|t| t.src), random);
         let dst = self.destinations.draw(shape.family, traced.map(|t| t.dst), random);
         // A flow's ports depend on its addresses and its number between them, so that flows come again.
@@ -226,7 +226,7 @@ impl Generator {
             dst,
             src_port: port(),
             dst_port: port(),
-            sequence: if shape.tcp { random.next() as u32 } else { 0 },
+            sequence: if shape.transport == Transport::Tcp { random.next() as u32 } else { 0 },
         };
         let template = self.templates.entry(shape).or_insert_with(|| Template::new(shape, &self.spec));
         let above = self.spec.labels;

@@ -4,6 +4,8 @@ use std::fmt;
 use std::str::FromStr;
 
 use super::error::{SpecError, serde_as_text};
+use super::generator::Random;
+use crate::wire::{tcp, udp};
 
 /// The deepest label stack that is generated.
 pub const MAX_LABELS: u8 = 16;
@@ -227,32 +229,91 @@ impl Turns {
     }
 }
 
-/// TCP and UDP with weights: `udp=3,tcp=1`.
+/// What stands behind the IP header.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Transport {
+    /// UDP.
+    Udp,
+    /// TCP.
+    Tcp,
+    /// Nothing but payload; the IP header says that no header follows (59; RFC 8200, section 4.7).
+    None,
+}
+
+impl Transport {
+    /// Length of its header in bytes.
+    pub(super) fn length(self) -> usize {
+        match self {
+            Self::Udp => udp::LEN,
+            Self::Tcp => tcp::LEN,
+            Self::None => 0,
+        }
+    }
+}
+
+impl fmt::Display for Transport {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Udp => "udp",
+            Self::Tcp => "tcp",
+            Self::None => "none",
+        })
+    }
+}
+
+/// Transport protocols with weights: `udp=3,tcp=1`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct TransportMix {
     /// Weight of UDP.
     pub udp: u32,
     /// Weight of TCP.
     pub tcp: u32,
+    /// Weight of packets without a transport header.
+    pub none: u32,
+}
+
+impl TransportMix {
+    /// One of them, by weight.
+    pub(super) fn draw(self, random: &mut Random) -> Transport {
+        let [tcp, udp, none] = [self.tcp, self.udp, self.none].map(u64::from);
+        match random.below(tcp + udp + none) {
+            drawn if drawn < tcp => Transport::Tcp,
+            drawn if drawn < tcp + udp => Transport::Udp,
+            _ => Transport::None,
+        }
+    }
+
+    /// The one with the longest header that can come.
+    pub(super) fn longest(self) -> Transport {
+        match self {
+            Self { tcp: 1.., .. } => Transport::Tcp,
+            Self { udp: 1.., .. } => Transport::Udp,
+            _ => Transport::None,
+        }
+    }
 }
 
 impl FromStr for TransportMix {
     type Err = SpecError;
 
     fn from_str(text: &str) -> Result<Self, SpecError> {
-        let parts = parse_parts(text, "transports", |name| match name {
-            "udp" => Ok(false),
-            "tcp" => Ok(true),
-            _ => Err(SpecError(format!("`{name}` is no transport of a mix; there are `udp` and `tcp`"))),
+        let all = [Transport::Udp, Transport::Tcp, Transport::None];
+        let parts = parse_parts(text, "transports", |name| {
+            all.into_iter().find(|transport| transport.to_string() == name).ok_or_else(|| {
+                SpecError(format!(
+                    "`{name}` is no transport of a mix; there are `udp`, `tcp` and `none`, which is no transport header"
+                ))
+            })
         })?;
-        let weight = |tcp| parts.iter().filter(|(t, _)| *t == tcp).map(|(_, w)| w).sum();
-        Ok(Self { udp: weight(false), tcp: weight(true) })
+        let weight = |of| parts.iter().filter(|(transport, _)| *transport == of).map(|(_, w)| w).sum();
+        let [udp, tcp, none] = all.map(weight);
+        Ok(Self { udp, tcp, none })
     }
 }
 
 impl fmt::Display for TransportMix {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "udp={},tcp={}", self.udp, self.tcp)
+        write!(f, "udp={},tcp={},none={}", self.udp, self.tcp, self.none)
     }
 }
 
@@ -318,7 +379,21 @@ mod tests {
             assert!(error.0.starts_with(expected), "{text}: {error}");
         }
         assert!("sctp=1".parse::<TransportMix>().is_err());
+        assert!("none=0".parse::<TransportMix>().is_err());
         assert!("3=1".parse::<VlanMix>().is_err());
+    }
+
+    #[test]
+    fn transports_are_read_written_and_drawn_by_weight() {
+        let mix: TransportMix = "none=2,udp".parse().expect("a mix");
+        assert_eq!(mix, TransportMix { udp: 1, tcp: 0, none: 2 });
+        assert_eq!(mix.to_string().parse(), Ok(mix));
+        assert_eq!(mix.longest(), Transport::Udp);
+        let mut random = Random::new(1);
+        let drawn: Vec<Transport> = (0..3000).map(|_| mix.draw(&mut random)).collect();
+        let count = |of| drawn.iter().filter(|transport| **transport == of).count();
+        assert_eq!(count(Transport::Tcp), 0);
+        assert!(count(Transport::Udp).abs_diff(1000) < 100, "{}", count(Transport::Udp));
     }
 
     #[test]

@@ -8,12 +8,12 @@ use serde::{Deserialize, Serialize};
 
 use super::addresses::Pick;
 use super::error::{SpecError, serde_as_text};
-use super::mix::{Mix, Order, TransportMix, VlanMix};
+use super::mix::{Inner, Mix, Order, Protocol, TransportMix, VlanMix};
 use super::timing::{Bursts, Rate};
 use crate::packet::MAX_LENGTH;
-use crate::wire::{ethernet, mpls};
+use crate::wire::{ethernet, ipv4, ipv6, mpls, vlan};
 
-/// Sizes of frames, with frame check sequence, in bytes.
+/// Sizes of frames in bytes; with frame check sequence, unless they are bare.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Sizes {
     /// All the same.
@@ -22,12 +22,14 @@ pub enum Sizes {
     Imix,
     /// Those of the capture, in order, again and again.
     Capture,
+    /// All the same, without check sequence and without Ethernet's padding: what a packet has on a line that is not Ethernet's.
+    Bare(u32),
 }
 
 /// The Internet mix: sizes and weights.
 pub(super) const IMIX: [(u32, u32); 3] = [(64, 7), (594, 4), (1518, 1)];
 
-/// `64`, `1500`, `imix`, `capture`.
+/// `64`, `1500`, `imix`, `capture`, `bare:54`.
 impl FromStr for Sizes {
     type Err = SpecError;
 
@@ -36,14 +38,26 @@ impl FromStr for Sizes {
         match text.trim() {
             "imix" => Ok(Self::Imix),
             "capture" => Ok(Self::Capture),
+            text if text.starts_with("bare:") => {
+                let size = text["bare:".len()..].trim().parse();
+                let size = size.ok().filter(|size| (ethernet::LEN..=MAX_LENGTH).contains(&(*size as usize)));
+                size.map(Self::Bare).ok_or_else(|| {
+                    SpecError(format!(
+                        "`{text}` is no size; without check sequence and padding a frame has {} to {MAX_LENGTH} bytes, such as \
+                         `bare:54`",
+                        ethernet::LEN
+                    ))
+                })
+            }
             text => match text.parse() {
                 Ok(size) if (ethernet::MIN_FRAME..=most).contains(&(size as usize)) => Ok(Self::Fixed(size)),
                 Ok(size) => Err(SpecError(format!(
-                    "a frame of {size} bytes is out of range: {} to {most}, frame check sequence included",
+                    "a frame of {size} bytes is out of range: {} to {most}, frame check sequence included; `bare:{size}` is one without, \
+                     and without padding",
                     ethernet::MIN_FRAME
                 ))),
                 Err(_) => Err(SpecError(format!(
-                    "`{text}` is no size; there are a number of bytes, `imix` and `capture`"
+                    "`{text}` is no size; there are a number of bytes, `imix`, `capture` and `bare:BYTES`"
                 ))),
             },
         }
@@ -56,6 +70,7 @@ impl fmt::Display for Sizes {
             Self::Fixed(size) => size.fmt(f),
             Self::Imix => f.write_str("imix"),
             Self::Capture => f.write_str("capture"),
+            Self::Bare(size) => write!(f, "bare:{size}"),
         }
     }
 }
@@ -188,9 +203,9 @@ impl Default for Spec {
             seed: 1,
             count: None,
             sizes: Sizes::Fixed(ethernet::MIN_FRAME as u32),
-            mix: Mix { parts: vec![(super::Protocol::Ipv4, 1)] },
+            mix: Mix { parts: vec![(Protocol::Ipv4, 1)] },
             order: Order::default(),
-            transport: TransportMix { udp: 1, tcp: 0 },
+            transport: TransportMix { udp: 1, tcp: 0, none: 0 },
             vlans: VlanMix { weights: [1, 0, 0] },
             labels: Labels::default(),
             bottom_labels: None,
@@ -225,6 +240,7 @@ impl Spec {
     pub fn check(&self) -> Result<(), SpecError> {
         let traced = [&self.destinations, &self.sources].iter().any(|a| a.pick == Pick::Trace);
         let refuse = |what: &str| Err(SpecError(what.to_owned()));
+        self.check_bare()?;
         match () {
             () if self.ports == 0 => refuse("`ports` must be at least 1"),
             () if self.flows == 0 => refuse("`flows` must be at least 1"),
@@ -236,5 +252,32 @@ impl Spec {
             }
             () => Ok(()),
         }
+    }
+
+    /// Refuses bare frames that some headers of the mix do not fit into.
+    fn check_bare(&self) -> Result<(), SpecError> {
+        let Sizes::Bare(size) = self.sizes else { return Ok(()) };
+        let transport = self.transport.longest();
+        let tags = self.vlans.weights.iter().rposition(|weight| *weight > 0).unwrap_or(0);
+        for (protocol, _) in self.mix.parts.iter().filter(|(_, weight)| *weight > 0) {
+            let (labels, network) = match *protocol {
+                Protocol::Ipv4 => (0, ipv4::LEN),
+                Protocol::Ipv6 => (0, ipv6::LEN),
+                Protocol::Mpls { most, inner: Inner::Ipv4, .. } => (most, ipv4::LEN),
+                Protocol::Mpls { most, inner: Inner::Ipv6, .. } => (most, ipv6::LEN),
+                Protocol::Mpls { most, inner: Inner::AsMix, .. } => {
+                    (most, if self.mix.families().1 { ipv6::LEN } else { ipv4::LEN })
+                }
+            };
+            let stack = vlan::LEN * tags + mpls::LEN * usize::from(labels);
+            let headers = ethernet::LEN + stack + network + transport.length();
+            if headers > size as usize {
+                return Err(SpecError(format!(
+                    "a frame of {size} bytes has no room for the headers of `{protocol}` with {transport}, which take up to {headers}; say \
+                     `bare:{headers}`, or fewer headers (`transport` can be `none`)"
+                )));
+            }
+        }
+        Ok(())
     }
 }

@@ -4,6 +4,7 @@
 use std::net::{Ipv4Addr, Ipv6Addr};
 use std::sync::OnceLock;
 
+use super::mix::Transport;
 use super::spec::Spec;
 use crate::packet::MAX_LENGTH;
 use crate::tables::Family;
@@ -24,7 +25,7 @@ pub(super) struct Shape {
     pub(super) vlans: u8,
     pub(super) labels: u8,
     pub(super) family: Family,
-    pub(super) tcp: bool,
+    pub(super) transport: Transport,
 }
 
 /// What differs from packet to packet of one shape.
@@ -107,16 +108,22 @@ impl Template {
                 ..Ipv6::default()
             }),
         };
-        frame = if shape.tcp {
-            frame.tcp(Tcp { src_port: 0, dst_port: 0, checksum: Some(0), ..Tcp::default() })
-        } else {
-            frame.udp(Udp { src_port: 0, dst_port: 0, length: Some(0), checksum: Some(0) })
+        let number = match shape.transport {
+            Transport::Tcp => protocol::TCP,
+            Transport::Udp => protocol::UDP,
+            Transport::None => protocol::NO_NEXT,
+        };
+        frame = match shape.transport {
+            Transport::Tcp => {
+                frame.tcp(Tcp { src_port: 0, dst_port: 0, checksum: Some(0), ..Tcp::default() })
+            }
+            Transport::Udp => frame.udp(Udp { src_port: 0, dst_port: 0, length: Some(0), checksum: Some(0) }),
+            Transport::None => frame,
         };
         let headers = frame.bytes();
         let ip_at =
             ethernet::LEN + vlan::LEN * usize::from(shape.vlans) + mpls::LEN * usize::from(shape.labels);
         let transport_at = ip_at + if shape.family == Family::V4 { ipv4::LEN } else { ipv6::LEN };
-        let number = if shape.tcp { protocol::TCP } else { protocol::UDP };
         Self {
             shape,
             ip_sum: Sum::default().bytes(&headers[ip_at..transport_at]),
@@ -152,18 +159,20 @@ impl Template {
         }
         let segment = (self.headers.len() - self.transport_at + payload_length) as u16;
         let addresses = self.fill_ip(with, segment, &mut out[self.ip_at..]);
-        let transport = &mut out[self.transport_at..];
+        if self.shape.transport != Transport::None {
+            let sum = self.transport_sum.plus(addresses).plus(payload.sum(payload_length));
+            self.fill_transport(with, segment, sum, &mut out[self.transport_at..]);
+        }
+        out.extend_from_slice(&payload.bytes[..payload_length]);
+    }
+
+    /// Fills in the transport header of a segment of so many bytes; `sum` covers addresses, headers and payload.
+    fn fill_transport(&self, with: &Variables, segment: u16, sum: Sum, transport: &mut [u8]) {
         transport[..2].copy_from_slice(&with.src_port.to_be_bytes());
         transport[2..4].copy_from_slice(&with.dst_port.to_be_bytes());
         // The segment's length counts in the pseudo-header.
-        let mut sum = self
-            .transport_sum
-            .plus(addresses)
-            .plus(payload.sum(payload_length))
-            .word(segment)
-            .word(with.src_port)
-            .word(with.dst_port);
-        if self.shape.tcp {
+        let mut sum = sum.word(segment).word(with.src_port).word(with.dst_port);
+        if self.shape.transport == Transport::Tcp {
             transport[4..8].copy_from_slice(&with.sequence.to_be_bytes());
             sum = sum.bytes(&with.sequence.to_be_bytes());
             transport[tcp::CHECKSUM..tcp::CHECKSUM + 2].copy_from_slice(&sum.checksum().to_be_bytes());
@@ -175,7 +184,6 @@ impl Template {
             };
             transport[udp::CHECKSUM..udp::CHECKSUM + 2].copy_from_slice(&checksum.to_be_bytes());
         }
-        out.extend_from_slice(&payload.bytes[..payload_length]);
     }
 
     /// Fills in the IP header; answers the sum of the addresses.
