@@ -1,5 +1,5 @@
 // Object calls from one processor to another, as fast as they go: the threads of the first processor are clients, those of the second are servers of one service.
-// Compiled with -DTHREADS=16 for processors of 16 threads each, which is the default.
+// For processors of 16 threads, or as many as -DTHREADS=8 says, and 500 calls a client, or -DCALLS=100. With -DONE_WAY nobody answers.
 
 #include "calls.h"
 #include "wl_print.h"
@@ -8,18 +8,22 @@
 #ifndef THREADS
 #define THREADS 16
 #endif
-enum { CALLS = 500 };
+#ifndef CALLS
+#define CALLS 500
+#endif
 
-static uint32_t wrong;  // clients that got a wrong answer: each writes only if so
+static uint32_t wrong;   // clients that got a wrong answer: each writes only if so
+static uint32_t served;  // the semaphore of clients whose last note has come
 
 uint32_t Adder_on_add(void *object, uint32_t a, uint32_t b) {
     (void)object;
     return a + b;
 }
 
+// The value is how many notes its client has still to send.
 void Adder_on_note(void *object, uint32_t value) {
     (void)object;
-    (void)value;
+    if (value == 0) wl_semaphore_release(&served, 1);
 }
 
 static uint32_t server(uint32_t unused) {
@@ -27,6 +31,18 @@ static uint32_t server(uint32_t unused) {
     return wl_serve(SERVICE_adders, Adder_serve, 0);
 }
 
+#ifdef ONE_WAY
+static uint32_t client(uint32_t unused) {
+    (void)unused;
+    for (uint32_t left = CALLS; left-- > 0;) Adder_note(SERVICE_adders, left);
+    return 0;
+}
+
+// Calls are served in the order in which they come: with the last ones all others have been.
+static void wait_for_servers(void) {
+    for (unsigned k = 0; k < THREADS; k++) wl_semaphore_acquire(&served);
+}
+#else
 // Two calls are under way at a time.
 static uint32_t client(uint32_t me) {
     bool is_right = true;
@@ -40,14 +56,20 @@ static uint32_t client(uint32_t me) {
     return 0;
 }
 
+// A client has the answers to all of its calls.
+static void wait_for_servers(void) {
+}
+#endif
+
 int main(void) {
     wl_thread clients[THREADS];
     // Hardware threads are given in the order of their numbers, so that the first processor is full when servers begin.
-    for (uint32_t me = 1; me < THREADS; me++) clients[me - 1] = wl_thread_create(client, me, 0);
+    for (uint32_t me = 1; me < THREADS; me++) clients[me] = wl_thread_create(client, me, 0);
     for (uint32_t k = 0; k < THREADS; k++) wl_thread_create(server, 0, 0);
     uint32_t begin = wl_cycles();
     client(0);
-    for (unsigned k = 0; k + 1 < THREADS; k++) wl_thread_join(clients[k]);
+    for (unsigned k = 1; k < THREADS; k++) wl_thread_join(clients[k]);
+    wait_for_servers();
     uint32_t cycles = wl_cycles() - begin;
     uint32_t calls = THREADS * CALLS;
     wl_printf("%u calls in %u cycles: %u.%u cycles a call\n", calls, cycles, cycles / calls, cycles * 10 / calls % 10);

@@ -23,11 +23,26 @@ struct Came {
 
 /// Compiles an application, of files or of one text, and runs it for up to 10 ms.
 fn run(sources: &[PathBuf], spec: &Spec, packets: &[Packet], options: Options) -> Result<Came, RunError> {
+    run_defined(sources, &[], spec, packets, options)
+}
+
+/// The same with definitions for the preprocessor.
+fn run_defined(
+    sources: &[PathBuf],
+    definitions: &[String],
+    spec: &Spec,
+    packets: &[Packet],
+    options: Options,
+) -> Result<Came, RunError> {
     let (interfaces, files): (Vec<PathBuf>, Vec<PathBuf>) = sources
         .iter()
         .cloned()
         .partition(|path| path.extension().is_some_and(|extension| extension == "sidl"));
-    let source = Source { files: &files, interfaces: interfaces.first().map(PathBuf::as_path), define: &[] };
+    let source = Source {
+        files: &files,
+        interfaces: interfaces.first().map(PathBuf::as_path),
+        define: definitions,
+    };
     let compiled = compile(&source, spec.processor.instruction_set);
     let compiled = compiled.unwrap_or_else(|error| panic!("{error}"));
     assert_eq!(compiled.warnings, "");
@@ -179,6 +194,20 @@ fn calls_go_to_servers_on_another_processor_whichever_way_time_is_simulated() {
         assert_eq!((active.ended, active.races.len()), (Ended::Done(0), 0), "{:?}", active.races);
         assert!(active.printed.starts_with("8000 calls in "), "{}", active.printed);
         assert_eq!(active.printed, naive.printed);
+    }
+}
+
+#[test]
+fn calls_take_their_threads_their_number_and_their_way_from_definitions() {
+    let files = [example("calls.c"), example("calls.sidl")];
+    for (threads, way) in [(1, None), (1, Some("ONE_WAY")), (4, Some("ONE_WAY"))] {
+        let mut spec = spec(Set::Armv4);
+        (spec.processors, spec.threads) = (2, threads);
+        let numbers = [format!("THREADS={threads}"), "CALLS=20".to_owned()];
+        let definitions: Vec<String> = numbers.into_iter().chain(way.map(str::to_owned)).collect();
+        let came = run_defined(&files, &definitions, &spec, &[], watched()).unwrap_or_else(|e| panic!("{e}"));
+        assert_eq!((came.ended, came.races.len()), (Ended::Done(0), 0), "{:?}", came.races);
+        assert!(came.printed.starts_with(&format!("{} calls in ", 20 * threads)), "{}", came.printed);
     }
 }
 
