@@ -5,8 +5,8 @@ use serde_json::Value;
 use wireloom_rtl::machine::Machine;
 
 use super::{
-    Settings, mpsoc, np_arbitration, np_area, np_channels, np_million, np_rig, np_search, np_storage,
-    np_threads, np_throughput, np_virtual,
+    Settings, mpsoc, mpsoc_calls, mpsoc_million, mpsoc_router, mpsoc_smallest, np_arbitration, np_area,
+    np_channels, np_million, np_rig, np_search, np_storage, np_threads, np_throughput, np_virtual,
 };
 use crate::failure::{Failure, Outcome};
 
@@ -95,6 +95,10 @@ pub const FIGURES: &[Figure] = &[
     np_virtual::FIGURE,
     mpsoc::FIGURE_3,
     mpsoc::TABLE_1,
+    mpsoc_router::FIGURE,
+    mpsoc_smallest::FIGURE,
+    mpsoc_million::FIGURE,
+    mpsoc_calls::FIGURE,
 ];
 
 #[cfg(test)]
@@ -120,6 +124,10 @@ mod tests {
             ("np-million", "native"),
             ("np-throughput-50g", "np-8-4"),
             ("mpsoc-threads", "np-2-2-4"),
+            ("mpsoc-router", "np-2-2-4"),
+            ("mpsoc-smallest", "mpsoc-oc48"),
+            ("mpsoc-million", "mpsoc-oc48"),
+            ("mpsoc-calls", "mpsoc-oc48"),
         ] {
             assert!(refused(name, &[only]), "{name} {only}");
             assert!(!refused(name, &[]), "{name}");
@@ -133,6 +141,7 @@ mod tests {
             ("np-million", "np-2-2-4"),
             ("np-throughput-50g", "np-200mpps"),
             ("np-arbitration", "np-2-2-4"),
+            ("mpsoc-router", "mpsoc-oc48"),
         ] {
             assert!(!refused(name, &[only]), "{name} {only}");
         }

@@ -4,6 +4,11 @@
 
 pub mod figure;
 mod mpsoc;
+mod mpsoc_calls;
+mod mpsoc_million;
+mod mpsoc_rig;
+mod mpsoc_router;
+mod mpsoc_smallest;
 mod np_arbitration;
 mod np_area;
 mod np_channels;

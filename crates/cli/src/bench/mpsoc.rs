@@ -39,7 +39,8 @@ struct Data<'a, T> {
     stated: &'a [Stated],
 }
 
-fn workers() -> usize {
+/// Simulations side by side.
+pub fn workers() -> usize {
     available_parallelism().map_or(1, NonZero::get)
 }
 

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use wireloom_net::Packet;
 use wireloom_net::tables::read_prefixes;
-use wireloom_net::traffic::{Generator, Labels, Order, PrefixPool, Sizes, Spec};
+use wireloom_net::traffic::{Generator, Labels, Order, PrefixPool, Sizes, Spec, TransportMix};
 
 use super::Settings;
 use crate::failure::{Failure, Outcome};
@@ -62,8 +62,14 @@ impl Traffic {
     /// # Errors
     /// If the prefixes lack a protocol.
     pub fn packets(self, prefixes: &PrefixPool, count: u64) -> Outcome<Vec<Packet>> {
-        let spec = Spec {
-            count: Some(count),
+        let spec = Spec { count: Some(count), ..self.spec() };
+        let made = Generator::with_prefixes(&spec, prefixes.clone(), prefixes.clone());
+        Ok(made.map_err(Failure::unusable)?.collect())
+    }
+
+    /// An endless stream of frames of 64 bytes, or as long as their headers.
+    fn spec(self) -> Spec {
+        Spec {
             sizes: Sizes::Fixed(64),
             mix: self.mix.parse().expect("a test reads each of them"),
             order: Order::Turn,
@@ -71,9 +77,15 @@ impl Traffic {
             bottom_labels: Some(SWAPPED),
             ports: 16,
             ..Spec::default()
-        };
-        let made = Generator::with_prefixes(&spec, prefixes.clone(), prefixes.clone());
-        Ok(made.map_err(Failure::unusable)?.collect())
+        }
+    }
+
+    /// An endless stream of packets of so many bytes, 54 at least, without padding and check sequence: as lines other than Ethernet carry them. Where not all
+    /// of its kinds have room for UDP, none has a transport header.
+    pub fn bare(self, bytes: u32) -> Spec {
+        let none = TransportMix { udp: 0, tcp: 0, none: 1 };
+        let bare = Spec { sizes: Sizes::Bare(bytes), ..self.spec() };
+        if bare.check().is_ok() { bare } else { Spec { transport: none, ..bare } }
     }
 }
 
@@ -155,6 +167,17 @@ mod tests {
                 assert!((60..=64).contains(&packet.bytes.len()), "{}", traffic.name);
             }
         }
+    }
+
+    #[test]
+    fn each_kind_has_bare_packets_of_fifty_four_bytes() {
+        for traffic in TRAFFIC {
+            let made = Generator::with_prefixes(&traffic.bare(54), prefixes(), prefixes());
+            let mut made = made.unwrap_or_else(|error| panic!("{}: {error}", traffic.name)).take(12);
+            assert!(made.all(|packet| packet.bytes.len() == 54), "{}", traffic.name);
+        }
+        let udp = |name: &str, bytes| Traffic::named(name).expect(name).bare(bytes).transport.udp;
+        assert_eq!([udp("IPv4", 54), udp("IPv6", 54), udp("IPv6", 62), udp("MPLS_4", 54)], [1, 0, 1, 0]);
     }
 
     #[test]

@@ -134,8 +134,13 @@ impl Engine {
         packets: &[Packet],
         sink: &mut dyn FnMut(Output<'_>),
     ) -> Result<Settled, RunError> {
-        each!(&mut self.machine, machine => machine.offer(packets.to_vec()));
+        self.offer(packets.to_vec());
         self.run(AHEAD, sink)
+    }
+
+    /// Offers packets behind those before, and simulates nothing.
+    pub fn offer(&mut self, packets: Vec<Packet>) {
+        each!(&mut self.machine, machine => machine.offer(packets));
     }
 
     /// Simulates until all packets have left, and hands them on.
@@ -146,8 +151,11 @@ impl Engine {
         self.run(0, sink)
     }
 
-    /// Simulates until so many packets are still to come at most; none: until all have left.
-    fn run(&mut self, ahead: u64, sink: &mut dyn FnMut(Output<'_>)) -> Result<Settled, RunError> {
+    /// Simulates until so many packets of those that were offered are still to come at most; none: until all have left. Hands on what has left.
+    ///
+    /// # Errors
+    /// As [`execute`](Self::execute).
+    pub fn run(&mut self, ahead: u64, sink: &mut dyn FnMut(Output<'_>)) -> Result<Settled, RunError> {
         let mut settled = Settled::default();
         each!(&mut self.machine, machine => {
             while machine.to_come() > ahead || (ahead == 0 && !machine.is_done()) {
@@ -185,7 +193,22 @@ impl Engine {
 
     /// The share of cycles in which processors have issued instructions.
     pub fn usage(&self) -> f64 {
-        each!(&self.machine, machine => machine.usage(&Totals::default(), &machine.totals()))
+        self.usage_between(&Totals::default(), &self.totals())
+    }
+
+    /// The same, between two times.
+    pub fn usage_between(&self, from: &Totals, to: &Totals) -> f64 {
+        each!(&self.machine, machine => machine.usage(from, to))
+    }
+
+    /// Latencies in the [`record`](Self::record) are those of packets that arrive from now on.
+    pub fn measure_latencies(&mut self) {
+        each!(&mut self.machine, machine => machine.measure_latencies());
+    }
+
+    /// The offloads with their state, for another machine.
+    pub fn into_store(mut self) -> Store {
+        std::mem::take(self.store_mut())
     }
 
     /// Numbers over time, if it was told to keep them: see [`Machine::series`].

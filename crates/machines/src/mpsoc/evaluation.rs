@@ -85,8 +85,8 @@ impl Stated {
     }
 }
 
-/// A machine for the synthetic load: the lumped latency, packets that come at the rate of the line.
-fn shaped(base: &Spec, processors: u32, threads: u32, latency: Time, gbps: f64) -> Spec {
+/// A machine of a shape, with the lumped latency (one way) and lines of so many Gb/s; all else is that of the base.
+pub fn shaped(base: &Spec, processors: u32, threads: u32, latency: Time, gbps: f64) -> Spec {
     let mut spec = base.clone();
     (spec.processors, spec.threads) = (processors, threads);
     if let InterconnectSpec::Channel(channel) = &mut spec.network {

@@ -64,6 +64,11 @@ impl<S: InstructionSet> Functional<S> {
         self.around.objects.store_mut()
     }
 
+    /// The offloads with their state, for another machine.
+    pub fn into_store(mut self) -> Store {
+        std::mem::take(self.store_mut())
+    }
+
     /// How many instructions were executed so far, in which steps.
     pub fn profile(&self) -> Profile {
         let addresses = self.text.instructions().map(|(address, _)| address);
