@@ -38,11 +38,8 @@ fn run_defined(
         .iter()
         .cloned()
         .partition(|path| path.extension().is_some_and(|extension| extension == "sidl"));
-    let source = Source {
-        files: &files,
-        interfaces: interfaces.first().map(PathBuf::as_path),
-        define: definitions,
-    };
+    let source =
+        Source { files: &files, interfaces: interfaces.first().map(PathBuf::as_path), define: definitions };
     let compiled = compile(&source, spec.processor.instruction_set);
     let compiled = compiled.unwrap_or_else(|error| panic!("{error}"));
     assert_eq!(compiled.warnings, "");

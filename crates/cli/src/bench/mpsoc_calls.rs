@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use serde::Serialize;
 use wireloom_isa::Program;
-use wireloom_machines::mpsoc::application::{Application, Ended, compile};
+use wireloom_machines::mpsoc::application::{Application, Ended, Source, compile};
 use wireloom_machines::mpsoc::evaluation::shaped;
 use wireloom_machines::mpsoc::spec::Set;
 use wireloom_machines::mpsoc::{Options, Spec};
@@ -117,7 +117,9 @@ fn compiled(
 ) -> Outcome<Program> {
     let numbers = [format!("THREADS={threads}"), format!("CALLS={calls}")];
     let definitions: Vec<String> = numbers.into_iter().chain(definition.map(str::to_owned)).collect();
-    let compiled = compile(std::slice::from_ref(source), Some(interfaces), &definitions, set);
+    let source =
+        Source { files: std::slice::from_ref(source), interfaces: Some(interfaces), define: &definitions };
+    let compiled = compile(&source, set);
     Ok(compiled.map_err(Failure::unusable)?.program)
 }
 

@@ -9,7 +9,9 @@ use wireloom_ir::{Output, Verdict};
 use wireloom_isa::program::Machine as InstructionSet;
 use wireloom_isa::{Arm, Riscv};
 use wireloom_machines::mpsoc::engine::Engine;
-use wireloom_machines::mpsoc::program::{BuildOptions, Built, Functional, Profile, build};
+use wireloom_machines::mpsoc::program::{
+    BuildOptions, Built, Elements, Functional, Partition, Profile, build,
+};
 use wireloom_machines::mpsoc::spec::Set;
 use wireloom_machines::mpsoc::{Options, Spec};
 use wireloom_net::Packet;
@@ -163,7 +165,9 @@ impl Router {
             Set::Armv4 => InstructionSet::Arm,
             Set::Rv32im => InstructionSet::Riscv,
         };
-        let built = build(self.program(), &BuildOptions::new(machine)).map_err(Failure::unusable)?;
+        let built =
+            build(self.program(), &Partition::whole(), &Elements::none(), &BuildOptions::new(machine))
+                .map_err(Failure::unusable)?;
         let store = self.store()?;
         let (profile, store) = match set {
             Set::Armv4 => profile::<Arm>(&built, self.program(), store, packets)?,
@@ -185,7 +189,8 @@ fn profile<S: wireloom_isa::InstructionSet>(
     store: Store,
     packets: &[Packet],
 ) -> Outcome<(Profile, Store)> {
-    let mut functional = Functional::<S>::new(built, program, store).map_err(Failure::unusable)?;
+    let mut functional =
+        Functional::<S>::new(built, program, &Elements::none(), store).map_err(Failure::unusable)?;
     for packet in packets {
         functional.process(packet, &mut |_| {}).map_err(Failure::unusable)?;
     }
