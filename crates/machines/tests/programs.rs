@@ -1,6 +1,14 @@
 //! The engines of the folder `programs` on both instruction sets: they mean what golden means, or are refused in words.
 
+// The packet tests of programs/tests, as crates/cli reads them.
+#[path = "../../cli/tests/packets/file.rs"]
+#[allow(dead_code, reason = "only packets are taken from them")]
+mod file;
+#[path = "../../cli/tests/packets/notation.rs"]
+mod notation;
 mod support;
+
+use file::{ActionKind, TestFile};
 
 use support::{agree, compiled, load_file, programs};
 use wireloom_fuzz::input::Input;
@@ -84,13 +92,38 @@ fn other_engines_do_too() {
 }
 
 #[test]
-fn what_needs_the_packets_bytes_is_refused_by_step_and_offload() {
-    for (name, parts) in [
-        ("url.loom", ["offload `", "works on the bytes of the packet"]),
-        ("md4.loom", ["step `", "works on the bytes of the packet"]),
-        ("nat.loom", ["`checksum.sum`", "works on the bytes of the packet"]),
-    ] {
-        let why = check(name, ALL, None, None).expect_err(name);
-        assert!(parts.iter().all(|part| why.contains(part)), "{name}: {why}");
+fn engines_that_work_on_all_of_a_packet_do_too() {
+    // Few hosts, so that mappings are found again.
+    let hosts = Some("../crates/machines/tests/engines/nat_hosts.txt");
+    assert_eq!(check("nat.loom", "ipv4=1", Some("tests/nat.tables"), hosts), Ok(()));
+    assert_eq!(check("url.loom", ALL, Some("tables/url.tables"), None), Ok(()));
+    assert_eq!(check("md4.loom", ALL, None, None), Ok(()));
+}
+
+#[test]
+fn the_packet_tests_of_these_engines_do_on_both_instruction_sets() {
+    for name in ["nat", "url", "md4"] {
+        let tests = TestFile::read(&programs(&format!("tests/{name}.packets"))).expect("packet tests");
+        let packets = tests.actions.iter().filter_map(|action| match &action.kind {
+            ActionKind::Send(packet, _) => Some(packet.clone()),
+            ActionKind::Table { .. } => None,
+        });
+        let (program, packets) = (compiled(&format!("{name}.loom")), packets.collect::<Vec<_>>());
+        assert!(packets.len() > 5, "{name}");
+        let tables = tests.tables.as_deref().map(|path| path.to_str().expect("a name in UTF-8"));
+        let load = |store: &mut Store| tables.iter().for_each(|file| load_file(store, file));
+        for machine in [Machine::Arm, Machine::Riscv] {
+            assert_eq!(
+                agree(&program, &Partition::whole(), &Elements::none(), &packets, machine, &load),
+                Ok(()),
+                "{name}"
+            );
+        }
     }
+}
+
+#[test]
+fn a_packet_that_is_kept_and_taken_has_its_own_ports_times_and_bytes() {
+    let program = "../crates/machines/tests/engines/parking.loom";
+    assert_eq!(check(program, ALL, None, None), Ok(()));
 }

@@ -18,6 +18,8 @@ pub use instance::{Entry, EntryKey, Env, Instance, Refused, Row};
 pub use kinds::instantiate;
 pub use populate::{LoadSummary, load_tables};
 pub use raw::RawView;
-pub use registry::{Config, Delay, KINDS, Kind, Layout, Method, Param, ReplyType, StateUse, ValueType};
+pub use registry::{
+    Config, Delay, Extent, KINDS, Kind, Layout, Method, Param, ReplyType, StateUse, ValueType,
+};
 pub use store::{Content, Slot, Store};
 pub use updates::{Update, resolve_updates};

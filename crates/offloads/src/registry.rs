@@ -1,6 +1,7 @@
 //! What every offload kind looks like from outside: its parameters, its methods and what each of them promises.
 
 use std::collections::BTreeMap;
+use std::ops::Range;
 
 use wireloom_bits::Bits;
 
@@ -118,6 +119,32 @@ impl StateUse {
     }
 }
 
+/// Which bytes of the packet in hand a call works on, for machines that fetch them; numbers are those of arguments.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Extent {
+    /// None.
+    Nothing,
+    /// From the byte that one argument names on, as many as the other says.
+    Range {
+        /// The first byte.
+        offset: usize,
+        /// How many.
+        length: usize,
+    },
+    /// From the byte that an argument names on, as many as the value type has.
+    Chunk {
+        /// The first byte.
+        offset: usize,
+    },
+    /// The last ones of the packet that there is afterwards, as many as an argument says.
+    End {
+        /// How many.
+        count: usize,
+    },
+    /// All.
+    Whole,
+}
+
 /// A method of a kind.
 #[derive(Clone, Copy, Debug)]
 pub struct Method {
@@ -133,6 +160,8 @@ pub struct Method {
     pub reads_packet: bool,
     /// Whether it changes the packet in hand.
     pub writes_packet: bool,
+    /// Which bytes of it.
+    pub extent: Extent,
     /// How long its reply takes.
     pub delay: Delay,
     /// One or two sentences for the reference.
@@ -168,6 +197,7 @@ const METHOD: Method = Method {
     state: StateUse::Read,
     reads_packet: false,
     writes_packet: false,
+    extent: Extent::Nothing,
     delay: Delay::Constant,
     doc: "",
 };
@@ -471,6 +501,7 @@ pub static KINDS: &[Kind] = &[
             reply: ReplyType::One(U16),
             state: StateUse::Pure,
             reads_packet: true,
+            extent: Extent::Range { offset: 0, length: 1 },
             delay: Delay::Variable,
             doc: "Ones'-complement sum (RFC 1071), not inverted, of `length` bytes of the packet from byte `offset`, begun \
                   with `initial`. Bytes past the end count as zero; an odd last byte is padded with zero.",
@@ -490,6 +521,7 @@ pub static KINDS: &[Kind] = &[
                 reply: ReplyType::One(ValueType::Value),
                 state: StateUse::Pure,
                 reads_packet: true,
+                extent: Extent::Chunk { offset: 0 },
                 doc: "The chunk that begins at byte `offset` of the packet; bytes past the end read as zero.",
                 ..METHOD
             },
@@ -500,6 +532,7 @@ pub static KINDS: &[Kind] = &[
                 state: StateUse::Pure,
                 reads_packet: true,
                 writes_packet: true,
+                extent: Extent::Range { offset: 0, length: 2 },
                 doc: "Overwrites `count` bytes from byte `offset` with the first bytes of `data`. False, and no effect, if \
                       they do not all lie inside the packet or `count` exceeds the chunk.",
                 ..METHOD
@@ -511,6 +544,7 @@ pub static KINDS: &[Kind] = &[
                 state: StateUse::Pure,
                 reads_packet: true,
                 writes_packet: true,
+                extent: Extent::End { count: 1 },
                 doc: "Appends the first `count` bytes of `data`. False, and no effect, if the packet would exceed 65,535 \
                       bytes or `count` exceeds the chunk.",
                 ..METHOD
@@ -573,6 +607,7 @@ pub static KINDS: &[Kind] = &[
                 ("value", ValueType::Value),
             ]),
             reads_packet: true,
+            extent: Extent::Range { offset: 0, length: 1 },
             delay: Delay::Variable,
             doc: "Searches `length` bytes of the packet from byte `offset` for the leftmost match of any pattern (of \
                   those that begin there, the one that stands first in the table). `offset` of the reply is where it \
@@ -593,6 +628,7 @@ pub static KINDS: &[Kind] = &[
                 reply: ReplyType::One(ValueType::Bool),
                 state: StateUse::Change,
                 reads_packet: true,
+                extent: Extent::Whole,
                 delay: Delay::Variable,
                 doc: "Keeps a copy of the packet in hand, its egress port with it, behind those already kept under the \
                       key. False when the park is full. The thread goes on; end it with `done`.",
@@ -605,6 +641,7 @@ pub static KINDS: &[Kind] = &[
                 state: StateUse::Change,
                 reads_packet: true,
                 writes_packet: true,
+                extent: Extent::Whole,
                 delay: Delay::Variable,
                 doc: "Makes the oldest packet kept under the key the packet in hand, in place of the present one, and \
                       removes it from the park. Header window, ports and arrival time become the kept packet's; what \
@@ -637,6 +674,24 @@ impl Kind {
     }
 }
 
+impl Extent {
+    /// The bytes that a call with these arguments works on, of a packet that has `length` bytes afterwards.
+    ///
+    /// # Panics
+    /// If there are fewer arguments than the method has.
+    pub fn bytes(self, config: &Config, args: &[Bits], length: usize) -> Range<usize> {
+        let argument = |index: usize| args[index].low_u64() as usize;
+        let (first, count) = match self {
+            Self::Nothing => (0, 0),
+            Self::Range { offset, length } => (argument(offset), argument(length)),
+            Self::Chunk { offset } => (argument(offset), ValueType::Value.width(config) as usize / 8),
+            Self::End { count } => (length.saturating_sub(argument(count)), argument(count)),
+            Self::Whole => (0, length),
+        };
+        first.min(length)..first.saturating_add(count).min(length)
+    }
+}
+
 impl ValueType {
     /// Width in bits, given the offload's types.
     pub fn width(self, config: &Config) -> u32 {
@@ -657,5 +712,35 @@ impl ReplyType {
             Self::One(ty) => ty.width(config),
             Self::Record(fields) => fields.iter().map(|(_, ty)| ty.width(config)).sum(),
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_method_that_needs_the_packets_bytes_says_which() {
+        for method in KINDS.iter().flat_map(|kind| kind.methods) {
+            // Only cutting needs none.
+            let needs = (method.reads_packet || method.writes_packet) && method.name != "truncate";
+            assert_eq!(method.extent != Extent::Nothing, needs, "{}", method.name);
+        }
+    }
+
+    #[test]
+    fn extents_end_with_the_packet() {
+        let value = Some(Layout::scalar(64));
+        let config = Config { kind: "payload".into(), key: None, value, params: BTreeMap::new() };
+        let args = [90, 20].map(|value| Bits::new(16, value));
+        let bytes = |extent: Extent| extent.bytes(&config, &args, 100);
+        assert_eq!(bytes(Extent::Nothing), 0..0);
+        assert_eq!(bytes(Extent::Range { offset: 0, length: 1 }), 90..100);
+        assert_eq!(bytes(Extent::Range { offset: 1, length: 1 }), 20..40);
+        assert_eq!(bytes(Extent::Chunk { offset: 0 }), 90..98);
+        assert_eq!(bytes(Extent::End { count: 1 }), 80..100);
+        assert_eq!(bytes(Extent::Whole), 0..100);
+        assert_eq!(Extent::Whole.bytes(&config, &args, 0), 0..0);
+        assert_eq!(Extent::Range { offset: 0, length: 1 }.bytes(&config, &args, 50), 50..50);
     }
 }

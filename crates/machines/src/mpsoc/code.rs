@@ -11,7 +11,7 @@ use super::broker::Service;
 use super::caches::Lookup;
 use super::context::{Context, SharedAccess, Store, Wait};
 use super::mpe::{self, Launch, Target};
-use super::objects::{MethodInterface, ObjectInterface};
+use super::objects::{MethodInterface, ObjectInterface, PacketUse};
 use super::parcel::{Request, Which};
 use super::spec::{CyclesSpec, Spec};
 use super::workload::{Issued, Outcome, Port, Start, Workload};
@@ -410,7 +410,16 @@ impl<S: InstructionSet> Reach<'_, '_, S> {
             }
             mpe::REQUEST => self.port.request().map_err(Stall::Fault)?,
             mpe::CYCLES => Some(self.code.clock.edge_from(self.port.now) as u32),
-            mpe::EGRESS..=mpe::SERVICE | mpe::ANSWER => return Err(Stall::Fault(Fault::WriteOnly)),
+            mpe::EGRESS..mpe::SEND => {
+                return self
+                    .port
+                    .context
+                    .registers
+                    .at(access.address)
+                    .copied()
+                    .ok_or(Stall::Fault(Fault::Nothing));
+            }
+            mpe::SEND | mpe::SERVICE | mpe::ANSWER => return Err(Stall::Fault(Fault::WriteOnly)),
             _ => return Err(Stall::Fault(Fault::Nothing)),
         };
         answer.ok_or(Stall::Wait)
@@ -464,7 +473,7 @@ impl<S: InstructionSet> Reach<'_, '_, S> {
         let is_application = self.code.is_application();
         let launch = |target, argument_words, reply_words| {
             let reply_words = if is_one_way { 0 } else { reply_words };
-            Launch { target, ticket, argument_words, reply_words }
+            Launch { target, ticket, argument_words, reply_words, packet: PacketUse::Nothing }
         };
         match object {
             mpe::CONSOLE if is_application => {
@@ -485,8 +494,12 @@ impl<S: InstructionSet> Reach<'_, '_, S> {
             }
             _ => {
                 let methods = self.code.objects.get(object as usize)?;
-                let MethodInterface { argument_words, reply_words } = *methods.get(method as usize)?;
-                Some(launch(Target::Object { object, method }, argument_words, reply_words))
+                let MethodInterface { argument_words, reply_words, packet } =
+                    *methods.get(method as usize)?;
+                // What may be changed has to come back.
+                let is_lost = is_one_way && packet == PacketUse::Writes;
+                let target = Target::Object { object, method };
+                (!is_lost).then(|| Launch { packet, ..launch(target, argument_words, reply_words) })
             }
         }
     }

@@ -4,8 +4,10 @@ use wireloom_isa::{Access, Exception, Fault, Replies};
 use wireloom_sim::Time;
 
 use super::broker::Service;
+use super::carried::{Carried, Left};
 use super::handover::{Forward, HandOver};
 use super::mpe::{self, Call, Finish, Information, LOCAL_BYTES, Launch, Registers, Spent, TICKETS, Target};
+use super::objects::{CallersPacket, PacketUse};
 use super::parcel::Request;
 use super::workload::Port;
 
@@ -118,7 +120,7 @@ struct Served {
 }
 
 /// The packet that a thread has.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 struct Held {
     /// Its place in packet memory.
     packet: u32,
@@ -129,6 +131,22 @@ struct Held {
     before: Spent,
     /// What the threads of other parts have spent on it.
     others: Spent,
+    /// What objects have left of it in packet memory.
+    left: Left,
+    /// Calls under way that have it.
+    lent: u32,
+    /// Whether one of them may change it.
+    is_changing: bool,
+}
+
+impl Held {
+    /// Bytes behind the window in packet memory.
+    fn behind(&self) -> u32 {
+        match &self.left {
+            Some(changed) => changed.kept().behind.len() as u32,
+            None => self.information.length - self.information.loaded,
+        }
+    }
 }
 
 impl Context {
@@ -163,9 +181,10 @@ impl Context {
         }
     }
 
-    /// The place in packet memory of the packet that the thread has.
-    pub(super) fn packet(&self) -> Option<u32> {
-        self.held.map(|held| held.packet)
+    /// What objects are told of the packet that the thread has.
+    fn caller(&self) -> Option<CallersPacket> {
+        let Information { number, arrival_ns, .. } = self.held.as_ref()?.information;
+        Some(CallersPacket { number, arrival_ns })
     }
 
     /// A packet has come, of which `window` is in the message; without contents that is empty.
@@ -173,14 +192,23 @@ impl Context {
         mpe::place_window(&mut self.local[..mpe::AREA_BYTES], window);
         self.put(mpe::INFORMATION, &information.words());
         self.registers = Registers::arrived(information.length, information.loaded);
-        self.held = Some(Held { packet, sent: 0, information, before: self.spent, others: Spent::default() });
+        self.hold(packet, information, 0, Spent::default(), None);
     }
 
     /// A packet has come that another part hands over; what was known of it when it arrived is `information`.
-    pub(super) fn take_over(&mut self, forward: &Forward, information: Information) {
-        let Forward { packet, sent, spent, ref contents } = *forward;
+    pub(super) fn take_over(&mut self, forward: Forward, information: Information) {
+        let Forward { packet, sent, spent, contents, left } = forward;
         self.registers = contents.place(self.local.as_mut_slice(), &information);
-        self.held = Some(Held { packet, sent, information, before: self.spent, others: spent });
+        if let Some(changed) = &left {
+            changed.tell(self.local.as_mut_slice());
+        }
+        self.hold(packet, information, sent, spent, left);
+    }
+
+    fn hold(&mut self, packet: u32, information: Information, sent: u32, others: Spent, left: Left) {
+        let before = self.spent;
+        self.held =
+            Some(Held { packet, sent, information, before, others, left, lent: 0, is_changing: false });
     }
 
     /// A reply has come; answers whether the thread waits for it.
@@ -188,6 +216,18 @@ impl Context {
         self.put(mpe::REPLIES + 4 * mpe::REPLY_WORDS * ticket as usize, words);
         self.tickets[ticket as usize] = Ticket::Here(words.first().copied().unwrap_or(0));
         self.wait == Wait::Reply(ticket)
+    }
+
+    /// An object has been at the packet, and may have changed it.
+    pub(super) fn take_back(&mut self, carried: Carried) {
+        let Some(held) = &mut self.held else { return };
+        held.lent -= 1;
+        if carried.may_change {
+            carried.put(self.local.as_mut_slice());
+            self.registers = carried.registers;
+            held.left = carried.left;
+            held.is_changing = false;
+        }
     }
 
     /// A call has come that the thread is to serve.
@@ -209,6 +249,22 @@ impl Context {
         self.service = None;
         self.served = None;
         self.replies = Replies::default();
+    }
+
+    /// The packet for an object, as it stands; if that may change it, the thread has it no more until it comes back. Nothing if the thread has none,
+    /// or the registers name what there is not.
+    fn carry(&mut self, may_change: bool) -> Option<Box<Carried>> {
+        let held = self.held.as_mut().filter(|held| !held.is_changing)?;
+        let (_, body) = self.registers.window_and_body()?;
+        if body > held.behind() {
+            return None;
+        }
+        let Held { packet, left, .. } = held;
+        let mut carried = Carried::of(self.local.as_slice(), self.registers, *packet, left)?;
+        carried.may_change = may_change;
+        held.lent += 1;
+        held.is_changing = may_change;
+        Some(Box::new(carried))
     }
 
     fn put(&mut self, at: usize, words: &[u32]) {
@@ -292,15 +348,14 @@ impl Port<'_> {
     /// Sends the packet as the words say that were written before.
     ///
     /// # Errors
-    /// If the thread has no packet, or what was written before makes no sense: a window outside of its area, more bytes than there are; or
-    /// if it hands the packet over while calls are under way.
+    /// If the thread has no packet, or an object still works on it, or what was written before makes no sense: a window outside of its area,
+    /// more bytes than there are; or if it hands the packet over while calls are under way.
     pub fn send(&mut self, kind: u32) -> Result<(), Fault> {
         let context = &mut *self.context;
         let held = context.held.as_mut().ok_or(Fault::Refused)?;
         let Registers { egress, front, length, .. } = context.registers;
         let (window_bytes, body) = context.registers.window_and_body().ok_or(Fault::Refused)?;
-        let behind = held.information.length - held.information.loaded;
-        if body > behind || kind & 0xff > mpe::kind::FORWARD {
+        if body > held.behind() || held.lent > 0 || kind & 0xff > mpe::kind::FORWARD {
             return Err(Fault::Refused);
         }
         let mut spent = held.others.plus(context.spent.since(held.before));
@@ -314,7 +369,8 @@ impl Port<'_> {
             }
             let contents = HandOver::of(kind, context.local.as_slice(), &context.registers);
             let contents = contents.ok_or(Fault::Refused)?;
-            let forward = Forward { packet: held.packet, sent: held.sent, spent, contents };
+            let (packet, sent, left) = (held.packet, held.sent, held.left.clone());
+            let forward = Forward { packet, sent, spent, contents, left };
             context.held = None;
             self.request = Some(Request::Forward(Box::new(forward)));
             return Ok(());
@@ -327,6 +383,7 @@ impl Port<'_> {
             length,
             window: mpe::unswizzle(&context.local[..mpe::AREA_BYTES], front as usize, window_bytes as usize),
             window_bytes,
+            left: held.left.clone(),
             spent,
         };
         held.sent += 1;
@@ -340,9 +397,10 @@ impl Port<'_> {
     /// Begins a call whose arguments but for the last word stand in the local store.
     ///
     /// # Errors
-    /// If the ticket is under way, or has no room for the reply.
+    /// If the ticket is under way, or has no room for the reply; or if the call is about the bytes of a packet that there is not, or that
+    /// another object has which may change it, or nothing would come back from it.
     pub(super) fn call(&mut self, launch: Launch, last: u32) -> Result<(), Fault> {
-        let Launch { target, ticket, argument_words, reply_words } = launch;
+        let Launch { target, ticket, argument_words, reply_words, packet } = launch;
         let context = &mut *self.context;
         if reply_words > mpe::reply_room(ticket) || argument_words as usize > mpe::ARGUMENT_WORDS + 1 {
             return Err(Fault::Refused);
@@ -355,15 +413,22 @@ impl Port<'_> {
             let by_threads = matches!(target, Target::Service { .. } | Target::ThreadManager { .. });
             *state = Ticket::UnderWay { by_threads };
         }
+        let carried = match packet {
+            PacketUse::Nothing => None,
+            PacketUse::Reads | PacketUse::Writes if reply_words == 0 => return Err(Fault::Refused),
+            PacketUse::Reads => Some(context.carry(false).ok_or(Fault::Refused)?),
+            PacketUse::Writes => Some(context.carry(true).ok_or(Fault::Refused)?),
+        };
         let first = (argument_words as usize).saturating_sub(1);
         let mut arguments: Vec<u32> =
             (0..first).map(|index| context.word(mpe::ARGUMENTS + 4 * index)).collect();
         if argument_words > 0 {
             arguments.push(last);
         }
-        let (packet, thread) = (context.packet(), context.number);
+        let (caller, thread) = (context.caller(), context.number);
         context.spent.accesses += 1;
-        let call = Call { target, ticket, arguments, reply_words, reply: Vec::new(), packet, thread };
+        let reply = Vec::new();
+        let call = Call { target, ticket, arguments, reply_words, reply, caller, carried, thread };
         self.request = Some(Request::Call(Box::new(call)));
         Ok(())
     }

@@ -4,6 +4,7 @@
 //! passing engine of the thread that gets it lays the window where that of a packet lies that arrives, so that the program of every
 //! part knows where headers begin.
 
+use super::carried::Left;
 use super::mpe::{
     self, AREA_BYTES, FRONT, INFORMATION, Information, REPLIES, REPLY_WORDS, Registers, Spent, TICKETS,
     place_window,
@@ -80,6 +81,8 @@ pub(super) struct Forward {
     /// What it has cost.
     pub(super) spent: Spent,
     pub(super) contents: HandOver,
+    /// What objects have left of it in packet memory.
+    pub(super) left: Left,
 }
 
 #[cfg(test)]

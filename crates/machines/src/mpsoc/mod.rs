@@ -12,6 +12,7 @@
 pub mod application;
 pub mod broker;
 mod caches;
+mod carried;
 pub mod code;
 mod context;
 pub mod element;
@@ -39,7 +40,7 @@ pub use code::Code;
 pub use context::Context;
 pub use io::{Delivered, Order, Reason, Verdict};
 pub use machine::{Failure, Latency, Machine, Options, Problem, RunError, Totals};
-pub use objects::{Called, MethodInterface, NoObjects, ObjectInterface, Objects};
+pub use objects::{Called, MethodInterface, NoObjects, ObjectInterface, Objects, PacketUse};
 pub use spec::Spec;
 pub use toolchain::BuildError;
 pub use workload::{Issued, Outcome, Port, Start, Workload};

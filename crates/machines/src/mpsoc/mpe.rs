@@ -6,6 +6,8 @@
 use wireloom_sim::Time;
 
 use super::broker::Service;
+use super::carried::{Carried, Kept, Left};
+use super::objects::{CallersPacket, PacketUse};
 
 /// Where the local store of each thread begins: the same address for all.
 pub const LOCAL_STORE: u32 = 0x1000_0000;
@@ -41,13 +43,14 @@ pub const STACK: u32 = LOCAL_STORE + LOCAL_BYTES as u32;
 pub const REGISTERS: u32 = 0x2000_0000;
 /// Read: waits for a packet; the low word of its number. Sets those that are written before [`SEND`].
 pub const RECEIVE: u32 = REGISTERS;
-/// Written before [`SEND`]: the port by which the packet leaves.
+/// Written before [`SEND`], and read: the port by which the packet leaves.
 pub const EGRESS: u32 = REGISTERS + 0x04;
-/// Written before [`SEND`]: where in the window area the packet begins.
+/// Written before [`SEND`], and read: where in the window area the packet begins.
 pub const WINDOW_FRONT: u32 = REGISTERS + 0x08;
-/// Written before [`SEND`]: where in the window area the window ends.
+/// Written before [`SEND`], and read: where in the window area the window ends.
 pub const WINDOW_END: u32 = REGISTERS + 0x0c;
-/// Written before [`SEND`]: bytes of the whole packet; what is not in the window is of the packet that came, behind its window.
+/// Written before [`SEND`], and read: bytes of the whole packet; what is not in the window is of the packet that came, behind its window, or
+/// what an object has left there.
 pub const LENGTH: u32 = REGISTERS + 0x10;
 /// Written: sends the packet. Bits 0 to 7 say what becomes of it, see [`kind`]; 8 to 23 the reason, 24 to 31 the set that this is of.
 pub const SEND: u32 = REGISTERS + 0x14;
@@ -107,9 +110,10 @@ pub struct Information {
     pub number: u64,
     /// Bytes of all of it.
     pub length: u32,
-    /// The port that it came in on.
+    /// The port that it came in on; an object may put another packet in its place, which came in on another one.
     pub ingress: u16,
-    /// When it arrived, in nanoseconds.
+    /// When it arrived, in nanoseconds. The words have it twice: for the packet, which an object may put another one in place of, and for
+    /// the thread.
     pub arrival_ns: u64,
     /// Bytes of it that are in the window area.
     pub loaded: u32,
@@ -117,7 +121,7 @@ pub struct Information {
 
 impl Information {
     /// As it stands in the local store.
-    pub fn words(&self) -> [u32; 8] {
+    pub fn words(&self) -> [u32; 10] {
         let (number, arrival) = (self.number, self.arrival_ns);
         let [length, ingress, loaded] = [self.length, u32::from(self.ingress), self.loaded];
         [
@@ -129,6 +133,8 @@ impl Information {
             (arrival >> 32) as u32,
             loaded,
             0,
+            arrival as u32,
+            (arrival >> 32) as u32,
         ]
     }
 }
@@ -192,6 +198,8 @@ pub(super) struct Launch {
     pub(super) argument_words: u32,
     /// Words of the reply, as far as they are known before; none if the call is one-way.
     pub(super) reply_words: u32,
+    /// What the object does with the bytes of the packet.
+    pub(super) packet: PacketUse,
 }
 
 /// A call.
@@ -204,10 +212,25 @@ pub(super) struct Call {
     pub(super) reply_words: u32,
     /// The reply, once the object has been there.
     pub(super) reply: Vec<u32>,
-    /// The packet of the thread, by its place in packet memory.
-    pub(super) packet: Option<u32>,
+    /// The packet of the thread.
+    pub(super) caller: Option<CallersPacket>,
+    /// The same as it stands, if the object works on its bytes.
+    pub(super) carried: Option<Box<Carried>>,
     /// Who calls, among all threads.
     pub(super) thread: u32,
+}
+
+impl Call {
+    /// Bytes of the message that launches it.
+    pub(super) fn launch_bytes(&self) -> u32 {
+        4 * self.arguments.len() as u32 + self.carried.as_ref().map_or(0, |carried| carried.message_bytes())
+    }
+
+    /// Bytes of the message that answers it, once the object has been there.
+    pub(super) fn reply_bytes(&self) -> u32 {
+        let changed = self.carried.as_ref().filter(|carried| carried.may_change);
+        4 * self.reply_words + changed.map_or(0, |carried| carried.message_bytes())
+    }
 }
 
 /// A packet that a thread sends.
@@ -227,6 +250,8 @@ pub(super) struct Finish {
     pub(super) window: Vec<u8>,
     /// Bytes of the window.
     pub(super) window_bytes: u32,
+    /// What is behind the window.
+    pub(super) left: Left,
     pub(super) spent: Spent,
 }
 
@@ -236,11 +261,15 @@ impl Finish {
         is_kept(self.kind)
     }
 
-    /// The packet as it leaves, where `behind` is what came behind its window.
-    pub(super) fn merge(mut self, behind: &[u8]) -> Vec<u8> {
+    /// What packet memory has of the packet beside its window, if it had this when the packet came.
+    pub(super) fn kept<'a>(&'a self, came: Kept<'a>) -> Kept<'a> {
+        self.left.as_deref().map_or(came, |changed| changed.kept())
+    }
+
+    /// The packet as it leaves, if packet memory had this behind its window when it came.
+    pub(super) fn merge(&self, came: Kept<'_>) -> Vec<u8> {
         let body = (self.length - self.window_bytes) as usize;
-        self.window.extend_from_slice(&behind[..body]);
-        self.window
+        [&self.window, &self.kept(came).behind[..body]].concat()
     }
 }
 

@@ -1,5 +1,8 @@
 //! Hardware elements that answer calls, such as the search engine.
 
+use std::ops::Range;
+
+use wireloom_net::PacketInHand;
 use wireloom_sim::stats::{Histogram, Record};
 use wireloom_sim::{SpecError, Time};
 
@@ -12,6 +15,11 @@ pub trait Objects {
 
     /// Executes a call; answers as many words as the method's interface says.
     fn call(&mut self, call: Called<'_>) -> Vec<u32>;
+
+    /// Which bytes of the caller's packet, which has `length` of them afterwards, a call works on: those that the object fetches.
+    fn extent(&self, _object: usize, _method: usize, _arguments: &[u32], _length: usize) -> Range<usize> {
+        0..0
+    }
 }
 
 /// What an object looks like from outside.
@@ -34,6 +42,20 @@ pub struct MethodInterface {
     pub argument_words: u32,
     /// Of the reply, 0 to 32; a call without a reply is one-way.
     pub reply_words: u32,
+    /// What it does with the bytes of the caller's packet.
+    pub packet: PacketUse,
+}
+
+/// What a method does with the bytes of the caller's packet.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum PacketUse {
+    /// Nothing: the packet stays with the thread.
+    #[default]
+    Nothing,
+    /// It reads them: they go with the call.
+    Reads,
+    /// It may change them: they go with the call, and come back with the reply, which there must be.
+    Writes,
 }
 
 /// A call.
@@ -47,6 +69,8 @@ pub struct Called<'a> {
     pub arguments: &'a [u32],
     /// The caller's packet.
     pub packet: Option<CallersPacket>,
+    /// All of it, if the method works on its bytes.
+    pub hand: Option<&'a mut PacketInHand>,
 }
 
 /// The packet of a thread that calls.
@@ -95,10 +119,10 @@ impl Element {
         Ok(Self { name: name.clone(), spec: object, ports, busy: Time::ZERO, latency: Histogram::times() })
     }
 
-    /// A call has come: when its reply leaves. Calls are begun in the order in which they come.
-    pub(super) fn call(&mut self, now: Time) -> Time {
+    /// A call has come, for which everything is there at `ready`: when its reply leaves. Calls are begun in the order in which they come.
+    pub(super) fn call(&mut self, now: Time, ready: Time) -> Time {
         let port = self.ports.iter_mut().min().expect("an object has a port");
-        let begin = now.max(*port);
+        let begin = ready.max(*port);
         *port = begin + self.spec.interval;
         self.busy += self.spec.interval;
         let done = begin + self.spec.latency;
@@ -136,8 +160,12 @@ mod tests {
             busy: Time::ZERO,
             latency: Histogram::times(),
         };
-        let done: Vec<u64> = (0..5).map(|_| element.call(Time(100)).0).collect();
+        let done: Vec<u64> = (0..5).map(|_| element.call(Time(100), Time(100)).0).collect();
         assert_eq!(done, [150, 150, 160, 160, 170]);
-        assert_eq!(element.call(Time(1000)), Time(1050));
+        assert_eq!(element.call(Time(1000), Time(1000)), Time(1050));
+        // One that has to wait for bytes keeps its port.
+        assert_eq!(element.call(Time(1000), Time(1200)), Time(1250));
+        assert_eq!(element.call(Time(1001), Time(1001)), Time(1060));
+        assert_eq!(element.call(Time(1002), Time(1002)), Time(1070));
     }
 }

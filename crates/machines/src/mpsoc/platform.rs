@@ -1,5 +1,6 @@
 //! The platform: processors, packet I/O, broker, objects and memory around one network (the paper, Figures 1 and 2).
 
+mod bytes;
 mod multiflex;
 mod partition;
 
@@ -204,7 +205,7 @@ impl<W: Workload, O: Objects> Platform<W, O> {
                 Request::Access => (self.memory_node(), 4, Parcel::Access { thread }),
                 Request::Line(line) => (self.memory_node(), 0, Parcel::Line { processor: from.0, line }),
                 Request::Call(call) => {
-                    let (target, words) = (call.target, call.arguments.len() as u32);
+                    let (target, bytes) = (call.target, call.launch_bytes());
                     let call = self.calls.insert(*call) as u32;
                     let to = match target {
                         Target::Object { object, .. } => self.object_node(object),
@@ -215,7 +216,7 @@ impl<W: Workload, O: Objects> Platform<W, O> {
                         Target::ThreadManager { .. } => self.manager_node(),
                         Target::Console { .. } => self.console_node(),
                     };
-                    (to, 4 * words, Parcel::Call { call })
+                    (to, bytes, Parcel::Call { call })
                 }
                 Request::Answer { call, words } => {
                     self.publish(thread, Meeting::Call(u64::from(call)));
@@ -287,12 +288,15 @@ impl<W: Workload, O: Objects> Platform<W, O> {
                 Target::Console { .. } => self.print(call, kernel),
             },
             Parcel::Reply { call } => {
-                let Call { target, thread, ticket, reply, .. } = self.calls.remove(call as usize);
+                let Call { target, thread, ticket, reply, carried, .. } = self.calls.remove(call as usize);
                 if matches!(target, Target::Service { .. }) {
                     self.learn_once(thread, Meeting::Call(u64::from(call)));
                 }
                 let lane = thread % self.threads;
                 let context = self.processors[(thread / self.threads) as usize].context_mut(lane);
+                if let Some(carried) = carried {
+                    context.take_back(*carried);
+                }
                 if context.reply(ticket, &reply) {
                     self.resume(thread, kernel);
                 }
@@ -370,17 +374,22 @@ impl<W: Workload, O: Objects> Platform<W, O> {
         message: Message<Parcel>,
         kernel: &mut Kernel<Event>,
     ) {
+        let now = kernel.now();
+        let mut hand = self.join(number);
         let call = &mut self.calls[number as usize];
-        let packet = call.packet.map(|place| self.io.callers(place));
-        call.reply = self.objects.call(Called { object, method, arguments: &call.arguments, packet });
+        let (arguments, packet) = (&call.arguments, call.caller);
+        call.reply = self.objects.call(Called { object, method, arguments, packet, hand: hand.as_mut() });
         let words = call.reply_words;
         call.reply.resize(words as usize, 0);
-        let done = self.elements[object].call(kernel.now());
+        let ready = hand.map_or(now, |hand| self.exchange((object, method), number, &hand, now));
+        let call = &self.calls[number as usize];
+        let bytes = call.reply_bytes();
+        let done = self.elements[object].call(now, ready);
         if words == 0 {
             self.calls.remove(number as usize);
             return;
         }
-        let answer = self.message(message.to, message.from, 4 * words, Parcel::Reply { call: number });
+        let answer = self.message(message.to, message.from, bytes, Parcel::Reply { call: number });
         kernel.send_at(done, Event::Send(answer));
     }
 

@@ -1,6 +1,6 @@
 //! Objects for tests.
 
-use wireloom_machines::mpsoc::{Called, MethodInterface, ObjectInterface, Objects};
+use wireloom_machines::mpsoc::{Called, MethodInterface, ObjectInterface, Objects, PacketUse};
 
 /// Object 0, `sums`: method 0 answers the sum of three words and the packet's number; method 1 has no reply and keeps its word.
 /// Object 1, `wide`: method 0 answers twelve words, from its argument on.
@@ -11,7 +11,11 @@ pub struct Sums {
 
 impl Sums {
     pub fn new() -> Self {
-        let method = |argument_words, reply_words| MethodInterface { argument_words, reply_words };
+        let method = |argument_words, reply_words| MethodInterface {
+            argument_words,
+            reply_words,
+            packet: PacketUse::Nothing,
+        };
         let object = |name: &str, methods| ObjectInterface {
             name: name.to_owned(),
             kind: "sums".to_owned(),

@@ -12,7 +12,8 @@
 #define WL_REGISTER(offset) (*(volatile uint32_t *)(WL_ENGINE + (offset)))
 /* A load waits for a packet and answers the low word of its number. */
 #define WL_RECEIVE WL_REGISTER(0x000)
-/* Where the packet goes, where it lies, how long it is; RECEIVE sets them for a packet that stays as it is. */
+/* Where the packet goes, where it lies, how long it is; RECEIVE sets them for a packet that stays as it is, and so does the
+ * reply of an object that may have changed it. */
 #define WL_EGRESS WL_REGISTER(0x004)
 #define WL_FRONT WL_REGISTER(0x008)
 #define WL_END WL_REGISTER(0x00c)
@@ -31,6 +32,7 @@ struct wl_information {
     uint32_t window; /* bytes of the packet that are in the window */
     uint16_t entry;  /* of an engine that is cut: at which of its part's entries the packet was handed over */
     uint16_t egress; /* the port that was set when it was handed over */
+    uint32_t begun_ns, begun_ns_high; /* when the packet arrived that the thread was begun for */
 };
 
 #define WL_INFORMATION ((const struct wl_information *)(WL_STORE + 0x400))

@@ -32,11 +32,18 @@ WL_INLINE uint32_t wl_length(const struct wl_packet *p) { return p->length; }
 WL_INLINE uint32_t wl_window(const struct wl_packet *p) { return p->end - p->front; }
 WL_INLINE uint32_t wl_ingress(const struct wl_packet *p) { (void)p; return WL_INFORMATION->ingress; }
 
-/* Also for engines that are called, which have no packet. */
+
 WL_INLINE uint64_t wl_arrival_ns(const struct wl_packet *p)
 {
     (void)p;
     return (uint64_t)WL_INFORMATION->arrival_ns_high << 32 | WL_INFORMATION->arrival_ns;
+}
+
+/* When the packet arrived that the thread was begun for, whatever packet it has now. Also for engines that are called, which
+ * have no packet. */
+WL_INLINE uint64_t wl_begun_ns(void)
+{
+    return (uint64_t)WL_INFORMATION->begun_ns_high << 32 | WL_INFORMATION->begun_ns;
 }
 
 WL_INLINE void wl_receive(struct wl_packet *p)
@@ -56,6 +63,16 @@ WL_INLINE uint32_t wl_receive_part(struct wl_packet *p)
     wl_receive(p);
     p->egress = WL_INFORMATION->egress;
     return WL_INFORMATION->entry;
+}
+
+/* The packet is back from an object that may have changed it, or put another one in its place. Its begin lies to a multiple of
+ * 4 as it did before. */
+WL_INLINE void wl_take_back(struct wl_packet *p)
+{
+    p->front = (WL_FRONT & ~3u) | (p->front & 3);
+    p->end = WL_END;
+    p->length = WL_LENGTH;
+    p->egress = WL_EGRESS;
 }
 
 /* Whoever changes where the packet goes, where its window lies, or how long it is, tells the message passing engine at

@@ -4,6 +4,7 @@ mod latencies;
 mod supply;
 
 use std::collections::VecDeque;
+use std::ops::Range;
 
 use serde::{Deserialize, Serialize};
 use slab::Slab;
@@ -15,8 +16,8 @@ use wireloom_sim::parts::memory::{Direction, Memory};
 use wireloom_sim::stats::Record;
 use wireloom_sim::{Agenda, Chance, SpecError, Time};
 
+use super::carried::Kept;
 use super::mpe::{Finish, Information, kind};
-use super::objects::CallersPacket;
 use super::spec::IoSpec;
 use latencies::Latencies;
 use supply::{Feed, Supply};
@@ -119,6 +120,15 @@ struct InFlight {
     /// How many of those have left.
     left: u32,
     done: Time,
+}
+
+impl InFlight {
+    /// What packet memory has of it beside its window, as it came.
+    fn kept<'a>(&self, supply: &'a Supply) -> Kept<'a> {
+        let Information { ingress, arrival_ns, loaded, .. } = self.information;
+        let bytes = supply.packet(self.offered).map_or(&[][..], |packet| &packet.bytes);
+        Kept { ingress, arrival_ns, behind: &bytes[bytes.len().min(loaded as usize)..] }
+    }
 }
 
 /// Packets on their way from packet memory to the line.
@@ -248,10 +258,18 @@ impl PacketIo {
         (packet.information, &bytes[..bytes.len().min(packet.information.loaded as usize)])
     }
 
-    /// The packet of a thread that calls an object.
-    pub(super) fn callers(&self, place: u32) -> CallersPacket {
-        let Information { number, arrival_ns, .. } = self.packets[place as usize].information;
-        CallersPacket { number, arrival_ns }
+    /// What packet memory has of a packet beside its window, as it came.
+    pub(super) fn kept(&self, place: u32) -> Kept<'_> {
+        self.packets[place as usize].kept(&self.supply)
+    }
+
+    /// An object reads or writes such bytes of a packet in packet memory: when that is done.
+    pub(super) fn reach(&mut self, now: Time, direction: Direction, place: u32, bytes: Range<usize>) -> Time {
+        if bytes.is_empty() {
+            return now;
+        }
+        let first = address(place) + bytes.start as u64;
+        self.memory.request(now, direction, first, bytes.len() as u64)
     }
 
     /// A thread has sent a packet.
@@ -314,11 +332,12 @@ impl PacketIo {
                 }
                 _ => now,
             };
+            let came = packet.kept(&self.supply);
             let bytes = match self.supply.packet(packet.offered) {
-                Some(arrived) => finish.merge(&arrived.bytes[packet.information.loaded as usize..]),
+                Some(_) => finish.merge(came),
                 None => Vec::new(),
             };
-            let Information { ingress, arrival_ns, .. } = packet.information;
+            let (ingress, arrival_ns) = (finish.kept(came).ingress, packet.information.arrival_ns);
             let (number, offered) = (packet.number, packet.offered);
             let delivered =
                 Delivered { number, offered, ingress, arrival_ns, is_last, verdict, bytes, at: now };

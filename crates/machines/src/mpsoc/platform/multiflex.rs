@@ -151,7 +151,8 @@ impl<W: Workload, O: Objects> Platform<W, O> {
     /// A call has come to the thread manager.
     pub(super) fn manage(&mut self, number: u32, kernel: &mut Kernel<Event>) {
         let Some(application) = &mut self.application else { return };
-        let done = application.manager_element.call(kernel.now());
+        let now = kernel.now();
+        let done = application.manager_element.call(now, now);
         let Call { target: Target::ThreadManager { method }, ref arguments, thread: hardware, .. } =
             self.calls[number as usize]
         else {
@@ -214,7 +215,7 @@ impl<W: Workload, O: Objects> Platform<W, O> {
     pub(super) fn print(&mut self, number: u32, kernel: &mut Kernel<Event>) {
         let call = self.calls.remove(number as usize);
         let Some(application) = &mut self.application else { return };
-        application.console_element.call(kernel.now());
+        application.console_element.call(kernel.now(), kernel.now());
         if let Target::Console { bytes } = call.target {
             let words = call.arguments.iter().flat_map(|word| word.to_le_bytes());
             application.printed.extend(words.take(bytes as usize));

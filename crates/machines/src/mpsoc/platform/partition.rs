@@ -31,7 +31,7 @@ impl<W: Workload, O: Objects> Platform<W, O> {
         let forward = self.forwards.remove(number as usize);
         let information = self.io.window(forward.packet).0;
         let processor = &mut self.processors[(thread / self.threads) as usize];
-        processor.context_mut(thread % self.threads).take_over(&forward, information);
+        processor.context_mut(thread % self.threads).take_over(forward, information);
         self.resume(thread, kernel);
     }
 

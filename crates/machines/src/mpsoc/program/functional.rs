@@ -93,16 +93,15 @@ impl<S: InstructionSet> Functional<S> {
         self.next_number += 1;
         let mut packet = packet.clone();
         packet.bytes.truncate(MAX_LENGTH);
-        let ingress = packet.ingress;
         self.around.next.push_back((packet, caller));
         self.run()?;
-        for left in self.around.left.drain(..) {
+        for sent in self.around.sent.drain(..) {
             sink(Output {
                 sequence: caller.number,
                 arrival_ns: caller.arrival_ns,
-                ingress,
-                verdict: left.verdict,
-                bytes: &left.bytes,
+                ingress: sent.ingress,
+                verdict: sent.verdict,
+                bytes: &sent.bytes,
             });
         }
         Ok(())

@@ -1,21 +1,21 @@
 //! How packets and calls look to a thread, and back: what a message passing engine does, without its time.
 
+use std::ops::Range;
+
 use wireloom_ir::{EngineId, GoldenCalls, Origin, Program};
 use wireloom_native::thread::message::{Object, ObjectIs, Reply, objects};
 use wireloom_native::thread::{Elements, Messages};
-use wireloom_net::packet::WINDOW;
-use wireloom_offloads::{Content, Env, Store};
+use wireloom_offloads::{Content, Env, Store, registry};
 
 use crate::mpsoc::mpe::{Registers, unswizzle};
-use crate::mpsoc::objects::{Called, MethodInterface, ObjectInterface, Objects};
+use crate::mpsoc::objects::{Called, MethodInterface, ObjectInterface, Objects, PacketUse};
 use crate::mpsoc::spec::ObjectSpec;
 
-/// The packet that leaves: its window, then the rest of the packet that arrived behind the window that it had. `None` if the
-/// registers name bytes that are in neither.
-pub fn leaving(area: &[u8], registers: &Registers, arrived: &[u8]) -> Option<Vec<u8>> {
+/// The packet that leaves: its window, then what packet memory has behind it. `None` if the registers name bytes that are in neither.
+pub fn leaving(area: &[u8], registers: &Registers, behind: &[u8]) -> Option<Vec<u8>> {
     let (window, body) = registers.window_and_body()?;
     let mut packet = unswizzle(area, registers.front as usize, window as usize);
-    packet.extend_from_slice(arrived.get(WINDOW.min(arrived.len())..)?.get(..body as usize)?);
+    packet.extend_from_slice(behind.get(..body as usize)?);
     Some(packet)
 }
 
@@ -31,8 +31,7 @@ struct Placed {
     /// Indices of the offloads that lead to it.
     slots: Vec<usize>,
     methods: Vec<Messages>,
-    /// If it is an engine.
-    element: Option<EngineId>,
+    is: ObjectIs,
 }
 
 impl Offloads {
@@ -46,22 +45,22 @@ impl Offloads {
         for object in objects(program, elements) {
             let slots = path_of(&offloads.store, &object.path).expect("the store is the program's");
             let methods = object.methods(program);
-            let words = |messages: &Messages| MethodInterface {
+            let Object { path, is } = object;
+            let interface = |(method, messages): (usize, &Messages)| MethodInterface {
                 argument_words: messages.arguments.words(),
                 reply_words: messages.reply.as_ref().map_or(0, Reply::words),
-            };
-            let Object { path, is } = object;
-            let (kind, element) = match is {
-                ObjectIs::Kind(config) => (config.kind, None),
-                ObjectIs::Element(id) => (program.engines[id.index()].name.clone(), Some(id)),
+                packet: packet_use(&is, method),
             };
             offloads.interfaces.push(ObjectInterface {
                 name: path,
-                kind,
-                methods: methods.iter().map(words).collect(),
+                kind: match &is {
+                    ObjectIs::Kind(config) => config.kind.clone(),
+                    ObjectIs::Element(id) => program.engines[id.index()].name.clone(),
+                },
+                methods: methods.iter().enumerate().map(interface).collect(),
                 times: None,
             });
-            offloads.placed.push(Placed { slots, methods, element });
+            offloads.placed.push(Placed { slots, methods, is });
         }
         offloads
     }
@@ -75,7 +74,9 @@ impl Offloads {
         times: impl Fn(&str, EngineId) -> Result<ObjectSpec, E>,
     ) -> Result<Self, E> {
         for (interface, placed) in self.interfaces.iter_mut().zip(&self.placed) {
-            interface.times = placed.element.map(|engine| times(&interface.name, engine)).transpose()?;
+            if let ObjectIs::Element(engine) = placed.is {
+                interface.times = Some(times(&interface.name, engine)?);
+            }
         }
         Ok(self)
     }
@@ -108,17 +109,37 @@ impl Objects for Offloads {
         let messages = &placed.methods[call.method];
         let arguments = messages.arguments.decode(call.arguments);
         let (sequence, arrival_ns) = call.packet.map_or((0, 0), |packet| (packet.number, packet.arrival_ns));
-        let reply = match (content(&mut self.store, &placed.slots), placed.element) {
-            (Content::Engine(own), Some(engine)) => {
-                self.calls.call(engine, own, &arguments, Origin { sequence, arrival_ns })
+        let reply = match (content(&mut self.store, &placed.slots), &placed.is) {
+            (Content::Engine(own), ObjectIs::Element(engine)) => {
+                self.calls.call(*engine, own, &arguments, Origin { sequence, arrival_ns })
             }
-            (Content::Kind { instance, .. }, None) => {
-                let mut env = Env { packet: None, now_ns: arrival_ns, sequence };
+            (Content::Kind { instance, .. }, ObjectIs::Kind(_)) => {
+                let mut env = Env { packet: call.hand, now_ns: arrival_ns, sequence };
                 instance.call(call.method, &arguments, &mut env)
             }
             _ => unreachable!("the store is the program's"),
         };
         messages.reply.as_ref().map_or_else(Vec::new, |reply_layout| reply_layout.encode(&reply))
+    }
+
+    /// # Panics
+    /// As [`call`](Self::call).
+    fn extent(&self, object: usize, method: usize, arguments: &[u32], length: usize) -> Range<usize> {
+        let Placed { is, methods, .. } = &self.placed[object];
+        let ObjectIs::Kind(config) = is else { return 0..0 };
+        let extent = registry::kind(&config.kind).expect("a verified program").methods[method].extent;
+        extent.bytes(config, &methods[method].arguments.decode(arguments), length)
+    }
+}
+
+/// What a method of an object does with the packet; engines that are called have none.
+fn packet_use(is: &ObjectIs, method: usize) -> PacketUse {
+    let ObjectIs::Kind(config) = is else { return PacketUse::Nothing };
+    let method = &registry::kind(&config.kind).expect("a verified program").methods[method];
+    match (method.reads_packet, method.writes_packet) {
+        (_, true) => PacketUse::Writes,
+        (true, false) => PacketUse::Reads,
+        (false, false) => PacketUse::Nothing,
     }
 }
 
@@ -152,12 +173,18 @@ fn content<'a>(store: &'a mut Store, slots: &[usize]) -> &'a mut Content {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use wireloom_net::packet::WINDOW;
+
     use crate::mpsoc::mpe::{AREA_BYTES, FRONT, place_window, swizzle};
 
     fn area(packet: &[u8]) -> Vec<u8> {
         let mut area = vec![0xee; AREA_BYTES];
         place_window(&mut area, &packet[..packet.len().min(WINDOW)]);
         area
+    }
+
+    fn behind(packet: &[u8]) -> &[u8] {
+        &packet[packet.len().min(WINDOW)..]
     }
 
     fn arrived(length: usize) -> Registers {
@@ -168,7 +195,7 @@ mod tests {
     fn a_packet_leaves_as_it_came_if_nobody_changes_it() {
         for length in [0, 1, 60, 127, 128, 129, 1500] {
             let packet: Vec<u8> = (0..length).map(|i| i as u8).collect();
-            let left = leaving(&area(&packet), &arrived(length), &packet);
+            let left = leaving(&area(&packet), &arrived(length), behind(&packet));
             assert_eq!(left, Some(packet));
         }
     }
@@ -188,16 +215,16 @@ mod tests {
         registers.front -= 4;
         registers.length += 4;
         swizzle(&mut area, FRONT - 4, &[9, 8, 7, 6]);
-        let left = leaving(&area, &registers, &packet).expect("it lies in the area");
+        let left = leaving(&area, &registers, behind(&packet)).expect("it lies in the area");
         assert_eq!((&left[..5], left.len()), (&[9, 8, 7, 6, 0][..], 204));
         registers.length = 140;
         assert_eq!(
-            leaving(&area, &registers, &packet).map(|left| left[132..].to_vec()),
+            leaving(&area, &registers, behind(&packet)).map(|left| left[132..].to_vec()),
             Some(packet[128..136].to_vec())
         );
         registers.length = 100;
-        assert_eq!(leaving(&area, &registers, &packet), None, "less than the window");
+        assert_eq!(leaving(&area, &registers, behind(&packet)), None, "less than the window");
         registers.length = 300;
-        assert_eq!(leaving(&area, &registers, &packet), None, "more than there is");
+        assert_eq!(leaving(&area, &registers, behind(&packet)), None, "more than there is");
     }
 }

@@ -8,19 +8,22 @@ use wireloom_net::packet::WINDOW;
 
 use super::marshal::{Offloads, leaving};
 use crate::mpsoc::Verdict;
+use crate::mpsoc::carried::{Carried, Kept, Left};
 use crate::mpsoc::handover::HandOver;
 use crate::mpsoc::mpe::{
     AREA_BYTES, ARGUMENTS, CALLS, INFORMATION, Information, LOCAL_BYTES, LOCAL_STORE, RECEIVE, REPLIES,
     REPLY_WORDS, Registers, SEND, TICKETS, WAIT, is_kept, kind, place_window, put_words,
 };
-use crate::mpsoc::objects::{Called, CallersPacket, Objects};
+use crate::mpsoc::objects::{Called, CallersPacket, Objects, PacketUse};
 
 /// Where the stack may begin: what is below is marshalled.
 const STACK_BEGIN: usize = REPLIES + 4 * REPLY_WORDS * TICKETS;
 
 /// A packet that left, of the one in hand.
-pub struct Left {
+pub struct Sent {
     pub verdict: wireloom_ir::Verdict,
+    /// The port that it came in on.
+    pub ingress: u16,
     pub bytes: Vec<u8>,
 }
 
@@ -37,9 +40,11 @@ pub struct Surroundings {
     pub objects: Offloads,
     /// The packet in hand, until the thread has done with it.
     hand: Option<(Packet, CallersPacket)>,
+    /// What objects have left of that.
+    left: Left,
     /// The packet that RECEIVE will answer.
     pub next: VecDeque<(Packet, CallersPacket)>,
-    pub left: Vec<Left>,
+    pub sent: Vec<Sent>,
     /// Whether the instruction that was executed last has sent, called, waited, or touched arguments or replies.
     pub communicates: bool,
 }
@@ -54,8 +59,9 @@ impl Surroundings {
             registers: Registers::default(),
             objects,
             hand: None,
+            left: None,
             next: VecDeque::new(),
-            left: Vec::new(),
+            sent: Vec::new(),
             communicates: false,
         }
     }
@@ -82,6 +88,9 @@ impl Surroundings {
             let (packet, caller) = self.hand.as_ref().ok_or(REFUSED)?;
             let information = information(packet, *caller);
             self.registers = handed.place(&mut self.locals[self.part], &information);
+            if let Some(changed) = &self.left {
+                changed.tell(&mut self.locals[self.part]);
+            }
         }
         if self.handed.is_some() || self.hand.is_none() && self.part != 0 {
             return Err(Stall::Wait);
@@ -94,6 +103,7 @@ impl Surroundings {
             place_window(&mut self.local()[..AREA_BYTES], loaded);
             put_words(self.local(), INFORMATION, &information.words());
             self.hand = Some((packet, caller));
+            self.left = None;
         }
         Ok(self.hand.as_ref().map_or(0, |(_, caller)| caller.number as u32))
     }
@@ -110,8 +120,10 @@ impl Surroundings {
         }
         let verdict = Verdict::decode(word, self.registers.egress as u16).ok_or(REFUSED)?;
         if let Some(verdict) = verdict.meaning() {
-            let bytes = leaving(&self.locals[self.part], &self.registers, &packet.bytes).ok_or(REFUSED)?;
-            self.left.push(Left { verdict, bytes });
+            let Kept { ingress, behind, .. } =
+                self.left.as_ref().map_or(came(packet), |changed| changed.kept());
+            let bytes = leaving(&self.locals[self.part], &self.registers, behind).ok_or(REFUSED)?;
+            self.sent.push(Sent { verdict, ingress, bytes });
         }
         if !is_kept(word) {
             self.hand = None;
@@ -122,13 +134,25 @@ impl Surroundings {
     fn call(&mut self, place: u32, last: u32) -> Result<(), Stall> {
         let (object, method, ticket) = (place >> 24, place >> 8 & 0xffff, (place >> 4 & 0xf) as usize);
         let (object, method) = (object as usize, method as usize);
-        let (_, caller) = *self.hand.as_ref().ok_or(REFUSED)?;
+        let (packet, caller) = self.hand.as_ref().ok_or(REFUSED)?;
+        let (came, caller) = (came(packet), *caller);
         let interface = self.objects.method(object, method).ok_or(REFUSED)?;
         let words = interface.argument_words as usize;
         let stored = words.saturating_sub(1);
         let mut message = self.words(ARGUMENTS, stored);
         message.extend((words > 0).then_some(last));
-        let reply = self.objects.call(Called { object, method, arguments: &message, packet: Some(caller) });
+        let mut carried = match interface.packet {
+            PacketUse::Nothing => None,
+            _ => Some(Carried::of(&self.locals[self.part], self.registers, 0, &self.left).ok_or(REFUSED)?),
+        };
+        let mut hand = carried.as_ref().map(|carried| carried.join(came, caller.number));
+        let (packet, arguments) = (Some(caller), &message);
+        let reply = self.objects.call(Called { object, method, arguments, packet, hand: hand.as_mut() });
+        if let (PacketUse::Writes, Some(carried), Some(hand)) = (interface.packet, &mut carried, &hand) {
+            carried.take_over(hand, came);
+            carried.put(&mut self.locals[self.part]);
+            (self.registers, self.left) = (carried.registers, carried.left.clone());
+        }
         let at = REPLIES + 4 * REPLY_WORDS * ticket;
         if at + 4 * reply.len() > STACK_BEGIN {
             return Err(REFUSED);
@@ -165,7 +189,7 @@ impl Bus for Surroundings {
                 let ticket = ((address - WAIT) / 4) as usize;
                 Ok(self.words(REPLIES + 4 * REPLY_WORDS * ticket, 1)[0])
             }
-            _ => Err(Stall::Fault(Fault::Nothing)),
+            _ => self.registers.at(address).copied().ok_or(Stall::Fault(Fault::Nothing)),
         }
     }
 
@@ -209,6 +233,12 @@ fn information(packet: &Packet, caller: CallersPacket) -> Information {
         arrival_ns: caller.arrival_ns,
         loaded: packet.bytes.len().min(WINDOW) as u32,
     }
+}
+
+/// What packet memory has of a packet beside its window, as it came.
+fn came(packet: &Packet) -> Kept<'_> {
+    let behind = &packet.bytes[packet.bytes.len().min(WINDOW)..];
+    Kept { ingress: packet.ingress, arrival_ns: packet.arrival_ns, behind }
 }
 
 /// The place in the local store of an address.

@@ -14,7 +14,7 @@ use super::super::writer::{Writer, mentions};
 use super::elements::Caller;
 use super::handover::Handovers;
 use super::message::words;
-use super::replies::{self, Split, Variable};
+use super::replies::{self, Split, Variable, Wait};
 use super::{Refused, symbol};
 
 const MODEL: Model = Model::Bits32;
@@ -320,8 +320,8 @@ impl StepEffects<'_> {
         }
     }
 
-    /// The ticket that an operation waits for, if it is such an operation.
-    fn waited(&self, op: &Op) -> Option<u32> {
+    /// What an operation waits for, if it is such an operation.
+    fn waited(&self, op: &Op) -> Option<Wait> {
         let OpKind::WriteContext(id, _) = &op.kind else { return None };
         match self
             .function
@@ -329,7 +329,7 @@ impl StepEffects<'_> {
             .variables
             .get(id.index().checked_sub(self.function.engine.context.len())?)?
         {
-            Variable::Wait(ticket) => Some(*ticket),
+            Variable::Wait(wait) => Some(*wait),
             Variable::Leaf(_) => None,
         }
     }
@@ -337,8 +337,10 @@ impl StepEffects<'_> {
 
 impl Effects for StepEffects<'_> {
     fn effect(&mut self, emitter: &mut Emitter<'_>, op: &Op, result: Option<&str>) -> Vec<String> {
-        if let Some(ticket) = self.waited(op) {
-            return vec![format!("{} = wl_wait({ticket});", replies::first_word(ticket))];
+        if let Some(Wait { ticket, brings_packet }) = self.waited(op) {
+            let mut lines = vec![format!("{} = wl_wait({ticket});", replies::first_word(ticket))];
+            lines.extend(brings_packet.then(|| format!("wl_take_back({});", emitter.scope.packet)));
+            return lines;
         }
         if let OpKind::WriteMeta(_, port) = &op.kind {
             let port = emitter.text(*port);
@@ -368,7 +370,7 @@ fn local_call(emitter: &mut Emitter<'_>, method: &str, args: &[Value], result: O
             let assign = result.map_or(String::new(), |r| format!("{r} = "));
             vec![format!("{assign}wl_truncate({packet}, {});", emitter.text(args[0]).c)]
         }
-        (_, Some(result)) => vec![format!("{result} = wl_arrival_ns({packet});")],
+        (_, Some(result)) => vec![format!("{result} = wl_begun_ns();")],
         (_, None) => Vec::new(),
     }
 }

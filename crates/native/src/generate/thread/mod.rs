@@ -16,7 +16,7 @@ mod replies;
 use std::collections::BTreeSet;
 
 use wireloom_ir::{Engine, EngineId, OffloadTarget, Op, OpKind, Program, Step};
-use wireloom_offloads::{Config, Method, registry};
+use wireloom_offloads::{Config, Method};
 
 use self::elements::Caller;
 use self::engine::EngineFunction;
@@ -142,20 +142,10 @@ fn check(program: &Program, elements: &Elements) -> Result<(), Refused> {
 }
 
 fn check_call(caller: &Caller<'_>, step: &Step, op: &Op) -> Result<(), Refused> {
-    let OpKind::Call { offload, method, .. } = &op.kind else { return Ok(()) };
+    let OpKind::Call { offload, .. } = &op.kind else { return Ok(()) };
     let Some(messages) = caller.messages(op) else { return Ok(()) };
     let engine = caller.engine();
     let offload = &engine.offloads[offload.index()];
-    if let OffloadTarget::Kind(config) = &offload.target {
-        let method = &registry::kind(&config.kind).expect("a verified program").methods[*method];
-        if method.reads_packet || method.writes_packet {
-            let why = format!(
-                "`{}.{}` works on the bytes of the packet, and a thread has only the header window; use another machine",
-                config.kind, method.name
-            );
-            return Err(sentence(engine, step, &offload.name, &why));
-        }
-    }
     let words = messages.arguments.words();
     if words > ARGUMENT_WORDS + 1 {
         let why =

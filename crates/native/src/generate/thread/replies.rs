@@ -2,7 +2,8 @@
 //!
 //! A reply becomes variables, one for each of its leaves; a slice of the reply that is (part of) a leaf reads just that.
 //! A call becomes two effects: the launch, and the wait, which is written as if it set a variable of its own. Exits come
-//! first ([`early`](super::super::early)), so that nothing is asked for in vain.
+//! first ([`early`](super::super::early)), so that nothing is asked for in vain. What may change the packet is waited for at
+//! once: the thread has no packet until it comes back.
 //!
 //! ```text
 //! %2:u49 = call ports.read(%1)           call ports.read(%1)
@@ -16,6 +17,7 @@ use std::collections::HashMap;
 use wireloom_bits::Bits;
 use wireloom_ir::{ContextId, ContextVar, Engine, Op, OpKind, Step, Value, ValueInfo};
 
+use super::super::conflict::writes_packet;
 use super::super::types::{Class, Model};
 use super::super::{early, plan};
 use super::elements::Caller;
@@ -43,9 +45,18 @@ pub struct Split {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Variable {
     /// Setting it waits for the reply of a ticket.
-    Wait(u32),
+    Wait(Wait),
     /// A leaf of a reply: a C expression.
     Leaf(String),
+}
+
+/// What is waited for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Wait {
+    /// The reply of this ticket.
+    pub ticket: u32,
+    /// Whether the packet comes back with it, changed perhaps.
+    pub brings_packet: bool,
 }
 
 /// How many of an engine's tickets its steps use at once, at most.
@@ -92,7 +103,7 @@ fn places(reply: &Reply) -> u32 {
 
 /// A call that was launched and not yet waited for.
 struct Pending {
-    ticket: u32,
+    wait: Wait,
     guard: Option<Value>,
     result: Option<Value>,
     reply: Reply,
@@ -122,7 +133,12 @@ impl Rewriter<'_> {
                 self.wait();
             }
             match reply_of(caller, op) {
-                Some(reply) => self.launch(engine, step, op, reply)?,
+                Some(reply) => {
+                    self.launch(engine, step, op, reply)?;
+                    if writes_packet(engine, &op.kind) {
+                        self.wait();
+                    }
+                }
                 None => self.copy(op),
             }
         }
@@ -145,20 +161,21 @@ impl Rewriter<'_> {
         self.tickets.push(ticket);
         self.ops.push(Op { results: Vec::new(), ..op.clone() });
         let result = op.results.first().copied();
-        self.waiting.push(Pending { ticket, guard: op.guard, result, reply, loc: op.loc });
+        let wait = Wait { ticket, brings_packet: writes_packet(engine, &op.kind) };
+        self.waiting.push(Pending { wait, guard: op.guard, result, reply, loc: op.loc });
         Ok(())
     }
 
     /// Waits for all that was launched; from here on the replies can be read.
     fn wait(&mut self) {
         for pending in std::mem::take(&mut self.waiting) {
-            let wait = self.variable("wait", 1, Variable::Wait(pending.ticket));
+            let wait = self.variable("wait", 1, Variable::Wait(pending.wait));
             let one = self.value(1, OpKind::Const(Bits::bool(true)), pending.loc);
             self.push(OpKind::WriteContext(wait, one), Vec::new(), pending.guard, pending.loc);
             let Some(result) = pending.result else { continue };
             let mut leaves: Vec<(Leaf, Value)> = Vec::new();
             for leaf in &pending.reply.leaves {
-                let text = leaf_text(leaf, pending.ticket);
+                let text = leaf_text(leaf, pending.wait.ticket);
                 let variable = self.variable("reply", leaf.width, Variable::Leaf(text));
                 let mut value = self.value(leaf.width, OpKind::ReadContext(variable), pending.loc);
                 if let Some(guard) = pending.guard {

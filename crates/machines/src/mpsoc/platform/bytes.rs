@@ -1,0 +1,39 @@
+//! Calls of objects that work on the bytes of packets.
+
+use wireloom_net::PacketInHand;
+use wireloom_sim::Time;
+use wireloom_sim::parts::memory::Direction;
+
+use super::super::objects::Objects;
+use super::super::workload::Workload;
+use super::Platform;
+
+impl<W: Workload, O: Objects> Platform<W, O> {
+    /// The packet that a call brings, with what is behind its window.
+    pub(super) fn join(&self, number: u32) -> Option<PacketInHand> {
+        let call = &self.calls[number as usize];
+        let carried = call.carried.as_ref()?;
+        Some(carried.join(self.io.kept(carried.place), call.caller?.number))
+    }
+
+    /// An object has been at the packet that a call has brought. What it reads behind the window comes from packet memory, and what it has changed
+    /// there goes to it: when that is done.
+    pub(super) fn exchange(
+        &mut self,
+        (object, method): (usize, usize),
+        number: u32,
+        hand: &PacketInHand,
+        now: Time,
+    ) -> Time {
+        let call = &mut self.calls[number as usize];
+        let Some(carried) = &mut call.carried else { return now };
+        let place = carried.place;
+        let mut extent = self.objects.extent(object, method, &call.arguments, hand.len());
+        if carried.may_change && !carried.take_over(hand, self.io.kept(place)) {
+            return now;
+        }
+        let direction = if carried.may_change { Direction::Write } else { Direction::Read };
+        extent.start = extent.start.max(hand.window_len());
+        self.io.reach(now, direction, place, extent)
+    }
+}
