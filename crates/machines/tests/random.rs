@@ -28,7 +28,8 @@ fn random_programs_agree() {
             }
         }
     }
-    assert!(agreed > refused.len(), "{agreed} agreed, refused were\n{}", refused.join("\n"));
+    // What is left needs more places for arguments or replies than there are.
+    assert!(agreed > 9 * refused.len(), "{agreed} agreed, refused were\n{}", refused.join("\n"));
 }
 
 /// Cut in front of about half of the steps, chosen by a hash of their numbers and the seed.
