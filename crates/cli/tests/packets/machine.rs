@@ -6,6 +6,8 @@ use wireloom_bits::Bits;
 use wireloom_compile::passes::{HeaderPorts, PassOptions};
 use wireloom_compile::{lower, pipeline};
 use wireloom_ir::{self as ir, Execute, Golden, Reason, Verdict};
+use wireloom_isa::{Arm, InstructionSet, Riscv};
+use wireloom_machines::mpsoc::program::{self, Elements, Functional, Partition};
 use wireloom_native::{BuildOptions, Library, Native};
 use wireloom_net::Packet;
 use wireloom_net::tables::TableFile;
@@ -24,6 +26,8 @@ pub struct Machine {
 enum Engine {
     Golden(Box<Golden>),
     Native(Box<Native>),
+    Arm(Box<Functional<Arm>>),
+    Riscv(Box<Functional<Riscv>>),
 }
 
 impl Machine {
@@ -52,6 +56,8 @@ impl Machine {
         };
         let library = Library::build(&optimised, &BuildOptions::default()).expect("C that compiles");
         let native = Engine::Native(Box::new(Native::new(library, loaded(&optimised, tests))));
+        let arm = Engine::Arm(Box::new(processor(&optimised, tests)));
+        let riscv = Engine::Riscv(Box::new(processor(&optimised, tests)));
         let reasons = lowered.reasons.clone();
         [
             ("golden, as lowered", golden(&lowered)),
@@ -59,6 +65,8 @@ impl Machine {
             ("golden, for hardware with one header port to read", golden(&for_hardware(1, 1))),
             ("golden, for hardware with two header ports to read", golden(&for_hardware(2, 1))),
             ("native", native),
+            ("a processor of mpsoc, ARMv4", arm),
+            ("a processor of mpsoc, RV32IM", riscv),
         ]
         .map(|(name, engine)| Self { name, engine, reasons: reasons.clone() })
         .into()
@@ -91,6 +99,8 @@ impl Machine {
         match &mut self.engine {
             Engine::Golden(machine) => machine.execute(packets, &mut sink),
             Engine::Native(machine) => machine.execute(packets, &mut sink),
+            Engine::Arm(machine) => machine.execute(packets, &mut sink),
+            Engine::Riscv(machine) => machine.execute(packets, &mut sink),
         }
         got
     }
@@ -99,6 +109,8 @@ impl Machine {
         let store = match &self.engine {
             Engine::Golden(machine) => machine.store(),
             Engine::Native(machine) => machine.store(),
+            Engine::Arm(machine) => machine.store(),
+            Engine::Riscv(machine) => machine.store(),
         };
         let slot = store.find(offload).ok_or(format!("there is no offload `{offload}`"))?;
         let Content::Kind { config, instance } = &slot.content else {
@@ -121,6 +133,14 @@ impl Machine {
         }
         Ok(())
     }
+}
+
+/// The program on one thread of a processor.
+fn processor<S: InstructionSet>(program: &ir::Program, tests: &TestFile) -> Functional<S> {
+    let (whole, none) = (Partition::whole(), Elements::none());
+    let built = program::build(program, &whole, &none, &program::BuildOptions::new(S::MACHINE));
+    let built = built.unwrap_or_else(|error| panic!("{error}"));
+    Functional::new(&built, program, &none, loaded(program, tests)).unwrap_or_else(|error| panic!("{error}"))
 }
 
 fn loaded(program: &ir::Program, tests: &TestFile) -> Store {

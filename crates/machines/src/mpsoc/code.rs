@@ -7,11 +7,10 @@ use wireloom_isa::{
 
 use wireloom_sim::Clock;
 
-use super::broker::Service;
 use super::caches::Lookup;
 use super::context::{Context, SharedAccess, Store, Wait};
-use super::mpe::{self, Launch, Target};
-use super::objects::{MethodInterface, ObjectInterface, PacketUse};
+use super::mpe::{self, Target};
+use super::objects::{MethodInterface, ObjectInterface};
 use super::parcel::{Request, Which};
 use super::spec::{CyclesSpec, Spec};
 use super::workload::{Issued, Outcome, Port, Start, Workload};
@@ -28,7 +27,7 @@ pub struct Code<S: InstructionSet> {
     constants: Constants,
     entry: u32,
     symbols: Symbols,
-    objects: Vec<Vec<MethodInterface>>,
+    pub(super) objects: Vec<Vec<MethodInterface>>,
     /// Of an engine that is cut.
     cut: Cut,
     shared_bytes: u32,
@@ -456,7 +455,7 @@ impl<S: InstructionSet> Reach<'_, '_, S> {
         if access.size != Size::Word || access.count != 1 {
             return Err(Stall::Fault(Fault::Unsupported));
         }
-        let launch = self.launch(access.address - mpe::CALLS).ok_or(Stall::Fault(Fault::Nothing))?;
+        let launch = self.code.launch(access.address - mpe::CALLS).ok_or(Stall::Fault(Fault::Nothing))?;
         self.port.call(launch, value).map_err(Stall::Fault)?;
         if launch.target == (Target::ThreadManager { method: threads::EXIT }) {
             // Nothing of this thread is executed any more.
@@ -464,44 +463,6 @@ impl<S: InstructionSet> Reach<'_, '_, S> {
             return Err(Stall::Wait);
         }
         Ok(())
-    }
-
-    /// What a call's address says; nothing if there is no such object or method.
-    fn launch(&self, call: u32) -> Option<Launch> {
-        let [object, method, ticket] = [call >> 24, call >> 8 & 0xffff, call >> 4 & 0xf];
-        let is_one_way = call & mpe::ONE_WAY != 0;
-        let is_application = self.code.is_application();
-        let launch = |target, argument_words, reply_words| {
-            let reply_words = if is_one_way { 0 } else { reply_words };
-            Launch { target, ticket, argument_words, reply_words, packet: PacketUse::Nothing }
-        };
-        match object {
-            mpe::CONSOLE if is_application => {
-                let words = method.div_ceil(4);
-                let is_one = (1..=mpe::PRINT_BYTES).contains(&method);
-                is_one.then(|| launch(Target::Console { bytes: method }, words, 0))
-            }
-            mpe::BROKER if is_application => {
-                let service = Service::object(method >> 9)?;
-                let words = method >> 4 & 0x1f;
-                let target = Target::Service { service, method: method & 0xf };
-                (words as usize <= mpe::REQUEST_WORDS).then(|| launch(target, words, 1))
-            }
-            mpe::THREAD_MANAGER if is_application => {
-                let words = threads::argument_words(method)?;
-                let has_reply = u32::from(method != threads::EXIT);
-                Some(launch(Target::ThreadManager { method }, words, has_reply))
-            }
-            _ => {
-                let methods = self.code.objects.get(object as usize)?;
-                let MethodInterface { argument_words, reply_words, packet } =
-                    *methods.get(method as usize)?;
-                // What may be changed has to come back.
-                let is_lost = is_one_way && packet == PacketUse::Writes;
-                let target = Target::Object { object, method };
-                (!is_lost).then(|| Launch { packet, ..launch(target, argument_words, reply_words) })
-            }
-        }
     }
 }
 

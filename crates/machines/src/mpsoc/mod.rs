@@ -20,6 +20,7 @@ pub mod engine;
 pub mod evaluation;
 mod handover;
 mod io;
+mod launch;
 mod machine;
 pub mod mpe;
 pub mod objects;

@@ -1,0 +1,50 @@
+//! Calls: what their addresses say.
+
+use wireloom_isa::InstructionSet;
+
+use super::broker::Service;
+use super::code::Code;
+use super::mpe::{self, Launch, Target};
+use super::objects::{MethodInterface, PacketUse};
+use super::workload::Workload;
+use crate::multiflex::threads;
+
+impl<S: InstructionSet> Code<S> {
+    /// What a call's address says; nothing if there is no such object or method.
+    pub(super) fn launch(&self, call: u32) -> Option<Launch> {
+        let [object, method, ticket] = [call >> 24, call >> 8 & 0xffff, call >> 4 & 0xf];
+        let is_one_way = call & mpe::ONE_WAY != 0;
+        let is_application = self.is_application();
+        let launch = |target, argument_words, reply_words| {
+            let reply_words = if is_one_way { 0 } else { reply_words };
+            Launch { target, ticket, argument_words, reply_words, packet: PacketUse::Nothing }
+        };
+        match object {
+            mpe::CONSOLE if is_application => {
+                let words = method.div_ceil(4);
+                let is_one = (1..=mpe::PRINT_BYTES).contains(&method);
+                is_one.then(|| launch(Target::Console { bytes: method }, words, 0))
+            }
+            mpe::BROKER if is_application => {
+                let service = Service::object(method >> 9)?;
+                let words = method >> 4 & 0x1f;
+                let target = Target::Service { service, method: method & 0xf };
+                (words as usize <= mpe::REQUEST_WORDS).then(|| launch(target, words, 1))
+            }
+            mpe::THREAD_MANAGER if is_application => {
+                let words = threads::argument_words(method)?;
+                let has_reply = u32::from(method != threads::EXIT);
+                Some(launch(Target::ThreadManager { method }, words, has_reply))
+            }
+            _ => {
+                let methods = self.objects.get(object as usize)?;
+                let MethodInterface { argument_words, reply_words, packet } =
+                    *methods.get(method as usize)?;
+                // What may be changed has to come back.
+                let is_lost = is_one_way && packet == PacketUse::Writes;
+                let target = Target::Object { object, method };
+                (!is_lost).then(|| Launch { packet, ..launch(target, argument_words, reply_words) })
+            }
+        }
+    }
+}
