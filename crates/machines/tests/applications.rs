@@ -277,6 +277,8 @@ fn what_a_thread_may_not_do_ends_the_run_with_its_place() {
         ),
         ("wl_call(0x10, 0, 0, 0);", "nothing answers there"),
         ("wl_call(WL_THREAD_MANAGER, 12, 0, 0);", "nothing answers there"),
+        ("wl_call(WL_THREAD_MANAGER, 3, WL_ONE_WAY, 0);", "nothing answers there"),
+        ("Cell_get_begin(SERVICE_nobody, 0);", "the device has refused it"),
         ("*(volatile uint32_t *)0x3f000000 = 1;", "nothing answers there"),
         ("*(volatile uint32_t *)0 = 1;", "it is read-only"),
     ] {

@@ -10,6 +10,7 @@ use super::mpe::{self, Call, Finish, Information, LOCAL_BYTES, Launch, Registers
 use super::objects::{CallersPacket, PacketUse};
 use super::parcel::Request;
 use super::workload::Port;
+use crate::multiflex::threads;
 
 /// The context of a hardware thread.
 #[derive(Clone, Debug)]
@@ -211,6 +212,12 @@ impl Context {
             Some(Held { packet, sent, information, before, others, left, lent: 0, is_changing: false });
     }
 
+    /// Whether something would be left undone if the thread ended: replies that would come to another one, a call that is to be answered, a packet.
+    fn has_duties(&self) -> bool {
+        let is_asked = self.served.is_some_and(|served| served.call.is_some());
+        is_any_under_way(&self.tickets) || is_asked || self.held.is_some()
+    }
+
     /// A reply has come; answers whether the thread waits for it.
     pub(super) fn reply(&mut self, ticket: u32, words: &[u32]) -> bool {
         self.put(mpe::REPLIES + 4 * mpe::REPLY_WORDS * ticket as usize, words);
@@ -274,6 +281,11 @@ impl Context {
     fn word(&self, at: usize) -> u32 {
         u32::from_le_bytes([self.local[at], self.local[at + 1], self.local[at + 2], self.local[at + 3]])
     }
+}
+
+/// Whether a call is under way.
+fn is_any_under_way(tickets: &[Ticket]) -> bool {
+    tickets.iter().any(|ticket| matches!(ticket, Ticket::UnderWay { .. }))
 }
 
 impl Port<'_> {
@@ -364,7 +376,7 @@ impl Port<'_> {
         spent.cycles += 1;
         if kind & 0xff == mpe::kind::FORWARD {
             // What comes back would lie where the context does.
-            if context.tickets.iter().any(|ticket| matches!(ticket, Ticket::UnderWay { .. })) {
+            if is_any_under_way(&context.tickets) {
                 return Err(Fault::Refused);
             }
             let contents = HandOver::of(kind, context.local.as_slice(), &context.registers);
@@ -403,6 +415,9 @@ impl Port<'_> {
         let Launch { target, ticket, argument_words, reply_words, packet } = launch;
         let context = &mut *self.context;
         if reply_words > mpe::reply_room(ticket) || argument_words as usize > mpe::ARGUMENT_WORDS + 1 {
+            return Err(Fault::Refused);
+        }
+        if target == (Target::ThreadManager { method: threads::EXIT }) && context.has_duties() {
             return Err(Fault::Refused);
         }
         if reply_words > 0 {

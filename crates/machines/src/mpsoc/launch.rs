@@ -31,7 +31,8 @@ impl<S: InstructionSet> Code<S> {
                 let target = Target::Service { service, method: method & 0xf };
                 (words as usize <= mpe::REQUEST_WORDS).then(|| launch(target, words, 1))
             }
-            mpe::THREAD_MANAGER if is_application => {
+            // Who ends gets no answer, everybody else does.
+            mpe::THREAD_MANAGER if is_application && is_one_way == (method == threads::EXIT) => {
                 let words = threads::argument_words(method)?;
                 let has_reply = u32::from(method != threads::EXIT);
                 Some(launch(Target::ThreadManager { method }, words, has_reply))
