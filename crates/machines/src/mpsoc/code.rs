@@ -5,8 +5,6 @@ use wireloom_isa::{
     Thread,
 };
 
-use wireloom_sim::Clock;
-
 use super::caches::Lookup;
 use super::context::{Context, SharedAccess, Store, Wait};
 use super::mpe::{self, Target};
@@ -33,7 +31,6 @@ pub struct Code<S: InstructionSet> {
     shared_bytes: u32,
     /// Of an application: what its variables begin with. None of an engine's program, which has none.
     variables: Option<Vec<(u32, Vec<u8>)>>,
-    clock: Clock,
     /// Of the lines of both caches.
     instruction_line: u32,
     data_line: u32,
@@ -165,7 +162,6 @@ impl<S: InstructionSet> Code<S> {
             cut: Cut::default(),
             shared_bytes: spec.memory.bytes,
             variables: None,
-            clock: processor.clock,
             instruction_line: !(processor.instruction_cache.line_bytes as u32 - 1),
             data_line: !(processor.data_cache.line_bytes as u32 - 1),
         })
@@ -408,7 +404,7 @@ impl<S: InstructionSet> Reach<'_, '_, S> {
                 self.port.wait((address - mpe::WAIT) >> 2).map_err(Stall::Fault)?
             }
             mpe::REQUEST => self.port.request().map_err(Stall::Fault)?,
-            mpe::CYCLES => Some(self.code.clock.edge_from(self.port.now) as u32),
+            mpe::CYCLES => Some(self.port.cycle as u32),
             mpe::EGRESS..mpe::SEND => {
                 return self
                     .port

@@ -268,7 +268,7 @@ impl<T> Processor<T> {
         let mut port = Port {
             context: &mut hardware.context,
             caches: &mut self.caches,
-            now: self.clock.edge(self.edge),
+            cycle: self.edge,
             request: None,
         };
         let issued = workload.issue(&mut hardware.registers, &mut port);
@@ -307,7 +307,8 @@ impl<T> Processor<T> {
         context.replies.arrive(&[]);
         // An instruction that has not been fetched is issued when its turn comes.
         if wait != Wait::Fetch {
-            let mut port = Port { context, caches: &mut self.caches, now: outside.now, request: None };
+            let cycle = self.clock.edge_from(outside.now);
+            let mut port = Port { context, caches: &mut self.caches, cycle, request: None };
             let issued = workload.issue(&mut hardware.registers, &mut port);
             let request = port.request;
             if let Some(request) = request {

@@ -1,7 +1,5 @@
 //! What processors execute.
 
-use wireloom_sim::Time;
-
 use super::caches::Caches;
 use super::context::Context;
 use super::parcel::Request;
@@ -59,8 +57,8 @@ pub struct Port<'a> {
     /// The thread's message passing engine and local store.
     pub context: &'a mut Context,
     pub(super) caches: &'a mut Caches,
-    /// The time.
-    pub(super) now: Time,
+    /// The cycle of the processors' clock.
+    pub(super) cycle: u64,
     /// What the instruction sends: at most one message.
     pub(super) request: Option<Request>,
 }
