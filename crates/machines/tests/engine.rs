@@ -3,14 +3,14 @@
 mod support;
 
 use support::engine::{agree_in_time, count, own_spec};
-use support::{compiled, load_file, programs};
+use support::{compiled, generated, load_file, programs};
 use wireloom_ir::builder::{EngineBuilder, StepBuilder, program_of};
 use wireloom_ir::{BinaryOp, Exit, Program, StepId, UnaryOp, store};
 use wireloom_machines::mpsoc::Options;
 use wireloom_machines::mpsoc::engine::Engine;
 use wireloom_machines::mpsoc::spec::Set;
 use wireloom_net::Packet;
-use wireloom_net::traffic::{AddressSpec, Generator, Spec as Traffic};
+use wireloom_net::traffic::{AddressSpec, Spec as Traffic};
 use wireloom_offloads::Store;
 use wireloom_sim::Effort;
 
@@ -27,12 +27,7 @@ fn packets() -> Vec<Packet> {
         ports: 4,
         ..Traffic::default()
     };
-    let mut generator = Generator::new(&spec).expect("a specification");
-    let (mut packets, mut packet) = (Vec::new(), Packet::default());
-    while generator.fill(&mut packet) {
-        packets.push(packet.clone());
-    }
-    packets
+    generated(&spec)
 }
 
 fn load(store: &mut Store) {

@@ -10,13 +10,13 @@ mod support;
 
 use file::{ActionKind, TestFile};
 
-use support::{agree, compiled, load_file, programs};
+use support::{agree, compiled, generated, load_file, programs};
 use wireloom_fuzz::input::Input;
 use wireloom_ir::Program;
 use wireloom_isa::program::Machine;
 use wireloom_machines::mpsoc::program::{Elements, PARTS, Partition};
 use wireloom_net::Packet;
-use wireloom_net::traffic::{AddressSpec, Generator, Spec};
+use wireloom_net::traffic::{AddressSpec, Spec};
 use wireloom_offloads::Store;
 
 /// Packets of protocols as `--mix` names them.
@@ -35,13 +35,7 @@ fn packets(program: &Program, mix: &str, prefixes: Option<&str>) -> Vec<Packet> 
         ports: 4,
         ..Spec::default()
     };
-    let mut generator = Generator::new(&spec).expect("a specification");
-    let mut packet = Packet::default();
-    for number in 0usize.. {
-        if !generator.fill(&mut packet) {
-            break;
-        }
-        let mut changed = packet.clone();
+    for (number, mut changed) in generated(&spec).into_iter().enumerate() {
         let length = changed.bytes.len();
         match number % 4 {
             0 => changed.bytes[number * 7 % length] ^= (number / 4) as u8,

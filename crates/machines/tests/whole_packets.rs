@@ -3,10 +3,10 @@
 mod support;
 
 use support::engine::{agree_in_time, own_spec};
-use support::{compiled, load_file};
+use support::{compiled, generated, load_file};
 use wireloom_machines::mpsoc::spec::Set;
 use wireloom_net::Packet;
-use wireloom_net::traffic::{Generator, Sizes, Spec as Traffic};
+use wireloom_net::traffic::{Sizes, Spec as Traffic};
 use wireloom_offloads::Store;
 
 /// TCP packets of all sizes, from four ports.
@@ -20,12 +20,7 @@ fn packets(count: u64) -> Vec<Packet> {
         ports: 4,
         ..Traffic::default()
     };
-    let mut generator = Generator::new(&spec).expect("a specification");
-    let (mut packets, mut packet) = (Vec::new(), Packet::default());
-    while generator.fill(&mut packet) {
-        packets.push(packet.clone());
-    }
-    packets
+    generated(&spec)
 }
 
 #[test]

@@ -6,7 +6,6 @@ use std::sync::{Mutex, PoisonError};
 use serde::Serialize;
 use wireloom_description::Description;
 use wireloom_ir::{Output, Verdict};
-use wireloom_isa::program::Machine as InstructionSet;
 use wireloom_isa::{Arm, Riscv};
 use wireloom_machines::mpsoc::engine::Engine;
 use wireloom_machines::mpsoc::program::{
@@ -161,12 +160,8 @@ impl Router {
     /// # Errors
     /// If the program cannot be compiled.
     pub fn count(&self, set: Set, packets: &[Packet]) -> Outcome<Instructions> {
-        let machine = match set {
-            Set::Armv4 => InstructionSet::Arm,
-            Set::Rv32im => InstructionSet::Riscv,
-        };
         let built =
-            build(self.program(), &Partition::whole(), &Elements::none(), &BuildOptions::new(machine))
+            build(self.program(), &Partition::whole(), &Elements::none(), &BuildOptions::new(set.into()))
                 .map_err(Failure::unusable)?;
         let store = self.store()?;
         let (profile, store) = match set {

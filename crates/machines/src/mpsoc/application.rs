@@ -4,12 +4,12 @@ use std::ffi::OsStr;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use wireloom_isa::program::Machine as InstructionSet;
-use wireloom_isa::{Arm, Program, Riscv, Symbols};
+use wireloom_isa::{Program, Symbols};
 use wireloom_net::Packet;
 use wireloom_sim::stats::{Record, Series};
 use wireloom_sim::{SpecError, Time, Timeline};
 
+use super::any::{AnyMachine, each};
 use super::code::Code;
 use super::io::Delivered;
 use super::machine::{Machine, Options, RunError, Totals};
@@ -88,17 +88,13 @@ pub fn compile(source: &Source<'_>, set: Set) -> Result<Compiled, ApplicationErr
         let header = folder.path().join(Path::new(name).with_extension("h"));
         fs::write(&header, wireloom_sidl::generate::c(&interfaces)).map_err(file_error(&header))?;
     }
-    let machine = match set {
-        Set::Armv4 => InstructionSet::Arm,
-        Set::Rv32im => InstructionSet::Riscv,
-    };
     let (output, start) = (folder.path().join("application.elf"), folder.path().join(START));
     let files: Vec<PathBuf> = source.files.iter().cloned().chain([start]).collect();
     let mut options = ["-Wall", "-Wextra", "-I"].map(OsStr::new).to_vec();
     options.push(folder.path().as_os_str());
     options.extend(source.define.iter().flat_map(|name| ["-D", name]).map(OsStr::new));
     let script = folder.path().join(SCRIPT);
-    let warnings = Toolchain::of(machine).compile_with(&options, &script, &files, &output)?;
+    let warnings = Toolchain::of(set.into()).compile(&options, &script, &files, &output)?;
     let program =
         Program::read(&output).map_err(|source| BuildError::Program { path: output.clone(), source })?;
     Ok(Compiled { program, warnings })
@@ -106,24 +102,8 @@ pub fn compile(source: &Source<'_>, set: Set) -> Result<Compiled, ApplicationErr
 
 /// An application on a machine.
 pub struct Application {
-    machine: AnyMachine,
+    machine: AnyMachine<NoObjects>,
     symbols: Symbols,
-}
-
-/// A machine of either instruction set.
-enum AnyMachine {
-    Arm(Box<Machine<Code<Arm>, NoObjects>>),
-    Riscv(Box<Machine<Code<Riscv>, NoObjects>>),
-}
-
-/// The same for each instruction set.
-macro_rules! each {
-    ($machine:expr, $name:ident => $answer:expr) => {
-        match $machine {
-            AnyMachine::Arm($name) => $answer,
-            AnyMachine::Riscv($name) => $answer,
-        }
-    };
 }
 
 /// How the run of an application has ended.
@@ -164,7 +144,7 @@ impl Application {
             }
         };
         if !packets.is_empty() {
-            each!(&mut machine, machine => machine.offer(packets));
+            machine.offer(packets);
         }
         Ok(Self { machine, symbols: program.symbols.clone() })
     }
@@ -207,27 +187,27 @@ impl Application {
 
     /// What has happened until now.
     pub fn totals(&self) -> Totals {
-        each!(&self.machine, machine => machine.totals())
+        self.machine.totals()
     }
 
     /// The share of cycles in which processors have issued instructions.
     pub fn usage(&self) -> f64 {
-        each!(&self.machine, machine => machine.usage(&Totals::default(), &machine.totals()))
+        self.machine.usage(&Totals::default(), &self.totals())
     }
 
     /// Numbers over time, if it was told to keep them: see [`Machine::series`].
     pub fn series(&self) -> Option<&Series> {
-        each!(&self.machine, machine => machine.series())
+        self.machine.series()
     }
 
     /// Everything that is counted.
     pub fn record(&self) -> Record {
-        each!(&self.machine, machine => machine.record())
+        self.machine.record()
     }
 
     /// What threads did.
     pub fn timeline(&self) -> &Timeline {
-        each!(&self.machine, machine => machine.timeline())
+        self.machine.timeline()
     }
 
     /// Data races, for people, if the machine was told to watch: each with the variable, both accesses and their threads.

@@ -1,13 +1,13 @@
 //! Engines on the machine: their program on all threads, their offloads as objects.
 
 use wireloom_ir::{EngineId, Output, Program};
-use wireloom_isa::program::Machine as Processor;
-use wireloom_isa::{Arm, InstructionSet, Riscv};
+use wireloom_isa::InstructionSet;
 use wireloom_net::Packet;
 use wireloom_offloads::Store;
 use wireloom_sim::stats::{Record, Series};
 use wireloom_sim::{Time, Timeline};
 
+use super::any::{AnyMachine, each};
 use super::code::Code;
 use super::io::{self, Delivered};
 use super::machine::{Machine, Options, RunError, Totals};
@@ -19,27 +19,11 @@ use super::toolchain::BuildError;
 
 /// An engine on a machine.
 pub struct Engine {
-    machine: AnyMachine,
+    machine: AnyMachine<Offloads>,
     /// Until when was simulated.
     until: Time,
     /// What has left of a packet of which more is to come.
     open: Vec<Delivered>,
-}
-
-/// A machine of either instruction set.
-enum AnyMachine {
-    Arm(Box<Machine<Code<Arm>, Offloads>>),
-    Riscv(Box<Machine<Code<Riscv>, Offloads>>),
-}
-
-/// The same for each instruction set.
-macro_rules! each {
-    ($machine:expr, $name:ident => $answer:expr) => {
-        match $machine {
-            AnyMachine::Arm($name) => $answer,
-            AnyMachine::Riscv($name) => $answer,
-        }
-    };
 }
 
 /// Why an engine cannot be had on a machine.
@@ -102,14 +86,12 @@ impl Engine {
                 "packets of engines leave in order: say `[io] order = \"arrival\"`".to_owned(),
             ));
         }
-        let set = match spec.processor.instruction_set {
-            Set::Armv4 => Processor::Arm,
-            Set::Rv32im => Processor::Riscv,
-        };
         let names = spec.element.keys().map(String::as_str);
         let elements = Elements::named(program, names).map_err(BuildError::from)?;
         let partition = spec.partition.partition(program, &elements).map_err(BuildError::from)?;
-        let built = build(program, &partition, &elements, &BuildOptions::new(set))?.program;
+        let built =
+            build(program, &partition, &elements, &BuildOptions::new(spec.processor.instruction_set.into()))?
+                .program;
         let times = |path: &str, engine: EngineId| {
             let element = spec.element(path, &program.engines[engine.index()].name);
             element.expect("an element is one of the machine's").times(spec, program, engine)
@@ -140,7 +122,7 @@ impl Engine {
 
     /// Offers packets behind those before, and simulates nothing.
     pub fn offer(&mut self, packets: Vec<Packet>) {
-        each!(&mut self.machine, machine => machine.offer(packets));
+        self.machine.offer(packets);
     }
 
     /// Simulates until all packets have left, and hands them on.
@@ -188,7 +170,7 @@ impl Engine {
 
     /// What has happened until now.
     pub fn totals(&self) -> Totals {
-        each!(&self.machine, machine => machine.totals())
+        self.machine.totals()
     }
 
     /// The share of cycles in which processors have issued instructions.
@@ -198,7 +180,7 @@ impl Engine {
 
     /// The same, between two times.
     pub fn usage_between(&self, from: &Totals, to: &Totals) -> f64 {
-        each!(&self.machine, machine => machine.usage(from, to))
+        self.machine.usage(from, to)
     }
 
     /// Latencies in the [`record`](Self::record) are those of packets that arrive from now on.
@@ -213,17 +195,17 @@ impl Engine {
 
     /// Numbers over time, if it was told to keep them: see [`Machine::series`].
     pub fn series(&self) -> Option<&Series> {
-        each!(&self.machine, machine => machine.series())
+        self.machine.series()
     }
 
     /// Everything that is counted.
     pub fn record(&self) -> Record {
-        each!(&self.machine, machine => machine.record())
+        self.machine.record()
     }
 
     /// What threads did.
     pub fn timeline(&self) -> &Timeline {
-        each!(&self.machine, machine => machine.timeline())
+        self.machine.timeline()
     }
 }
 

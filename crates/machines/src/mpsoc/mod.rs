@@ -9,6 +9,7 @@
 //! All of these are nodes of one network on the chip. [`Machine`] holds the platform and its kernel; what the processors execute is a
 //! [`Workload`]: a compiled program, or the synthetic load of the paper's section 5.4. [docs/machines/mpsoc.md] says what is modelled, and what is assumed.
 
+mod any;
 pub mod application;
 pub mod broker;
 mod caches;

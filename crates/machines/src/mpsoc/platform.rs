@@ -14,7 +14,7 @@ use wireloom_sim::parts::network::{Message, Network, NetworkEvent, Node, Notice}
 use wireloom_sim::{Activity, Agenda, Chance, Clock, Effort, Kernel, Model, SpecError, Time, Timeline, Unit};
 
 use super::broker::{Broker, Errand, Match, Service};
-use super::context::{SharedAccess, Store};
+use super::context::{Context, SharedAccess, Store};
 use super::handover::Forward;
 use super::io::PacketIo;
 use super::machine::{Failure, Options, Problem};
@@ -250,12 +250,7 @@ impl<W: Workload, O: Objects> Platform<W, O> {
             }
             Parcel::Work { packet, thread } => {
                 let (information, window) = self.io.window(packet);
-                let lane = thread % self.threads;
-                self.processors[(thread / self.threads) as usize].context_mut(lane).deliver(
-                    packet,
-                    information,
-                    window,
-                );
+                context(&mut self.processors, self.threads, thread).deliver(packet, information, window);
                 self.resume(thread, kernel);
             }
             Parcel::Finished { output } => {
@@ -276,8 +271,7 @@ impl<W: Workload, O: Objects> Platform<W, O> {
                 if matches!(target, Target::Service { .. }) {
                     self.learn_once(thread, Meeting::Call(u64::from(call)));
                 }
-                let lane = thread % self.threads;
-                let context = self.processors[(thread / self.threads) as usize].context_mut(lane);
+                let context = context(&mut self.processors, self.threads, thread);
                 if let Some(carried) = carried {
                     context.take_back(*carried);
                 }
@@ -290,13 +284,11 @@ impl<W: Workload, O: Objects> Platform<W, O> {
                 self.send(answer, kernel);
             }
             Parcel::Probed { thread } => {
-                let lane = thread % self.threads;
-                self.processors[(thread / self.threads) as usize].context_mut(lane).is_answered = true;
+                context(&mut self.processors, self.threads, thread).is_answered = true;
                 self.resume(thread, kernel);
             }
             Parcel::Access { thread } => {
-                let context =
-                    self.processors[(thread / self.threads) as usize].context(thread % self.threads);
+                let context = context(&mut self.processors, self.threads, thread);
                 let Some(SharedAccess { access, store, instruction }) = context.access else { return };
                 if let Some(watch) = &mut self.watch {
                     let usage = match store {
@@ -313,8 +305,7 @@ impl<W: Workload, O: Objects> Platform<W, O> {
                 kernel.send_at(done, Event::Send(answer));
             }
             Parcel::Accessed { thread, value } => {
-                let lane = thread % self.threads;
-                let context = self.processors[(thread / self.threads) as usize].context_mut(lane);
+                let context = context(&mut self.processors, self.threads, thread);
                 context.replies.arrive(&[value]);
                 context.access = None;
                 self.resume(thread, kernel);
@@ -425,6 +416,11 @@ impl<W: Workload, O: Objects> Platform<W, O> {
         }
         self.accept(kernel);
     }
+}
+
+/// The context of a thread, of so many threads of each processor.
+fn context<T>(processors: &mut [Processor<T>], threads: u32, thread: u32) -> &mut Context {
+    processors[(thread / threads) as usize].context_mut(thread % threads)
 }
 
 impl<W: Workload, O: Objects> Model for Platform<W, O> {

@@ -93,6 +93,15 @@ pub enum Set {
     Rv32im,
 }
 
+impl From<Set> for wireloom_isa::program::Machine {
+    fn from(set: Set) -> Self {
+        match set {
+            Set::Armv4 => Self::Arm,
+            Set::Rv32im => Self::Riscv,
+        }
+    }
+}
+
 /// How threads share a pipeline.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, Serialize)]
 #[serde(rename_all = "kebab-case")]

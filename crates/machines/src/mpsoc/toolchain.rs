@@ -104,24 +104,11 @@ impl Toolchain {
         Ok(output.map_err(|source| BuildError::NoCompiler { compiler: self.compiler, source })?.stdout)
     }
 
-    /// Compiles and links files; answers what the compiler had to say.
+    /// Compiles and links files, with more options; answers what the compiler had to say.
     ///
     /// # Errors
     /// If it cannot be started, or refuses the code.
     pub(super) fn compile(
-        &self,
-        script: &Path,
-        files: &[PathBuf],
-        program: &Path,
-    ) -> Result<String, BuildError> {
-        self.compile_with(&[], script, files, program)
-    }
-
-    /// As [`compile`](Self::compile), with more options.
-    ///
-    /// # Errors
-    /// The same.
-    pub(super) fn compile_with(
         &self,
         options: &[&OsStr],
         script: &Path,

@@ -13,8 +13,8 @@ use wireloom_isa::program::Machine;
 use wireloom_isa::{Arm, InstructionSet, Riscv};
 use wireloom_machines::mpsoc::BuildError;
 use wireloom_machines::mpsoc::program::{BuildOptions, Elements, Functional, Partition, build};
-use wireloom_net::Packet;
 use wireloom_net::tables::TableFile;
+use wireloom_net::{Packet, traffic};
 use wireloom_offloads::{Content, Row, Store, load_tables};
 
 /// A file of the folder `programs`.
@@ -29,6 +29,16 @@ pub fn compiled(name: &str) -> Program {
     let mut program = lower(&checked.program.unwrap_or_else(|| panic!("{messages}")));
     pipeline::optimise(&mut program, &PassOptions::default());
     program
+}
+
+/// All packets of a specification.
+pub fn generated(spec: &traffic::Spec) -> Vec<Packet> {
+    let mut generator = traffic::Generator::new(spec).expect("a specification");
+    let (mut packets, mut packet) = (Vec::new(), Packet::default());
+    while generator.fill(&mut packet) {
+        packets.push(packet.clone());
+    }
+    packets
 }
 
 /// Loads a table file of that folder.

@@ -10,7 +10,7 @@ use super::super::parcel::Parcel;
 use super::super::processor::Outside;
 use super::super::spec::Spec;
 use super::super::workload::{Start, Workload};
-use super::{Event, Platform};
+use super::{Event, Platform, context};
 use crate::multiflex::races::{Meeting, Watch};
 use crate::multiflex::threads::{Effect, Request, Thread, ThreadManager, Waiting};
 
@@ -139,8 +139,7 @@ impl<W: Workload, O: Objects> Platform<W, O> {
     /// The broker gives a call to a server.
     pub(super) fn serve(&mut self, number: u32, thread: u32, kernel: &mut Kernel<Event>) {
         let call = &self.calls[number as usize];
-        let lane = thread % self.threads;
-        self.processors[(thread / self.threads) as usize].context_mut(lane).serve(number, call);
+        context(&mut self.processors, self.threads, thread).serve(number, call);
         if call.reply_words == 0 {
             self.calls.remove(number as usize);
         }

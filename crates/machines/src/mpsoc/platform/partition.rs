@@ -8,7 +8,7 @@ use super::super::mpe::Spent;
 use super::super::objects::Objects;
 use super::super::parcel::Parcel;
 use super::super::workload::Workload;
-use super::{Event, Platform};
+use super::{Event, Platform, context};
 
 impl<W: Workload, O: Objects> Platform<W, O> {
     /// A packet for another part has come to the broker.
@@ -30,8 +30,7 @@ impl<W: Workload, O: Objects> Platform<W, O> {
     pub(super) fn take_over(&mut self, number: u32, thread: u32, kernel: &mut Kernel<Event>) {
         let forward = self.forwards.remove(number as usize);
         let information = self.io.window(forward.packet).0;
-        let processor = &mut self.processors[(thread / self.threads) as usize];
-        processor.context_mut(thread % self.threads).take_over(forward, information);
+        context(&mut self.processors, self.threads, thread).take_over(forward, information);
         self.resume(thread, kernel);
     }
 

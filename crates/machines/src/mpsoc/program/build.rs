@@ -76,7 +76,7 @@ fn compile(text: &str, toolchain: &Toolchain, folder: &Path) -> Result<(), Build
     for (path, text) in files.chain([(source.clone(), text)]) {
         fs::write(&path, text).map_err(file_error(&path))?;
     }
-    toolchain.compile(&folder.join(LINKER_SCRIPT), &[source], &folder.join(PROGRAM)).map(|_| ())
+    toolchain.compile(&[], &folder.join(LINKER_SCRIPT), &[source], &folder.join(PROGRAM)).map(|_| ())
 }
 
 /// Gives a finished folder its name. If another process has been faster, its folder is as good.
