@@ -1,18 +1,23 @@
 //! Compiled programs: instructions of a set, their cycles, and what their loads and stores reach.
 
+mod ahead;
+mod reach;
+
+use std::num::NonZeroU8;
+
 use wireloom_isa::{
-    Access, Bus, Class, Exception, Fault, Flow, InstructionSet, Program, Size, Stall, Stop, Symbols, Text,
-    Thread,
+    Access, Class, Exception, Fault, Flow, InstructionSet, Program, Size, Stall, Stop, Symbols, Text, Thread,
 };
 
 use super::caches::Lookup;
-use super::context::{Context, SharedAccess, Store, Wait};
-use super::mpe::{self, Target};
+use super::context::{Context, Wait};
+use super::mpe;
 use super::objects::{MethodInterface, ObjectInterface};
 use super::parcel::{Request, Which};
 use super::spec::{CyclesSpec, Spec};
 use super::workload::{Issued, Outcome, Port, Start, Workload};
-use crate::multiflex::threads;
+use ahead::Ahead;
+use reach::Reach;
 
 /// A program of an instruction set, which all threads execute from its entry on: with the stack pointer at the end of the local store, and the
 /// thread's number among all as first argument.
@@ -51,6 +56,8 @@ struct Step<I> {
     instruction: I,
     /// For how long it keeps others from being issued.
     cycles: u8,
+    /// Whether it does nothing but what the instruction set says, unless an access leads somewhere else.
+    is_known: bool,
 }
 
 /// What programs read and never change.
@@ -64,8 +71,9 @@ struct Constants {
 #[derive(Clone, Debug)]
 pub struct Bank<T> {
     registers: T,
-    /// The line that its fetch buffer holds; no line begins at an odd address.
+    /// The line that its fetch buffer holds; no line begins at an odd address. If it has executed instructions ahead, as behind the last of them.
     line: u32,
+    ahead: Ahead,
 }
 
 const NO_LINE: u32 = 1;
@@ -149,10 +157,7 @@ impl<S: InstructionSet> Code<S> {
             begin: program.executable().address,
             steps: text
                 .instructions()
-                .map(|(_, instruction)| Step {
-                    instruction: *instruction,
-                    cycles: cycles(&processor.cycles, S::class(instruction)),
-                })
+                .map(|(_, instruction)| Step::new(*instruction, S::class(instruction), &processor.cycles))
                 .collect(),
             text,
             constants: Constants { base, bytes },
@@ -172,6 +177,13 @@ impl<S: InstructionSet> Code<S> {
         let exception: Exception = self.text.exception(pc, cause);
         context.exception = Some(Box::new(exception));
         Issued { cycles: 1, outcome: Outcome::Failed }
+    }
+}
+
+impl<I> Step<I> {
+    fn new(instruction: I, class: Class, of: &CyclesSpec) -> Self {
+        let is_known = !matches!(class, Class::Service | Class::Undefined);
+        Self { instruction, cycles: cycles(of, class), is_known }
     }
 }
 
@@ -201,7 +213,7 @@ impl<S: InstructionSet> Workload for Code<S> {
         registers.set_register(S::STACK_POINTER, mpe::STACK);
         registers.set_register(S::ARGUMENTS[0], if self.is_application() { 0 } else { number });
         registers.set_register(S::ARGUMENTS[1], self.part(number));
-        Bank { registers, line: NO_LINE }
+        Bank { registers, line: NO_LINE, ahead: Ahead::default() }
     }
 
     fn is_application(&self) -> bool {
@@ -213,7 +225,7 @@ impl<S: InstructionSet> Workload for Code<S> {
         registers.set_register(S::STACK_POINTER, mpe::STACK);
         registers.set_register(S::ARGUMENTS[0], start.argument);
         registers.set_register(S::ARGUMENTS[1], start.function);
-        *thread = Bank { registers, line: NO_LINE };
+        *thread = Bank { registers, line: NO_LINE, ahead: Ahead::default() };
     }
 
     fn variables(&self) -> &[(u32, Vec<u8>)] {
@@ -222,10 +234,52 @@ impl<S: InstructionSet> Workload for Code<S> {
 
     #[inline(always)]
     fn issue(&self, thread: &mut Self::Thread, port: &mut Port<'_>) -> Issued {
-        let pc = thread.registers.pc();
+        if let Some(issued) = thread.ahead.issue(self.instruction_line, port) {
+            return issued;
+        }
+        if port.may_be_ahead {
+            self.execute_ahead(thread, port.context);
+            if let Some(issued) = thread.ahead.issue(self.instruction_line, port) {
+                return issued;
+            }
+        }
+        self.issue_now(thread, port)
+    }
+
+    #[inline(always)]
+    fn issue_executed(&self, thread: &mut Self::Thread) -> Option<NonZeroU8> {
+        thread.ahead.issue_plain()
+    }
+
+    fn parts(&self) -> &[String] {
+        &self.cut.parts
+    }
+
+    fn part(&self, number: u32) -> u32 {
+        self.cut.of_thread.get(number as usize).copied().unwrap_or(0)
+    }
+
+    fn place(&self, thread: &Self::Thread) -> String {
+        let pc = thread.ahead.pc().unwrap_or_else(|| thread.registers.pc());
+        match self.symbols.at(pc) {
+            Some((function, offset)) => format!("0x{pc:08x} ({}+0x{offset:x})", function.name),
+            None => format!("0x{pc:08x}"),
+        }
+    }
+}
+
+impl<S: InstructionSet> Code<S> {
+    /// The instructions from an address on.
+    #[inline(always)]
+    fn steps_from(&self, pc: u32) -> &[Step<S::Instruction>] {
         // What is no multiple of 4 is rotated to an index that is beyond any text.
-        let index = pc.wrapping_sub(self.begin).rotate_right(2);
-        let Some(Step { instruction, cycles }) = self.steps.get(index as usize) else {
+        self.steps.get(pc.wrapping_sub(self.begin).rotate_right(2) as usize..).unwrap_or_default()
+    }
+
+    /// Executes the next instruction of a thread in its turn.
+    fn issue_now(&self, thread: &mut Bank<S::Thread>, port: &mut Port<'_>) -> Issued {
+        let pc = thread.registers.pc();
+        let Some(Step { instruction, cycles, .. }) = self.steps_from(pc).first() else {
             return self.fail(port.context, pc, wireloom_isa::Cause::OutsideText);
         };
         let line = pc & self.instruction_line;
@@ -248,22 +302,6 @@ impl<S: InstructionSet> Workload for Code<S> {
             };
         Issued { cycles: u32::from(*cycles), outcome }
     }
-
-    fn parts(&self) -> &[String] {
-        &self.cut.parts
-    }
-
-    fn part(&self, number: u32) -> u32 {
-        self.cut.of_thread.get(number as usize).copied().unwrap_or(0)
-    }
-
-    fn place(&self, thread: &Self::Thread) -> String {
-        let pc = thread.registers.pc();
-        match self.symbols.at(pc) {
-            Some((function, offset)) => format!("0x{pc:08x} ({}+0x{offset:x})", function.name),
-            None => format!("0x{pc:08x}"),
-        }
-    }
 }
 
 impl Port<'_> {
@@ -283,183 +321,20 @@ impl Port<'_> {
     }
 }
 
-/// What an instruction's accesses reach.
-struct Reach<'a, 'b, S: InstructionSet> {
-    code: &'a Code<S>,
-    port: &'a mut Port<'b>,
-    /// Of the instruction.
-    pc: u32,
-}
-
-/// The top four bits of the addresses that lead somewhere.
-mod region {
-    pub(super) const CONSTANTS: u32 = 0;
-    pub(super) const LOCAL_STORE: u32 = super::mpe::LOCAL_STORE >> 28;
-    pub(super) const REGISTERS: u32 = super::mpe::REGISTERS >> 28;
-    pub(super) const SHARED: u32 = super::mpe::SHARED >> 28;
-    pub(super) const CALLS: u32 = super::mpe::CALLS >> 28;
-}
-
-impl<S: InstructionSet> Bus for Reach<'_, '_, S> {
+impl Constants {
     #[inline(always)]
-    fn load(&mut self, access: Access) -> Result<u32, Stall> {
-        match access.address >> 28 {
-            region::LOCAL_STORE => {
-                value(self.port.context.local.as_slice(), access.address - mpe::LOCAL_STORE, access.size)
-            }
-            region::CONSTANTS => self.constant(access),
-            region::REGISTERS => self.register(access),
-            region::SHARED => self.shared(access, Store::Nothing),
-            _ => Err(Stall::Fault(Fault::Nothing)),
-        }
-    }
-
-    #[inline(always)]
-    fn store(&mut self, access: Access, value: u32) -> Result<(), Stall> {
-        match access.address >> 28 {
-            region::LOCAL_STORE => {
-                let begin = (access.address - mpe::LOCAL_STORE) as usize;
-                let place = self.port.context.local.get_mut(begin..begin + access.size.bytes() as usize);
-                let place = place.ok_or(Stall::Fault(Fault::Nothing))?;
-                place.copy_from_slice(&value.to_le_bytes()[..place.len()]);
-                Ok(())
-            }
-            region::CONSTANTS => Err(Stall::Fault(Fault::ReadOnly)),
-            region::REGISTERS => self.set_register(access, value).map_err(Stall::Fault),
-            region::SHARED => self.shared(access, Store::Value(value)).map(|_| ()),
-            region::CALLS.. => self.call(access, value),
-            _ => Err(Stall::Fault(Fault::Nothing)),
-        }
-    }
-
-    fn swap(&mut self, access: Access, value: u32) -> Result<u32, Stall> {
-        match access.address >> 28 {
-            region::LOCAL_STORE => {
-                let old = self.load(access)?;
-                self.store(access, value)?;
-                Ok(old)
-            }
-            region::SHARED => self.shared(access, Store::Swap(value)),
-            _ => Err(Stall::Fault(Fault::Unsupported)),
-        }
-    }
-
-    #[inline(always)]
-    fn done(&mut self) {
-        self.port.context.replies.clear();
-        self.port.context.fill = None;
+    fn value(&self, access: Access) -> Result<u32, Stall> {
+        value(&self.bytes, access.address.wrapping_sub(self.base), access.size)
     }
 }
 
-impl<S: InstructionSet> Reach<'_, '_, S> {
-    /// A constant, through the data cache.
-    fn constant(&mut self, access: Access) -> Result<u32, Stall> {
-        let Constants { base, bytes } = &self.code.constants;
-        let value = value(bytes, access.address.wrapping_sub(*base), access.size)?;
-        let line = access.address & self.code.data_line;
-        let Port { context, caches, request, .. } = &mut *self.port;
-        let Context { replies, fill, wait, lane, .. } = &mut **context;
-        replies.answer(access, || {
-            if *fill == Some(line) {
-                return Ok(value);
-            }
-            match caches.read(Which::Data, line, *lane) {
-                Lookup::Hit => return Ok(value),
-                Lookup::Coming => {}
-                Lookup::Missing(line) => *request = Some(Request::Line(line)),
-            }
-            *wait = Wait::Data;
-            Err(Stall::Wait)
-        })
-    }
-
-    /// An access to shared memory, which waits for its answer.
-    fn shared(&mut self, access: Access, store: Store) -> Result<u32, Stall> {
-        // No sum overflows: the region is smaller than the address space.
-        let end = access.address - mpe::SHARED + access.size.bytes();
-        if end > self.code.shared_bytes {
-            return Err(Stall::Fault(Fault::Nothing));
-        }
-        let instruction = self.pc;
-        let Port { context, request, .. } = &mut *self.port;
-        let Context { replies, access: under_way, wait, spent, .. } = &mut **context;
-        replies.answer(access, || {
-            *under_way = Some(SharedAccess { access, store, instruction });
-            *wait = Wait::Memory;
-            *request = Some(Request::Access);
-            spent.accesses += 1;
-            Err(Stall::Wait)
-        })
-    }
-
-    /// Reads a register of the message passing engine.
-    fn register(&mut self, access: Access) -> Result<u32, Stall> {
-        if access.size != Size::Word || access.count != 1 {
-            return Err(Stall::Fault(Fault::Unsupported));
-        }
-        let tickets = mpe::WAIT..mpe::WAIT + 4 * mpe::TICKETS as u32;
-        let answer = match access.address {
-            mpe::RECEIVE => self.port.receive(),
-            address if tickets.contains(&address) => {
-                self.port.wait((address - mpe::WAIT) >> 2).map_err(Stall::Fault)?
-            }
-            mpe::REQUEST => self.port.request().map_err(Stall::Fault)?,
-            mpe::CYCLES => Some(self.port.cycle as u32),
-            mpe::EGRESS..mpe::SEND => {
-                return self
-                    .port
-                    .context
-                    .registers
-                    .at(access.address)
-                    .copied()
-                    .ok_or(Stall::Fault(Fault::Nothing));
-            }
-            mpe::SEND | mpe::SERVICE | mpe::ANSWER => return Err(Stall::Fault(Fault::WriteOnly)),
-            _ => return Err(Stall::Fault(Fault::Nothing)),
-        };
-        answer.ok_or(Stall::Wait)
-    }
-
-    /// Writes a register of the message passing engine.
-    fn set_register(&mut self, access: Access, value: u32) -> Result<(), Fault> {
-        if access.size != Size::Word {
-            return Err(Fault::Unsupported);
-        }
-        match access.address {
-            mpe::EGRESS..mpe::SEND => {
-                *self.port.context.registers.at(access.address).ok_or(Fault::Nothing)? = value;
-                Ok(())
-            }
-            // An instruction sends one message.
-            mpe::SEND if access.number == 0 && self.leads_somewhere(value) => self.port.send(value),
-            mpe::SEND if access.number == 0 => Err(Fault::Refused),
-            mpe::SERVICE => self.port.set_service(value),
-            mpe::ANSWER if access.number == 0 => self.port.answer(value),
-            mpe::SEND | mpe::ANSWER => Err(Fault::Unsupported),
-            mpe::RECEIVE | mpe::REQUEST | mpe::CYCLES => Err(Fault::ReadOnly),
-            _ => Err(Fault::Nothing),
-        }
-    }
-
-    /// Whether a word that is written to [`mpe::SEND`] hands no packet over to a part that is not there.
-    fn leads_somewhere(&self, word: u32) -> bool {
-        word & 0xff != mpe::kind::FORWARD || ((word >> 24) as usize) < self.code.cut.parts.len()
-    }
-
-    /// Calls an object, a service or the thread manager.
-    fn call(&mut self, access: Access, value: u32) -> Result<(), Stall> {
-        if access.size != Size::Word || access.count != 1 {
-            return Err(Stall::Fault(Fault::Unsupported));
-        }
-        let launch = self.code.launch(access.address - mpe::CALLS).ok_or(Stall::Fault(Fault::Nothing))?;
-        self.port.call(launch, value).map_err(Stall::Fault)?;
-        if launch.target == (Target::ThreadManager { method: threads::EXIT }) {
-            // Nothing of this thread is executed any more.
-            self.port.context.wait = Wait::Begin;
-            return Err(Stall::Wait);
-        }
-        Ok(())
-    }
+/// Puts a value at a place in a local store, little-endian.
+#[inline(always)]
+fn put(local: &mut [u8; mpe::LOCAL_BYTES], at: u32, size: Size, value: u32) -> Result<(), Stall> {
+    let place = local.get_mut(at as usize..at as usize + size.bytes() as usize);
+    let place = place.ok_or(Stall::Fault(Fault::Nothing))?;
+    place.copy_from_slice(&value.to_le_bytes()[..place.len()]);
+    Ok(())
 }
 
 /// The value at a place in bytes, little-endian.

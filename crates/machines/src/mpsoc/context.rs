@@ -1,14 +1,17 @@
 //! What the hardware keeps for each thread beside its registers: local store, message passing engine, and what it waits for.
 
+use std::ops::Range;
+
 use wireloom_isa::{Access, Exception, Fault, Replies};
 use wireloom_sim::Time;
 
 use super::broker::Service;
 use super::carried::{Carried, Left};
 use super::handover::{Forward, HandOver};
-use super::mpe::{self, Call, Finish, Information, LOCAL_BYTES, Launch, Registers, Spent, TICKETS, Target};
+use super::mpe::{self, Call, Finish, Information, LOCAL_BYTES, Launch, Registers, Spent, Target};
 use super::objects::{CallersPacket, PacketUse};
 use super::parcel::Request;
+use super::tickets::{Ticket, Tickets};
 use super::workload::Port;
 use crate::multiflex::threads;
 
@@ -31,7 +34,7 @@ pub struct Context {
     /// Those that are written before a packet is sent.
     pub(super) registers: Registers,
     pub(super) exception: Option<Box<Exception>>,
-    tickets: [Ticket; TICKETS],
+    tickets: Tickets,
     /// The part of the engine that the thread executes.
     pub(super) part: u32,
     held: Option<Held>,
@@ -96,17 +99,6 @@ pub(super) enum Store {
     Swap(u32),
 }
 
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-enum Ticket {
-    #[default]
-    Free,
-    UnderWay {
-        /// Whether other threads have a part in the answer.
-        by_threads: bool,
-    },
-    Here(u32),
-}
-
 /// The call that a server has.
 #[derive(Clone, Copy, Debug)]
 struct Served {
@@ -163,7 +155,7 @@ impl Context {
             local: Box::new([0; LOCAL_BYTES]),
             registers: Registers::default(),
             exception: None,
-            tickets: [Ticket::default(); TICKETS],
+            tickets: Tickets::default(),
             part,
             held: None,
             service: None,
@@ -177,7 +169,7 @@ impl Context {
     /// Whether a processor that executes one thread at a time goes on with another while this one waits: it has nothing to do, or what it waits for may need the others.
     pub(super) fn gives_way(&self) -> bool {
         match self.wait {
-            Wait::Reply(ticket) => self.tickets[ticket as usize] == Ticket::UnderWay { by_threads: true },
+            Wait::Reply(ticket) => self.tickets.get(ticket) == Ticket::UnderWay { by_threads: true },
             wait => wait.is_idle(),
         }
     }
@@ -215,13 +207,13 @@ impl Context {
     /// Whether something would be left undone if the thread ended: replies that would come to another one, a call that is to be answered, a packet.
     fn has_duties(&self) -> bool {
         let is_asked = self.served.is_some_and(|served| served.call.is_some());
-        is_any_under_way(&self.tickets) || is_asked || self.held.is_some()
+        self.tickets.is_any_under_way() || is_asked || self.held.is_some()
     }
 
     /// A reply has come; answers whether the thread waits for it.
     pub(super) fn reply(&mut self, ticket: u32, words: &[u32]) -> bool {
         self.put(mpe::REPLIES + 4 * mpe::REPLY_WORDS * ticket as usize, words);
-        self.tickets[ticket as usize] = Ticket::Here(words.first().copied().unwrap_or(0));
+        self.tickets.arrive(ticket, words.first().copied().unwrap_or(0));
         self.wait == Wait::Reply(ticket)
     }
 
@@ -252,7 +244,7 @@ impl Context {
 
     /// Forgets what the thread before has left of calls and services; the local store stays as it is.
     pub(super) fn begin(&mut self) {
-        self.tickets = [Ticket::default(); TICKETS];
+        self.tickets = Tickets::default();
         self.service = None;
         self.served = None;
         self.replies = Replies::default();
@@ -274,6 +266,16 @@ impl Context {
         Some(Box::new(carried))
     }
 
+    /// What of the local store others may write while the thread does not wait: where replies come, if one is to come. Nothing if that may be more, because an
+    /// object has the packet.
+    pub(super) fn shared_bytes(&self) -> Option<Range<u32>> {
+        if self.held.as_ref().is_some_and(|held| held.is_changing) {
+            return None;
+        }
+        let words = if self.tickets.is_any_under_way() { mpe::reply_room(0) } else { 0 };
+        Some(mpe::REPLIES as u32..mpe::REPLIES as u32 + 4 * words)
+    }
+
     fn put(&mut self, at: usize, words: &[u32]) {
         mpe::put_words(self.local.as_mut_slice(), at, words);
     }
@@ -281,11 +283,6 @@ impl Context {
     fn word(&self, at: usize) -> u32 {
         u32::from_le_bytes([self.local[at], self.local[at + 1], self.local[at + 2], self.local[at + 3]])
     }
-}
-
-/// Whether a call is under way.
-fn is_any_under_way(tickets: &[Ticket]) -> bool {
-    tickets.iter().any(|ticket| matches!(ticket, Ticket::UnderWay { .. }))
 }
 
 impl Port<'_> {
@@ -376,7 +373,7 @@ impl Port<'_> {
         spent.cycles += 1;
         if kind & 0xff == mpe::kind::FORWARD {
             // What comes back would lie where the context does.
-            if is_any_under_way(&context.tickets) {
+            if context.tickets.is_any_under_way() {
                 return Err(Fault::Refused);
             }
             let contents = HandOver::of(kind, context.local.as_slice(), &context.registers);
@@ -421,12 +418,10 @@ impl Port<'_> {
             return Err(Fault::Refused);
         }
         if reply_words > 0 {
-            let state = &mut context.tickets[ticket as usize];
-            if matches!(state, Ticket::UnderWay { .. }) {
+            let by_threads = matches!(target, Target::Service { .. } | Target::ThreadManager { .. });
+            if !context.tickets.begin(ticket, by_threads) {
                 return Err(Fault::Refused);
             }
-            let by_threads = matches!(target, Target::Service { .. } | Target::ThreadManager { .. });
-            *state = Ticket::UnderWay { by_threads };
         }
         let carried = match packet {
             PacketUse::Nothing => None,
@@ -453,7 +448,7 @@ impl Port<'_> {
     /// # Errors
     /// If there is no call with that ticket.
     pub(super) fn wait(&mut self, ticket: u32) -> Result<Option<u32>, Fault> {
-        match self.context.tickets[ticket as usize] {
+        match self.context.tickets.get(ticket) {
             Ticket::Here(word) => Ok(Some(word)),
             Ticket::UnderWay { .. } => {
                 self.context.wait = Wait::Reply(ticket);

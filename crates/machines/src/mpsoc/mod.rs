@@ -35,6 +35,7 @@ mod sampler;
 mod shared;
 pub mod spec;
 pub mod synthetic;
+mod tickets;
 mod toolchain;
 mod workload;
 

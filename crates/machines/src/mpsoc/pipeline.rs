@@ -3,45 +3,57 @@
 /// Stages that a pipeline can have.
 pub(super) const STAGES: usize = 16;
 
-/// An instruction in a pipeline.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(super) struct Entry {
-    /// The edge at which it leaves.
-    pub(super) leaves: u64,
-    /// Whose it is, among the threads of the processor.
-    pub(super) thread: u32,
-}
-
-/// The instructions in a pipeline of at most [`STAGES`] stages, in the order in which they were issued: at most one at each edge.
-#[derive(Clone, Debug, Default)]
+/// The instructions in a pipeline of at most [`STAGES`] stages: of each edge that is to come, behind the present one, whose leaves there. At most one is
+/// issued at an edge, and all take as long, so at most one leaves.
+#[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Pipeline {
-    ring: [Entry; STAGES],
-    /// Instructions that have been issued, and that have left; as indices they go round.
-    issued: usize,
-    left: usize,
+    /// Edges at which one leaves, each as a bit: its number goes round.
+    leaving: u16,
+    /// The threads, among those of the processor; at those edges.
+    threads: [u8; STAGES],
 }
 
 impl Pipeline {
-    /// An instruction is issued.
-    pub(super) fn push(&mut self, entry: Entry) {
-        self.ring[self.issued % STAGES] = entry;
-        self.issued = self.issued.wrapping_add(1);
+    /// An instruction of a thread leaves at an edge.
+    #[inline(always)]
+    pub(super) fn push(&mut self, leaves: u64, thread: u32) {
+        let place = leaves as usize % STAGES;
+        self.threads[place] = thread as u8;
+        self.leaving |= 1 << place;
     }
 
-    /// The one that leaves next.
-    pub(super) fn first(&self) -> Option<Entry> {
-        (self.left != self.issued).then(|| self.ring[self.left % STAGES])
+    /// The thread whose instruction leaves at an edge, none having left before.
+    #[inline(always)]
+    pub(super) fn pop(&mut self, edge: u64) -> Option<u32> {
+        let place = edge as usize % STAGES;
+        let bit = 1 << place;
+        let leaves = self.leaving & bit != 0;
+        self.leaving &= !bit;
+        leaves.then(|| u32::from(self.threads[place]))
     }
 
-    /// The first one leaves.
-    pub(super) fn pop(&mut self) {
-        self.left = self.left.wrapping_add(1);
+    /// The next edge behind one at which an instruction leaves.
+    #[inline(always)]
+    pub(super) fn next(&self, edge: u64) -> Option<u64> {
+        let behind = edge + 1;
+        let distance = self.leaving.rotate_right((behind % STAGES as u64) as u32).trailing_zeros();
+        (self.leaving != 0).then_some(behind + u64::from(distance))
     }
 
-    /// Whether an instruction of a thread is in it.
-    pub(super) fn has(&self, thread: u32) -> bool {
-        let count = self.issued.wrapping_sub(self.left);
-        (0..count).any(|index| self.ring[self.left.wrapping_add(index) % STAGES].thread == thread)
+    /// The thread whose instruction leaves at an edge at which one does.
+    #[inline(always)]
+    pub(super) fn thread(&self, leaves: u64) -> u32 {
+        u32::from(self.threads[leaves as usize % STAGES])
+    }
+
+    /// The threads whose instructions are in it, a bit for each.
+    pub(super) fn piped(&self) -> u32 {
+        let (mut leaving, mut piped) = (self.leaving, 0);
+        while leaving != 0 {
+            piped |= 1 << self.threads[leaving.trailing_zeros() as usize];
+            leaving &= leaving - 1;
+        }
+        piped
     }
 }
 
@@ -50,18 +62,27 @@ mod tests {
     use super::*;
 
     #[test]
-    fn instructions_leave_in_the_order_in_which_they_were_issued() {
+    fn instructions_leave_at_their_edges() {
         let mut pipeline = Pipeline::default();
-        assert_eq!(pipeline.first(), None);
-        for edge in 0..100 {
-            let entry = |edge: u64| Entry { leaves: edge + STAGES as u64, thread: edge as u32 % 32 };
-            pipeline.push(entry(edge));
-            if let Some(first) = edge.checked_sub(STAGES as u64 - 1) {
-                assert_eq!(pipeline.first(), Some(entry(first)));
-                assert!(pipeline.has(entry(first).thread) && pipeline.has(entry(edge).thread));
-                pipeline.pop();
-                assert!(!pipeline.has(entry(first).thread));
+        assert_eq!((pipeline.next(0), pipeline.pop(0)), (None, None));
+        let issued: Vec<(u64, u32)> = (0..200)
+            .filter(|edge| edge % 7 != 3 && edge % 5 != 0)
+            .map(|edge| (edge, edge as u32 % 32))
+            .collect();
+        let leaves = |edge: u64| edge + STAGES as u64;
+        for edge in 0..200 + STAGES as u64 {
+            let due = issued.iter().find(|(issued, _)| leaves(*issued) == edge).map(|(_, thread)| *thread);
+            assert_eq!(pipeline.piped() == 0, pipeline.next(edge - u64::from(edge > 0)).is_none());
+            assert!(due.is_none_or(|thread| pipeline.piped() >> thread & 1 != 0));
+            assert_eq!(pipeline.pop(edge), due);
+            if let Some((_, thread)) = issued.iter().find(|(issued, _)| *issued == edge) {
+                pipeline.push(leaves(edge), *thread);
+                assert_eq!(pipeline.thread(leaves(edge)), *thread);
             }
+            let next = issued.iter().map(|(issued, _)| (*issued, leaves(*issued)));
+            let next =
+                next.filter(|(issued, leaves)| *issued <= edge && *leaves > edge).map(|(_, leaves)| leaves);
+            assert_eq!(pipeline.next(edge), next.min());
         }
     }
 }

@@ -10,7 +10,7 @@ use wireloom_sim::{Activity, Clock, Effort, SpecError, Time, Timeline};
 use super::caches::Caches;
 use super::context::{Context, Wait};
 use super::parcel::{Line, Request, Which};
-use super::pipeline::{Entry, Pipeline};
+use super::pipeline::Pipeline;
 use super::spec::{Multithreading, ProcessorSpec};
 use super::workload::{Outcome, Port, Start, Workload};
 
@@ -171,48 +171,47 @@ impl<T> Processor<T> {
     /// issue its next one when it has left.
     #[inline]
     fn barrel<W: Workload<Thread = T>>(&mut self, limit: u64, workload: &W, outside: &mut Outside<'_>) {
-        while self.next_edge < limit && !self.has_failed {
-            self.edge = self.next_edge;
-            if let Some(Entry { leaves, thread }) = self.pipeline.first()
-                && leaves == self.edge
-            {
-                self.pipeline.pop();
+        let mut edge = self.next_edge;
+        while edge < limit && !self.has_failed {
+            self.edge = edge;
+            if let Some(thread) = self.pipeline.pop(edge) {
                 let bit = 1 << thread;
                 self.piped &= !bit;
                 self.ready |= bit & !self.waiting;
             }
-            if self.ready != 0 && self.free <= self.edge {
+            if self.ready != 0 && self.free <= edge {
                 let thread = self.take_turn();
                 let bit = 1 << thread;
                 self.ready &= !bit;
-                loop {
-                    self.issue(thread, workload, outside);
-                    // As long as it is the only one it issues its next instruction when this one has left.
-                    let next = self.free.max(self.edge + self.stages);
-                    let is_alone = self.ready | self.piped | ((self.waiting | self.sending) & bit) == 0;
-                    if !is_alone || next >= limit {
-                        break;
-                    }
-                    self.edge = next;
-                }
                 self.piped |= bit;
-                self.pipeline.push(Entry { leaves: self.edge + self.stages, thread });
+                self.pipeline.push(edge + self.stages, thread);
+                self.issue(thread, workload, outside);
             }
-            self.next_edge = if self.ready != 0 { self.free.max(self.edge + 1) } else { NEVER };
-            if let Some(Entry { leaves, thread }) = self.pipeline.first() {
-                let sends = self.sending & 1 << thread != 0;
-                if sends && leaves == self.edge + 1 {
-                    self.sending &= !(1 << thread);
-                    self.depart(thread);
-                }
-                // What it sends leaves in the last stage.
-                self.next_edge =
-                    self.next_edge.min(if sends && leaves > self.edge + 1 { leaves - 1 } else { leaves });
-            } else if self.ready == 0 && self.free > self.edge + 1 {
+            let next = if self.ready != 0 { self.free.max(edge + 1) } else { NEVER };
+            edge = match self.pipeline.next(edge) {
+                Some(leaves) if self.sending == 0 => next.min(leaves),
+                Some(leaves) => next.min(self.last_stage(leaves)),
                 // It sleeps when it could issue something again.
-                self.next_edge = self.free - 1;
-            }
+                None if self.ready == 0 && self.free > edge + 1 => self.free - 1,
+                None => next,
+            };
         }
+        self.next_edge = edge;
+    }
+
+    /// What the instruction that leaves next has to send leaves in the last stage. Answers when something is to be done for it.
+    fn last_stage(&mut self, leaves: u64) -> u64 {
+        let thread = self.pipeline.thread(leaves);
+        let bit = 1 << thread;
+        if self.sending & bit == 0 {
+            return leaves;
+        }
+        if leaves > self.edge + 1 {
+            return leaves - 1;
+        }
+        self.sending &= !bit;
+        self.depart(thread);
+        leaves
     }
 
     /// Cycles before an edge, those left out in which only waiting is done: the thread that has the pipeline issues an instruction at each, but behind a
@@ -234,7 +233,7 @@ impl<T> Processor<T> {
                 self.next_edge = NEVER;
                 continue;
             }
-            let outcome = self.issue(self.current, workload, outside);
+            let outcome = self.issue_any(self.current, workload, outside);
             self.ready &= !self.waiting;
             if outcome == Outcome::Jumped {
                 self.free += self.stages - 1;
@@ -256,9 +255,22 @@ impl<T> Processor<T> {
         thread
     }
 
-    /// Issues the next instruction of a thread; answers what came of it.
+    /// Issues the next instruction of a thread.
     #[inline(always)]
-    fn issue<W: Workload<Thread = T>>(
+    fn issue<W: Workload<Thread = T>>(&mut self, thread: u32, workload: &W, outside: &mut Outside<'_>) {
+        let Hardware { registers, context, .. } = &mut self.threads[thread as usize];
+        match workload.issue_executed(registers) {
+            Some(cycles) => {
+                self.free = self.edge + u64::from(cycles.get());
+                context.spent.cycles += u64::from(cycles.get());
+                context.spent.instructions += 1;
+            }
+            None => _ = self.issue_any(thread, workload, outside),
+        }
+    }
+
+    /// Issues the next instruction of a thread, whatever it needs; answers what came of it.
+    fn issue_any<W: Workload<Thread = T>>(
         &mut self,
         thread: u32,
         workload: &W,
@@ -269,6 +281,7 @@ impl<T> Processor<T> {
             context: &mut hardware.context,
             caches: &mut self.caches,
             cycle: self.edge,
+            may_be_ahead: !self.is_naive,
             request: None,
         };
         let issued = workload.issue(&mut hardware.registers, &mut port);
@@ -308,7 +321,13 @@ impl<T> Processor<T> {
         // An instruction that has not been fetched is issued when its turn comes.
         if wait != Wait::Fetch {
             let cycle = self.clock.edge_from(outside.now);
-            let mut port = Port { context, caches: &mut self.caches, cycle, request: None };
+            let mut port = Port {
+                context,
+                caches: &mut self.caches,
+                cycle,
+                may_be_ahead: !self.is_naive,
+                request: None,
+            };
             let issued = workload.issue(&mut hardware.registers, &mut port);
             let request = port.request;
             if let Some(request) = request {
@@ -374,13 +393,13 @@ impl<T> Processor<T> {
 
     /// Finds out anew what each thread does, as a simulator would that keeps no lists.
     fn look(&mut self) {
-        (self.ready, self.piped, self.waiting, self.sending) = (0, 0, 0, 0);
+        (self.ready, self.waiting, self.sending) = (0, 0, 0);
+        self.piped = self.pipeline.piped();
         for (lane, hardware) in self.threads.iter().enumerate() {
             let bit = 1 << lane;
             let waits = hardware.context.wait != Wait::Nothing;
-            let is_piped = self.pipeline.has(lane as u32);
+            let is_piped = self.piped & bit != 0;
             self.waiting |= if waits { bit } else { 0 };
-            self.piped |= if is_piped { bit } else { 0 };
             self.ready |= if waits || is_piped { 0 } else { bit };
             self.sending |= if hardware.request.is_some() { bit } else { 0 };
         }

@@ -1,5 +1,7 @@
 //! What processors execute.
 
+use std::num::NonZeroU8;
+
 use super::caches::Caches;
 use super::context::Context;
 use super::parcel::Request;
@@ -15,6 +17,13 @@ pub trait Workload {
     /// Issues the thread's next instruction. One that waits has had no effect; it is executed again, without a cycle of its own, when what
     /// it waits for is there.
     fn issue(&self, thread: &mut Self::Thread, port: &mut Port<'_>) -> Issued;
+
+    /// Issues the thread's next instruction, if that was executed already, needs nothing, and the thread goes on behind it: for how many cycles it keeps
+    /// others from being issued.
+    #[inline(always)]
+    fn issue_executed(&self, _thread: &mut Self::Thread) -> Option<NonZeroU8> {
+        None
+    }
 
     /// The parts into which the processing of packets is cut: the steps with which they begin; none if it is not cut.
     fn parts(&self) -> &[String] {
@@ -59,6 +68,8 @@ pub struct Port<'a> {
     pub(super) caches: &'a mut Caches,
     /// The cycle of the processors' clock.
     pub(super) cycle: u64,
+    /// Whether instructions may be executed before their time if nobody can tell.
+    pub(super) may_be_ahead: bool,
     /// What the instruction sends: at most one message.
     pub(super) request: Option<Request>,
 }

@@ -133,6 +133,31 @@ fn packets_go_through_a_riscv_program_and_come_out_as_it_says_in_order() {
     forwards::<Riscv>(&spec());
 }
 
+/// What threads tell of the times at which they see what, and all that is counted, whether or not instructions are executed before their time.
+fn peeks<S: InstructionSet>(spec: &Spec) {
+    let run = |effort| {
+        let mut machine = machine::<S>(spec, "peek", packets(100, 6), effort);
+        machine.run(Time::nanoseconds(100_000_000)).unwrap_or_else(|error| panic!("{error}"));
+        let record = machine.record();
+        let counted = record.value("platform").map(|record| serde_json::to_string(record).expect("JSON"));
+        (machine.delivered(), counted)
+    };
+    let (delivered, counted) = run(Effort::Active);
+    assert_eq!((&delivered, &counted), (&run(Effort::Naive).0, &run(Effort::Naive).1));
+    let looks = delivered.iter().map(|packet| u32::from(packet.bytes[2]) | u32::from(packet.bytes[3]) << 8);
+    assert!(looks.clone().sum::<u32>() > 100, "{:?}", looks.collect::<Vec<_>>());
+    assert_eq!(delivered.len(), 100);
+}
+
+#[test]
+fn threads_see_replies_when_they_come_and_not_when_they_look_ahead() {
+    let mut spec = spec();
+    peeks::<Arm>(&spec);
+    peeks::<Riscv>(&spec);
+    spec.processor.multithreading = Multithreading::Blocking;
+    peeks::<Arm>(&spec);
+}
+
 #[test]
 fn packets_that_are_offered_later_come_later_and_calls_without_replies_are_made() {
     let packets = packets(40, 6);
@@ -237,12 +262,16 @@ fn exceptions_name_the_thread_the_instruction_and_the_cause() {
     for (kind, cause) in causes {
         let mut bytes = vec![0; 64];
         bytes[0] = kind;
-        let packets = vec![Packet { ingress: 0, arrival_ns: 0, bytes }];
-        let mut machine = machine::<Riscv>(&spec(), "fault", packets, Effort::Active);
-        let Err(RunError::Failed(failure)) = machine.run(Time::nanoseconds(1_000_000)) else {
-            panic!("{kind}")
+        let run = |effort| {
+            let packets = vec![Packet { ingress: 0, arrival_ns: 0, bytes: bytes.clone() }];
+            let mut machine = machine::<Riscv>(&spec(), "fault", packets, effort);
+            let Err(RunError::Failed(failure)) = machine.run(Time::nanoseconds(1_000_000)) else {
+                panic!("{kind}")
+            };
+            (failure.to_string(), machine.totals().now)
         };
-        let text = failure.to_string();
+        let (text, at) = run(Effort::Active);
+        assert_eq!((&text, at), (&run(Effort::Naive).0, run(Effort::Naive).1));
         assert!(
             text.starts_with("processor ") && text.contains(" thread ") && text.ends_with(cause),
             "{kind}: {text}"

@@ -1,0 +1,30 @@
+/* What threads see of time: how often they look until a reply has come, and the cycle in which they send. */
+#include "mpe.h"
+
+#define CYCLES WORD(0x20000024)
+
+enum { NOT_YET = 0x12345678 };
+
+int main(void) {
+    for (;;) {
+        (void)RECEIVE;
+        ARGUMENT(0) = BYTE(0);
+        ARGUMENT(1) = 2;
+        REPLY(3, 0) = NOT_YET;
+        CALL(0, 0, 3) = 3;
+        u32 looks = 0;
+        while (REPLY(3, 0) == NOT_YET) {
+            looks++;
+            /* A reply is not overwritten by what was executed before it came. */
+            ARGUMENT(looks & 15) = looks;
+        }
+        BYTE(2) = looks;
+        BYTE(3) = looks >> 8;
+        EGRESS = WAIT(3);
+        u32 cycle = CYCLES;
+        for (u32 byte = 0; byte < 4; byte++) {
+            BYTE(4 + byte) = cycle >> 8 * byte;
+        }
+        SEND = FINISH;
+    }
+}
