@@ -39,16 +39,10 @@ pub(super) fn execute<B: Bus>(thread: &mut Thread, it: &Instruction, bus: &mut B
         Op::Adcs => sum(thread, rn, value(thread), thread.carry()),
         Op::Sbcs => sum(thread, rn, !value(thread), thread.carry()),
         Op::Rscs => sum(thread, value(thread), !rn, thread.carry()),
-        Op::Tst | Op::Teq | Op::Cmp | Op::Cmn => {
-            match it.op {
-                Op::Tst => logical(thread, it, |operand| rn & operand),
-                Op::Teq => logical(thread, it, |operand| rn ^ operand),
-                Op::Cmp => sum(thread, rn, !value(thread), true),
-                _ => sum(thread, rn, value(thread), false),
-            };
-            advance(thread);
-            return Ok(Flow::Next);
-        }
+        Op::Tst => return compare(thread, |thread| logical(thread, it, |operand| rn & operand)),
+        Op::Teq => return compare(thread, |thread| logical(thread, it, |operand| rn ^ operand)),
+        Op::Cmp => return compare(thread, |thread| sum(thread, rn, !value(thread), true)),
+        Op::Cmn => return compare(thread, |thread| sum(thread, rn, value(thread), false)),
         Op::Mul => product(thread, it),
         Op::Mla => product(thread, it).wrapping_add(rn),
         Op::Muls => {
@@ -72,37 +66,14 @@ pub(super) fn execute<B: Bus>(thread: &mut Thread, it: &Instruction, bus: &mut B
             advance(thread);
             return Ok(Flow::Next);
         }
-        Op::Ldr | Op::Ldrb | Op::Ldrh | Op::Ldrsb | Op::Ldrsh => {
-            let (address, changed) = addresses(thread, it);
-            let result = match it.op {
-                Op::Ldr => load(bus, address, Size::Word)?,
-                Op::Ldrb => load(bus, address, Size::Byte)? & 0xff,
-                Op::Ldrh => load(bus, address, Size::Half)? & 0xffff,
-                Op::Ldrsb => load(bus, address, Size::Byte)? as i8 as u32,
-                _ => load(bus, address, Size::Half)? as i16 as u32,
-            };
-            if it.rd == PC {
-                target(result)?;
-            }
-            if it.indexing.has(Indexing::WRITE_BACK) {
-                thread.write(it.rn, changed);
-            }
-            result
-        }
-        Op::Str | Op::Strb | Op::Strh => {
-            let (address, changed) = addresses(thread, it);
-            let size = match it.op {
-                Op::Str => Size::Word,
-                Op::Strb => Size::Byte,
-                _ => Size::Half,
-            };
-            store(bus, address, size, thread.read(it.rd))?;
-            if it.indexing.has(Indexing::WRITE_BACK) {
-                thread.write(it.rn, changed);
-            }
-            advance(thread);
-            return Ok(Flow::Next);
-        }
+        Op::Ldr => load_one(thread, it, bus, Size::Word, |word| word)?,
+        Op::Ldrb => load_one(thread, it, bus, Size::Byte, |byte| byte & 0xff)?,
+        Op::Ldrh => load_one(thread, it, bus, Size::Half, |half| half & 0xffff)?,
+        Op::Ldrsb => load_one(thread, it, bus, Size::Byte, |byte| byte as i8 as u32)?,
+        Op::Ldrsh => load_one(thread, it, bus, Size::Half, |half| half as i16 as u32)?,
+        Op::Str => return store_one(thread, it, bus, Size::Word),
+        Op::Strb => return store_one(thread, it, bus, Size::Byte),
+        Op::Strh => return store_one(thread, it, bus, Size::Half),
         Op::Ldm => return load_several(thread, it, bus),
         Op::Stm => return store_several(thread, it, bus),
         Op::Swp => swap(thread, it, bus, Size::Word)?,
@@ -242,6 +213,14 @@ fn long_product(thread: &mut Thread, it: &Instruction) -> u64 {
     result
 }
 
+/// Only the flags change.
+#[inline(always)]
+fn compare(thread: &mut Thread, with: impl FnOnce(&mut Thread) -> u32) -> Result<Flow, Stop> {
+    with(thread);
+    advance(thread);
+    Ok(Flow::Next)
+}
+
 /// Where a transfer goes, and what becomes of its base.
 #[inline(always)]
 fn addresses(thread: &Thread, it: &Instruction) -> (u32, u32) {
@@ -250,6 +229,37 @@ fn addresses(thread: &Thread, it: &Instruction) -> (u32, u32) {
     let offset = if it.indexing.has(Indexing::DOWN) { offset.wrapping_neg() } else { offset };
     let sum = base.wrapping_add(offset);
     (if it.indexing.has(Indexing::PRE) { sum } else { base }, sum)
+}
+
+/// Answers what the register gets.
+#[inline(always)]
+fn load_one<B: Bus>(
+    thread: &mut Thread,
+    it: &Instruction,
+    bus: &mut B,
+    size: Size,
+    extended: impl FnOnce(u32) -> u32,
+) -> Result<u32, Stop> {
+    let (address, changed) = addresses(thread, it);
+    let result = extended(load(bus, address, size)?);
+    if it.rd == PC {
+        target(result)?;
+    }
+    if it.indexing.has(Indexing::WRITE_BACK) {
+        thread.write(it.rn, changed);
+    }
+    Ok(result)
+}
+
+#[inline(always)]
+fn store_one<B: Bus>(thread: &mut Thread, it: &Instruction, bus: &mut B, size: Size) -> Result<Flow, Stop> {
+    let (address, changed) = addresses(thread, it);
+    store(bus, address, size, thread.read(it.rd))?;
+    if it.indexing.has(Indexing::WRITE_BACK) {
+        thread.write(it.rn, changed);
+    }
+    advance(thread);
+    Ok(Flow::Next)
 }
 
 fn swap<B: Bus>(thread: &Thread, it: &Instruction, bus: &mut B, size: Size) -> Result<u32, Stop> {
