@@ -121,6 +121,14 @@ impl Bits {
         }
     }
 
+    /// At most 64 bits from bit `lo` on; those past the end are zero.
+    #[inline]
+    pub fn extract(&self, lo: u32, width: u32) -> u64 {
+        let (index, shift) = ((lo / 64) as usize, lo % 64);
+        let both = u128::from(self.word(index)) | u128::from(self.word(index + 1)) << 64;
+        (both >> shift) as u64 & mask128(width) as u64
+    }
+
     /// All little-endian 64-bit words: `ceil(width / 64)` of them.
     pub fn words(&self) -> impl Iterator<Item = u64> + '_ {
         (0..words_for(self.width)).map(|i| self.word(i))
@@ -522,6 +530,9 @@ mod tests {
         for lo in [0, 1, 63, 64, 65, 128, 171, 172, 299, 300, 1000] {
             for width in [1, 64, 65, 128, 129] {
                 assert_eq!(v.slice(lo, width), v.lshr(lo).resize(width), "{width} bits from {lo}");
+            }
+            for width in [1, 32, 63, 64] {
+                assert_eq!(v.extract(lo, width), v.slice(lo, width).low_u64(), "{width} bits from {lo}");
             }
         }
     }

@@ -179,9 +179,8 @@ impl Reply {
     pub fn encode(&self, reply: &Bits) -> Vec<u32> {
         let mut message = vec![0; self.words() as usize];
         for leaf in &self.leaves {
-            let value = reply.slice(leaf.lo, leaf.width);
-            for (index, word) in to_words(&value).into_iter().enumerate() {
-                message[leaf.word as usize + index] |= word << leaf.bit;
+            for (index, word) in (leaf.word as usize..).zip(message_words(reply, leaf.lo, leaf.width)) {
+                message[index] |= word << leaf.bit;
             }
         }
         message
@@ -206,14 +205,16 @@ fn leaf_widths(reply: &ReplyType, config: &Config) -> Vec<u32> {
     }
 }
 
-/// A value as words, lowest first.
-pub fn to_words(value: &Bits) -> Vec<u32> {
-    let halves = value.words().flat_map(|word| [word as u32, (word >> WORD) as u32]);
-    halves.take(words(value.width()) as usize).collect()
+/// So many bits of a value, from one on, as words, lowest first.
+fn message_words(value: &Bits, lo: u32, width: u32) -> impl Iterator<Item = u32> + '_ {
+    (0..width).step_by(WORD as usize).map(move |at| value.extract(lo + at, WORD.min(width - at)) as u32)
 }
 
 /// The value of `width` bits in words, lowest first.
 fn from_words(width: u32, words: &[u32]) -> Bits {
+    if width <= u128::BITS {
+        return Bits::new(width, words.iter().rev().fold(0, |value, word| value << WORD | u128::from(*word)));
+    }
     let pairs: Vec<u64> = words
         .chunks(2)
         .map(|pair| u64::from(pair[0]) | pair.get(1).map_or(0, |high| u64::from(*high) << WORD))
@@ -254,7 +255,8 @@ mod tests {
     fn arguments_come_as_they_went() {
         let arguments = Arguments { widths: vec![32, 70, 1] };
         let values = [Bits::new(32, 7), Bits::new(70, 5 << 64 | 3 << 32 | 1), Bits::new(1, 1)];
-        let message: Vec<u32> = values.iter().flat_map(to_words).collect();
+        let message: Vec<u32> =
+            values.iter().flat_map(|value| message_words(value, 0, value.width())).collect();
         assert_eq!(message, [7, 1, 3, 5, 1]);
         assert_eq!(arguments.words(), 5);
         assert_eq!(arguments.decode(&message), values);
