@@ -32,6 +32,10 @@ pub trait Agenda<E> {
     /// Lets an event arrive after so long; events of one time arrive in the order in which they were sent.
     fn send(&mut self, delay: Time, event: E);
 
+    /// As [`send`](Self::send) at a time that may not have come: the event arrives so long behind that, which is not at once then, in the order in which it
+    /// would if it were sent then.
+    fn send_from(&mut self, sent: Time, delay: Time, event: E);
+
     /// Lets an event arrive then, or at this instant if that has passed.
     fn send_at(&mut self, time: Time, event: E) {
         self.send(time.since(self.now()), event);
@@ -54,6 +58,10 @@ impl<E> Agenda<E> for Kernel<E> {
     fn send(&mut self, delay: Time, event: E) {
         Kernel::send(self, delay, event);
     }
+
+    fn send_from(&mut self, sent: Time, delay: Time, event: E) {
+        Kernel::send_from(self, sent, delay, event);
+    }
 }
 
 /// An agenda that wraps a part's events; see [`Agenda::wrapped`].
@@ -70,5 +78,9 @@ impl<A: Agenda<E>, E, P, F: Fn(P) -> E> Agenda<P> for Wrapped<'_, A, E, F> {
 
     fn send(&mut self, delay: Time, event: P) {
         self.outer.send(delay, (self.wrap)(event));
+    }
+
+    fn send_from(&mut self, sent: Time, delay: Time, event: P) {
+        self.outer.send_from(sent, delay, (self.wrap)(event));
     }
 }

@@ -19,6 +19,16 @@ impl Chance {
         Self(Box::new(generator))
     }
 
+    /// As many others, each with a stream of its own.
+    pub fn split(&self, count: u32) -> Vec<Self> {
+        let own = |number: u32| {
+            let mut generator = self.0.clone();
+            generator.set_stream(self.0.get_stream().wrapping_add(u64::from(number) + 1));
+            Self(generator)
+        };
+        (0..count).map(own).collect()
+    }
+
     /// Each whole number below `bound` alike; 0 if that is 0. The error of one part in 2^64 * `bound` is not removed.
     pub fn below(&mut self, bound: u64) -> u64 {
         ((u128::from(self.0.next_u64()) * u128::from(bound)) >> 64) as u64
@@ -48,6 +58,16 @@ mod tests {
         assert_eq!(draw(1, "network"), draw(1, "network"));
         assert_ne!(draw(1, "network"), draw(2, "network"));
         assert_ne!(draw(1, "network"), draw(1, "cache"));
+    }
+
+    #[test]
+    fn parts_of_a_stream_are_streams_of_their_own() {
+        let chance = Chance::new(1, "network");
+        let draw = |mut chance: Chance| [(); 4].map(|()| chance.below(1000));
+        let drawn: Vec<_> = chance.split(3).into_iter().map(draw).collect();
+        assert_eq!(drawn, chance.split(3).into_iter().map(draw).collect::<Vec<_>>());
+        let all = [&drawn[..], &[draw(chance)]].concat();
+        assert!((0..4).all(|one| (0..one).all(|other| all[one] != all[other])), "{all:?}");
     }
 
     #[test]

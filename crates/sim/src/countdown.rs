@@ -1,19 +1,23 @@
 //! What is on its way, for the naive kernel: each delay is counted down, as in a simulator without a wheel.
 
 use crate::Time;
+use crate::wheel::Order;
 
-/// Things with the times that are left of their delays; of one time the one that was put in first comes first.
+/// Things with the times that are left of their delays; those of one time come in their order, and of one order the one that was put in first comes first.
 #[derive(Debug)]
 pub(crate) struct Countdown<T> {
     /// Up to when all were counted down.
     counted: Time,
-    /// What is due behind that: how much is left, the how-manieth it was put in, and the thing.
-    later: Vec<(u64, u64, T)>,
+    /// What is due behind that: how much is left, its order and the how-manieth it was put in, and the thing.
+    later: Vec<(u64, Place, T)>,
     /// What is due until then, the next one last.
-    due: Vec<(Time, u64, T)>,
+    due: Vec<(Time, Place, T)>,
     /// Things put in so far.
     count: u64,
 }
+
+/// The order of a thing, and the how-manieth it was put in.
+type Place = (Order, u64);
 
 impl<T> Countdown<T> {
     pub(crate) fn new() -> Self {
@@ -21,14 +25,14 @@ impl<T> Countdown<T> {
     }
 
     /// Puts a thing in that is due then.
-    pub(crate) fn put(&mut self, time: Time, thing: T) {
-        let number = self.count;
+    pub(crate) fn put(&mut self, time: Time, order: Order, thing: T) {
+        let own = (order, self.count);
         self.count += 1;
         if time > self.counted {
-            self.later.push((time.0 - self.counted.0, number, thing));
+            self.later.push((time.0 - self.counted.0, own, thing));
         } else {
-            let place = self.due.partition_point(|(other, ..)| *other > time);
-            self.due.insert(place, (time, number, thing));
+            let place = self.due.partition_point(|(other, its, _)| (*other, *its) > (time, own));
+            self.due.insert(place, (time, own, thing));
         }
     }
 
@@ -37,17 +41,17 @@ impl<T> Countdown<T> {
         let passed = to.since(self.counted).0;
         if passed > 0 {
             let mut place = 0;
-            while let Some((left, number, _)) = self.later.get_mut(place) {
+            while let Some((left, its, _)) = self.later.get_mut(place) {
                 if *left > passed {
                     *left -= passed;
                     place += 1;
                 } else {
-                    let (time, number) = (self.counted + Time(*left), *number);
-                    self.due.push((time, number, self.later.swap_remove(place).2));
+                    let (time, its) = (self.counted + Time(*left), *its);
+                    self.due.push((time, its, self.later.swap_remove(place).2));
                 }
             }
             self.counted = to;
-            self.due.sort_unstable_by_key(|(time, number, _)| std::cmp::Reverse((*time, *number)));
+            self.due.sort_unstable_by_key(|(time, its, _)| std::cmp::Reverse((*time, *its)));
         }
         self.due.last().map(|(time, ..)| *time)
     }
@@ -81,14 +85,15 @@ mod tests {
         #[test]
         fn things_come_as_from_a_wheel(
             period in 1u64..3000,
-            steps in prop::collection::vec(prop::collection::vec(0u64..20_000, 0..4), 1..60),
+            steps in prop::collection::vec(prop::collection::vec((0u64..200, 0u32..3), 0..4), 1..60),
         ) {
             let (mut countdown, mut wheel) = (Countdown::new(), Wheel::new(Time(64)));
             let (mut now, mut number) = (Time(0), 0);
             for (edge, delays) in steps.into_iter().enumerate() {
-                for delay in delays {
-                    countdown.put(now + Time(delay), number);
-                    wheel.put(now + Time(delay), number);
+                for (delay, rank) in delays {
+                    let (time, order) = (now + Time(100 * delay), Order { sent: now, rank });
+                    countdown.put(time, order, number);
+                    wheel.put(time, order, number);
                     number += 1;
                 }
                 prop_assert_eq!(countdown.first(), wheel.due());
@@ -99,8 +104,9 @@ mod tests {
                     now = due;
                     // What is sent at once comes behind what is due already.
                     if number % 3 == 0 {
-                        countdown.put(now, number);
-                        wheel.put(now, number);
+                        let order = Order { sent: now, rank: 0 };
+                        countdown.put(now, order, number);
+                        wheel.put(now, order, number);
                         number += 1;
                     }
                     prop_assert_eq!(countdown.take(now), wheel.take(now));

@@ -2,12 +2,13 @@
 //!
 //! Time goes from one instant to the next at which something happens. At an instant first everything arrives that is due, in the order in which it was
 //! sent; then the units that are awake and whose clock has an edge do their cycle, in the order of their numbers. Nothing else decides an order, so
-//! two runs of one model are alike to the last event.
+//! two runs of one model are alike to the last event. A unit that is ahead of time can send ahead of time: what it sends arrives where it would if it had
+//! waited.
 
 mod domain;
 
 use crate::countdown::Countdown;
-use crate::wheel::Wheel;
+use crate::wheel::{Order, Wheel};
 use crate::{Clock, Time};
 use domain::Domain;
 
@@ -79,6 +80,8 @@ pub struct Kernel<E> {
     units: Vec<usize>,
     /// How many clocks have had their turn at this instant.
     turns: usize,
+    /// Who sends: 0 while things arrive, in the cycle of a unit its number and 1 more.
+    rank: u32,
     stopped: bool,
     cycles: u64,
     events: u64,
@@ -97,6 +100,7 @@ impl<E> Kernel<E> {
             domains: Vec::new(),
             units: Vec::new(),
             turns: 0,
+            rank: 0,
             stopped: false,
             cycles: 0,
             events: 0,
@@ -146,10 +150,16 @@ impl<E> Kernel<E> {
     /// Lets something arrive after so long. With no delay it arrives at this instant still, behind what is due already, if cycles have not begun; else
     /// behind the cycle that sends it.
     pub fn send(&mut self, delay: Time, event: E) {
-        let time = self.now + delay;
+        self.send_from(self.now, delay, event);
+    }
+
+    /// As [`send`](Self::send) at a time that has not come: the event arrives so long behind that, which is not at once, in the order in which it would if it
+    /// were sent then.
+    pub fn send_from(&mut self, sent: Time, delay: Time, event: E) {
+        let (time, order) = (sent + delay, Order { sent, rank: self.rank });
         match &mut self.pending {
-            Pending::Wheel(wheel) => wheel.put(time, event),
-            Pending::Countdown(countdown) => countdown.put(time, event),
+            Pending::Wheel(wheel) => wheel.put(time, order, event),
+            Pending::Countdown(countdown) => countdown.put(time, order, event),
         }
     }
 
@@ -227,6 +237,7 @@ impl<E> Kernel<E> {
         let mut from = 0;
         while let Some(unit) = self.domains[index].take(from, any) {
             self.cycles += 1;
+            self.rank = unit.0 + 1;
             let edges = match model.cycle(unit, self) {
                 Activity::Awake => 1,
                 Activity::After(edges) => edges.max(1),
@@ -236,6 +247,7 @@ impl<E> Kernel<E> {
             from = unit.0 + 1;
         }
         self.domains[index].end();
+        self.rank = 0;
     }
 }
 

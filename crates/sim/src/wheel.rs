@@ -11,7 +11,16 @@ use crate::Time;
 /// Slots of the wheel.
 const SLOTS: u64 = 1024;
 
-/// Things with the times at which they are due; of one time the one that was put in first comes first.
+/// Where a thing stands among those that are due at one time.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Order {
+    /// When it was sent, which may be later than it was put in.
+    pub sent: Time,
+    /// By whom, among those who send something then.
+    pub rank: u32,
+}
+
+/// Things with the times at which they are due; those of one time come in their order, and of one order the one that was put in first comes first.
 #[derive(Debug)]
 pub struct Wheel<T> {
     /// A slot is `1 << shift` picoseconds wide.
@@ -33,13 +42,14 @@ pub struct Wheel<T> {
 #[derive(Debug)]
 struct Entry<T> {
     time: Time,
+    order: Order,
     number: u64,
     thing: T,
 }
 
 impl<T> Entry<T> {
-    fn key(&self) -> (Time, u64) {
-        (self.time, self.number)
+    fn key(&self) -> (Time, Order, u64) {
+        (self.time, self.order, self.number)
     }
 }
 
@@ -79,8 +89,8 @@ impl<T> Wheel<T> {
     }
 
     /// Puts a thing in that is due then. What is due before something that has been taken out comes next.
-    pub fn put(&mut self, time: Time, thing: T) {
-        let entry = Entry { time, number: self.count, thing };
+    pub fn put(&mut self, time: Time, order: Order, thing: T) {
+        let entry = Entry { time, order, number: self.count, thing };
         self.count += 1;
         let slot = time.0 >> self.shift;
         if slot <= self.slot {
@@ -183,25 +193,26 @@ mod tests {
         #[test]
         fn things_come_in_the_order_of_their_times_and_of_putting_in(
             width in 1u64..5000,
-            steps in prop::collection::vec((0u64..4, 0u64..3_000_000, any::<bool>()), 1..400),
+            steps in prop::collection::vec((0u64..4, 0u64..3_000_000, 0u32..3, any::<bool>()), 1..400),
         ) {
             let mut wheel = Wheel::new(Time(width));
-            let mut list: Vec<(Time, usize)> = Vec::new();
+            let mut list: Vec<(Time, Order, usize)> = Vec::new();
             let mut now = Time(0);
-            for (number, (scale, delay, takes)) in steps.into_iter().enumerate() {
+            for (number, (scale, delay, rank, takes)) in steps.into_iter().enumerate() {
                 let time = now + Time(delay >> (scale * 6));
-                wheel.put(time, number);
-                list.push((time, number));
+                let order = Order { sent: now, rank };
+                wheel.put(time, order, number);
+                list.push((time, order, number));
                 list.sort_unstable();
                 if takes {
-                    let (time, number) = list.remove(0);
+                    let (time, _, number) = list.remove(0);
                     prop_assert_eq!(wheel.due(), Some(time));
                     prop_assert!(time.0 == 0 || wheel.take(time - Time(1)).is_none());
                     prop_assert_eq!(wheel.take(time), Some(number));
                     now = time;
                 }
             }
-            for (time, number) in list {
+            for (time, _, number) in list {
                 prop_assert_eq!(wheel.take(time), Some(number));
             }
             prop_assert!(wheel.is_empty());
@@ -211,11 +222,12 @@ mod tests {
     #[test]
     fn what_is_due_in_the_past_comes_next() {
         let mut wheel = Wheel::new(Time(16));
-        wheel.put(Time(100_000), 'a');
+        let order = Order::default();
+        wheel.put(Time(100_000), order, 'a');
         assert_eq!((wheel.due(), wheel.take(Time(99_999))), (Some(Time(100_000)), None));
         assert_eq!(wheel.take(Time(100_000)), Some('a'));
-        wheel.put(Time(100_002), 'c');
-        wheel.put(Time(50), 'b');
+        wheel.put(Time(100_002), order, 'c');
+        wheel.put(Time(50), order, 'b');
         assert_eq!((wheel.take(Time(100_002)), wheel.take(Time(100_002))), (Some('b'), Some('c')));
     }
 }

@@ -3,8 +3,6 @@
 mod ahead;
 mod reach;
 
-use std::num::NonZeroU8;
-
 use wireloom_isa::{
     Access, Class, Exception, Fault, Flow, InstructionSet, Program, Size, Stall, Stop, Symbols, Text, Thread,
 };
@@ -14,7 +12,7 @@ use super::context::{Context, Wait};
 use super::mpe;
 use super::objects::{MethodInterface, ObjectInterface};
 use super::parcel::{Request, Which};
-use super::spec::{CyclesSpec, Spec};
+use super::spec::{CyclesSpec, Multithreading, Spec};
 use super::workload::{Issued, Outcome, Port, Start, Workload};
 use ahead::Ahead;
 use reach::Reach;
@@ -34,6 +32,8 @@ pub struct Code<S: InstructionSet> {
     /// Of an engine that is cut.
     cut: Cut,
     shared_bytes: u32,
+    /// Whether the instruction behind a jump is issued later than behind any other.
+    waits_behind_jumps: bool,
     /// Of an application: what its variables begin with. None of an engine's program, which has none.
     variables: Option<Vec<(u32, Vec<u8>)>>,
     /// Of the lines of both caches.
@@ -166,6 +166,7 @@ impl<S: InstructionSet> Code<S> {
             objects: objects.iter().map(|object| object.methods.clone()).collect(),
             cut: Cut::default(),
             shared_bytes: spec.memory.bytes,
+            waits_behind_jumps: processor.multithreading == Multithreading::Blocking,
             variables: None,
             instruction_line: !(processor.instruction_cache.line_bytes as u32 - 1),
             data_line: !(processor.data_cache.line_bytes as u32 - 1),
@@ -244,11 +245,6 @@ impl<S: InstructionSet> Workload for Code<S> {
             }
         }
         self.issue_now(thread, port)
-    }
-
-    #[inline(always)]
-    fn issue_executed(&self, thread: &mut Self::Thread) -> Option<NonZeroU8> {
-        thread.ahead.issue_plain()
     }
 
     fn parts(&self) -> &[String] {

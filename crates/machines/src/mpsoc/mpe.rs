@@ -8,6 +8,7 @@ use wireloom_sim::Time;
 use super::broker::Service;
 use super::carried::{Carried, Kept, Left};
 use super::objects::{CallersPacket, PacketUse};
+use super::workload::Run;
 
 /// Where the local store of each thread begins: the same address for all.
 pub const LOCAL_STORE: u32 = 0x1000_0000;
@@ -295,6 +296,12 @@ impl Spent {
             accesses: self.accesses + other.accesses,
             network: self.network + other.network,
         }
+    }
+
+    /// Instructions were executed.
+    pub(super) fn add(&mut self, run: Run) {
+        self.instructions += u64::from(run.count);
+        self.cycles += run.cycles();
     }
 
     /// What has been spent since it was so much.

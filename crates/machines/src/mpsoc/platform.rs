@@ -21,7 +21,7 @@ use super::machine::{Failure, Options, Problem};
 use super::mpe::{Call, Finish, Target};
 use super::objects::{Called, Element, Objects};
 use super::parcel::{Line, Parcel, Request};
-use super::processor::{Labels, Outside, Processor};
+use super::processor::{Labels, Outside, Processor, Sent};
 use super::shared::SharedMemory;
 use super::spec::Spec;
 use super::workload::Workload;
@@ -58,8 +58,8 @@ pub(super) struct Platform<W: Workload, O: Objects> {
     calls: Slab<Call>,
     outputs: Slab<Finish>,
     forwards: Slab<Forward>,
-    /// What threads have sent in this cycle; empty between cycles.
-    sent: Vec<(u32, Request)>,
+    /// What threads have sent in this turn; empty between turns.
+    sent: Vec<Sent>,
     pub(super) timeline: Timeline,
     labels: Labels,
     clock: Clock,
@@ -181,7 +181,7 @@ impl<W: Workload, O: Objects> Platform<W, O> {
     /// Sends what threads have given out.
     fn flush(&mut self, kernel: &mut Kernel<Event>) {
         let mut sent = std::mem::take(&mut self.sent);
-        for (thread, request) in sent.drain(..) {
+        for Sent { at, thread, request } in sent.drain(..) {
             let from = self.thread_node(thread);
             let (to, bytes, parcel) = match request {
                 Request::Idle(service) => (self.broker_node(), 0, Parcel::Idle { thread, service }),
@@ -221,9 +221,20 @@ impl<W: Workload, O: Objects> Platform<W, O> {
                 }
             };
             let message = self.message(from, to, bytes, parcel);
-            self.send(message, kernel);
+            self.send_at(at, message, kernel);
         }
         self.sent = sent;
+    }
+
+    /// Puts a message into the network at a time that may not have come.
+    fn send_at(&mut self, at: Time, message: Message<Parcel>, kernel: &mut Kernel<Event>) {
+        if self.network.sends_ahead() {
+            self.network.send_ahead(message, at, &mut kernel.wrapped(Event::Network));
+        } else if at > kernel.now() {
+            kernel.send_at(at, Event::Send(message));
+        } else {
+            self.send(message, kernel);
+        }
     }
 
     /// A message has come out of the network.
@@ -302,7 +313,7 @@ impl<W: Workload, O: Objects> Platform<W, O> {
                 // The bus has looked whether there is memory.
                 let Ok((value, done)) = self.memory.access(now, access, store) else { return };
                 let answer = reply(self, 4, Parcel::Accessed { thread, value });
-                kernel.send_at(done, Event::Send(answer));
+                self.send_at(done, answer, kernel);
             }
             Parcel::Accessed { thread, value } => {
                 let context = context(&mut self.processors, self.threads, thread);
@@ -314,7 +325,7 @@ impl<W: Workload, O: Objects> Platform<W, O> {
                 let bytes = self.processors[processor as usize].line_bytes(line.cache);
                 let done = self.memory.line(now, line.address, bytes);
                 let answer = reply(self, bytes, Parcel::Filled { processor, line });
-                kernel.send_at(done, Event::Send(answer));
+                self.send_at(done, answer, kernel);
             }
             Parcel::Filled { processor, line } => self.fill(processor, line, kernel),
         }
@@ -330,15 +341,15 @@ impl<W: Workload, O: Objects> Platform<W, O> {
                 let bytes = 4 * self.calls[call as usize].arguments.len() as u32;
                 let parcel = Parcel::Serve { call, thread };
                 let serve = self.message(self.broker_node(), self.thread_node(thread), bytes, parcel);
-                return kernel.send_at(at, Event::Send(serve));
+                return self.send_at(at, serve, kernel);
             }
         };
         let loaded = self.io.window(packet).0.loaded;
         let from = self.broker_node();
         let work = self.message(from, self.thread_node(thread), loaded, Parcel::Work { packet, thread });
-        kernel.send_at(at, Event::Send(work));
+        self.send_at(at, work, kernel);
         let served = self.message(from, self.io_node(), 0, Parcel::Served);
-        kernel.send_at(at, Event::Send(served));
+        self.send_at(at, served, kernel);
     }
 
     /// A call has come to its object.
@@ -365,7 +376,7 @@ impl<W: Workload, O: Objects> Platform<W, O> {
             return;
         }
         let answer = self.message(message.to, message.from, bytes, Parcel::Reply { call: number });
-        kernel.send_at(done, Event::Send(answer));
+        self.send_at(done, answer, kernel);
     }
 
     /// What a thread waits for is there.

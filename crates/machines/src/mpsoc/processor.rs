@@ -1,7 +1,5 @@
 //! A processor: a pipeline that hardware threads share (the paper, section 5.2).
 
-use std::collections::VecDeque;
-
 use wireloom_isa::Exception;
 use wireloom_sim::stats::Record;
 use wireloom_sim::timeline::{Label, Track};
@@ -12,7 +10,7 @@ use super::context::{Context, Wait};
 use super::parcel::{Line, Request, Which};
 use super::pipeline::Pipeline;
 use super::spec::{Multithreading, ProcessorSpec};
-use super::workload::{Outcome, Port, Start, Workload};
+use super::workload::{Outcome, Port, Run, Start, Workload};
 
 /// No edge.
 const NEVER: u64 = u64::MAX;
@@ -21,6 +19,8 @@ const NEVER: u64 = u64::MAX;
 #[derive(Debug)]
 pub(super) struct Processor<T> {
     threads: Vec<Hardware<T>>,
+    /// Of each thread: what is to be issued before its next instruction. The thread has spent it already.
+    runs: [Run; 32],
     caches: Caches,
     multithreading: Multithreading,
     /// Threads whose next instruction can be issued.
@@ -46,8 +46,6 @@ pub(super) struct Processor<T> {
     edge: u64,
     /// The edge of the next cycle in which it has something to do, unless a thread goes on before; [`NEVER`] if it sleeps.
     next_edge: u64,
-    /// What threads send, with the edges at which it leaves and the numbers of the threads among all.
-    outbox: VecDeque<(u64, u32, Request)>,
     /// Whether all threads are looked at in every cycle.
     is_naive: bool,
     /// From the first stage to the last, in cycles.
@@ -66,10 +64,20 @@ struct Hardware<T> {
 /// What is around a processor.
 pub(super) struct Outside<'a> {
     pub(super) now: Time,
-    /// What threads send now, with the number of the thread among all.
-    pub(super) sent: &'a mut Vec<(u32, Request)>,
+    /// What threads send.
+    pub(super) sent: &'a mut Vec<Sent>,
     pub(super) timeline: &'a mut Timeline,
     pub(super) labels: &'a Labels,
+}
+
+/// What a thread sends.
+#[derive(Debug)]
+pub(super) struct Sent {
+    /// When it leaves, which may be later than now.
+    pub(super) at: Time,
+    /// The thread, among all.
+    pub(super) thread: u32,
+    pub(super) request: Request,
 }
 
 /// What threads do on a timeline.
@@ -111,6 +119,7 @@ impl<T> Processor<T> {
         let ready = (0..threads).filter(|lane| begins(*lane)).fold(0, |ready, lane| ready | 1 << lane);
         Ok(Self {
             threads: (0..threads).map(thread).collect(),
+            runs: [Run::default(); 32],
             caches: Caches::new(spec, seed, number)?,
             multithreading: spec.multithreading,
             ready,
@@ -126,7 +135,6 @@ impl<T> Processor<T> {
             clock: spec.clock,
             edge: 0,
             next_edge: 0,
-            outbox: VecDeque::new(),
             is_naive: effort == Effort::Naive,
             drain: match spec.multithreading {
                 Multithreading::Barrel => u64::from(spec.stages) - 1,
@@ -136,7 +144,7 @@ impl<T> Processor<T> {
     }
 
     /// Its turn at an edge: its cycles from this edge on, those before `limit`, which is behind it. Nothing may reach it before that edge; so it does
-    /// them all in one go, while all that it touches is in the host's caches. What its threads send leaves when time has come to it.
+    /// them all in one go, while all that it touches is in the host's caches.
     #[inline]
     pub(super) fn turn<W: Workload<Thread = T>>(
         &mut self,
@@ -155,15 +163,9 @@ impl<T> Processor<T> {
                 Multithreading::Blocking => self.blocking(limit, workload, outside),
             }
         }
-        while self.outbox.front().is_some_and(|(at, ..)| *at == edge) {
-            outside.sent.extend(self.outbox.pop_front().map(|(_, thread, request)| (thread, request)));
-        }
-        let next = match self.outbox.front() {
-            Some((at, ..)) => *at,
-            // Time comes to the last of its cycles even if nothing else is to be done there.
-            None if self.next_edge == NEVER || self.has_failed => self.edge,
-            None => self.next_edge,
-        };
+        // Time comes to the last of its cycles even if nothing else is to be done there.
+        let is_over = self.next_edge == NEVER || self.has_failed;
+        let next = if is_over { self.edge } else { self.next_edge };
         if next > edge { Activity::After(next - edge) } else { Activity::Asleep }
     }
 
@@ -171,37 +173,39 @@ impl<T> Processor<T> {
     /// issue its next one when it has left.
     #[inline]
     fn barrel<W: Workload<Thread = T>>(&mut self, limit: u64, workload: &W, outside: &mut Outside<'_>) {
-        let mut edge = self.next_edge;
+        // What changes in every cycle is at hand here, and put back behind the last.
+        let Self { next_edge: mut edge, mut ready, mut piped, mut pipeline, mut first, .. } = *self;
         while edge < limit && !self.has_failed {
             self.edge = edge;
-            if let Some(thread) = self.pipeline.pop(edge) {
+            if let Some(thread) = pipeline.pop(edge) {
                 let bit = 1 << thread;
-                self.piped &= !bit;
-                self.ready |= bit & !self.waiting;
+                piped &= !bit;
+                ready |= bit & !self.waiting;
             }
-            if self.ready != 0 && self.free <= edge {
-                let thread = self.take_turn();
+            if ready != 0 && self.free <= edge {
+                let thread = next_in_turn(ready, first);
                 let bit = 1 << thread;
-                self.ready &= !bit;
-                self.piped |= bit;
-                self.pipeline.push(edge + self.stages, thread);
+                first = behind(thread);
+                ready &= !bit;
+                piped |= bit;
+                pipeline.push(edge + self.stages, thread);
                 self.issue(thread, workload, outside);
             }
-            let next = if self.ready != 0 { self.free.max(edge + 1) } else { NEVER };
-            edge = match self.pipeline.next(edge) {
+            let next = if ready != 0 { self.free.max(edge + 1) } else { NEVER };
+            edge = match pipeline.next(edge) {
                 Some(leaves) if self.sending == 0 => next.min(leaves),
-                Some(leaves) => next.min(self.last_stage(leaves)),
+                Some(leaves) => next.min(self.last_stage(pipeline.thread(leaves), leaves, outside)),
                 // It sleeps when it could issue something again.
-                None if self.ready == 0 && self.free > edge + 1 => self.free - 1,
+                None if ready == 0 && self.free > edge + 1 => self.free - 1,
                 None => next,
             };
         }
-        self.next_edge = edge;
+        (self.next_edge, self.ready, self.piped, self.pipeline, self.first) =
+            (edge, ready, piped, pipeline, first);
     }
 
-    /// What the instruction that leaves next has to send leaves in the last stage. Answers when something is to be done for it.
-    fn last_stage(&mut self, leaves: u64) -> u64 {
-        let thread = self.pipeline.thread(leaves);
+    /// What the instruction that leaves next, and its thread, has to send leaves in the last stage. Answers when something is to be done for it.
+    fn last_stage(&mut self, thread: u32, leaves: u64, outside: &mut Outside<'_>) -> u64 {
         let bit = 1 << thread;
         if self.sending & bit == 0 {
             return leaves;
@@ -210,7 +214,7 @@ impl<T> Processor<T> {
             return leaves - 1;
         }
         self.sending &= !bit;
-        self.depart(thread);
+        self.depart(thread, outside);
         leaves
     }
 
@@ -226,51 +230,46 @@ impl<T> Processor<T> {
             let gives_way = self.waiting & 1 << self.current != 0
                 && self.threads[self.current as usize].context.gives_way();
             if gives_way && self.ready != 0 {
-                self.current = self.take_turn();
+                self.current = next_in_turn(self.ready, self.first);
+                self.first = behind(self.current);
             }
             let bit = 1 << self.current;
             if self.ready & bit == 0 {
                 self.next_edge = NEVER;
                 continue;
             }
-            let outcome = self.issue_any(self.current, workload, outside);
+            let outcome = self.issue(self.current, workload, outside);
             self.ready &= !self.waiting;
             if outcome == Outcome::Jumped {
                 self.free += self.stages - 1;
             }
             if self.sending & bit != 0 {
                 self.sending &= !bit;
-                self.depart(self.current);
+                self.depart(self.current, outside);
             }
             self.next_edge = self.free;
         }
     }
 
-    /// The next ready thread in the round; there is one.
-    #[inline]
-    fn take_turn(&mut self) -> u32 {
-        let behind = self.ready & self.first;
-        let thread = if behind != 0 { behind.trailing_zeros() } else { self.ready.trailing_zeros() };
-        self.first = (u32::MAX << thread) << 1;
-        thread
-    }
-
-    /// Issues the next instruction of a thread.
+    /// Issues the next instruction of a thread; answers what came of it.
     #[inline(always)]
-    fn issue<W: Workload<Thread = T>>(&mut self, thread: u32, workload: &W, outside: &mut Outside<'_>) {
-        let Hardware { registers, context, .. } = &mut self.threads[thread as usize];
-        match workload.issue_executed(registers) {
-            Some(cycles) => {
-                self.free = self.edge + u64::from(cycles.get());
-                context.spent.cycles += u64::from(cycles.get());
-                context.spent.instructions += 1;
-            }
-            None => _ = self.issue_any(thread, workload, outside),
+    fn issue<W: Workload<Thread = T>>(
+        &mut self,
+        thread: u32,
+        workload: &W,
+        outside: &mut Outside<'_>,
+    ) -> Outcome {
+        let run = &mut self.runs[thread as usize % 32];
+        if run.count == 0 {
+            return self.execute(thread, workload, outside);
         }
+        run.count -= 1;
+        self.free = self.edge + u64::from(run.cycles);
+        Outcome::Done
     }
 
-    /// Issues the next instruction of a thread, whatever it needs; answers what came of it.
-    fn issue_any<W: Workload<Thread = T>>(
+    /// Executes the next instruction of a thread in its turn.
+    fn execute<W: Workload<Thread = T>>(
         &mut self,
         thread: u32,
         workload: &W,
@@ -283,10 +282,13 @@ impl<T> Processor<T> {
             cycle: self.edge,
             may_be_ahead: !self.is_naive,
             request: None,
+            behind: Run::default(),
         };
         let issued = workload.issue(&mut hardware.registers, &mut port);
-        let request = port.request;
+        let (request, behind) = (port.request, port.behind);
         let context = &mut hardware.context;
+        context.spent.add(behind);
+        self.runs[thread as usize] = behind;
         self.free = self.edge + u64::from(issued.cycles);
         context.spent.cycles += u64::from(issued.cycles);
         if request.is_some() {
@@ -327,11 +329,14 @@ impl<T> Processor<T> {
                 cycle,
                 may_be_ahead: !self.is_naive,
                 request: None,
+                behind: Run::default(),
             };
             let issued = workload.issue(&mut hardware.registers, &mut port);
-            let request = port.request;
+            let (request, behind) = (port.request, port.behind);
+            hardware.context.spent.add(behind);
+            self.runs[thread as usize] = behind;
             if let Some(request) = request {
-                outside.sent.push((hardware.context.number, request));
+                outside.sent.push(Sent { at: outside.now, thread: hardware.context.number, request });
             }
             match issued.outcome {
                 Outcome::Done | Outcome::Jumped => hardware.context.spent.instructions += 1,
@@ -384,10 +389,11 @@ impl<T> Processor<T> {
     }
 
     /// The instruction of a thread is in the last stage: what it sends leaves.
-    fn depart(&mut self, thread: u32) {
+    fn depart(&mut self, thread: u32, outside: &mut Outside<'_>) {
         let hardware = &mut self.threads[thread as usize];
         if let Some(request) = hardware.request.take() {
-            self.outbox.push_back((self.edge, hardware.context.number, request));
+            let at = self.clock.edge(self.edge);
+            outside.sent.push(Sent { at, thread: hardware.context.number, request });
         }
     }
 
@@ -444,23 +450,38 @@ impl<T> Processor<T> {
 
     /// Cycles in which instructions were issued, or kept others from it.
     pub(super) fn busy(&self) -> u64 {
-        self.threads.iter().map(|hardware| hardware.context.spent.cycles).sum()
+        let cycles = |(hardware, run): (&Hardware<T>, &Run)| hardware.context.spent.cycles - run.cycles();
+        self.threads.iter().zip(&self.runs).map(cycles).sum()
     }
 
     /// Instructions of all threads.
     pub(super) fn instructions(&self) -> u64 {
-        self.threads.iter().map(|hardware| hardware.context.spent.instructions).sum()
+        self.threads.iter().zip(&self.runs).map(|(hardware, run)| hardware.instructions(*run)).sum()
     }
 
     /// `instructions`, `use` of so many cycles, `threads`, `caches`.
     pub(super) fn record(&self, cycles: u64, now: Time) -> Record {
-        let threads: Vec<Record> = self.threads.iter().map(|hardware| hardware.record(now)).collect();
+        let threads = self.threads.iter().zip(&self.runs);
+        let threads: Vec<Record> = threads.map(|(hardware, run)| hardware.record(*run, now)).collect();
         Record::new()
             .with("instructions", self.instructions())
             .with("use", self.busy() as f64 / cycles.max(1) as f64)
             .with("caches", self.caches.record())
             .with("threads", threads)
     }
+}
+
+/// The next ready thread in the round, of which there is one; those of `first` come first.
+#[inline(always)]
+fn next_in_turn(ready: u32, first: u32) -> u32 {
+    let first = ready & first;
+    if first != 0 { first.trailing_zeros() } else { ready.trailing_zeros() }
+}
+
+/// The threads behind one, which come first when it has had its turn.
+#[inline(always)]
+fn behind(thread: u32) -> u32 {
+    (u32::MAX << thread) << 1
 }
 
 impl<T> Hardware<T> {
@@ -481,15 +502,21 @@ impl<T> Hardware<T> {
         wait
     }
 
-    /// `instructions`, and shares of the time: `network` (waiting for it), `idle` (waiting for packets, calls, or something to execute).
-    fn record(&self, now: Time) -> Record {
+    /// Those that were issued, if these were not.
+    fn instructions(&self, to_come: Run) -> u64 {
+        self.context.spent.instructions - u64::from(to_come.count)
+    }
+
+    /// `instructions`, and shares of the time: `network` (waiting for it), `idle` (waiting for packets, calls, or something to execute); `to_come` was not
+    /// issued.
+    fn record(&self, to_come: Run, now: Time) -> Record {
         let Context { spent, idle, since, wait, .. } = &self.context;
         let current = |counts: bool| if counts { now.since(*since) } else { Time::ZERO };
         let idle = *idle + current(wait.is_idle());
         let network = spent.network + current(!wait.is_idle() && *wait != Wait::Nothing);
         let share = |time: Time| time.0 as f64 / now.0.max(1) as f64;
         Record::new()
-            .with("instructions", spent.instructions)
+            .with("instructions", self.instructions(to_come))
             .with("accesses", spent.accesses)
             .with("network", share(network))
             .with("idle", share(idle))

@@ -1,7 +1,5 @@
 //! What processors execute.
 
-use std::num::NonZeroU8;
-
 use super::caches::Caches;
 use super::context::Context;
 use super::parcel::Request;
@@ -17,13 +15,6 @@ pub trait Workload {
     /// Issues the thread's next instruction. One that waits has had no effect; it is executed again, without a cycle of its own, when what
     /// it waits for is there.
     fn issue(&self, thread: &mut Self::Thread, port: &mut Port<'_>) -> Issued;
-
-    /// Issues the thread's next instruction, if that was executed already, needs nothing, and the thread goes on behind it: for how many cycles it keeps
-    /// others from being issued.
-    #[inline(always)]
-    fn issue_executed(&self, _thread: &mut Self::Thread) -> Option<NonZeroU8> {
-        None
-    }
 
     /// The parts into which the processing of packets is cut: the steps with which they begin; none if it is not cut.
     fn parts(&self) -> &[String] {
@@ -72,6 +63,22 @@ pub struct Port<'a> {
     pub(super) may_be_ahead: bool,
     /// What the instruction sends: at most one message.
     pub(super) request: Option<Request>,
+    /// The instructions behind it that only take their time: the workload is not asked for them.
+    pub(super) behind: Run,
+}
+
+/// So many instructions of so many cycles each.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) struct Run {
+    pub(super) count: u8,
+    pub(super) cycles: u8,
+}
+
+impl Run {
+    /// Of all of them.
+    pub(super) fn cycles(self) -> u64 {
+        u64::from(self.count) * u64::from(self.cycles)
+    }
 }
 
 /// An instruction that was issued.

@@ -156,6 +156,12 @@ fn threads_see_replies_when_they_come_and_not_when_they_look_ahead() {
     peeks::<Riscv>(&spec);
     spec.processor.multithreading = Multithreading::Blocking;
     peeks::<Arm>(&spec);
+    // Without jitter much happens at one time.
+    spec = with_lines(shaped(3, 5, 60), 2.0);
+    peeks::<Riscv>(&spec);
+    spec.network = toml::from_str("kind = \"channel\"\nlatency_ns = 60\njitter = 0.25\nkeep_order = true")
+        .expect("a network");
+    peeks::<Arm>(&spec);
 }
 
 #[test]

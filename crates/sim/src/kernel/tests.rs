@@ -206,3 +206,46 @@ fn a_model_can_stop_a_run() {
     assert_eq!(kernel.run(&mut Stopping, Time(100)), Stop::Stopped);
     assert_eq!(kernel.run(&mut Stopping, Time(100)), Stop::Silent);
 }
+
+/// Four units send something at the same edges that arrives at the same times. Some of them do that when an edge comes, others all at once before the first.
+#[test]
+fn what_is_sent_ahead_of_time_arrives_in_the_order_in_which_it_would_if_it_were_not() {
+    const EDGES: u64 = 6;
+    const PERIOD: u64 = 1000;
+    struct Senders {
+        ahead: u32,
+        arrived: Vec<(Time, u32, u64)>,
+    }
+    impl Model for Senders {
+        type Event = (u32, u64);
+        fn arrive(&mut self, (unit, edge): (u32, u64), kernel: &mut Kernel<(u32, u64)>) {
+            self.arrived.push((kernel.now(), unit, edge));
+        }
+        fn cycle(&mut self, unit: Unit, kernel: &mut Kernel<(u32, u64)>) -> Activity {
+            let now = kernel.now().0 / PERIOD;
+            let is_ahead = self.ahead >> unit.0 & 1 != 0;
+            for edge in if is_ahead { now..EDGES } else { now..now + 1 } {
+                // Things of different edges meet too.
+                let delay = Time(5 * PERIOD - edge / 2 * 2 * PERIOD);
+                kernel.send_from(Time(edge * PERIOD), delay, (unit.0, edge));
+            }
+            if is_ahead || now + 1 == EDGES { Activity::Asleep } else { Activity::Awake }
+        }
+    }
+    let run = |effort, ahead| {
+        let mut kernel = Kernel::new(effort, Time(64));
+        let clock = kernel.add_clock(Clock::ratio(PERIOD, 1));
+        let mut senders = Senders { ahead, arrived: Vec::new() };
+        for _ in 0..4 {
+            let unit = kernel.add_unit(clock);
+            kernel.wake(unit);
+        }
+        assert_eq!(kernel.run(&mut senders, Time(PERIOD * 20)), Stop::Silent);
+        senders.arrived
+    };
+    let wanted = run(Effort::Active, 0);
+    assert!(wanted.is_sorted_by_key(|(time, unit, edge)| (*time, *edge, *unit)) && wanted.len() == 24);
+    for ahead in 0..16 {
+        assert_eq!(run(Effort::Active, ahead), wanted, "{ahead:04b}");
+    }
+}

@@ -33,7 +33,8 @@ pub struct Channel<P> {
     least: Time,
     /// How many picoseconds more a latency can be, plus one.
     spread: u64,
-    chance: Chance,
+    /// Of each sender: its jitter does not depend on what others send.
+    chances: Vec<Chance>,
     nodes: u32,
     /// When the last message of each pair comes out, if their order is kept.
     last: Vec<Time>,
@@ -60,7 +61,7 @@ impl<P> Channel<P> {
         Ok(Self {
             least: Time(spec.latency.0 - spread),
             spread: 2 * spread + 1,
-            chance,
+            chances: chance.split(nodes),
             nodes,
             last: vec![Time::ZERO; pairs],
             reaching: vec![BinaryHeap::new(); nodes as usize],
@@ -72,7 +73,7 @@ impl<P> Channel<P> {
 
     /// How long the next message is on its way.
     fn delay(&mut self, from: Node, to: Node, now: Time) -> Time {
-        let jitter = if self.spread == 1 { 0 } else { self.chance.below(self.spread) };
+        let jitter = if self.spread == 1 { 0 } else { self.chances[from.0 as usize].below(self.spread) };
         let delay = self.least + Time(jitter);
         if self.last.is_empty() {
             return delay;
@@ -94,6 +95,17 @@ impl<P> Network<P> for Channel<P> {
         message: Message<P>,
         agenda: &mut impl Agenda<NetworkEvent>,
     ) -> Result<(), Message<P>> {
+        let now = agenda.now();
+        self.send_ahead(message, now, agenda);
+        Ok(())
+    }
+
+    /// If messages keep their order, that of a pair depends on when each of them comes.
+    fn sends_ahead(&self) -> bool {
+        self.last.is_empty()
+    }
+
+    fn send_ahead(&mut self, message: Message<P>, at: Time, agenda: &mut impl Agenda<NetworkEvent>) {
         let (from, to) = (message.from, message.to);
         assert!(
             from.0 < self.nodes && to.0 < self.nodes,
@@ -102,11 +114,10 @@ impl<P> Network<P> for Channel<P> {
             to.0,
             self.nodes
         );
-        let delay = self.delay(from, to, agenda.now());
-        self.reaching[to.0 as usize].push(Reverse(agenda.now() + delay));
-        let number = self.traffic.begin(message, agenda.now());
-        agenda.send(delay, NetworkEvent::Reach(number));
-        Ok(())
+        let delay = self.delay(from, to, at);
+        self.reaching[to.0 as usize].push(Reverse(at + delay));
+        let number = self.traffic.begin(message, at);
+        agenda.send_from(at, delay, NetworkEvent::Reach(number));
     }
 
     fn arrive(&mut self, event: NetworkEvent, agenda: &mut impl Agenda<NetworkEvent>) -> Option<Notice<P>> {
@@ -142,7 +153,7 @@ impl<P> Network<P> for Channel<P> {
     }
 
     fn quiet_until(&self, node: Node, now: Time) -> Time {
-        if self.credits.is_bound(node) {
+        if self.credits.is_bound(node) || !self.last.is_empty() {
             return now;
         }
         let next = now + self.least;

@@ -85,6 +85,14 @@ impl<P> Network<P> for Interconnect<P> {
         each!(&mut self.0, network => network.send(message, agenda))
     }
 
+    fn sends_ahead(&self) -> bool {
+        each!(&self.0, network => Network::<P>::sends_ahead(network))
+    }
+
+    fn send_ahead(&mut self, message: Message<P>, at: Time, agenda: &mut impl Agenda<NetworkEvent>) {
+        each!(&mut self.0, network => network.send_ahead(message, at, agenda));
+    }
+
     fn arrive(&mut self, event: NetworkEvent, agenda: &mut impl Agenda<NetworkEvent>) -> Option<Notice<P>> {
         each!(&mut self.0, network => network.arrive(event, agenda))
     }

@@ -76,6 +76,20 @@ pub trait Network<P> {
     fn send(&mut self, message: Message<P>, agenda: &mut impl Agenda<NetworkEvent>)
     -> Result<(), Message<P>>;
 
+    /// Whether messages can be put in before their time: what becomes of them is not up to others. See [`send_ahead`](Self::send_ahead).
+    fn sends_ahead(&self) -> bool {
+        false
+    }
+
+    /// Puts a message in that goes in at a time that may not have come, of a network that [`sends_ahead`](Self::sends_ahead). Each node puts its messages
+    /// in in the order in which they go in, or in any other that does not change from run to run.
+    ///
+    /// # Panics
+    /// If there is no such node, or the network does not know before what becomes of a message.
+    fn send_ahead(&mut self, _message: Message<P>, _at: Time, _agenda: &mut impl Agenda<NetworkEvent>) {
+        panic!("this network has no room for messages before their time");
+    }
+
     /// One of the network's events has arrived.
     fn arrive(&mut self, event: NetworkEvent, agenda: &mut impl Agenda<NetworkEvent>) -> Option<Notice<P>>;
 

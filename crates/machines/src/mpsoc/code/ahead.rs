@@ -4,7 +4,6 @@
 //! local store) and constants mean the same whenever they are executed; so a thread executes several in one go, while the host foresees its branches and has
 //! its registers at hand. Each takes its turn in the pipeline later: then its line is fetched, its constant is looked for in the cache, and it counts.
 
-use std::num::NonZeroU8;
 use std::ops::Range;
 
 use wireloom_isa::{Access, Bus, Flow, InstructionSet, Size, Stall, Thread as _};
@@ -15,51 +14,41 @@ use crate::mpsoc::caches::Lookup;
 use crate::mpsoc::context::{Context, Wait};
 use crate::mpsoc::mpe::{self, LOCAL_BYTES, Registers};
 use crate::mpsoc::parcel::{Request, Which};
-use crate::mpsoc::workload::{Issued, Outcome, Port};
-
-/// How many instructions a thread executes in one go at most.
-const MOST: usize = 16;
+use crate::mpsoc::workload::{Issued, Outcome, Port, Run};
 
 /// The instructions that a thread has executed and not issued.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Ahead {
-    /// Behind them is one that needs something.
-    executed: [Executed; MOST + 1],
+    segments: [Segment; SEGMENTS],
     /// Those of them that were issued, and all.
     issued: u8,
     count: u8,
 }
 
-/// An instruction that was executed.
+const SEGMENTS: usize = 8;
+
+/// An instruction that was executed, and those behind it that only take their time.
 #[derive(Clone, Copy, Debug, Default)]
-struct Executed {
+struct Segment {
+    /// Of the first one.
     pc: u32,
     /// The line of the constant that it reads; no line begins at an odd address.
     data: u32,
     /// For how long it keeps others from being issued.
     cycles: u8,
-    /// The same, if it needs nothing of the caches.
-    plain: Option<NonZeroU8>,
     /// Whether it is the first of its line.
     is_first: bool,
     has_jumped: bool,
+    behind: Run,
 }
 
 /// It reads no constant.
 const NO_DATA: u32 = 1;
 
 impl Ahead {
-    /// The address of the next instruction to be issued, if it was executed.
+    /// The address of the instruction that is to be issued, if it was executed.
     pub(super) fn pc(&self) -> Option<u32> {
-        (self.issued < self.count).then(|| self.executed[usize::from(self.issued)].pc)
-    }
-
-    /// Issues the next instruction, if it was executed and needs nothing of the caches.
-    #[inline(always)]
-    pub(super) fn issue_plain(&mut self) -> Option<NonZeroU8> {
-        let cycles = self.executed.get(usize::from(self.issued))?.plain?;
-        self.issued += 1;
-        Some(cycles)
+        (self.issued < self.count).then(|| self.segments[usize::from(self.issued)].pc)
     }
 
     /// Issues the next instruction, if it was executed.
@@ -68,20 +57,21 @@ impl Ahead {
         if self.issued == self.count {
             return None;
         }
-        let executed = &mut self.executed[usize::from(self.issued)];
-        let Executed { pc, data, cycles, .. } = *executed;
-        if executed.is_first {
+        let segment = &mut self.segments[usize::from(self.issued)];
+        let Segment { pc, data, cycles, has_jumped, behind, .. } = *segment;
+        if segment.is_first {
             if !port.fetch(pc & line_mask) {
                 return Some(Issued { cycles: 1, outcome: Outcome::Waits });
             }
-            executed.is_first = false;
+            segment.is_first = false;
         }
         let cycles = u32::from(cycles);
         if data != NO_DATA && !port.read(data) {
             return Some(Issued { cycles, outcome: Outcome::Waits });
         }
         self.issued += 1;
-        let outcome = if executed.has_jumped { Outcome::Jumped } else { Outcome::Done };
+        port.behind = behind;
+        let outcome = if has_jumped { Outcome::Jumped } else { Outcome::Done };
         Some(Issued { cycles, outcome })
     }
 }
@@ -117,23 +107,31 @@ impl<S: InstructionSet> Code<S> {
             registers: &mut context.registers,
             data: NO_DATA,
         };
-        let mut count = 0;
+        let (segments, mut count) = (&mut ahead.segments, 0);
         'jumps: loop {
             let mut pc = registers.pc();
             for step in self.steps_from(pc) {
-                bus.data = NO_DATA;
-                if count == MOST || !step.is_known {
+                // What is executed may begin a segment.
+                if count == SEGMENTS || !step.is_known {
                     break 'jumps;
                 }
+                bus.data = NO_DATA;
                 // One that is not executed leaves its thread as it was.
                 let Ok(flow) = S::execute(registers, &step.instruction, &mut bus) else { break 'jumps };
+                let cycles = step.cycles;
                 let its_line = pc & self.instruction_line;
                 let (is_first, has_jumped) = (its_line != *line, flow == Flow::Taken);
-                let plain = if is_first || bus.data != NO_DATA { None } else { NonZeroU8::new(step.cycles) };
-                ahead.executed[count] =
-                    Executed { pc, data: bus.data, cycles: step.cycles, plain, is_first, has_jumped };
+                let is_plain = !is_first && bus.data == NO_DATA && !(has_jumped && self.waits_behind_jumps);
+                match segments[..count].last_mut() {
+                    Some(Segment { behind, .. }) if is_plain && behind.goes_on(cycles) => behind.count += 1,
+                    _ => {
+                        let behind = Run { count: 0, cycles };
+                        segments[count] =
+                            Segment { pc, data: bus.data, cycles, is_first, has_jumped, behind };
+                        count += 1;
+                    }
+                }
                 *line = its_line;
-                count += 1;
                 if has_jumped {
                     continue 'jumps;
                 }
@@ -141,8 +139,15 @@ impl<S: InstructionSet> Code<S> {
             }
             break;
         }
-        ahead.executed[count] = Executed::default();
         (ahead.issued, ahead.count) = (0, count as u8);
+    }
+}
+
+impl Run {
+    /// Whether one more instruction of so many cycles can be of it.
+    #[inline(always)]
+    fn goes_on(self, cycles: u8) -> bool {
+        self.cycles == cycles && self.count < u8::MAX
     }
 }
 

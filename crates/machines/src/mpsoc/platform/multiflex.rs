@@ -1,6 +1,6 @@
 //! What applications have beside packets: services that threads serve, the thread manager, the console, and who watches shared memory.
 
-use wireloom_sim::{Agenda, Kernel, SpecError};
+use wireloom_sim::{Kernel, SpecError};
 
 use super::super::broker::{Errand, Service};
 use super::super::machine::{Failure, Problem};
@@ -197,7 +197,7 @@ impl<W: Workload, O: Objects> Platform<W, O> {
                 }
                 Effect::Free { .. } => continue,
             };
-            kernel.send_at(done, Event::Send(message));
+            self.send_at(done, message, kernel);
         }
     }
 

@@ -1,7 +1,7 @@
 //! Packets on their way between the parts of an engine: a part is a service, and who hands a packet over calls it.
 
 use wireloom_sim::stats::Record;
-use wireloom_sim::{Agenda, Kernel, Time};
+use wireloom_sim::{Kernel, Time};
 
 use super::super::broker::{Errand, Service};
 use super::super::mpe::Spent;
@@ -23,7 +23,7 @@ impl<W: Workload, O: Objects> Platform<W, O> {
         let bytes = self.forwards[number as usize].contents.bytes();
         let parcel = Parcel::TakeOver { number, thread };
         let message = self.message(self.broker_node(), self.thread_node(thread), bytes, parcel);
-        kernel.send_at(at, Event::Send(message));
+        self.send_at(at, message, kernel);
     }
 
     /// It has come to that thread.
