@@ -71,12 +71,13 @@ struct Constants {
 #[derive(Clone, Debug)]
 pub struct Bank<T> {
     registers: T,
-    /// The line that its fetch buffer holds; no line begins at an odd address. If it has executed instructions ahead, as behind the last of them.
+    /// The line that its fetch buffer holds, or [`NO_LINE`]. If it has executed instructions ahead, as behind the last of them.
     line: u32,
     ahead: Ahead,
 }
 
-const NO_LINE: u32 = 1;
+/// No text lies so high.
+const NO_LINE: u32 = u32::MAX;
 
 impl<S: InstructionSet> Code<S> {
     /// A program for a machine, with the objects that it calls.

@@ -108,6 +108,8 @@ impl<S: InstructionSet> Code<S> {
             data: NO_DATA,
         };
         let (segments, mut count) = (&mut ahead.segments, 0);
+        // The last segment's, and the line of the instruction before.
+        let (mut behind, mut its_line) = (Run::default(), *line);
         'jumps: loop {
             let mut pc = registers.pc();
             for step in self.steps_from(pc) {
@@ -115,23 +117,23 @@ impl<S: InstructionSet> Code<S> {
                 if count == SEGMENTS || !step.is_known {
                     break 'jumps;
                 }
-                bus.data = NO_DATA;
                 // One that is not executed leaves its thread as it was.
                 let Ok(flow) = S::execute(registers, &step.instruction, &mut bus) else { break 'jumps };
-                let cycles = step.cycles;
-                let its_line = pc & self.instruction_line;
-                let (is_first, has_jumped) = (its_line != *line, flow == Flow::Taken);
-                let is_plain = !is_first && bus.data == NO_DATA && !(has_jumped && self.waits_behind_jumps);
-                match segments[..count].last_mut() {
-                    Some(Segment { behind, .. }) if is_plain && behind.goes_on(cycles) => behind.count += 1,
-                    _ => {
-                        let behind = Run { count: 0, cycles };
-                        segments[count] =
-                            Segment { pc, data: bus.data, cycles, is_first, has_jumped, behind };
-                        count += 1;
+                let has_jumped = flow == Flow::Taken;
+                let is_first = (pc ^ its_line) & self.instruction_line != 0;
+                let is_special = is_first | (bus.data != NO_DATA) | (has_jumped & self.waits_behind_jumps);
+                if is_special || !behind.goes_on(step.cycles) {
+                    if let Some(last) = segments[..count].last_mut() {
+                        last.behind = behind;
                     }
+                    behind = Run { count: 0, cycles: step.cycles };
+                    let data = std::mem::replace(&mut bus.data, NO_DATA);
+                    segments[count] = Segment { pc, data, cycles: step.cycles, is_first, has_jumped, behind };
+                    count += 1;
+                } else {
+                    behind.count += 1;
                 }
-                *line = its_line;
+                its_line = pc;
                 if has_jumped {
                     continue 'jumps;
                 }
@@ -139,6 +141,10 @@ impl<S: InstructionSet> Code<S> {
             }
             break;
         }
+        if let Some(last) = segments[..count].last_mut() {
+            last.behind = behind;
+        }
+        *line = its_line & self.instruction_line;
         (ahead.issued, ahead.count) = (0, count as u8);
     }
 }
