@@ -29,6 +29,8 @@ pub struct Code<S: InstructionSet> {
     entry: u32,
     symbols: Symbols,
     pub(super) objects: Vec<Vec<MethodInterface>>,
+    /// Of each: whether it makes calls in the order of packets.
+    in_order: Vec<bool>,
     /// Of an engine that is cut.
     cut: Cut,
     shared_bytes: u32,
@@ -165,6 +167,7 @@ impl<S: InstructionSet> Code<S> {
             entry: program.entry,
             symbols: program.symbols.clone(),
             objects: objects.iter().map(|object| object.methods.clone()).collect(),
+            in_order: objects.iter().map(|object| object.is_ordered).collect(),
             cut: Cut::default(),
             shared_bytes: spec.memory.bytes,
             waits_behind_jumps: processor.multithreading == Multithreading::Blocking,
@@ -172,6 +175,11 @@ impl<S: InstructionSet> Code<S> {
             instruction_line: !(processor.instruction_cache.line_bytes as u32 - 1),
             data_line: !(processor.data_cache.line_bytes as u32 - 1),
         })
+    }
+
+    /// Whether an object makes calls in the order of packets.
+    pub(super) fn takes_turns(&self, object: u32) -> bool {
+        self.in_order.get(object as usize).is_some_and(|in_order| *in_order)
     }
 
     #[cold]

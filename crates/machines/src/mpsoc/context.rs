@@ -10,8 +10,9 @@ use super::carried::{Carried, Left};
 use super::handover::{Forward, HandOver};
 use super::mpe::{self, Call, Finish, Information, LOCAL_BYTES, Launch, Registers, Spent, Target};
 use super::objects::{CallersPacket, PacketUse};
-use super::parcel::Request;
+use super::parcel::{Released, Request};
 use super::tickets::{Ticket, Tickets};
+use super::turns::{Called, Turn};
 use super::workload::Port;
 use crate::multiflex::threads;
 
@@ -130,6 +131,8 @@ struct Held {
     lent: u32,
     /// Whether one of them may change it.
     is_changing: bool,
+    /// Calls made of objects that take turns.
+    called: Called,
 }
 
 impl Held {
@@ -190,18 +193,21 @@ impl Context {
 
     /// A packet has come that another part hands over; what was known of it when it arrived is `information`.
     pub(super) fn take_over(&mut self, forward: Forward, information: Information) {
-        let Forward { packet, sent, spent, contents, left } = forward;
+        let Forward { packet, sent, spent, contents, left, called, from: _ } = forward;
         self.registers = contents.place(self.local.as_mut_slice(), &information);
         if let Some(changed) = &left {
             changed.tell(self.local.as_mut_slice());
         }
         self.hold(packet, information, sent, spent, left);
+        if let Some(held) = &mut self.held {
+            held.called = called;
+        }
     }
 
     fn hold(&mut self, packet: u32, information: Information, sent: u32, others: Spent, left: Left) {
         let before = self.spent;
-        self.held =
-            Some(Held { packet, sent, information, before, others, left, lent: 0, is_changing: false });
+        let (lent, is_changing, called) = (0, false, Called::default());
+        self.held = Some(Held { packet, sent, information, before, others, left, lent, is_changing, called });
     }
 
     /// Whether something would be left undone if the thread ended: replies that would come to another one, a call that is to be answered, a packet.
@@ -264,6 +270,12 @@ impl Context {
         held.lent += 1;
         held.is_changing = may_change;
         Some(Box::new(carried))
+    }
+
+    /// The turn of the packet's next call of an object that takes turns; none if the thread has no packet, or has said that it makes no more.
+    fn turn(&mut self, object: u32) -> Option<Turn> {
+        let held = self.held.as_mut().filter(|held| !held.called.is_over(object))?;
+        Some(Turn { packet: held.information.number, call: held.called.next(object) })
     }
 
     /// What of the local store others may write while the thread does not wait: where replies come, if one is to come. Nothing if that may be more, because an
@@ -379,7 +391,8 @@ impl Port<'_> {
             let contents = HandOver::of(kind, context.local.as_slice(), &context.registers);
             let contents = contents.ok_or(Fault::Refused)?;
             let (packet, sent, left) = (held.packet, held.sent, held.left.clone());
-            let forward = Forward { packet, sent, spent, contents, left };
+            let (called, from) = (std::mem::take(&mut held.called), context.part);
+            let forward = Forward { packet, sent, spent, contents, left, called, from };
             context.held = None;
             self.request = Some(Request::Forward(Box::new(forward)));
             return Ok(());
@@ -394,6 +407,8 @@ impl Port<'_> {
             window_bytes,
             left: held.left.clone(),
             spent,
+            called: if mpe::is_kept(kind) { Called::default() } else { std::mem::take(&mut held.called) },
+            part: context.part,
         };
         held.sent += 1;
         if !finish.is_kept() {
@@ -409,7 +424,7 @@ impl Port<'_> {
     /// If the ticket is under way, or has no room for the reply; or if the call is about the bytes of a packet that there is not, or that
     /// another object has which may change it, or nothing would come back from it.
     pub(super) fn call(&mut self, launch: Launch, last: u32) -> Result<(), Fault> {
-        let Launch { target, ticket, argument_words, reply_words, packet } = launch;
+        let Launch { target, ticket, argument_words, reply_words, packet, in_order } = launch;
         let context = &mut *self.context;
         if reply_words > mpe::reply_room(ticket) || argument_words as usize > mpe::ARGUMENT_WORDS + 1 {
             return Err(Fault::Refused);
@@ -418,7 +433,8 @@ impl Port<'_> {
             return Err(Fault::Refused);
         }
         if reply_words > 0 {
-            let by_threads = matches!(target, Target::Service { .. } | Target::ThreadManager { .. });
+            let by_threads =
+                in_order || matches!(target, Target::Service { .. } | Target::ThreadManager { .. });
             if !context.tickets.begin(ticket, by_threads) {
                 return Err(Fault::Refused);
             }
@@ -429,6 +445,10 @@ impl Port<'_> {
             PacketUse::Reads => Some(context.carry(false).ok_or(Fault::Refused)?),
             PacketUse::Writes => Some(context.carry(true).ok_or(Fault::Refused)?),
         };
+        let turn = match (target, in_order) {
+            (Target::Object { object, .. }, true) => Some(context.turn(object).ok_or(Fault::Refused)?),
+            _ => None,
+        };
         let first = (argument_words as usize).saturating_sub(1);
         let mut arguments: Vec<u32> =
             (0..first).map(|index| context.word(mpe::ARGUMENTS + 4 * index)).collect();
@@ -438,8 +458,20 @@ impl Port<'_> {
         let (caller, thread) = (context.caller(), context.number);
         context.spent.accesses += 1;
         let reply = Vec::new();
-        let call = Call { target, ticket, arguments, reply_words, reply, caller, carried, thread };
+        let call = Call { target, ticket, arguments, reply_words, reply, caller, carried, thread, turn };
         self.request = Some(Request::Call(Box::new(call)));
+        Ok(())
+    }
+
+    /// The thread's packet makes no more calls of an object that takes turns.
+    ///
+    /// # Errors
+    /// If the thread has no packet.
+    pub(super) fn release(&mut self, object: u32) -> Result<(), Fault> {
+        let held = self.context.held.as_mut().ok_or(Fault::Refused)?;
+        let packet = held.information.number;
+        self.request =
+            held.called.end(object).map(|calls| Request::Release(Released { object, packet, calls }));
         Ok(())
     }
 

@@ -14,7 +14,7 @@ use super::machine::{Machine, Options, RunError, Totals};
 use super::objects::Objects as _;
 use super::program::marshal::Offloads;
 use super::program::{BuildOptions, Elements, Partition, build};
-use super::spec::{Set, Spec};
+use super::spec::{CallOrder, Set, Spec};
 use super::toolchain::BuildError;
 
 /// An engine on a machine.
@@ -57,6 +57,9 @@ fn machine<S: InstructionSet>(
     offloads: Offloads,
     options: Options,
 ) -> Result<Box<Machine<Code<S>, Offloads>>, String> {
+    let goes_back = threads.partition.goes_back(&program.engines[program.main.index()]);
+    let holds_order = spec.call_order == CallOrder::Arrival && !goes_back;
+    let offloads = if holds_order { offloads } else { offloads.without_order() };
     let mut code = Code::<S>::new(built, spec, offloads.interfaces())?;
     if threads.partition.parts() > 1 {
         let of_thread = spec.partition.threads(threads.work, [spec.processors, spec.threads])?;

@@ -9,6 +9,7 @@ use super::mpe::{
     self, AREA_BYTES, FRONT, INFORMATION, Information, REPLIES, REPLY_WORDS, Registers, Spent, TICKETS,
     place_window,
 };
+use super::turns::Called;
 
 /// Words of context that a message has at most.
 const WORDS: usize = REPLY_WORDS * TICKETS;
@@ -83,6 +84,10 @@ pub(super) struct Forward {
     pub(super) contents: HandOver,
     /// What objects have left of it in packet memory.
     pub(super) left: Left,
+    /// Calls that were made of objects that take turns.
+    pub(super) called: Called,
+    /// The part that hands it over.
+    pub(super) from: u32,
 }
 
 #[cfg(test)]

@@ -17,7 +17,8 @@ impl<S: InstructionSet> Code<S> {
         let is_application = self.is_application();
         let launch = |target, argument_words, reply_words| {
             let reply_words = if is_one_way { 0 } else { reply_words };
-            Launch { target, ticket, argument_words, reply_words, packet: PacketUse::Nothing }
+            let packet = PacketUse::Nothing;
+            Launch { target, ticket, argument_words, reply_words, packet, in_order: false }
         };
         match object {
             mpe::CONSOLE if is_application => {
@@ -44,7 +45,9 @@ impl<S: InstructionSet> Code<S> {
                 // What may be changed has to come back.
                 let is_lost = is_one_way && packet == PacketUse::Writes;
                 let target = Target::Object { object, method };
-                (!is_lost).then(|| Launch { packet, ..launch(target, argument_words, reply_words) })
+                let in_order = self.takes_turns(object);
+                let launch = launch(target, argument_words, reply_words);
+                (!is_lost).then_some(Launch { packet, in_order, ..launch })
             }
         }
     }

@@ -20,6 +20,7 @@ pub mod element;
 pub mod engine;
 pub mod evaluation;
 mod handover;
+mod hardware;
 mod io;
 mod launch;
 mod machine;
@@ -37,6 +38,7 @@ pub mod spec;
 pub mod synthetic;
 mod tickets;
 mod toolchain;
+mod turns;
 mod workload;
 
 pub use code::Code;

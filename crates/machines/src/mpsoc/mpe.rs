@@ -8,6 +8,7 @@ use wireloom_sim::Time;
 use super::broker::Service;
 use super::carried::{Carried, Kept, Left};
 use super::objects::{CallersPacket, PacketUse};
+use super::turns::{Called, Turn};
 use super::workload::Run;
 
 /// Where the local store of each thread begins: the same address for all.
@@ -64,6 +65,8 @@ pub const REQUEST: u32 = REGISTERS + 0x1c;
 pub const ANSWER: u32 = REGISTERS + 0x20;
 /// Read: cycles of the processors' clock since the machine began, the low word.
 pub const CYCLES: u32 = REGISTERS + 0x24;
+/// Written: the thread's packet makes no more calls of the object of this number. That matters to objects that must see packets in the order of their arrival.
+pub const RELEASE: u32 = REGISTERS + 0x28;
 /// Read at `4 * ticket` from here on: waits for a reply; its first word.
 pub const WAIT: u32 = REGISTERS + 0x100;
 /// Written at `object << 24 | method << 8 | ticket << 4` from here on: calls; the word is the last argument. One-way calls have no ticket.
@@ -201,6 +204,8 @@ pub(super) struct Launch {
     pub(super) reply_words: u32,
     /// What the object does with the bytes of the packet.
     pub(super) packet: PacketUse,
+    /// Whether the object makes calls in the order of packets.
+    pub(super) in_order: bool,
 }
 
 /// A call.
@@ -219,6 +224,8 @@ pub(super) struct Call {
     pub(super) carried: Option<Box<Carried>>,
     /// Who calls, among all threads.
     pub(super) thread: u32,
+    /// When it is made, if the object makes calls in the order of packets.
+    pub(super) turn: Option<Turn>,
 }
 
 impl Call {
@@ -254,6 +261,10 @@ pub(super) struct Finish {
     /// What is behind the window.
     pub(super) left: Left,
     pub(super) spent: Spent,
+    /// Calls that were made of objects that take turns.
+    pub(super) called: Called,
+    /// The part of the engine that sends it.
+    pub(super) part: u32,
 }
 
 impl Finish {

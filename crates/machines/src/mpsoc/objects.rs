@@ -29,6 +29,8 @@ pub struct ObjectInterface {
     pub name: String,
     /// What it is, such as `lpm`.
     pub kind: String,
+    /// Whether it must see packets in the order of their arrival.
+    pub is_ordered: bool,
     /// Its methods, by their numbers.
     pub methods: Vec<MethodInterface>,
     /// Its times, if they are not those that the machine file has for its name or kind.

@@ -28,6 +28,8 @@ pub(super) enum Parcel {
     Finished { output: u32 },
     /// A thread to an object, or to the broker.
     Call { call: u32 },
+    /// A thread, or packet I/O, to an object that takes turns: a packet makes no more calls of it.
+    Released(Released),
     /// An object, or a server, to the thread that has called it.
     Reply { call: u32 },
     /// A thread to shared memory: an access that is answered at once, for the synthetic load.
@@ -42,6 +44,17 @@ pub(super) enum Parcel {
     Line { processor: u32, line: Line },
     /// Shared memory to the processor.
     Filled { processor: u32, line: Line },
+}
+
+/// A packet makes no more calls of an object.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Released {
+    /// The number of the object.
+    pub(super) object: u32,
+    /// That of the packet, among all that were taken.
+    pub(super) packet: u64,
+    /// How many calls it has made.
+    pub(super) calls: u32,
 }
 
 /// A line of a processor's cache.
@@ -75,6 +88,8 @@ pub(super) enum Request {
     Line(Line),
     /// A call.
     Call(Box<Call>),
+    /// To be told that its packet makes no more calls of an object.
+    Release(Released),
     /// The answer to a call that the thread has served.
     Answer { call: u32, words: Vec<u32> },
     /// That another part goes on with its packet.

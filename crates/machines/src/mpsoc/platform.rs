@@ -2,6 +2,7 @@
 
 mod bytes;
 mod multiflex;
+mod order;
 mod partition;
 mod report;
 
@@ -13,7 +14,7 @@ use wireloom_sim::parts::line::LineEvent;
 use wireloom_sim::parts::network::{Message, Network, NetworkEvent, Node, Notice};
 use wireloom_sim::{Activity, Agenda, Chance, Clock, Effort, Kernel, Model, SpecError, Time, Timeline, Unit};
 
-use super::broker::{Broker, Errand, Match, Service};
+use super::broker::{Broker, Errand, Match};
 use super::context::{Context, SharedAccess, Store};
 use super::handover::Forward;
 use super::io::PacketIo;
@@ -24,6 +25,7 @@ use super::parcel::{Line, Parcel, Request};
 use super::processor::{Labels, Outside, Processor, Sent};
 use super::shared::SharedMemory;
 use super::spec::Spec;
+use super::turns::{Arrivals, Turns};
 use super::workload::Workload;
 use crate::multiflex::races::{Meeting, Party, Usage, Watch};
 use multiflex::{Application, watched};
@@ -51,6 +53,11 @@ pub(super) struct Platform<W: Workload, O: Objects> {
     broker: Broker,
     memory: SharedMemory,
     elements: Vec<Element>,
+    /// Of those that must see packets in the order of their arrival.
+    turns: Vec<Option<Turns>>,
+    /// If there are any: packets on their way to the broker, and to the parts of an engine that is cut.
+    arrivals: Option<Arrivals>,
+    part_turns: Vec<Turns>,
     pub(super) objects: O,
     network: Interconnect<Parcel>,
     /// What the network had no room for, by sender.
@@ -91,6 +98,8 @@ impl<W: Workload, O: Objects> Platform<W, O> {
         let processors = processors.collect::<Result<Vec<_>, _>>()?;
         let elements = objects.interfaces().iter().map(|object| Element::new(object, spec));
         let elements = elements.collect::<Result<Vec<_>, _>>()?;
+        let turns: Vec<Option<Turns>> =
+            objects.interfaces().iter().map(|object| object.is_ordered.then(Turns::new)).collect();
         let nodes = spec.processors + 3 + elements.len() as u32 + 2 * u32::from(application.is_some());
         let network = Interconnect::new(&spec.network, nodes, Chance::new(seed, "network"));
         Ok(Self {
@@ -101,6 +110,9 @@ impl<W: Workload, O: Objects> Platform<W, O> {
             broker: Broker::new(&spec.broker, spec.processor.clock, spec.processors, spec.threads),
             memory: SharedMemory::new(&spec.memory, workload.variables())?,
             elements,
+            arrivals: turns.iter().any(Option::is_some).then(Arrivals::default),
+            turns,
+            part_turns: vec![Turns::new(); workload.parts().len()],
             objects,
             network: network.map_err(|error| error.within("network"))?,
             refused: vec![VecDeque::new(); nodes as usize],
@@ -202,6 +214,9 @@ impl<W: Workload, O: Objects> Platform<W, O> {
                     };
                     (to, bytes, Parcel::Call { call })
                 }
+                Request::Release(released) => {
+                    (self.object_node(released.object), 4, Parcel::Released(released))
+                }
                 Request::Answer { call, words } => {
                     self.publish(thread, Meeting::Call(u64::from(call)));
                     let bytes = 4 * words.len() as u32;
@@ -243,10 +258,7 @@ impl<W: Workload, O: Objects> Platform<W, O> {
         let reply =
             |platform: &Self, bytes, parcel| platform.message(message.to, message.from, bytes, parcel);
         match message.payload {
-            Parcel::Process { packet } => {
-                let matched = self.broker.call(now, Service::PACKETS, Errand::Packet(packet));
-                self.matched(matched, kernel);
-            }
+            Parcel::Process { packet } => self.process(packet, kernel),
             Parcel::Idle { thread, service } => {
                 let matched = self.broker.offer(now, service, thread);
                 self.matched(matched, kernel);
@@ -266,17 +278,17 @@ impl<W: Workload, O: Objects> Platform<W, O> {
             }
             Parcel::Finished { output } => {
                 let finish = self.outputs.remove(output as usize);
+                self.release(&finish, kernel);
                 self.io.finished(finish, now, self.pipeline);
                 self.output(kernel);
             }
             Parcel::Call { call } => match self.calls[call as usize].target {
-                Target::Object { object, method } => {
-                    self.call((object as usize, method as usize), call, message, kernel);
-                }
+                Target::Object { .. } => self.call_in_turn(call, kernel),
                 Target::Service { service, .. } => self.call_service(call, service, kernel),
                 Target::ThreadManager { .. } => self.manage(call, kernel),
                 Target::Console { .. } => self.print(call, kernel),
             },
+            Parcel::Released(released) => self.released(released, kernel),
             Parcel::Reply { call } => {
                 let Call { target, thread, ticket, reply, carried, .. } = self.calls.remove(call as usize);
                 if matches!(target, Target::Service { .. }) {
@@ -352,14 +364,10 @@ impl<W: Workload, O: Objects> Platform<W, O> {
         self.send_at(at, served, kernel);
     }
 
-    /// A call has come to its object.
-    fn call(
-        &mut self,
-        (object, method): (usize, usize),
-        number: u32,
-        message: Message<Parcel>,
-        kernel: &mut Kernel<Event>,
-    ) {
+    /// It is a call's turn at its object.
+    fn call(&mut self, number: u32, kernel: &mut Kernel<Event>) {
+        let Target::Object { object, method } = self.calls[number as usize].target else { return };
+        let (object, method) = (object as usize, method as usize);
         let now = kernel.now();
         let mut hand = self.join(number);
         let call = &mut self.calls[number as usize];
@@ -369,13 +377,14 @@ impl<W: Workload, O: Objects> Platform<W, O> {
         call.reply.resize(words as usize, 0);
         let ready = hand.map_or(now, |hand| self.exchange((object, method), number, &hand, now));
         let call = &self.calls[number as usize];
-        let bytes = call.reply_bytes();
+        let (bytes, client) = (call.reply_bytes(), self.thread_node(call.thread));
         let done = self.elements[object].call(now, ready);
         if words == 0 {
             self.calls.remove(number as usize);
             return;
         }
-        let answer = self.message(message.to, message.from, bytes, Parcel::Reply { call: number });
+        let from = self.object_node(object as u32);
+        let answer = self.message(from, client, bytes, Parcel::Reply { call: number });
         self.send_at(done, answer, kernel);
     }
 

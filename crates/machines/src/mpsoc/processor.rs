@@ -2,11 +2,12 @@
 
 use wireloom_isa::Exception;
 use wireloom_sim::stats::Record;
-use wireloom_sim::timeline::{Label, Track};
+use wireloom_sim::timeline::Label;
 use wireloom_sim::{Activity, Clock, Effort, SpecError, Time, Timeline};
 
 use super::caches::Caches;
 use super::context::{Context, Wait};
+use super::hardware::Hardware;
 use super::parcel::{Line, Request, Which};
 use super::pipeline::Pipeline;
 use super::spec::{Multithreading, ProcessorSpec};
@@ -52,15 +53,6 @@ pub(super) struct Processor<T> {
     drain: u64,
 }
 
-/// A hardware thread.
-#[derive(Debug)]
-struct Hardware<T> {
-    registers: T,
-    context: Context,
-    request: Option<Request>,
-    track: Track,
-}
-
 /// What is around a processor.
 pub(super) struct Outside<'a> {
     pub(super) now: Time,
@@ -84,8 +76,8 @@ pub(super) struct Sent {
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Labels {
     runs: Label,
-    waits: Label,
-    idle: Label,
+    pub(super) waits: Label,
+    pub(super) idle: Label,
 }
 
 impl Labels {
@@ -482,43 +474,4 @@ fn next_in_turn(ready: u32, first: u32) -> u32 {
 #[inline(always)]
 fn behind(thread: u32) -> u32 {
     (u32::MAX << thread) << 1
-}
-
-impl<T> Hardware<T> {
-    /// What the thread waited for has come: what that was.
-    fn end_wait(&mut self, outside: &mut Outside<'_>) -> Wait {
-        let Self { context, track, .. } = self;
-        let wait = std::mem::take(&mut context.wait);
-        let waited = outside.now.since(context.since);
-        let label = if wait.is_idle() {
-            context.idle += waited;
-            outside.labels.idle
-        } else {
-            context.spent.network += waited;
-            outside.labels.waits
-        };
-        outside.timeline.span(*track, label, context.since, outside.now.max(context.since));
-        context.since = outside.now;
-        wait
-    }
-
-    /// Those that were issued, if these were not.
-    fn instructions(&self, to_come: Run) -> u64 {
-        self.context.spent.instructions - u64::from(to_come.count)
-    }
-
-    /// `instructions`, and shares of the time: `network` (waiting for it), `idle` (waiting for packets, calls, or something to execute); `to_come` was not
-    /// issued.
-    fn record(&self, to_come: Run, now: Time) -> Record {
-        let Context { spent, idle, since, wait, .. } = &self.context;
-        let current = |counts: bool| if counts { now.since(*since) } else { Time::ZERO };
-        let idle = *idle + current(wait.is_idle());
-        let network = spent.network + current(!wait.is_idle() && *wait != Wait::Nothing);
-        let share = |time: Time| time.0 as f64 / now.0.max(1) as f64;
-        Record::new()
-            .with("instructions", self.instructions(to_come))
-            .with("accesses", spent.accesses)
-            .with("network", share(network))
-            .with("idle", share(idle))
-    }
 }

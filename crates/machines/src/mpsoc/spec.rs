@@ -35,6 +35,8 @@ pub struct Spec {
     pub threads: u32,
     /// What each message has beside its contents, 0 to 256.
     pub header_bytes: u32,
+    /// In which order objects make calls to which it matters whose packet came first.
+    pub call_order: CallOrder,
     /// Whether a thread has a packet for all of its steps.
     pub partition: PartitionSpec,
     /// The processors.
@@ -60,6 +62,16 @@ pub struct Spec {
 pub enum Kind {
     /// StepNP.
     Mpsoc,
+}
+
+/// In which order order-sensitive objects make calls.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum CallOrder {
+    /// In that of the packets' arrival, as golden does.
+    Arrival,
+    /// As they come.
+    Coming,
 }
 
 /// A processor.

@@ -19,6 +19,7 @@ impl Sums {
         let object = |name: &str, methods| ObjectInterface {
             name: name.to_owned(),
             kind: "sums".to_owned(),
+            is_ordered: false,
             methods,
             times: None,
         };

@@ -20,6 +20,8 @@
 #define WL_LENGTH WL_REGISTER(0x010)
 /* A store sends the packet: kind, reason and set of reasons. */
 #define WL_SEND WL_REGISTER(0x014)
+/* A store says that the packet makes no more calls of the object of this number. */
+#define WL_RELEASE WL_REGISTER(0x028)
 /* A load waits for the reply of a ticket and answers its first word. */
 #define WL_WAIT(ticket) WL_REGISTER(0x100 + 4 * (ticket))
 
@@ -53,6 +55,12 @@ WL_INLINE void wl_call(uint32_t object, uint32_t method, uint32_t ticket, uint32
 {
     __asm__ volatile("" ::: "memory");
     *(volatile uint32_t *)(WL_OBJECTS + (object << 24 | method << 8 | ticket << 4)) = last;
+}
+
+/* The packet makes no more calls of an object that must see packets in the order of their arrival: the next packet may. */
+WL_INLINE void wl_release(uint32_t object)
+{
+    WL_RELEASE = object;
 }
 
 /* Waits for a reply; answers its first word. Then all of it is in its place. */

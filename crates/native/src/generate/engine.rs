@@ -55,7 +55,7 @@ impl<'a> PacketEngine<'a> {
         slot_index: Vec<usize>,
         functions: Vec<Option<String>>,
     ) -> Self {
-        let plans = plan::plan(program, engine);
+        let plans = plan::plan(program, program.main);
         let mut names = Names::default();
         let step_names = engine.steps.iter().map(|step| names.give(&step.name)).collect();
         let mut fields = Names::default();

@@ -1,7 +1,8 @@
 //! How the steps of a packet engine are executed: which wait on a list, and which calls keep packets in order.
 
-use wireloom_ir::{Block, Code, Engine, Exit, OffloadTarget, Op, OpKind, Program, Step};
-use wireloom_offloads::{Layout, StateUse, registry};
+use wireloom_compile::analysis::order;
+use wireloom_ir::{Block, Code, Engine, EngineId, Exit, OffloadTarget, Op, OpKind, Program, Step};
+use wireloom_offloads::Layout;
 
 use super::types::Model;
 
@@ -40,13 +41,15 @@ pub struct StepPlan {
 
 /// The plan of an engine's steps.
 ///
-/// Order-sensitive offloads (see [`StateUse`]) must see the calls of packets in order of arrival. A thread may execute
+/// Order-sensitive offloads (see [`order`]) must see the calls of packets in order of arrival. A thread may execute
 /// a step that calls some of them only when no earlier thread can reach a call of one of them any more. Offloads
 /// beyond the 63rd share a bit.
-pub fn plan(program: &Program, engine: &Engine) -> Vec<StepPlan> {
-    let sensitive: Vec<u64> = (0..engine.offloads.len())
-        .map(|index| if order_sensitive(program, engine, index) { 1 << index.min(63) } else { 0 })
-        .collect();
+pub fn plan(program: &Program, id: EngineId) -> Vec<StepPlan> {
+    let engine = &program.engines[id.index()];
+    let mut sensitive = vec![0; engine.offloads.len()];
+    for offload in order::sensitive(program, id) {
+        sensitive[offload.index()] = 1 << offload.index().min(63);
+    }
     let mut plans: Vec<StepPlan> = engine
         .steps
         .iter()
@@ -96,30 +99,4 @@ pub fn is_split_phase(engine: &Engine, kind: &OpKind) -> bool {
         "counter" => size(2) > NEAR_BYTES,
         _ => false,
     }
-}
-
-/// Whether an offload of an engine is order-sensitive: as [`StateUse`] says for a kind; for an engine, if any offload
-/// of its own is.
-fn order_sensitive(program: &Program, engine: &Engine, offload: usize) -> bool {
-    let config = match &engine.offloads[offload].target {
-        OffloadTarget::Engine(inner) => {
-            let inner = &program.engines[inner.index()];
-            return (0..inner.offloads.len()).any(|index| order_sensitive(program, inner, index));
-        }
-        OffloadTarget::Kind(config) => config,
-    };
-    let methods = registry::kind(&config.kind).map_or(&[][..], |kind| kind.methods);
-    let (mut reads, mut commutes, mut changes) = (false, false, false);
-    for op in engine.steps.iter().flat_map(ops) {
-        let OpKind::Call { offload: called, method, .. } = &op.kind else { continue };
-        if called.index() == offload {
-            match methods[*method].state {
-                StateUse::Pure => {}
-                StateUse::Read => reads = true,
-                StateUse::Commuting => commutes = true,
-                StateUse::Change => changes = true,
-            }
-        }
-    }
-    changes || reads && commutes
 }

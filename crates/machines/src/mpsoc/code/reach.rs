@@ -136,7 +136,9 @@ impl<S: InstructionSet> Reach<'_, '_, S> {
                     .copied()
                     .ok_or(Stall::Fault(Fault::Nothing));
             }
-            mpe::SEND | mpe::SERVICE | mpe::ANSWER => return Err(Stall::Fault(Fault::WriteOnly)),
+            mpe::SEND | mpe::SERVICE | mpe::ANSWER | mpe::RELEASE => {
+                return Err(Stall::Fault(Fault::WriteOnly));
+            }
             _ => return Err(Stall::Fault(Fault::Nothing)),
         };
         answer.ok_or(Stall::Wait)
@@ -157,7 +159,8 @@ impl<S: InstructionSet> Reach<'_, '_, S> {
             mpe::SEND if access.number == 0 => Err(Fault::Refused),
             mpe::SERVICE => self.port.set_service(value),
             mpe::ANSWER if access.number == 0 => self.port.answer(value),
-            mpe::SEND | mpe::ANSWER => Err(Fault::Unsupported),
+            mpe::RELEASE if access.number == 0 => self.release(value),
+            mpe::SEND | mpe::ANSWER | mpe::RELEASE => Err(Fault::Unsupported),
             mpe::RECEIVE | mpe::REQUEST | mpe::CYCLES => Err(Fault::ReadOnly),
             _ => Err(Fault::Nothing),
         }
@@ -166,6 +169,14 @@ impl<S: InstructionSet> Reach<'_, '_, S> {
     /// Whether a word that is written to [`mpe::SEND`] hands no packet over to a part that is not there.
     fn leads_somewhere(&self, word: u32) -> bool {
         word & 0xff != mpe::kind::FORWARD || ((word >> 24) as usize) < self.code.cut.parts.len()
+    }
+
+    /// The packet makes no more calls of an object.
+    fn release(&mut self, object: u32) -> Result<(), Fault> {
+        if object as usize >= self.code.objects.len() {
+            return Err(Fault::Refused);
+        }
+        if self.code.takes_turns(object) { self.port.release(object) } else { Ok(()) }
     }
 
     /// Calls an object, a service or the thread manager.

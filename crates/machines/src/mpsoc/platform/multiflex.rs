@@ -33,7 +33,8 @@ impl Application {
     pub(super) fn new(spec: &Spec) -> Result<Self, SpecError> {
         let element = |name: &str| {
             let (name, kind) = (name.replace('-', " "), name.to_owned());
-            Element::new(&ObjectInterface { name, kind, methods: Vec::new(), times: None }, spec)
+            let (is_ordered, methods) = (false, Vec::new());
+            Element::new(&ObjectInterface { name, kind, is_ordered, methods, times: None }, spec)
         };
         Ok(Self {
             manager: ThreadManager::new(0..spec.servers()),

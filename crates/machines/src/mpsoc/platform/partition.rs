@@ -13,6 +13,15 @@ use super::{Event, Platform, context};
 impl<W: Workload, O: Objects> Platform<W, O> {
     /// A packet for another part has come to the broker.
     pub(super) fn hand_over(&mut self, number: u32, kernel: &mut Kernel<Event>) {
+        if self.holds_order() {
+            self.hand_over_in_turn(number, kernel);
+        } else {
+            self.call_part(number, kernel);
+        }
+    }
+
+    /// A part is to go on with a packet.
+    pub(super) fn call_part(&mut self, number: u32, kernel: &mut Kernel<Event>) {
         let service = Service::part(self.forwards[number as usize].contents.part);
         let matched = self.broker.call(kernel.now(), service, Errand::HandOver(number));
         self.matched(matched, kernel);

@@ -44,8 +44,11 @@ impl<W: Workload, O: Objects> Platform<W, O> {
         let processors: Vec<Record> =
             self.processors.iter().map(|processor| processor.record(cycles, now)).collect();
         let own = self.application.iter().flat_map(Application::elements);
-        let objects: Vec<Record> =
-            self.elements.iter().chain(own).map(|element| element.record(now)).collect();
+        let elements = self.elements.iter().zip(&self.turns).map(|(element, turns)| match turns {
+            Some(turns) => element.record(now).with("turn_wait", turns.wait()),
+            None => element.record(now),
+        });
+        let objects: Vec<Record> = elements.chain(own.map(|element| element.record(now))).collect();
         Record::new()
             .with("io", self.io.record(now))
             .with("broker", self.broker.record())
@@ -92,6 +95,13 @@ impl<W: Workload, O: Objects> Watched for Platform<W, O> {
                     }
                 }
             }
+        }
+        for (node, calls, packet) in self.waiting_for_turns() {
+            waits.add(
+                self.node_name(node),
+                format!("packet {packet}"),
+                format!("the turns of {calls} calls"),
+            );
         }
         for (service, calls) in self.broker.waiting() {
             let who = match service {

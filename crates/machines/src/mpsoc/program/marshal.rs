@@ -4,7 +4,7 @@ use std::ops::Range;
 
 use wireloom_ir::{EngineId, GoldenCalls, Origin, Program};
 use wireloom_native::thread::message::{Object, ObjectIs, Reply, objects};
-use wireloom_native::thread::{Elements, Messages};
+use wireloom_native::thread::{Elements, Messages, ordered_objects};
 use wireloom_offloads::{Content, Env, Store, registry};
 
 use crate::mpsoc::mpe::{Registers, unswizzle};
@@ -42,7 +42,9 @@ impl Offloads {
     pub fn new(program: &Program, elements: &Elements, store: Store) -> Self {
         let calls = GoldenCalls::new(program);
         let mut offloads = Self { interfaces: Vec::new(), placed: Vec::new(), store, calls };
-        for object in objects(program, elements) {
+        for (object, is_ordered) in
+            objects(program, elements).into_iter().zip(ordered_objects(program, elements))
+        {
             let slots = path_of(&offloads.store, &object.path).expect("the store is the program's");
             let methods = object.methods(program);
             let Object { path, is } = object;
@@ -57,6 +59,7 @@ impl Offloads {
                     ObjectIs::Kind(config) => config.kind.clone(),
                     ObjectIs::Element(id) => program.engines[id.index()].name.clone(),
                 },
+                is_ordered,
                 methods: methods.iter().enumerate().map(interface).collect(),
                 times: None,
             });
@@ -79,6 +82,14 @@ impl Offloads {
             }
         }
         Ok(self)
+    }
+
+    /// The same where objects see packets in any order.
+    pub fn without_order(mut self) -> Self {
+        for interface in &mut self.interfaces {
+            interface.is_ordered = false;
+        }
+        self
     }
 
     /// How many words a method takes and answers; `None` if there is no such object or method.

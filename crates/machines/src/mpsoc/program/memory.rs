@@ -11,8 +11,8 @@ use crate::mpsoc::Verdict;
 use crate::mpsoc::carried::{Carried, Kept, Left};
 use crate::mpsoc::handover::HandOver;
 use crate::mpsoc::mpe::{
-    AREA_BYTES, ARGUMENTS, CALLS, INFORMATION, Information, LOCAL_BYTES, LOCAL_STORE, RECEIVE, REPLIES,
-    REPLY_WORDS, Registers, SEND, TICKETS, WAIT, is_kept, kind, place_window, put_words,
+    AREA_BYTES, ARGUMENTS, CALLS, INFORMATION, Information, LOCAL_BYTES, LOCAL_STORE, RECEIVE, RELEASE,
+    REPLIES, REPLY_WORDS, Registers, SEND, TICKETS, WAIT, is_kept, kind, place_window, put_words,
 };
 use crate::mpsoc::objects::{Called, CallersPacket, Objects, PacketUse};
 
@@ -208,6 +208,8 @@ impl Bus for Surroundings {
         match address {
             _ if size != Size::Word => return Err(Stall::Fault(Fault::Unsupported)),
             SEND => return self.send(value),
+            // One packet is executed at a time.
+            RELEASE => {}
             CALLS.. => return self.call(address - CALLS, value),
             _ => *self.registers.at(address).ok_or(Stall::Fault(Fault::Nothing))? = value,
         }

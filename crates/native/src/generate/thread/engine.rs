@@ -14,6 +14,7 @@ use super::super::writer::{Writer, mentions};
 use super::elements::Caller;
 use super::handover::Handovers;
 use super::message::words;
+use super::order::Releases;
 use super::replies::{self, Split, Variable, Wait};
 use super::{Refused, symbol};
 
@@ -35,6 +36,7 @@ pub struct EngineFunction<'a> {
     labels: Vec<String>,
     /// If it is cut.
     handovers: Option<Handovers<'a>>,
+    releases: Releases,
 }
 
 impl<'a> EngineFunction<'a> {
@@ -53,6 +55,7 @@ impl<'a> EngineFunction<'a> {
         let engine = caller.engine();
         let objects = elements.first_objects(program, id);
         let split = replies::split(&caller, first_ticket)?;
+        let releases = Releases::new(&caller);
         let (mut names, mut labels) = (Names::default(), Names::default());
         let mut context: Vec<String> =
             engine.context.iter().map(|var| format!("c_{}", names.give(&var.name))).collect();
@@ -61,7 +64,19 @@ impl<'a> EngineFunction<'a> {
             Variable::Leaf(text) => text.clone(),
         }));
         let labels = engine.steps.iter().map(|step| format!("step_{}", labels.give(&step.name))).collect();
-        Ok(Self { caller, program, engine, function, objects, callees, split, context, labels, handovers })
+        Ok(Self {
+            caller,
+            program,
+            engine,
+            function,
+            objects,
+            callees,
+            split,
+            context,
+            labels,
+            handovers,
+            releases,
+        })
     }
 
     /// Writes the function, or those of its parts.
@@ -100,6 +115,9 @@ impl<'a> EngineFunction<'a> {
             }
             body.push(format!("WL_STEP(\"{}\");", symbol(step)));
             body.push("{".into());
+            body.extend(
+                self.releases.at(index).into_iter().map(|object| format!("    wl_release({object});")),
+            );
             body.extend(lines.iter().map(|line| format!("    {line}")));
             body.push("}".into());
         }
@@ -206,7 +224,13 @@ impl<'a> EngineFunction<'a> {
         };
         let tickets = &self.split.tickets[index];
         let mut emitter = Emitter::new(scope, self.split.ops[index].iter().collect(), &[]);
-        emitter.run(&mut StepEffects { function: self, from: index, tickets: tickets.iter() });
+        let mut calls_left = vec![0; engine.offloads.len()];
+        for op in &self.split.ops[index] {
+            if let OpKind::Call { offload, .. } = &op.kind {
+                calls_left[offload.index()] += 1;
+            }
+        }
+        emitter.run(&mut StepEffects { function: self, from: index, tickets: tickets.iter(), calls_left });
         let body = emitter.finish();
         let mut lines: Vec<String> =
             tickets.iter().map(|ticket| format!("uint32_t {} = 0;", replies::first_word(*ticket))).collect();
@@ -267,9 +291,24 @@ struct StepEffects<'a> {
     from: usize,
     /// Of the calls that are still to come.
     tickets: std::slice::Iter<'a, u32>,
+    /// For each offload: the calls that are still to come.
+    calls_left: Vec<usize>,
 }
 
 impl StepEffects<'_> {
+    /// A call, and what the packet is over with behind it.
+    fn call_and_release(&mut self, emitter: &mut Emitter<'_>, op: &Op, result: Option<&str>) -> Vec<String> {
+        let OpKind::Call { offload, .. } = &op.kind else { unreachable!("a call") };
+        let mut lines = self.call(emitter, op, result);
+        let left = &mut self.calls_left[offload.index()];
+        *left -= 1;
+        if *left == 0 {
+            let over = self.function.releases.behind_last(self.from, offload.index());
+            lines.extend(over.iter().map(|object| format!("wl_release({object});")));
+        }
+        lines
+    }
+
     fn call(&mut self, emitter: &mut Emitter<'_>, op: &Op, result: Option<&str>) -> Vec<String> {
         let OpKind::Call { offload, method, args } = &op.kind else { unreachable!("a call") };
         let own = self.function;
@@ -350,7 +389,7 @@ impl Effects for StepEffects<'_> {
             return lines;
         }
         match &op.kind {
-            OpKind::Call { .. } => self.call(emitter, op, result),
+            OpKind::Call { .. } => self.call_and_release(emitter, op, result),
             OpKind::Exit(exit) => self.exit(emitter, exit),
             _ => unreachable!("edits are written"),
         }

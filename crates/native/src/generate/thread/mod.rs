@@ -10,6 +10,7 @@ mod elements;
 mod engine;
 mod handover;
 pub mod message;
+mod order;
 mod partition;
 mod replies;
 
@@ -27,6 +28,7 @@ use super::writer::Writer;
 use super::{IGNORED_WARNINGS, plan, wide_sizes, widths};
 
 pub use self::elements::{Elements, Messages};
+pub use self::order::ordered_objects;
 pub use self::partition::{PARTS, Partition};
 
 /// The runtime: names and texts of its headers and of the linker's script.

@@ -121,6 +121,13 @@ impl Partition {
         self.begins.iter().map(|begin| steps[*begin].name.clone()).collect()
     }
 
+    /// Whether packets can come to a part from one behind it.
+    pub fn goes_back(&self, engine: &Engine) -> bool {
+        let goes_back =
+            |from: usize| successors(&engine.steps[from]).any(|to| self.part(to) < self.part(from));
+        (0..engine.steps.len()).any(goes_back)
+    }
+
     /// The part of a step.
     pub fn part(&self, step: usize) -> usize {
         self.begins.partition_point(|begin| *begin <= step) - 1

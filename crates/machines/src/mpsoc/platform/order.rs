@@ -1,0 +1,122 @@
+//! Objects that must see packets in the order of their arrival.
+
+use std::ops::Range;
+
+use wireloom_sim::Kernel;
+use wireloom_sim::parts::network::Node;
+
+use super::super::broker::{Errand, Service};
+use super::super::handover::Forward;
+use super::super::mpe::{Call, Finish, Target};
+use super::super::objects::Objects;
+use super::super::parcel::{Parcel, Released};
+use super::super::turns::Turn;
+use super::super::workload::Workload;
+use super::{Event, Platform};
+
+impl<W: Workload, O: Objects> Platform<W, O> {
+    /// A packet has come to the broker. If objects wait for packets in order, so does the broker: a thread whose packet waits for an earlier one must not be the one
+    /// that this needs.
+    pub(super) fn process(&mut self, packet: u32, kernel: &mut Kernel<Event>) {
+        if let Some(arrivals) = &mut self.arrivals {
+            arrivals.come(self.io.window(packet).0.number, packet);
+        } else {
+            self.serve_packet(packet, kernel);
+        }
+        while let Some(packet) = self.arrivals.as_mut().and_then(|arrivals| arrivals.next()) {
+            self.serve_packet(packet, kernel);
+        }
+    }
+
+    fn serve_packet(&mut self, packet: u32, kernel: &mut Kernel<Event>) {
+        let matched = self.broker.call(kernel.now(), Service::PACKETS, Errand::Packet(packet));
+        self.matched(matched, kernel);
+    }
+
+    /// Whether some object must see packets in the order of their arrival.
+    pub(super) fn holds_order(&self) -> bool {
+        self.arrivals.is_some()
+    }
+
+    /// A packet has come to the broker for another part. What holds for arriving packets holds for each part: its threads get them in order. None comes back to a
+    /// part that it has left, or passed by.
+    pub(super) fn hand_over_in_turn(&mut self, number: u32, kernel: &mut Kernel<Event>) {
+        let Forward { packet, from, ref contents, .. } = self.forwards[number as usize];
+        let (to, packet) = (contents.part as usize, self.io.window(packet).0.number);
+        self.part_turns[to].call(kernel.now(), Turn { packet, call: 0 }, number);
+        self.part_turns[to].end(packet, 1);
+        for passed in from as usize + 1..to {
+            self.part_turns[passed].end(packet, 0);
+        }
+        self.call_parts(from as usize + 1..to + 1, kernel);
+    }
+
+    fn call_parts(&mut self, parts: Range<usize>, kernel: &mut Kernel<Event>) {
+        for part in parts {
+            while let Some(number) = self.part_turns[part].next(kernel.now()) {
+                self.call_part(number, kernel);
+            }
+        }
+    }
+
+    /// A call has come to its object.
+    pub(super) fn call_in_turn(&mut self, number: u32, kernel: &mut Kernel<Event>) {
+        let Call { target: Target::Object { object, .. }, turn, .. } = self.calls[number as usize] else {
+            return;
+        };
+        match (&mut self.turns[object as usize], turn) {
+            (Some(turns), Some(turn)) => {
+                turns.call(kernel.now(), turn, number);
+                self.make_calls(object as usize, kernel);
+            }
+            _ => self.call(number, kernel),
+        }
+    }
+
+    /// A packet makes no more calls of an object.
+    pub(super) fn released(&mut self, released: Released, kernel: &mut Kernel<Event>) {
+        let Released { object, packet, calls } = released;
+        if let Some(Some(turns)) = self.turns.get_mut(object as usize) {
+            turns.end(packet, calls);
+            self.make_calls(object as usize, kernel);
+        }
+    }
+
+    /// Packet I/O has a packet back: it tells the objects that do not know yet that no more calls come.
+    pub(super) fn release(&mut self, finish: &Finish, kernel: &mut Kernel<Event>) {
+        if finish.is_kept() || !self.holds_order() {
+            return;
+        }
+        let packet = self.io.window(finish.packet).0.number;
+        let mut called = finish.called.clone();
+        for object in 0..self.turns.len() as u32 {
+            if self.turns[object as usize].is_some()
+                && let Some(calls) = called.end(object)
+            {
+                let parcel = Parcel::Released(Released { object, packet, calls });
+                let message = self.message(self.io_node(), self.object_node(object), 4, parcel);
+                self.send(message, kernel);
+            }
+        }
+        let left = finish.part as usize + 1..self.part_turns.len();
+        for part in left.clone() {
+            self.part_turns[part].end(packet, 0);
+        }
+        self.call_parts(left, kernel);
+    }
+
+    /// Objects with calls whose turn has not come: how many, and for which packet they wait.
+    pub(super) fn waiting_for_turns(&self) -> impl Iterator<Item = (Node, usize, u64)> + '_ {
+        let turns = (0..).zip(&self.turns);
+        turns.filter_map(|(object, turns)| {
+            let (calls, packet) = turns.as_ref()?.waits()?;
+            Some((self.object_node(object), calls, packet))
+        })
+    }
+
+    fn make_calls(&mut self, object: usize, kernel: &mut Kernel<Event>) {
+        while let Some(number) = self.turns[object].as_mut().and_then(|turns| turns.next(kernel.now())) {
+            self.call(number, kernel);
+        }
+    }
+}
