@@ -16,7 +16,7 @@ use wireloom_ir::Program;
 use wireloom_isa::program::Machine;
 use wireloom_machines::mpsoc::program::{Elements, PARTS, Partition};
 use wireloom_net::Packet;
-use wireloom_net::traffic::{AddressSpec, Spec};
+use wireloom_net::traffic::{AddressSpec, Sizes, Spec};
 use wireloom_offloads::Store;
 
 /// Packets of protocols as `--mix` names them.
@@ -113,6 +113,20 @@ fn the_packet_tests_of_these_engines_do_on_both_instruction_sets() {
                 "{name}"
             );
         }
+    }
+}
+
+#[test]
+fn what_is_read_far_behind_a_window_that_was_long_is_zero() {
+    let name = "../crates/machines/tests/engines/far.loom";
+    assert_eq!(check(name, "ipv4=1", None, None), Ok(()));
+    // Cut and read by one thread, which has got the long window from another one.
+    let program = compiled(name);
+    let partition = Partition::at(&program, &["cut"]).expect("the engine has that step");
+    let mix = Spec::parse_mix("ipv4=1").expect("a mix");
+    let packets = generated(&Spec { seed: 7, count: Some(100), sizes: Sizes::Imix, mix, ..Spec::default() });
+    for machine in [Machine::Arm, Machine::Riscv] {
+        assert_eq!(agree(&program, &partition, &Elements::none(), &packets, machine, &|_| ()), Ok(()));
     }
 }
 

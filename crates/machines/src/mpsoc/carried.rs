@@ -152,7 +152,7 @@ mod tests {
     fn carried() -> (Vec<u8>, Carried) {
         let mut local = vec![0xee; mpe::LOCAL_BYTES];
         let window: Vec<u8> = (0..WINDOW as u8).collect();
-        mpe::place_window(&mut local[..AREA_BYTES], &window);
+        mpe::place_window(&mut local[..AREA_BYTES], FRONT, &window);
         let carried = Carried::of(&local, Registers::arrived(200, WINDOW as u32), 0, &None);
         (local, carried.expect("a packet"))
     }

@@ -1,8 +1,10 @@
 //! Packets that one part of an engine hands over to another: partition within a packet (the paper, sections 5.1 and 5.3).
 //!
 //! The message has the header window, the words of context that the next part reads, and the entry at which it goes on. The message
-//! passing engine of the thread that gets it lays the window where that of a packet lies that arrives, so that the program of every
-//! part knows where headers begin.
+//! passing engine of the thread that gets it lays the window where that of a packet lies that arrives, or, if it has grown beyond that, a multiple of
+//! 4 before: it ends no later, so that there are as many zeros behind it, and the program of every part knows how headers lie.
+
+use wireloom_net::packet::{HEADROOM, WINDOW};
 
 use super::carried::Left;
 use super::mpe::{
@@ -38,7 +40,7 @@ impl HandOver {
         let [_, words, entry, part] = word.to_le_bytes();
         let words = usize::from(words);
         let (window, _) = registers.window_and_body()?;
-        if words > WORDS || FRONT + window as usize > AREA_BYTES {
+        if words > WORDS || window as usize > WINDOW + HEADROOM {
             return None;
         }
         Some(Self {
@@ -56,14 +58,16 @@ impl HandOver {
 
     /// Puts it into the local store of the thread that goes on; what is known of the packet since it arrived is `information`.
     pub(super) fn place(&self, local: &mut [u8], information: &Information) -> Registers {
-        place_window(&mut local[..AREA_BYTES], &self.window);
+        let front = FRONT - self.window.len().saturating_sub(WINDOW).next_multiple_of(4);
+        place_window(&mut local[..AREA_BYTES], front, &self.window);
         let loaded = self.window.len() as u32;
         let known = Information { length: self.length, loaded, ..*information };
         let mut words = known.words();
         words[7] = u32::from(self.egress) << 16 | u32::from(self.entry);
         mpe::put_words(local, INFORMATION, &words);
         mpe::put_words(local, REPLIES, &self.context);
-        Registers { egress: u32::from(self.egress), ..Registers::arrived(self.length, loaded) }
+        let front = front as u32;
+        Registers { egress: u32::from(self.egress), front, end: front + loaded, length: self.length }
     }
 
     /// Bytes of its contents on the network.
@@ -113,6 +117,20 @@ mod tests {
             other[INFORMATION..].as_chunks().0.iter().take(8).map(|word| u32::from_le_bytes(*word)).collect();
         assert_eq!(words, [9, 0, 90, 2, 77, 0, 7, 3 << 16 | 5]);
         assert_eq!(other[REPLIES..][..9], [10, 0, 0, 0, 11, 0, 0, 0, 0xdd]);
+    }
+
+    #[test]
+    fn a_window_that_has_grown_ends_no_later_than_one_that_arrives() {
+        let (mut local, registers) = (vec![0xee; LOCAL_BYTES], Registers::arrived(300, 256));
+        swizzle(&mut local, FRONT, &[7; 256]);
+        let handed = HandOver::of(kind::FORWARD, &local, &registers).expect("it fits");
+        let arrived = Information { number: 9, length: 300, ingress: 2, arrival_ns: 77, loaded: 128 };
+        let placed = handed.place(&mut local, &arrived);
+        assert_eq!(placed, Registers { egress: 0, front: 0x82, end: 0x182, length: 300 });
+        assert_eq!(mpe::unswizzle(&local[..AREA_BYTES], 0x80, 4), [0, 0, 7, 7]);
+        assert_eq!(mpe::unswizzle(&local[..AREA_BYTES], 0x180, 4), [7, 7, 0, 0]);
+        let longer = Registers::arrived(300, 257);
+        assert_eq!(HandOver::of(kind::FORWARD, &local, &longer), None);
     }
 
     #[test]

@@ -336,10 +336,11 @@ pub(super) fn is_kept(word: u32) -> bool {
     word & 0xff == kind::EMIT
 }
 
-/// Puts the window of a packet that comes into a window area, and zeros behind it; in the word that it begins in, they stand in front of it too.
-pub(super) fn place_window(area: &mut [u8], window: &[u8]) {
-    area[FRONT & !3..].fill(0);
-    swizzle(area, FRONT, window);
+/// Puts the window of a packet that comes into a window area, where it is to begin, and zeros behind it; in the word that it begins in, they stand in front
+/// of it too.
+pub(super) fn place_window(area: &mut [u8], front: usize, window: &[u8]) {
+    area[front & !3..].fill(0);
+    swizzle(area, front, window);
 }
 
 /// Puts words into a local store from byte `at` on.

@@ -57,10 +57,12 @@ WL_INLINE void wl_receive(struct wl_packet *p)
 }
 
 /* The same for an engine that is cut: also packets that other parts hand over, whose windows lie where those of packets lie that
- * arrive. Answers the entry at which the thread goes on. */
+ * arrive, or a multiple of 4 before. Answers the entry at which the thread goes on. */
 WL_INLINE uint32_t wl_receive_part(struct wl_packet *p)
 {
     wl_receive(p);
+    p->front = (WL_FRONT & ~3u) | (WL_BEGIN & 3);
+    p->end = p->front + WL_INFORMATION->window;
     p->egress = WL_INFORMATION->egress;
     return WL_INFORMATION->entry;
 }
