@@ -255,5 +255,5 @@ impl Rig {
 
 /// Where measurements are remembered: beside the translated models.
 fn folder() -> PathBuf {
-    sim::cache_folder().with_file_name("measured")
+    sim::cache_folder("measured")
 }

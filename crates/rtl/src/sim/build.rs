@@ -43,7 +43,7 @@ impl Default for BuildOptions {
     /// Fast models, one compiler a core, the usual cache.
     fn default() -> Self {
         let jobs = std::thread::available_parallelism().map_or(1, usize::from);
-        Self { waves: false, assertions: false, optimise: 2, jobs, cache: cache::folder() }
+        Self { waves: false, assertions: false, optimise: 2, jobs, cache: cache::folder("np") }
     }
 }
 

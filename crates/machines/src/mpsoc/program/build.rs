@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 
 use wireloom_isa::program::Machine;
 use wireloom_native::thread::{Elements, LINKER_SCRIPT, Partition, RUNTIME, generate};
+use wireloom_rtl::sim::cache_folder;
 
 use crate::mpsoc::toolchain::{BuildError, Toolchain, file_error};
 
@@ -22,10 +23,9 @@ pub struct BuildOptions {
 }
 
 impl BuildOptions {
-    /// For an instruction set, with the usual cache: `WIRELOOM_CACHE` if it is set, else `.cache` of the repository that
-    /// this was built from, or where that is gone, of the user; in it `mpsoc`.
+    /// For an instruction set, with the usual cache.
     pub fn new(machine: Machine) -> Self {
-        Self { machine, cache: cache() }
+        Self { machine, cache: cache_folder("mpsoc") }
     }
 }
 
@@ -96,17 +96,4 @@ fn key(text: &str, toolchain: &Toolchain) -> Result<String, BuildError> {
         hash.finish()
     };
     Ok(format!("{:016x}{:016x}", half(0), half(1)))
-}
-
-fn cache() -> PathBuf {
-    if let Some(folder) = std::env::var_os("WIRELOOM_CACHE") {
-        return PathBuf::from(folder).join("mpsoc");
-    }
-    let repository = Path::new(env!("CARGO_MANIFEST_DIR")).ancestors().nth(2);
-    if let Some(repository) = repository.filter(|folder| folder.join("Cargo.toml").exists()) {
-        return repository.join(".cache/mpsoc");
-    }
-    let home = || std::env::var_os("HOME").map(|home| Path::new(&home).join(".cache"));
-    let user = std::env::var_os("XDG_CACHE_HOME").map(PathBuf::from).or_else(home);
-    user.unwrap_or_else(std::env::temp_dir).join("wireloom/mpsoc")
 }
