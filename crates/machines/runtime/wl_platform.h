@@ -11,8 +11,8 @@
 // Words of a call that came; of the answer to it; of a call that goes, but for the last; and of the replies, eight for each ticket.
 #define WL_REQUEST_WORDS ((volatile uint32_t *)WL_LOCAL)
 #define WL_ANSWER_WORDS ((volatile uint32_t *)(WL_LOCAL + 0x80))
-#define WL_ARGUMENT_WORDS ((volatile uint32_t *)(WL_LOCAL + 0x440))
-#define WL_REPLY_WORDS ((volatile uint32_t *)(WL_LOCAL + 0x4c0))
+#define WL_ARGUMENT_WORDS ((volatile uint32_t *)(WL_LOCAL + 0x4c0))
+#define WL_REPLY_WORDS ((volatile uint32_t *)(WL_LOCAL + 0x540))
 
 // Of the platform's own objects.
 enum { WL_CONSOLE = 0x7d, WL_BROKER = 0x7e, WL_THREAD_MANAGER = 0x7f };

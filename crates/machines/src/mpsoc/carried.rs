@@ -152,7 +152,7 @@ mod tests {
     fn carried() -> (Vec<u8>, Carried) {
         let mut local = vec![0xee; mpe::LOCAL_BYTES];
         let window: Vec<u8> = (0..WINDOW as u8).collect();
-        mpe::place_window(&mut local[..AREA_BYTES], FRONT, &window);
+        mpe::place_window(&mut local[..AREA_BYTES], &window);
         let carried = Carried::of(&local, Registers::arrived(200, WINDOW as u32), 0, &None);
         (local, carried.expect("a packet"))
     }
@@ -226,7 +226,8 @@ mod tests {
         let of =
             |front, end, length| Carried::of(&local, Registers { egress: 0, front, end, length }, 0, &None);
         assert!(of(0, 256, 65_535).is_some());
-        for (front, end, length) in [(0, 257, 300), (4, 2, 10), (0, 20, 10), (0, 0, 65_536), (1000, 1025, 30)]
+        for (front, end, length) in
+            [(0, 257, 300), (4, 2, 10), (0, 20, 10), (0, 0, 65_536), (1000, AREA_BYTES as u32 + 1, 30)]
         {
             assert_eq!(of(front, end, length), None);
         }

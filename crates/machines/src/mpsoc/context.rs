@@ -185,7 +185,7 @@ impl Context {
 
     /// A packet has come, of which `window` is in the message; without contents that is empty.
     pub(super) fn deliver(&mut self, packet: u32, information: Information, window: &[u8]) {
-        mpe::place_window(&mut self.local[..mpe::AREA_BYTES], mpe::FRONT, window);
+        mpe::place_window(&mut self.local[..mpe::AREA_BYTES], window);
         self.put(mpe::INFORMATION, &information.words());
         self.registers = Registers::arrived(information.length, information.loaded);
         self.hold(packet, information, 0, Spent::default(), None);

@@ -1,15 +1,14 @@
 //! Packets that one part of an engine hands over to another: partition within a packet (the paper, sections 5.1 and 5.3).
 //!
 //! The message has the header window, the words of context that the next part reads, and the entry at which it goes on. The message
-//! passing engine of the thread that gets it lays the window where that of a packet lies that arrives, or, if it has grown beyond that, a multiple of
-//! 4 before: it ends no later, so that there are as many zeros behind it, and the program of every part knows how headers lie.
+//! passing engine of the thread that gets it lays the window where that of a packet lies that arrives, so that the program of every
+//! part knows where headers begin.
 
 use wireloom_net::packet::{HEADROOM, WINDOW};
 
 use super::carried::Left;
 use super::mpe::{
-    self, AREA_BYTES, FRONT, INFORMATION, Information, REPLIES, REPLY_WORDS, Registers, Spent, TICKETS,
-    place_window,
+    self, AREA_BYTES, INFORMATION, Information, REPLIES, REPLY_WORDS, Registers, Spent, TICKETS, place_window,
 };
 use super::turns::Called;
 
@@ -58,16 +57,14 @@ impl HandOver {
 
     /// Puts it into the local store of the thread that goes on; what is known of the packet since it arrived is `information`.
     pub(super) fn place(&self, local: &mut [u8], information: &Information) -> Registers {
-        let front = FRONT - self.window.len().saturating_sub(WINDOW).next_multiple_of(4);
-        place_window(&mut local[..AREA_BYTES], front, &self.window);
+        place_window(&mut local[..AREA_BYTES], &self.window);
         let loaded = self.window.len() as u32;
         let known = Information { length: self.length, loaded, ..*information };
         let mut words = known.words();
         words[7] = u32::from(self.egress) << 16 | u32::from(self.entry);
         mpe::put_words(local, INFORMATION, &words);
         mpe::put_words(local, REPLIES, &self.context);
-        let front = front as u32;
-        Registers { egress: u32::from(self.egress), front, end: front + loaded, length: self.length }
+        Registers { egress: u32::from(self.egress), ..Registers::arrived(self.length, loaded) }
     }
 
     /// Bytes of its contents on the network.
@@ -120,25 +117,14 @@ mod tests {
     }
 
     #[test]
-    fn a_window_that_has_grown_ends_no_later_than_one_that_arrives() {
-        let (mut local, registers) = (vec![0xee; LOCAL_BYTES], Registers::arrived(300, 256));
-        swizzle(&mut local, FRONT, &[7; 256]);
-        let handed = HandOver::of(kind::FORWARD, &local, &registers).expect("it fits");
-        let arrived = Information { number: 9, length: 300, ingress: 2, arrival_ns: 77, loaded: 128 };
-        let placed = handed.place(&mut local, &arrived);
-        assert_eq!(placed, Registers { egress: 0, front: 0x82, end: 0x182, length: 300 });
-        assert_eq!(mpe::unswizzle(&local[..AREA_BYTES], 0x80, 4), [0, 0, 7, 7]);
-        assert_eq!(mpe::unswizzle(&local[..AREA_BYTES], 0x180, 4), [7, 7, 0, 0]);
-        let longer = Registers::arrived(300, 257);
-        assert_eq!(HandOver::of(kind::FORWARD, &local, &longer), None);
-    }
-
-    #[test]
     fn what_does_not_fit_is_refused() {
         let local = vec![0; LOCAL_BYTES];
         let arrived = Registers::arrived(100, 100);
         assert!(HandOver::of(kind::FORWARD | 128 << 8, &local, &arrived).is_some());
         assert_eq!(HandOver::of(kind::FORWARD | 129 << 8, &local, &arrived), None);
+        let longest = Registers::arrived(300, 256);
+        assert!(HandOver::of(kind::FORWARD, &local, &longest).is_some());
+        assert_eq!(HandOver::of(kind::FORWARD, &local, &Registers::arrived(300, 257)), None);
         let outside = Registers { end: AREA_BYTES as u32 + 1, ..arrived };
         assert_eq!(HandOver::of(kind::FORWARD, &local, &outside), None);
     }

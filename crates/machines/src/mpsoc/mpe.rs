@@ -15,8 +15,9 @@ use super::workload::Run;
 pub const LOCAL_STORE: u32 = 0x1000_0000;
 /// Bytes of a local store.
 pub const LOCAL_BYTES: usize = 4096;
-/// Bytes of the window area, which begins the local store. What is behind the window of a packet that comes is zero.
-pub const AREA_BYTES: usize = 0x400;
+/// Bytes of the window area, which begins the local store. What is behind the window of a packet that comes is zero: far enough that programs find zeros behind the
+/// end of the longest window, with which a packet comes from another part of an engine, when all of it is cut.
+pub const AREA_BYTES: usize = 0x480;
 /// Words of a call that a server gets, from the begin of its local store on; no thread has a packet and a call at one time.
 pub const REQUEST_WORDS: usize = 17;
 /// Where in the local store a server puts the words of its answer.
@@ -27,13 +28,13 @@ pub const ANSWER_WORDS: usize = 32;
 /// multiple of 4.
 pub const FRONT: usize = 0x102;
 /// Where what is known of the packet stands in the local store: see [`Information`].
-pub const INFORMATION: usize = 0x400;
+pub const INFORMATION: usize = 0x480;
 /// Where the arguments of a call stand in the local store, but for the last word.
-pub const ARGUMENTS: usize = 0x440;
+pub const ARGUMENTS: usize = 0x4c0;
 /// How many words that can be.
 pub const ARGUMENT_WORDS: usize = 32;
 /// Where the reply of each ticket begins in the local store; one that is longer than [`REPLY_WORDS`] runs on into the places of the next tickets.
-pub const REPLIES: usize = 0x4c0;
+pub const REPLIES: usize = 0x540;
 /// Words from one reply to the next.
 pub const REPLY_WORDS: usize = 8;
 /// Tickets of a thread: calls that it can have under way.
@@ -336,11 +337,10 @@ pub(super) fn is_kept(word: u32) -> bool {
     word & 0xff == kind::EMIT
 }
 
-/// Puts the window of a packet that comes into a window area, where it is to begin, and zeros behind it; in the word that it begins in, they stand in front
-/// of it too.
-pub(super) fn place_window(area: &mut [u8], front: usize, window: &[u8]) {
-    area[front & !3..].fill(0);
-    swizzle(area, front, window);
+/// Puts the window of a packet that comes into a window area, and zeros behind it; in the word that it begins in, they stand in front of it too.
+pub(super) fn place_window(area: &mut [u8], window: &[u8]) {
+    area[FRONT & !3..].fill(0);
+    swizzle(area, FRONT, window);
 }
 
 /// Puts words into a local store from byte `at` on.

@@ -37,13 +37,13 @@ struct wl_information {
     uint32_t begun_ns, begun_ns_high; /* when the packet arrived that the thread was begun for */
 };
 
-#define WL_INFORMATION ((const struct wl_information *)(WL_STORE + 0x400))
+#define WL_INFORMATION ((const struct wl_information *)(WL_STORE + 0x480))
 /* All words of a call's arguments but the last, which the call itself carries. */
-#define WL_ARGUMENTS ((volatile uint32_t *)(WL_STORE + 0x440))
+#define WL_ARGUMENTS ((volatile uint32_t *)(WL_STORE + 0x4c0))
 /* The replies, eight words for each ticket. */
-#define WL_REPLIES ((const uint32_t *)(WL_STORE + 0x4c0))
+#define WL_REPLIES ((const uint32_t *)(WL_STORE + 0x540))
 /* What goes with a packet that is handed over to another part: in the place of replies, of which none is under way then. */
-#define WL_CONTEXT ((uint32_t *)(WL_STORE + 0x4c0))
+#define WL_CONTEXT ((uint32_t *)(WL_STORE + 0x540))
 
 /* Kinds of SEND. */
 enum { WL_FINISH, WL_DROP, WL_TO_CPU, WL_DONE, WL_RUNAWAY, WL_EMIT, WL_FORWARD };

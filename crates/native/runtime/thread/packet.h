@@ -18,9 +18,11 @@ enum {
     WL_BEGIN = 0x102,      /* where a packet begins when it arrives */
     WL_FAR = 560,          /* an offset behind every window: what is read there is zero */
     WL_NEAR_FIELD = 40,    /* the longest field, in bytes, that is read at WL_FAR without leaving the area */
-    WL_AREA = 1024,
+    WL_AREA = 1152,
     WL_MAX_LENGTH = 65535  /* the longest packet */
 };
+/* The longest window comes from another part of an engine, and begins where an arriving packet does; all of it may be cut. */
+_Static_assert(WL_BEGIN + WL_LONGEST + (WL_FAR | 3) + WL_NEAR_FIELD <= WL_AREA, "what is read far behind is in the area");
 
 struct wl_packet {
     uint32_t front, end; /* of the window, in the area */
@@ -57,12 +59,10 @@ WL_INLINE void wl_receive(struct wl_packet *p)
 }
 
 /* The same for an engine that is cut: also packets that other parts hand over, whose windows lie where those of packets lie that
- * arrive, or a multiple of 4 before. Answers the entry at which the thread goes on. */
+ * arrive. Answers the entry at which the thread goes on. */
 WL_INLINE uint32_t wl_receive_part(struct wl_packet *p)
 {
     wl_receive(p);
-    p->front = (WL_FRONT & ~3u) | (WL_BEGIN & 3);
-    p->end = p->front + WL_INFORMATION->window;
     p->egress = WL_INFORMATION->egress;
     return WL_INFORMATION->entry;
 }

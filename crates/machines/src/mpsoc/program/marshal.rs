@@ -190,7 +190,7 @@ mod tests {
 
     fn area(packet: &[u8]) -> Vec<u8> {
         let mut area = vec![0xee; AREA_BYTES];
-        place_window(&mut area, FRONT, &packet[..packet.len().min(WINDOW)]);
+        place_window(&mut area, &packet[..packet.len().min(WINDOW)]);
         area
     }
 

@@ -11,8 +11,8 @@ use crate::mpsoc::Verdict;
 use crate::mpsoc::carried::{Carried, Kept, Left};
 use crate::mpsoc::handover::HandOver;
 use crate::mpsoc::mpe::{
-    AREA_BYTES, ARGUMENTS, CALLS, FRONT, INFORMATION, Information, LOCAL_BYTES, LOCAL_STORE, RECEIVE,
-    RELEASE, REPLIES, REPLY_WORDS, Registers, SEND, TICKETS, WAIT, is_kept, kind, place_window, put_words,
+    AREA_BYTES, ARGUMENTS, CALLS, INFORMATION, Information, LOCAL_BYTES, LOCAL_STORE, RECEIVE, RELEASE,
+    REPLIES, REPLY_WORDS, Registers, SEND, TICKETS, WAIT, is_kept, kind, place_window, put_words,
 };
 use crate::mpsoc::objects::{Called, CallersPacket, Objects, PacketUse};
 
@@ -100,7 +100,7 @@ impl Surroundings {
             let information = information(&packet, caller);
             self.registers = Registers::arrived(information.length, information.loaded);
             let loaded = &packet.bytes[..information.loaded as usize];
-            place_window(&mut self.local()[..AREA_BYTES], FRONT, loaded);
+            place_window(&mut self.local()[..AREA_BYTES], loaded);
             put_words(self.local(), INFORMATION, &information.words());
             self.hand = Some((packet, caller));
             self.left = None;
