@@ -226,8 +226,10 @@ mod tests {
         let of =
             |front, end, length| Carried::of(&local, Registers { egress: 0, front, end, length }, 0, &None);
         assert!(of(0, 256, 65_535).is_some());
+        let end = AREA_BYTES as u32;
+        assert!(of(end - 20, end, 30).is_some());
         for (front, end, length) in
-            [(0, 257, 300), (4, 2, 10), (0, 20, 10), (0, 0, 65_536), (1000, AREA_BYTES as u32 + 1, 30)]
+            [(0, 257, 300), (4, 2, 10), (0, 20, 10), (0, 0, 65_536), (end - 20, end + 1, 30)]
         {
             assert_eq!(of(front, end, length), None);
         }
