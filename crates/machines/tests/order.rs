@@ -11,6 +11,7 @@ use wireloom_machines::mpsoc::spec::Set;
 use wireloom_machines::mpsoc::{Options, Spec};
 use wireloom_net::Packet;
 use wireloom_net::traffic::{AddressSpec, Sizes, Spec as Traffic};
+use wireloom_sim::Effort;
 
 /// Between few hosts, or as they come.
 fn packets(count: u64, hosts: Option<&str>) -> Vec<Packet> {
@@ -83,6 +84,38 @@ fn an_object_that_each_packet_calls_once_is_as_fast_as_without_order() {
     };
     let ratio = time("arrival") / time("coming");
     assert!((0.99..1.01).contains(&ratio), "{ratio}");
+}
+
+#[test]
+fn turns_come_at_the_same_times_whether_or_not_the_kernel_knows_of_sleep_and_wheels() {
+    let (program, packets) = (compiled(SEQUENCE), packets(300, None));
+    let run = |effort| {
+        let options = Options { effort, ..Options::default() };
+        let offloads = store(&program).expect("offloads of a verified program");
+        let mut engine = Engine::new(&spec(""), &program, offloads, options).expect("an engine");
+        engine.execute(&packets, &mut |_| {}).and_then(|_| engine.finish(&mut |_| {})).expect("it runs");
+        let record = engine.record();
+        let platform = serde_json::to_string(record.value("platform").expect("a record")).expect("JSON");
+        assert!(platform.contains("turn_wait"));
+        platform
+    };
+    assert_eq!(run(Effort::Active), run(Effort::Naive));
+}
+
+#[test]
+fn an_engine_that_is_cut_and_goes_back_cannot_keep_the_order_and_is_refused() {
+    let program = compiled("../crates/machines/tests/engines/again.loom");
+    agree(&spec(""), &program, &packets(200, None), None);
+    let cut = "[partition]\nkind = \"within-packet\"\ncuts = [\"look\"]";
+    let offloads = || store(&program).expect("offloads of a verified program");
+    let refused =
+        Engine::new(&spec(cut), &program, offloads(), Options::default()).err().expect("it is refused");
+    assert!(
+        refused.to_string().contains("calls of 'taken' cannot be made in the order of arrival"),
+        "{refused}"
+    );
+    let coming = spec(&format!("call_order = \"coming\"\n{cut}"));
+    assert!(Engine::new(&coming, &program, offloads(), Options::default()).is_ok());
 }
 
 /// That machines in the tests above would do something else without an order of calls.

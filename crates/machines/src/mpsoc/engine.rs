@@ -57,9 +57,19 @@ fn machine<S: InstructionSet>(
     offloads: Offloads,
     options: Options,
 ) -> Result<Box<Machine<Code<S>, Offloads>>, String> {
-    let goes_back = threads.partition.goes_back(&program.engines[program.main.index()]);
-    let holds_order = spec.call_order == CallOrder::Arrival && !goes_back;
-    let offloads = if holds_order { offloads } else { offloads.without_order() };
+    let offloads = match spec.call_order {
+        CallOrder::Arrival => offloads,
+        CallOrder::Coming => offloads.without_order(),
+    };
+    let ordered = offloads.interfaces().iter().find(|object| object.is_ordered);
+    if let Some(object) = ordered
+        && threads.partition.goes_back(&program.engines[program.main.index()])
+    {
+        return Err(format!(
+            "packets can come back to a part that they have left, so calls of '{}' cannot be made in the order of arrival: cut elsewhere, or say `call_order = \"coming\"`",
+            object.name
+        ));
+    }
     let mut code = Code::<S>::new(built, spec, offloads.interfaces())?;
     if threads.partition.parts() > 1 {
         let of_thread = spec.partition.threads(threads.work, [spec.processors, spec.threads])?;
