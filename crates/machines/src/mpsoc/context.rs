@@ -12,7 +12,7 @@ use super::mpe::{self, Call, Finish, Information, LOCAL_BYTES, Launch, Registers
 use super::objects::{CallersPacket, PacketUse};
 use super::parcel::{Released, Request};
 use super::tickets::{Ticket, Tickets};
-use super::turns::{Called, Turn};
+use super::turns::{CallCounts, Turn};
 use super::workload::Port;
 use crate::multiflex::threads;
 
@@ -132,7 +132,7 @@ struct Held {
     /// Whether one of them may change it.
     is_changing: bool,
     /// Calls made of objects that take turns.
-    called: Called,
+    counts: CallCounts,
 }
 
 impl Held {
@@ -193,21 +193,21 @@ impl Context {
 
     /// A packet has come that another part hands over; what was known of it when it arrived is `information`.
     pub(super) fn take_over(&mut self, forward: Forward, information: Information) {
-        let Forward { packet, sent, spent, contents, left, called, from: _ } = forward;
+        let Forward { packet, sent, spent, contents, left, counts, from: _ } = forward;
         self.registers = contents.place(self.local.as_mut_slice(), &information);
         if let Some(changed) = &left {
             changed.tell(self.local.as_mut_slice());
         }
         self.hold(packet, information, sent, spent, left);
         if let Some(held) = &mut self.held {
-            held.called = called;
+            held.counts = counts;
         }
     }
 
     fn hold(&mut self, packet: u32, information: Information, sent: u32, others: Spent, left: Left) {
         let before = self.spent;
-        let (lent, is_changing, called) = (0, false, Called::default());
-        self.held = Some(Held { packet, sent, information, before, others, left, lent, is_changing, called });
+        let (lent, is_changing, counts) = (0, false, CallCounts::default());
+        self.held = Some(Held { packet, sent, information, before, others, left, lent, is_changing, counts });
     }
 
     /// Whether something would be left undone if the thread ended: replies that would come to another one, a call that is to be answered, a packet.
@@ -274,8 +274,8 @@ impl Context {
 
     /// The turn of the packet's next call of an object that takes turns; none if the thread has no packet, or has said that it makes no more.
     fn turn(&mut self, object: u32) -> Option<Turn> {
-        let held = self.held.as_mut().filter(|held| !held.called.is_over(object))?;
-        Some(Turn { packet: held.information.number, call: held.called.next(object) })
+        let held = self.held.as_mut().filter(|held| !held.counts.is_over(object))?;
+        Some(Turn { packet: held.information.number, call: held.counts.next(object) })
     }
 
     /// What of the local store others may write while the thread does not wait: where replies come, if one is to come. Nothing if that may be more, because an
@@ -391,8 +391,8 @@ impl Port<'_> {
             let contents = HandOver::of(kind, context.local.as_slice(), &context.registers);
             let contents = contents.ok_or(Fault::Refused)?;
             let (packet, sent, left) = (held.packet, held.sent, held.left.clone());
-            let (called, from) = (std::mem::take(&mut held.called), context.part);
-            let forward = Forward { packet, sent, spent, contents, left, called, from };
+            let (counts, from) = (std::mem::take(&mut held.counts), context.part);
+            let forward = Forward { packet, sent, spent, contents, left, counts, from };
             context.held = None;
             self.request = Some(Request::Forward(Box::new(forward)));
             return Ok(());
@@ -407,7 +407,7 @@ impl Port<'_> {
             window_bytes,
             left: held.left.clone(),
             spent,
-            called: if mpe::is_kept(kind) { Called::default() } else { std::mem::take(&mut held.called) },
+            counts: if mpe::is_kept(kind) { CallCounts::default() } else { std::mem::take(&mut held.counts) },
             part: context.part,
         };
         held.sent += 1;
@@ -471,7 +471,7 @@ impl Port<'_> {
         let held = self.context.held.as_mut().ok_or(Fault::Refused)?;
         let packet = held.information.number;
         self.request =
-            held.called.end(object).map(|calls| Request::Release(Released { object, packet, calls }));
+            held.counts.end(object).map(|calls| Request::Release(Released { object, packet, calls }));
         Ok(())
     }
 

@@ -10,7 +10,7 @@ use super::carried::Left;
 use super::mpe::{
     self, AREA_BYTES, INFORMATION, Information, REPLIES, REPLY_WORDS, Registers, Spent, TICKETS, place_window,
 };
-use super::turns::Called;
+use super::turns::CallCounts;
 
 /// Words of context that a message has at most.
 const WORDS: usize = REPLY_WORDS * TICKETS;
@@ -86,7 +86,7 @@ pub(super) struct Forward {
     /// What objects have left of it in packet memory.
     pub(super) left: Left,
     /// Calls that were made of objects that take turns.
-    pub(super) called: Called,
+    pub(super) counts: CallCounts,
     /// The part that hands it over.
     pub(super) from: u32,
 }

@@ -8,7 +8,7 @@ use wireloom_sim::Time;
 use super::broker::Service;
 use super::carried::{Carried, Kept, Left};
 use super::objects::{CallersPacket, PacketUse};
-use super::turns::{Called, Turn};
+use super::turns::{CallCounts, Turn};
 use super::workload::Run;
 
 /// Where the local store of each thread begins: the same address for all.
@@ -263,7 +263,7 @@ pub(super) struct Finish {
     pub(super) left: Left,
     pub(super) spent: Spent,
     /// Calls that were made of objects that take turns.
-    pub(super) called: Called,
+    pub(super) counts: CallCounts,
     /// The part of the engine that sends it.
     pub(super) part: u32,
 }

@@ -76,16 +76,16 @@ impl Turns {
     }
 }
 
-/// What a packet has called so far of objects that take turns, by their numbers.
+/// How many calls a packet has made of objects that take turns, by their numbers.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(super) struct Called {
+pub(super) struct CallCounts {
     /// How many calls of each; as far as any were made.
     calls: Vec<u32>,
     /// Those that the packet is over with, a bit each.
     over: u128,
 }
 
-impl Called {
+impl CallCounts {
     /// The number of the packet's next call of an object.
     pub(super) fn next(&mut self, object: u32) -> u32 {
         let index = object as usize;
@@ -159,10 +159,10 @@ mod tests {
 
     #[test]
     fn calls_of_a_packet_are_numbered_object_by_object() {
-        let mut called = Called::default();
-        assert_eq!([2, 0, 2].map(|object| called.next(object)), [0, 0, 1]);
-        assert_eq!([2, 2, 1, 7].map(|object| called.end(object)), [Some(2), None, Some(0), Some(0)]);
-        assert!(called.is_over(7) && !called.is_over(0));
+        let mut counts = CallCounts::default();
+        assert_eq!([2, 0, 2].map(|object| counts.next(object)), [0, 0, 1]);
+        assert_eq!([2, 2, 1, 7].map(|object| counts.end(object)), [Some(2), None, Some(0), Some(0)]);
+        assert!(counts.is_over(7) && !counts.is_over(0));
     }
 
     #[test]

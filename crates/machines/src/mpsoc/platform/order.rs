@@ -88,10 +88,10 @@ impl<W: Workload, O: Objects> Platform<W, O> {
             return;
         }
         let packet = self.io.window(finish.packet).0.number;
-        let mut called = finish.called.clone();
+        let mut counts = finish.counts.clone();
         for object in 0..self.turns.len() as u32 {
             if self.turns[object as usize].is_some()
-                && let Some(calls) = called.end(object)
+                && let Some(calls) = counts.end(object)
             {
                 let parcel = Parcel::Released(Released { object, packet, calls });
                 let message = self.message(self.io_node(), self.object_node(object), 4, parcel);
