@@ -1,7 +1,7 @@
 //! The load of the paper's section 5.4: so many instructions a packet, of which so many wait for the network.
 
 use super::mpe;
-use super::workload::{Issued, Outcome, Port, Workload};
+use super::workload::{Issued, Outcome, Port, Run, Workload};
 
 /// Instructions that only take time. The first receives the packet and the last sends it; accesses to the network are spread evenly over those between.
 ///
@@ -25,6 +25,20 @@ pub struct Position {
     done: u32,
     /// Counts up by the number of accesses, and overflows at that of the instructions between first and last.
     sum: u32,
+}
+
+impl Synthetic {
+    /// Goes on up to the next instruction that does more than take time: those before.
+    fn behind(&self, thread: &mut Position) -> Run {
+        let between = self.instructions - 2;
+        let left = self.instructions - 1 - thread.done;
+        // The next access is that of the instruction with which the sum overflows.
+        let before_access = (between - thread.sum).div_ceil(self.accesses.max(1)) - 1;
+        let count = if self.accesses == 0 { left } else { left.min(before_access) }.min(u32::from(u8::MAX));
+        thread.done += count;
+        thread.sum += count * self.accesses;
+        Run { count: count as u8, cycles: 1 }
+    }
 }
 
 impl Workload for Synthetic {
@@ -57,6 +71,9 @@ impl Workload for Synthetic {
         }
         thread.sum = if sum >= between { sum - between } else { sum };
         thread.done += 1;
+        if port.may_be_ahead {
+            port.behind = self.behind(thread);
+        }
         outcome(true)
     }
 

@@ -60,7 +60,7 @@ pub struct Port<'a> {
     /// The cycle of the processors' clock.
     pub(super) cycle: u64,
     /// Whether instructions may be executed before their time if nobody can tell.
-    pub(super) may_be_ahead: bool,
+    pub may_be_ahead: bool,
     /// What the instruction sends: at most one message.
     pub(super) request: Option<Request>,
     /// The instructions behind it that only take their time: the workload is not asked for them.

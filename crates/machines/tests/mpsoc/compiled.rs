@@ -137,9 +137,13 @@ fn packets_go_through_a_riscv_program_and_come_out_as_it_says_in_order() {
 fn peeks<S: InstructionSet>(spec: &Spec) {
     let run = |effort| {
         let mut machine = machine::<S>(spec, "peek", packets(100, 6), effort);
-        machine.run(Time::nanoseconds(100_000_000)).unwrap_or_else(|error| panic!("{error}"));
-        let record = machine.record();
-        let counted = record.value("platform").map(|record| serde_json::to_string(record).expect("JSON"));
+        // Also in between, at the edge of a cycle and beside it.
+        let mut counted = Vec::new();
+        for until in [500, 3_001, 3_002, 9_990, 20_001, 100_000_000] {
+            machine.run(Time::nanoseconds(until)).unwrap_or_else(|error| panic!("{error}"));
+            let record = machine.record();
+            counted.push(record.value("platform").map(|record| serde_json::to_string(record).expect("JSON")));
+        }
         (machine.delivered(), counted)
     };
     let (delivered, counted) = run(Effort::Active);
