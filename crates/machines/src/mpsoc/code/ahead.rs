@@ -187,7 +187,7 @@ impl Bus for Own<'_> {
                 self.data = access.address & self.data_line;
                 self.constants.value(access)
             }
-            region::REGISTERS if access.size == Size::Word => {
+            region::REGISTERS if access.size == Size::Word && access.count == 1 => {
                 self.registers.at(access.address).copied().ok_or(Stall::Wait)
             }
             _ => Err(Stall::Wait),
