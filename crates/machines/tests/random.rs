@@ -2,19 +2,28 @@
 
 mod support;
 
+use std::ops::Range;
+
 use support::agree;
+use support::engine::{agree_on_both_kernels, own_spec};
 use wireloom_fuzz::campaign::case;
 use wireloom_ir::Program;
 use wireloom_isa::program::Machine;
 use wireloom_machines::mpsoc::program::{Elements, PARTS, Partition};
+use wireloom_machines::mpsoc::spec::Set;
+use wireloom_offloads::Store;
 
 /// `WIRELOOM_MPSOC_RANDOM=FIRST..END` tries other seeds than those of every run.
-#[test]
-fn random_programs_agree() {
+fn seeds() -> Range<u64> {
     let range = std::env::var("WIRELOOM_MPSOC_RANDOM").unwrap_or_else(|_| "0..24".into());
     let (first, end) = range.split_once("..").expect("FIRST..END");
+    first.parse().expect("a number")..end.parse().expect("a number")
+}
+
+#[test]
+fn random_programs_agree() {
     let (mut agreed, mut refused) = (0, Vec::new());
-    for seed in first.parse().expect("a number")..end.parse::<u64>().expect("a number") {
+    for seed in seeds() {
         let (case, compiled) = case(seed);
         let compiled = compiled.unwrap_or_else(|failure| panic!("{}", failure.details));
         let machine = if seed % 2 == 0 { Machine::Arm } else { Machine::Riscv };
@@ -30,6 +39,27 @@ fn random_programs_agree() {
     }
     // What is left needs more places for arguments or replies than there are.
     assert!(agreed > 9 * refused.len(), "{agreed} agreed, refused were\n{}", refused.join("\n"));
+}
+
+/// On chips of several processors, where threads take packets in any order: whole and cut, each with both kernels.
+#[test]
+fn random_programs_agree_in_time_and_in_order() {
+    let (mut agreed, mut refused) = (0, Vec::new());
+    for seed in seeds() {
+        let (case, compiled) = case(seed);
+        let program = &compiled.unwrap_or_else(|failure| panic!("{}", failure.details)).optimised;
+        let cuts = cut(program, seed).names(program);
+        let cut = format!("[partition]\nkind = \"within-packet\"\ncuts = {:?}", &cuts[1..]);
+        let set = if seed % 2 == 0 { Set::Armv4 } else { Set::Rv32im };
+        for keys in ["", &cut][..cuts.len().min(2)].iter() {
+            let load = |store: &mut Store| case.input.load(store);
+            match agree_on_both_kernels(&own_spec(set, keys), program, &case.input.packets, &load) {
+                Ok(()) => agreed += 1,
+                Err(why) => refused.push(format!("{seed}: {why}")),
+            }
+        }
+    }
+    assert!(agreed > 4 * refused.len(), "{agreed} agreed, refused were\n{}", refused.join("\n"));
 }
 
 /// Cut in front of about half of the steps, chosen by a hash of their numbers and the seed.

@@ -1,15 +1,16 @@
 //! Golden and a machine with time side by side.
 
 use wireloom_description::Description;
-use wireloom_ir::{Execute, Golden, Output, Program, store};
+use wireloom_ir::{Execute, Golden, Output, Program, print, store};
 use wireloom_machines::mpsoc::engine::Engine;
 use wireloom_machines::mpsoc::spec::Set;
 use wireloom_machines::mpsoc::{Options, Spec};
 use wireloom_net::Packet;
 use wireloom_offloads::Store;
+use wireloom_sim::Effort;
 use wireloom_sim::stats::{Record, Value};
 
-use super::Sent;
+use super::{Sent, rows};
 
 fn keep(sent: &mut Vec<Sent>, o: Output<'_>) {
     sent.push((o.sequence, o.arrival_ns, o.ingress, o.verdict, o.bytes.to_vec()));
@@ -48,6 +49,42 @@ pub fn agree_in_time(
     }
     assert_eq!(got.len(), expected.len(), "{set:?}");
     engine
+}
+
+/// Executes packets on a machine with the kernel that knows of sleep and wheels and with the naive one, and asserts that all that leaves, and what offloads hold at
+/// the end, is golden's, and that all numbers of both are equal. The refusal, if the machine is refused.
+pub fn agree_on_both_kernels(
+    spec: &Spec,
+    program: &Program,
+    packets: &[Packet],
+    load: &dyn Fn(&mut Store),
+) -> Result<(), String> {
+    let loaded = || {
+        let mut store = store(program).expect("offloads of a verified program");
+        load(&mut store);
+        store
+    };
+    let mut golden = Golden::new(program.clone(), loaded());
+    let mut expected = Vec::new();
+    golden.execute(packets, &mut |output| keep(&mut expected, output));
+    let run = |effort| -> Result<_, String> {
+        let options = Options { effort, ..Options::default() };
+        let mut engine = Engine::new(spec, program, loaded(), options).map_err(|error| error.to_string())?;
+        let mut got: Vec<Sent> = Vec::new();
+        engine.offer(packets.to_vec());
+        engine.finish(&mut |output| keep(&mut got, output)).expect("it runs");
+        let record = engine.record();
+        let platform = record.value("platform").map(|record| serde_json::to_string(record).expect("JSON"));
+        Ok((got, rows(engine.store()), platform))
+    };
+    let (got, state, record) = run(Effort::Active)?;
+    for (got, expected) in got.iter().zip(&expected) {
+        assert_eq!(got, expected, "against golden\n{}", print(program));
+    }
+    assert_eq!(got.len(), expected.len(), "number of outputs");
+    assert_eq!(state, rows(golden.store()), "state");
+    assert_eq!((got, state, record), run(Effort::Naive)?, "the naive kernel");
+    Ok(())
 }
 
 /// The common machine with more keys, and places for all packets in front of it.
