@@ -21,6 +21,6 @@ pub use agenda::Agenda;
 pub use chance::Chance;
 pub use kernel::{Activity, Effort, Kernel, Model, Stop, Unit};
 pub use spec::SpecError;
-pub use sweep::sweep;
+pub use sweep::{sweep, sweep_longest_first};
 pub use time::{Clock, Time};
 pub use timeline::Timeline;

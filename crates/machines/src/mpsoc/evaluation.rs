@@ -2,7 +2,7 @@
 
 use serde::Serialize;
 use wireloom_sim::parts::interconnect::InterconnectSpec;
-use wireloom_sim::{Time, sweep};
+use wireloom_sim::{Time, sweep, sweep_longest_first};
 
 use super::machine::{Latency, Machine, Options};
 use super::objects::NoObjects;
@@ -131,10 +131,18 @@ pub fn figure_3(base: &Spec, workers: usize) -> Result<Vec<Point>, String> {
     let points: Vec<(u32, u64)> =
         THREADS.iter().flat_map(|threads| LATENCIES_NS.map(|latency| (*threads, latency))).collect();
     let simulate = |&(threads, latency_ns): &(u32, u64)| point(base, threads, latency_ns);
-    // Those with many threads have most to simulate: first, so that all workers end at about the same time.
-    let last_first: Vec<(u32, u64)> = points.into_iter().rev().collect();
-    let simulated = sweep(&last_first, workers, simulate).map_err(|error| error.to_string())?;
-    simulated.into_iter().rev().collect()
+    sweep_longest_first(&points, workers, |point| demand(base, *point), simulate)
+        .map_err(|error| error.to_string())?
+        .into_iter()
+        .collect()
+}
+
+/// About how much such a processor would do if it could, and at which of those that are busy more threads take turns: what its simulation has to do. Between two accesses a
+/// thread has an instruction in the pipeline, then it waits for both ways.
+fn demand(base: &Spec, (threads, latency_ns): (u32, u64)) -> u64 {
+    let instructions = u64::from(PAPER.instructions / PAPER.accesses);
+    let executes = base.processor.clock.cycles(instructions * u64::from(base.processor.stages));
+    1000 * u64::from(threads) * executes.0 / (executes + Time::nanoseconds(2 * latency_ns)).0
 }
 
 fn point(base: &Spec, threads: u32, latency_ns: u64) -> Result<Point, String> {
