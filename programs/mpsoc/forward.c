@@ -1,14 +1,19 @@
-// IPv4 forwarding with both programming models in one: threads that have packets call objects that know the way, of which there are several for one service; these
-// count what is sent in memory that they share, each port under a monitor of its own.
+// IPv4 forwarding with both programming models in one: threads that have packets call objects that know the way, of which there are several for one service, and others
+// that count what is sent in memory that they share, each port under a monitor of its own.
 //
 //     wireloom application programs/mpsoc/forward.c programs/mpsoc/forward.sidl --on mpsoc-oc48 --in in.pcap --out out.pcapng
+//
+// Those that know the way can be a hardware element instead, the engine `search` of forward.loom; clients see no difference:
+//
+//     wireloom application programs/mpsoc/forward.{c,sidl,loom} -D ROUTES_IN_HARDWARE --on programs/mpsoc/forward.toml --in in.pcap --out out.pcapng
 
 #include "forward.h"
 #include "wl_packets.h"
 #include "wl_threads.h"
 
-enum { FORWARDERS = 64, SERVERS = 32, PORTS = 4, TOLD_TOGETHER = 16, ETHERNET = 14, NO_IPV4 = 1, TTL_ENDS = 2 };
+enum { FORWARDERS = 64, ROUTERS = 24, COUNTERS = 8, PORTS = 4, TOLD_TOGETHER = 16, ETHERNET = 14, NO_IPV4 = 1, TTL_ENDS = 2 };
 
+#ifndef ROUTES_IN_HARDWARE
 // Prefixes from the longest to the shortest; the last one fits all.
 static const struct {
     uint32_t prefix;
@@ -16,6 +21,19 @@ static const struct {
 } table[] = {
     {0xc0000200, 24, 3}, {0xac100000, 12, 1}, {0x0a000000, 8, 2}, {0x80000000, 1, 1}, {0, 0, 0},
 };
+
+struct Route Routes_on_search(void *object, uint32_t address) {
+    (void)object;
+    unsigned at = 0;
+    while (table[at].length > 0 && (address ^ table[at].prefix) >> (32 - table[at].length) != 0) at++;
+    return (struct Route){.port = table[at].port, .length = table[at].length};
+}
+
+static uint32_t knows_the_way(uint32_t unused) {
+    (void)unused;
+    return wl_serve(SERVICE_routes, Routes_serve, 0);
+}
+#endif
 
 // What was sent by each port: of all servers, each port guarded by the monitor of its own address; and of one server that the others have not heard of.
 struct count {
@@ -26,13 +44,6 @@ struct news {
     struct count ports[PORTS];
     unsigned packets;
 };
-
-struct Route Routes_on_search(void *object, uint32_t address) {
-    (void)object;
-    unsigned at = 0;
-    while (table[at].length > 0 && (address ^ table[at].prefix) >> (32 - table[at].length) != 0) at++;
-    return (struct Route){.port = table[at].port, .length = table[at].length};
-}
 
 static void tell(struct news *news) {
     for (unsigned port = 0; port < PORTS; port++) {
@@ -47,7 +58,7 @@ static void tell(struct news *news) {
     news->packets = 0;
 }
 
-void Routes_on_sent(void *object, uint16_t port, uint16_t bytes) {
+void Counts_on_sent(void *object, uint16_t port, uint16_t bytes) {
     struct news *news = object;
     news->ports[port].packets++;
     news->ports[port].bytes += bytes;
@@ -55,10 +66,10 @@ void Routes_on_sent(void *object, uint16_t port, uint16_t bytes) {
     if (++news->packets == TOLD_TOGETHER) tell(news);
 }
 
-static uint32_t serves(uint32_t unused) {
+static uint32_t counts(uint32_t unused) {
     (void)unused;
     struct news news = {0};
-    return wl_serve(SERVICE_routes, Routes_serve, &news);
+    return wl_serve(SERVICE_counts, Counts_serve, &news);
 }
 
 // RFC 1624: the sum of a header whose time to live goes down by one, which is the high byte of its word.
@@ -77,7 +88,7 @@ static void forward(void) {
     wl_packet_set_u16(ETHERNET + 10, sum_without_a_hop(wl_packet_u16(ETHERNET + 10)));
     struct Route route = Routes_search_end(0);
     if (ends) return wl_packet_drop(TTL_ENDS);
-    Routes_sent(SERVICE_routes, route.port, (uint16_t)wl_packet_length());
+    Counts_sent(SERVICE_counts, route.port, (uint16_t)wl_packet_length());
     wl_packet_send(route.port);
 }
 
@@ -90,7 +101,10 @@ static uint32_t forwards(uint32_t packets) {
 }
 
 int main(void) {
-    for (unsigned k = 0; k < SERVERS; k++) wl_thread_create(serves, 0, 0);
+#ifndef ROUTES_IN_HARDWARE
+    for (unsigned k = 0; k < ROUTERS; k++) wl_thread_create(knows_the_way, 0, 0);
+#endif
+    for (unsigned k = 0; k < COUNTERS; k++) wl_thread_create(counts, 0, 0);
     for (unsigned k = 1; k < FORWARDERS; k++) wl_thread_create(forwards, UINT32_MAX, 0);
     return (int)forwards(UINT32_MAX);
 }

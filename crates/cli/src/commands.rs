@@ -116,6 +116,7 @@ Examples:
   wireloom application programs/mpsoc/philosophers.c --on mpsoc-oc48
   wireloom application programs/mpsoc/race.c --races
   wireloom application programs/mpsoc/forward.c programs/mpsoc/forward.sidl --in in.pcap --out out.pcapng --timeline threads.json
+  wireloom application programs/mpsoc/forward.{c,sidl,loom} -D ROUTES_IN_HARDWARE --on programs/mpsoc/forward.toml --in in.pcap
 
 Exit status 1 if main answers anything but 0 or is still running at the limit, or if there are data races. How programs are written: docs/machines/mpsoc-applications.md.")]
     Application(application::Application),

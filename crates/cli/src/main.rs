@@ -16,6 +16,7 @@ mod report;
 mod rig;
 mod rows;
 mod search;
+mod services;
 mod simulation;
 mod staged;
 mod updates;

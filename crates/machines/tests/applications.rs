@@ -2,10 +2,13 @@
 
 mod support;
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use support::programs;
-use wireloom_machines::mpsoc::application::{Application, ApplicationError, Ended, Source, compile};
+use wireloom_machines::mpsoc::application::{
+    Application, ApplicationError, Ended, Source, compile, interfaces as interfaces_of,
+};
+use wireloom_machines::mpsoc::services::Services;
 use wireloom_machines::mpsoc::spec::{Multithreading, Set};
 use wireloom_machines::mpsoc::{Delivered, Options, RunError, Spec, Verdict};
 use wireloom_net::Packet;
@@ -38,12 +41,14 @@ fn run_defined(
         .iter()
         .cloned()
         .partition(|path| path.extension().is_some_and(|extension| extension == "sidl"));
-    let source =
-        Source { files: &files, interfaces: interfaces.first().map(PathBuf::as_path), define: definitions };
+    let read = |path: &PathBuf| interfaces_of(path).unwrap_or_else(|error| panic!("{error}"));
+    let interfaces = interfaces.first().map(read);
+    let source = Source { files: &files, interfaces: interfaces.as_ref(), define: definitions };
     let compiled = compile(&source, spec.processor.instruction_set);
     let compiled = compiled.unwrap_or_else(|error| panic!("{error}"));
     assert_eq!(compiled.warnings, "");
-    let mut application = Application::new(spec, &compiled.program, packets.to_vec(), options)
+    let services = Services::default();
+    let mut application = Application::new(spec, &compiled.program, services, packets.to_vec(), options)
         .unwrap_or_else(|error| panic!("{error}"));
     let mut printed = Vec::new();
     let ended =
@@ -294,26 +299,32 @@ fn what_a_thread_may_not_do_ends_the_run_with_its_place() {
 fn what_cannot_be_compiled_or_has_no_place_is_refused() {
     let folder = tempfile::tempdir().expect("a folder");
     let file = folder.path().join("a.c");
-    let refused = |c: &str, interfaces: Option<&Path>| -> ApplicationError {
+    let refused = |c: &str| -> ApplicationError {
         std::fs::write(&file, c).expect("a file");
-        let source = Source { files: std::slice::from_ref(&file), interfaces, define: &[] };
+        let source = Source { files: std::slice::from_ref(&file), interfaces: None, define: &[] };
         match compile(&source, Set::Armv4) {
             Err(error) => error,
             Ok(compiled) => {
                 let spec = spec(Set::Armv4);
-                Application::new(&spec, &compiled.program, Vec::new(), Options::default())
-                    .err()
-                    .expect("an error")
+                Application::new(
+                    &spec,
+                    &compiled.program,
+                    Services::default(),
+                    Vec::new(),
+                    Options::default(),
+                )
+                .err()
+                .expect("an error")
             }
         }
     };
-    let error = refused("int main(void) { return nothing; }", None).to_string();
+    let error = refused("int main(void) { return nothing; }").to_string();
     assert!(error.contains("a.c") && error.contains("nothing"), "{error}");
-    let error = refused("char big[1 << 21]; int main(void) { return big[5]; }", None).to_string();
+    let error = refused("char big[1 << 21]; int main(void) { return big[5]; }").to_string();
     assert!(error.contains("shared memory at 0x30100000") && error.contains("[memory] bytes"), "{error}");
     let sidl = folder.path().join("o.sidl");
     std::fs::write(&sidl, "interface").expect("a file");
-    assert!(matches!(refused("int main(void) { return 0; }", Some(&sidl)), ApplicationError::Interfaces(_)));
+    assert!(matches!(interfaces_of(&sidl), Err(ApplicationError::Interfaces(_))));
 }
 
 /// A packet with an IPv4 header and a correct sum.

@@ -39,6 +39,17 @@ impl Type {
     }
 }
 
+/// Where a number stands in a message: in so many bits from a bit of a word on; above 32 bits in that word and the next, the low one first.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Place {
+    /// Of the number: 1, 8, 16, 32 or 64.
+    pub bits: u32,
+    /// Its first word.
+    pub word: usize,
+    /// Its lowest bit in that word.
+    pub shift: u32,
+}
+
 /// A field of a struct or a parameter.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Field {
@@ -114,4 +125,68 @@ pub struct Interfaces {
     pub interfaces: Vec<Interface>,
     /// In the order of their declaration, by which they are numbered from zero.
     pub services: Vec<Service>,
+}
+
+impl Interfaces {
+    /// Where the numbers of a value stand in a message, if its first word is `word`: in the order of fields and elements.
+    pub fn places(&self, kind: &Type, word: usize) -> Vec<Place> {
+        match kind {
+            Type::Bool => vec![Place { bits: 1, word, shift: 0 }],
+            Type::Unsigned(bits) | Type::Signed(bits) => vec![Place { bits: *bits, word, shift: 0 }],
+            Type::Struct { index, .. } => {
+                self.places_of_all(self.structs[*index].fields.iter().map(|field| &field.kind), word)
+            }
+            Type::Array(element, count) => {
+                let packed = element.packed();
+                let place = |at: usize| {
+                    let shift = 32 / packed as u32 * (at % packed) as u32;
+                    let places = self.places(element, word + at / packed * element.words());
+                    places.into_iter().map(move |place| Place { shift: place.shift + shift, ..place })
+                };
+                (0..*count).flat_map(place).collect()
+            }
+        }
+    }
+
+    /// The same of several values, one behind the other.
+    pub fn places_of_all<'a>(&self, kinds: impl IntoIterator<Item = &'a Type>, word: usize) -> Vec<Place> {
+        let mut next = word;
+        let mut places = Vec::new();
+        for kind in kinds {
+            places.extend(self.places(kind, next));
+            next += kind.words();
+        }
+        places
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn places_are_those_of_the_description_of_messages() {
+        let text = "
+            struct Mac { u8 octet[6]; };
+            struct Route { u64 number; bool ok; Mac mac; s16 pair[3]; u32 two[2]; Mac more[2]; };
+            interface I { Route search(u8 first, u64 second); };
+            service s : I;";
+        let interfaces = crate::read("places.sidl", text).expect("it is right");
+        let method = &interfaces.interfaces[0].methods[0];
+        let triple = |places: Vec<Place>| {
+            places.iter().map(|place| (place.bits, place.word, place.shift)).collect::<Vec<_>>()
+        };
+        let inputs = method.inputs.iter().map(|field| &field.kind);
+        assert_eq!(triple(interfaces.places_of_all(inputs, 0)), [(8, 0, 0), (64, 1, 0)]);
+        let mac = |word| {
+            [(8, word, 0), (8, word, 8), (8, word, 16), (8, word, 24), (8, word + 1, 0), (8, word + 1, 8)]
+        };
+        let pair = [(16, 5, 0), (16, 5, 16), (16, 6, 0)];
+        let expected =
+            [&[(64, 0, 0), (1, 2, 0)][..], &mac(3), &pair, &[(32, 7, 0), (32, 8, 0)], &mac(9), &mac(11)]
+                .concat();
+        let result = method.result.as_ref().expect("a result");
+        assert_eq!(triple(interfaces.places(result, 0)), expected);
+        assert_eq!(method.reply_words(), 13);
+    }
 }

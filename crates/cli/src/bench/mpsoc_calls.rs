@@ -4,8 +4,11 @@ use std::path::PathBuf;
 
 use serde::Serialize;
 use wireloom_isa::Program;
-use wireloom_machines::mpsoc::application::{Application, Ended, Source, compile};
+use wireloom_machines::mpsoc::application::{
+    Application, Ended, Source, compile, interfaces as interfaces_of,
+};
 use wireloom_machines::mpsoc::evaluation::shaped;
+use wireloom_machines::mpsoc::services::Services;
 use wireloom_machines::mpsoc::spec::Set;
 use wireloom_machines::mpsoc::{Options, Spec};
 use wireloom_sim::{Time, sweep};
@@ -117,8 +120,9 @@ fn compiled(
 ) -> Outcome<Program> {
     let numbers = [format!("THREADS={threads}"), format!("CALLS={calls}")];
     let definitions: Vec<String> = numbers.into_iter().chain(definition.map(str::to_owned)).collect();
+    let interfaces = interfaces_of(interfaces).map_err(Failure::unusable)?;
     let source =
-        Source { files: std::slice::from_ref(source), interfaces: Some(interfaces), define: &definitions };
+        Source { files: std::slice::from_ref(source), interfaces: Some(&interfaces), define: &definitions };
     let compiled = compile(&source, set);
     Ok(compiled.map_err(Failure::unusable)?.program)
 }
@@ -132,7 +136,7 @@ fn measure(
 ) -> Outcome<Point> {
     let mut spec = shaped(&Spec::base(), 2, threads, Time::nanoseconds(latency_ns), 1.0);
     spec.processor.instruction_set = set;
-    let application = Application::new(&spec, program, Vec::new(), Options::default());
+    let application = Application::new(&spec, program, Services::default(), Vec::new(), Options::default());
     let mut application = application.map_err(Failure::unusable)?;
     let mut printed = Vec::new();
     let ended =

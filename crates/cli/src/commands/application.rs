@@ -6,7 +6,7 @@ use std::time::Instant;
 
 use clap::{Args, ValueHint};
 use serde::Serialize;
-use wireloom_machines::mpsoc::application::{Application as Running, Ended, Source, compile};
+use wireloom_machines::mpsoc::application::{self, Application as Running, Ended, Source, compile};
 use wireloom_machines::mpsoc::{Delivered, Options, Spec, Verdict};
 use wireloom_net::Packet;
 use wireloom_net::capture::{Destination, Writer};
@@ -18,12 +18,14 @@ use crate::machine::MachineName;
 use crate::output::{self, JsonTarget, thousands};
 use crate::packets::Batches;
 use crate::progress::Working;
+use crate::services::in_hardware;
 use crate::simulation::RecordArgs;
 
 /// See `wireloom application --help`.
 #[derive(Args, Debug)]
 pub struct Application {
-    /// The program: files in C, and at most one of interfaces (.sidl), whose wrappers they include as NAME.h
+    /// The program: files in C; at most one of interfaces (.sidl), whose wrappers they include as NAME.h; and if the machine has services in
+    /// hardware, one with their engines (.loom)
     #[arg(required = true, value_hint = ValueHint::FilePath)]
     files: Vec<PathBuf>,
     /// The machine: mpsoc-oc48, mpsoc-oc192, or a description (.toml)
@@ -32,6 +34,9 @@ pub struct Application {
     /// Define a macro for the compiler (may be given several times)
     #[arg(short = 'D', long = "define", value_name = "NAME[=VALUE]")]
     define: Vec<String>,
+    /// Load a table file into the engines of services in hardware (may be given several times)
+    #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
+    tables: Vec<PathBuf>,
     /// Let the machine's line bring the packets of a capture (may be given several times)
     #[arg(long = "in", value_name = "CAPTURE", value_hint = ValueHint::FilePath)]
     input: Vec<PathBuf>,
@@ -175,32 +180,35 @@ impl Application {
     }
 
     fn build(&self, spec: &Spec, packets: Vec<Packet>, options: Options) -> Outcome<Running> {
-        let is_interfaces = |path: &PathBuf| path.extension().is_some_and(|extension| extension == "sidl");
-        let (interfaces, files): (Vec<PathBuf>, Vec<PathBuf>) =
-            self.files.iter().cloned().partition(is_interfaces);
+        let all = |extension: &str| {
+            let is_it = |path: &&PathBuf| path.extension().is_some_and(|its| its == extension);
+            self.files.iter().filter(is_it).cloned().collect::<Vec<PathBuf>>()
+        };
+        let (interfaces, engines) = (all("sidl"), all("loom"));
+        let is_program = |path: &&PathBuf| !interfaces.contains(path) && !engines.contains(path);
+        let files: Vec<PathBuf> = self.files.iter().filter(is_program).cloned().collect();
         if let [_, second, ..] = &interfaces[..] {
             let message = format!("{}: a program has one file of interfaces", second.display());
             return Err(Failure::unusable(message).with_help("put the interfaces of both into one file"));
         }
         if files.is_empty() {
-            return Err(Failure::unusable("no file in C is given: interfaces are no program"));
+            return Err(Failure::unusable("no file in C is given: interfaces and engines are no program"));
         }
         if let Some(missing) = self.files.iter().find(|path| !path.is_file()) {
             return Err(Failure::unusable(format!("{}: there is no such file", missing.display())));
         }
+        let interfaces = interfaces.first().map(|path| application::interfaces(path)).transpose();
+        let interfaces = interfaces.map_err(Failure::unusable)?;
+        let services = in_hardware(spec, interfaces.as_ref(), &engines, &self.tables)?;
         let compiled = {
             let _working = Working::on(format!("compiling for {}", spec.name));
-            let source = Source {
-                files: &files,
-                interfaces: interfaces.first().map(PathBuf::as_path),
-                define: &self.define,
-            };
+            let source = Source { files: &files, interfaces: interfaces.as_ref(), define: &self.define };
             compile(&source, spec.processor.instruction_set).map_err(Failure::unusable)?
         };
         if !compiled.warnings.is_empty() {
             eprint!("{}", compiled.warnings);
         }
-        Running::new(spec, &compiled.program, packets, options).map_err(Failure::unusable)
+        Running::new(spec, &compiled.program, services, packets, options).map_err(Failure::unusable)
     }
 }
 

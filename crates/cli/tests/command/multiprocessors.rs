@@ -108,6 +108,49 @@ fn applications_that_are_none_are_refused() {
 }
 
 #[test]
+fn services_of_applications_can_be_hardware_with_tables() {
+    let place = Workplace::new();
+    place.write(
+        "main.c",
+        b"#include \"o.h\"\n#include \"wl_print.h\"\nint main(void) { wl_printf(\"%u\", Squares_square(SERVICE_squares, 3)); return 0; }\n",
+    );
+    place.write("o.sidl", b"interface Squares { u16 square(u8 of); };\nservice squares : Squares;\n");
+    let engine = "engine square(u8 of) -> u16 { offload values : array<u16, size = 256>; step one { finish(values.read(of)); } }\n";
+    place.write("o.loom", engine.as_bytes());
+    place.write("o.tables", b"table squares_square.values\n3 = 9\n");
+    let description = "extends = \"mpsoc-oc48\"\n[element.squares]\nclock_mhz = 500\n";
+    place.write("o.toml", description.as_bytes());
+    place.write("other.toml", description.replace("squares", "cubes").as_bytes());
+    place.write("other.loom", engine.replace("u8 of", "u9 of").replace("(of)", "(of[7:0])").as_bytes());
+    place.write("wrong.loom", b"engine square(u8 of) -> u16 { step one { finish(off); } }\n");
+    let run = "application main.c o.sidl";
+    place
+        .wireloom(&format!("{run} o.loom --tables o.tables --on o.toml --json r.json"))
+        .status(0)
+        .says(&["9"]);
+    let report: serde_json::Value = serde_json::from_slice(&place.read("r.json")).expect("JSON");
+    assert_eq!(report["statistics"]["platform"]["objects"][0]["name"], "squares_square");
+    for (words, status, said) in [
+        ("o.loom", 2, &["o.loom", "no service of the application in hardware", "[element.SERVICE]"][..]),
+        ("--tables o.tables", 2, &["o.tables", "no service of the application is in hardware"]),
+        ("--on o.toml", 2, &["machine o", "nothing says what they do", "a file .loom"]),
+        ("o.loom --on other.toml", 2, &["machine other", "`element.cubes`", "it has squares"]),
+        (
+            "other.loom --on o.toml",
+            2,
+            &["method `square` of service `squares`", "it takes u8", "`square` u9"],
+        ),
+        ("o.loom wrong.loom --on o.toml", 2, &["wrong.loom", "one file"]),
+        ("nowhere.loom --on o.toml", 2, &["nowhere.loom", "no such file"]),
+        ("wrong.loom --on o.toml", 1, &["wrong.loom:1:", "there is no `off`"]),
+    ] {
+        place.wireloom(&format!("{run} {words}")).status(status).complains(said);
+    }
+    let alone = place.wireloom("application main.c --on o.toml");
+    alone.status(2).complains(&["`element.squares`", "has no services", ".sidl"]);
+}
+
+#[test]
 fn what_multiprocessors_do_over_time_is_written() {
     let place = Workplace::new();
     let run = "run hub.loom --on mpsoc-oc48 --in three.pcap";

@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 
 use wireloom_isa::{Program, Symbols};
 use wireloom_net::Packet;
+use wireloom_sidl::Interfaces;
 use wireloom_sim::stats::{Record, Series};
 use wireloom_sim::{SpecError, Time, Timeline};
 
@@ -13,7 +14,7 @@ use super::any::{AnyMachine, each};
 use super::code::Code;
 use super::io::Delivered;
 use super::machine::{Machine, Options, RunError, Totals};
-use super::objects::NoObjects;
+use super::services::Services;
 use super::spec::{Set, Spec};
 use super::toolchain::{BuildError, Toolchain, file_error};
 use crate::multiflex::races::{Party, Race, Usage};
@@ -65,10 +66,19 @@ pub struct Compiled {
 pub struct Source<'a> {
     /// Files in C.
     pub files: &'a [PathBuf],
-    /// Interfaces, whose wrappers the others include by the file's name with `.h` for `.sidl`.
-    pub interfaces: Option<&'a Path>,
+    /// Interfaces, whose wrappers the others include by the name of their file with `.h` for `.sidl`.
+    pub interfaces: Option<&'a Interfaces>,
     /// Macros, as compilers take them: `NAME` or `NAME=VALUE`.
     pub define: &'a [String],
+}
+
+/// Reads a file of interfaces.
+///
+/// # Errors
+/// If it cannot be read, or something in it is wrong.
+pub fn interfaces(path: &Path) -> Result<Interfaces, ApplicationError> {
+    let text = fs::read_to_string(path).map_err(file_error(path))?;
+    Ok(wireloom_sidl::read(&path.display().to_string(), &text)?)
 }
 
 /// Compiles an application.
@@ -81,12 +91,10 @@ pub fn compile(source: &Source<'_>, set: Set) -> Result<Compiled, ApplicationErr
         let path = folder.path().join(name);
         fs::write(&path, text).map_err(file_error(&path))?;
     }
-    if let Some(path) = source.interfaces {
-        let text = fs::read_to_string(path).map_err(file_error(path))?;
-        let name = path.file_name().unwrap_or_default();
-        let interfaces = wireloom_sidl::read(&path.display().to_string(), &text)?;
+    if let Some(interfaces) = source.interfaces {
+        let name = Path::new(&interfaces.source).file_name().unwrap_or_default();
         let header = folder.path().join(Path::new(name).with_extension("h"));
-        fs::write(&header, wireloom_sidl::generate::c(&interfaces)).map_err(file_error(&header))?;
+        fs::write(&header, wireloom_sidl::generate::c(interfaces)).map_err(file_error(&header))?;
     }
     let (output, start) = (folder.path().join("application.elf"), folder.path().join(START));
     let files: Vec<PathBuf> = source.files.iter().cloned().chain([start]).collect();
@@ -102,7 +110,7 @@ pub fn compile(source: &Source<'_>, set: Set) -> Result<Compiled, ApplicationErr
 
 /// An application on a machine.
 pub struct Application {
-    machine: AnyMachine<NoObjects>,
+    machine: AnyMachine<Services>,
     symbols: Symbols,
 }
 
@@ -121,13 +129,14 @@ pub enum Ended {
 const STEP: Time = Time::nanoseconds(100_000);
 
 impl Application {
-    /// Puts a program on a machine, whose line brings these packets.
+    /// Puts a program on a machine, with the services that it has in hardware, whose line brings these packets.
     ///
     /// # Errors
     /// See [`ApplicationError`].
     pub fn new(
         spec: &Spec,
         program: &Program,
+        services: Services,
         packets: Vec<Packet>,
         options: Options,
     ) -> Result<Self, ApplicationError> {
@@ -136,11 +145,11 @@ impl Application {
         let mut machine = match spec.processor.instruction_set {
             Set::Armv4 => {
                 let code = Code::application(program, spec).map_err(refused)?;
-                AnyMachine::Arm(Box::new(Machine::new(spec, code, NoObjects, options).map_err(wrong)?))
+                AnyMachine::Arm(Box::new(Machine::new(spec, code, services, options).map_err(wrong)?))
             }
             Set::Rv32im => {
                 let code = Code::application(program, spec).map_err(refused)?;
-                AnyMachine::Riscv(Box::new(Machine::new(spec, code, NoObjects, options).map_err(wrong)?))
+                AnyMachine::Riscv(Box::new(Machine::new(spec, code, services, options).map_err(wrong)?))
             }
         };
         if !packets.is_empty() {

@@ -6,9 +6,9 @@ use wireloom_rtl::pipelined::pipeline;
 use wireloom_sim::spec::{megahertz, nanoseconds};
 use wireloom_sim::{Clock, SpecError, Time};
 
-use super::spec::{ObjectSpec, Spec};
+use super::spec::{ObjectSpec, Spec, within};
 
-/// An engine that is called, in hardware.
+/// An engine that is called, or a service of an application, in hardware.
 #[derive(Clone, Copy, Debug, PartialEq, Deserialize, Serialize)]
 #[serde(deny_unknown_fields)]
 pub struct ElementSpec {
@@ -18,6 +18,10 @@ pub struct ElementSpec {
     /// From the begin of a call to that of the next one: a cycle or more; if nothing is said, a cycle. In machine files `interval_ns`.
     #[serde(default, rename = "interval_ns", skip_serializing_if = "Option::is_none", with = "interval")]
     pub interval: Option<Time>,
+    /// Of an application's service: for how many calls it has room, 1 to 1,024. It offers itself to the broker so often, and again when a call has entered the
+    /// pipeline.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub places: Option<u32>,
 }
 
 /// A time in nanoseconds that may be missing.
@@ -43,6 +47,9 @@ impl ElementSpec {
     /// # Errors
     /// If calls come faster than its cycles.
     pub fn check(&self) -> Result<(), SpecError> {
+        if let Some(places) = self.places {
+            within("places", places, 1..=1024)?;
+        }
         let cycle = self.clock.cycles(1);
         match self.interval {
             Some(interval) if interval < cycle => {

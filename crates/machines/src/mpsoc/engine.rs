@@ -99,6 +99,11 @@ impl Engine {
                 "packets of engines leave in order: say `[io] order = \"arrival\"`".to_owned(),
             ));
         }
+        if let Some(name) = spec.element.iter().find_map(|(name, element)| element.places.map(|_| name)) {
+            return Err(refused(format!(
+                "`element.{name}.places` is for services of applications; an engine's calls wait at its element"
+            )));
+        }
         let names = spec.element.keys().map(String::as_str);
         let elements = Elements::named(program, names).map_err(BuildError::from)?;
         let partition = spec.partition.partition(program, &elements).map_err(BuildError::from)?;

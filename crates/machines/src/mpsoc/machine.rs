@@ -6,6 +6,7 @@ use wireloom_sim::stats::{Histogram, Record, Series};
 use wireloom_sim::waits::{Stuck, run_watched};
 use wireloom_sim::{Agenda, Clock, Effort, Kernel, SpecError, Stop, Time, Timeline};
 
+use super::broker::Service;
 use super::io::Delivered;
 use super::objects::Objects;
 use super::platform::{Event, Platform};
@@ -101,6 +102,30 @@ pub enum Problem {
     /// Two requests to the thread manager at a time.
     #[error("it asks the thread manager before that has answered what it asked last")]
     Asks,
+    /// A call that a hardware element does not know.
+    #[error(
+        "it calls method {method} of {service} with {words} words, which the hardware element that serves it has not"
+    )]
+    NoMethod {
+        /// The service.
+        service: Service,
+        /// The method.
+        method: u32,
+        /// Words of the call.
+        words: u32,
+    },
+    /// A reply of a hardware element for which the ticket has no room.
+    #[error(
+        "it calls {service} under ticket {ticket}, where a reply of {words} words has no room: take a lower ticket"
+    )]
+    NoRoom {
+        /// The service.
+        service: Service,
+        /// The ticket.
+        ticket: u32,
+        /// Words of the reply.
+        words: usize,
+    },
 }
 
 /// What has happened until a time; two of them say what happened between.

@@ -33,6 +33,7 @@ mod platform;
 mod processor;
 pub mod program;
 mod sampler;
+pub mod services;
 mod shared;
 pub mod spec;
 pub mod synthetic;

@@ -6,6 +6,7 @@ use wireloom_net::PacketInHand;
 use wireloom_sim::stats::{Histogram, Record};
 use wireloom_sim::{SpecError, Time};
 
+use super::services::Server;
 use super::spec::{ObjectSpec, Spec};
 
 /// What answers calls: the meaning of the objects, which take the times of their specifications.
@@ -19,6 +20,11 @@ pub trait Objects {
     /// Which bytes of the caller's packet, which has `length` of them afterwards, a call works on: those that the object fetches.
     fn extent(&self, _object: usize, _method: usize, _arguments: &[u32], _length: usize) -> Range<usize> {
         0..0
+    }
+
+    /// Services that objects serve, to which the broker gives calls.
+    fn servers(&self) -> &[Server] {
+        &[]
     }
 }
 
@@ -132,6 +138,11 @@ impl Element {
         done
     }
 
+    /// When the next call can begin behind one whose reply leaves then.
+    pub(super) fn begins_next(&self, done: Time) -> Time {
+        Time(done.0 - self.spec.latency.0) + self.spec.interval
+    }
+
     /// Its name.
     pub(super) fn name(&self) -> &str {
         &self.name
@@ -165,6 +176,7 @@ mod tests {
         let done: Vec<u64> = (0..5).map(|_| element.call(Time(100), Time(100)).0).collect();
         assert_eq!(done, [150, 150, 160, 160, 170]);
         assert_eq!(element.call(Time(1000), Time(1000)), Time(1050));
+        assert_eq!(element.begins_next(Time(1050)), Time(1010));
         // One that has to wait for bytes keeps its port.
         assert_eq!(element.call(Time(1000), Time(1200)), Time(1250));
         assert_eq!(element.call(Time(1001), Time(1001)), Time(1060));

@@ -5,6 +5,7 @@ mod multiflex;
 mod order;
 mod partition;
 mod report;
+mod services;
 
 use std::collections::VecDeque;
 
@@ -102,12 +103,17 @@ impl<W: Workload, O: Objects> Platform<W, O> {
             objects.interfaces().iter().map(|object| object.is_ordered.then(Turns::new)).collect();
         let nodes = spec.processors + 3 + elements.len() as u32 + 2 * u32::from(application.is_some());
         let network = Interconnect::new(&spec.network, nodes, Chance::new(seed, "network"));
-        Ok(Self {
+        let mut platform = Self {
             threads: spec.threads,
             header: spec.header_bytes,
             processors,
             io: PacketIo::new(&spec.io, seed)?,
-            broker: Broker::new(&spec.broker, spec.processor.clock, spec.processors, spec.threads),
+            broker: Broker::new(
+                &spec.broker,
+                spec.processor.clock,
+                spec.processors + objects.servers().len() as u32,
+                spec.threads,
+            ),
             memory: SharedMemory::new(&spec.memory, workload.variables())?,
             elements,
             arrivals: turns.iter().any(Option::is_some).then(Arrivals::default),
@@ -130,7 +136,9 @@ impl<W: Workload, O: Objects> Platform<W, O> {
             watch: races.then(Watch::default),
             failure: None,
             workload,
-        })
+        };
+        platform.offer_hardware();
+        Ok(platform)
     }
 
     fn io_node(&self) -> Node {
@@ -351,8 +359,8 @@ impl<W: Workload, O: Objects> Platform<W, O> {
             Errand::HandOver(number) => return self.give(number, thread, at, kernel),
             Errand::Call(call) => {
                 let bytes = 4 * self.calls[call as usize].arguments.len() as u32;
-                let parcel = Parcel::Serve { call, thread };
-                let serve = self.message(self.broker_node(), self.thread_node(thread), bytes, parcel);
+                let Some(to) = self.server_node(thread, call) else { return self.misdirected(call, kernel) };
+                let serve = self.message(self.broker_node(), to, bytes, Parcel::Serve { call, thread });
                 return self.send_at(at, serve, kernel);
             }
         };

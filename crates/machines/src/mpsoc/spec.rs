@@ -290,7 +290,7 @@ impl CyclesSpec {
     }
 }
 
-fn within(key: &str, value: u32, range: RangeInclusive<u32>) -> Result<(), SpecError> {
+pub(super) fn within(key: &str, value: u32, range: RangeInclusive<u32>) -> Result<(), SpecError> {
     if range.contains(&value) {
         return Ok(());
     }

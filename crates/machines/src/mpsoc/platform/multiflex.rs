@@ -139,6 +139,9 @@ impl<W: Workload, O: Objects> Platform<W, O> {
 
     /// The broker gives a call to a server.
     pub(super) fn serve(&mut self, number: u32, thread: u32, kernel: &mut Kernel<Event>) {
+        if self.hardware_server(thread).is_some() {
+            return self.serve_in_hardware(number, thread, kernel);
+        }
         let call = &self.calls[number as usize];
         context(&mut self.processors, self.threads, thread).serve(number, call);
         if call.reply_words == 0 {

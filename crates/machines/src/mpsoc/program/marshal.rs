@@ -2,13 +2,15 @@
 
 use std::ops::Range;
 
+use wireloom_bits::Bits;
 use wireloom_ir::{EngineId, GoldenCalls, Origin, Program};
 use wireloom_native::thread::message::{Object, ObjectIs, Reply, objects};
 use wireloom_native::thread::{Elements, Messages, ordered_objects};
+use wireloom_net::PacketInHand;
 use wireloom_offloads::{Content, Env, Store, registry};
 
 use crate::mpsoc::mpe::{Registers, unswizzle};
-use crate::mpsoc::objects::{Called, MethodInterface, ObjectInterface, Objects, PacketUse};
+use crate::mpsoc::objects::{Called, CallersPacket, MethodInterface, ObjectInterface, Objects, PacketUse};
 use crate::mpsoc::spec::ObjectSpec;
 
 /// The packet that leaves: its window, then what packet memory has behind it. `None` if the registers name bytes that are in neither.
@@ -97,6 +99,32 @@ impl Offloads {
         self.interfaces.get(object)?.methods.get(method).copied()
     }
 
+    /// What a method of an object answers to these arguments.
+    ///
+    /// # Panics
+    /// If there is no such object or method, or it has other arguments.
+    pub fn answer(
+        &mut self,
+        object: usize,
+        method: usize,
+        arguments: &[Bits],
+        packet: Option<CallersPacket>,
+        hand: Option<&mut PacketInHand>,
+    ) -> Bits {
+        let placed = &self.placed[object];
+        let (sequence, arrival_ns) = packet.map_or((0, 0), |packet| (packet.number, packet.arrival_ns));
+        match (content(&mut self.store, &placed.slots), &placed.is) {
+            (Content::Engine(own), ObjectIs::Element(engine)) => {
+                self.calls.call(*engine, own, arguments, Origin { sequence, arrival_ns })
+            }
+            (Content::Kind { instance, .. }, ObjectIs::Kind(_)) => {
+                let mut env = Env { packet: hand, now_ns: arrival_ns, sequence };
+                instance.call(method, arguments, &mut env)
+            }
+            _ => unreachable!("the store is the program's"),
+        }
+    }
+
     /// The offloads with their state.
     pub fn store(&self) -> &Store {
         &self.store
@@ -116,20 +144,9 @@ impl Objects for Offloads {
     /// # Panics
     /// If there is no such object or method, or there are fewer words than its interface says.
     fn call(&mut self, call: Called<'_>) -> Vec<u32> {
-        let placed = &self.placed[call.object];
-        let messages = &placed.methods[call.method];
-        let arguments = messages.arguments.decode(call.arguments);
-        let (sequence, arrival_ns) = call.packet.map_or((0, 0), |packet| (packet.number, packet.arrival_ns));
-        let reply = match (content(&mut self.store, &placed.slots), &placed.is) {
-            (Content::Engine(own), ObjectIs::Element(engine)) => {
-                self.calls.call(*engine, own, &arguments, Origin { sequence, arrival_ns })
-            }
-            (Content::Kind { instance, .. }, ObjectIs::Kind(_)) => {
-                let mut env = Env { packet: call.hand, now_ns: arrival_ns, sequence };
-                instance.call(call.method, &arguments, &mut env)
-            }
-            _ => unreachable!("the store is the program's"),
-        };
+        let arguments = self.placed[call.object].methods[call.method].arguments.decode(call.arguments);
+        let reply = self.answer(call.object, call.method, &arguments, call.packet, call.hand);
+        let messages = &self.placed[call.object].methods[call.method];
         messages.reply.as_ref().map_or_else(Vec::new, |reply_layout| reply_layout.encode(&reply))
     }
 

@@ -1,0 +1,95 @@
+//! Services that hardware elements serve. To the broker each is one more processor, whose threads are the calls that it has room for.
+
+use wireloom_sim::parts::network::Node;
+use wireloom_sim::{Kernel, Time};
+
+use super::super::broker::Service;
+use super::super::machine::Problem;
+use super::super::mpe::{self, Call, Target};
+use super::super::objects::{Called, Objects};
+use super::super::parcel::Parcel;
+use super::super::services::Server;
+use super::super::workload::Workload;
+use super::{Event, Platform};
+use crate::multiflex::races::Meeting;
+
+impl<W: Workload, O: Objects> Platform<W, O> {
+    /// All hardware servers offer themselves, for as many calls as they have room for.
+    pub(super) fn offer_hardware(&mut self) {
+        for (index, Server { service, places, .. }) in self.objects.servers().to_vec().into_iter().enumerate()
+        {
+            let service = Service::object(service).expect("interfaces have as many services at most");
+            let thread = (self.processors.len() + index) as u32 * self.threads;
+            for _ in 0..places {
+                let matched = self.broker.offer(Time::ZERO, service, thread);
+                debug_assert!(matched.is_none(), "nothing was called yet");
+            }
+        }
+    }
+
+    /// The hardware that the broker knows by a thread's number.
+    pub(super) fn hardware_server(&self, thread: u32) -> Option<&Server> {
+        self.objects
+            .servers()
+            .get((thread / self.threads).checked_sub(self.processors.len() as u32)? as usize)
+    }
+
+    /// The object that is the method of a call.
+    fn method_of(&self, server: &Server, number: u32) -> Option<usize> {
+        let Call { target: Target::Service { method, .. }, ref arguments, .. } = self.calls[number as usize]
+        else {
+            return None;
+        };
+        let object = server.objects.clone().nth(method as usize)?;
+        let words = self.objects.interfaces()[object].methods[0].argument_words;
+        (arguments.len() == words as usize).then_some(object)
+    }
+
+    /// Where a server gets a call; nowhere if it is hardware that has no such method.
+    pub(super) fn server_node(&self, thread: u32, number: u32) -> Option<Node> {
+        let Some(server) = self.hardware_server(thread) else { return Some(self.thread_node(thread)) };
+        self.method_of(server, number).map(|object| self.object_node(object as u32))
+    }
+
+    /// Ends the run: a call is none of the interface that its server has.
+    pub(super) fn misdirected(&mut self, number: u32, kernel: &mut Kernel<Event>) {
+        let Call { target: Target::Service { service, method }, ref arguments, thread, .. } =
+            self.calls[number as usize]
+        else {
+            return;
+        };
+        self.fail(thread, Problem::NoMethod { service, method, words: arguments.len() as u32 }, kernel);
+    }
+
+    /// A call has come to a hardware element. Its place is free again when it has entered the pipeline.
+    pub(super) fn serve_in_hardware(&mut self, number: u32, thread: u32, kernel: &mut Kernel<Event>) {
+        let Some(object) = self.hardware_server(thread).and_then(|server| self.method_of(server, number))
+        else {
+            return;
+        };
+        let Target::Service { service, .. } = self.calls[number as usize].target else { return };
+        let now = kernel.now();
+        let done = self.elements[object].call(now, now);
+        let from = self.object_node(object as u32);
+        let free = self.elements[object].begins_next(done);
+        let idle = self.message(from, self.broker_node(), 0, Parcel::Idle { thread, service });
+        self.send_at(free, idle, kernel);
+        let call = &mut self.calls[number as usize];
+        let (arguments, packet, client) = (std::mem::take(&mut call.arguments), call.caller, call.thread);
+        if call.reply_words == 0 {
+            self.calls.remove(number as usize);
+            return self.learn_once(client, Meeting::Call(u64::from(number)));
+        }
+        let ticket = call.ticket;
+        let reply =
+            self.objects.call(Called { object, method: 0, arguments: &arguments, packet, hand: None });
+        if reply.len() > mpe::reply_room(ticket) as usize {
+            let problem = Problem::NoRoom { service, ticket, words: reply.len() };
+            return self.fail(client, problem, kernel);
+        }
+        let bytes = 4 * reply.len() as u32;
+        self.calls[number as usize].reply = reply;
+        let answer = self.message(from, self.thread_node(client), bytes, Parcel::Reply { call: number });
+        self.send_at(done, answer, kernel);
+    }
+}
