@@ -149,7 +149,7 @@ fn arguments(source: &Source, options: &BuildOptions) -> Vec<String> {
     // Models that are loaded into one process must not find each other's symbols.
     words.extend([
         "-CFLAGS".to_owned(),
-        format!("-fPIC -fno-gnu-unique -std=c++20 -DVL_TIME_CONTEXT {defines}"),
+        format!("-fPIC -fno-gnu-unique -std=c++17 -DVL_TIME_CONTEXT {defines}"),
     ]);
     words.extend(["-LDFLAGS".to_owned(), "-shared -Wl,-Bsymbolic".to_owned()]);
     words.extend(["-o".to_owned(), OBJECT.to_owned()]);
@@ -182,9 +182,12 @@ pub(crate) fn defines(geometry: &Geometry) -> String {
 }
 
 /// What `make` is told: the installed makefile was never configured, so it knows no compiler's flags.
-fn make_flags(options: &BuildOptions) -> [String; 5] {
+fn make_flags(options: &BuildOptions) -> [String; 6] {
     let level = options.optimise;
+    // Without optimisation the compiler spends most of its time on headers: all of a model is one file then, which has them once.
+    let in_parts = u8::from(level > 0);
     [
+        format!("VM_PARALLEL_BUILDS={in_parts}"),
         "CFG_CXXFLAGS_PCH_I=-include".to_owned(),
         "CFG_LDLIBS_THREADS=-pthread".to_owned(),
         format!("OPT_FAST=-O{level}"),

