@@ -7,10 +7,10 @@ cd "$(dirname "$0")/.."
 version=0.20.2
 tool=.cache/tools/bin/cargo-deny
 if ! [ -x "$tool" ] || [ "$("$tool" --version)" != "cargo-deny $version" ]; then
-  echo "building cargo-deny $version, once (about a minute and a half on two cores)" >&2
-  # Unoptimised: it runs for a second, and an optimised build of it takes many times as long. Without its default
+  echo "building cargo-deny $version, once (about a minute on two cores)" >&2
+  # Unoptimised and not to be debugged: it runs for a second, and an optimised build of it takes many times as long. Without its default
   # features it needs no TLS library; it fetches through the git command.
-  cargo install cargo-deny --version "$version" --locked --no-default-features --debug --quiet \
+  CARGO_PROFILE_DEV_DEBUG=false cargo install cargo-deny --version "$version" --locked --no-default-features --debug --quiet \
     --root .cache/tools --target-dir .cache/tools/build
   rm -rf .cache/tools/build
 fi

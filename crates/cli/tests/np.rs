@@ -457,6 +457,19 @@ fn what_the_machine_does_not_have_is_refused_with_the_reason() {
     }
 }
 
+/// As models are built outside of tests: modules that repeat once, each file on its own.
+#[test]
+fn an_optimised_model_does_what_golden_does() {
+    let place = Workplace::new();
+    let output = Command::new(env!("CARGO_BIN_EXE_wireloom"))
+        .args(["verify", "hub.loom", "--on", "np-1-2-1", "--tables", "hub.tables", "--in", "three.pcap"])
+        .env("WIRELOOM_NP_OPTIMISE", "1")
+        .current_dir(place.path("."))
+        .output();
+    let ran = Ran::from(output.expect("the command starts"));
+    ran.status(0).says(&["no difference"]);
+}
+
 #[test]
 fn missing_tools_are_named() {
     let place = Workplace::new();

@@ -196,9 +196,10 @@ fn make_flags(options: &BuildOptions) -> [String; 6] {
     ]
 }
 
-/// Whether modules that repeat are translated once. Verilator does not look into those for waves.
+/// Whether modules that repeat are translated once. Verilator does not look into those for waves; and without optimisation they are compiled
+/// faster than the headers of their files.
 fn is_hierarchical(source: &Source, options: &BuildOptions) -> bool {
-    !options.waves && !source.blocks.is_empty()
+    !options.waves && options.optimise > 0 && !source.blocks.is_empty()
 }
 
 fn verilate(
