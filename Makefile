@@ -30,7 +30,7 @@ test: ## formatting, lints, licences, all tests, the comparison with the Linux k
 	@$(SIDE_BY_SIDE) test-hardware test-rest
 
 # Two rows of work: while one waits for the network, or for the last test of a program, the other has its core.
-SIDE_BY_SIDE := $(MAKE) --no-print-directory --jobs=2 --keep-going --output-sync=line
+SIDE_BY_SIDE := $(MAKE) --no-print-directory --jobs=2 --keep-going
 # Neither cargo nor what tests start is to share our jobs.
 ALONE := env -u MAKEFLAGS -u MFLAGS
 HARDWARE := wireloom-rtl wireloom-fuzz

@@ -49,7 +49,7 @@ fn measure(all: bool, argument: &str) -> Result<(), String> {
     if all || argument == "router" {
         heading("the router, IPv4 of 60 bytes");
         let router = Router::compile()?;
-        for (gbps, packets) in [(40.0, 80_000), (10.0, 40_000), (0.5, 2_000)] {
+        for (gbps, packets) in [(40.0, 80_000), (10.0, 40_000), (5.0, 20_000), (2.5, 10_000), (0.5, 2_000)] {
             compare(gbps, |effort| router.run(gbps, packets, effort))?;
         }
     }
