@@ -14,7 +14,7 @@ RELEASE := target/release/wireloom
 # How long `make soak` fuzzes.
 HOURS ?= 4
 
-.PHONY: help demo test prepare test-hardware test-rest data build bench soak fmt lint deny tools formal pages
+.PHONY: help demo test data build bench soak fmt lint deny tools formal pages
 
 help: ## this list
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-8s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -22,27 +22,8 @@ help: ## this list
 demo: tools data build ## the router on real captures and generated traffic, natively and on golden, compared
 	@scripts/demo.sh $(RELEASE)
 
-test: ## formatting, lints, licences, all tests, the comparison with the Linux kernel
-	@scripts/need.sh build test cross
-	@$(SIDE_BY_SIDE) prepare lint
-	@scripts/deny.sh
-	cargo test --workspace --locked --no-run
-	@$(SIDE_BY_SIDE) test-hardware test-rest
-
-# Two rows of work: while one waits for the network, or for the last test of a program, the other has its core.
-SIDE_BY_SIDE := $(MAKE) --no-print-directory --jobs=2 --keep-going
-# Neither cargo nor what tests start is to share our jobs.
-ALONE := env -u MAKEFLAGS -u MFLAGS
-HARDWARE := wireloom-rtl wireloom-fuzz
-
-prepare: tools
-	@$(MAKE) --no-print-directory data
-
-test-hardware:
-	$(ALONE) cargo test --locked --no-fail-fast $(HARDWARE:%=--package %)
-
-test-rest:
-	$(ALONE) cargo test --locked --no-fail-fast --workspace $(HARDWARE:%=--exclude %)
+test: tools data lint deny ## formatting, lints, licences, all tests, the comparison with the Linux kernel
+	cargo test --workspace --locked
 
 data: $(DATA)/pyasn/.complete $(DATA)/pathspider/.complete ## routing tables and captures, into .cache/data
 
@@ -69,8 +50,8 @@ fmt: ## format all source
 
 lint: ## formatting and clippy, warnings are errors
 	@scripts/need.sh build
-	$(ALONE) cargo fmt --all --check
-	$(ALONE) cargo clippy --workspace --all-targets --locked -- -D warnings
+	cargo fmt --all --check
+	cargo clippy --workspace --all-targets --locked -- -D warnings
 
 deny: ## licences, sources and duplicates of the dependencies; advisories where the database is at hand
 	@scripts/deny.sh
