@@ -3,6 +3,9 @@
 //! Times are in nanoseconds, clocks in MHz and line rates in Gb/s, all as whole or broken numbers; the key says which (`latency_ns`, `clock_mhz`,
 //! `rate_gbps`). They are kept as picoseconds, ratios and bits per second.
 
+use std::fmt::Display;
+use std::ops::RangeInclusive;
+
 use serde::{Deserialize, Deserializer, Serializer};
 
 use crate::{Clock, Time};
@@ -30,7 +33,14 @@ impl SpecError {
 }
 
 /// Refuses a number that lies outside of `range`.
-pub(crate) fn within(key: &str, value: u64, range: std::ops::RangeInclusive<u64>) -> Result<(), SpecError> {
+///
+/// # Errors
+/// That, with the key and the range.
+pub fn within<T: PartialOrd + Display>(
+    key: &str,
+    value: T,
+    range: RangeInclusive<T>,
+) -> Result<(), SpecError> {
     if range.contains(&value) {
         return Ok(());
     }
@@ -38,11 +48,7 @@ pub(crate) fn within(key: &str, value: u64, range: std::ops::RangeInclusive<u64>
 }
 
 /// Refuses a number that is no power of two, or lies outside of `range`.
-pub(crate) fn power_of_two(
-    key: &str,
-    value: u64,
-    range: std::ops::RangeInclusive<u64>,
-) -> Result<(), SpecError> {
+pub(crate) fn power_of_two(key: &str, value: u64, range: RangeInclusive<u64>) -> Result<(), SpecError> {
     if value.is_power_of_two() && range.contains(&value) {
         return Ok(());
     }

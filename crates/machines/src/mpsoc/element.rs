@@ -3,10 +3,10 @@
 use serde::{Deserialize, Serialize};
 use wireloom_ir::{EngineId, Program};
 use wireloom_rtl::pipelined::pipeline;
-use wireloom_sim::spec::{megahertz, nanoseconds};
+use wireloom_sim::spec::{megahertz, nanoseconds, within};
 use wireloom_sim::{Clock, SpecError, Time};
 
-use super::spec::{ObjectSpec, Spec, within};
+use super::spec::{ObjectSpec, Spec};
 
 /// An engine that is called, or a service of an application, in hardware.
 #[derive(Clone, Copy, Debug, PartialEq, Deserialize, Serialize)]

@@ -1,7 +1,6 @@
 //! What a machine file says of an `mpsoc`.
 
 use std::collections::BTreeMap;
-use std::ops::RangeInclusive;
 
 use serde::{Deserialize, Serialize};
 use wireloom_description::Description;
@@ -9,7 +8,7 @@ use wireloom_sim::parts::cache::CacheSpec;
 use wireloom_sim::parts::interconnect::InterconnectSpec;
 use wireloom_sim::parts::line::{LineSpec, Pace};
 use wireloom_sim::parts::memory::MemorySpec;
-use wireloom_sim::spec::{megahertz, nanoseconds};
+use wireloom_sim::spec::{megahertz, nanoseconds, within};
 use wireloom_sim::{Clock, SpecError, Time};
 
 use super::broker::Policy;
@@ -288,13 +287,6 @@ impl CyclesSpec {
             ("other", self.other),
         ]
     }
-}
-
-pub(super) fn within(key: &str, value: u32, range: RangeInclusive<u32>) -> Result<(), SpecError> {
-    if range.contains(&value) {
-        return Ok(());
-    }
-    Err(SpecError::new(key, format!("is {value}; it can be {} to {}", range.start(), range.end())))
 }
 
 #[cfg(test)]
