@@ -8,15 +8,12 @@ use wireloom_ir as ir;
 use wireloom_lang::{Options, check_source, hir};
 use wireloom_machines::mpsoc::Spec;
 use wireloom_machines::mpsoc::services::{InHardware, Services};
+use wireloom_rtl::pipelined::caller;
 use wireloom_sidl::Interfaces;
 
 use crate::failure::{Failure, Outcome};
 use crate::machine::load_store;
 use crate::program::show_diagnostics;
-
-/// An engine that takes packets, which a program needs, and that nothing is in.
-const NOBODY: &str =
-    "\nenum Wl_nothing { WL_NEVER };\nengine wl_nobody() { step only { drop(WL_NEVER); } }\n";
 
 /// The services that a machine has in hardware, with the tables of their engines.
 ///
@@ -76,7 +73,7 @@ fn compile(file: &Path, hardware: &InHardware<'_>) -> Outcome<ir::Program> {
     let text = std::fs::read_to_string(file)
         .map_err(|error| Failure::unusable(format!("{}: cannot be read: {error}", file.display())))?;
     // Alone first: what is wrong with it is told as it stands.
-    let alone = check(file, &format!("{text}{NOBODY}"))?;
+    let alone = check(file, &format!("{text}{}", caller(&[])))?;
     let called = alone.engines.iter().filter(|engine| matches!(engine.kind, hir::EngineKind::Call { .. }));
     let called: Vec<&str> = called.map(|engine| engine.name.as_str()).collect();
     let named = |why: String| Failure::unusable(format!("{}: {why}", file.display()));

@@ -4,13 +4,13 @@
 //! A parameter of a method is a parameter of its engine, and the result with what `out` parameters have is what the engine replies: the numbers of a value one behind
 //! the other, the first one most significant, as Loom C packs its structures and arrays.
 
-use std::fmt::Write;
 use std::ops::Range;
 
 use wireloom_bits::Bits;
 use wireloom_ir::{EngineId, EngineKind, OffloadTarget, Program};
 use wireloom_native::thread::Elements;
 use wireloom_offloads::Store;
+use wireloom_rtl::pipelined::caller;
 use wireloom_sidl::Interfaces;
 use wireloom_sidl::interfaces::{Field, Method, Place, Service, Type};
 
@@ -59,11 +59,10 @@ impl<'a> InHardware<'a> {
     }
 
     /// Each method, with its service.
-    fn methods(&self) -> impl Iterator<Item = (&'a Service, &'a Method)> + use<'a> {
+    fn methods(&self) -> impl Iterator<Item = (&'a Service, &'a Method)> {
         let Interfaces { interfaces, services, .. } = self.interfaces;
-        let numbers: Vec<usize> = self.services.iter().map(|(number, _)| *number).collect();
-        numbers.into_iter().flat_map(move |number| {
-            let service = &services[number];
+        self.services.iter().flat_map(move |(number, _)| {
+            let service = &services[*number];
             interfaces[service.interface].methods.iter().map(move |method| (service, method))
         })
     }
@@ -85,14 +84,15 @@ impl<'a> InHardware<'a> {
         ))
     }
 
-    /// An engine that has an offload for each method, called SERVICE_METHOD, to be put behind a source text: a program needs one that takes packets.
+    /// What is put behind the source text of the engines: each method is an offload, called SERVICE_METHOD, of a [`caller`].
     pub fn caller(&self) -> String {
-        let mut text = "\nenum Wl_nothing { WL_NEVER };\nengine wl_caller() {\n".to_owned();
-        for (service, method) in self.methods() {
-            let (service, method) = (&service.name, &method.name);
-            writeln!(text, "    offload {service}_{method} : engine {method};").expect("a string takes it");
-        }
-        text + "    step only { drop(WL_NEVER); }\n}\n"
+        let offload = |(service, method): (&Service, &'a Method)| {
+            (format!("{}_{}", service.name, method.name), method.name.as_str())
+        };
+        let offloads: Vec<(String, &str)> = self.methods().map(offload).collect();
+        let offloads: Vec<(&str, &str)> =
+            offloads.iter().map(|(name, engine)| (name.as_str(), *engine)).collect();
+        caller(&offloads)
     }
 }
 

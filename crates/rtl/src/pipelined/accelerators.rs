@@ -36,12 +36,19 @@ pub fn accelerator(name: &str) -> Result<Accelerator, String> {
     Ok(accelerator)
 }
 
+/// What is put behind a source text of engines that are called, since a program needs one that takes packets: one that drops them all, with offloads of
+/// these names that are these engines.
+pub fn caller(offloads: &[(&str, &str)]) -> String {
+    let offloads: String =
+        offloads.iter().map(|(name, engine)| format!("    offload {name} : engine {engine};\n")).collect();
+    format!(
+        "\nenum Wl_nothing {{ WL_NEVER }};\nengine wl_caller() {{\n{offloads}    step only {{ drop(WL_NEVER); }}\n}}\n"
+    )
+}
+
 /// A called engine of a source text.
 pub(super) fn called(file: &str, text: &str, name: &str) -> Result<Accelerator, String> {
-    // A program needs an engine that takes packets: one that never calls anything stands behind the others.
-    let text = format!(
-        "{text}\nengine nobody() {{ offload called : engine {name}; step only {{ drop(NEVER); }} }}\nenum Nobody {{ NEVER }};\n"
-    );
+    let text = format!("{text}{}", caller(&[("called", name)]));
     let checked = check_source(file, &text, &Options::default());
     let Some(program) = checked.program else {
         return Err(render(&checked.diagnostics, &checked.sources, false));

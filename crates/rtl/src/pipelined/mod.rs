@@ -20,7 +20,7 @@ pub mod packet;
 pub mod pipeline;
 pub mod stage;
 
-pub use accelerators::{Accelerator, accelerator};
+pub use accelerators::{Accelerator, accelerator, caller};
 pub use lookup::{Control, Lookup, lookup};
 pub use pipeline::{MemoryPort, Pipeline, pipeline};
 
