@@ -2,14 +2,11 @@
 
 mod support;
 
-use support::agree;
 use support::engine::{agree_in_time, count, own_spec};
+use support::{agree, compiled_text};
 use wireloom_bits::Bits;
-use wireloom_compile::passes::PassOptions;
-use wireloom_compile::{lower, pipeline};
 use wireloom_ir::{Program, store};
 use wireloom_isa::program::Machine;
-use wireloom_lang::{check_source, render};
 use wireloom_machines::mpsoc::Options;
 use wireloom_machines::mpsoc::engine::Engine;
 use wireloom_machines::mpsoc::program::{Elements, Partition};
@@ -49,11 +46,7 @@ engine main() {
 ";
 
 fn program() -> Program {
-    let checked = check_source("walk.loom", SOURCE, &wireloom_lang::Options::default());
-    let messages = render(&checked.diagnostics, &checked.sources, false);
-    let mut program = lower(&checked.program.unwrap_or_else(|| panic!("{messages}")));
-    pipeline::optimise(&mut program, &PassOptions::default());
-    program
+    compiled_text("walk.loom", SOURCE)
 }
 
 /// Numbers that differ from table to table.

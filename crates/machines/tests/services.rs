@@ -1,9 +1,9 @@
 //! Services of applications that hardware elements serve: what clients see is what software servers would answer, and takes the elements' times.
 
-use wireloom_compile::passes::PassOptions;
-use wireloom_compile::{lower, pipeline};
-use wireloom_ir::{Program, store};
-use wireloom_lang::check_source;
+mod support;
+
+use support::compiled_text;
+use wireloom_ir::store;
 use wireloom_machines::mpsoc::application::{Application, Ended, Source, compile};
 use wireloom_machines::mpsoc::element::ElementSpec;
 use wireloom_machines::mpsoc::services::{InHardware, Services};
@@ -91,14 +91,6 @@ fn interfaces() -> Interfaces {
     wireloom_sidl::read("objects.sidl", SIDL).unwrap_or_else(|refused| panic!("{refused}"))
 }
 
-fn program(text: &str) -> Program {
-    let checked = check_source("engines.loom", text, &wireloom_lang::Options::default());
-    let messages = wireloom_lang::render(&checked.diagnostics, &checked.sources, false);
-    let mut program = lower(&checked.program.unwrap_or_else(|| panic!("{messages}")));
-    pipeline::optimise(&mut program, &PassOptions::default());
-    program
-}
-
 /// What the software's `entry` answers, less one.
 fn load(store: &mut Store, service: &str) {
     let Content::Kind { instance, .. } =
@@ -123,7 +115,7 @@ fn spec(set: Set, services: &[&str]) -> Spec {
 
 fn services(spec: &Spec, interfaces: &Interfaces, engines: &str) -> Result<Services, String> {
     let hardware = InHardware::of(spec, interfaces)?;
-    let program = program(&format!("{engines}{}", hardware.caller()));
+    let program = compiled_text("engines.loom", &format!("{engines}{}", hardware.caller()));
     let mut store = store(&program).expect("offloads of a verified program");
     for name in spec.element.keys().filter(|name| *name != "wides") {
         load(&mut store, name);

@@ -180,13 +180,12 @@ impl Application {
     }
 
     fn build(&self, spec: &Spec, packets: Vec<Packet>, options: Options) -> Outcome<Running> {
-        let all = |extension: &str| {
-            let is_it = |path: &&PathBuf| path.extension().is_some_and(|its| its == extension);
-            self.files.iter().filter(is_it).cloned().collect::<Vec<PathBuf>>()
+        let ends = |extension: &'static str| {
+            move |path: &PathBuf| path.extension().is_some_and(|its| its == extension)
         };
-        let (interfaces, engines) = (all("sidl"), all("loom"));
-        let is_program = |path: &&PathBuf| !interfaces.contains(path) && !engines.contains(path);
-        let files: Vec<PathBuf> = self.files.iter().filter(is_program).cloned().collect();
+        let files = self.files.iter().cloned();
+        let (interfaces, files): (Vec<PathBuf>, Vec<PathBuf>) = files.partition(ends("sidl"));
+        let (engines, files): (Vec<PathBuf>, Vec<PathBuf>) = files.into_iter().partition(ends("loom"));
         if let [_, second, ..] = &interfaces[..] {
             let message = format!("{}: a program has one file of interfaces", second.display());
             return Err(Failure::unusable(message).with_help("put the interfaces of both into one file"));

@@ -137,8 +137,8 @@ pub fn figure_3(base: &Spec, workers: usize) -> Result<Vec<Point>, String> {
         .collect()
 }
 
-/// About how much such a processor would do if it could, and at which of those that are busy more threads take turns: what its simulation has to do. Between two accesses a
-/// thread has an instruction in the pipeline, then it waits for both ways.
+/// About how much the threads of such a processor ask of it, and so how long it is simulated: each has an instruction in the pipeline from one access to the next, then waits for both
+/// ways.
 fn demand(base: &Spec, (threads, latency_ns): (u32, u64)) -> u64 {
     let instructions = u64::from(PAPER.instructions / PAPER.accesses);
     let executes = base.processor.clock.cycles(instructions * u64::from(base.processor.stages));

@@ -24,9 +24,17 @@ pub fn programs(name: &str) -> PathBuf {
 
 /// A program of that folder as machines in software execute it.
 pub fn compiled(name: &str) -> Program {
-    let checked = wireloom_lang::check(&programs(name), &wireloom_lang::Options::default());
+    optimised(&wireloom_lang::check(&programs(name), &wireloom_lang::Options::default()))
+}
+
+/// The same of a source text; `file` is what messages call it.
+pub fn compiled_text(file: &str, text: &str) -> Program {
+    optimised(&wireloom_lang::check_source(file, text, &wireloom_lang::Options::default()))
+}
+
+fn optimised(checked: &wireloom_lang::Checked) -> Program {
     let messages = wireloom_lang::render(&checked.diagnostics, &checked.sources, false);
-    let mut program = lower(&checked.program.unwrap_or_else(|| panic!("{messages}")));
+    let mut program = lower(checked.program.as_ref().unwrap_or_else(|| panic!("{messages}")));
     pipeline::optimise(&mut program, &PassOptions::default());
     program
 }

@@ -139,8 +139,8 @@ impl<W: Workload, O: Objects> Platform<W, O> {
 
     /// The broker gives a call to a server.
     pub(super) fn serve(&mut self, number: u32, thread: u32, kernel: &mut Kernel<Event>) {
-        if self.hardware_server(thread).is_some() {
-            return self.serve_in_hardware(number, thread, kernel);
+        if let Some(object) = self.hardware_server(thread).and_then(|server| self.method_of(server, number)) {
+            return self.serve_in_hardware(number, (thread, object), kernel);
         }
         let call = &self.calls[number as usize];
         context(&mut self.processors, self.threads, thread).serve(number, call);

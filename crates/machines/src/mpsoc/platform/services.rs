@@ -16,12 +16,11 @@ use crate::multiflex::races::Meeting;
 impl<W: Workload, O: Objects> Platform<W, O> {
     /// All hardware servers offer themselves, for as many calls as they have room for.
     pub(super) fn offer_hardware(&mut self) {
-        for (index, Server { service, places, .. }) in self.objects.servers().to_vec().into_iter().enumerate()
-        {
-            let service = Service::object(service).expect("interfaces have as many services at most");
-            let thread = (self.processors.len() + index) as u32 * self.threads;
-            for _ in 0..places {
-                let matched = self.broker.offer(Time::ZERO, service, thread);
+        let Self { objects, broker, processors, threads, .. } = self;
+        for (number, Server { service, places, .. }) in (processors.len() as u32..).zip(objects.servers()) {
+            let service = Service::object(*service).expect("interfaces have as many services at most");
+            for _ in 0..*places {
+                let matched = broker.offer(Time::ZERO, service, number * *threads);
                 debug_assert!(matched.is_none(), "nothing was called yet");
             }
         }
@@ -34,8 +33,8 @@ impl<W: Workload, O: Objects> Platform<W, O> {
             .get((thread / self.threads).checked_sub(self.processors.len() as u32)? as usize)
     }
 
-    /// The object that is the method of a call.
-    fn method_of(&self, server: &Server, number: u32) -> Option<usize> {
+    /// The object of a hardware server that is the method of a call.
+    pub(super) fn method_of(&self, server: &Server, number: u32) -> Option<usize> {
         let Call { target: Target::Service { method, .. }, ref arguments, .. } = self.calls[number as usize]
         else {
             return None;
@@ -62,11 +61,12 @@ impl<W: Workload, O: Objects> Platform<W, O> {
     }
 
     /// A call has come to a hardware element. Its place is free again when it has entered the pipeline.
-    pub(super) fn serve_in_hardware(&mut self, number: u32, thread: u32, kernel: &mut Kernel<Event>) {
-        let Some(object) = self.hardware_server(thread).and_then(|server| self.method_of(server, number))
-        else {
-            return;
-        };
+    pub(super) fn serve_in_hardware(
+        &mut self,
+        number: u32,
+        (thread, object): (u32, usize),
+        kernel: &mut Kernel<Event>,
+    ) {
         let Target::Service { service, .. } = self.calls[number as usize].target else { return };
         let now = kernel.now();
         let done = self.elements[object].call(now, now);
