@@ -50,19 +50,29 @@ fn main() -> ExitCode {
 
 #[cfg(test)]
 mod tests {
+    use std::path::Path;
+
     use clap::CommandFactory;
 
     use super::*;
 
-    /// The words of an example: what stands before a pipe, a redirection or, behind two blanks, an explanation.
-    fn words(example: &str) -> Vec<&str> {
+    /// The words of an example: what stands before a pipe, a redirection or, behind two blanks, an explanation. Files
+    /// of the repository are named from its root, where tests do not run.
+    fn words(example: &str) -> Vec<String> {
+        let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
         let end = ["  ", " | ", " > "].iter().filter_map(|stop| example.find(stop)).min();
-        example[..end.unwrap_or(example.len())].split(' ').collect()
+        let words = example[..end.unwrap_or(example.len())].split(' ');
+        words
+            .map(|word| match root.join(word) {
+                file if file.is_file() => file.display().to_string(),
+                _ => word.to_string(),
+            })
+            .collect()
     }
 
     #[test]
     fn examples_in_the_help_are_commands() {
-        // Machines, tables and captures are only named: that `wireloom` takes the options is what counts here.
+        // Tables and captures are only named: that `wireloom` takes the options, and knows the machines, counts here.
         let mut count = 0;
         for command in CommandLine::command().get_subcommands() {
             let help = command.get_after_help().map(ToString::to_string).unwrap_or_default();
