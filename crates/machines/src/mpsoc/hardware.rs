@@ -5,7 +5,6 @@ use wireloom_sim::stats::Record;
 use wireloom_sim::timeline::Track;
 
 use super::context::{Context, Wait};
-use super::parcel::Request;
 use super::processor::Outside;
 use super::workload::Run;
 
@@ -14,8 +13,6 @@ use super::workload::Run;
 pub(super) struct Hardware<T> {
     pub(super) registers: T,
     pub(super) context: Context,
-    /// What it sends when its instruction is in the last stage.
-    pub(super) request: Option<Request>,
     pub(super) track: Track,
 }
 

@@ -3,57 +3,47 @@
 /// Stages that a pipeline can have.
 pub(super) const STAGES: usize = 16;
 
-/// The instructions in a pipeline of at most [`STAGES`] stages: of each edge that is to come, behind the present one, whose leaves there. At most one is
-/// issued at an edge, and all take as long, so at most one leaves.
+/// The instructions in a pipeline of at most [`STAGES`] stages: for each edge that is to come, behind the present one, whose leave there. At most one is
+/// issued at an edge, and all take as long, so at most one leaves. Of masks, bit `n` is thread `n`.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Pipeline {
-    /// Edges at which one leaves, each as a bit: its number goes round.
-    leaving: u16,
-    /// The threads, among those of the processor; at those edges.
-    threads: [u8; STAGES],
+    /// Their numbers go round.
+    leaving: [u32; STAGES],
 }
 
 impl Pipeline {
     /// An instruction of a thread leaves at an edge.
     #[inline(always)]
-    pub(super) fn push(&mut self, leaves: u64, thread: u32) {
-        let place = leaves as usize % STAGES;
-        self.threads[place] = thread as u8;
-        self.leaving |= 1 << place;
+    pub(super) fn put(&mut self, leaves: u64, thread: u32) {
+        self.leaving[leaves as usize % STAGES] = thread;
     }
 
-    /// The thread whose instruction leaves at an edge, none having left before.
+    /// The thread whose instruction leaves at an edge, if any does; none have left it before.
     #[inline(always)]
-    pub(super) fn pop(&mut self, edge: u64) -> Option<u32> {
-        let place = edge as usize % STAGES;
-        let bit = 1 << place;
-        let leaves = self.leaving & bit != 0;
-        self.leaving &= !bit;
-        leaves.then(|| u32::from(self.threads[place]))
+    pub(super) fn take(&mut self, edge: u64) -> u32 {
+        std::mem::take(&mut self.leaving[edge as usize % STAGES])
+    }
+
+    /// The thread whose instruction leaves at an edge, if any does.
+    #[inline(always)]
+    pub(super) fn at(&self, leaves: u64) -> u32 {
+        self.leaving[leaves as usize % STAGES]
+    }
+
+    /// None is in it any more.
+    pub(super) fn clear(&mut self) {
+        self.leaving = [0; STAGES];
     }
 
     /// The next edge behind one at which an instruction leaves.
     #[inline(always)]
     pub(super) fn next(&self, edge: u64) -> Option<u64> {
-        let behind = edge + 1;
-        let distance = self.leaving.rotate_right((behind % STAGES as u64) as u32).trailing_zeros();
-        (self.leaving != 0).then_some(behind + u64::from(distance))
+        (edge + 1..=edge + STAGES as u64).find(|leaves| self.leaving[*leaves as usize % STAGES] != 0)
     }
 
-    /// The thread whose instruction leaves at an edge at which one does.
-    #[inline(always)]
-    pub(super) fn thread(&self, leaves: u64) -> u32 {
-        u32::from(self.threads[leaves as usize % STAGES])
-    }
-
-    /// The threads whose instructions are in it, a bit for each.
+    /// The threads whose instructions are in it.
     pub(super) fn piped(&self) -> u32 {
-        let (mut leaving, mut piped) = (self.leaving, 0);
-        while leaving != 0 {
-            piped |= 1 << self.threads[leaving.trailing_zeros() as usize];
-            leaving &= leaving - 1;
-        }
-        piped
+        self.leaving.iter().fold(0, |piped, thread| piped | thread)
     }
 }
 
@@ -64,20 +54,19 @@ mod tests {
     #[test]
     fn instructions_leave_at_their_edges() {
         let mut pipeline = Pipeline::default();
-        assert_eq!((pipeline.next(0), pipeline.pop(0)), (None, None));
+        assert_eq!((pipeline.next(0), pipeline.take(0)), (None, 0));
         let issued: Vec<(u64, u32)> = (0..200)
             .filter(|edge| edge % 7 != 3 && edge % 5 != 0)
-            .map(|edge| (edge, edge as u32 % 32))
+            .map(|edge| (edge, 1 << (edge as u32 % 32)))
             .collect();
         let leaves = |edge: u64| edge + STAGES as u64;
         for edge in 0..200 + STAGES as u64 {
             let due = issued.iter().find(|(issued, _)| leaves(*issued) == edge).map(|(_, thread)| *thread);
             assert_eq!(pipeline.piped() == 0, pipeline.next(edge - u64::from(edge > 0)).is_none());
-            assert!(due.is_none_or(|thread| pipeline.piped() >> thread & 1 != 0));
-            assert_eq!(pipeline.pop(edge), due);
+            assert!(due.is_none_or(|thread| pipeline.piped() & thread != 0));
+            assert_eq!(pipeline.take(edge), due.unwrap_or(0));
             if let Some((_, thread)) = issued.iter().find(|(issued, _)| *issued == edge) {
-                pipeline.push(leaves(edge), *thread);
-                assert_eq!(pipeline.thread(leaves(edge)), *thread);
+                pipeline.put(leaves(edge), *thread);
             }
             let next = issued.iter().map(|(issued, _)| (*issued, leaves(*issued)));
             let next =

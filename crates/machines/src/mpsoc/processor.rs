@@ -1,5 +1,7 @@
 //! A processor: a pipeline that hardware threads share (the paper, section 5.2).
 
+mod barrel;
+
 use wireloom_isa::Exception;
 use wireloom_sim::stats::Record;
 use wireloom_sim::timeline::Label;
@@ -26,12 +28,8 @@ pub(super) struct Processor<T> {
     multithreading: Multithreading,
     /// Threads whose next instruction can be issued.
     ready: u32,
-    /// Threads with an instruction in the pipeline.
-    piped: u32,
     /// Threads that wait.
     waiting: u32,
-    /// Threads that have something to send when their instruction is in the last stage.
-    sending: u32,
     pipeline: Pipeline,
     /// Stages of the pipeline.
     stages: u64,
@@ -104,7 +102,6 @@ impl<T> Processor<T> {
             Hardware {
                 registers: workload.thread(number * threads + lane),
                 context,
-                request: None,
                 track: timeline.track(&format!("processor {number}"), &format!("thread {lane}")),
             }
         };
@@ -115,9 +112,7 @@ impl<T> Processor<T> {
             caches: Caches::new(spec, seed, number)?,
             multithreading: spec.multithreading,
             ready,
-            piped: 0,
             waiting: !ready & u32::MAX >> (32 - threads),
-            sending: 0,
             pipeline: Pipeline::default(),
             stages: u64::from(spec.stages),
             first: u32::MAX,
@@ -145,7 +140,7 @@ impl<T> Processor<T> {
         outside: &mut Outside<'_>,
     ) -> Activity {
         // Behind its last cycle, or, at time 0, before its first.
-        if edge > self.edge || self.next_edge == edge {
+        if (edge > self.edge || self.next_edge == edge) && !self.has_failed {
             self.next_edge = edge;
             if self.is_naive {
                 self.look();
@@ -161,55 +156,6 @@ impl<T> Processor<T> {
         if next > edge { Activity::After(next - edge) } else { Activity::Asleep }
     }
 
-    /// Cycles before an edge, those left out in which only waiting is done: an instruction of the next ready thread enters the pipeline; the thread can
-    /// issue its next one when it has left.
-    #[inline]
-    fn barrel<W: Workload<Thread = T>>(&mut self, limit: u64, workload: &W, outside: &mut Outside<'_>) {
-        // What changes in every cycle is at hand here, and put back behind the last.
-        let Self { next_edge: mut edge, mut ready, mut piped, mut pipeline, mut first, .. } = *self;
-        while edge < limit && !self.has_failed {
-            self.edge = edge;
-            if let Some(thread) = pipeline.pop(edge) {
-                let bit = 1 << thread;
-                piped &= !bit;
-                ready |= bit & !self.waiting;
-            }
-            if ready != 0 && self.free <= edge {
-                let thread = next_in_turn(ready, first);
-                let bit = 1 << thread;
-                first = behind(thread);
-                ready &= !bit;
-                piped |= bit;
-                pipeline.push(edge + self.stages, thread);
-                self.issue(thread, workload, outside);
-            }
-            let next = if ready != 0 { self.free.max(edge + 1) } else { NEVER };
-            edge = match pipeline.next(edge) {
-                Some(leaves) if self.sending == 0 => next.min(leaves),
-                Some(leaves) => next.min(self.last_stage(pipeline.thread(leaves), leaves, outside)),
-                // It sleeps when it could issue something again.
-                None if ready == 0 && self.free > edge + 1 => self.free - 1,
-                None => next,
-            };
-        }
-        (self.next_edge, self.ready, self.piped, self.pipeline, self.first) =
-            (edge, ready, piped, pipeline, first);
-    }
-
-    /// What the instruction that leaves next, and its thread, has to send leaves in the last stage. Answers when something is to be done for it.
-    fn last_stage(&mut self, thread: u32, leaves: u64, outside: &mut Outside<'_>) -> u64 {
-        let bit = 1 << thread;
-        if self.sending & bit == 0 {
-            return leaves;
-        }
-        if leaves > self.edge + 1 {
-            return leaves - 1;
-        }
-        self.sending &= !bit;
-        self.depart(thread, outside);
-        leaves
-    }
-
     /// Cycles before an edge, those left out in which only waiting is done: the thread that has the pipeline issues an instruction at each, but behind a
     /// jump: then the pipeline fills anew.
     fn blocking<W: Workload<Thread = T>>(&mut self, limit: u64, workload: &W, outside: &mut Outside<'_>) {
@@ -222,8 +168,9 @@ impl<T> Processor<T> {
             let gives_way = self.waiting & 1 << self.current != 0
                 && self.threads[self.current as usize].context.gives_way();
             if gives_way && self.ready != 0 {
-                self.current = next_in_turn(self.ready, self.first);
-                self.first = behind(self.current);
+                let turn = next_in_turn(self.ready, self.first);
+                self.first = behind(turn);
+                self.current = turn.trailing_zeros();
             }
             let bit = 1 << self.current;
             if self.ready & bit == 0 {
@@ -234,10 +181,6 @@ impl<T> Processor<T> {
             self.ready &= !self.waiting;
             if outcome == Outcome::Jumped {
                 self.free += self.stages - 1;
-            }
-            if self.sending & bit != 0 {
-                self.sending &= !bit;
-                self.depart(self.current, outside);
             }
             self.next_edge = self.free;
         }
@@ -283,9 +226,10 @@ impl<T> Processor<T> {
         self.runs[thread as usize] = behind;
         self.free = self.edge + u64::from(issued.cycles);
         context.spent.cycles += u64::from(issued.cycles);
-        if request.is_some() {
-            hardware.request = request;
-            self.sending |= 1 << thread;
+        if let Some(request) = request {
+            // It leaves in the last stage, which all instructions come to in the order in which they were issued.
+            let at = self.clock.edge(self.edge + self.drain);
+            outside.sent.push(Sent { at, thread: context.number, request });
         }
         match issued.outcome {
             Outcome::Done | Outcome::Jumped => context.spent.instructions += 1,
@@ -341,7 +285,7 @@ impl<T> Processor<T> {
         }
         let bit = 1 << thread;
         self.waiting &= !bit;
-        self.ready |= bit & !self.piped;
+        self.ready |= bit & !self.pipeline.piped();
         true
     }
 
@@ -359,7 +303,7 @@ impl<T> Processor<T> {
         workload.begin(&mut hardware.registers, start);
         let bit = 1 << thread;
         self.waiting &= !bit;
-        self.ready |= bit & !self.piped;
+        self.ready |= bit & !self.pipeline.piped();
     }
 
     /// A line has come: all that wait for it go on. Answers whether there were any.
@@ -380,26 +324,16 @@ impl<T> Processor<T> {
         any
     }
 
-    /// The instruction of a thread is in the last stage: what it sends leaves.
-    fn depart(&mut self, thread: u32, outside: &mut Outside<'_>) {
-        let hardware = &mut self.threads[thread as usize];
-        if let Some(request) = hardware.request.take() {
-            let at = self.clock.edge(self.edge);
-            outside.sent.push(Sent { at, thread: hardware.context.number, request });
-        }
-    }
-
     /// Finds out anew what each thread does, as a simulator would that keeps no lists.
     fn look(&mut self) {
-        (self.ready, self.waiting, self.sending) = (0, 0, 0);
-        self.piped = self.pipeline.piped();
+        (self.ready, self.waiting) = (0, 0);
+        let piped = self.pipeline.piped();
         for (lane, hardware) in self.threads.iter().enumerate() {
             let bit = 1 << lane;
             let waits = hardware.context.wait != Wait::Nothing;
-            let is_piped = self.piped & bit != 0;
+            let is_piped = piped & bit != 0;
             self.waiting |= if waits { bit } else { 0 };
             self.ready |= if waits || is_piped { 0 } else { bit };
-            self.sending |= if hardware.request.is_some() { bit } else { 0 };
         }
     }
 
@@ -463,15 +397,16 @@ impl<T> Processor<T> {
     }
 }
 
-/// The next ready thread in the round, of which there is one; those of `first` come first.
+/// The next ready thread in the round, of which there is one; those of `first` come first. As a mask.
 #[inline(always)]
 fn next_in_turn(ready: u32, first: u32) -> u32 {
     let first = ready & first;
-    if first != 0 { first.trailing_zeros() } else { ready.trailing_zeros() }
+    let among = if first != 0 { first } else { ready };
+    among & among.wrapping_neg()
 }
 
 /// The threads behind one, which come first when it has had its turn.
 #[inline(always)]
-fn behind(thread: u32) -> u32 {
-    (u32::MAX << thread) << 1
+fn behind(turn: u32) -> u32 {
+    !(turn | turn.wrapping_sub(1))
 }

@@ -75,6 +75,14 @@ pub(super) struct Run {
 }
 
 impl Run {
+    /// Takes one of a single cycle; answers whether there is such a one.
+    #[inline(always)]
+    pub(super) fn issue_single(&mut self) -> bool {
+        let is_single = self.count != 0 && self.cycles == 1;
+        self.count -= u8::from(is_single);
+        is_single
+    }
+
     /// Of all of them.
     pub(super) fn cycles(self) -> u64 {
         u64::from(self.count) * u64::from(self.cycles)
