@@ -24,4 +24,4 @@ pub use exception::{Cause, Exception};
 pub use memory::Memory;
 pub use program::{Program, Symbols, Text};
 pub use riscv::Riscv;
-pub use set::{Flow, InstructionSet, Stop, Thread};
+pub use set::{Flow, InstructionSet, Meaning, Stop, Thread};

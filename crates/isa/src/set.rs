@@ -32,15 +32,22 @@ pub trait InstructionSet: Copy + Debug + Default + Send + Sync + 'static {
     /// becomes an instruction that raises [`Cause::Undefined`] when it is executed.
     fn decode(word: u32, address: u32) -> Self::Instruction;
 
+    /// The function that executes an instruction: one for each kind, so that nothing is left to be looked up in what it is called with. It is called
+    /// with the thread's instruction, which was decoded for its program counter.
+    fn meaning<B: Bus>(instruction: &Self::Instruction) -> Meaning<Self, B>;
+
     /// Executes an instruction that was decoded for the thread's program counter.
     ///
     /// # Errors
     /// See [`Stop`]: the thread is then as it was before.
+    #[inline]
     fn execute<B: Bus>(
         thread: &mut Self::Thread,
         instruction: &Self::Instruction,
         bus: &mut B,
-    ) -> Result<Flow, Stop>;
+    ) -> Result<Flow, Stop> {
+        Self::meaning::<B>(instruction)(thread, instruction, bus)
+    }
 
     /// What a pipeline spends its cycles on.
     fn class(instruction: &Self::Instruction) -> Class;
@@ -51,6 +58,10 @@ pub trait InstructionSet: Copy + Debug + Default + Send + Sync + 'static {
     /// The word at an address as assembly, as GNU's tools write it; `undefined` if it is no instruction.
     fn disassemble(word: u32, address: u32) -> String;
 }
+
+/// What instructions of a kind do, on a thread and through a bus. For errors see [`Stop`]: the thread is then as it was before.
+pub type Meaning<S, B> =
+    fn(&mut <S as InstructionSet>::Thread, &<S as InstructionSet>::Instruction, &mut B) -> Result<Flow, Stop>;
 
 /// The state of one hardware thread.
 pub trait Thread: Clone + Debug + PartialEq + Eq + Send {

@@ -48,7 +48,7 @@ pub(super) fn decode(word: u32, address: u32) -> Instruction {
 }
 
 /// The condition that always holds.
-const ALWAYS: u8 = 14;
+pub(super) const ALWAYS: u8 = 14;
 
 fn bit(word: u32, number: u32) -> bool {
     word >> number & 1 != 0

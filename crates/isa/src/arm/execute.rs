@@ -1,19 +1,50 @@
 //! What the instructions of ARMv4 do.
 
-use super::{Indexing, Instruction, Op, PC, Thread, operand};
+use super::decode::ALWAYS;
+use super::operand::{Immediate, Register, SecondOperand, Shifted};
+use super::{Arm, Indexing, Instruction, Op, Operand, PC, Thread};
 use crate::exception::Direction;
 use crate::transfer::{aligned, load, stop, store};
-use crate::{Access, Bus, Cause, Flow, Size, Stop, Thread as _};
+use crate::{Access, Bus, Cause, Flow, Meaning, Size, Stop, Thread as _};
 
-#[inline(always)]
-pub(super) fn execute<B: Bus>(thread: &mut Thread, it: &Instruction, bus: &mut B) -> Result<Flow, Stop> {
-    if HOLDS[usize::from(it.condition & 15)] >> (thread.flags & 15) & 1 == 0 {
+macro_rules! one_of {
+    ($it:expr; $($plain:ident)*; $($with_operand:ident)*) => {
+        match $it.op {
+            $(Op::$plain => execute::<{ Op::$plain as u8 }, Shifted, C, B>,)*
+            $(Op::$with_operand => match $it.operand {
+                Operand::Immediate => execute::<{ Op::$with_operand as u8 }, Immediate, C, B>,
+                Operand::Register => execute::<{ Op::$with_operand as u8 }, Register, C, B>,
+                _ => execute::<{ Op::$with_operand as u8 }, Shifted, C, B>,
+            },)*
+        }
+    };
+}
+
+/// The function that does what an instruction of this kind does.
+pub(super) fn meaning<B: Bus>(it: &Instruction) -> Meaning<Arm, B> {
+    if it.condition == ALWAYS { under::<Always, B>(it) } else { under::<Perhaps, B>(it) }
+}
+
+fn under<C: Condition, B: Bus>(it: &Instruction) -> Meaning<Arm, B> {
+    one_of!(it;
+        Mul Mla Umull Umlal Smull Smlal Muls Mlas Umulls Umlals Smulls Smlals Ldm Stm Swp Swpb B Bl Mrs Swi Undefined;
+        And Eor Sub Rsb Add Adc Sbc Rsc Orr Mov Bic Mvn Ands Eors Subs Rsbs Adds Adcs Sbcs Rscs Orrs Movs Bics Mvns Tst Teq Cmp Cmn Ldr Ldrb Ldrh Ldrsb Ldrsh Str Strb Strh Msr)
+}
+
+/// Executes an instruction that does what `OP` says: each is a function of its own, for each kind of operand and condition.
+fn execute<const OP: u8, O: SecondOperand, C: Condition, B: Bus>(
+    thread: &mut Thread,
+    it: &Instruction,
+    bus: &mut B,
+) -> Result<Flow, Stop> {
+    let op = const { Op::ALL[OP as usize] };
+    if !C::holds(thread, it) {
         advance(thread);
         return Ok(Flow::Skipped);
     }
     let rn = thread.read(it.rn);
-    let value = |thread: &Thread| operand::value(thread, it);
-    let result = match it.op {
+    let value = |thread: &Thread| O::value(thread, it);
+    let result = match op {
         Op::And => rn & value(thread),
         Op::Eor => rn ^ value(thread),
         Op::Sub => rn.wrapping_sub(value(thread)),
@@ -26,12 +57,12 @@ pub(super) fn execute<B: Bus>(thread: &mut Thread, it: &Instruction, bus: &mut B
         Op::Mov => value(thread),
         Op::Bic => rn & !value(thread),
         Op::Mvn => !value(thread),
-        Op::Ands => logical(thread, it, |operand| rn & operand),
-        Op::Eors => logical(thread, it, |operand| rn ^ operand),
-        Op::Orrs => logical(thread, it, |operand| rn | operand),
-        Op::Movs => logical(thread, it, |operand| operand),
-        Op::Bics => logical(thread, it, |operand| rn & !operand),
-        Op::Mvns => logical(thread, it, |operand| !operand),
+        Op::Ands => logical::<O>(thread, it, |operand| rn & operand),
+        Op::Eors => logical::<O>(thread, it, |operand| rn ^ operand),
+        Op::Orrs => logical::<O>(thread, it, |operand| rn | operand),
+        Op::Movs => logical::<O>(thread, it, |operand| operand),
+        Op::Bics => logical::<O>(thread, it, |operand| rn & !operand),
+        Op::Mvns => logical::<O>(thread, it, |operand| !operand),
         // A difference is the sum with the complement and a carry, which so is "no borrow".
         Op::Subs => sum(thread, rn, !value(thread), true),
         Op::Rsbs => sum(thread, value(thread), !rn, true),
@@ -39,8 +70,8 @@ pub(super) fn execute<B: Bus>(thread: &mut Thread, it: &Instruction, bus: &mut B
         Op::Adcs => sum(thread, rn, value(thread), thread.carry()),
         Op::Sbcs => sum(thread, rn, !value(thread), thread.carry()),
         Op::Rscs => sum(thread, value(thread), !rn, thread.carry()),
-        Op::Tst => return compare(thread, |thread| logical(thread, it, |operand| rn & operand)),
-        Op::Teq => return compare(thread, |thread| logical(thread, it, |operand| rn ^ operand)),
+        Op::Tst => return compare(thread, |thread| logical::<O>(thread, it, |operand| rn & operand)),
+        Op::Teq => return compare(thread, |thread| logical::<O>(thread, it, |operand| rn ^ operand)),
         Op::Cmp => return compare(thread, |thread| sum(thread, rn, !value(thread), true)),
         Op::Cmn => return compare(thread, |thread| sum(thread, rn, value(thread), false)),
         Op::Mul => product(thread, it),
@@ -56,24 +87,24 @@ pub(super) fn execute<B: Bus>(thread: &mut Thread, it: &Instruction, bus: &mut B
             result
         }
         Op::Umull | Op::Umlal | Op::Smull | Op::Smlal => {
-            long_product(thread, it);
+            long_product(thread, op, it);
             advance(thread);
             return Ok(Flow::Next);
         }
         Op::Umulls | Op::Umlals | Op::Smulls | Op::Smlals => {
-            let result = long_product(thread, it);
+            let result = long_product(thread, op, it);
             thread.set_negative_and_zero(result >> 63 != 0, result == 0);
             advance(thread);
             return Ok(Flow::Next);
         }
-        Op::Ldr => load_one(thread, it, bus, Size::Word, |word| word)?,
-        Op::Ldrb => load_one(thread, it, bus, Size::Byte, |byte| byte & 0xff)?,
-        Op::Ldrh => load_one(thread, it, bus, Size::Half, |half| half & 0xffff)?,
-        Op::Ldrsb => load_one(thread, it, bus, Size::Byte, |byte| byte as i8 as u32)?,
-        Op::Ldrsh => load_one(thread, it, bus, Size::Half, |half| half as i16 as u32)?,
-        Op::Str => return store_one(thread, it, bus, Size::Word),
-        Op::Strb => return store_one(thread, it, bus, Size::Byte),
-        Op::Strh => return store_one(thread, it, bus, Size::Half),
+        Op::Ldr => load_one::<O, B>(thread, it, bus, Size::Word, |word| word)?,
+        Op::Ldrb => load_one::<O, B>(thread, it, bus, Size::Byte, |byte| byte & 0xff)?,
+        Op::Ldrh => load_one::<O, B>(thread, it, bus, Size::Half, |half| half & 0xffff)?,
+        Op::Ldrsb => load_one::<O, B>(thread, it, bus, Size::Byte, |byte| byte as i8 as u32)?,
+        Op::Ldrsh => load_one::<O, B>(thread, it, bus, Size::Half, |half| half as i16 as u32)?,
+        Op::Str => return store_one::<O, B>(thread, it, bus, Size::Word),
+        Op::Strb => return store_one::<O, B>(thread, it, bus, Size::Byte),
+        Op::Strh => return store_one::<O, B>(thread, it, bus, Size::Half),
         Op::Ldm => return load_several(thread, it, bus),
         Op::Stm => return store_several(thread, it, bus),
         Op::Swp => swap(thread, it, bus, Size::Word)?,
@@ -109,6 +140,31 @@ pub(super) fn execute<B: Bus>(thread: &mut Thread, it: &Instruction, bus: &mut B
     thread.write(it.rd, result);
     advance(thread);
     Ok(Flow::Next)
+}
+
+/// Whether an instruction is executed.
+trait Condition {
+    fn holds(thread: &Thread, it: &Instruction) -> bool;
+}
+
+/// It is, whatever the flags are.
+struct Always;
+
+/// That depends on the flags.
+struct Perhaps;
+
+impl Condition for Always {
+    #[inline(always)]
+    fn holds(_: &Thread, _: &Instruction) -> bool {
+        true
+    }
+}
+
+impl Condition for Perhaps {
+    #[inline(always)]
+    fn holds(thread: &Thread, it: &Instruction) -> bool {
+        HOLDS[usize::from(it.condition & 15)] >> (thread.flags & 15) & 1 != 0
+    }
 }
 
 /// Of each condition a bit for each value of the flags, with which it holds (section A3.2).
@@ -167,8 +223,8 @@ fn target(address: u32) -> Result<u32, Stop> {
 
 /// N and Z of the result, C from the shifter.
 #[inline(always)]
-fn logical(thread: &mut Thread, it: &Instruction, result: impl FnOnce(u32) -> u32) -> u32 {
-    let (operand, carry) = operand::with_carry(thread, it);
+fn logical<O: SecondOperand>(thread: &mut Thread, it: &Instruction, result: impl FnOnce(u32) -> u32) -> u32 {
+    let (operand, carry) = O::with_carry(thread, it);
     let result = result(operand);
     thread.flags = u8::from(result >> 31 != 0) << 3
         | u8::from(result == 0) << 2
@@ -196,13 +252,13 @@ fn product(thread: &Thread, it: &Instruction) -> u32 {
 
 /// Leaves 64 bits in `rn` (upper) and `rd`. Flags C and V, which ARMv4 leaves open, stay.
 #[inline(always)]
-fn long_product(thread: &mut Thread, it: &Instruction) -> u64 {
+fn long_product(thread: &mut Thread, op: Op, it: &Instruction) -> u64 {
     let (a, b) = (thread.read(it.rm), thread.read(it.rs));
-    let product = match it.op {
+    let product = match op {
         Op::Umull | Op::Umlal | Op::Umulls | Op::Umlals => u64::from(a) * u64::from(b),
         _ => (i64::from(a as i32) * i64::from(b as i32)) as u64,
     };
-    let result = match it.op {
+    let result = match op {
         Op::Umlal | Op::Smlal | Op::Umlals | Op::Smlals => {
             product.wrapping_add(u64::from(thread.read(it.rn)) << 32 | u64::from(thread.read(it.rd)))
         }
@@ -223,9 +279,9 @@ fn compare(thread: &mut Thread, with: impl FnOnce(&mut Thread) -> u32) -> Result
 
 /// Where a transfer goes, and what becomes of its base.
 #[inline(always)]
-fn addresses(thread: &Thread, it: &Instruction) -> (u32, u32) {
+fn addresses<O: SecondOperand>(thread: &Thread, it: &Instruction) -> (u32, u32) {
     let base = thread.read(it.rn);
-    let offset = operand::value(thread, it);
+    let offset = O::value(thread, it);
     let offset = if it.indexing.has(Indexing::DOWN) { offset.wrapping_neg() } else { offset };
     let sum = base.wrapping_add(offset);
     (if it.indexing.has(Indexing::PRE) { sum } else { base }, sum)
@@ -233,14 +289,14 @@ fn addresses(thread: &Thread, it: &Instruction) -> (u32, u32) {
 
 /// Answers what the register gets.
 #[inline(always)]
-fn load_one<B: Bus>(
+fn load_one<O: SecondOperand, B: Bus>(
     thread: &mut Thread,
     it: &Instruction,
     bus: &mut B,
     size: Size,
     extended: impl FnOnce(u32) -> u32,
 ) -> Result<u32, Stop> {
-    let (address, changed) = addresses(thread, it);
+    let (address, changed) = addresses::<O>(thread, it);
     let result = extended(load(bus, address, size)?);
     if it.rd == PC {
         target(result)?;
@@ -252,8 +308,13 @@ fn load_one<B: Bus>(
 }
 
 #[inline(always)]
-fn store_one<B: Bus>(thread: &mut Thread, it: &Instruction, bus: &mut B, size: Size) -> Result<Flow, Stop> {
-    let (address, changed) = addresses(thread, it);
+fn store_one<O: SecondOperand, B: Bus>(
+    thread: &mut Thread,
+    it: &Instruction,
+    bus: &mut B,
+    size: Size,
+) -> Result<Flow, Stop> {
+    let (address, changed) = addresses::<O>(thread, it);
     store(bus, address, size, thread.read(it.rd))?;
     if it.indexing.has(Indexing::WRITE_BACK) {
         thread.write(it.rn, changed);

@@ -8,7 +8,7 @@ mod execute;
 mod operand;
 
 use crate::program::Machine;
-use crate::{Bus, Class, Flow, InstructionSet, Stop};
+use crate::{Bus, Class, InstructionSet, Meaning};
 
 /// The instruction set ARMv4.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -49,10 +49,23 @@ pub struct Instruction {
     word: u32,
 }
 
-/// What an instruction does.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-#[repr(u8)]
-enum Op {
+macro_rules! operations {
+    ($($(#[$doc:meta])* $name:ident,)*) => {
+        /// What an instruction does.
+        #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+        #[repr(u8)]
+        enum Op {
+            $($(#[$doc])* $name,)*
+        }
+
+        impl Op {
+            /// All, by their numbers.
+            const ALL: &'static [Op] = &[$(Op::$name),*];
+        }
+    };
+}
+
+operations! {
     And,
     Eor,
     Sub,
@@ -164,9 +177,8 @@ impl InstructionSet for Arm {
         decode::decode(word, address)
     }
 
-    #[inline(always)]
-    fn execute<B: Bus>(thread: &mut Thread, instruction: &Instruction, bus: &mut B) -> Result<Flow, Stop> {
-        execute::execute(thread, instruction, bus)
+    fn meaning<B: Bus>(instruction: &Instruction) -> Meaning<Self, B> {
+        execute::meaning(instruction)
     }
 
     #[inline]

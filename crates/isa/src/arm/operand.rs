@@ -2,26 +2,46 @@
 
 use super::{Instruction, Operand, Thread};
 
-/// The operand without the carry.
-#[inline(always)]
-pub(super) fn value(thread: &Thread, it: &Instruction) -> u32 {
-    let rm = thread.registers[usize::from(it.rm & 15)];
-    if it.operand as u8 <= Operand::Register as u8 {
-        // Nearly all operands are one of these two, in an order that no host foresees: so no branch tells them apart. With a register the immediate
-        // is 0.
-        return it.immediate | rm & u32::from(it.operand as u8).wrapping_neg();
+/// A kind of second operand.
+pub(super) trait SecondOperand {
+    /// The operand, and the carry that the shifter leaves.
+    fn with_carry(thread: &Thread, it: &Instruction) -> (u32, bool);
+
+    /// The operand without the carry.
+    #[inline(always)]
+    fn value(thread: &Thread, it: &Instruction) -> u32 {
+        Self::with_carry(thread, it).0
     }
-    shifted(thread, it, rm).0
 }
 
-/// The operand, and the carry that the shifter leaves.
-#[inline(always)]
-pub(super) fn with_carry(thread: &Thread, it: &Instruction) -> (u32, bool) {
-    match it.operand {
-        // One that was not rotated leaves the carry alone.
-        Operand::Immediate if it.rs == 0 => (it.immediate, thread.carry()),
-        Operand::Immediate => (it.immediate, top(it.immediate)),
-        _ => shifted(thread, it, thread.registers[usize::from(it.rm & 15)]),
+/// [`Operand::Immediate`].
+pub(super) struct Immediate;
+
+/// [`Operand::Register`].
+pub(super) struct Register;
+
+/// All others.
+pub(super) struct Shifted;
+
+impl SecondOperand for Immediate {
+    /// One that was not rotated leaves the carry alone.
+    #[inline(always)]
+    fn with_carry(thread: &Thread, it: &Instruction) -> (u32, bool) {
+        (it.immediate, if it.rs == 0 { thread.carry() } else { top(it.immediate) })
+    }
+}
+
+impl SecondOperand for Register {
+    #[inline(always)]
+    fn with_carry(thread: &Thread, it: &Instruction) -> (u32, bool) {
+        (thread.registers[usize::from(it.rm & 15)], thread.carry())
+    }
+}
+
+impl SecondOperand for Shifted {
+    #[inline(always)]
+    fn with_carry(thread: &Thread, it: &Instruction) -> (u32, bool) {
+        shifted(thread, it, thread.registers[usize::from(it.rm & 15)])
     }
 }
 
@@ -29,7 +49,7 @@ pub(super) fn with_carry(thread: &Thread, it: &Instruction) -> (u32, bool) {
 fn shifted(thread: &Thread, it: &Instruction, rm: u32) -> (u32, bool) {
     let distance = u32::from(it.rs);
     match it.operand {
-        Operand::Immediate | Operand::Register => (rm, thread.carry()),
+        Operand::Immediate | Operand::Register => unreachable!("they are kinds of their own"),
         Operand::Lsl => left(rm, distance),
         Operand::Lsr => right(rm, distance),
         Operand::Asr => arithmetic_right(rm, distance),

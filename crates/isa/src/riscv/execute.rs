@@ -1,18 +1,30 @@
 //! What the instructions of RV32IM do.
 
-use super::{Instruction, Op, Thread};
+use super::{Instruction, Op, Riscv, Thread};
 use crate::transfer::{load, store};
-use crate::{Bus, Cause, Flow, Size, Stop};
+use crate::{Bus, Cause, Flow, Meaning, Size, Stop};
 
-#[inline(always)]
-pub(super) fn execute<B: Bus>(thread: &mut Thread, it: &Instruction, bus: &mut B) -> Result<Flow, Stop> {
+macro_rules! one_of {
+    ($op:expr; $($name:ident)*) => {
+        match $op { $(Op::$name => execute::<{ Op::$name as u8 }, B>,)* }
+    };
+}
+
+/// The function that does what an instruction of this kind does.
+pub(super) fn meaning<B: Bus>(it: &Instruction) -> Meaning<Riscv, B> {
+    one_of!(it.op; Undefined Lui Jal Jalr Beq Bne Blt Bge Bltu Bgeu Lb Lh Lw Lbu Lhu Sb Sh Sw Addi Slti Sltiu Xori Ori Andi Slli Srli Srai Add Sub Sll Slt Sltu Xor Srl Sra Or And Mul Mulh Mulhsu Mulhu Div Divu Rem Remu Fence Ecall Ebreak)
+}
+
+/// Executes an instruction that does what `OP` says: each is a function of its own.
+fn execute<const OP: u8, B: Bus>(thread: &mut Thread, it: &Instruction, bus: &mut B) -> Result<Flow, Stop> {
+    let op = const { Op::ALL[OP as usize] };
     let next = thread.pc.wrapping_add(4);
     let a = thread.registers[usize::from(it.rs1 & 31)];
     let b = thread.registers[usize::from(it.rs2 & 31)];
     let immediate = it.immediate;
     let address = a.wrapping_add(immediate);
 
-    let value = match it.op {
+    let value = match op {
         Op::Lui => immediate,
         Op::Addi => address,
         Op::Slti => u32::from((a as i32) < immediate as i32),
@@ -58,7 +70,7 @@ pub(super) fn execute<B: Bus>(thread: &mut Thread, it: &Instruction, bus: &mut B
         Op::Bltu => return branch(thread, a < b, immediate),
         Op::Bgeu => return branch(thread, a >= b, immediate),
         Op::Sb | Op::Sh | Op::Sw | Op::Fence | Op::Ecall | Op::Ebreak => {
-            let flow = match it.op {
+            let flow = match op {
                 Op::Sb => store(bus, address, Size::Byte, b).map(|()| Flow::Next)?,
                 Op::Sh => store(bus, address, Size::Half, b).map(|()| Flow::Next)?,
                 Op::Sw => store(bus, address, Size::Word, b).map(|()| Flow::Next)?,

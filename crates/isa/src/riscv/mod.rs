@@ -6,7 +6,7 @@ mod disassemble;
 mod execute;
 
 use crate::program::Machine;
-use crate::{Bus, Class, Flow, InstructionSet, Stop};
+use crate::{Bus, Class, InstructionSet, Meaning};
 
 /// The instruction set RV32IM.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -32,10 +32,23 @@ pub struct Instruction {
     word: u32,
 }
 
-/// What an instruction does, one value a mnemonic but for AUIPC, which is a LUI once its address is known.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-#[repr(u8)]
-enum Op {
+macro_rules! operations {
+    ($($name:ident,)*) => {
+        /// What an instruction does, one value a mnemonic but for AUIPC, which is a LUI once its address is known.
+        #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+        #[repr(u8)]
+        enum Op {
+            $($name,)*
+        }
+
+        impl Op {
+            /// All, by their numbers.
+            const ALL: &'static [Op] = &[$(Op::$name),*];
+        }
+    };
+}
+
+operations! {
     Undefined,
     Lui,
     Jal,
@@ -100,9 +113,8 @@ impl InstructionSet for Riscv {
         decode::decode(word, address)
     }
 
-    #[inline(always)]
-    fn execute<B: Bus>(thread: &mut Thread, instruction: &Instruction, bus: &mut B) -> Result<Flow, Stop> {
-        execute::execute(thread, instruction, bus)
+    fn meaning<B: Bus>(instruction: &Instruction) -> Meaning<Self, B> {
+        execute::meaning(instruction)
     }
 
     #[inline]

@@ -9,7 +9,7 @@ use super::spec::ProcessorSpec;
 
 /// Both caches. They hold what no program changes: the contents are those of memory.
 #[derive(Clone, Debug)]
-pub(super) struct Caches {
+pub struct Caches {
     instruction: Cache,
     data: Cache,
     /// Lines that were asked for, each with a bit for every thread that waits for it.
@@ -56,6 +56,17 @@ impl Caches {
         }
         self.coming.push((line, 1 << thread));
         Lookup::Missing(line)
+    }
+
+    /// A thread reads a line if that is at hand, which it nearly always is: the one of its set that was used last, and nothing is on its way. Answers whether
+    /// it was.
+    #[inline]
+    pub(super) fn read_again(&mut self, which: Which, line: u32) -> bool {
+        let cache = match which {
+            Which::Instruction => &mut self.instruction,
+            Which::Data => &mut self.data,
+        };
+        self.coming.is_empty() && cache.read_again(u64::from(line))
     }
 
     /// A line has come: the threads that wait for it.

@@ -3,17 +3,16 @@
 mod ahead;
 mod reach;
 
-use wireloom_isa::{
-    Access, Class, Exception, Fault, Flow, InstructionSet, Program, Size, Stall, Stop, Symbols, Text, Thread,
-};
+use wireloom_isa::{Class, Exception, Flow, InstructionSet, Meaning, Program, Stop, Symbols, Text, Thread};
 
-use super::caches::Lookup;
+use super::caches::{Caches, Lookup};
 use super::context::{Context, Wait};
 use super::mpe;
 use super::objects::{MethodInterface, ObjectInterface};
+use super::own::{Constants, Own};
 use super::parcel::{Request, Which};
 use super::spec::{CyclesSpec, Multithreading, Spec};
-use super::workload::{Issued, Outcome, Port, Start, Workload};
+use super::workload::{Issued, Outcome, Port, Run, Start, Workload};
 use ahead::Ahead;
 use reach::Reach;
 
@@ -24,7 +23,7 @@ pub struct Code<S: InstructionSet> {
     text: Text<S>,
     /// Where the text begins.
     begin: u32,
-    steps: Vec<Step<S::Instruction>>,
+    steps: Vec<Step<S>>,
     constants: Constants,
     entry: u32,
     symbols: Symbols,
@@ -38,9 +37,8 @@ pub struct Code<S: InstructionSet> {
     waits_behind_jumps: bool,
     /// Of an application: what its variables begin with. None of an engine's program, which has none.
     variables: Option<Vec<(u32, Vec<u8>)>>,
-    /// Of the lines of both caches.
+    /// The bits of an address that name its line in the instruction cache.
     instruction_line: u32,
-    data_line: u32,
 }
 
 /// The parts of an engine.
@@ -54,19 +52,16 @@ struct Cut {
 
 /// An instruction.
 #[derive(Clone, Debug)]
-struct Step<I> {
-    instruction: I,
+struct Step<S: InstructionSet> {
+    instruction: S::Instruction,
+    /// What it does ahead of its time.
+    meaning: Meaning<S, Own>,
     /// For how long it keeps others from being issued.
     cycles: u8,
     /// Whether it does nothing but what the instruction set says, unless an access leads somewhere else.
     is_known: bool,
-}
-
-/// What programs read and never change.
-#[derive(Clone, Debug)]
-struct Constants {
-    base: u32,
-    bytes: Vec<u8>,
+    /// Whether it is known, reads no constants, takes one cycle, and is not the first of its line.
+    is_plain: bool,
 }
 
 /// The register bank of a thread.
@@ -156,14 +151,15 @@ impl<S: InstructionSet> Code<S> {
             bytes.resize((end - u64::from(base)) as usize, 0);
         }
         let processor = &spec.processor;
+        let instruction_line = !(processor.instruction_cache.line_bytes as u32 - 1);
+        let step = |(address, instruction): (u32, &S::Instruction)| {
+            Step::new(*instruction, &processor.cycles, address & !instruction_line == 0)
+        };
         Ok(Self {
             begin: program.executable().address,
-            steps: text
-                .instructions()
-                .map(|(_, instruction)| Step::new(*instruction, S::class(instruction), &processor.cycles))
-                .collect(),
+            steps: text.instructions().map(step).collect(),
             text,
-            constants: Constants { base, bytes },
+            constants: Constants::new(base, &bytes, processor.data_cache.line_bytes as u32),
             entry: program.entry,
             symbols: program.symbols.clone(),
             objects: objects.iter().map(|object| object.methods.clone()).collect(),
@@ -172,8 +168,7 @@ impl<S: InstructionSet> Code<S> {
             shared_bytes: spec.memory.bytes,
             waits_behind_jumps: processor.multithreading == Multithreading::Blocking,
             variables: None,
-            instruction_line: !(processor.instruction_cache.line_bytes as u32 - 1),
-            data_line: !(processor.data_cache.line_bytes as u32 - 1),
+            instruction_line,
         })
     }
 
@@ -190,10 +185,14 @@ impl<S: InstructionSet> Code<S> {
     }
 }
 
-impl<I> Step<I> {
-    fn new(instruction: I, class: Class, of: &CyclesSpec) -> Self {
+impl<S: InstructionSet> Step<S> {
+    fn new(instruction: S::Instruction, of: &CyclesSpec, is_first_of_line: bool) -> Self {
+        let class = S::class(&instruction);
         let is_known = !matches!(class, Class::Service | Class::Undefined);
-        Self { instruction, cycles: cycles(of, class), is_known }
+        let may_read = matches!(class, Class::Load | Class::LoadMultiple(_));
+        let cycles = cycles(of, class);
+        let is_plain = is_known && !may_read && cycles == 1 && !is_first_of_line;
+        Self { instruction, meaning: S::meaning(&instruction), cycles, is_known, is_plain }
     }
 }
 
@@ -247,13 +246,26 @@ impl<S: InstructionSet> Workload for Code<S> {
         if let Some(issued) = thread.ahead.issue(self.instruction_line, port) {
             return issued;
         }
-        if port.may_be_ahead {
-            self.execute_ahead(thread, port.context);
-            if let Some(issued) = thread.ahead.issue(self.instruction_line, port) {
-                return issued;
-            }
+        let issued = self.issue_now(thread, port);
+        thread.ahead.is_stopped = issued.outcome == Outcome::Waits;
+        issued
+    }
+
+    #[inline]
+    fn issue_at_hand(
+        &self,
+        thread: &mut Self::Thread,
+        context: &mut Context,
+        caches: &mut Caches,
+    ) -> Option<(Issued, Run)> {
+        if thread.ahead.is_over() {
+            self.execute_ahead(thread, context);
         }
-        self.issue_now(thread, port)
+        thread.ahead.issue_at_hand(self.instruction_line, context, caches)
+    }
+
+    fn constants(&self) -> Constants {
+        self.constants.clone()
     }
 
     fn parts(&self) -> &[String] {
@@ -276,7 +288,7 @@ impl<S: InstructionSet> Workload for Code<S> {
 impl<S: InstructionSet> Code<S> {
     /// The instructions from an address on.
     #[inline(always)]
-    fn steps_from(&self, pc: u32) -> &[Step<S::Instruction>] {
+    fn steps_from(&self, pc: u32) -> &[Step<S>] {
         // What is no multiple of 4 is rotated to an index that is beyond any text.
         self.steps.get(pc.wrapping_sub(self.begin).rotate_right(2) as usize..).unwrap_or_default()
     }
@@ -323,33 +335,5 @@ impl Port<'_> {
             Lookup::Missing(line) => self.waits(Wait::Fetch, Request::Line(line)),
         }
         false
-    }
-}
-
-impl Constants {
-    #[inline(always)]
-    fn value(&self, access: Access) -> Result<u32, Stall> {
-        value(&self.bytes, access.address.wrapping_sub(self.base), access.size)
-    }
-}
-
-/// Puts a value at a place in a local store, little-endian.
-#[inline(always)]
-fn put(local: &mut [u8; mpe::LOCAL_BYTES], at: u32, size: Size, value: u32) -> Result<(), Stall> {
-    let place = local.get_mut(at as usize..at as usize + size.bytes() as usize);
-    let place = place.ok_or(Stall::Fault(Fault::Nothing))?;
-    place.copy_from_slice(&value.to_le_bytes()[..place.len()]);
-    Ok(())
-}
-
-/// The value at a place in bytes, little-endian.
-#[inline(always)]
-fn value(bytes: &[u8], at: u32, size: Size) -> Result<u32, Stall> {
-    let at = at as usize;
-    match bytes.get(at..at.wrapping_add(size.bytes() as usize)) {
-        Some(&[a, b, c, d]) => Ok(u32::from_le_bytes([a, b, c, d])),
-        Some(&[a, b]) => Ok(u32::from(u16::from_le_bytes([a, b]))),
-        Some(&[a]) => Ok(u32::from(a)),
-        _ => Err(Stall::Fault(Fault::Nothing)),
     }
 }

@@ -8,8 +8,9 @@ use wireloom_sim::Time;
 use super::broker::Service;
 use super::carried::{Carried, Left};
 use super::handover::{Forward, HandOver};
-use super::mpe::{self, Call, Finish, Information, LOCAL_BYTES, Launch, Registers, Spent, Target};
+use super::mpe::{self, Call, Finish, Information, Launch, Registers, Spent, Target};
 use super::objects::{CallersPacket, PacketUse};
+use super::own::{Constants, Own};
 use super::parcel::{Released, Request};
 use super::tickets::{Ticket, Tickets};
 use super::turns::{CallCounts, Turn};
@@ -31,9 +32,7 @@ pub struct Context {
     pub(super) replies: Replies,
     /// The access that waits for shared memory, and what it stores.
     pub(super) access: Option<SharedAccess>,
-    pub(super) local: Box<[u8; LOCAL_BYTES]>,
-    /// Those that are written before a packet is sent.
-    pub(super) registers: Registers,
+    pub(super) own: Own,
     pub(super) exception: Option<Box<Exception>>,
     tickets: Tickets,
     /// The part of the engine that the thread executes.
@@ -146,7 +145,7 @@ impl Held {
 }
 
 impl Context {
-    pub(super) fn new(number: u32, lane: u32, part: u32) -> Self {
+    pub(super) fn new(number: u32, lane: u32, part: u32, constants: Constants) -> Self {
         Self {
             number,
             lane,
@@ -155,8 +154,7 @@ impl Context {
             fill: None,
             replies: Replies::default(),
             access: None,
-            local: Box::new([0; LOCAL_BYTES]),
-            registers: Registers::default(),
+            own: Own::new(constants),
             exception: None,
             tickets: Tickets::default(),
             part,
@@ -185,18 +183,18 @@ impl Context {
 
     /// A packet has come, of which `window` is in the message; without contents that is empty.
     pub(super) fn deliver(&mut self, packet: u32, information: Information, window: &[u8]) {
-        mpe::place_window(&mut self.local[..mpe::AREA_BYTES], window);
+        mpe::place_window(&mut self.own.local[..mpe::AREA_BYTES], window);
         self.put(mpe::INFORMATION, &information.words());
-        self.registers = Registers::arrived(information.length, information.loaded);
+        self.own.registers = Registers::arrived(information.length, information.loaded);
         self.hold(packet, information, 0, Spent::default(), None);
     }
 
     /// A packet has come that another part hands over; what was known of it when it arrived is `information`.
     pub(super) fn take_over(&mut self, forward: Forward, information: Information) {
         let Forward { packet, sent, spent, contents, left, counts, from: _ } = forward;
-        self.registers = contents.place(self.local.as_mut_slice(), &information);
+        self.own.registers = contents.place(self.own.local.as_mut_slice(), &information);
         if let Some(changed) = &left {
-            changed.tell(self.local.as_mut_slice());
+            changed.tell(self.own.local.as_mut_slice());
         }
         self.hold(packet, information, sent, spent, left);
         if let Some(held) = &mut self.held {
@@ -228,8 +226,8 @@ impl Context {
         let Some(held) = &mut self.held else { return };
         held.lent -= 1;
         if carried.may_change {
-            carried.put(self.local.as_mut_slice());
-            self.registers = carried.registers;
+            carried.put(self.own.local.as_mut_slice());
+            self.own.registers = carried.registers;
             held.left = carried.left;
             held.is_changing = false;
         }
@@ -260,12 +258,12 @@ impl Context {
     /// or the registers name what there is not.
     fn carry(&mut self, may_change: bool) -> Option<Box<Carried>> {
         let held = self.held.as_mut().filter(|held| !held.is_changing)?;
-        let (_, body) = self.registers.window_and_body()?;
+        let (_, body) = self.own.registers.window_and_body()?;
         if body > held.behind() {
             return None;
         }
         let Held { packet, left, .. } = held;
-        let mut carried = Carried::of(self.local.as_slice(), self.registers, *packet, left)?;
+        let mut carried = Carried::of(self.own.local.as_slice(), self.own.registers, *packet, left)?;
         carried.may_change = may_change;
         held.lent += 1;
         held.is_changing = may_change;
@@ -289,11 +287,16 @@ impl Context {
     }
 
     fn put(&mut self, at: usize, words: &[u32]) {
-        mpe::put_words(self.local.as_mut_slice(), at, words);
+        mpe::put_words(self.own.local.as_mut_slice(), at, words);
     }
 
     fn word(&self, at: usize) -> u32 {
-        u32::from_le_bytes([self.local[at], self.local[at + 1], self.local[at + 2], self.local[at + 3]])
+        u32::from_le_bytes([
+            self.own.local[at],
+            self.own.local[at + 1],
+            self.own.local[at + 2],
+            self.own.local[at + 3],
+        ])
     }
 }
 
@@ -374,8 +377,8 @@ impl Port<'_> {
     pub fn send(&mut self, kind: u32) -> Result<(), Fault> {
         let context = &mut *self.context;
         let held = context.held.as_mut().ok_or(Fault::Refused)?;
-        let Registers { egress, front, length, .. } = context.registers;
-        let (window_bytes, body) = context.registers.window_and_body().ok_or(Fault::Refused)?;
+        let Registers { egress, front, length, .. } = context.own.registers;
+        let (window_bytes, body) = context.own.registers.window_and_body().ok_or(Fault::Refused)?;
         if body > held.behind() || held.lent > 0 || kind & 0xff > mpe::kind::FORWARD {
             return Err(Fault::Refused);
         }
@@ -388,7 +391,7 @@ impl Port<'_> {
             if context.tickets.is_any_under_way() {
                 return Err(Fault::Refused);
             }
-            let contents = HandOver::of(kind, context.local.as_slice(), &context.registers);
+            let contents = HandOver::of(kind, context.own.local.as_slice(), &context.own.registers);
             let contents = contents.ok_or(Fault::Refused)?;
             let (packet, sent, left) = (held.packet, held.sent, held.left.clone());
             let (counts, from) = (std::mem::take(&mut held.counts), context.part);
@@ -403,7 +406,11 @@ impl Port<'_> {
             kind,
             egress: egress as u16,
             length,
-            window: mpe::unswizzle(&context.local[..mpe::AREA_BYTES], front as usize, window_bytes as usize),
+            window: mpe::unswizzle(
+                &context.own.local[..mpe::AREA_BYTES],
+                front as usize,
+                window_bytes as usize,
+            ),
             window_bytes,
             left: held.left.clone(),
             spent,

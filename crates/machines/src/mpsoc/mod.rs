@@ -26,6 +26,7 @@ mod launch;
 mod machine;
 pub mod mpe;
 pub mod objects;
+mod own;
 mod parcel;
 pub mod partition;
 mod pipeline;

@@ -94,8 +94,12 @@ impl<T> Processor<T> {
     ) -> Result<Self, SpecError> {
         let begins = |lane: u32| !workload.is_application() || number + lane == 0;
         let thread = |lane: u32| {
-            let mut context =
-                Context::new(number * threads + lane, lane, workload.part(number * threads + lane));
+            let mut context = Context::new(
+                number * threads + lane,
+                lane,
+                workload.part(number * threads + lane),
+                workload.constants(),
+            );
             if !begins(lane) {
                 context.wait = Wait::Begin;
             }
@@ -205,6 +209,29 @@ impl<T> Processor<T> {
 
     /// Executes the next instruction of a thread in its turn.
     fn execute<W: Workload<Thread = T>>(
+        &mut self,
+        thread: u32,
+        workload: &W,
+        outside: &mut Outside<'_>,
+    ) -> Outcome {
+        let Hardware { registers, context, .. } = &mut self.threads[thread as usize];
+        let at_hand = match self.is_naive {
+            false => workload.issue_at_hand(registers, context, &mut self.caches),
+            true => None,
+        };
+        let Some((issued, behind)) = at_hand else {
+            return self.execute_all(thread, workload, outside);
+        };
+        context.spent.add(behind);
+        context.spent.cycles += u64::from(issued.cycles);
+        context.spent.instructions += 1;
+        self.runs[thread as usize % 32] = behind;
+        self.free = self.edge + u64::from(issued.cycles);
+        issued.outcome
+    }
+
+    /// The same for instructions for which not all is at hand.
+    fn execute_all<W: Workload<Thread = T>>(
         &mut self,
         thread: u32,
         workload: &W,

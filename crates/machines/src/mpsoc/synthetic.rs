@@ -37,7 +37,7 @@ impl Synthetic {
         let count = if self.accesses == 0 { left } else { left.min(before_access) }.min(u32::from(u8::MAX));
         thread.done += count;
         thread.sum += count * self.accesses;
-        Run { count: count as u8, cycles: 1 }
+        Run { count: count as u16, cycles: 1 }
     }
 }
 

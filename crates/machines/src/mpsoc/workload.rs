@@ -2,6 +2,7 @@
 
 use super::caches::Caches;
 use super::context::Context;
+use super::own::Constants;
 use super::parcel::Request;
 
 /// What all threads of all processors execute: a compiled program, or a load that only takes time.
@@ -15,6 +16,17 @@ pub trait Workload {
     /// Issues the thread's next instruction. One that waits has had no effect; it is executed again, without a cycle of its own, when what
     /// it waits for is there.
     fn issue(&self, thread: &mut Self::Thread, port: &mut Port<'_>) -> Issued;
+
+    /// Issues the thread's next instruction, and says what is behind it (see [`Port`]), if it may be executed before its time and all that it needs is at
+    /// hand; if not, nothing is done, or not all of it, and [`issue`](Self::issue) does the rest.
+    fn issue_at_hand(&self, _: &mut Self::Thread, _: &mut Context, _: &mut Caches) -> Option<(Issued, Run)> {
+        None
+    }
+
+    /// What its program reads and never changes.
+    fn constants(&self) -> Constants {
+        Constants::default()
+    }
 
     /// The parts into which the processing of packets is cut: the steps with which they begin; none if it is not cut.
     fn parts(&self) -> &[String] {
@@ -69,8 +81,8 @@ pub struct Port<'a> {
 
 /// So many instructions of so many cycles each.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(super) struct Run {
-    pub(super) count: u8,
+pub struct Run {
+    pub(super) count: u16,
     pub(super) cycles: u8,
 }
 
@@ -79,7 +91,7 @@ impl Run {
     #[inline(always)]
     pub(super) fn issue_single(&mut self) -> bool {
         let is_single = self.count != 0 && self.cycles == 1;
-        self.count -= u8::from(is_single);
+        self.count -= u16::from(is_single);
         is_single
     }
 

@@ -123,6 +123,16 @@ impl Cache {
         &self.spec
     }
 
+    /// Reads the line that holds an address below 2^62 if it is the one of its set that was used last; answers whether it was.
+    #[inline]
+    pub fn read_again(&mut self, address: u64) -> bool {
+        let number = address >> self.line_shift;
+        let last = self.lines[(number & self.set_mask) as usize * self.ways];
+        let is_last = last & !DIRTY == number << FLAGS | VALID;
+        self.reads.all += u64::from(is_last);
+        is_last
+    }
+
     /// An access to the line that holds an address below 2^62. One that crosses lines is an access for each.
     pub fn access(&mut self, address: u64, usage: Use) -> Access {
         let number = address >> self.line_shift;

@@ -2,10 +2,11 @@
 
 use wireloom_isa::{Access, Bus, Fault, InstructionSet, Size, Stall};
 
-use super::{Code, put, value};
+use super::Code;
 use crate::mpsoc::caches::Lookup;
 use crate::mpsoc::context::{Context, SharedAccess, Store, Wait};
 use crate::mpsoc::mpe::{self, Target};
+use crate::mpsoc::own::{put, region, value};
 use crate::mpsoc::parcel::{Request, Which};
 use crate::mpsoc::workload::Port;
 use crate::multiflex::threads;
@@ -18,21 +19,12 @@ pub(super) struct Reach<'a, 'b, S: InstructionSet> {
     pub(super) pc: u32,
 }
 
-/// The top four bits of the addresses that lead somewhere.
-pub(super) mod region {
-    pub(in super::super) const CONSTANTS: u32 = 0;
-    pub(in super::super) const LOCAL_STORE: u32 = crate::mpsoc::mpe::LOCAL_STORE >> 28;
-    pub(in super::super) const REGISTERS: u32 = crate::mpsoc::mpe::REGISTERS >> 28;
-    pub(in super::super) const SHARED: u32 = crate::mpsoc::mpe::SHARED >> 28;
-    pub(in super::super) const CALLS: u32 = crate::mpsoc::mpe::CALLS >> 28;
-}
-
 impl<S: InstructionSet> Bus for Reach<'_, '_, S> {
     #[inline(always)]
     fn load(&mut self, access: Access) -> Result<u32, Stall> {
         match access.address >> 28 {
             region::LOCAL_STORE => {
-                value(self.port.context.local.as_slice(), access.address - mpe::LOCAL_STORE, access.size)
+                value(self.port.context.own.local.as_slice(), access.address - mpe::LOCAL_STORE, access.size)
             }
             region::CONSTANTS => self.constant(access),
             region::REGISTERS => self.register(access),
@@ -45,7 +37,7 @@ impl<S: InstructionSet> Bus for Reach<'_, '_, S> {
     fn store(&mut self, access: Access, value: u32) -> Result<(), Stall> {
         match access.address >> 28 {
             region::LOCAL_STORE => {
-                put(&mut self.port.context.local, access.address - mpe::LOCAL_STORE, access.size, value)
+                put(&mut self.port.context.own.local, access.address - mpe::LOCAL_STORE, access.size, value)
             }
             region::CONSTANTS => Err(Stall::Fault(Fault::ReadOnly)),
             region::REGISTERS => self.set_register(access, value).map_err(Stall::Fault),
@@ -78,7 +70,7 @@ impl<S: InstructionSet> Reach<'_, '_, S> {
     /// A constant, through the data cache.
     fn constant(&mut self, access: Access) -> Result<u32, Stall> {
         let value = self.code.constants.value(access)?;
-        let line = access.address & self.code.data_line;
+        let line = self.code.constants.line(access.address);
         let Port { context, caches, request, .. } = &mut *self.port;
         let Context { replies, fill, wait, lane, .. } = &mut **context;
         replies.answer(access, || {
@@ -131,6 +123,7 @@ impl<S: InstructionSet> Reach<'_, '_, S> {
                 return self
                     .port
                     .context
+                    .own
                     .registers
                     .at(access.address)
                     .copied()
@@ -151,7 +144,7 @@ impl<S: InstructionSet> Reach<'_, '_, S> {
         }
         match access.address {
             mpe::EGRESS..mpe::SEND => {
-                *self.port.context.registers.at(access.address).ok_or(Fault::Nothing)? = value;
+                *self.port.context.own.registers.at(access.address).ok_or(Fault::Nothing)? = value;
                 Ok(())
             }
             // An instruction sends one message.

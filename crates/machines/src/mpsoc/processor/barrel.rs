@@ -121,7 +121,7 @@ impl<T> Processor<T> {
             slots.slots[place].0 = edge + stages * (1 + u64::from(run.count));
         }
         for (edge, turn) in slots.all() {
-            let rounds = ((edge - end) as u32 / stages as u32) as u8;
+            let rounds = ((edge - end) as u32 / stages as u32) as u16;
             self.runs[turn.trailing_zeros() as usize] = Run { count: rounds, cycles: 1 };
             let leaves = edge - stages * u64::from(rounds);
             self.pipeline.put(leaves, *turn);
