@@ -170,6 +170,13 @@ impl<E> Kernel<E> {
         self.domains[index].wake(unit, from);
     }
 
+    /// Wakes a unit at its clock's first edge at a time to come, or behind it, or sooner.
+    pub fn wake_by(&mut self, unit: Unit, time: Time) {
+        let index = self.units[unit.0 as usize];
+        let from = self.now + Time(u64::from(index < self.turns));
+        self.domains[index].wake_by(unit, from, time);
+    }
+
     /// Ends the run behind this instant.
     pub fn stop(&mut self) {
         self.stopped = true;

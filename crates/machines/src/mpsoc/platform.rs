@@ -61,6 +61,8 @@ pub(super) struct Platform<W: Workload, O: Objects> {
     part_turns: Vec<Turns>,
     pub(super) objects: O,
     network: Interconnect<Parcel>,
+    /// Whether processors fetch their messages.
+    collects: bool,
     /// What the network had no room for, by sender.
     refused: Vec<VecDeque<Message<Parcel>>>,
     calls: Slab<Call>,
@@ -103,6 +105,10 @@ impl<W: Workload, O: Objects> Platform<W, O> {
             objects.interfaces().iter().map(|object| object.is_ordered.then(Turns::new)).collect();
         let nodes = spec.processors + 3 + elements.len() as u32 + 2 * u32::from(application.is_some());
         let network = Interconnect::new(&spec.network, nodes, Chance::new(seed, "network"));
+        let mut network = network.map_err(|error: SpecError| error.within("network"))?;
+        // An application's messages also tell the watch for races what happens before what, all over the chip.
+        let collects =
+            application.is_none() && (0..spec.processors).all(|number| network.collect(Node(number)));
         let mut platform = Self {
             threads: spec.threads,
             header: spec.header_bytes,
@@ -120,7 +126,8 @@ impl<W: Workload, O: Objects> Platform<W, O> {
             turns,
             part_turns: vec![Turns::new(); workload.parts().len()],
             objects,
-            network: network.map_err(|error| error.within("network"))?,
+            network,
+            collects,
             refused: vec![VecDeque::new(); nodes as usize],
             calls: Slab::new(),
             outputs: Slab::new(),
@@ -178,6 +185,9 @@ impl<W: Workload, O: Objects> Platform<W, O> {
 
     /// Puts a message into the network, or behind those that it had no room for.
     fn send(&mut self, message: Message<Parcel>, kernel: &mut Kernel<Event>) {
+        if self.network.sends_ahead() {
+            return self.send_at(kernel.now(), message, kernel);
+        }
         let waiting = &mut self.refused[message.from.0 as usize];
         if waiting.is_empty() {
             if let Err(message) = self.network.send(message, &mut kernel.wrapped(Event::Network)) {
@@ -252,7 +262,10 @@ impl<W: Workload, O: Objects> Platform<W, O> {
     /// Puts a message into the network at a time that may not have come.
     fn send_at(&mut self, at: Time, message: Message<Parcel>, kernel: &mut Kernel<Event>) {
         if self.network.sends_ahead() {
-            self.network.send_ahead(message, at, &mut kernel.wrapped(Event::Network));
+            let unit = Unit(message.to.0);
+            if let Some(time) = self.network.send_ahead(message, at, &mut kernel.wrapped(Event::Network)) {
+                kernel.wake_by(unit, time);
+            }
         } else if at > kernel.now() {
             kernel.send_at(at, Event::Send(message));
         } else {
@@ -260,9 +273,8 @@ impl<W: Workload, O: Objects> Platform<W, O> {
         }
     }
 
-    /// A message has come out of the network.
-    fn receive(&mut self, message: Message<Parcel>, kernel: &mut Kernel<Event>) {
-        let now = kernel.now();
+    /// A message has come out of the network, or does so at a time to come.
+    fn receive(&mut self, message: Message<Parcel>, now: Time, kernel: &mut Kernel<Event>) {
         let reply =
             |platform: &Self, bytes, parcel| platform.message(message.to, message.from, bytes, parcel);
         match message.payload {
@@ -272,7 +284,7 @@ impl<W: Workload, O: Objects> Platform<W, O> {
                 self.matched(matched, kernel);
             }
             Parcel::HandOver { number } => self.hand_over(number, kernel),
-            Parcel::TakeOver { number, thread } => self.take_over(number, thread, kernel),
+            Parcel::TakeOver { number, thread } => self.take_over(number, thread, now, kernel),
             Parcel::Serve { call, thread } => self.serve(call, thread, kernel),
             Parcel::Begin { hardware, start } => self.begin(hardware, start, kernel),
             Parcel::Served => {
@@ -282,7 +294,7 @@ impl<W: Workload, O: Objects> Platform<W, O> {
             Parcel::Work { packet, thread } => {
                 let (information, window) = self.io.window(packet);
                 context(&mut self.processors, self.threads, thread).deliver(packet, information, window);
-                self.resume(thread, kernel);
+                self.resume(thread, now, kernel);
             }
             Parcel::Finished { output } => {
                 let finish = self.outputs.remove(output as usize);
@@ -307,7 +319,7 @@ impl<W: Workload, O: Objects> Platform<W, O> {
                     context.take_back(*carried);
                 }
                 if context.reply(ticket, &reply) {
-                    self.resume(thread, kernel);
+                    self.resume(thread, now, kernel);
                 }
             }
             Parcel::Probe { thread } => {
@@ -316,7 +328,7 @@ impl<W: Workload, O: Objects> Platform<W, O> {
             }
             Parcel::Probed { thread } => {
                 context(&mut self.processors, self.threads, thread).is_answered = true;
-                self.resume(thread, kernel);
+                self.resume(thread, now, kernel);
             }
             Parcel::Access { thread } => {
                 let context = context(&mut self.processors, self.threads, thread);
@@ -339,7 +351,7 @@ impl<W: Workload, O: Objects> Platform<W, O> {
                 let context = context(&mut self.processors, self.threads, thread);
                 context.replies.arrive(&[value]);
                 context.access = None;
-                self.resume(thread, kernel);
+                self.resume(thread, now, kernel);
             }
             Parcel::Line { processor, line } => {
                 let bytes = self.processors[processor as usize].line_bytes(line.cache);
@@ -347,7 +359,7 @@ impl<W: Workload, O: Objects> Platform<W, O> {
                 let answer = reply(self, bytes, Parcel::Filled { processor, line });
                 self.send_at(done, answer, kernel);
             }
-            Parcel::Filled { processor, line } => self.fill(processor, line, kernel),
+            Parcel::Filled { processor, line } => self.fill(processor, line, now, kernel),
         }
     }
 
@@ -397,23 +409,27 @@ impl<W: Workload, O: Objects> Platform<W, O> {
     }
 
     /// What a thread waits for is there.
-    fn resume(&mut self, thread: u32, kernel: &mut Kernel<Event>) {
+    fn resume(&mut self, thread: u32, now: Time, kernel: &mut Kernel<Event>) {
         let number = thread / self.threads;
         let Self { workload, processors, sent, timeline, labels, .. } = self;
-        let mut outside = Outside { now: kernel.now(), sent, timeline, labels };
+        let mut outside = Outside { now, sent, timeline, labels };
         let goes_on = processors[number as usize].resume(thread % self.threads, workload, &mut outside);
         self.behind(number, goes_on, kernel);
     }
 
-    fn fill(&mut self, number: u32, line: Line, kernel: &mut Kernel<Event>) {
+    fn fill(&mut self, number: u32, line: Line, now: Time, kernel: &mut Kernel<Event>) {
         let Self { workload, processors, sent, timeline, labels, .. } = self;
-        let mut outside = Outside { now: kernel.now(), sent, timeline, labels };
+        let mut outside = Outside { now, sent, timeline, labels };
         let goes_on = processors[number as usize].fill(line, workload, &mut outside);
         self.behind(number, goes_on, kernel);
     }
 
     /// Threads of a processor have got on outside of its cycles.
     fn behind(&mut self, number: u32, goes_on: bool, kernel: &mut Kernel<Event>) {
+        // A processor that has fetched the message sees to that itself.
+        if self.collects {
+            return;
+        }
         if goes_on {
             kernel.wake(Unit(number));
         }
@@ -457,7 +473,7 @@ impl<W: Workload, O: Objects> Model for Platform<W, O> {
     fn arrive(&mut self, event: Event, kernel: &mut Kernel<Event>) {
         match event {
             Event::Network(event) => match self.network.arrive(event, &mut kernel.wrapped(Event::Network)) {
-                Some(Notice::Delivered(message)) => self.receive(message, kernel),
+                Some(Notice::Delivered(message)) => self.receive(message, kernel.now(), kernel),
                 Some(Notice::Room(node)) => self.room(node, kernel),
                 None => {}
             },
@@ -490,15 +506,33 @@ impl<W: Workload, O: Objects> Model for Platform<W, O> {
             let quiet = self.network.quiet_until(Node(unit.0), now).min(kernel.until() + Time(1));
             self.clock.edge_from(quiet).max(edge + 1)
         };
-        let Self { workload, processors, sent, timeline, labels, .. } = self;
-        let mut outside = Outside { now, sent, timeline, labels };
-        let activity = processors[unit.0 as usize].turn((edge, limit), workload, &mut outside);
+        let mut from = edge;
+        let next = loop {
+            while !self.processors[unit.0 as usize].has_failed(from)
+                && let Some((time, message)) = self.network.fetch(Node(unit.0), self.clock.edge(from))
+            {
+                self.receive(message, time, kernel);
+            }
+            let next = match self.network.next_for(Node(unit.0)) {
+                Some(time) if self.collects => self.clock.edge_from(time),
+                _ => u64::MAX,
+            };
+            let Self { workload, processors, sent, timeline, labels, .. } = self;
+            let mut outside = Outside { now, sent, timeline, labels };
+            processors[unit.0 as usize].turn((from, limit.min(next)), workload, &mut outside);
+            if next >= limit || processors[unit.0 as usize].has_failed(next) {
+                break next;
+            }
+            from = next;
+        };
         if !self.sent.is_empty() {
             self.flush(kernel);
         }
-        if self.processors[unit.0 as usize].has_failed(edge) {
+        let processor = &self.processors[unit.0 as usize];
+        let due = processor.due(edge).min(next);
+        if processor.has_failed(edge) {
             self.look_for_failure(unit.0, kernel);
         }
-        activity
+        if due == u64::MAX { Activity::Asleep } else { Activity::After(due - edge) }
     }
 }

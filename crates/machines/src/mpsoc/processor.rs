@@ -5,7 +5,7 @@ mod barrel;
 use wireloom_isa::Exception;
 use wireloom_sim::stats::Record;
 use wireloom_sim::timeline::Label;
-use wireloom_sim::{Activity, Clock, Effort, SpecError, Time, Timeline};
+use wireloom_sim::{Clock, Effort, SpecError, Time, Timeline};
 
 use super::caches::Caches;
 use super::context::{Context, Wait};
@@ -142,22 +142,25 @@ impl<T> Processor<T> {
         (edge, limit): (u64, u64),
         workload: &W,
         outside: &mut Outside<'_>,
-    ) -> Activity {
-        // Behind its last cycle, or, at time 0, before its first.
-        if (edge > self.edge || self.next_edge == edge) && !self.has_failed {
+    ) {
+        if self.is_naive {
             self.next_edge = edge;
-            if self.is_naive {
-                self.look();
-            }
+            self.look();
+        }
+        if self.next_edge < limit && !self.has_failed {
             match self.multithreading {
                 Multithreading::Barrel => self.barrel(limit, workload, outside),
                 Multithreading::Blocking => self.blocking(limit, workload, outside),
             }
         }
+    }
+
+    /// The edge behind this one at which it needs its next turn, unless something comes before; [`NEVER`] if it needs none.
+    pub(super) fn due(&self, edge: u64) -> u64 {
         // Time comes to the last of its cycles even if nothing else is to be done there.
         let is_over = self.next_edge == NEVER || self.has_failed;
-        let next = if is_over { self.edge } else { self.next_edge };
-        if next > edge { Activity::After(next - edge) } else { Activity::Asleep }
+        let due = if is_over { self.edge } else { self.next_edge };
+        if due > edge { due } else { NEVER }
     }
 
     /// Cycles before an edge, those left out in which only waiting is done: the thread that has the pipeline issues an instruction at each, but behind a
@@ -306,14 +309,21 @@ impl<T> Processor<T> {
                 Outcome::Waits => return false,
                 Outcome::Failed => {
                     self.has_failed = true;
+                    self.edge = self.clock.edge_from(outside.now);
                     return false;
                 }
             }
         }
+        self.go_on(thread, outside.now);
+        true
+    }
+
+    /// A thread does not wait any more.
+    fn go_on(&mut self, thread: u32, now: Time) {
         let bit = 1 << thread;
         self.waiting &= !bit;
         self.ready |= bit & !self.pipeline.piped();
-        true
+        self.next_edge = self.next_edge.min(self.clock.edge_from(now));
     }
 
     /// A hardware thread that has executed nothing begins what was created.
@@ -328,9 +338,7 @@ impl<T> Processor<T> {
         hardware.end_wait(outside);
         hardware.context.begin();
         workload.begin(&mut hardware.registers, start);
-        let bit = 1 << thread;
-        self.waiting &= !bit;
-        self.ready |= bit & !self.pipeline.piped();
+        self.go_on(thread, outside.now);
     }
 
     /// A line has come: all that wait for it go on. Answers whether there were any.

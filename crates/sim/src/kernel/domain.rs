@@ -88,6 +88,20 @@ impl Domain {
         }
     }
 
+    /// A unit has a cycle at the first edge at a time or behind it, or sooner if that is further than is looked ahead; no edge before `from` has cycles
+    /// any more, but those of the edge whose cycles are under way.
+    pub(super) fn wake_by(&mut self, unit: Unit, from: Time, time: Time) {
+        if self.turn.is_none() && self.time < from {
+            self.edge = self.clock.edge_from(from);
+            self.time = self.clock.edge(self.edge);
+        }
+        let edge = self.clock.edge_from(time).clamp(self.edge, self.edge + EDGES - 2);
+        if edge < self.due[unit.0 as usize] {
+            self.put(unit, edge);
+            self.next = self.next.min(self.clock.edge(edge));
+        }
+    }
+
     /// Sets the edge at which a unit has its next cycle; never if it sleeps.
     #[inline]
     fn put(&mut self, unit: Unit, edge: u64) {

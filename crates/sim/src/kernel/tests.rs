@@ -249,3 +249,38 @@ fn what_is_sent_ahead_of_time_arrives_in_the_order_in_which_it_would_if_it_were_
         assert_eq!(run(Effort::Active, ahead), wanted, "{ahead:04b}");
     }
 }
+
+#[test]
+fn a_unit_that_is_woken_by_a_time_has_a_cycle_at_its_edge() {
+    #[derive(Default)]
+    struct Woken(Vec<(u32, Time)>);
+    impl Model for Woken {
+        type Event = (Unit, Time);
+        fn arrive(&mut self, (unit, time): (Unit, Time), kernel: &mut Kernel<(Unit, Time)>) {
+            kernel.wake_by(unit, time);
+        }
+        fn cycle(&mut self, unit: Unit, kernel: &mut Kernel<(Unit, Time)>) -> Activity {
+            self.0.push((unit.0, kernel.now()));
+            if kernel.now() == Time(500) {
+                kernel.wake_by(Unit(1), Time(501));
+            }
+            Activity::Asleep
+        }
+    }
+    let mut kernel = Kernel::new(Effort::Active, Time(10));
+    let clock = kernel.add_clock(Clock::ratio(100, 1));
+    let units = [(); 3].map(|()| kernel.add_unit(clock));
+    kernel.send(Time(210), (units[0], Time(500)));
+    // The first counts; one that is not before that changes nothing.
+    kernel.send(Time(220), (units[2], Time(790)));
+    kernel.send(Time(230), (units[2], Time(601)));
+    kernel.send(Time(240), (units[2], Time(900)));
+    let mut woken = Woken::default();
+    assert_eq!(kernel.run(&mut woken, Time(5000)), Stop::Silent);
+    assert_eq!(woken.0, [(0, Time(500)), (1, Time(600)), (2, Time(700))]);
+    // One that is too far to be looked ahead comes sooner.
+    kernel.send(Time(0), (units[0], Time(100_000)));
+    assert_eq!(kernel.run(&mut woken, Time(200_000)), Stop::Silent);
+    let (unit, time) = woken.0[3];
+    assert!(unit == 0 && time > Time(5000) && time < Time(100_000), "{time}");
+}

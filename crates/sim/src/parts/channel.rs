@@ -38,12 +38,27 @@ pub struct Channel<P> {
     nodes: u32,
     /// When the last message of each pair comes out, if their order is kept.
     last: Vec<Time>,
-    /// When what is on its way to each node reaches it.
-    reaching: Vec<BinaryHeap<Reverse<Time>>>,
+    /// What is on its way to each node.
+    reaching: Vec<BinaryHeap<Reverse<Reaching>>>,
+    /// Whether each node fetches its messages.
+    collects: Vec<bool>,
+    /// Messages that have gone in.
+    count: u64,
     credits: Credits,
     /// What has arrived at nodes that can hold no more.
     waiting: Vec<VecDeque<u32>>,
     traffic: Traffic<P>,
+}
+
+/// A message that reaches its node; the first comes first.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+struct Reaching {
+    time: Time,
+    /// When it went in, and the how-manieth it was that did.
+    sent: Time,
+    count: u64,
+    /// Its number under way.
+    number: u32,
 }
 
 impl<P> Channel<P> {
@@ -65,6 +80,8 @@ impl<P> Channel<P> {
             nodes,
             last: vec![Time::ZERO; pairs],
             reaching: vec![BinaryHeap::new(); nodes as usize],
+            collects: vec![false; nodes as usize],
+            count: 0,
             credits: Credits::new(nodes),
             waiting: vec![VecDeque::new(); nodes as usize],
             traffic: Traffic::new(),
@@ -105,7 +122,12 @@ impl<P> Network<P> for Channel<P> {
         self.last.is_empty()
     }
 
-    fn send_ahead(&mut self, message: Message<P>, at: Time, agenda: &mut impl Agenda<NetworkEvent>) {
+    fn send_ahead(
+        &mut self,
+        message: Message<P>,
+        at: Time,
+        agenda: &mut impl Agenda<NetworkEvent>,
+    ) -> Option<Time> {
         let (from, to) = (message.from, message.to);
         assert!(
             from.0 < self.nodes && to.0 < self.nodes,
@@ -115,9 +137,33 @@ impl<P> Network<P> for Channel<P> {
             self.nodes
         );
         let delay = self.delay(from, to, at);
-        self.reaching[to.0 as usize].push(Reverse(at + delay));
-        let number = self.traffic.begin(message, at);
+        let (number, time) = (self.traffic.begin(message, at), at + delay);
+        self.reaching[to.0 as usize].push(Reverse(Reaching { time, sent: at, count: self.count, number }));
+        self.count += 1;
+        if self.collects[to.0 as usize] {
+            return Some(time);
+        }
         agenda.send_from(at, delay, NetworkEvent::Reach(number));
+        None
+    }
+
+    /// If there is a time in which nobody can know of a message, and the node takes any number of them.
+    fn collect(&mut self, node: Node) -> bool {
+        let collects = self.least > Time::ZERO && self.sends_ahead() && !self.credits.is_bound(node);
+        self.collects[node.0 as usize] = collects;
+        collects
+    }
+
+    fn next_for(&self, node: Node) -> Option<Time> {
+        self.reaching[node.0 as usize].peek().map(|Reverse(next)| next.time)
+    }
+
+    fn fetch(&mut self, node: Node, until: Time) -> Option<(Time, Message<P>)> {
+        let reaching = &mut self.reaching[node.0 as usize];
+        let Reverse(Reaching { time, number, .. }) =
+            *reaching.peek().filter(|Reverse(next)| next.time <= until)?;
+        reaching.pop();
+        Some((time, self.traffic.end(number, time)))
     }
 
     fn arrive(&mut self, event: NetworkEvent, agenda: &mut impl Agenda<NetworkEvent>) -> Option<Notice<P>> {
@@ -156,8 +202,11 @@ impl<P> Network<P> for Channel<P> {
         if self.credits.is_bound(node) || !self.last.is_empty() {
             return now;
         }
-        let next = now + self.least;
-        self.reaching[node.0 as usize].peek().map_or(next, |Reverse(first)| next.min(*first))
+        let unknown = now + self.least;
+        match self.next_for(node) {
+            Some(first) if !self.collects[node.0 as usize] => unknown.min(first),
+            _ => unknown,
+        }
     }
 
     fn record(&self, _: Time) -> Record {

@@ -89,8 +89,25 @@ impl<P> Network<P> for Interconnect<P> {
         each!(&self.0, network => Network::<P>::sends_ahead(network))
     }
 
-    fn send_ahead(&mut self, message: Message<P>, at: Time, agenda: &mut impl Agenda<NetworkEvent>) {
-        each!(&mut self.0, network => network.send_ahead(message, at, agenda));
+    fn send_ahead(
+        &mut self,
+        message: Message<P>,
+        at: Time,
+        agenda: &mut impl Agenda<NetworkEvent>,
+    ) -> Option<Time> {
+        each!(&mut self.0, network => network.send_ahead(message, at, agenda))
+    }
+
+    fn collect(&mut self, node: Node) -> bool {
+        each!(&mut self.0, network => Network::<P>::collect(network, node))
+    }
+
+    fn next_for(&self, node: Node) -> Option<Time> {
+        each!(&self.0, network => Network::<P>::next_for(network, node))
+    }
+
+    fn fetch(&mut self, node: Node, until: Time) -> Option<(Time, Message<P>)> {
+        each!(&mut self.0, network => network.fetch(node, until))
     }
 
     fn arrive(&mut self, event: NetworkEvent, agenda: &mut impl Agenda<NetworkEvent>) -> Option<Notice<P>> {

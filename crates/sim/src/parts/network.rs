@@ -82,12 +82,34 @@ pub trait Network<P> {
     }
 
     /// Puts a message in that goes in at a time that may not have come, of a network that [`sends_ahead`](Self::sends_ahead). Each node puts its messages
-    /// in in the order in which they go in, or in any other that does not change from run to run.
+    /// in in the order in which they go in, or in any other that does not change from run to run. Answers when it comes out at a node that
+    /// [collects](Self::collect) its messages.
     ///
     /// # Panics
     /// If there is no such node, or the network does not know before what becomes of a message.
-    fn send_ahead(&mut self, _message: Message<P>, _at: Time, _agenda: &mut impl Agenda<NetworkEvent>) {
+    fn send_ahead(
+        &mut self,
+        _message: Message<P>,
+        _at: Time,
+        _agenda: &mut impl Agenda<NetworkEvent>,
+    ) -> Option<Time> {
         panic!("this network has no room for messages before their time");
+    }
+
+    /// From now on messages come out at a node without an event, and lie there until it [fetches](Self::fetch) them; answers whether this network can do that.
+    /// So a node that is ahead of time knows what is to come.
+    fn collect(&mut self, _node: Node) -> bool {
+        false
+    }
+
+    /// When the next message comes out at a node that collects its messages, of those that are in the network.
+    fn next_for(&self, _node: Node) -> Option<Time> {
+        None
+    }
+
+    /// The next message of such a node, if it comes out at this time or before, and when it does.
+    fn fetch(&mut self, _node: Node, _until: Time) -> Option<(Time, Message<P>)> {
+        None
     }
 
     /// One of the network's events has arrived.
@@ -102,8 +124,8 @@ pub trait Network<P> {
     /// Messages that have gone in and not come out.
     fn under_way(&self) -> usize;
 
-    /// No message comes out at a node before this time, whatever is put in from `now` on: until then the node can be simulated by itself. `now`
-    /// where nothing is known.
+    /// No message comes out at a node before this time that it cannot [fetch](Self::fetch), whatever is put in from `now` on: until then the node can be
+    /// simulated by itself. `now` where nothing is known.
     fn quiet_until(&self, _node: Node, now: Time) -> Time {
         now
     }

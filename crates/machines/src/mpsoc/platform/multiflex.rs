@@ -148,7 +148,7 @@ impl<W: Workload, O: Objects> Platform<W, O> {
             self.calls.remove(number as usize);
         }
         self.learn_once(thread, Meeting::Call(u64::from(number)));
-        self.resume(thread, kernel);
+        self.resume(thread, kernel.now(), kernel);
     }
 
     /// A call has come to the thread manager.

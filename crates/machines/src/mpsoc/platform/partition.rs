@@ -36,11 +36,11 @@ impl<W: Workload, O: Objects> Platform<W, O> {
     }
 
     /// It has come to that thread.
-    pub(super) fn take_over(&mut self, number: u32, thread: u32, kernel: &mut Kernel<Event>) {
+    pub(super) fn take_over(&mut self, number: u32, thread: u32, now: Time, kernel: &mut Kernel<Event>) {
         let forward = self.forwards.remove(number as usize);
         let information = self.io.window(forward.packet).0;
         context(&mut self.processors, self.threads, thread).take_over(forward, information);
-        self.resume(thread, kernel);
+        self.resume(thread, now, kernel);
     }
 
     /// Of each part of an engine that is cut: the step that it begins with, its `threads`, their `instructions`, and how much of the cycles of

@@ -141,3 +141,45 @@ fn a_jitter_above_one_is_refused() {
     let spec: ChannelSpec = toml::from_str("latency_ns = 80\njitter = 0.25").unwrap();
     assert_eq!(spec, self::spec(0.25, false));
 }
+
+#[test]
+fn a_node_that_collects_its_messages_gets_the_same_ones_at_the_same_times() {
+    let net = run(spec(0.25, false), 600, 7, None);
+    let wanted: Vec<(Time, u64)> = net
+        .out
+        .iter()
+        .filter(|(_, _, message)| message.to == Node(1))
+        .map(|(time, _, message)| (*time, message.payload))
+        .collect();
+
+    let mut channel = Channel::new(spec(0.25, false), 3, Chance::new(7, "network")).unwrap();
+    assert!(channel.collect(Node(1)));
+    let mut kernel: Kernel<NetworkEvent> = Kernel::new(Effort::Active, Time(1000));
+    for payload in 0..600 {
+        let message =
+            Message { from: Node(payload as u32 % 2), to: Node(payload as u32 % 3), bytes: 8, payload };
+        let comes = channel.send_ahead(message, Time(1000 * payload), &mut kernel);
+        assert_eq!(comes.is_some(), payload % 3 == 1);
+    }
+    let mut fetched = Vec::new();
+    while let Some(next) = channel.next_for(Node(1)) {
+        assert_eq!(channel.fetch(Node(1), next - Time(1)), None);
+        let (time, message) = channel.fetch(Node(1), next).unwrap();
+        assert_eq!((time, message.to), (next, Node(1)));
+        fetched.push((time, message.payload));
+    }
+    assert_eq!(fetched, wanted);
+    assert_eq!(channel.under_way(), 400);
+}
+
+#[test]
+fn a_node_collects_only_what_can_be_known_before() {
+    let channel = |spec| Channel::<()>::new(spec, 2, Chance::new(1, "network")).unwrap();
+    assert!(channel(spec(0.5, false)).collect(Node(0)));
+    // Messages may come at once, depend on those before, or have no room.
+    assert!(!channel(spec(1.0, false)).collect(Node(0)));
+    assert!(!channel(spec(0.5, true)).collect(Node(0)));
+    let mut bounded = channel(spec(0.5, false));
+    bounded.bound(Node(0), 3);
+    assert!(!bounded.collect(Node(0)) && bounded.collect(Node(1)));
+}
