@@ -145,7 +145,22 @@ impl<W: Workload, O: Objects> Platform<W, O> {
             workload,
         };
         platform.offer_hardware();
+        platform.tell_who_answers();
         Ok(platform)
+    }
+
+    /// Tells the network which nodes only answer threads. The broker sends packets when others have come to it, and with an engine that is cut and holds order also
+    /// when packet I/O has one back; an object that makes calls in the order of packets makes them when others have come.
+    fn tell_who_answers(&mut self) {
+        self.network.answers(self.memory_node());
+        if !self.holds_order() {
+            self.network.answers(self.io_node());
+        }
+        for object in 0..self.turns.len() as u32 {
+            if self.turns[object as usize].is_none() {
+                self.network.answers(self.object_node(object));
+            }
+        }
     }
 
     fn io_node(&self) -> Node {

@@ -40,14 +40,28 @@ pub struct Channel<P> {
     last: Vec<Time>,
     /// What is on its way to each node.
     reaching: Vec<BinaryHeap<Reverse<Reaching>>>,
-    /// Whether each node fetches its messages.
-    collects: Vec<bool>,
+    role: Vec<Role>,
+    /// Nodes that [`initiate`](Role::Initiates).
+    initiating: Vec<u32>,
+    /// Of each node that collects: when its messages reach nodes that answer.
+    asking: Vec<BinaryHeap<Reverse<Time>>>,
     /// Messages that have gone in.
     count: u64,
     credits: Credits,
     /// What has arrived at nodes that can hold no more.
     waiting: Vec<VecDeque<u32>>,
     traffic: Traffic<P>,
+}
+
+/// What a node has to do with those that collect their messages.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Role {
+    /// It is one.
+    Collects,
+    /// It sends messages to those whose messages come to it.
+    Answers,
+    /// It sends messages to any, when any message comes to it.
+    Initiates,
 }
 
 /// A message that reaches its node; the first comes first.
@@ -80,12 +94,19 @@ impl<P> Channel<P> {
             nodes,
             last: vec![Time::ZERO; pairs],
             reaching: vec![BinaryHeap::new(); nodes as usize],
-            collects: vec![false; nodes as usize],
+            role: vec![Role::Initiates; nodes as usize],
+            initiating: (0..nodes).collect(),
+            asking: vec![BinaryHeap::new(); nodes as usize],
             count: 0,
             credits: Credits::new(nodes),
             waiting: vec![VecDeque::new(); nodes as usize],
             traffic: Traffic::new(),
         })
+    }
+
+    fn set_role(&mut self, node: Node, role: Role) {
+        self.role[node.0 as usize] = role;
+        self.initiating.retain(|initiating| *initiating != node.0);
     }
 
     /// How long the next message is on its way.
@@ -140,8 +161,10 @@ impl<P> Network<P> for Channel<P> {
         let (number, time) = (self.traffic.begin(message, at), at + delay);
         self.reaching[to.0 as usize].push(Reverse(Reaching { time, sent: at, count: self.count, number }));
         self.count += 1;
-        if self.collects[to.0 as usize] {
-            return Some(time);
+        match (self.role[from.0 as usize], self.role[to.0 as usize]) {
+            (_, Role::Collects) => return Some(time),
+            (Role::Collects, Role::Answers) => self.asking[from.0 as usize].push(Reverse(time)),
+            _ => {}
         }
         agenda.send_from(at, delay, NetworkEvent::Reach(number));
         None
@@ -150,8 +173,14 @@ impl<P> Network<P> for Channel<P> {
     /// If there is a time in which nobody can know of a message, and the node takes any number of them.
     fn collect(&mut self, node: Node) -> bool {
         let collects = self.least > Time::ZERO && self.sends_ahead() && !self.credits.is_bound(node);
-        self.collects[node.0 as usize] = collects;
+        if collects {
+            self.set_role(node, Role::Collects);
+        }
         collects
+    }
+
+    fn answers(&mut self, node: Node) {
+        self.set_role(node, Role::Answers);
     }
 
     fn next_for(&self, node: Node) -> Option<Time> {
@@ -169,8 +198,11 @@ impl<P> Network<P> for Channel<P> {
     fn arrive(&mut self, event: NetworkEvent, agenda: &mut impl Agenda<NetworkEvent>) -> Option<Notice<P>> {
         match event {
             NetworkEvent::Reach(number) => {
-                let to = self.traffic.message(number).to;
+                let Message { from, to, .. } = *self.traffic.message(number);
                 self.reaching[to.0 as usize].pop();
+                if self.role[from.0 as usize] == Role::Collects && self.role[to.0 as usize] == Role::Answers {
+                    self.asking[from.0 as usize].pop();
+                }
                 if !self.credits.has(to) {
                     self.waiting[to.0 as usize].push_back(number);
                     return None;
@@ -202,11 +234,15 @@ impl<P> Network<P> for Channel<P> {
         if self.credits.is_bound(node) || !self.last.is_empty() {
             return now;
         }
-        let unknown = now + self.least;
-        match self.next_for(node) {
-            Some(first) if !self.collects[node.0 as usize] => unknown.min(first),
-            _ => unknown,
+        if self.role[node.0 as usize] != Role::Collects {
+            let next = self.next_for(node);
+            return next.into_iter().chain([now + self.least]).min().unwrap_or(now);
         }
+        // Who sends something to this node must have got something before: what is known to come, or what is put in from now on.
+        let asked = self.asking[node.0 as usize].peek().map(|Reverse(time)| *time);
+        let told = self.initiating.iter().filter_map(|node| self.next_for(Node(*node)));
+        let first = told.chain(asked).chain([now + self.least]).min();
+        first.unwrap_or(now) + self.least
     }
 
     fn record(&self, _: Time) -> Record {

@@ -102,6 +102,10 @@ impl<P> Network<P> for Interconnect<P> {
         each!(&mut self.0, network => Network::<P>::collect(network, node))
     }
 
+    fn answers(&mut self, node: Node) {
+        each!(&mut self.0, network => Network::<P>::answers(network, node));
+    }
+
     fn next_for(&self, node: Node) -> Option<Time> {
         each!(&self.0, network => Network::<P>::next_for(network, node))
     }

@@ -97,10 +97,13 @@ pub trait Network<P> {
     }
 
     /// From now on messages come out at a node without an event, and lie there until it [fetches](Self::fetch) them; answers whether this network can do that.
-    /// So a node that is ahead of time knows what is to come.
+    /// So a node that is ahead of time knows what is to come. Only nodes at which messages come out by events may send to it, and only when one has come out.
     fn collect(&mut self, _node: Node) -> bool {
         false
     }
+
+    /// From now on a node sends messages to nodes that collect theirs only when one of that node has come out at it.
+    fn answers(&mut self, _node: Node) {}
 
     /// When the next message comes out at a node that collects its messages, of those that are in the network.
     fn next_for(&self, _node: Node) -> Option<Time> {
