@@ -4,6 +4,7 @@ mod bytes;
 mod multiflex;
 mod order;
 mod partition;
+mod processors;
 mod report;
 mod services;
 
@@ -19,11 +20,11 @@ use super::broker::{Broker, Errand, Match};
 use super::context::{Context, SharedAccess, Store};
 use super::handover::Forward;
 use super::io::PacketIo;
-use super::machine::{Failure, Options, Problem};
+use super::machine::{Failure, Options};
 use super::mpe::{Call, Finish, Target};
 use super::objects::{Called, Element, Objects};
-use super::parcel::{Line, Parcel, Request};
-use super::processor::{Labels, Outside, Processor, Sent};
+use super::parcel::{Parcel, Request};
+use super::processor::{Labels, Processor, Sent};
 use super::shared::SharedMemory;
 use super::spec::Spec;
 use super::turns::{Arrivals, Turns};
@@ -147,20 +148,6 @@ impl<W: Workload, O: Objects> Platform<W, O> {
         platform.offer_hardware();
         platform.tell_who_answers();
         Ok(platform)
-    }
-
-    /// Tells the network which nodes only answer threads. The broker sends packets when others have come to it, and with an engine that is cut and holds order also
-    /// when packet I/O has one back; an object that makes calls in the order of packets makes them when others have come.
-    fn tell_who_answers(&mut self) {
-        self.network.answers(self.memory_node());
-        if !self.holds_order() {
-            self.network.answers(self.io_node());
-        }
-        for object in 0..self.turns.len() as u32 {
-            if self.turns[object as usize].is_none() {
-                self.network.answers(self.object_node(object));
-            }
-        }
     }
 
     fn io_node(&self) -> Node {
@@ -423,42 +410,6 @@ impl<W: Workload, O: Objects> Platform<W, O> {
         self.send_at(done, answer, kernel);
     }
 
-    /// What a thread waits for is there.
-    fn resume(&mut self, thread: u32, now: Time, kernel: &mut Kernel<Event>) {
-        let number = thread / self.threads;
-        let Self { workload, processors, sent, timeline, labels, .. } = self;
-        let mut outside = Outside { now, sent, timeline, labels };
-        let goes_on = processors[number as usize].resume(thread % self.threads, workload, &mut outside);
-        self.behind(number, goes_on, kernel);
-    }
-
-    fn fill(&mut self, number: u32, line: Line, now: Time, kernel: &mut Kernel<Event>) {
-        let Self { workload, processors, sent, timeline, labels, .. } = self;
-        let mut outside = Outside { now, sent, timeline, labels };
-        let goes_on = processors[number as usize].fill(line, workload, &mut outside);
-        self.behind(number, goes_on, kernel);
-    }
-
-    /// Threads of a processor have got on outside of its cycles.
-    fn behind(&mut self, number: u32, goes_on: bool, kernel: &mut Kernel<Event>) {
-        // A processor that has fetched the message sees to that itself.
-        if self.collects {
-            return;
-        }
-        if goes_on {
-            kernel.wake(Unit(number));
-        }
-        self.flush(kernel);
-        self.look_for_failure(number, kernel);
-    }
-
-    /// Ends the run if a thread of a processor has caused an exception.
-    fn look_for_failure(&mut self, number: u32, kernel: &mut Kernel<Event>) {
-        if let Some((lane, exception)) = self.processors[number as usize].take_exception() {
-            self.fail(number * self.threads + lane, Problem::Exception(exception), kernel);
-        }
-    }
-
     /// Packet I/O takes the packets that it can.
     fn accept(&mut self, kernel: &mut Kernel<Event>) {
         while let Some((packet, stored)) = self.io.take(kernel.now()) {
@@ -512,42 +463,6 @@ impl<W: Workload, O: Objects> Model for Platform<W, O> {
 
     #[inline]
     fn cycle(&mut self, unit: Unit, kernel: &mut Kernel<Event>) -> Activity {
-        let now = kernel.now();
-        let edge = self.clock.edge_from(now);
-        let limit = if self.is_naive {
-            edge + 1
-        } else {
-            // Nothing from outside can reach it before this, and what has happened until the end of the run is looked at there.
-            let quiet = self.network.quiet_until(Node(unit.0), now).min(kernel.until() + Time(1));
-            self.clock.edge_from(quiet).max(edge + 1)
-        };
-        let mut from = edge;
-        let next = loop {
-            while !self.processors[unit.0 as usize].has_failed(from)
-                && let Some((time, message)) = self.network.fetch(Node(unit.0), self.clock.edge(from))
-            {
-                self.receive(message, time, kernel);
-            }
-            let next = match self.network.next_for(Node(unit.0)) {
-                Some(time) if self.collects => self.clock.edge_from(time),
-                _ => u64::MAX,
-            };
-            let Self { workload, processors, sent, timeline, labels, .. } = self;
-            let mut outside = Outside { now, sent, timeline, labels };
-            processors[unit.0 as usize].turn((from, limit.min(next)), workload, &mut outside);
-            if next >= limit || processors[unit.0 as usize].has_failed(next) {
-                break next;
-            }
-            from = next;
-        };
-        if !self.sent.is_empty() {
-            self.flush(kernel);
-        }
-        let processor = &self.processors[unit.0 as usize];
-        let due = processor.due(edge).min(next);
-        if processor.has_failed(edge) {
-            self.look_for_failure(unit.0, kernel);
-        }
-        if due == u64::MAX { Activity::Asleep } else { Activity::After(due - edge) }
+        self.cycles_of(unit, kernel)
     }
 }

@@ -13,10 +13,10 @@ use super::hardware::Hardware;
 use super::parcel::{Line, Request, Which};
 use super::pipeline::Pipeline;
 use super::spec::{Multithreading, ProcessorSpec};
-use super::workload::{Outcome, Port, Run, Start, Workload};
+use super::workload::{Issued, Outcome, Port, Run, Start, Workload};
 
 /// No edge.
-const NEVER: u64 = u64::MAX;
+pub(super) const NEVER: u64 = u64::MAX;
 
 /// A processor and its threads. Of masks, bit `n` is thread `n`.
 #[derive(Debug)]
@@ -225,11 +225,7 @@ impl<T> Processor<T> {
         let Some((issued, behind)) = at_hand else {
             return self.execute_all(thread, workload, outside);
         };
-        context.spent.add(behind);
-        context.spent.cycles += u64::from(issued.cycles);
-        context.spent.instructions += 1;
-        self.runs[thread as usize % 32] = behind;
-        self.free = self.edge + u64::from(issued.cycles);
+        self.count(thread, issued, behind);
         issued.outcome
     }
 
@@ -251,28 +247,32 @@ impl<T> Processor<T> {
         };
         let issued = workload.issue(&mut hardware.registers, &mut port);
         let (request, behind) = (port.request, port.behind);
-        let context = &mut hardware.context;
-        context.spent.add(behind);
-        self.runs[thread as usize] = behind;
-        self.free = self.edge + u64::from(issued.cycles);
-        context.spent.cycles += u64::from(issued.cycles);
+        self.count(thread, issued, behind);
+        let Hardware { context, track, .. } = &mut self.threads[thread as usize];
+        // What it sends leaves in the last stage, which all instructions come to in the order in which they were issued.
+        let (clock, last_edge) = (self.clock, self.edge + self.drain);
         if let Some(request) = request {
-            // It leaves in the last stage, which all instructions come to in the order in which they were issued.
-            let at = self.clock.edge(self.edge + self.drain);
-            outside.sent.push(Sent { at, thread: context.number, request });
+            outside.sent.push(Sent { at: clock.edge(last_edge), thread: context.number, request });
         }
-        match issued.outcome {
-            Outcome::Done | Outcome::Jumped => context.spent.instructions += 1,
-            Outcome::Waits | Outcome::Failed => {
-                self.has_failed |= issued.outcome == Outcome::Failed;
-                self.waiting |= 1 << thread;
-                // What it waits for is asked for in the last stage.
-                let asked = self.clock.edge(self.edge + self.drain);
-                outside.timeline.span(hardware.track, outside.labels.runs, context.since, asked);
-                context.since = asked;
-            }
+        if matches!(issued.outcome, Outcome::Waits | Outcome::Failed) {
+            self.has_failed |= issued.outcome == Outcome::Failed;
+            self.waiting |= 1 << thread;
+            let asked = clock.edge(last_edge);
+            outside.timeline.span(*track, outside.labels.runs, context.since, asked);
+            context.since = asked;
         }
         issued.outcome
+    }
+
+    /// Counts what a thread has issued and what is behind it.
+    #[inline(always)]
+    fn count(&mut self, thread: u32, issued: Issued, behind: Run) {
+        let spent = &mut self.threads[thread as usize].context.spent;
+        spent.add(behind);
+        spent.cycles += u64::from(issued.cycles);
+        spent.instructions += u64::from(matches!(issued.outcome, Outcome::Done | Outcome::Jumped));
+        self.runs[thread as usize % 32] = behind;
+        self.free = self.edge + u64::from(issued.cycles);
     }
 
     /// What a thread waits for has come: its instruction ends, or waits for the next thing. Answers whether the thread goes on.

@@ -1,0 +1,104 @@
+//! Processors: their cycles, and what comes to them.
+
+use wireloom_sim::parts::network::{Network, Node};
+use wireloom_sim::{Activity, Kernel, Time, Unit};
+
+use super::super::machine::Problem;
+use super::super::objects::Objects;
+use super::super::parcel::Line;
+use super::super::processor::{NEVER, Outside};
+use super::super::workload::Workload;
+use super::{Event, Platform};
+
+impl<W: Workload, O: Objects> Platform<W, O> {
+    /// Tells the network which nodes only answer threads. The broker sends packets when others have come to it, and with an engine that is cut and holds order also
+    /// when packet I/O has one back; an object that makes calls in the order of packets makes them when others have come.
+    pub(super) fn tell_who_answers(&mut self) {
+        self.network.answers(self.memory_node());
+        if !self.holds_order() {
+            self.network.answers(self.io_node());
+        }
+        for object in 0..self.turns.len() as u32 {
+            if self.turns[object as usize].is_none() {
+                self.network.answers(self.object_node(object));
+            }
+        }
+    }
+
+    /// A processor has cycles from now on until something may come that it does not know of yet; what comes before, it fetches.
+    #[inline]
+    pub(super) fn cycles_of(&mut self, unit: Unit, kernel: &mut Kernel<Event>) -> Activity {
+        let now = kernel.now();
+        let edge = self.clock.edge_from(now);
+        let limit = if self.is_naive {
+            edge + 1
+        } else {
+            // Nothing from outside can reach it before this, and what has happened until the end of the run is looked at there.
+            let quiet = self.network.quiet_until(Node(unit.0), now).min(kernel.until() + Time(1));
+            self.clock.edge_from(quiet).max(edge + 1)
+        };
+        let mut from = edge;
+        let next = loop {
+            while !self.processors[unit.0 as usize].has_failed(from)
+                && let Some((time, message)) = self.network.fetch(Node(unit.0), self.clock.edge(from))
+            {
+                self.receive(message, time, kernel);
+            }
+            let next = match self.network.next_for(Node(unit.0)) {
+                Some(time) if self.collects => self.clock.edge_from(time),
+                _ => NEVER,
+            };
+            let Self { workload, processors, sent, timeline, labels, .. } = self;
+            let mut outside = Outside { now, sent, timeline, labels };
+            processors[unit.0 as usize].turn((from, limit.min(next)), workload, &mut outside);
+            if next >= limit || processors[unit.0 as usize].has_failed(next) {
+                break next;
+            }
+            from = next;
+        };
+        if !self.sent.is_empty() {
+            self.flush(kernel);
+        }
+        let processor = &self.processors[unit.0 as usize];
+        let due = processor.due(edge).min(next);
+        if processor.has_failed(edge) {
+            self.look_for_failure(unit.0, kernel);
+        }
+        if due == NEVER { Activity::Asleep } else { Activity::After(due - edge) }
+    }
+    /// What a thread waits for is there.
+    pub(super) fn resume(&mut self, thread: u32, now: Time, kernel: &mut Kernel<Event>) {
+        let number = thread / self.threads;
+        let Self { workload, processors, sent, timeline, labels, .. } = self;
+        let mut outside = Outside { now, sent, timeline, labels };
+        let goes_on = processors[number as usize].resume(thread % self.threads, workload, &mut outside);
+        self.behind(number, goes_on, kernel);
+    }
+
+    pub(super) fn fill(&mut self, number: u32, line: Line, now: Time, kernel: &mut Kernel<Event>) {
+        let Self { workload, processors, sent, timeline, labels, .. } = self;
+        let mut outside = Outside { now, sent, timeline, labels };
+        let goes_on = processors[number as usize].fill(line, workload, &mut outside);
+        self.behind(number, goes_on, kernel);
+    }
+
+    /// Threads of a processor have got on outside of its cycles.
+    pub(super) fn behind(&mut self, number: u32, goes_on: bool, kernel: &mut Kernel<Event>) {
+        // A processor that has fetched the message sees to that itself.
+        if self.collects {
+            return;
+        }
+        if goes_on {
+            kernel.wake(Unit(number));
+        }
+        self.flush(kernel);
+        self.look_for_failure(number, kernel);
+    }
+
+    /// Ends the run if a thread of a processor has caused an exception.
+    fn look_for_failure(&mut self, number: u32, kernel: &mut Kernel<Event>) {
+        if let Some((lane, exception)) = self.processors[number as usize].take_exception() {
+            self.fail(number * self.threads + lane, Problem::Exception(exception), kernel);
+        }
+    }
+}
