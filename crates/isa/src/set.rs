@@ -49,6 +49,9 @@ pub trait InstructionSet: Copy + Debug + Default + Send + Sync + 'static {
         Self::meaning::<B>(instruction)(thread, instruction, bus)
     }
 
+    /// The number of the service that an instruction has asked for (see [`Flow::Service`]): the 24 bits of ARM's SWI, register `a7` of RISC-V.
+    fn service(thread: &Self::Thread, instruction: &Self::Instruction) -> u32;
+
     /// What a pipeline spends its cycles on.
     fn class(instruction: &Self::Instruction) -> Class;
 
@@ -96,9 +99,8 @@ pub enum Flow {
     Skipped,
     /// Somewhere else: a jump, a call, a return, a taken branch.
     Taken,
-    /// To the next instruction, when the run-time has done what this number asks for: ARM's SWI with its 24 bits, RISC-V's
-    /// ECALL with register `a7`.
-    Service(u32),
+    /// To the next instruction, when the run-time has done what ARM's SWI or RISC-V's ECALL asks for: see [`InstructionSet::service`].
+    Service,
     /// To the next instruction, when whoever debugs has seen it (EBREAK).
     Breakpoint,
 }
@@ -111,6 +113,9 @@ pub enum Stop {
     /// The program has gone wrong.
     Raise(Cause),
 }
+
+// The answer of an instruction fits into a register of the host.
+const _: () = assert!(size_of::<Result<Flow, Stop>>() <= 8);
 
 impl From<Cause> for Stop {
     fn from(cause: Cause) -> Self {

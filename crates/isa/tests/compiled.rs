@@ -45,11 +45,12 @@ fn runs<S: InstructionSet>(program: &Program) {
     thread.set_register(S::STACK_POINTER, top);
 
     let mut profile = vec![0u32; program.symbols.functions().len()];
+    let runner = text.runner();
     let end = loop {
         if let Some(function) = program.symbols.function_at(thread.pc()) {
             profile[function] += 1;
         }
-        match text.run(&mut thread, &mut memory, 1) {
+        match runner.run(&mut thread, &mut memory, 1) {
             Ok((_, End::Enough)) => {}
             Ok((_, end)) => break end,
             Err(exception) => panic!("{}", exception.within(&program.symbols)),

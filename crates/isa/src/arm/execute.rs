@@ -27,8 +27,11 @@ pub(super) fn meaning<B: Bus>(it: &Instruction) -> Meaning<Arm, B> {
 
 fn under<C: Condition, B: Bus>(it: &Instruction) -> Meaning<Arm, B> {
     one_of!(it;
-        Mul Mla Umull Umlal Smull Smlal Muls Mlas Umulls Umlals Smulls Smlals Ldm Stm Swp Swpb B Bl Mrs Swi Undefined;
-        And Eor Sub Rsb Add Adc Sbc Rsc Orr Mov Bic Mvn Ands Eors Subs Rsbs Adds Adcs Sbcs Rscs Orrs Movs Bics Mvns Tst Teq Cmp Cmn Ldr Ldrb Ldrh Ldrsb Ldrsh Str Strb Strh Msr)
+        Mul Mla Umull Umlal Smull Smlal Muls Mlas Umulls Umlals Smulls Smlals Ldm Stm Swp Swpb B Bl Mrs Swi
+        Undefined;
+        And Eor Sub Rsb Add Adc Sbc Rsc Orr Mov Bic Mvn Ands Eors Subs Rsbs Adds Adcs Sbcs Rscs Orrs Movs
+        Bics Mvns Tst Teq Cmp Cmn Ldr Ldrb Ldrh Ldrsb Ldrsh Str Strb Strh Msr
+    )
 }
 
 /// Executes an instruction that does what `OP` says: each is a function of its own, for each kind of operand and condition.
@@ -129,7 +132,7 @@ fn execute<const OP: u8, O: SecondOperand, C: Condition, B: Bus>(
         }
         Op::Swi => {
             advance(thread);
-            return Ok(Flow::Service(it.immediate));
+            return Ok(Flow::Service);
         }
         Op::Undefined => return Err(Cause::Undefined.into()),
     };

@@ -181,6 +181,10 @@ impl InstructionSet for Arm {
         execute::meaning(instruction)
     }
 
+    fn service(_: &Thread, instruction: &Instruction) -> u32 {
+        instruction.immediate
+    }
+
     #[inline]
     fn class(instruction: &Instruction) -> Class {
         let words = instruction.immediate.count_ones() as u8;

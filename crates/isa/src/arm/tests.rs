@@ -38,7 +38,8 @@ fn raises(word: u32, registers: &[(usize, u32)], cause: Cause) {
 #[test]
 fn services_are_told_with_their_number() {
     let (result, after, _) = run(0xef12_3456, &[]); // svc 0x123456
-    assert_eq!((result, after.pc()), (Ok(Flow::Service(0x12_3456)), PC + 4));
+    assert_eq!((result, after.pc()), (Ok(Flow::Service), PC + 4));
+    assert_eq!(Arm::service(&after, &Arm::decode(0xef12_3456, PC)), 0x12_3456);
     let (result, after, _) = run(0x0f00_0001, &[]); // svceq 1
     assert_eq!((result, after.pc()), (Ok(Flow::Skipped), PC + 4));
 }

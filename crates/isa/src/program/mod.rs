@@ -10,7 +10,7 @@ use std::path::Path;
 use crate::InstructionSet;
 
 pub use symbols::{Function, Symbols};
-pub use text::{End, Text};
+pub use text::{End, Runner, Text};
 
 /// An executable, ready to be put into the memory of a machine.
 #[derive(Clone, Debug, PartialEq, Eq)]

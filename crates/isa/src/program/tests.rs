@@ -102,9 +102,10 @@ fn segments_symbols_and_text_are_there() {
 
     let text = program.text::<Riscv>().expect("of RISC-V");
     let mut thread = <Riscv as InstructionSet>::Thread::new(program.entry);
-    let end = text.run(&mut thread, &mut Memory::new(0, Vec::new()), 10);
+    let end = text.runner().run(&mut thread, &mut Memory::new(0, Vec::new()), 10);
     assert_eq!((end, thread.register(2)), (Ok((2, End::Service(0))), 1));
-    let outside = text.run(&mut thread, &mut Memory::new(0, Vec::new()), 10).expect_err("behind the text");
+    let outside =
+        text.runner().run(&mut thread, &mut Memory::new(0, Vec::new()), 10).expect_err("behind the text");
     assert_eq!((outside.address, outside.cause), (TEXT + 8, Cause::OutsideText));
     assert_eq!([TEXT + 1, TEXT - 4, 0].map(|pc| text.fetch(pc).err()), [Some(Cause::OutsideText); 3]);
 
@@ -118,7 +119,8 @@ fn an_exception_names_the_function() {
     let text = program.text::<Arm>().expect("of ARM");
     let mut thread = <Arm as InstructionSet>::Thread::new(program.entry);
     thread.set_register(1, 0x123);
-    let exception = text.run(&mut thread, &mut Memory::new(0, Vec::new()), 10).expect_err("misaligned");
+    let exception =
+        text.runner().run(&mut thread, &mut Memory::new(0, Vec::new()), 10).expect_err("misaligned");
     assert_eq!(
         exception.within(&program.symbols).to_string(),
         "at 0x00010000 (_start+0x0), `ldr r0, [r1]` (0xe5910000): load of a word at 0x00000123, which is no multiple of 4"
@@ -227,7 +229,7 @@ fn no_bytes_panic() {
 fn start<S: InstructionSet>(program: &Program) {
     let text = program.text::<S>().expect("of this machine");
     let mut thread = S::Thread::new(program.entry);
-    if let Err(exception) = text.run(&mut thread, &mut Memory::new(DATA, vec![0; 64]), 20) {
+    if let Err(exception) = text.runner().run(&mut thread, &mut Memory::new(DATA, vec![0; 64]), 20) {
         assert!(!exception.within(&program.symbols).to_string().is_empty());
     }
 }

@@ -1,6 +1,6 @@
 //! Decoded text.
 
-use crate::{Bus, Cause, Exception, Flow, InstructionSet, Stop, Thread};
+use crate::{Bus, Cause, Exception, Flow, InstructionSet, Meaning, Stop, Thread};
 
 /// The instructions of a program, each decoded once; processors share it. What is written to the memory that it was
 /// decoded from changes nothing of it.
@@ -10,7 +10,7 @@ pub struct Text<S: InstructionSet> {
     instructions: Vec<S::Instruction>,
 }
 
-/// Why [`Text::run`] has ended.
+/// Why [`Runner::run`] has ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum End {
     /// The program asks for a service.
@@ -49,9 +49,7 @@ impl<S: InstructionSet> Text<S> {
     /// [`Cause::OutsideText`], if there is none.
     #[inline(always)]
     pub fn fetch(&self, pc: u32) -> Result<&S::Instruction, Cause> {
-        // What is no multiple of 4 is rotated to an index that is beyond any text.
-        let index = pc.wrapping_sub(self.address).rotate_right(2);
-        self.instructions.get(index as usize).ok_or(Cause::OutsideText)
+        self.instructions.get(self.index(pc)).ok_or(Cause::OutsideText)
     }
 
     /// What an instruction of this text has caused.
@@ -62,30 +60,48 @@ impl<S: InstructionSet> Text<S> {
         }
     }
 
-    /// Executes so many instructions, or until somebody else has to do something: a program without a machine around it. Says
-    /// how many have been executed.
+    /// The text with the functions that execute its instructions through a kind of bus.
+    pub fn runner<B: Bus>(&self) -> Runner<'_, S, B> {
+        Runner { text: self, meanings: self.instructions.iter().map(S::meaning).collect() }
+    }
+
+    /// Which of its instructions stands at an address, if any does.
+    #[inline(always)]
+    fn index(&self, pc: u32) -> usize {
+        // What is no multiple of 4 is rotated to an index that is beyond any text.
+        pc.wrapping_sub(self.address).rotate_right(2) as usize
+    }
+}
+
+/// A program without a machine around it; see [`Text::runner`].
+#[derive(Clone, Debug)]
+pub struct Runner<'a, S: InstructionSet, B: Bus> {
+    text: &'a Text<S>,
+    /// Of each instruction.
+    meanings: Vec<Meaning<S, B>>,
+}
+
+impl<S: InstructionSet, B: Bus> Runner<'_, S, B> {
+    /// Executes so many instructions, or until somebody else has to do something. Says how many have been executed.
     ///
     /// # Errors
     /// The exception that the program causes.
     #[inline]
-    pub fn run<B: Bus>(
-        &self,
-        thread: &mut S::Thread,
-        bus: &mut B,
-        most: u64,
-    ) -> Result<(u64, End), Exception> {
+    pub fn run(&self, thread: &mut S::Thread, bus: &mut B, most: u64) -> Result<(u64, End), Exception> {
         for executed in 0..most {
             let pc = thread.pc();
-            let flow = self
-                .fetch(pc)
-                .map_err(Stop::Raise)
-                .and_then(|instruction| S::execute(thread, instruction, bus));
-            let end = match flow {
+            let index = self.text.index(pc);
+            let (Some(instruction), Some(meaning)) =
+                (self.text.instructions.get(index), self.meanings.get(index))
+            else {
+                return Err(self.text.exception(pc, Cause::OutsideText));
+            };
+            let end = match meaning(thread, instruction, bus) {
                 Ok(Flow::Next | Flow::Skipped | Flow::Taken) => continue,
-                Ok(Flow::Service(number)) => End::Service(number),
+                Ok(Flow::Service) => End::Service(S::service(thread, instruction)),
                 Ok(Flow::Breakpoint) => End::Breakpoint,
                 Err(Stop::Wait) => return Ok((executed, End::Waits)),
-                Err(Stop::Raise(cause)) => return Err(self.exception(pc, cause)),
+                Err(Stop::Raise(cause)) => return Err(self.text.exception(pc, cause)),
             };
             return Ok((executed + 1, end));
         }

@@ -12,7 +12,11 @@ macro_rules! one_of {
 
 /// The function that does what an instruction of this kind does.
 pub(super) fn meaning<B: Bus>(it: &Instruction) -> Meaning<Riscv, B> {
-    one_of!(it.op; Undefined Lui Jal Jalr Beq Bne Blt Bge Bltu Bgeu Lb Lh Lw Lbu Lhu Sb Sh Sw Addi Slti Sltiu Xori Ori Andi Slli Srli Srai Add Sub Sll Slt Sltu Xor Srl Sra Or And Mul Mulh Mulhsu Mulhu Div Divu Rem Remu Fence Ecall Ebreak)
+    one_of!(it.op;
+        Undefined Lui Jal Jalr Beq Bne Blt Bge Bltu Bgeu Lb Lh Lw Lbu Lhu Sb Sh Sw Addi Slti Sltiu Xori Ori
+        Andi Slli Srli Srai Add Sub Sll Slt Sltu Xor Srl Sra Or And Mul Mulh Mulhsu Mulhu Div Divu Rem Remu
+        Fence Ecall Ebreak
+    )
 }
 
 /// Executes an instruction that does what `OP` says: each is a function of its own.
@@ -74,7 +78,7 @@ fn execute<const OP: u8, B: Bus>(thread: &mut Thread, it: &Instruction, bus: &mu
                 Op::Sb => store(bus, address, Size::Byte, b).map(|()| Flow::Next)?,
                 Op::Sh => store(bus, address, Size::Half, b).map(|()| Flow::Next)?,
                 Op::Sw => store(bus, address, Size::Word, b).map(|()| Flow::Next)?,
-                Op::Ecall => Flow::Service(thread.registers[SERVICE]),
+                Op::Ecall => Flow::Service,
                 Op::Ebreak => Flow::Breakpoint,
                 _ => Flow::Next,
             };
@@ -87,9 +91,6 @@ fn execute<const OP: u8, B: Bus>(thread: &mut Thread, it: &Instruction, bus: &mu
     thread.pc = next;
     Ok(Flow::Next)
 }
-
-/// Register `a7`, in which calling conventions pass the number of a service.
-const SERVICE: usize = 17;
 
 #[inline(always)]
 fn write(thread: &mut Thread, rd: u8, value: u32) {

@@ -117,6 +117,10 @@ impl InstructionSet for Riscv {
         execute::meaning(instruction)
     }
 
+    fn service(thread: &Thread, _: &Instruction) -> u32 {
+        thread.registers[SERVICE]
+    }
+
     #[inline]
     fn class(instruction: &Instruction) -> Class {
         match instruction.op {
@@ -142,6 +146,9 @@ impl InstructionSet for Riscv {
         disassemble::disassemble(&decode::decode(word, address))
     }
 }
+
+/// Register `a7`, in which calling conventions pass the number of a service.
+const SERVICE: usize = 17;
 
 impl crate::Thread for Thread {
     fn new(pc: u32) -> Self {

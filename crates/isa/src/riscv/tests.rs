@@ -36,7 +36,8 @@ fn raises(word: u32, registers: &[(usize, u32)], cause: Cause) {
 #[test]
 fn services_and_breakpoints_are_told_and_the_thread_is_behind_them() {
     let (result, thread, _) = run(0x0000_0073, &[(17, 93)]); // ecall
-    assert_eq!((result, thread.pc()), (Ok(Flow::Service(93)), PC + 4));
+    assert_eq!((result, thread.pc()), (Ok(Flow::Service), PC + 4));
+    assert_eq!(Riscv::service(&thread, &Riscv::decode(0x0000_0073, PC)), 93);
     let (result, thread, _) = run(0x0010_0073, &[]); // ebreak
     assert_eq!((result, thread.pc()), (Ok(Flow::Breakpoint), PC + 4));
 }

@@ -312,7 +312,7 @@ impl<S: InstructionSet> Code<S> {
                 Ok(Flow::Taken) => Outcome::Jumped,
                 Err(Stop::Wait) => Outcome::Waits,
                 // There is no run-time beside the program that could serve it.
-                Ok(Flow::Service(_) | Flow::Breakpoint) => {
+                Ok(Flow::Service | Flow::Breakpoint) => {
                     return self.fail(port.context, pc, wireloom_isa::Cause::Undefined);
                 }
                 Err(Stop::Raise(cause)) => return self.fail(port.context, pc, cause),

@@ -116,7 +116,7 @@ impl<S: InstructionSet> Functional<S> {
             let instruction = self.text.fetch(pc).map_err(|cause| self.text.exception(pc, cause))?;
             self.around.communicates = false;
             match S::execute(thread, instruction, &mut self.around) {
-                Ok(Flow::Next | Flow::Skipped | Flow::Taken | Flow::Service(_) | Flow::Breakpoint) => {
+                Ok(Flow::Next | Flow::Skipped | Flow::Taken | Flow::Service | Flow::Breakpoint) => {
                     let count = &mut self.executed[((pc - base) / 4) as usize];
                     count.instructions += 1;
                     count.communication += u64::from(self.around.communicates);
