@@ -109,6 +109,15 @@ impl<P> Channel<P> {
         self.initiating.retain(|initiating| *initiating != node.0);
     }
 
+    fn collects(&self, node: Node) -> bool {
+        self.role[node.0 as usize] == Role::Collects
+    }
+
+    /// When the first message reaches a node, of those that are on their way.
+    fn first_for(&self, node: Node) -> Option<Time> {
+        self.reaching[node.0 as usize].peek().map(|Reverse(first)| first.time)
+    }
+
     /// How long the next message is on its way.
     fn delay(&mut self, from: Node, to: Node, now: Time) -> Time {
         let jitter = if self.spread == 1 { 0 } else { self.chances[from.0 as usize].below(self.spread) };
@@ -184,14 +193,14 @@ impl<P> Network<P> for Channel<P> {
     }
 
     fn next_for(&self, node: Node) -> Option<Time> {
-        self.reaching[node.0 as usize].peek().map(|Reverse(next)| next.time)
+        // Messages for others come out by events.
+        self.first_for(node).filter(|_| self.collects(node))
     }
 
     fn fetch(&mut self, node: Node, until: Time) -> Option<(Time, Message<P>)> {
+        self.next_for(node).filter(|next| *next <= until)?;
         let reaching = &mut self.reaching[node.0 as usize];
-        let Reverse(Reaching { time, number, .. }) =
-            *reaching.peek().filter(|Reverse(next)| next.time <= until)?;
-        reaching.pop();
+        let Reverse(Reaching { time, number, .. }) = reaching.pop()?;
         Some((time, self.traffic.end(number, time)))
     }
 
@@ -200,7 +209,7 @@ impl<P> Network<P> for Channel<P> {
             NetworkEvent::Reach(number) => {
                 let Message { from, to, .. } = *self.traffic.message(number);
                 self.reaching[to.0 as usize].pop();
-                if self.role[from.0 as usize] == Role::Collects && self.role[to.0 as usize] == Role::Answers {
+                if self.collects(from) && self.role[to.0 as usize] == Role::Answers {
                     self.asking[from.0 as usize].pop();
                 }
                 if !self.credits.has(to) {
@@ -234,15 +243,14 @@ impl<P> Network<P> for Channel<P> {
         if self.credits.is_bound(node) || !self.last.is_empty() {
             return now;
         }
-        if self.role[node.0 as usize] != Role::Collects {
-            let next = self.next_for(node);
-            return next.into_iter().chain([now + self.least]).min().unwrap_or(now);
+        let unknown = now + self.least;
+        if !self.collects(node) {
+            return self.first_for(node).map_or(unknown, |first| unknown.min(first));
         }
         // Who sends something to this node must have got something before: what is known to come, or what is put in from now on.
         let asked = self.asking[node.0 as usize].peek().map(|Reverse(time)| *time);
-        let told = self.initiating.iter().filter_map(|node| self.next_for(Node(*node)));
-        let first = told.chain(asked).chain([now + self.least]).min();
-        first.unwrap_or(now) + self.least
+        let told = self.initiating.iter().filter_map(|node| self.first_for(Node(*node)));
+        told.chain(asked).fold(unknown, Time::min) + self.least
     }
 
     fn record(&self, _: Time) -> Record {

@@ -105,12 +105,12 @@ pub trait Network<P> {
     /// From now on a node sends messages to nodes that collect theirs only when one of that node has come out at it.
     fn answers(&mut self, _node: Node) {}
 
-    /// When the next message comes out at a node that collects its messages, of those that are in the network.
+    /// When the next message comes out at a node that collects its messages, of those that are in the network; nothing for another node.
     fn next_for(&self, _node: Node) -> Option<Time> {
         None
     }
 
-    /// The next message of such a node, if it comes out at this time or before, and when it does.
+    /// The next message of a node that collects its messages, if it comes out at this time or before, and when it does; nothing for another node.
     fn fetch(&mut self, _node: Node, _until: Time) -> Option<(Time, Message<P>)> {
         None
     }

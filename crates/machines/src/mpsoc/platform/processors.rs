@@ -44,10 +44,7 @@ impl<W: Workload, O: Objects> Platform<W, O> {
             {
                 self.receive(message, time, kernel);
             }
-            let next = match self.network.next_for(Node(unit.0)) {
-                Some(time) if self.collects => self.clock.edge_from(time),
-                _ => NEVER,
-            };
+            let next = self.network.next_for(Node(unit.0)).map_or(NEVER, |time| self.clock.edge_from(time));
             let Self { workload, processors, sent, timeline, labels, .. } = self;
             let mut outside = Outside { now, sent, timeline, labels };
             processors[unit.0 as usize].turn((from, limit.min(next)), workload, &mut outside);
@@ -66,6 +63,7 @@ impl<W: Workload, O: Objects> Platform<W, O> {
         }
         if due == NEVER { Activity::Asleep } else { Activity::After(due - edge) }
     }
+
     /// What a thread waits for is there.
     pub(super) fn resume(&mut self, thread: u32, now: Time, kernel: &mut Kernel<Event>) {
         let number = thread / self.threads;
@@ -75,6 +73,7 @@ impl<W: Workload, O: Objects> Platform<W, O> {
         self.behind(number, goes_on, kernel);
     }
 
+    /// A line has come for a processor's cache.
     pub(super) fn fill(&mut self, number: u32, line: Line, now: Time, kernel: &mut Kernel<Event>) {
         let Self { workload, processors, sent, timeline, labels, .. } = self;
         let mut outside = Outside { now, sent, timeline, labels };

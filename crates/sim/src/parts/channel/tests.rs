@@ -161,6 +161,8 @@ fn a_node_that_collects_its_messages_gets_the_same_ones_at_the_same_times() {
         let comes = channel.send_ahead(message, Time(1000 * payload), &mut kernel);
         assert_eq!(comes.is_some(), payload % 3 == 1);
     }
+    // What comes out by an event cannot be fetched before it.
+    assert_eq!((channel.next_for(Node(0)), channel.fetch(Node(0), Time(u64::MAX))), (None, None));
     let mut fetched = Vec::new();
     while let Some(next) = channel.next_for(Node(1)) {
         assert_eq!(channel.fetch(Node(1), next - Time(1)), None);
