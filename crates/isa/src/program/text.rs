@@ -65,9 +65,9 @@ impl<S: InstructionSet> Text<S> {
         Runner { text: self, meanings: self.instructions.iter().map(S::meaning).collect() }
     }
 
-    /// Which of its instructions stands at an address, if any does.
+    /// The how-manieth of its instructions stands at an address; beyond all of them if none does.
     #[inline(always)]
-    fn index(&self, pc: u32) -> usize {
+    pub fn index(&self, pc: u32) -> usize {
         // What is no multiple of 4 is rotated to an index that is beyond any text.
         pc.wrapping_sub(self.address).rotate_right(2) as usize
     }

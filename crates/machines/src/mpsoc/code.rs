@@ -21,8 +21,6 @@ use reach::Reach;
 #[derive(Clone, Debug)]
 pub struct Code<S: InstructionSet> {
     text: Text<S>,
-    /// Where the text begins.
-    begin: u32,
     steps: Vec<Step<S>>,
     constants: Constants,
     entry: u32,
@@ -156,7 +154,6 @@ impl<S: InstructionSet> Code<S> {
             Step::new(*instruction, &processor.cycles, address & !instruction_line == 0)
         };
         Ok(Self {
-            begin: program.executable().address,
             steps: text.instructions().map(step).collect(),
             text,
             constants: Constants::new(base, &bytes, processor.data_cache.line_bytes as u32),
@@ -289,8 +286,7 @@ impl<S: InstructionSet> Code<S> {
     /// The instructions from an address on.
     #[inline(always)]
     fn steps_from(&self, pc: u32) -> &[Step<S>] {
-        // What is no multiple of 4 is rotated to an index that is beyond any text.
-        self.steps.get(pc.wrapping_sub(self.begin).rotate_right(2) as usize..).unwrap_or_default()
+        self.steps.get(self.text.index(pc)..).unwrap_or_default()
     }
 
     /// Executes the next instruction of a thread in its turn.

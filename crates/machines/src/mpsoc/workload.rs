@@ -95,6 +95,12 @@ impl Run {
         is_single
     }
 
+    /// Whether any of them takes more than a cycle.
+    #[inline(always)]
+    pub(super) fn keeps_others(self) -> bool {
+        self.count != 0 && self.cycles != 1
+    }
+
     /// Of all of them.
     pub(super) fn cycles(self) -> u64 {
         u64::from(self.count) * u64::from(self.cycles)

@@ -72,10 +72,7 @@ impl Domain {
         let edge = match self.turn {
             Some(turn) => self.edge - u64::from(unit > turn),
             None => {
-                if self.time < from {
-                    self.edge = self.clock.edge_from(from);
-                    self.time = self.clock.edge(self.edge);
-                }
+                self.come_to(from);
                 self.edge
             }
         };
@@ -88,12 +85,20 @@ impl Domain {
         }
     }
 
+    /// No edge before this time has cycles any more.
+    #[inline]
+    fn come_to(&mut self, from: Time) {
+        if self.time < from {
+            self.edge = self.clock.edge_from(from);
+            self.time = self.clock.edge(self.edge);
+        }
+    }
+
     /// A unit has a cycle at the first edge at a time or behind it, or sooner if that is further than is looked ahead; no edge before `from` has cycles
     /// any more, but those of the edge whose cycles are under way.
     pub(super) fn wake_by(&mut self, unit: Unit, from: Time, time: Time) {
-        if self.turn.is_none() && self.time < from {
-            self.edge = self.clock.edge_from(from);
-            self.time = self.clock.edge(self.edge);
+        if self.turn.is_none() {
+            self.come_to(from);
         }
         let edge = self.clock.edge_from(time).clamp(self.edge, self.edge + EDGES - 2);
         if edge < self.due[unit.0 as usize] {

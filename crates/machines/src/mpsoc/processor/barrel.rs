@@ -92,7 +92,7 @@ impl<T> Processor<T> {
             let turn = self.pipeline.at(leaves);
             if turn != 0 {
                 let run = self.runs[turn.trailing_zeros() as usize];
-                if run.count != 0 && run.cycles != 1 {
+                if run.keeps_others() {
                     return;
                 }
                 slots.add(leaves + stages * u64::from(run.count), turn);
@@ -112,7 +112,7 @@ impl<T> Processor<T> {
             self.execute(thread, workload, outside);
             (self.first, issued) = (behind(turn), edge);
             let run = self.runs[thread as usize];
-            if self.free > edge + 1 || (run.count != 0 && run.cycles != 1) || self.has_failed {
+            if self.free > edge + 1 || run.keeps_others() || self.has_failed {
                 slots.remove(place);
                 self.pipeline.put(edge + stages, turn);
                 end = edge + 1;
