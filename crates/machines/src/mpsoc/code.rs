@@ -297,7 +297,7 @@ impl<S: InstructionSet> Code<S> {
         };
         let line = pc & self.instruction_line;
         if line != thread.line {
-            if !port.fetch(line) {
+            if !port.find(Which::Instruction, line) {
                 return Issued { cycles: 1, outcome: Outcome::Waits };
             }
             thread.line = line;
@@ -318,17 +318,21 @@ impl<S: InstructionSet> Code<S> {
 }
 
 impl Port<'_> {
-    /// Brings a line of the program into the thread's fetch buffer; answers whether it is there.
+    /// Looks for a line of the program, or of constants, in its cache; answers whether it is there.
     #[inline]
-    fn fetch(&mut self, line: u32) -> bool {
+    fn find(&mut self, which: Which, line: u32) -> bool {
         if self.context.fill == Some(line) {
             self.context.fill = None;
             return true;
         }
-        match self.caches.read(Which::Instruction, line, self.context.lane) {
+        let wait = match which {
+            Which::Instruction => Wait::Fetch,
+            Which::Data => Wait::Data,
+        };
+        match self.caches.read(which, line, self.context.lane) {
             Lookup::Hit => return true,
-            Lookup::Coming => self.context.wait = Wait::Fetch,
-            Lookup::Missing(line) => self.waits(Wait::Fetch, Request::Line(line)),
+            Lookup::Coming => self.context.wait = wait,
+            Lookup::Missing(line) => self.waits(wait, Request::Line(line)),
         }
         false
     }

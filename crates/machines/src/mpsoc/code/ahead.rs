@@ -7,10 +7,10 @@
 use wireloom_isa::{Flow, InstructionSet, Thread as _};
 
 use super::{Bank, Code};
-use crate::mpsoc::caches::{Caches, Lookup};
-use crate::mpsoc::context::{Context, Wait};
+use crate::mpsoc::caches::Caches;
+use crate::mpsoc::context::Context;
 use crate::mpsoc::own::NO_DATA;
-use crate::mpsoc::parcel::{Request, Which};
+use crate::mpsoc::parcel::Which;
 use crate::mpsoc::workload::{Issued, Outcome, Port, Run};
 
 /// The instructions that a thread has executed and not issued.
@@ -64,16 +64,7 @@ impl Ahead {
         if self.issued == self.count || context.fill.is_some() {
             return None;
         }
-        let segment = &mut self.segments[usize::from(self.issued) % SEGMENTS];
-        if segment.is_first && !caches.read_again(Which::Instruction, segment.pc & line_mask) {
-            return None;
-        }
-        segment.is_first = false;
-        if segment.data != NO_DATA && !caches.read_again(Which::Data, segment.data) {
-            return None;
-        }
-        self.issued += 1;
-        Some((segment.issued(), segment.behind))
+        self.issue_with(line_mask, |which, line| caches.read_again(which, line)).ok()
     }
 
     /// Issues the next instruction, if it was executed.
@@ -82,45 +73,36 @@ impl Ahead {
         if self.issued == self.count {
             return None;
         }
-        let segment = &mut self.segments[usize::from(self.issued)];
-        if segment.is_first {
-            if !port.fetch(segment.pc & line_mask) {
-                return Some(Issued { cycles: 1, outcome: Outcome::Waits });
+        Some(match self.issue_with(line_mask, |which, line| port.find(which, line)) {
+            Ok((issued, behind)) => {
+                port.behind = behind;
+                issued
             }
-            segment.is_first = false;
+            Err(cycles) => Issued { cycles, outcome: Outcome::Waits },
+        })
+    }
+
+    /// Issues the next instruction, of which there is one, if `has` its line and its constant, for which it asks once each; what is behind it.
+    ///
+    /// # Errors
+    /// For how long one that has to wait keeps others from being issued.
+    #[inline(always)]
+    fn issue_with(
+        &mut self,
+        line_mask: u32,
+        mut has: impl FnMut(Which, u32) -> bool,
+    ) -> Result<(Issued, Run), u32> {
+        let segment = &mut self.segments[usize::from(self.issued) % SEGMENTS];
+        if segment.is_first && !has(Which::Instruction, segment.pc & line_mask) {
+            return Err(1);
         }
-        if segment.data != NO_DATA && !port.read(segment.data) {
-            return Some(Issued { cycles: u32::from(segment.cycles), outcome: Outcome::Waits });
+        segment.is_first = false;
+        if segment.data != NO_DATA && !has(Which::Data, segment.data) {
+            return Err(u32::from(segment.cycles));
         }
         self.issued += 1;
-        port.behind = segment.behind;
-        Some(segment.issued())
-    }
-}
-
-impl Segment {
-    /// Its first instruction.
-    #[inline(always)]
-    fn issued(&self) -> Issued {
-        let outcome = if self.has_jumped { Outcome::Jumped } else { Outcome::Done };
-        Issued { cycles: u32::from(self.cycles), outcome }
-    }
-}
-
-impl Port<'_> {
-    /// Looks for a line of constants in the cache; answers whether it is there.
-    #[inline]
-    fn read(&mut self, line: u32) -> bool {
-        if self.context.fill == Some(line) {
-            self.context.fill = None;
-            return true;
-        }
-        match self.caches.read(Which::Data, line, self.context.lane) {
-            Lookup::Hit => return true,
-            Lookup::Coming => self.context.wait = Wait::Data,
-            Lookup::Missing(line) => self.waits(Wait::Data, Request::Line(line)),
-        }
-        false
+        let outcome = if segment.has_jumped { Outcome::Jumped } else { Outcome::Done };
+        Ok((Issued { cycles: u32::from(segment.cycles), outcome }, segment.behind))
     }
 }
 
