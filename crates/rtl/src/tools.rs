@@ -59,6 +59,8 @@ pub fn compiler_cache(make: &mut Command) {
     {
         make.env("OBJCACHE", "ccache")
             .env("CCACHE_DIR", repository().join(".cache/ccache"))
+            // What a file includes is known from its compilation: no need to run the preprocessor before.
+            .env("CCACHE_DEPEND", "1")
             .env("CCACHE_MAXSIZE", "2G");
     }
 }

@@ -1,7 +1,7 @@
 //! From SystemVerilog to a loaded model: Verilator, the C++ compiler, the cache.
 
 use std::fs;
-use std::io::{self, BufRead, BufReader};
+use std::io::{self, BufRead, BufReader, Write};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
@@ -11,7 +11,7 @@ use super::source::{Geometry, Source};
 use crate::np::Hash;
 use crate::tools;
 
-/// The harness, and the version of what it says to Rust: its files, the first of which is compiled.
+/// The harness, and the version of what it says to Rust: its files, the first of which includes the others.
 pub(crate) const HARNESS: [(&str, &str); 5] = [
     ("harness.cpp", include_str!("harness.cpp")),
     ("line.h", include_str!("line.h")),
@@ -22,6 +22,10 @@ pub(crate) const HARNESS: [(&str, &str); 5] = [
 
 /// The finished model in its folder.
 const OBJECT: &str = "np_model.so";
+/// What is compiled of the harness, beside it: what it is told of the machine, then itself.
+const DRIVER: &str = "np_driver";
+/// A function of the harness.
+const ENTRY: &str = "wl_open";
 
 /// How to build.
 #[derive(Clone, Debug)]
@@ -114,6 +118,7 @@ fn key(source: &Source, options: &BuildOptions, arguments: &[String]) -> Result<
     let mut hash = Hash::default();
     hash.text(&String::from_utf8_lossy(&version));
     HARNESS.iter().for_each(|(_, text)| hash.text(text));
+    hash.text(&driver(&source.geometry, options));
     arguments.iter().chain(&make_flags(options)).chain(&source.blocks).for_each(|word| hash.text(word));
     for file in &source.files {
         hash.text(&file.name);
@@ -124,7 +129,6 @@ fn key(source: &Source, options: &BuildOptions, arguments: &[String]) -> Result<
 
 /// Verilator's arguments, without files.
 fn arguments(source: &Source, options: &BuildOptions) -> Vec<String> {
-    let geometry = &source.geometry;
     let mut words: Vec<String> =
         ["--cc", "--exe", "-O3", "--no-timing", "-Wno-fatal", "-Wno-lint", "-Wno-style"]
             .map(str::to_owned)
@@ -140,33 +144,32 @@ fn arguments(source: &Source, options: &BuildOptions) -> Vec<String> {
     } else {
         words.push("--no-assert".to_owned());
     }
+    if !is_in_parts(options) {
+        // Half as much text as -O3 makes of a module that repeats, which is then written out each time.
+        words.extend(["--inline-mult", "1", "--decorations", "none"].map(str::to_owned));
+    }
     if options.waves {
         words.extend(["--trace-fst", "--trace-structs"].map(str::to_owned));
     } else if is_hierarchical(source, options) {
         words.push("--hierarchical".to_owned());
     }
-    let defines = format!("{} -DWL_WAVES={}", defines(geometry), u8::from(options.waves));
-    // Models that are loaded into one process must not find each other's symbols.
-    words.extend([
-        "-CFLAGS".to_owned(),
-        format!("-fPIC -fno-gnu-unique -std=c++17 -DVL_TIME_CONTEXT {defines}"),
-    ]);
-    words.extend(["-LDFLAGS".to_owned(), "-shared -Wl,-Bsymbolic".to_owned()]);
+    // Models that are loaded into one process must not find each other's symbols. All models have the same flags, so the compiler cache has Verilator's
+    // run-time for all of them.
+    let flags = "-fPIC -fno-gnu-unique -std=c++17 -DVL_TIME_CONTEXT -DVL_USER_FATAL=1 -DVL_USER_STOP=1 -DVL_USER_FINISH=1";
+    words.extend(["-CFLAGS", flags, "-LDFLAGS"].map(str::to_owned));
+    words.push(format!("-shared -Wl,-Bsymbolic -Wl,-u,{ENTRY}"));
     words.extend(["-o".to_owned(), OBJECT.to_owned()]);
     words
 }
 
-/// What the harness is told of a machine, on the C++ compiler's command line.
-pub(crate) fn defines(geometry: &Geometry) -> String {
+/// What the harness is told of a machine: names and values of the C++ preprocessor.
+pub(crate) fn definitions(geometry: &Geometry) -> Vec<(&'static str, String)> {
     let (narrow, bytes) = geometry.ports.as_ref().map_or((0, 0), |ports| (ports.numbers.len(), ports.bytes));
     let numbers: Vec<String> =
         geometry.ports.iter().flat_map(|ports| &ports.numbers).map(u16::to_string).collect();
     let router_lanes: Vec<String> =
         geometry.routers.iter().flat_map(|routers| &routers.lanes).map(usize::to_string).collect();
-    let flags = [
-        ("VL_USER_FATAL", 1),
-        ("VL_USER_STOP", 1),
-        ("VL_USER_FINISH", 1),
+    let values = [
         ("WL_LANES", geometry.lanes),
         ("WL_PORTS", narrow),
         ("WL_PORT_BYTES", bytes),
@@ -177,17 +180,24 @@ pub(crate) fn defines(geometry: &Geometry) -> String {
         ("WL_ROUTERS", router_lanes.len()),
         ("WL_EVENTS", geometry.routers.as_ref().map_or(0, |routers| routers.processors)),
     ];
-    let flags = flags.map(|(name, value)| format!("-D{name}={value}")).join(" ");
-    format!("{flags} -DWL_PORT_NUMBERS={} -DWL_ROUTER_LANES={}", numbers.join(","), router_lanes.join(","))
+    let values = values.map(|(name, value)| (name, value.to_string()));
+    let lists = [("WL_PORT_NUMBERS", numbers.join(",")), ("WL_ROUTER_LANES", router_lanes.join(","))];
+    values.into_iter().chain(lists).collect()
+}
+
+/// The text of [`DRIVER`].
+fn driver(geometry: &Geometry, options: &BuildOptions) -> String {
+    let waves = ("WL_WAVES", u8::from(options.waves).to_string());
+    let definitions = definitions(geometry).into_iter().chain([waves]);
+    let definitions = definitions.map(|(name, value)| format!("#define {name} {value}\n"));
+    format!("{}#include \"../{}\"\n", definitions.collect::<String>(), HARNESS[0].0)
 }
 
 /// What `make` is told: the installed makefile was never configured, so it knows no compiler's flags.
 fn make_flags(options: &BuildOptions) -> [String; 6] {
     let level = options.optimise;
-    // Without optimisation the compiler spends most of its time on headers: all of a model is one file then, which has them once.
-    let in_parts = u8::from(level > 0);
     [
-        format!("VM_PARALLEL_BUILDS={in_parts}"),
+        format!("VM_PARALLEL_BUILDS={}", u8::from(is_in_parts(options))),
         "CFG_CXXFLAGS_PCH_I=-include".to_owned(),
         "CFG_LDLIBS_THREADS=-pthread".to_owned(),
         format!("OPT_FAST=-O{level}"),
@@ -196,10 +206,16 @@ fn make_flags(options: &BuildOptions) -> [String; 6] {
     ]
 }
 
+/// Whether the files of a model are compiled apart. Without optimisation the compiler spends most of its time on headers: all is one file then, which has
+/// them once.
+fn is_in_parts(options: &BuildOptions) -> bool {
+    options.optimise > 0
+}
+
 /// Whether modules that repeat are translated once. Verilator does not look into those for waves; and without optimisation they are compiled
 /// faster than the headers of their files.
 fn is_hierarchical(source: &Source, options: &BuildOptions) -> bool {
-    !options.waves && options.optimise > 0 && !source.blocks.is_empty()
+    !options.waves && is_in_parts(options) && !source.blocks.is_empty()
 }
 
 fn verilate(
@@ -215,9 +231,12 @@ fn verilate(
         fs::create_dir_all(folder).and_then(|()| fs::write(&path, text)).map_err(file_error(&path))?;
         Ok(path)
     };
-    let harness = place.join(HARNESS[0].0);
     for (name, text) in HARNESS {
         write(name, text)?;
+    }
+    let driver = write(&format!("build/{DRIVER}.cpp"), &driver(&source.geometry, options))?;
+    if is_in_parts(options) {
+        verilator.arg(driver);
     }
     let blocks = source.blocks.iter().map(|block| format!("hier_block -module \"{block}\"\n"));
     let blocks = write("blocks.vlt", &format!("`verilator_config\n{}", blocks.collect::<String>()))?;
@@ -228,13 +247,19 @@ fn verilate(
     write("print.h", "void wl_print(const char *format, ...);\n")?;
     let files: Result<Vec<PathBuf>, BuildError> =
         source.files.iter().map(|file| write(&file.name, &file.text)).collect();
-    verilator.args(files?).arg(harness).arg("--Mdir").arg(place.join("build")).current_dir(place);
+    verilator.args(files?).arg("--Mdir").arg(place.join("build")).current_dir(place);
 
     let mut log = Log { text: String::new(), files: 0, compiled: 0, progress };
     (log.progress)("translating SystemVerilog");
     let mut done = log.run(&mut verilator, place)?;
     if done {
         let folder = place.join("build");
+        if !is_in_parts(options) {
+            let list = folder.join("np_model_classes.mk");
+            let file = fs::OpenOptions::new().append(true).open(&list);
+            let added = file.and_then(|mut file| writeln!(file, "VM_CLASSES_FAST += {DRIVER}"));
+            added.map_err(file_error(&list))?;
+        }
         let makefile = if hierarchical { "np_model_hier.mk" } else { "np_model.mk" };
         let mut make = Command::new("make");
         make.args(["-f", makefile, "-j"]).arg(options.jobs.to_string()).args(make_flags(options));

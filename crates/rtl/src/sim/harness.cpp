@@ -4,7 +4,7 @@
 // rises. Packets wait in line until their arrival, then in an input buffer, from which they enter: lanes.h for wide lanes, ports.h for
 // narrow ports, routers.h for virtual routers.
 //
-// The size of the ports comes from the compiler's command line: WL_LANES, WL_USER_BITS, WL_ARRIVAL (tuser carries the arrival
+// The size of the ports is told by who compiles this: WL_LANES, WL_USER_BITS, WL_ARRIVAL (tuser carries the arrival
 // time, of wide lanes above the ingress port), WL_PORTS (narrow ports; 0: wide lanes) of WL_PORT_BYTES with WL_PORT_NUMBERS,
 // WL_MEMORY_RATIO (0: no memory clock), WL_PROBE_BITS (0: no probes), WL_WAVES; WL_ROUTERS (0: no virtual routers), the lane of each in
 // WL_ROUTER_LANES, and WL_EVENTS, the processors that tell of events.

@@ -10,7 +10,7 @@ use wireloom_net::Packet;
 use super::folder::Sources;
 use super::fusesoc::Bench;
 use super::images::Image;
-use crate::sim::{HARNESS, defines};
+use crate::sim::{HARNESS, definitions};
 
 /// Packets, and what must leave: the files that the test bench reads (their notation stands in `main.cpp`).
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -113,7 +113,10 @@ const MAKE: [&str; 3] = ["CFG_CXXFLAGS_PCH_I=-include", "CFG_LDLIBS_THREADS=-pth
 /// What the test bench has to know of the processor.
 fn defines_of(sources: &Sources<'_>) -> String {
     let period = 1_000_000 / sources.core_mhz.max(1);
-    format!("{} -DWL_PERIOD_PS={period}", defines(sources.geometry))
+    let own = ["VL_USER_FATAL", "VL_USER_STOP", "VL_USER_FINISH"].map(|name| (name, "1".to_owned()));
+    let period = ("WL_PERIOD_PS", period.to_string());
+    let all = own.into_iter().chain(definitions(sources.geometry)).chain([period]);
+    all.map(|(name, value)| format!("-D{name}={value}")).collect::<Vec<_>>().join(" ")
 }
 
 fn makefile(sources: &Sources<'_>) -> String {
