@@ -22,7 +22,9 @@ help: ## this list
 demo: tools data build ## the router on real captures and generated traffic, natively and on golden, compared
 	@scripts/demo.sh $(RELEASE)
 
-test: tools data lint deny ## formatting, lints, licences, all tests, the comparison with the Linux kernel
+test: ## formatting, lints, licences, all tests, the comparison with the Linux kernel
+	@scripts/need.sh build test cross hardware python data
+	@$(MAKE) --no-print-directory --jobs=2 tools data deny lint # while one downloads or waits for a last crate, another compiles
 	cargo test --workspace --locked
 
 data: $(DATA)/pyasn/.complete $(DATA)/pathspider/.complete ## routing tables and captures, into .cache/data
