@@ -1,4 +1,4 @@
-//! How many instructions a second each instruction set executes: `cargo run --release -p wireloom-isa --example speed`.
+//! How many instructions a second each instruction set executes: `cargo run --release -p wireloom-isa --example instruction_speed`.
 //!
 //! The program is a bitwise CRC-32 over 1 KiB, again and again: loads, logic, shifts, and branches that depend on data. No
 //! machine is around it: one thread, decoded text, memory that answers at once.
