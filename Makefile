@@ -23,7 +23,6 @@ demo: tools data build ## the router on real captures and generated traffic, nat
 	@scripts/demo.sh $(RELEASE)
 
 test: ## formatting, lints, licences, all tests, the comparison with the Linux kernel
-	@scripts/need.sh build test cross hardware python data
 	@$(MAKE) --no-print-directory --jobs=2 tools data deny lint # while one downloads or waits for a last crate, another compiles
 	cargo test --workspace --locked
 
@@ -56,6 +55,7 @@ lint: ## formatting and clippy, warnings are errors
 	cargo clippy --workspace --all-targets --locked -- -D warnings
 
 deny: ## licences, sources and duplicates of the dependencies; advisories where the database is at hand
+	@scripts/need.sh build
 	@scripts/deny.sh
 
 tools: ## what the others need: Debian packages, and in .cache/tools the hardware tools and the reference of the processors

@@ -3,6 +3,11 @@
 # What Debian has is installed when it is missing and that is allowed; else one sentence says what to install.
 set -euo pipefail
 
+# One at a time, whoever calls it: two installations at once would refuse each other. What is installed does not get the lock.
+if [ "${WIRELOOM_NEED_LOCKED:-}" != 1 ]; then
+  WIRELOOM_NEED_LOCKED=1 exec flock --close "$0" "$0" "$@"
+fi
+
 # Runs a command as root, if that is possible without asking for a password.
 as_root() {
   if [ "$(id -u)" = 0 ]; then

