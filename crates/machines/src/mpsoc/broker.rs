@@ -79,7 +79,6 @@ pub(super) struct Broker {
     threads: u32,
     /// By their numbers; as many as were ever called or offered.
     services: Vec<Servers>,
-    became_idle: u64,
     /// The cycle in which the next call can be served.
     free: u64,
 }
@@ -87,8 +86,8 @@ pub(super) struct Broker {
 /// Of one service.
 #[derive(Clone, Debug)]
 struct Servers {
-    /// Servers with the order of their becoming idle, processor by processor.
-    idle: Vec<VecDeque<(u64, u32)>>,
+    /// Servers in the order of their becoming idle: processor by processor, or all of them if it does not matter where they are.
+    idle: Vec<VecDeque<u32>>,
     idle_count: usize,
     /// The processor whose turn it is.
     next: usize,
@@ -115,7 +114,6 @@ impl Broker {
             processors: processors as usize,
             threads,
             services: Vec::new(),
-            became_idle: 0,
             free: 0,
         }
     }
@@ -131,11 +129,13 @@ impl Broker {
 
     /// A server has become idle.
     pub(super) fn offer(&mut self, now: Time, service: Service, thread: u32) -> Option<Match> {
-        let (order, processor) = (self.became_idle, (thread / self.threads) as usize);
+        let queue = match self.policy {
+            Policy::FirstCome => 0,
+            Policy::RoundRobin | Policy::LeastLoaded => (thread / self.threads) as usize,
+        };
         let servers = self.servers(service);
-        servers.idle[processor].push_back((order, thread));
+        servers.idle[queue].push_back(thread);
         servers.idle_count += 1;
-        self.became_idle += 1;
         self.serve(now, service)
     }
 
@@ -147,7 +147,8 @@ impl Broker {
 
     fn servers(&mut self, service: Service) -> &mut Servers {
         if self.services.len() <= service.index() {
-            self.services.resize_with(service.index() + 1, || Servers::new(self.processors));
+            let queues = if self.policy == Policy::FirstCome { 1 } else { self.processors };
+            self.services.resize_with(service.index() + 1, || Servers::new(queues));
         }
         &mut self.services[service.index()]
     }
@@ -172,9 +173,9 @@ impl Broker {
 }
 
 impl Servers {
-    fn new(processors: usize) -> Self {
+    fn new(queues: usize) -> Self {
         Self {
-            idle: vec![VecDeque::new(); processors],
+            idle: vec![VecDeque::new(); queues],
             idle_count: 0,
             next: 0,
             waiting: VecDeque::new(),
@@ -188,22 +189,18 @@ impl Servers {
         if self.waiting.is_empty() || self.idle_count == 0 {
             return None;
         }
-        let processor = self.choose(policy);
-        let (_, thread) = self.idle[processor].pop_front()?;
+        let queue = self.choose(policy);
+        let thread = self.idle[queue].pop_front()?;
         let (since, errand) = self.waiting.pop_front()?;
         self.idle_count -= 1;
         Some((since, errand, thread))
     }
 
-    /// A processor that has an idle server: there is one.
+    /// A queue of idle servers: there are some.
     fn choose(&mut self, policy: Policy) -> usize {
         let count = self.idle.len();
         match policy {
-            Policy::FirstCome => {
-                let since =
-                    |queue: &VecDeque<(u64, u32)>| queue.front().map_or(u64::MAX, |(order, _)| *order);
-                (0..count).min_by_key(|processor| since(&self.idle[*processor])).unwrap_or(0)
-            }
+            Policy::FirstCome => 0,
             Policy::RoundRobin => {
                 let turn = (0..count).map(|step| (self.next + step) % count);
                 let chosen =
