@@ -38,14 +38,14 @@ pub struct Channel<P> {
     nodes: u32,
     /// When the last message of each pair comes out, if their order is kept.
     last: Vec<Time>,
-    /// What is on its way to each node.
+    /// What is on its way to each node that does not answer.
     reaching: Vec<BinaryHeap<Reverse<Reaching>>>,
     role: Vec<Role>,
     /// Nodes that [`initiate`](Role::Initiates).
     initiating: Vec<u32>,
     /// Of each node that collects: when its messages reach nodes that answer.
     asking: Vec<BinaryHeap<Reverse<Time>>>,
-    /// Messages that have gone in.
+    /// Messages that have gone in to such nodes.
     count: u64,
     credits: Credits,
     /// What has arrived at nodes that can hold no more.
@@ -68,7 +68,7 @@ enum Role {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 struct Reaching {
     time: Time,
-    /// When it went in, and the how-manieth it was that did.
+    /// When it went in, and the how-manieth it was that did to such a node.
     sent: Time,
     count: u64,
     /// Its number under way.
@@ -168,12 +168,17 @@ impl<P> Network<P> for Channel<P> {
         );
         let delay = self.delay(from, to, at);
         let (number, time) = (self.traffic.begin(message, at), at + delay);
-        self.reaching[to.0 as usize].push(Reverse(Reaching { time, sent: at, count: self.count, number }));
-        self.count += 1;
         match (self.role[from.0 as usize], self.role[to.0 as usize]) {
-            (_, Role::Collects) => return Some(time),
             (Role::Collects, Role::Answers) => self.asking[from.0 as usize].push(Reverse(time)),
-            _ => {}
+            (_, Role::Answers) => {}
+            (_, role) => {
+                let reaching = Reaching { time, sent: at, count: self.count, number };
+                self.reaching[to.0 as usize].push(Reverse(reaching));
+                self.count += 1;
+                if role == Role::Collects {
+                    return Some(time);
+                }
+            }
         }
         agenda.send_from(at, delay, NetworkEvent::Reach(number));
         None
@@ -208,8 +213,9 @@ impl<P> Network<P> for Channel<P> {
         match event {
             NetworkEvent::Reach(number) => {
                 let Message { from, to, .. } = *self.traffic.message(number);
-                self.reaching[to.0 as usize].pop();
-                if self.collects(from) && self.role[to.0 as usize] == Role::Answers {
+                if self.role[to.0 as usize] != Role::Answers {
+                    self.reaching[to.0 as usize].pop();
+                } else if self.collects(from) {
                     self.asking[from.0 as usize].pop();
                 }
                 if !self.credits.has(to) {
@@ -240,7 +246,8 @@ impl<P> Network<P> for Channel<P> {
     }
 
     fn quiet_until(&self, node: Node, now: Time) -> Time {
-        if self.credits.is_bound(node) || !self.last.is_empty() {
+        let is_open = self.last.is_empty() && self.role[node.0 as usize] != Role::Answers;
+        if self.credits.is_bound(node) || !is_open {
             return now;
         }
         let unknown = now + self.least;
