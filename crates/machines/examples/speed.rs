@@ -210,9 +210,8 @@ impl Router {
         let options = Options { effort, ..Options::default() };
         let mut engine =
             Engine::new(&machine(gbps)?, &self.program, store, options).map_err(|e| e.to_string())?;
-        let packets = Self::packets(packets)?;
+        engine.offer(Self::packets(packets)?);
         let begin = core_seconds()?;
-        engine.execute(&packets, &mut |_| {}).map_err(|e| e.to_string())?;
         engine.finish(&mut |_| {}).map_err(|e| e.to_string())?;
         let seconds = core_seconds()? - begin;
         Ok(Run { instructions: engine.totals().instructions, seconds })
