@@ -14,6 +14,8 @@ pub struct Caches {
     data: Cache,
     /// Lines that were asked for, each with a bit for every thread that waits for it.
     coming: Vec<(Line, u32)>,
+    /// How often that has changed which lines are at hand.
+    changes: u64,
 }
 
 /// What a cache answers.
@@ -36,49 +38,74 @@ impl Caches {
                 .map_err(error("processor.instruction_cache"))?,
             data: Cache::new(spec.data_cache, chance("data")).map_err(error("processor.data_cache"))?,
             coming: Vec::new(),
+            changes: 0,
         })
     }
 
     /// A thread (its number within the processor) reads at an address; if the line is not there, it is noted as waiting for it.
     pub(super) fn read(&mut self, which: Which, address: u32, thread: u32) -> Lookup {
-        let cache = match which {
-            Which::Instruction => &mut self.instruction,
-            Which::Data => &mut self.data,
-        };
-        let mask = cache.spec().line_bytes as u32 - 1;
-        let line = Line { address: address & !mask, cache: which };
+        if self.is_at_hand(which, address) {
+            self.read_at_hand(which, 1);
+            return Lookup::Hit;
+        }
+        self.changes += 1;
+        let line = Line { address: address & !(self.line_bytes(which) - 1), cache: which };
         if let Some((_, waiting)) = self.coming.iter_mut().find(|(coming, _)| *coming == line) {
             *waiting |= 1 << thread;
             return Lookup::Coming;
         }
-        if cache.access(u64::from(address), Use::Read).hit {
+        if self.cache_mut(which).access(u64::from(address), Use::Read).hit {
             return Lookup::Hit;
         }
         self.coming.push((line, 1 << thread));
         Lookup::Missing(line)
     }
 
-    /// A thread reads a line if that is at hand, which it nearly always is: the one of its set that was used last, and nothing is on its way. Answers whether
-    /// it was.
-    #[inline]
-    pub(super) fn read_again(&mut self, which: Which, line: u32) -> bool {
-        let cache = match which {
+    /// Whether the line of an address is at hand, which it nearly always is: the one of its set that was used last, and nothing is on its way. Reading it changes
+    /// nothing but how much was read.
+    #[inline(always)]
+    pub(super) fn is_at_hand(&self, which: Which, address: u32) -> bool {
+        self.coming.is_empty() && self.cache(which).is_last_used(u64::from(address))
+    }
+
+    /// Threads read lines that are at hand so many times.
+    #[inline(always)]
+    pub(super) fn read_at_hand(&mut self, which: Which, times: u64) {
+        self.cache_mut(which).read_again(times);
+    }
+
+    /// As long as this is what it was, lines that were at hand are.
+    #[inline(always)]
+    pub(super) fn changes(&self) -> u64 {
+        self.changes
+    }
+
+    #[inline(always)]
+    fn cache(&self, which: Which) -> &Cache {
+        match which {
+            Which::Instruction => &self.instruction,
+            Which::Data => &self.data,
+        }
+    }
+
+    #[inline(always)]
+    fn cache_mut(&mut self, which: Which) -> &mut Cache {
+        match which {
             Which::Instruction => &mut self.instruction,
             Which::Data => &mut self.data,
-        };
-        self.coming.is_empty() && cache.read_again(u64::from(line))
+        }
     }
 
     /// A line has come: the threads that wait for it.
     pub(super) fn fill(&mut self, line: Line) -> u32 {
+        self.changes += 1;
         let place = self.coming.iter().position(|(coming, _)| *coming == line);
         place.map_or(0, |place| self.coming.swap_remove(place).1)
     }
 
     /// The length of a line in bytes.
     pub(super) fn line_bytes(&self, which: Which) -> u32 {
-        let cache = if which == Which::Data { &self.data } else { &self.instruction };
-        cache.spec().line_bytes as u32
+        self.cache(which).spec().line_bytes as u32
     }
 
     /// Of both.

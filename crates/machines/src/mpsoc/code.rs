@@ -58,8 +58,8 @@ struct Step<S: InstructionSet> {
     cycles: u8,
     /// Whether it does nothing but what the instruction set says, unless an access leads somewhere else.
     is_known: bool,
-    /// Whether it is known, reads no constants, takes one cycle, and is not the first of its line.
-    is_plain: bool,
+    /// How many from this one on are known and take one cycle.
+    straight: u8,
 }
 
 /// The register bank of a thread.
@@ -150,11 +150,8 @@ impl<S: InstructionSet> Code<S> {
         }
         let processor = &spec.processor;
         let instruction_line = !(processor.instruction_cache.line_bytes as u32 - 1);
-        let step = |(address, instruction): (u32, &S::Instruction)| {
-            Step::new(*instruction, &processor.cycles, address & !instruction_line == 0)
-        };
         Ok(Self {
-            steps: text.instructions().map(step).collect(),
+            steps: steps(&text, &processor.cycles),
             text,
             constants: Constants::new(base, &bytes, processor.data_cache.line_bytes as u32),
             entry: program.entry,
@@ -182,14 +179,24 @@ impl<S: InstructionSet> Code<S> {
     }
 }
 
+/// The instructions of a text.
+fn steps<S: InstructionSet>(text: &Text<S>, of: &CyclesSpec) -> Vec<Step<S>> {
+    let mut steps: Vec<Step<S>> = text.instructions().map(|(_, it)| Step::new(*it, of)).collect();
+    let mut straight = 0_u8;
+    for step in steps.iter_mut().rev() {
+        straight = if step.is_known && step.cycles == 1 { straight.saturating_add(1) } else { 0 };
+        step.straight = straight;
+    }
+    steps
+}
+
 impl<S: InstructionSet> Step<S> {
-    fn new(instruction: S::Instruction, of: &CyclesSpec, is_first_of_line: bool) -> Self {
+    /// By itself.
+    fn new(instruction: S::Instruction, of: &CyclesSpec) -> Self {
         let class = S::class(&instruction);
         let is_known = !matches!(class, Class::Service | Class::Undefined);
-        let may_read = matches!(class, Class::Load | Class::LoadMultiple(_));
-        let cycles = cycles(of, class);
-        let is_plain = is_known && !may_read && cycles == 1 && !is_first_of_line;
-        Self { instruction, meaning: S::meaning(&instruction), cycles, is_known, is_plain }
+        let meaning = S::meaning(&instruction);
+        Self { instruction, meaning, cycles: cycles(of, class), is_known, straight: 0 }
     }
 }
 
@@ -261,6 +268,19 @@ impl<S: InstructionSet> Workload for Code<S> {
         thread.ahead.issue_at_hand(self.instruction_line, context, caches)
     }
 
+    #[inline]
+    fn at_hand(&self, thread: &mut Self::Thread, context: &mut Context, caches: &Caches) -> u32 {
+        if thread.ahead.is_over() {
+            self.execute_ahead(thread, context);
+        }
+        if context.fill.is_some() { 0 } else { thread.ahead.at_hand(self.instruction_line, caches) }
+    }
+
+    #[inline]
+    fn issue_several(&self, thread: &mut Self::Thread, least: u32, caches: &mut Caches) -> u32 {
+        thread.ahead.issue_several(least, caches)
+    }
+
     fn constants(&self) -> Constants {
         self.constants.clone()
     }
@@ -283,16 +303,10 @@ impl<S: InstructionSet> Workload for Code<S> {
 }
 
 impl<S: InstructionSet> Code<S> {
-    /// The instructions from an address on.
-    #[inline(always)]
-    fn steps_from(&self, pc: u32) -> &[Step<S>] {
-        self.steps.get(self.text.index(pc)..).unwrap_or_default()
-    }
-
     /// Executes the next instruction of a thread in its turn.
     fn issue_now(&self, thread: &mut Bank<S::Thread>, port: &mut Port<'_>) -> Issued {
         let pc = thread.registers.pc();
-        let Some(Step { instruction, cycles, .. }) = self.steps_from(pc).first() else {
+        let Some(Step { instruction, cycles, .. }) = self.steps.get(self.text.index(pc)) else {
             return self.fail(port.context, pc, wireloom_isa::Cause::OutsideText);
         };
         let line = pc & self.instruction_line;

@@ -5,6 +5,7 @@ use wireloom_sim::stats::Record;
 use wireloom_sim::timeline::Track;
 
 use super::context::{Context, Wait};
+use super::mpe::Spent;
 use super::processor::Outside;
 use super::workload::Run;
 
@@ -34,21 +35,24 @@ impl<T> Hardware<T> {
         wait
     }
 
-    /// Those that were issued, if these were not.
-    pub(super) fn instructions(&self, to_come: Run) -> u64 {
-        self.context.spent.instructions - u64::from(to_come.count)
+    /// What it has spent, if so much of it was not issued.
+    pub(super) fn spent(&self, to_come: Run) -> Spent {
+        let mut spent = self.context.spent;
+        spent.instructions -= u64::from(to_come.count);
+        spent.cycles -= to_come.cycles();
+        spent
     }
 
-    /// `instructions`, and shares of the time: `network` (waiting for it), `idle` (waiting for packets, calls, or something to execute); `to_come` was not
-    /// issued.
-    pub(super) fn record(&self, to_come: Run, now: Time) -> Record {
-        let Context { spent, idle, since, wait, .. } = &self.context;
+    /// `instructions`, and shares of the time: `network` (waiting for it), `idle` (waiting for packets, calls, or something to execute); `spent` on instructions
+    /// that were issued.
+    pub(super) fn record(&self, spent: Spent, now: Time) -> Record {
+        let Context { idle, since, wait, .. } = &self.context;
         let current = |counts: bool| if counts { now.since(*since) } else { Time::ZERO };
         let idle = *idle + current(wait.is_idle());
         let network = spent.network + current(!wait.is_idle() && *wait != Wait::Nothing);
         let share = |time: Time| time.0 as f64 / now.0.max(1) as f64;
         Record::new()
-            .with("instructions", self.instructions(to_come))
+            .with("instructions", spent.instructions)
             .with("accesses", spent.accesses)
             .with("network", share(network))
             .with("idle", share(idle))

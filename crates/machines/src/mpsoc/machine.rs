@@ -233,7 +233,9 @@ impl<W: Workload, O: Objects> Machine<W, O> {
 
     /// Runs until a time, or until nothing happens any more.
     fn run_on(&mut self, until: Time) -> Result<(), RunError> {
-        let stop = run_watched(&mut self.kernel, &mut self.platform, until, PATIENCE)?;
+        let stop = run_watched(&mut self.kernel, &mut self.platform, until, PATIENCE);
+        self.platform.settle(self.kernel.now());
+        let stop = stop?;
         match self.platform.failure.take() {
             Some(failure) if stop == Stop::Stopped => Err(failure.into()),
             _ => Ok(()),

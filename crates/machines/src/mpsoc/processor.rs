@@ -1,15 +1,19 @@
 //! A processor: a pipeline that hardware threads share (the paper, section 5.2).
 
 mod barrel;
+mod every_cycle;
 
 use wireloom_isa::Exception;
 use wireloom_sim::stats::Record;
 use wireloom_sim::timeline::Label;
 use wireloom_sim::{Clock, Effort, SpecError, Time, Timeline};
 
+use barrel::Lanes;
+
 use super::caches::Caches;
 use super::context::{Context, Wait};
 use super::hardware::Hardware;
+use super::mpe::Spent;
 use super::parcel::{Line, Request, Which};
 use super::pipeline::Pipeline;
 use super::spec::{Multithreading, ProcessorSpec};
@@ -30,6 +34,9 @@ pub(super) struct Processor<T> {
     ready: u32,
     /// Threads that wait.
     waiting: u32,
+    /// Of [`Multithreading::Barrel`].
+    lanes: Lanes,
+    /// The same if all threads are looked at in every cycle.
     pipeline: Pipeline,
     /// Stages of the pipeline.
     stages: u64,
@@ -117,6 +124,7 @@ impl<T> Processor<T> {
             multithreading: spec.multithreading,
             ready,
             waiting: !ready & u32::MAX >> (32 - threads),
+            lanes: Lanes::new(),
             pipeline: Pipeline::default(),
             stages: u64::from(spec.stages),
             first: u32::MAX,
@@ -143,14 +151,24 @@ impl<T> Processor<T> {
         workload: &W,
         outside: &mut Outside<'_>,
     ) {
-        if self.is_naive {
-            self.next_edge = edge;
-            self.look();
-        }
-        if self.next_edge < limit && !self.has_failed {
-            match self.multithreading {
-                Multithreading::Barrel => self.barrel(limit, workload, outside),
-                Multithreading::Blocking => self.blocking(limit, workload, outside),
+        match self.multithreading {
+            _ if self.has_failed => {}
+            Multithreading::Barrel if self.is_naive => {
+                self.look();
+                self.every_cycle(edge, workload, outside);
+            }
+            Multithreading::Barrel => {
+                self.look_again(edge, 0, workload);
+                if self.next_edge < limit {
+                    self.barrel(limit, workload, outside);
+                }
+            }
+            Multithreading::Blocking => {
+                if self.is_naive {
+                    self.next_edge = edge;
+                    self.look();
+                }
+                self.blocking(limit, workload, outside);
             }
         }
     }
@@ -320,10 +338,18 @@ impl<T> Processor<T> {
 
     /// A thread does not wait any more.
     fn go_on(&mut self, thread: u32, now: Time) {
-        let bit = 1 << thread;
+        let (bit, mut edge) = (1 << thread, self.clock.edge_from(now));
         self.waiting &= !bit;
-        self.ready |= bit & !self.pipeline.piped();
-        self.next_edge = self.next_edge.min(self.clock.edge_from(now));
+        match self.multithreading {
+            // It finds out itself.
+            _ if self.is_naive => {}
+            Multithreading::Blocking => self.ready |= bit,
+            Multithreading::Barrel => {
+                self.ready |= if self.lanes.is_piped(thread) { 0 } else { bit };
+                edge = self.lanes.go_on(thread, edge, &mut self.runs[thread as usize % 32], self.stages);
+            }
+        }
+        self.next_edge = self.next_edge.min(edge);
     }
 
     /// A hardware thread that has executed nothing begins what was created.
@@ -337,6 +363,7 @@ impl<T> Processor<T> {
         let hardware = &mut self.threads[thread as usize];
         hardware.end_wait(outside);
         hardware.context.begin();
+        self.runs[thread as usize % 32] = Run::default();
         workload.begin(&mut hardware.registers, start);
         self.go_on(thread, outside.now);
     }
@@ -357,19 +384,6 @@ impl<T> Processor<T> {
             self.resume(thread, workload, outside);
         }
         any
-    }
-
-    /// Finds out anew what each thread does, as a simulator would that keeps no lists.
-    fn look(&mut self) {
-        (self.ready, self.waiting) = (0, 0);
-        let piped = self.pipeline.piped();
-        for (lane, hardware) in self.threads.iter().enumerate() {
-            let bit = 1 << lane;
-            let waits = hardware.context.wait != Wait::Nothing;
-            let is_piped = piped & bit != 0;
-            self.waiting |= if waits { bit } else { 0 };
-            self.ready |= if waits || is_piped { 0 } else { bit };
-        }
     }
 
     /// Whether a thread has caused an exception at this edge or before that nobody has taken.
@@ -409,21 +423,45 @@ impl<T> Processor<T> {
         })
     }
 
+    /// Whether threads have the pipeline at edges that are known before.
+    fn has_lanes(&self) -> bool {
+        self.multithreading == Multithreading::Barrel && !self.is_naive
+    }
+
+    /// What a thread has spent already, and has not issued.
+    fn to_come(&self, lane: usize) -> Run {
+        let run = self.runs[lane % 32];
+        if run.count != 0 || !self.has_lanes() {
+            return run;
+        }
+        let goes_on = self.ready & 1 << lane != 0 || self.lanes.is_piped(lane as u32);
+        Run { count: if goes_on { self.lanes.to_come(lane as u32, self.stages) } else { 0 }, cycles: 1 }
+    }
+
+    /// What each thread has spent on instructions that were issued.
+    pub(super) fn spent(&self) -> impl Iterator<Item = Spent> {
+        self.threads.iter().enumerate().map(|(lane, hardware)| hardware.spent(self.to_come(lane)))
+    }
+
     /// Cycles in which instructions were issued, or kept others from it.
     pub(super) fn busy(&self) -> u64 {
-        let cycles = |(hardware, run): (&Hardware<T>, &Run)| hardware.context.spent.cycles - run.cycles();
-        self.threads.iter().zip(&self.runs).map(cycles).sum()
+        self.spent().map(|spent| spent.cycles).sum()
     }
 
     /// Instructions of all threads.
     pub(super) fn instructions(&self) -> u64 {
-        self.threads.iter().zip(&self.runs).map(|(hardware, run)| hardware.instructions(*run)).sum()
+        self.spent().map(|spent| spent.instructions).sum()
+    }
+
+    /// Instructions of all threads, perhaps some more than were issued.
+    pub(super) fn progress(&self) -> u64 {
+        self.threads.iter().map(|hardware| hardware.context.spent.instructions).sum()
     }
 
     /// `instructions`, `use` of so many cycles, `threads`, `caches`.
     pub(super) fn record(&self, cycles: u64, now: Time) -> Record {
-        let threads = self.threads.iter().zip(&self.runs);
-        let threads: Vec<Record> = threads.map(|(hardware, run)| hardware.record(*run, now)).collect();
+        let threads = self.threads.iter().zip(self.spent());
+        let threads: Vec<Record> = threads.map(|(hardware, spent)| hardware.record(spent, now)).collect();
         Record::new()
             .with("instructions", self.instructions())
             .with("use", self.busy() as f64 / cycles.max(1) as f64)

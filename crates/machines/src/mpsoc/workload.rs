@@ -23,6 +23,17 @@ pub trait Workload {
         None
     }
 
+    /// How many instructions of a thread that waits for nothing, from its next one on, have no effect that anybody could tell before their time, take a cycle each,
+    /// and have all that they need at hand, as long as the caches do not change.
+    fn at_hand(&self, _: &mut Self::Thread, _: &mut Context, _: &Caches) -> u32 {
+        0
+    }
+
+    /// Issues so many of them, and those behind the last one that only take their time; answers how many.
+    fn issue_several(&self, _: &mut Self::Thread, _least: u32, _: &mut Caches) -> u32 {
+        0
+    }
+
     /// What its program reads and never changes.
     fn constants(&self) -> Constants {
         Constants::default()
@@ -87,18 +98,11 @@ pub struct Run {
 }
 
 impl Run {
-    /// Takes one of a single cycle; answers whether there is such a one.
+    /// Takes those of a single cycle; answers how many there are.
     #[inline(always)]
-    pub(super) fn issue_single(&mut self) -> bool {
-        let is_single = self.count != 0 && self.cycles == 1;
-        self.count -= u16::from(is_single);
-        is_single
-    }
-
-    /// Whether any of them takes more than a cycle.
-    #[inline(always)]
-    pub(super) fn keeps_others(self) -> bool {
-        self.count != 0 && self.cycles != 1
+    pub(super) fn take_singles(&mut self) -> u64 {
+        let singles = if self.cycles == 1 { std::mem::take(&mut self.count) } else { 0 };
+        u64::from(singles)
     }
 
     /// Of all of them.

@@ -123,14 +123,19 @@ impl Cache {
         &self.spec
     }
 
-    /// Reads the line that holds an address below 2^62 if it is the one of its set that was used last; answers whether it was.
+    /// Whether the line that holds an address below 2^62 is the one of its set that was used last: then reading it changes nothing but how much was read (see
+    /// [`read_again`](Self::read_again)).
     #[inline]
-    pub fn read_again(&mut self, address: u64) -> bool {
+    pub fn is_last_used(&self, address: u64) -> bool {
         let number = address >> self.line_shift;
         let last = self.lines[(number & self.set_mask) as usize * self.ways];
-        let is_last = last & !DIRTY == number << FLAGS | VALID;
-        self.reads.all += u64::from(is_last);
-        is_last
+        last & !DIRTY == number << FLAGS | VALID
+    }
+
+    /// So many reads of lines that were those of their sets that were used last.
+    #[inline]
+    pub fn read_again(&mut self, times: u64) {
+        self.reads.all += times;
     }
 
     /// An access to the line that holds an address below 2^62. One that crosses lines is an access for each.

@@ -6,10 +6,10 @@
 
 use wireloom_isa::{Flow, InstructionSet, Thread as _};
 
-use super::{Bank, Code};
+use super::{Bank, Code, Step};
 use crate::mpsoc::caches::Caches;
 use crate::mpsoc::context::Context;
-use crate::mpsoc::own::NO_DATA;
+use crate::mpsoc::own::{NO_DATA, Own};
 use crate::mpsoc::parcel::Which;
 use crate::mpsoc::workload::{Issued, Outcome, Port, Run};
 
@@ -41,6 +41,21 @@ struct Segment {
     behind: Run,
 }
 
+impl Segment {
+    /// An instruction of so many cycles with nothing behind it.
+    #[inline(always)]
+    fn of(cycles: u8) -> Self {
+        let behind = Run { count: 0, cycles };
+        Self { pc: 0, data: NO_DATA, cycles, is_first: false, has_jumped: false, behind }
+    }
+
+    /// How many it has.
+    #[inline(always)]
+    fn instructions(&self) -> u32 {
+        1 + u32::from(self.behind.count)
+    }
+}
+
 impl Ahead {
     /// The address of the instruction that is to be issued, if it was executed.
     pub(super) fn pc(&self) -> Option<u32> {
@@ -64,7 +79,44 @@ impl Ahead {
         if self.issued == self.count || context.fill.is_some() {
             return None;
         }
-        self.issue_with(line_mask, |which, line| caches.read_again(which, line)).ok()
+        let mut read = |which, line| {
+            let is_at_hand = caches.is_at_hand(which, line);
+            caches.read_at_hand(which, u64::from(is_at_hand));
+            is_at_hand
+        };
+        self.issue_with(line_mask, &mut read).ok()
+    }
+
+    /// How many instructions from the next one on, of those that were executed, take a cycle each and have their lines and their constants at hand.
+    #[inline(always)]
+    pub(super) fn at_hand(&self, line_mask: u32, caches: &Caches) -> u32 {
+        let mut instructions = 0;
+        for segment in &self.segments[..usize::from(self.count)][usize::from(self.issued)..] {
+            let has = segment.cycles == 1
+                && (!segment.is_first || caches.is_at_hand(Which::Instruction, segment.pc & line_mask))
+                && (segment.data == NO_DATA || caches.is_at_hand(Which::Data, segment.data));
+            if !has {
+                break;
+            }
+            instructions += segment.instructions();
+        }
+        instructions
+    }
+
+    /// Issues so many of them, and those behind the last one that only take their time; answers how many.
+    #[inline(always)]
+    pub(super) fn issue_several(&mut self, least: u32, caches: &mut Caches) -> u32 {
+        let (mut instructions, mut lines, mut constants) = (0, 0, 0);
+        while instructions < least && self.issued < self.count {
+            let segment = &self.segments[usize::from(self.issued) % SEGMENTS];
+            instructions += segment.instructions();
+            lines += u64::from(segment.is_first);
+            constants += u64::from(segment.data != NO_DATA);
+            self.issued += 1;
+        }
+        caches.read_at_hand(Which::Instruction, lines);
+        caches.read_at_hand(Which::Data, constants);
+        instructions
     }
 
     /// Issues the next instruction, if it was executed.
@@ -114,60 +166,137 @@ impl<S: InstructionSet> Code<S> {
         let Some(shared) = context.shared_bytes() else { return };
         let own = &mut context.own;
         (own.shared, own.data) = (shared, NO_DATA);
-        let (segments, mut count) = (&mut ahead.segments, 0);
-        // The last segment's, and the line of the instruction before.
-        let (mut behind, mut its_line) = (Run::default(), *line);
-        'jumps: loop {
-            let mut pc = registers.pc();
-            // Whether a plain instruction goes on with the last segment: where a jump leads, the line may be another one.
-            let mut goes_on = false;
-            for step in self.steps_from(pc) {
-                let is_plain = goes_on & step.is_plain;
-                if !is_plain && (count == SEGMENTS || !step.is_known) {
-                    // What is executed may begin a segment.
-                    ahead.is_stopped = !step.is_known;
-                    break 'jumps;
-                }
-                // One that is not executed leaves its thread as it was.
-                let Ok(flow) = (step.meaning)(registers, &step.instruction, own) else { break 'jumps };
-                let has_jumped = flow == Flow::Taken;
-                let waits_behind = has_jumped & self.waits_behind_jumps;
-                if is_plain & !waits_behind {
-                    behind.count += 1;
-                } else {
-                    let data = std::mem::replace(&mut own.data, NO_DATA);
-                    let is_first = pc & self.instruction_line != its_line;
-                    its_line = pc & self.instruction_line;
-                    if is_first | (data != NO_DATA) | waits_behind || !behind.goes_on(step.cycles) {
-                        if let Some(last) = segments[..count].last_mut() {
-                            last.behind = behind;
-                        }
-                        behind = Run { count: 0, cycles: step.cycles };
-                        segments[count] =
-                            Segment { pc, data, cycles: step.cycles, is_first, has_jumped, behind };
-                        count += 1;
-                    } else {
-                        behind.count += 1;
-                    }
-                    goes_on = behind.cycles == 1 && (count < SEGMENTS || !self.waits_behind_jumps);
-                }
-                if has_jumped {
-                    continue 'jumps;
-                }
+        let mut opened = Opened { segments: &mut ahead.segments, count: 0, behind: Run::default() };
+        let (mut pc, mut its_line) = (registers.pc(), *line);
+        loop {
+            let index = self.text.index(pc);
+            let Some(step) = self.steps.get(index) else { break };
+            if opened.room() < RESERVE || !step.is_known {
+                ahead.is_stopped = !step.is_known;
+                break;
+            }
+            // As many as there is room for: one stands behind the other, so it is known which are the first of their lines.
+            let most = self.first_behind(pc, opened.room() - RESERVE) as usize;
+            let straight = usize::from(step.straight.max(1)).min(most);
+            let gone = go::<S>(&self.steps[index..index + straight], registers, own);
+            let data = std::mem::replace(&mut own.data, NO_DATA);
+            let waits_behind = gone.has_jumped & self.waits_behind_jumps;
+            // The last one may begin a segment of its own.
+            let is_apart = (data != NO_DATA) | waits_behind;
+            let mut left = gone.executed - u32::from(is_apart);
+            while left != 0 {
+                let these = left.min(self.first_behind(pc, 0));
+                opened.add(these, step.cycles, pc, pc & self.instruction_line != its_line);
+                its_line = pc & self.instruction_line;
+                pc += 4 * these;
+                left -= these;
+            }
+            if is_apart {
+                let is_first = pc & self.instruction_line != its_line;
+                its_line = pc & self.instruction_line;
+                let has_jumped = gone.has_jumped;
+                opened.open(Segment { pc, data, is_first, has_jumped, ..Segment::of(step.cycles) });
                 pc += 4;
             }
-            break;
-        }
-        if let Some(last) = segments[..count].last_mut() {
-            last.behind = behind;
+            if gone.has_jumped {
+                pc = registers.pc();
+            }
+            if gone.is_stopped {
+                break;
+            }
         }
         *line = its_line;
-        ahead.count = count as u8;
+        ahead.count = opened.close();
+    }
+
+    /// How many instructions there are from an address on to the first one of a line, so many whole lines left out.
+    #[inline(always)]
+    fn first_behind(&self, pc: u32, lines: usize) -> u32 {
+        let bytes = !self.instruction_line + 1;
+        (bytes - (pc & !self.instruction_line)) / 4 + lines as u32 * (bytes / 4)
+    }
+}
+
+/// What has come of instructions one behind the other.
+struct Gone {
+    executed: u32,
+    /// Whether the last of them has jumped.
+    has_jumped: bool,
+    /// Whether the one behind them could not be executed.
+    is_stopped: bool,
+}
+
+/// Executes instructions one behind the other, up to one that jumps, reads a constant, or cannot be executed: that leaves its thread as it was. A function of its
+/// own, so that the host has nothing to keep for others.
+#[inline(never)]
+fn go<S: InstructionSet>(steps: &[Step<S>], registers: &mut S::Thread, own: &mut Own) -> Gone {
+    let mut executed = 0;
+    for step in steps {
+        match (step.meaning)(registers, &step.instruction, own) {
+            Ok(Flow::Next | Flow::Skipped) => executed += 1,
+            Ok(_) => return Gone { executed: executed + 1, has_jumped: true, is_stopped: false },
+            Err(_) => {
+                own.data = NO_DATA;
+                return Gone { executed, has_jumped: false, is_stopped: true };
+            }
+        }
+        if own.data != NO_DATA {
+            break;
+        }
+    }
+    Gone { executed, has_jumped: false, is_stopped: false }
+}
+
+/// Segments that are left for the last of several lines, and for an instruction of it that begins one of its own.
+const RESERVE: usize = 3;
+
+/// Segments that are being made.
+struct Opened<'a> {
+    segments: &'a mut [Segment; SEGMENTS],
+    count: usize,
+    /// Of the last one.
+    behind: Run,
+}
+
+impl Opened<'_> {
+    /// For how many there is room.
+    #[inline(always)]
+    fn room(&self) -> usize {
+        SEGMENTS - self.count
+    }
+
+    /// Instructions of so many cycles each, from one on that is perhaps the first of its line.
+    #[inline(always)]
+    fn add(&mut self, instructions: u32, cycles: u8, pc: u32, is_first: bool) {
+        if is_first || !self.behind.goes_on(cycles) {
+            self.open(Segment { pc, is_first, ..Segment::of(cycles) });
+            self.behind.count = (instructions - 1) as u16;
+        } else {
+            self.behind.count += instructions as u16;
+        }
+    }
+
+    /// The next segment, for which there is room.
+    #[inline(always)]
+    fn open(&mut self, segment: Segment) {
+        self.close();
+        self.behind = segment.behind;
+        self.segments[self.count % SEGMENTS] = segment;
+        self.count += 1;
+    }
+
+    /// What is behind the last is known; answers how many there are.
+    #[inline(always)]
+    fn close(&mut self) -> u8 {
+        if let Some(last) = self.segments[..self.count].last_mut() {
+            last.behind = self.behind;
+        }
+        self.count as u8
     }
 }
 
 impl Run {
-    /// Whether one more instruction of so many cycles can be of it, and plain ones behind it to the end of their line.
+    /// Whether instructions of so many cycles can be of it, up to the end of a line.
     #[inline(always)]
     fn goes_on(self, cycles: u8) -> bool {
         self.cycles == cycles && self.count < 1024

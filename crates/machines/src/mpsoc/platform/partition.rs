@@ -51,9 +51,8 @@ impl<W: Workload, O: Objects> Platform<W, O> {
             let processors = self.processors.iter().enumerate();
             let threads = processors.flat_map(|(processor, own)| {
                 let first = processor as u32 * self.threads;
-                (0..self.threads)
-                    .filter(move |lane| self.workload.part(first + lane) == part)
-                    .map(|lane| own.context(lane).spent)
+                let lanes = (first..).zip(own.spent());
+                lanes.filter(move |(thread, _)| self.workload.part(*thread) == part).map(|(_, spent)| spent)
             });
             let (count, spent) =
                 threads.fold((0u32, Spent::default()), |(count, sum), spent| (count + 1, sum.plus(spent)));

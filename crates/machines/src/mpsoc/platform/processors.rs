@@ -64,6 +64,13 @@ impl<W: Workload, O: Objects> Platform<W, O> {
         if due == NEVER { Activity::Asleep } else { Activity::After(due - edge) }
     }
 
+    /// Counts what was issued until now, for a report.
+    pub(in super::super) fn settle(&mut self, now: Time) {
+        let edge = self.clock.edge_from(now + Time(1));
+        let Self { workload, processors, .. } = self;
+        processors.iter_mut().for_each(|processor| processor.settle(edge, workload));
+    }
+
     /// What a thread waits for is there.
     pub(super) fn resume(&mut self, thread: u32, now: Time, kernel: &mut Kernel<Event>) {
         let number = thread / self.threads;
@@ -87,7 +94,7 @@ impl<W: Workload, O: Objects> Platform<W, O> {
         if self.collects {
             return;
         }
-        if goes_on {
+        if goes_on || self.processors[number as usize].has_changed() {
             kernel.wake(Unit(number));
         }
         self.flush(kernel);

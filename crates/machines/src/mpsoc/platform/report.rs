@@ -72,7 +72,7 @@ impl<W: Workload, O: Objects> Watched for Platform<W, O> {
     fn progress(&self) -> u64 {
         match self.application {
             None => self.io.counts().1,
-            Some(_) => self.issued().1,
+            Some(_) => self.processors.iter().map(Processor::progress).sum(),
         }
     }
 

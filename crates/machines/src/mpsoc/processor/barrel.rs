@@ -1,39 +1,100 @@
 //! A pipeline that threads take turns in.
+//!
+//! While no thread keeps another one from its turn, each has the pipeline at edges of its own: one in every round. So it is known when each issues what it has
+//! at hand, and only edges are looked at at which a thread does something that others can tell, or at which threads contend.
 
-use super::{NEVER, Outside, Processor, behind, next_in_turn};
+use super::{Outside, Processor, behind, next_in_turn};
 use crate::mpsoc::pipeline::STAGES;
 use crate::mpsoc::workload::{Run, Workload};
 
-/// Threads each of which issues an instruction in every round of the pipeline, in a slot of its own.
-struct Slots {
-    /// Of each: the edge at which it does something else than to issue an instruction of a single cycle, and the thread as a mask.
-    slots: [(u64, u32); STAGES],
-    count: usize,
+/// Where the threads of a processor are in their programs and in the pipeline. Of masks, bit `n` is thread `n`.
+#[derive(Debug)]
+pub(super) struct Lanes {
+    lanes: [Lane; 32],
+    /// Those that have instructions in the pipeline.
+    piped: u32,
+    /// Whose instructions leave the pipeline at edge `n`: at `n` modulo the stages.
+    leaving: [u32; STAGES],
+    /// The edge at which the thread before those that come first in the round has issued an instruction.
+    issued: u64,
+    /// Before this edge all is counted that was issued.
+    counted: u64,
+    /// How often the caches had changed when threads were looked at last.
+    changes: u64,
 }
 
-impl Slots {
-    fn add(&mut self, edge: u64, thread: u32) {
-        self.slots[self.count] = (edge, thread);
-        self.count += 1;
+/// A thread that can go on.
+#[derive(Clone, Copy, Debug, Default)]
+struct Lane {
+    /// The edge at which it issues an instruction next, if none is in the pipeline.
+    since: u64,
+    /// The edge of the next instruction that is not counted, if nobody keeps it from its turn.
+    next: u64,
+    /// The edge at which it does something that others can tell, or has not all at hand; if it waits, the edge at which its instruction leaves the pipeline.
+    acts: u64,
+}
+
+impl Lane {
+    /// It issues its next instruction so much later.
+    fn put_off(&mut self, edges: u64) {
+        self.since += edges;
+        self.next += edges;
+        self.acts += edges;
+    }
+}
+
+impl Lanes {
+    pub(super) fn new() -> Self {
+        Self {
+            lanes: [Lane::default(); 32],
+            piped: 0,
+            leaving: [0; STAGES],
+            issued: 0,
+            counted: 0,
+            changes: 0,
+        }
     }
 
-    fn remove(&mut self, place: usize) {
-        self.count -= 1;
-        self.slots[place] = self.slots[self.count];
+    /// The first of those in the pipeline to do something that others can tell, and the edge.
+    #[inline(always)]
+    fn first_to_act(&self) -> Option<(u64, u32)> {
+        let mut piped = self.piped;
+        let mut first = None;
+        while piped != 0 {
+            let thread = piped.trailing_zeros();
+            piped &= piped - 1;
+            let acts = self.lanes[thread as usize].acts;
+            if first.is_none_or(|(edge, _)| acts < edge) {
+                first = Some((acts, thread));
+            }
+        }
+        first
     }
 
-    fn all(&self) -> &[(u64, u32)] {
-        &self.slots[..self.count]
+    /// A thread that waited goes on at an edge, or when its instruction leaves the pipeline; answers when. `run` is behind the instruction.
+    pub(super) fn go_on(&mut self, thread: u32, edge: u64, run: &mut Run, stages: u64) -> u64 {
+        let lane = &mut self.lanes[thread as usize];
+        lane.since = if self.piped & 1 << thread != 0 { lane.next } else { edge };
+        lane.next = lane.since + stages * run.take_singles();
+        lane.acts = lane.next;
+        lane.since
     }
 
-    /// The first edge at which one does something else, and its place.
-    fn first(&self) -> Option<(u64, usize)> {
-        self.all().iter().zip(0..).map(|((edge, _), place)| (*edge, place)).min()
+    /// Whether instructions of a thread are in the pipeline.
+    pub(super) fn is_piped(&self, thread: u32) -> bool {
+        self.piped & 1 << thread != 0
+    }
+
+    /// How many instructions of a thread that can go on are counted and were not issued.
+    pub(super) fn to_come(&self, thread: u32, stages: u64) -> u16 {
+        let lane = &self.lanes[thread as usize];
+        let from = if self.is_piped(thread) { self.counted } else { lane.since };
+        (lane.next.saturating_sub(from) / stages) as u16
     }
 }
 
 impl<T> Processor<T> {
-    /// Cycles before an edge, those left out in which only waiting is done: an instruction of the next ready thread enters the pipeline; the thread can
+    /// Cycles before an edge, those left out in which threads only go on or wait: an instruction of the next ready thread enters the pipeline; the thread can
     /// issue its next one when it has left.
     pub(super) fn barrel<W: Workload<Thread = T>>(
         &mut self,
@@ -41,95 +102,186 @@ impl<T> Processor<T> {
         workload: &W,
         outside: &mut Outside<'_>,
     ) {
-        // What changes in every cycle is at hand here, and put back behind the last.
-        let Self { next_edge: mut edge, mut ready, .. } = *self;
-        while edge < limit {
-            self.edge = edge;
-            ready |= self.pipeline.take(edge) & !self.waiting;
-            if ready != 0 && self.free <= edge {
-                let turn = next_in_turn(ready, self.first);
-                self.first = behind(turn);
-                ready ^= turn;
-                self.pipeline.put(edge + self.stages, turn);
-                let thread = turn.trailing_zeros();
-                // The next cycle can issue one of a single cycle's behind it, whatever `free` is.
-                if !self.runs[thread as usize % 32].issue_single() {
-                    self.issue(thread, workload, outside);
+        let mut edge = self.next_edge;
+        while !self.has_failed {
+            if self.ready != 0 || self.free > edge {
+                if edge >= limit {
+                    break;
                 }
-            }
-            if ready == 0 && self.free <= edge + 1 {
-                self.apart(limit, workload, outside);
-                edge = self.edge;
-            }
-            edge = if ready != 0 && self.free <= edge + 1 {
-                edge + 1
+                self.edge = edge;
+                self.contend(workload, outside);
             } else {
-                match self.pipeline.next(edge) {
-                    Some(leaves) if ready == 0 => leaves,
-                    Some(leaves) => self.free.min(leaves),
-                    // It sleeps when it could issue something again.
-                    None if ready == 0 && self.free > edge + 1 => self.free - 1,
-                    None if ready == 0 => NEVER,
-                    None => self.free,
+                // Each has edges of its own.
+                let Some((acts, thread)) = self.lanes.first_to_act() else {
+                    edge = super::NEVER;
+                    break;
+                };
+                edge = acts;
+                if edge >= limit {
+                    break;
                 }
-            };
-            if self.has_failed {
-                break;
+                self.edge = edge;
+                self.act(thread, workload, outside);
             }
+            edge += 1;
         }
-        (self.next_edge, self.ready) = (edge, ready);
+        self.next_edge = edge;
     }
 
-    /// Cycles behind the present one and before an edge, as long as no thread keeps another one from its turn: each has a slot of the pipeline for itself,
-    /// and none is ready before it has left. So only the cycles are looked at in which an instruction does more than to take its cycle.
-    fn apart<W: Workload<Thread = T>>(&mut self, limit: u64, workload: &W, outside: &mut Outside<'_>) {
-        let (begin, stages) = (self.edge, self.stages);
-        if self.is_naive || self.has_failed || limit <= begin + stages {
+    /// A cycle in which perhaps more than one thread could issue an instruction.
+    fn contend<W: Workload<Thread = T>>(&mut self, workload: &W, outside: &mut Outside<'_>) {
+        let (edge, place) = (self.edge, (self.edge % self.stages) as usize);
+        let mut leaves = self.lanes.leaving[place];
+        if leaves & self.waiting != 0 {
+            self.lanes.piped ^= leaves;
+            self.lanes.leaving[place] = 0;
+            leaves = 0;
+        }
+        let among = self.ready | leaves;
+        if self.free > edge {
+            self.keep_back(leaves, workload);
             return;
         }
-        let mut slots = Slots { slots: [(0, 0); STAGES], count: 0 };
-        for leaves in begin + 1..=begin + stages {
-            let turn = self.pipeline.at(leaves);
+        if among == 0 {
+            return;
+        }
+        let turn = if among & (among - 1) == 0 {
+            among
+        } else {
+            self.recall();
+            next_in_turn(among, self.first)
+        };
+        (self.first, self.lanes.issued) = (behind(turn), edge);
+        let thread = turn.trailing_zeros();
+        if turn != leaves {
+            self.keep_back(leaves, workload);
+            self.ready ^= turn;
+            self.lanes.piped |= turn;
+            self.lanes.leaving[place] = turn;
+            let lane = &mut self.lanes.lanes[thread as usize];
+            lane.put_off(edge - lane.since);
+        }
+        if self.lanes.lanes[thread as usize].acts == edge {
+            self.act(thread, workload, outside);
+        }
+    }
+
+    /// A thread whose instruction leaves the pipeline at this edge (as a mask, which may be empty) cannot issue its next one here.
+    fn keep_back<W: Workload<Thread = T>>(&mut self, leaves: u32, workload: &W) {
+        if leaves != 0 {
+            let thread = leaves.trailing_zeros();
+            self.count_before(thread, self.edge, workload);
+            self.lanes.lanes[thread as usize].since = self.edge;
+            self.lanes.piped ^= leaves;
+            self.lanes.leaving[(self.edge % self.stages) as usize] = 0;
+            self.ready |= leaves;
+        }
+    }
+
+    /// Finds the threads that come first in the round: those behind the one that has issued an instruction last before this edge.
+    fn recall(&mut self) {
+        for back in 1..=self.stages.min(self.edge) {
+            let edge = self.edge - back;
+            if edge <= self.lanes.issued {
+                return;
+            }
+            let turn = self.lanes.leaving[(edge % self.stages) as usize];
             if turn != 0 {
-                let run = self.runs[turn.trailing_zeros() as usize];
-                if run.keeps_others() {
-                    return;
-                }
-                slots.add(leaves + stages * u64::from(run.count), turn);
+                (self.first, self.lanes.issued) = (behind(turn), edge);
+                return;
             }
         }
-        self.pipeline.clear();
-        // When the last instruction was issued, and the edge behind all that this has done.
-        let (mut issued, mut end) = (begin, limit);
-        while let Some((edge, place)) = slots.first().filter(|(edge, _)| *edge < limit) {
-            self.edge = edge;
-            let turn = slots.slots[place].1;
-            if self.waiting & turn != 0 {
-                slots.remove(place);
-                continue;
-            }
-            let thread = turn.trailing_zeros();
-            self.execute(thread, workload, outside);
-            (self.first, issued) = (behind(turn), edge);
-            let run = self.runs[thread as usize];
-            if self.free > edge + 1 || run.keeps_others() || self.has_failed {
-                slots.remove(place);
-                self.pipeline.put(edge + stages, turn);
-                end = edge + 1;
-                break;
-            }
-            slots.slots[place].0 = edge + stages * (1 + u64::from(run.count));
+    }
+
+    /// A thread in the pipeline does something that others can tell, or it has left if it waits.
+    fn act<W: Workload<Thread = T>>(&mut self, thread: u32, workload: &W, outside: &mut Outside<'_>) {
+        let (edge, turn) = (self.edge, 1 << thread);
+        if self.waiting & turn != 0 {
+            self.lanes.piped ^= turn;
+            self.lanes.leaving[(edge % self.stages) as usize] = 0;
+            return;
         }
-        for (edge, turn) in slots.all() {
-            let rounds = ((edge - end) as u32 / stages as u32) as u16;
-            self.runs[turn.trailing_zeros() as usize] = Run { count: rounds, cycles: 1 };
-            let leaves = edge - stages * u64::from(rounds);
-            self.pipeline.put(leaves, *turn);
-            let before = leaves - stages;
-            if before > issued {
-                (self.first, issued) = (behind(*turn), before);
-            }
+        self.count_before(thread, edge, workload);
+        if self.look_ahead(thread, workload) {
+            return;
         }
-        self.edge = self.edge.max(issued);
+        (self.first, self.lanes.issued) = (behind(turn), edge);
+        if self.runs[thread as usize % 32].count != 0 {
+            self.issue(thread, workload, outside);
+        } else {
+            self.execute_all(thread, workload, outside);
+        }
+        let singles = self.runs[thread as usize % 32].take_singles();
+        let lane = &mut self.lanes.lanes[thread as usize];
+        lane.next = edge + self.stages * (1 + singles);
+        lane.acts = lane.next;
+        self.look_ahead(thread, workload);
+        self.look_again(edge, turn, workload);
+    }
+
+    /// If the caches have changed, what threads have at hand is another thing from an edge on; this one (as a mask) was looked at already.
+    #[inline(always)]
+    pub(super) fn look_again<W: Workload<Thread = T>>(&mut self, edge: u64, turn: u32, workload: &W) {
+        if self.caches.changes() != self.lanes.changes {
+            self.lanes.changes = self.caches.changes();
+            self.look_at_others(edge, turn, workload);
+            self.next_edge = self.next_edge.min(edge);
+        }
+    }
+
+    /// Whether the caches have changed since threads were looked at last, to which that matters.
+    pub(in super::super) fn has_changed(&self) -> bool {
+        self.has_lanes() && self.caches.changes() != self.lanes.changes
+    }
+
+    fn look_at_others<W: Workload<Thread = T>>(&mut self, edge: u64, turn: u32, workload: &W) {
+        let mut others = (self.lanes.piped | self.ready) & !turn & !self.waiting;
+        while others != 0 {
+            let thread = others.trailing_zeros();
+            others &= others - 1;
+            if self.lanes.is_piped(thread) {
+                self.count_before(thread, edge, workload);
+            }
+            let lane = &mut self.lanes.lanes[thread as usize];
+            lane.acts = lane.next;
+            self.look_ahead(thread, workload);
+        }
+    }
+
+    /// Finds the edge at which a thread does something that others can tell, from its next instruction that is not counted on; answers whether that is not
+    /// this instruction.
+    #[inline(always)]
+    fn look_ahead<W: Workload<Thread = T>>(&mut self, thread: u32, workload: &W) -> bool {
+        if self.waiting & 1 << thread != 0 || self.runs[thread as usize % 32].count != 0 {
+            return false;
+        }
+        let hardware = &mut self.threads[thread as usize];
+        let at_hand = workload.at_hand(&mut hardware.registers, &mut hardware.context, &self.caches);
+        self.lanes.lanes[thread as usize].acts += self.stages * u64::from(at_hand);
+        at_hand != 0
+    }
+
+    /// Counts what a thread has at hand and issues before an edge.
+    #[inline(always)]
+    fn count_before<W: Workload<Thread = T>>(&mut self, thread: u32, edge: u64, workload: &W) {
+        let lane = &mut self.lanes.lanes[thread as usize];
+        let edge = edge.min(lane.acts);
+        if lane.next < edge {
+            let rounds = (edge - lane.next).div_ceil(self.stages) as u32;
+            let hardware = &mut self.threads[thread as usize];
+            let issued = workload.issue_several(&mut hardware.registers, rounds, &mut self.caches);
+            hardware.context.spent.add(Run { count: issued as u16, cycles: 1 });
+            lane.next += self.stages * u64::from(issued);
+        }
+    }
+
+    /// Counts what threads have issued before an edge, for a report.
+    pub(in super::super) fn settle<W: Workload<Thread = T>>(&mut self, edge: u64, workload: &W) {
+        let mut piped = self.lanes.piped & !self.waiting;
+        while piped != 0 {
+            self.count_before(piped.trailing_zeros(), edge, workload);
+            piped &= piped - 1;
+        }
+        self.lanes.counted = edge;
     }
 }
