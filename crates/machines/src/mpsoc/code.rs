@@ -269,11 +269,11 @@ impl<S: InstructionSet> Workload for Code<S> {
     }
 
     #[inline]
-    fn at_hand(&self, thread: &mut Self::Thread, context: &mut Context, caches: &Caches) -> u32 {
+    fn at_hand(&self, thread: &mut Self::Thread, context: &mut Context, caches: &Caches) -> (u32, bool) {
         if thread.ahead.is_over() {
             self.execute_ahead(thread, context);
         }
-        if context.fill.is_some() { 0 } else { thread.ahead.at_hand(self.instruction_line, caches) }
+        if context.fill.is_some() { (0, true) } else { thread.ahead.at_hand(self.instruction_line, caches) }
     }
 
     #[inline]

@@ -24,9 +24,9 @@ pub trait Workload {
     }
 
     /// How many instructions of a thread that waits for nothing, from its next one on, have no effect that anybody could tell before their time, take a cycle each,
-    /// and have all that they need at hand, as long as the caches do not change.
-    fn at_hand(&self, _: &mut Self::Thread, _: &mut Context, _: &Caches) -> u32 {
-        0
+    /// and have all that they need at hand, as long as the caches do not change; and whether the one behind them is known to have not.
+    fn at_hand(&self, _: &mut Self::Thread, _: &mut Context, _: &Caches) -> (u32, bool) {
+        (0, true)
     }
 
     /// Issues so many of them, and those behind the last one that only take their time; answers how many.

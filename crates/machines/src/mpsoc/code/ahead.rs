@@ -87,20 +87,21 @@ impl Ahead {
         self.issue_with(line_mask, &mut read).ok()
     }
 
-    /// How many instructions from the next one on, of those that were executed, take a cycle each and have their lines and their constants at hand.
+    /// How many instructions from the next one on, of those that were executed, take a cycle each and have their lines and their constants at hand; and whether the
+    /// one behind them has not.
     #[inline(always)]
-    pub(super) fn at_hand(&self, line_mask: u32, caches: &Caches) -> u32 {
+    pub(super) fn at_hand(&self, line_mask: u32, caches: &Caches) -> (u32, bool) {
         let mut instructions = 0;
         for segment in &self.segments[..usize::from(self.count)][usize::from(self.issued)..] {
             let has = segment.cycles == 1
                 && (!segment.is_first || caches.is_at_hand(Which::Instruction, segment.pc & line_mask))
                 && (segment.data == NO_DATA || caches.is_at_hand(Which::Data, segment.data));
             if !has {
-                break;
+                return (instructions, true);
             }
             instructions += segment.instructions();
         }
-        instructions
+        (instructions, self.is_stopped)
     }
 
     /// Issues so many of them, and those behind the last one that only take their time; answers how many.

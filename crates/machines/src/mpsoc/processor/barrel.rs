@@ -3,7 +3,7 @@
 //! While no thread keeps another one from its turn, each has the pipeline at edges of its own: one in every round. So it is known when each issues what it has
 //! at hand, and only edges are looked at at which a thread does something that others can tell, or at which threads contend.
 
-use super::{Outside, Processor, behind, next_in_turn};
+use super::{Hardware, Outside, Processor, behind, next_in_turn};
 use crate::mpsoc::pipeline::STAGES;
 use crate::mpsoc::workload::{Run, Workload};
 
@@ -32,6 +32,10 @@ struct Lane {
     next: u64,
     /// The edge at which it does something that others can tell, or has not all at hand; if it waits, the edge at which its instruction leaves the pipeline.
     acts: u64,
+    /// Whether that is certain: it has no more at hand when it comes to that edge.
+    is_certain: bool,
+    /// Where in [`Lanes::leaving`] it stands, if it has an instruction in the pipeline.
+    place: u8,
 }
 
 impl Lane {
@@ -77,7 +81,23 @@ impl Lanes {
         lane.since = if self.piped & 1 << thread != 0 { lane.next } else { edge };
         lane.next = lane.since + stages * run.take_singles();
         lane.acts = lane.next;
+        lane.is_certain = false;
         lane.since
+    }
+
+    /// A thread has no instruction in the pipeline any more.
+    fn leave(&mut self, thread: u32) {
+        self.piped &= !(1 << thread);
+        self.leaving[usize::from(self.lanes[thread as usize].place) % STAGES] = 0;
+    }
+
+    /// A thread has an instruction in the pipeline from now on, at a place.
+    fn enter(&mut self, thread: u32, place: usize) -> &mut Lane {
+        self.piped |= 1 << thread;
+        self.leaving[place % STAGES] = 1 << thread;
+        let lane = &mut self.lanes[thread as usize];
+        lane.place = place as u8;
+        lane
     }
 
     /// Whether instructions of a thread are in the pipeline.
@@ -131,10 +151,9 @@ impl<T> Processor<T> {
     /// A cycle in which perhaps more than one thread could issue an instruction.
     fn contend<W: Workload<Thread = T>>(&mut self, workload: &W, outside: &mut Outside<'_>) {
         let (edge, place) = (self.edge, (self.edge % self.stages) as usize);
-        let mut leaves = self.lanes.leaving[place];
+        let mut leaves = self.lanes.leaving[place % STAGES];
         if leaves & self.waiting != 0 {
-            self.lanes.piped ^= leaves;
-            self.lanes.leaving[place] = 0;
+            self.lanes.leave(leaves.trailing_zeros());
             leaves = 0;
         }
         let among = self.ready | leaves;
@@ -148,7 +167,7 @@ impl<T> Processor<T> {
         let turn = if among & (among - 1) == 0 {
             among
         } else {
-            self.recall();
+            self.recall(place);
             next_in_turn(among, self.first)
         };
         (self.first, self.lanes.issued) = (behind(turn), edge);
@@ -156,9 +175,7 @@ impl<T> Processor<T> {
         if turn != leaves {
             self.keep_back(leaves, workload);
             self.ready ^= turn;
-            self.lanes.piped |= turn;
-            self.lanes.leaving[place] = turn;
-            let lane = &mut self.lanes.lanes[thread as usize];
+            let lane = self.lanes.enter(thread, place);
             lane.put_off(edge - lane.since);
         }
         if self.lanes.lanes[thread as usize].acts == edge {
@@ -167,25 +184,27 @@ impl<T> Processor<T> {
     }
 
     /// A thread whose instruction leaves the pipeline at this edge (as a mask, which may be empty) cannot issue its next one here.
+    #[inline(always)]
     fn keep_back<W: Workload<Thread = T>>(&mut self, leaves: u32, workload: &W) {
         if leaves != 0 {
             let thread = leaves.trailing_zeros();
             self.count_before(thread, self.edge, workload);
             self.lanes.lanes[thread as usize].since = self.edge;
-            self.lanes.piped ^= leaves;
-            self.lanes.leaving[(self.edge % self.stages) as usize] = 0;
+            self.lanes.leave(thread);
             self.ready |= leaves;
         }
     }
 
-    /// Finds the threads that come first in the round: those behind the one that has issued an instruction last before this edge.
-    fn recall(&mut self) {
-        for back in 1..=self.stages.min(self.edge) {
-            let edge = self.edge - back;
+    /// Finds the threads that come first in the round: those behind the one that has issued an instruction last before this edge, which has that place.
+    fn recall(&mut self, place: usize) {
+        let (mut edge, mut place) = (self.edge, place);
+        for _ in 0..self.stages.min(self.edge) {
+            edge -= 1;
+            place = if place == 0 { self.stages as usize } else { place } - 1;
+            let turn = self.lanes.leaving[place % STAGES];
             if edge <= self.lanes.issued {
                 return;
             }
-            let turn = self.lanes.leaving[(edge % self.stages) as usize];
             if turn != 0 {
                 (self.first, self.lanes.issued) = (behind(turn), edge);
                 return;
@@ -197,12 +216,11 @@ impl<T> Processor<T> {
     fn act<W: Workload<Thread = T>>(&mut self, thread: u32, workload: &W, outside: &mut Outside<'_>) {
         let (edge, turn) = (self.edge, 1 << thread);
         if self.waiting & turn != 0 {
-            self.lanes.piped ^= turn;
-            self.lanes.leaving[(edge % self.stages) as usize] = 0;
+            self.lanes.leave(thread);
             return;
         }
         self.count_before(thread, edge, workload);
-        if self.look_ahead(thread, workload) {
+        if !self.lanes.lanes[thread as usize].is_certain && self.look_ahead(thread, workload) {
             return;
         }
         (self.first, self.lanes.issued) = (behind(turn), edge);
@@ -252,12 +270,15 @@ impl<T> Processor<T> {
     /// this instruction.
     #[inline(always)]
     fn look_ahead<W: Workload<Thread = T>>(&mut self, thread: u32, workload: &W) -> bool {
+        let lane = &mut self.lanes.lanes[thread as usize];
         if self.waiting & 1 << thread != 0 || self.runs[thread as usize % 32].count != 0 {
+            lane.is_certain = true;
             return false;
         }
-        let hardware = &mut self.threads[thread as usize];
-        let at_hand = workload.at_hand(&mut hardware.registers, &mut hardware.context, &self.caches);
-        self.lanes.lanes[thread as usize].acts += self.stages * u64::from(at_hand);
+        let Hardware { registers, context, .. } = &mut self.threads[thread as usize];
+        let (at_hand, is_all) = workload.at_hand(registers, context, &self.caches);
+        lane.acts += self.stages * u64::from(at_hand);
+        lane.is_certain = is_all;
         at_hand != 0
     }
 
