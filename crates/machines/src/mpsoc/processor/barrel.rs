@@ -15,6 +15,8 @@ pub(super) struct Lanes {
     piped: u32,
     /// Whose instructions leave the pipeline at edge `n`: at `n` modulo the stages.
     leaving: [u32; STAGES],
+    /// The edge that was looked at last because threads contend, and its place in [`leaving`](Self::leaving).
+    contended: (u64, usize),
     /// The edge at which the thread before those that come first in the round has issued an instruction.
     issued: u64,
     /// Before this edge all is counted that was issued.
@@ -53,10 +55,24 @@ impl Lanes {
             lanes: [Lane::default(); 32],
             piped: 0,
             leaving: [0; STAGES],
+            contended: (0, 0),
             issued: 0,
             counted: 0,
             changes: 0,
         }
+    }
+
+    /// The place of an edge at which threads contend: most come one behind the other, and the host divides slowly.
+    #[inline(always)]
+    fn place(&mut self, edge: u64, stages: u64) -> usize {
+        let (last, place) = self.contended;
+        let place = match place + 1 {
+            _ if edge != last + 1 => (edge % stages) as usize,
+            next if next == stages as usize => 0,
+            next => next,
+        };
+        self.contended = (edge, place);
+        place % STAGES
     }
 
     /// The first of those in the pipeline to do something that others can tell, and the edge.
@@ -89,15 +105,6 @@ impl Lanes {
     fn leave(&mut self, thread: u32) {
         self.piped &= !(1 << thread);
         self.leaving[usize::from(self.lanes[thread as usize].place) % STAGES] = 0;
-    }
-
-    /// A thread has an instruction in the pipeline from now on, at a place.
-    fn enter(&mut self, thread: u32, place: usize) -> &mut Lane {
-        self.piped |= 1 << thread;
-        self.leaving[place % STAGES] = 1 << thread;
-        let lane = &mut self.lanes[thread as usize];
-        lane.place = place as u8;
-        lane
     }
 
     /// Whether instructions of a thread are in the pipeline.
@@ -150,48 +157,44 @@ impl<T> Processor<T> {
 
     /// A cycle in which perhaps more than one thread could issue an instruction.
     fn contend<W: Workload<Thread = T>>(&mut self, workload: &W, outside: &mut Outside<'_>) {
-        let (edge, place) = (self.edge, (self.edge % self.stages) as usize);
-        let mut leaves = self.lanes.leaving[place % STAGES];
+        let edge = self.edge;
+        let place = self.lanes.place(edge, self.stages);
+        let mut leaves = self.lanes.leaving[place];
         if leaves & self.waiting != 0 {
             self.lanes.leave(leaves.trailing_zeros());
             leaves = 0;
         }
         let among = self.ready | leaves;
-        if self.free > edge {
-            self.keep_back(leaves, workload);
-            return;
-        }
-        if among == 0 {
-            return;
-        }
-        let turn = if among & (among - 1) == 0 {
-            among
-        } else {
-            self.recall(place);
-            next_in_turn(among, self.first)
+        let turn = match among {
+            _ if self.free > edge => 0,
+            0 => return,
+            _ if among & (among - 1) == 0 => among,
+            _ => {
+                self.recall(place);
+                next_in_turn(among, self.first)
+            }
         };
-        (self.first, self.lanes.issued) = (behind(turn), edge);
         let thread = turn.trailing_zeros();
         if turn != leaves {
-            self.keep_back(leaves, workload);
-            self.ready ^= turn;
-            let lane = self.lanes.enter(thread, place);
+            if leaves != 0 {
+                self.count_before(leaves.trailing_zeros(), edge, workload);
+                self.lanes.lanes[leaves.trailing_zeros() as usize].since = edge;
+            }
+            self.ready = among ^ turn;
+            self.lanes.piped = self.lanes.piped & !leaves | turn;
+            self.lanes.leaving[place] = turn;
+        }
+        if turn == 0 {
+            return;
+        }
+        (self.first, self.lanes.issued) = (behind(turn), edge);
+        let lane = &mut self.lanes.lanes[thread as usize];
+        if turn != leaves {
+            lane.place = place as u8;
             lane.put_off(edge - lane.since);
         }
-        if self.lanes.lanes[thread as usize].acts == edge {
+        if lane.acts == edge {
             self.act(thread, workload, outside);
-        }
-    }
-
-    /// A thread whose instruction leaves the pipeline at this edge (as a mask, which may be empty) cannot issue its next one here.
-    #[inline(always)]
-    fn keep_back<W: Workload<Thread = T>>(&mut self, leaves: u32, workload: &W) {
-        if leaves != 0 {
-            let thread = leaves.trailing_zeros();
-            self.count_before(thread, self.edge, workload);
-            self.lanes.lanes[thread as usize].since = self.edge;
-            self.lanes.leave(thread);
-            self.ready |= leaves;
         }
     }
 
