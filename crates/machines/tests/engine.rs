@@ -6,13 +6,14 @@ use support::engine::{agree_in_time, count, own_spec};
 use support::{compiled, generated, load_file, programs};
 use wireloom_ir::builder::{EngineBuilder, StepBuilder, program_of};
 use wireloom_ir::{BinaryOp, Exit, Program, StepId, UnaryOp, store};
-use wireloom_machines::mpsoc::Options;
 use wireloom_machines::mpsoc::engine::Engine;
 use wireloom_machines::mpsoc::spec::Set;
+use wireloom_machines::mpsoc::{Options, Spec};
 use wireloom_net::Packet;
 use wireloom_net::traffic::{AddressSpec, Spec as Traffic};
 use wireloom_offloads::Store;
 use wireloom_sim::Effort;
+use wireloom_sim::stats::Value;
 
 const TABLES: &str = "tests/router.tables";
 
@@ -34,26 +35,53 @@ fn load(store: &mut Store) {
     load_file(store, TABLES);
 }
 
+/// Machines on which threads contend for the pipeline and the caches in different ways: instruction set, processors, threads of each, and more keys.
+const SHAPES: [(Set, u32, u32, &str); 11] = [
+    (Set::Armv4, 16, 8, ""),
+    (Set::Rv32im, 16, 8, ""),
+    (Set::Armv4, 2, 32, "[processor]\nstages = 7"),
+    (Set::Rv32im, 3, 5, "[processor]\nstages = 16"),
+    (Set::Armv4, 4, 3, "[processor]\nstages = 1"),
+    (Set::Armv4, 3, 16, "[processor.cycles]\nload = 2\nbranch = 3"),
+    (Set::Rv32im, 2, 16, "[processor.cycles]\nalu = 2"),
+    (Set::Armv4, 4, 8, "[processor]\nmultithreading = \"blocking\""),
+    (
+        Set::Armv4,
+        4,
+        16,
+        "[processor.instruction_cache]\nbytes = 512\nreplacement = \"random\"\n[processor.data_cache]\nbytes = 128",
+    ),
+    (Set::Armv4, 4, 16, "[network]\nlatency_ns = 0"),
+    (Set::Rv32im, 6, 8, "[partition]\nkind = \"within-packet\"\nparts = 3"),
+];
+
 #[test]
 fn the_router_does_the_same_at_the_same_times_whether_or_not_the_kernel_knows_of_sleep_and_wheels() {
-    let program = compiled("router.loom");
-    let packets = packets();
-    for set in [Set::Armv4, Set::Rv32im] {
+    let (program, packets) = (compiled("router.loom"), packets());
+    for (set, processors, threads, keys) in SHAPES {
         let run = |effort| {
             let mut store = store(&program).expect("offloads of a verified program");
-            load_file(&mut store, TABLES);
-            let mut spec = own_spec(set, "");
-            spec.io.input.queue_packets = 1000;
+            load(&mut store);
+            let spec = Spec { processors, threads, ..own_spec(set, keys) };
             let options = Options { effort, ..Options::default() };
             let mut engine = Engine::new(&spec, &program, store, options).expect("an engine");
-            engine.execute(&packets, &mut |_| {}).expect("it runs");
-            let settled = engine.finish(&mut |_| {}).expect("it runs");
-            assert_eq!(settled.taken.len(), packets.len());
-            let record = engine.record();
-            let keys = ["time", "instructions", "kernel_events", "platform"];
-            keys.map(|key| serde_json::to_string(record.value(key).expect(key)).expect("JSON"))
+            engine.offer(packets.clone());
+            // Also in between.
+            let counted = [350, 100, 0].map(|to_come| {
+                engine.run(to_come, &mut |_| {}).expect("it runs");
+                let record = engine.record();
+                let parts: u64 = (0..)
+                    .map_while(|part| record.value(&format!("platform.parts.{part}.instructions")).cloned())
+                    .map(|instructions| if let Value::Count(count) = instructions { count } else { 0 })
+                    .sum();
+                assert!(parts == 0 || parts == count(&record, "instructions"), "{keys}");
+                let keys = ["time", "instructions", "kernel_events", "platform"];
+                keys.map(|key| serde_json::to_string(record.value(key).expect(key)).expect("JSON"))
+            });
+            assert_eq!(engine.totals().taken, packets.len() as u64);
+            counted
         };
-        assert_eq!(run(Effort::Active), run(Effort::Naive), "{set:?}");
+        assert_eq!(run(Effort::Active), run(Effort::Naive), "{set:?} {processors} x {threads} {keys}");
     }
 }
 
