@@ -375,15 +375,12 @@ impl<T> Processor<T> {
         workload: &W,
         outside: &mut Outside<'_>,
     ) -> bool {
-        let mut waiting = self.caches.fill(line);
-        let any = waiting != 0;
-        while waiting != 0 {
-            let thread = waiting.trailing_zeros();
-            waiting &= waiting - 1;
+        let waiting = self.caches.fill(line);
+        for thread in threads_of(waiting) {
             self.threads[thread as usize].context.fill = Some(line.address);
             self.resume(thread, workload, outside);
         }
-        any
+        waiting != 0
     }
 
     /// Whether a thread has caused an exception at this edge or before that nobody has taken.
@@ -482,4 +479,14 @@ fn next_in_turn(ready: u32, first: u32) -> u32 {
 #[inline(always)]
 fn behind(turn: u32) -> u32 {
     !(turn | turn.wrapping_sub(1))
+}
+
+/// The threads of a mask.
+#[inline(always)]
+fn threads_of(mut mask: u32) -> impl Iterator<Item = u32> {
+    std::iter::from_fn(move || {
+        let first = (mask != 0).then_some(mask.trailing_zeros());
+        mask &= mask.wrapping_sub(1);
+        first
+    })
 }

@@ -3,7 +3,7 @@
 //! While no thread keeps another one from its turn, each has the pipeline at edges of its own: one in every round. So it is known when each issues what it has
 //! at hand, and only edges are looked at at which a thread does something that others can tell, or at which threads contend.
 
-use super::{Hardware, Outside, Processor, behind, next_in_turn};
+use super::{Hardware, Outside, Processor, behind, next_in_turn, threads_of};
 use crate::mpsoc::pipeline::STAGES;
 use crate::mpsoc::workload::{Run, Workload};
 
@@ -78,23 +78,14 @@ impl Lanes {
     /// The first of those in the pipeline to do something that others can tell, and the edge.
     #[inline(always)]
     fn first_to_act(&self) -> Option<(u64, u32)> {
-        let mut piped = self.piped;
-        let mut first = None;
-        while piped != 0 {
-            let thread = piped.trailing_zeros();
-            piped &= piped - 1;
-            let acts = self.lanes[thread as usize].acts;
-            if first.is_none_or(|(edge, _)| acts < edge) {
-                first = Some((acts, thread));
-            }
-        }
-        first
+        threads_of(self.piped).map(|thread| (self.lanes[thread as usize].acts, thread)).min()
     }
 
     /// A thread that waited goes on at an edge, or when its instruction leaves the pipeline; answers when. `run` is behind the instruction.
     pub(super) fn go_on(&mut self, thread: u32, edge: u64, run: &mut Run, stages: u64) -> u64 {
+        let is_piped = self.is_piped(thread);
         let lane = &mut self.lanes[thread as usize];
-        lane.since = if self.piped & 1 << thread != 0 { lane.next } else { edge };
+        lane.since = if is_piped { lane.next } else { edge };
         lane.next = lane.since + stages * run.take_singles();
         lane.acts = lane.next;
         lane.is_certain = false;
@@ -256,10 +247,7 @@ impl<T> Processor<T> {
     }
 
     fn look_at_others<W: Workload<Thread = T>>(&mut self, edge: u64, turn: u32, workload: &W) {
-        let mut others = (self.lanes.piped | self.ready) & !turn & !self.waiting;
-        while others != 0 {
-            let thread = others.trailing_zeros();
-            others &= others - 1;
+        for thread in threads_of((self.lanes.piped | self.ready) & !turn & !self.waiting) {
             if self.lanes.is_piped(thread) {
                 self.count_before(thread, edge, workload);
             }
@@ -301,10 +289,8 @@ impl<T> Processor<T> {
 
     /// Counts what threads have issued before an edge, for a report.
     pub(in super::super) fn settle<W: Workload<Thread = T>>(&mut self, edge: u64, workload: &W) {
-        let mut piped = self.lanes.piped & !self.waiting;
-        while piped != 0 {
-            self.count_before(piped.trailing_zeros(), edge, workload);
-            piped &= piped - 1;
+        for thread in threads_of(self.lanes.piped & !self.waiting) {
+            self.count_before(thread, edge, workload);
         }
         self.lanes.counted = edge;
     }
