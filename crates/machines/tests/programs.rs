@@ -131,6 +131,11 @@ fn what_is_read_far_behind_a_window_that_was_long_is_zero() {
 }
 
 #[test]
+fn fields_that_calls_name_by_their_place_are_what_they_were_when_they_were_read() {
+    assert_eq!(check("../crates/machines/tests/engines/fields.loom", ALL, None, None), Ok(()));
+}
+
+#[test]
 fn a_packet_that_is_kept_and_taken_has_its_own_ports_times_and_bytes() {
     let program = "../crates/machines/tests/engines/parking.loom";
     assert_eq!(check(program, ALL, None, None), Ok(()));

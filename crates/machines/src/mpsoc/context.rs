@@ -286,6 +286,16 @@ impl Context {
         Some(mpe::REPLIES as u32..mpe::REPLIES as u32 + 4 * words)
     }
 
+    /// The words of a call, of which the one that was written is the last, or says where they are in the window area.
+    fn arguments(&self, words: u32, is_field: bool, written: u32) -> Option<Vec<u32>> {
+        if is_field {
+            self.held.as_ref().filter(|held| !held.is_changing)?;
+            return mpe::field(&self.own.local[..mpe::AREA_BYTES], written, words);
+        }
+        let stored = (0..words.saturating_sub(1) as usize).map(|index| self.word(mpe::ARGUMENTS + 4 * index));
+        Some(stored.chain((words > 0).then_some(written)).collect())
+    }
+
     fn put(&mut self, at: usize, words: &[u32]) {
         mpe::put_words(self.own.local.as_mut_slice(), at, words);
     }
@@ -425,13 +435,13 @@ impl Port<'_> {
         Ok(())
     }
 
-    /// Begins a call whose arguments but for the last word stand in the local store.
+    /// Begins a call whose arguments but for the last word stand in the local store, or all in the window area; `word` is that last word, or says where.
     ///
     /// # Errors
     /// If the ticket is under way, or has no room for the reply; or if the call is about the bytes of a packet that there is not, or that
-    /// another object has which may change it, or nothing would come back from it.
-    pub(super) fn call(&mut self, launch: Launch, last: u32) -> Result<(), Fault> {
-        let Launch { target, ticket, argument_words, reply_words, packet, in_order } = launch;
+    /// another object has which may change it, or nothing would come back from it; or if the arguments are in the window, and there is none, or not there.
+    pub(super) fn call(&mut self, launch: Launch, word: u32) -> Result<(), Fault> {
+        let Launch { target, ticket, argument_words, is_field, reply_words, packet, in_order } = launch;
         let context = &mut *self.context;
         if reply_words > mpe::reply_room(ticket) || argument_words as usize > mpe::ARGUMENT_WORDS + 1 {
             return Err(Fault::Refused);
@@ -456,12 +466,7 @@ impl Port<'_> {
             (Target::Object { object, .. }, true) => Some(context.turn(object).ok_or(Fault::Refused)?),
             _ => None,
         };
-        let first = (argument_words as usize).saturating_sub(1);
-        let mut arguments: Vec<u32> =
-            (0..first).map(|index| context.word(mpe::ARGUMENTS + 4 * index)).collect();
-        if argument_words > 0 {
-            arguments.push(last);
-        }
+        let arguments = context.arguments(argument_words, is_field, word).ok_or(Fault::Refused)?;
         let (caller, thread) = (context.caller(), context.number);
         context.spent.accesses += 1;
         let reply = Vec::new();

@@ -13,12 +13,15 @@ impl<S: InstructionSet> Code<S> {
     /// What a call's address says; nothing if there is no such object or method.
     pub(super) fn launch(&self, call: u32) -> Option<Launch> {
         let [object, method, ticket] = [call >> 24, call >> 8 & 0xffff, call >> 4 & 0xf];
-        let is_one_way = call & mpe::ONE_WAY != 0;
+        let [is_one_way, is_field] = [mpe::ONE_WAY, mpe::FIELD].map(|bit| call & bit != 0);
         let is_application = self.is_application();
+        if is_field && is_application {
+            return None;
+        }
         let launch = |target, argument_words, reply_words| {
             let reply_words = if is_one_way { 0 } else { reply_words };
             let packet = PacketUse::Nothing;
-            Launch { target, ticket, argument_words, reply_words, packet, in_order: false }
+            Launch { target, ticket, argument_words, is_field, reply_words, packet, in_order: false }
         };
         match object {
             mpe::CONSOLE if is_application => {

@@ -74,6 +74,9 @@ pub const WAIT: u32 = REGISTERS + 0x100;
 pub const CALLS: u32 = 0x8000_0000;
 /// In the address of a call: it is one-way.
 pub const ONE_WAY: u32 = 1 << 2;
+/// In the address of a call, only in engines: its words stand in the window area in network order, and the word that is written is the local address behind them. So a
+/// field of the packet goes to an object without passing through the processor.
+pub const FIELD: u32 = 1 << 3;
 /// The object, only in applications, that prints: its method is the number of bytes, at most [`PRINT_BYTES`], which the words have in little-endian order.
 pub const CONSOLE: u32 = 0x7d;
 /// Bytes that a call of [`CONSOLE`] prints at most.
@@ -201,6 +204,8 @@ pub(super) struct Launch {
     pub(super) target: Target,
     pub(super) ticket: u32,
     pub(super) argument_words: u32,
+    /// Whether they are a field of the window: see [`FIELD`].
+    pub(super) is_field: bool,
     /// Words of the reply, as far as they are known before; none if the call is one-way.
     pub(super) reply_words: u32,
     /// What the object does with the bytes of the packet.
@@ -378,6 +383,15 @@ pub(super) fn unswizzle(area: &[u8], at: usize, length: usize) -> Vec<u8> {
     bytes
 }
 
+/// So many words, lowest first, whose bytes end in front of an address of the window area, in network order; nothing if that leads out of the area.
+/// What would stand in front of the area is zero: fields of a few bytes are in words, too.
+pub(super) fn field(area: &[u8], end: u32, words: u32) -> Option<Vec<u32>> {
+    let end = end.checked_sub(LOCAL_STORE).filter(|end| *end as usize <= area.len())?;
+    let byte = |back: u32| end.checked_sub(back).map_or(0, |at| u32::from(area[at as usize ^ 3]));
+    let word = |index: u32| (1..=4).rev().fold(0, |word, back| word << 8 | byte(4 * index + back));
+    Some((0..words).map(word).collect())
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -392,5 +406,25 @@ mod tests {
         // The half-word at k stands at k ^ 2.
         assert_eq!(u16::from_le_bytes(*area[(layer_3 + 2) ^ 2..].first_chunk().unwrap()), 0x0102);
         assert_eq!(unswizzle(&area, layer_3 + 1, 3), [0x00, 0x01, 0x02]);
+    }
+
+    #[test]
+    fn fields_are_words_wherever_they_end() {
+        let mut area = [0; AREA_BYTES];
+        let bytes: Vec<u8> = (1..=16).collect();
+        let words = [0x0d0e_0f10, 0x090a_0b0c, 0x0506_0708, 0x0102_0304];
+        for at in FRONT..FRONT + 4 {
+            area.fill(0xee);
+            swizzle(&mut area, at, &bytes);
+            let end = LOCAL_STORE + at as u32 + 16;
+            assert_eq!(field(&area, end, 4).unwrap(), words, "at {at:#x}");
+            // Six bytes: what stands in front of them is above the value.
+            assert_eq!(field(&area, end, 2).unwrap(), words[..2]);
+        }
+        assert_eq!(field(&area, LOCAL_STORE + 2, 1).unwrap(), [0xeeee], "in front of the area");
+        assert_eq!(field(&area, LOCAL_STORE - 1, 1), None);
+        assert!(field(&area, LOCAL_STORE + AREA_BYTES as u32, 1).is_some());
+        assert_eq!(field(&area, LOCAL_STORE + AREA_BYTES as u32 + 1, 1), None);
+        assert_eq!(field(&area, u32::MAX, 1), None);
     }
 }

@@ -49,12 +49,26 @@ struct wl_information {
 enum { WL_FINISH, WL_DROP, WL_TO_CPU, WL_DONE, WL_RUNAWAY, WL_EMIT, WL_FORWARD };
 #define WL_VERDICT(kind, set, reason) ((kind) | (uint32_t)(reason) << 8 | (uint32_t)(set) << 24)
 
-/* Launches a call, whose arguments but the last word are in their place. What is read of earlier replies is read before: a
- * ticket's reply may come at any time from here on. */
-WL_INLINE void wl_call(uint32_t object, uint32_t method, uint32_t ticket, uint32_t last)
+/* In the address of a call: its only argument is a field of the window, and the word points behind the field's last byte. */
+#define WL_FIELD UINT32_C(8)
+
+/* Launches a call. What is read of earlier replies is read before: a ticket's reply may come at any time from here on. */
+WL_INLINE void wl_launch(uint32_t call, uint32_t word)
 {
     __asm__ volatile("" ::: "memory");
-    *(volatile uint32_t *)(WL_OBJECTS + (object << 24 | method << 8 | ticket << 4)) = last;
+    *(volatile uint32_t *)(WL_OBJECTS + call) = word;
+}
+
+/* A call whose arguments but the last word are in their place. */
+WL_INLINE void wl_call(uint32_t object, uint32_t method, uint32_t ticket, uint32_t last)
+{
+    wl_launch(object << 24 | method << 8 | ticket << 4, last);
+}
+
+/* Behind a call that takes bytes of the packet: what changes them is not written before it. */
+WL_INLINE void wl_taken(void)
+{
+    __asm__ volatile("" ::: "memory");
 }
 
 /* The packet makes no more calls of an object that must see packets in the order of their arrival: the next packet may. */

@@ -253,6 +253,14 @@ WL_INLINE uint64_t wl_load_long(struct wl_place at, uint32_t n)
     return (uint64_t)wl_load(at, n - 4) << 32 | wl_load(wl_skip(at, n - 4), 4);
 }
 
+/* A call whose only argument is a field of so many bytes, which the message passing engine fetches. */
+WL_INLINE void wl_call_with_field(uint32_t object, uint32_t method, uint32_t ticket, struct wl_place field,
+                                  uint32_t bytes)
+{
+    wl_launch(object << 24 | method << 8 | ticket << 4 | WL_FIELD, (uint32_t)field.header + field.offset + bytes);
+    wl_taken();
+}
+
 #define WL_GET(bits, type, load)                                                                                       \
     WL_INLINE type wl_get##bits(const struct wl_packet *p, uint32_t header, uint32_t offset)                           \
     {                                                                                                                  \

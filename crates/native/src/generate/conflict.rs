@@ -1,7 +1,7 @@
 //! What operations read and change, so that a read is never moved past a change of what it reads.
 
 use wireloom_ir::{Engine, Meta, OffloadTarget, OpKind};
-use wireloom_offloads::registry;
+use wireloom_offloads::{Method, registry};
 
 /// Something that operations read and change.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -49,11 +49,19 @@ pub fn changes(engine: &Engine, kind: &OpKind) -> Vec<Resource> {
 
 /// Whether a call changes the packet in hand.
 pub fn writes_packet(engine: &Engine, kind: &OpKind) -> bool {
-    let OpKind::Call { offload, method, .. } = kind else { return false };
+    method(engine, kind).is_some_and(|method| method.writes_packet)
+}
+
+/// Whether a call reads bytes of the packet in hand.
+pub fn reads_packet(engine: &Engine, kind: &OpKind) -> bool {
+    method(engine, kind).is_some_and(|method| method.reads_packet)
+}
+
+/// What is called, if that is an offload of a kind.
+fn method(engine: &Engine, kind: &OpKind) -> Option<&'static Method> {
+    let OpKind::Call { offload, method, .. } = kind else { return None };
     match &engine.offloads[offload.index()].target {
-        OffloadTarget::Kind(config) => registry::kind(&config.kind)
-            .and_then(|kind| kind.methods.get(*method))
-            .is_some_and(|method| method.writes_packet),
-        OffloadTarget::Engine(_) => false,
+        OffloadTarget::Kind(config) => registry::kind(&config.kind)?.methods.get(*method),
+        OffloadTarget::Engine(_) => None,
     }
 }

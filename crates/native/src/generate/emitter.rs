@@ -426,6 +426,21 @@ impl<'a> Emitter<'a> {
         self.text(value)
     }
 
+    /// Where the field of the window begins that a value is: the packet and [`byte_offset`](Self::byte_offset). This use takes the value, which need not be
+    /// read then. Nothing if it is something else, does not begin with a byte, or has been read.
+    pub fn field(&mut self, value: Value) -> Option<String> {
+        let Made::No = self.made[value.index()] else { return None };
+        let OpKind::ReadPacket { base, bit } = self.ops[self.definition[value.index()]?].kind else {
+            return None;
+        };
+        if bit % 8 != 0 {
+            return None;
+        }
+        self.took(value);
+        let place = self.byte_offset(base, bit);
+        Some(format!("{}, {place}", self.scope.packet))
+    }
+
     fn took(&mut self, value: Value) {
         let left = &mut self.left[value.index()];
         *left = left.saturating_sub(1);

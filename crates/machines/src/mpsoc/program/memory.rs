@@ -11,8 +11,9 @@ use crate::mpsoc::Verdict;
 use crate::mpsoc::carried::{Carried, Kept, Left};
 use crate::mpsoc::handover::HandOver;
 use crate::mpsoc::mpe::{
-    AREA_BYTES, ARGUMENTS, CALLS, INFORMATION, Information, LOCAL_BYTES, LOCAL_STORE, RECEIVE, RELEASE,
-    REPLIES, REPLY_WORDS, Registers, SEND, TICKETS, WAIT, is_kept, kind, place_window, put_words,
+    AREA_BYTES, ARGUMENTS, CALLS, FIELD, INFORMATION, Information, LOCAL_BYTES, LOCAL_STORE, RECEIVE,
+    RELEASE, REPLIES, REPLY_WORDS, Registers, SEND, TICKETS, WAIT, field, is_kept, kind, place_window,
+    put_words,
 };
 use crate::mpsoc::objects::{Called, CallersPacket, Objects, PacketUse};
 
@@ -131,16 +132,20 @@ impl Surroundings {
         Ok(())
     }
 
-    fn call(&mut self, place: u32, last: u32) -> Result<(), Stall> {
+    fn call(&mut self, place: u32, word: u32) -> Result<(), Stall> {
         let (object, method, ticket) = (place >> 24, place >> 8 & 0xffff, (place >> 4 & 0xf) as usize);
         let (object, method) = (object as usize, method as usize);
         let (packet, caller) = self.hand.as_ref().ok_or(REFUSED)?;
         let (came, caller) = (came(packet), *caller);
         let interface = self.objects.method(object, method).ok_or(REFUSED)?;
-        let words = interface.argument_words as usize;
-        let stored = words.saturating_sub(1);
-        let mut message = self.words(ARGUMENTS, stored);
-        message.extend((words > 0).then_some(last));
+        let words = interface.argument_words;
+        let message = match place & FIELD {
+            0 => {
+                let stored = self.words(ARGUMENTS, words.saturating_sub(1) as usize);
+                stored.into_iter().chain((words > 0).then_some(word)).collect()
+            }
+            _ => field(&self.locals[self.part][..AREA_BYTES], word, words).ok_or(REFUSED)?,
+        };
         let mut carried = match interface.packet {
             PacketUse::Nothing => None,
             _ => Some(Carried::of(&self.locals[self.part], self.registers, 0, &self.left).ok_or(REFUSED)?),

@@ -5,6 +5,7 @@ use std::ops::Range;
 use wireloom_ir::{Engine, EngineKind, Exit, OffloadTarget, Op, OpKind, Program, StepId, Value};
 use wireloom_offloads::registry;
 
+use super::super::conflict::reads_packet;
 use super::super::effects;
 use super::super::emitter::{Effects, Emitter, Scope};
 use super::super::names::Names;
@@ -13,7 +14,7 @@ use super::super::types::{Class, Model};
 use super::super::writer::{Writer, mentions};
 use super::elements::Caller;
 use super::handover::Handovers;
-use super::message::words;
+use super::message::{goes_by_place, words};
 use super::order::Releases;
 use super::replies::{self, Split, Variable, Wait};
 use super::{Refused, symbol};
@@ -222,7 +223,7 @@ impl<'a> EngineFunction<'a> {
             packet: if is_packet { "p" } else { "((struct wl_packet *)0)" },
             model: MODEL,
         };
-        let tickets = &self.split.tickets[index];
+        let waits = &self.split.waits[index];
         let mut emitter = Emitter::new(scope, self.split.ops[index].iter().collect(), &[]);
         let mut calls_left = vec![0; engine.offloads.len()];
         for op in &self.split.ops[index] {
@@ -230,10 +231,11 @@ impl<'a> EngineFunction<'a> {
                 calls_left[offload.index()] += 1;
             }
         }
-        emitter.run(&mut StepEffects { function: self, from: index, tickets: tickets.iter(), calls_left });
+        let tickets = waits.iter().map(|wait| wait.ticket).collect::<Vec<_>>().into_iter();
+        emitter.run(&mut StepEffects { function: self, from: index, tickets, calls_left });
         let body = emitter.finish();
         let mut lines: Vec<String> =
-            tickets.iter().map(|ticket| format!("uint32_t {} = 0;", replies::first_word(*ticket))).collect();
+            waits.iter().flat_map(Wait::words).map(|(name, _)| format!("uint32_t {name} = 0;")).collect();
         lines.extend(body);
         if !lines.last().is_some_and(|line| line.starts_with("return ") || line.starts_with("goto ")) {
             lines.extend(self.end("WL_DONE".into()));
@@ -290,12 +292,12 @@ struct StepEffects<'a> {
     function: &'a EngineFunction<'a>,
     from: usize,
     /// Of the calls that are still to come.
-    tickets: std::slice::Iter<'a, u32>,
+    tickets: std::vec::IntoIter<u32>,
     /// For each offload: the calls that are still to come.
     calls_left: Vec<usize>,
 }
 
-impl StepEffects<'_> {
+impl<'a> StepEffects<'a> {
     /// A call, and what the packet is over with behind it.
     fn call_and_release(&mut self, emitter: &mut Emitter<'_>, op: &Op, result: Option<&str>) -> Vec<String> {
         let OpKind::Call { offload, .. } = &op.kind else { unreachable!("a call") };
@@ -328,13 +330,24 @@ impl StepEffects<'_> {
             };
         };
         let has_reply = messages.reply.is_some();
-        let ticket = if has_reply { *self.tickets.next().expect("each call has its ticket") } else { 0 };
+        let ticket = if has_reply { self.tickets.next().expect("each call has its ticket") } else { 0 };
+        let object = own.object(offload.index());
+        if let [argument] = args[..]
+            && goes_by_place(emitter.width(argument))
+            && let Some(field) = emitter.field(argument)
+        {
+            let bytes = emitter.width(argument) / 8;
+            return vec![format!(
+                "wl_call_with_field({object}, {method}, {ticket}, wl_from({field}), {bytes});"
+            )];
+        }
         let texts: Vec<Text> = args.iter().map(|a| emitter.text_kept(*a)).collect();
         let mut message: Vec<String> = texts.iter().flat_map(word_texts).collect();
         let last = message.pop().unwrap_or_else(|| "0".into());
         let mut lines: Vec<String> =
             message.iter().enumerate().map(|(i, word)| format!("WL_ARGUMENTS[{i}] = {word};")).collect();
-        lines.push(format!("wl_call({}, {method}, {ticket}, {last});", own.object(offload.index())));
+        lines.push(format!("wl_call({object}, {method}, {ticket}, {last});"));
+        lines.extend(reads_packet(own.engine, &op.kind).then(|| "wl_taken();".to_owned()));
         lines
     }
 
@@ -360,7 +373,7 @@ impl StepEffects<'_> {
     }
 
     /// What an operation waits for, if it is such an operation.
-    fn waited(&self, op: &Op) -> Option<Wait> {
+    fn waited(&self, op: &Op) -> Option<&'a Wait> {
         let OpKind::WriteContext(id, _) = &op.kind else { return None };
         match self
             .function
@@ -368,7 +381,7 @@ impl StepEffects<'_> {
             .variables
             .get(id.index().checked_sub(self.function.engine.context.len())?)?
         {
-            Variable::Wait(wait) => Some(*wait),
+            Variable::Wait(wait) => Some(wait),
             Variable::Leaf(_) => None,
         }
     }
@@ -376,9 +389,10 @@ impl StepEffects<'_> {
 
 impl Effects for StepEffects<'_> {
     fn effect(&mut self, emitter: &mut Emitter<'_>, op: &Op, result: Option<&str>) -> Vec<String> {
-        if let Some(Wait { ticket, brings_packet }) = self.waited(op) {
-            let mut lines = vec![format!("{} = wl_wait({ticket});", replies::first_word(ticket))];
-            lines.extend(brings_packet.then(|| format!("wl_take_back({});", emitter.scope.packet)));
+        if let Some(wait) = self.waited(op) {
+            let mut lines: Vec<String> =
+                wait.words().map(|(name, value)| format!("{name} = {value};")).collect();
+            lines.extend(wait.brings_packet.then(|| format!("wl_take_back({});", emitter.scope.packet)));
             return lines;
         }
         if let OpKind::WriteMeta(_, port) = &op.kind {

@@ -11,6 +11,14 @@ use super::elements::{Elements, Messages};
 
 /// Bits of a word.
 const WORD: u32 = 32;
+/// The longest field that a call can name by its place, in bits: what the runtime reads far behind the window without leaving its area.
+const LONGEST_FIELD: u32 = 8 * 40;
+
+/// Whether a call names the field of the window that is its only argument by its place, if that begins with a byte and has so many bits. One of a single
+/// word is read and sent in as many instructions.
+pub fn goes_by_place(width: u32) -> bool {
+    width.is_multiple_of(8) && width > WORD && width <= LONGEST_FIELD
+}
 
 /// What calls name, by its place in the list of [`objects`].
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -173,6 +181,14 @@ impl Reply {
     /// How many words it takes.
     pub fn words(&self) -> u32 {
         self.leaves.last().map_or(0, |leaf| leaf.word + words(leaf.bit + leaf.width))
+    }
+
+    /// Words that have more than one leaf, beside the first.
+    pub fn shared_words(&self) -> impl Iterator<Item = u32> + '_ {
+        let neighbours = self.leaves.windows(2).filter(|pair| pair[0].word == pair[1].word);
+        let mut words: Vec<u32> = neighbours.map(|pair| pair[0].word).filter(|word| *word > 0).collect();
+        words.dedup();
+        words.into_iter()
     }
 
     /// The message of a packed reply.

@@ -17,11 +17,11 @@ use std::collections::HashMap;
 use wireloom_bits::Bits;
 use wireloom_ir::{ContextId, ContextVar, Engine, Op, OpKind, Step, Value, ValueInfo};
 
-use super::super::conflict::writes_packet;
+use super::super::conflict::{Resource, changes, writes_packet};
 use super::super::types::{Class, Model};
 use super::super::{early, plan};
 use super::elements::Caller;
-use super::message::{Leaf, Reply, words};
+use super::message::{Leaf, Reply, goes_by_place, words};
 use super::{Refused, sentence};
 
 /// Tickets of a thread, each with a place of [`TICKET_WORDS`] for its reply.
@@ -37,8 +37,8 @@ pub struct Split {
     pub ops: Vec<Vec<Op>>,
     /// For each variable that was added: what it is.
     pub variables: Vec<Variable>,
-    /// The tickets of each step's calls that have replies, in their order.
-    pub tickets: Vec<Vec<u32>>,
+    /// What is waited for in each step, in the order of the calls that have replies.
+    pub waits: Vec<Vec<Wait>>,
 }
 
 /// A variable that stands for something of a call.
@@ -51,12 +51,25 @@ pub enum Variable {
 }
 
 /// What is waited for.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Wait {
     /// The reply of this ticket.
     pub ticket: u32,
+    /// Those words of it that hold several leaves, beside the first. They are read once: behind what the step writes to the packet the C compiler would read
+    /// them again.
+    pub shared_words: Vec<u32>,
     /// Whether the packet comes back with it, changed perhaps.
     pub brings_packet: bool,
+}
+
+impl Wait {
+    /// The variables that words of the reply are put into, and what is put there.
+    pub fn words(&self) -> impl Iterator<Item = (String, String)> + '_ {
+        let first = (first_word(self.ticket), format!("wl_wait({})", self.ticket));
+        let shared =
+            self.shared_words.iter().map(|word| (shared_word(self.ticket, *word), place(self.ticket, *word)));
+        std::iter::once(first).chain(shared)
+    }
 }
 
 /// How many of an engine's tickets its steps use at once, at most.
@@ -73,21 +86,21 @@ pub fn tickets_used(caller: &Caller<'_>) -> u32 {
 pub fn split(caller: &Caller<'_>, first: u32) -> Result<Split, Refused> {
     let engine = caller.engine();
     let mut split =
-        Split { engine: engine.clone(), ops: Vec::new(), variables: Vec::new(), tickets: Vec::new() };
+        Split { engine: engine.clone(), ops: Vec::new(), variables: Vec::new(), waits: Vec::new() };
     for (index, step) in engine.steps.iter().enumerate() {
         let mut rewriter = Rewriter {
             split: &mut split,
             index,
             next_ticket: first,
-            tickets: Vec::new(),
+            waits: Vec::new(),
             waiting: Vec::new(),
             replies: HashMap::new(),
             ops: Vec::new(),
         };
         rewriter.run(caller, step)?;
-        let Rewriter { ops, tickets, .. } = rewriter;
+        let Rewriter { ops, waits, .. } = rewriter;
         split.ops.push(ops);
-        split.tickets.push(tickets);
+        split.waits.push(waits);
     }
     Ok(split)
 }
@@ -114,7 +127,7 @@ struct Rewriter<'a> {
     split: &'a mut Split,
     index: usize,
     next_ticket: u32,
-    tickets: Vec<u32>,
+    waits: Vec<Wait>,
     waiting: Vec<Pending>,
     /// The value of each leaf of a reply that was waited for.
     replies: HashMap<Value, Vec<(Leaf, Value)>>,
@@ -132,6 +145,10 @@ impl Rewriter<'_> {
             {
                 self.wait();
             }
+            let op = &match caller.messages(op) {
+                Some(_) => self.read_for_call(engine, op),
+                None => op.clone(),
+            };
             match reply_of(caller, op) {
                 Some(reply) => {
                     self.launch(engine, step, op, reply)?;
@@ -158,24 +175,44 @@ impl Rewriter<'_> {
                 "the replies of the step's calls take more words than a thread has places for: split the step",
             ));
         }
-        self.tickets.push(ticket);
         self.ops.push(Op { results: Vec::new(), ..op.clone() });
         let result = op.results.first().copied();
-        let wait = Wait { ticket, brings_packet: writes_packet(engine, &op.kind) };
+        let shared_words = reply.shared_words().collect();
+        let wait = Wait { ticket, shared_words, brings_packet: writes_packet(engine, &op.kind) };
+        self.waits.push(wait.clone());
         self.waiting.push(Pending { wait, guard: op.guard, result, reply, loc: op.loc });
         Ok(())
+    }
+
+    /// The call with its only argument, if that is a field of the window which can go by its place, read by an operation in front of the call that nothing
+    /// else uses: whether or not the field is also read for other things, the call need not carry it.
+    fn read_for_call(&mut self, engine: &Engine, op: &Op) -> Op {
+        let mut op = op.clone();
+        if let OpKind::Call { args, .. } = &mut op.kind
+            && let [argument] = &mut args[..]
+            && let Some(at) = self.ops.iter().position(|read| read.results.contains(argument))
+            && let OpKind::ReadPacket { base, bit } = self.ops[at].kind
+        {
+            let width = self.split.engine.steps[self.index].values[argument.index()].width;
+            let mut behind = self.ops[at + 1..].iter().flat_map(|op| changes(engine, &op.kind));
+            if bit % 8 == 0 && goes_by_place(width) && !behind.any(|changed| changed.covers(Resource::Window))
+            {
+                *argument = self.value(width, OpKind::ReadPacket { base, bit }, op.loc);
+            }
+        }
+        op
     }
 
     /// Waits for all that was launched; from here on the replies can be read.
     fn wait(&mut self) {
         for pending in std::mem::take(&mut self.waiting) {
-            let wait = self.variable("wait", 1, Variable::Wait(pending.wait));
+            let wait = self.variable("wait", 1, Variable::Wait(pending.wait.clone()));
             let one = self.value(1, OpKind::Const(Bits::bool(true)), pending.loc);
             self.push(OpKind::WriteContext(wait, one), Vec::new(), pending.guard, pending.loc);
             let Some(result) = pending.result else { continue };
             let mut leaves: Vec<(Leaf, Value)> = Vec::new();
             for leaf in &pending.reply.leaves {
-                let text = leaf_text(leaf, pending.wait.ticket);
+                let text = leaf_text(leaf, &pending.wait);
                 let variable = self.variable("reply", leaf.width, Variable::Leaf(text));
                 let mut value = self.value(leaf.width, OpKind::ReadContext(variable), pending.loc);
                 if let Some(guard) = pending.guard {
@@ -234,16 +271,27 @@ pub fn first_word(ticket: u32) -> String {
     format!("reply_{ticket}")
 }
 
+fn shared_word(ticket: u32, word: u32) -> String {
+    format!("{}_{word}", first_word(ticket))
+}
+
+/// Where a word of a ticket's reply is.
+fn place(ticket: u32, word: u32) -> String {
+    format!("WL_REPLIES[{}]", ticket * TICKET_WORDS + word)
+}
+
 /// The C expression of a leaf, as an operand of anything.
-fn leaf_text(leaf: &Leaf, ticket: u32) -> String {
+fn leaf_text(leaf: &Leaf, wait: &Wait) -> String {
+    let ticket = wait.ticket;
     let word = |index: u32| match index {
         0 => first_word(ticket),
-        _ => format!("WL_REPLIES[{}]", ticket * TICKET_WORDS + index),
+        _ if wait.shared_words.contains(&index) => shared_word(ticket, index),
+        _ => place(ticket, index),
     };
     match Model::Bits32.class(leaf.width) {
         Class::Bool => format!("(({} >> {} & 1) != 0)", word(leaf.word), leaf.bit),
         Class::Wide(n) => {
-            format!("(*(const wl_w{n} *)&WL_REPLIES[{}])", ticket * TICKET_WORDS + leaf.word)
+            format!("(*(const wl_w{n} *)&{})", place(ticket, leaf.word))
         }
         Class::Word(64) => {
             debug_assert!(words(leaf.width) == 2);
