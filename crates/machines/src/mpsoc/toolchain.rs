@@ -25,11 +25,21 @@ const FLAGS: &[&str] = &[
     "-Wl,-z,max-page-size=4096",
 ];
 
-/// `-march=armv4` also lets the compiler tell the linker to replace BX, which is in its library but not in ARMv4. Constants that
-/// were kept in registers from one packet to the next would leave too few of the sixteen.
+/// `-march=armv4` also lets the compiler tell the linker to replace BX, which is in its library but not in ARMv4. The rest is for want of registers, of which
+/// there are sixteen: no constants are kept in them from one packet to the next, nothing is computed before it is known whether it is needed, no expression
+/// before its place, and the loop around all packets is no reason to keep out of registers what is used in one around labels.
 const ARM: Toolchain = Toolchain {
     compiler: "arm-none-eabi-gcc",
-    flags: &["-march=armv4", "-marm", "-mfloat-abi=soft", "-fno-tree-loop-im", "-fno-move-loop-invariants"],
+    flags: &[
+        "-march=armv4",
+        "-marm",
+        "-mfloat-abi=soft",
+        "-fno-tree-loop-im",
+        "-fno-move-loop-invariants",
+        "-fno-code-hoisting",
+        "-fno-tree-ter",
+        "-fira-region=all",
+    ],
 };
 const RISCV: Toolchain =
     Toolchain { compiler: "riscv64-unknown-elf-gcc", flags: &["-march=rv32im", "-mabi=ilp32"] };
