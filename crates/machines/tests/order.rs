@@ -32,6 +32,7 @@ fn packets(count: u64, hosts: Option<&str>) -> Vec<Packet> {
 const STAMP: &str = "../crates/machines/tests/engines/stamp.loom";
 const SEQUENCE: &str = "../crates/machines/tests/engines/sequence.loom";
 const PARKING: &str = "../crates/machines/tests/engines/parking.loom";
+const FIELDS: &str = "../crates/machines/tests/engines/fields.loom";
 const NAT_HOSTS: &str = "../crates/machines/tests/engines/nat_hosts.txt";
 
 /// The common machine with these keys, and places for all packets in front of it.
@@ -48,6 +49,14 @@ fn agree(spec: &Spec, program: &Program, packets: &[Packet], table: Option<&str>
 #[test]
 fn packets_take_the_numbers_that_are_theirs_on_golden() {
     let (program, packets) = (compiled(SEQUENCE), packets(600, None));
+    for set in [Set::Armv4, Set::Rv32im] {
+        agree(&own_spec(set, ""), &program, &packets, None);
+    }
+}
+
+#[test]
+fn calls_with_fields_of_the_packet_may_take_it_along() {
+    let (program, packets) = (compiled(FIELDS), packets(200, None));
     for set in [Set::Armv4, Set::Rv32im] {
         agree(&own_spec(set, ""), &program, &packets, None);
     }

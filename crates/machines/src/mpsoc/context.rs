@@ -456,6 +456,8 @@ impl Port<'_> {
                 return Err(Fault::Refused);
             }
         }
+        // Before the packet is carried: what may change it may be called with a field of it.
+        let arguments = context.arguments(argument_words, is_field, word).ok_or(Fault::Refused)?;
         let carried = match packet {
             PacketUse::Nothing => None,
             PacketUse::Reads | PacketUse::Writes if reply_words == 0 => return Err(Fault::Refused),
@@ -466,7 +468,6 @@ impl Port<'_> {
             (Target::Object { object, .. }, true) => Some(context.turn(object).ok_or(Fault::Refused)?),
             _ => None,
         };
-        let arguments = context.arguments(argument_words, is_field, word).ok_or(Fault::Refused)?;
         let (caller, thread) = (context.caller(), context.number);
         context.spent.accesses += 1;
         let reply = Vec::new();

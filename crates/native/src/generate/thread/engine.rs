@@ -231,8 +231,7 @@ impl<'a> EngineFunction<'a> {
                 calls_left[offload.index()] += 1;
             }
         }
-        let tickets = waits.iter().map(|wait| wait.ticket).collect::<Vec<_>>().into_iter();
-        emitter.run(&mut StepEffects { function: self, from: index, tickets, calls_left });
+        emitter.run(&mut StepEffects { function: self, from: index, waits: waits.iter(), calls_left });
         let body = emitter.finish();
         let mut lines: Vec<String> =
             waits.iter().flat_map(Wait::words).map(|(name, _)| format!("uint32_t {name} = 0;")).collect();
@@ -292,7 +291,7 @@ struct StepEffects<'a> {
     function: &'a EngineFunction<'a>,
     from: usize,
     /// Of the calls that are still to come.
-    tickets: std::vec::IntoIter<u32>,
+    waits: std::slice::Iter<'a, Wait>,
     /// For each offload: the calls that are still to come.
     calls_left: Vec<usize>,
 }
@@ -330,7 +329,7 @@ impl<'a> StepEffects<'a> {
             };
         };
         let has_reply = messages.reply.is_some();
-        let ticket = if has_reply { self.tickets.next().expect("each call has its ticket") } else { 0 };
+        let ticket = if has_reply { self.waits.next().expect("each call has its ticket").ticket } else { 0 };
         let object = own.object(offload.index());
         if let [argument] = args[..]
             && goes_by_place(emitter.width(argument))
