@@ -131,6 +131,11 @@ fn what_is_read_far_behind_a_window_that_was_long_is_zero() {
 }
 
 #[test]
+fn a_window_that_is_cut_grows_again_as_far_as_ever() {
+    assert_eq!(check("../crates/machines/tests/engines/grown.loom", ALL, None, None), Ok(()));
+}
+
+#[test]
 fn fields_that_calls_name_by_their_place_are_what_they_were_when_they_were_read() {
     assert_eq!(check("../crates/machines/tests/engines/fields.loom", ALL, None, None), Ok(()));
 }

@@ -412,7 +412,7 @@ WL_COLD void wl_clear(uint32_t k, uint32_t count)
 /* Moves bytes; they may overlap. */
 WL_COLD void wl_move(uint32_t to, uint32_t from, uint32_t count)
 {
-    uint32_t step = to < from ? 1 : UINT32_MAX;
+    uint32_t step = to > from ? UINT32_MAX : 1;
     if (to > from) {
         to += count - 1;
         from += count - 1;
@@ -456,7 +456,8 @@ WL_INLINE bool wl_reset(struct wl_packet *p, uint32_t count)
     return true;
 }
 
-/* Cuts the packet; behind the window's new end there are zeros again. */
+/* Cuts the packet; behind the window's new end there are zeros again. A window that had grown and is cut moves back where it has room in front to become
+ * the longest once more; it lies to a multiple of 4 as before. */
 WL_INLINE bool wl_truncate(struct wl_packet *p, uint32_t length)
 {
     if (length > p->length)
@@ -465,6 +466,12 @@ WL_INLINE bool wl_truncate(struct wl_packet *p, uint32_t length)
     if (length < wl_window(p)) {
         uint32_t end = p->front + length;
         wl_clear(end, p->end - end);
+        if (WL_UNLIKELY(end < WL_LONGEST)) {
+            uint32_t back = (WL_LONGEST - end + 3) & ~3u;
+            wl_move(p->front + back, p->front, length);
+            wl_set_front(p, p->front + back);
+            end += back;
+        }
         wl_set_end(p, end);
     }
     return true;
