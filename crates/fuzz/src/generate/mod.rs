@@ -148,6 +148,9 @@ impl Generator {
             let ty = self.field_type();
             fields.push((self.fresh("f"), ty));
         }
+        if is_header && self.chance(40) {
+            fields.push((self.fresh("f"), self.address_type()));
+        }
         let width: u32 = fields.iter().map(|(_, ty)| ty.width()).sum();
         if is_header && !width.is_multiple_of(8) {
             fields.push((self.fresh("pad"), Ty::Bits(8 - width % 8)));
@@ -171,6 +174,11 @@ impl Generator {
 
     fn bits_type(&mut self) -> Ty {
         Ty::Bits(if self.chance(6) { *self.pick(&WIDE) } else { *self.pick(&WIDTHS) })
+    }
+
+    /// What addresses are: fields of packets that calls have as keys.
+    fn address_type(&mut self) -> Ty {
+        Ty::Bits(*self.pick(&[40, 48, 64, 128]))
     }
 
     fn struct_type(&mut self) -> Ty {

@@ -2,7 +2,7 @@
 
 use wireloom_offloads::registry::{self, ReplyType, ValueType};
 
-use super::Generator;
+use super::{Generator, Variable};
 use crate::tree::{Expr, ExprKind, Stmt, Struct, Ty};
 
 /// A method that can be called.
@@ -103,6 +103,9 @@ impl Generator {
 
     /// Keys are narrow, so that they are found again, or structures of narrow fields; data to hash has any width.
     fn key_type(&mut self, is_data: bool) -> Ty {
+        if self.chance(25) {
+            return self.address_type();
+        }
         if is_data || self.chance(25) {
             let ty = self.value_type();
             // Arrays are not written as type arguments.
@@ -169,15 +172,32 @@ impl Generator {
         Some((ExprKind::Call(method.name, args), method.reply))
     }
 
-    /// Arguments are often small, so that they are in range and keys are met again.
+    /// Arguments are often small, so that they are in range and keys are met again, or fields of the packet.
     fn argument(&mut self, ty: &Ty, depth: u32) -> Expr {
+        let fields = if ty.width() > 32 { self.fields_of(ty) } else { Vec::new() };
         match ty {
+            _ if !fields.is_empty() && self.chance(70) => self.pick(&fields).clone(),
             Ty::Bits(width) if *width >= 8 && self.chance(50) => {
                 let small = self.expr(&Ty::Bits(4), depth.min(2));
                 super::expr::cast(ty, small)
             }
             _ => self.expr(ty, depth),
         }
+    }
+
+    /// The fields of views that are numbers of this width.
+    fn fields_of(&self, ty: &Ty) -> Vec<Expr> {
+        let of_view = |view: &Variable| match &view.ty {
+            Ty::Struct(header) if view.is_view => {
+                let fields = header.fields.iter().filter(|(_, field)| field == ty);
+                let variable = || Box::new(Expr::atom(view.ty.clone(), view.name.clone()));
+                fields
+                    .map(|(name, _)| Expr::new(ty.clone(), ExprKind::Field(variable(), name.clone())))
+                    .collect()
+            }
+            _ => Vec::new(),
+        };
+        self.scope.variables.iter().flat_map(of_view).collect()
     }
 
     /// A call of a function; its result is of any type.
