@@ -101,7 +101,7 @@ impl Generator {
         Some(Declared { line, methods: vec![method] })
     }
 
-    /// Keys are narrow, so that they are found again, or structures of narrow fields; data to hash has any width.
+    /// Keys are narrow, so that they are found again, or addresses, or structures of narrow fields; data to hash has any width.
     fn key_type(&mut self, is_data: bool) -> Ty {
         if self.chance(25) {
             return self.address_type();

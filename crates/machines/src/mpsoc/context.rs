@@ -286,14 +286,13 @@ impl Context {
         Some(mpe::REPLIES as u32..mpe::REPLIES as u32 + 4 * words)
     }
 
-    /// The words of a call, of which the one that was written is the last, or says where they are in the window area.
+    /// As [`mpe::arguments`]; a field there is only while the thread has a packet.
     fn arguments(&self, words: u32, is_field: bool, written: u32) -> Option<Vec<u32>> {
-        if is_field {
-            self.held.as_ref().filter(|held| !held.is_changing)?;
-            return mpe::field(&self.own.local[..mpe::AREA_BYTES], written, words);
+        let has_packet = self.held.as_ref().is_some_and(|held| !held.is_changing);
+        if is_field && !has_packet {
+            return None;
         }
-        let stored = (0..words.saturating_sub(1) as usize).map(|index| self.word(mpe::ARGUMENTS + 4 * index));
-        Some(stored.chain((words > 0).then_some(written)).collect())
+        mpe::arguments(self.own.local.as_slice(), is_field, words, written)
     }
 
     fn put(&mut self, at: usize, words: &[u32]) {

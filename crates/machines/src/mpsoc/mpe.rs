@@ -383,9 +383,20 @@ pub(super) fn unswizzle(area: &[u8], at: usize, length: usize) -> Vec<u8> {
     bytes
 }
 
+/// The words of a call by the thread of a local store, of which the one that was written is the last, or says where they are: see [`FIELD`]. Nothing if that leads out of
+/// the window area.
+pub(super) fn arguments(local: &[u8], is_field: bool, words: u32, written: u32) -> Option<Vec<u32>> {
+    if is_field {
+        return field(&local[..AREA_BYTES], written, words);
+    }
+    let stored = local[ARGUMENTS..].as_chunks::<4>().0.iter().take(words.saturating_sub(1) as usize);
+    let stored = stored.map(|word| u32::from_le_bytes(*word));
+    Some(stored.chain((words > 0).then_some(written)).collect())
+}
+
 /// So many words, lowest first, whose bytes end in front of an address of the window area, in network order; nothing if that leads out of the area.
 /// What would stand in front of the area is zero: fields of a few bytes are in words, too.
-pub(super) fn field(area: &[u8], end: u32, words: u32) -> Option<Vec<u32>> {
+fn field(area: &[u8], end: u32, words: u32) -> Option<Vec<u32>> {
     let end = end.checked_sub(LOCAL_STORE).filter(|end| *end as usize <= area.len())?;
     let byte = |back: u32| end.checked_sub(back).map_or(0, |at| u32::from(area[at as usize ^ 3]));
     let word = |index: u32| (1..=4).rev().fold(0, |word, back| word << 8 | byte(4 * index + back));

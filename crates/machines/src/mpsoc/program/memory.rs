@@ -12,7 +12,7 @@ use crate::mpsoc::carried::{Carried, Kept, Left};
 use crate::mpsoc::handover::HandOver;
 use crate::mpsoc::mpe::{
     AREA_BYTES, ARGUMENTS, CALLS, FIELD, INFORMATION, Information, LOCAL_BYTES, LOCAL_STORE, RECEIVE,
-    RELEASE, REPLIES, REPLY_WORDS, Registers, SEND, TICKETS, WAIT, field, is_kept, kind, place_window,
+    RELEASE, REPLIES, REPLY_WORDS, Registers, SEND, TICKETS, WAIT, arguments, is_kept, kind, place_window,
     put_words,
 };
 use crate::mpsoc::objects::{Called, CallersPacket, Objects, PacketUse};
@@ -139,13 +139,8 @@ impl Surroundings {
         let (came, caller) = (came(packet), *caller);
         let interface = self.objects.method(object, method).ok_or(REFUSED)?;
         let words = interface.argument_words;
-        let message = match place & FIELD {
-            0 => {
-                let stored = self.words(ARGUMENTS, words.saturating_sub(1) as usize);
-                stored.into_iter().chain((words > 0).then_some(word)).collect()
-            }
-            _ => field(&self.locals[self.part][..AREA_BYTES], word, words).ok_or(REFUSED)?,
-        };
+        let is_field = place & FIELD != 0;
+        let message = arguments(&self.locals[self.part], is_field, words, word).ok_or(REFUSED)?;
         let mut carried = match interface.packet {
             PacketUse::Nothing => None,
             _ => Some(Carried::of(&self.locals[self.part], self.registers, 0, &self.left).ok_or(REFUSED)?),

@@ -145,18 +145,19 @@ impl Rewriter<'_> {
             {
                 self.wait();
             }
-            let op = &match caller.messages(op) {
-                Some(_) => self.read_for_call(engine, op),
-                None => op.clone(),
+            let Some(messages) = caller.messages(op) else {
+                self.copy(op);
+                continue;
             };
-            match reply_of(caller, op) {
+            let call = self.read_for_call(engine, op);
+            match messages.reply {
                 Some(reply) => {
-                    self.launch(engine, step, op, reply)?;
-                    if writes_packet(engine, &op.kind) {
+                    self.launch(engine, step, &call, reply)?;
+                    if writes_packet(engine, &call.kind) {
                         self.wait();
                     }
                 }
-                None => self.copy(op),
+                None => self.copy(&call),
             }
         }
         self.wait();
@@ -267,7 +268,7 @@ impl Rewriter<'_> {
 }
 
 /// The variable that a wait puts the first word of a ticket's reply into.
-pub fn first_word(ticket: u32) -> String {
+fn first_word(ticket: u32) -> String {
     format!("reply_{ticket}")
 }
 
