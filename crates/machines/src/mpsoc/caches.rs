@@ -14,7 +14,9 @@ pub struct Caches {
     data: Cache,
     /// Lines that were asked for, each with a bit for every thread that waits for it.
     coming: Vec<(Line, u32)>,
-    /// How often that has changed which lines are at hand.
+    /// The one of them that has no place in its cache yet.
+    missing: Option<Line>,
+    /// How often lines have come to be at hand, or not any more.
     changes: u64,
 }
 
@@ -38,40 +40,58 @@ impl Caches {
                 .map_err(error("processor.instruction_cache"))?,
             data: Cache::new(spec.data_cache, chance("data")).map_err(error("processor.data_cache"))?,
             coming: Vec::new(),
+            missing: None,
             changes: 0,
         })
     }
 
-    /// A thread (its number within the processor) reads at an address; if the line is not there, it is noted as waiting for it.
-    pub(super) fn read(&mut self, which: Which, address: u32, thread: u32) -> Lookup {
+    /// A thread (its number within the processor) reads at an address, at an edge; if the line is not there, it is noted as waiting for it, and a line that is missing
+    /// is to get its [`place`](Self::place).
+    pub(super) fn read(&mut self, which: Which, address: u32, thread: u32, edge: u64) -> Lookup {
         if self.is_at_hand(which, address) {
-            self.read_at_hand(which, 1);
+            self.read_at_hand(which, address, edge);
             return Lookup::Hit;
         }
-        self.changes += 1;
         let line = Line { address: address & !(self.line_bytes(which) - 1), cache: which };
         if let Some((_, waiting)) = self.coming.iter_mut().find(|(coming, _)| *coming == line) {
             *waiting |= 1 << thread;
             return Lookup::Coming;
         }
-        if self.cache_mut(which).access(u64::from(address), Use::Read).hit {
-            return Lookup::Hit;
-        }
         self.coming.push((line, 1 << thread));
+        self.missing = Some(line);
         Lookup::Missing(line)
     }
 
-    /// Whether the line of an address is at hand, which it nearly always is: the one of its set that was used last, and nothing is on its way. Reading it changes
-    /// nothing but how much was read.
+    /// Whether the line of an address is at hand: it is there and not only on its way. Reading it changes nothing but when it was used last.
     #[inline(always)]
     pub(super) fn is_at_hand(&self, which: Which, address: u32) -> bool {
-        self.coming.is_empty() && self.cache(which).is_last_used(u64::from(address))
+        self.cache(which).holds(u64::from(address))
+            && (self.coming.is_empty() || !self.is_coming(which, address))
     }
 
-    /// Threads read lines that are at hand so many times.
+    fn is_coming(&self, which: Which, address: u32) -> bool {
+        let address = address & !(self.line_bytes(which) - 1);
+        self.coming.iter().any(|(line, _)| *line == Line { address, cache: which })
+    }
+
+    /// A thread reads a line that is at hand, at an edge.
     #[inline(always)]
-    pub(super) fn read_at_hand(&mut self, which: Which, times: u64) {
-        self.cache_mut(which).read_again(times);
+    pub(super) fn read_at_hand(&mut self, which: Which, address: u32, edge: u64) {
+        self.cache_mut(which).read_held(u64::from(address), edge);
+    }
+
+    /// Whether a line is missing that has no place yet.
+    #[inline(always)]
+    pub(super) fn is_missing(&self) -> bool {
+        self.missing.is_some()
+    }
+
+    /// The line that is missing since an edge takes the place of another one, once all is told that was read before.
+    pub(super) fn place(&mut self, edge: u64) {
+        if let Some(line) = self.missing.take() {
+            self.changes += 1;
+            self.cache_mut(line.cache).access(u64::from(line.address), Use::Read, edge);
+        }
     }
 
     /// As long as this is what it was, lines that were at hand are.

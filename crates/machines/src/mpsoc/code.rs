@@ -12,7 +12,7 @@ use super::objects::{MethodInterface, ObjectInterface};
 use super::own::{Constants, Own};
 use super::parcel::{Request, Which};
 use super::spec::{CyclesSpec, Multithreading, Spec};
-use super::workload::{Issued, Outcome, Port, Run, Start, Workload};
+use super::workload::{Issued, Outcome, Port, Rounds, Start, Workload};
 use ahead::Ahead;
 use reach::Reach;
 
@@ -247,25 +247,15 @@ impl<S: InstructionSet> Workload for Code<S> {
 
     #[inline(always)]
     fn issue(&self, thread: &mut Self::Thread, port: &mut Port<'_>) -> Issued {
+        if port.may_be_ahead && thread.ahead.is_over() {
+            self.execute_ahead(thread, port.context);
+        }
         if let Some(issued) = thread.ahead.issue(self.instruction_line, port) {
             return issued;
         }
         let issued = self.issue_now(thread, port);
         thread.ahead.is_stopped = issued.outcome == Outcome::Waits;
         issued
-    }
-
-    #[inline]
-    fn issue_at_hand(
-        &self,
-        thread: &mut Self::Thread,
-        context: &mut Context,
-        caches: &mut Caches,
-    ) -> Option<(Issued, Run)> {
-        if thread.ahead.is_over() {
-            self.execute_ahead(thread, context);
-        }
-        thread.ahead.issue_at_hand(self.instruction_line, context, caches)
     }
 
     #[inline]
@@ -277,8 +267,8 @@ impl<S: InstructionSet> Workload for Code<S> {
     }
 
     #[inline]
-    fn issue_several(&self, thread: &mut Self::Thread, least: u32, caches: &mut Caches) -> u32 {
-        thread.ahead.issue_several(least, caches)
+    fn issue_before(&self, thread: &mut Self::Thread, edge: u64, rounds: Rounds, caches: &mut Caches) -> u32 {
+        thread.ahead.issue_before(edge, rounds, caches)
     }
 
     fn constants(&self) -> Constants {
@@ -343,7 +333,7 @@ impl Port<'_> {
             Which::Instruction => Wait::Fetch,
             Which::Data => Wait::Data,
         };
-        match self.caches.read(which, line, self.context.lane) {
+        match self.caches.read(which, line, self.context.lane, self.cycle) {
             Lookup::Hit => return true,
             Lookup::Coming => self.context.wait = wait,
             Lookup::Missing(line) => self.waits(wait, Request::Line(line)),

@@ -235,25 +235,6 @@ impl<T> Processor<T> {
         workload: &W,
         outside: &mut Outside<'_>,
     ) -> Outcome {
-        let Hardware { registers, context, .. } = &mut self.threads[thread as usize];
-        let at_hand = match self.is_naive {
-            false => workload.issue_at_hand(registers, context, &mut self.caches),
-            true => None,
-        };
-        let Some((issued, behind)) = at_hand else {
-            return self.execute_all(thread, workload, outside);
-        };
-        self.count(thread, issued, behind);
-        issued.outcome
-    }
-
-    /// The same for instructions for which not all is at hand.
-    fn execute_all<W: Workload<Thread = T>>(
-        &mut self,
-        thread: u32,
-        workload: &W,
-        outside: &mut Outside<'_>,
-    ) -> Outcome {
         let hardware = &mut self.threads[thread as usize];
         let mut port = Port {
             context: &mut hardware.context,
@@ -265,6 +246,7 @@ impl<T> Processor<T> {
         };
         let issued = workload.issue(&mut hardware.registers, &mut port);
         let (request, behind) = (port.request, port.behind);
+        self.place_line(self.edge, workload);
         self.count(thread, issued, behind);
         let Hardware { context, track, .. } = &mut self.threads[thread as usize];
         // What it sends leaves in the last stage, which all instructions come to in the order in which they were issued.
@@ -280,6 +262,17 @@ impl<T> Processor<T> {
             context.since = asked;
         }
         issued.outcome
+    }
+
+    /// If the instruction at an edge misses a line, that takes the place of another one.
+    #[inline(always)]
+    fn place_line<W: Workload<Thread = T>>(&mut self, edge: u64, workload: &W) {
+        if self.caches.is_missing() {
+            if self.has_lanes() {
+                self.count_all_before(edge, workload);
+            }
+            self.caches.place(edge);
+        }
     }
 
     /// Counts what a thread has issued and what is behind it.
@@ -317,6 +310,8 @@ impl<T> Processor<T> {
             };
             let issued = workload.issue(&mut hardware.registers, &mut port);
             let (request, behind) = (port.request, port.behind);
+            self.place_line(cycle, workload);
+            let hardware = &mut self.threads[thread as usize];
             hardware.context.spent.add(behind);
             self.runs[thread as usize] = behind;
             if let Some(request) = request {

@@ -17,20 +17,14 @@ pub trait Workload {
     /// it waits for is there.
     fn issue(&self, thread: &mut Self::Thread, port: &mut Port<'_>) -> Issued;
 
-    /// Issues the thread's next instruction, and says what is behind it (see [`Port`]), if it may be executed before its time and all that it needs is at
-    /// hand; if not, nothing is done, or not all of it, and [`issue`](Self::issue) does the rest.
-    fn issue_at_hand(&self, _: &mut Self::Thread, _: &mut Context, _: &mut Caches) -> Option<(Issued, Run)> {
-        None
-    }
-
     /// How many instructions of a thread that waits for nothing, from its next one on, have no effect that anybody could tell before their time, take a cycle each,
     /// and have all that they need at hand, as long as the caches do not change; and whether the one behind them is known to have not.
     fn at_hand(&self, _: &mut Self::Thread, _: &mut Context, _: &Caches) -> (u32, bool) {
         (0, true)
     }
 
-    /// Issues so many of them, and those behind the last one that only take their time; answers how many.
-    fn issue_several(&self, _: &mut Self::Thread, _least: u32, _: &mut Caches) -> u32 {
+    /// Issues those of them whose turns come before an edge, and those behind the last one that only take their time; answers how many.
+    fn issue_before(&self, _: &mut Self::Thread, _edge: u64, _: Rounds, _: &mut Caches) -> u32 {
         0
     }
 
@@ -88,6 +82,15 @@ pub struct Port<'a> {
     pub(super) request: Option<Request>,
     /// The instructions behind it that only take their time: the workload is not asked for them.
     pub(super) behind: Run,
+}
+
+/// The turns of a thread that nobody keeps from them.
+#[derive(Clone, Copy, Debug)]
+pub struct Rounds {
+    /// The edge of its next one.
+    pub(super) first: u64,
+    /// From one to the next, in edges.
+    pub(super) edges: u64,
 }
 
 /// So many instructions of so many cycles each.

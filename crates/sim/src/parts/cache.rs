@@ -75,13 +75,22 @@ pub struct Cache {
     line_shift: u32,
     set_mask: u64,
     ways: usize,
-    /// A word for each line, set by set; within a set of LRU the last used first. See [`VALID`] and [`DIRTY`]; above them is the line's number.
-    lines: Vec<u64>,
+    /// Set by set.
+    lines: Vec<Line>,
     chance: Chance,
     reads: Counts,
     writes: Counts,
     evicted: u64,
     written_back: u64,
+}
+
+/// A line, or room for one.
+#[derive(Clone, Copy, Debug, Default)]
+struct Line {
+    /// See [`VALID`] and [`DIRTY`]; above them is its number.
+    tag: u64,
+    /// The time of its last use.
+    used: u64,
 }
 
 #[derive(Clone, Copy, Debug, Default)]
@@ -93,6 +102,13 @@ struct Counts {
 const VALID: u64 = 1;
 const DIRTY: u64 = 2;
 const FLAGS: u32 = 2;
+
+impl Line {
+    #[inline(always)]
+    fn touch(&mut self, time: u64) {
+        self.used = self.used.max(time);
+    }
+}
 
 impl Cache {
     /// An empty one; `chance` is for random replacement.
@@ -108,7 +124,7 @@ impl Cache {
             line_shift: spec.line_bytes.trailing_zeros(),
             set_mask: lines / spec.ways - 1,
             ways: spec.ways as usize,
-            lines: vec![0; lines as usize],
+            lines: vec![Line::default(); lines as usize],
             chance,
             reads: Counts::default(),
             writes: Counts::default(),
@@ -123,58 +139,48 @@ impl Cache {
         &self.spec
     }
 
-    /// Whether the line that holds an address below 2^62 is the one of its set that was used last: then reading it changes nothing but how much was read (see
-    /// [`read_again`](Self::read_again)).
+    /// Whether the line that holds an address below 2^62 is there.
     #[inline]
-    pub fn is_last_used(&self, address: u64) -> bool {
-        let number = address >> self.line_shift;
-        let last = self.lines[(number & self.set_mask) as usize * self.ways];
-        last & !DIRTY == number << FLAGS | VALID
+    pub fn holds(&self, address: u64) -> bool {
+        self.place(address).is_some()
     }
 
-    /// So many reads of lines that were those of their sets that were used last.
+    /// A read at a time of a line that is there, if it is: an [`access`](Self::access) that changes nothing but when the line was used last.
     #[inline]
-    pub fn read_again(&mut self, times: u64) {
-        self.reads.all += times;
+    pub fn read_held(&mut self, address: u64, time: u64) {
+        self.reads.all += 1;
+        if let Some(place) = self.place(address) {
+            self.lines[place].touch(time);
+        }
     }
 
-    /// An access to the line that holds an address below 2^62. One that crosses lines is an access for each.
-    pub fn access(&mut self, address: u64, usage: Use) -> Access {
-        let number = address >> self.line_shift;
-        let begin = (number & self.set_mask) as usize * self.ways;
-        let set = &mut self.lines[begin..begin + self.ways];
+    /// An access at a time, in any unit, to the line that holds an address below 2^62. One that crosses lines is an access for each. Times may go back, as long as
+    /// all accesses before a miss are told before it.
+    pub fn access(&mut self, address: u64, usage: Use, time: u64) -> Access {
         let is_write = usage == Use::Write;
         let is_through = is_write && self.spec.write == WritePolicy::Through;
         let dirt = if is_write && !is_through { DIRTY } else { 0 };
+        let place = self.place(address);
         let counts = if is_write { &mut self.writes } else { &mut self.reads };
         counts.all += 1;
-        // Nearly always it is the line that was used last.
-        if set[0] & !DIRTY == number << FLAGS | VALID {
-            set[0] |= dirt;
-            return Access { hit: true, fetches: false, writes_through: is_through, writes_back: None };
-        }
-        if let Some(way) = set.iter().position(|line| line & !DIRTY == number << FLAGS | VALID) {
-            set[way] |= dirt;
-            if self.spec.replacement == Replacement::Lru {
-                set[..=way].rotate_right(1);
-            }
+        if let Some(place) = place {
+            self.lines[place].tag |= dirt;
+            self.lines[place].touch(time);
             return Access { hit: true, fetches: false, writes_through: is_through, writes_back: None };
         }
         counts.misses += 1;
         if is_through {
             return Access { hit: false, fetches: false, writes_through: true, writes_back: None };
         }
-        let victim = match self.spec.replacement {
-            Replacement::Lru => self.ways - 1,
-            Replacement::Random => match set.iter().position(|line| line & VALID == 0) {
-                Some(empty) => empty,
-                None => self.chance.below(self.ways as u64) as usize,
-            },
+        let (begin, tag) = self.sought(address);
+        let set = &mut self.lines[begin..begin + self.ways];
+        let is_empty = |line: &Line| line.tag & VALID == 0;
+        let victim = match (set.iter().position(is_empty), self.spec.replacement) {
+            (Some(empty), _) => empty,
+            (None, Replacement::Lru) => (0..set.len()).min_by_key(|way| set[*way].used).unwrap_or(0),
+            (None, Replacement::Random) => self.chance.below(set.len() as u64) as usize,
         };
-        let old = std::mem::replace(&mut set[victim], number << FLAGS | VALID | dirt);
-        if self.spec.replacement == Replacement::Lru {
-            set.rotate_right(1);
-        }
+        let old = std::mem::replace(&mut set[victim], Line { tag: tag | dirt, used: time }).tag;
         self.evicted += u64::from(old & VALID != 0);
         let is_dirty = old & (VALID | DIRTY) == VALID | DIRTY;
         self.written_back += u64::from(is_dirty);
@@ -182,9 +188,24 @@ impl Cache {
         Access { hit: false, fetches: true, writes_through: false, writes_back }
     }
 
+    /// Where the line of an address is, if it is there.
+    #[inline(always)]
+    fn place(&self, address: u64) -> Option<usize> {
+        let (begin, tag) = self.sought(address);
+        let set = &self.lines[begin..begin + self.ways];
+        set.iter().position(|line| line.tag & !DIRTY == tag).map(|way| begin + way)
+    }
+
+    /// Where the set of an address begins, and the tag of its line.
+    #[inline(always)]
+    fn sought(&self, address: u64) -> (usize, u64) {
+        let number = address >> self.line_shift;
+        ((number & self.set_mask) as usize * self.ways, number << FLAGS | VALID)
+    }
+
     /// Forgets every line; what was not written back is lost.
     pub fn clear(&mut self) {
-        self.lines.fill(0);
+        self.lines.fill(Line::default());
     }
 
     /// `reads` and `writes`, each with `misses`; `miss_rate` of all; lines `evicted` and `written_back`.

@@ -11,7 +11,7 @@ use crate::mpsoc::caches::Caches;
 use crate::mpsoc::context::Context;
 use crate::mpsoc::own::{NO_DATA, Own};
 use crate::mpsoc::parcel::Which;
-use crate::mpsoc::workload::{Issued, Outcome, Port, Run};
+use crate::mpsoc::workload::{Issued, Outcome, Port, Rounds, Run};
 
 /// The instructions that a thread has executed and not issued.
 #[derive(Clone, Debug, Default)]
@@ -68,25 +68,6 @@ impl Ahead {
         self.issued == self.count && !self.is_stopped
     }
 
-    /// Issues the next instruction, if it was executed and its line and its constant are at hand.
-    #[inline(always)]
-    pub(super) fn issue_at_hand(
-        &mut self,
-        line_mask: u32,
-        context: &Context,
-        caches: &mut Caches,
-    ) -> Option<(Issued, Run)> {
-        if self.issued == self.count || context.fill.is_some() {
-            return None;
-        }
-        let mut read = |which, line| {
-            let is_at_hand = caches.is_at_hand(which, line);
-            caches.read_at_hand(which, u64::from(is_at_hand));
-            is_at_hand
-        };
-        self.issue_with(line_mask, &mut read).ok()
-    }
-
     /// How many instructions from the next one on, of those that were executed, take a cycle each and have their lines and their constants at hand; and whether the
     /// one behind them has not.
     #[inline(always)]
@@ -104,19 +85,22 @@ impl Ahead {
         (instructions, self.is_stopped)
     }
 
-    /// Issues so many of them, and those behind the last one that only take their time; answers how many.
+    /// Issues those of them whose turns come before an edge, and those behind the last one that only take their time; answers how many.
     #[inline(always)]
-    pub(super) fn issue_several(&mut self, least: u32, caches: &mut Caches) -> u32 {
-        let (mut instructions, mut lines, mut constants) = (0, 0, 0);
-        while instructions < least && self.issued < self.count {
+    pub(super) fn issue_before(&mut self, edge: u64, rounds: Rounds, caches: &mut Caches) -> u32 {
+        let (mut instructions, mut next) = (0, rounds.first);
+        while next < edge && self.issued < self.count {
             let segment = &self.segments[usize::from(self.issued) % SEGMENTS];
+            if segment.is_first {
+                caches.read_at_hand(Which::Instruction, segment.pc, next);
+            }
+            if segment.data != NO_DATA {
+                caches.read_at_hand(Which::Data, segment.data, next);
+            }
             instructions += segment.instructions();
-            lines += u64::from(segment.is_first);
-            constants += u64::from(segment.data != NO_DATA);
+            next = rounds.first + rounds.edges * u64::from(instructions);
             self.issued += 1;
         }
-        caches.read_at_hand(Which::Instruction, lines);
-        caches.read_at_hand(Which::Data, constants);
         instructions
     }
 
@@ -126,36 +110,19 @@ impl Ahead {
         if self.issued == self.count {
             return None;
         }
-        Some(match self.issue_with(line_mask, |which, line| port.find(which, line)) {
-            Ok((issued, behind)) => {
-                port.behind = behind;
-                issued
-            }
-            Err(cycles) => Issued { cycles, outcome: Outcome::Waits },
-        })
-    }
-
-    /// Issues the next instruction, of which there is one, if `has` its line and its constant, for which it asks once each; what is behind it.
-    ///
-    /// # Errors
-    /// For how long one that has to wait keeps others from being issued.
-    #[inline(always)]
-    fn issue_with(
-        &mut self,
-        line_mask: u32,
-        mut has: impl FnMut(Which, u32) -> bool,
-    ) -> Result<(Issued, Run), u32> {
         let segment = &mut self.segments[usize::from(self.issued) % SEGMENTS];
-        if segment.is_first && !has(Which::Instruction, segment.pc & line_mask) {
-            return Err(1);
+        if segment.is_first && !port.find(Which::Instruction, segment.pc & line_mask) {
+            return Some(Issued { cycles: 1, outcome: Outcome::Waits });
         }
         segment.is_first = false;
-        if segment.data != NO_DATA && !has(Which::Data, segment.data) {
-            return Err(u32::from(segment.cycles));
+        let cycles = u32::from(segment.cycles);
+        if segment.data != NO_DATA && !port.find(Which::Data, segment.data) {
+            return Some(Issued { cycles, outcome: Outcome::Waits });
         }
         self.issued += 1;
+        port.behind = segment.behind;
         let outcome = if segment.has_jumped { Outcome::Jumped } else { Outcome::Done };
-        Ok((Issued { cycles: u32::from(segment.cycles), outcome }, segment.behind))
+        Some(Issued { cycles, outcome })
     }
 }
 

@@ -71,13 +71,13 @@ impl<S: InstructionSet> Reach<'_, '_, S> {
     fn constant(&mut self, access: Access) -> Result<u32, Stall> {
         let value = self.code.constants.value(access)?;
         let line = self.code.constants.line(access.address);
-        let Port { context, caches, request, .. } = &mut *self.port;
+        let Port { context, caches, cycle, request, .. } = &mut *self.port;
         let Context { replies, fill, wait, lane, .. } = &mut **context;
         replies.answer(access, || {
             if *fill == Some(line) {
                 return Ok(value);
             }
-            match caches.read(Which::Data, line, *lane) {
+            match caches.read(Which::Data, line, *lane, *cycle) {
                 Lookup::Hit => return Ok(value),
                 Lookup::Coming => {}
                 Lookup::Missing(line) => *request = Some(Request::Line(line)),

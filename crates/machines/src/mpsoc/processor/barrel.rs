@@ -5,7 +5,7 @@
 
 use super::{Hardware, Outside, Processor, behind, next_in_turn, threads_of};
 use crate::mpsoc::pipeline::STAGES;
-use crate::mpsoc::workload::{Run, Workload};
+use crate::mpsoc::workload::{Rounds, Run, Workload};
 
 /// Where the threads of a processor are in their programs and in the pipeline. Of masks, bit `n` is thread `n`.
 #[derive(Debug)]
@@ -221,7 +221,7 @@ impl<T> Processor<T> {
         if self.runs[thread as usize % 32].count != 0 {
             self.issue(thread, workload, outside);
         } else {
-            self.execute_all(thread, workload, outside);
+            self.execute(thread, workload, outside);
         }
         let singles = self.runs[thread as usize % 32].take_singles();
         let lane = &mut self.lanes.lanes[thread as usize];
@@ -279,19 +279,24 @@ impl<T> Processor<T> {
         let lane = &mut self.lanes.lanes[thread as usize];
         let edge = edge.min(lane.acts);
         if lane.next < edge {
-            let rounds = (edge - lane.next).div_ceil(self.stages) as u32;
+            let rounds = Rounds { first: lane.next, edges: self.stages };
             let hardware = &mut self.threads[thread as usize];
-            let issued = workload.issue_several(&mut hardware.registers, rounds, &mut self.caches);
+            let issued = workload.issue_before(&mut hardware.registers, edge, rounds, &mut self.caches);
             hardware.context.spent.add(Run { count: issued as u16, cycles: 1 });
             lane.next += self.stages * u64::from(issued);
         }
     }
 
-    /// Counts what threads have issued before an edge, for a report.
-    pub(in super::super) fn settle<W: Workload<Thread = T>>(&mut self, edge: u64, workload: &W) {
+    /// The same for all threads.
+    pub(super) fn count_all_before<W: Workload<Thread = T>>(&mut self, edge: u64, workload: &W) {
         for thread in threads_of(self.lanes.piped & !self.waiting) {
             self.count_before(thread, edge, workload);
         }
+    }
+
+    /// Counts what threads have issued before an edge, for a report.
+    pub(in super::super) fn settle<W: Workload<Thread = T>>(&mut self, edge: u64, workload: &W) {
+        self.count_all_before(edge, workload);
         self.lanes.counted = edge;
     }
 }

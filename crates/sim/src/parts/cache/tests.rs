@@ -16,7 +16,9 @@ fn cache(spec: CacheSpec) -> Cache {
 fn misses_of_a_sweep(mut cache: Cache, bytes: u64) -> usize {
     let mut misses = 0;
     for sweep in 0..4 {
-        let missed = (0..bytes).step_by(4).filter(|address| !cache.access(*address, Use::Read).hit).count();
+        let time = |address| sweep * bytes + address;
+        let is_missed = |address: &u64| !cache.access(*address, Use::Read, time(*address)).hit;
+        let missed = (0..bytes).step_by(4).filter(is_missed).count();
         misses = if sweep == 3 { missed } else { 0 };
     }
     misses
@@ -38,7 +40,8 @@ fn random_addresses_hit_as_often_as_they_are_held() {
     // Uniform over four times the size: whatever the policy, a quarter is there.
     for spec in [spec(1), spec(8), CacheSpec { replacement: Replacement::Random, ..spec(4) }] {
         let (mut cache, mut chance) = (cache(spec), Chance::new(3, "addresses"));
-        let hits = (0..40_000).filter(|_| cache.access(chance.below(16_384), Use::Read).hit).count() as f64;
+        let hits = (0..40_000).filter(|time| cache.access(chance.below(16_384), Use::Read, *time).hit).count()
+            as f64;
         assert!((hits / 40_000.0 - 0.25).abs() < 0.01, "{hits} with {spec:?}");
     }
 }
@@ -47,10 +50,10 @@ fn random_addresses_hit_as_often_as_they_are_held() {
 fn a_dirty_line_is_written_back_when_it_gives_way() {
     let mut cache = cache(spec(1));
     let miss = Access { hit: false, fetches: true, writes_through: false, writes_back: None };
-    assert_eq!(cache.access(0x1004, Use::Write), miss);
-    assert_eq!(cache.access(0x101c, Use::Read), Access { hit: true, fetches: false, ..miss });
-    assert_eq!(cache.access(0x2000, Use::Read), Access { writes_back: Some(0x1000), ..miss });
-    assert_eq!(cache.access(0x1000, Use::Read), miss);
+    assert_eq!(cache.access(0x1004, Use::Write, 1), miss);
+    assert_eq!(cache.access(0x101c, Use::Read, 2), Access { hit: true, fetches: false, ..miss });
+    assert_eq!(cache.access(0x2000, Use::Read, 3), Access { writes_back: Some(0x1000), ..miss });
+    assert_eq!(cache.access(0x1000, Use::Read, 4), miss);
     let record = cache.record();
     assert_eq!(
         (record.value("written_back"), record.value("evicted")),
@@ -58,18 +61,18 @@ fn a_dirty_line_is_written_back_when_it_gives_way() {
     );
     assert_eq!(record.value("miss_rate"), Some(&Value::Number(0.75)));
     cache.clear();
-    assert!(!cache.access(0x1000, Use::Read).hit);
+    assert!(!cache.access(0x1000, Use::Read, 5).hit);
 }
 
 #[test]
 fn a_write_through_goes_to_memory_and_fetches_nothing() {
     let mut cache = cache(CacheSpec { write: WritePolicy::Through, ..spec(2) });
     let through = Access { hit: false, fetches: false, writes_through: true, writes_back: None };
-    assert_eq!(cache.access(64, Use::Write), through);
-    assert!(cache.access(64, Use::Read).fetches);
-    assert_eq!(cache.access(64, Use::Write), Access { hit: true, ..through });
-    for address in (0..100).map(|n| n * 2048) {
-        assert_eq!(cache.access(address, Use::Read).writes_back, None);
+    assert_eq!(cache.access(64, Use::Write, 1), through);
+    assert!(cache.access(64, Use::Read, 2).fetches);
+    assert_eq!(cache.access(64, Use::Write, 3), Access { hit: true, ..through });
+    for n in 0..100 {
+        assert_eq!(cache.access(n * 2048, Use::Read, 4 + n).writes_back, None);
     }
 }
 
@@ -82,16 +85,39 @@ proptest! {
         let ways = 1 << ways;
         let mut cache = cache(CacheSpec { bytes: 64 * ways, line_bytes: 16, ..spec(ways) });
         let mut sets = vec![Vec::<(u64, bool)>::new(); 4];
-        for (address, write) in accesses {
+        for (time, (address, write)) in (0..).zip(accesses) {
             let line = address / 16 * 16;
             let set = &mut sets[(line / 16 % 4) as usize];
             let found = set.iter().position(|(held, _)| *held == line);
             let dirty = found.is_some_and(|at| set.remove(at).1);
             set.insert(0, (line, dirty || write));
             let gone = if set.len() as u64 > ways { set.pop() } else { None };
-            let access = cache.access(address, if write { Use::Write } else { Use::Read });
+            let access = cache.access(address, if write { Use::Write } else { Use::Read }, time);
             prop_assert_eq!(access.hit, found.is_some());
             prop_assert_eq!(access.writes_back, gone.filter(|(_, dirty)| *dirty).map(|(line, _)| line));
+        }
+    }
+
+    /// Reads of lines that are there may be told in any order, as long as they are told before the next miss.
+    #[test]
+    fn reads_may_be_told_later(random in any::<bool>(), reads in prop::collection::vec(0u64..0x400, 1..200), order in any::<u64>()) {
+        let replacement = if random { Replacement::Random } else { Replacement::Lru };
+        let spec = CacheSpec { bytes: 256, line_bytes: 16, replacement, ..spec(4) };
+        let (mut prompt, mut late) = (cache(spec), cache(spec));
+        let mut untold: Vec<(u64, u64)> = Vec::new();
+        let mut chance = Chance::new(order, "order");
+        for (time, address) in (0..).zip(reads) {
+            let access = prompt.access(address, Use::Read, time);
+            prop_assert_eq!(late.holds(address), access.hit);
+            if access.hit {
+                untold.push((address, time));
+                continue;
+            }
+            while !untold.is_empty() {
+                let (address, time) = untold.swap_remove(chance.below(untold.len() as u64) as usize);
+                late.read_held(address, time);
+            }
+            prop_assert_eq!(late.access(address, Use::Read, time), access);
         }
     }
 }
