@@ -9,7 +9,7 @@ use super::broker::Service;
 use super::carried::{Carried, Left};
 use super::handover::{Forward, HandOver};
 use super::mpe::{self, Call, Finish, Information, Launch, Registers, Spent, Target};
-use super::objects::{CallersPacket, PacketUse};
+use super::objects::{CallersPacket, PacketUse, Words};
 use super::own::{Constants, Own};
 use super::parcel::{Released, Request};
 use super::tickets::{Ticket, Tickets};
@@ -235,12 +235,12 @@ impl Context {
 
     /// A call has come that the thread is to serve.
     pub(super) fn serve(&mut self, number: u32, call: &Call) {
-        self.put(0, &call.arguments);
+        self.put(0, &call.words);
         let Target::Service { method, .. } = call.target else { return };
         let has_reply = call.reply_words > 0;
         self.served = Some(Served {
             call: has_reply.then_some(number),
-            word: method | (call.arguments.len() as u32) << 8 | u32::from(has_reply) << 16,
+            word: method | (call.words.len() as u32) << 8 | u32::from(has_reply) << 16,
             room: mpe::reply_room(call.ticket).min(mpe::ANSWER_WORDS as u32),
             is_new: true,
         });
@@ -287,7 +287,7 @@ impl Context {
     }
 
     /// As [`mpe::arguments`]; a field there is only while the thread has a packet.
-    fn arguments(&self, words: u32, is_field: bool, written: u32) -> Option<Vec<u32>> {
+    fn arguments(&self, words: u32, is_field: bool, written: u32) -> Option<Words> {
         let has_packet = self.held.as_ref().is_some_and(|held| !held.is_changing);
         if is_field && !has_packet {
             return None;
@@ -456,7 +456,7 @@ impl Port<'_> {
             }
         }
         // Before the packet is carried: what may change it may be called with a field of it.
-        let arguments = context.arguments(argument_words, is_field, word).ok_or(Fault::Refused)?;
+        let words = context.arguments(argument_words, is_field, word).ok_or(Fault::Refused)?;
         let carried = match packet {
             PacketUse::Nothing => None,
             PacketUse::Reads | PacketUse::Writes if reply_words == 0 => return Err(Fault::Refused),
@@ -469,9 +469,8 @@ impl Port<'_> {
         };
         let (caller, thread) = (context.caller(), context.number);
         context.spent.accesses += 1;
-        let reply = Vec::new();
-        let call = Call { target, ticket, arguments, reply_words, reply, caller, carried, thread, turn };
-        self.request = Some(Request::Call(Box::new(call)));
+        let call = Call { target, ticket, words, reply_words, caller, carried, thread, turn };
+        self.request = Some(Request::Call(call));
         Ok(())
     }
 

@@ -47,7 +47,7 @@ pub use code::Code;
 pub use context::Context;
 pub use io::{Delivered, Order, Reason, Verdict};
 pub use machine::{Failure, Latency, Machine, Options, Problem, RunError, Totals};
-pub use objects::{Called, MethodInterface, NoObjects, ObjectInterface, Objects, PacketUse};
+pub use objects::{Called, MethodInterface, NoObjects, ObjectInterface, Objects, PacketUse, Words};
 pub use spec::Spec;
 pub use toolchain::BuildError;
 pub use workload::{Issued, Outcome, Port, Start, Workload};

@@ -7,7 +7,7 @@ use wireloom_sim::Time;
 
 use super::broker::Service;
 use super::carried::{Carried, Kept, Left};
-use super::objects::{CallersPacket, PacketUse};
+use super::objects::{CallersPacket, PacketUse, Words};
 use super::turns::{CallCounts, Turn};
 use super::workload::Run;
 
@@ -219,11 +219,10 @@ pub(super) struct Launch {
 pub(super) struct Call {
     pub(super) target: Target,
     pub(super) ticket: u32,
-    pub(super) arguments: Vec<u32>,
+    /// Its arguments; once the object has been there, the reply.
+    pub(super) words: Words,
     /// Words of the reply, as far as they are known before; none if the call is one-way.
     pub(super) reply_words: u32,
-    /// The reply, once the object has been there.
-    pub(super) reply: Vec<u32>,
     /// The packet of the thread.
     pub(super) caller: Option<CallersPacket>,
     /// The same as it stands, if the object works on its bytes.
@@ -237,7 +236,7 @@ pub(super) struct Call {
 impl Call {
     /// Bytes of the message that launches it.
     pub(super) fn launch_bytes(&self) -> u32 {
-        4 * self.arguments.len() as u32 + self.carried.as_ref().map_or(0, |carried| carried.message_bytes())
+        4 * self.words.len() as u32 + self.carried.as_ref().map_or(0, |carried| carried.message_bytes())
     }
 
     /// Bytes of the message that answers it, once the object has been there.
@@ -385,7 +384,7 @@ pub(super) fn unswizzle(area: &[u8], at: usize, length: usize) -> Vec<u8> {
 
 /// The words of a call by the thread of a local store, of which the one that was written is the last, or says where they are: see [`FIELD`]. Nothing if that leads out of
 /// the window area.
-pub(super) fn arguments(local: &[u8], is_field: bool, words: u32, written: u32) -> Option<Vec<u32>> {
+pub(super) fn arguments(local: &[u8], is_field: bool, words: u32, written: u32) -> Option<Words> {
     if is_field {
         return field(&local[..AREA_BYTES], written, words);
     }
@@ -396,7 +395,7 @@ pub(super) fn arguments(local: &[u8], is_field: bool, words: u32, written: u32) 
 
 /// So many words, lowest first, whose bytes end in front of an address of the window area, in network order; nothing if that leads out of the area.
 /// What would stand in front of the area is zero: fields of a few bytes are in words, too.
-fn field(area: &[u8], end: u32, words: u32) -> Option<Vec<u32>> {
+fn field(area: &[u8], end: u32, words: u32) -> Option<Words> {
     let end = end.checked_sub(LOCAL_STORE).filter(|end| *end as usize <= area.len())?;
     let byte = |back: u32| end.checked_sub(back).map_or(0, |at| u32::from(area[at as usize ^ 3]));
     let word = |index: u32| (1..=4).rev().fold(0, |word, back| word << 8 | byte(4 * index + back));
@@ -428,11 +427,11 @@ mod tests {
             area.fill(0xee);
             swizzle(&mut area, at, &bytes);
             let end = LOCAL_STORE + at as u32 + 16;
-            assert_eq!(field(&area, end, 4).unwrap(), words, "at {at:#x}");
+            assert_eq!(field(&area, end, 4).unwrap()[..], words, "at {at:#x}");
             // Six bytes: what stands in front of them is above the value.
-            assert_eq!(field(&area, end, 2).unwrap(), words[..2]);
+            assert_eq!(field(&area, end, 2).unwrap()[..], words[..2]);
         }
-        assert_eq!(field(&area, LOCAL_STORE + 2, 1).unwrap(), [0xeeee], "in front of the area");
+        assert_eq!(field(&area, LOCAL_STORE + 2, 1).unwrap()[..], [0xeeee], "in front of the area");
         assert_eq!(field(&area, LOCAL_STORE - 1, 1), None);
         assert!(field(&area, LOCAL_STORE + AREA_BYTES as u32, 1).is_some());
         assert_eq!(field(&area, LOCAL_STORE + AREA_BYTES as u32 + 1, 1), None);

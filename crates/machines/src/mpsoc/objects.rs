@@ -2,6 +2,7 @@
 
 use std::ops::Range;
 
+use smallvec::SmallVec;
 use wireloom_net::PacketInHand;
 use wireloom_sim::stats::{Histogram, Record};
 use wireloom_sim::{SpecError, Time};
@@ -9,13 +10,16 @@ use wireloom_sim::{SpecError, Time};
 use super::services::Server;
 use super::spec::{ObjectSpec, Spec};
 
+/// The words of a message; most have a few.
+pub type Words = SmallVec<[u32; 8]>;
+
 /// What answers calls: the meaning of the objects, which take the times of their specifications.
 pub trait Objects {
     /// The objects, by their numbers.
     fn interfaces(&self) -> &[ObjectInterface];
 
     /// Executes a call; answers as many words as the method's interface says.
-    fn call(&mut self, call: Called<'_>) -> Vec<u32>;
+    fn call(&mut self, call: Called<'_>) -> Words;
 
     /// Which bytes of the caller's packet, which has `length` of them afterwards, a call works on: those that the object fetches.
     fn extent(&self, _object: usize, _method: usize, _arguments: &[u32], _length: usize) -> Range<usize> {
@@ -99,8 +103,8 @@ impl Objects for NoObjects {
         &[]
     }
 
-    fn call(&mut self, _: Called<'_>) -> Vec<u32> {
-        Vec::new()
+    fn call(&mut self, _: Called<'_>) -> Words {
+        Words::new()
     }
 }
 

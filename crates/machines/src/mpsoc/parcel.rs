@@ -3,6 +3,7 @@
 use super::broker::Service;
 use super::handover::Forward;
 use super::mpe::{Call, Finish};
+use super::objects::Words;
 use super::workload::Start;
 
 /// The contents of a message. What is long stands in a table of the platform, and its number here.
@@ -87,11 +88,11 @@ pub(super) enum Request {
     /// A line for a cache.
     Line(Line),
     /// A call.
-    Call(Box<Call>),
+    Call(Call),
     /// To be told that its packet makes no more calls of an object.
     Release(Released),
     /// The answer to a call that the thread has served.
-    Answer { call: u32, words: Vec<u32> },
+    Answer { call: u32, words: Words },
     /// That another part goes on with its packet.
     Forward(Box<Forward>),
     /// The end of its packet, or a packet sent before that.

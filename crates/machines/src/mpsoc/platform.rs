@@ -222,7 +222,7 @@ impl<W: Workload, O: Objects> Platform<W, O> {
                 Request::Line(line) => (self.memory_node(), 0, Parcel::Line { processor: from.0, line }),
                 Request::Call(call) => {
                     let (target, bytes) = (call.target, call.launch_bytes());
-                    let call = self.calls.insert(*call) as u32;
+                    let call = self.calls.insert(call) as u32;
                     let to = match target {
                         Target::Object { object, .. } => self.object_node(object),
                         Target::Service { .. } => {
@@ -240,7 +240,7 @@ impl<W: Workload, O: Objects> Platform<W, O> {
                 Request::Answer { call, words } => {
                     self.publish(thread, Meeting::Call(u64::from(call)));
                     let bytes = 4 * words.len() as u32;
-                    self.calls[call as usize].reply = words;
+                    self.calls[call as usize].words = words;
                     let client = self.thread_node(self.calls[call as usize].thread);
                     (client, bytes, Parcel::Reply { call })
                 }
@@ -312,7 +312,7 @@ impl<W: Workload, O: Objects> Platform<W, O> {
             },
             Parcel::Released(released) => self.released(released, kernel),
             Parcel::Reply { call } => {
-                let Call { target, thread, ticket, reply, carried, .. } = self.calls.remove(call as usize);
+                let Call { target, thread, ticket, words, carried, .. } = self.calls.remove(call as usize);
                 if matches!(target, Target::Service { .. }) {
                     self.learn_once(thread, Meeting::Call(u64::from(call)));
                 }
@@ -320,7 +320,7 @@ impl<W: Workload, O: Objects> Platform<W, O> {
                 if let Some(carried) = carried {
                     context.take_back(*carried);
                 }
-                if context.reply(ticket, &reply) {
+                if context.reply(ticket, &words) {
                     self.resume(thread, now, kernel);
                 }
             }
@@ -372,7 +372,7 @@ impl<W: Workload, O: Objects> Platform<W, O> {
             Errand::Packet(packet) => packet,
             Errand::HandOver(number) => return self.give(number, thread, at, kernel),
             Errand::Call(call) => {
-                let bytes = 4 * self.calls[call as usize].arguments.len() as u32;
+                let bytes = 4 * self.calls[call as usize].words.len() as u32;
                 let Some(to) = self.server_node(thread, call) else { return self.misdirected(call, kernel) };
                 let serve = self.message(self.broker_node(), to, bytes, Parcel::Serve { call, thread });
                 return self.send_at(at, serve, kernel);
@@ -393,11 +393,16 @@ impl<W: Workload, O: Objects> Platform<W, O> {
         let now = kernel.now();
         let mut hand = self.join(number);
         let call = &mut self.calls[number as usize];
-        let (arguments, packet) = (&call.arguments, call.caller);
-        call.reply = self.objects.call(Called { object, method, arguments, packet, hand: hand.as_mut() });
+        let arguments = std::mem::take(&mut call.words);
+        let called =
+            Called { object, method, arguments: &arguments, packet: call.caller, hand: hand.as_mut() };
+        call.words = self.objects.call(called);
         let words = call.reply_words;
-        call.reply.resize(words as usize, 0);
-        let ready = hand.map_or(now, |hand| self.exchange((object, method), number, &hand, now));
+        call.words.resize(words as usize, 0);
+        let ready = hand.map_or(now, |hand| {
+            let extent = self.objects.extent(object, method, &arguments, hand.len());
+            self.exchange(number, extent, &hand, now)
+        });
         let call = &self.calls[number as usize];
         let (bytes, client) = (call.reply_bytes(), self.thread_node(call.thread));
         let done = self.elements[object].call(now, ready);

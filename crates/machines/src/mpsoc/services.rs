@@ -15,7 +15,7 @@ use wireloom_sidl::Interfaces;
 use wireloom_sidl::interfaces::{Field, Method, Place, Service, Type};
 
 use super::element::ElementSpec;
-use super::objects::{Called, MethodInterface, ObjectInterface, Objects, PacketUse};
+use super::objects::{Called, MethodInterface, ObjectInterface, Objects, PacketUse, Words};
 use super::program::marshal::Offloads;
 use super::spec::Spec;
 
@@ -264,7 +264,7 @@ impl Objects for Services {
 
     /// # Panics
     /// If there is no such object, or there are fewer words than its interface says.
-    fn call(&mut self, call: Called<'_>) -> Vec<u32> {
+    fn call(&mut self, call: Called<'_>) -> Words {
         let Messages { request, parameters, reply, reply_words } = &self.messages[call.object];
         let offloads = self.offloads.as_mut().expect("there are objects");
         let values = split(pack(request, call.arguments).as_ref(), parameters);
@@ -294,8 +294,8 @@ fn split(packed: Option<&Bits>, widths: &[u32]) -> Vec<Bits> {
 }
 
 /// The message of so many words that has these numbers.
-fn unpack(places: &[Place], value: &Bits, words: usize) -> Vec<u32> {
-    let mut message = vec![0; words];
+fn unpack(places: &[Place], value: &Bits, words: usize) -> Words {
+    let mut message = Words::from_elem(0, words);
     let mut end = value.width();
     for place in places {
         end -= place.bits;
@@ -336,7 +336,7 @@ mod tests {
         assert_eq!((parts[1].low_u64(), parts[4].low_u64(), parts[6].low_u64()), (1, 0x2222, 0x77));
         let reply = interfaces.places_of_all(method.result.iter().chain(kinds(&method.outputs)), 0);
         let message = unpack(&reply, &route.concat(&Bits::bool(true)), method.reply_words());
-        assert_eq!(message, [&words[..], &[1]].concat());
+        assert_eq!(message[..], [&words[..], &[1]].concat());
         assert_eq!(split(pack(&[], &[]).as_ref(), &[]), []);
     }
 

@@ -1,6 +1,6 @@
 //! Objects for tests.
 
-use wireloom_machines::mpsoc::{Called, MethodInterface, ObjectInterface, Objects, PacketUse};
+use wireloom_machines::mpsoc::{Called, MethodInterface, ObjectInterface, Objects, PacketUse, Words};
 
 /// Object 0, `sums`: method 0 answers the sum of three words and the packet's number; method 1 has no reply and keeps its word.
 /// Object 1, `wide`: method 0 answers twelve words, from its argument on.
@@ -34,13 +34,13 @@ impl Objects for Sums {
         &self.interfaces
     }
 
-    fn call(&mut self, call: Called<'_>) -> Vec<u32> {
+    fn call(&mut self, call: Called<'_>) -> Words {
         let number = call.packet.expect("calls are made with a packet").number as u32;
         match (call.object, call.method, call.arguments) {
-            (0, 0, [a, b, c]) => vec![a.wrapping_add(*b).wrapping_add(*c), number],
+            (0, 0, [a, b, c]) => Words::from_slice(&[a.wrapping_add(*b).wrapping_add(*c), number]),
             (0, 1, [word]) => {
                 self.kept.push(*word);
-                Vec::new()
+                Words::new()
             }
             (1, 0, [first]) => (*first..first + 12).collect(),
             other => panic!("{other:?}"),

@@ -1,5 +1,7 @@
 //! Calls of objects that work on the bytes of packets.
 
+use std::ops::Range;
+
 use wireloom_net::PacketInHand;
 use wireloom_sim::Time;
 use wireloom_sim::parts::memory::Direction;
@@ -16,19 +18,18 @@ impl<W: Workload, O: Objects> Platform<W, O> {
         Some(carried.join(self.io.kept(carried.place), call.caller?.number))
     }
 
-    /// An object has been at the packet that a call has brought. What it reads behind the window comes from packet memory, and what it has changed
+    /// An object has been at the packet that a call has brought, at this extent of it. What it reads behind the window comes from packet memory, and what it has changed
     /// there goes to it: when that is done.
     pub(super) fn exchange(
         &mut self,
-        (object, method): (usize, usize),
         number: u32,
+        mut extent: Range<usize>,
         hand: &PacketInHand,
         now: Time,
     ) -> Time {
         let call = &mut self.calls[number as usize];
         let Some(carried) = &mut call.carried else { return now };
         let place = carried.place;
-        let mut extent = self.objects.extent(object, method, &call.arguments, hand.len());
         if carried.may_change && !carried.take_over(hand, self.io.kept(place)) {
             return now;
         }

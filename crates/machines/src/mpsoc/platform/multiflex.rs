@@ -5,7 +5,7 @@ use wireloom_sim::{Kernel, SpecError};
 use super::super::broker::{Errand, Service};
 use super::super::machine::{Failure, Problem};
 use super::super::mpe::{Call, Target};
-use super::super::objects::{Element, ObjectInterface, Objects};
+use super::super::objects::{Element, ObjectInterface, Objects, Words};
 use super::super::parcel::Parcel;
 use super::super::processor::Outside;
 use super::super::spec::Spec;
@@ -156,12 +156,12 @@ impl<W: Workload, O: Objects> Platform<W, O> {
         let Some(application) = &mut self.application else { return };
         let now = kernel.now();
         let done = application.manager_element.call(now, now);
-        let Call { target: Target::ThreadManager { method }, ref arguments, thread: hardware, .. } =
+        let Call { target: Target::ThreadManager { method }, ref words, thread: hardware, .. } =
             self.calls[number as usize]
         else {
             return;
         };
-        let request = Request::decode(method, arguments).expect("the call was launched with its words");
+        let request = Request::decode(method, words).expect("the call was launched with its words");
         let asking = &mut application.asking[hardware as usize];
         let thread = application.manager.thread(hardware);
         let result = match asking {
@@ -192,7 +192,7 @@ impl<W: Workload, O: Objects> Platform<W, O> {
                 Effect::Answer { hardware, value } => {
                     let asking = self.application.as_mut().map(|own| &mut own.asking[hardware as usize]);
                     let Some(call) = asking.and_then(Option::take) else { continue };
-                    self.calls[call as usize].reply = vec![value];
+                    self.calls[call as usize].words = Words::from_elem(value, 1);
                     self.message(from, self.thread_node(hardware), 4, Parcel::Reply { call })
                 }
                 Effect::Begin { hardware, entry, argument, .. } => {
@@ -220,7 +220,7 @@ impl<W: Workload, O: Objects> Platform<W, O> {
         let Some(application) = &mut self.application else { return };
         application.console_element.call(kernel.now(), kernel.now());
         if let Target::Console { bytes } = call.target {
-            let words = call.arguments.iter().flat_map(|word| word.to_le_bytes());
+            let words = call.words.iter().flat_map(|word| word.to_le_bytes());
             application.printed.extend(words.take(bytes as usize));
         }
     }

@@ -35,13 +35,13 @@ impl<W: Workload, O: Objects> Platform<W, O> {
 
     /// The object of a hardware server that is the method of a call.
     pub(super) fn method_of(&self, server: &Server, number: u32) -> Option<usize> {
-        let Call { target: Target::Service { method, .. }, ref arguments, .. } = self.calls[number as usize]
+        let Call { target: Target::Service { method, .. }, ref words, .. } = self.calls[number as usize]
         else {
             return None;
         };
         let object = server.objects.clone().nth(method as usize)?;
-        let words = self.objects.interfaces()[object].methods[0].argument_words;
-        (arguments.len() == words as usize).then_some(object)
+        let wanted = self.objects.interfaces()[object].methods[0].argument_words;
+        (words.len() == wanted as usize).then_some(object)
     }
 
     /// Where a server gets a call; nowhere if it is hardware that has no such method.
@@ -52,12 +52,12 @@ impl<W: Workload, O: Objects> Platform<W, O> {
 
     /// Ends the run: a call is none of the interface that its server has.
     pub(super) fn misdirected(&mut self, number: u32, kernel: &mut Kernel<Event>) {
-        let Call { target: Target::Service { service, method }, ref arguments, thread, .. } =
+        let Call { target: Target::Service { service, method }, ref words, thread, .. } =
             self.calls[number as usize]
         else {
             return;
         };
-        self.fail(thread, Problem::NoMethod { service, method, words: arguments.len() as u32 }, kernel);
+        self.fail(thread, Problem::NoMethod { service, method, words: words.len() as u32 }, kernel);
     }
 
     /// A call has come to a hardware element. Its place is free again when it has entered the pipeline.
@@ -75,7 +75,7 @@ impl<W: Workload, O: Objects> Platform<W, O> {
         let idle = self.message(from, self.broker_node(), 0, Parcel::Idle { thread, service });
         self.send_at(free, idle, kernel);
         let call = &mut self.calls[number as usize];
-        let (arguments, packet, client) = (std::mem::take(&mut call.arguments), call.caller, call.thread);
+        let (arguments, packet, client) = (std::mem::take(&mut call.words), call.caller, call.thread);
         if call.reply_words == 0 {
             self.calls.remove(number as usize);
             return self.learn_once(client, Meeting::Call(u64::from(number)));
@@ -88,7 +88,7 @@ impl<W: Workload, O: Objects> Platform<W, O> {
             return self.fail(client, problem, kernel);
         }
         let bytes = 4 * reply.len() as u32;
-        self.calls[number as usize].reply = reply;
+        self.calls[number as usize].words = reply;
         let answer = self.message(from, self.thread_node(client), bytes, Parcel::Reply { call: number });
         self.send_at(done, answer, kernel);
     }

@@ -2,6 +2,7 @@
 
 use std::ops::Range;
 
+use smallvec::SmallVec;
 use wireloom_bits::Bits;
 use wireloom_ir::{EngineId, GoldenCalls, Origin, Program};
 use wireloom_native::thread::message::{Object, ObjectIs, Reply, objects};
@@ -10,7 +11,9 @@ use wireloom_net::PacketInHand;
 use wireloom_offloads::{Content, Env, Store, registry};
 
 use crate::mpsoc::mpe::{Registers, unswizzle};
-use crate::mpsoc::objects::{Called, CallersPacket, MethodInterface, ObjectInterface, Objects, PacketUse};
+use crate::mpsoc::objects::{
+    Called, CallersPacket, MethodInterface, ObjectInterface, Objects, PacketUse, Words,
+};
 use crate::mpsoc::spec::ObjectSpec;
 
 /// The packet that leaves: its window, then what packet memory has behind it. `None` if the registers name bytes that are in neither.
@@ -125,6 +128,10 @@ impl Offloads {
         }
     }
 
+    fn arguments(&self, object: usize, method: usize, message: &[u32]) -> SmallVec<[Bits; 4]> {
+        self.placed[object].methods[method].arguments.decode(message).collect()
+    }
+
     /// The offloads with their state.
     pub fn store(&self) -> &Store {
         &self.store
@@ -143,20 +150,22 @@ impl Objects for Offloads {
 
     /// # Panics
     /// If there is no such object or method, or there are fewer words than its interface says.
-    fn call(&mut self, call: Called<'_>) -> Vec<u32> {
-        let arguments = self.placed[call.object].methods[call.method].arguments.decode(call.arguments);
+    fn call(&mut self, call: Called<'_>) -> Words {
+        let arguments = self.arguments(call.object, call.method, call.arguments);
         let reply = self.answer(call.object, call.method, &arguments, call.packet, call.hand);
         let messages = &self.placed[call.object].methods[call.method];
-        messages.reply.as_ref().map_or_else(Vec::new, |reply_layout| reply_layout.encode(&reply))
+        let Some(layout) = &messages.reply else { return Words::new() };
+        let mut words = Words::from_elem(0, layout.words() as usize);
+        layout.encode(&reply, &mut words);
+        words
     }
 
     /// # Panics
     /// As [`call`](Self::call).
     fn extent(&self, object: usize, method: usize, arguments: &[u32], length: usize) -> Range<usize> {
-        let Placed { is, methods, .. } = &self.placed[object];
-        let ObjectIs::Kind(config) = is else { return 0..0 };
+        let ObjectIs::Kind(config) = &self.placed[object].is else { return 0..0 };
         let extent = registry::kind(&config.kind).expect("a verified program").methods[method].extent;
-        extent.bytes(config, &methods[method].arguments.decode(arguments), length)
+        extent.bytes(config, &self.arguments(object, method, arguments), length)
     }
 }
 

@@ -109,14 +109,13 @@ impl Arguments {
     ///
     /// # Panics
     /// If the message is shorter.
-    pub fn decode(&self, message: &[u32]) -> Vec<Bits> {
+    pub fn decode(&self, message: &[u32]) -> impl Iterator<Item = Bits> {
         let mut rest = message;
-        let mut value = |width: u32| {
-            let (own, behind) = rest.split_at(words(width) as usize);
+        self.widths.iter().map(move |width| {
+            let (own, behind) = rest.split_at(words(*width) as usize);
             rest = behind;
-            from_words(width, own)
-        };
-        self.widths.iter().map(|width| value(*width)).collect()
+            from_words(*width, own)
+        })
     }
 }
 
@@ -191,15 +190,16 @@ impl Reply {
         words.into_iter()
     }
 
-    /// The message of a packed reply.
-    pub fn encode(&self, reply: &Bits) -> Vec<u32> {
-        let mut message = vec![0; self.words() as usize];
+    /// Puts a packed reply into a message of [`words`](Self::words) words that are zero.
+    ///
+    /// # Panics
+    /// If the message is shorter.
+    pub fn encode(&self, reply: &Bits, message: &mut [u32]) {
         for leaf in &self.leaves {
             for (index, word) in (leaf.word as usize..).zip(message_words(reply, leaf.lo, leaf.width)) {
                 message[index] |= word << leaf.bit;
             }
         }
-        message
     }
 }
 
@@ -242,11 +242,17 @@ fn from_words(width: u32, words: &[u32]) -> Bits {
 mod tests {
     use super::*;
 
+    fn encoded<const WORDS: usize>(layout: &Reply, value: &Bits) -> [u32; WORDS] {
+        let mut message = [0; WORDS];
+        layout.encode(value, &mut message);
+        message
+    }
+
     #[test]
     fn a_small_reply_is_its_value() {
         let reply = Reply::packed(&[16, 8, 3]);
         assert_eq!(reply.words(), 1);
-        assert_eq!(reply.encode(&Bits::new(27, 0x5a5_a5a5)), [0x5a5_a5a5]);
+        assert_eq!(encoded(&reply, &Bits::new(27, 0x5a5_a5a5)), [0x5a5_a5a5]);
     }
 
     #[test]
@@ -261,7 +267,7 @@ mod tests {
         let shared: Vec<bool> = reply.leaves.iter().map(|l| l.shares_top).collect();
         assert_eq!(shared, [false, true, false, true, false, false, false, false]);
         let value = Bits::ones(182).with_slice(90, &Bits::zero(28));
-        let message = reply.encode(&value);
+        let message: [u32; 8] = encoded(&reply, &value);
         assert_eq!(message[0], 0xf_ffff, "second label");
         assert_eq!(message[4], 0xffff & (value.slice(102, 16).low_u64() as u32), "source, upper part");
         assert_eq!(message[7], 0xffff, "port");
@@ -275,6 +281,6 @@ mod tests {
             values.iter().flat_map(|value| message_words(value, 0, value.width())).collect();
         assert_eq!(message, [7, 1, 3, 5, 1]);
         assert_eq!(arguments.words(), 5);
-        assert_eq!(arguments.decode(&message), values);
+        assert!(arguments.decode(&message).eq(values));
     }
 }
