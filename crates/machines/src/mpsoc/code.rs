@@ -37,6 +37,8 @@ pub struct Code<S: InstructionSet> {
     variables: Option<Vec<(u32, Vec<u8>)>>,
     /// The bits of an address that name its line in the instruction cache.
     instruction_line: u32,
+    /// Instructions of such a line.
+    line_instructions: u32,
 }
 
 /// The parts of an engine.
@@ -58,8 +60,10 @@ struct Step<S: InstructionSet> {
     cycles: u8,
     /// Whether it does nothing but what the instruction set says, unless an access leads somewhere else.
     is_known: bool,
-    /// How many from this one on are known and take one cycle.
+    /// How many from this one on are executed in one stretch: those that are known and take one cycle, up to the end of a line; or just this one.
     straight: u8,
+    /// How many from this one on are of its line.
+    in_line: u16,
 }
 
 /// The register bank of a thread.
@@ -149,9 +153,10 @@ impl<S: InstructionSet> Code<S> {
             bytes.resize((end - u64::from(base)) as usize, 0);
         }
         let processor = &spec.processor;
-        let instruction_line = !(processor.instruction_cache.line_bytes as u32 - 1);
+        let line_bytes = processor.instruction_cache.line_bytes as u32;
+        let line_instructions = line_bytes / 4;
         Ok(Self {
-            steps: steps(&text, &processor.cycles),
+            steps: steps(&text, &processor.cycles, line_instructions),
             text,
             constants: Constants::new(base, &bytes, processor.data_cache.line_bytes as u32),
             entry: program.entry,
@@ -162,7 +167,8 @@ impl<S: InstructionSet> Code<S> {
             shared_bytes: spec.memory.bytes,
             waits_behind_jumps: processor.multithreading == Multithreading::Blocking,
             variables: None,
-            instruction_line,
+            instruction_line: !(line_bytes - 1),
+            line_instructions,
         })
     }
 
@@ -179,13 +185,20 @@ impl<S: InstructionSet> Code<S> {
     }
 }
 
-/// The instructions of a text.
-fn steps<S: InstructionSet>(text: &Text<S>, of: &CyclesSpec) -> Vec<Step<S>> {
+/// Lines that instructions in one stretch are of at most.
+const STRETCH_LINES: usize = 3;
+
+/// The instructions of a text, so many of which are a line.
+fn steps<S: InstructionSet>(text: &Text<S>, of: &CyclesSpec, line_instructions: u32) -> Vec<Step<S>> {
     let mut steps: Vec<Step<S>> = text.instructions().map(|(_, it)| Step::new(*it, of)).collect();
-    let mut straight = 0_u8;
-    for step in steps.iter_mut().rev() {
-        straight = if step.is_known && step.cycles == 1 { straight.saturating_add(1) } else { 0 };
-        step.straight = straight;
+    let addresses: Vec<u32> = text.instructions().map(|(address, _)| address).collect();
+    let mut straight = 0_u32;
+    for (step, address) in steps.iter_mut().zip(addresses).rev() {
+        let in_line = line_instructions - address / 4 % line_instructions;
+        let stretch = in_line + (STRETCH_LINES as u32 - 1) * line_instructions;
+        straight = if step.is_known && step.cycles == 1 { straight + 1 } else { 0 };
+        step.in_line = in_line as u16;
+        step.straight = straight.clamp(1, stretch.min(u32::from(u8::MAX))) as u8;
     }
     steps
 }
@@ -196,7 +209,7 @@ impl<S: InstructionSet> Step<S> {
         let class = S::class(&instruction);
         let is_known = !matches!(class, Class::Service | Class::Undefined);
         let meaning = S::meaning(&instruction);
-        Self { instruction, meaning, cycles: cycles(of, class), is_known, straight: 0 }
+        Self { instruction, meaning, cycles: cycles(of, class), is_known, straight: 1, in_line: 1 }
     }
 }
 

@@ -6,7 +6,7 @@
 
 use wireloom_isa::{Flow, InstructionSet, Thread as _};
 
-use super::{Bank, Code, Step};
+use super::{Bank, Code, STRETCH_LINES, Step};
 use crate::mpsoc::caches::Caches;
 use crate::mpsoc::context::Context;
 use crate::mpsoc::own::{NO_DATA, Own};
@@ -24,7 +24,7 @@ pub(super) struct Ahead {
     pub(super) is_stopped: bool,
 }
 
-const SEGMENTS: usize = 8;
+const SEGMENTS: usize = 16;
 
 /// An instruction that was executed, and those behind it that only take their time.
 #[derive(Clone, Copy, Debug, Default)]
@@ -42,11 +42,11 @@ struct Segment {
 }
 
 impl Segment {
-    /// An instruction of so many cycles with nothing behind it.
+    /// So many instructions of so many cycles each, of which none but perhaps the first of its line needs anything.
     #[inline(always)]
-    fn of(cycles: u8) -> Self {
-        let behind = Run { count: 0, cycles };
-        Self { pc: 0, data: NO_DATA, cycles, is_first: false, has_jumped: false, behind }
+    fn of(instructions: u32, cycles: u8, pc: u32) -> Self {
+        let behind = Run { count: (instructions - 1) as u16, cycles };
+        Self { pc, data: NO_DATA, cycles, is_first: false, has_jumped: false, behind }
     }
 
     /// How many it has.
@@ -134,36 +134,34 @@ impl<S: InstructionSet> Code<S> {
         let Some(shared) = context.shared_bytes() else { return };
         let own = &mut context.own;
         (own.shared, own.data) = (shared, NO_DATA);
-        let mut opened = Opened { segments: &mut ahead.segments, count: 0, behind: Run::default() };
-        let (mut pc, mut its_line) = (registers.pc(), *line);
+        let mut made = Made { segments: &mut ahead.segments, count: 0, line: *line };
+        let mut pc = registers.pc();
         loop {
             let index = self.text.index(pc);
             let Some(step) = self.steps.get(index) else { break };
-            if opened.room() < RESERVE || !step.is_known {
+            if !step.is_known || made.count > SEGMENTS - RESERVE {
                 ahead.is_stopped = !step.is_known;
                 break;
             }
-            // As many as there is room for: one stands behind the other, so it is known which are the first of their lines.
-            let most = self.first_behind(pc, opened.room() - RESERVE) as usize;
-            let straight = usize::from(step.straight.max(1)).min(most);
-            let gone = go::<S>(&self.steps[index..index + straight], registers, own);
+            let gone = go::<S>(&self.steps[index..index + usize::from(step.straight)], registers, own);
             let data = std::mem::replace(&mut own.data, NO_DATA);
             let waits_behind = gone.has_jumped & self.waits_behind_jumps;
-            // The last one may begin a segment of its own.
+            // The last one may be a segment of its own.
             let is_apart = (data != NO_DATA) | waits_behind;
-            let mut left = gone.executed - u32::from(is_apart);
+            let (mut left, mut room) = (gone.executed - u32::from(is_apart), u32::from(step.in_line));
             while left != 0 {
-                let these = left.min(self.first_behind(pc, 0));
-                opened.add(these, step.cycles, pc, pc & self.instruction_line != its_line);
-                its_line = pc & self.instruction_line;
+                let these = left.min(room);
+                made.add(these, step.cycles, pc, pc & self.instruction_line);
                 pc += 4 * these;
                 left -= these;
+                room = self.line_instructions;
             }
             if is_apart {
-                let is_first = pc & self.instruction_line != its_line;
-                its_line = pc & self.instruction_line;
                 let has_jumped = gone.has_jumped;
-                opened.open(Segment { pc, data, is_first, has_jumped, ..Segment::of(step.cycles) });
+                made.put(
+                    Segment { data, has_jumped, ..Segment::of(1, step.cycles, pc) },
+                    pc & self.instruction_line,
+                );
                 pc += 4;
             }
             if gone.has_jumped {
@@ -173,15 +171,8 @@ impl<S: InstructionSet> Code<S> {
                 break;
             }
         }
-        *line = its_line;
-        ahead.count = opened.close();
-    }
-
-    /// How many instructions there are from an address on to the first one of a line, so many whole lines left out.
-    #[inline(always)]
-    fn first_behind(&self, pc: u32, lines: usize) -> u32 {
-        let bytes = !self.instruction_line + 1;
-        (bytes - (pc & !self.instruction_line)) / 4 + lines as u32 * (bytes / 4)
+        *line = made.line;
+        ahead.count = made.count as u8;
     }
 }
 
@@ -215,51 +206,38 @@ fn go<S: InstructionSet>(steps: &[Step<S>], registers: &mut S::Thread, own: &mut
     Gone { executed, has_jumped: false, is_stopped: false }
 }
 
-/// Segments that are left for the last of several lines, and for an instruction of it that begins one of its own.
-const RESERVE: usize = 3;
+/// Segments that one stretch of instructions takes at most: see [`STRETCH_LINES`], and one of its own for the last.
+const RESERVE: usize = STRETCH_LINES + 1;
 
 /// Segments that are being made.
-struct Opened<'a> {
+struct Made<'a> {
     segments: &'a mut [Segment; SEGMENTS],
     count: usize,
-    /// Of the last one.
-    behind: Run,
+    /// The line of the last instruction.
+    line: u32,
 }
 
-impl Opened<'_> {
-    /// For how many there is room.
+impl Made<'_> {
+    /// So many instructions of so many cycles each, from one on, that are all of a line.
     #[inline(always)]
-    fn room(&self) -> usize {
-        SEGMENTS - self.count
-    }
-
-    /// Instructions of so many cycles each, from one on that is perhaps the first of its line.
-    #[inline(always)]
-    fn add(&mut self, instructions: u32, cycles: u8, pc: u32, is_first: bool) {
-        if is_first || !self.behind.goes_on(cycles) {
-            self.open(Segment { pc, is_first, ..Segment::of(cycles) });
-            self.behind.count = (instructions - 1) as u16;
+    fn add(&mut self, instructions: u32, cycles: u8, pc: u32, line: u32) {
+        if line == self.line
+            && let Some(last) = self.segments[..self.count].last_mut()
+            && last.behind.goes_on(cycles)
+        {
+            last.behind.count += instructions as u16;
         } else {
-            self.behind.count += instructions as u16;
+            self.put(Segment::of(instructions, cycles, pc), line);
         }
     }
 
     /// The next segment, for which there is room.
     #[inline(always)]
-    fn open(&mut self, segment: Segment) {
-        self.close();
-        self.behind = segment.behind;
-        self.segments[self.count % SEGMENTS] = segment;
+    fn put(&mut self, segment: Segment, line: u32) {
+        let is_first = line != self.line;
+        self.segments[self.count % SEGMENTS] = Segment { is_first, ..segment };
         self.count += 1;
-    }
-
-    /// What is behind the last is known; answers how many there are.
-    #[inline(always)]
-    fn close(&mut self) -> u8 {
-        if let Some(last) = self.segments[..self.count].last_mut() {
-            last.behind = self.behind;
-        }
-        self.count as u8
+        self.line = line;
     }
 }
 
