@@ -190,7 +190,7 @@ impl<E> Kernel<E> {
                 self.stopped = false;
                 return Stop::Stopped;
             }
-            let Some(next) = self.next() else { return Stop::Silent };
+            let Some((next, arrives)) = self.next() else { return Stop::Silent };
             let then = next.min(until);
             if then > self.now {
                 self.now = then;
@@ -199,9 +199,11 @@ impl<E> Kernel<E> {
             if next > until {
                 return Stop::Reached;
             }
-            while let Some(event) = self.take() {
-                self.events += 1;
-                model.arrive(event, self);
+            if arrives {
+                while let Some(event) = self.take() {
+                    self.events += 1;
+                    model.arrive(event, self);
+                }
             }
             for index in self.turns..self.domains.len() {
                 self.cycles_of(index, model);
@@ -210,21 +212,22 @@ impl<E> Kernel<E> {
         }
     }
 
-    /// When something happens next, if anything ever does.
-    fn next(&mut self) -> Option<Time> {
+    /// When something happens next, if anything ever does, and whether something arrives then.
+    fn next(&mut self) -> Option<(Time, bool)> {
         let never = Time(u64::MAX);
         let awake = self.domains.iter().map(Domain::next).min().unwrap_or(never);
-        let next = match &mut self.pending {
-            Pending::Wheel(wheel) => wheel.due().unwrap_or(never).min(awake),
-            Pending::Countdown(countdown) if awake == never && countdown.is_empty() => never,
+        let (due, edge) = match &mut self.pending {
+            Pending::Wheel(wheel) => (wheel.due().unwrap_or(never), awake),
+            Pending::Countdown(countdown) if awake == never && countdown.is_empty() => (never, never),
             Pending::Countdown(countdown) => {
                 let edges = self.domains.iter().filter_map(Domain::edge);
                 // Without units there are no edges.
                 let edge = edges.min().or_else(|| countdown.first()).unwrap_or(never);
-                countdown.count_down(edge).unwrap_or(never).min(edge)
+                (countdown.count_down(edge).unwrap_or(never), edge)
             }
         };
-        (next != never).then_some(next)
+        let next = due.min(edge);
+        (next != never).then_some((next, due <= edge))
     }
 
     /// What arrives next at this instant.

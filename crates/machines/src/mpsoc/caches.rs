@@ -48,8 +48,8 @@ impl Caches {
     /// A thread (its number within the processor) reads at an address, at an edge; if the line is not there, it is noted as waiting for it, and a line that is missing
     /// is to get its [`place`](Self::place).
     pub(super) fn read(&mut self, which: Which, address: u32, thread: u32, edge: u64) -> Lookup {
-        if self.is_at_hand(which, address) {
-            self.read_at_hand(which, address, edge);
+        if let Some(place) = self.at_hand(which, address) {
+            self.read_at_hand(which, place, edge);
             return Lookup::Hit;
         }
         let line = Line { address: address & !(self.line_bytes(which) - 1), cache: which };
@@ -62,11 +62,11 @@ impl Caches {
         Lookup::Missing(line)
     }
 
-    /// Whether the line of an address is at hand: it is there and not only on its way. Reading it changes nothing but when it was used last.
+    /// The place of the line of an address, if it is at hand: it is there and not only on its way. Reading it changes nothing but when it was used last.
     #[inline(always)]
-    pub(super) fn is_at_hand(&self, which: Which, address: u32) -> bool {
-        self.cache(which).holds(u64::from(address))
-            && (self.coming.is_empty() || !self.is_coming(which, address))
+    pub(super) fn at_hand(&self, which: Which, address: u32) -> Option<u32> {
+        let place = self.cache(which).place(u64::from(address))?;
+        (self.coming.is_empty() || !self.is_coming(which, address)).then_some(place)
     }
 
     fn is_coming(&self, which: Which, address: u32) -> bool {
@@ -74,10 +74,10 @@ impl Caches {
         self.coming.iter().any(|(line, _)| *line == Line { address, cache: which })
     }
 
-    /// A thread reads a line that is at hand, at an edge.
+    /// A thread reads the line of a place, which is at hand, at an edge.
     #[inline(always)]
-    pub(super) fn read_at_hand(&mut self, which: Which, address: u32, edge: u64) {
-        self.cache_mut(which).read_held(u64::from(address), edge);
+    pub(super) fn read_at_hand(&mut self, which: Which, place: u32, edge: u64) {
+        self.cache_mut(which).read_at(place, edge);
     }
 
     /// Whether a line is missing that has no place yet.

@@ -276,7 +276,7 @@ impl<S: InstructionSet> Workload for Code<S> {
         if thread.ahead.is_over() {
             self.execute_ahead(thread, context);
         }
-        if context.fill.is_some() { (0, true) } else { thread.ahead.at_hand(self.instruction_line, caches) }
+        if context.fill.is_some() { (0, true) } else { thread.ahead.at_hand(caches) }
     }
 
     #[inline]

@@ -139,19 +139,22 @@ impl Cache {
         &self.spec
     }
 
-    /// Whether the line that holds an address below 2^62 is there.
-    #[inline]
-    pub fn holds(&self, address: u64) -> bool {
-        self.place(address).is_some()
+    /// The place of the line that holds an address below 2^62, if it is there; it stays there until a miss.
+    #[inline(always)]
+    pub fn place(&self, address: u64) -> Option<u32> {
+        let (begin, tag) = self.sought(address);
+        let set = &self.lines[begin..begin + self.ways];
+        set.iter().position(|line| line.tag & !DIRTY == tag).map(|way| (begin + way) as u32)
     }
 
-    /// A read at a time of a line that is there, if it is: an [`access`](Self::access) that changes nothing but when the line was used last.
-    #[inline]
-    pub fn read_held(&mut self, address: u64, time: u64) {
+    /// A read at a time of the line of a place: an [`access`](Self::access) that changes nothing but when the line was used last.
+    ///
+    /// # Panics
+    /// If there is no such place.
+    #[inline(always)]
+    pub fn read_at(&mut self, place: u32, time: u64) {
         self.reads.all += 1;
-        if let Some(place) = self.place(address) {
-            self.lines[place].touch(time);
-        }
+        self.lines[place as usize].touch(time);
     }
 
     /// An access at a time, in any unit, to the line that holds an address below 2^62. One that crosses lines is an access for each. Times may go back, as long as
@@ -164,8 +167,9 @@ impl Cache {
         let counts = if is_write { &mut self.writes } else { &mut self.reads };
         counts.all += 1;
         if let Some(place) = place {
-            self.lines[place].tag |= dirt;
-            self.lines[place].touch(time);
+            let line = &mut self.lines[place as usize];
+            line.tag |= dirt;
+            line.touch(time);
             return Access { hit: true, fetches: false, writes_through: is_through, writes_back: None };
         }
         counts.misses += 1;
@@ -186,14 +190,6 @@ impl Cache {
         self.written_back += u64::from(is_dirty);
         let writes_back = is_dirty.then(|| old >> FLAGS << self.line_shift);
         Access { hit: false, fetches: true, writes_through: false, writes_back }
-    }
-
-    /// Where the line of an address is, if it is there.
-    #[inline(always)]
-    fn place(&self, address: u64) -> Option<usize> {
-        let (begin, tag) = self.sought(address);
-        let set = &self.lines[begin..begin + self.ways];
-        set.iter().position(|line| line.tag & !DIRTY == tag).map(|way| begin + way)
     }
 
     /// Where the set of an address begins, and the tag of its line.

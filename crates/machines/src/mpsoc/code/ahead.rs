@@ -33,6 +33,8 @@ struct Segment {
     pc: u32,
     /// The line of the constant that it reads, or [`NO_DATA`].
     data: u32,
+    /// Where they were at hand when that was looked at last.
+    places: Places,
     /// For how long it keeps others from being issued.
     cycles: u8,
     /// Whether it is the first of its line.
@@ -46,7 +48,8 @@ impl Segment {
     #[inline(always)]
     fn of(instructions: u32, cycles: u8, pc: u32) -> Self {
         let behind = Run { count: (instructions - 1) as u16, cycles };
-        Self { pc, data: NO_DATA, cycles, is_first: false, has_jumped: false, behind }
+        let places = Places::default();
+        Self { pc, data: NO_DATA, places, cycles, is_first: false, has_jumped: false, behind }
     }
 
     /// How many it has.
@@ -54,6 +57,27 @@ impl Segment {
     fn instructions(&self) -> u32 {
         1 + u32::from(self.behind.count)
     }
+
+    /// Looks whether its first instruction takes a cycle and has its line and its constant at hand.
+    #[inline(always)]
+    fn look(&mut self, caches: &Caches) -> bool {
+        if self.is_first {
+            let Some(place) = caches.at_hand(Which::Instruction, self.pc) else { return false };
+            self.places.line = place;
+        }
+        if self.data != NO_DATA {
+            let Some(place) = caches.at_hand(Which::Data, self.data) else { return false };
+            self.places.data = place;
+        }
+        self.cycles == 1
+    }
+}
+
+/// The places of a line and of a constant in their caches.
+#[derive(Clone, Copy, Debug, Default)]
+struct Places {
+    line: u32,
+    data: u32,
 }
 
 impl Ahead {
@@ -71,13 +95,10 @@ impl Ahead {
     /// How many instructions from the next one on, of those that were executed, take a cycle each and have their lines and their constants at hand; and whether the
     /// one behind them has not.
     #[inline(always)]
-    pub(super) fn at_hand(&self, line_mask: u32, caches: &Caches) -> (u32, bool) {
+    pub(super) fn at_hand(&mut self, caches: &Caches) -> (u32, bool) {
         let mut instructions = 0;
-        for segment in &self.segments[..usize::from(self.count)][usize::from(self.issued)..] {
-            let has = segment.cycles == 1
-                && (!segment.is_first || caches.is_at_hand(Which::Instruction, segment.pc & line_mask))
-                && (segment.data == NO_DATA || caches.is_at_hand(Which::Data, segment.data));
-            if !has {
+        for segment in &mut self.segments[..usize::from(self.count)][usize::from(self.issued)..] {
+            if !segment.look(caches) {
                 return (instructions, true);
             }
             instructions += segment.instructions();
@@ -92,10 +113,10 @@ impl Ahead {
         while next < edge && self.issued < self.count {
             let segment = &self.segments[usize::from(self.issued) % SEGMENTS];
             if segment.is_first {
-                caches.read_at_hand(Which::Instruction, segment.pc, next);
+                caches.read_at_hand(Which::Instruction, segment.places.line, next);
             }
             if segment.data != NO_DATA {
-                caches.read_at_hand(Which::Data, segment.data, next);
+                caches.read_at_hand(Which::Data, segment.places.data, next);
             }
             instructions += segment.instructions();
             next = rounds.first + rounds.edges * u64::from(instructions);
@@ -234,8 +255,7 @@ impl Made<'_> {
     /// The next segment, for which there is room.
     #[inline(always)]
     fn put(&mut self, segment: Segment, line: u32) {
-        let is_first = line != self.line;
-        self.segments[self.count % SEGMENTS] = Segment { is_first, ..segment };
+        self.segments[self.count % SEGMENTS] = Segment { is_first: line != self.line, ..segment };
         self.count += 1;
         self.line = line;
     }

@@ -104,18 +104,19 @@ proptest! {
         let replacement = if random { Replacement::Random } else { Replacement::Lru };
         let spec = CacheSpec { bytes: 256, line_bytes: 16, replacement, ..spec(4) };
         let (mut prompt, mut late) = (cache(spec), cache(spec));
-        let mut untold: Vec<(u64, u64)> = Vec::new();
+        let mut untold: Vec<(u32, u64)> = Vec::new();
         let mut chance = Chance::new(order, "order");
         for (time, address) in (0..).zip(reads) {
             let access = prompt.access(address, Use::Read, time);
-            prop_assert_eq!(late.holds(address), access.hit);
-            if access.hit {
-                untold.push((address, time));
+            let place = late.place(address);
+            prop_assert_eq!(place.is_some(), access.hit);
+            if let Some(place) = place {
+                untold.push((place, time));
                 continue;
             }
             while !untold.is_empty() {
-                let (address, time) = untold.swap_remove(chance.below(untold.len() as u64) as usize);
-                late.read_held(address, time);
+                let (place, time) = untold.swap_remove(chance.below(untold.len() as u64) as usize);
+                late.read_at(place, time);
             }
             prop_assert_eq!(late.access(address, Use::Read, time), access);
         }
