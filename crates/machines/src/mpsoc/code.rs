@@ -60,7 +60,7 @@ struct Step<S: InstructionSet> {
     cycles: u8,
     /// Whether it does nothing but what the instruction set says, unless an access leads somewhere else.
     is_known: bool,
-    /// How many from this one on are executed in one stretch: those that are known and take one cycle, up to the end of a line; or just this one.
+    /// How many from this one on are executed in one stretch: those that are known and take one cycle, of [`STRETCH_LINES`] lines at most; or just this one.
     straight: u8,
     /// How many from this one on are of its line.
     in_line: u16,
