@@ -14,8 +14,6 @@ pub struct Caches {
     data: Cache,
     /// Lines that were asked for, each with a bit for every thread that waits for it.
     coming: Vec<(Line, u32)>,
-    /// The one of them that has no place in its cache yet.
-    missing: Option<Line>,
     /// How often lines have come to be at hand, or not any more.
     changes: u64,
 }
@@ -40,25 +38,23 @@ impl Caches {
                 .map_err(error("processor.instruction_cache"))?,
             data: Cache::new(spec.data_cache, chance("data")).map_err(error("processor.data_cache"))?,
             coming: Vec::new(),
-            missing: None,
             changes: 0,
         })
     }
 
     /// A thread (its number within the processor) reads at an address, at an edge; if the line is not there, it is noted as waiting for it, and a line that is missing
-    /// is to get its [`place`](Self::place).
+    /// is to be [`put`](Self::put) in.
     pub(super) fn read(&mut self, which: Which, address: u32, thread: u32, edge: u64) -> Lookup {
         if let Some(place) = self.at_hand(which, address) {
             self.read_at_hand(which, place, edge);
             return Lookup::Hit;
         }
-        let line = Line { address: address & !(self.line_bytes(which) - 1), cache: which };
+        let line = self.line(which, address);
         if let Some((_, waiting)) = self.coming.iter_mut().find(|(coming, _)| *coming == line) {
             *waiting |= 1 << thread;
             return Lookup::Coming;
         }
         self.coming.push((line, 1 << thread));
-        self.missing = Some(line);
         Lookup::Missing(line)
     }
 
@@ -66,12 +62,16 @@ impl Caches {
     #[inline(always)]
     pub(super) fn at_hand(&self, which: Which, address: u32) -> Option<u32> {
         let place = self.cache(which).place(u64::from(address))?;
-        (self.coming.is_empty() || !self.is_coming(which, address)).then_some(place)
+        (self.coming.is_empty() || !self.is_coming(self.line(which, address))).then_some(place)
     }
 
-    fn is_coming(&self, which: Which, address: u32) -> bool {
-        let address = address & !(self.line_bytes(which) - 1);
-        self.coming.iter().any(|(line, _)| *line == Line { address, cache: which })
+    fn is_coming(&self, line: Line) -> bool {
+        self.coming.iter().any(|(coming, _)| *coming == line)
+    }
+
+    /// The line of an address.
+    fn line(&self, which: Which, address: u32) -> Line {
+        Line { address: address & !(self.line_bytes(which) - 1), cache: which }
     }
 
     /// A thread reads the line of a place, which is at hand, at an edge.
@@ -80,18 +80,10 @@ impl Caches {
         self.cache_mut(which).read_at(place, edge);
     }
 
-    /// Whether a line is missing that has no place yet.
-    #[inline(always)]
-    pub(super) fn is_missing(&self) -> bool {
-        self.missing.is_some()
-    }
-
-    /// The line that is missing since an edge takes the place of another one, once all is told that was read before.
-    pub(super) fn place(&mut self, edge: u64) {
-        if let Some(line) = self.missing.take() {
-            self.changes += 1;
-            self.cache_mut(line.cache).access(u64::from(line.address), Use::Read, edge);
-        }
+    /// A line that was found missing at an edge takes the place of another one, once all is told that was read before.
+    pub(super) fn put(&mut self, line: Line, edge: u64) {
+        self.changes += 1;
+        self.cache_mut(line.cache).access(u64::from(line.address), Use::Read, edge);
     }
 
     /// As long as this is what it was, lines that were at hand are.

@@ -190,26 +190,25 @@ const STRETCH_LINES: usize = 3;
 
 /// The instructions of a text, so many of which are a line.
 fn steps<S: InstructionSet>(text: &Text<S>, of: &CyclesSpec, line_instructions: u32) -> Vec<Step<S>> {
-    let mut steps: Vec<Step<S>> = text.instructions().map(|(_, it)| Step::new(*it, of)).collect();
-    let addresses: Vec<u32> = text.instructions().map(|(address, _)| address).collect();
+    let in_line = |address: u32| line_instructions - address / 4 % line_instructions;
+    let step = |(address, it): (u32, &S::Instruction)| Step::new(*it, of, in_line(address) as u16);
+    let mut steps: Vec<Step<S>> = text.instructions().map(step).collect();
     let mut straight = 0_u32;
-    for (step, address) in steps.iter_mut().zip(addresses).rev() {
-        let in_line = line_instructions - address / 4 % line_instructions;
-        let stretch = in_line + (STRETCH_LINES as u32 - 1) * line_instructions;
+    for step in steps.iter_mut().rev() {
+        let stretch = u32::from(step.in_line) + (STRETCH_LINES as u32 - 1) * line_instructions;
         straight = if step.is_known && step.cycles == 1 { straight + 1 } else { 0 };
-        step.in_line = in_line as u16;
         step.straight = straight.clamp(1, stretch.min(u32::from(u8::MAX))) as u8;
     }
     steps
 }
 
 impl<S: InstructionSet> Step<S> {
-    /// By itself.
-    fn new(instruction: S::Instruction, of: &CyclesSpec) -> Self {
+    /// By itself, with so many from this one on of its line.
+    fn new(instruction: S::Instruction, of: &CyclesSpec, in_line: u16) -> Self {
         let class = S::class(&instruction);
         let is_known = !matches!(class, Class::Service | Class::Undefined);
         let meaning = S::meaning(&instruction);
-        Self { instruction, meaning, cycles: cycles(of, class), is_known, straight: 1, in_line: 1 }
+        Self { instruction, meaning, cycles: cycles(of, class), is_known, straight: 1, in_line }
     }
 }
 

@@ -235,18 +235,7 @@ impl<T> Processor<T> {
         workload: &W,
         outside: &mut Outside<'_>,
     ) -> Outcome {
-        let hardware = &mut self.threads[thread as usize];
-        let mut port = Port {
-            context: &mut hardware.context,
-            caches: &mut self.caches,
-            cycle: self.edge,
-            may_be_ahead: !self.is_naive,
-            request: None,
-            behind: Run::default(),
-        };
-        let issued = workload.issue(&mut hardware.registers, &mut port);
-        let (request, behind) = (port.request, port.behind);
-        self.place_line(self.edge, workload);
+        let (issued, behind, request) = self.issue_at(self.edge, thread, workload);
         self.count(thread, issued, behind);
         let Hardware { context, track, .. } = &mut self.threads[thread as usize];
         // What it sends leaves in the last stage, which all instructions come to in the order in which they were issued.
@@ -264,15 +253,33 @@ impl<T> Processor<T> {
         issued.outcome
     }
 
-    /// If the instruction at an edge misses a line, that takes the place of another one.
+    /// Lets the workload issue the next instruction of a thread at an edge; answers what came of it, what is behind it, and what it sends.
     #[inline(always)]
-    fn place_line<W: Workload<Thread = T>>(&mut self, edge: u64, workload: &W) {
-        if self.caches.is_missing() {
+    fn issue_at<W: Workload<Thread = T>>(
+        &mut self,
+        edge: u64,
+        thread: u32,
+        workload: &W,
+    ) -> (Issued, Run, Option<Request>) {
+        let Hardware { registers, context, .. } = &mut self.threads[thread as usize];
+        let mut port = Port {
+            context,
+            caches: &mut self.caches,
+            cycle: edge,
+            may_be_ahead: !self.is_naive,
+            request: None,
+            behind: Run::default(),
+        };
+        let issued = workload.issue(registers, &mut port);
+        let (behind, request) = (port.behind, port.request);
+        // A line that is missing takes the place of another one.
+        if let Some(Request::Line(line)) = request {
             if self.has_lanes() {
                 self.count_all_before(edge, workload);
             }
-            self.caches.place(edge);
+            self.caches.put(line, edge);
         }
+        (issued, behind, request)
     }
 
     /// Counts what a thread has issued and what is behind it.
@@ -295,34 +302,23 @@ impl<T> Processor<T> {
     ) -> bool {
         let hardware = &mut self.threads[thread as usize];
         let wait = hardware.end_wait(outside);
-        let context = &mut hardware.context;
-        context.replies.arrive(&[]);
+        hardware.context.replies.arrive(&[]);
         // An instruction that has not been fetched is issued when its turn comes.
         if wait != Wait::Fetch {
-            let cycle = self.clock.edge_from(outside.now);
-            let mut port = Port {
-                context,
-                caches: &mut self.caches,
-                cycle,
-                may_be_ahead: !self.is_naive,
-                request: None,
-                behind: Run::default(),
-            };
-            let issued = workload.issue(&mut hardware.registers, &mut port);
-            let (request, behind) = (port.request, port.behind);
-            self.place_line(cycle, workload);
-            let hardware = &mut self.threads[thread as usize];
-            hardware.context.spent.add(behind);
+            let edge = self.clock.edge_from(outside.now);
+            let (issued, behind, request) = self.issue_at(edge, thread, workload);
+            let context = &mut self.threads[thread as usize].context;
+            context.spent.add(behind);
             self.runs[thread as usize] = behind;
             if let Some(request) = request {
-                outside.sent.push(Sent { at: outside.now, thread: hardware.context.number, request });
+                outside.sent.push(Sent { at: outside.now, thread: context.number, request });
             }
             match issued.outcome {
-                Outcome::Done | Outcome::Jumped => hardware.context.spent.instructions += 1,
+                Outcome::Done | Outcome::Jumped => context.spent.instructions += 1,
                 Outcome::Waits => return false,
                 Outcome::Failed => {
                     self.has_failed = true;
-                    self.edge = self.clock.edge_from(outside.now);
+                    self.edge = edge;
                     return false;
                 }
             }

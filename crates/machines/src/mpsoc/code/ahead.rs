@@ -40,14 +40,15 @@ struct Segment {
     /// Whether it is the first of its line.
     is_first: bool,
     has_jumped: bool,
-    behind: Run,
+    /// How many are behind it, of as many cycles each.
+    behind: u16,
 }
 
 impl Segment {
     /// So many instructions of so many cycles each, of which none but perhaps the first of its line needs anything.
     #[inline(always)]
     fn of(instructions: u32, cycles: u8, pc: u32) -> Self {
-        let behind = Run { count: (instructions - 1) as u16, cycles };
+        let behind = (instructions - 1) as u16;
         let places = Places::default();
         Self { pc, data: NO_DATA, places, cycles, is_first: false, has_jumped: false, behind }
     }
@@ -55,7 +56,13 @@ impl Segment {
     /// How many it has.
     #[inline(always)]
     fn instructions(&self) -> u32 {
-        1 + u32::from(self.behind.count)
+        1 + u32::from(self.behind)
+    }
+
+    /// Whether instructions of so many cycles can be of it, up to the end of a line.
+    #[inline(always)]
+    fn goes_on(&self, cycles: u8) -> bool {
+        self.cycles == cycles && self.behind < 1024
     }
 
     /// Looks whether its first instruction takes a cycle and has its line and its constant at hand.
@@ -141,7 +148,7 @@ impl Ahead {
             return Some(Issued { cycles, outcome: Outcome::Waits });
         }
         self.issued += 1;
-        port.behind = segment.behind;
+        port.behind = Run { count: segment.behind, cycles: segment.cycles };
         let outcome = if segment.has_jumped { Outcome::Jumped } else { Outcome::Done };
         Some(Issued { cycles, outcome })
     }
@@ -155,7 +162,8 @@ impl<S: InstructionSet> Code<S> {
         let Some(shared) = context.shared_bytes() else { return };
         let own = &mut context.own;
         (own.shared, own.data) = (shared, NO_DATA);
-        let mut made = Made { segments: &mut ahead.segments, count: 0, line: *line };
+        let segments = &mut ahead.segments;
+        let mut made = Made { segments, count: 0, line_mask: self.instruction_line, line: *line };
         let mut pc = registers.pc();
         loop {
             let index = self.text.index(pc);
@@ -172,17 +180,14 @@ impl<S: InstructionSet> Code<S> {
             let (mut left, mut room) = (gone.executed - u32::from(is_apart), u32::from(step.in_line));
             while left != 0 {
                 let these = left.min(room);
-                made.add(these, step.cycles, pc, pc & self.instruction_line);
+                made.add(these, step.cycles, pc);
                 pc += 4 * these;
                 left -= these;
                 room = self.line_instructions;
             }
             if is_apart {
                 let has_jumped = gone.has_jumped;
-                made.put(
-                    Segment { data, has_jumped, ..Segment::of(1, step.cycles, pc) },
-                    pc & self.instruction_line,
-                );
+                made.put(Segment { data, has_jumped, ..Segment::of(1, step.cycles, pc) });
                 pc += 4;
             }
             if gone.has_jumped {
@@ -234,6 +239,8 @@ const RESERVE: usize = STRETCH_LINES + 1;
 struct Made<'a> {
     segments: &'a mut [Segment; SEGMENTS],
     count: usize,
+    /// The bits of an address that name its line.
+    line_mask: u32,
     /// The line of the last instruction.
     line: u32,
 }
@@ -241,30 +248,23 @@ struct Made<'a> {
 impl Made<'_> {
     /// So many instructions of so many cycles each, from one on, that are all of a line.
     #[inline(always)]
-    fn add(&mut self, instructions: u32, cycles: u8, pc: u32, line: u32) {
-        if line == self.line
+    fn add(&mut self, instructions: u32, cycles: u8, pc: u32) {
+        if pc & self.line_mask == self.line
             && let Some(last) = self.segments[..self.count].last_mut()
-            && last.behind.goes_on(cycles)
+            && last.goes_on(cycles)
         {
-            last.behind.count += instructions as u16;
+            last.behind += instructions as u16;
         } else {
-            self.put(Segment::of(instructions, cycles, pc), line);
+            self.put(Segment::of(instructions, cycles, pc));
         }
     }
 
     /// The next segment, for which there is room.
     #[inline(always)]
-    fn put(&mut self, segment: Segment, line: u32) {
+    fn put(&mut self, segment: Segment) {
+        let line = segment.pc & self.line_mask;
         self.segments[self.count % SEGMENTS] = Segment { is_first: line != self.line, ..segment };
         self.count += 1;
         self.line = line;
-    }
-}
-
-impl Run {
-    /// Whether instructions of so many cycles can be of it, up to the end of a line.
-    #[inline(always)]
-    fn goes_on(self, cycles: u8) -> bool {
-        self.cycles == cycles && self.count < 1024
     }
 }

@@ -218,11 +218,7 @@ impl<T> Processor<T> {
             return;
         }
         (self.first, self.lanes.issued) = (behind(turn), edge);
-        if self.runs[thread as usize % 32].count != 0 {
-            self.issue(thread, workload, outside);
-        } else {
-            self.execute(thread, workload, outside);
-        }
+        self.issue(thread, workload, outside);
         let singles = self.runs[thread as usize % 32].take_singles();
         let lane = &mut self.lanes.lanes[thread as usize];
         lane.next = edge + self.stages * (1 + singles);
