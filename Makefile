@@ -1,7 +1,8 @@
 # Wireloom: everything that is done to the repository as a whole. `make help` lists it.
 #
-# `make demo` and `make test` set up whatever they need; what is set up is remembered in .cache, so a second run
-# downloads nothing.
+# `make demo` and `make test` set up whatever they need. Everything is kept in .cache, target and out,
+# so a second run downloads nothing, and nothing is written elsewhere. docs/installing.md says what
+# each part needs.
 
 SHELL := /bin/bash
 .SHELLFLAGS := -euo pipefail -c
@@ -11,20 +12,27 @@ CACHE := .cache
 DATA := $(CACHE)/data
 RELEASE := target/release/wireloom
 
+# Where the command keeps what it built: here, not in the user's cache folder.
+export WIRELOOM_CACHE := $(CURDIR)/$(CACHE)
+
 # How long `make soak` fuzzes.
 HOURS ?= 4
 
-.PHONY: help demo test data build bench soak fmt lint deny tools formal pages
+.PHONY: help demo test test-all data build bench soak fmt lint deny tools tools-hardware tools-cross tools-isa \
+  formal pages man deb
 
 help: ## this list
-	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-8s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-14s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
-demo: tools data build ## the router on real captures and generated traffic, natively and on golden, compared
-	@scripts/demo.sh $(RELEASE)
+demo: ## the router on real captures and generated traffic: in software, as hardware, on a multiprocessor
+	+@scripts/demo.sh $(RELEASE)
 
-test: ## formatting, lints, licences, all tests, the comparison with the Linux kernel
+test: ## what CI runs: formatting, lints, licences, tests, the comparison with the Linux kernel
 	@$(MAKE) --no-print-directory --jobs=2 tools data deny lint # while one downloads or waits for a last crate, another compiles
 	cargo test --workspace --locked
+
+test-all: test ## what CI runs, then what takes long and seldom fails: slow proofs, every packet test and 100 random programs in hardware
+	cargo test --workspace --locked -- --ignored
 
 data: $(DATA)/pyasn/.complete $(DATA)/pathspider/.complete ## routing tables and captures, into .cache/data
 
@@ -40,11 +48,11 @@ soak: tools ## differential fuzzing for HOURS=4 hours, from a new seed; failures
 	cargo run --release --locked --package wireloom-fuzz -- --minutes $$(( $(HOURS) * 60 )) \
 	  --seed $$(( $$(date +%s) * 1000000 )) --keep crates/fuzz/tests/regressions
 
-formal: tools ## every proof of the hardware templates, and that each fails when its module is broken
-	cargo test --locked --package wireloom-rtl --test formal -- --include-ignored
+formal: tools-hardware ## every proof of the hardware templates, and that each fails when its module is broken
+	cargo test --locked --package wireloom-np --test formal -- --include-ignored
 
 pages: ## write the pages of the hardware templates (docs/hardware/modules) anew from their sources
-	WIRELOOM_WRITE_PAGES=1 cargo test --locked --package wireloom-rtl --test pages
+	WIRELOOM_WRITE_PAGES=1 cargo test --locked --package wireloom-np --test pages
 
 fmt: ## format all source
 	cargo fmt --all
@@ -58,10 +66,27 @@ deny: ## licences, sources and duplicates of the dependencies; advisories where 
 	@scripts/need.sh build
 	@scripts/deny.sh
 
-tools: ## what the others need: Debian packages, and in .cache/tools the hardware tools and the reference of the processors
-	@scripts/need.sh build test cross
+tools: tools-hardware tools-cross tools-isa ## all tools that the others need, into .cache/tools or as Debian packages
+	@scripts/need.sh build test
+
+tools-hardware: ## Verilator, Yosys, nextpnr, z3: for machines in SystemVerilog
 	@scripts/hardware-tools.sh
+
+tools-cross: ## compilers for ARM and RISC-V: for the machines mpsoc
+	@scripts/cross-tools.sh
+
+tools-isa: ## the reference that tests compare processors with
 	@scripts/isa-tools.sh
+
+man: build ## manual pages and completions, into out/man and out/completions
+	$(RELEASE) manual out/man
+	@mkdir -p out/completions
+	$(RELEASE) completions bash > out/completions/wireloom.bash
+	$(RELEASE) completions zsh > out/completions/_wireloom
+	$(RELEASE) completions fish > out/completions/wireloom.fish
+
+deb: man ## the Debian package, into target/debian; needs cargo-deb
+	cargo deb --package wireloom-cli --no-build
 
 $(DATA)/%/.complete: scripts/fetch-deb.sh
 	@scripts/fetch-deb.sh $* $(@D)

@@ -1,5 +1,7 @@
 #!/usr/bin/env bash
-# The demonstration: real commands, each shown before it runs, so that it can be repeated. demo.sh WIRELOOM
+# The demonstration: real commands, each shown before it runs, so that it can be repeated:
+# demo.sh WIRELOOM. Software needs a C compiler alone, so it comes first; the tools for hardware and
+# for multiprocessors are fetched while it is built and shown.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
@@ -11,6 +13,22 @@ out=out/demo
 rm -rf "$out"
 mkdir -p "$out"
 begin=$SECONDS
+
+fetched=$out/tools.log
+(scripts/cross-tools.sh && scripts/hardware-tools.sh) > "$fetched" 2>&1 &
+fetching=$!
+trap 'kill "$fetching" 2>/dev/null || true' EXIT
+
+"${MAKE:-make}" --no-print-directory data build
+
+# Waits for the tools.
+tools() {
+  wait "$fetching" || {
+    cat "$fetched" >&2
+    echo "The software parts have run. The rest needs the tools: see docs/installing.md." >&2
+    exit 2
+  }
+}
 
 title() { printf '\n\033[1m%s\033[0m\n' "$*"; }
 
@@ -44,6 +62,7 @@ try "$wireloom" run programs/router.loom --on native --tables "$tables" --in "$o
 
 echo "   (a flow counter's number is the class of the source times 256 plus the class of the destination)"
 
+tools
 title "6. The same router as hardware: 2 clusters of 2 engines of 4 threads in SystemVerilog, simulated by Verilator"
 try "$wireloom" traffic --packets 20000 --mix ipv4=5,ipv6=3,mpls1..4=2 --labels 16..79 --sizes 64 --ports 16 --seed 6 \
   --prefixes "$prefixes" --source-prefixes "$prefixes" --out "$out/np.pcapng"
@@ -51,7 +70,7 @@ try "$wireloom" build programs/router.loom --on np-2-2-4 --tables "$tables" --ar
 try "$wireloom" verify programs/router.loom --on np-2-2-4 --tables "$tables" --in "$out/np.pcapng" --json "$out/np.json"
 echo "   (the model is kept in .cache/np: the next run begins at once)"
 
-title "7. The same program compiled for ARM, on a simulated chip of 16 processors of 8 threads behind a network (the StepNP paper's for 2.5 Gb/s)"
+title "7. The same program compiled for ARM, on a simulated chip of 16 processors of 8 threads on a network (the StepNP paper's for 2.5 Gb/s)"
 try "$wireloom" verify programs/router.loom --on mpsoc-oc48 --tables "$tables" --in "$out/np.pcapng" --json "$out/mpsoc.json"
 
 title "Done in $((SECONDS - begin)) s. In $out:"

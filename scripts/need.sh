@@ -1,12 +1,8 @@
 #!/usr/bin/env bash
-# Sees to the tools that a purpose needs: need.sh PURPOSE...
-# What Debian has is installed when it is missing and that is allowed; else one sentence says what to install.
+# Provides the tools that a purpose needs: need.sh PURPOSE...
+# A missing Debian package is installed where that is possible without a password. Otherwise one
+# sentence says what to install.
 set -euo pipefail
-
-# One at a time, whoever calls it: two installations at once would refuse each other. What is installed does not get the lock.
-if [ "${WIRELOOM_NEED_LOCKED:-}" != 1 ]; then
-  WIRELOOM_NEED_LOCKED=1 exec flock --close "$0" "$0" "$@"
-fi
 
 # Runs a command as root, if that is possible without asking for a password.
 as_root() {
@@ -19,21 +15,32 @@ as_root() {
   fi
 }
 
-# install PACKAGE...: through apt, fetching package lists if there are none.
+# install_packages PACKAGE...: through apt, fetching package lists if there are none. One at a time:
+# two installations at once would refuse each other. What apt starts does not inherit the lock.
 install_packages() {
   command -v apt-get >/dev/null || return 1
-  local quiet=(-qq -o=Dpkg::Use-Pty=0)
   echo "installing $*" >&2
-  as_root env DEBIAN_FRONTEND=noninteractive apt-get install -y --no-install-recommends "${quiet[@]}" "$@" >/dev/null 2>&1 && return
+  {
+    if command -v flock >/dev/null; then
+      flock 9
+    fi
+    install_now "$@" 9>&-
+  } 9<"$0"
+}
+
+install_now() {
+  local quiet=(-qq -o=Dpkg::Use-Pty=0)
+  local install=(env DEBIAN_FRONTEND=noninteractive apt-get install -y --no-install-recommends "${quiet[@]}")
+  as_root "${install[@]}" "$@" >/dev/null 2>&1 && return
   as_root apt-get update "${quiet[@]}" >/dev/null 2>&1 || return 1
-  as_root env DEBIAN_FRONTEND=noninteractive apt-get install -y --no-install-recommends "${quiet[@]}" "$@" >/dev/null
+  as_root "${install[@]}" "$@" >/dev/null
 }
 
 # need COMMAND PACKAGE: the command, from that Debian package.
 need() {
   command -v "$1" >/dev/null || [ -x "/usr/sbin/$1" ] && return
   install_packages "$2" && return
-  echo "error: '$1' is missing: install the Debian package '$2' (apt-get install $2)." >&2
+  echo "error: '$1' is missing: install it (on Debian: apt-get install $2)." >&2
   exit 2
 }
 
@@ -47,13 +54,11 @@ for purpose in "$@"; do
       need cc gcc
       ;;
     test)
-      # The router made of network namespaces that ours is compared with.
-      need ip iproute2
-      need unshare util-linux
-      ;;
-    data)
-      need apt-get apt
-      need dpkg-deb dpkg
+      # The comparison with a router made of network namespaces; other systems have none.
+      if [ "$(uname -s)" = Linux ]; then
+        need ip iproute2
+        need unshare util-linux
+      fi
       ;;
     hardware)
       # Verilator makes C++ of a design and builds it; itself it starts with a Perl script.

@@ -1,11 +1,11 @@
 #!/usr/bin/env bash
 # Makes a virtual environment with pinned packages of PyPI: venv.sh FOLDER PINS WHAT [HINT]
-# What is in there is remembered by a stamp that holds the pins, the folder's place (a virtual environment cannot be moved) and
-# this script: where it agrees, nothing is to be done. WHAT is said to be installed; HINT is added
-# to the message when it cannot be.
+# A stamp holds the pins, the folder's path (a virtual environment cannot be moved) and this script.
+# If it agrees, nothing is done. WHAT is what the message says is installed; HINT is added
+# to the message if that fails.
 set -euo pipefail
 
-folder=$PWD/$1 pins=$2 what=$3 hint=${4:-}
+folder=$1 pins=$2 what=$3 hint=${4:-}
 stamp=$folder/.complete
 wanted=$(echo "$folder"; cat "$pins" "$0")
 if [ -e "$stamp" ] && [ "$(cat "$stamp")" = "$wanted" ]; then
@@ -13,7 +13,7 @@ if [ -e "$stamp" ] && [ "$(cat "$stamp")" = "$wanted" ]; then
 fi
 
 "$(dirname "$0")/need.sh" python
-echo "installing $what into $1, once" >&2
+echo "installing $what into $folder, once" >&2
 rm -rf "$folder"
 python=python3
 "$python" -c 'import venv, ensurepip' 2>/dev/null || python=/usr/bin/python3 # the one that Debian's packages are for

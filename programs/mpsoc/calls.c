@@ -1,5 +1,7 @@
-// Object calls from one processor to another, as fast as they go: the threads of the first processor are clients, those of the second are servers of one service.
-// For processors of 16 threads, or as many as -DTHREADS=8 says, and 500 calls a client, or -DCALLS=100. With -DONE_WAY nobody answers.
+// Object calls from one processor to another, as fast as possible: the threads of the first
+// processor are clients, those of the second are servers of one service. It is for processors of 16
+// threads, or of the number given with -DTHREADS=8, and makes 500 calls per client, or the number
+// given with -DCALLS=100. With -DONE_WAY no server replies.
 
 #include "calls.h"
 #include "wl_print.h"
@@ -12,15 +14,15 @@
 #define CALLS 500
 #endif
 
-static uint32_t wrong;   // clients that got a wrong answer: each writes only if so
-static uint32_t served;  // the semaphore of clients whose last note has come
+static uint32_t wrong;   // clients that got a wrong reply; each writes only in that case
+static uint32_t served;  // the semaphore of clients whose last note has arrived
 
 uint32_t Adder_on_add(void *object, uint32_t a, uint32_t b) {
     (void)object;
     return a + b;
 }
 
-// The value is how many notes its client has still to send.
+// The value is the number of notes that the client has still to send.
 void Adder_on_note(void *object, uint32_t value) {
     (void)object;
     if (value == 0) wl_semaphore_release(&served, 1);
@@ -38,12 +40,13 @@ static uint32_t client(uint32_t unused) {
     return 0;
 }
 
-// Calls are served in the order in which they come: with the last ones all others have been.
+// Calls are served in the order in which they arrive: after the last ones all others have been
+// served.
 static void wait_for_servers(void) {
     for (unsigned k = 0; k < THREADS; k++) wl_semaphore_acquire(&served);
 }
 #else
-// Two calls are under way at a time.
+// Two calls are in flight at a time.
 static uint32_t client(uint32_t me) {
     bool is_right = true;
     Adder_add_begin(SERVICE_adders, 0, me, 0);
@@ -56,14 +59,15 @@ static uint32_t client(uint32_t me) {
     return 0;
 }
 
-// A client has the answers to all of its calls.
+// A client has the replies to all of its calls.
 static void wait_for_servers(void) {
 }
 #endif
 
 int main(void) {
     wl_thread clients[THREADS];
-    // Hardware threads are given in the order of their numbers, so that the first processor is full when servers begin.
+    // Hardware threads are assigned in the order of their numbers, so the first processor is full
+    // when servers begin.
     for (uint32_t me = 1; me < THREADS; me++) clients[me] = wl_thread_create(client, me, 0);
     for (uint32_t k = 0; k < THREADS; k++) wl_thread_create(server, 0, 0);
     uint32_t begin = wl_cycles();

@@ -1,11 +1,13 @@
-// IPv4 forwarding with both programming models in one: threads that have packets call objects that know the way, of which there are several for one service, and others
-// that count what is sent in memory that they share, each port under a monitor of its own.
+// IPv4 forwarding with both programming models together. Threads that have packets call objects
+// that know the routes, of which a service has several. Others count what is sent in shared memory,
+// each port under its own monitor. In programs/mpsoc:
 //
-//     wireloom application programs/mpsoc/forward.c programs/mpsoc/forward.sidl --on mpsoc-oc48 --in in.pcap --out out.pcapng
+//     wireloom application forward.{c,sidl} --on mpsoc-oc48 --in in.pcap --out out.pcapng
 //
-// Those that know the way can be a hardware element instead, the engine `search` of forward.loom; clients see no difference:
+// The objects that know the routes can instead be a hardware element, the engine `search` of
+// forward.loom; clients see no difference:
 //
-//     wireloom application programs/mpsoc/forward.{c,sidl,loom} -D ROUTES_IN_HARDWARE --on programs/mpsoc/forward.toml --in in.pcap --out out.pcapng
+//     wireloom application forward.{c,sidl,loom} -D ROUTES_IN_HARDWARE --on forward.toml ...
 
 #include "forward.h"
 #include "wl_packets.h"
@@ -14,7 +16,7 @@
 enum { FORWARDERS = 64, ROUTERS = 24, COUNTERS = 8, PORTS = 4, TOLD_TOGETHER = 16, ETHERNET = 14, NO_IPV4 = 1, TTL_ENDS = 2 };
 
 #ifndef ROUTES_IN_HARDWARE
-// Prefixes from the longest to the shortest; the last one fits all.
+// Prefixes from the longest to the shortest; the last one matches everything.
 static const struct {
     uint32_t prefix;
     uint16_t length, port;
@@ -35,7 +37,8 @@ static uint32_t knows_the_way(uint32_t unused) {
 }
 #endif
 
-// What was sent by each port: of all servers, each port guarded by the monitor of its own address; and of one server that the others have not heard of.
+// Counts of sent packets by port: those of all servers, each port guarded by the monitor of its own
+// address, and those of one server that the others have not yet seen.
 struct count {
     uint32_t packets, bytes;
 };
@@ -62,7 +65,7 @@ void Counts_on_sent(void *object, uint16_t port, uint16_t bytes) {
     struct news *news = object;
     news->ports[port].packets++;
     news->ports[port].bytes += bytes;
-    // Shared memory is a way off: one visit for many packets.
+    // Shared memory is remote: one access for many packets.
     if (++news->packets == TOLD_TOGETHER) tell(news);
 }
 
@@ -72,7 +75,7 @@ static uint32_t counts(uint32_t unused) {
     return wl_serve(SERVICE_counts, Counts_serve, &news);
 }
 
-// RFC 1624: the sum of a header whose time to live goes down by one, which is the high byte of its word.
+// RFC 1624: the sum of a header whose time to live, the high byte of its word, is decremented.
 static uint16_t sum_without_a_hop(uint16_t sum) {
     uint32_t more = sum + 0x100u;
     return (uint16_t)(more + (more >> 16));
@@ -80,7 +83,7 @@ static uint16_t sum_without_a_hop(uint16_t sum) {
 
 static void forward(void) {
     if (wl_packet_u16(12) != 0x0800 || (*wl_packet_byte(ETHERNET) & 0xf0) != 0x40) return wl_packet_drop(NO_IPV4);
-    // The way is asked for before the rest is looked at.
+    // The route is requested before the rest is examined.
     Routes_search_begin(SERVICE_routes, 0, wl_packet_u32(ETHERNET + 16));
     uint8_t *ttl = wl_packet_byte(ETHERNET + 8);
     bool ends = *ttl <= 1;

@@ -1,4 +1,5 @@
-// Five philosophers, each a thread, share five forks: shared memory with monitors, conditions, semaphores and priorities (docs/machines/mpsoc-applications.md).
+// Five philosophers, each a thread, share five forks: shared memory with monitors, conditions,
+// semaphores and priorities (docs/machines/mpsoc-applications.md).
 
 #include "wl_print.h"
 #include "wl_threads.h"
@@ -7,7 +8,7 @@ enum { PHILOSOPHERS = 5, MEALS = 4 };
 
 static bool taken[PHILOSOPHERS];  // forks, guarded by the monitor of this name
 static bool changed;              // its address names the condition that a fork was put down
-static uint32_t finished;         // its address names a semaphore: a unit for each who is done
+static uint32_t finished;         // its address names a semaphore of finished philosophers
 static uint32_t meals[PHILOSOPHERS];
 
 static void eat(uint32_t me) {
@@ -33,7 +34,7 @@ static uint32_t philosopher(uint32_t me) {
 
 int main(void) {
     wl_thread philosophers[PHILOSOPHERS];
-    // The greater the number, the more urgent where several wait for the monitor.
+    // A greater number means greater urgency among threads that wait for the monitor.
     for (uint32_t me = 0; me < PHILOSOPHERS; me++) philosophers[me] = wl_thread_create(philosopher, me, me);
     for (unsigned k = 0; k < PHILOSOPHERS; k++) wl_semaphore_acquire(&finished);
     uint32_t all = 0;

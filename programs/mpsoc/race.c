@@ -1,12 +1,13 @@
-// Two threads count in one variable, and nothing orders them: `wireloom application programs/mpsoc/race.c --on mpsoc-oc48 --races` tells so.
+// Two threads increment one variable without synchronisation: `wireloom application
+// programs/mpsoc/race.c --on mpsoc-oc48 --races` reports the race.
 
 #include "wl_print.h"
 #include "wl_threads.h"
 
 enum { ROUNDS = 100 };
 
-static uint32_t count;          // counted in without order
-static uint32_t guarded_count;  // counted in within the monitor of this name
+static uint32_t count;          // incremented without synchronisation
+static uint32_t guarded_count;  // incremented inside the monitor of this name
 
 static uint32_t counts(uint32_t unused) {
     (void)unused;

@@ -1,14 +1,16 @@
-//! Exact-width unsigned bit vectors: the values of Loom C, of the step IR and of offload requests and replies.
+//! Exact-width unsigned bit vectors: the values of Loom C, of the step IR and of offload requests
+//! and replies.
 //!
-//! A [`Bits`] has a width of 1 to [`MAX_WIDTH`] bits and a value below `2^width`. All arithmetic wraps at the width,
-//! which is the only arithmetic that Loom C has. Values of up to 128 bits live inline, so that the golden model does
-//! not allocate for the fields of common protocols; wider ones are boxed.
+//! A [`Bits`] has a width of 1 to [`MAX_WIDTH`] bits and a value below `2^width`. All arithmetic
+//! wraps at the width; Loom C has no other arithmetic. Values of up to 128 bits are stored inline,
+//! so the golden model does not allocate for the fields of common protocols. Wider values are
+//! boxed.
 
 use std::cmp::Ordering;
 use std::fmt;
 
-/// The widest bit vector that can stand in the IR. Loom C's own limit is `u1024`; a reply that carries such a value
-/// beside its flags is a little wider.
+/// The widest bit vector of the IR. Loom C's own limit is `u1024`; a reply that carries such a
+/// value together with its flags is a little wider.
 pub const MAX_WIDTH: u32 = 4096;
 
 const INLINE: u32 = 128;
@@ -39,7 +41,7 @@ fn words_for(width: u32) -> usize {
 }
 
 impl Bits {
-    /// `value` cut to `width` bits.
+    /// Creates a value, truncated to `width` bits.
     ///
     /// # Panics
     /// If `width` is 0 or above [`MAX_WIDTH`].
@@ -72,7 +74,8 @@ impl Bits {
         Self::new(1, u128::from(value))
     }
 
-    /// From little-endian 64-bit words; missing words are zero, bits above `width` are cut.
+    /// Builds a value from little-endian 64-bit words. Missing words are zero; bits above `width`
+    /// are cut.
     pub fn from_words(width: u32, words: &[u64]) -> Self {
         if width <= INLINE {
             let low = words.first().copied().unwrap_or(0);
@@ -88,7 +91,8 @@ impl Bits {
         out
     }
 
-    /// From bytes in network order (most significant first); the width is eight times their number.
+    /// Builds a value from bytes in network order (most significant first). The width is eight
+    /// times the number of bytes.
     pub fn from_bytes(bytes: &[u8]) -> Self {
         let width = (bytes.len() * 8) as u32;
         if bytes.len() <= 16 {
@@ -108,7 +112,7 @@ impl Bits {
         self.width
     }
 
-    /// Little-endian 64-bit word `index`; zero past the end.
+    /// Little-endian 64-bit word `index`, or zero past the end.
     #[inline]
     pub fn word(&self, index: usize) -> u64 {
         match &self.repr {
@@ -121,7 +125,7 @@ impl Bits {
         }
     }
 
-    /// At most 64 bits from bit `lo` on; those past the end are zero.
+    /// Up to 64 bits, starting at bit `lo`. Bits past the end are zero.
     #[inline]
     pub fn extract(&self, lo: u32, width: u32) -> u64 {
         let (index, shift) = ((lo / 64) as usize, lo % 64);
@@ -140,18 +144,19 @@ impl Bits {
         (0..count).rev().map(|i| (self.word(i / 8) >> (8 * (i % 8))) as u8).collect()
     }
 
-    /// The value, if it fits 128 bits.
+    /// The value, if it fits in 128 bits.
     #[inline]
     pub fn to_u128(&self) -> Option<u128> {
         match &self.repr {
             Repr::Inline(v) => Some(*v),
-            Repr::Boxed(words) => {
-                words[2..].iter().all(|&w| w == 0).then(|| u128::from(words[0]) | u128::from(words[1]) << 64)
-            }
+            Repr::Boxed(words) => words[2..]
+                .iter()
+                .all(|&w| w == 0)
+                .then(|| u128::from(words[0]) | u128::from(words[1]) << 64),
         }
     }
 
-    /// The value, if it fits 64 bits.
+    /// The value, if it fits in 64 bits.
     #[inline]
     pub fn to_u64(&self) -> Option<u64> {
         self.to_u128().and_then(|v| v.try_into().ok())
@@ -265,12 +270,12 @@ impl Bits {
         })
     }
 
-    /// Quotient; division by zero gives all ones (as SMT-LIB and RISC-V define it).
+    /// Quotient; division by zero gives all ones, as in SMT-LIB and RISC-V.
     pub fn udiv(&self, other: &Self) -> Self {
         if other.is_zero() { Self::ones(self.width) } else { self.divide(other).0 }
     }
 
-    /// Remainder; by zero it is the dividend (as SMT-LIB and RISC-V define it).
+    /// Remainder; the remainder of a division by zero is the dividend, as in SMT-LIB and RISC-V.
     pub fn urem(&self, other: &Self) -> Self {
         if other.is_zero() { self.clone() } else { self.divide(other).1 }
     }
@@ -319,7 +324,9 @@ impl Bits {
     pub fn not(&self) -> Self {
         let mut out = match &self.repr {
             Repr::Inline(v) => Self { width: self.width, repr: Repr::Inline(!v) },
-            Repr::Boxed(w) => Self { width: self.width, repr: Repr::Boxed(w.iter().map(|w| !w).collect()) },
+            Repr::Boxed(w) => {
+                Self { width: self.width, repr: Repr::Boxed(w.iter().map(|w| !w).collect()) }
+            }
         };
         out.trim();
         out
@@ -363,7 +370,7 @@ impl Bits {
         Self::from_words(self.width, &words)
     }
 
-    /// A shift count taken from a value: anything of 2^32 or more is as good as "all the way".
+    /// A shift count taken from a value. A count of 2^32 or more saturates.
     #[inline]
     pub fn to_shift(&self) -> u32 {
         self.to_u64().and_then(|v| v.try_into().ok()).unwrap_or(u32::MAX)
@@ -374,7 +381,7 @@ impl Bits {
         self.word((index / 64) as usize) >> (index % 64) & 1 == 1
     }
 
-    /// The same value at another width: zero-extended or cut.
+    /// This value at another width: zero-extended or truncated.
     #[inline]
     pub fn resize(&self, width: u32) -> Self {
         match &self.repr {
@@ -405,9 +412,14 @@ impl Bits {
         self.resize(width).shl(low.width).or(&low.resize(width))
     }
 
-    /// This value with bits `lo .. lo + part.width()` replaced by `part`; what falls outside is cut.
+    /// This value with bits `lo .. lo + part.width()` replaced by `part`. Bits of `part` that fall
+    /// outside are cut.
     pub fn with_slice(&self, lo: u32, part: &Self) -> Self {
-        let hole = Self::ones(part.width).resize(self.width.max(part.width)).shl(lo).resize(self.width).not();
+        let hole = Self::ones(part.width)
+            .resize(self.width.max(part.width))
+            .shl(lo)
+            .resize(self.width)
+            .not();
         let plug = part.resize(self.width.max(part.width)).shl(lo).resize(self.width);
         self.and(&hole).or(&plug)
     }
@@ -419,7 +431,7 @@ impl PartialOrd for Bits {
     }
 }
 
-/// By value; equal values of unequal width are ordered by width.
+/// Values are ordered by value; equal values of different widths are ordered by width.
 impl Ord for Bits {
     #[inline]
     fn cmp(&self, other: &Self) -> Ordering {
@@ -435,14 +447,14 @@ impl Ord for Bits {
     }
 }
 
-/// `16'0x800`: the width, then the value in hexadecimal.
+/// Formats as `16'0x800`: the width, then the value in hexadecimal.
 impl fmt::Debug for Bits {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}'{:#x}", self.width, self)
     }
 }
 
-/// The value in decimal if it fits 64 bits, else in hexadecimal.
+/// Formats in decimal if the value fits in 64 bits, else in hexadecimal.
 impl fmt::Display for Bits {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self.to_u64() {
@@ -470,8 +482,9 @@ mod tests {
     use super::*;
 
     fn pattern(width: u32, seed: u64) -> Bits {
-        let words: Vec<u64> =
-            (0..words_for(width) as u64).map(|i| (seed + i).wrapping_mul(0x9e37_79b9_7f4a_7c15)).collect();
+        let words: Vec<u64> = (0..words_for(width) as u64)
+            .map(|i| (seed + i).wrapping_mul(0x9e37_79b9_7f4a_7c15))
+            .collect();
         Bits::from_words(width, &words)
     }
 
@@ -532,7 +545,11 @@ mod tests {
                 assert_eq!(v.slice(lo, width), v.lshr(lo).resize(width), "{width} bits from {lo}");
             }
             for width in [1, 32, 63, 64] {
-                assert_eq!(v.extract(lo, width), v.slice(lo, width).low_u64(), "{width} bits from {lo}");
+                assert_eq!(
+                    v.extract(lo, width),
+                    v.slice(lo, width).low_u64(),
+                    "{width} bits from {lo}"
+                );
             }
         }
     }

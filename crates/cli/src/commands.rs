@@ -1,4 +1,4 @@
-//! The subcommands, one file each.
+//! The subcommands, one a file.
 
 mod application;
 mod bench;
@@ -7,25 +7,25 @@ mod check;
 mod completions;
 mod explain;
 mod machines;
+mod manual;
 mod rig;
 mod run;
 mod search;
 mod sidl;
 mod tables;
+mod tools;
 mod traffic;
 mod verify;
 mod virtual_routers;
 
 use clap::Subcommand;
 
-pub use rig::Ran;
-
 use crate::failure::Outcome;
 
-/// What can be done.
+/// The subcommands.
 #[derive(Subcommand, Debug)]
 pub enum Command {
-    /// Check a program: errors and warnings
+    /// Check a program and print errors and warnings
     #[command(after_help = "\
 Examples:
   wireloom check programs/router.loom
@@ -33,7 +33,7 @@ Examples:
 
 Exit status 1 if the program has errors. What each code means: docs/diagnostics.md.")]
     Check(check::Check),
-    /// Explain a program: steps, what was split and why, what must be kept, what it costs
+    /// Explain a program: its steps, what was split and why, which state is kept, and the cost
     #[command(after_help = "\
 Examples:
   wireloom explain programs/router.loom
@@ -41,7 +41,7 @@ Examples:
   wireloom explain programs/router.loom --ir split | less
   wireloom explain programs/router.loom --ports 2,1      how steps split where a step can read two header words and write one")]
     Explain(explain::Explain),
-    /// Run packets of a capture through a machine
+    /// Run the packets of a capture through a machine
     #[command(after_help = "\
 Examples:
   wireloom run programs/router.loom --tables programs/tables/demo.tables --in in.pcap --out out.pcapng
@@ -57,13 +57,13 @@ Examples:
 
 Exit status 1 if a machine differs; the first packet that does is shown field by field.")]
     Verify(verify::Verify),
-    /// Write a program as source for a machine
+    /// Compile a program to source code for a machine
     #[command(after_help = "\
 Examples:
   wireloom build programs/router.loom --on native -o generated
   wireloom build programs/router.loom --on np-16-6-4 --tables programs/tables/demo.tables -o np")]
     Build(build::Build),
-    /// Run a network processor in its embedded test rig: it sends its own packets and checks what comes back
+    /// Run a network processor in its embedded test rig, which sends packets and checks the output
     #[command(after_help = "\
 Examples:
   wireloom rig programs/ipv4.loom --set COUNT_FLOWS=false --set NEXT_HOPS=4096 --tables programs/tables/rig.tables
@@ -71,7 +71,8 @@ Examples:
 
 What is sent stands in the machine's description, [rig]. Exit status 1 if a packet is missing, late or wrong.")]
     Rig(rig::Rig),
-    /// Measure: speed, time and memory of the software machines; the paper's figures of network processors
+    /// Measure speed, time and memory of the software machines, and reproduce the paper's figures
+    /// of network processors
     #[command(after_help = "\
 Examples:
   wireloom bench list
@@ -88,12 +89,12 @@ Examples:
   wireloom traffic --packets 1000000 --mix ipv4=6,ipv6=3,mpls1..4=1 --out mixed.pcap
   wireloom traffic --packets 1000 --sizes 64 --seed 7 --prefixes routes.txt --out small.pcapng")]
     Traffic(traffic::Traffic),
-    /// Load tables and show what is in them
+    /// Load tables and show their contents
     #[command(after_help = "\
 Example:
   wireloom tables programs/router.loom --tables programs/tables/demo.tables")]
     Tables(tables::Tables),
-    /// Search for the smallest network processor that carries traffic without loss
+    /// Search for the smallest network processor that carries given traffic without loss
     #[command(after_help = "\
 Example:
   wireloom search programs/router.loom --tables t.tables --in ipv4.pcapng --in mpls.pcapng --rate 100
@@ -101,7 +102,8 @@ Example:
 Exit status 1 if none does. Units are synthesised and machines simulated as needed: minutes to hours the first time; what was found is
 remembered.")]
     Search(search::Search),
-    /// Choose and build processors for virtual routers: isolated, merged, or those with protocols in common together
+    /// Choose and build processors for virtual routers: isolated, merged, or grouped by common
+    /// protocols
     #[command(after_help = "\
 Examples:
   wireloom virtual programs/tables/virtual.toml
@@ -120,7 +122,8 @@ Examples:
 
 Exit status 1 if main answers anything but 0 or is still running at the limit, or if there are data races. How programs are written: docs/machines/mpsoc-applications.md.")]
     Application(application::Application),
-    /// Write wrappers for the interfaces of distributed objects: C for simulated processors, Rust for the host, SystemVerilog for hardware
+    /// Generate wrappers for the interfaces of distributed objects: C for simulated processors,
+    /// Rust for the host, SystemVerilog for hardware
     #[command(after_help = "\
 Example:
   wireloom sidl lookup.sidl -o wrappers
@@ -138,10 +141,21 @@ Examples:
         after_help = "Example:\n  wireloom completions bash > ~/.local/share/bash-completion/completions/wireloom"
     )]
     Completions(completions::Completions),
+    /// List the third-party tools that machines need, with versions, or install them
+    #[command(after_help = "\
+Examples:
+  wireloom tools
+  wireloom tools --fetch hardware
+
+Where tools are looked for: docs/installing.md.")]
+    Tools(tools::Tools),
+    /// Write manual pages into a folder
+    #[command(after_help = "Example:\n  wireloom manual ~/.local/share/man/man1")]
+    Manual(manual::Manual),
 }
 
 impl Command {
-    /// Does it.
+    /// Runs the subcommand.
     ///
     /// # Errors
     /// See [`crate::failure::Failure`].
@@ -162,6 +176,8 @@ impl Command {
             Self::Virtual(command) => command.run(),
             Self::Machines(command) => command.run(),
             Self::Completions(command) => command.run(),
+            Self::Tools(command) => command.run(),
+            Self::Manual(command) => command.run(),
         }
     }
 }

@@ -1,36 +1,36 @@
-//! How a subcommand ends when it does not end well.
+//! Failures of subcommands.
 
 use std::fmt::Display;
 use std::process::ExitCode;
 
-/// Why a subcommand stopped; decides the exit status.
+/// Why a subcommand stopped. It decides the exit status.
 #[derive(Debug)]
 pub enum Failure {
-    /// The thing that was asked for was done and its answer is no: the program has errors, the machines differ.
-    /// Everything there is to say has been said. Exit status 1.
+    /// The subcommand ran and the result is negative: the program has errors, or the machines
+    /// differ. All messages have been printed. Exit status 1.
     Negative,
-    /// The command line, a file or the computer does not allow it. A message in the form "what: why", and what to do
-    /// about it if that can be said. Exit status 2.
+    /// The command line, a file or the computer prevents the subcommand. The message has the form
+    /// "what: why", with advice if there is any. Exit status 2.
     Unusable {
         /// What is wrong, and where.
         message: String,
-        /// What to do.
+        /// What to do about it.
         help: Option<String>,
-        /// Whether all that is wrong is that something is not installed which nobody must have.
+        /// Whether the only problem is a missing optional tool.
         optional: bool,
     },
 }
 
-/// What subcommands return.
+/// The result type of subcommands.
 pub type Outcome<T = ()> = Result<T, Failure>;
 
 impl Failure {
-    /// Wrong usage or input.
+    /// Creates a failure for wrong usage or input.
     pub fn unusable(message: impl Display) -> Self {
         Self::Unusable { message: message.to_string(), help: None, optional: false }
     }
 
-    /// Adds what to do.
+    /// Adds advice on what to do.
     pub fn with_help(self, help: impl Display) -> Self {
         match self {
             Self::Unusable { message, optional, .. } => {
@@ -40,17 +40,12 @@ impl Failure {
         }
     }
 
-    /// Something is not installed that is optional: what needs it can be left out.
-    pub fn not_installed(message: impl Display) -> Self {
-        Self::Unusable { message: message.to_string(), help: None, optional: true }
-    }
-
-    /// Whether that is so.
+    /// Whether the only problem is a missing optional tool.
     pub fn is_optional(&self) -> bool {
         matches!(self, Self::Unusable { optional: true, .. })
     }
 
-    /// Says on standard error what there is to say, and answers the exit status.
+    /// Prints the failure on standard error and returns the exit status.
     pub fn report(self) -> ExitCode {
         match self {
             Self::Negative => ExitCode::from(1),
@@ -62,5 +57,17 @@ impl Failure {
                 ExitCode::from(2)
             }
         }
+    }
+}
+
+impl From<wireloom_machine::Error> for Failure {
+    fn from(error: wireloom_machine::Error) -> Self {
+        Self::Unusable { message: error.message, help: error.help, optional: error.needs_tool }
+    }
+}
+
+impl From<wireloom_net::capture::CaptureError> for Failure {
+    fn from(error: wireloom_net::capture::CaptureError) -> Self {
+        Self::unusable(error)
     }
 }

@@ -1,14 +1,14 @@
-//! What subcommands that run programs have in common: the program, its tables, the packets, where the report goes.
+//! The common parts of subcommands that run programs: program, tables, packets and report.
 
 use std::path::PathBuf;
 
 use clap::{Args, ValueHint};
 
-use crate::output::JsonTarget;
 use crate::program::ProgramArgs;
 use crate::simulation::SimulationArgs;
+use wireloom_console::output::JsonTarget;
 
-/// A program, what is loaded into its tables, and the packets that it is given.
+/// A program, its table files, and its input packets.
 #[derive(Args, Debug)]
 pub struct JobArgs {
     /// The program.
@@ -17,16 +17,16 @@ pub struct JobArgs {
     /// Load a table file (may be given several times; later entries replace earlier ones)
     #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
     pub tables: Vec<PathBuf>,
-    /// Read packets from a capture: pcap or pcapng, also gzipped (may be given several times)
+    /// Read packets from a capture: pcap or pcapng, optionally gzipped (may be given several times)
     #[arg(long = "in", value_name = "CAPTURE", required = true, value_hint = ValueHint::FilePath)]
     pub input: Vec<PathBuf>,
-    /// Stop after so many packets
+    /// Stop after this number of packets
     #[arg(long, value_name = "N")]
     pub packets: Option<u64>,
-    /// Write the report as JSON, to a file or to standard output (-)
+    /// Write the report as JSON to a file, or to standard output (-)
     #[arg(long, value_name = "FILE|-")]
     pub json: Option<JsonTarget>,
-    /// How simulated machines run.
+    /// Options of simulated machines.
     #[command(flatten)]
     pub simulation: SimulationArgs,
 }

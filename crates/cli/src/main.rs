@@ -1,26 +1,15 @@
 //! The `wireloom` command.
 
-mod area;
-mod bench;
 mod commands;
 mod failure;
 mod job;
 mod machine;
-mod memory;
-mod output;
-mod outputs;
-mod packets;
 mod program;
-mod progress;
 mod report;
-mod rig;
 mod rows;
-mod search;
 mod services;
 mod simulation;
-mod staged;
 mod updates;
-mod virtual_routers;
 
 use std::process::ExitCode;
 
@@ -28,9 +17,10 @@ use clap::Parser;
 
 /// Compiles packet-processing engines and runs them on many machines.
 ///
-/// An engine is written in Loom C (a `.loom` file) as if one packet ran alone. It runs on a machine: `golden`, which
-/// defines what it means, `native`, which is fast, or a network processor in SystemVerilog (`np-2-2-4`), which is
-/// simulated. Every machine is held to golden, packet by packet.
+/// An engine is written in Loom C (a `.loom` file) as if it processed one packet at a time. It runs
+/// on a machine: `golden`, which defines its meaning; `native`, which is fast; or a network
+/// processor in SystemVerilog (`np-2-2-4`), which is simulated. Every machine is compared with
+/// golden, packet by packet.
 #[derive(Parser, Debug)]
 #[command(name = "wireloom", version, arg_required_else_help = true)]
 #[command(
@@ -56,8 +46,9 @@ mod tests {
 
     use super::*;
 
-    /// The words of an example: what stands before a pipe, a redirection or, behind two blanks, an explanation. Files
-    /// of the repository are named from its root, where tests do not run.
+    /// Splits an example into words, up to a pipe, a redirection, or an explanation after two
+    /// blanks. Names of files in the repository are resolved from its root, since tests run
+    /// elsewhere.
     fn words(example: &str) -> Vec<String> {
         let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
         let end = ["  ", " | ", " > "].iter().filter_map(|stop| example.find(stop)).min();
@@ -72,11 +63,13 @@ mod tests {
 
     #[test]
     fn examples_in_the_help_are_commands() {
-        // Tables and captures are only named: that `wireloom` takes the options, and knows the machines, counts here.
+        // The test checks that `wireloom` accepts the options and knows the machines; tables and
+        // captures are not read.
         let mut count = 0;
         for command in CommandLine::command().get_subcommands() {
             let help = command.get_after_help().map(ToString::to_string).unwrap_or_default();
-            for example in help.lines().map(str::trim).filter(|line| line.starts_with("wireloom ")) {
+            for example in help.lines().map(str::trim).filter(|line| line.starts_with("wireloom "))
+            {
                 if let Err(error) = CommandLine::try_parse_from(words(example)) {
                     panic!("{example}\n{error}");
                 }

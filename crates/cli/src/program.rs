@@ -1,35 +1,37 @@
-//! The program that a subcommand works on: from a `.loom` file to step IR.
+//! The program that a subcommand works on, from a `.loom` file to step IR.
 
 use std::path::PathBuf;
 
 use clap::{Args, ValueHint};
-use wireloom_compile::passes::PassOptions;
-use wireloom_compile::{lower, pipeline};
+use wireloom_compile::lower;
 use wireloom_ir as ir;
-use wireloom_lang::{Checked, Options, hir};
+use wireloom_lang::{Checked, hir};
+use wireloom_machine::{Program, Source};
 
 use crate::failure::{Failure, Outcome};
 
-/// The source and how to read it.
+/// The source file and the options to read it with.
 #[derive(Args, Debug, Clone)]
 pub struct ProgramArgs {
-    /// Source in Loom C
+    /// Source file in Loom C
     #[arg(value_name = "FILE", value_hint = ValueHint::FilePath)]
     pub file: PathBuf,
-    /// Also look for included files here (may be given several times)
+    /// Add a folder to the search path for included files (may be given several times)
     #[arg(short = 'I', long = "include", value_name = "DIR", value_hint = ValueHint::DirPath)]
     pub include: Vec<PathBuf>,
     /// Set a file-level constant, as NAME=VALUE (may be given several times)
     #[arg(long = "set", value_name = "NAME=VALUE", value_parser = parse_set)]
     pub set: Vec<(String, String)>,
-    /// The engine that takes the packets; by default the last one in the file that does
+    /// Choose the engine that receives the packets; by default the last engine in the file that can
     #[arg(long, value_name = "NAME")]
     pub engine: Option<String>,
 }
 
 fn parse_set(text: &str) -> Result<(String, String), String> {
     match text.split_once('=') {
-        Some((name, value)) if !name.trim().is_empty() => Ok((name.trim().into(), value.trim().into())),
+        Some((name, value)) if !name.trim().is_empty() => {
+            Ok((name.trim().into(), value.trim().into()))
+        }
         _ => Err("write it as NAME=VALUE".into()),
     }
 }
@@ -38,21 +40,22 @@ impl ProgramArgs {
     /// Checks the program.
     ///
     /// # Errors
-    /// If the file cannot be read. What is wrong inside it stands in the answer.
+    /// If the file cannot be read. Errors inside the file are in the result.
     pub fn check(&self) -> Outcome<Checked> {
-        if let Err(error) = std::fs::File::open(&self.file) {
-            let message = format!("{}: cannot be read: {error}", self.file.display());
-            return Err(Failure::unusable(message).with_help("the first argument is a Loom C source file"));
-        }
-        let options = Options {
-            include_dirs: self.include.clone(),
-            sets: self.set.clone(),
-            engine: self.engine.clone(),
-        };
-        Ok(wireloom_lang::check(&self.file, &options))
+        Ok(self.source().check()?)
     }
 
-    /// The checked program; its diagnostics go to standard error.
+    /// Returns the source, for machines.
+    pub fn source(&self) -> Source {
+        Source {
+            file: self.file.clone(),
+            include: self.include.clone(),
+            set: self.set.clone(),
+            engine: self.engine.clone(),
+        }
+    }
+
+    /// Returns the checked program and prints its diagnostics on standard error.
     ///
     /// # Errors
     /// If the file cannot be read or the program is refused.
@@ -62,7 +65,7 @@ impl ProgramArgs {
         checked.program.ok_or(Failure::Negative)
     }
 
-    /// The program as step IR, before any pass.
+    /// Returns the program as step IR, before any pass.
     ///
     /// # Errors
     /// As [`Self::checked`].
@@ -70,7 +73,7 @@ impl ProgramArgs {
         Ok(lower(&self.checked()?))
     }
 
-    /// The program as machines in software execute it.
+    /// Returns the program as machines in software execute it.
     ///
     /// # Errors
     /// As [`Self::checked`].
@@ -78,27 +81,16 @@ impl ProgramArgs {
         Ok(self.compiled()?.optimised)
     }
 
-    /// The program, for any machine.
+    /// Returns the program, for any machine.
     ///
     /// # Errors
     /// As [`Self::checked`].
     pub fn compiled(&self) -> Outcome<Program> {
-        let lowered = self.lowered()?;
-        let mut optimised = lowered.clone();
-        pipeline::optimise(&mut optimised, &PassOptions::default());
-        Ok(Program { lowered, optimised })
+        Ok(Program::new(&self.checked()?))
     }
 }
 
-/// A program for machines of all kinds.
-pub struct Program {
-    /// Before any pass: machines in hardware have passes of their own.
-    pub lowered: ir::Program,
-    /// As machines in software execute it. Offloads, reasons and engines are the same in both.
-    pub optimised: ir::Program,
-}
-
-/// Shows errors and warnings on standard error, in colour where that is a terminal.
+/// Prints errors and warnings on standard error, in colour on a terminal.
 pub fn show_diagnostics(checked: &Checked) {
     use std::io::IsTerminal;
     if !checked.diagnostics.is_empty() {

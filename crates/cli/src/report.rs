@@ -1,4 +1,4 @@
-//! What became of the packets of a run, counted; for people and as JSON.
+//! Counts of packets by verdict, for people and as JSON.
 
 use std::collections::BTreeMap;
 use std::fmt::Write;
@@ -6,10 +6,11 @@ use std::fmt::Write;
 use serde::Serialize;
 use wireloom_ir as ir;
 use wireloom_ir::{Reason, Verdict};
+use wireloom_machine::reason_name;
 
-use crate::output::{self, thousands};
+use wireloom_console::{output, thousands};
 
-/// Counts packets by what happened to them.
+/// Counts packets by verdict.
 #[derive(Default)]
 pub struct Tally {
     counts: BTreeMap<Verdict, Count>,
@@ -19,14 +20,14 @@ pub struct Tally {
 /// Packets and bytes.
 #[derive(Clone, Copy, Debug, Default, Serialize)]
 pub struct Count {
-    /// How many packets.
+    /// The number of packets.
     pub packets: u64,
     /// Their bytes, from the link header on.
     pub bytes: u64,
 }
 
 impl Tally {
-    /// Counts an output.
+    /// Counts one output.
     pub fn count(&mut self, verdict: Verdict, bytes: usize) {
         let count = self.counts.entry(verdict).or_default();
         count.packets += 1;
@@ -34,24 +35,28 @@ impl Tally {
         self.outputs += 1;
     }
 
-    /// The counts by port and by reason, largest first.
+    /// Returns the counts by port and by reason, largest first.
     pub fn fates(&self, program: &ir::Program) -> Fates {
         let mut fates = Fates::default();
         for (&verdict, &count) in &self.counts {
             match verdict {
                 Verdict::Sent { port } => fates.sent.push(Sent { port, count }),
                 Verdict::ToCpu(reason) => fates.cpu.push(Reasoned::new(program, reason, count)),
-                Verdict::Dropped(reason) => fates.dropped.push(Reasoned::new(program, reason, count)),
+                Verdict::Dropped(reason) => {
+                    fates.dropped.push(Reasoned::new(program, reason, count))
+                }
             }
         }
         for reasons in [&mut fates.cpu, &mut fates.dropped] {
-            reasons.sort_by(|a, b| b.count.packets.cmp(&a.count.packets).then(a.reason.cmp(&b.reason)));
+            reasons.sort_by(|a, b| {
+                b.count.packets.cmp(&a.count.packets).then(a.reason.cmp(&b.reason))
+            });
         }
         fates
     }
 }
 
-/// Where packets went.
+/// The verdicts on packets.
 #[derive(Clone, Debug, Default, Serialize)]
 pub struct Fates {
     /// By port, in ascending order.
@@ -62,22 +67,22 @@ pub struct Fates {
     pub dropped: Vec<Reasoned>,
 }
 
-/// Packets sent to a port.
+/// Packets sent to one port.
 #[derive(Clone, Debug, Serialize)]
 pub struct Sent {
     /// The port.
     pub port: u16,
-    /// How many.
+    /// The counts.
     #[serde(flatten)]
     pub count: Count,
 }
 
-/// Packets that share a reason.
+/// Packets with the same reason.
 #[derive(Clone, Debug, Serialize)]
 pub struct Reasoned {
     /// The reason's name.
     pub reason: String,
-    /// How many.
+    /// The counts.
     #[serde(flatten)]
     pub count: Count,
 }
@@ -88,26 +93,8 @@ impl Reasoned {
     }
 }
 
-/// The name that the program gives to a reason, led by its enumeration's where the program uses several.
-pub fn reason_name(program: &ir::Program, reason: Reason) -> String {
-    let Reason::Program(set, value) = reason else { return "runaway".into() };
-    let set = &program.reasons[set.index()];
-    let member = set.members.iter().find(|(number, _)| *number == u64::from(value));
-    let name = member.map_or_else(|| value.to_string(), |(_, name)| name.clone());
-    if program.reasons.len() > 1 { format!("{}.{name}", set.name) } else { name }
-}
-
-/// A verdict in words.
-pub fn verdict_text(program: &ir::Program, verdict: Verdict) -> String {
-    match verdict {
-        Verdict::Sent { port } => format!("sent to port {port}"),
-        Verdict::ToCpu(reason) => format!("to the cpu: {}", reason_name(program, reason)),
-        Verdict::Dropped(reason) => format!("dropped: {}", reason_name(program, reason)),
-    }
-}
-
 impl Fates {
-    /// As tables for people.
+    /// Formats the counts as tables.
     pub fn text(&self) -> String {
         let mut out = String::new();
         let mut table = output::table(&["went to", "packets", "bytes"], &[1, 2]);
@@ -162,8 +149,11 @@ mod tests {
             (0..times).for_each(|_| tally.count(verdict, 60));
         }
         let fates = tally.fates(&program(1));
-        let dropped: Vec<_> =
-            fates.dropped.iter().map(|r| (r.reason.as_str(), r.count.packets, r.count.bytes)).collect();
+        let dropped: Vec<_> = fates
+            .dropped
+            .iter()
+            .map(|r| (r.reason.as_str(), r.count.packets, r.count.bytes))
+            .collect();
         assert_eq!(dropped, [("NO_ROUTE", 3, 180), ("EXPIRED", 1, 60)]);
         assert_eq!((fates.sent[0].port, fates.sent[0].count.packets), (2, 2));
     }

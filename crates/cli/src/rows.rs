@@ -1,53 +1,46 @@
-//! The contents of offloads: summaries, dumps and differences.
+//! Summaries and dumps of offload contents.
 
 use std::fmt::Write;
-use std::net::{Ipv4Addr, Ipv6Addr};
 
 use serde::Serialize;
 use wireloom_bits::Bits;
 use wireloom_ir as ir;
+use wireloom_machine::{find_offload, key_text, thousands};
 use wireloom_offloads::registry::kind;
-use wireloom_offloads::{Config, Content, EntryKey, Instance, Row, Store};
+use wireloom_offloads::{Config, Row, Store};
 
-use crate::failure::{Failure, Outcome};
-use crate::output::{self, thousands};
+use wireloom_console::output;
 
-/// What is known of an offload after a run.
+/// The state of an offload after a run.
 #[derive(Clone, Debug, Serialize)]
 pub struct OffloadReport {
-    /// Its path.
+    /// The offload's path.
     pub name: String,
-    /// Its kind.
+    /// The offload's kind.
     pub kind: String,
-    /// How many rows it has: non-zero elements, live entries, kept packets.
+    /// The number of rows: non-zero elements, live entries, kept packets.
     pub count: usize,
-    /// Those that were asked for.
+    /// The rows that were requested.
     pub rows: Vec<ShownRow>,
 }
 
 /// A row as text.
 #[derive(Clone, Debug, Serialize)]
 pub struct ShownRow {
-    /// Its key.
+    /// The key.
     pub key: String,
-    /// Name and value of each field.
+    /// The name and value of each field.
     pub fields: Vec<(String, String)>,
 }
 
-/// The offload under a path.
-///
-/// # Errors
-/// If there is none; the help names those that there are.
-pub fn find<'a>(store: &'a Store, path: &str) -> Outcome<(&'a Config, &'a dyn Instance)> {
-    match store.find(path).map(|slot| &slot.content) {
-        Some(Content::Kind { config, instance }) => Ok((config, instance.as_ref())),
-        _ => Err(Failure::unusable(format!("the program has no offload '{path}' with contents of its own"))
-            .with_help(format!("it has {}", store.paths().join(", ")))),
-    }
-}
-
-/// The offloads that packets can change, and those in `dump` with up to `limit` of their rows (all if it is 0).
-pub fn summary(program: &ir::Program, store: &Store, dump: &[String], limit: usize) -> Vec<OffloadReport> {
+/// Returns the offloads that packets can change, and those in `dump` with up to `limit` of their
+/// rows (all if it is 0).
+pub fn summary(
+    program: &ir::Program,
+    store: &Store,
+    dump: &[String],
+    limit: usize,
+) -> Vec<OffloadReport> {
     let mut changed = Vec::new();
     collect_changed(program, program.main, "", &mut changed);
     let mut reports = Vec::new();
@@ -56,7 +49,7 @@ pub fn summary(program: &ir::Program, store: &Store, dump: &[String], limit: usi
         if !wanted && !changed.contains(&path) {
             continue;
         }
-        let Ok((config, instance)) = find(store, &path) else { continue };
+        let Ok((config, instance)) = find_offload(store, &path) else { continue };
         let mut rows = instance.rows();
         let count = rows.len();
         if !wanted {
@@ -71,8 +64,13 @@ pub fn summary(program: &ir::Program, store: &Store, dump: &[String], limit: usi
     reports
 }
 
-/// The paths of offloads that some call of an engine, or of one that it calls, changes.
-fn collect_changed(program: &ir::Program, engine: ir::EngineId, prefix: &str, changed: &mut Vec<String>) {
+/// Collects the paths of offloads that an engine, or an engine that it calls, changes.
+fn collect_changed(
+    program: &ir::Program,
+    engine: ir::EngineId,
+    prefix: &str,
+    changed: &mut Vec<String>,
+) {
     let engine = &program.engines[engine.index()];
     for (id, offload) in (0..).map(ir::OffloadId).zip(&engine.offloads) {
         let path = format!("{prefix}{}", offload.name);
@@ -102,7 +100,7 @@ fn values(row: &Row) -> Vec<&Bits> {
     row.fields.iter().map(|(_, value)| value).collect()
 }
 
-/// A row as text.
+/// Formats a row as text.
 pub fn shown(config: &Config, row: &Row) -> ShownRow {
     ShownRow {
         key: key_text(config, &row.key),
@@ -110,7 +108,7 @@ pub fn shown(config: &Config, row: &Row) -> ShownRow {
     }
 }
 
-/// Reports as text for people: a line for each offload, and its rows as a table.
+/// Formats the reports for people: one line an offload, and its rows as a table.
 pub fn text(reports: &[OffloadReport]) -> String {
     let mut out = String::new();
     for report in reports {
@@ -118,110 +116,17 @@ pub fn text(reports: &[OffloadReport]) -> String {
         writeln!(out, "\n{} ({}): {count} rows", report.name, report.kind)
             .expect("a string takes everything");
         let Some(first) = report.rows.first() else { continue };
-        let heads: Vec<&str> =
-            std::iter::once("key").chain(first.fields.iter().map(|(name, _)| name.as_str())).collect();
+        let heads: Vec<&str> = std::iter::once("key")
+            .chain(first.fields.iter().map(|(name, _)| name.as_str()))
+            .collect();
         let numeric: Vec<usize> = (1..heads.len()).collect();
         let mut table = output::table(&heads, &numeric);
         for row in &report.rows {
-            table.add_row(std::iter::once(&row.key).chain(row.fields.iter().map(|(_, value)| value)));
+            table.add_row(
+                std::iter::once(&row.key).chain(row.fields.iter().map(|(_, value)| value)),
+            );
         }
         writeln!(out, "{table}").expect("a string takes everything");
     }
     out
-}
-
-/// A key as people write it: addresses for 32 and 128 bits, the fields of a structure by name.
-pub fn key_text(config: &Config, key: &EntryKey) -> String {
-    match key {
-        EntryKey::Index(index) => index.to_string(),
-        EntryKey::Pattern(bytes) => format!("\"{}\"", bytes.escape_ascii()),
-        EntryKey::Prefix { bits, length } => format!("{}/{length}", scalar_text(bits)),
-        EntryKey::Exact(bits) => {
-            let fields = config.key.as_ref().map_or(&[][..], |layout| &layout.fields);
-            let mut low = bits.width();
-            let mut parts = Vec::new();
-            for (name, width) in fields {
-                low = low.saturating_sub(*width);
-                let value = scalar_text(&bits.slice(low, *width));
-                parts.push(if name.is_empty() { value } else { format!("{name}={value}") });
-            }
-            parts.join(" ")
-        }
-    }
-}
-
-fn scalar_text(bits: &Bits) -> String {
-    let value = bits.to_u128().unwrap_or_default();
-    match bits.width() {
-        32 => Ipv4Addr::from(value as u32).to_string(),
-        128 => Ipv6Addr::from(value).to_string(),
-        _ => bits.to_string(),
-    }
-}
-
-/// A row of one machine beside the other's.
-pub struct RowDifference {
-    /// Path of the offload.
-    pub offload: String,
-    /// The key.
-    pub key: String,
-    /// The fields on golden, if it has the row.
-    pub expected: Option<Vec<(String, Bits)>>,
-    /// The fields on the other machine, if it has the row.
-    pub got: Option<Vec<(String, Bits)>>,
-}
-
-/// The first row of each offload that differs between two stores of one program.
-pub fn differences(expected: &Store, got: &Store) -> Vec<RowDifference> {
-    let mut differences = Vec::new();
-    for path in expected.paths() {
-        let (Ok((config, left)), Ok((_, right))) = (find(expected, &path), find(got, &path)) else {
-            continue;
-        };
-        let (left, right) = (left.rows(), right.rows());
-        let Some(at) = (0..left.len().max(right.len())).find(|&i| left.get(i) != right.get(i)) else {
-            continue;
-        };
-        // Rows stand in a stable order of keys: where the keys differ, the lesser one is missing on the other side.
-        let (mut one, mut other) = (left.get(at), right.get(at));
-        if let (Some(a), Some(b)) = (one, other) {
-            if a.key < b.key {
-                other = None;
-            } else if b.key < a.key {
-                one = None;
-            }
-        }
-        let key = one.or(other).map(|row| key_text(config, &row.key)).unwrap_or_default();
-        let fields = |row: &Row| row.fields.clone();
-        differences.push(RowDifference {
-            offload: path,
-            key,
-            expected: one.map(fields),
-            got: other.map(fields),
-        });
-    }
-    differences
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use wireloom_offloads::Layout;
-
-    fn exact(fields: &[(&str, u32)]) -> Config {
-        let fields = fields.iter().map(|(name, width)| ((*name).to_owned(), *width)).collect();
-        Config { kind: "exact".into(), key: Some(Layout { fields }), value: None, params: Default::default() }
-    }
-
-    #[test]
-    fn keys_are_written_as_people_write_them() {
-        let flow = exact(&[("src", 32), ("port", 16)]);
-        let key = EntryKey::Exact(Bits::new(48, 0x0a00_0001_0050));
-        assert_eq!(key_text(&flow, &key), "src=10.0.0.1 port=80");
-        let scalar = exact(&[("", 128)]);
-        assert_eq!(key_text(&scalar, &EntryKey::Exact(Bits::new(128, 1))), "::1");
-        let prefix = EntryKey::Prefix { bits: Bits::new(32, 0xc000_0200), length: 24 };
-        assert_eq!(key_text(&scalar, &prefix), "192.0.2.0/24");
-        assert_eq!(key_text(&scalar, &EntryKey::Pattern(b"GET \r\n".to_vec())), "\"GET \\r\\n\"");
-    }
 }

@@ -1,35 +1,40 @@
-//! Services of an application that hardware elements serve: from a source in Loom C to what a machine takes.
+//! Application services that hardware elements provide: from a source in Loom C to the machine's
+//! input.
 
 use std::path::{Path, PathBuf};
 
+use wireloom_codegen::hardware::pipelined::caller;
 use wireloom_compile::passes::PassOptions;
 use wireloom_compile::{lower, pipeline};
 use wireloom_ir as ir;
 use wireloom_lang::{Options, check_source, hir};
-use wireloom_machines::mpsoc::Spec;
-use wireloom_machines::mpsoc::services::{InHardware, Services};
-use wireloom_rtl::pipelined::caller;
+use wireloom_mpsoc::Spec;
+use wireloom_mpsoc::services::{InHardware, Services};
 use wireloom_sidl::Interfaces;
 
 use crate::failure::{Failure, Outcome};
-use crate::machine::load_store;
 use crate::program::show_diagnostics;
+use wireloom_console::load_store;
 
-/// The services that a machine has in hardware, with the tables of their engines.
+/// Returns the services that a machine has in hardware, with the tables of their engines.
 ///
 /// # Errors
-/// If the machine has services in hardware that the application has not, or that the engines are not; or engines, or tables, that no service has.
+/// If the machine has services in hardware that are missing from the application or from the
+/// engines, or if engines or tables are given that no service uses.
 pub fn in_hardware(
     spec: &Spec,
     interfaces: Option<&Interfaces>,
     engines: &[PathBuf],
     tables: &[PathBuf],
 ) -> Outcome<Services> {
-    let of_machine = |message: String| Failure::unusable(format!("machine {}: {message}", spec.name));
+    let of_machine =
+        |message: String| Failure::unusable(format!("machine {}: {message}", spec.name));
     let Some(interfaces) = interfaces else {
         return match (spec.element.keys().next(), engines.first().or(tables.first())) {
-            (Some(name), _) => Err(of_machine(format!("`element.{name}`: the application has no services"))
-                .with_help("give its interfaces too, a file .sidl")),
+            (Some(name), _) => {
+                Err(of_machine(format!("`element.{name}`: the application has no services"))
+                    .with_help("give its interfaces too, a file .sidl"))
+            }
             (None, Some(file)) => Err(Failure::unusable(format!(
                 "{}: the application has no services that could be in hardware",
                 file.display()
@@ -41,7 +46,8 @@ pub fn in_hardware(
     match engines {
         [] if hardware.is_empty() && tables.is_empty() => Ok(Services::default()),
         [] if hardware.is_empty() => {
-            let message = format!("{}: no service of the application is in hardware", tables[0].display());
+            let message =
+                format!("{}: no service of the application is in hardware", tables[0].display());
             Err(Failure::unusable(message).with_help("leave the tables out"))
         }
         [] => Err(of_machine(
@@ -58,7 +64,8 @@ pub fn in_hardware(
                 file.display(),
                 spec.name
             );
-            Err(Failure::unusable(message).with_help("say [element.SERVICE] in a description of your own"))
+            Err(Failure::unusable(message)
+                .with_help("say [element.SERVICE] in a description of your own"))
         }
         [file] => {
             let program = compile(file, &hardware)?;
@@ -68,13 +75,16 @@ pub fn in_hardware(
     }
 }
 
-/// Engines, and behind them one that calls those of the services' methods.
+/// Compiles the engines, with a generated engine at the end that calls those of the services'
+/// methods.
 fn compile(file: &Path, hardware: &InHardware<'_>) -> Outcome<ir::Program> {
-    let text = std::fs::read_to_string(file)
-        .map_err(|error| Failure::unusable(format!("{}: cannot be read: {error}", file.display())))?;
-    // Alone first: what is wrong with it is told as it stands.
+    let text = std::fs::read_to_string(file).map_err(|error| {
+        Failure::unusable(format!("{}: cannot be read: {error}", file.display()))
+    })?;
+    // Check the file alone first, so that diagnostics refer to the source as written.
     let alone = check(file, &format!("{text}{}", caller(&[])))?;
-    let called = alone.engines.iter().filter(|engine| matches!(engine.kind, hir::EngineKind::Call { .. }));
+    let called =
+        alone.engines.iter().filter(|engine| matches!(engine.kind, hir::EngineKind::Call { .. }));
     let called: Vec<&str> = called.map(|engine| engine.name.as_str()).collect();
     let named = |why: String| Failure::unusable(format!("{}: {why}", file.display()));
     hardware.check_names(&called).map_err(named)?;

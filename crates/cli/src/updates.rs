@@ -1,27 +1,28 @@
-//! Changes of tables during a run, from a file.
+//! Table updates during a run, read from a file.
 
 use std::collections::VecDeque;
 use std::path::PathBuf;
 
 use clap::{Args, ValueHint};
-use wireloom_net::Packet;
+use wireloom_machine::UpdateError;
 use wireloom_net::tables::UpdateFile;
 use wireloom_offloads::{Update, resolve_updates};
 
 use crate::failure::{Failure, Outcome};
-use crate::machine::load_store;
-use crate::program::Program;
+use wireloom_console::load_store;
+use wireloom_machine::Program;
 
 /// The option that names the file.
 #[derive(Args, Debug)]
 pub struct UpdatesArgs {
-    /// Change tables on the way: a file of updates, which says before which packets. A network processor that is run makes them
-    /// while packets flow; under `verify` all machines make them between two packets
+    /// Apply the table updates of a file, each before the packet that it names. A network processor
+    /// applies them while packets flow under `run`; under `verify` all machines apply them between
+    /// two packets
     #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
     updates: Option<PathBuf>,
 }
 
-/// Updates that were not made yet, in order.
+/// Pending updates, in order.
 #[derive(Default)]
 pub struct Updates {
     file: Option<UpdateFile>,
@@ -29,10 +30,10 @@ pub struct Updates {
 }
 
 /// A part of a batch.
-pub enum Part<'a> {
-    /// Packets, one at least.
-    Packets(&'a [Packet]),
-    /// An update that is made before the packets behind it.
+pub enum Part<'a, T> {
+    /// Frames, at least one.
+    Frames(&'a [T]),
+    /// An update to apply before the packets that follow it.
     Update(Update),
 }
 
@@ -51,8 +52,9 @@ impl UpdatesArgs {
 }
 
 impl Updates {
-    /// A batch that begins with packet number `first`, cut where updates are due. An update whose packet never comes is not made.
-    pub fn cut<'a>(&mut self, first: u64, mut batch: &'a [Packet]) -> Vec<Part<'a>> {
+    /// Splits a batch that begins with packet number `first` at the updates that are due. An update
+    /// whose packet never arrives is not applied.
+    pub fn cut<'a, T>(&mut self, first: u64, mut batch: &'a [T]) -> Vec<Part<'a, T>> {
         let end = first + batch.len() as u64;
         let mut parts = Vec::new();
         let mut next = first;
@@ -60,28 +62,30 @@ impl Updates {
             let Some(update) = self.waiting.pop_front() else { break };
             let (before, rest) = batch.split_at((update.packet - next) as usize);
             if !before.is_empty() {
-                parts.push(Part::Packets(before));
+                parts.push(Part::Frames(before));
             }
             (batch, next) = (rest, update.packet);
             parts.push(Part::Update(update));
         }
         if !batch.is_empty() {
-            parts.push(Part::Packets(batch));
+            parts.push(Part::Frames(batch));
         }
         parts
     }
 
-    /// Takes all that are left, for a machine that makes them itself.
+    /// Takes all pending updates, for a machine that applies them itself.
     pub fn take(&mut self) -> Vec<Update> {
         self.waiting.drain(..).collect()
     }
 
-    /// The failure of an update.
-    pub fn failure(&self, line: u64, what: impl Into<String>) -> Failure {
-        let what = what.into();
-        match &self.file {
-            Some(file) => Failure::unusable(file.error(line, what)),
-            None => Failure::unusable(what),
+    /// Returns the failure of an update.
+    pub fn failure(&self, update: &Update, why: UpdateError) -> Failure {
+        match (why, &self.file) {
+            (UpdateError::Refused(what), Some(file)) => {
+                Failure::unusable(file.error(update.line, what))
+            }
+            (UpdateError::Refused(what), None) => Failure::unusable(what),
+            (UpdateError::Failed(error), _) => error.into(),
         }
     }
 }
@@ -93,10 +97,10 @@ mod tests {
     use super::*;
 
     fn cuts(updates: &mut Updates, first: u64, count: usize) -> Vec<String> {
-        let batch = vec![Packet::default(); count];
+        let batch = vec![(); count];
         let parts = updates.cut(first, &batch);
         let said = parts.iter().map(|part| match part {
-            Part::Packets(packets) => packets.len().to_string(),
+            Part::Frames(packets) => packets.len().to_string(),
             Part::Update(update) => format!("@{}", update.packet),
         });
         said.collect()
@@ -104,12 +108,17 @@ mod tests {
 
     #[test]
     fn batches_are_cut_where_updates_are_due() {
-        let update =
-            |packet| Update { packet, offload: "a".into(), key: EntryKey::Index(0), value: None, line: 1 };
+        let update = |packet| Update {
+            packet,
+            offload: "a".into(),
+            key: EntryKey::Index(0),
+            value: None,
+            line: 1,
+        };
         let mut updates = Updates { file: None, waiting: [0, 3, 3, 10, 14].map(update).into() };
         assert_eq!(cuts(&mut updates, 0, 10), ["@0", "3", "@3", "@3", "7"]);
         assert_eq!(cuts(&mut updates, 10, 4), ["@10", "4"]);
-        // Packet 14 never came.
+        // Packet 14 has not arrived.
         assert_eq!(cuts(&mut updates, 14, 0), Vec::<String>::new());
         assert_eq!(updates.take().len(), 1);
     }

@@ -1,4 +1,4 @@
-//! The command from outside: what it says, its exit status, and what it leaves behind.
+//! The command from outside: its output, its exit status, and the files that it writes.
 
 #[path = "command/multiprocessors.rs"]
 mod multiprocessors;
@@ -11,7 +11,7 @@ use std::path::{Path, PathBuf};
 
 use workplace::{Workplace, frame, pcap};
 
-/// The repository.
+/// The root of the repository.
 fn repository() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")
 }
@@ -21,7 +21,15 @@ const INPUTS: [&str; 3] = ["hub.loom", "hub.tables", "three.pcap"];
 #[test]
 fn without_a_subcommand_it_shows_help() {
     let ran = Workplace::new().wireloom("");
-    ran.status(2).complains(&["Usage: wireloom", "check", "explain", "run", "verify", "build", "bench"]);
+    ran.status(2).complains(&[
+        "Usage: wireloom",
+        "check",
+        "explain",
+        "run",
+        "verify",
+        "build",
+        "bench",
+    ]);
 }
 
 #[test]
@@ -42,6 +50,8 @@ fn every_subcommand_has_help_with_an_example() {
         "sidl",
         "virtual",
         "completions",
+        "tools",
+        "manual",
     ] {
         place
             .wireloom(&format!("{command} --help"))
@@ -108,16 +118,22 @@ fn warnings_refuse_only_if_asked_to() {
 
 #[test]
 fn a_program_that_is_not_there_is_status_2() {
-    for command in ["check", "explain", "run --in three.pcap", "verify --in three.pcap", "build -o out"] {
+    for command in
+        ["check", "explain", "run --in three.pcap", "verify --in three.pcap", "build -o out"]
+    {
         let place = Workplace::new();
-        place.wireloom(&format!("{command} none.loom")).status(2).complains(&["none.loom", "cannot be read"]);
+        place
+            .wireloom(&format!("{command} none.loom"))
+            .status(2)
+            .complains(&["none.loom", "cannot be read"]);
         assert_eq!(place.files(), INPUTS);
     }
 }
 
 #[test]
 fn a_program_with_errors_runs_nowhere() {
-    for command in ["explain", "run --in three.pcap --out o.pcapng", "verify --in three.pcap", "build -o out"]
+    for command in
+        ["explain", "run --in three.pcap --out o.pcapng", "verify --in three.pcap", "build -o out"]
     {
         let place = Workplace::new();
         place.write("hub.loom", b"engine e() { step s { } }");
@@ -128,9 +144,15 @@ fn a_program_with_errors_runs_nowhere() {
 
 #[test]
 fn any_bytes_are_a_program_that_is_refused() {
-    for bytes in
-        [&b"\xff\xfe\x00"[..], b"", b"engine", b"\"", b"/*", b"#include \"hub.loom", &[b'('; 100_000]]
-    {
+    for bytes in [
+        &b"\xff\xfe\x00"[..],
+        b"",
+        b"engine",
+        b"\"",
+        b"/*",
+        b"#include \"hub.loom",
+        &[b'('; 100_000],
+    ] {
         let place = Workplace::new();
         place.write("junk.loom", bytes);
         place.wireloom("check junk.loom").status(1).complains(&["error"]);
@@ -141,8 +163,16 @@ fn any_bytes_are_a_program_that_is_refused() {
 fn run_reports_what_became_of_packets() {
     for machine in ["golden", "native"] {
         let place = Workplace::new();
-        let ran = place.wireloom(&format!("run hub.loom --on {machine} --tables hub.tables --in three.pcap"));
-        ran.status(0).says(&["hub on", machine, "3 packets", "port 7", "cpu: NOT_IPV4", "drop: TOO_SHORT"]);
+        let ran = place
+            .wireloom(&format!("run hub.loom --on {machine} --tables hub.tables --in three.pcap"));
+        ran.status(0).says(&[
+            "hub on",
+            machine,
+            "3 packets",
+            "port 7",
+            "cpu: NOT_IPV4",
+            "drop: TOO_SHORT",
+        ]);
         assert_eq!(place.files(), INPUTS);
     }
 }
@@ -150,8 +180,7 @@ fn run_reports_what_became_of_packets() {
 #[test]
 fn run_writes_what_it_sends() {
     let place = Workplace::new();
-    let words =
-        "run hub.loom --on golden --tables hub.tables --in three.pcap --drops --out out.pcapng --json -";
+    let words = "run hub.loom --on golden --tables hub.tables --in three.pcap --drops --out out.pcapng --json -";
     let ran = place.wireloom(words);
     let report = ran.status(0).json();
     assert_eq!(report["arrived"]["packets"], 3);
@@ -160,13 +189,14 @@ fn run_writes_what_it_sends() {
     assert_eq!(report["cpu"][0]["reason"], "NOT_IPV4");
     assert_eq!(report["dropped"][0]["reason"], "TOO_SHORT");
 
-    // What was written can be read again: the packet on port 7 is the one that arrived on port 7.
+    // The output can be read again: the packet on port 7 is the one that arrived on port 7.
     let again = place.wireloom("run hub.loom --on golden --in out.pcapng --dump seen --json -");
     let report = again.status(0).json();
     assert_eq!(report["arrived"]["packets"], 3);
     let seen = &report["offloads"].as_array().expect("offloads")[0];
     assert_eq!(seen["name"], "seen");
-    let keys: Vec<_> = seen["rows"].as_array().expect("rows").iter().map(|row| row["key"].clone()).collect();
+    let keys: Vec<_> =
+        seen["rows"].as_array().expect("rows").iter().map(|row| row["key"].clone()).collect();
     assert!(keys.contains(&"7".into()), "{keys:?}");
 }
 
@@ -210,9 +240,10 @@ fn a_malformed_capture_is_status_2_and_leaves_no_output() {
         let place = Workplace::new();
         place.write("bad.pcap", &bytes);
         place.write("old.pcapng", b"precious");
-        for command in
-            ["run hub.loom --on golden --out old.pcapng --json r.json", "verify hub.loom --json r.json"]
-        {
+        for command in [
+            "run hub.loom --on golden --out old.pcapng --json r.json",
+            "verify hub.loom --json r.json",
+        ] {
             let ran = place.wireloom(&format!("{command} --in three.pcap --in bad.pcap"));
             ran.status(2).complains(&["bad.pcap"]);
             assert_eq!(
@@ -231,7 +262,10 @@ fn the_place_of_damage_is_named() {
     let mut bytes = pcap(&[&frame(0x0800), &frame(0x0800)]);
     bytes.truncate(24 + 16 + 60 + 7);
     place.write("bad.pcap", &bytes);
-    place.wireloom("run hub.loom --on golden --in bad.pcap").status(2).complains(&["bad.pcap", "byte 100"]);
+    place
+        .wireloom("run hub.loom --on golden --in bad.pcap")
+        .status(2)
+        .complains(&["bad.pcap", "byte 100"]);
 }
 
 #[test]
@@ -246,8 +280,9 @@ fn a_malformed_table_is_status_2_with_its_line() {
     ] {
         let place = Workplace::new();
         place.write("bad.tables", text.as_bytes());
-        let ran =
-            place.wireloom("run hub.loom --on golden --tables bad.tables --in three.pcap --out o.pcapng");
+        let ran = place.wireloom(
+            "run hub.loom --on golden --tables bad.tables --in three.pcap --out o.pcapng",
+        );
         ran.status(2).complains(&[&format!("bad.tables:{line}"), what]);
         assert!(!place.files().contains(&"o.pcapng".into()), "{text}");
     }
@@ -338,7 +373,11 @@ fn machines_and_completions_are_listed() {
     place.wireloom("machines").status(0).says(&["golden", "native", "np-C-E-T"]);
     let names = place.wireloom("machines --json -").status(0).json();
     assert!(names.as_array().is_some_and(|names| names.len() >= 4));
-    place.wireloom("machines np-3-2-1").status(0).says(&["clusters = 3 #", "[engine]", "[offload.lpm]"]);
+    place.wireloom("machines np-3-2-1").status(0).says(&[
+        "clusters = 3 #",
+        "[engine]",
+        "[offload.lpm]",
+    ]);
     place.wireloom("machines native").status(2).complains(&["nothing about it can be chosen"]);
     place.wireloom("machines np-3-2").status(2).complains(&["np-C-E-T"]);
     for shell in ["bash", "zsh", "fish"] {
@@ -349,8 +388,18 @@ fn machines_and_completions_are_listed() {
 #[test]
 fn benchmarks_are_listed_and_unknown_ones_refused() {
     let place = Workplace::new();
-    place.wireloom("bench list").status(0).says(&["native-ipv4", "golden-ipv4", "table-load", "at least"]);
-    place.wireloom("bench list").says(&["np-throughput-100g", "np-area", "np-threads", "np-arbitration"]);
+    place.wireloom("bench list").status(0).says(&[
+        "native-ipv4",
+        "golden-ipv4",
+        "table-load",
+        "at least",
+    ]);
+    place.wireloom("bench list").says(&[
+        "np-throughput-100g",
+        "np-area",
+        "np-threads",
+        "np-arbitration",
+    ]);
     place.wireloom("bench native-ipv5").status(2).complains(&["native-ipv5", "native-ipv4"]);
 }
 
@@ -371,7 +420,7 @@ fn a_reader_that_goes_away_is_no_error() {
     assert!(output.stderr.is_empty(), "{}", String::from_utf8_lossy(&output.stderr));
 }
 
-/// Resident memory at its highest, in KiB, of a run over so many packets.
+/// Returns the peak resident memory, in KiB, of a run over this number of packets.
 fn peak_memory(place: &Workplace, packets: usize) -> u64 {
     let name = format!("{packets}.pcap");
     let one = frame(0x0800);
@@ -424,13 +473,16 @@ fn engines_in_the_documentation_are_accepted_without_warnings() {
     }
 }
 
-/// Every capture at hand, for `--in`; those that are damaged are other tests' business.
+/// Returns all available captures, for `--in`; other tests cover damaged ones.
 fn captures() -> Vec<std::path::PathBuf> {
-    let data =
-        repository().join(".cache/data/pathspider/usr/lib/python3/dist-packages/pathspider/tests/data");
+    let data = repository()
+        .join(".cache/data/pathspider/usr/lib/python3/dist-packages/pathspider/tests/data");
     let Ok(entries) = std::fs::read_dir(data) else {
         use std::io::Write as _;
-        let _ = writeln!(std::io::stderr(), "\n=== SKIPPED: no captures in .cache/data: run 'make data' ===");
+        let _ = writeln!(
+            std::io::stderr(),
+            "\n=== SKIPPED: no captures in .cache/data: run 'make data' ==="
+        );
         return Vec::new();
     };
     let mut captures: Vec<_> = entries.map(|entry| entry.expect("an entry").path()).collect();
@@ -444,21 +496,24 @@ fn native_does_what_golden_does_with_captures_for_every_engine() {
     let place = Workplace::new();
     let programs = repository().join("programs");
     for name in ["router", "ipv4", "ipv6", "mpls", "nat", "url", "md4", "flowcount"] {
-        let mut words = format!("verify {} --json -", programs.join(name).with_extension("loom").display());
+        let mut words =
+            format!("verify {} --json -", programs.join(name).with_extension("loom").display());
         for folder in ["tests", "tables"] {
             let tables = programs.join(folder).join(name).with_extension("tables");
             if tables.exists() {
                 words += &format!(" --tables {}", tables.display());
             }
         }
-        // Of the largest capture a few thousand packets: it has as many again of the same kind.
+        // A few thousand packets of the largest capture are enough: the rest is of the same kind.
         let (large, small): (Vec<_>, Vec<_>) =
             captures().into_iter().partition(|path| path.ends_with("real.pcap"));
         for (some, limit) in
             [(small, 100_000), (large, 5_000)].into_iter().filter(|(some, _)| !some.is_empty())
         {
-            let inputs: String = some.iter().map(|path| format!(" --in {}", path.display())).collect();
-            let report = place.wireloom(&format!("{words} --packets {limit}{inputs}")).status(0).json();
+            let inputs: String =
+                some.iter().map(|path| format!(" --in {}", path.display())).collect();
+            let report =
+                place.wireloom(&format!("{words} --packets {limit}{inputs}")).status(0).json();
             assert!(report["arrived"]["packets"].as_u64() >= Some(5_000), "{name}");
             assert!(report["outputs"].as_u64() >= report["arrived"]["packets"].as_u64(), "{name}");
         }

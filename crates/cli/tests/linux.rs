@@ -1,13 +1,15 @@
-//! The router against the Linux kernel's own forwarding: the same routes, the same neighbours, the same packets.
+//! The router compared with the Linux kernel's own forwarding: equal routes, neighbours and
+//! packets.
 //!
-//! What the kernel forwards, programs/router.loom forwards to the same port with the same bytes; what the kernel answers
-//! itself or drops goes to the cpu or is dropped here. Three things differ on purpose, and only with the reason that says
-//! so: the kernel handles IPv4 options and IPv6 hop-by-hop options, and fragments, while ours leaves both to the control
-//! processor; and ours never forwards what RFC 6890 says not to forward, network 0 of IPv4 and IPv4-mapped sources of IPv6,
-//! of which kernels have thought differently at different times (network 0 passes since Linux 5.3).
+//! Packets that the kernel forwards are forwarded by programs/router.loom to the same port with the
+//! same bytes; packets that the kernel replies to itself or drops go to the cpu or are dropped
+//! here. There are three intended differences, each only with its own reason: the kernel handles
+//! IPv4 options and IPv6 hop-by-hop options, and fragments, while ours leaves both to the control
+//! processor; and ours never forwards what RFC 6890 excludes from forwarding, network 0 of IPv4 and
+//! IPv4-mapped sources of IPv6, on which kernel versions differ (network 0 passes since Linux 5.3).
 //!
-//! Needs network namespaces: as root, else in a user namespace. Where neither can be had, the tests say so loudly and
-//! compare nothing.
+//! Needs network namespaces: as root, else in a user namespace. If neither is available, the tests
+//! print a warning and compare nothing.
 
 #[path = "linux/cases.rs"]
 mod cases;
@@ -39,9 +41,9 @@ use namespaces::{Port, Route, Topology};
 use ours::{Ours, Router};
 
 const PORTS: u16 = 4;
-/// Bytes of IP that fit each port's link.
+/// The MTUs of the ports' links.
 const MTUS: [u16; PORTS as usize] = [65535, 1500, 1280, 9000];
-/// Set in the process that runs in a user namespace.
+/// An environment variable that is set in the process inside a user namespace.
 const INSIDE: &str = "WIRELOOM_TEST_IN_USER_NAMESPACE";
 
 fn v4(text: &str) -> Ipv4Addr {
@@ -71,8 +73,8 @@ fn place() -> Place {
     }
 }
 
-/// Four ports with a network behind each, longer prefixes inside them that lead elsewhere, and with `default` the rest
-/// of the Internet behind port 3.
+/// Returns four ports with a network behind each, longer prefixes inside them that lead elsewhere,
+/// and with `default` the rest of the Internet behind port 3.
 fn topology(default: bool) -> Topology {
     let ports = (0..PORTS).map(|i| Port {
         mac: [2, 0, 0, 0, 0, i as u8],
@@ -112,23 +114,26 @@ fn topology(default: bool) -> Topology {
     Topology { ports: ports.collect(), routes }
 }
 
-/// Says something that the test runner's capture of output does not hide.
+/// Prints a message that the test runner's output capture does not hide.
 fn loudly(text: &str) {
     let _ = writeln!(std::io::stderr(), "\n=== {text} ===");
 }
 
-/// Runs a test where network namespaces can be made: here as root, else in a copy of this process in a user namespace.
+/// Runs a test that needs network namespaces: here as root, else in a copy of this process in a
+/// user namespace.
 fn with_namespaces(name: &str, test: impl FnOnce() + Send + 'static) {
     // SAFETY: has no preconditions.
     let root = unsafe { libc::geteuid() } == 0;
     if root || std::env::var_os(INSIDE).is_some() {
-        // A thread of its own: the namespace that it enters must not outlive the test in the runner's thread.
+        // Use a separate thread: the namespace that it enters must not outlive the test in the
+        // runner's thread.
         if let Err(panic) = std::thread::spawn(test).join() {
             std::panic::resume_unwind(panic);
         }
         return;
     }
-    let possible = Command::new("unshare").args(["--user", "--map-root-user", "--net", "true"]).output();
+    let possible =
+        Command::new("unshare").args(["--user", "--map-root-user", "--net", "true"]).output();
     if !possible.is_ok_and(|output| output.status.success()) {
         loudly(&format!(
             "SKIPPED: {name}: neither root nor allowed to make user namespaces: NOT COMPARED WITH LINUX"
@@ -146,7 +151,7 @@ fn with_namespaces(name: &str, test: impl FnOnce() + Send + 'static) {
     assert!(status.success(), "{name} failed in the user namespace");
 }
 
-/// Both routers, or `None`, loudly, where the kernel's cannot be built.
+/// Returns both routers, or `None` with a warning if the kernel's cannot be built.
 fn routers(topology: &Topology) -> Option<(KernelRouter, Router)> {
     match KernelRouter::new(topology, place().from4, v4("192.0.2.254")) {
         Ok(kernel) => Some((kernel, Router::new(topology))),
@@ -159,7 +164,7 @@ fn routers(topology: &Topology) -> Option<(KernelRouter, Router)> {
     }
 }
 
-/// How the two verdicts on a packet go together; an error if they do not.
+/// Returns the relation of the two verdicts on a packet; an error if they disagree.
 fn agreement(frame: &[u8], kernel: &Kernel, ours: &Ours) -> Result<&'static str, &'static str> {
     match (kernel, ours) {
         (Kernel::Forwarded { port: a, bytes: x }, Ours::Sent { port: b, bytes: y }) => {
@@ -182,7 +187,9 @@ fn agreement(frame: &[u8], kernel: &Kernel, ours: &Ours) -> Result<&'static str,
         (Kernel::Fragmented(_), Ours::Cpu(reason)) if reason == "EXCEEDS_MTU" => {
             Ok("too long: the kernel fragments, ours leaves it to the cpu")
         }
-        (Kernel::Forwarded { .. } | Kernel::Fragmented(_), _) => Err("forwarded by the kernel, not by ours"),
+        (Kernel::Forwarded { .. } | Kernel::Fragmented(_), _) => {
+            Err("forwarded by the kernel, not by ours")
+        }
         (_, Ours::Sent { .. }) => Err("forwarded by ours, not by the kernel"),
         (Kernel::Answered(_), Ours::Cpu(_)) => Ok("answered by the kernel, to the cpu here"),
         (Kernel::Answered(_), Ours::Dropped(_)) => Ok("answered by the kernel, dropped here"),
@@ -192,7 +199,8 @@ fn agreement(frame: &[u8], kernel: &Kernel, ours: &Ours) -> Result<&'static str,
     }
 }
 
-/// Whether a frame has an address of IPv4's network 0 (RFC 1812 section 5.3.7), or an IPv4-mapped source.
+/// Whether a frame has an address of IPv4's network 0 (RFC 1812 section 5.3.7), or an IPv4-mapped
+/// source.
 fn is_not_forwardable(frame: &[u8]) -> bool {
     match frame[12..14] {
         [0x08, 0x00] => frame[26] == 0 || frame[30] == 0,
@@ -219,8 +227,8 @@ fn ours_text(ours: &Ours) -> String {
     }
 }
 
-/// The frame as the kernel's VLAN devices hand it to IP: up to two tags taken off, as our router takes them off. (The
-/// devices themselves are a module that not every kernel has.)
+/// Returns the frame as the kernel's VLAN devices pass it to IP: with up to two tags removed, as
+/// our router does. (The devices themselves are a module that not every kernel has.)
 fn untagged(frame: &[u8]) -> Vec<u8> {
     let mut frame = frame.to_vec();
     for _ in 0..2 {
@@ -231,7 +239,7 @@ fn untagged(frame: &[u8]) -> Vec<u8> {
     frame
 }
 
-/// Compares packet after packet and keeps the score.
+/// Compares packets one by one and counts results.
 struct Comparison {
     kernel: KernelRouter,
     ours: Router,
@@ -246,7 +254,7 @@ impl Comparison {
         Some(Self { kernel, ours, scores: BTreeMap::new(), failures: String::new(), failed: 0 })
     }
 
-    /// Compares one packet on port 0; answers both verdicts.
+    /// Compares one packet on port 0; returns both verdicts.
     fn packet(&mut self, name: &str, frame: &[u8]) -> (Kernel, Ours) {
         let bare = untagged(frame);
         let kernel = self.kernel.forward(&bare).expect("the kernel's router works");
@@ -268,7 +276,7 @@ impl Comparison {
         (kernel, ours)
     }
 
-    /// Shows the score and fails if anything disagreed.
+    /// Prints the counts and fails if anything disagreed.
     fn conclude(self, what: &str) {
         let mut text = format!("{what} against Linux:");
         for (how, count) in &self.scores {
@@ -310,13 +318,16 @@ fn hand_made_edge_cases_fare_as_in_linux() {
                 .expect("a string takes everything");
         }
         check_page(&table);
-        assert!(comparison.count("forwarded identically") >= 60, "most groups have packets that go through");
+        assert!(
+            comparison.count("forwarded identically") >= 60,
+            "most groups have packets that go through"
+        );
         comparison.conclude(&format!("{} edge cases (case by case in docs/linux.md)", cases.len()));
     });
 }
 
-/// Holds the table of docs/linux.md to what was found. What the kernel answers may change from version to version, what
-/// ours does may not. With `WIRELOOM_WRITE_DOCS` set, writes the page anew.
+/// Compares the table of docs/linux.md with the results. The kernel's verdict may change between
+/// versions, ours must not. With `WIRELOOM_WRITE_DOCS` set, rewrites the page.
 fn check_page(table: &str) {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/linux.md");
     let page = std::fs::read_to_string(&path).expect("docs/linux.md");
@@ -330,12 +341,16 @@ fn check_page(table: &str) {
         cells.map(|cells| format!("{} | {}", cells[0], cells[cells.len() - 1])).collect()
     };
     for (old, new) in ours(old).iter().zip(&ours(table)) {
-        assert_eq!(old, new, "docs/linux.md is out of date: WIRELOOM_WRITE_DOCS=1 cargo test --test linux");
+        assert_eq!(
+            old, new,
+            "docs/linux.md is out of date: WIRELOOM_WRITE_DOCS=1 cargo test --test linux"
+        );
     }
     assert_eq!(ours(old).len(), ours(table).len(), "docs/linux.md has other cases");
 }
 
-/// The captures of the pathspider package, or `None`, loudly, if `make data` has not been run.
+/// Returns the captures of the pathspider package, or `None` with a warning if `make data` has not
+/// been run.
 fn captures() -> Option<Vec<PathBuf>> {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR"))
         .join("../../.cache/data/pathspider/usr/lib/python3/dist-packages/pathspider/tests/data");
@@ -362,7 +377,7 @@ fn captured_packets_fare_as_in_linux() {
                 Err(error) => panic!("{error}"),
             };
             for (number, packet) in reader.enumerate() {
-                // A damaged capture ends here; what is before it counts.
+                // A damaged capture ends here; its earlier packets count.
                 let Ok(Packet { mut bytes, .. }) = packet else { break };
                 if bytes.len() >= 14 && bytes[0] & 1 == 0 {
                     bytes[..6].copy_from_slice(&place().router);
@@ -394,7 +409,7 @@ fn generated_packets_fare_as_in_linux() {
         for (number, packet) in Generator::new(&spec).expect("a specification").enumerate() {
             comparison.packet(&format!("generated packet {number}"), &packet.bytes);
         }
-        // Addresses are any that hosts may have: hardly one is the router's own, or has no way to it.
+        // The addresses are arbitrary host addresses: few are the router's own or unroutable.
         assert!(comparison.count("forwarded identically") >= COUNT * 9 / 10);
         comparison.conclude(&format!("{COUNT} generated packets"));
     });

@@ -1,19 +1,13 @@
-//! Network processors from outside: simulated, held to golden, built, refused.
+//! Network processors from outside: simulated, compared with golden, built, refused.
 
 #[path = "np/bodies.rs"]
 mod bodies;
 #[path = "np/called.rs"]
 mod called;
-#[path = "packets/file.rs"]
-#[allow(dead_code, reason = "only the packets are taken from it, not what is expected of them")]
-mod file;
 #[path = "np/folder.rs"]
 mod folder;
 #[path = "np/machines.rs"]
 mod machines;
-#[path = "packets/notation.rs"]
-#[allow(dead_code, reason = "its numbers are read by other tests")]
-mod notation;
 #[path = "np/ports.rs"]
 mod ports;
 #[path = "np/searches.rs"]
@@ -27,15 +21,18 @@ mod virtual_routers;
 #[path = "command/workplace.rs"]
 mod workplace;
 
+use std::path::Path;
 use std::process::Command;
 use std::sync::Once;
 
 use workplace::{Ran, Workplace, frame, pcap};
 
-/// Small, but with more than one engine and thread; not a power of two of threads in all.
+/// A small machine with more than one engine and thread, and a total of threads that is not a power
+/// of two.
 const MACHINE: &str = "np-1-3-2";
 
-/// A folder with the hub and a thousand packets of several sizes and kinds; its model is built.
+/// Creates a folder with the hub and a thousand packets of several sizes and kinds, and builds its
+/// model.
 fn hub() -> Workplace {
     static BUILT: Once = Once::new();
     let place = Workplace::new();
@@ -47,30 +44,35 @@ fn hub() -> Workplace {
         })
         .collect();
     place.write("many.pcap", &pcap(&packets));
-    // So that tests that run side by side find it in the cache.
+    // Built once, so that parallel tests find it in the cache.
     BUILT.call_once(|| {
         place.wireloom(&format!("verify hub.loom --on {MACHINE} --in three.pcap"));
     });
     place
 }
 
-/// Numbers below what is asked for, the same in each run.
+/// Returns a generator of reproducible random numbers below a limit.
 fn draws(seed: u64) -> impl FnMut(u64) -> u64 {
     let mut state = seed;
     move |below| {
-        state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        state =
+            state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
         (state >> 33) % below
     }
 }
 
-/// A capture of so many packets, each made of numbers that are drawn.
-fn drawn(seed: u64, count: usize, packet: impl Fn(&mut dyn FnMut(u64) -> u64) -> Vec<u8>) -> Vec<u8> {
+/// Returns a capture of this number of packets, each made from random numbers.
+fn drawn(
+    seed: u64,
+    count: usize,
+    packet: impl Fn(&mut dyn FnMut(u64) -> u64) -> Vec<u8>,
+) -> Vec<u8> {
     let mut draw = draws(seed);
     let packets: Vec<Vec<u8>> = (0..count).map(|_| packet(&mut draw)).collect();
     pcap(&packets)
 }
 
-/// Random bytes, of one of these lengths.
+/// Returns random bytes, with one of these lengths.
 fn random_bytes(draw: &mut dyn FnMut(u64) -> u64, lengths: &[u64]) -> Vec<u8> {
     let length = lengths[draw(lengths.len() as u64) as usize];
     (0..length).map(|_| draw(256) as u8).collect()
@@ -83,7 +85,8 @@ fn report(ran: &Ran) -> serde_json::Value {
 #[test]
 fn a_network_processor_does_what_golden_does() {
     let place = hub();
-    let verify = format!("verify hub.loom --on native,{MACHINE} --tables hub.tables --in many.pcap");
+    let verify =
+        format!("verify hub.loom --on native,{MACHINE} --tables hub.tables --in many.pcap");
     place.wireloom(&verify).status(0).says(&[
         "1,000 packets",
         "1,000 outputs compared",
@@ -93,7 +96,7 @@ fn a_network_processor_does_what_golden_does() {
         "cycles, mean",
         "engine runs a step",
     ]);
-    // Also when its input pauses and nobody takes its output.
+    // Repeat with pauses of the input and stalls of the output.
     place.wireloom(&format!("{verify} --idle 40 --stall 50")).status(0).says(&["no difference"]);
 }
 
@@ -101,7 +104,8 @@ fn a_network_processor_does_what_golden_does() {
 fn what_it_makes_of_packets_is_reported_as_on_any_machine() {
     let place = hub();
     let run = |machine: &str| {
-        let words = format!("run hub.loom --on {machine} --tables hub.tables --in many.pcap --dump seen");
+        let words =
+            format!("run hub.loom --on {machine} --tables hub.tables --in many.pcap --dump seen");
         report(&place.wireloom(&format!("{words} --out {machine}.pcapng --json -")))
     };
     let (golden, np) = (run("golden"), run(MACHINE));
@@ -113,16 +117,23 @@ fn what_it_makes_of_packets_is_reported_as_on_any_machine() {
     assert_eq!(place.read(&format!("{MACHINE}.pcapng")), place.read("golden.pcapng"));
 
     let simulation = &np["simulation"];
-    assert!(simulation["mpps"].as_f64().is_some_and(|mpps| mpps > 1.0 && mpps < 100.0), "{simulation}");
+    assert!(
+        simulation["mpps"].as_f64().is_some_and(|mpps| mpps > 1.0 && mpps < 100.0),
+        "{simulation}"
+    );
     assert_eq!(simulation["lost"], 0);
-    assert!(simulation["latency"]["least"].as_u64().is_some_and(|cycles| cycles > 5), "{simulation}");
+    assert!(
+        simulation["latency"]["least"].as_u64().is_some_and(|cycles| cycles > 5),
+        "{simulation}"
+    );
     assert!(simulation["uses"].as_array().is_some_and(|uses| uses.len() > 4), "{simulation}");
 }
 
 #[test]
 fn what_it_cannot_take_is_lost_at_the_input_and_left_out_of_the_comparison() {
     let place = hub();
-    let verify = format!("verify hub.loom --on {MACHINE} --tables hub.tables --in many.pcap --json -");
+    let verify =
+        format!("verify hub.loom --on {MACHINE} --tables hub.tables --in many.pcap --json -");
     let simulation = |words: &str| {
         let report = report(&place.wireloom(&format!("{verify} {words}")));
         assert_eq!(report["differences"].as_array().map(Vec::len), Some(0));
@@ -133,14 +144,17 @@ fn what_it_cannot_take_is_lost_at_the_input_and_left_out_of_the_comparison() {
     };
     assert!(simulation("--rate 90 --buffer 1") > 100);
     assert_eq!(simulation("--rate 1"), 0);
-    // A second lies between any two packets of the capture.
+    // Packets of the capture are a second apart.
     assert_eq!(simulation("--rate capture --buffer 1"), 0);
 }
 
 #[test]
 fn tables_can_begin_with_counters_that_have_counted() {
     let place = hub();
-    place.write("counted.tables", b"table ports\n0 out=7\ntable seen\n0 packets=5 bytes=100\n3 packets=1\n");
+    place.write(
+        "counted.tables",
+        b"table ports\n0 out=7\ntable seen\n0 packets=5 bytes=100\n3 packets=1\n",
+    );
     let verify = format!("verify hub.loom --on {MACHINE} --tables counted.tables --in many.pcap");
     place.wireloom(&verify).status(0).says(&["no difference"]);
 }
@@ -148,15 +162,14 @@ fn tables_can_begin_with_counters_that_have_counted() {
 #[test]
 fn engines_can_be_state_machines() {
     let place = hub();
-    let machine =
-        "extends = \"np\"\nclusters = 1\nengines = 3\nthreads = 1\n[engine]\nshell = \"state-machine\"\n";
+    let machine = "extends = \"np\"\nclusters = 1\nengines = 3\nthreads = 1\n[engine]\nshell = \"state-machine\"\n";
     place.write("fsm.toml", machine.as_bytes());
     let verify = "verify hub.loom --on fsm.toml --tables hub.tables --in many.pcap";
     place.wireloom(verify).status(0).says(&["1,000 outputs compared", "no difference"]);
     place.wireloom(&format!("{verify} --idle 40 --stall 50")).status(0).says(&["no difference"]);
 }
 
-/// Packets that say in their first bytes what is to be done, of several sizes.
+/// Returns packets of several sizes whose first bytes are commands.
 fn commands(count: usize) -> Vec<u8> {
     drawn(9, count, |draw| {
         let mut packet = random_bytes(draw, &[5, 60, 64, 64, 64, 200, 1000]);
@@ -173,7 +186,7 @@ fn packets_find_state_as_those_before_them_left_it() {
     let verify = "verify order.loom --on np-1-2-2 --in commands.pcap";
     place.wireloom(verify).status(0).says(&["1,500 outputs compared", "no difference"]);
     place.wireloom(&format!("{verify} --idle 30 --stall 40")).status(0).says(&["no difference"]);
-    // Two pipes would have two copies of what all packets share.
+    // Two pipes would have two copies of state that all packets share.
     place.write("wide.toml", b"extends = \"np\"\nlanes = 2\n");
     let refused = place.wireloom("verify order.loom --on wide.toml --in commands.pcap");
     refused.status(2).complains(&["`port`", "packets change what others see", "lanes = 1"]);
@@ -186,18 +199,27 @@ fn tables_of_keys_meters_and_random_numbers_are_those_of_golden() {
     place.write("services.tables", include_bytes!("np/services.tables"));
     place.write("commands.pcap", &commands(1500));
     let words = "services.loom --on np-1-2-2 --tables services.tables --in commands.pcap";
-    place.wireloom(&format!("verify {words}")).status(0).says(&["1,500 outputs compared", "no difference"]);
-    // What stands in the table of keys in the end is read back, what expired is not.
+    place
+        .wireloom(&format!("verify {words}"))
+        .status(0)
+        .says(&["1,500 outputs compared", "no difference"]);
+    // The final contents of the table of keys are read back, without expired entries.
     let run = |machine: &str| {
         let words = words.replace("np-1-2-2", machine);
-        report(&place.wireloom(&format!("run {words} --dump learned --out {machine}.pcapng --json -")))
+        report(
+            &place.wireloom(&format!("run {words} --dump learned --out {machine}.pcapng --json -")),
+        )
     };
     let (golden, np) = (run("golden"), run("np-1-2-2"));
     assert_eq!(np["offloads"][0], golden["offloads"][0]);
-    assert!(np["offloads"][0]["rows"].as_array().is_some_and(|rows| rows.len() > 1), "{}", np["offloads"]);
+    assert!(
+        np["offloads"][0]["rows"].as_array().is_some_and(|rows| rows.len() > 1),
+        "{}",
+        np["offloads"]
+    );
 }
 
-/// A machine whose engine is a pipeline for so many packets.
+/// Returns a machine with a pipelined engine for this number of packets.
 fn pipelined(packets: usize) -> String {
     format!(
         "extends = \"np\"\nlanes = 1\nclusters = 1\nengines = 1\nthreads = {packets}\n\
@@ -215,8 +237,11 @@ fn engines_can_be_pipelines() {
     let verify = "verify pipeline.loom --on pipe.toml --tables pipeline.tables --in commands.pcap";
     place.wireloom(verify).status(0).says(&["1,500 packets", "no difference"]);
     place.wireloom(&format!("{verify} --idle 30 --stall 40")).status(0).says(&["no difference"]);
-    // A packet each cycle, in one engine: the hub's packets of one beat, its header in shorter words.
-    place.write("pipe.toml", pipelined(64).replace("header_writes = 2", "header_bytes = 8").as_bytes());
+    // One packet a cycle in one engine: the hub's packets of one beat, its header in shorter words.
+    place.write(
+        "pipe.toml",
+        pipelined(64).replace("header_writes = 2", "header_bytes = 8").as_bytes(),
+    );
     let short: Vec<Vec<u8>> = (0..2000).map(|_| frame(0x0800)).collect();
     place.write("short.pcap", &pcap(&short));
     let words = "hub.loom --on pipe.toml --tables hub.tables --in short.pcap";
@@ -232,11 +257,14 @@ fn what_cannot_be_a_pipeline_is_refused_with_the_reason_and_the_line() {
     place.write("pipe.toml", pipelined(64).as_bytes());
     place.write("services.loom", include_bytes!("np/services.loom"));
     place.write("order.loom", include_bytes!("np/order.loom"));
-    let build =
-        |program: &str, machine: &str| place.wireloom(&format!("build {program} --on {machine} -o np"));
+    let build = |program: &str, machine: &str| {
+        place.wireloom(&format!("build {program} --on {machine} -o np"))
+    };
     let mpls = concat!(env!("CARGO_MANIFEST_DIR"), "/../../programs/mpls.loom");
     build(mpls, "pipe.toml").status(2).complains(&["parts/mpls.loom:", "`mpls`", "jumps back"]);
-    build("services.loom", "pipe.toml").status(2).complains(&["services.loom:", "takes a varying time"]);
+    build("services.loom", "pipe.toml")
+        .status(2)
+        .complains(&["services.loom:", "takes a varying time"]);
     build("order.loom", "pipe.toml").status(2).complains(&["order.loom:", "jumps back to `loop`"]);
 
     let refused = |body: &str, words: &[&str]| {
@@ -256,7 +284,7 @@ fn what_cannot_be_a_pipeline_is_refused_with_the_reason_and_the_line() {
                  step s { x = t.fetch_add(0, h.a); next u; }\n step u { h.b = t.fetch_add(x, 1); finish; } }";
     refused(twice, &["one.loom:4", "`t`", "called in an earlier step too"]);
 
-    // The machine's part of it.
+    // The machine's part of the program.
     let labels = "engine e() { offload labels : array<u16, size = 16>; H h @ 0;\n\
                   step s { h.b = labels.read(h.a); finish; } }";
     refused(labels, &["`labels`", "a cache answers sooner", "direct"]);
@@ -285,38 +313,52 @@ fn build_writes_a_folder_that_stands_alone() {
     ] {
         assert!(!place.read(&format!("np/{file}")).is_empty(), "{file}");
     }
-    // What FuseSoC is told of is there, the test bench and its data too.
+    // All files listed for FuseSoC exist, including the test bench and its data.
     let core = String::from_utf8(place.read("np/np.core")).expect("text");
     let files = core.lines().filter_map(|line| line.strip_prefix("      - \"")?.split('"').next());
     let files: Vec<&str> = files.collect();
-    for file in ["rtl/np_top.sv", "sim/np_sim.sv", "sim/main.cpp", "sim/packets.txt", "images/ports.hex"] {
+    for file in
+        ["rtl/np_top.sv", "sim/np_sim.sv", "sim/main.cpp", "sim/packets.txt", "images/ports.hex"]
+    {
         assert!(files.contains(&file), "{file}\n{core}");
     }
     files.iter().for_each(|file| assert!(!place.read(&format!("np/{file}")).is_empty(), "{file}"));
-    place.wireloom("build hub.loom --on native --tables hub.tables -o c").status(2).complains(&["--tables"]);
-    place.wireloom("build hub.loom --on native --in three.pcap -o c").status(2).complains(&["--in"]);
+    place
+        .wireloom("build hub.loom --on native --tables hub.tables -o c")
+        .status(2)
+        .complains(&["--tables"]);
+    place
+        .wireloom("build hub.loom --on native --in three.pcap -o c")
+        .status(2)
+        .complains(&["--in"]);
 }
 
-/// Lets Verilator and Yosys read the sources of a folder that was built: neither has anything to say.
+/// Checks that Verilator and Yosys read the sources of a built folder without warnings.
 fn lint(place: &Workplace, folder: &str, top: &str) {
-    let verilator = Command::new(wireloom_rtl::tools::folder().join("verilator-cli"))
+    let verilator = wireloom_install::tools::verilator()
+        .expect("it is installed")
         .args(["--lint-only", "-Wall", "--quiet", "-f", "np.f", "--top-module", top])
         .current_dir(place.path(folder))
         .output()
         .expect("Verilator starts");
     let said = String::from_utf8_lossy(&verilator.stderr);
     assert!(verilator.status.success() && said.is_empty(), "{folder}: {said}");
-    // Yosys reads it through slang, which warns of more.
-    let sources = String::from_utf8(place.read(&format!("{folder}/np.f"))).expect("text").replace('\n', " ");
-    let mut yosys = wireloom_rtl::tools::yosys().expect("it is installed");
+    // Yosys reads them through slang, which warns of more.
+    let sources =
+        String::from_utf8(place.read(&format!("{folder}/np.f"))).expect("text").replace('\n', " ");
+    let mut yosys = wireloom_install::tools::yosys().expect("it is installed");
     let read = format!("read_slang --threads 1 -DSYNTHESIS --top {top} {sources}");
-    let read =
-        yosys.args(["-q", "-p", &read]).current_dir(place.path(folder)).output().expect("Yosys starts");
+    let read = yosys
+        .args(["-q", "-p", &read])
+        .current_dir(place.path(folder))
+        .output()
+        .expect("Yosys starts");
     let said = String::from_utf8_lossy(&read.stdout) + String::from_utf8_lossy(&read.stderr);
     assert!(read.status.success() && !said.contains("warning"), "{folder}: {said}");
 }
 
-// Tests begin in the order of their names: the longest one first, so that a processor has something to do until the end.
+// Tests begin in the order of their names: the longest one first, so that all processors stay busy
+// until the end.
 #[test]
 fn a_folder_passes_verilator_and_yosys_without_a_warning() {
     let place = Workplace::new();
@@ -351,10 +393,10 @@ fn a_folder_passes_verilator_and_yosys_without_a_warning() {
 
 /// Runs the test bench of the folder `np`.
 fn sim(place: &Workplace, words: &[&str]) -> Ran {
-    let verilator = wireloom_rtl::tools::folder().join("verilator-cli");
+    let verilator = wireloom_install::tools::verilator().expect("it is installed");
     let output = Command::new("make")
         .args(["-s", "-C", "np", "sim", "OPTIMISE=-O0"])
-        .arg(format!("VERILATOR={}", verilator.display()))
+        .arg(format!("VERILATOR={}", Path::new(verilator.get_program()).display()))
         .args(words)
         .env_remove("MAKEFLAGS")
         .env_remove("MAKELEVEL")
@@ -367,13 +409,15 @@ fn sim(place: &Workplace, words: &[&str]) -> Ran {
 fn the_test_bench_of_a_folder_runs_without_the_command() {
     let place = hub();
     place
-        .wireloom("build hub.loom --on np-1-1-2 --tables hub.tables --in many.pcap --packets 300 -o np")
+        .wireloom(
+            "build hub.loom --on np-1-1-2 --tables hub.tables --in many.pcap --packets 300 -o np",
+        )
         .status(0);
     let sim = |words: &[&str]| sim(&place, words);
     sim(&[]).status(0).says(&["300 outputs compared, 0 differ", "PASS"]);
     sim(&["IDLE=40", "STALL=50"]).status(0).says(&["PASS"]);
 
-    // What is not expected is shown.
+    // Unexpected output is shown.
     let expected = String::from_utf8(place.read("np/sim/expected.txt")).expect("text");
     place.write("np/wrong.txt", expected.replacen("0 sent 7", "0 sent 8", 1).as_bytes());
     let ran = sim(&["EXPECTED=wrong.txt"]);
@@ -384,17 +428,21 @@ fn the_test_bench_of_a_folder_runs_without_the_command() {
     sim(&["PACKETS=bad.txt"]).status(2).complains(&["bad.txt:1: ", "pairs of the digits"]);
 }
 
-/// The repository's IPv4 program with what the rig's block RAM has room for.
+/// Returns the repository's IPv4 program with tables that fit the rig's block RAM.
 fn ipv4_rig() -> String {
     let root = concat!(env!("CARGO_MANIFEST_DIR"), "/../..");
-    format!("{root}/programs/ipv4.loom --set COUNT_FLOWS=false --tables {root}/programs/tables/rig.tables")
+    format!(
+        "{root}/programs/ipv4.loom --set COUNT_FLOWS=false --tables {root}/programs/tables/rig.tables"
+    )
 }
 
 #[test]
 fn a_processor_in_its_rig_sends_and_checks_packets_itself() {
     let place = Workplace::new();
-    // The hub's packets go as they came: the generator's ports are 0 to 15, of which it knows one.
-    let ran = place.wireloom("rig hub.loom --on np-1-1-2 --tables hub.tables --cycles 2000 --json -");
+    // The hub returns packets unchanged: the generator's ports are 0 to 15, and the hub knows one
+    // of them.
+    let ran =
+        place.wireloom("rig hub.loom --on np-1-1-2 --tables hub.tables --cycles 2000 --json -");
     let report = report(&ran);
     let count = |what: &str| report[what].as_u64().expect("a number");
     assert!(count("sent") > 100 && count("refused") > 100, "{report}");
@@ -413,7 +461,7 @@ fn a_rig_has_its_routes_in_block_ram() {
         .map(|line| line[1..].split(' ').next().unwrap())
         .map(|at| u64::from_str_radix(at, 16).unwrap())
         .collect();
-    // The first level's entries of 10.32.0.0/16, eight bursts; all within 32,768 bursts.
+    // The first level's entries of 10.32.0.0/16 are eight bursts, all within 32,768 bursts.
     assert!(places.len() > 500 && places.iter().all(|&at| at < 32_768), "{} words", places.len());
     assert!((0x1100..0x1108).all(|at| places.contains(&at)), "{places:x?}");
     let readme = String::from_utf8(place.read("rig/README.md")).expect("text");
@@ -447,9 +495,11 @@ fn what_the_machine_does_not_have_is_refused_with_the_reason() {
     let program = "engine e() { offload held : park<u16, size = 8>;\n\
                    step s { if (held.keep(packet.ingress)) done; finish; } }";
     place.write("held.loom", program.as_bytes());
-    for words in
-        ["build held.loom -o np", "run held.loom --in three.pcap", "verify held.loom --in three.pcap"]
-    {
+    for words in [
+        "build held.loom -o np",
+        "run held.loom --in three.pcap",
+        "verify held.loom --in three.pcap",
+    ] {
         place
             .wireloom(&format!("{words} --on np-1-1-1"))
             .status(2)
@@ -458,12 +508,21 @@ fn what_the_machine_does_not_have_is_refused_with_the_reason() {
     }
 }
 
-/// As models are built outside of tests: modules that repeat once, each file on its own.
+/// Models as built outside of tests: repeated modules once, each file by itself.
 #[test]
 fn an_optimised_model_does_what_golden_does() {
     let place = Workplace::new();
     let output = Command::new(env!("CARGO_BIN_EXE_wireloom"))
-        .args(["verify", "hub.loom", "--on", "np-1-2-1", "--tables", "hub.tables", "--in", "three.pcap"])
+        .args([
+            "verify",
+            "hub.loom",
+            "--on",
+            "np-1-2-1",
+            "--tables",
+            "hub.tables",
+            "--in",
+            "three.pcap",
+        ])
         .env("WIRELOOM_NP_OPTIMISE", "1")
         .current_dir(place.path("."))
         .output();
@@ -474,11 +533,19 @@ fn an_optimised_model_does_what_golden_does() {
 #[test]
 fn missing_tools_are_named() {
     let place = Workplace::new();
-    let output = Command::new(env!("CARGO_BIN_EXE_wireloom"))
-        .args(["run", "hub.loom", "--on", "np-1-1-1", "--in", "three.pcap"])
-        .env("WIRELOOM_TOOLS", place.path("nowhere"))
-        .current_dir(place.path("."))
-        .output();
-    let ran = Ran::from(output.expect("the command starts"));
-    ran.status(2).complains(&["verilator-cli' is missing", "make tools"]);
+    std::fs::create_dir(place.path("empty")).expect("a folder");
+    let run = |tools: &str| {
+        let output = Command::new(env!("CARGO_BIN_EXE_wireloom"))
+            .args(["run", "hub.loom", "--on", "np-1-1-1", "--in", "three.pcap"])
+            .env("WIRELOOM_TOOLS", place.path(tools))
+            .current_dir(place.path("."))
+            .output();
+        Ran::from(output.expect("the command starts"))
+    };
+    run("empty").status(2).complains(&[
+        "there is no Verilator in",
+        "make tools",
+        "simulated by Verilator",
+    ]);
+    run("nowhere").status(2).complains(&["WIRELOOM_TOOLS names", "which is no folder"]);
 }

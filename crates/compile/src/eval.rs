@@ -1,11 +1,15 @@
-//! Pure operations on constants.
+//! Evaluates pure operations on constants.
 
 use wireloom_bits::Bits;
 use wireloom_ir::{OpKind, Value};
 
-/// The result of a pure operation of so many bits, if `constant` knows its operands. A select needs only the condition
-/// and the side that it chooses.
-pub fn pure<'a>(kind: &OpKind, width: u32, constant: impl Fn(Value) -> Option<&'a Bits>) -> Option<Bits> {
+/// The result, of `width` bits, of a pure operation, if `constant` knows its operands. A select
+/// needs only the condition and the side that it chooses.
+pub fn pure<'a>(
+    kind: &OpKind,
+    width: u32,
+    constant: impl Fn(Value) -> Option<&'a Bits>,
+) -> Option<Bits> {
     Some(match kind {
         OpKind::Const(bits) => bits.clone(),
         OpKind::Unary(op, a) => op.apply(constant(*a)?),
@@ -15,7 +19,8 @@ pub fn pure<'a>(kind: &OpKind, width: u32, constant: impl Fn(Value) -> Option<&'
         OpKind::Slice(a, lo) => constant(*a)?.slice(*lo, width),
         OpKind::Concat(parts) => {
             let (first, rest) = parts.split_first()?;
-            rest.iter().try_fold(constant(*first)?.clone(), |high, v| Some(high.concat(constant(*v)?)))?
+            rest.iter()
+                .try_fold(constant(*first)?.clone(), |high, v| Some(high.concat(constant(*v)?)))?
         }
         _ => return None,
     })

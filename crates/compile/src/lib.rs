@@ -1,4 +1,4 @@
-//! From the checked program to step IR, and the passes over it.
+//! Lowers the checked program to step IR, and defines the passes over it.
 
 pub mod analysis;
 mod eval;

@@ -6,11 +6,12 @@ use wireloom_ir::Program;
 
 use crate::passes::{PassOptions, pass};
 
-/// What [`optimise`] runs, in this order: from sequential code to regions. Each line says why it stands where it does.
+/// The passes that [`optimise`] runs, in this order: from sequential code to regions. Each line
+/// gives the reason for its position.
 pub const DEFAULT: &[&str] = &[
-    "if-convert", // all others see more of flat code
+    "if-convert", // all other passes do more with flat code
     "fold",       // decides what is constant
-    "cse", // finds guards to be the same, which lets folding and scheduling see that they exclude each other
+    "cse",        // unifies equal guards, so that later passes see which exclude each other
     "fold",
     "dce",
     "resize", // before `fields`, which makes its accesses fit; so does
@@ -31,10 +32,10 @@ pub const DEFAULT: &[&str] = &[
     "split", // forms regions
     "fold",  // removes selects of merged calls, decides guards
     "cse",
-    "narrow", // spilled values may be known better across steps
+    "narrow", // more bits of spilled values may be known across steps
     "fold",
     "dce",
-    "clean", // numbers what is left
+    "clean", // numbers the remaining steps and values
 ];
 
 /// Runs the default passes. The program is verified after each of them in debug builds.
@@ -45,10 +46,12 @@ pub fn optimise(program: &mut Program, options: &PassOptions) {
     run(program, DEFAULT, options, |_, _, _| {});
 }
 
-/// Runs passes by name; after each, `after` gets its name, the program and how long it took.
+/// Runs passes by name. After each pass it calls `after` with the pass's name, the program and the
+/// time taken.
 ///
 /// # Panics
-/// If there is no pass of that name; in debug builds, if a pass leaves a program that does not verify.
+/// If there is no pass of that name; in debug builds, if a pass leaves a program that does not
+/// verify.
 pub fn run(
     program: &mut Program,
     names: &[&str],
@@ -62,7 +65,7 @@ pub fn run(
     }
 }
 
-/// Runs one pass; `false` if there is none of that name.
+/// Runs one pass; returns `false` if there is none of that name.
 ///
 /// # Panics
 /// In debug builds, if the pass leaves a program that does not verify.

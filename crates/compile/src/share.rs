@@ -1,7 +1,9 @@
-//! One program for several virtual routers: each packet carries its router's number, and every table has a part for each router.
+//! One program for several virtual routers: each packet carries its router's number, and every
+//! table has a part for each router.
 //!
-//! A port is then a router's number (upper byte) and one of its own 256 ports (lower byte). The program sees the router's own port when it
-//! reads one, and what it sends carries its router's number. Tables become one table with the number in every key:
+//! The upper byte of a port is then a router's number, and the lower byte one of its own 256 ports.
+//! The program reads the router's own port; packets that it sends carry the router's number. The
+//! tables of all routers become one table with the number in every key:
 //!
 //! ```text
 //! %2:u16 = meta.read ingress                      %7:u16 = meta.read ingress
@@ -10,29 +12,31 @@
 //! %3:u64 = call routes.search(%1)           =>    %9:u4 = slice %7 from 8
 //!                                                 %10:u36 = concat(%9, %1)
 //!                                                 %3:u64 = call routes.search(%10)
-//! finish                                          (the number goes into the upper byte of the egress port)
+//! finish                                          (the number goes into the egress port)
 //!                                                 finish
 //! ```
 //!
-//! The key of an `lpm` has four bits of it in front, so that a prefix of one router is never a prefix of another's address; an index of an
-//! `array` or a `counter` has as many bits as the routers need behind it, so that what was out of range stays so.
-//! [`Sharing::load`] puts what a router's own tables hold into its part.
+//! The key of an `lpm` has four bits of the number in front, so that a prefix of one router never
+//! matches an address of another. The index of an `array` or a `counter` has the number after it,
+//! in as many bits as the routers need, so that an index out of range stays out of range.
+//! [`Sharing::load`] copies a router's own tables into its part.
 
 use wireloom_bits::Bits;
 use wireloom_ir::{
-    BinaryOp, Block, Code, Exit, Loc, Meta, Offload, OffloadTarget, Op, OpKind, Program, Value, ValueInfo,
+    BinaryOp, Block, Code, Exit, Loc, Meta, Offload, OffloadTarget, Op, OpKind, Program, Value,
+    ValueInfo,
 };
 use wireloom_offloads::registry::MOST_ENTRIES;
 use wireloom_offloads::{Config, Content, Entry, EntryKey, Layout, Row, Store};
 
-/// Lowest bit of the router's number in a port; below it is the router's own port.
+/// Lowest bit of the router's number in a port; the bits below it are the router's own port.
 pub const PORT_BITS: u32 = 8;
-/// Bits of the router's number in a key of an `lpm`.
+/// Number of bits of the router's number in the key of an `lpm`.
 pub const PREFIX_BITS: u32 = 4;
-/// Routers that can share a program.
+/// Maximum routers that can share a program.
 pub const MOST_ROUTERS: usize = 1 << PREFIX_BITS;
 
-/// Why a program cannot be shared: a sentence.
+/// Why a program cannot be shared, as a sentence.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{0}")]
 pub struct NotShareable(pub String);
@@ -40,15 +44,15 @@ pub struct NotShareable(pub String);
 /// How tables are divided among routers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Sharing {
-    /// Bits of the router's number behind an index.
+    /// Number of bits of the router's number after an index.
     index_bits: u32,
 }
 
 impl Sharing {
-    /// For so many routers.
+    /// Divides tables among `routers` routers.
     ///
     /// # Errors
-    /// If there are more than can share a program, or none.
+    /// If there are no routers, or more than can share a program.
     pub fn new(routers: usize) -> Result<Self, NotShareable> {
         if !(1..=MOST_ROUTERS).contains(&routers) {
             return Err(NotShareable(format!(
@@ -58,19 +62,21 @@ impl Sharing {
         Ok(Self { index_bits: routers.next_power_of_two().trailing_zeros() })
     }
 
-    /// Makes the main engine of a program, as it was lowered, one of all routers.
+    /// Makes the main engine of a lowered program serve all routers.
     ///
     /// # Errors
     /// If it has an offload that routers cannot share.
     ///
     /// # Panics
-    /// If the program was optimised before.
+    /// If the program is already optimised.
     pub fn share(self, program: &mut Program) -> Result<(), NotShareable> {
         let engine = &mut program.engines[program.main.index()];
         let kinds = engine.offloads.iter_mut().map(|offload| self.offload(offload));
         let kinds: Vec<Kind> = kinds.collect::<Result<_, _>>()?;
         for step in &mut engine.steps {
-            let Code::Sequential(block) = &mut step.code else { panic!("{} was optimised", step.name) };
+            let Code::Sequential(block) = &mut step.code else {
+                panic!("{} was optimised", step.name)
+            };
             let mut writer = Writer { sharing: self, kinds: &kinds, values: &mut step.values };
             writer.block(block);
         }
@@ -79,10 +85,11 @@ impl Sharing {
 
     /// Makes room for every router in an offload.
     fn offload(self, offload: &mut Offload) -> Result<Kind, NotShareable> {
-        let refuse =
-            |why: &str| Err(NotShareable(format!("virtual routers cannot share `{}`: {why}", offload.name)));
+        let refuse = |why: &str| {
+            Err(NotShareable(format!("virtual routers cannot share `{}`: {why}", offload.name)))
+        };
         let OffloadTarget::Kind(config) = &mut offload.target else {
-            return refuse("it is an engine, which does not know whose packet it is called for");
+            return refuse("it is an engine, which does not know whose packet a call is for");
         };
         match config.kind.as_str() {
             "lpm" => {
@@ -93,28 +100,35 @@ impl Sharing {
             "array" | "counter" => {
                 let size = config.param("size").low_u64() << self.index_bits;
                 if size > MOST_ENTRIES {
-                    return refuse("all its parts together have more elements than an offload can have");
+                    return refuse(
+                        "all its parts together have more elements than an offload can have",
+                    );
                 }
                 config.params.insert("size".to_owned(), Bits::new(32, u128::from(size)));
                 Ok(Kind::Index)
             }
             "hash" | "checksum" | "payload" | "clock" => Ok(Kind::Alike),
-            "random" => {
-                refuse("its numbers follow from how many packets came before, those of other routers too")
-            }
+            "random" => refuse(
+                "its numbers depend on how many packets came before, including those of other routers",
+            ),
             "exact" | "park" => refuse("one router could take all the room that it has"),
-            kind => refuse(&format!("there is no way yet to divide a `{kind}`")),
+            kind => refuse(&format!("dividing a `{kind}` is not supported")),
         }
     }
 
-    /// Puts what the tables of one router hold into its part of the shared ones.
+    /// Copies the tables of one router into its part of the shared ones.
     ///
     /// # Errors
-    /// If there is no room for it: a sentence.
+    /// If there is no room for them, as a sentence.
     ///
     /// # Panics
-    /// If the stores are not of one program, alone and shared.
-    pub fn load(self, shared: &mut Store, router: usize, alone: &Store) -> Result<(), NotShareable> {
+    /// If the stores are not those of the program alone and of the same program shared.
+    pub fn load(
+        self,
+        shared: &mut Store,
+        router: usize,
+        alone: &Store,
+    ) -> Result<(), NotShareable> {
         for (slot, own) in shared.slots.iter_mut().zip(&alone.slots) {
             let (Content::Kind { instance, config }, Content::Kind { instance: own, .. }) =
                 (&mut slot.content, &own.content)
@@ -134,30 +148,32 @@ impl Sharing {
         Ok(())
     }
 
-    /// A row of a router's table as an entry of the shared one.
+    /// Converts a row of a router's table to an entry of the shared one.
     fn entry(self, router: usize, row: Row) -> Entry {
         let tag = |width| Bits::new(width, router as u128);
         let key = match row.key {
-            EntryKey::Prefix { bits, length } => {
-                EntryKey::Prefix { bits: tag(PREFIX_BITS).concat(&bits), length: PREFIX_BITS + length }
-            }
+            EntryKey::Prefix { bits, length } => EntryKey::Prefix {
+                bits: tag(PREFIX_BITS).concat(&bits),
+                length: PREFIX_BITS + length,
+            },
             EntryKey::Index(index) => EntryKey::Index(index << self.index_bits | router as u64),
             other => other,
         };
         let fields = row.fields.into_iter().map(|(_, bits)| bits);
-        let value = fields.reduce(|high, low| high.concat(&low)).expect("a row of a table has fields");
+        let value =
+            fields.reduce(|high, low| high.concat(&low)).expect("a row of a table has fields");
         Entry { key, value }
     }
 }
 
-/// What becomes of an offload.
+/// How an offload is divided.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Kind {
-    /// The number stands before the key.
+    /// The number goes before the key.
     Prefix,
-    /// The number stands behind the index.
+    /// The number goes after the index.
     Index,
-    /// It knows nothing of packets that came before.
+    /// The offload has no memory of earlier packets, so all routers share it.
     Alike,
 }
 
@@ -233,7 +249,8 @@ impl Writer<'_> {
         self.value(width, OpKind::Concat(vec![number, key]), loc, out)
     }
 
-    /// An index into the router's part; out of range of the whole if the index is of the part.
+    /// Converts an index to the router's part; an index out of range of the part is out of range of
+    /// the whole.
     fn indexed(&mut self, index: Value, loc: Loc, out: &mut Vec<Op>) -> Value {
         let bits = self.sharing.index_bits;
         if bits == 0 {

@@ -1,4 +1,4 @@
-//! Analyses that hardware is generated from: header ports and context storage.
+//! Analyses on which hardware generation relies: header ports and context storage.
 
 use wireloom_compile::analysis::ports::{Group, ports};
 use wireloom_ir::{Program, parse, verify};
@@ -10,7 +10,7 @@ fn program(body: &str) -> Program {
     program
 }
 
-/// Root, offset, length and number of accesses of each group.
+/// Returns root, offset, length and number of accesses of each group.
 fn shape(groups: &[Group]) -> Vec<(Option<u32>, i64, u32, usize)> {
     groups.iter().map(|g| (g.root.map(|v| v.0), g.offset, g.bytes, g.accesses.len())).collect()
 }
@@ -46,7 +46,7 @@ fn a_constant_distance_from_one_root_counts_only_if_it_cannot_wrap() {
         ))
     };
     let groups = |width| shape(&ports(&at(width).engines[0], 16)[0].reads);
-    // Twelve bits and 4 stay below 2^16.
+    // The sum of a 12-bit value and 4 stays below 2^16.
     assert_eq!(groups(12), [(Some(0), 0, 5, 2)]);
     assert_eq!(groups(20).len(), 2);
 }
@@ -57,6 +57,9 @@ fn writes_that_overlap_stay_together() {
         "step a {\n %0:u16 = const 0\n %1:u8 = const 1\n %2:u96 = const 2\n %3:u64 = const 3\n \
          packet.write %0 + 0, %1\n packet.write %0 + 32, %2\n packet.write %0 + 96, %3\n finish\n }",
     );
-    // The second would fit in with the first, but must not come apart from the third.
-    assert_eq!(shape(&ports(&program.engines[0], 16)[0].writes), [(None, 0, 1, 1), (None, 4, 16, 2)]);
+    // The second access would fit into the first group, but must stay with the third.
+    assert_eq!(
+        shape(&ports(&program.engines[0], 16)[0].writes),
+        [(None, 0, 1, 1), (None, 4, 16, 2)]
+    );
 }

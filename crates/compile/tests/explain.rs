@@ -1,4 +1,4 @@
-//! What `explain` says of a program that has a bit of everything: split parts, a loop, an order-sensitive offload.
+//! The output of `explain` for a program with split parts, a loop and an order-sensitive offload.
 
 use wireloom_compile::explain::{Explanation, explain, text};
 use wireloom_compile::passes::PassOptions;
@@ -40,7 +40,7 @@ fn an_offload_is_order_sensitive_if_a_call_changes_state_that_another_sees() {
     let engine = &explanation().engines[0];
     let sensitive: Vec<_> =
         engine.offloads.iter().filter(|o| o.order_sensitive).map(|o| o.name.as_str()).collect();
-    // Adding to a counter commutes and nobody reads it.
+    // Additions to a counter commute, and no call reads it.
     assert_eq!(sensitive, ["table", "ports"]);
 }
 
@@ -60,10 +60,10 @@ fn steps_whose_jumps_form_no_cycle_can_be_pipelined_whatever_their_order() {
     assert!(legal("next b").legal);
     assert_eq!(legal("next a").reasons, ["steps `a`, `c` form a loop"]);
     assert_eq!(legal("next c").reasons, ["step `c` jumps to itself"]);
-    let copies = "step `c` sends a copy, and as many packets leave a pipeline as come";
+    let copies = "step `c` sends a copy, but as many packets leave a pipeline as enter it";
     assert_eq!(legal("emit b").reasons, [copies]);
     assert_eq!(
         legal("%0:u16 = const 60\n packet.reset %0\n emit b").reasons,
-        ["step `c` makes the packet anew", copies]
+        ["step `c` replaces the packet", copies]
     );
 }

@@ -1,14 +1,16 @@
-//! What Loom C means, construct by construct: source, a packet, and the bytes that must leave.
+//! The meaning of Loom C, construct by construct: source, a packet, and the expected output bytes.
 //!
-//! Every other test compares machines with each other, and all machines stand on the same lowering: here its results
-//! are compared with values worked out by hand.
+//! All other tests compare machines with each other, and all machines build on the same lowering.
+//! Here its results are compared with values worked out by hand.
 
 use wireloom_ir::{Execute, Golden, Verdict};
 use wireloom_net::Packet;
 
-/// Runs an engine on one packet; answers verdicts and bytes of what leaves, on sequential and on optimised code.
+/// Runs an engine on one packet, as sequential and as optimised code; returns the verdicts and
+/// bytes of what leaves.
 fn run(source: &str, packet: &[u8]) -> Vec<(Verdict, Vec<u8>)> {
-    let checked = wireloom_lang::check_source("test.loom", source, &wireloom_lang::Options::default());
+    let checked =
+        wireloom_lang::check_source("test.loom", source, &wireloom_lang::Options::default());
     let program = checked.program.unwrap_or_else(|| {
         panic!("{}", wireloom_lang::render(&checked.diagnostics, &checked.sources, false))
     });
@@ -16,18 +18,20 @@ fn run(source: &str, packet: &[u8]) -> Vec<(Verdict, Vec<u8>)> {
     let mut optimised = sequential.clone();
     wireloom_compile::pipeline::optimise(&mut optimised, &Default::default());
     let [first, second] = [sequential, optimised].map(|program| {
-        wireloom_ir::verify(&program).unwrap_or_else(|p| panic!("{p:?}\n{}", wireloom_ir::print(&program)));
+        wireloom_ir::verify(&program)
+            .unwrap_or_else(|p| panic!("{p:?}\n{}", wireloom_ir::print(&program)));
         let store = wireloom_ir::store(&program).expect("the offloads can be made");
         let mut out = Vec::new();
         let arriving = Packet { ingress: 3, arrival_ns: 1_000, bytes: packet.to_vec() };
-        Golden::new(program, store).execute(&[arriving], &mut |o| out.push((o.verdict, o.bytes.to_vec())));
+        Golden::new(program, store)
+            .execute(&[arriving], &mut |o| out.push((o.verdict, o.bytes.to_vec())));
         out
     });
     assert_eq!(first, second, "optimisation changes what the program means");
     first
 }
 
-/// Runs statements that see the packet as `u8 in[16]` and `u32 w[4]` and answer in `u64 out`.
+/// Runs statements that see the packet as `u8 in[16]` and `u32 w[4]`, and returns `u64 out`.
 fn eval(statements: &str) -> u64 {
     let source = format!(
         "header In {{ u8 b[16]; }};
@@ -55,7 +59,9 @@ fn eval(statements: &str) -> u64 {
     // Bytes 0x10, 0x21, 0x32, ... 0xff, 0x00 (the last wraps).
     let packet: Vec<u8> = (0..16u32).map(|i| (0x10 + 0x11 * i) as u8).collect();
     let out = run(&source, &packet);
-    let [(Verdict::Sent { port: 0 }, bytes)] = out.as_slice() else { panic!("{statements}: {out:?}") };
+    let [(Verdict::Sent { port: 0 }, bytes)] = out.as_slice() else {
+        panic!("{statements}: {out:?}")
+    };
     u64::from_be_bytes(bytes.as_slice().try_into().expect("eight bytes"))
 }
 
@@ -119,7 +125,10 @@ fn statements_mean_what_c_programmers_expect() {
         ),
         ("for (u8 i = 0; i < 8; i++) { if (in.b[i] > 0x40) { out = i; break; } }", 3),
         ("for (u8 i = 10; i > 0; i -= 2) { out = out * 10 + i / 2; }", 54321),
-        ("for (u8 i = 0; i < 3; i++) for (u8 j = 0; j < 3; j++) { if (j > i) break; out += 1; }", 6),
+        (
+            "for (u8 i = 0; i < 3; i++) for (u8 j = 0; j < 3; j++) { if (j > i) break; out += 1; }",
+            6,
+        ),
         ("for (u8 i = 0; i < 3; i++) { if (in.b[i] == 0x21) continue; out += in.b[i]; }", 0x42),
         // Functions.
         ("out = twice(twice(in.b[0]));", 64),
@@ -172,9 +181,15 @@ fn every_way_to_end_a_step() {
     assert_eq!(run(&engine("step s { packet.egress = 4; finish; }"), &[1, 2]), sent(4, &[1, 2]));
     assert_eq!(run(&engine("step s { if (h.a == 1) done; finish; }"), &[1, 2]), []);
     let out = run(&engine("step s { if (h.a == 1) drop(WORSE); finish; }"), &[1, 2]);
-    assert!(matches!(out[..], [(Verdict::Dropped(wireloom_ir::Reason::Program(_, 8)), _)]), "{out:?}");
+    assert!(
+        matches!(out[..], [(Verdict::Dropped(wireloom_ir::Reason::Program(_, 8)), _)]),
+        "{out:?}"
+    );
     let out = run(&engine("step s { Why w = h.b == 2 ? BAD : WORSE; to_cpu(w); }"), &[1, 2]);
-    assert!(matches!(out[..], [(Verdict::ToCpu(wireloom_ir::Reason::Program(_, 7)), _)]), "{out:?}");
+    assert!(
+        matches!(out[..], [(Verdict::ToCpu(wireloom_ir::Reason::Program(_, 7)), _)]),
+        "{out:?}"
+    );
     let both = run(&engine("step s { h.a = 9; emit(t); } step t { h.b = 8; finish; }"), &[1, 2]);
     assert_eq!(both, [sent(0, &[9, 2]), sent(0, &[9, 8])].concat());
 }
@@ -191,9 +206,13 @@ fn next_step_is_named_before_the_end_is_reached() {
         ref other => panic!("{other:?}"),
     };
     for (a, expected) in [(1, 1), (2, 2), (3, 3)] {
-        let chain = "if (h.a == 1) Next_step = x; else if (h.a == 2) Next_step = y; else Next_step = z;";
+        let chain =
+            "if (h.a == 1) Next_step = x; else if (h.a == 2) Next_step = y; else Next_step = z;";
         assert_eq!(port(chain, a), expected);
-        assert_eq!(port("Next_step = z; if (h.a == 1) Next_step = x; if (h.a == 2) next y;", a), expected);
+        assert_eq!(
+            port("Next_step = z; if (h.a == 1) Next_step = x; if (h.a == 2) next y;", a),
+            expected
+        );
     }
 }
 
@@ -211,7 +230,9 @@ fn what_follows_a_conditional_end_happens_only_if_the_step_goes_on() {
          step t { packet.egress = 6; finish; }",
     );
     assert_eq!(run(&source, &[0, 50]), [(Verdict::Sent { port: 5 }, vec![0, 30])]);
-    assert!(matches!(run(&source, &[1, 50])[..], [(Verdict::Dropped(_), ref b)] if b[..] == [1, 1]));
+    assert!(
+        matches!(run(&source, &[1, 50])[..], [(Verdict::Dropped(_), ref b)] if b[..] == [1, 1])
+    );
     assert_eq!(run(&source, &[2, 50]), [(Verdict::Sent { port: 6 }, vec![2, 2])]);
     assert_eq!(run(&source, &[9, 50]), [(Verdict::Sent { port: 5 }, vec![9, 80])]);
 }
@@ -224,7 +245,7 @@ fn context_lives_across_steps_and_locals_do_not() {
          step t { h.a = kept; h.b = round; finish; }",
     );
     assert_eq!(run(&source, &[0, 0]), [(Verdict::Sent { port: 0 }, vec![4, 4])]);
-    // Nothing survives into the next packet either: a second run starts from zero.
+    // No state survives into the next packet either: a second run starts from zero.
     assert_eq!(run(&source, &[0, 0]), [(Verdict::Sent { port: 0 }, vec![4, 4])]);
 }
 
@@ -273,5 +294,8 @@ fn calls_that_depend_on_each_other_are_made_in_order() {
 #[test]
 fn a_thread_that_never_ends_is_stopped() {
     let source = engine("u32 n; step s { n += 1; if (n == 0) finish; next s; }");
-    assert_eq!(run(&source, &[1, 2]), [(Verdict::Dropped(wireloom_ir::Reason::Runaway), vec![1, 2])]);
+    assert_eq!(
+        run(&source, &[1, 2]),
+        [(Verdict::Dropped(wireloom_ir::Reason::Runaway), vec![1, 2])]
+    );
 }

@@ -1,5 +1,5 @@
-//! Each pass alone: a small program in, its textual form out. `tests/passes/PASS.NAME.ir` holds the programs,
-//! `tests/snapshots` what the pass makes of them; their meaning must not change.
+//! Each pass alone: a small program in, its textual form out. `tests/passes/PASS.NAME.ir` holds the
+//! programs, `tests/snapshots` the output of the pass; their meaning must not change.
 
 mod support;
 
@@ -10,7 +10,7 @@ use wireloom_compile::passes::{HeaderPorts, PassOptions, pass};
 use wireloom_compile::pipeline;
 use wireloom_ir::{Program, parse, print, verify};
 
-/// The programs by file name without its ending, sorted.
+/// The programs by file name without extension, sorted.
 fn programs() -> Vec<(String, Program)> {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/passes");
     let mut found: Vec<_> = fs::read_dir(folder)
@@ -33,7 +33,7 @@ fn pass_of(name: &str) -> &str {
     name.split('.').next().expect("a pass")
 }
 
-/// Passes for hardware are shown with few header ports; `split` with and without.
+/// Passes for hardware run with few header ports; `split` runs with and without.
 fn options_of(name: &str) -> PassOptions {
     let for_hardware = ["fields", "fuse", "resize", "ungate", "window", "split.ports"]
         .iter()
@@ -41,7 +41,7 @@ fn options_of(name: &str) -> PassOptions {
     PassOptions { header: for_hardware.then_some(HeaderPorts { reads: 1, writes: 1, bytes: 16 }) }
 }
 
-/// Header ports of several shapes, few and short ones among them.
+/// Header ports of several shapes, including few and short ones.
 const PORTS: [HeaderPorts; 5] = [
     HeaderPorts { reads: 1, writes: 1, bytes: 16 },
     HeaderPorts { reads: 2, writes: 1, bytes: 16 },

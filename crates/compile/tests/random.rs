@@ -1,4 +1,4 @@
-//! Random programs: every pass alone, and all in order, leave their meaning as it is.
+//! Random programs: every pass alone, and all in order, preserve their meaning.
 
 #[path = "../../ir/tests/support/mod.rs"]
 mod generate;
@@ -9,7 +9,7 @@ use wireloom_compile::passes::{HeaderPorts, PASSES, PassOptions};
 use wireloom_compile::pipeline;
 use wireloom_ir::{Block, Code, Program, print, verify};
 
-/// Makes steps that have regions sequential: only those are split.
+/// Makes steps that have regions sequential, since only sequential steps are split.
 fn sequential(mut program: Program) -> Program {
     for step in program.engines.iter_mut().flat_map(|e| &mut e.steps) {
         if let Code::Regions { .. } = &step.code {
@@ -71,7 +71,7 @@ proptest! {
     #[test]
     fn passes_find_nothing_to_do_a_second_time(program in generate::programs()) {
         let program = support::tame(program);
-        // Narrowing leaves slices for folding, which may let it narrow more.
+        // Narrowing leaves slices for folding, after which it may narrow further.
         for pass in PASSES.iter().filter(|p| p.name != "narrow") {
             let mut once = program.clone();
             pipeline::run_pass(&mut once, pass.name, &PassOptions::default());

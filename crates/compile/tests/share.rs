@@ -1,4 +1,5 @@
-//! Programs that virtual routers share: each router's packets leave as from the program alone, whatever the tables of others hold.
+//! Programs shared by virtual routers: each router's packets leave as from the program alone,
+//! whatever the tables of other routers hold.
 
 use wireloom_bits::Bits;
 use wireloom_compile::passes::{HeaderPorts, PassOptions};
@@ -42,7 +43,8 @@ const SOURCE: &str = "
     }";
 
 fn lowered() -> Program {
-    let checked = wireloom_lang::check_source("test.loom", SOURCE, &wireloom_lang::Options::default());
+    let checked =
+        wireloom_lang::check_source("test.loom", SOURCE, &wireloom_lang::Options::default());
     lower(&checked.program.unwrap_or_else(|| {
         panic!("{}", wireloom_lang::render(&checked.diagnostics, &checked.sources, false))
     }))
@@ -53,19 +55,21 @@ fn random(state: &mut u64) -> u64 {
     *state >> 33
 }
 
-/// Tables of a router: the same prefixes and indices as others have, other values.
+/// Tables of a router: prefixes and indices are those of the other routers, values differ.
 fn tables(program: &Program, router: u64) -> Store {
     let mut store = wireloom_ir::store(program).expect("the offloads can be made");
     let mut state = 77 + router;
     let mut load = |name: &str, key: EntryKey, value: Bits| {
-        let Some(Content::Kind { instance, .. }) = store.find_mut(name).map(|slot| &mut slot.content) else {
+        let Some(Content::Kind { instance, .. }) =
+            store.find_mut(name).map(|slot| &mut slot.content)
+        else {
             panic!("no {name}")
         };
         instance.load(Entry { key, value }).expect("there is room");
     };
     for length in [0, 4, 8, 31, 32] {
         if (length + router as u32).is_multiple_of(4) {
-            continue; // each lacks one
+            continue; // each router lacks one
         }
         let bits = Bits::new(32, 0x1234_5678).lshr(32 - length).shl(32 - length);
         let value = Bits::new(16, u128::from(100 * router) + u128::from(length));
@@ -79,8 +83,12 @@ fn tables(program: &Program, router: u64) -> Store {
     store
 }
 
-/// What leaves: router, then verdict and bytes as the router alone has them.
-fn leave(program: &Program, store: Store, packets: &[Packet]) -> (Vec<(u16, Verdict, Vec<u8>)>, Golden) {
+/// Returns what leaves: the router, then verdict and bytes as the router alone would have them.
+fn leave(
+    program: &Program,
+    store: Store,
+    packets: &[Packet],
+) -> (Vec<(u16, Verdict, Vec<u8>)>, Golden) {
     let mut golden = Golden::new(program.clone(), store);
     let mut left = Vec::new();
     golden.execute(packets, &mut |output| {
@@ -98,7 +106,9 @@ fn leave(program: &Program, store: Store, packets: &[Packet]) -> (Vec<(u16, Verd
 }
 
 fn counters(golden: &Golden) -> Vec<(u64, Vec<(String, Bits)>)> {
-    let Some(Content::Kind { instance, .. }) = golden.store().find("seen").map(|slot| &slot.content) else {
+    let Some(Content::Kind { instance, .. }) =
+        golden.store().find("seen").map(|slot| &slot.content)
+    else {
         panic!("no counters")
     };
     let index = |key| if let EntryKey::Index(index) = key { index } else { panic!("no index") };
@@ -112,12 +122,15 @@ fn each_router_forwards_as_if_it_were_alone() {
         let sharing = Sharing::new(routers as usize).expect("few enough");
         let mut shared = alone.clone();
         sharing.share(&mut shared).expect("all of it can be shared");
-        wireloom_ir::verify(&shared).unwrap_or_else(|p| panic!("{p:?}\n{}", wireloom_ir::print(&shared)));
+        wireloom_ir::verify(&shared)
+            .unwrap_or_else(|p| panic!("{p:?}\n{}", wireloom_ir::print(&shared)));
         let mut store = wireloom_ir::store(&shared).expect("the offloads can be made");
         for router in 0..routers {
-            sharing.load(&mut store, router as usize, &tables(&alone, router)).expect("there is room");
+            sharing
+                .load(&mut store, router as usize, &tables(&alone, router))
+                .expect("there is room");
         }
-        // Slots beyond the tables, where another router's part would begin if it were in range.
+        // Slots past the tables, where another router's part would begin if they were in range.
         let mut state = routers;
         let packets: Vec<Packet> = (0..600)
             .map(|_| {
@@ -140,12 +153,15 @@ fn each_router_forwards_as_if_it_were_alone() {
                 .collect();
             let (expected, expected_golden) = leave(&alone, tables(&alone, router), &own);
             assert!(expected.iter().any(|(_, verdict, _)| matches!(verdict, Verdict::Sent { .. })));
-            let got: Vec<_> = all.iter().filter(|left| u64::from(left.0) == router).cloned().collect();
-            let got: Vec<_> = got.into_iter().map(|(_, verdict, bytes)| (0, verdict, bytes)).collect();
+            let got: Vec<_> =
+                all.iter().filter(|left| u64::from(left.0) == router).cloned().collect();
+            let got: Vec<_> =
+                got.into_iter().map(|(_, verdict, bytes)| (0, verdict, bytes)).collect();
             assert_eq!(got, expected, "router {router} of {routers}");
             let tag = (1 << index_bits) - 1;
             let counted = counters(&golden).into_iter().filter(|(index, _)| index & tag == router);
-            let counted: Vec<_> = counted.map(|(index, fields)| (index >> index_bits, fields)).collect();
+            let counted: Vec<_> =
+                counted.map(|(index, fields)| (index >> index_bits, fields)).collect();
             assert_eq!(counted, counters(&expected_golden), "router {router} of {routers}");
         }
     }
@@ -166,7 +182,9 @@ fn passes_keep_what_a_shared_program_means() {
     let run = |program: &Program| {
         let mut store = wireloom_ir::store(program).expect("the offloads can be made");
         for router in 0..3 {
-            sharing.load(&mut store, router as usize, &tables(&lowered(), router)).expect("there is room");
+            sharing
+                .load(&mut store, router as usize, &tables(&lowered(), router))
+                .expect("there is room");
         }
         leave(program, store, &packets).0
     };
@@ -181,21 +199,29 @@ fn passes_keep_what_a_shared_program_means() {
 fn what_cannot_be_shared_is_refused_by_name() {
     assert!(Sharing::new(0).is_err() && Sharing::new(17).is_err());
     let cases = [
-        ("table : exact<u32, u32, size = 8>", "table.insert(1, 2)", "one router could take all the room"),
-        ("dice : random", "dice.next(0)", "follow from how many packets came before"),
+        (
+            "table : exact<u32, u32, size = 8>",
+            "table.insert(1, 2)",
+            "one router could take all the room",
+        ),
+        ("dice : random", "dice.next(0)", "depend on how many packets came before"),
         (
             "police : meter<size = 2, cir = 1, cbs = 1>",
             "police.color(0, 1)",
-            "no way yet to divide a `meter`",
+            "dividing a `meter` is not supported",
         ),
         ("big : array<u1, size = 0x10000000>", "big.read(0)", "more elements than an offload"),
     ];
     for (declaration, call, why) in cases {
-        let source = format!("engine e() {{ offload {declaration}; step s {{ {call}; finish; }} }}");
-        let checked = wireloom_lang::check_source("test.loom", &source, &wireloom_lang::Options::default());
-        let mut program =
-            lower(&checked.program.unwrap_or_else(|| panic!("{declaration}: {:?}", checked.diagnostics)));
-        let error = Sharing::new(2).expect("few").share(&mut program).expect_err(declaration).to_string();
+        let source =
+            format!("engine e() {{ offload {declaration}; step s {{ {call}; finish; }} }}");
+        let checked =
+            wireloom_lang::check_source("test.loom", &source, &wireloom_lang::Options::default());
+        let mut program = lower(
+            &checked.program.unwrap_or_else(|| panic!("{declaration}: {:?}", checked.diagnostics)),
+        );
+        let error =
+            Sharing::new(2).expect("few").share(&mut program).expect_err(declaration).to_string();
         let name = declaration.split(' ').next().expect("a name");
         assert!(error.contains(why) && error.contains(name), "{error}");
     }

@@ -1,5 +1,5 @@
-//! Context variables that share bits do not disturb each other: every thread's context is kept in one vector, as
-//! hardware keeps it, and nothing changes.
+//! Context variables that share bits do not disturb each other: if every thread's context is kept
+//! in one vector, as in hardware, nothing changes.
 
 #[path = "../../ir/tests/support/mod.rs"]
 mod generate;
@@ -11,12 +11,13 @@ use wireloom_compile::analysis::storage::Storage;
 use wireloom_compile::passes::PassOptions;
 use wireloom_compile::pipeline;
 use wireloom_ir::{
-    Block, Code, ContextId, ContextVar, Engine, EngineKind, Op, OpKind, Program, Step, Value, ValueInfo,
-    parse, print, verify,
+    Block, Code, ContextId, ContextVar, Engine, EngineKind, Op, OpKind, Program, Step, Value,
+    ValueInfo, parse, print, verify,
 };
 
-/// Keeps the context of each engine in a vector: read into the variables when a step begins, put together from what
-/// the step writes when it ends. Parameters are put in by a step of their own in front.
+/// Keeps the context of each engine in a vector. It is read into the variables when a step begins,
+/// and assembled from the writes of the step when it ends. An extra first step stores the
+/// parameters.
 fn stored(mut program: Program) -> Option<Program> {
     for engine in &mut program.engines {
         let storage = Storage::of(engine);
@@ -99,7 +100,8 @@ fn width(body: &str) -> (u32, u32) {
     (Storage::of(engine).bits, engine.context.iter().map(|c| c.width).sum())
 }
 
-/// Writes a variable in step `a`, reads it in `b`, writes another there and reads that in `c`.
+/// Writes a variable in step `a`, reads it in `b`, writes another one there and reads that one in
+/// `c`.
 const ONE_AFTER_THE_OTHER: &str = "engine e {\n context x : u8\n context y : u8\n step a {\n %0:u16 = const 0\n \
     %1:u8 = packet.read %0 + 0\n context.write x, %1\n next b\n }\n step b {\n %0:u8 = context.read x\n \
     context.write y, %0\n next c\n }\n step c {\n %0:u8 = context.read y\n %1:u16 = extend %0\n \
@@ -112,8 +114,10 @@ fn variables_that_live_one_after_the_other_share_bits() {
 
 #[test]
 fn a_variable_that_may_be_read_as_zero_has_its_bits_to_itself_from_the_beginning() {
-    let text = ONE_AFTER_THE_OTHER
-        .replace("context.write y, %0\n", "%1:u1 = slice %0 from 0\n context.write y, %0 when %1\n");
+    let text = ONE_AFTER_THE_OTHER.replace(
+        "context.write y, %0\n",
+        "%1:u1 = slice %0 from 0\n context.write y, %0 when %1\n",
+    );
     assert_eq!(width(&text), (16, 16));
 }
 
@@ -132,7 +136,8 @@ fn the_programs_of_the_passes_keep_their_meaning() {
     for entry in std::fs::read_dir(folder).expect("the folder of inputs") {
         let path = entry.expect("a file").path();
         if path.extension().is_some_and(|e| e == "ir") {
-            let mut program = parse(&std::fs::read_to_string(path).expect("text")).expect("the text is IR");
+            let mut program =
+                parse(&std::fs::read_to_string(path).expect("text")).expect("the text is IR");
             pipeline::optimise(&mut program, &PassOptions::default());
             check(&program);
         }

@@ -1,20 +1,19 @@
-//! Machine descriptions: TOML files that extend each other. What their keys mean, the machine of their kind knows.
+//! Machine descriptions: TOML files that extend each other. The machine of a kind defines the
+//! meaning of its keys; this crate only reads and merges them.
+//!
+//! The installed descriptions are those of `machines/` in the repository; they are part of the
+//! command. The folder `machines` of `WIRELOOM_HOME` comes before them ([`embedded`]).
 
 use std::path::{Path, PathBuf};
 
 use toml::{Table, Value};
+use wireloom_install::embedded;
 
-/// How many files may stand one behind the other.
+/// The maximum length of a chain of files that extend each other.
 const MAX_DEPTH: usize = 8;
 
 /// Tables that have other keys where their `kind` is another.
 const BY_KIND: [&str; 2] = ["network", "partition"];
-
-/// The descriptions that others go back to; built in, so that machines can be had without the files.
-const BUILT_IN: [(&str, &str); 2] = [
-    ("np", include_str!("../../../machines/np.toml")),
-    ("mpsoc", include_str!("../../../machines/mpsoc.toml")),
-];
 
 /// Why a description cannot be had.
 #[derive(Debug, thiserror::Error)]
@@ -32,7 +31,7 @@ pub enum DescriptionError {
     Parse {
         /// File, or name.
         place: String,
-        /// What is wrong, with the line.
+        /// The problem, with the line.
         message: String,
     },
 }
@@ -42,99 +41,124 @@ pub enum DescriptionError {
 pub struct Description {
     /// All keys.
     pub table: Table,
-    /// What files of the user's own say, each by itself: those that are not installed with the command.
+    /// The contents of the user's own files, each by itself: files that are not installed with the
+    /// command.
     pub own: Vec<Table>,
 }
 
 impl Description {
-    /// One of those that others go back to.
+    /// The description at the root of a kind, as it is built in: `np` or `mpsoc`.
     ///
     /// # Panics
     /// If there is none of that name.
     pub fn built_in(name: &str) -> Self {
-        let (_, text) =
-            BUILT_IN.iter().find(|(built_in, _)| *built_in == name).expect("a built-in description");
+        let text = embedded::built_in(&installed(name)).expect("a built-in description");
         Self { table: text.parse().expect("it is TOML: a test holds it"), own: Vec::new() }
     }
 
-    /// That of a name (a file of [`folder`] without its ending) or a path that ends in `.toml`, and the name of its machine; nothing if there is no such file in
-    /// the folder.
+    /// The description of a name (an installed one) or of a path that ends in `.toml`, and the name
+    /// of its machine; `None` if no description of that name is installed.
     ///
     /// # Errors
     /// If a file cannot be read, or is no description.
     pub fn find(name: &str) -> Result<Option<(String, Self)>, DescriptionError> {
         if name.ends_with(".toml") {
             let path = Path::new(name);
-            let stem = path.file_stem().map_or(name.to_owned(), |stem| stem.to_string_lossy().into_owned());
+            let stem = path
+                .file_stem()
+                .map_or(name.to_owned(), |stem| stem.to_string_lossy().into_owned());
             return Ok(Some((stem, load(path, MAX_DEPTH)?)));
         }
-        let file = folder().join(format!("{name}.toml"));
-        if !file.exists() {
-            return Ok(None);
-        }
-        Ok(Some((name.to_owned(), load(&file, MAX_DEPTH)?)))
+        let found = find_installed(name, MAX_DEPTH)?;
+        Ok(found.map(|description| (name.to_owned(), description)))
     }
 
-    /// That of a text; what it extends is looked for among the installed ones.
+    /// Parses a description; the files that it extends are looked for among the installed ones.
     ///
     /// # Errors
     /// As [`find`](Self::find).
     pub fn parse(place: &str, text: &str) -> Result<Self, DescriptionError> {
-        parse(place, text, &folder(), MAX_DEPTH)
+        parse(place, text, None, MAX_DEPTH)
     }
 
-    /// What kind of machine it describes, if it says so.
+    /// The names of all installed descriptions, sorted.
+    pub fn installed() -> Vec<String> {
+        embedded::names(FOLDER, "toml")
+    }
+
+    /// Returns the kind of machine that it describes, if given.
     pub fn kind(&self) -> Option<&str> {
         self.table.get("kind").and_then(Value::as_str)
     }
 }
 
-/// The folder of the installed descriptions.
-pub fn folder() -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).join("../../machines")
+/// Where descriptions are in the repository, and in `WIRELOOM_HOME`.
+const FOLDER: &str = "machines";
+
+/// The name of an installed description's file.
+fn installed(name: &str) -> String {
+    format!("{FOLDER}/{name}.toml")
 }
 
-/// A file and what it extends.
+/// An installed description with all that it extends.
+fn find_installed(name: &str, depth: usize) -> Result<Option<Description>, DescriptionError> {
+    let file = installed(name);
+    let Some(text) = embedded::find(&file) else { return Ok(None) };
+    let unreadable = |message| DescriptionError::Parse { place: name.to_owned(), message };
+    parse(&file, &text.map_err(unreadable)?, None, depth).map(Some)
+}
+
+/// Loads a file and the files that it extends.
 fn load(path: &Path, depth: usize) -> Result<Description, DescriptionError> {
     let text = std::fs::read_to_string(path)
         .map_err(|error| DescriptionError::Read { path: path.to_owned(), error })?;
     let folder = path.parent().unwrap_or(Path::new("."));
-    parse(&path.display().to_string(), &text, folder, depth)
+    parse(&path.display().to_string(), &text, Some(folder), depth)
 }
 
-/// A text and what it extends; files are looked for in `beside` first.
-fn parse(place: &str, text: &str, beside: &Path, depth: usize) -> Result<Description, DescriptionError> {
+/// Parses a text and the files that it extends; files are looked for in `beside` first.
+fn parse(
+    place: &str,
+    text: &str,
+    beside: Option<&Path>,
+    depth: usize,
+) -> Result<Description, DescriptionError> {
     let error = |message: String| DescriptionError::Parse { place: place.to_owned(), message };
     let mut table: Table =
         text.parse().map_err(|e: toml::de::Error| error(e.to_string().trim().to_owned()))?;
-    let own = if is_installed(beside) { Vec::new() } else { vec![table.clone()] };
+    let own = if is_built_in(place, text) { Vec::new() } else { vec![table.clone()] };
     let Some(extends) = table.remove("extends") else { return Ok(Description { table, own }) };
     let Value::String(name) = extends else {
-        return Err(error("`extends` is the name of a machine description, such as \"np\"".to_owned()));
+        return Err(error(
+            "`extends` is the name of a machine description, such as \"np\"".to_owned(),
+        ));
     };
     if depth == 0 {
         return Err(error(format!(
             "`extends` goes {MAX_DEPTH} files deep: do two of them extend each other?"
         )));
     }
-    let file = beside.join(format!("{name}.toml"));
-    let installed = folder().join(format!("{name}.toml"));
-    let mut below = match () {
-        () if file.exists() => load(&file, depth - 1)?,
-        () if BUILT_IN.iter().any(|(built_in, _)| *built_in == name) => Description::built_in(&name),
-        () if installed.exists() => load(&installed, depth - 1)?,
-        () => return Err(error(format!("`extends = \"{name}\"`: there is no {}", file.display()))),
+    let file =
+        beside.map(|folder| folder.join(format!("{name}.toml"))).filter(|file| file.exists());
+    let mut below = match file {
+        Some(file) => load(&file, depth - 1)?,
+        None => find_installed(&name, depth - 1)?.ok_or_else(|| {
+            let beside = beside.map_or(String::new(), |folder| format!(" in {}", folder.display()));
+            error(format!(
+                "`extends = \"{name}\"`: there is no {name}.toml{beside}, and no installed description of \
+                 that name (`wireloom machines` lists them)"
+            ))
+        })?,
     };
     overlay(&mut below.table, table);
     below.own.extend(own);
     Ok(below)
 }
 
-/// Whether the descriptions that come with the command stand in a folder.
-fn is_installed(beside: &Path) -> bool {
-    let beside = if beside.as_os_str().is_empty() { Path::new(".") } else { beside };
-    let same = |folder: &Path| folder.canonicalize().ok();
-    same(beside).is_some_and(|beside| Some(beside) == same(&folder()))
+/// Whether a text is that of the built-in description of the same name.
+fn is_built_in(place: &str, text: &str) -> bool {
+    let stem = Path::new(place).file_stem().unwrap_or_default().to_string_lossy();
+    embedded::built_in(&installed(&stem)) == Some(text)
 }
 
 /// Puts a table over another, table by table.
@@ -162,8 +186,12 @@ mod tests {
 
     #[test]
     fn built_in_descriptions_are_toml_and_say_their_kind() {
-        for (name, _) in BUILT_IN {
+        for name in ["np", "mpsoc"] {
             assert_eq!(Description::built_in(name).kind(), Some(name));
+        }
+        for name in Description::installed() {
+            let (_, description) = Description::find(&name).unwrap().unwrap();
+            assert!(description.kind().is_some() && description.own.is_empty(), "{name}");
         }
     }
 
@@ -172,11 +200,15 @@ mod tests {
         let of = |text: &str| Description::parse("mine", text).unwrap().table;
         let network = |text: &str| of(text)["network"].as_table().unwrap().clone();
         let faster = network("extends = \"mpsoc\"\n[network]\nlatency_ns = 7");
-        assert_eq!((faster["latency_ns"].as_integer(), faster["jitter"].as_float()), (Some(7), Some(0.25)));
+        assert_eq!(
+            (faster["latency_ns"].as_integer(), faster["jitter"].as_float()),
+            (Some(7), Some(0.25))
+        );
         let ring = network("extends = \"mpsoc\"\n[network]\nkind = \"ring\"\nslots = 2");
         assert_eq!((ring.len(), ring["slots"].as_integer()), (2, Some(2)));
         // All kinds of a processor's ports have the same keys.
-        let ports = of("extends = \"np\"\n[ports]\nkind = \"10g\"")["ports"].as_table().unwrap().clone();
+        let ports =
+            of("extends = \"np\"\n[ports]\nkind = \"10g\"")["ports"].as_table().unwrap().clone();
         assert_eq!((ports["kind"].as_str(), ports["bytes"].as_integer()), (Some("10g"), Some(8)));
     }
 
@@ -184,12 +216,24 @@ mod tests {
     fn installed_descriptions_and_files_of_ones_own_are_found() {
         assert!(Description::find("np-C-E-T").unwrap().is_none());
         let (name, installed) = Description::find("mpsoc-oc192").unwrap().unwrap();
-        assert_eq!((name.as_str(), installed.kind(), installed.own.len()), ("mpsoc-oc192", Some("mpsoc"), 0));
+        assert_eq!(
+            (name.as_str(), installed.kind(), installed.own.len()),
+            ("mpsoc-oc192", Some("mpsoc"), 0)
+        );
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("own.toml");
         std::fs::write(&path, "extends = \"mpsoc-oc192\"\nthreads = 3").unwrap();
         let (name, own) = Description::find(path.to_str().unwrap()).unwrap().unwrap();
-        assert_eq!((name.as_str(), own.own.len(), own.table["threads"].as_integer()), ("own", 1, Some(3)));
+        assert_eq!(
+            (name.as_str(), own.own.len(), own.table["threads"].as_integer()),
+            ("own", 1, Some(3))
+        );
         assert_eq!(own.table["processors"].as_integer(), Some(48));
+        std::fs::write(&path, "extends = \"nowhere\"").unwrap();
+        let error = Description::find(path.to_str().unwrap()).unwrap_err().to_string();
+        assert!(error.contains("there is no nowhere.toml in"), "{error}");
+        std::fs::write(&path, "extends = \"own\"").unwrap();
+        let error = Description::find(path.to_str().unwrap()).unwrap_err().to_string();
+        assert!(error.contains("extend each other"), "{error}");
     }
 }

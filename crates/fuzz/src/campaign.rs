@@ -11,16 +11,16 @@ use crate::input::Input;
 use crate::regression::save;
 use crate::shrink::{Case, shrink};
 
-/// How many programs' native code is built together.
+/// The number of programs whose native code is built together.
 const BATCH: u64 = 50;
-/// How many cuts are tried on a failing program.
+/// The number of cuts tried on a failing program.
 const TRIES: u32 = 4_000;
 
-/// What is to be fuzzed.
+/// A fuzzing campaign.
 pub struct Campaign<'a> {
-    /// The first seed; programs have this one and those behind it.
+    /// The first seed; programs use this one and those after it.
     pub seed: u64,
-    /// How many programs; fewer if the time is up.
+    /// The number of programs; fewer if the time is up.
     pub programs: u64,
     /// When to stop.
     pub until: Option<Instant>,
@@ -34,13 +34,14 @@ pub struct Campaign<'a> {
 pub struct Found {
     /// The seed.
     pub seed: u64,
-    /// What went wrong, after shrinking.
+    /// The failure after shrinking.
     pub failure: Failure,
     /// Name of the file without its ending.
     pub name: String,
 }
 
-/// Runs a campaign; stops at the first failure, which it shrinks and keeps. Answers how many programs were run.
+/// Runs a campaign; stops at the first failure, which it shrinks and keeps. Returns the number of
+/// programs run.
 pub fn run(campaign: &Campaign<'_>) -> (u64, Option<Found>) {
     let (next, done) = (AtomicU64::new(0), AtomicU64::new(0));
     let (stop, found) = (AtomicBool::new(false), Mutex::new(None));
@@ -70,11 +71,12 @@ pub fn run(campaign: &Campaign<'_>) -> (u64, Option<Found>) {
     (done.into_inner(), found)
 }
 
-/// The program and the input that a seed stands for. A program that does not compile has no input.
+/// Returns the program and the input of a seed. A program that does not compile has no input.
 pub fn case(seed: u64) -> (Case, Result<crate::compare::Compiled, Failure>) {
     let program = program(seed);
     let compiled = compile(&program.text());
-    let input = compiled.as_ref().map_or_else(|_| Input::default(), |c| Input::random(&c.plain, seed));
+    let input =
+        compiled.as_ref().map_or_else(|_| Input::default(), |c| Input::random(&c.plain, seed));
     (Case { program, input }, compiled)
 }
 

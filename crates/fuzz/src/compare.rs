@@ -1,7 +1,8 @@
 //! Running a program in every way that must agree, and finding where two of them differ.
 //!
-//! The reference is the golden model on the program as lowered. Against it stand the golden model on the optimised
-//! program, native code made of that, and the golden model on the program optimised for hardware with few header ports.
+//! The reference is the golden model on the program as lowered. It is compared with the golden
+//! model on the optimised program, native code of that program, and the golden model on the program
+//! optimised for hardware with few header ports.
 
 use std::fmt::Write as _;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -16,7 +17,7 @@ use wireloom_offloads::{Content, Row, Store};
 
 use crate::input::Input;
 
-/// What went wrong with a program.
+/// The failure of a program.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Failure {
     /// In which way.
@@ -28,7 +29,7 @@ pub struct Failure {
 /// In which way a program failed. Shrinking keeps the way.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum FailureKind {
-    /// The checker refuses what should be well-typed: codes of the errors.
+    /// The checker refuses a well-typed program: codes of the errors.
     Refused(Vec<&'static str>),
     /// A part of Wireloom panics: which.
     Panic(&'static str),
@@ -45,7 +46,9 @@ impl FailureKind {
     pub fn is_native(&self) -> bool {
         matches!(
             self,
-            Self::Build | Self::Differs("native") | Self::Panic("native generator" | "native runtime")
+            Self::Build
+                | Self::Differs("native")
+                | Self::Panic("native generator" | "native runtime")
         )
     }
 }
@@ -65,7 +68,7 @@ const HEADER_PORTS: [HeaderPorts; 3] = [
 
 /// A program in all forms that are run.
 pub struct Compiled {
-    /// As lowered.
+    /// The program as lowered.
     pub plain: Program,
     /// After the default passes.
     pub optimised: Program,
@@ -83,7 +86,10 @@ pub fn compile(source: &str) -> Result<Compiled, Failure> {
         let errors: Vec<_> =
             checked.diagnostics.iter().filter(|d| d.severity == Severity::Error).cloned().collect();
         let codes = errors.iter().map(|d| d.code).collect();
-        return Err(Failure::new(FailureKind::Refused(codes), render(&errors, &checked.sources, false)));
+        return Err(Failure::new(
+            FailureKind::Refused(codes),
+            render(&errors, &checked.sources, false),
+        ));
     };
     let plain = guarded("lowering", || lower(hir))?;
     well_formed(&plain, "lowering")?;
@@ -119,7 +125,7 @@ fn guarded<T>(what: &'static str, run: impl FnOnce() -> T) -> Result<T, Failure>
     })
 }
 
-/// What a machine made of an input.
+/// The output of a machine for an input.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Outcome {
     /// Sequence number, arrival, ingress port, verdict and bytes of each packet that left.
@@ -184,12 +190,13 @@ fn differ(what: &'static str, expected: &Outcome, got: &Outcome) -> Result<(), F
     Err(Failure::new(FailureKind::Differs(what), details))
 }
 
-/// How native code is built for fuzzing: many programs that each run for a moment.
+/// Returns the build options of native code for fuzzing: many programs that each run briefly.
 fn build_options() -> BuildOptions {
     BuildOptions { flags: vec!["-O1".to_owned()], ..BuildOptions::default() }
 }
 
-/// Runs programs in all ways; the native code of all of them is built together. Answers what became of each, in order.
+/// Runs programs in all ways, with the native code of all of them built together. Returns their
+/// outcomes in order.
 pub fn run_batch(batch: &[(Result<Compiled, Failure>, Input)]) -> Vec<Result<(), Failure>> {
     let good: Vec<&Program> =
         batch.iter().filter_map(|(c, _)| c.as_ref().ok()).map(|c| &c.optimised).collect();
@@ -207,8 +214,9 @@ pub fn run_batch(batch: &[(Result<Compiled, Failure>, Input)]) -> Vec<Result<(),
             };
             let expected = reference(compiled, input)?;
             let store = loaded(&compiled.optimised, input)?;
-            let native =
-                guarded("native runtime", || outcome(Native::new(library, store), input, Native::store))?;
+            let native = guarded("native runtime", || {
+                outcome(Native::new(library, store), input, Native::store)
+            })?;
             differ("native", &expected, &native)
         })
         .collect()
@@ -225,7 +233,7 @@ fn build(programs: &[Program]) -> Result<Vec<Library>, Failure> {
 /// Compiles and runs one program in all ways; in the native one only if `with_native`.
 ///
 /// # Errors
-/// What went wrong.
+/// If the program fails.
 pub fn run(source: &str, input: &Input, with_native: bool) -> Result<(), Failure> {
     let compiled = compile(source)?;
     if with_native {

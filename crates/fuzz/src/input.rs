@@ -1,4 +1,4 @@
-//! What a program is run on: table entries and packets, drawn from a seed.
+//! Inputs of a program: table entries and packets, drawn from a seed.
 
 use rand::seq::IndexedRandom;
 use rand::{Rng, SeedableRng};
@@ -7,9 +7,11 @@ use wireloom_bits::Bits;
 use wireloom_ir::store;
 use wireloom_net::Packet;
 use wireloom_net::traffic::{Generator, Sizes, Spec};
+use wireloom_offloads::registry::{self, TableKey};
 use wireloom_offloads::{Config, Content, Entry, EntryKey, Store};
 
-/// How many packets a program is run on: fewer than a batch of the native engine holds, and several batches.
+/// The numbers of packets that a program runs on: fewer than a batch of the native engine, and
+/// several batches.
 const PACKETS: [usize; 5] = [4, 16, 24, 70, 150];
 /// The longest packet, in bytes.
 const JUMBO: usize = 2_000;
@@ -56,25 +58,27 @@ impl Input {
 
 fn table(rng: &mut ChaCha8Rng, config: &Config) -> Vec<Entry> {
     let key_width = config.key.as_ref().map_or(32, |k| k.width());
-    let value_width = config.value.as_ref().map_or(1, |v| v.width());
+    let Some(form) = registry::kind(&config.kind).and_then(|kind| kind.table) else {
+        return Vec::new();
+    };
+    let value_width = (form.value)(config).0.width().max(1);
     let count = rng.random_range(0..8);
     let mut out = Vec::new();
     for index in 0..count {
-        let key = match config.kind.as_str() {
-            "lpm" => {
+        let key = match form.key {
+            TableKey::Prefix => {
                 let length = rng.random_range(0..=key_width);
                 let bits = small_or_random(rng, key_width);
                 let bits = bits.lshr(key_width - length).shl(key_width - length);
                 EntryKey::Prefix { bits, length }
             }
-            "exact" => EntryKey::Exact(small_or_random(rng, key_width)),
-            "array" => EntryKey::Index(index),
-            "match" => {
+            TableKey::Whole => EntryKey::Exact(small_or_random(rng, key_width)),
+            TableKey::Index => EntryKey::Index(index),
+            TableKey::Pattern => {
                 let length = rng.random_range(1..4);
                 let byte = |_| *[0u8, 1, 8, 64, 69, 255].choose(rng).expect("there are bytes");
                 EntryKey::Pattern((0..length).map(byte).collect())
             }
-            _ => return out,
         };
         out.push(Entry { key, value: small_or_random(rng, value_width) });
     }
@@ -113,7 +117,9 @@ fn packets(rng: &mut ChaCha8Rng, seed: u64) -> Vec<Packet> {
                     packet.bytes = (0..length).map(|_| rng.random()).collect();
                 }
                 2 => packet.bytes.resize(rng.random_range(100..=JUMBO), rng.random()),
-                3 => packet.bytes = vec![[0, 0xff][rng.random_range(0..2)]; rng.random_range(0..300)],
+                3 => {
+                    packet.bytes = vec![[0, 0xff][rng.random_range(0..2)]; rng.random_range(0..300)]
+                }
                 4..=6 => {
                     for _ in 0..rng.random_range(1..6) {
                         let at = rng.random_range(0..packet.bytes.len());

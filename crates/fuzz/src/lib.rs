@@ -1,7 +1,9 @@
-//! Differential fuzzing: random well-typed engines on random packets, run in every way that must agree.
+//! Differential fuzzing: random well-typed engines on random packets, run in every way that must
+//! agree.
 //!
-//! [`generate`] makes programs, [`input`] tables and packets for them, [`compare`] runs both on the golden model before
-//! and after optimisation and as native code, [`shrink`] cuts down what fails, [`regression`] keeps it as a test.
+//! [`generate`] makes programs, [`input`] tables and packets for them, [`compare`] runs both on the
+//! golden model before and after optimisation and as native code, [`shrink`] reduces failures,
+//! [`regression`] keeps them as tests.
 
 pub mod campaign;
 pub mod compare;

@@ -8,18 +8,19 @@ use clap::Parser;
 use indicatif::{ProgressBar, ProgressStyle};
 use wireloom_fuzz::campaign::{self, Campaign, case};
 
-/// Runs random engines on the golden model, before and after optimisation, and as native code, and compares what
-/// leaves and what is left in the offloads. A failure is shrunk and kept as files. Exit status: 0 no failure, 1 a failure.
+/// Runs random engines on the golden model, before and after optimisation, and as native code, and
+/// compares outputs and the final state of offloads. A failure is shrunk and kept as files. Exit
+/// status: 0 no failure, 1 a failure.
 #[derive(Parser)]
 #[command(version)]
 struct Arguments {
-    /// How many programs at most.
+    /// Stop after this number of programs.
     #[arg(long, default_value_t = u64::MAX)]
     programs: u64,
-    /// The first seed; programs have this one and those behind it.
+    /// Use this seed for the first program; the next programs use the seeds after it.
     #[arg(long, default_value_t = 0)]
     seed: u64,
-    /// Stop after so many minutes.
+    /// Stop after this number of minutes.
     #[arg(long)]
     minutes: Option<f64>,
     /// Where failing cases are kept.
@@ -40,8 +41,10 @@ fn main() -> ExitCode {
         u64::MAX => ProgressBar::new_spinner(),
         programs => ProgressBar::new(programs),
     };
-    let style = ProgressStyle::with_template("{elapsed_precise} {wide_bar} {human_pos} programs ({per_sec})")
-        .expect("the template is well-formed");
+    let style = ProgressStyle::with_template(
+        "{elapsed_precise} {wide_bar} {human_pos} programs ({per_sec})",
+    )
+    .expect("the template is well-formed");
     bar.set_style(style);
     let start = Instant::now();
     // Panics of the parts under test are failures that are reported, not noise.

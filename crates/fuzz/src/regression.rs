@@ -1,4 +1,5 @@
-//! Failing cases as files: `NAME.loom`, the program, and beside it `NAME.input`, tables and packets as text.
+//! Failing cases as files: `NAME.loom`, the program, and next to it `NAME.input`, tables and
+//! packets as text.
 //!
 //! ```text
 //! # why it failed
@@ -38,7 +39,12 @@ pub fn save(dir: &Path, name: &str, source: &str, input: &Input, why: &str) -> i
         text.push_str(&format!("entry {path} {key} = {:?}\n", entry.value));
     }
     for packet in &input.packets {
-        text.push_str(&format!("packet {} {} {}\n", packet.ingress, packet.arrival_ns, hex(&packet.bytes)));
+        text.push_str(&format!(
+            "packet {} {} {}\n",
+            packet.ingress,
+            packet.arrival_ns,
+            hex(&packet.bytes)
+        ));
     }
     fs::write(dir.join(format!("{name}.input")), text)
 }
@@ -48,7 +54,8 @@ pub fn save(dir: &Path, name: &str, source: &str, input: &Input, why: &str) -> i
 /// # Errors
 /// If a file cannot be read, or the input is not well-formed; with its line.
 pub fn load(path: &Path) -> Result<(String, Input), String> {
-    let read = |path: &Path| fs::read_to_string(path).map_err(|e| format!("{}: {e}", path.display()));
+    let read =
+        |path: &Path| fs::read_to_string(path).map_err(|e| format!("{}: {e}", path.display()));
     let source = read(path)?;
     let input_path = path.with_extension("input");
     let mut input = Input::default();
@@ -117,7 +124,10 @@ mod tests {
         let entry = |key| Entry { key, value: value.clone() };
         let input = Input {
             entries: vec![
-                ("a".into(), entry(EntryKey::Prefix { bits: Bits::new(32, 0x0a00_0000), length: 8 })),
+                (
+                    "a".into(),
+                    entry(EntryKey::Prefix { bits: Bits::new(32, 0x0a00_0000), length: 8 }),
+                ),
                 ("a.b".into(), entry(EntryKey::Exact(Bits::new(3, 5)))),
                 ("c".into(), entry(EntryKey::Index(7))),
                 ("d".into(), entry(EntryKey::Pattern(vec![0, 255]))),

@@ -1,13 +1,14 @@
-//! Cutting a failing program and its input down to a small one that fails in the same way.
+//! Shrinks a failing program and its input to a small one that fails in the same way.
 //!
-//! Every cut is tried on the source text as a whole: one that the checker refuses, or that fails differently or not at
-//! all, is taken back. So cuts need not be careful: a variable's declaration can go only once its uses have gone.
+//! Every cut is tried on the source text as a whole: a cut that the checker refuses, or that fails
+//! differently or not at all, is undone. Cuts need not be careful: a variable's declaration can be
+//! removed only after its uses.
 
 use crate::compare::Failure;
 use crate::input::Input;
 use crate::tree::{Expr, Function, Program, Stmt};
 
-/// A program that fails, with what it fails on.
+/// A failing program and its input.
 #[derive(Clone)]
 pub struct Case {
     /// The program.
@@ -16,7 +17,8 @@ pub struct Case {
     pub input: Input,
 }
 
-/// Cuts down until nothing more can be cut, or `tries` cuts were tried; `run` says what becomes of a case.
+/// Shrinks until no cut keeps the failure, or `tries` cuts were tried; `run` returns the outcome of
+/// a case.
 pub fn shrink(
     case: Case,
     failure: Failure,
@@ -47,7 +49,7 @@ impl<R: FnMut(&Case) -> Result<(), Failure>> Shrinker<R> {
                     break;
                 }
                 if candidate.program != self.case.program && self.accept(candidate) {
-                    // What comes next has moved to this place.
+                    // The next element has moved to this place.
                     progress = true;
                 } else {
                     at += 1;
@@ -136,7 +138,7 @@ fn drop_engine(program: &mut Program, at: usize) -> bool {
     }
 }
 
-/// Drops a step; jumps to it go to the one behind it, or end the thread.
+/// Drops a step; jumps to it go to the next one, or end the thread.
 fn drop_step(program: &mut Program, mut at: usize) -> bool {
     for engine in &mut program.engines {
         if at < engine.steps.len() {
@@ -197,7 +199,7 @@ fn bodies_mut(program: &mut Program) -> Vec<&mut Vec<Stmt>> {
     out
 }
 
-/// Does something to block number `at`-or-later's statement number `at`, counted through the whole program.
+/// Applies a function to statement number `at`, counted through the whole program.
 fn at_statement(program: &mut Program, at: usize, act: fn(&mut Vec<Stmt>, usize) -> bool) -> bool {
     fn walk(body: &mut Vec<Stmt>, at: &mut usize, act: fn(&mut Vec<Stmt>, usize) -> bool) -> bool {
         // From the end: declarations go after their uses.
@@ -271,7 +273,7 @@ fn statement_expressions_mut(stmt: &mut Stmt) -> Vec<&mut Expr> {
     }
 }
 
-/// Does something to expression number `at` of the program. Places that are assigned are left alone.
+/// Applies a function to expression number `at` of the program. Assigned places are left alone.
 fn at_expression(program: &mut Program, at: usize, act: fn(&mut Expr) -> bool) -> bool {
     fn walk(expr: &mut Expr, at: &mut usize, act: fn(&mut Expr) -> bool) -> bool {
         if *at == 0 {
@@ -297,7 +299,7 @@ fn replace_by_zero(program: &mut Program, at: usize) -> bool {
     })
 }
 
-/// Puts the first part of an expression that has its type in its place; without one it is left as it is.
+/// Replaces an expression by its first part of the same type, if there is one.
 fn replace_by_part(program: &mut Program, at: usize) -> bool {
     at_expression(program, at, |expr| {
         let ty = expr.ty.clone();

@@ -1,5 +1,5 @@
-//! A Loom C program as the generator makes it and the shrinker cuts it down: a tree that knows the type of every
-//! expression, and prints as source text.
+//! A Loom C program as the generator makes it and the shrinker cuts it down: a tree that knows the
+//! type of every expression, and prints as source text.
 
 use std::fmt::Write as _;
 
@@ -51,7 +51,7 @@ impl Ty {
         }
     }
 
-    /// As it stands in a cast or before a name without array brackets.
+    /// Returns the type as written in a cast or before a name without array brackets.
     pub fn name(&self) -> String {
         match self {
             Self::Bits(n) => format!("u{n}"),
@@ -76,14 +76,14 @@ impl Ty {
 pub struct Expr {
     /// Its type.
     pub ty: Ty,
-    /// What it is.
+    /// The kind of expression.
     pub kind: ExprKind,
 }
 
-/// What an expression is.
+/// The kinds of expressions.
 #[derive(Clone, Debug, PartialEq)]
 pub enum ExprKind {
-    /// Text that is complete in itself: a literal, a name, `packet.length`.
+    /// An atom: a literal, a name, `packet.length`.
     Atom(String),
     /// `(TYPE)x`
     Cast(Box<Expr>),
@@ -103,7 +103,8 @@ pub enum ExprKind {
     Concat(Vec<Expr>),
     /// `(TYPE){ ... }`
     Aggregate(Vec<Expr>),
-    /// A call of a function, an offload's method or a packet operation: what is called, and the arguments.
+    /// A call of a function, an offload's method or a packet operation: the callee and the
+    /// arguments.
     Call(String, Vec<Expr>),
 }
 
@@ -113,7 +114,7 @@ impl Expr {
         Self { ty, kind }
     }
 
-    /// A name or other text that is complete in itself.
+    /// Creates an atom.
     pub fn atom(ty: Ty, text: impl Into<String>) -> Self {
         Self::new(ty, ExprKind::Atom(text.into()))
     }
@@ -132,7 +133,10 @@ impl Expr {
     pub fn parts_mut(&mut self) -> Vec<&mut Expr> {
         match &mut self.kind {
             ExprKind::Atom(_) => vec![],
-            ExprKind::Cast(a) | ExprKind::Unary(_, a) | ExprKind::Field(a, _) | ExprKind::Slice(a, ..) => {
+            ExprKind::Cast(a)
+            | ExprKind::Unary(_, a)
+            | ExprKind::Field(a, _)
+            | ExprKind::Slice(a, ..) => {
                 vec![a]
             }
             ExprKind::Binary(_, a, b) | ExprKind::Index(a, b) => vec![a, b],
@@ -143,7 +147,7 @@ impl Expr {
         }
     }
 
-    /// As source text; in parentheses where anything but an atom or call would need them.
+    /// Returns the source text; in parentheses where anything but an atom or call would need them.
     pub fn text(&self) -> String {
         let list = |parts: &[Expr]| parts.iter().map(Expr::text).collect::<Vec<_>>().join(", ");
         match &self.kind {
@@ -152,7 +156,9 @@ impl Expr {
             ExprKind::Cast(a) => format!("(({}){})", self.ty.name(), a.text()),
             ExprKind::Unary(op, a) => format!("({op}{})", a.text()),
             ExprKind::Binary(op, a, b) => format!("({} {op} {})", a.text(), b.text()),
-            ExprKind::Conditional(c, a, b) => format!("({} ? {} : {})", c.text(), a.text(), b.text()),
+            ExprKind::Conditional(c, a, b) => {
+                format!("({} ? {} : {})", c.text(), a.text(), b.text())
+            }
             ExprKind::Field(a, name) => format!("{}.{name}", a.text()),
             ExprKind::Index(a, i) => format!("{}[{}]", a.text(), i.text()),
             ExprKind::Slice(a, hi, lo) => format!("{}[{hi}:{lo}]", a.text()),
@@ -186,7 +192,7 @@ pub enum Stmt {
     Leave(&'static str),
     /// `return value;`
     Return(Expr),
-    /// `next STEP;` or `emit(STEP);`: text before and behind the step's name.
+    /// `next STEP;` or `emit(STEP);`: the text before and after the step's name.
     Jump(JumpKind, String),
     /// `Next_step = STEP;`
     SetNext(String),
@@ -260,7 +266,7 @@ pub struct Program {
 }
 
 impl Program {
-    /// As source text.
+    /// Returns the source text.
     pub fn text(&self) -> String {
         let mut out = String::new();
         for e in &self.enums {
@@ -269,7 +275,8 @@ impl Program {
         }
         for s in &self.structs {
             let kind = if s.is_header { "header" } else { "struct" };
-            let fields: Vec<_> = s.fields.iter().map(|(n, ty)| format!("{};", ty.declare(n))).collect();
+            let fields: Vec<_> =
+                s.fields.iter().map(|(n, ty)| format!("{};", ty.declare(n))).collect();
             let _ = writeln!(out, "{kind} {} {{ {} }};", s.name, fields.join(" "));
         }
         for f in &self.functions {
@@ -314,7 +321,8 @@ fn parameters(params: &[(String, Ty)]) -> String {
 
 fn function(out: &mut String, f: &Function, depth: usize) {
     let result = f.result.as_ref().map_or("void".to_owned(), Ty::name);
-    let _ = writeln!(out, "{:2$}{result} {} ({3}) {{", "", f.name, 4 * depth, parameters(&f.params));
+    let _ =
+        writeln!(out, "{:2$}{result} {} ({3}) {{", "", f.name, 4 * depth, parameters(&f.params));
     block(out, &f.body, depth + 1);
     let _ = writeln!(out, "{:1$}}}", "", 4 * depth);
 }
@@ -330,7 +338,9 @@ fn statement(out: &mut String, stmt: &Stmt, depth: usize) {
     };
     match stmt {
         Stmt::Local(ty, name, None) => line(format!("{};", ty.declare(name))),
-        Stmt::Local(ty, name, Some(value)) => line(format!("{} = {};", ty.declare(name), value.text())),
+        Stmt::Local(ty, name, Some(value)) => {
+            line(format!("{} = {};", ty.declare(name), value.text()))
+        }
         Stmt::View(header, name, offset) => line(format!("{header} {name} @ {};", offset.text())),
         Stmt::Assign(place, op, value) => line(format!("{} {op} {};", place.text(), value.text())),
         Stmt::Step(place, op) => line(format!("{}{op};", place.text())),

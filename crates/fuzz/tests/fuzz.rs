@@ -1,4 +1,5 @@
-//! Random programs agree on every machine; so do those that once did not; and the fuzzer would notice if they did not.
+//! Random programs agree on every machine; so do those that once did not; and the fuzzer would
+//! notice if they did not.
 
 use std::path::{Path, PathBuf};
 
@@ -14,7 +15,8 @@ fn folder() -> PathBuf {
 
 #[test]
 fn two_thousand_random_programs_agree_on_every_machine() {
-    let campaign = Campaign { seed: 0, programs: 2_000, until: None, keep: &folder(), progress: &|_| {} };
+    let campaign =
+        Campaign { seed: 0, programs: 2_000, until: None, keep: &folder(), progress: &|_| {} };
     let (done, found) = campaign::run(&campaign);
     if let Some(found) = found {
         let (name, failure) = (found.name, found.failure);
@@ -26,7 +28,8 @@ fn two_thousand_random_programs_agree_on_every_machine() {
 #[test]
 fn programs_that_once_failed_do_not() {
     let entries = std::fs::read_dir(folder()).expect("the folder is there");
-    let mut programs: Vec<_> = entries.map(|entry| entry.expect("it can be listed").path()).collect();
+    let mut programs: Vec<_> =
+        entries.map(|entry| entry.expect("it can be listed").path()).collect();
     programs.retain(|path| path.extension().is_some_and(|e| e == "loom"));
     programs.sort();
     for path in programs {
@@ -46,7 +49,7 @@ fn a_seed_gives_the_same_case_every_time() {
     assert_ne!(case(1).0.program.text(), case(2).0.program.text());
 }
 
-/// Puts another operator in the place of the program's operator number `at`; `false` if it has not so many.
+/// Replaces the program's operator number `at` by another; returns `false` if there is none.
 fn break_operator(program: &mut Program, mut at: usize) -> bool {
     let mut done = false;
     let steps = program.engines.iter_mut().flat_map(|e| &mut e.steps);
@@ -69,7 +72,7 @@ fn break_operator(program: &mut Program, mut at: usize) -> bool {
     done
 }
 
-/// Another operator of the same widths.
+/// Returns another operator of the same widths.
 fn other_binary(op: BinaryOp) -> BinaryOp {
     match op {
         BinaryOp::Add => BinaryOp::Sub,
@@ -88,8 +91,9 @@ fn other_binary(op: BinaryOp) -> BinaryOp {
     }
 }
 
-/// The fuzzer's power: of all single wrong operators that optimisation might leave behind, it finds a good part with one
-/// program each. (Others cannot show: the result is not used on any packet's path, or is the same.)
+/// Tests the fuzzer's power: of all single wrong operators that optimisation could produce, it
+/// finds a good part with one program each. (Others are not observable: the result is unused on
+/// every packet's path, or equal.)
 #[test]
 fn wrong_operators_are_found() {
     let (mut found, mut tried) = (0, 0);
@@ -101,7 +105,8 @@ fn wrong_operators_are_found() {
             if !break_operator(&mut optimised, at) {
                 break;
             }
-            let broken = Compiled { plain: compiled.plain.clone(), optimised, hardware: Vec::new() };
+            let broken =
+                Compiled { plain: compiled.plain.clone(), optimised, hardware: Vec::new() };
             tried += 1;
             match wireloom_fuzz::compare::reference(&broken, &case.input) {
                 Err(Failure { kind: FailureKind::Differs("optimised"), .. }) => found += 1,
@@ -116,14 +121,15 @@ fn wrong_operators_are_found() {
 #[test]
 fn what_keeps_one_program_from_running_does_not_keep_others() {
     let (case, compiled) = case(0);
-    let refused = compile("engine e() { step s { nonsense; } }").map(|_| unreachable!("it is refused"));
+    let refused =
+        compile("engine e() { step s { nonsense; } }").map(|_| unreachable!("it is refused"));
     let batch = [(refused, case.input.clone()), (compiled, case.input)];
     let results = run_batch(&batch);
     assert!(matches!(&results[0], Err(Failure { kind: FailureKind::Refused(_), .. })));
     assert_eq!(results[1], Ok(()));
 }
 
-/// Shrinking, on a failure that is made up: the program inserts bytes and one of the packets has 0xff in it.
+/// Shrinks an artificial failure: the program inserts bytes and one of the packets contains 0xff.
 #[test]
 fn failing_programs_become_small() {
     let fails = |case: &wireloom_fuzz::shrink::Case| {
@@ -135,7 +141,8 @@ fn failing_programs_become_small() {
         }
         Ok(())
     };
-    let case = (0..).map(|seed| case(seed).0).find(|case| fails(case).is_err()).expect("there are many");
+    let case =
+        (0..).map(|seed| case(seed).0).find(|case| fails(case).is_err()).expect("there are many");
     let before = case.program.text().lines().count();
     let failure = fails(&case).expect_err("it was chosen so");
     let (small, _) = shrink(case, failure, 3_000, fails);

@@ -1,6 +1,7 @@
-//! Building programs by hand: for tests of the golden model, of passes and of targets.
+//! Builds programs by hand, for tests of the golden model, of passes and of targets.
 //!
-//! Widths of results follow from the operands, so that what is built is well-formed unless a test wants it otherwise.
+//! Widths of results follow from the operands, so the built program is well-formed unless a test
+//! wants it otherwise.
 
 use std::collections::BTreeMap;
 
@@ -8,8 +9,9 @@ use wireloom_bits::Bits;
 use wireloom_offloads::{Config, Layout, registry};
 
 use crate::{
-    BinaryOp, Block, Code, ContextId, ContextVar, Engine, EngineId, EngineKind, Exit, Loc, Meta, Offload,
-    OffloadId, OffloadTarget, Op, OpKind, Program, ReasonSet, ReasonSetId, Step, UnaryOp, Value, ValueInfo,
+    BinaryOp, Block, Code, ContextId, ContextVar, Engine, EngineId, EngineKind, Exit, Loc, Meta,
+    Offload, OffloadId, OffloadTarget, Op, OpKind, Program, ReasonSet, ReasonSetId, Step, UnaryOp,
+    Value, ValueInfo,
 };
 
 /// Builds a [`Program`].
@@ -21,12 +23,12 @@ pub struct ProgramBuilder {
 }
 
 impl ProgramBuilder {
-    /// Nothing so far.
+    /// Creates an empty program.
     pub fn new() -> Self {
         Self::default()
     }
 
-    /// Adds a source file; answers its number.
+    /// Adds a source file and returns its number.
     pub fn file(&mut self, path: &str) -> u32 {
         self.files.push(path.to_owned());
         self.files.len() as u32 - 1
@@ -34,7 +36,8 @@ impl ProgramBuilder {
 
     /// Adds a set of reasons, numbered from 0.
     pub fn reasons(&mut self, name: &str, members: &[&str]) -> ReasonSetId {
-        let members = members.iter().zip(0..).map(|(name, value)| (value, (*name).to_owned())).collect();
+        let members =
+            members.iter().zip(0..).map(|(name, value)| (value, (*name).to_owned())).collect();
         self.reasons.push(ReasonSet { name: name.to_owned(), members });
         ReasonSetId(self.reasons.len() as u32 - 1)
     }
@@ -45,7 +48,7 @@ impl ProgramBuilder {
         EngineId(self.engines.len() as u32 - 1)
     }
 
-    /// The program; the engine added last is the main one.
+    /// Returns the program; the engine added last is the main one.
     pub fn build(self) -> Program {
         let main = EngineId((self.engines.len() as u32).saturating_sub(1));
         Program { files: self.files, reasons: self.reasons, engines: self.engines, main }
@@ -59,21 +62,33 @@ pub fn program_of(engine: EngineBuilder) -> Program {
     program.build()
 }
 
-/// The configuration of a kind: `key` and `value` are names and widths of fields (a scalar's name is empty), empty if
-/// the kind has none; parameters that are not given have their defaults.
+/// Returns the configuration of a kind: `key` and `value` are names and widths of fields (a
+/// scalar's name is empty), empty if the kind has none. Parameters that are not given have their
+/// defaults.
 ///
 /// # Panics
-/// If there is no such kind or a parameter that must be given is not.
-pub fn config(kind: &str, key: &[(&str, u32)], value: &[(&str, u32)], params: &[(&str, u64)]) -> Config {
+/// If there is no such kind or a required parameter is missing.
+pub fn config(
+    kind: &str,
+    key: &[(&str, u32)],
+    value: &[(&str, u32)],
+    params: &[(&str, u64)],
+) -> Config {
     let layout = |fields: &[(&str, u32)]| {
-        let fields: Vec<_> = fields.iter().map(|(name, width)| ((*name).to_owned(), *width)).collect();
+        let fields: Vec<_> =
+            fields.iter().map(|(name, width)| ((*name).to_owned(), *width)).collect();
         if fields.is_empty() { None } else { Some(Layout { fields }) }
     };
-    let mut config =
-        Config { kind: kind.to_owned(), key: layout(key), value: layout(value), params: BTreeMap::new() };
+    let mut config = Config {
+        kind: kind.to_owned(),
+        key: layout(key),
+        value: layout(value),
+        params: BTreeMap::new(),
+    };
     for param in registry::kind(kind).unwrap_or_else(|| panic!("no offload kind {kind}")).params {
         let given = params.iter().find(|(name, _)| *name == param.name).map(|(_, value)| *value);
-        let value = given.or(param.default).unwrap_or_else(|| panic!("parameter {} of {kind}", param.name));
+        let value =
+            given.or(param.default).unwrap_or_else(|| panic!("parameter {} of {kind}", param.name));
         let bits = Bits::new(param.ty.width(&config), u128::from(value));
         config.params.insert(param.name.to_owned(), bits);
     }
@@ -100,7 +115,8 @@ impl EngineBuilder {
         Self { engine, replies: BTreeMap::new() }
     }
 
-    /// An engine that is called with these parameters, its first context variables, and replies so many bits.
+    /// An engine that is called with these parameters, which are its first context variables, and
+    /// whose reply has `reply` bits.
     pub fn called(name: &str, params: &[(&str, u32)], reply: u32) -> Self {
         let mut builder = Self::packet(name);
         let params = params.iter().map(|(name, width)| builder.context(name, *width)).collect();
@@ -119,7 +135,7 @@ impl EngineBuilder {
         self.push_offload(name, OffloadTarget::Kind(config))
     }
 
-    /// Adds an offload that is an engine whose reply has so many bits.
+    /// Adds an offload that is an engine whose reply has `reply` bits.
     pub fn engine_offload(&mut self, name: &str, engine: EngineId, reply: u32) -> OffloadId {
         self.replies.insert(self.engine.offloads.len(), reply);
         self.push_offload(name, OffloadTarget::Engine(engine))
@@ -139,11 +155,11 @@ impl EngineBuilder {
         self.push_step(name, code, values)
     }
 
-    /// Adds a step in regions: the body builds `request`, and calls [`StepBuilder::next_region`] before `edit` and before
-    /// `jump`.
+    /// Adds a step in regions: the body builds `request`, and calls [`StepBuilder::next_region`]
+    /// before `edit` and before `jump`.
     ///
     /// # Panics
-    /// If it does not do so twice.
+    /// If it is not called exactly twice.
     pub fn regions(&mut self, name: &str, body: impl FnOnce(&mut StepBuilder<'_>)) -> &mut Self {
         let mut step = StepBuilder::new(self);
         body(&mut step);
@@ -174,7 +190,7 @@ impl<'a> StepBuilder<'a> {
         Self { engine, values: Vec::new(), done: Vec::new(), block: Block::default(), guard: None }
     }
 
-    /// Goes on to the next region.
+    /// Continues with the next region.
     pub fn next_region(&mut self) {
         self.done.push(std::mem::take(&mut self.block));
     }
@@ -297,22 +313,22 @@ impl<'a> StepBuilder<'a> {
         self.effect(OpKind::WriteMeta(Meta::Egress, port));
     }
 
-    /// Inserts bytes; answers whether that was done.
+    /// Inserts bytes; the result says whether it succeeded.
     pub fn insert(&mut self, offset: Value, count: Value) -> Value {
         self.one(OpKind::Insert { offset, count }, 1)
     }
 
-    /// Removes bytes; answers whether that was done.
+    /// Removes bytes; the result says whether it succeeded.
     pub fn remove(&mut self, offset: Value, count: Value) -> Value {
         self.one(OpKind::Remove { offset, count }, 1)
     }
 
-    /// Begins a packet anew; answers whether that was done.
+    /// Replaces the packet by an empty one; the result says whether it succeeded.
     pub fn reset(&mut self, count: Value) -> Value {
         self.one(OpKind::Reset { count }, 1)
     }
 
-    /// Calls an offload's method by name (`call` for an engine); the reply if there is one.
+    /// Calls an offload's method by name (`call` for an engine); returns the reply if there is one.
     ///
     /// # Panics
     /// If the kind has no such method.
@@ -321,8 +337,9 @@ impl<'a> StepBuilder<'a> {
             OffloadTarget::Engine(_) => (0, self.engine.replies[&offload.index()]),
             OffloadTarget::Kind(config) => {
                 let kind = registry::kind(&config.kind).expect("a kind of the registry");
-                let (index, method) =
-                    kind.method(method).unwrap_or_else(|| panic!("no method {method} of {}", kind.name));
+                let (index, method) = kind
+                    .method(method)
+                    .unwrap_or_else(|| panic!("no method {method} of {}", kind.name));
                 (index, method.reply.width(config))
             }
         };
@@ -334,7 +351,8 @@ impl<'a> StepBuilder<'a> {
         Some(self.one(call, reply))
     }
 
-    /// A choice; each branch answers what it yields, as many values of the same widths.
+    /// Adds a choice. Each branch returns its yields; both have the same number of values, of the
+    /// same widths.
     pub fn choice(
         &mut self,
         condition: Value,

@@ -1,7 +1,9 @@
-//! The step IR: typed bit-vector SSA in steps, its printer, parser and verifier, and the golden model.
+//! The step IR: typed bit-vector SSA in steps, its printer, parser and verifier, and the golden
+//! model.
 //!
-//! A [`Program`] is a list of engines; an [`Engine`] a list of steps over shared context variables and offloads; a
-//! [`Step`] straight code that ends by naming the next one. See docs/ir.md for the textual form.
+//! A [`Program`] is a list of engines. An [`Engine`] is a list of steps over shared context
+//! variables and offloads. A [`Step`] is straight-line code that ends by naming the next step.
+//! docs/ir.md describes the textual form.
 
 pub mod builder;
 mod golden;

@@ -1,19 +1,20 @@
-//! What becomes of packets: the common language of all machines, and what `verify` compares.
+//! The outcomes of packets: the common language of all machines, which `verify` compares.
 
-use wireloom_net::Packet;
+use wireloom_net::{Frame, Packet};
 
 use crate::ReasonSetId;
 
-/// A thread that jumps to the step it is in or an earlier one (in source order) more often than this is stopped: a
-/// packet is dropped for [`Reason::Runaway`], a called engine replies zero.
+/// The limit on jumps of a thread to its current step or an earlier one (in source order). A thread
+/// that exceeds it is stopped: its packet is dropped for [`Reason::Runaway`], and a called engine
+/// replies zero.
 pub const MAX_BACKWARD_JUMPS: u32 = 65_535;
 
 /// Why a packet was dropped or handed to the control processor.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Reason {
-    /// The engine said so.
+    /// The engine chose it.
     Program(ReasonSetId, u16),
-    /// Too many backward jumps: [`MAX_BACKWARD_JUMPS`].
+    /// More backward jumps than [`MAX_BACKWARD_JUMPS`].
     Runaway,
 }
 
@@ -22,7 +23,7 @@ pub enum Reason {
 pub enum Verdict {
     /// Sent to a port.
     Sent {
-        /// Which.
+        /// The egress port.
         port: u16,
     },
     /// Handed to the control processor.
@@ -36,9 +37,9 @@ pub enum Verdict {
 pub struct Output<'a> {
     /// Sequence number of the packet that arrived.
     pub sequence: u64,
-    /// When that one arrived, in nanoseconds.
+    /// When the packet arrived, in nanoseconds.
     pub arrival_ns: u64,
-    /// The port that the packet in hand came in on.
+    /// The port on which the processed packet came in.
     pub ingress: u16,
     /// What happened.
     pub verdict: Verdict,
@@ -46,9 +47,16 @@ pub struct Output<'a> {
     pub bytes: &'a [u8],
 }
 
-/// A machine that executes an engine in software.
+/// A machine in software, which executes each packet to its end before the next call.
 pub trait Execute {
-    /// Processes packets, numbering them on from those before, and hands on what leaves: grouped by arriving packet,
-    /// those in arrival order, the outputs of one packet in the order in which it sent them.
-    fn execute(&mut self, packets: &[Packet], sink: &mut dyn FnMut(Output<'_>));
+    /// Processes frames, continuing the numbering of earlier calls, and passes on what leaves.
+    /// Outputs are grouped by arriving packet, in arrival order; the outputs of one packet come in
+    /// the order in which it sent them.
+    fn offer(&mut self, frames: &[Frame<'_>], sink: &mut dyn FnMut(Output<'_>));
+
+    /// Like [`offer`](Self::offer), for packets that own their bytes.
+    fn execute(&mut self, packets: &[Packet], sink: &mut dyn FnMut(Output<'_>)) {
+        let frames: Vec<Frame<'_>> = packets.iter().map(Packet::frame).collect();
+        self.offer(&frames, sink);
+    }
 }

@@ -9,7 +9,7 @@ macro_rules! ids {
         #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
         pub struct $name(pub u32);
         impl $name {
-            /// As an index into the vector that holds the thing.
+            /// The id as an index into the vector that holds the item.
             pub fn index(self) -> usize {
                 self.0 as usize
             }
@@ -32,7 +32,8 @@ ids! {
     ReasonSetId,
 }
 
-/// A place in the source: file (index into [`Program::files`]) and line from 1; line 0 is "nowhere".
+/// A position in the source: file (index into [`Program::files`]) and line from 1; line 0 means
+/// "nowhere".
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Default)]
 pub struct Loc {
     /// The file.
@@ -48,13 +49,13 @@ pub struct Program {
     pub files: Vec<String>,
     /// The names of reasons.
     pub reasons: Vec<ReasonSet>,
-    /// The engines. One stands behind those that it calls.
+    /// The engines. Each comes after those that it calls.
     pub engines: Vec<Engine>,
     /// The engine that takes packets.
     pub main: EngineId,
 }
 
-/// The enumeration that the reasons of some `drop` or `to_cpu` come from.
+/// The enumeration from which a `drop` or `to_cpu` takes its reasons.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ReasonSet {
     /// Its name.
@@ -63,13 +64,14 @@ pub struct ReasonSet {
     pub members: Vec<(u64, String)>,
 }
 
-/// What an engine takes and gives.
+/// An engine's interface.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum EngineKind {
-    /// Packets.
+    /// The engine processes packets.
     Packet,
-    /// A request whose fields are put into these context variables, and a reply of so many bits. The arguments of a
-    /// call are as many, in this order, each of its variable's width.
+    /// The engine processes requests, whose fields are put into these context variables, and gives
+    /// replies of `reply` bits. A call has one argument for each variable, in this order and of the
+    /// same width.
     Call {
         /// Where the request's fields go.
         params: Vec<ContextId>,
@@ -83,7 +85,7 @@ pub enum EngineKind {
 pub struct Engine {
     /// Its name.
     pub name: String,
-    /// What it takes and gives.
+    /// Its interface.
     pub kind: EngineKind,
     /// The thread's context: scalars, zero when a thread begins.
     pub context: Vec<ContextVar>,
@@ -93,7 +95,8 @@ pub struct Engine {
     pub steps: Vec<Step>,
 }
 
-/// A scalar of the thread's context. Structures and arrays are one for each leaf: `class.port`, `digest[2]`.
+/// A scalar of the thread's context. Structures and arrays are split into one for each leaf:
+/// `class.port`, `digest[2]`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ContextVar {
     /// Its name.
@@ -107,11 +110,11 @@ pub struct ContextVar {
 pub struct Offload {
     /// Its name.
     pub name: String,
-    /// What stands behind it.
+    /// What implements it.
     pub target: OffloadTarget,
 }
 
-/// What stands behind an offload.
+/// What implements an offload.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum OffloadTarget {
     /// A kind of the registry; a call's method is an index into the kind's methods.
@@ -140,24 +143,24 @@ pub struct Step {
 pub struct ValueInfo {
     /// Its width in bits.
     pub width: u32,
-    /// The source's name for it, if it has one; need not be unique.
+    /// The source's name for it, if it has one; names need not be unique.
     pub name: Option<String>,
 }
 
 /// The operations of a step.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Code {
-    /// As written: one after the other, calls anywhere, `if` allowed.
+    /// As written: one operation after the other, calls anywhere, `if` allowed.
     Sequential(Block),
-    /// After splitting: no `if`; calls only in `request`; context and packet change only in `edit`; exits only in
-    /// `jump`. Values of `request` may be used in `edit` and `jump`, those of `edit` in `jump`; replies in no guard
-    /// and no argument of `request`.
+    /// After splitting: no `if`; calls only in `request`; context and packet change only in `edit`;
+    /// exits only in `jump`. Values of `request` may be used in `edit` and `jump`, and those of
+    /// `edit` in `jump`. No guard and no argument of `request` uses a reply.
     Regions {
         /// Builds and issues the requests.
         request: Block,
         /// Uses the replies, edits context and packet.
         edit: Block,
-        /// Chooses the successor: exactly one of its exits has a guard that holds.
+        /// Chooses the successor: exactly one of its exits has a true guard.
         jump: Block,
     },
 }
@@ -174,17 +177,17 @@ pub struct Block {
 pub struct Op {
     /// What it does.
     pub kind: OpKind,
-    /// The values that it defines: one for pure operations and reads; none for writes and exits; none or one for
-    /// calls and resizes (one if there is a reply); one for each yield of an `if`.
+    /// The values that it defines: one for pure operations and reads; none for writes and exits;
+    /// none or one for calls and resizes (one if there is a reply); one for each yield of an `if`.
     pub results: Vec<Value>,
-    /// A one-bit value: the operation happens only if it is 1. Only on writes, resizes, calls and exits. A call or
-    /// resize that does not happen has an all-zero result.
+    /// A one-bit value: the operation happens only if it is 1. Only writes, resizes, calls and
+    /// exits can have a guard. A call or resize that does not happen has an all-zero result.
     pub guard: Option<Value>,
     /// Where it comes from.
     pub loc: Loc,
 }
 
-/// Unary operators: operand and result have one width.
+/// Unary operators: operand and result have the same width.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum UnaryOp {
     /// Complement.
@@ -193,8 +196,9 @@ pub enum UnaryOp {
     Neg,
 }
 
-/// Binary operators: operands have one width (except the shifts' counts), which is the result's for all but the
-/// comparisons, whose result has one bit. The meaning of each is the method of `Bits` of that name.
+/// Binary operators. The operands have the same width, except the count of a shift. The result has
+/// that width too, except for comparisons, whose result has one bit. The meaning of each is the
+/// `Bits` method of the same name.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum BinaryOp {
     /// Sum, wraps.
@@ -203,9 +207,9 @@ pub enum BinaryOp {
     Sub,
     /// Product, wraps.
     Mul,
-    /// Quotient; by zero: all ones.
+    /// Quotient; division by zero gives all ones.
     Udiv,
-    /// Remainder; by zero: the dividend.
+    /// Remainder; division by zero gives the dividend.
     Urem,
     /// Bitwise and.
     And,
@@ -227,7 +231,7 @@ pub enum BinaryOp {
     Ule,
 }
 
-/// Metadata of the packet in hand.
+/// Metadata of the processed packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Meta {
     /// 16 bits.
@@ -270,7 +274,8 @@ pub enum OpKind {
     ReadContext(ContextId),
     /// Sets a context variable.
     WriteContext(ContextId, Value),
-    /// A field of the header window: `PacketInHand::read(base, bit, width of the result)`. The base has 16 bits.
+    /// A field of the header window: `PacketInHand::read(base, bit, width of the result)`. The base
+    /// has 16 bits.
     ReadPacket {
         /// Byte offset where the header begins.
         base: Value,
@@ -311,15 +316,15 @@ pub enum OpKind {
     },
     /// A call of an offload.
     Call {
-        /// Which.
+        /// The offload.
         offload: OffloadId,
         /// Index of the method in the kind; 0 for an engine.
         method: usize,
         /// The arguments, of the widths that the method states.
         args: Vec<Value>,
     },
-    /// Structured choice; gone after if-conversion. Result `i` is `then.1[i]` or `otherwise.1[i]`. Values defined
-    /// inside are not visible outside.
+    /// Structured choice; absent after if-conversion. Result `i` is `then.1[i]` or
+    /// `otherwise.1[i]`. Values defined inside are not visible outside.
     If {
         /// One bit.
         condition: Value,
@@ -335,19 +340,19 @@ pub enum OpKind {
 /// A way to end a step.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Exit {
-    /// Go on at a step.
+    /// Continue at a step.
     Next(StepId),
-    /// Send the packet to its egress port, end the thread. Packet engines only.
+    /// Send the packet to its egress port and end the thread. Packet engines only.
     Finish,
-    /// Reply and end. Called engines only.
+    /// Reply and end the thread. Called engines only.
     Reply(Value),
-    /// Send a copy of the packet, go on at a step. Packet engines only.
+    /// Send a copy of the packet and continue at a step. Packet engines only.
     Emit(StepId),
-    /// Drop the packet for a reason (16 bits) of the set, end the thread. Packet engines only.
+    /// Drop the packet for a reason (16 bits) of the set and end the thread. Packet engines only.
     Drop(Value, ReasonSetId),
-    /// Hand the packet to the control processor, end the thread. Packet engines only.
+    /// Hand the packet to the control processor and end the thread. Packet engines only.
     ToCpu(Value, ReasonSetId),
-    /// End the thread; nothing is sent. Packet engines only.
+    /// End the thread and send nothing. Packet engines only.
     Done,
 }
 
@@ -363,7 +368,7 @@ impl UnaryOp {
         }
     }
 
-    /// What it means.
+    /// Applies the operator.
     pub fn apply(self, a: &Bits) -> Bits {
         match self {
             Self::Not => a.not(),
@@ -411,7 +416,7 @@ impl BinaryOp {
         }
     }
 
-    /// What it means. The operands have one width, but for the count of a shift.
+    /// Applies the operator. The operands have the same width, except the count of a shift.
     pub fn apply(self, a: &Bits, b: &Bits) -> Bits {
         match self {
             Self::Add => a.add(b),
@@ -436,7 +441,7 @@ impl BinaryOp {
         matches!(self, Self::Eq | Self::Ne | Self::Ult | Self::Ule)
     }
 
-    /// Whether the second operand is a count of any width.
+    /// Whether the second operand is a shift count, which may have any width.
     pub fn is_shift(self) -> bool {
         matches!(self, Self::Shl | Self::Lshr)
     }
@@ -444,7 +449,8 @@ impl BinaryOp {
 
 impl Meta {
     /// Every item.
-    pub const ALL: [Self; 5] = [Self::Ingress, Self::Egress, Self::Length, Self::Window, Self::Arrival];
+    pub const ALL: [Self; 5] =
+        [Self::Ingress, Self::Egress, Self::Length, Self::Window, Self::Arrival];
 
     /// Its name in the textual form and in Loom C.
     pub fn name(self) -> &'static str {

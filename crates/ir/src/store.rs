@@ -1,14 +1,14 @@
-//! The offloads of a program's engines, brought into being.
+//! Creates the offloads of a program's engines.
 
 use wireloom_offloads::{Content, Refused, Slot, Store, instantiate};
 
 use crate::{EngineId, OffloadTarget, Program};
 
-/// The offloads of the main engine in their initial state, those of engines that it calls nested in it: each offload
-/// that is an engine has offloads of its own.
+/// Returns the offloads of the main engine in their initial state. The offloads of engines that it
+/// calls are nested: each offload that is an engine has its own offloads.
 ///
 /// # Errors
-/// If a configuration is refused; the sentence begins with the offload's path.
+/// If a configuration is refused; the message begins with the offload's path.
 ///
 /// # Panics
 /// If the program does not verify.
@@ -20,10 +20,13 @@ fn engine_store(program: &Program, engine: EngineId) -> Result<Store, Refused> {
     let slot = |offload: &crate::Offload| {
         let named = |Refused(why): Refused| Refused(format!("{}: {why}", offload.name));
         let content = match &offload.target {
-            OffloadTarget::Kind(config) => {
-                Content::Kind { config: config.clone(), instance: instantiate(config).map_err(named)? }
+            OffloadTarget::Kind(config) => Content::Kind {
+                config: config.clone(),
+                instance: instantiate(config).map_err(named)?,
+            },
+            OffloadTarget::Engine(id) => {
+                Content::Engine(engine_store(program, *id).map_err(named)?)
             }
-            OffloadTarget::Engine(id) => Content::Engine(engine_store(program, *id).map_err(named)?),
         };
         Ok(Slot { name: offload.name.clone(), content })
     };
@@ -31,13 +34,15 @@ fn engine_store(program: &Program, engine: EngineId) -> Result<Store, Refused> {
     Ok(Store { slots: slots? })
 }
 
-/// Whether the store is that of the engine: the same offloads in the same order, nested ones too.
+/// Whether the store fits the engine: the same offloads in the same order, nested ones included.
 pub(crate) fn suits(program: &Program, engine: EngineId, store: &Store) -> bool {
     let offloads = &program.engines[engine.index()].offloads;
     offloads.len() == store.slots.len()
-        && offloads.iter().zip(&store.slots).all(|(offload, slot)| match (&offload.target, &slot.content) {
-            (OffloadTarget::Kind(wanted), Content::Kind { config, .. }) => wanted == config,
-            (OffloadTarget::Engine(id), Content::Engine(inner)) => suits(program, *id, inner),
-            _ => false,
+        && offloads.iter().zip(&store.slots).all(|(offload, slot)| {
+            match (&offload.target, &slot.content) {
+                (OffloadTarget::Kind(wanted), Content::Kind { config, .. }) => wanted == config,
+                (OffloadTarget::Engine(id), Content::Engine(inner)) => suits(program, *id, inner),
+                _ => false,
+            }
         })
 }

@@ -3,7 +3,8 @@
 use crate::{Block, Code, Exit, Op, OpKind, Step, Value};
 
 impl OpKind {
-    /// Hands on each value that the operation uses, but not those that the blocks of an `if` use nor its yields.
+    /// Calls `f` for each value that the operation uses, but not for those that the blocks of an
+    /// `if` use, nor for its yields.
     pub fn for_each_operand(&self, mut f: impl FnMut(Value)) {
         match self {
             Self::Const(_) | Self::ReadContext(_) | Self::ReadMeta(_) => {}
@@ -36,14 +37,16 @@ impl OpKind {
         }
     }
 
-    /// Each value that the operation uses, in the order of [`for_each_operand`](Self::for_each_operand).
+    /// Returns each value that the operation uses, in the order of
+    /// [`for_each_operand`](Self::for_each_operand).
     pub fn operands(&self) -> Vec<Value> {
         let mut operands = Vec::new();
         self.for_each_operand(|v| operands.push(v));
         operands
     }
 
-    /// Whether the operation has an effect beyond its results. These, and no others, can have a guard.
+    /// Whether the operation has an effect beyond its results. Exactly these operations can have a
+    /// guard.
     pub fn has_effect(&self) -> bool {
         matches!(
             self,
@@ -58,7 +61,7 @@ impl OpKind {
         )
     }
 
-    /// As [`for_each_operand`](Self::for_each_operand), to change them.
+    /// Like [`for_each_operand`](Self::for_each_operand), with mutable values.
     pub fn for_each_operand_mut(&mut self, mut f: impl FnMut(&mut Value)) {
         match self {
             Self::Const(_) | Self::ReadContext(_) | Self::ReadMeta(_) => {}
@@ -92,7 +95,7 @@ impl OpKind {
 }
 
 impl Block {
-    /// Hands on each operation, those of nested blocks after the `if` that they stand in.
+    /// Calls `f` for each operation; those of nested blocks follow the `if` that contains them.
     pub fn for_each_op<'a>(&'a self, f: &mut impl FnMut(&'a Op)) {
         for op in &self.ops {
             f(op);
@@ -103,7 +106,7 @@ impl Block {
         }
     }
 
-    /// As [`for_each_op`](Self::for_each_op), to change them.
+    /// Like [`for_each_op`](Self::for_each_op), with mutable operations.
     pub fn for_each_op_mut(&mut self, f: &mut impl FnMut(&mut Op)) {
         for op in &mut self.ops {
             f(op);
@@ -125,7 +128,7 @@ impl Code {
         .into_iter()
     }
 
-    /// As [`blocks`](Self::blocks), to change them.
+    /// Like [`blocks`](Self::blocks), with mutable blocks.
     pub fn blocks_mut(&mut self) -> impl Iterator<Item = &mut Block> {
         match self {
             Self::Sequential(block) => vec![block],
@@ -136,7 +139,8 @@ impl Code {
 }
 
 impl Step {
-    /// Hands on each operation in order of execution, those of nested blocks after the `if` that they stand in.
+    /// Calls `f` for each operation in order of execution; those of nested blocks follow the `if`
+    /// that contains them.
     pub fn for_each_op<'a>(&'a self, mut f: impl FnMut(&'a Op)) {
         for block in self.code.blocks() {
             block.for_each_op(&mut f);

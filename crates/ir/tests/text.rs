@@ -32,7 +32,7 @@ proptest! {
             text.splice(at..end, insert.chars());
         }
         let text: String = text.into_iter().collect();
-        // What still reads need not verify, but both must come to an end.
+        // A text that still parses need not verify, but both must terminate.
         if let Ok(program) = parse(&text) {
             let _ = verify(&program);
             print(&program);
@@ -63,8 +63,18 @@ fn errors_say_where() {
     let cases = [
         ("", 1, 1, "expected `loom_ir`, found the end of the text"),
         ("loom_ir 2", 1, 9, "only version 1"),
-        ("loom_ir 1\nengine e {\n  step s {\n    fnish\n  }\n}\nmain e\n", 4, 5, "no operation `fnish`"),
-        ("loom_ir 1\nengine e {\n  step s {\n    next t\n  }\n}\nmain e\n", 4, 10, "one step named `t`"),
+        (
+            "loom_ir 1\nengine e {\n  step s {\n    fnish\n  }\n}\nmain e\n",
+            4,
+            5,
+            "no operation `fnish`",
+        ),
+        (
+            "loom_ir 1\nengine e {\n  step s {\n    next t\n  }\n}\nmain e\n",
+            4,
+            10,
+            "one step named `t`",
+        ),
         (
             "loom_ir 1\nengine e {\n  step s {\n    %1:u8 = const 5\n    finish\n  }\n}\nmain e\n",
             6,
@@ -75,7 +85,7 @@ fn errors_say_where() {
             "loom_ir 1\nengine e {\n  step s {\n    %0:u8 = const 256\n  }\n}\nmain e\n",
             4,
             19,
-            "does not fit 8 bits",
+            "does not fit in 8 bits",
         ),
         (
             "loom_ir 1\nengine e {\n  offload o : clock\n  step s {\n    call o.then()\n  }\n}\nmain e",
@@ -83,8 +93,8 @@ fn errors_say_where() {
             10,
             "no method `then`",
         ),
-        ("loom_ir 1\nmain f", 2, 6, "one engine named `f`"),
-        ("loom_ir 1 file \"x", 1, 16, "the string does not end"),
+        ("loom_ir 1\nmain f", 2, 6, "one engine is named `f`"),
+        ("loom_ir 1 file \"x", 1, 16, "the string is not closed"),
         ("loom_ir 1 ~", 1, 11, "unexpected character '~'"),
     ];
     for (text, line, column, message) in cases {

@@ -1,18 +1,20 @@
-//! How many instructions a second each instruction set executes: `cargo run --release -p wireloom-isa --example instruction_speed`.
+//! The speed of each instruction set in instructions a second: `cargo run --release -p wireloom-isa
+//! --example instruction_speed`.
 //!
-//! The program is a bitwise CRC-32 over 1 KiB, again and again: loads, logic, shifts, and branches that depend on data. No
-//! machine is around it: one thread, decoded text, memory that answers at once.
+//! The program repeats a bitwise CRC-32 over 1 KiB: loads, logic, shifts, and branches that depend
+//! on data. There is no machine around it: one thread, decoded text, memory that replies at once.
 
 use std::time::Instant;
 
 use wireloom_isa::program::End;
-use wireloom_isa::{Arm, InstructionSet, Memory, Riscv, Text, Thread};
+use wireloom_isa::{Arm, Compiled, InstructionSet, Memory, Riscv, Text, Thread};
 
 const TEXT: u32 = 0x1_0000;
 const DATA: u32 = 0x2_0000;
 const BYTES: u32 = 1024;
 
-/// In each the bytes begin at the first argument and end before the second; the third holds the polynomial.
+/// In each the bytes begin at the first argument and end before the second; the third holds the
+/// polynomial.
 const ARM: [u32; 11] = [
     0xe1a0_c000, // mov ip, r0
     0xe4dc_4001, // ldrb r4, [ip], #1
@@ -54,7 +56,7 @@ fn main() {
 }
 
 /// Sorted, in millions of instructions a second.
-fn rates<S: InstructionSet>(words: &[u32]) -> Vec<f64> {
+fn rates<S: Compiled>(words: &[u32]) -> Vec<f64> {
     let bytes: Vec<u8> = words.iter().flat_map(|word| word.to_le_bytes()).collect();
     let text = Text::<S>::new(TEXT, &bytes);
     let runner = text.runner();

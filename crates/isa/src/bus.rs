@@ -1,17 +1,27 @@
-//! How instructions reach memory.
+//! The interface from instructions to memory and ports.
 //!
-//! A bus may be a split-transaction one: a request goes out, other threads run, the reply comes back. For the instruction
-//! that means: an access is answered at once, or with [`Stall::Wait`]. Then the instruction ends without effect on its
-//! thread, and the machine executes it again when the reply is there.
+//! A bus may split transactions: a request goes out, other threads run, the reply comes back. An
+//! access therefore either completes at once or stalls with [`Stall::Wait`]. In the latter case the
+//! instruction ends without effect on its thread, and the machine executes it again when the reply
+//! has arrived.
 //!
 //! The contract, which [`Replies`] helps to keep:
-//! - An instruction makes its accesses in the order of their numbers, from 0, and stops at the first that is not answered.
-//! - Executed again, it makes the same accesses anew, from number 0 on, with the same addresses and values: nothing of its
-//!   thread has changed. The bus answers those that it has answered before as it did then; above all, what has been stored
-//!   is not stored again.
-//! - [`Bus::done`] ends the accesses of an instruction: answered, or ended by a fault. It is not called when one waits.
+//! - An instruction makes its accesses in the order of their numbers, from 0, and stops at the
+//!   first that is not done.
+//! - When it is executed again, it repeats the accesses from number 0 on, with the same addresses
+//!   and values: its thread has not changed. The bus repeats the replies to accesses that are done;
+//!   in particular, it does not repeat a store.
+//! - [`Bus::done`] ends the accesses of an instruction when all are done, or one has faulted. It is
+//!   not called when an access waits.
+//!
+//! Operands can be ports, such as registers that are ends of a network: see [`Bus::receive`]. They
+//! follow another rule, since a word that was taken cannot be put back: receiving and sending
+//! change nothing until [`Bus::retire`], which is called when the instruction has had its effect.
+//! [`Operands`](crate::Operands) helps to keep it.
 
-/// What an instruction reaches memory and devices through. A machine makes it for the thread that executes.
+use crate::operands::Operand;
+
+/// The memory and devices of an instruction. A machine creates it for the executing thread.
 pub trait Bus {
     /// Reads, little-endian; bits above the size are ignored.
     ///
@@ -31,31 +41,65 @@ pub trait Bus {
     /// See [`Stall`].
     fn swap(&mut self, access: Access, value: u32) -> Result<u32, Stall>;
 
-    /// The instruction needs no more answers: the next access with number 0 is that of another instruction.
+    /// Ends the accesses of an instruction: the next access with number 0 is that of another one.
     fn done(&mut self) {}
+
+    /// Peeks at an operand that is a port: the word that is next, or a number of words later.
+    ///
+    /// # Errors
+    /// [`Stall::Wait`] if the word is not there yet, [`Stall::Fault`] if there is no such port.
+    fn receive(&mut self, _operand: Operand) -> Result<u32, Stall> {
+        Err(Stall::Fault(Fault::Nothing))
+    }
+
+    /// Writes an operand that is a port. The word leaves when the instruction retires.
+    ///
+    /// # Errors
+    /// [`Stall::Wait`] if there is no room for the word yet, [`Stall::Fault`] if there is no such
+    /// port.
+    fn send(&mut self, _operand: Operand, _value: u32) -> Result<(), Stall> {
+        Err(Stall::Fault(Fault::Nothing))
+    }
+
+    /// The instruction has had its effect: the words that it received are taken, and those that it
+    /// sent leave. Only instructions with ports among their operands call this.
+    fn retire(&mut self) {}
+}
+
+/// A memory space of a processor. An address means another place in each space.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Space(pub u8);
+
+impl Space {
+    /// The space of loads and stores, where a set has one such space only.
+    pub const DATA: Self = Self(0);
+    /// The space of instructions: a control store.
+    pub const INSTRUCTIONS: Self = Self(1);
 }
 
 /// One access of an instruction.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Access {
-    /// In bytes; a multiple of the size.
+    /// The address in bytes; a multiple of the size.
     pub address: u32,
     pub size: Size,
-    /// The how-manieth of its instruction, from 0.
+    /// The number of the access within its instruction, from 0.
     pub number: u8,
-    /// How many accesses the instruction makes in all, 1 to 16: those behind the first are words at ascending addresses
-    /// without gaps, so a bus can make one burst of them.
+    /// The total number of accesses of the instruction, 1 to 16: those after the first are words at
+    /// ascending addresses without gaps, so a bus can combine them into one burst.
     pub count: u8,
+    /// The memory that the address belongs to.
+    pub space: Space,
 }
 
 impl Access {
-    /// The only access of an instruction.
+    /// The only access of an instruction, to data.
     pub fn single(address: u32, size: Size) -> Self {
-        Self { address, size, number: 0, count: 1 }
+        Self { address, size, number: 0, count: 1, space: Space::DATA }
     }
 }
 
-/// How much an access moves.
+/// The size of an access.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 #[repr(u8)]
 pub enum Size {
@@ -65,7 +109,7 @@ pub enum Size {
 }
 
 impl Size {
-    /// In bytes.
+    /// The size in bytes.
     pub fn bytes(self) -> u32 {
         self as u32
     }
@@ -76,25 +120,25 @@ impl Size {
     }
 }
 
-/// Why an access has not been answered.
+/// Why an access is not done.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Stall {
     /// Its transaction is under way: execute the instruction again when the reply is there.
     Wait,
-    /// It cannot be done.
+    /// The access is impossible.
     Fault(Fault),
 }
 
-/// What is wrong with an access.
+/// The cause of a failed access.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Fault {
-    /// Nothing answers to the address.
+    /// Nothing is mapped at the address.
     Nothing,
-    /// What answers cannot be written.
+    /// The device cannot be written.
     ReadOnly,
-    /// What answers cannot be read.
+    /// The device cannot be read.
     WriteOnly,
-    /// What answers does not do accesses of that size, or no swap.
+    /// The device does not support accesses of that size, or swaps.
     Unsupported,
     /// A device has refused it.
     Refused,
@@ -112,11 +156,11 @@ impl std::fmt::Display for Fault {
     }
 }
 
-/// The replies to the accesses of the instruction that a thread has under way: one for each thread of a machine whose bus
-/// splits transactions.
+/// The replies to the accesses of the instruction that a thread has under way: one for each thread
+/// of a machine whose bus splits transactions.
 ///
-/// The bus passes every access through [`Replies::answer`], calls [`Replies::arrive`] when a reply comes back, before the
-/// machine lets the thread run, and [`Replies::clear`] in its [`Bus::done`].
+/// The bus passes every access through [`Replies::answer`], calls [`Replies::arrive`] when a reply
+/// comes back, before the machine lets the thread run, and [`Replies::clear`] in its [`Bus::done`].
 #[derive(Clone, Debug, Default)]
 pub struct Replies {
     values: [u32; 16],
@@ -125,11 +169,11 @@ pub struct Replies {
 }
 
 impl Replies {
-    /// Answers an access from what is here already; one that is new is begun, which answers as a bus does. A store's
-    /// answer has some value.
+    /// Returns the reply to an access if it has arrived; a new access is started and has the bus's
+    /// result. The reply to a store is any value.
     ///
     /// # Errors
-    /// [`Stall::Wait`] if a reply is still to come, and what `begin` answers.
+    /// [`Stall::Wait`] if a reply is still to come, and the errors of `begin`.
     ///
     /// # Panics
     /// If an instruction makes more than 16 accesses.
@@ -156,7 +200,8 @@ impl Replies {
         }
     }
 
-    /// The reply to the access that waits is here; of a burst that its first access began, all the values.
+    /// Takes the reply to the access that waits; for a burst that its first access began, all
+    /// values.
     ///
     /// # Panics
     /// If that makes more than 16 replies.
@@ -172,7 +217,7 @@ impl Replies {
         self.is_waiting
     }
 
-    /// Forgets what is here: the instruction is over.
+    /// Forgets all replies: the instruction is over.
     pub fn clear(&mut self) {
         self.have = 0;
         self.is_waiting = false;

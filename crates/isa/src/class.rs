@@ -1,12 +1,13 @@
-//! Kinds of instructions, by what a processor spends its cycles on.
+//! Classes of instructions, by their use of a processor's cycles.
 
-/// What an instruction is to a model of a pipeline. A jump that an instruction of another class makes (ARM's `mov pc, lr`)
-/// is known when it is executed: see [`crate::Flow::Taken`].
+/// The class of an instruction for a pipeline model. A jump by an instruction of another class
+/// (ARM's `mov pc, lr`) is known when it is executed: see [`crate::Flow::Taken`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Class {
     /// Arithmetic, logic, shifts, moves.
     Alu,
-    /// ARM: an operand shifted by a register, which takes a cycle more on the processors of its time.
+    /// ARM: an operand shifted by a register, which takes a cycle more on the processors of its
+    /// time.
     AluShiftedByRegister,
     /// A product of 32 bits, perhaps with an addition.
     Multiply,
@@ -16,9 +17,9 @@ pub enum Class {
     Divide,
     Load,
     Store,
-    /// ARM: LDM of so many words, 1 to 16.
+    /// ARM: LDM of 1 to 16 words.
     LoadMultiple(u8),
-    /// ARM: STM of so many words, 1 to 16.
+    /// ARM: STM of 1 to 16 words.
     StoreMultiple(u8),
     /// ARM: SWP and SWPB.
     Swap,
@@ -30,6 +31,6 @@ pub enum Class {
     Service,
     /// Status registers and fences.
     System,
-    /// What raises an exception whenever it is executed.
+    /// An instruction that always raises an exception.
     Undefined,
 }

@@ -1,4 +1,4 @@
-//! What programs do wrong.
+//! Exceptions: errors of programs.
 
 use std::fmt;
 
@@ -7,7 +7,7 @@ use crate::{Fault, InstructionSet, Size, Symbols};
 /// Why an instruction cannot be executed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Cause {
-    /// It is no instruction of the set, or one whose effect the architecture leaves open.
+    /// The word is no instruction of the set, or one whose effect the architecture leaves open.
     Undefined,
     /// An access whose address is no multiple of its size.
     Misaligned { direction: Direction, address: u32, size: Size },
@@ -19,7 +19,7 @@ pub enum Cause {
     OutsideText,
 }
 
-/// What an access does.
+/// The direction of an access.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Direction {
     Load,
@@ -30,7 +30,7 @@ pub enum Direction {
 /// An exception that a program has caused.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Exception {
-    /// Of the instruction.
+    /// The address of the instruction.
     pub address: u32,
     /// The instruction; none if the program counter is outside the text.
     pub word: Option<u32>,
@@ -40,8 +40,12 @@ pub struct Exception {
 }
 
 impl Exception {
-    /// What the instruction at that address has caused.
-    pub fn new<S: InstructionSet>(address: u32, instruction: &S::Instruction, cause: Cause) -> Self {
+    /// The exception that the instruction at an address has caused.
+    pub fn new<S: InstructionSet>(
+        address: u32,
+        instruction: &S::Instruction,
+        cause: Cause,
+    ) -> Self {
         let word = S::word(instruction);
         Self { address, word: Some(word), disassembly: S::disassemble(word, address), cause }
     }
@@ -74,7 +78,7 @@ impl fmt::Display for Exception {
     }
 }
 
-/// What [`Exception::within`] shows.
+/// The text of [`Exception::within`].
 #[derive(Clone, Copy, Debug)]
 pub struct Within<'a> {
     exception: &'a Exception,

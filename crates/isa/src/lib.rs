@@ -1,27 +1,31 @@
 //! Instruction sets as functional simulators, driven by a machine that keeps the time.
 //!
-//! An [`InstructionSet`] says what an instruction means and nothing about how long it takes: it decodes a word once into an
-//! instruction, executes that on the state of a thread, and says of what [`Class`] it is, so that the machine can give it
-//! its cycles. Loads and stores go over a [`Bus`], which may answer that the thread has to wait; the instruction then has
-//! had no effect, and is executed again.
+//! An [`InstructionSet`] defines the semantics of instructions, not their timing: it decodes a word
+//! once into an instruction, executes that on the state of a thread, and returns its [`Class`],
+//! from which the machine derives its cycles. Loads and stores go over a [`Bus`] to one of several
+//! memory spaces, and so do operands that are ports. The bus can make the thread wait; the
+//! instruction then has had no effect, and is executed again.
 //!
-//! [docs/instruction-sets.md] says what is modelled, what is not, and what it is checked against.
+//! [docs/instruction-sets.md] lists what is modelled, what is not, and the references that it is
+//! checked against.
 
 pub mod arm;
 pub mod bus;
 pub mod class;
 pub mod exception;
 pub mod memory;
+pub mod operands;
 pub mod program;
 pub mod riscv;
 pub mod set;
 mod transfer;
 
 pub use arm::Arm;
-pub use bus::{Access, Bus, Fault, Replies, Size, Stall};
+pub use bus::{Access, Bus, Fault, Replies, Size, Space, Stall};
 pub use class::Class;
 pub use exception::{Cause, Exception};
-pub use memory::Memory;
+pub use memory::{Memory, Spaces};
+pub use operands::{Operand, Operands, Ports};
 pub use program::{Program, Symbols, Text};
 pub use riscv::Riscv;
-pub use set::{Flow, InstructionSet, Meaning, Stop, Thread};
+pub use set::{Compiled, Flow, InstructionSet, Meaning, Stop, Thread};

@@ -1,8 +1,9 @@
-//! Memory that answers at once.
+//! Memory that does every access at once.
 
-use crate::{Access, Bus, Fault, Size, Stall};
+use crate::{Access, Bus, Fault, Size, Space, Stall};
 
-/// A range of bytes as a bus of its own: for tests, and for running programs without a machine around them.
+/// A range of bytes as a bus, for every memory space: for tests, and for running programs without a
+/// machine.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Memory {
     base: u32,
@@ -10,12 +11,12 @@ pub struct Memory {
 }
 
 impl Memory {
-    /// Bytes that begin at an address.
+    /// Creates a memory of these bytes, which begin at an address.
     pub fn new(base: u32, bytes: Vec<u8>) -> Self {
         Self { base, bytes }
     }
 
-    /// All of it.
+    /// Returns all bytes.
     pub fn bytes(&self) -> &[u8] {
         &self.bytes
     }
@@ -51,5 +52,43 @@ impl Bus for Memory {
         let old = self.load(access)?;
         self.store(access, value)?;
         Ok(old)
+    }
+}
+
+/// Several memories, each in a space of its own.
+#[derive(Clone, Debug, Default)]
+pub struct Spaces(Vec<(Space, Memory)>);
+
+impl Spaces {
+    /// Adds a memory; one that was in its space before gives way.
+    #[must_use]
+    pub fn with(mut self, space: Space, memory: Memory) -> Self {
+        self.0.retain(|(other, _)| *other != space);
+        self.0.push((space, memory));
+        self
+    }
+
+    /// The memory of a space.
+    pub fn memory(&self, space: Space) -> Option<&Memory> {
+        self.0.iter().find(|(other, _)| *other == space).map(|(_, memory)| memory)
+    }
+
+    fn of(&mut self, access: Access) -> Result<&mut Memory, Stall> {
+        let memory = self.0.iter_mut().find(|(space, _)| *space == access.space);
+        memory.map(|(_, memory)| memory).ok_or(Stall::Fault(Fault::Nothing))
+    }
+}
+
+impl Bus for Spaces {
+    fn load(&mut self, access: Access) -> Result<u32, Stall> {
+        self.of(access)?.load(access)
+    }
+
+    fn store(&mut self, access: Access, value: u32) -> Result<(), Stall> {
+        self.of(access)?.store(access, value)
+    }
+
+    fn swap(&mut self, access: Access, value: u32) -> Result<u32, Stall> {
+        self.of(access)?.swap(access, value)
     }
 }

@@ -1,4 +1,4 @@
-//! What every instruction set answers.
+//! The interface of instruction sets.
 
 use std::fmt::Debug;
 
@@ -6,34 +6,30 @@ use crate::program::Machine;
 use crate::{Bus, Cause, Class};
 
 /// An instruction set: the meaning of instructions, not their time.
+///
+/// It assumes nothing about the origin of programs, memory spaces, or a stack: see [`Compiled`] for
+/// the sets that a C compiler targets.
 pub trait InstructionSet: Copy + Debug + Default + Send + Sync + 'static {
-    /// What a hardware thread has of its own: registers, program counter, flags.
+    /// The state of a hardware thread: registers, program counter, flags.
     type Thread: Thread;
 
-    /// A decoded instruction. It knows the address that it was decoded for.
+    /// A decoded instruction. It knows the address for which it was decoded.
     type Instruction: Copy + Debug + Send + Sync + 'static;
 
-    /// What programs for it are compiled for.
-    const MACHINE: Machine;
-
-    /// As in messages: `ARMv4`.
+    /// The name of the set in messages: `ARMv4`.
     const NAME: &'static str;
 
-    /// The register that calling conventions use as stack pointer.
-    const STACK_POINTER: usize;
+    /// The distance of the program counter from an instruction to the next: 4 where it counts
+    /// bytes, 1 where it counts instructions. It is a power of two.
+    const PC_STEP: u32 = 4;
 
-    /// The register that a call leaves its return address in.
-    const RETURN_ADDRESS: usize;
-
-    /// The registers of the first four arguments and, the first of them, of a result.
-    const ARGUMENTS: [usize; 4];
-
-    /// Decodes the word at an address. Whatever is no instruction, and whatever the architecture calls unpredictable,
-    /// becomes an instruction that raises [`Cause::Undefined`] when it is executed.
+    /// Decodes the word at an address. Whatever is no instruction, and whatever the architecture
+    /// calls unpredictable, becomes an instruction that raises [`Cause::Undefined`] when it is
+    /// executed.
     fn decode(word: u32, address: u32) -> Self::Instruction;
 
-    /// The function that executes an instruction: one for each kind, so that nothing is left to be looked up in what it is called with. It is called
-    /// with the thread's instruction, which was decoded for its program counter.
+    /// The function that executes an instruction: one for each kind, so that it has nothing to look
+    /// up. It is called with the thread's instruction, which was decoded for its program counter.
     fn meaning<B: Bus>(instruction: &Self::Instruction) -> Meaning<Self, B>;
 
     /// Executes an instruction that was decoded for the thread's program counter.
@@ -49,72 +45,98 @@ pub trait InstructionSet: Copy + Debug + Default + Send + Sync + 'static {
         Self::meaning::<B>(instruction)(thread, instruction, bus)
     }
 
-    /// The number of the service that an instruction has asked for (see [`Flow::Service`]): the 24 bits of ARM's SWI, register `a7` of RISC-V.
+    /// Returns the number of the service that an instruction has requested (see [`Flow::Service`]):
+    /// the 24 bits of ARM's SWI, register `a7` of RISC-V.
     fn service(thread: &Self::Thread, instruction: &Self::Instruction) -> u32;
 
-    /// What a pipeline spends its cycles on.
+    /// Returns the class of an instruction, which decides its cycles in a pipeline.
     fn class(instruction: &Self::Instruction) -> Class;
 
-    /// The word that it was decoded from.
+    /// Whether an instruction may change a register of the thread: `true` unless it cannot.
+    fn may_change(instruction: &Self::Instruction, register: usize) -> bool;
+
+    /// The word from which an instruction was decoded.
     fn word(instruction: &Self::Instruction) -> u32;
 
-    /// The word at an address as assembly, as GNU's tools write it; `undefined` if it is no instruction.
+    /// The word at an address as assembly, as the set's assembler reads it; `undefined` if it is no
+    /// instruction.
     fn disassemble(word: u32, address: u32) -> String;
 }
 
-/// What instructions of a kind do, on a thread and through a bus. For errors see [`Stop`]: the thread is then as it was before.
-pub type Meaning<S, B> =
-    fn(&mut <S as InstructionSet>::Thread, &<S as InstructionSet>::Instruction, &mut B) -> Result<Flow, Stop>;
+/// An instruction set for which compilers make programs as ELF files, with their conventions.
+pub trait Compiled: InstructionSet {
+    /// The machine that the programs name.
+    const MACHINE: Machine;
+
+    /// The register that calling conventions use as stack pointer.
+    const STACK_POINTER: usize;
+
+    /// The register in which a call leaves its return address.
+    const RETURN_ADDRESS: usize;
+
+    /// The registers of the first four arguments and, the first of them, of a result.
+    const ARGUMENTS: [usize; 4];
+}
+
+/// The semantics of a kind of instructions, on a thread and through a bus. For errors see [`Stop`]:
+/// the thread is then unchanged.
+pub type Meaning<S, B> = fn(
+    &mut <S as InstructionSet>::Thread,
+    &<S as InstructionSet>::Instruction,
+    &mut B,
+) -> Result<Flow, Stop>;
 
 /// The state of one hardware thread.
 pub trait Thread: Clone + Debug + PartialEq + Eq + Send {
-    /// All registers 0, about to execute the instruction at this address.
+    /// Creates a thread with all registers 0, about to execute the instruction at this address.
     fn new(pc: u32) -> Self;
 
     /// The address of the next instruction to be executed.
     fn pc(&self) -> u32;
 
-    /// Goes on at another address.
+    /// Continues at another address.
     fn set_pc(&mut self, pc: u32);
 
-    /// A register.
+    /// The value of a register.
     ///
     /// # Panics
     /// If there is no register of that number (ARM: 0 to 14; RISC-V: 0 to 31).
     fn register(&self, number: usize) -> u32;
 
-    /// Sets a register; what is written to RISC-V's `x0` is lost.
+    /// Sets a register; writes to RISC-V's `x0` are ignored.
     ///
     /// # Panics
     /// As [`Thread::register`].
     fn set_register(&mut self, number: usize, value: u32);
 }
 
-/// Where a thread goes behind an instruction; its program counter is there already.
+/// The next instruction of a thread; its program counter is already there.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Flow {
     /// To the next instruction.
     Next,
     /// To the next instruction, and this one did nothing: its condition did not hold (ARM).
     Skipped,
-    /// Somewhere else: a jump, a call, a return, a taken branch.
+    /// To another instruction: a jump, a call, a return, a taken branch.
     Taken,
-    /// To the next instruction, when the run-time has done what ARM's SWI or RISC-V's ECALL asks for: see [`InstructionSet::service`].
+    /// Continues with the next instruction after the run-time has served ARM's SWI or RISC-V's
+    /// ECALL: see [`InstructionSet::service`].
     Service,
-    /// To the next instruction, when whoever debugs has seen it (EBREAK).
+    /// To the next instruction, when the debugger has seen it (EBREAK).
     Breakpoint,
 }
 
 /// Why an instruction was not executed. Its thread has not changed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Stop {
-    /// A reply of the bus is to come: execute the same instruction again when it is there.
+    /// A reply of the bus is to come, or an operand is not ready: execute the same instruction
+    /// again when it may be there.
     Wait,
-    /// The program has gone wrong.
+    /// The program has failed.
     Raise(Cause),
 }
 
-// The answer of an instruction fits into a register of the host.
+// The result of an instruction fits into a register of the host.
 const _: () = assert!(size_of::<Result<Flow, Stop>>() <= 8);
 
 impl From<Cause> for Stop {

@@ -1,4 +1,4 @@
-//! Single accesses as instructions make them: alignment checked, faults turned into exceptions.
+//! Single accesses as instructions make them: they check alignment and turn faults into exceptions.
 
 use crate::exception::Direction;
 use crate::{Access, Bus, Cause, Size, Stall, Stop};
@@ -24,12 +24,21 @@ pub(crate) fn store<B: Bus>(bus: &mut B, address: u32, size: Size, value: u32) -
 /// Refuses an access at an address that is no multiple of its size.
 #[inline(always)]
 pub(crate) fn aligned(direction: Direction, address: u32, size: Size) -> Result<(), Stop> {
-    if size.is_aligned(address) { Ok(()) } else { Err(Cause::Misaligned { direction, address, size }.into()) }
+    if size.is_aligned(address) {
+        Ok(())
+    } else {
+        Err(Cause::Misaligned { direction, address, size }.into())
+    }
 }
 
-/// What becomes of an instruction whose access is not answered.
+/// Returns the result of an instruction whose access is not done.
 #[cold]
-pub(crate) fn stop<B: Bus>(bus: &mut B, stall: Stall, direction: Direction, access: Access) -> Stop {
+pub(crate) fn stop<B: Bus>(
+    bus: &mut B,
+    stall: Stall,
+    direction: Direction,
+    access: Access,
+) -> Stop {
     match stall {
         Stall::Wait => Stop::Wait,
         Stall::Fault(fault) => {

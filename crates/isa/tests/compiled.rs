@@ -5,12 +5,13 @@ use std::process::Command;
 
 use wireloom_isa::program::End;
 use wireloom_isa::{Arm, Riscv};
-use wireloom_isa::{InstructionSet, Memory, Program, Thread};
+use wireloom_isa::{Compiled, Memory, Program, Thread};
 
 /// Flags of both compilers: no library but the compiler's own, no start files.
 const FLAGS: [&str; 4] = ["-ffreestanding", "-nostdlib", "-static", "-O2"];
 
-/// `-march=armv4` also lets the compiler tell the linker to replace BX, which is in its library but not in ARMv4.
+/// `-march=armv4` also makes the compiler tell the linker to replace BX, which is in its library
+/// but not in ARMv4.
 const ARM: (&str, &[&str]) = ("arm-none-eabi-gcc", &["-march=armv4", "-marm", "-mfloat-abi=soft"]);
 const RISCV: (&str, &[&str]) = ("riscv64-unknown-elf-gcc", &["-march=rv32im", "-mabi=ilp32"]);
 
@@ -24,13 +25,15 @@ fn compile((compiler, flags): (&str, &[&str])) -> Program {
         .args(["-lgcc", "-o"])
         .arg(&output)
         .output()
-        .unwrap_or_else(|error| panic!("'{compiler}' cannot be started ({error}): run `make tools`"));
+        .unwrap_or_else(|error| {
+            panic!("'{compiler}' cannot be started ({error}): run `make tools`")
+        });
     assert!(result.status.success(), "{}", String::from_utf8_lossy(&result.stderr));
     Program::read(&output).expect("a program")
 }
 
 /// Runs it until it ends; compares the results, and finds the time of `sort` by the symbols.
-fn runs<S: InstructionSet>(program: &Program) {
+fn runs<S: Compiled>(program: &Program) {
     let text = program.text::<S>().expect("of this machine");
     let base = program.segments[0].address;
     let last = program.segments.last().expect("segments");

@@ -1,6 +1,8 @@
-//! Disassembly against GNU's objdump, over random words: what is an instruction here has there the same text.
+//! Disassembly compared with GNU's objdump over random words: every instruction must have the same
+//! text.
 //!
-//! objdump also takes words that are refused here, of extensions and what the manuals call unpredictable; these are left out.
+//! objdump also accepts words that are refused here, such as extensions and unpredictable forms;
+//! these are left out.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -12,7 +14,7 @@ use wireloom_isa::{Arm, Class, InstructionSet, Riscv};
 /// Where the words begin.
 const BASE: u32 = 0x10000;
 
-/// What objdump says of words, a line each, without its comments and with single blanks.
+/// Returns objdump's text for words, a line each, without its comments and with single blanks.
 fn objdump(program: &str, options: &[&str], words: &[u32]) -> Vec<String> {
     let file: PathBuf = Path::new(env!("CARGO_TARGET_TMPDIR")).join(format!("{program}.bin"));
     let bytes: Vec<u8> = words.iter().flat_map(|word| word.to_le_bytes()).collect();
@@ -22,15 +24,19 @@ fn objdump(program: &str, options: &[&str], words: &[u32]) -> Vec<String> {
         .args(options)
         .arg(&file)
         .output()
-        .unwrap_or_else(|error| panic!("'{program}' cannot be started ({error}): run `make tools`"));
+        .unwrap_or_else(|error| {
+            panic!("'{program}' cannot be started ({error}): run `make tools`")
+        });
     assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
     let text = String::from_utf8(output.stdout).expect("text");
     text.lines()
         .filter_map(|line| line.trim_start().split_once(":\t"))
         .map(|(_, line)| {
             let instruction = line.split_once('\t').map_or("", |(_, instruction)| instruction);
-            let comment =
-                [" ; ", "\t; ", " @ ", "\t@ ", " # "].iter().filter_map(|mark| instruction.find(mark)).min();
+            let comment = [" ; ", "\t; ", " @ ", "\t@ ", " # "]
+                .iter()
+                .filter_map(|mark| instruction.find(mark))
+                .min();
             instruction[..comment.unwrap_or(instruction.len())]
                 .split_whitespace()
                 .collect::<Vec<_>>()
@@ -39,7 +45,7 @@ fn objdump(program: &str, options: &[&str], words: &[u32]) -> Vec<String> {
         .collect()
 }
 
-/// Compares the words that are instructions here, at least so many.
+/// Compares the words that are instructions here, at least this number.
 fn compare<S: InstructionSet>(words: &[u32], theirs: &[String], least: usize) {
     assert_eq!(words.len(), theirs.len());
     let mut compared = 0;
@@ -70,7 +76,7 @@ fn arm_reads_as_objdump_writes_it() {
     let words: Vec<u32> = (0..60_000)
         .map(|_| {
             let word = random.random::<u32>();
-            // More of what has many fields that must be 0 or 1.
+            // Draw more words with many fields that must be 0 or 1.
             match random.random_range(0..10) {
                 0 => word & 0xf0ff_ff0f | 0x90,
                 1 => word & 0xf1ff_f06f | 0x90,
@@ -93,7 +99,8 @@ fn riscv_reads_as_objdump_writes_it() {
     let opcodes = [0x37, 0x17, 0x6f, 0x67, 0x63, 0x03, 0x23, 0x13, 0x33, 0x33, 0x0f];
     let mut words: Vec<u32> = (0..30_000)
         .map(|_| {
-            let word = random.random::<u32>() & !0x7f | opcodes[random.random_range(0..opcodes.len())];
+            let word =
+                random.random::<u32>() & !0x7f | opcodes[random.random_range(0..opcodes.len())];
             match random.random_range(0..3) {
                 // The other fields of a fence are to be ignored, but not by objdump.
                 _ if word & 0x7f == 0x0f => word & 0x0ff0_707f,
@@ -104,6 +111,7 @@ fn riscv_reads_as_objdump_writes_it() {
         })
         .collect();
     words.extend([0x0000_0073, 0x0010_0073]);
-    let theirs = objdump("riscv64-unknown-elf-objdump", &["-m", "riscv:rv32", "-M", "no-aliases"], &words);
+    let theirs =
+        objdump("riscv64-unknown-elf-objdump", &["-m", "riscv:rv32", "-M", "no-aliases"], &words);
     compare::<Riscv>(&words, &theirs, 10_000);
 }

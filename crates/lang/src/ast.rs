@@ -1,4 +1,4 @@
-//! The syntax tree: what was written, with its places, before any name is resolved.
+//! The syntax tree: the source text with its spans, before any name is resolved.
 
 use std::rc::Rc;
 
@@ -6,7 +6,7 @@ use wireloom_bits::Bits;
 
 use crate::source::Span;
 
-/// An identifier where it stands.
+/// An identifier and its span.
 #[derive(Clone, Debug)]
 pub(crate) struct Name {
     pub(crate) text: Rc<str>,
@@ -22,7 +22,7 @@ pub(crate) struct TypeExpr {
 
 #[derive(Clone, Debug)]
 pub(crate) enum TypeKind {
-    /// `uN`; the width is not yet checked (a number too large to tell stands as `u32::MAX`).
+    /// `uN`; the width is not yet checked (a number too large for 32 bits is stored as `u32::MAX`).
     Bits(u32),
     Bool,
     Void,
@@ -32,7 +32,7 @@ pub(crate) enum TypeKind {
     Array(Box<TypeExpr>, Box<Expr>),
 }
 
-/// What may stand at file level or in an engine; the checker sees to it that each stands where it may.
+/// An item at file level or in an engine; the checker ensures that each is in an allowed place.
 #[derive(Clone, Debug)]
 pub(crate) enum Item {
     Enum(EnumDecl),
@@ -81,7 +81,7 @@ pub(crate) struct FunctionDecl {
     pub(crate) result: TypeExpr,
     pub(crate) params: Vec<(Name, TypeExpr)>,
     pub(crate) body: Vec<Stmt>,
-    /// The closing brace: where a missing `return` would stand.
+    /// The closing brace, where a missing `return` is reported.
     pub(crate) end: Span,
 }
 
@@ -89,7 +89,7 @@ pub(crate) struct FunctionDecl {
 pub(crate) struct EngineDecl {
     pub(crate) name: Name,
     pub(crate) params: Vec<(Name, TypeExpr)>,
-    /// The reply's type of an engine that is called; `None` for one that takes packets.
+    /// The reply type of a called engine; `None` for one that takes packets.
     pub(crate) reply: Option<TypeExpr>,
     pub(crate) items: Vec<Item>,
 }
@@ -128,7 +128,7 @@ pub(crate) enum OffloadTarget {
 pub(crate) struct StepDecl {
     pub(crate) name: Name,
     pub(crate) body: Vec<Stmt>,
-    /// The closing brace: where the step's end is reached.
+    /// The closing brace, where the end of the step is reported.
     pub(crate) end: Span,
 }
 
@@ -231,18 +231,25 @@ pub(crate) enum BinaryOp {
 }
 
 impl BinaryOp {
-    /// Whether the result is a truth value.
+    /// Whether the result is `bool`.
     pub(crate) fn is_logical(self) -> bool {
         matches!(
             self,
-            Self::Eq | Self::Ne | Self::Lt | Self::Le | Self::Gt | Self::Ge | Self::AndThen | Self::OrElse
+            Self::Eq
+                | Self::Ne
+                | Self::Lt
+                | Self::Le
+                | Self::Gt
+                | Self::Ge
+                | Self::AndThen
+                | Self::OrElse
         )
     }
 }
 
 #[derive(Clone, Debug)]
 pub(crate) enum ExprKind {
-    /// A number or character literal; the width says nothing.
+    /// A number or character literal; the width has no meaning.
     Number(Bits),
     Bool(bool),
     Name(Rc<str>),
@@ -268,7 +275,7 @@ pub(crate) enum SizeOperand {
 }
 
 impl Expr {
-    /// The node and its height, from its parts.
+    /// Creates the node and computes its height from its parts.
     pub(crate) fn new(kind: ExprKind, span: Span) -> Self {
         let of = |parts: &[&Expr]| parts.iter().map(|e| e.height).max().unwrap_or(0);
         let below = match &kind {

@@ -1,11 +1,11 @@
-//! Every code that a diagnostic can have. docs/diagnostics.md has a section for each.
+//! All codes of diagnostics. docs/diagnostics.md has a section for each.
 
 /// A code and its subject.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Code {
-    /// `E0201`; `E` refuses the program, `W` does not.
+    /// `E0201`; `E` stands for an error, which refuses the program, and `W` for a warning.
     pub code: &'static str,
-    /// A few words: the heading of its section in the documentation.
+    /// A few words: the heading of the code's section in the documentation.
     pub title: &'static str,
 }
 
@@ -13,16 +13,17 @@ const fn code(code: &'static str, title: &'static str) -> Code {
     Code { code, title }
 }
 
-/// All codes, in order: errors of syntax (01), names (02), types (03), expressions (04), statements (05), engines and
-/// offloads (06); warnings about values (06) and about what is not used or reached (07).
+/// All codes, in order: errors of syntax (01), names (02), types (03), expressions (04), statements
+/// (05), engines and offloads (06); warnings about values (06) and about unused or unreachable code
+/// (07).
 pub static CODES: &[Code] = &[
-    code("E0101", "character outside of the language"),
-    code("E0102", "comment without an end"),
-    code("E0103", "string or character literal without an end"),
+    code("E0101", "character not in the language"),
+    code("E0102", "comment is not closed"),
+    code("E0103", "string or character literal is not closed"),
     code("E0104", "malformed number"),
     code("E0105", "number too large"),
     code("E0106", "unexpected token"),
-    code("E0107", "bracket without a partner"),
+    code("E0107", "unmatched bracket"),
     code("E0108", "nested too deeply"),
     code("E0109", "file cannot be read"),
     code("E0110", "file includes itself"),
@@ -80,28 +81,28 @@ pub static CODES: &[Code] = &[
     code("E0414", "constant cannot be set"),
     code("E0415", "concatenation too wide"),
     code("E0416", "literal without a width"),
-    code("E0417", "calls out of the order of the fields"),
+    code("E0417", "calls not in the order of the fields"),
     code("E0501", "step can end undecided"),
     code("E0502", "function can end without a value"),
     code("E0503", "`break` or `continue` outside of a loop"),
     code("E0504", "`return` outside of a function"),
-    code("E0505", "`return` does not suit the function"),
+    code("E0505", "`return` does not match the function"),
     code("E0506", "end of a step in a function"),
-    code("E0507", "case does not end"),
+    code("E0507", "case has no end"),
     code("E0508", "case selected twice"),
     code("E0509", "two defaults"),
     code("E0510", "loop bounds are not constant"),
     code("E0511", "loop too long"),
     code("E0512", "malformed loop"),
-    code("E0514", "`finish` does not suit the engine"),
-    code("E0515", "packet ending in an engine that is called"),
+    code("E0514", "`finish` does not match the engine"),
+    code("E0515", "packet ending in a called engine"),
     code("E0516", "reason is not of an enumeration"),
     code("E0517", "reason too wide"),
     code("E0518", "function calls itself"),
     code("E0519", "wrong number of arguments"),
-    code("E0520", "`switch` on something that is no number"),
+    code("E0520", "`switch` on a value that is not a number"),
     code("E0521", "step too large"),
-    code("E0522", "early `break` beside `continue`"),
+    code("E0522", "early `break` together with `continue`"),
     code("E0523", "case label outside of a `switch`"),
     code("E0524", "calls nested too deeply"),
     code("E0601", "no engine that takes packets"),
@@ -115,11 +116,11 @@ pub static CODES: &[Code] = &[
     code("E0609", "chunk is not a whole number of bytes"),
     code("E0610", "engine calls itself"),
     code("E0611", "engine cannot be called"),
-    code("E0612", "packet used in an engine that is called"),
-    code("E0613", "offload of the packet in an engine that is called"),
+    code("E0612", "packet used in a called engine"),
+    code("E0613", "packet offload in a called engine"),
     code("E0614", "view offset uses more than context"),
     code("E0615", "context variable with an initial value"),
-    code("E0616", "view of something that is no header"),
+    code("E0616", "view of a type that is not a header"),
     code("E0617", "too many offloads"),
     code("E0618", "offload parameter out of range"),
     code("E0620", "context too large"),
@@ -128,7 +129,7 @@ pub static CODES: &[Code] = &[
     code("W0603", "shift by the width or more"),
     code("W0604", "division by zero"),
     code("W0605", "index out of range"),
-    code("W0607", "members of one value"),
+    code("W0607", "members with the same value"),
     code("W0701", "unreachable step"),
     code("W0702", "unused offload"),
     code("W0703", "unused context"),

@@ -1,6 +1,6 @@
-//! What the compiler tells the user: a code, a message, labels on the source and what to do about it.
+//! Diagnostics of the compiler: a code, a message, labels on the source, and a help text.
 //!
-//! Every code stands in [`CODES`](crate::codes::CODES) and has its section in docs/diagnostics.md.
+//! [`CODES`](crate::codes::CODES) lists every code, and docs/diagnostics.md has a section for each.
 
 use std::collections::HashSet;
 use std::ops::Range;
@@ -20,57 +20,57 @@ pub enum Severity {
     Error,
 }
 
-/// A place in the source and what there is to say about it.
+/// A span of the source with a remark.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Label {
-    /// Where.
+    /// The span.
     pub span: Span,
-    /// What; may be empty for the primary label, whose subject is the message itself.
+    /// The remark; it may be empty for the primary label, whose subject is the message itself.
     pub text: String,
 }
 
-/// Something that the user should know.
+/// A message to the user.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Diagnostic {
     /// `E0201`: a letter for the severity, two digits for the subject, two for the case.
     pub code: &'static str,
-    /// Whether the program is refused for it.
+    /// Whether it refuses the program.
     pub severity: Severity,
-    /// What is wrong, in one line.
+    /// The problem, in one line.
     pub message: String,
-    /// The first is where it is wrong; the others are what it has to do with.
+    /// The first label marks the problem; the others mark related spans.
     pub labels: Vec<Label>,
-    /// What to do.
+    /// What to do about it.
     pub help: Option<String>,
 }
 
 impl Diagnostic {
-    /// A diagnostic at a place; the code's letter gives the severity.
+    /// Creates a diagnostic at a span; the code's letter gives the severity.
     pub(crate) fn new(code: &'static str, span: Span, message: impl Into<String>) -> Self {
         let severity = if code.starts_with('E') { Severity::Error } else { Severity::Warning };
         let labels = vec![Label { span, text: String::new() }];
         Self { code, severity, message: message.into(), labels, help: None }
     }
 
-    /// Says something at the primary place.
+    /// Adds a remark at the primary span.
     pub(crate) fn here(mut self, text: impl Into<String>) -> Self {
         self.labels[0].text = text.into();
         self
     }
 
-    /// Points to another place that it has to do with.
+    /// Adds a related span.
     pub(crate) fn also(mut self, span: Span, text: impl Into<String>) -> Self {
         self.labels.push(Label { span, text: text.into() });
         self
     }
 
-    /// Says what to do.
+    /// Adds a help text.
     pub(crate) fn help(mut self, text: impl Into<String>) -> Self {
         self.help = Some(text.into());
         self
     }
 
-    /// Says what to do, if there is something.
+    /// Adds a help text, if there is one.
     pub(crate) fn help_if(mut self, text: Option<String>) -> Self {
         if text.is_some() {
             self.help = text;
@@ -79,10 +79,11 @@ impl Diagnostic {
     }
 }
 
-/// More than this many errors help nobody: the rest are counted, not kept.
+/// The maximum number of errors that are kept; further errors are only counted.
 const MAX_ERRORS: usize = 100;
 
-/// Collects diagnostics; one code at one place is told once, however often a shared file or function is checked.
+/// Collects diagnostics. Each code is reported once at each span, however often a shared file or
+/// function is checked.
 #[derive(Default)]
 pub(crate) struct Sink {
     diagnostics: Vec<Diagnostic>,
@@ -91,9 +92,13 @@ pub(crate) struct Sink {
 }
 
 impl Sink {
-    /// Adds a diagnostic unless the same has been told.
+    /// Adds a diagnostic, unless it has been reported.
     pub(crate) fn push(&mut self, diagnostic: Diagnostic) {
-        debug_assert!(crate::codes::find(diagnostic.code).is_some(), "{} is registered", diagnostic.code);
+        debug_assert!(
+            crate::codes::find(diagnostic.code).is_some(),
+            "{} is registered",
+            diagnostic.code
+        );
         if !self.seen.insert((diagnostic.code, diagnostic.labels[0].span)) {
             return;
         }
@@ -111,12 +116,12 @@ impl Sink {
         self.errors > 0
     }
 
-    /// Whether further errors would not be kept.
+    /// Whether further errors would be dropped.
     pub(crate) fn is_full(&self) -> bool {
         self.errors >= MAX_ERRORS
     }
 
-    /// Everything, in source order; errors of one place before its warnings.
+    /// All diagnostics in source order; at the same span, errors come before warnings.
     pub(crate) fn finish(mut self) -> Vec<Diagnostic> {
         let place = |d: &Diagnostic| (d.labels[0].span.file, d.labels[0].span.start);
         self.diagnostics.sort_by(|a, b| {
@@ -126,7 +131,7 @@ impl Sink {
     }
 }
 
-/// The source map as `codespan-reporting` wants it.
+/// An adapter from the source map to `codespan-reporting`.
 struct Reported<'a> {
     sources: &'a SourceMap,
     lines: Vec<Vec<usize>>,
@@ -160,11 +165,13 @@ impl<'a> Files<'a> for Reported<'a> {
     }
 }
 
-/// The diagnostics as text for people: source lines with the places underlined, a help line each, a summary. With
-/// `color`, ANSI escapes.
+/// Renders the diagnostics as text: source lines with the spans underlined, a help line for each,
+/// and a summary. With `color` it uses ANSI escapes.
 pub fn render(diagnostics: &[Diagnostic], sources: &SourceMap, color: bool) -> String {
-    let files =
-        Reported { sources, lines: sources.files.iter().map(|f| line_starts(&f.text).collect()).collect() };
+    let files = Reported {
+        sources,
+        lines: sources.files.iter().map(|f| line_starts(&f.text).collect()).collect(),
+    };
     let config = term::Config::default();
     let mut buffer =
         if color { term::termcolor::Buffer::ansi() } else { term::termcolor::Buffer::no_color() };
@@ -176,8 +183,11 @@ pub fn render(diagnostics: &[Diagnostic], sources: &SourceMap, color: bool) -> S
         let labels = diagnostic.labels.iter().enumerate().map(|(i, label)| {
             let (id, range) =
                 (label.span.file.0 as usize, label.span.start as usize..label.span.end as usize);
-            let shape =
-                if i == 0 { report::Label::primary(id, range) } else { report::Label::secondary(id, range) };
+            let shape = if i == 0 {
+                report::Label::primary(id, range)
+            } else {
+                report::Label::secondary(id, range)
+            };
             shape.with_message(&label.text)
         });
         let shown = report::Diagnostic::new(severity)
@@ -207,17 +217,23 @@ mod tests {
         sink.push(Diagnostic::new("W0601", span(5), "narrow again"));
         sink.push(Diagnostic::new("E0201", span(5), "unknown"));
         sink.push(Diagnostic::new("E0201", span(1), "unknown"));
-        let codes: Vec<_> = sink.finish().iter().map(|d| (d.code, d.labels[0].span.start)).collect();
+        let codes: Vec<_> =
+            sink.finish().iter().map(|d| (d.code, d.labels[0].span.start)).collect();
         assert_eq!(codes, [("E0201", 1), ("E0201", 5), ("W0601", 5)]);
     }
 
     #[test]
     fn rendering_shows_line_caret_and_help() {
-        let sources =
-            SourceMap { files: vec![SourceFile { path: "a.loom".into(), text: "u8 x;\nu8 y;\n".into() }] };
-        let d = Diagnostic::new("E0201", Span { file: FileId(0), start: 9, end: 10 }, "unknown name `y`")
-            .here("not declared")
-            .help("did you mean `x`?");
+        let sources = SourceMap {
+            files: vec![SourceFile { path: "a.loom".into(), text: "u8 x;\nu8 y;\n".into() }],
+        };
+        let d = Diagnostic::new(
+            "E0201",
+            Span { file: FileId(0), start: 9, end: 10 },
+            "unknown name `y`",
+        )
+        .here("not declared")
+        .help("did you mean `x`?");
         let text = render(&[d], &sources, false);
         assert!(text.contains("a.loom:2:4"), "{text}");
         assert!(text.contains("^ not declared"), "{text}");

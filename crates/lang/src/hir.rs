@@ -1,9 +1,12 @@
-//! The checked program: what the checker makes of the syntax tree and `wireloom-compile` lowers.
+//! The checked program, which the checker builds from the syntax tree and `wireloom-compile`
+//! lowers.
 //!
-//! Every name is resolved, every expression has its type, every implicit conversion stands as a [`Cast`](ExprKind::Cast),
-//! constant expressions are folded. Functions are not yet inlined and loops not yet unrolled.
+//! Every name is resolved, every expression has its type, every implicit conversion is an explicit
+//! [`Cast`](ExprKind::Cast), and constant expressions are folded. Functions are not yet inlined and
+//! loops not yet unrolled.
 //!
-//! Aggregates are packed most significant first: the first field of a structure, the first element of an array.
+//! Aggregates are packed most significant first: the first field of a structure, the first element
+//! of an array.
 
 use wireloom_bits::Bits;
 use wireloom_offloads::Config;
@@ -16,7 +19,7 @@ macro_rules! ids {
         #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
         pub struct $name(pub u32);
         impl $name {
-            /// As an index into the vector that holds the thing.
+            /// The id as an index into the vector that holds the item.
             pub fn index(self) -> usize {
                 self.0 as usize
             }
@@ -31,7 +34,8 @@ ids! {
     StructId,
     /// An [`Engine`] of the program.
     EngineId,
-    /// A [`Function`] of an engine (each engine has its own instances of the file-level functions that it calls).
+    /// A [`Function`] of an engine (each engine has its own instances of the file-level functions
+    /// that it calls).
     FunctionId,
     /// A [`Variable`] of an engine.
     VarId,
@@ -56,7 +60,7 @@ pub enum Type {
     Struct(StructId),
     /// A fixed array.
     Array(Box<Type>, u32),
-    /// No value: a function or method that answers nothing.
+    /// No value: a function or method without a result.
     Void,
 }
 
@@ -78,7 +82,8 @@ pub struct Enum {
 pub struct Struct {
     /// Its name; the reply record of a method is called `offload.method`.
     pub name: String,
-    /// Whether it was declared with `header`: a whole number of bytes, and can be viewed in a packet.
+    /// Whether it was declared with `header`: a whole number of bytes, and can be viewed in a
+    /// packet.
     pub is_header: bool,
     /// The fields, most significant first.
     pub fields: Vec<Field>,
@@ -104,13 +109,13 @@ pub struct Program {
     pub enums: Vec<Enum>,
     /// All structures and headers.
     pub structs: Vec<Struct>,
-    /// All engines. An engine stands behind those that it calls.
+    /// All engines. Each comes after those that it calls.
     pub engines: Vec<Engine>,
-    /// The engine that `run` and its like execute: the last one in the file that takes packets.
+    /// The main engine: the requested one, or the last one in the file that takes packets.
     pub main: EngineId,
 }
 
-/// What an engine takes and gives.
+/// An engine's interface.
 #[derive(Clone, Debug)]
 pub enum EngineKind {
     /// Packets in, packets out.
@@ -129,45 +134,45 @@ pub enum EngineKind {
 pub struct Engine {
     /// Its name.
     pub name: String,
-    /// What it takes and gives.
+    /// Its interface.
     pub kind: EngineKind,
     /// Context variables, locals and parameters of its functions, all in one list.
     pub vars: Vec<Variable>,
-    /// Views declared outside steps.
+    /// Views declared outside of steps.
     pub views: Vec<View>,
     /// Offloads.
     pub offloads: Vec<Offload>,
     /// Functions that its steps reach.
     pub functions: Vec<Function>,
-    /// Steps; the first one is where a thread begins.
+    /// Steps; a thread begins at the first one.
     pub steps: Vec<Step>,
     /// Where it is declared.
     pub span: Span,
 }
 
-/// What a variable is.
+/// The kind of a variable.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum VarKind {
-    /// Lives as long as the thread works on its packet; zero when it begins.
+    /// Lives as long as the thread processes its packet; zero when the thread begins.
     Context,
-    /// Lives in one step or function call; zero if it has no initialiser. Parameters too.
+    /// Lives in one step or function call; zero if it has no initialiser. Parameters are local too.
     Local,
 }
 
 /// A variable.
 #[derive(Clone, Debug)]
 pub struct Variable {
-    /// Its name, for people.
+    /// Its name, for messages.
     pub name: String,
     /// Its type.
     pub ty: Type,
-    /// What it is.
+    /// Its kind.
     pub kind: VarKind,
     /// Where it is declared.
     pub span: Span,
 }
 
-/// `Header name @ offset;` outside steps: `offset` is evaluated anew at each access.
+/// `Header name @ offset;` outside of steps: `offset` is evaluated at each access.
 #[derive(Clone, Debug)]
 pub struct View {
     /// Its name.
@@ -185,13 +190,13 @@ pub struct View {
 pub struct Offload {
     /// Its name.
     pub name: String,
-    /// What stands behind it.
+    /// What implements it.
     pub target: OffloadTarget,
     /// Where it is declared.
     pub span: Span,
 }
 
-/// What stands behind an offload.
+/// What implements an offload.
 #[derive(Clone, Debug)]
 pub enum OffloadTarget {
     /// A kind of the registry.
@@ -205,11 +210,12 @@ pub enum OffloadTarget {
 pub struct Function {
     /// Its name.
     pub name: String,
-    /// Parameters by value are variables. A header view passed by reference is a `u16` variable: its byte offset.
+    /// Its parameters. Those passed by value are variables; a header view passed by reference is a
+    /// `u16` variable that holds its byte offset.
     pub params: Vec<VarId>,
-    /// The answer's type.
+    /// The result type.
     pub result: Type,
-    /// Its statements. Never [`StmtKind::Exit`] nor [`StmtKind::SetNext`].
+    /// Its statements, without [`StmtKind::Exit`] and [`StmtKind::SetNext`].
     pub body: Vec<Stmt>,
     /// Where it is declared.
     pub span: Span,
@@ -220,8 +226,8 @@ pub struct Function {
 pub struct Step {
     /// Its name.
     pub name: String,
-    /// Its statements. The checker has seen to it that every path ends in an [`Exit`] or, where the step assigns
-    /// `Next_step`, has assigned it.
+    /// Its statements. The checker ensures that every path ends in an [`Exit`] or has assigned
+    /// `Next_step`.
     pub body: Vec<Stmt>,
     /// Where it is declared.
     pub span: Span,
@@ -232,31 +238,32 @@ pub struct Step {
 pub struct Stmt {
     /// What it does.
     pub kind: StmtKind,
-    /// Where it stands.
+    /// Its position.
     pub span: Span,
 }
 
-/// What a statement does.
+/// The effect of a statement.
 #[derive(Clone, Debug)]
 pub enum StmtKind {
-    /// A local comes into being; without an initialiser it is zero (each time the statement is reached).
+    /// Creates a local; without an initialiser it is zero (each time the statement is reached).
     Local(VarId, Option<Expr>),
-    /// `place = value`; compound assignment and `++` are already spelled out.
+    /// `place = value`; compound assignment and `++` are already expanded.
     Assign(Place, Expr),
-    /// An expression for its effect.
+    /// Evaluates an expression for its effect.
     Expr(Expr),
     /// `if`; the condition is `bool`.
     If(Expr, Vec<Stmt>, Vec<Stmt>),
-    /// `switch`: each case lists the constants that select it (of the scrutinee's width); no fall-through.
+    /// `switch`: each case lists the constants that select it (of the scrutinee's width); no
+    /// fall-through.
     Switch {
         /// The scrutinee, evaluated once.
         on: Expr,
         /// Constants and body of each case.
         cases: Vec<(Vec<Bits>, Vec<Stmt>)>,
-        /// What no case selects.
+        /// The statements for values that no case selects.
         default: Vec<Stmt>,
     },
-    /// `for` with a constant trip: the loop variable takes each of the values in turn.
+    /// `for` with a constant number of rounds: the loop variable takes each of the values in turn.
     For {
         /// The loop variable; the body does not assign it.
         var: VarId,
@@ -265,7 +272,7 @@ pub enum StmtKind {
         /// The body.
         body: Vec<Stmt>,
     },
-    /// `break` out of the innermost `for` (a `break` that ends a case is already gone).
+    /// `break` out of the innermost `for` (a `break` that ends a case has already been removed).
     Break,
     /// `continue` with the innermost `for`.
     Continue,
@@ -273,7 +280,7 @@ pub enum StmtKind {
     Return(Option<Expr>),
     /// Ends the step.
     Exit(Exit),
-    /// `Next_step = STEP;`: where control goes when the step's end is reached.
+    /// `Next_step = STEP;`: the step to continue at when the step's end is reached.
     SetNext(StepId),
     /// A block with a scope of its own.
     Block(Vec<Stmt>),
@@ -289,9 +296,10 @@ pub enum Exit {
     Next(StepId),
     /// `finish;` sends the packet to its egress port and ends the thread.
     Finish,
-    /// `finish(value);` in an engine that is called: the reply.
+    /// `finish(value);` in a called engine: the reply.
     Reply(Expr),
-    /// `emit(STEP);` sends a copy of the packet and goes on at the step with packet and context as they are.
+    /// `emit(STEP);` sends a copy of the packet and continues at the step with packet and context
+    /// as they are.
     Emit(StepId),
     /// `drop(reason);` the reason is of an enumeration type.
     Drop(Expr),
@@ -308,11 +316,12 @@ pub struct Expr {
     pub kind: ExprKind,
     /// Its type.
     pub ty: Type,
-    /// Where it stands.
+    /// Its position.
     pub span: Span,
 }
 
-/// Binary operators. Both operands have one type, which is the result's unless stated.
+/// Binary operators. Both operands have the same type, which is also the result's unless stated
+/// otherwise.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum BinaryOp {
     /// `+`, wraps.
@@ -321,9 +330,9 @@ pub enum BinaryOp {
     Sub,
     /// `*`, wraps.
     Mul,
-    /// `/`; by zero: all ones.
+    /// `/`; division by zero gives all ones.
     Div,
-    /// `%`; by zero: the dividend.
+    /// `%`; division by zero gives the dividend.
     Rem,
     /// `&`
     And,
@@ -331,17 +340,18 @@ pub enum BinaryOp {
     Or,
     /// `^`
     Xor,
-    /// `<<`; the count has a type of its own; a count of the width or more gives zero.
+    /// `<<`; the count has its own type; a count of the width or more gives zero.
     Shl,
     /// `>>`, likewise.
     Shr,
-    /// `==`, bool; on any one type, aggregates too.
+    /// `==`, bool; the operands can have any type, aggregates included.
     Eq,
     /// `!=`, bool.
     Ne,
     /// `<`, unsigned, bool.
     Lt,
-    /// `<=`, unsigned, bool. (`>` and `>=` are spelled with operands exchanged, still evaluated left to right.)
+    /// `<=`, unsigned, bool. (`>` and `>=` are written with swapped operands, still evaluated left
+    /// to right.)
     Le,
     /// `>`
     Gt,
@@ -356,7 +366,7 @@ pub enum ExprKind {
     Const(Bits),
     /// The value at a place.
     Read(Place),
-    /// A part of a value that is no place: field of a struct-typed expression.
+    /// A field of a struct-typed expression that is not a place.
     Field(Box<Expr>, u32),
     /// An element of an array-typed expression; out of range reads zero.
     Index(Box<Expr>, Box<Expr>),
@@ -372,14 +382,14 @@ pub enum ExprKind {
     LogicalNot(Box<Expr>),
     /// A binary operator.
     Binary(BinaryOp, Box<Expr>, Box<Expr>),
-    /// `a && b`, both `bool`; `b` is evaluated only if `a` holds.
+    /// `a && b`, both `bool`; `b` is evaluated only if `a` is true.
     AndThen(Box<Expr>, Box<Expr>),
     /// `a || b`
     OrElse(Box<Expr>, Box<Expr>),
     /// `c ? a : b`; only one of the two is evaluated.
     Conditional(Box<Expr>, Box<Expr>, Box<Expr>),
-    /// To this expression's type: the packed bits are zero-extended or cut. To `bool` from a wider type never stands
-    /// here: it is a comparison with zero.
+    /// Conversion to this expression's type: the packed bits are zero-extended or truncated. A
+    /// conversion from a wider type to `bool` is never a cast: it is a comparison with zero.
     Cast(Box<Expr>),
     /// All fields of a structure, or all elements of an array, in order.
     Aggregate(Vec<Expr>),
@@ -389,13 +399,13 @@ pub enum ExprKind {
     Call(FunctionId, Vec<Expr>),
     /// A call of an offload: index of the method in the kind (0 for an engine).
     Offload(OffloadId, usize, Vec<Expr>),
-    /// `packet.ingress` and its like.
+    /// `packet.ingress` and the other properties.
     Meta(Meta),
-    /// `packet.push(n)` and its like; answers `bool`.
+    /// `packet.push(n)` and the other resizes; the result is `bool`.
     Resize(Resize),
 }
 
-/// Metadata of the packet in hand.
+/// Metadata of the packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Meta {
     /// `packet.ingress`, `u16`.
@@ -410,7 +420,7 @@ pub enum Meta {
     Arrival,
 }
 
-/// Changes of the packet's size at its front; offsets and counts are `u16` expressions. See `PacketInHand`.
+/// Changes of the packet's size; offsets and counts are `u16` expressions. See `PacketInHand`.
 #[derive(Clone, Debug)]
 pub enum Resize {
     /// `packet.push(n)` (offset 0) and `packet.insert(offset, n)`: zero bytes.
@@ -426,11 +436,11 @@ pub enum Resize {
 pub struct Place {
     /// Where the path starts.
     pub root: Root,
-    /// The way from there to the part that is meant.
+    /// The path from the root to the selected part.
     pub path: Vec<Projection>,
     /// Type of the part.
     pub ty: Type,
-    /// Where it stands.
+    /// Its position.
     pub span: Span,
 }
 
@@ -441,14 +451,15 @@ pub enum Root {
     Var(VarId),
     /// A header in the packet's window, at the byte offset that an engine's view names.
     View(ViewId),
-    /// A header in the packet's window, at the byte offset that a `u16` local holds: a view declared in a step or
-    /// function (its offset was evaluated at the declaration) or passed to a function.
+    /// A header in the packet's window, at the byte offset that a `u16` local holds: a view
+    /// declared in a step or function (its offset was evaluated at the declaration) or passed to a
+    /// function.
     Local(VarId, StructId),
-    /// `packet.egress` and its like.
+    /// `packet.egress` and the other properties.
     Meta(Meta),
 }
 
-/// One step on the way to a part.
+/// One step of the path to a part.
 #[derive(Clone, Debug)]
 pub enum Projection {
     /// A field of a structure.
@@ -457,7 +468,8 @@ pub enum Projection {
     Index(Expr),
     /// Bits `hi..=lo` of a `uN`. Always last.
     Slice(u32, u32),
-    /// One bit of a `uN` at a run-time index. Always last. Out of range: reads zero, writes nothing.
+    /// One bit of a `uN` at a run-time index. Always last. Out of range: reads zero, writes
+    /// nothing.
     Bit(Expr),
 }
 
@@ -468,7 +480,9 @@ impl Program {
             Type::Bits(n) => *n,
             Type::Bool => 1,
             Type::Enum(id) => self.enums[id.index()].width,
-            Type::Struct(id) => self.structs[id.index()].fields.iter().map(|f| self.width(&f.ty)).sum(),
+            Type::Struct(id) => {
+                self.structs[id.index()].fields.iter().map(|f| self.width(&f.ty)).sum()
+            }
             Type::Array(element, count) => self.width(element) * count,
             Type::Void => 0,
         }

@@ -1,11 +1,12 @@
-//! Source text to tokens.
+//! Splits source text into tokens.
 
 use logos::{Filter, Logos};
 
 use crate::diagnostics::{Diagnostic, Sink};
 use crate::source::{FileId, Span};
 
-/// A kind of token. Words that are special only in one place (`next`, `finish`, `packet`, ...) are identifiers.
+/// A kind of token. Words that are special only in one place (`next`, `finish`, `packet`, ...) are
+/// identifiers.
 #[derive(Logos, Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[logos(skip r"[ \t\r\n\x0c]+")]
 #[logos(skip(r"//[^\n]*", allow_greedy = true))]
@@ -18,10 +19,10 @@ pub(crate) enum Token {
     Char,
     #[regex(r#""([^"\\\n]|\\[^\n])*""#)]
     Str,
-    /// A line that begins with `#`: parsed by the parser.
+    /// A line that begins with `#`; the parser parses it.
     #[regex(r"#[^\n]*", allow_greedy = true)]
     Directive,
-    /// Only in case of an error: a block comment without an end. (A whole one is skipped.)
+    /// A block comment that is not closed; always an error. (Closed ones are skipped.)
     #[token("/*", block_comment)]
     OpenComment,
     #[token("auto")]
@@ -166,14 +167,15 @@ pub(crate) enum Token {
     Not,
     #[token("~")]
     Tilde,
-    /// What is no token, and has been reported.
+    /// Text that is not a token and has been reported.
     Stray,
-    /// The end of the file; the lexer puts one behind the last token.
+    /// The end of the file; the lexer adds one after the last token.
     End,
 }
 
 impl Token {
-    /// Whether the token is a word: an identifier or a keyword. Any word can name a field behind a dot.
+    /// Whether the token is a word: an identifier or a keyword. Any word can name a field after a
+    /// dot.
     pub(crate) fn is_word(self) -> bool {
         self == Self::Ident || self.is_keyword()
     }
@@ -181,8 +183,9 @@ impl Token {
     /// Whether the token is a reserved word.
     pub(crate) fn is_keyword(self) -> bool {
         use Token::{
-            Auto, Bitsof, Bool, Break, Case, Concat, Const, Continue, Default, Else, Engine, Enum, False,
-            For, Header, If, Offload, Return, Sizeof, StaticAssert, Step, Struct, Switch, True, Void,
+            Auto, Bitsof, Bool, Break, Case, Concat, Const, Continue, Default, Else, Engine, Enum,
+            False, For, Header, If, Offload, Return, Sizeof, StaticAssert, Step, Struct, Switch,
+            True, Void,
         };
         matches!(
             self,
@@ -227,18 +230,19 @@ fn block_comment(lexer: &mut logos::Lexer<Token>) -> Filter<()> {
     }
 }
 
-/// A token with its place.
+/// A token with its span.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Lexeme {
     pub(crate) token: Token,
     pub(crate) span: Span,
 }
 
-/// All tokens of a file, an [`Token::End`] last. What is no token is reported, once for each run of such bytes.
+/// Returns all tokens of a file, followed by a [`Token::End`]. Text that is not a token is reported
+/// once for each run of such bytes.
 pub(crate) fn tokens(file: FileId, text: &str, sink: &mut Sink) -> Vec<Lexeme> {
     let span = |start: usize, end: usize| Span { file, start: start as u32, end: end as u32 };
     let mut out = Vec::with_capacity(text.len() / 4);
-    // Neighbouring bytes that are no token make one complaint.
+    // Neighbouring bytes that are not tokens make one diagnostic.
     let mut stray: Option<Span> = None;
     for (token, range) in Token::lexer(text).spanned() {
         let here = span(range.start, range.end);
@@ -255,7 +259,8 @@ pub(crate) fn tokens(file: FileId, text: &str, sink: &mut Sink) -> Vec<Lexeme> {
         if token == Token::OpenComment {
             let start = span(range.start, range.start + 2);
             sink.push(
-                Diagnostic::new("E0102", start, "this comment is never closed").help("close it with `*/`"),
+                Diagnostic::new("E0102", start, "this comment is never closed")
+                    .help("close it with `*/`"),
             );
             continue;
         }

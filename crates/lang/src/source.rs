@@ -1,4 +1,4 @@
-//! Source files and places in them.
+//! Source files and spans in them.
 
 use std::path::PathBuf;
 
@@ -20,13 +20,14 @@ pub struct Span {
 /// A file that was read.
 #[derive(Clone, Debug)]
 pub struct SourceFile {
-    /// As the user or the `#include` named it.
+    /// The path as the user or the `#include` gave it.
     pub path: PathBuf,
     /// Its text.
     pub text: String,
 }
 
-/// All files of a program, in the order in which they were first opened: the one on the command line is number 0.
+/// All files of a program, in the order in which they were first opened: the one on the command
+/// line is number 0.
 #[derive(Clone, Debug, Default)]
 pub struct SourceMap {
     /// The files.

@@ -1,7 +1,7 @@
-//! Spelling suggestions: the known name that is nearest to an unknown one.
+//! Spelling suggestions: the known name that is closest to an unknown one.
 
-/// `did you mean ...?`, if a candidate is near enough to be meant: a third of the longer name may differ, but not all
-/// of a short one. A difference of case alone is always near.
+/// Returns `did you mean ...?` if a candidate is close enough. A third of the longer name may
+/// differ, but not all of a short one. A difference of case alone is always close.
 pub fn suggest<'a>(unknown: &str, candidates: impl IntoIterator<Item = &'a str>) -> Option<String> {
     candidates
         .into_iter()
@@ -18,7 +18,7 @@ pub fn list<'a>(what: &str, names: impl IntoIterator<Item = &'a str>) -> Option<
     (!names.is_empty()).then(|| format!("{what}: {}", names.join(", ")))
 }
 
-/// The nearest name if one is near, else the list of all.
+/// Suggests the closest name if one is close enough, else lists all names.
 pub fn suggest_or_list<'a>(
     unknown: &str,
     what: &str,
@@ -27,8 +27,8 @@ pub fn suggest_or_list<'a>(
     suggest(unknown, candidates.clone()).or_else(|| list(what, candidates))
 }
 
-/// Optimal string alignment distance: insertions, deletions, replacements and swaps of neighbours. Names longer than
-/// 64 bytes are compared by their first 64, so that the cost stays bounded.
+/// Optimal string alignment distance: insertions, deletions, replacements and swaps of neighbours.
+/// Only the first 64 bytes of longer names are compared, so that the cost stays bounded.
 fn distance(a: &str, b: &str) -> usize {
     let (a, b) = (&a.as_bytes()[..a.len().min(64)], &b.as_bytes()[..b.len().min(64)]);
     let mut rows = vec![vec![0usize; b.len() + 1]; a.len() + 1];

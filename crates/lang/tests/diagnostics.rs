@@ -1,7 +1,9 @@
-//! What the compiler says: for each code a numbered program that provokes it, and the text that is shown for it.
+//! The compiler's diagnostics: for each code a numbered program that provokes it, and the text that
+//! is shown for it.
 //!
-//! `tests/diagnostics/NNNN.loom` begins with `// CODE: what is tried`; other comments on its first lines may be
-//! `// set NAME=VALUE` and `// engine NAME`, for the command line. The text is kept under `tests/diagnostics/snapshots`.
+//! `tests/diagnostics/NNNN.loom` begins with `// CODE: what is tried`; other comments on its first
+//! lines may be `// set NAME=VALUE` and `// engine NAME`, for the command line.
+//! `tests/diagnostics/snapshots` holds the expected text.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
@@ -13,16 +15,20 @@ fn folder() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/diagnostics")
 }
 
-/// The numbered cases: path and the code that the first line promises.
+/// The numbered cases: the path, and the code named on the first line.
 fn cases() -> BTreeMap<PathBuf, String> {
     let mut out = BTreeMap::new();
     for entry in std::fs::read_dir(folder()).expect("the folder of cases") {
         let path = entry.expect("an entry of the folder").path();
         let stem = path.file_stem().expect("a name").to_string_lossy().into_owned();
-        if path.extension().is_some_and(|e| e == "loom") && stem.bytes().all(|b| b.is_ascii_digit()) {
+        if path.extension().is_some_and(|e| e == "loom") && stem.bytes().all(|b| b.is_ascii_digit())
+        {
             let text = std::fs::read_to_string(&path).expect("a case is text");
-            let code =
-                text.strip_prefix("// ").and_then(|t| t.split_once(':')).expect("a code on the first line").0;
+            let code = text
+                .strip_prefix("// ")
+                .and_then(|t| t.split_once(':'))
+                .expect("a code on the first line")
+                .0;
             out.insert(path, code.to_owned());
         }
     }
@@ -30,7 +36,8 @@ fn cases() -> BTreeMap<PathBuf, String> {
 }
 
 fn options(text: &str) -> Options {
-    let mut options = Options { include_dirs: vec![folder().join("include")], ..Options::default() };
+    let mut options =
+        Options { include_dirs: vec![folder().join("include")], ..Options::default() };
     for line in text.lines().take_while(|l| l.starts_with("//")) {
         if let Some((name, value)) = line.strip_prefix("// set ").and_then(|s| s.split_once('=')) {
             options.sets.push((name.to_owned(), value.to_owned()));
@@ -51,12 +58,20 @@ fn every_case_shows_what_it_always_showed() {
     for (path, code) in cases() {
         let text = std::fs::read_to_string(&path).expect("a case is text");
         let stem = path.file_stem().expect("a name").to_string_lossy().into_owned();
-        // A name without folders, so that the snapshot does not depend on where the repository stands.
+        // The name has no folders, so that the snapshot does not depend on the repository's
+        // location.
         let checked = check_source(&format!("{stem}.loom"), &text, &options(&text));
         let shown = render(&checked.diagnostics, &checked.sources, false);
-        assert!(checked.diagnostics.iter().any(|d| d.code == code), "{stem} provokes {code}:\n{shown}");
+        assert!(
+            checked.diagnostics.iter().any(|d| d.code == code),
+            "{stem} provokes {code}:\n{shown}"
+        );
         let refused = checked.diagnostics.iter().any(|d| d.severity == Severity::Error);
-        assert_eq!(checked.program.is_none(), refused, "{stem}: a program there is iff there is no error");
+        assert_eq!(
+            checked.program.is_none(),
+            refused,
+            "{stem}: a program there is iff there is no error"
+        );
         let shown = shown.replace(&folder().display().to_string(), "tests/diagnostics");
         settings.bind(|| insta::assert_snapshot!(stem, shown));
     }
@@ -87,7 +102,8 @@ fn sections() -> Vec<(String, String, String)> {
 
 #[test]
 fn every_code_has_its_section_in_the_documentation() {
-    let documented: Vec<(String, String)> = sections().into_iter().map(|(c, t, _)| (c, t)).collect();
+    let documented: Vec<(String, String)> =
+        sections().into_iter().map(|(c, t, _)| (c, t)).collect();
     let registered: Vec<(String, String)> =
         CODES.iter().map(|c| (c.code.to_owned(), c.title.to_owned())).collect();
     assert_eq!(documented, registered);

@@ -1,11 +1,11 @@
-//! The Gorilla paper's Figure 2 compiles with nothing but declarations around it.
+//! The Gorilla paper's Figure 2 compiles with nothing but declarations added around it.
 
 use std::path::Path;
 
 use wireloom_lang::hir::{EngineKind, OffloadTarget, Stmt, StmtKind};
 use wireloom_lang::{Options, check, render};
 
-/// Figure 2 as printed in section 3.2, the two closing braces at its end with it.
+/// Figure 2 as printed in section 3.2, including the two closing braces at its end.
 const FIGURE: &str = "\
 IPv4_check() {
   status = IPv4_header_integrity_check(Header);
@@ -53,7 +53,10 @@ fn figure_2_compiles_as_printed() {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../programs/figure2.loom");
     let checked = check(&path, &Options::default());
     assert_eq!(render(&checked.diagnostics, &checked.sources, false), "");
-    assert!(checked.sources.files[0].text.contains(FIGURE), "the figure stands in the file letter by letter");
+    assert!(
+        checked.sources.files[0].text.contains(FIGURE),
+        "the figure stands in the file letter by letter"
+    );
 
     let program = checked.program.expect("no diagnostics");
     let engine = &program.engines[program.main.index()];
@@ -65,7 +68,9 @@ fn figure_2_compiles_as_printed() {
     assert_eq!(next[1], ["Exception", "Exception", "IPv4_modify"]);
     assert_eq!(next[2], ["Exception", "Emit"]);
     for offload in &engine.offloads {
-        let OffloadTarget::Kind(config) = &offload.target else { panic!("{} is a lookup", offload.name) };
+        let OffloadTarget::Kind(config) = &offload.target else {
+            panic!("{} is a lookup", offload.name)
+        };
         assert_eq!(config.kind, "lpm");
         let miss = config.param("miss");
         assert_eq!((miss.width(), miss.low_u64()), (24, 255), "NOT_FOUND, packed");

@@ -1,6 +1,6 @@
-//! No input, however broken, panics the compiler or makes it run for ever.
+//! No input, however broken, makes the compiler panic or run forever.
 //!
-//! The seed is fixed. `WIRELOOM_FUZZ_CASES` sets how many inputs each test tries (300 if it is not set).
+//! The seed is fixed. `WIRELOOM_FUZZ_CASES` sets how many inputs each test tries (default 300).
 
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
@@ -16,7 +16,7 @@ fn programs() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../../programs")
 }
 
-/// The engines of the repository and the cases of the diagnostics tests: (text, where its includes are).
+/// The engines of the repository and the cases of the diagnostics tests: text and include folder.
 fn samples() -> Vec<(String, PathBuf)> {
     let diagnostics = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/diagnostics");
     let mut paths: Vec<(PathBuf, PathBuf)> = Vec::new();
@@ -34,10 +34,13 @@ fn samples() -> Vec<(String, PathBuf)> {
         }
     }
     paths.sort();
-    paths.into_iter().map(|(p, dir)| (std::fs::read_to_string(p).expect("a sample is text"), dir)).collect()
+    paths
+        .into_iter()
+        .map(|(p, dir)| (std::fs::read_to_string(p).expect("a sample is text"), dir))
+        .collect()
 }
 
-/// Checks a text and everything that must hold of the answer.
+/// Checks a text, and everything that must be true of the result.
 fn survives(text: &str, includes: &Path) -> Result<(), TestCaseError> {
     let options = Options { include_dirs: vec![includes.to_owned()], ..Options::default() };
     let begun = Instant::now();
@@ -52,15 +55,18 @@ fn survives(text: &str, includes: &Path) -> Result<(), TestCaseError> {
 
 /// Runs a property with a fixed seed.
 fn hold<S: Strategy>(strategy: &S, property: impl Fn(S::Value) -> Result<(), TestCaseError>) {
-    let cases = std::env::var("WIRELOOM_FUZZ_CASES").ok().and_then(|n| n.parse().ok()).unwrap_or(300);
-    let config = Config { cases, failure_persistence: None, max_shrink_iters: 2000, ..Config::default() };
+    let cases =
+        std::env::var("WIRELOOM_FUZZ_CASES").ok().and_then(|n| n.parse().ok()).unwrap_or(300);
+    let config =
+        Config { cases, failure_persistence: None, max_shrink_iters: 2000, ..Config::default() };
     let rng = TestRng::from_seed(RngAlgorithm::ChaCha, b"wireloom: no input may panic us.");
     if let Err(failure) = TestRunner::new_with_rng(config, rng).run(strategy, property) {
         panic!("{failure}");
     }
 }
 
-/// A text as the pieces that mutations move: words, numbers, single signs, and the spaces between.
+/// Splits a text into the pieces that mutations move: words, numbers, single characters, and the
+/// spaces between.
 fn pieces(text: &str) -> Vec<&str> {
     let mut out = Vec::new();
     let mut rest = text;
@@ -71,7 +77,9 @@ fn pieces(text: &str) -> Vec<&str> {
             _ => false,
         };
         let end = first.len_utf8()
-            + rest[first.len_utf8()..].find(|c| !alike(c)).unwrap_or_else(|| rest[first.len_utf8()..].len());
+            + rest[first.len_utf8()..]
+                .find(|c| !alike(c))
+                .unwrap_or_else(|| rest[first.len_utf8()..].len());
         let (piece, behind) = rest.split_at(end);
         out.push(piece);
         rest = behind;
@@ -122,7 +130,9 @@ fn mutated_programs_are_refused_or_compiled() {
                     let other = other.index(pieces.len());
                     pieces.swap(at, other);
                 }
-                Mutation::ReplaceBy(other) => pieces[at] = pieces[other.index(pieces.len())].clone(),
+                Mutation::ReplaceBy(other) => {
+                    pieces[at] = pieces[other.index(pieces.len())].clone()
+                }
                 Mutation::Truncate => pieces.truncate(at),
                 Mutation::Noise(c) => pieces.insert(at, c.to_string()),
             }
@@ -149,7 +159,7 @@ fn noise_between_bytes_is_survived() {
     });
 }
 
-/// Words and signs of the language, and some that are not.
+/// Words and characters of the language, and some that are not.
 const WORDS: &[&str] = &[
     "engine",
     "step",
@@ -298,8 +308,12 @@ fn deep_and_long_inputs_are_survived() {
         (0..3000).map(|i| format!("struct S{i} {{ S{} x; }};", i + 1)).collect(),
         (0..3000).map(|i| format!("const u8 C{i} = C{} + 1;", i + 1)).collect(),
         (0..3000).map(|i| format!("u8 f{i}(u8 x) {{ return f{}(x); }}", i + 1)).collect(),
-        (0..300).map(|i| format!("engine e{i}(u8 x) -> u8 {{ offload o : engine e{}; }}", i + 1)).collect(),
-        (0..40).map(|i| format!("u8 f{i}(u8 x) {{ return f{0}(x) + f{0}(x); }}", i + 1)).collect::<String>()
+        (0..300)
+            .map(|i| format!("engine e{i}(u8 x) -> u8 {{ offload o : engine e{}; }}", i + 1))
+            .collect(),
+        (0..40)
+            .map(|i| format!("u8 f{i}(u8 x) {{ return f{0}(x) + f{0}(x); }}", i + 1))
+            .collect::<String>()
             + "u8 f40(u8 x) { return x; } engine e() { step s { packet.egress = f0(1); finish; } }",
         "\u{feff}engine e() { step s { finish; } }".to_owned(),
         "/".repeat(100_000),

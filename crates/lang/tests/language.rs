@@ -1,9 +1,10 @@
-//! What the checker makes of constructs: the example of the reference, conversions, and the checked program's shape.
+//! The checker's output for each construct: the example of the reference, conversions, and the
+//! shape of the checked program.
 
 use wireloom_bits::Bits;
 use wireloom_lang::hir::{
-    BinaryOp, Engine, EngineKind, Exit, Expr, ExprKind, OffloadTarget, Program, Projection, Resize, Root,
-    StmtKind, Type, VarKind,
+    BinaryOp, Engine, EngineKind, Exit, Expr, ExprKind, OffloadTarget, Program, Projection, Resize,
+    Root, StmtKind, Type, VarKind,
 };
 use wireloom_lang::{Checked, Options, check_source, render};
 
@@ -11,7 +12,7 @@ fn checked(text: &str) -> Checked {
     check_source("test.loom", text, &Options::default())
 }
 
-/// The program, which must be without any diagnostics.
+/// Checks a program, which must have no diagnostics.
 fn program(text: &str) -> Program {
     let checked = checked(text);
     assert_eq!(render(&checked.diagnostics, &checked.sources, false), "");
@@ -33,18 +34,20 @@ fn main(program: &Program) -> &Engine {
     &program.engines[program.main.index()]
 }
 
-/// The value that the first statement of the first step puts into `packet.egress`.
+/// The value that the first statement of the first step assigns to `packet.egress`.
 fn egress(text: &str) -> Expr {
     let program = program(text);
     let body = &main(&program).steps[0].body;
     let assigned = body.iter().find_map(|s| match &s.kind {
-        StmtKind::Assign(place, value) if matches!(place.root, Root::Meta(_)) => Some(value.clone()),
+        StmtKind::Assign(place, value) if matches!(place.root, Root::Meta(_)) => {
+            Some(value.clone())
+        }
         _ => None,
     });
     assigned.expect("an assignment of packet.egress")
 }
 
-/// The constant that it is.
+/// The constant value of an expression.
 fn constant(expr: &str) -> Bits {
     match egress(&step(&format!("packet.egress = {expr};"))).kind {
         ExprKind::Const(bits) => bits,
@@ -54,7 +57,7 @@ fn constant(expr: &str) -> Bits {
 
 const REFERENCE: &str = include_str!("../../../docs/language.md");
 
-/// The first example of the reference, with the headers that it includes written out.
+/// The first example of the reference, with the headers that it includes inserted.
 fn reference_example() -> String {
     let (_, rest) = REFERENCE.split_once("```c\n").expect("an example");
     let (example, _) = rest.split_once("```").expect("its end");
@@ -111,7 +114,9 @@ fn operators_follow_the_precedence_of_c() {
     let text = step("packet.egress = packet.ingress & 3 == 3 ? 1 : 2;");
     let ExprKind::Conditional(condition, ..) = egress(&text).kind else { panic!("a choice") };
     // `&` binds less tightly than `==`, as in C: (ingress & (3 == 3)) != 0.
-    let ExprKind::Binary(BinaryOp::Ne, left, _) = condition.kind else { panic!("made a condition") };
+    let ExprKind::Binary(BinaryOp::Ne, left, _) = condition.kind else {
+        panic!("made a condition")
+    };
     assert!(matches!(left.kind, ExprKind::Binary(BinaryOp::And, ..)));
 }
 
@@ -137,7 +142,11 @@ fn narrowing_is_silent_where_the_value_provably_fits() {
         "sizeof(u64)",
         "packet.length == 4",
     ] {
-        assert_eq!(codes(&step(&format!("u8 x = {fits}; packet.egress = x;"))), Vec::<&str>::new(), "{fits}");
+        assert_eq!(
+            codes(&step(&format!("u8 x = {fits}; packet.egress = x;"))),
+            Vec::<&str>::new(),
+            "{fits}"
+        );
     }
     for loses in [
         "packet.length",
@@ -146,7 +155,11 @@ fn narrowing_is_silent_where_the_value_provably_fits() {
         "packet.length % 257",
         "~packet.length[7:0] + packet.length",
     ] {
-        assert_eq!(codes(&step(&format!("u8 x = {loses}; packet.egress = x;"))), ["W0601"], "{loses}");
+        assert_eq!(
+            codes(&step(&format!("u8 x = {loses}; packet.egress = x;"))),
+            ["W0601"],
+            "{loses}"
+        );
     }
 }
 
@@ -200,7 +213,9 @@ fn constants_are_set_from_the_command_line() {
         let sets = sets.iter().map(|(n, v)| ((*n).to_owned(), (*v).to_owned())).collect();
         let checked = check_source("test.loom", text, &Options { sets, ..Options::default() });
         let p = checked.program?;
-        let StmtKind::Assign(_, value) = &main(&p).steps[0].body[0].kind else { panic!("an assignment") };
+        let StmtKind::Assign(_, value) = &main(&p).steps[0].body[0].kind else {
+            panic!("an assignment")
+        };
         let ExprKind::Const(bits) = &value.kind else { panic!("a constant") };
         bits.to_u64()
     };
@@ -262,7 +277,9 @@ fn switch_cases_lose_their_breaks_and_early_breaks_leave_a_loop_of_one_round() {
              default: packet.egress = 2;
          }",
     ));
-    let StmtKind::Switch { cases, default, .. } = &main(&p).steps[0].body[0].kind else { panic!("a switch") };
+    let StmtKind::Switch { cases, default, .. } = &main(&p).steps[0].body[0].kind else {
+        panic!("a switch")
+    };
     assert_eq!(cases[0].0, [Bits::new(16, 0), Bits::new(16, 1)]);
     assert_eq!((cases[0].1.len(), default.len()), (1, 1));
 
@@ -272,7 +289,9 @@ fn switch_cases_lose_their_breaks_and_early_breaks_leave_a_loop_of_one_round() {
              default: break;
          }",
     ));
-    let StmtKind::For { values, body, .. } = &main(&p).steps[0].body[0].kind else { panic!("a loop") };
+    let StmtKind::For { values, body, .. } = &main(&p).steps[0].body[0].kind else {
+        panic!("a loop")
+    };
     assert_eq!(values.len(), 1);
     assert!(matches!(body[0].kind, StmtKind::Switch { .. }));
 }
@@ -280,9 +299,12 @@ fn switch_cases_lose_their_breaks_and_early_breaks_leave_a_loop_of_one_round() {
 #[test]
 fn loops_take_their_values_from_their_head() {
     let values = |head: &str| {
-        let p = program(&step(&format!("u16 sum = 0; for ({head}) sum += i; packet.egress = sum;")));
+        let p =
+            program(&step(&format!("u16 sum = 0; for ({head}) sum += i; packet.egress = sum;")));
         let found = main(&p).steps[0].body.iter().find_map(|s| match &s.kind {
-            StmtKind::For { values, .. } => Some(values.iter().map(|v| v.low_u64()).collect::<Vec<_>>()),
+            StmtKind::For { values, .. } => {
+                Some(values.iter().map(|v| v.low_u64()).collect::<Vec<_>>())
+            }
             _ => None,
         });
         found.expect("a loop")
@@ -309,7 +331,9 @@ fn indices_of_compound_assignments_are_evaluated_once() {
     assert!(matches!(value.kind, ExprKind::Offload(..)));
     let StmtKind::Assign(place, _) = &engine.steps[0].body[1].kind else { panic!("then the sum") };
     let Projection::Index(used) = &place.path[0] else { panic!("an element") };
-    assert!(matches!(&used.kind, ExprKind::Read(p) if matches!(p.root, Root::Var(v) if v == *index)));
+    assert!(
+        matches!(&used.kind, ExprKind::Read(p) if matches!(p.root, Root::Var(v) if v == *index))
+    );
 }
 
 #[test]
@@ -319,7 +343,9 @@ fn bits_of_a_place_can_be_assigned_and_updated() {
     );
     let body = &main(&p).steps[0].body;
     let last = |i: usize| match &body[i].kind {
-        StmtKind::Assign(place, value) => (place.path.last().cloned().expect("bits"), value.clone()),
+        StmtKind::Assign(place, value) => {
+            (place.path.last().cloned().expect("bits"), value.clone())
+        }
         other => panic!("an assignment: {other:?}"),
     };
     assert!(matches!(last(0).0, Projection::Slice(7, 4)));
@@ -346,7 +372,8 @@ fn replies_of_several_parts_are_structures_named_after_the_method() {
     );
     let records: Vec<_> = p.structs.iter().filter(|s| s.name == "cache.lookup").collect();
     assert_eq!(records.len(), 1, "one structure for all calls of the method");
-    let fields: Vec<_> = records[0].fields.iter().map(|f| (f.name.as_str(), f.ty.clone())).collect();
+    let fields: Vec<_> =
+        records[0].fields.iter().map(|f| (f.name.as_str(), f.ty.clone())).collect();
     assert_eq!(fields, [("found", Type::Bool), ("value", Type::Bits(16))]);
 }
 
@@ -354,7 +381,9 @@ fn replies_of_several_parts_are_structures_named_after_the_method() {
 fn packet_operations_have_an_offset_and_a_count() {
     let p = program(&step("packet.push(4); if (!packet.remove(12, 4)) drop(BAD);"));
     let StmtKind::Expr(push) = &main(&p).steps[0].body[0].kind else { panic!("a statement") };
-    let ExprKind::Resize(Resize::Insert(offset, count)) = &push.kind else { panic!("an insertion") };
+    let ExprKind::Resize(Resize::Insert(offset, count)) = &push.kind else {
+        panic!("an insertion")
+    };
     assert!(matches!(&offset.kind, ExprKind::Const(b) if *b == Bits::new(16, 0)));
     assert!(matches!(&count.kind, ExprKind::Const(b) if *b == Bits::new(16, 4)));
     assert_eq!(push.ty, Type::Bool);
@@ -378,7 +407,9 @@ fn every_ending_of_a_step_is_there() {
              step b { Next_step = a; if (packet.length > 60) finish; }
          }",
     );
-    let StmtKind::Switch { cases, default, .. } = &main(&p).steps[0].body[0].kind else { panic!("a switch") };
+    let StmtKind::Switch { cases, default, .. } = &main(&p).steps[0].body[0].kind else {
+        panic!("a switch")
+    };
     let exit = |i: usize| match &cases[i].1[0].kind {
         StmtKind::Exit(exit) => exit.clone(),
         other => panic!("an ending: {other:?}"),
@@ -420,7 +451,10 @@ fn several_errors_are_told_in_one_run() {
 #[test]
 fn what_follows_from_an_error_is_not_told_again() {
     assert_eq!(codes(&step("Unknown x = 1; x.a = 2; packet.egress = x + 1;")), ["E0202"]);
-    assert_eq!(codes("struct S { Unknown u; }; engine e() { S s; step a { s.u = 1; finish; } }"), ["E0202"]);
+    assert_eq!(
+        codes("struct S { Unknown u; }; engine e() { S s; step a { s.u = 1; finish; } }"),
+        ["E0202"]
+    );
     assert_eq!(codes(&step("packet.egress = nothing(1); u8 unused;")), ["E0205"]);
 }
 
@@ -433,4 +467,63 @@ fn included_files_are_read_in_place_once_for_each_scope() {
     assert_eq!(p.engines.len(), 2);
     assert!(p.engines.iter().all(|e| e.steps.iter().filter(|s| s.name == "send").count() == 1));
     assert_eq!(checked.sources.files.len(), 3, "each file is kept once");
+}
+
+/// A library of two folders.
+fn library(name: &str) -> Option<Result<String, String>> {
+    let text = match name {
+        "programs/main.loom" => {
+            "#include \"parts/a.loom\"\nengine main() { step only { packet.egress = A; finish; } }"
+        }
+        "programs/parts/a.loom" => "#include \"../b.loom\"\nconst u16 A = B;",
+        "programs/b.loom" => "const u16 B = 3;",
+        "programs/damaged.loom" => return Some(Err("damaged".to_owned())),
+        _ => return None,
+    };
+    Some(Ok(text.to_owned()))
+}
+
+#[test]
+fn a_librarys_files_include_each_other_without_a_disk() {
+    let options = Options { library: Some(library), ..Options::default() };
+    let checked =
+        wireloom_lang::check(std::path::Path::new("wireloom:programs/main.loom"), &options);
+    assert!(checked.program.is_some(), "{}", render(&checked.diagnostics, &checked.sources, false));
+    let paths: Vec<_> =
+        checked.sources.files.iter().map(|file| file.path.display().to_string()).collect();
+    assert_eq!(
+        paths,
+        [
+            "wireloom:programs/main.loom",
+            "wireloom:programs/parts/a.loom",
+            "wireloom:programs/b.loom"
+        ]
+    );
+    for wrong in ["none.loom", "damaged.loom", "../../b.loom"] {
+        let path = format!("wireloom:programs/{wrong}");
+        let checked = wireloom_lang::check(std::path::Path::new(&path), &options);
+        assert_eq!(checked.diagnostics[0].code, "E0109", "{wrong}");
+    }
+}
+
+#[test]
+fn a_file_on_disk_comes_before_the_librarys() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let main = folder.path().join("main.loom");
+    let text =
+        "#include \"programs/b.loom\"\nengine main() { step only { packet.egress = B; finish; } }";
+    std::fs::write(&main, text).expect("a file");
+    let second = |library| {
+        let options = Options { library, ..Options::default() };
+        let checked = wireloom_lang::check(&main, &options);
+        checked.sources.files.get(1).map(|file| file.path.clone())
+    };
+    assert_eq!(second(None), None);
+    assert_eq!(
+        second(Some(library)).as_deref(),
+        Some(std::path::Path::new("wireloom:programs/b.loom"))
+    );
+    std::fs::create_dir(folder.path().join("programs")).expect("a folder");
+    std::fs::write(folder.path().join("programs/b.loom"), "const u16 B = 4;").expect("a file");
+    assert_eq!(second(Some(library)), Some(folder.path().join("programs/b.loom")));
 }

@@ -1,4 +1,8 @@
-//! Simulated machines on the kernel and the parts of `wireloom-sim`.
+//! All machines of Wireloom. A new kind is a line in [`REGISTRY`]; the conformance suite in `tests`
+//! then compares it with golden.
 
-pub mod mpsoc;
-pub mod multiflex;
+use wireloom_machine::{Registry, golden};
+
+/// All kinds of machines. A description that does not say its kind is one of `np`.
+pub static REGISTRY: Registry =
+    Registry::new(&[golden::KIND, wireloom_native::KIND, wireloom_np::KIND, wireloom_mpsoc::KIND]);

@@ -1,4 +1,5 @@
-//! The structures that generated C and this crate share: runtime/batch.h, packet.h and slot.h in Rust.
+//! The structures that generated C and this crate share: runtime/batch.h, packet.h and slot.h in
+//! Rust.
 
 use std::ffi::c_void;
 
@@ -104,7 +105,12 @@ pub struct Engine {
     pub batch: u32,
     pub slots: u32,
     pub state_size: usize,
-    pub execute: unsafe extern "C" fn(state: *mut c_void, packets: *const Arrival, count: u32, sequence: u64),
+    pub execute: unsafe extern "C" fn(
+        state: *mut c_void,
+        packets: *const Arrival,
+        count: u32,
+        sequence: u64,
+    ),
     pub close: unsafe extern "C" fn(state: *mut c_void),
     pub show: unsafe extern "C" fn(packet: *const c_void, view: *mut View),
     pub replace: unsafe extern "C" fn(packet: *mut c_void, arena: *mut c_void, view: *const View),

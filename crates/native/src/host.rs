@@ -12,7 +12,7 @@ use crate::abi;
 /// The offloads of a store, in the order of the slots that generated code expects.
 pub struct Offloads {
     slots: Vec<abi::Slot>,
-    /// One a slot. The slots hold their addresses, so that this and `views` never grow.
+    /// One for each slot. The slots hold their addresses, so this and `views` never grow.
     hosts: Vec<Host>,
     views: Vec<Option<LpmView>>,
 }
@@ -28,7 +28,7 @@ struct Host {
 }
 
 impl Offloads {
-    /// For the offloads of `store`, which must not move while these are used.
+    /// The offloads of `store`.
     pub fn new(store: &mut Store, engine: &'static abi::Engine) -> Self {
         let mut offloads = Self { slots: Vec::new(), hosts: Vec::new(), views: Vec::new() };
         each(store, &mut |config, instance| {
@@ -52,8 +52,8 @@ impl Offloads {
         offloads
     }
 
-    /// Takes the addresses of everything anew: the control plane may have moved it since. Good until the next
-    /// [`release`](Self::release).
+    /// Takes the addresses of everything anew, since the control plane may have moved it. They are
+    /// valid until the next [`release`](Self::release).
     pub fn refresh(&mut self, store: &mut Store) -> *const abi::Slot {
         let Self { slots, hosts, views } = self;
         let mut index = 0;
@@ -77,7 +77,7 @@ impl Offloads {
         self.slots.as_ptr()
     }
 
-    /// Says that the addresses of before will not be used again.
+    /// Says that the addresses taken before will not be used again.
     pub fn release(&mut self, store: &mut Store) {
         each(store, &mut |_, instance| instance.raw_done());
     }
@@ -96,7 +96,8 @@ fn each(store: &mut Store, visit: &mut dyn FnMut(&Config, &mut (dyn Instance + '
 /// Executes a call of an offload that generated code leaves to its instance.
 ///
 /// # Safety
-/// Only generated code calls it, with a slot's own instance and arguments of the widths that the method states.
+/// Only generated code calls it, with a slot's own instance and arguments of the widths that the
+/// method states.
 unsafe extern "C" fn host_call(
     instance: *mut c_void,
     method: u32,
@@ -106,7 +107,8 @@ unsafe extern "C" fn host_call(
     arena: *mut c_void,
     env: *const abi::Env,
 ) {
-    // SAFETY: `refresh` set the slot's instance to a `Host` that outlives the batch, and one call runs at a time.
+    // SAFETY: `refresh` set the slot's instance to a `Host` that outlives the batch, one call runs
+    // at a time, and the environment is that of the thread that calls.
     let (host, env) = unsafe { (&mut *instance.cast::<Host>(), &*env) };
     let method_index = method as usize;
     let method = &host.kind.methods[method_index];
@@ -122,25 +124,33 @@ unsafe extern "C" fn host_call(
     }
     let sees_packet = !packet.is_null() && (method.reads_packet || method.writes_packet);
     if sees_packet {
-        // SAFETY: the packet is a `struct wl_packet` of the batch; `show` fills the view, whose addresses are valid
-        // until the packet changes.
+        // SAFETY: the packet is a `struct wl_packet` of the batch; `show` fills the view, whose
+        // addresses are valid until the packet changes.
         unsafe {
             let mut view = std::mem::zeroed::<abi::View>();
             (host.engine.show)(packet, &mut view);
-            host.hand
-                .assign(bytes(view.window, view.window_length), bytes(view.payload, view.payload_length));
+            host.hand.assign(
+                bytes(view.window, view.window_length),
+                bytes(view.payload, view.payload_length),
+            );
             host.hand.ingress = view.ingress;
             host.hand.egress = view.egress;
             host.hand.arrival_ns = view.arrival_ns;
             host.hand.sequence = env.sequence;
         }
     }
-    let mut golden_env =
-        Env { packet: sees_packet.then_some(&mut host.hand), now_ns: env.now_ns, sequence: env.sequence };
-    // SAFETY: `refresh` took the address from the store, which the batch borrows.
+    let mut golden_env = Env {
+        packet: sees_packet.then_some(&mut host.hand),
+        now_ns: env.now_ns,
+        sequence: env.sequence,
+    };
+    // SAFETY: `refresh` took the address from the store, which nothing else touches while a batch
+    // is executed.
     let answer = unsafe { (*host.instance).call(method_index, &host.args, &mut golden_env) };
-    for (index, word) in answer.words().enumerate() {
-        // SAFETY: generated code has room for the method's reply.
+    let room = words(method.reply.width(&host.config));
+    for (index, word) in answer.words().take(room).enumerate() {
+        // SAFETY: generated code has room for the words of the method's reply, and no more are
+        // written.
         unsafe { *reply.add(index) = word };
     }
     if sees_packet && method.writes_packet {
@@ -154,7 +164,8 @@ unsafe extern "C" fn host_call(
             ingress: host.hand.ingress,
             egress: host.hand.egress,
         };
-        // SAFETY: packet and arena are the thread's; the view's addresses are valid during the call.
+        // SAFETY: packet and arena are the thread's; the view's addresses are valid during the
+        // call.
         unsafe { (host.engine.replace)(packet, arena, &view) };
     }
 }

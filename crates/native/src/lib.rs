@@ -1,14 +1,15 @@
-//! The native machine: an engine as C, compiled by the system's compiler, and the runtime that gives it packets.
+//! The native machine: an engine as C, compiled by the system's compiler, and the runtime that
+//! gives it packets.
 //!
-//! [`generate()`] writes the C; [`Library`] builds and loads it; [`Native`] executes packets with it. Results are those
-//! of the golden model, packet for packet. See docs/machines/native.md.
+//! `wireloom_codegen::c` writes the C; [`Library`] builds and loads it; [`Native`] executes packets
+//! with it. Results are those of the golden model, packet for packet. See docs/machines/native.md.
 
 mod abi;
-mod generate;
 mod host;
 mod library;
+mod machine;
 mod native;
 
-pub use generate::{GeneratedC, generate, thread};
 pub use library::{BuildError, BuildOptions, Library};
+pub use machine::KIND;
 pub use native::Native;

@@ -5,25 +5,26 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::Arc;
 
+use wireloom_codegen::c::{self, RUNTIME, Unit};
 use wireloom_ir::Program;
 
 use crate::abi;
-use crate::generate::{self, RUNTIME, Unit};
 
 /// How to build.
 #[derive(Clone, Debug)]
 pub struct BuildOptions {
-    /// The compiler: gcc or clang.
+    /// The compiler, gcc or clang, as a command with arguments: `ccache gcc`, say.
     pub cc: String,
     /// Optimisation and machine flags.
     pub flags: Vec<String>,
-    /// Where the sources and the shared object are put, to be kept; else they are in a temporary folder and gone when
-    /// the library is loaded.
+    /// Where the sources and the shared object are put, to be kept. Otherwise they are in a
+    /// temporary folder, which is gone when the library is loaded.
     pub keep_dir: Option<PathBuf>,
 }
 
 impl Default for BuildOptions {
-    /// `$CC` or `cc`, `-O3 -march=native`, and whatever `$WIRELOOM_NATIVE_CFLAGS` adds (`-fsanitize=undefined`, say).
+    /// `$CC` or `cc`, `-O3 -march=native`, and whatever `$WIRELOOM_NATIVE_CFLAGS` adds
+    /// (`-fsanitize=undefined`, say).
     fn default() -> Self {
         let mut flags = vec!["-O3".to_owned(), "-march=native".to_owned()];
         if let Ok(more) = std::env::var("WIRELOOM_NATIVE_CFLAGS") {
@@ -44,6 +45,9 @@ pub enum BuildError {
         /// Why.
         source: io::Error,
     },
+    /// There is no temporary folder that code can be loaded from.
+    #[error(transparent)]
+    Scratch(#[from] wireloom_install::CacheError),
     /// The compiler could not be started.
     #[error("the C compiler `{command}` does not start: {source}; install gcc or set CC")]
     NoCompiler {
@@ -86,10 +90,10 @@ impl Library {
     /// If a file cannot be written, or the compiler is missing or fails.
     ///
     /// # Panics
-    /// As [`generate`](crate::generate()).
+    /// As [`wireloom_codegen::c::unit`].
     pub fn build(program: &Program, options: &BuildOptions) -> Result<Self, BuildError> {
         let mut libraries =
-            Self::compile(std::slice::from_ref(program), vec![generate::unit(program, "")], options)?;
+            Self::compile(std::slice::from_ref(program), vec![c::unit(program, "")], options)?;
         Ok(libraries.pop().expect("one program gives one library"))
     }
 
@@ -100,9 +104,12 @@ impl Library {
     ///
     /// # Panics
     /// As [`build`](Self::build).
-    pub fn build_many(programs: &[Program], options: &BuildOptions) -> Result<Vec<Self>, BuildError> {
+    pub fn build_many(
+        programs: &[Program],
+        options: &BuildOptions,
+    ) -> Result<Vec<Self>, BuildError> {
         let units = programs.iter().enumerate();
-        let units = units.map(|(index, program)| generate::unit(program, &format!("e{index}_"))).collect();
+        let units = units.map(|(index, program)| c::unit(program, &format!("e{index}_"))).collect();
         Self::compile(programs, units, options)
     }
 
@@ -115,10 +122,7 @@ impl Library {
         let dir = match &options.keep_dir {
             Some(dir) => dir.as_path(),
             None => {
-                temporary = tempfile::Builder::new()
-                    .prefix("wireloom-native-")
-                    .tempdir()
-                    .map_err(|source| BuildError::File { path: std::env::temp_dir(), source })?;
+                temporary = wireloom_install::scratch("native")?;
                 temporary.path()
             }
         };
@@ -155,11 +159,12 @@ fn run_compiler(
     runtime: &Path,
     object: &Path,
 ) -> Result<(), BuildError> {
-    let mut command = Command::new(&options.cc);
+    let mut command = compiler(&options.cc);
     command.arg("-std=gnu11").args(&options.flags).args(["-fPIC", "-shared", "-I"]);
     command.arg(runtime).arg("-o").arg(object).arg(source);
-    let output =
-        command.output().map_err(|source| BuildError::NoCompiler { command: options.cc.clone(), source })?;
+    let output = command
+        .output()
+        .map_err(|source| BuildError::NoCompiler { command: options.cc.clone(), source })?;
     if output.status.success() {
         return Ok(());
     }
@@ -171,6 +176,20 @@ fn run_compiler(
     })
 }
 
+/// The command that `CC` names: a program, which may be followed by arguments. A path with blanks
+/// in it is a program if there is a file of that name.
+fn compiler(cc: &str) -> Command {
+    let mut words = cc.split_whitespace();
+    match words.next() {
+        Some(program) if !Path::new(cc).is_file() => {
+            let mut command = Command::new(program);
+            command.args(words);
+            command
+        }
+        _ => Command::new(cc),
+    }
+}
+
 fn load(object: &Path, programs: &[Program], units: &[Unit]) -> Result<Vec<Library>, BuildError> {
     let refused = |reason: String| BuildError::Load { path: object.to_owned(), reason };
     // SAFETY: the object was just built from our own code, which has no initialisers.
@@ -178,8 +197,8 @@ fn load(object: &Path, programs: &[Program], units: &[Unit]) -> Result<Vec<Libra
     let shared = Arc::new(shared);
     let mut libraries = Vec::new();
     for (program, unit) in programs.iter().zip(units) {
-        // SAFETY: the symbol is an object of that type in the object's read-only memory; it lives as long as
-        // `shared`, which every `Library` holds.
+        // SAFETY: the symbol is an object of that type in the object's read-only memory; it lives
+        // as long as `shared`, which every `Library` holds.
         let engine: &'static abi::Engine = unsafe {
             let symbol = shared.get::<*const abi::Engine>(unit.symbol.as_bytes());
             &**symbol.map_err(|e| refused(e.to_string()))?

@@ -4,7 +4,7 @@ use std::alloc::{self, Layout};
 use std::ffi::c_void;
 
 use wireloom_ir::{Execute, OffloadTarget, Output, Program, Reason, ReasonSetId, Verdict};
-use wireloom_net::Packet;
+use wireloom_net::Frame;
 use wireloom_net::packet::MAX_LENGTH;
 use wireloom_offloads::{Content, Store};
 
@@ -19,23 +19,34 @@ pub struct Native {
     state: State,
     arrivals: Vec<abi::Arrival>,
     next_sequence: u64,
+    /// Whether someone may have put another store in the place of ours.
+    is_store_lent: bool,
 }
 
-// SAFETY: the addresses that it holds are of memory that it owns; instances are `Send`.
+// SAFETY: the addresses that it holds are of memory that it owns or that never changes; instances
+// are `Send`.
 unsafe impl Send for Native {}
 
 impl Native {
     /// A machine with these offloads, as `wireloom_ir::store` makes them.
     ///
     /// # Panics
-    /// If the store is another program's, or there is not enough memory for the state (less than a megabyte).
+    /// If the store is another program's, or there is not enough memory for the state (less than a
+    /// megabyte).
     pub fn new(library: Library, mut store: Store) -> Self {
         let program = library.program();
         assert!(suits(program, program.main.index(), &store), "the store is another program's");
         let engine = library.engine();
         let offloads = Offloads::new(&mut store, engine);
         let arrivals = Vec::with_capacity(engine.batch as usize);
-        Self { store, offloads, state: State::new(library), arrivals, next_sequence: 0 }
+        Self {
+            store,
+            offloads,
+            state: State::new(library),
+            arrivals,
+            next_sequence: 0,
+            is_store_lent: false,
+        }
     }
 
     /// The offloads with their state: what packets did to it is in it.
@@ -43,41 +54,56 @@ impl Native {
         &self.store
     }
 
-    /// As [`store`](Self::store), for the control plane to change between packets.
+    /// The offloads, for the control plane to change between packets. They must stay the program's
+    /// own: the next packets panic if another program's store was put in their place.
     pub fn store_mut(&mut self) -> &mut Store {
+        self.is_store_lent = true;
         &mut self.store
     }
 }
 
-/// Batches between two looks at where the offloads' memory lies: what a control plane in another thread replaces is kept
-/// that long.
+/// Batches between two looks at where the offloads' memory lies. What a control plane in another
+/// thread replaces is kept that long.
 const BATCHES_PER_LOOK: usize = 16;
 
 impl Execute for Native {
-    fn execute(&mut self, packets: &[Packet], sink: &mut dyn FnMut(Output<'_>)) {
+    fn offer(&mut self, frames: &[Frame<'_>], sink: &mut dyn FnMut(Output<'_>)) {
+        if std::mem::take(&mut self.is_store_lent) {
+            let program = self.state.library.program();
+            assert!(
+                suits(program, program.main.index(), &self.store),
+                "the store is another program's"
+            );
+        }
         let engine = self.state.library.engine();
         let batch = engine.batch as usize;
-        for (index, chunk) in packets.chunks(batch).enumerate() {
+        for (index, chunk) in frames.chunks(batch).enumerate() {
             if index % BATCHES_PER_LOOK == 0 {
                 self.offloads.release(&mut self.store);
                 let slots = self.offloads.refresh(&mut self.store);
-                // SAFETY: the state begins with the machine.
+                // SAFETY: the state begins with the machine and is not in use.
                 unsafe { (*self.state.machine()).slots = slots };
             }
             self.arrivals.clear();
-            self.arrivals.extend(chunk.iter().map(|packet| abi::Arrival {
-                bytes: packet.bytes.as_ptr(),
-                arrival_ns: packet.arrival_ns,
-                length: packet.bytes.len().min(MAX_LENGTH) as u32,
-                ingress: packet.ingress,
+            self.arrivals.extend(chunk.iter().map(|frame| abi::Arrival {
+                bytes: frame.bytes.as_ptr(),
+                arrival_ns: frame.arrival_ns,
+                length: frame.bytes.len().min(MAX_LENGTH) as u32,
+                ingress: frame.ingress,
             }));
-            let next = &packets[((index + 1) * batch).min(packets.len())..];
-            next.iter().take(batch).for_each(|packet| prefetch(&packet.bytes));
-            // SAFETY: the state is the engine's own, the arrivals describe at most a batch of packets, which live until
-            // the outputs were handed on.
+            let next = &frames[((index + 1) * batch).min(frames.len())..];
+            next.iter().take(batch).for_each(|frame| prefetch(frame.bytes));
+            // SAFETY: the state is the engine's own. The arrivals describe at most a batch of
+            // packets, which live until the outputs have been handed on. The slots are those of a
+            // store that suits the program.
             unsafe {
                 let state = self.state.start;
-                (engine.execute)(state, self.arrivals.as_ptr(), chunk.len() as u32, self.next_sequence);
+                (engine.execute)(
+                    state,
+                    self.arrivals.as_ptr(),
+                    chunk.len() as u32,
+                    self.next_sequence,
+                );
                 hand_on(self.state.machine(), &self.arrivals, self.next_sequence, sink);
             }
             self.next_sequence += chunk.len() as u64;
@@ -96,7 +122,7 @@ unsafe fn hand_on(
     first: u64,
     sink: &mut dyn FnMut(Output<'_>),
 ) {
-    // SAFETY: `ends` is as long as a batch, and the machine begins with it.
+    // SAFETY: the machine ends with `ends`, which has an element for each packet of a batch.
     let ends = unsafe {
         std::slice::from_raw_parts((&raw const (*machine).ends).cast::<abi::End>(), arrivals.len())
     };
@@ -133,9 +159,9 @@ unsafe fn hand_on(
     }
 }
 
-/// Brings the first bytes of a packet nearer while the batch before is executed: the line that it begins in and, since
-/// packets begin anywhere in a line, the one that a short packet's last byte lies in. Into the second-level cache: the first
-/// level is full of the batch in hand.
+/// Brings the first bytes of a packet nearer while the batch before is executed: the line that it
+/// begins in and, since packets begin anywhere in a line, the one that a short packet's last byte
+/// lies in. Into the second-level cache: the first level is full of the batch in hand.
 fn prefetch(bytes: &[u8]) {
     #[cfg(target_arch = "x86_64")]
     for at in [0, bytes.len().min(64).saturating_sub(1)] {
@@ -157,9 +183,9 @@ struct State {
 
 impl State {
     fn new(library: Library) -> Self {
-        let layout =
-            Layout::from_size_align(library.engine().state_size, 64).expect("a size that C could state");
-        // SAFETY: a machine is larger than nothing.
+        let layout = Layout::from_size_align(library.engine().state_size, 64)
+            .expect("a size that C could state");
+        // SAFETY: the layout's size is not zero: a machine holds its threads.
         let start = unsafe { alloc::alloc_zeroed(layout) };
         if start.is_null() {
             alloc::handle_alloc_error(layout);
@@ -186,9 +212,13 @@ impl Drop for State {
 fn suits(program: &Program, engine: usize, store: &Store) -> bool {
     let offloads = &program.engines[engine].offloads;
     offloads.len() == store.slots.len()
-        && offloads.iter().zip(&store.slots).all(|(offload, slot)| match (&offload.target, &slot.content) {
-            (OffloadTarget::Kind(wanted), Content::Kind { config, .. }) => wanted == config,
-            (OffloadTarget::Engine(id), Content::Engine(inner)) => suits(program, id.index(), inner),
-            _ => false,
+        && offloads.iter().zip(&store.slots).all(|(offload, slot)| {
+            match (&offload.target, &slot.content) {
+                (OffloadTarget::Kind(wanted), Content::Kind { config, .. }) => wanted == config,
+                (OffloadTarget::Engine(id), Content::Engine(inner)) => {
+                    suits(program, id.index(), inner)
+                }
+                _ => false,
+            }
         })
 }

@@ -1,14 +1,17 @@
-//! What the native machine promises beyond single operations: order, copies, loops, calls, sizes, builds.
+//! What the native machine promises beyond single operations: order, copies, loops, calls, sizes,
+//! builds.
 
 mod support;
 
 use support::{agree, options, outputs};
 use wireloom_bits::Bits;
+use wireloom_codegen::c::generate;
 use wireloom_ir::builder::{EngineBuilder, ProgramBuilder, StepBuilder, config, program_of};
 use wireloom_ir::{
-    BinaryOp, Execute, Exit, MAX_BACKWARD_JUMPS, Meta, Program, Reason, StepId, UnaryOp, Value, Verdict,
+    BinaryOp, Execute, Exit, MAX_BACKWARD_JUMPS, Meta, Program, Reason, StepId, UnaryOp, Value,
+    Verdict,
 };
-use wireloom_native::{BuildError, BuildOptions, Library, Native, generate};
+use wireloom_native::{BuildError, BuildOptions, Library, Native};
 use wireloom_net::Packet;
 use wireloom_offloads::{Entry, EntryKey, Store};
 
@@ -40,8 +43,8 @@ fn first_byte(step: &mut StepBuilder<'_>) -> Value {
     step.extend(byte, 32)
 }
 
-/// Packets of one flow stand in one batch: each must see what the one before left, although packets of other kinds take
-/// longer ways to the same offload.
+/// Packets of one flow stand in one batch: each must see what the one before left, although packets
+/// of other kinds take longer ways to the same offload.
 #[test]
 fn order_sensitive_offloads_see_packets_in_order_of_arrival() {
     let mut engine = EngineBuilder::packet("ordered");
@@ -78,7 +81,8 @@ fn order_sensitive_offloads_see_packets_in_order_of_arrival() {
     agree(&[program], &packets, &nothing);
 }
 
-/// A flow table and, behind it, a marker: a thread may use the first while earlier ones are not yet done with the second.
+/// A flow table and, behind it, a marker: a thread may use the first while earlier ones are not yet
+/// done with the second.
 #[test]
 fn threads_pass_one_ordered_offload_while_others_wait_for_the_next() {
     let mut engine = EngineBuilder::packet("two");
@@ -130,7 +134,8 @@ fn an_emitted_packet_is_a_copy_and_leaves_before_what_follows() {
         step.exit(Exit::Emit(StepId(1)));
     });
     engine.regions("second", |step| {
-        let (offset, data, count) = (step.constant(16, 150), step.constant(16, 0xaaaa), step.constant(16, 2));
+        let (offset, data, count) =
+            (step.constant(16, 150), step.constant(16, 0xaaaa), step.constant(16, 2));
         step.call(payload, "write", &[offset, data, count]);
         step.next_region();
         let start = step.constant(16, 0);
@@ -149,13 +154,19 @@ fn an_emitted_packet_is_a_copy_and_leaves_before_what_follows() {
         step.exit(Exit::Finish);
     });
     let program = program_of(engine);
-    let packets: Vec<Packet> =
-        [0usize, 1, 64, 150, 152, 300, 65_533, 65_535].iter().map(|n| packet(&vec![5; *n])).collect();
+    let packets: Vec<Packet> = [0usize, 1, 64, 150, 152, 300, 65_533, 65_535]
+        .iter()
+        .map(|n| packet(&vec![5; *n]))
+        .collect();
     let sent = outputs(&mut native(&program), &packets);
     assert_eq!(sent.len(), 3 * packets.len());
     assert!(sent.iter().map(|s| s.sequence).eq((0..8).flat_map(|n| [n, n, n])));
     assert_eq!((sent[15].bytes[0], sent[15].bytes[150]), (5, 5), "as it arrived");
-    assert_eq!((sent[16].bytes[0], sent[16].bytes[150]), (0xff, 0xaa), "as the second step left it");
+    assert_eq!(
+        (sent[16].bytes[0], sent[16].bytes[150]),
+        (0xff, 0xaa),
+        "as the second step left it"
+    );
     agree(&[program], &packets, &nothing);
 }
 
@@ -183,8 +194,8 @@ fn runaway_threads_are_stopped_where_the_golden_model_stops_them() {
         });
         program_of(engine)
     };
-    // A packet of n bytes jumps back n - 1 times: 65,534 at most, one fewer than is allowed; from the second engine twice
-    // as often.
+    // A packet of n bytes jumps back n - 1 times: 65,534 at most, one fewer than is allowed; from
+    // the second engine twice as often.
     let most = vec![0; MAX_BACKWARD_JUMPS as usize];
     let packets = [packet(&most), packet(&[0; 3]), packet(&most[..40_000])];
     agree(&[looping("loop", 1)], &packets, &nothing);
@@ -192,7 +203,8 @@ fn runaway_threads_are_stopped_where_the_golden_model_stops_them() {
     let program = looping("longer loop", 2);
     let exact = &most[..(MAX_BACKWARD_JUMPS as usize).div_ceil(2)];
     let packets = [packet(exact), packet(&most), packet(&[0; 3]), packet(&exact[1..])];
-    let verdicts: Vec<Verdict> = outputs(&mut native(&program), &packets).iter().map(|s| s.verdict).collect();
+    let verdicts: Vec<Verdict> =
+        outputs(&mut native(&program), &packets).iter().map(|s| s.verdict).collect();
     assert_eq!(verdicts[1], Verdict::Dropped(Reason::Runaway));
     assert_eq!(verdicts[2], Verdict::Sent { port: 0 });
     agree(&[program], &packets, &nothing);
@@ -247,68 +259,41 @@ fn called_engines_have_state_and_ends_of_their_own() {
 /// Each operator at widths on both sides of every change of C type, on operands out of the packet.
 #[test]
 fn operators_agree_at_every_class_of_width() {
-    const WIDTHS: [u32; 22] =
-        [1, 2, 7, 8, 9, 15, 16, 17, 31, 32, 33, 63, 64, 65, 127, 128, 129, 191, 192, 193, 1023, 1024];
-    use BinaryOp as B;
-    let binary = [
-        B::Add,
-        B::Sub,
-        B::Mul,
-        B::Udiv,
-        B::Urem,
-        B::And,
-        B::Or,
-        B::Xor,
-        B::Shl,
-        B::Lshr,
-        B::Eq,
-        B::Ne,
-        B::Ult,
-        B::Ule,
+    const WIDTHS: [u32; 22] = [
+        1, 2, 7, 8, 9, 15, 16, 17, 31, 32, 33, 63, 64, 65, 127, 128, 129, 191, 192, 193, 1023, 1024,
     ];
-    let programs: Vec<Program> = WIDTHS
-        .iter()
-        .map(|&width| {
-            let mut engine = EngineBuilder::packet("operators");
-            let results = engine.offload("results", config("array", &[], &[("", 1024)], &[("size", 64)]));
-            engine.regions("only", |step| {
-                let start = step.constant(16, 0);
-                let a = step.read_packet(start, 0, width);
-                let b = step.read_packet(start, 5, width);
-                let small = step.read_packet(start, 8, 11);
-                let mut values: Vec<Value> = binary.iter().map(|op| step.binary(*op, a, b)).collect();
-                values.extend([B::Shl, B::Lshr].map(|op| step.binary(op, a, small)));
-                values.extend([UnaryOp::Not, UnaryOp::Neg].map(|op| step.unary(op, a)));
-                let choice = step.slice(small, 0, 1);
-                values.push(step.select(choice, a, b));
-                values.push(step.slice(a, width / 3, width.div_ceil(3)));
-                if width <= 512 {
-                    values.push(step.concat(&[a, b]));
-                }
-                for (index, value) in values.into_iter().enumerate() {
-                    let index = step.constant(32, index as u128);
-                    let wide = if step.width(value) < 1024 { step.extend(value, 1024) } else { value };
-                    step.call(results, "exchange", &[index, wide]);
-                }
-                step.next_region();
-                step.next_region();
-                step.exit(Exit::Done);
-            });
-            program_of(engine)
-        })
-        .collect();
-    let mut random = support::random::Random(3);
-    for pattern in 0..6u8 {
-        let mut bytes: Vec<u8> = (0..130).map(|_| random.next() as u8).collect();
-        match pattern {
-            0 => bytes.fill(0),
-            1 => bytes.fill(0xff),
-            2 => bytes[1..].fill(0),
-            3 => bytes[8..].fill(0),
-            _ => {}
-        }
-        agree(&programs, &[packet(&bytes)], &nothing);
+    let programs = WIDTHS.map(support::operators);
+    for packet in support::patterns() {
+        agree(&programs, &[packet], &nothing);
     }
+}
+
+/// Generated code has temporaries; values of the program that have their names are others.
+#[test]
+fn temporaries_hide_no_value_of_the_program() {
+    let mut engine = EngineBuilder::packet("names");
+    let table = engine.offload("table", config("lpm", &[("", 32)], &[("", 100)], &[("miss", 77)]));
+    engine.regions("only", |step| {
+        let start = step.constant(16, 0);
+        let divisor = step.read_packet(start, 0, 160);
+        let divisor = step.name(divisor, "quotient");
+        let dividend = step.read_packet(start, 160, 160);
+        let dividend = step.name(dividend, "rest");
+        let key = step.read_packet(start, 8, 32);
+        let key = step.name(key, "words");
+        let found = step.call(table, "search", &[key]).unwrap();
+        step.next_region();
+        let quotient = step.binary(BinaryOp::Udiv, dividend, divisor);
+        let rest = step.binary(BinaryOp::Urem, dividend, divisor);
+        step.write_packet(start, 320, quotient);
+        step.write_packet(start, 480, rest);
+        step.write_packet(start, 640, found);
+        step.write_packet(start, 744, key);
+        step.next_region();
+        step.exit(Exit::Finish);
+    });
+    let bytes: Vec<u8> = (1..=128).collect();
+    agree(&[program_of(engine)], &[packet(&bytes)], &nothing);
 }
 
 /// The control plane changes tables between packets; packets see the new entries.
@@ -328,7 +313,10 @@ fn the_control_plane_changes_tables_between_packets() {
     let mut machine = native(&program_of(engine));
     let packets = [packet(&[10, 1, 2, 3]), packet(&[10, 1, 2, 4]), packet(&[11, 0, 0, 0])];
     assert_eq!(ports(&mut machine, &packets), [9, 9, 9]);
-    let bits = |value: u32, length: u32| EntryKey::Prefix { bits: Bits::new(32, u128::from(value)), length };
+    let bits = |value: u32, length: u32| EntryKey::Prefix {
+        bits: Bits::new(32, u128::from(value)),
+        length,
+    };
     for (key, port) in [(bits(0x0a00_0000, 8), 1), (bits(0x0a01_0203, 32), 2), (bits(0, 0), 3)] {
         let slot = machine.store_mut().find_mut("routes").expect("the routes");
         let wireloom_offloads::Content::Kind { instance, .. } = &mut slot.content else {
@@ -337,6 +325,26 @@ fn the_control_plane_changes_tables_between_packets() {
         instance.load(Entry { key, value: Bits::new(16, port) }).expect("room for a prefix");
     }
     assert_eq!(ports(&mut machine, &packets), [2, 1, 3]);
+}
+
+#[test]
+#[should_panic(expected = "the store is another program's")]
+fn a_store_of_another_program_is_refused_before_packets_reach_it() {
+    let array = |size| {
+        let mut engine = EngineBuilder::packet("reader");
+        let array = engine.offload("array", config("array", &[], &[("", 32)], &[("size", size)]));
+        engine.regions("only", |step| {
+            let index = first_byte(step);
+            step.call(array, "read", &[index]);
+            step.next_region();
+            step.next_region();
+            step.exit(Exit::Finish);
+        });
+        program_of(engine)
+    };
+    let mut machine = native(&array(256));
+    *machine.store_mut() = wireloom_ir::store(&array(2)).expect("offloads of a verified program");
+    outputs(&mut machine, &[packet(&[200])]);
 }
 
 fn small_program() -> Program {
@@ -374,13 +382,21 @@ fn the_generated_folder_builds_by_itself_without_a_warning() {
 
 #[test]
 fn build_errors_say_what_was_tried() {
-    let with =
-        |cc: &str, flag: &str| BuildOptions { cc: cc.into(), flags: vec![flag.into()], keep_dir: None };
+    let with = |cc: &str, flag: &str| BuildOptions {
+        cc: cc.into(),
+        flags: vec![flag.into()],
+        keep_dir: None,
+    };
     let error = Library::build(&small_program(), &with("no-such-compiler", "-O1")).err();
-    assert!(matches!(&error, Some(BuildError::NoCompiler { command, .. }) if command == "no-such-compiler"));
+    assert!(
+        matches!(&error, Some(BuildError::NoCompiler { command, .. }) if command == "no-such-compiler")
+    );
     let error = Library::build(&small_program(), &with("cc", "-fno-such-option")).err();
     let Some(BuildError::Compiler { command, output }) = error else { panic!("{error:?}") };
-    assert!(command.contains("-fno-such-option") && output.contains("no-such-option"), "{command}\n{output}");
+    assert!(
+        command.contains("-fno-such-option") && output.contains("no-such-option"),
+        "{command}\n{output}"
+    );
 }
 
 #[test]
@@ -388,7 +404,10 @@ fn a_folder_that_is_named_keeps_the_sources() {
     let dir = tempfile::tempdir().expect("a temporary folder");
     let options = BuildOptions { keep_dir: Some(dir.path().join("kept")), ..options() };
     let library = Library::build(&small_program(), &options).unwrap_or_else(|e| panic!("{e}"));
-    assert!(dir.path().join("kept/engines.c").exists() && dir.path().join("kept/runtime/packet.h").exists());
+    assert!(
+        dir.path().join("kept/engines.c").exists()
+            && dir.path().join("kept/runtime/packet.h").exists()
+    );
     let mut machine = Native::new(library, wireloom_ir::store(&small_program()).expect("offloads"));
     machine.execute(&[], &mut |_| panic!("no packet, no output"));
 }

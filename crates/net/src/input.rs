@@ -1,4 +1,4 @@
-//! Opening files that may be compressed.
+//! Opens files that may be compressed.
 
 use std::fs::File;
 use std::io::{self, BufRead, BufReader, Read};
@@ -6,10 +6,11 @@ use std::path::Path;
 
 const BUFFER: usize = 1 << 16;
 
-/// Opens a file for streaming; gzip and bzip2 are recognised by their first bytes, whatever the file's name.
+/// Opens a file for streaming. It recognises gzip and bzip2 by their first bytes, whatever the
+/// file's name.
 ///
 /// # Errors
-/// Whatever opening or the first read gives.
+/// The error of opening the file or of the first read.
 pub(crate) fn open(path: &Path) -> io::Result<Box<dyn BufRead + Send>> {
     if path.is_dir() {
         return Err(io::Error::new(io::ErrorKind::IsADirectory, "is a directory"));
@@ -20,7 +21,7 @@ pub(crate) fn open(path: &Path) -> io::Result<Box<dyn BufRead + Send>> {
 /// Recognises gzip and bzip2 in any stream.
 ///
 /// # Errors
-/// Whatever the first read gives.
+/// The error of the first read.
 pub(crate) fn decompress(raw: impl Read + Send + 'static) -> io::Result<Box<dyn BufRead + Send>> {
     let mut raw = BufReader::with_capacity(BUFFER, raw);
     let start = raw.fill_buf()?;
@@ -33,7 +34,7 @@ pub(crate) fn decompress(raw: impl Read + Send + 'static) -> io::Result<Box<dyn 
     })
 }
 
-/// A stream that knows how far it has been read.
+/// A stream that counts how far it has been read.
 pub(crate) struct Source {
     inner: Box<dyn BufRead + Send>,
     /// Bytes taken so far (after decompression).
@@ -45,7 +46,7 @@ impl Source {
         Self { inner, offset: 0 }
     }
 
-    /// Fills `into`; answers how many bytes there were before the stream ended.
+    /// Fills `into`; returns the number of bytes before the stream ended.
     pub(crate) fn fill(&mut self, into: &mut [u8]) -> io::Result<usize> {
         let mut done = 0;
         while done < into.len() {
@@ -60,7 +61,7 @@ impl Source {
         Ok(done)
     }
 
-    /// Skips `count` bytes; answers how many there were before the stream ended.
+    /// Skips `count` bytes; returns how many there were before the stream ended.
     pub(crate) fn skip(&mut self, count: u64) -> io::Result<u64> {
         let mut left = count;
         while left > 0 {

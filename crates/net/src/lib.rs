@@ -1,4 +1,4 @@
-//! Packets and what surrounds them: the packet in hand, captures, traffic and tables.
+//! Packets and everything around them: the packet in hand, captures, traffic and tables.
 
 pub mod capture;
 mod input;
@@ -7,5 +7,5 @@ pub mod tables;
 pub mod traffic;
 pub mod wire;
 
-pub use packet::{HEADROOM, Packet, PacketInHand, WINDOW};
+pub use packet::{Frame, HEADROOM, Packet, PacketInHand, WINDOW};
 pub use wire::dissect;

@@ -1,15 +1,17 @@
-//! A packet as it arrives, and the packet in hand: the one that a thread works on.
+//! A packet as it arrives, and the packet in hand: the packet that a thread processes.
 //!
-//! The packet in hand is two runs of bytes: the *header window*, which engines read and write directly, and the
-//! payload behind it, which only offloads reach. At arrival the window holds the first [`WINDOW`] bytes of the packet,
-//! or all of it if it is shorter. Pushes and inserts make the window longer (by up to [`HEADROOM`] bytes), pops and
-//! removals shorter; the payload never moves into the window.
+//! The packet in hand consists of the *header window*, which engines read and write directly, and
+//! the payload after it, which only offloads reach. At arrival the window holds the first
+//! [`WINDOW`] bytes of the packet, or all of a shorter packet. Pushes and inserts lengthen the
+//! window (by up to [`HEADROOM`] bytes), pops and removals shorten it; payload never moves into the
+//! window.
 //!
-//! All operations are total, so that no program and no packet can make a machine fail (docs/language.md, "Packets").
+//! All operations are total, so that no program and no packet can make a machine fail
+//! (docs/language.md, "Packets").
 
 use wireloom_bits::Bits;
 
-/// Bytes of an arriving packet that its header window holds.
+/// Length of the header window of an arriving packet, in bytes.
 pub const WINDOW: usize = 128;
 /// Bytes that pushes and inserts may add to a header window.
 pub const HEADROOM: usize = 128;
@@ -19,48 +21,82 @@ pub const MAX_LENGTH: usize = 65_535;
 /// A packet as it arrives.
 #[derive(Clone, Debug, PartialEq, Eq, Default)]
 pub struct Packet {
-    /// The port it came in on.
+    /// The port on which it came in.
     pub ingress: u16,
-    /// When its last byte had arrived, in nanoseconds since the epoch of the capture.
+    /// When its last byte arrived, in nanoseconds since the epoch of the capture.
     pub arrival_ns: u64,
-    /// From the first byte of the link header; no frame check sequence. At most [`MAX_LENGTH`].
+    /// Its bytes, from the first byte of the link header, without frame check sequence. At most
+    /// [`MAX_LENGTH`].
     pub bytes: Vec<u8>,
 }
 
-/// The packet that a thread works on.
+/// A packet as it arrives, in borrowed memory, for example of a capture or of a live port's ring.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Frame<'a> {
+    /// The port on which it came in.
+    pub ingress: u16,
+    /// When its last byte arrived, in nanoseconds since the epoch of its source.
+    pub arrival_ns: u64,
+    /// Its bytes, from the first byte of the link header, without frame check sequence. Machines
+    /// cut bytes past [`MAX_LENGTH`].
+    pub bytes: &'a [u8],
+}
+
+impl Packet {
+    /// The packet, borrowed.
+    pub fn frame(&self) -> Frame<'_> {
+        Frame { ingress: self.ingress, arrival_ns: self.arrival_ns, bytes: &self.bytes }
+    }
+}
+
+impl Frame<'_> {
+    /// A copy that owns its bytes.
+    pub fn to_packet(&self) -> Packet {
+        Packet { ingress: self.ingress, arrival_ns: self.arrival_ns, bytes: self.bytes.to_vec() }
+    }
+}
+
+impl<'a> From<&'a Packet> for Frame<'a> {
+    fn from(packet: &'a Packet) -> Self {
+        packet.frame()
+    }
+}
+
+/// The packet that a thread processes.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct PacketInHand {
-    /// The port that the packet came in on.
+    /// The port on which the packet came in.
     pub ingress: u16,
-    /// Where `finish` and `emit` send it. Zero at arrival.
+    /// The port to which `finish` and `emit` send it. Zero at arrival.
     pub egress: u16,
     /// When the packet arrived, in nanoseconds.
     pub arrival_ns: u64,
-    /// The number of the packet among all that arrived on this machine, from 0.
+    /// The packet's number among all that arrived on this machine, from 0.
     pub sequence: u64,
     bytes: Vec<u8>,
     window: usize,
 }
 
 impl PacketInHand {
-    /// The packet at arrival. Bytes past [`MAX_LENGTH`] are cut.
-    pub fn arrive(packet: &Packet, sequence: u64) -> Self {
-        let length = packet.bytes.len().min(MAX_LENGTH);
+    /// Creates the packet in hand for an arriving packet. Bytes past [`MAX_LENGTH`] are cut.
+    pub fn arrive<'a>(frame: impl Into<Frame<'a>>, sequence: u64) -> Self {
+        let frame = frame.into();
+        let length = frame.bytes.len().min(MAX_LENGTH);
         Self {
-            ingress: packet.ingress,
+            ingress: frame.ingress,
             egress: 0,
-            arrival_ns: packet.arrival_ns,
+            arrival_ns: frame.arrival_ns,
             sequence,
-            bytes: packet.bytes[..length].to_vec(),
+            bytes: frame.bytes[..length].to_vec(),
             window: length.min(WINDOW),
         }
     }
 
-    /// Makes this the packet of `window` and `payload` bytes, in place of what it was, with the memory that it has.
-    /// Metadata stay. For machines that keep packets in a form of their own and call a golden offload.
+    /// Replaces the contents by these `window` and `payload` bytes and reuses the memory. Metadata
+    /// stay. This is for machines that store packets in their own form and call a golden offload.
     ///
     /// # Panics
-    /// If the window exceeds `WINDOW + HEADROOM`, or both together [`MAX_LENGTH`].
+    /// If the window exceeds `WINDOW + HEADROOM`, or both together exceed [`MAX_LENGTH`].
     pub fn assign(&mut self, window: &[u8], payload: &[u8]) {
         assert!(window.len() <= WINDOW + HEADROOM && window.len() + payload.len() <= MAX_LENGTH);
         self.bytes.clear();
@@ -69,7 +105,7 @@ impl PacketInHand {
         self.window = window.len();
     }
 
-    /// All bytes: window, then payload.
+    /// All bytes: the window, then the payload.
     pub fn bytes(&self) -> &[u8] {
         &self.bytes
     }
@@ -79,7 +115,7 @@ impl PacketInHand {
         self.bytes.len()
     }
 
-    /// Whether no byte is left.
+    /// Whether the packet has no bytes.
     pub fn is_empty(&self) -> bool {
         self.bytes.is_empty()
     }
@@ -89,13 +125,14 @@ impl PacketInHand {
         self.window
     }
 
-    /// The field of `width` bits that begins `bit` bits after byte `base` of the window, most significant bit first.
-    /// Bytes outside the window read as zero.
+    /// Reads the field of `width` bits that begins `bit` bits after byte `base` of the window, most
+    /// significant bit first. Bytes outside the window read as zero.
     pub fn read(&self, base: u64, bit: u32, width: u32) -> Bits {
         let span = Span::of(base, bit, width);
         let inside = |i: usize| if i < self.window { self.bytes[i] } else { 0 };
         if span.is_narrow() {
-            // No allocation for the fields of common protocols: this is the golden model's innermost loop.
+            // Fields of common protocols need no allocation: this is the golden model's innermost
+            // loop.
             let value = match self.bytes[..self.window].get(span.first..span.end) {
                 Some(bytes) => network_order(bytes),
                 None => (span.first..span.end).fold(0, |acc, i| acc << 8 | u128::from(inside(i))),
@@ -106,7 +143,7 @@ impl PacketInHand {
         Bits::from_bytes(&raw).slice(span.trailing, width)
     }
 
-    /// Writes such a field. If any byte that it touches lies outside the window, nothing is written.
+    /// Writes such a field. If any of its bytes lies outside the window, nothing is written.
     pub fn write(&mut self, base: u64, bit: u32, value: &Bits) {
         let width = value.width();
         let span = Span::of(base, bit, width);
@@ -127,8 +164,9 @@ impl PacketInHand {
         }
     }
 
-    /// Inserts `count` zero bytes before byte `offset` of the window. Refused, with no effect and the answer `false`,
-    /// if `offset` is past the window's end, or the window would exceed `WINDOW + HEADROOM`, or the packet 65,535.
+    /// Inserts `count` zero bytes before byte `offset` of the window. Returns `false` without
+    /// effect if `offset` is past the window's end, if the window would exceed `WINDOW + HEADROOM`,
+    /// or if the packet would exceed 65,535 bytes.
     pub fn insert(&mut self, offset: u64, count: u64) -> bool {
         let (offset, count) = (to_index(offset), to_index(count));
         if offset > self.window
@@ -142,8 +180,8 @@ impl PacketInHand {
         true
     }
 
-    /// Removes `count` bytes from byte `offset` of the window. Refused, with no effect and the answer `false`, if they
-    /// do not all lie inside the window.
+    /// Removes `count` bytes from byte `offset` of the window. Returns `false` without effect if
+    /// they do not all lie inside the window.
     pub fn remove(&mut self, offset: u64, count: u64) -> bool {
         let (offset, count) = (to_index(offset), to_index(count));
         if offset.saturating_add(count) > self.window {
@@ -154,7 +192,7 @@ impl PacketInHand {
         true
     }
 
-    /// Makes the packet one of `count` zero bytes, all in the window. Refused, with no effect and the answer `false`,
+    /// Replaces the packet by `count` zero bytes, all in the window. Returns `false` without effect
     /// if `count` exceeds `WINDOW + HEADROOM`.
     pub fn reset(&mut self, count: u64) -> bool {
         let count = to_index(count);
@@ -167,8 +205,8 @@ impl PacketInHand {
         true
     }
 
-    /// `width / 8` bytes from byte `offset` of the whole packet, in network order; bytes past the end read as zero.
-    /// This is the payload offload's `read`.
+    /// Reads `width / 8` bytes from byte `offset` of the whole packet, in network order; bytes past
+    /// the end read as zero. This is the payload offload's `read`.
     pub fn payload_read(&self, offset: u64, width: u32) -> Bits {
         let first = to_index(offset);
         let inside = |i: usize| self.bytes.get(first.saturating_add(i)).copied().unwrap_or(0);
@@ -180,17 +218,19 @@ impl PacketInHand {
         Bits::from_bytes(&raw)
     }
 
-    /// Overwrites bytes from byte `offset` of the whole packet; refused, with no effect and the answer `false`, if they
-    /// do not all lie inside the packet.
+    /// Overwrites bytes from byte `offset` of the whole packet. Returns `false` without effect if
+    /// they do not all lie inside the packet.
     pub fn payload_write(&mut self, offset: u64, bytes: &[u8]) -> bool {
         let offset = to_index(offset);
-        let Some(room) = self.bytes.get_mut(offset..offset.saturating_add(bytes.len())) else { return false };
+        let Some(room) = self.bytes.get_mut(offset..offset.saturating_add(bytes.len())) else {
+            return false;
+        };
         room.copy_from_slice(bytes);
         true
     }
 
-    /// Appends bytes at the packet's end; refused, with no effect and the answer `false`, past 65,535. The window
-    /// does not grow.
+    /// Appends bytes at the packet's end. Returns `false` without effect if the packet would exceed
+    /// 65,535 bytes. The window does not grow.
     pub fn payload_append(&mut self, bytes: &[u8]) -> bool {
         if bytes.len() > MAX_LENGTH - self.bytes.len() {
             return false;
@@ -199,8 +239,8 @@ impl PacketInHand {
         true
     }
 
-    /// Cuts the packet to `length` bytes (and the window too, if that is shorter); refused, with no effect and the
-    /// answer `false`, if the packet is shorter than that.
+    /// Truncates the packet to `length` bytes (and the window too, if `length` is shorter). Returns
+    /// `false` without effect if the packet is shorter than that.
     pub fn payload_truncate(&mut self, length: u64) -> bool {
         let length = to_index(length);
         if length > self.bytes.len() {
@@ -212,23 +252,23 @@ impl PacketInHand {
     }
 }
 
-/// An offset or count as an index; what no packet reaches stays out of reach.
+/// Converts an offset or count to an index; values out of reach of every packet stay out of reach.
 fn to_index(value: u64) -> usize {
     usize::try_from(value).unwrap_or(usize::MAX).min(1 << 30)
 }
 
-/// Bytes in network order as a number; at most 16 of them.
+/// Converts at most 16 bytes in network order to a number.
 fn network_order(bytes: &[u8]) -> u128 {
     let mut raw = [0; 16];
     raw[16 - bytes.len()..].copy_from_slice(bytes);
     u128::from_be_bytes(raw)
 }
 
-/// The bytes that a field lies in.
+/// The bytes that contain a field.
 struct Span {
     first: usize,
     end: usize,
-    /// Bits behind the field in its last byte.
+    /// Number of bits after the field in its last byte.
     trailing: u32,
 }
 
@@ -237,10 +277,14 @@ impl Span {
         let base = to_index(base);
         let end_bit = bit + width;
         let bytes = end_bit.div_ceil(8);
-        Self { first: base + (bit / 8) as usize, end: base + bytes as usize, trailing: bytes * 8 - end_bit }
+        Self {
+            first: base + (bit / 8) as usize,
+            end: base + bytes as usize,
+            trailing: bytes * 8 - end_bit,
+        }
     }
 
-    /// Whether a `u128` holds the bytes.
+    /// Whether the bytes fit in a `u128`.
     fn is_narrow(&self) -> bool {
         self.end - self.first <= 16
     }
@@ -252,7 +296,7 @@ mod tests {
 
     use super::*;
 
-    /// A packet whose byte `i` is `i` (modulo 251, so that no two neighbours 256 apart are alike).
+    /// A packet whose byte `i` is `i` modulo 251, so that bytes 256 apart differ.
     fn packet(length: usize) -> PacketInHand {
         let bytes = (0..length).map(|i| (i % 251) as u8).collect();
         PacketInHand::arrive(&Packet { ingress: 3, arrival_ns: 5, bytes }, 7)
@@ -284,7 +328,10 @@ mod tests {
         assert_eq!(p.read(0x12, 4, 8), Bits::new(8, 0x21));
         assert_eq!(p.read(1, 7, 1), Bits::new(1, 1));
         assert_eq!(p.read(2, 4, 128).width(), 128);
-        assert_eq!(p.read(0, 4, 128), Bits::from_bytes(&(0..17).collect::<Vec<u8>>()).slice(4, 128));
+        assert_eq!(
+            p.read(0, 4, 128),
+            Bits::from_bytes(&(0..17).collect::<Vec<u8>>()).slice(4, 128)
+        );
     }
 
     #[test]
@@ -363,7 +410,7 @@ mod tests {
     }
 
     proptest! {
-        /// The definition, bit by bit.
+        /// Compares with the definition, bit by bit.
         #[test]
         fn reading_and_writing_are_as_defined(
             base in 0u64..140, bit in 0u32..20, width in 1u32..300, seed: u64, length in 0usize..200,

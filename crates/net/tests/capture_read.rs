@@ -1,4 +1,4 @@
-//! Reading captures: made by hand, case by case.
+//! Reads hand-made captures, case by case.
 
 mod common;
 
@@ -9,7 +9,7 @@ use proptest::prelude::*;
 use wireloom_net::Packet;
 use wireloom_net::capture::{CaptureError, ReadOptions, Reader, Truncated};
 
-/// A byte order: how numbers are put into a file.
+/// The byte order of the numbers in a file.
 #[derive(Clone, Copy, Debug)]
 enum Order {
     Big,
@@ -86,7 +86,9 @@ fn interface(order: Order, link: u16, options: &[u8]) -> Vec<u8> {
 
 fn packet(order: Order, interface: u32, timestamp: u64, bytes: &[u8], original: u32) -> Vec<u8> {
     let mut body = Vec::new();
-    for word in [interface, (timestamp >> 32) as u32, timestamp as u32, bytes.len() as u32, original] {
+    for word in
+        [interface, (timestamp >> 32) as u32, timestamp as u32, bytes.len() as u32, original]
+    {
         body.extend(order.u32(word));
     }
     body.extend(bytes);
@@ -112,7 +114,10 @@ fn pcap_of_both_byte_orders_and_resolutions() {
     for order in ORDERS {
         for (magic, expected) in [(0xa1b2_c3d4, 7_000_009_000), (0xa1b2_3c4d, 7_000_000_009)] {
             let packets = read(pcap(order, magic, 1, &[(7, 9, FRAME, 60)])).expect("well-formed");
-            assert_eq!(packets, [Packet { ingress: 0, arrival_ns: expected, bytes: FRAME.to_vec() }]);
+            assert_eq!(
+                packets,
+                [Packet { ingress: 0, arrival_ns: expected, bytes: FRAME.to_vec() }]
+            );
         }
     }
 }
@@ -141,9 +146,15 @@ fn pcapng_of_both_byte_orders_with_several_interfaces_and_clocks() {
         file.extend(packet(order, 3, 512, FRAME, 60));
         file.extend(packet(order, 4, 5, FRAME, 60));
         let mut reader = open(file, ReadOptions::default()).expect("well-formed");
-        let seen: Vec<_> =
-            reader.by_ref().map(|p| p.expect("well-formed")).map(|p| (p.ingress, p.arrival_ns)).collect();
-        assert_eq!(seen, [(0, 5_000), (1, 1 << 33), (2, 5_000_000), (3, 500_000_000), (77, 105_000_000_000)]);
+        let seen: Vec<_> = reader
+            .by_ref()
+            .map(|p| p.expect("well-formed"))
+            .map(|p| (p.ingress, p.arrival_ns))
+            .collect();
+        assert_eq!(
+            seen,
+            [(0, 5_000), (1, 1 << 33), (2, 5_000_000), (3, 500_000_000), (77, 105_000_000_000)]
+        );
         assert_eq!(reader.summary().skipped_blocks, 1);
     }
 }
@@ -194,17 +205,20 @@ fn compressed_captures() {
     assert_eq!(read(bzip2.finish().expect("compresses")), read(plain));
 
     let cut = error(gzip[..gzip.len() - 12].to_vec());
-    assert_eq!(cut.hint, "the compressed file is damaged or cut off; get it again");
+    assert_eq!(cut.hint, "the compressed file is damaged or truncated; fetch it again");
 }
 
 #[test]
 fn truncated_packets_follow_the_policy() {
     let file = pcap(Order::Little, 0xa1b2_c3d4, 1, &[(0, 0, FRAME, 1514), (1, 0, FRAME, 60)]);
-    for (truncated, expected) in
-        [(Truncated::Keep, vec![60, 60]), (Truncated::Pad, vec![1514, 60]), (Truncated::Skip, vec![60])]
-    {
+    for (truncated, expected) in [
+        (Truncated::Keep, vec![60, 60]),
+        (Truncated::Pad, vec![1514, 60]),
+        (Truncated::Skip, vec![60]),
+    ] {
         let mut reader = open(file.clone(), ReadOptions { truncated }).expect("well-formed");
-        let lengths: Vec<_> = reader.by_ref().map(|p| p.expect("well-formed").bytes.len()).collect();
+        let lengths: Vec<_> =
+            reader.by_ref().map(|p| p.expect("well-formed").bytes.len()).collect();
         assert_eq!(lengths, expected, "{truncated:?}");
         assert_eq!(reader.summary().truncated, 1);
     }
@@ -230,12 +244,14 @@ fn raw_ip_and_cooked_captures_become_ethernet() {
 
     let mut cooked = vec![0, 0, 0, 1, 0, 6, 10, 11, 12, 13, 14, 15, 0, 0, 0x86, 0xdd];
     cooked.push(0x60);
-    let cooked = read(pcap(Order::Little, 0xa1b2_c3d4, 113, &[(0, 0, &cooked, 17)])).expect("well-formed");
+    let cooked =
+        read(pcap(Order::Little, 0xa1b2_c3d4, 113, &[(0, 0, &cooked, 17)])).expect("well-formed");
     assert_eq!(cooked[0].bytes, [2, 0, 0, 0, 0, 1, 10, 11, 12, 13, 14, 15, 0x86, 0xdd, 0x60]);
 
     let mut cooked2 = vec![8, 0, 0, 0, 0, 0, 0, 2, 0, 1, 0, 6, 1, 2, 3, 4, 5, 6, 0, 0];
     cooked2.push(0x45);
-    let cooked2 = read(pcap(Order::Little, 0xa1b2_c3d4, 276, &[(0, 0, &cooked2, 21)])).expect("well-formed");
+    let cooked2 =
+        read(pcap(Order::Little, 0xa1b2_c3d4, 276, &[(0, 0, &cooked2, 21)])).expect("well-formed");
     assert_eq!(cooked2[0].bytes, [2, 0, 0, 0, 0, 1, 1, 2, 3, 4, 5, 6, 8, 0, 0x45]);
 
     let neither = error(pcap(Order::Little, 0xa1b2_c3d4, 101, &[(0, 0, &[0x15], 1)]));
@@ -297,7 +313,11 @@ fn damage_is_named_with_its_offset() {
         (b"hello, world".to_vec(), 0, "this is neither a pcap nor a pcapng file"),
         (vec![0xd4, 0xc3], 0, "this is neither a pcap nor a pcapng file"),
         (pcap(order, 0xa1b2_cd34, 1, &[]), 0, "this is the \"modified\" pcap variant"),
-        (pcap(order, 0xa1b2_c3d4, 1, &[])[..20].to_vec(), 0, "the file ends inside the pcap file header"),
+        (
+            pcap(order, 0xa1b2_c3d4, 1, &[])[..20].to_vec(),
+            0,
+            "the file ends inside the pcap file header",
+        ),
         (
             pcap(order, 0xa1b2_c3d4, 1, &[(0, 0, FRAME, 60)])[..30].to_vec(),
             24,
@@ -312,7 +332,7 @@ fn damage_is_named_with_its_offset() {
         (with(&whole[..whole.len() - 1]), at, "the file ends inside a block"),
         (patched(4, &[13, 0, 0, 0]), at + 4, "a block claims the length 13"),
         (patched(4, &[16, 0, 0, 0]), at, "the block's length, 16, is too small"),
-        (patched(8, &[9, 0, 0, 0]), at, "a packet is of interface 9, but 1 are described"),
+        (patched(8, &[9, 0, 0, 0]), at, "a packet names interface 9, but 1 are described"),
         (patched(20, &[0xff; 4]), at, "a packet claims to have 4294967295 bytes"),
         (
             patched(whole.len() - 4, &[0; 4]),
@@ -325,7 +345,11 @@ fn damage_is_named_with_its_offset() {
             at + 16,
             "option 9 of an interface has the wrong length",
         ),
-        (with(&interface(order, 1, &[9, 0, 200, 0])), at + 16, "option 9 of an interface is longer"),
+        (
+            with(&interface(order, 1, &[9, 0, 200, 0])),
+            at + 16,
+            "option 9 of an interface is longer",
+        ),
     ] {
         let error = error(file);
         assert!(error.what.starts_with(what), "{error}");
@@ -335,13 +359,18 @@ fn damage_is_named_with_its_offset() {
 
 #[test]
 fn what_cannot_be_opened_says_so() {
-    let Err(missing) = Reader::open(Path::new("no/such/file.pcap")) else { panic!("there is no such file") };
-    assert!(missing.to_string().starts_with("no/such/file.pcap: cannot open the capture: "), "{missing}");
-    let Err(folder) = Reader::open(Path::new(".")) else { panic!("a folder is no capture") };
+    let Err(missing) = Reader::open(Path::new("no/such/file.pcap")) else {
+        panic!("there is no such file")
+    };
+    assert!(
+        missing.to_string().starts_with("no/such/file.pcap: cannot open the capture: "),
+        "{missing}"
+    );
+    let Err(folder) = Reader::open(Path::new(".")) else { panic!("a folder is not a capture") };
     assert!(folder.to_string().contains("is a directory"), "{folder}");
 }
 
-/// Reads all there is; answers whether it was well-formed.
+/// Reads to the end; returns whether the capture was well-formed.
 fn survives(bytes: Vec<u8>) -> bool {
     open(bytes, ReadOptions { truncated: Truncated::Pad })
         .is_ok_and(|reader| reader.into_iter().all(|p| p.is_ok()))

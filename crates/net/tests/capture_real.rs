@@ -1,4 +1,5 @@
-//! Real captures, and what the writer writes, against an independent parser (`pcap-parser`).
+//! Checks reading of real captures, and the output of the writer, against an independent parser
+//! (`pcap-parser`).
 
 mod common;
 
@@ -14,8 +15,8 @@ use wireloom_net::capture::{Destination, Format, Reader, Writer};
 type Seen = (u32, u64, Vec<u8>);
 
 fn with_other_parser(path: &Path) -> Vec<Seen> {
-    let mut reader =
-        create_reader(1 << 20, File::open(path).expect("the capture is there")).expect("well-formed");
+    let mut reader = create_reader(1 << 20, File::open(path).expect("the capture is there"))
+        .expect("well-formed");
     let mut seen = Vec::new();
     let mut resolutions = Vec::new();
     loop {
@@ -32,8 +33,8 @@ fn with_other_parser(path: &Path) -> Vec<Seen> {
                     PcapBlockOwned::NG(Block::EnhancedPacket(b)) => {
                         let units = resolutions[b.if_id as usize];
                         let (seconds, rest) = b.decode_ts(0, units);
-                        let ns =
-                            u64::from(seconds) * 1_000_000_000 + u64::from(rest) * (1_000_000_000 / units);
+                        let ns = u64::from(seconds) * 1_000_000_000
+                            + u64::from(rest) * (1_000_000_000 / units);
                         seen.push((b.if_id, ns, b.packet_data().to_vec()));
                     }
                     _ => {}
@@ -61,7 +62,12 @@ fn every_real_capture_is_read_as_by_another_parser() {
             let made_up = ours.bytes.len() - bytes.len();
             assert!(made_up == 0 || made_up == 14, "{}", path.display());
             assert_eq!(&ours.bytes[made_up..], bytes, "{}", path.display());
-            assert_eq!((u32::from(ours.ingress), ours.arrival_ns), (*interface, *ns), "{}", path.display());
+            assert_eq!(
+                (u32::from(ours.ingress), ours.arrival_ns),
+                (*interface, *ns),
+                "{}",
+                path.display()
+            );
         }
     }
 }
@@ -88,12 +94,23 @@ fn what_is_written_is_read_again() {
 
     let ours: Vec<Packet> = Reader::open(&path).and_then(Iterator::collect).expect("well-formed");
     let seen: Vec<_> = ours.iter().map(|p| (p.ingress, p.arrival_ns, p.bytes.len())).collect();
-    // `cpu` and `drop` are interfaces 1 and 3; ports keep their numbers by their names.
-    assert_eq!(seen, [(3, 1_234_567_890_123_456_789, 61), (1, 5, 62), (0, 6, 0), (3, 7, 64), (3, 8, 65_535)]);
+    // `cpu` and `drop` are interfaces 1 and 3; ports are identified by name.
+    assert_eq!(
+        seen,
+        [(3, 1_234_567_890_123_456_789, 61), (1, 5, 62), (0, 6, 0), (3, 7, 64), (3, 8, 65_535)]
+    );
 
     let theirs = with_other_parser(&path);
-    assert_eq!(theirs.iter().map(|(interface, ..)| *interface).collect::<Vec<_>>(), [0, 1, 2, 3, 0]);
-    assert!(theirs.iter().zip(&ours).all(|((_, ns, bytes), p)| *ns == p.arrival_ns && *bytes == p.bytes));
+    assert_eq!(
+        theirs.iter().map(|(interface, ..)| *interface).collect::<Vec<_>>(),
+        [0, 1, 2, 3, 0]
+    );
+    assert!(
+        theirs
+            .iter()
+            .zip(&ours)
+            .all(|((_, ns, bytes), p)| *ns == p.arrival_ns && *bytes == p.bytes)
+    );
     let raw = fs::read(&path).expect("was written");
     for text in ["port3", "cpu", "port0", "drop", "TTL_EXPIRED", "NO_ROUTE"] {
         assert!(raw.windows(text.len()).any(|w| w == text.as_bytes()), "{text}");
@@ -107,10 +124,12 @@ fn plain_pcap_keeps_nanoseconds_and_refuses_what_it_cannot_say() {
     assert_eq!(Format::for_path(&path), Format::Pcap);
     let mut writer = Writer::create(&path).expect("can be created");
     writer.write(Destination::Port(3), 7_000_000_009, &[1; 60]).expect("writes");
-    let refused = writer.write(Destination::Drop("NO_ROUTE"), 8, &[1; 60]).expect_err("pcap has no drops");
+    let refused =
+        writer.write(Destination::Drop("NO_ROUTE"), 8, &[1; 60]).expect_err("pcap has no drops");
     assert_eq!(refused.hint, "name the file .pcapng");
     writer.finish().expect("finishes");
-    let packets: Vec<Packet> = Reader::open(&path).and_then(Iterator::collect).expect("well-formed");
+    let packets: Vec<Packet> =
+        Reader::open(&path).and_then(Iterator::collect).expect("well-formed");
     assert_eq!(packets, [Packet { ingress: 0, arrival_ns: 7_000_000_009, bytes: vec![1; 60] }]);
 }
 
@@ -134,8 +153,10 @@ fn a_writer_that_does_not_finish_leaves_everything_as_it_was() {
 fn a_target_that_cannot_be_written_is_an_error_at_once() {
     let folder = tempfile::tempdir().expect("a folder");
     assert!(Writer::create(&folder.path().join("no/such/folder/out.pcapng")).is_err());
-    let refused = Writer::create(folder.path()).map(drop).expect_err("a folder is no file");
+    let refused = Writer::create(folder.path()).map(drop).expect_err("a folder is not a file");
     assert!(refused.to_string().contains("is a directory"), "{refused}");
-    Writer::create(Path::new("/dev/null")).and_then(Writer::finish).expect("devices are written directly");
+    Writer::create(Path::new("/dev/null"))
+        .and_then(Writer::finish)
+        .expect("devices are written directly");
     assert!(Path::new("/dev/null").exists());
 }

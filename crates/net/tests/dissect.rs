@@ -1,4 +1,4 @@
-//! Frames taken apart: everything is covered, nothing panics, and another parser agrees.
+//! Dissection covers every byte, never panics, and agrees with another parser.
 
 mod common;
 
@@ -24,7 +24,7 @@ fn ethernet() -> Frame {
     Frame::new().ethernet(Ethernet::default())
 }
 
-/// The fields lie one behind the other and cover the frame; their names are unique.
+/// Checks that the fields follow one another and cover the frame, and that their names are unique.
 fn check_cover(frame: &[u8]) -> Vec<Field> {
     let fields = dissect(frame);
     let mut at = 0;
@@ -81,19 +81,26 @@ fn layers_are_found_behind_each_other() {
 
 #[test]
 fn checksums_are_judged() {
-    let udp = |checksum| ethernet().ipv4(Ipv4::default()).udp(Udp { checksum, ..Udp::default() }).bytes();
+    let udp =
+        |checksum| ethernet().ipv4(Ipv4::default()).udp(Udp { checksum, ..Udp::default() }).bytes();
     assert_eq!(value(&udp(Some(0)), "udp.checksum"), "0x0000", "there is none");
     assert!(value(&udp(None), "udp.checksum").ends_with("(correct)"));
     let wrong = udp(Some(0x1234));
     let right = value(&udp(None), "udp.checksum");
     assert_eq!(value(&wrong, "udp.checksum"), format!("0x1234 (wrong, should be {})", &right[..6]));
 
-    let v6 = ethernet().ipv6(Ipv6::default()).icmpv6(Icmp { kind: icmpv6::ECHO, ..Icmp::default() }).bytes();
+    let v6 = ethernet()
+        .ipv6(Ipv6::default())
+        .icmpv6(Icmp { kind: icmpv6::ECHO, ..Icmp::default() })
+        .bytes();
     assert!(value(&v6, "icmpv6.checksum").ends_with("(correct)"));
-    let v4 =
-        ethernet().ipv4(Ipv4::default()).icmp(Icmp { kind: icmp::ECHO, rest: 9, ..Icmp::default() }).bytes();
+    let v4 = ethernet()
+        .ipv4(Ipv4::default())
+        .icmp(Icmp { kind: icmp::ECHO, rest: 9, ..Icmp::default() })
+        .bytes();
     assert!(value(&v4, "icmp.checksum").ends_with("(correct)"));
-    let bad = ethernet().ipv4(Ipv4 { checksum: Some(1), ..Ipv4::default() }).udp(Udp::default()).bytes();
+    let bad =
+        ethernet().ipv4(Ipv4 { checksum: Some(1), ..Ipv4::default() }).udp(Udp::default()).bytes();
     assert!(value(&bad, "ipv4.checksum").starts_with("0x0001 (wrong"));
 }
 
@@ -121,7 +128,8 @@ fn extension_headers_and_fragments() {
         .bytes();
     assert_eq!(value(&later, "fragment.offset"), "10");
     assert_eq!(check_cover(&later).last().map(|f| f.name.clone()), Some("payload".to_owned()));
-    let later = ethernet().ipv4(Ipv4 { fragment_offset: 1, ..Ipv4::default() }).udp(Udp::default()).bytes();
+    let later =
+        ethernet().ipv4(Ipv4 { fragment_offset: 1, ..Ipv4::default() }).udp(Udp::default()).bytes();
     assert_eq!(check_cover(&later).last().map(|f| f.name.clone()), Some("payload".to_owned()));
 }
 
@@ -159,7 +167,13 @@ fn padding_and_truncation_are_shown_as_such() {
     assert_eq!(value(&frame[..5], "ethernet.truncated"), "02 00 00 00 00");
     assert_eq!(
         dissect(&[]),
-        [Field { name: "ethernet.truncated".into(), value: String::new(), offset: 0, bit: 0, bits: 0 }][..0]
+        [Field {
+            name: "ethernet.truncated".into(),
+            value: String::new(),
+            offset: 0,
+            bit: 0,
+            bits: 0
+        }][..0]
     );
 }
 
@@ -180,10 +194,14 @@ fn frames_are_compared_field_by_field() {
     );
     let text = diff(&frame(64, 0), &frame(63, 0));
     assert!(
-        text.lines().any(|l| l.starts_with("! ipv4.ttl") && l.ends_with("63") && l.contains(" 64 ")),
+        text.lines()
+            .any(|l| l.starts_with("! ipv4.ttl") && l.ends_with("63") && l.contains(" 64 ")),
         "{text}"
     );
-    assert!(text.lines().any(|l| l.starts_with("  ipv4.src")) && !text.contains("payload"), "{text}");
+    assert!(
+        text.lines().any(|l| l.starts_with("  ipv4.src")) && !text.contains("payload"),
+        "{text}"
+    );
 }
 
 #[test]
@@ -205,7 +223,10 @@ fn another_parser_agrees_on_real_packets() {
                     same("ipv4.dst", ip.header().destination_addr().to_string());
                     same("ipv4.ttl", ip.header().ttl().to_string());
                     same("ipv4.total_length", ip.header().total_len().to_string());
-                    same("ipv4.fragment_offset", ip.header().fragments_offset().value().to_string());
+                    same(
+                        "ipv4.fragment_offset",
+                        ip.header().fragments_offset().value().to_string(),
+                    );
                 }
                 Some(NetSlice::Ipv6(ip)) => {
                     same("ipv6.src", ip.header().source_addr().to_string());
@@ -245,7 +266,8 @@ fn what_is_built_is_what_another_builder_builds() {
     let start = || etherparse::PacketBuilder::ethernet2([2, 0, 0, 0, 0, 2], [2, 0, 0, 0, 0, 1]);
     let (v4, v6) = (Ipv4::default(), Ipv6::default());
     let expected = theirs(start().ipv4(v4.src.octets(), v4.dst.octets(), 64).udp(49_152, 53));
-    let mut ours = ethernet().ipv4(Ipv4 { dont_fragment: true, ..v4 }).udp(Udp::default()).payload(&payload);
+    let mut ours =
+        ethernet().ipv4(Ipv4 { dont_fragment: true, ..v4 }).udp(Udp::default()).payload(&payload);
     assert_eq!(ours.bytes(), expected);
     let expected = theirs(start().ipv6(v6.src.octets(), v6.dst.octets(), 64).udp(49_152, 53));
     ours = ethernet().ipv6(v6).udp(Udp::default()).payload(&payload);

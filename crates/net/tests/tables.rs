@@ -1,4 +1,4 @@
-//! Tables from files: real ones, made ones, broken ones.
+//! Tables from files: real, hand-made and broken ones.
 
 mod common;
 
@@ -21,7 +21,8 @@ fn file(text: &str) -> Result<TableFile, TableError> {
 fn entries(file: &TableFile) -> Result<Vec<String>, TableError> {
     let mut out = Vec::new();
     file.for_each(&mut |entry| {
-        let fields: Vec<_> = entry.fields.iter().map(|(name, value)| format!("{name}={value}")).collect();
+        let fields: Vec<_> =
+            entry.fields.iter().map(|(name, value)| format!("{name}={value}")).collect();
         let key = match entry.key {
             Key::Prefix { value, length } => format!("{value}/{length}"),
             Key::Scalar(value) => value.to_string(),
@@ -33,7 +34,7 @@ fn entries(file: &TableFile) -> Result<Vec<String>, TableError> {
     Ok(out)
 }
 
-/// Routes of a file, up to `limit`, as `PREFIX ASN`, and how the reading ended.
+/// Routes of a file, up to `limit`, as `PREFIX ASN`, and the result of reading.
 fn routes(kind: SourceKind, path: &Path, limit: usize) -> (Vec<String>, Result<(), TableError>) {
     let mut out = Vec::new();
     let end = read_routes(kind, path, &mut |route| {
@@ -77,24 +78,27 @@ fn an_import_gives_its_fields_by_arithmetic() {
     );
 }
 
-/// The samples hold the first megabyte of a compressed dump, so their ends are cut off. The expected values are those of
-/// pyasn's own converter (`mrtx.py`) for the same records, but for two choices of its: it leaves out the default route, and
-/// where the origin is a private AS it takes the one in front.
+/// The samples hold the first megabyte of a compressed dump, so their ends are truncated. The
+/// expected values are those of pyasn's own converter (`mrtx.py`) for the same records, except for
+/// two of its choices: it omits the default route, and if the origin is a private AS it takes the
+/// AS before it.
 #[test]
 fn real_dumps_give_the_origins_that_pyasn_finds() {
     for (name, count, first, last, sum) in MRT_SAMPLES {
         let (routes, end) = routes(SourceKind::Mrt, &common::table(name), usize::MAX);
         assert_eq!(routes.len(), *count, "{name}");
         assert_eq!((routes[0].as_str(), routes[count - 1].as_str()), (*first, *last), "{name}");
-        let origin = |route: &String| route.split(' ').nth(1).and_then(|asn| asn.parse::<u64>().ok());
+        let origin =
+            |route: &String| route.split(' ').nth(1).and_then(|asn| asn.parse::<u64>().ok());
         assert_eq!(routes.iter().filter_map(origin).sum::<u64>(), *sum, "{name}");
-        let error = end.expect_err("the sample is cut off");
+        let error = end.expect_err("the sample is truncated");
         assert!(error.offset.is_some_and(|o| o > 9_000_000), "{error}");
-        assert!(error.what.starts_with("the compressed file is cut off"), "{error}");
+        assert!(error.what.starts_with("the compressed file is truncated"), "{error}");
     }
 }
 
-/// Name, prefixes, first and last one with their origins, sum of all origins. TABLE_DUMP, then twice TABLE_DUMP_V2.
+/// Name, number of prefixes, first and last prefix with their origins, and the sum of all origins.
+/// First TABLE_DUMP, then twice TABLE_DUMP_V2.
 const MRT_SAMPLES: &[(&str, usize, &str, &str, u64)] = &[
     ("rib.20080501.0644_firstMB.bz2", 3507, "0.0.0.0/0 3561", "12.226.44.0/22 6478", 50_407_437),
     ("rib.20140523.0600_firstMB.bz2", 9072, "0.0.0.0/0 16637", "12.167.138.0/24 2386", 292_395_358),
@@ -116,9 +120,13 @@ fn imports_are_relative_to_the_table_file_and_errors_name_both() {
     let path = folder.path().join("t.tables");
     fs::write(folder.path().join("good.txt"), "10.0.0.0/8\n\n# comment\n2001:db8::/32 # too\n")
         .expect("writes");
-    fs::write(folder.path().join("bad.dat"), "; comment\n10.0.0.0/8\t1\n10.0.0.0/8 x\n").expect("writes");
-    fs::write(&path, "table r\nimport prefixes \"good.txt\" = (index)\nimport pyasn \"bad.dat\" = (asn)\n")
+    fs::write(folder.path().join("bad.dat"), "; comment\n10.0.0.0/8\t1\n10.0.0.0/8 x\n")
         .expect("writes");
+    fs::write(
+        &path,
+        "table r\nimport prefixes \"good.txt\" = (index)\nimport pyasn \"bad.dat\" = (asn)\n",
+    )
+    .expect("writes");
     let table = TableFile::open(&path).expect("well-formed itself");
     let mut seen = 0;
     let error = table
@@ -131,7 +139,7 @@ fn imports_are_relative_to_the_table_file_and_errors_name_both() {
     assert_eq!(
         error.to_string(),
         format!(
-            "{}:3: `x` is no AS number (imported at {}:3)",
+            "{}:3: `x` is not an AS number (imported at {}:3)",
             folder.path().join("bad.dat").display(),
             path.display()
         )
@@ -177,14 +185,18 @@ fn prefixes_are_found_in_every_kind_of_file() {
     };
     let list = write("list", b"# mine\n10.0.0.0/8\n");
     let pyasn = write("pyasn", b"10.0.0.0/8\t5\n");
-    let table = write("table", b"# mine\ntable a\n10.0.0.0/8 = 1\n7 = 2\nimport prefixes \"list\" = 3\n");
+    let table =
+        write("table", b"# mine\ntable a\n10.0.0.0/8 = 1\n7 = 2\nimport prefixes \"list\" = 3\n");
     let mut gzip = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::fast());
     gzip.write_all(b"; x\n10.0.0.0/8\t5\n").expect("compresses");
     let gzip = write("gzip", &gzip.finish().expect("compresses"));
     let count = |path: &Path| read_prefixes(path).map(|p| p.len());
     assert_eq!([&list, &pyasn, &gzip].map(|p| count(p)), [Ok(1), Ok(1), Ok(1)]);
     assert_eq!(count(&table), Ok(2));
-    assert!(count(&common::table(MRT_SAMPLES[0].0)).is_err(), "the sample is an MRT dump, and cut off");
+    assert!(
+        count(&common::table(MRT_SAMPLES[0].0)).is_err(),
+        "the sample is an MRT dump, and truncated"
+    );
     assert!(count(&write("garbage", &[0x80; 100])).is_err());
 }
 
@@ -193,7 +205,7 @@ fn prefixes_are_found_in_every_kind_of_file() {
 fn the_running_kernel_has_a_table() {
     let text = "table r\nimport kernel port=(port) via=(gateway) metric=(metric) if=(device)\n";
     let table = file(text).expect("well-formed");
-    // What is in it, no test can know; its form is known.
+    // The contents depend on the host, but the form is known.
     for entry in entries(&table).expect("the kernel's table can be read") {
         assert!(entry.starts_with("r:2 ") && entry.contains(" via="), "{entry}");
     }
@@ -216,7 +228,9 @@ fn a_hundred_thousand_lines_of_text_are_read() {
     let mut sum = 0;
     table
         .for_each(&mut |entry| {
-            let Literal::Number(port) = &entry.fields[0].1 else { return Err("a number".to_owned()) };
+            let Literal::Number(port) = &entry.fields[0].1 else {
+                return Err("a number".to_owned());
+            };
             sum += port.low_u64();
             Ok(())
         })

@@ -1,4 +1,4 @@
-//! Generated traffic: what it is, and that it comes again.
+//! Generated traffic: its contents, and that it is reproducible.
 
 mod common;
 
@@ -33,7 +33,8 @@ fn a_seed_gives_the_same_bytes_and_another_seed_others() {
     assert_ne!(first, generate(&format!("seed = 2\n{text}"), 2000));
 }
 
-/// Repeatable from one version to the next, too: change the digest only when a change of the stream is meant.
+/// The stream must not change from one version to the next: change the digest only if a change of
+/// the stream is intended.
 #[test]
 fn the_stream_of_a_seed_is_fixed() {
     let packets = generate(
@@ -53,7 +54,7 @@ fn every_packet_is_well_formed_to_another_parser() {
                 "mix = 'ipv4,ipv6,mpls1..4=2,mpls1/ipv4,mpls16/ipv6'\nvlans = '0,1,2'\nsizes = {}\ntransport = '{transport}'",
                 format_args!("'{size}'")
             );
-            // The largest are dissected row by row: fewer of them will do.
+            // The largest packets are dissected row by row, so fewer of them are enough.
             for packet in generate(&text, if size == "65539" { 40 } else { 400 }) {
                 check_with_etherparse(&packet.bytes);
             }
@@ -61,12 +62,15 @@ fn every_packet_is_well_formed_to_another_parser() {
     }
 }
 
-/// Addresses and checksums of a frame, by etherparse and by definition.
+/// Checks addresses and checksums of a frame, with etherparse and by definition.
 fn check_with_etherparse(frame: &[u8]) {
-    // etherparse does not look behind MPLS labels: find the IP header, and have it parsed on its own.
+    // etherparse does not parse MPLS payload: find the IP header and parse it alone.
     let fields = dissect(frame);
-    let ip_at =
-        fields.iter().find(|f| f.name == "ipv4.version" || f.name == "ipv6.version").expect("IP").offset;
+    let ip_at = fields
+        .iter()
+        .find(|f| f.name == "ipv4.version" || f.name == "ipv6.version")
+        .expect("IP")
+        .offset;
     let parsed = SlicedPacket::from_ip(&frame[ip_at..]).expect("well-formed");
     let segment_sum = match parsed.net.as_ref().expect("IP") {
         NetSlice::Ipv4(ip) => {
@@ -74,11 +78,20 @@ fn check_with_etherparse(frame: &[u8]) {
             assert_eq!(header.header_checksum(), header.to_header().calc_header_checksum());
             assert_eq!(usize::from(header.total_len()), frame.len() - ip_at, "no padding");
             let number = header.protocol().0;
-            pseudo_header_v4(header.source_addr(), header.destination_addr(), number, header.total_len() - 20)
+            pseudo_header_v4(
+                header.source_addr(),
+                header.destination_addr(),
+                number,
+                header.total_len() - 20,
+            )
         }
         NetSlice::Ipv6(ip) => {
             let header = ip.header();
-            assert_eq!(usize::from(header.payload_length()), frame.len() - ip_at - 40, "no padding");
+            assert_eq!(
+                usize::from(header.payload_length()),
+                frame.len() - ip_at - 40,
+                "no padding"
+            );
             let number = header.next_header().0;
             pseudo_header_v6(
                 header.source_addr(),
@@ -97,7 +110,7 @@ fn check_with_etherparse(frame: &[u8]) {
         TransportSlice::Tcp(tcp) => frame.len() - tcp.payload().len() - 20,
         other => panic!("{other:?}"),
     };
-    // Correct if the sum over everything, checksum included, is all ones.
+    // A checksum is correct if the sum over everything, including it, is all ones.
     let rest = checksum(&frame[at..]);
     assert_eq!(segment_sum.word(!rest).checksum(), 0);
     let outer = SlicedPacket::from_ethernet(frame).expect("well-formed");
@@ -145,7 +158,7 @@ fn bare_frames_have_neither_padding_nor_room_for_a_check_sequence() {
             assert!(number.value.contains("59"), "{number:?}");
         }
     }
-    // The shortest that there is, and the same packets that have room for more.
+    // The shortest possible packets, and the same packets with room for more.
     assert_eq!(generate("sizes = 'bare:34'\ntransport = 'none'", 1)[0].bytes.len(), 34);
     assert_eq!(generate("sizes = 'bare:60'", 9), generate("sizes = '64'", 9));
 }
@@ -175,7 +188,8 @@ fn protocols_come_by_their_weights() {
 #[test]
 fn addresses_come_from_the_table() {
     let path = common::table("ipasn6_20151101.dat.gz");
-    let prefixes: HashSet<Prefix> = read_prefixes(&path).expect("well-formed").into_iter().collect();
+    let prefixes: HashSet<Prefix> =
+        read_prefixes(&path).expect("well-formed").into_iter().collect();
     let text = format!("mix = 'ipv4,ipv6'\ndestinations = {{ prefixes = '{}' }}", path.display());
     let packets = generate(&text, 2000);
     for packet in &packets {
@@ -196,8 +210,9 @@ fn a_trace_gives_its_sizes_and_its_locality() {
         "sizes = 'capture'\ncapture = '{}'\ndestinations = {{ pick = 'trace' }}\nsources = {{ pick = 'trace' }}\ntransport = 'tcp'",
         path.display()
     );
-    let original: Vec<Packet> =
-        wireloom_net::capture::Reader::open(&path).and_then(Iterator::collect).expect("well-formed");
+    let original: Vec<Packet> = wireloom_net::capture::Reader::open(&path)
+        .and_then(Iterator::collect)
+        .expect("well-formed");
     let made = generate(&text, original.len() * 2);
     let dst = |p: &Packet| p.bytes[30..34].to_vec();
     let mut partner = HashMap::new();
@@ -210,9 +225,11 @@ fn a_trace_gives_its_sizes_and_its_locality() {
 
 #[test]
 fn flows_come_again() {
-    let pool: PrefixPool = ["10.0.0.1/32".parse::<Prefix>().expect("a prefix")].into_iter().collect();
+    let pool: PrefixPool =
+        ["10.0.0.1/32".parse::<Prefix>().expect("a prefix")].into_iter().collect();
     let spec = Spec { flows: 3, ..Spec::default() };
-    let made = Generator::with_prefixes(&spec, pool.clone(), pool).expect("goes together").take(1000);
+    let made =
+        Generator::with_prefixes(&spec, pool.clone(), pool).expect("goes together").take(1000);
     let ports: HashSet<_> = made.map(|p| p.bytes[34..38].to_vec()).collect();
     assert_eq!(ports.len(), 3);
 }
@@ -232,7 +249,10 @@ fn a_specification_round_trips() {
         sizes: Sizes::Imix,
         bursts: Bursts::OnOff { packets: 32, peak: 10 },
         count: Some(5),
-        destinations: AddressSpec { prefixes: Some(PathBuf::from("a.dat")), pick: Pick::Zipf(1.25) },
+        destinations: AddressSpec {
+            prefixes: Some(PathBuf::from("a.dat")),
+            pick: Pick::Zipf(1.25),
+        },
         ..Spec::default()
     };
     let text = toml::to_string(&spec).expect("serialises");
@@ -247,13 +267,13 @@ fn what_does_not_go_together_is_refused() {
         Err(e) => e.message().to_owned(),
         Ok(spec) => match Generator::new(&spec) {
             Err(e) => e.to_string(),
-            Ok(_) => panic!("{text} was taken"),
+            Ok(_) => panic!("{text} was accepted"),
         },
     };
     assert!(refused("sizes = '63'").contains("64 to 65539"));
     assert!(refused("sizes = '54'").contains("`bare:54` is one without"));
     assert!(refused("sizes = 'bare:13'").contains("14 to 65535"));
-    assert!(refused("sizes = 'bare:x'").contains("`bare:x` is no size"));
+    assert!(refused("sizes = 'bare:x'").contains("`bare:x` is not a size"));
     for (text, said) in [
         ("mix = 'ipv6'", "`ipv6` with udp, which take up to 62;"),
         ("mix = 'ipv4,mpls1..4'", "`mpls1..4` with udp, which take up to 58;"),
@@ -264,12 +284,15 @@ fn what_does_not_go_together_is_refused() {
         let error = refused(&format!("sizes = 'bare:54'\n{text}"));
         assert!(error.contains(said), "{error}");
     }
-    assert!(refused("mix = 'ipv5'").contains("`ipv5` is no protocol"));
+    assert!(refused("mix = 'ipv5'").contains("`ipv5` is not a protocol"));
     assert!(refused("rate = 'fast'").contains("`10Gbps`"));
     assert!(refused("colour = 'red'").contains("unknown field `colour`"));
-    assert!(refused("dst_mac = '02:00'").contains("no MAC address"));
-    assert!(refused("labels = '5..4'").contains("no range of labels"));
-    assert_eq!(refused("sizes = 'capture'"), "sizes of a capture are wanted, but `capture` names none");
+    assert!(refused("dst_mac = '02:00'").contains("not a MAC address"));
+    assert!(refused("labels = '5..4'").contains("not a range of labels"));
+    assert_eq!(
+        refused("sizes = 'capture'"),
+        "sizes are to come from a capture, but `capture` names none"
+    );
     assert_eq!(refused("ports = 0"), "`ports` must be at least 1");
     assert!(refused("sources = { prefixes = 'no/such/file' }").starts_with("no/such/file: "));
 
@@ -282,7 +305,8 @@ fn what_does_not_go_together_is_refused() {
 
 #[test]
 fn the_bottom_of_a_stack_can_have_labels_of_its_own_and_parts_can_take_turns() {
-    let text = "mix = 'ipv4,mpls3/ipv4'\norder = 'turn'\nlabels = '100..199'\nbottom_labels = '16..31'";
+    let text =
+        "mix = 'ipv4,mpls3/ipv4'\norder = 'turn'\nlabels = '100..199'\nbottom_labels = '16..31'";
     for (index, packet) in generate(text, 40).iter().enumerate() {
         let entries: Vec<(u32, bool)> = packet.bytes[14..]
             .chunks_exact(4)
@@ -293,8 +317,14 @@ fn the_bottom_of_a_stack_can_have_labels_of_its_own_and_parts_can_take_turns() {
         if index % 2 == 0 {
             assert_eq!(packet.bytes[12..14], [0x08, 0x00], "packet {index}");
         } else {
-            assert_eq!(entries.iter().map(|(_, bottom)| *bottom).collect::<Vec<_>>(), [false, false, true]);
-            assert!(entries[..2].iter().all(|(label, _)| (100..200).contains(label)), "{entries:?}");
+            assert_eq!(
+                entries.iter().map(|(_, bottom)| *bottom).collect::<Vec<_>>(),
+                [false, false, true]
+            );
+            assert!(
+                entries[..2].iter().all(|(label, _)| (100..200).contains(label)),
+                "{entries:?}"
+            );
             assert!((16..32).contains(&entries[2].0), "{entries:?}");
         }
     }

@@ -36,7 +36,11 @@ impl Lanes {
 
 /// A packed structure: the first part most significant.
 pub(crate) fn pack(parts: &[Bits]) -> Bits {
-    parts.iter().cloned().reduce(|high, low| high.concat(&low)).expect("a reply has at least one part")
+    parts
+        .iter()
+        .cloned()
+        .reduce(|high, low| high.concat(&low))
+        .expect("a reply has at least one part")
 }
 
 /// The reply of a method that has none.

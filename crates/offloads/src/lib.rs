@@ -1,7 +1,8 @@
 //! The offload kinds: one registry of their interfaces, and the golden meaning of each.
 //!
-//! The language checks calls against [`registry`]; the step IR carries a [`Config`] for each offload of an engine; the
-//! golden model and (for the kinds that it does not realise in C) the native engine run an [`Instance`].
+//! The language checks calls against [`registry`]; the step IR carries a [`Config`] for each
+//! offload of an engine; the golden model and (for the kinds that it does not realise in C) the
+//! native engine run an [`Instance`].
 
 pub mod instance;
 pub mod kinds;
@@ -14,7 +15,7 @@ pub mod registry;
 pub mod store;
 pub mod updates;
 
-pub use instance::{Entry, EntryKey, Env, Instance, Refused, Row};
+pub use instance::{Duplicate, Entry, EntryKey, Env, Instance, Refused, Row};
 pub use kinds::instantiate;
 pub use populate::{LoadSummary, load_tables};
 pub use raw::RawView;

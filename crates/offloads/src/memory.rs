@@ -13,15 +13,15 @@ use crate::Refused;
 /// All-zero bytes must be a valid value, and the type must not be of size zero.
 pub(crate) unsafe trait Zeroable {}
 
-// SAFETY: integers, of which zero is one.
+// SAFETY: zero is a valid integer.
 unsafe impl Zeroable for u64 {}
 // SAFETY: atomics have the representation of their integers.
 unsafe impl Zeroable for AtomicU64 {}
 // SAFETY: as above.
 unsafe impl Zeroable for AtomicU32 {}
 
-/// `count` elements of zero bytes. The system hands out the pages as they are first written, so that a large, sparsely
-/// used table costs little.
+/// `count` elements of zero bytes. The system hands out the pages as they are first written, so
+/// that a large, sparsely used table costs little.
 ///
 /// # Errors
 /// If there is not so much memory.
@@ -39,17 +39,17 @@ pub(crate) fn zeroed<T: Zeroable>(count: usize) -> Result<Box<[T]>, Refused> {
     if start.is_null() {
         return Err(refused());
     }
-    // SAFETY: `start` was allocated just now by the global allocator with the layout of `[T; count]`, nothing else owns
-    // it, and `Zeroable` says that zero bytes are valid elements.
+    // SAFETY: `start` was allocated just now by the global allocator with the layout of `[T;
+    // count]`, nothing else owns it, and `Zeroable` says that zero bytes are valid elements.
     Ok(unsafe { Box::from_raw(std::ptr::slice_from_raw_parts_mut(start, count)) })
 }
 
 /// Bytes of a huge page of x86-64 and AArch64.
 const HUGE_PAGE: usize = 2 << 20;
 
-/// Zeroed elements that are looked up all over the place. From half a huge page on they lie in huge pages, if the system has
-/// them to give: lookups in ordinary ones would miss the translation buffers nearly every time. All of it is real
-/// memory from the beginning.
+/// Zeroed elements that are looked up all over the place. From half a huge page on they lie in huge
+/// pages, if the system has them to give: lookups in ordinary ones would miss the translation
+/// buffers nearly every time. All of it is real memory from the beginning.
 pub(crate) struct Dense<T> {
     start: NonNull<T>,
     count: usize,
@@ -68,15 +68,18 @@ impl<T: Zeroable> Dense<T> {
     /// If there is not so much memory.
     pub(crate) fn new(count: usize) -> Result<Self, Refused> {
         let bytes = count.saturating_mul(size_of::<T>());
-        let refused = || Refused(format!("there is no memory for {bytes} bytes; make the table smaller"));
+        let refused =
+            || Refused(format!("there is no memory for {bytes} bytes; make the table smaller"));
         let layout = Layout::array::<T>(count.max(1)).map_err(|_| refused())?;
         let is_large = layout.size() >= HUGE_PAGE / 2;
-        let layout = if is_large { layout.align_to(HUGE_PAGE).map_err(|_| refused())? } else { layout };
+        let layout =
+            if is_large { layout.align_to(HUGE_PAGE).map_err(|_| refused())? } else { layout };
         // SAFETY: the layout's size is not zero.
         let start = NonNull::new(unsafe { alloc::alloc(layout) }).ok_or_else(refused)?;
         #[cfg(target_os = "linux")]
         if is_large {
-            // SAFETY: advice about whole pages that were just allocated; it changes no contents, and a refusal does no harm.
+            // SAFETY: advice about whole pages that were just allocated; it changes no contents,
+            // and a refusal does no harm.
             unsafe { libc::madvise(start.as_ptr().cast(), layout.size(), libc::MADV_HUGEPAGE) };
         }
         // SAFETY: the allocation is as long as the layout.

@@ -1,16 +1,17 @@
-//! Loading table files: keys and fields that stand in text meet the layouts that offloads declare.
+//! Loading table files: matches the keys and fields of the text with the layouts that offloads
+//! declare.
 
 use wireloom_bits::Bits;
 use wireloom_net::tables::{Key, Literal, TableError, TableFile};
 
-use crate::kinds::meter::{Rates, rates_layout};
+use crate::registry::{self, TableForm, TableKey};
 use crate::{Config, Content, Entry, EntryKey, Instance, Layout, Refused, Store};
 
-/// What a table file has brought.
+/// The contents of a table file.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct LoadSummary {
-    /// Path of each offload that the file has a section for, in the file's order, and the number of entries that were
-    /// loaded into it (an entry that replaces another counts too).
+    /// Path of each offload that the file has a section for, in the file's order, and the number of
+    /// entries that were loaded into it (an entry that replaces another counts too).
     pub tables: Vec<(String, u64)>,
 }
 
@@ -23,12 +24,12 @@ impl LoadSummary {
 
 /// Loads a table file into the offloads that its sections name.
 ///
-/// A field of a value (or of a key) that an entry does not give is zero; for `meter` it is what the declaration says. An
-/// entry whose key is there already replaces it.
+/// A field of a value (or of a key) that an entry does not give is zero; for `meter` it is the
+/// declared value. An entry replaces an existing one with the same key.
 ///
 /// # Errors
-/// At the first entry that does not suit its offload: file, line, what is wrong and what to do. Entries before it stay
-/// loaded.
+/// At the first entry that does not suit its offload: file, line, error and remedy. Entries before
+/// it stay loaded.
 pub fn load_tables(store: &mut Store, file: &TableFile) -> Result<LoadSummary, TableError> {
     let mut summary = LoadSummary::default();
     for (path, line) in file.sections() {
@@ -73,38 +74,38 @@ pub(crate) fn target<'a>(
             let inside = paths.iter().filter(|p| p.starts_with(&format!("{path}."))).cloned();
             Err(format!("`{path}` is an engine; name one of its offloads{}", list(": ", inside)))
         }
-        None => {
-            Err(format!("there is no offload `{path}`{}", suggest(path, paths.iter().map(String::as_str))))
-        }
+        None => Err(format!(
+            "there is no offload `{path}`{}",
+            suggest(path, paths.iter().map(String::as_str))
+        )),
     }
 }
 
-/// A key as the offload wants it.
+/// Returns a key in the offload's form.
 pub(crate) fn entry_key(config: &Config, key: &Key) -> Result<EntryKey, String> {
-    let width = |layout: &Option<Layout>| layout.as_ref().map_or(0, Layout::width);
-    Ok(match config.kind.as_str() {
-        "lpm" => {
-            let (bits, length) = key.to_prefix(width(&config.key))?;
+    let layout = config.key.clone().unwrap_or_default();
+    Ok(match table(config)?.key {
+        TableKey::Prefix => {
+            let (bits, length) = key.to_prefix(layout.width())?;
             EntryKey::Prefix { bits, length }
         }
-        "exact" => EntryKey::Exact(whole_key(config.key.as_ref().unwrap_or(&Layout::default()), key)?),
-        "array" | "counter" | "meter" => EntryKey::Index(index(key)?),
-        "match" => EntryKey::Pattern(pattern(key)?),
-        other => return Err(format!("`{other}` has no table: remove the section")),
+        TableKey::Whole => EntryKey::Exact(whole_key(&layout, key)?),
+        TableKey::Index => EntryKey::Index(index(key)?),
+        TableKey::Pattern => EntryKey::Pattern(pattern(key)?),
     })
 }
 
-/// A value as the offload wants it.
+/// Returns a value in the offload's form.
 pub(crate) fn entry_value(config: &Config, fields: &[(String, Literal)]) -> Result<Bits, String> {
-    match (config.kind.as_str(), &config.value) {
-        ("meter", _) => pack(&rates_layout(), Rates::declared(config).pack(), fields),
-        ("counter", _) => {
-            let layout = Layout { fields: vec![("packets".into(), 64), ("bytes".into(), 64)] };
-            pack(&layout, Bits::zero(128), fields)
-        }
-        (_, Some(layout)) => pack(layout, Bits::zero(layout.width()), fields),
-        (kind, None) => Err(format!("`{kind}` takes no value: remove the section")),
-    }
+    let (layout, base) = (table(config)?.value)(config);
+    pack(&layout, base, fields)
+}
+
+/// The entries of an offload's table.
+fn table(config: &Config) -> Result<TableForm, String> {
+    let kind = registry::kind(&config.kind);
+    kind.and_then(|kind| kind.table)
+        .ok_or_else(|| format!("`{}` has no table: remove the section", config.kind))
 }
 
 fn whole_key(layout: &Layout, key: &Key) -> Result<Bits, String> {
@@ -114,20 +115,23 @@ fn whole_key(layout: &Layout, key: &Key) -> Result<Bits, String> {
             [(_, width)] => literal.to_bits(*width),
             _ => {
                 let names = layout.fields.iter().map(|(name, _)| format!("{name}=..."));
-                Err(format!("the key has several fields; write{}", list(" ", names).replace(", ", " ")))
+                Err(format!(
+                    "the key has several fields; write{}",
+                    list(" ", names).replace(", ", " ")
+                ))
             }
         },
-        Key::Prefix { value, .. } => {
-            Err(format!("a prefix where the table matches whole keys; write `{value}` without a length"))
-        }
+        Key::Prefix { value, .. } => Err(format!(
+            "a prefix where the table matches whole keys; write `{value}` without a length"
+        )),
     }
 }
 
 fn index(key: &Key) -> Result<u64, String> {
     match key {
-        Key::Scalar(Literal::Number(bits)) => {
-            bits.to_u64().ok_or_else(|| format!("index {bits} is out of range: it does not fit 64 bits"))
-        }
+        Key::Scalar(Literal::Number(bits)) => bits
+            .to_u64()
+            .ok_or_else(|| format!("index {bits} is out of range: it does not fit 64 bits")),
         _ => Err("an index is wanted here: a number, such as `17`".into()),
     }
 }
@@ -139,7 +143,7 @@ fn pattern(key: &Key) -> Result<Vec<u8>, String> {
     }
 }
 
-/// `base` with the given fields, of which none comes twice, in their places.
+/// Returns `base` with the given fields in their places; no field comes twice.
 fn pack(layout: &Layout, base: Bits, given: &[(String, Literal)]) -> Result<Bits, String> {
     let mut packed = base;
     for (name, literal) in given {
@@ -164,9 +168,14 @@ fn field(layout: &Layout, name: &str) -> Result<(u32, u32), String> {
     }
     let names = || layout.fields.iter().map(|(own, _)| own.as_str());
     Err(match (name, names().next()) {
-        (_, Some("")) => format!("there is no field `{name}`: the value is a scalar, written `= NUMBER`"),
+        (_, Some("")) => {
+            format!("there is no field `{name}`: the value is a scalar, written `= NUMBER`")
+        }
         ("", _) => {
-            format!("the value has fields; write{}", list(" ", names().map(|own| format!("{own}=..."))))
+            format!(
+                "the value has fields; write{}",
+                list(" ", names().map(|own| format!("{own}=...")))
+            )
         }
         _ => format!("there is no field `{name}`{}", suggest(name, names())),
     })
@@ -184,7 +193,7 @@ fn suggest<'a>(wrong: &str, names: impl Iterator<Item = &'a str> + Clone) -> Str
     }
 }
 
-/// Some names, at most eight of them, behind a lead; nothing if there are none.
+/// Returns at most eight of the names after a lead; nothing if there are no names.
 fn list(lead: &str, names: impl Iterator<Item = String>) -> String {
     let all: Vec<String> = names.collect();
     match all.len() {
@@ -194,7 +203,8 @@ fn list(lead: &str, names: impl Iterator<Item = String>) -> String {
     }
 }
 
-/// Least number of insertions, removals and replacements of characters that make one word of the other (Levenshtein).
+/// Least number of insertions, removals and replacements of characters that make one word of the
+/// other (Levenshtein).
 fn distance(a: &str, b: &str) -> usize {
     let b: Vec<char> = b.chars().collect();
     let mut row: Vec<usize> = (0..=b.len()).collect();

@@ -1,4 +1,4 @@
-//! What table files bring into offloads, and what they are told when they do not suit.
+//! Tests of loading table files into offloads, and of the errors of files that do not fit.
 
 use std::path::Path;
 
@@ -11,7 +11,13 @@ use crate::{Row, Slot, instantiate};
 
 type Fields<'a> = Option<&'a [(&'a str, u32)]>;
 
-fn slot(name: &str, kind: &str, key: Fields<'_>, value: Fields<'_>, params: &[(&str, u64)]) -> Slot {
+fn slot(
+    name: &str,
+    kind: &str,
+    key: Fields<'_>,
+    value: Fields<'_>,
+    params: &[(&str, u64)],
+) -> Slot {
     let config = config(kind, key, value, params);
     let instance = instantiate(&config).unwrap();
     Slot { name: name.into(), content: Content::Kind { config, instance } }
@@ -20,8 +26,10 @@ fn slot(name: &str, kind: &str, key: Fields<'_>, value: Fields<'_>, params: &[(&
 fn store() -> Store {
     let route: Fields<'_> = Some(&[("port", 8), ("class", 8)]);
     let flow: Fields<'_> = Some(&[("src", 32), ("dst", 32), ("port", 16)]);
-    let port: Fields<'_> = Some(&[("port", 16), ("mac", 48), ("mtu", 16), ("tag.id", 12), ("tag.on", 1)]);
-    let inner = Store { slots: vec![slot("mem", "array", None, Some(&[("", 24)]), &[("size", 16)])] };
+    let port: Fields<'_> =
+        Some(&[("port", 16), ("mac", 48), ("mtu", 16), ("tag.id", 12), ("tag.on", 1)]);
+    let inner =
+        Store { slots: vec![slot("mem", "array", None, Some(&[("", 24)]), &[("size", 16)])] };
     let meter = [("size", 4), ("cir", 1000), ("cbs", 2000), ("ebs", 3000)];
     Store {
         slots: vec![
@@ -32,6 +40,7 @@ fn store() -> Store {
             slot("ports", "array", None, port, &[("size", 32)]),
             slot("counts", "counter", None, None, &[("size", 4)]),
             slot("police", "meter", None, None, &meter),
+            slot("seen", "bloom", Some(&[("", 32)]), None, &[("size", 64)]),
             slot("urls", "match", None, route, &[]),
             slot("now", "clock", None, None, &[]),
             Slot { name: "walk".into(), content: Content::Engine(inner) },
@@ -67,22 +76,28 @@ fn every_kind_with_a_table_is_loaded() {
          table ports\n17 port=1 mac=02:00:00:00:00:01 mtu=1500 tag.on=true\n\
          table counts\n2 bytes=10\n\
          table police\n1 cir=5 ebs=0\n\
+         table seen\n10.0.0.1 = 1\n\
          table urls\n\"GET /\" port=2\n\
          table walk.mem\n3 = 0x123456\n\
          table routes\n10.0.0.0/8 port=4\n",
     )
     .unwrap();
     assert_eq!(summary.tables[0], ("routes".to_owned(), 3));
-    assert_eq!((summary.tables.len(), summary.entries()), (9, 11));
+    assert_eq!((summary.tables.len(), summary.entries()), (10, 12));
     let routes = rows(&store, "routes");
-    assert_eq!(fields(&routes[0]), [("port", 4), ("class", 0)], "replaced; what is not given is zero");
+    assert_eq!(
+        fields(&routes[0]),
+        [("port", 4), ("class", 0)],
+        "replaced; what is not given is zero"
+    );
     assert_eq!(fields(&routes[1]), [("port", 0), ("class", 9)]);
     assert_eq!(routes[1].key, EntryKey::Prefix { bits: Bits::new(32, 1 << 31), length: 1 });
     let key = Bits::new(80, 0x0a00_0001_0a00_0002_0050);
     assert_eq!(rows(&store, "flows")[0].key, EntryKey::Exact(key));
     assert_eq!(rows(&store, "hosts")[0].key, EntryKey::Exact(Bits::new(48, 0x0200_0000_0001)));
     let port = &rows(&store, "ports")[0];
-    let expected = [("port", 1), ("mac", 0x0200_0000_0001), ("mtu", 1500), ("tag.id", 0), ("tag.on", 1)];
+    let expected =
+        [("port", 1), ("mac", 0x0200_0000_0001), ("mtu", 1500), ("tag.id", 0), ("tag.on", 1)];
     assert_eq!((&port.key, fields(port)), (&EntryKey::Index(17), expected.to_vec()));
     assert_eq!(fields(&rows(&store, "counts")[0]), [("packets", 0), ("bytes", 10)]);
     let meter = &rows(&store, "police")[0];
@@ -92,6 +107,9 @@ fn every_kind_with_a_table_is_loaded() {
         "the declaration's, but for what is given"
     );
     assert_eq!(rows(&store, "urls")[0].key, EntryKey::Pattern(b"GET /".to_vec()));
+    let bits: u32 =
+        rows(&store, "seen").iter().map(|row| row.fields[0].1.low_u64().count_ones()).sum();
+    assert!((1..=4).contains(&bits), "a key sets four bits, of which some may be one");
     assert_eq!(fields(&rows(&store, "walk.mem")[0]), [("value", 0x12_3456)]);
 }
 
@@ -103,26 +121,39 @@ fn what_does_not_suit_is_said_with_file_and_line() {
         ("table walk\n", "1: `walk` is an engine; name one of its offloads: walk.mem"),
         ("table now\n1 = 2\n", "2: `clock` has no table: remove the section"),
         ("table routes\n\n10.0.0.0/8 prt=3\n", "3: there is no field `prt`; did you mean `port`?"),
-        ("table routes\n10.0.0.0/8 nexthop=3\n", "2: there is no field `nexthop`; there is `port`, `class`"),
+        (
+            "table routes\n10.0.0.0/8 nexthop=3\n",
+            "2: there is no field `nexthop`; there is `port`, `class`",
+        ),
         ("table ports\n1 tag=3\n", "2: there is no field `tag`; did you mean `tag.id`?"),
         ("table routes\n10.0.0.0/8 = 3\n", "2: the value has fields; write port=..., class=..."),
         (
             "table routes6\n::/0 port=3\n",
             "2: there is no field `port`: the value is a scalar, written `= NUMBER`",
         ),
-        ("table routes\n10.0.0.0/8 port=256\n", "2: field `port`: `256` does not fit 8 bits"),
+        ("table routes\n10.0.0.0/8 port=256\n", "2: field `port`: `256` does not fit in 8 bits"),
         (
             "table routes\n2001:db8::/32 port=1\n",
             "2: `2001:db8::` is an IPv6 address of 128 bits; the key has 32",
         ),
-        ("table flows\n1 -> = 1\n", "2: the key has several fields; write src=... dst=... port=..."),
+        (
+            "table flows\n1 -> = 1\n",
+            "2: the key has several fields; write src=... dst=... port=...",
+        ),
         (
             "table hosts\n1/8 -> = 1\n",
             "2: a prefix where the table matches whole keys; write `1` without a length",
         ),
-        ("table ports\n32 port=1\n", "2: index 32 is out of range: the offload has 32 elements, from 0"),
+        (
+            "table ports\n32 port=1\n",
+            "2: index 32 is out of range: the offload has 32 elements, from 0",
+        ),
         ("table ports\n10.0.0.1 port=1\n", "2: an index is wanted here: a number, such as `17`"),
         ("table urls\n5 port=1\n", "2: a pattern in quotes is wanted here, such as `\"GET /\"`"),
+        (
+            "table seen\n1 = 0\n",
+            "2: a key cannot be taken out of a Bloom filter: its bits may be those of others too",
+        ),
         ("table police\n1 cirr=1\n", "2: there is no field `cirr`; did you mean `cir`?"),
         (
             "table hosts\n1 -> = 1\n2 -> = 1\n3 -> = 1\n4 -> = 1\n5 -> = 1\n",
@@ -142,9 +173,13 @@ fn what_stands_before_a_mistake_is_loaded() {
 
 #[test]
 fn distances_between_words() {
-    for (a, b, d) in
-        [("", "abc", 3), ("port", "port", 0), ("prot", "port", 2), ("cbs", "cir", 2), ("mac", "max", 1)]
-    {
+    for (a, b, d) in [
+        ("", "abc", 3),
+        ("port", "port", 0),
+        ("prot", "port", 2),
+        ("cbs", "cir", 2),
+        ("mac", "max", 1),
+    ] {
         assert_eq!(distance(a, b), d, "{a} {b}");
     }
 }

@@ -1,8 +1,10 @@
-//! The offloads of an engine with their state: what a table file is loaded into and what reports read.
+//! The offloads of an engine with their state: what a table file is loaded into and what reports
+//! read.
 
 use crate::{Config, Instance};
 
-/// The offloads of an engine, in the order of their declaration; those of an engine that it calls are nested.
+/// The offloads of an engine, in the order of their declaration; those of an engine that it calls
+/// are nested.
 #[derive(Default)]
 pub struct Store {
     /// One for each offload of the engine.
@@ -13,15 +15,15 @@ pub struct Store {
 pub struct Slot {
     /// Its name in the engine.
     pub name: String,
-    /// What stands behind it.
+    /// The content of the slot.
     pub content: Content,
 }
 
-/// What stands behind an offload.
+/// The content of an offload's slot.
 pub enum Content {
     /// An instance of a kind of the registry.
     Kind {
-        /// What the declaration says.
+        /// The declaration.
         config: Config,
         /// The state.
         instance: Box<dyn Instance>,
@@ -31,8 +33,8 @@ pub enum Content {
 }
 
 impl Store {
-    /// The offload under a path of names joined by dots: `routes`, or `walk.memory` for offload `memory` of the engine
-    /// behind offload `walk`.
+    /// Returns the offload under a path of names joined by dots: `routes`, or `walk.memory` for
+    /// offload `memory` of the engine that realises offload `walk`.
     pub fn find(&self, path: &str) -> Option<&Slot> {
         let (first, rest) = split(path);
         let slot = self.slots.iter().find(|s| s.name == first)?;
@@ -43,7 +45,7 @@ impl Store {
         }
     }
 
-    /// As [`Store::find`], to be changed.
+    /// Returns the offload under a path, as [`Store::find`], to be changed.
     pub fn find_mut(&mut self, path: &str) -> Option<&mut Slot> {
         let (first, rest) = split(path);
         let slot = self.slots.iter_mut().find(|s| s.name == first)?;
@@ -56,19 +58,57 @@ impl Store {
         }
     }
 
-    /// The path of every offload that is of a kind (not an engine), in order of declaration, nested ones where their
-    /// engine stands.
+    /// Returns the path of every offload that is of a kind (not an engine), in order of
+    /// declaration; nested ones come in the place of their engine.
     pub fn paths(&self) -> Vec<String> {
         let mut paths = Vec::new();
         for slot in &self.slots {
             match &slot.content {
                 Content::Kind { .. } => paths.push(slot.name.clone()),
                 Content::Engine(inner) => {
-                    paths.extend(inner.paths().into_iter().map(|path| format!("{}.{path}", slot.name)));
+                    paths.extend(
+                        inner.paths().into_iter().map(|path| format!("{}.{path}", slot.name)),
+                    );
                 }
             }
         }
         paths
+    }
+}
+
+impl Clone for Store {
+    /// Offloads of their own with the same state.
+    fn clone(&self) -> Self {
+        let slots = self.slots.iter().map(|slot| {
+            let content = match &slot.content {
+                Content::Kind { config, instance } => {
+                    Content::Kind { config: config.clone(), instance: instance.duplicate() }
+                }
+                Content::Engine(inner) => Content::Engine(inner.clone()),
+            };
+            Slot { name: slot.name.clone(), content }
+        });
+        Self { slots: slots.collect() }
+    }
+}
+
+impl Store {
+    /// Takes over the state of another store of the same program; instances stay where they are in
+    /// memory. Returns false if the other store is another program's; some offloads may have its
+    /// state then.
+    pub fn assign(&mut self, other: &Self) -> bool {
+        self.slots.len() == other.slots.len()
+            && self.slots.iter_mut().zip(&other.slots).all(|(own, other)| {
+                own.name == other.name
+                    && match (&mut own.content, &other.content) {
+                        (
+                            Content::Kind { config, instance },
+                            Content::Kind { config: other_config, instance: other },
+                        ) => config == other_config && instance.assign(other.as_ref()),
+                        (Content::Engine(own), Content::Engine(other)) => own.assign(other),
+                        _ => false,
+                    }
+            })
     }
 }
 
@@ -82,7 +122,8 @@ mod tests {
     use crate::instantiate;
 
     fn clock(name: &str) -> Slot {
-        let config = Config { kind: "clock".into(), key: None, value: None, params: Default::default() };
+        let config =
+            Config { kind: "clock".into(), key: None, value: None, params: Default::default() };
         let instance = instantiate(&config).expect("a clock needs nothing");
         Slot { name: name.into(), content: Content::Kind { config, instance } }
     }
@@ -91,7 +132,10 @@ mod tests {
     fn nested_offloads_are_found_by_path() {
         let inner = Store { slots: vec![clock("memory"), clock("other")] };
         let mut store = Store {
-            slots: vec![clock("now"), Slot { name: "walk".into(), content: Content::Engine(inner) }],
+            slots: vec![
+                clock("now"),
+                Slot { name: "walk".into(), content: Content::Engine(inner) },
+            ],
         };
         assert_eq!(store.paths(), ["now", "walk.memory", "walk.other"]);
         assert_eq!(store.find("walk.other").map(|s| s.name.as_str()), Some("other"));

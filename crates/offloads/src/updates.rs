@@ -21,17 +21,19 @@ pub struct Update {
     pub line: u64,
 }
 
-/// The updates of a file, their keys and fields resolved against what the offloads declare.
+/// Returns the updates of a file, their keys and fields resolved against the offloads'
+/// declarations.
 ///
 /// # Errors
-/// At the first one that does not suit its offload: file, line, what is wrong and what to do.
+/// At the first one that does not suit its offload: file, line, error and remedy.
 pub fn resolve_updates(store: &mut Store, file: &UpdateFile) -> Result<Vec<Update>, TableError> {
     let mut updates = Vec::new();
     for entry in file.updates() {
         let resolve = |store: &mut Store| {
             let (config, _) = target(store, &entry.table)?;
             let key = entry_key(config, &entry.key)?;
-            let value = entry.fields.as_ref().map(|fields| entry_value(config, fields)).transpose()?;
+            let value =
+                entry.fields.as_ref().map(|fields| entry_value(config, fields)).transpose()?;
             let offload = entry.table.clone();
             Ok(Update { packet: entry.packet, offload, key, value, line: entry.line })
         };

@@ -1,5 +1,5 @@
-//! The Internet's routing table of 2015 (Debian package python3-pyasn, unpacked into the cache by `make data`). Where the
-//! cache is not there, the tests say so and pass.
+//! The Internet's routing table of 2015 (Debian package python3-pyasn, unpacked into the cache by
+//! `make data`). Where the cache is not there, the tests say so and pass.
 
 use std::path::{Path, PathBuf};
 use std::time::Instant;
@@ -9,7 +9,8 @@ use wireloom_net::tables::{Family, Prefix, TableFile};
 use wireloom_offloads::lpm::Table;
 use wireloom_offloads::{Config, Content, Layout, Slot, Store, instantiate, kinds, load_tables};
 
-const FILE: &str = "../../.cache/data/pyasn/usr/lib/python3/dist-packages/data/ipasn6_20151101.dat.gz";
+const FILE: &str =
+    "../../.cache/data/pyasn/usr/lib/python3/dist-packages/data/ipasn6_20151101.dat.gz";
 
 fn data() -> Option<PathBuf> {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join(FILE);
@@ -39,7 +40,8 @@ fn table(store: &Store, path: &str) -> std::sync::Arc<std::sync::Mutex<Table>> {
     any.downcast_ref::<kinds::lpm::Lpm>().expect("an lpm").table()
 }
 
-/// The prefixes by length, sorted: a search of each length is a scan that is quick enough for a real table.
+/// The prefixes by length, sorted: a search of each length is a scan that is quick enough for a
+/// real table.
 struct ByLength(Vec<Vec<(u128, u64)>>);
 
 impl ByLength {
@@ -103,7 +105,8 @@ fn the_internet_of_2015_is_loaded_and_searched() {
         for (prefix, _) in prefixes.iter().step_by(3) {
             // Its first and last addresses, those just outside, and one inside.
             let (first, last) = (prefix.address(0), prefix.address(u128::MAX));
-            for address in [first, last, first.wrapping_sub(1), last.wrapping_add(1), prefix.address(step())]
+            for address in
+                [first, last, first.wrapping_sub(1), last.wrapping_add(1), prefix.address(step())]
             {
                 check(&table, &naive, Prefix::new(family, address, width).unwrap().bits());
             }
@@ -113,8 +116,12 @@ fn the_internet_of_2015_is_loaded_and_searched() {
             let bits = Bits::new(width, prefix.bits());
             assert_eq!(table.remove(&bits, prefix.length()), Ok(true));
         }
-        let rest: Vec<_> =
-            prefixes.iter().enumerate().filter(|(i, _)| i % 10 != 0).map(|(_, entry)| *entry).collect();
+        let rest: Vec<_> = prefixes
+            .iter()
+            .enumerate()
+            .filter(|(i, _)| i % 10 != 0)
+            .map(|(_, entry)| *entry)
+            .collect();
         let naive = ByLength::new(&rest, width);
         for (prefix, _) in prefixes.iter().step_by(10) {
             check(&table, &naive, prefix.address(step()));

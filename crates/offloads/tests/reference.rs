@@ -1,9 +1,22 @@
-//! docs/offloads.md describes the registry as it is: every kind, parameter and method has its place there, with its
-//! signature and what it does to state and packet.
+//! docs/offloads describes the registry as it is: every kind has its page, which the index in
+//! docs/offloads.md names; every parameter and method has its place there, with its signature and
+//! what it does to state and packet.
 
-use wireloom_offloads::registry::{Delay, KINDS, Kind, Method, Param, ReplyType, StateUse, ValueType};
+use std::path::Path;
 
-const REFERENCE: &str = include_str!("../../../docs/offloads.md");
+use wireloom_offloads::registry::{
+    Delay, KINDS, Kind, Method, Param, ReplyType, StateUse, ValueType,
+};
+
+const INDEX: &str = include_str!("../../../docs/offloads.md");
+
+/// The text of a kind's page.
+fn page(kind: &Kind) -> String {
+    let path =
+        Path::new(env!("CARGO_MANIFEST_DIR")).join(format!("../../docs/offloads/{}.md", kind.name));
+    std::fs::read_to_string(&path)
+        .unwrap_or_else(|error| panic!("`{}` has no page: {error}", kind.name))
+}
 
 fn type_name(ty: ValueType) -> String {
     match ty {
@@ -25,7 +38,7 @@ fn signature(kind: &Kind, method: &Method) -> String {
         ReplyType::One(ty) => format!(" -> {}", type_name(ty)),
         ReplyType::Record(fields) => format!(" -> {{ {} }}", list(fields)),
     };
-    format!("### `{}.{}({}){reply}`", kind.name, method.name, list(method.args))
+    format!("## `{}.{}({}){reply}`", kind.name, method.name, list(method.args))
 }
 
 fn facts(method: &Method) -> String {
@@ -58,22 +71,28 @@ fn row(kind: &Kind, param: &Param) -> String {
     format!("| `{}` | `{}` | {default} |", param.name, type_name(param.ty))
 }
 
+/// The kind's name with its types.
+fn title(kind: &Kind) -> String {
+    let types = match (kind.has_key, kind.has_value) {
+        (true, true) => "<Key, Value>",
+        (true, false) => "<Key>",
+        (false, true) => "<Value>",
+        (false, false) => "",
+    };
+    format!("`{}{types}`", kind.name)
+}
+
 #[test]
 fn every_kind_parameter_and_method_is_described() {
     let mut missing = Vec::new();
-    let mut rest = REFERENCE;
-    let mut expect = |line: String| match rest.split_once(&format!("\n{line}")) {
-        Some((_, behind)) => rest = behind,
-        None => missing.push(line),
-    };
     for kind in KINDS {
-        let types = match (kind.has_key, kind.has_value) {
-            (true, true) => "<Key, Value>",
-            (true, false) => "<Key>",
-            (false, true) => "<Value>",
-            (false, false) => "",
+        let text = format!("\n{}", page(kind));
+        let mut rest = text.as_str();
+        let mut expect = |line: String| match rest.split_once(&format!("\n{line}")) {
+            Some((_, after)) => rest = after,
+            None => missing.push(format!("docs/offloads/{}.md: {line}", kind.name)),
         };
-        expect(format!("## `{}{types}`", kind.name));
+        expect(format!("# {}", title(kind)));
         for param in kind.params {
             expect(row(kind, param));
         }
@@ -81,17 +100,25 @@ fn every_kind_parameter_and_method_is_described() {
             expect(format!("{}\n{}", signature(kind, method), facts(method)));
         }
     }
-    assert!(
-        missing.is_empty(),
-        "docs/offloads.md lacks, in the order of the registry:\n{}",
-        missing.join("\n")
-    );
+    assert!(missing.is_empty(), "missing, in the order of the registry:\n{}", missing.join("\n"));
 }
 
 #[test]
 fn nothing_is_described_that_is_not_there() {
-    for heading in REFERENCE.lines().filter(|line| line.starts_with("### `")) {
-        let known = KINDS.iter().flat_map(|kind| kind.methods.iter().map(|method| signature(kind, method)));
-        assert!(known.into_iter().any(|own| own == heading), "{heading}");
+    for kind in KINDS {
+        for heading in page(kind).lines().filter(|line| line.starts_with("## `")) {
+            let known = kind.methods.iter().map(|method| signature(kind, method));
+            assert!(known.into_iter().any(|known| known == heading), "{heading}");
+        }
+    }
+}
+
+#[test]
+fn the_index_lists_the_kinds_in_the_order_of_the_registry() {
+    let listed: Vec<&str> = INDEX.lines().filter(|line| line.starts_with("| [`")).collect();
+    assert_eq!(listed.len(), KINDS.len());
+    for (line, kind) in listed.iter().zip(KINDS) {
+        let link = format!("| [{}](offloads/{}.md) |", title(kind), kind.name);
+        assert!(line.starts_with(&link), "{line}\nbegins with\n{link}");
     }
 }

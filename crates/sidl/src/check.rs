@@ -1,4 +1,4 @@
-//! Syntax to interfaces: names are looked up, sizes added up.
+//! Turns syntax into interfaces: looks up names and adds up sizes.
 
 use std::collections::HashMap;
 use std::ops::Range;
@@ -7,22 +7,24 @@ use crate::interfaces::{Field, Interface, Interfaces, Method, Service, Struct, T
 use crate::report::Fault;
 use crate::syntax::{Declared, Item, Method as WrittenMethod, Name};
 
-/// Words of a request: sixteen arguments, and the one that launches the call.
+/// Maximum words of a request: sixteen arguments and the word that launches the call.
 pub const MAX_REQUEST_WORDS: usize = 17;
 
-/// Words of a reply.
+/// Maximum words of a reply.
 pub const MAX_REPLY_WORDS: usize = 32;
 
-/// Words of a struct: more than any message, and little enough that structs of structs cannot grow without bound.
+/// Maximum words of a struct. It exceeds every message, and it bounds the growth of structs of
+/// structs.
 const MAX_STRUCT_WORDS: usize = 4096;
 
-/// Methods of an interface.
+/// Maximum methods of an interface.
 pub const MAX_METHODS: usize = 16;
 
-/// Services of a program: as many as a call can name.
+/// Maximum services of a program: as many as a call can name.
 pub const MAX_SERVICES: usize = 112;
 
-/// Names that C, Rust or SystemVerilog give a meaning of their own, so that they could not name anything in what is generated.
+/// Names that are reserved in C, Rust or SystemVerilog and therefore cannot name anything in
+/// generated code.
 const RESERVED: &str = "\
     abstract always and as assert assign async auto await become begin bit bool box break byte case char class const \
     continue crate default do double dyn edge else end enum event extern false final float fn for force function gen goto \
@@ -33,7 +35,7 @@ const RESERVED: &str = "\
     u32 u64 u8 union unique unsafe unsigned unsized use var virtual void volatile wait where while wire with words writer \
     yield";
 
-/// The interfaces of a file.
+/// Checks the items of a file and returns its interfaces.
 pub fn check(source: &str, items: &[Item]) -> Result<Interfaces, Vec<Fault>> {
     let mut check = Check {
         interfaces: Interfaces {
@@ -70,12 +72,20 @@ impl Check {
             Item::Struct { name, fields } => {
                 let fields = self.fields(fields);
                 if fields.is_empty() {
-                    self.fault(&name.place, format!("struct `{}` has no field", name.text), "give it one");
+                    self.fault(
+                        &name.place,
+                        format!("struct `{}` has no field", name.text),
+                        "give it one",
+                    );
                 }
                 let words = fields.iter().map(|field| field.kind.words()).sum::<usize>();
                 if words > MAX_STRUCT_WORDS {
                     let message = format!("struct `{}` has {words} words of 32 bits", name.text);
-                    self.fault(&name.place, message, format!("a message can have {MAX_REPLY_WORDS}"));
+                    self.fault(
+                        &name.place,
+                        message,
+                        format!("a message can have {MAX_REPLY_WORDS}"),
+                    );
                     return;
                 }
                 let index = self.interfaces.structs.len();
@@ -91,17 +101,24 @@ impl Check {
             Item::Service { name, interface } => {
                 match self.names.get(&interface.text) {
                     Some(&Meaning::Interface(index)) => {
-                        self.interfaces.services.push(Service { name: name.text.clone(), interface: index });
+                        self.interfaces
+                            .services
+                            .push(Service { name: name.text.clone(), interface: index });
                     }
                     _ => self.fault(
                         &interface.place,
                         format!("there is no interface `{}`", interface.text),
-                        "declare it before its services",
+                        "declare the interface before its services",
                     ),
                 }
                 if self.interfaces.services.len() > MAX_SERVICES {
-                    let message = format!("service `{}` is one more than {MAX_SERVICES}", name.text);
-                    self.fault(&name.place, message, "a call can name no more: leave some out");
+                    let message =
+                        format!("service `{}` is one more than {MAX_SERVICES}", name.text);
+                    self.fault(
+                        &name.place,
+                        message,
+                        "a call can name no more services: remove some",
+                    );
                 }
                 self.declare(name, Meaning::Service);
             }
@@ -121,7 +138,7 @@ impl Check {
             self.fault(
                 &interface.place,
                 message,
-                format!("a call names one of {MAX_METHODS}: make two interfaces of it"),
+                format!("a call names one of {MAX_METHODS} methods: split the interface in two"),
             );
         }
         self.unlike(written.iter().map(|method| &method.name));
@@ -149,27 +166,33 @@ impl Check {
         self.reserved(name);
         if method.is_oneway && (written.result.text != "void" || !method.outputs.is_empty()) {
             let message =
-                format!("`{}` is one-way, so it has no reply that could bring something back", name.text);
-            self.fault(&name.place, message, "make it `oneway void` without `out`, or leave `oneway` away");
+                format!("`{}` is one-way, so it has no reply that could return a value", name.text);
+            self.fault(
+                &name.place,
+                message,
+                "declare it `oneway void` without `out`, or remove `oneway`",
+            );
         }
         for (what, words, most) in [
             ("request", method.request_words(), MAX_REQUEST_WORDS),
             ("reply", method.reply_words(), MAX_REPLY_WORDS),
         ] {
             if words > most {
-                let message =
-                    format!("the {what} of `{}` has {words} words of 32 bits; it can have {most}", name.text);
+                let message = format!(
+                    "the {what} of `{}` has {words} words of 32 bits; it can have {most}",
+                    name.text
+                );
                 self.fault(
                     &name.place,
                     message,
-                    "pass large data through shared memory, and its place in the message",
+                    "pass large data through shared memory, and its address in the message",
                 );
             }
         }
         method
     }
 
-    /// Fields whose types are known; one that is not is a fault, and stands for a word.
+    /// Resolves the types of fields. An unknown type is a fault, and counts as one word.
     fn fields(&mut self, declared: &[Declared]) -> Vec<Field> {
         self.unlike(declared.iter().map(|field| &field.name));
         declared
@@ -179,7 +202,7 @@ impl Check {
                 let kind = self.kind(&field.kind).unwrap_or(Type::Unsigned(32));
                 let kind = match &field.count {
                     None => kind,
-                    // What is larger than any message is told of with the message.
+                    // A type larger than any message is reported where a message uses it.
                     Some((count @ 1..=1024, _)) => Type::Array(Box::new(kind), *count as usize),
                     Some((count, place)) => {
                         self.fault(
@@ -215,16 +238,18 @@ impl Check {
         }
         if let Some(&Meaning::Struct(index)) = self.names.get(text) {
             let fields = &self.interfaces.structs[index].fields;
-            return Some(Type::Struct { index, words: fields.iter().map(|field| field.kind.words()).sum() });
+            return Some(Type::Struct {
+                index,
+                words: fields.iter().map(|field| field.kind.words()).sum(),
+            });
         }
-        let help =
-            "types are bool, u8, u16, u32, u64, s8, s16, s32, s64, and structs that are declared before";
+        let help = "types are bool, u8, u16, u32, u64, s8, s16, s32, s64, and structs that are declared earlier";
         self.fault(&name.place, format!("there is no type `{text}`"), help);
         None
     }
 
     fn declare(&mut self, name: &Name, meaning: Meaning) {
-        // A service is named with `SERVICE_` in front.
+        // Generated code names a service with the prefix `SERVICE_`.
         if !matches!(meaning, Meaning::Service) {
             self.reserved(name);
         }
@@ -232,7 +257,7 @@ impl Check {
             self.fault(
                 &name.place,
                 format!("`{}` is declared twice", name.text),
-                "give one of them another name",
+                "rename one of them",
             );
         }
     }
@@ -244,7 +269,7 @@ impl Check {
                 self.fault(
                     &name.place,
                     format!("`{}` is declared twice", name.text),
-                    "give one of them another name",
+                    "rename one of them",
                 );
             }
             seen.push(&name.text);
@@ -253,9 +278,12 @@ impl Check {
 
     fn reserved(&mut self, name: &Name) {
         let text = name.text.as_str();
-        if RESERVED.split(' ').any(|word| word == text) || text.starts_with("wl_") || text.starts_with('_') {
-            let message = format!("`{text}` has a meaning in what is generated");
-            self.fault(&name.place, message, "give it another name");
+        if RESERVED.split(' ').any(|word| word == text)
+            || text.starts_with("wl_")
+            || text.starts_with('_')
+        {
+            let message = format!("`{text}` is reserved in the generated code");
+            self.fault(&name.place, message, "choose another name");
         }
     }
 

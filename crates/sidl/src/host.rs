@@ -1,16 +1,16 @@
-//! What generated Rust stands on: messages to services and back, on the host.
+//! The run-time of generated Rust: requests to services and their replies, on the host.
 
 use std::collections::{BTreeMap, VecDeque};
 
-/// Carries calls to services, by the numbers of service and method.
+/// Carries calls to services, by service number and method number.
 pub trait Transport {
-    /// A two-way call: the words of the reply.
+    /// Makes a two-way call and returns the words of the reply.
     ///
     /// # Errors
     /// If there is no such service, or its server refuses the request.
     fn call(&mut self, service: u32, method: u32, words: &[u32]) -> Result<Vec<u32>, CallError>;
 
-    /// A one-way call. It may be over long before the server has it.
+    /// Makes a one-way call. It may return long before the server receives the request.
     ///
     /// # Errors
     /// If there is no such service.
@@ -19,15 +19,15 @@ pub trait Transport {
 
 /// Serves the requests for one object.
 pub trait Serve {
-    /// Serves a request: the words of the reply, none if the method is one-way.
+    /// Serves a request and returns the words of the reply (none if the method is one-way).
     ///
     /// # Errors
-    /// If the interface has no such method, or the message another length than its method's.
+    /// If the interface has no such method, or the request has the wrong length for its method.
     fn serve(&mut self, method: u32, words: &[u32]) -> Result<Vec<u32>, CallError>;
 }
 
-/// Brings requests to objects in this process: for tests, and for what runs on the host beside a simulated machine. Each service has any number of
-/// servers, which take turns.
+/// Brings requests to objects in this process: for tests, and for code on the host that works with
+/// a simulated machine. Each service has any number of servers, which take turns.
 #[derive(Default)]
 pub struct LocalBroker {
     services: BTreeMap<u32, VecDeque<Box<dyn Serve>>>,
@@ -57,30 +57,30 @@ impl Transport for LocalBroker {
 /// Why a call failed.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum CallError {
-    /// Nobody serves it.
-    #[error("nobody serves service {0}")]
+    /// No server serves the service.
+    #[error("no server serves service {0}")]
     NoService(u32),
     /// The interface has no method of that number.
     #[error("the interface has no method {0}")]
     NoMethod(u32),
-    /// A message has another length than its method's.
-    #[error("a message of {found} words, where the method has {wanted}")]
+    /// A message has the wrong length for its method.
+    #[error("the message has {found} words, but its method defines {wanted}")]
     Length {
-        /// As the interface says.
+        /// The length that the interface defines.
         wanted: usize,
-        /// As it came.
+        /// The length of the message.
         found: usize,
     },
 }
 
-/// Puts values into the words of a message.
+/// Writes values into the words of a message.
 #[derive(Debug, Default)]
 pub struct Writer {
     words: Vec<u32>,
 }
 
 impl Writer {
-    /// Puts so many bits as one word or two.
+    /// Puts `bits` bits, as one word or two.
     pub fn put(&mut self, value: u64, bits: u32) {
         self.words.push(value as u32 & mask(bits));
         if bits > 32 {
@@ -115,10 +115,10 @@ pub struct Reader<'a> {
 }
 
 impl<'a> Reader<'a> {
-    /// A reader of a message that must have so many words.
+    /// Creates a reader of a message that must have `wanted` words.
     ///
     /// # Errors
-    /// If it has more or fewer.
+    /// If the message has more words or fewer.
     pub fn new(words: &'a [u32], wanted: usize) -> Result<Self, CallError> {
         if words.len() == wanted {
             Ok(Self { words })
@@ -127,10 +127,10 @@ impl<'a> Reader<'a> {
         }
     }
 
-    /// Takes so many bits.
+    /// Takes `bits` bits.
     ///
     /// # Panics
-    /// If more is taken than the words that the message was said to have.
+    /// If the message has no words left.
     pub fn take(&mut self, bits: u32) -> u64 {
         let low = u64::from(self.word() & mask(bits));
         if bits > 32 { low | u64::from(self.word()) << 32 } else { low }
@@ -139,7 +139,7 @@ impl<'a> Reader<'a> {
     /// Takes elements of 8 or 16 bits, packed.
     ///
     /// # Panics
-    /// If more is taken than the words that the message was said to have.
+    /// If the message has no words left.
     pub fn take_packed<const COUNT: usize>(&mut self, bits: u32) -> [u32; COUNT] {
         let (mut word, mut left) = (0, 0);
         std::array::from_fn(|_| {
@@ -186,6 +186,6 @@ mod tests {
     #[test]
     fn a_message_of_another_length_is_refused() {
         let error = Reader::new(&[1, 2], 3).expect_err("two words are not three");
-        assert_eq!(error.to_string(), "a message of 2 words, where the method has 3");
+        assert_eq!(error.to_string(), "the message has 2 words, but its method defines 3");
     }
 }

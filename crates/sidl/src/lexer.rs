@@ -1,4 +1,4 @@
-//! A text as tokens.
+//! Splits a text into tokens.
 
 use std::ops::Range;
 
@@ -14,7 +14,7 @@ pub enum Token {
     Name,
     #[regex("[0-9][A-Za-z0-9_]*")]
     Number,
-    /// Only if it has no end.
+    /// A comment without an end; always an error.
     #[token("/*", block_comment)]
     OpenComment,
     #[token("struct")]
@@ -62,18 +62,23 @@ fn block_comment(lexer: &mut logos::Lexer<'_, Token>) -> Filter<()> {
     }
 }
 
-/// All tokens with their places.
+/// Returns all tokens with their positions.
 pub fn tokens(text: &str) -> Result<Vec<(Token, Range<usize>)>, Fault> {
     let mut tokens = Vec::new();
     for (token, place) in Token::lexer(text).spanned() {
         match token {
             Ok(Token::OpenComment) => {
                 let start = place.start..place.start + 2;
-                return Err(Fault::new(start, "this comment has no end").help("close it with `*/`"));
+                return Err(
+                    Fault::new(start, "this comment is not closed").help("close it with `*/`")
+                );
             }
             Ok(token) => tokens.push((token, place)),
             Err(()) => {
-                return Err(Fault::new(place.clone(), format!("`{}` has no meaning here", &text[place])));
+                return Err(Fault::new(
+                    place.clone(),
+                    format!("`{}` is not expected here", &text[place]),
+                ));
             }
         }
     }

@@ -1,5 +1,6 @@
-//! SIDL: interfaces of distributed objects, written without regard to the language or the processor of either side, and the wrappers
-//! that turn their calls into messages (the StepNP paper, section 4.1; docs/sidl.md).
+//! SIDL: interfaces of distributed objects, written independently of the language and the processor
+//! of either side, and the wrappers that turn their calls into messages (the StepNP paper, section
+//! 4.1; docs/sidl.md).
 //!
 //! ```
 //! let source = "interface Lookup { u32 search(u32 address); }; service routes : Lookup;";
@@ -20,11 +21,12 @@ mod syntax;
 pub use interfaces::Interfaces;
 pub use report::{Fault, Refused};
 
-/// Reads a text; `name` is what messages call it.
+/// Reads a text; messages refer to it by `name`.
 ///
 /// # Errors
-/// All that is wrong with it, with its place.
+/// Everything that is wrong with the text, with positions.
 pub fn read(name: &str, text: &str) -> Result<Interfaces, Refused> {
-    let result = parser::parse(text).map_err(|fault| vec![fault]).and_then(|file| check::check(name, &file));
+    let result =
+        parser::parse(text).map_err(|fault| vec![fault]).and_then(|file| check::check(name, &file));
     result.map_err(|faults| Refused::new(name, text, faults))
 }

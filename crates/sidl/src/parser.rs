@@ -1,4 +1,4 @@
-//! Tokens to syntax, by recursive descent. The first fault ends it.
+//! Parses tokens into syntax by recursive descent. It stops at the first fault.
 
 use std::ops::Range;
 
@@ -6,7 +6,7 @@ use crate::lexer::{Token, tokens};
 use crate::report::Fault;
 use crate::syntax::{Declared, Item, Method, Name};
 
-/// The items of a text.
+/// Returns the items of a text.
 pub fn parse(text: &str) -> Result<Vec<Item>, Fault> {
     let mut parser = Parser { text, tokens: tokens(text)?, next: 0 };
     let mut items = Vec::new();
@@ -27,7 +27,10 @@ impl Parser<'_> {
         let item = match self.peek() {
             Some(Token::Struct) => {
                 self.next += 1;
-                Item::Struct { name: self.name("the name of the struct")?, fields: self.braced(Self::field)? }
+                Item::Struct {
+                    name: self.name("the name of the struct")?,
+                    fields: self.braced(Self::field)?,
+                }
             }
             Some(Token::Interface) => {
                 self.next += 1;
@@ -46,7 +49,7 @@ impl Parser<'_> {
         Ok(item)
     }
 
-    /// `{ part; part; }`
+    /// Parses `{ part; part; }`.
     fn braced<T>(&mut self, part: fn(&mut Self) -> Result<T, Fault>) -> Result<Vec<T>, Fault> {
         self.expect(Token::OpenBrace, "`{`")?;
         let mut parts = Vec::new();
@@ -63,7 +66,7 @@ impl Parser<'_> {
 
     fn method(&mut self) -> Result<Method, Fault> {
         let is_oneway = self.take(Token::Oneway);
-        let result = self.name("what the method answers, or `void`")?;
+        let result = self.name("the result type of the method, or `void`")?;
         let name = self.name("the name of the method")?;
         self.expect(Token::OpenParen, "`(`")?;
         let mut parameters = Vec::new();
@@ -80,7 +83,7 @@ impl Parser<'_> {
         Ok(Method { is_oneway, result, name, parameters })
     }
 
-    /// `u8 mac[6]`
+    /// Parses a declaration such as `u8 mac[6]`.
     fn declared(&mut self, is_out: bool) -> Result<Declared, Fault> {
         let kind = self.name("a type")?;
         let name = self.name("a name")?;
@@ -101,7 +104,7 @@ impl Parser<'_> {
         };
         match value {
             Ok(value) => Ok((value, place)),
-            Err(_) => Err(Fault::new(place, "this is no number that fits 64 bits")),
+            Err(_) => Err(Fault::new(place, "this number does not fit in 64 bits")),
         }
     }
 
@@ -121,7 +124,11 @@ impl Parser<'_> {
     }
 
     fn expect(&mut self, token: Token, what: &str) -> Result<Range<usize>, Fault> {
-        if self.take(token) { Ok(self.tokens[self.next - 1].1.clone()) } else { Err(self.unexpected(what)) }
+        if self.take(token) {
+            Ok(self.tokens[self.next - 1].1.clone())
+        } else {
+            Err(self.unexpected(what))
+        }
     }
 
     fn unexpected(&self, wanted: &str) -> Fault {

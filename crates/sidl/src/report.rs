@@ -1,4 +1,4 @@
-//! What is wrong with a text, and where.
+//! The faults of a text, and their positions.
 
 use std::ops::Range;
 
@@ -6,12 +6,12 @@ use codespan_reporting::diagnostic::{Diagnostic, Label};
 use codespan_reporting::files::SimpleFile;
 use codespan_reporting::term;
 
-/// One thing that is wrong.
+/// One fault.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Fault {
-    /// Bytes of the text.
+    /// The bytes of the text that it concerns.
     pub place: Range<usize>,
-    /// What is wrong, in one line.
+    /// The fault, in one line.
     pub message: String,
     /// What to do.
     pub help: Option<String>,
@@ -28,11 +28,11 @@ impl Fault {
     }
 }
 
-/// A text that is refused. As text for people: each fault with its line, the place underlined.
+/// A text that is refused. It displays each fault with its line, the position underlined.
 #[derive(Clone, Debug, thiserror::Error)]
 #[error("{rendered}")]
 pub struct Refused {
-    /// In the order of their places.
+    /// The faults, in the order of their positions.
     pub faults: Vec<Fault>,
     rendered: String,
 }

@@ -1,22 +1,22 @@
-//! What the parser makes of a text: names are not looked up yet.
+//! The output of the parser; names are not looked up yet.
 
 use std::ops::Range;
 
-/// A name and where it stands.
+/// A name and its position.
 #[derive(Clone, Debug)]
 pub struct Name {
     pub text: String,
     pub place: Range<usize>,
 }
 
-/// `u8 mac[6]`: a field, or a parameter with `is_out`.
+/// A declaration such as `u8 mac[6]`: a field, or a parameter with `is_out`.
 #[derive(Clone, Debug)]
 pub struct Declared {
     pub is_out: bool,
-    /// `void` is a name here too.
+    /// The type; `void` is a name here too.
     pub kind: Name,
     pub name: Name,
-    /// Number of elements and its place, if it is an array.
+    /// For an array, the number of elements and its position.
     pub count: Option<(u64, Range<usize>)>,
 }
 

@@ -1,9 +1,9 @@
-//! Texts that are refused, and what is said of them.
+//! Texts that are refused, and the messages for them.
 
 use proptest::prelude::*;
 use wireloom_sidl::read;
 
-/// The first line of what is said of a text, and the line of the text that it is said of.
+/// Returns the first line of the message for a text, and the line of the text that it refers to.
 fn refused(text: &str) -> (String, usize) {
     let refused = read("a.sidl", text).expect_err("it is refused");
     let place = refused.faults[0].place.start;
@@ -25,14 +25,15 @@ fn syntax_says_what_was_expected() {
     says("service s;", "expected `:` and the interface of the service, found `;`", 1);
     says("u8 a;", "expected `struct`, `interface` or `service`, found `u8`", 1);
     says("struct A { u8 a[x]; };", "expected a number, found `x`", 1);
-    says("struct A { u8 a[99999999999999999999]; };", "this is no number that fits 64 bits", 1);
-    says("\n/* open", "this comment has no end", 2);
-    says("struct A { u8 a; }; $", "`$` has no meaning here", 1);
+    says("struct A { u8 a[99999999999999999999]; };", "this number does not fit in 64 bits", 1);
+    says("\n/* open", "this comment is not closed", 2);
+    says("struct A { u8 a; }; $", "`$` is not expected here", 1);
 }
 
 #[test]
 fn a_program_has_as_many_services_as_calls_can_name() {
-    let services = |count: u32| (0..count).map(|k| format!("service s{k} : I;\n")).collect::<String>();
+    let services =
+        |count: u32| (0..count).map(|k| format!("service s{k} : I;\n")).collect::<String>();
     let text = |count| format!("interface I {{ void f(); }};\n{}", services(count));
     assert!(read("a.sidl", &text(112)).is_ok());
     says(&text(113), "service `s112` is one more than 112", 114);
@@ -46,13 +47,13 @@ fn names_must_be_known_and_unlike() {
     says("struct A { u8 a; };\ninterface A { void f(); };", "`A` is declared twice", 2);
     says("struct A { u8 a; u8 a; };", "`a` is declared twice", 1);
     says("interface I { void f(); void f(); };", "`f` is declared twice", 1);
-    says("interface I { void f(u8 while); };", "`while` has a meaning in what is generated", 1);
-    says("interface I { void wl_f(); };", "`wl_f` has a meaning in what is generated", 1);
+    says("interface I { void f(u8 while); };", "`while` is reserved in the generated code", 1);
+    says("interface I { void wl_f(); };", "`wl_f` is reserved in the generated code", 1);
 }
 
 #[test]
 fn what_no_message_could_bring_is_refused() {
-    let oneway = "`f` is one-way, so it has no reply that could bring something back";
+    let oneway = "`f` is one-way, so it has no reply that could return a value";
     says("interface I { oneway u8 f(); };", oneway, 1);
     says("interface I { oneway void f(out u8 a); };", oneway, 1);
     says("struct A { };", "struct `A` has no field", 1);
@@ -77,8 +78,14 @@ fn everything_that_is_wrong_is_told_in_order() {
     let text = "service s : I;\nstruct A { u9 a; };\nstruct A { u8 b; };";
     let refused = read("a.sidl", text).expect_err("three faults");
     let messages: Vec<&str> = refused.faults.iter().map(|fault| fault.message.as_str()).collect();
-    assert_eq!(messages, ["there is no interface `I`", "there is no type `u9`", "`A` is declared twice"]);
-    assert!(refused.to_string().contains("help: declare it before its services"), "{refused}");
+    assert_eq!(
+        messages,
+        ["there is no interface `I`", "there is no type `u9`", "`A` is declared twice"]
+    );
+    assert!(
+        refused.to_string().contains("help: declare the interface before its services"),
+        "{refused}"
+    );
 }
 
 #[test]
@@ -91,7 +98,7 @@ fn structs_of_structs_cannot_grow_without_bound() {
     assert!(refused(&text).0.starts_with("struct `A1` has"), "{}", refused(&text).0);
 }
 
-/// Pieces of which texts are made that come some way.
+/// Fragments from which random texts are assembled.
 const PIECES: [&str; 24] = [
     "struct ",
     "interface ",

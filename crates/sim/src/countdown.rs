@@ -1,22 +1,24 @@
-//! What is on its way, for the naive kernel: each delay is counted down, as in a simulator without a wheel.
+//! The event queue of the naive kernel: each delay is counted down, as in a simulator without a
+//! timing wheel.
 
 use crate::Time;
 use crate::wheel::Order;
 
-/// Things with the times that are left of their delays; those of one time come in their order, and of one order the one that was put in first comes first.
-#[derive(Debug)]
+/// Things with the remaining times of their delays. Things due at the same time are sorted by their
+/// order, and equal ones by insertion.
+#[derive(Clone, Debug)]
 pub(crate) struct Countdown<T> {
-    /// Up to when all were counted down.
+    /// The time up to which all delays were counted down.
     counted: Time,
-    /// What is due behind that: how much is left, its order and the how-manieth it was put in, and the thing.
+    /// Later things: the time left, order and number, and the thing.
     later: Vec<(u64, Place, T)>,
-    /// What is due until then, the next one last.
+    /// Things due by then, the next one last.
     due: Vec<(Time, Place, T)>,
-    /// Things put in so far.
+    /// The number of insertions so far.
     count: u64,
 }
 
-/// The order of a thing, and the how-manieth it was put in.
+/// The order of a thing, and its number among all insertions.
 type Place = (Order, u64);
 
 impl<T> Countdown<T> {
@@ -24,7 +26,7 @@ impl<T> Countdown<T> {
         Self { counted: Time::ZERO, later: Vec::new(), due: Vec::new(), count: 0 }
     }
 
-    /// Puts a thing in that is due then.
+    /// Inserts a thing that is due at a time.
     pub(crate) fn put(&mut self, time: Time, order: Order, thing: T) {
         let own = (order, self.count);
         self.count += 1;
@@ -36,7 +38,8 @@ impl<T> Countdown<T> {
         }
     }
 
-    /// Counts every delay down to a time, such as that of the next edge; answers when the next thing is due, if that is then or before.
+    /// Counts every delay down to a time, such as that of the next edge; returns when the next
+    /// thing is due, if that is not after it.
     pub(crate) fn count_down(&mut self, to: Time) -> Option<Time> {
         let passed = to.since(self.counted).0;
         if passed > 0 {
@@ -56,17 +59,17 @@ impl<T> Countdown<T> {
         self.due.last().map(|(time, ..)| *time)
     }
 
-    /// Takes the next thing out, if it is due at that time or before, and was counted down to it.
+    /// Removes the next thing, if it is due at that time or before, and was counted down to it.
     pub(crate) fn take(&mut self, time: Time) -> Option<T> {
         self.due.pop_if(|(due, ..)| *due <= time).map(|(.., thing)| thing)
     }
 
-    /// Whether nothing is on its way.
+    /// Whether there are no things.
     pub(crate) fn is_empty(&self) -> bool {
         self.due.is_empty() && self.later.is_empty()
     }
 
-    /// When the first of all is due.
+    /// Returns when the first thing is due.
     pub(crate) fn first(&self) -> Option<Time> {
         let later = self.later.iter().map(|(left, ..)| self.counted + Time(*left)).min();
         self.due.last().map(|(time, ..)| *time).or(later)
@@ -102,7 +105,7 @@ mod tests {
                 while let Some(due) = countdown.count_down(next) {
                     prop_assert_eq!(wheel.due(), Some(due));
                     now = due;
-                    // What is sent at once comes behind what is due already.
+                    // Things sent without delay come after those that are already due.
                     if number % 3 == 0 {
                         let order = Order { sent: now, rank: 0 };
                         countdown.put(now, order, number);

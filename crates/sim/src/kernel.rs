@@ -1,75 +1,97 @@
-//! The kernel: whose turn it is.
+//! The kernel: it decides who acts when.
 //!
-//! Time goes from one instant to the next at which something happens. At an instant first everything arrives that is due, in the order in which it was
-//! sent; then the units that are awake and whose clock has an edge do their cycle, in the order of their numbers. Nothing else decides an order, so
-//! two runs of one model are alike to the last event. A unit that is ahead of time can send ahead of time: what it sends arrives where it would if it had
-//! waited.
+//! Time advances from one instant with activity to the next. At an instant, first all due events
+//! arrive in the order in which they were sent; then each unit that is awake and whose clock has an
+//! edge runs its cycle, in the order of unit numbers. Nothing else decides an order, so two runs of
+//! one model are equal to the last event. A unit that runs ahead of time can send ahead of time:
+//! its event arrives where it would if the unit had waited.
 
+mod checkpoint;
 mod domain;
+mod observer;
+
+use std::ops::ControlFlow;
 
 use crate::countdown::Countdown;
 use crate::wheel::{Order, Wheel};
-use crate::{Clock, Time};
+use crate::{Clock, Time, Timebase};
+pub use checkpoint::Checkpoint;
 use domain::Domain;
+pub use observer::{Breakpoint, Happened, Observer, SingleStep};
 
 /// The number of a unit.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Unit(pub u32);
 
-/// What a unit wants behind a cycle.
+/// The next cycle that a unit requests after a cycle.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Activity {
     /// Another cycle at the next edge.
     Awake,
-    /// Another cycle so many edges on, 1 or more, or sooner, at the latest: for units that know that they have nothing to do until then, or have done it
-    /// already because nothing can reach them before (see [`Kernel::until`]). In one that comes sooner they change nothing unless they were woken.
+    /// Requests another cycle after at most this number of edges, 1 or more. This is for units that
+    /// know that they have nothing to do until then, or that have done it already because nothing
+    /// can reach them before (see [`Kernel::until`]). In an earlier cycle they change nothing
+    /// unless they were woken.
     After(u64),
-    /// None until somebody wakes it.
+    /// Requests no cycle until the unit is woken.
     Asleep,
 }
 
-/// A machine as the kernel sees it.
+impl Activity {
+    /// Returns the earlier of two requests, for a unit with two reasons for a cycle.
+    #[must_use]
+    pub fn or(self, other: Self) -> Self {
+        match (self, other) {
+            (Self::Asleep, activity) | (activity, Self::Asleep) => activity,
+            (Self::Awake, _) | (_, Self::Awake) => Self::Awake,
+            (Self::After(one), Self::After(other)) => Self::After(one.min(other)),
+        }
+    }
+}
+
+/// A machine from the kernel's point of view.
 pub trait Model {
-    /// What can be on its way.
+    /// The machine's events.
     type Event;
 
-    /// Something has arrived.
+    /// Handles an event that is due.
     fn arrive(&mut self, event: Self::Event, kernel: &mut Kernel<Self::Event>);
 
-    /// A cycle of a unit. With [`Effort::Naive`] units have cycles in which they sleep: they change nothing then, and stay asleep.
+    /// Runs a cycle of a unit. With [`Effort::Naive`] units have cycles in which they sleep: they
+    /// change nothing then, and stay asleep.
     fn cycle(&mut self, unit: Unit, kernel: &mut Kernel<Self::Event>) -> Activity;
 }
 
-/// How the kernel spends its time.
+/// The scheduling strategy of the kernel.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Effort {
-    /// Only units that are awake have cycles, and what is on its way lies in a timing wheel.
+    /// Only units that are awake have cycles, and events under way lie in a timing wheel.
     Active,
-    /// Every unit has every cycle, and every delay is counted down in every cycle, as in a simulator that knows nothing of sleep and wheels: for
-    /// comparison. The same happens at the same times.
+    /// Every unit has every cycle, and every delay is counted down in every cycle, as in a
+    /// simulator without sleep and wheels. It serves for comparison: runs are equal.
     Naive,
 }
 
 /// Why a run has ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Stop {
-    /// The time that was asked for has come.
+    /// The run reached its end time.
     Reached,
-    /// Nobody is awake and nothing is on its way: nothing will ever happen again.
+    /// No unit can have a cycle and nothing is on its way: nothing will ever happen again.
     Silent,
-    /// The model has said so.
+    /// The model has stopped the run.
     Stopped,
 }
 
-/// What is on its way.
-#[derive(Debug)]
+/// The events under way.
+#[derive(Clone, Debug)]
 enum Pending<E> {
     Wheel(Wheel<E>),
     Countdown(Countdown<E>),
 }
 
-/// Time, clocks, and what is on its way.
-#[derive(Debug)]
+/// Time, clocks, and the events under way.
+#[derive(Clone, Debug)]
 pub struct Kernel<E> {
     now: Time,
     /// The end of the run.
@@ -78,17 +100,19 @@ pub struct Kernel<E> {
     domains: Vec<Domain>,
     /// The domain of each unit.
     units: Vec<usize>,
-    /// How many clocks have had their turn at this instant.
+    /// The number of clocks that are done at this instant.
     turns: usize,
-    /// Who sends: 0 while things arrive, in the cycle of a unit its number and 1 more.
+    /// The current sender: 0 while events arrive; in the cycle of a unit, its number plus 1.
     rank: u32,
+    /// The next unit, after a break within the cycles of an edge.
+    broken: Option<u32>,
     stopped: bool,
     cycles: u64,
     events: u64,
 }
 
 impl<E> Kernel<E> {
-    /// At time 0, without clocks or units; `grain` is about the shortest delay that there will be.
+    /// Creates a kernel at time 0, without clocks or units. `grain` is about the shortest delay.
     pub fn new(effort: Effort, grain: Time) -> Self {
         Self {
             now: Time(0),
@@ -101,15 +125,22 @@ impl<E> Kernel<E> {
             units: Vec::new(),
             turns: 0,
             rank: 0,
+            broken: None,
             stopped: false,
             cycles: 0,
             events: 0,
         }
     }
 
-    /// Adds a clock; answers its number.
+    /// Adds a clock of constant rate; returns its number.
     pub fn add_clock(&mut self, clock: Clock) -> usize {
-        self.domains.push(Domain::new(clock, self.units.len()));
+        self.domains.push(Domain::new(clock, false, self.units.len()));
+        self.domains.len() - 1
+    }
+
+    /// Adds a clock with a variable rate that can be gated, and returns its number.
+    pub fn add_variable_clock(&mut self, clock: Clock) -> usize {
+        self.domains.push(Domain::new(clock, true, self.units.len()));
         self.domains.len() - 1
     }
 
@@ -132,29 +163,98 @@ impl<E> Kernel<E> {
         self.now
     }
 
-    /// Until when, inclusive, time goes on in this run: a unit that is ahead of time must not be ahead of this.
+    /// Returns the end time of this run, inclusive. A unit that runs ahead of time must not run
+    /// beyond it.
     pub fn until(&self) -> Time {
         self.until
     }
 
-    /// The clock of a unit.
-    pub fn clock(&self, unit: Unit) -> Clock {
-        self.domains[self.units[unit.0 as usize]].clock
+    /// Until when, inclusive, the edges of a unit's clock are certain: a unit that runs ahead of
+    /// time must not run ahead of this either. For a clock of constant rate, it is the end of the
+    /// run; for a variable clock, it is now, since anyone may change the clock at any time.
+    pub fn steady_until(&self, unit: Unit) -> Time {
+        if self.domains[self.units[unit.0 as usize]].is_variable { self.now } else { self.until }
     }
 
-    /// Cycles that units have had, and things that have arrived: what a run has cost.
+    /// The numbers and times of the edges of a unit's clock.
+    pub fn clock(&self, unit: Unit) -> Timebase {
+        self.timebase(self.units[unit.0 as usize])
+    }
+
+    /// The numbers and times of the edges of a clock.
+    pub fn timebase(&self, clock: usize) -> Timebase {
+        self.domains[clock].timebase()
+    }
+
+    /// Returns the number of a clock's edges so far. The edge at this instant counts once its
+    /// cycles have begun; gated edges do not count.
+    pub fn edges(&self, clock: usize) -> u64 {
+        self.domains[clock].edges(self.first_time(clock))
+    }
+
+    /// Changes the rate of a variable clock. The current period keeps its length; the periods after
+    /// it have the new one. With a settling time, the clock has no edge before it has passed: the
+    /// next edge comes at its old time or when the clock has settled, whichever is later. Edge
+    /// numbers continue, and units that are awake have a cycle at that edge.
+    ///
+    /// # Panics
+    /// If the clock was not added as a variable one.
+    pub fn set_rate(&mut self, clock: usize, rate: Clock, settle: Time) {
+        let (from, settled) = (self.first_time(clock), self.now + settle);
+        self.variable(clock).set_rate(from, rate, settled);
+    }
+
+    /// Gates a variable clock: it has no edges from now on, except the current one. Units stay
+    /// awake or asleep, and units that are woken have their cycle when the clock is ungated.
+    ///
+    /// # Panics
+    /// If the clock was not added as a variable one.
+    pub fn gate(&mut self, clock: usize) {
+        let from = self.first_time(clock);
+        self.variable(clock).gate(from);
+    }
+
+    /// Lets a gated clock have edges again, after a time to settle. It has kept its phase, and
+    /// edges that were gated have no numbers. All units that are awake have a cycle at the next
+    /// edge.
+    ///
+    /// # Panics
+    /// If the clock was not added as a variable one.
+    pub fn ungate(&mut self, clock: usize, settle: Time) {
+        let from = self.first_time(clock).max(self.now + settle);
+        self.variable(clock).ungate(from);
+    }
+
+    /// Whether a clock is gated.
+    pub fn is_gated(&self, clock: usize) -> bool {
+        self.domains[clock].is_gated()
+    }
+
+    fn variable(&mut self, clock: usize) -> &mut Domain {
+        let domain = &mut self.domains[clock];
+        assert!(domain.is_variable, "clock {clock} has a constant rate: use `add_variable_clock`");
+        domain
+    }
+
+    /// The first time at which a clock can still have an edge.
+    fn first_time(&self, clock: usize) -> Time {
+        self.now + Time(u64::from(clock < self.turns))
+    }
+
+    /// Returns the cycles of units and the events so far, as the cost of a run.
     pub fn work(&self) -> (u64, u64) {
         (self.cycles, self.events)
     }
 
-    /// Lets something arrive after so long. With no delay it arrives at this instant still, behind what is due already, if cycles have not begun; else
-    /// behind the cycle that sends it.
+    /// Sends an event that arrives after a delay. With no delay it arrives at this instant: if
+    /// cycles have not begun, after all events that are already due; else after the cycle that
+    /// sends it.
     pub fn send(&mut self, delay: Time, event: E) {
         self.send_from(self.now, delay, event);
     }
 
-    /// As [`send`](Self::send) at a time that has not come: the event arrives so long behind that, which is not at once, in the order in which it would if it
-    /// were sent then.
+    /// Sends an event as [`send`](Self::send) would at `sent`, which may be later than now: it
+    /// arrives after a non-zero delay, in the order in which it would if it were sent then.
     pub fn send_from(&mut self, sent: Time, delay: Time, event: E) {
         let (time, order) = (sent + delay, Order { sent, rank: self.rank });
         match &mut self.pending {
@@ -163,62 +263,90 @@ impl<E> Kernel<E> {
         }
     }
 
-    /// Wakes a unit: its next cycle is at its clock's next edge, which may be at this instant if its turn has not passed.
+    /// Wakes a unit: its next cycle is at its clock's next edge, which may be at this instant if
+    /// its turn has not passed.
     pub fn wake(&mut self, unit: Unit) {
         let index = self.units[unit.0 as usize];
-        let from = self.now + Time(u64::from(index < self.turns));
+        let from = self.first_time(index);
         self.domains[index].wake(unit, from);
     }
 
-    /// Wakes a unit at its clock's first edge at a time to come, or behind it, or sooner.
+    /// Wakes a unit at its clock's first edge at or after a time, or sooner.
     pub fn wake_by(&mut self, unit: Unit, time: Time) {
         let index = self.units[unit.0 as usize];
-        let from = self.now + Time(u64::from(index < self.turns));
+        let from = self.first_time(index);
         self.domains[index].wake_by(unit, from, time);
     }
 
-    /// Ends the run behind this instant.
+    /// Ends the run after this instant.
     pub fn stop(&mut self) {
         self.stopped = true;
     }
 
     /// Runs a model until a time, which belongs to the run, or until nothing can happen any more.
     pub fn run<M: Model<Event = E>>(&mut self, model: &mut M, until: Time) -> Stop {
+        let ControlFlow::Continue(stop) = self.observe(model, until, &mut ());
+        stop
+    }
+
+    /// Runs one step: an event arrives, or a unit has a cycle. Nothing happens after `until`.
+    pub fn step<M: Model<Event = E>>(
+        &mut self,
+        model: &mut M,
+        until: Time,
+    ) -> ControlFlow<Happened, Stop> {
+        self.observe(model, until, &mut SingleStep)
+    }
+
+    /// Runs a model as [`run`](Self::run) does, under an observer that can break the run after each
+    /// event and each cycle. The next run continues exactly there.
+    pub fn observe<M: Model<Event = E>, O: Observer<M>>(
+        &mut self,
+        model: &mut M,
+        until: Time,
+        observer: &mut O,
+    ) -> ControlFlow<O::Break, Stop> {
         self.until = until;
+        if let Some(from) = self.broken.take() {
+            self.resume(from, model, observer)?;
+        }
         loop {
             if self.stopped {
                 self.stopped = false;
-                return Stop::Stopped;
+                return ControlFlow::Continue(Stop::Stopped);
             }
-            let Some((next, arrives)) = self.next() else { return Stop::Silent };
+            let Some((next, arrives)) = self.next() else {
+                return ControlFlow::Continue(Stop::Silent);
+            };
             let then = next.min(until);
             if then > self.now {
                 self.now = then;
                 self.turns = 0;
             }
             if next > until {
-                return Stop::Reached;
+                return ControlFlow::Continue(Stop::Reached);
             }
             if arrives {
                 while let Some(event) = self.take() {
                     self.events += 1;
+                    observer.arrives(&event, model, self);
                     model.arrive(event, self);
+                    observer.has_arrived(model, self)?;
                 }
             }
-            for index in self.turns..self.domains.len() {
-                self.cycles_of(index, model);
-                self.turns = index + 1;
-            }
+            self.cycles_of_all(model, observer)?;
         }
     }
 
-    /// When something happens next, if anything ever does, and whether something arrives then.
+    /// Returns the time of the next event or cycle, if there is any, and whether it is an event.
     fn next(&mut self) -> Option<(Time, bool)> {
         let never = Time(u64::MAX);
         let awake = self.domains.iter().map(Domain::next).min().unwrap_or(never);
         let (due, edge) = match &mut self.pending {
             Pending::Wheel(wheel) => (wheel.due().unwrap_or(never), awake),
-            Pending::Countdown(countdown) if awake == never && countdown.is_empty() => (never, never),
+            Pending::Countdown(countdown) if awake == never && countdown.is_empty() => {
+                (never, never)
+            }
             Pending::Countdown(countdown) => {
                 let edges = self.domains.iter().filter_map(Domain::edge);
                 // Without units there are no edges.
@@ -230,7 +358,7 @@ impl<E> Kernel<E> {
         (next != never).then_some((next, due <= edge))
     }
 
-    /// What arrives next at this instant.
+    /// The next event of this instant.
     fn take(&mut self) -> Option<E> {
         match &mut self.pending {
             Pending::Wheel(wheel) => wheel.take(self.now),
@@ -238,13 +366,45 @@ impl<E> Kernel<E> {
         }
     }
 
-    /// The cycles of a clock that has an edge now.
-    fn cycles_of<M: Model<Event = E>>(&mut self, index: usize, model: &mut M) {
-        let any = matches!(self.pending, Pending::Countdown(_));
-        if !self.domains[index].begin(self.now, any) {
-            return;
+    /// Runs the remaining cycles of this instant, of all clocks.
+    #[inline(always)]
+    fn cycles_of_all<M: Model<Event = E>, O: Observer<M>>(
+        &mut self,
+        model: &mut M,
+        observer: &mut O,
+    ) -> ControlFlow<O::Break> {
+        while self.turns < self.domains.len() {
+            let any = matches!(self.pending, Pending::Countdown(_));
+            if self.domains[self.turns].begin(self.now, any) {
+                self.cycles_from(0, model, observer)?;
+            } else {
+                self.turns += 1;
+            }
         }
-        let mut from = 0;
+        ControlFlow::Continue(())
+    }
+
+    /// The cycles that a break has left of an instant.
+    #[cold]
+    fn resume<M: Model<Event = E>, O: Observer<M>>(
+        &mut self,
+        from: u32,
+        model: &mut M,
+        observer: &mut O,
+    ) -> ControlFlow<O::Break> {
+        self.cycles_from(from, model, observer)?;
+        self.cycles_of_all(model, observer)
+    }
+
+    /// Runs the cycles of the current clock at its current edge, from a unit on.
+    fn cycles_from<M: Model<Event = E>, O: Observer<M>>(
+        &mut self,
+        mut from: u32,
+        model: &mut M,
+        observer: &mut O,
+    ) -> ControlFlow<O::Break> {
+        let index = self.turns;
+        let any = matches!(self.pending, Pending::Countdown(_));
         while let Some(unit) = self.domains[index].take(from, any) {
             self.cycles += 1;
             self.rank = unit.0 + 1;
@@ -255,9 +415,16 @@ impl<E> Kernel<E> {
             };
             self.domains[index].set(unit, edges);
             from = unit.0 + 1;
+            if let ControlFlow::Break(why) = observer.has_cycled(unit, model, self) {
+                self.rank = 0;
+                self.broken = Some(from);
+                return ControlFlow::Break(why);
+            }
         }
         self.domains[index].end();
+        self.turns = index + 1;
         self.rank = 0;
+        ControlFlow::Continue(())
     }
 }
 

@@ -1,11 +1,14 @@
-//! What machines are composed of.
+//! The parts that machines are composed of.
 //!
-//! There are two sorts. Of the first, the answer is known when it is asked for: a memory, a link, a line serve in a fixed order, so they keep when
-//! they are free, and `request` or `send` says when it is done. The second has contenders that are chosen among: networks. They have queues, send
-//! themselves events through an [`Agenda`](crate::Agenda), and do nothing while nobody waits.
+//! There are two sorts. Parts of the first sort, such as a memory, a link or a line, serve in a
+//! fixed order: they keep when they are free, and `request` or `send` returns at once when it is
+//! done. Parts of the second sort, the networks, choose among contenders: they have queues, send
+//! themselves events through an [`EventSink`](crate::EventSink), and do nothing while no message
+//! waits. Besides, there are parts that units share cycle by cycle: FIFOs, and schemes by which
+//! threads issue instructions.
 //!
-//! Each part is a specification (`...Spec`, as it stands in a machine file), its state, and its behaviour. `new` refuses a specification that makes no
-//! sense, with a [`SpecError`](crate::SpecError).
+//! Each part has a specification (`...Spec`, as in a machine file), its state, and its behaviour.
+//! `new` refuses an invalid specification with a [`SpecError`](crate::SpecError).
 
 pub mod arbiter;
 pub mod bus;
@@ -15,7 +18,9 @@ pub mod channel;
 mod contention;
 pub mod crossbar;
 mod fabric;
+pub mod fifo;
 pub mod interconnect;
+pub mod issue;
 pub mod line;
 pub mod link;
 pub mod memory;
@@ -23,3 +28,4 @@ pub mod mesh;
 pub mod network;
 pub mod queue;
 pub mod ring;
+pub mod wormhole;

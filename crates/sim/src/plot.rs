@@ -21,10 +21,11 @@ const COLORS: [RGBColor; 6] = [
     RGBColor(97, 97, 97),
 ];
 
-/// A line for each column over time, as SVG. Up to 12 columns have their name beside the picture.
+/// Draws a line for each column over time, as SVG. Up to 12 columns have their names next to the
+/// picture.
 ///
 /// # Errors
-/// If the drawing library fails, what it says.
+/// If the drawing library fails, with its message.
 pub fn over_time(title: &str, unit: &str, series: &Series) -> Result<String, String> {
     let mut svg = String::new();
     draw(title, unit, series, &mut svg).map_err(|error| format!("the plot: {error}"))?;
@@ -40,10 +41,14 @@ fn draw(
     let rows = series.rows().max(1);
     let most = series.columns().flat_map(|(_, cells)| cells).copied().fold(0.0, f64::max);
     let (y_step, x_step) = (step(most), step(series.interval().as_nanoseconds() * rows as f64));
-    let (y_end, x_end) =
-        ((most / y_step).ceil().max(1.0) * y_step, series.interval().as_nanoseconds() * rows as f64);
+    let (y_end, x_end) = (
+        (most / y_step).ceil().max(1.0) * y_step,
+        series.interval().as_nanoseconds() * rows as f64,
+    );
     let x = |ns: f64| LEFT + (ns / x_end * f64::from(WIDTH - LEFT - RIGHT)).round() as i32;
-    let y = |value: f64| HEIGHT - BOTTOM - (value / y_end * f64::from(HEIGHT - TOP - BOTTOM)).round() as i32;
+    let y = |value: f64| {
+        HEIGHT - BOTTOM - (value / y_end * f64::from(HEIGHT - TOP - BOTTOM)).round() as i32
+    };
 
     let area = SVGBackend::with_string(svg, (WIDTH as u32, HEIGHT as u32)).into_drawing_area();
     area.fill(&WHITE)?;
@@ -57,7 +62,10 @@ fn draw(
     }
     for line in 0..=(x_end / x_step).floor() as u32 {
         let ns = f64::from(line) * x_step;
-        area.draw(&PathElement::new([(x(ns), HEIGHT - BOTTOM), (x(ns), HEIGHT - BOTTOM + 4)], BLACK))?;
+        area.draw(&PathElement::new(
+            [(x(ns), HEIGHT - BOTTOM), (x(ns), HEIGHT - BOTTOM + 4)],
+            BLACK,
+        ))?;
         area.draw(&Text::new(number(ns), (x(ns) - 8, HEIGHT - BOTTOM + 8), text(12)))?;
     }
     area.draw(&Text::new("ns", (WIDTH - RIGHT + 6, HEIGHT - BOTTOM + 8), text(12)))?;

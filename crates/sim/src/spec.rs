@@ -1,7 +1,8 @@
-//! What specifications of parts have in common: their units in machine files, and what is wrong with them.
+//! The common parts of specifications: their units in machine files, and their errors.
 //!
-//! Times are in nanoseconds, clocks in MHz and line rates in Gb/s, all as whole or broken numbers; the key says which (`latency_ns`, `clock_mhz`,
-//! `rate_gbps`). They are kept as picoseconds, ratios and bits per second.
+//! Times are in nanoseconds, clocks in MHz and line rates in Gb/s, as integers or fractions; the
+//! key names the unit (`latency_ns`, `clock_mhz`, `rate_gbps`). They are kept as picoseconds,
+//! ratios and bits per second.
 
 use std::fmt::Display;
 use std::ops::RangeInclusive;
@@ -10,32 +11,32 @@ use serde::{Deserialize, Deserializer, Serializer};
 
 use crate::{Clock, Time};
 
-/// What is wrong with a specification: the key, and a sentence that says what it can be.
+/// An error in a specification: the key, and a sentence on its valid values.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("`{key}`: {problem}")]
 pub struct SpecError {
     /// The key of the machine file, with dots between tables.
     pub key: String,
-    /// What is wrong, and what would not be.
+    /// The problem, and the valid values.
     pub problem: String,
 }
 
 impl SpecError {
-    /// With the key as it stands in the part's own table.
+    /// Creates an error at a key of the part's own table.
     pub fn new(key: &str, problem: impl Into<String>) -> Self {
         Self { key: key.to_owned(), problem: problem.into() }
     }
 
-    /// The same, seen from the table that holds the part's.
+    /// Returns the error as seen from the enclosing table.
     pub fn within(self, table: &str) -> Self {
         Self { key: format!("{table}.{}", self.key), ..self }
     }
 }
 
-/// Refuses a number that lies outside of `range`.
+/// Refuses a number outside of `range`.
 ///
 /// # Errors
-/// That, with the key and the range.
+/// If it is outside; the error names the key and the range.
 pub fn within<T: PartialOrd + Display>(
     key: &str,
     value: T,
@@ -47,8 +48,12 @@ pub fn within<T: PartialOrd + Display>(
     Err(SpecError::new(key, format!("is {value}; it can be {} to {}", range.start(), range.end())))
 }
 
-/// Refuses a number that is no power of two, or lies outside of `range`.
-pub(crate) fn power_of_two(key: &str, value: u64, range: RangeInclusive<u64>) -> Result<(), SpecError> {
+/// Refuses a number that is no power of two, or outside of `range`.
+pub(crate) fn power_of_two(
+    key: &str,
+    value: u64,
+    range: RangeInclusive<u64>,
+) -> Result<(), SpecError> {
     if value.is_power_of_two() && range.contains(&value) {
         return Ok(());
     }
@@ -58,7 +63,7 @@ pub(crate) fn power_of_two(key: &str, value: u64, range: RangeInclusive<u64>) ->
     ))
 }
 
-/// With serde: a time in nanoseconds, 0 to 1,000,000,000.
+/// For serde: a time in nanoseconds, 0 to 1,000,000,000.
 pub mod nanoseconds {
     use super::*;
 
@@ -70,13 +75,13 @@ pub mod nanoseconds {
     }
 
     /// # Errors
-    /// Those of the serializer.
+    /// If the serializer fails.
     pub fn serialize<S: Serializer>(time: &Time, to: S) -> Result<S::Ok, S::Error> {
         to.serialize_f64(time.as_nanoseconds())
     }
 }
 
-/// With serde: a clock in MHz, 0.001 to 1,000,000, to the hertz.
+/// For serde: a clock in MHz, 0.001 to 1,000,000, to the hertz.
 pub mod megahertz {
     use super::*;
 
@@ -88,13 +93,13 @@ pub mod megahertz {
     }
 
     /// # Errors
-    /// Those of the serializer.
+    /// If the serializer fails.
     pub fn serialize<S: Serializer>(clock: &Clock, to: S) -> Result<S::Ok, S::Error> {
         to.serialize_f64(clock.rate() / 1e6)
     }
 }
 
-/// With serde: a line rate in Gb/s, 0.000001 to 100,000, kept in bits per second.
+/// For serde: a line rate in Gb/s, 0.000001 to 100,000, kept in bits per second.
 pub mod gigabits {
     use super::*;
 
@@ -106,7 +111,7 @@ pub mod gigabits {
     }
 
     /// # Errors
-    /// Those of the serializer.
+    /// If the serializer fails.
     pub fn serialize<S: Serializer>(rate: &u64, to: S) -> Result<S::Ok, S::Error> {
         to.serialize_f64(*rate as f64 / 1e9)
     }

@@ -1,4 +1,4 @@
-//! Statistics: what is counted while a machine runs, and the nested record that it ends in.
+//! Statistics: counters of a running machine, and the nested record of a finished one.
 
 mod gauge;
 mod histogram;

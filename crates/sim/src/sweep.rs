@@ -5,21 +5,23 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::thread;
 
-/// A simulation has panicked: a mistake in the machine's model.
+/// A simulation panicked: the machine's model has a bug.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("the simulation of point {point} has failed: {message}")]
 pub struct SweepError {
     /// The number of the point, from 0.
     pub point: usize,
-    /// What the panic said.
+    /// The panic message.
     pub message: String,
 }
 
-/// Runs a simulation for each point, on so many threads (at least one); answers their results in the order of the points, whichever ends first. Each runs by
-/// itself, so that results do not depend on the number of threads.
+/// Runs a simulation for each point on a number of threads (at least one) and returns the results
+/// in the order of the points. The simulations are independent, so results do not depend on the
+/// number of threads.
 ///
 /// # Errors
-/// If a simulation panics: of those that did, the first in the order of the points. The others run to their ends.
+/// If a simulation panics. The error is that of the first such point in order; the others run to
+/// their ends.
 pub fn sweep<P: Sync, R: Send>(
     points: &[P],
     workers: usize,
@@ -28,8 +30,9 @@ pub fn sweep<P: Sync, R: Send>(
     sweep_longest_first(points, workers, |_| 0, simulate)
 }
 
-/// As [`sweep`], begun with the points that take longest, those of one length in their order: so threads end at about the same time. `length` is in any unit, and
-/// need not be exact.
+/// Runs a sweep as [`sweep`] does, but starts the longest points first, and points of equal length
+/// in their order, so that the threads end at about the same time. `length` is in any unit and can
+/// be approximate.
 ///
 /// # Errors
 /// As [`sweep`].
@@ -49,7 +52,8 @@ pub fn sweep_longest_first<P: Sync, R: Send>(
             let Some(&(number, point)) = order.get(next.fetch_add(1, Ordering::Relaxed)) else {
                 return results;
             };
-            // A simulation owns all that it changes, so that nothing half done can be seen behind a panic.
+            // A simulation owns all its mutable state, so no partial change is visible after a
+            // panic.
             let result = catch_unwind(AssertUnwindSafe(|| simulate(point)));
             results.push((number, result.map_err(|panic| message(panic.as_ref()))));
         }
@@ -108,7 +112,8 @@ mod tests {
 
     #[test]
     fn a_panic_is_told_with_its_point() {
-        let error = sweep(&[1, 2, 3, 4], 2, |point| assert!(point % 2 == 1, "{point} is even")).unwrap_err();
+        let error = sweep(&[1, 2, 3, 4], 2, |point| assert!(point % 2 == 1, "{point} is even"))
+            .unwrap_err();
         assert_eq!(error, SweepError { point: 1, message: "2 is even".to_owned() });
         assert_eq!(error.to_string(), "the simulation of point 1 has failed: 2 is even");
     }

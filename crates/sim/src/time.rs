@@ -11,22 +11,22 @@ impl Time {
     /// The beginning.
     pub const ZERO: Self = Self(0);
 
-    /// So many nanoseconds.
+    /// Creates a time from nanoseconds.
     pub const fn nanoseconds(count: u64) -> Self {
         Self(count * 1000)
     }
 
-    /// In nanoseconds, for people and plots.
+    /// The time in nanoseconds, for people and plots.
     pub fn as_nanoseconds(self) -> f64 {
         self.0 as f64 / 1e3
     }
 
-    /// In seconds, for rates.
+    /// The time in seconds, for rates.
     pub fn as_seconds(self) -> f64 {
         self.0 as f64 / 1e12
     }
 
-    /// How long it is since `earlier`; none if that is later.
+    /// Returns the time since `earlier`; zero if that is later.
     pub fn since(self, earlier: Self) -> Self {
         Self(self.0.saturating_sub(earlier.0))
     }
@@ -58,7 +58,8 @@ impl fmt::Display for Time {
     }
 }
 
-/// A clock whose edges are at `n * numerator / denominator` picoseconds, rounded down: any ratio of two clocks can be had, and no clock drifts.
+/// A clock whose edges are at `n * numerator / denominator` picoseconds, rounded down: every ratio
+/// of two clocks is possible, and no clock drifts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Clock {
     numerator: u64,
@@ -66,48 +67,52 @@ pub struct Clock {
 }
 
 impl Clock {
-    /// Of so many hertz.
+    /// Creates a clock with this rate in hertz.
     ///
     /// # Panics
-    /// If it is none, or faster than an edge each picosecond.
+    /// If the rate is zero, or more than one edge in a picosecond.
     pub fn hertz(hertz: u64) -> Self {
         Self::ratio(1_000_000_000_000, hertz)
     }
 
-    /// With `denominator` periods in `numerator` picoseconds.
+    /// Creates a clock with `denominator` periods in `numerator` picoseconds.
     ///
     /// # Panics
-    /// If one is zero, or a period shorter than a picosecond.
+    /// If either is zero, or a period is shorter than a picosecond.
     pub fn ratio(numerator: u64, denominator: u64) -> Self {
         assert!(denominator > 0 && numerator >= denominator, "a period is a picosecond or more");
         let divisor = greatest_common_divisor(numerator, denominator);
         Self { numerator: numerator / divisor, denominator: denominator / divisor }
     }
 
-    /// When edge `number` is; the first, 0, is at time 0.
+    /// The time of edge `number`; the first, 0, is at time 0.
     pub fn edge(self, number: u64) -> Time {
-        // Nearly always the product fits, and a division of 64 bits is several times as quick as one of 128.
+        // Nearly always the product fits, and a division of 64 bits is several times as quick as
+        // one of 128.
         if let Some(product) = number.checked_mul(self.numerator) {
             return Time(if self.denominator == 1 { product } else { product / self.denominator });
         }
-        Time((u128::from(number) * u128::from(self.numerator) / u128::from(self.denominator)) as u64)
+        let product = u128::from(number) * u128::from(self.numerator);
+        Time((product / u128::from(self.denominator)) as u64)
     }
 
-    /// The number of the first edge at that time or behind it.
+    /// The number of the first edge at or after a time.
     pub fn edge_from(self, time: Time) -> u64 {
-        // Edge n is at or behind t if n * numerator >= t * denominator: rounding down cannot bring it before a whole picosecond.
+        // Edge n is at or after t if n * numerator >= t * denominator: rounding down cannot bring
+        // it before a whole picosecond.
         if let Some(product) = time.0.checked_mul(self.denominator) {
             return product.div_ceil(self.numerator);
         }
-        (u128::from(time.0) * u128::from(self.denominator)).div_ceil(u128::from(self.numerator)) as u64
+        let product = u128::from(time.0) * u128::from(self.denominator);
+        product.div_ceil(u128::from(self.numerator)) as u64
     }
 
-    /// The first edge at that time or behind it.
+    /// The time of the first edge at or after a time.
     pub fn next(self, time: Time) -> Time {
         self.edge(self.edge_from(time))
     }
 
-    /// How long so many cycles take from time 0 on.
+    /// Returns the duration of this number of cycles from time 0 on.
     pub fn cycles(self, count: u64) -> Time {
         self.edge(count)
     }
@@ -115,6 +120,66 @@ impl Clock {
     /// Cycles in a second.
     pub fn rate(self) -> f64 {
         1e12 * self.denominator as f64 / self.numerator as f64
+    }
+}
+
+/// The numbers and times of the edges of a clock whose rate can change and which can be gated.
+///
+/// A timebase describes the current piece of constant rate. Edge numbers continue from piece to
+/// piece, so a number is never used twice; times of edges before the piece are not kept.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Timebase {
+    rate: Clock,
+    /// The time from which the periods of this piece are counted.
+    origin: Time,
+    /// The number of the first edge of this piece.
+    first: u64,
+    /// Periods since the origin whose edges were gated and have no numbers.
+    gated: u64,
+}
+
+impl From<Clock> for Timebase {
+    /// Creates a timebase of constant rate from time 0 on.
+    fn from(rate: Clock) -> Self {
+        Self { rate, origin: Time::ZERO, first: 0, gated: 0 }
+    }
+}
+
+impl Timebase {
+    /// The present rate.
+    pub fn rate(&self) -> Clock {
+        self.rate
+    }
+
+    /// The time of an edge, if neither the rate changes nor the clock is gated before it; for an
+    /// edge before the present piece, the beginning of the piece.
+    #[inline]
+    pub fn edge(&self, number: u64) -> Time {
+        self.origin + self.rate.edge(number.saturating_sub(self.first) + self.gated)
+    }
+
+    /// Returns the number of the first edge at or after a time, under the same condition.
+    #[inline]
+    pub fn edge_from(&self, time: Time) -> u64 {
+        self.first + self.rate.edge_from(time.since(self.origin)).saturating_sub(self.gated)
+    }
+
+    /// Changes the rate. Edge `next` is the first that is not over: the period before it keeps its
+    /// length, and the periods after it have the new one. It comes at `settled` if that is later.
+    pub fn set_rate(&mut self, next: u64, rate: Clock, settled: Time) {
+        *self = Self { rate, origin: self.edge(next).max(settled), first: next, gated: 0 };
+    }
+
+    /// Changes the rate while no edges pass: edge `next`, the first to come, may come as soon as
+    /// the clock has settled.
+    pub(crate) fn set_gated_rate(&mut self, next: u64, rate: Clock, settled: Time) {
+        *self = Self { rate, origin: self.origin.max(settled), first: next, gated: 0 };
+    }
+
+    /// Gives edge `next`, the first to come, to the first period that ends at `from` or later. The
+    /// clock keeps its phase.
+    pub(crate) fn ungate(&mut self, next: u64, from: Time) {
+        self.gated += self.edge_from(from).saturating_sub(next);
     }
 }
 
@@ -136,9 +201,29 @@ mod tests {
         assert_eq!(Time(1666).to_string(), "1.666 ns");
     }
 
+    #[test]
+    fn edges_go_on_across_changes_of_the_rate_and_gating() {
+        let mut base = Timebase::from(Clock::ratio(100, 1));
+        // Edge 3 is at 300 still; from it on, periods are of 40.
+        base.set_rate(3, Clock::ratio(40, 1), Time(250));
+        assert_eq!([3, 4, 13].map(|n| base.edge(n).0), [300, 340, 700]);
+        assert_eq!([250, 300, 301, 700].map(|t| base.edge_from(Time(t))), [3, 3, 4, 13]);
+        // Edge 5 would be at 380; the clock has not settled before 1000.
+        base.set_rate(5, Clock::ratio(7, 3), Time(1000));
+        assert_eq!([5, 6, 7, 8].map(|n| base.edge(n).0), [1000, 1002, 1004, 1007]);
+        // Edges 7 to 306 of this piece are gated; the next one is the first from 1703 on.
+        base.ungate(7, Time(1703));
+        assert_eq!([7, 8, 9].map(|n| base.edge(n).0), [1704, 1707, 1709]);
+        assert_eq!([1000, 1704, 1705, 1709].map(|t| base.edge_from(Time(t))), [5, 7, 8, 9]);
+    }
+
     proptest! {
         #[test]
-        fn the_first_edge_from_a_time_on_is_the_first(hertz in 1u64..1_000_000_000_000, time in 0u64..1 << 62, shift in 0u32..40) {
+        fn the_first_edge_from_a_time_on_is_the_first(
+            hertz in 1u64..1_000_000_000_000,
+            time in 0u64..1 << 62,
+            shift in 0u32..40,
+        ) {
             let (clock, time) = (Clock::hertz(hertz), time >> shift);
             let number = clock.edge_from(Time(time));
             prop_assert!(clock.edge(number) >= Time(time));

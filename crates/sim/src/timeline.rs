@@ -1,11 +1,12 @@
-//! What each thread did, and when: for Perfetto and for plots.
+//! Timelines of threads, for Perfetto and for plots.
 
 use std::io::{self, Write};
 
 use crate::Time;
 use crate::stats::Series;
 
-/// Spans of time on tracks. One that is off keeps nothing, and costs a comparison for each span.
+/// Spans of time on tracks. A timeline that is off keeps nothing, and costs a comparison for each
+/// span.
 #[derive(Clone, Debug, Default)]
 pub struct Timeline {
     processes: Vec<String>,
@@ -14,16 +15,17 @@ pub struct Timeline {
     spans: Vec<Span>,
     from: Time,
     until: Time,
-    /// How many spans are kept at most.
+    /// The maximum number of spans.
     bound: usize,
     left_out: u64,
 }
 
-/// A row of the timeline: a thread of a process, in words of the trace format; in a machine, a thread of a processor, or a port of a memory.
+/// A row of the timeline: a thread of a process in terms of the trace format; in a machine, a
+/// thread of a processor or a port of a memory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Track(u32);
 
-/// What a track did.
+/// The activity of a track.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Label(u32);
 
@@ -36,22 +38,22 @@ struct Span {
 }
 
 impl Timeline {
-    /// One that keeps nothing.
+    /// Creates a timeline that records nothing.
     pub fn off() -> Self {
         Self::default()
     }
 
-    /// One that keeps what overlaps this window, up to so many spans.
+    /// Creates a timeline that records spans that overlap this window, up to a number of spans.
     pub fn within(from: Time, until: Time, bound: usize) -> Self {
         Self { from, until, bound, ..Self::default() }
     }
 
-    /// Whether anything is kept.
+    /// Whether the timeline records anything.
     pub fn is_on(&self) -> bool {
         self.until > Time::ZERO
     }
 
-    /// A new track. Tracks of one process are shown together.
+    /// Adds a track. Tracks of one process are shown together.
     pub fn track(&mut self, process: &str, thread: &str) -> Track {
         let process = match self.processes.iter().position(|name| name == process) {
             Some(number) => number,
@@ -73,7 +75,7 @@ impl Timeline {
         Label(self.labels.len() as u32 - 1)
     }
 
-    /// A track did something from one time to another.
+    /// Records an activity of a track from one time to another.
     #[inline]
     pub fn span(&mut self, track: Track, label: Label, begin: Time, end: Time) {
         if begin < self.until && end > self.from {
@@ -94,7 +96,8 @@ impl Timeline {
         self.left_out
     }
 
-    /// How many threads of each process did something of what is asked for, on average over each interval: a column for each process.
+    /// Returns the average number of threads of each process with matching activities in each
+    /// interval, one column a process.
     pub fn series(&self, interval: Time, counts: impl Fn(&str) -> bool) -> Series {
         let mut series = Series::new(interval);
         let columns: Vec<_> = self.processes.iter().map(|name| series.column(name)).collect();
@@ -102,17 +105,22 @@ impl Timeline {
         for span in &self.spans {
             if counted[span.label.0 as usize] {
                 let process = self.tracks[span.track.0 as usize].0;
-                series.spread(columns[process], span.begin.max(self.from), span.end.min(self.until));
+                series.spread(
+                    columns[process],
+                    span.begin.max(self.from),
+                    span.end.min(self.until),
+                );
             }
         }
         series
     }
 
-    /// Writes it in the trace event format (JSON object format: complete events and metadata), which ui.perfetto.dev and chrome://tracing open.
-    /// Its times are microseconds; here they have six places, so that no picosecond is lost.
+    /// Writes it in the trace event format (JSON object format: complete events and metadata),
+    /// which ui.perfetto.dev and chrome://tracing open. Its times are microseconds; here they have
+    /// six places, so that no picosecond is lost.
     ///
     /// # Errors
-    /// Those of the writer.
+    /// If the writer fails.
     pub fn write_trace(&self, to: &mut impl Write) -> io::Result<()> {
         write!(to, "{{\"displayTimeUnit\":\"ns\",\"traceEvents\":[")?;
         let mut comma = "";
@@ -135,7 +143,8 @@ impl Timeline {
             )?;
             comma = ",";
         }
-        let labels = self.labels.iter().map(serde_json::to_string).collect::<Result<Vec<_>, _>>()?;
+        let labels =
+            self.labels.iter().map(serde_json::to_string).collect::<Result<Vec<_>, _>>()?;
         for Span { begin, end, track: Track(thread), label } in &self.spans {
             let (process, label) = (self.tracks[*thread as usize].0, &labels[label.0 as usize]);
             let (begin, length) = (microseconds(*begin), microseconds(end.since(*begin)));
@@ -178,12 +187,17 @@ mod tests {
         timeline(10).write_trace(&mut text).unwrap();
         let trace: Value = serde_json::from_slice(&text).unwrap();
         let events = trace["traceEvents"].as_array().unwrap();
-        let kind = |kind: &str| events.iter().filter(|event| event["ph"] == kind).collect::<Vec<_>>();
-        let names: Vec<_> = kind("M").iter().filter_map(|event| event["args"]["name"].as_str()).collect();
+        let kind =
+            |kind: &str| events.iter().filter(|event| event["ph"] == kind).collect::<Vec<_>>();
+        let names: Vec<_> =
+            kind("M").iter().filter_map(|event| event["args"]["name"].as_str()).collect();
         assert_eq!(names, ["cpu 0", "cpu \"1\"", "thread 0", "thread 0", "thread 1"]);
         let spans = kind("X");
         assert_eq!(spans.len(), 3);
-        assert_eq!((spans[1]["ts"].as_f64(), spans[1]["dur"].as_f64()), (Some(0.110_001), Some(0.01)));
+        assert_eq!(
+            (spans[1]["ts"].as_f64(), spans[1]["dur"].as_f64()),
+            (Some(0.110_001), Some(0.01))
+        );
         assert_eq!(
             (&spans[1]["pid"], &spans[1]["tid"], &spans[1]["name"]),
             (&0.into(), &2.into(), &"runs".into())
@@ -199,7 +213,10 @@ mod tests {
         let series = timeline(10).series(Time::nanoseconds(50), |label| label == "runs");
         let columns: Vec<_> =
             series.columns().map(|(name, cells)| (name.to_owned(), cells.to_vec())).collect();
-        assert_eq!(columns, [("cpu 0".to_owned(), vec![0.0, 0.0, 1.2]), ("cpu \"1\"".to_owned(), vec![])]);
+        assert_eq!(
+            columns,
+            [("cpu 0".to_owned(), vec![0.0, 0.0, 1.2]), ("cpu \"1\"".to_owned(), vec![])]
+        );
     }
 
     #[test]

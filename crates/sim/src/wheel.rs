@@ -1,7 +1,8 @@
-//! What is on its way, in the order in which it arrives.
+//! A timing wheel: things under way, in the order of their arrival.
 //!
-//! Most delays are short and many are alike, so things lie in the slots of a wheel, each some time wide, and are put in order when the wheel comes to
-//! them; what is further off than the wheel reaches waits in a heap.
+//! Most delays are short and many are equal, so things lie in the slots of a wheel. Each slot
+//! covers a span of time and is sorted when the wheel reaches it. Things beyond the wheel's horizon
+//! wait in a heap.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
@@ -11,35 +12,36 @@ use crate::Time;
 /// Slots of the wheel.
 const SLOTS: u64 = 1024;
 
-/// Where a thing stands among those that are due at one time.
+/// The order of a thing among those due at the same time.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Order {
     /// When it was sent, which may be later than it was put in.
     pub sent: Time,
-    /// By whom, among those who send something then.
+    /// The rank of its sender among those that send at that time.
     pub rank: u32,
 }
 
-/// Things with the times at which they are due; those of one time come in their order, and of one order the one that was put in first comes first.
-#[derive(Debug)]
+/// Things with the times at which they are due. Things due at the same time are sorted by their
+/// order, and equal ones by insertion.
+#[derive(Clone, Debug)]
 pub struct Wheel<T> {
     /// A slot is `1 << shift` picoseconds wide.
     shift: u32,
     /// Number of the slot that `now` holds, counted from time 0.
     slot: u64,
-    /// What is due in that slot or before, the next one last.
+    /// Things due in the current slot or before, the next one last.
     now: Vec<Entry<T>>,
     slots: Vec<Vec<Entry<T>>>,
     /// The earliest time in each slot that holds something.
     earliest: Vec<Time>,
-    /// Which slots hold something: a bit each.
+    /// A bit for each slot, set if the slot is not empty.
     filled: [u64; SLOTS as usize / 64],
     far: BinaryHeap<Reverse<Entry<T>>>,
     /// Things put in so far.
     count: u64,
 }
 
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 struct Entry<T> {
     time: Time,
     order: Order,
@@ -74,7 +76,8 @@ impl<T> Ord for Entry<T> {
 }
 
 impl<T> Wheel<T> {
-    /// An empty one whose slots are as wide as this, rounded up to a power of two: best a few times the shortest delay.
+    /// Creates an empty wheel with slots of this width, rounded up to a power of two. A few times
+    /// the shortest delay works best.
     pub fn new(width: Time) -> Self {
         Self {
             shift: width.0.max(1).next_power_of_two().trailing_zeros(),
@@ -88,7 +91,8 @@ impl<T> Wheel<T> {
         }
     }
 
-    /// Puts a thing in that is due then. What is due before something that has been taken out comes next.
+    /// Inserts a thing that is due at a time. If it is due before things already taken out, it
+    /// comes next.
     pub fn put(&mut self, time: Time, order: Order, thing: T) {
         let entry = Entry { time, order, number: self.count, thing };
         self.count += 1;
@@ -106,12 +110,13 @@ impl<T> Wheel<T> {
     fn fill(&mut self, slot: u64, entry: Entry<T>) {
         let place = (slot % SLOTS) as usize;
         let is_first = self.slots[place].is_empty();
-        self.earliest[place] = if is_first { entry.time } else { self.earliest[place].min(entry.time) };
+        self.earliest[place] =
+            if is_first { entry.time } else { self.earliest[place].min(entry.time) };
         self.slots[place].push(entry);
         self.filled[place / 64] |= 1 << (place % 64);
     }
 
-    /// When the next thing is due, if there is one.
+    /// Returns when the next thing is due, if there is one.
     pub fn due(&self) -> Option<Time> {
         if let Some(entry) = self.now.last() {
             return Some(entry.time);
@@ -133,17 +138,18 @@ impl<T> Wheel<T> {
         self.now.pop().map(|entry| entry.thing)
     }
 
-    /// Whether nothing is on its way.
+    /// Whether the wheel is empty.
     pub fn is_empty(&self) -> bool {
         self.due().is_none()
     }
 
-    /// Turns to the next slot that holds something, but no further than to that time: what is put in for times before a slot that has been turned to
-    /// must be sorted in.
+    /// Advances to the next slot that is not empty, but no further than to that time: later
+    /// insertions before the current slot must be sorted in.
     fn turn(&mut self, time: Time) {
         let reached = time.0 >> self.shift;
-        let next =
-            self.next_filled().or_else(|| self.far.peek().map(|Reverse(entry)| entry.time.0 >> self.shift));
+        let next = self
+            .next_filled()
+            .or_else(|| self.far.peek().map(|Reverse(entry)| entry.time.0 >> self.shift));
         let slot = next.map_or(reached, |slot| slot.min(reached));
         if slot <= self.slot {
             return;
@@ -164,7 +170,7 @@ impl<T> Wheel<T> {
         self.now.sort_unstable_by(|a, b| b.cmp(a));
     }
 
-    /// The next slot behind the present one that holds something.
+    /// The next slot after the present one that holds something.
     fn next_filled(&self) -> Option<u64> {
         let begin = self.slot + 1;
         let mut slot = begin;

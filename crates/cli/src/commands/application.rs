@@ -1,4 +1,5 @@
-//! `wireloom application`: a program of threads and objects in C on a simulated multiprocessor.
+//! `wireloom application`: runs a program of threads and objects in C on a simulated
+//! multiprocessor.
 
 use std::fmt::Write;
 use std::path::PathBuf;
@@ -6,8 +7,8 @@ use std::time::Instant;
 
 use clap::{Args, ValueHint};
 use serde::Serialize;
-use wireloom_machines::mpsoc::application::{self, Application as Running, Ended, Source, compile};
-use wireloom_machines::mpsoc::{Delivered, Options, Spec, Verdict};
+use wireloom_mpsoc::application::{self, Application as Running, Ended, Source, compile};
+use wireloom_mpsoc::{Delivered, Options, Spec, Verdict};
 use wireloom_net::Packet;
 use wireloom_net::capture::{Destination, Writer};
 use wireloom_sim::Time;
@@ -15,20 +16,22 @@ use wireloom_sim::stats::Record;
 
 use crate::failure::{Failure, Outcome};
 use crate::machine::MachineName;
-use crate::output::{self, JsonTarget, thousands};
-use crate::packets::Batches;
-use crate::progress::Working;
 use crate::services::in_hardware;
 use crate::simulation::RecordArgs;
+use wireloom_console::Working;
+use wireloom_console::output::{self, JsonTarget};
+use wireloom_console::thousands;
+use wireloom_io::{Captures, Source as _};
+use wireloom_machine::Recordings;
 
 /// See `wireloom application --help`.
 #[derive(Args, Debug)]
 pub struct Application {
-    /// The program: files in C; at most one of interfaces (.sidl), whose wrappers they include as NAME.h; and if the machine has services in
-    /// hardware, one with their engines (.loom)
+    /// Files of the program in C; at most one interface file (.sidl), whose wrappers they include
+    /// as NAME.h; and one file with engines (.loom) if the machine has services in hardware
     #[arg(required = true, value_hint = ValueHint::FilePath)]
     files: Vec<PathBuf>,
-    /// The machine: mpsoc-oc48, mpsoc-oc192, or a description (.toml)
+    /// Run on this machine: mpsoc-oc48, mpsoc-oc192, or a description (.toml)
     #[arg(long, value_name = "MACHINE", default_value = "mpsoc-oc48")]
     on: MachineName,
     /// Define a macro for the compiler (may be given several times)
@@ -37,25 +40,26 @@ pub struct Application {
     /// Load a table file into the engines of services in hardware (may be given several times)
     #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
     tables: Vec<PathBuf>,
-    /// Let the machine's line bring the packets of a capture (may be given several times)
+    /// Feed the packets of a capture to the machine's line (may be given several times)
     #[arg(long = "in", value_name = "CAPTURE", value_hint = ValueHint::FilePath)]
     input: Vec<PathBuf>,
-    /// Bring so many packets at most
+    /// Limit the number of packets read
     #[arg(long, value_name = "N", requires = "input")]
     packets: Option<u64>,
-    /// Write the packets that were sent, as pcapng with an interface for each port
+    /// Write the packets that were sent, as pcapng with one interface a port
     #[arg(long, value_name = "CAPTURE", requires = "input", value_hint = ValueHint::FilePath)]
     out: Option<PathBuf>,
-    /// Report data races: accesses of two threads to a variable, one of them a write, that nothing orders
+    /// Report data races: unordered accesses of two threads to a variable, at least one of them a
+    /// write
     #[arg(long)]
     races: bool,
-    /// End after so much simulated time, in microseconds
+    /// Stop after this much simulated time, in microseconds
     #[arg(long, value_name = "US", default_value_t = 1_000_000, value_parser = clap::value_parser!(u64).range(1..=1_000_000_000))]
     limit_us: u64,
-    /// What chance begins with: jitter of the network
+    /// Seed the random number generator, which sets the network's jitter
     #[arg(long, value_name = "N", default_value_t = 1)]
     seed: u64,
-    /// Write the report as JSON, to a file or to standard output (-)
+    /// Write the report as JSON to a file, or to standard output (-)
     #[arg(long, value_name = "FILE|-")]
     json: Option<JsonTarget>,
     #[command(flatten)]
@@ -66,9 +70,10 @@ pub struct Application {
 struct Report {
     files: Vec<String>,
     machine: String,
-    /// `done`, `idle` (all wait for packets or calls) or `running` (the time was over).
+    /// `done`, `idle` (all threads wait for packets or calls) or `running` (the time limit was
+    /// reached).
     ended: &'static str,
-    /// What `main` has answered.
+    /// The return value of `main`.
     #[serde(skip_serializing_if = "Option::is_none")]
     value: Option<u32>,
     printed: String,
@@ -78,15 +83,15 @@ struct Report {
     /// Share of the cycles in which processors issued instructions.
     usage: f64,
     packets: Packets,
-    /// If races were to be reported.
+    /// The data races, if they were requested.
     #[serde(skip_serializing_if = "Option::is_none")]
     races: Option<Vec<String>>,
-    /// Time of the simulation itself.
+    /// Wall-clock time of the simulation.
     work_seconds: f64,
     statistics: Record,
 }
 
-/// What became of packets.
+/// Counts of packets by outcome.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 struct Packets {
     arrived: u64,
@@ -97,15 +102,15 @@ struct Packets {
 }
 
 impl Application {
-    /// Compiles the application, runs it, and reports.
+    /// Compiles and runs the application, and prints a report.
     pub fn run(self) -> Outcome {
-        let MachineName::Mpsoc(spec) = &self.on else {
-            let message = format!("{} does not run applications", self.on.as_str());
-            return Err(
-                Failure::unusable(message).with_help("say --on mpsoc-oc48, or a description of that kind")
-            );
+        let Some(spec) = self.on.of_kind::<Spec>() else {
+            let message = format!("{} does not run applications", self.on.0.name());
+            return Err(Failure::unusable(message)
+                .with_help("say --on mpsoc-oc48, or a description of that kind"));
         };
-        let options = Options { races: self.races, seed: self.seed, ..self.records.options()? };
+        let recording = Options::recording(self.records.timeline_ns(), self.records.interval_ns()?);
+        let options = Options { races: self.races, seed: self.seed, ..recording };
         let packets = self.packets()?;
         let mut report = Packets { arrived: packets.len() as u64, ..Packets::default() };
         let mut running = self.build(spec, packets, options)?;
@@ -119,9 +124,11 @@ impl Application {
             }
             printed.extend_from_slice(text);
         });
-        // What led to a failure is worth seeing above all.
-        self.records.write(spec.name.as_str(), running.timeline(), running.series())?;
-        let ended = result.map_err(|error| Failure::unusable(error.within(running.symbols())))?;
+        // Recordings are written after a failure too, since they show what led to it.
+        let recordings =
+            Recordings { timeline: Some(running.timeline()), series: running.series() };
+        self.records.write(spec.name.as_str(), recordings)?;
+        let ended = result.map_err(Failure::unusable)?;
         let work_seconds = begin.elapsed().as_secs_f64();
 
         let mut writer = self.out.as_deref().map(Writer::create).transpose()?;
@@ -165,18 +172,10 @@ impl Application {
     }
 
     fn packets(&self) -> Outcome<Vec<Packet>> {
-        let mut packets = Vec::new();
-        if !self.input.is_empty() {
-            let mut batches = Batches::open(&self.input, self.packets)?;
-            loop {
-                let batch = batches.next_batch()?;
-                if batch.is_empty() {
-                    break;
-                }
-                packets.extend_from_slice(batch);
-            }
+        if self.input.is_empty() {
+            return Ok(Vec::new());
         }
-        Ok(packets)
+        Ok(Captures::open(&self.input, self.packets)?.all()?)
     }
 
     fn build(&self, spec: &Spec, packets: Vec<Packet>, options: Options) -> Outcome<Running> {
@@ -185,13 +184,18 @@ impl Application {
         };
         let files = self.files.iter().cloned();
         let (interfaces, files): (Vec<PathBuf>, Vec<PathBuf>) = files.partition(ends("sidl"));
-        let (engines, files): (Vec<PathBuf>, Vec<PathBuf>) = files.into_iter().partition(ends("loom"));
+        let (engines, files): (Vec<PathBuf>, Vec<PathBuf>) =
+            files.into_iter().partition(ends("loom"));
         if let [_, second, ..] = &interfaces[..] {
             let message = format!("{}: a program has one file of interfaces", second.display());
-            return Err(Failure::unusable(message).with_help("put the interfaces of both into one file"));
+            return Err(
+                Failure::unusable(message).with_help("put the interfaces of both into one file")
+            );
         }
         if files.is_empty() {
-            return Err(Failure::unusable("no file in C is given: interfaces and engines are no program"));
+            return Err(Failure::unusable(
+                "no file in C is given: interfaces and engines are no program",
+            ));
         }
         if let Some(missing) = self.files.iter().find(|path| !path.is_file()) {
             return Err(Failure::unusable(format!("{}: there is no such file", missing.display())));
@@ -201,7 +205,8 @@ impl Application {
         let services = in_hardware(spec, interfaces.as_ref(), &engines, &self.tables)?;
         let compiled = {
             let _working = Working::on(format!("compiling for {}", spec.name));
-            let source = Source { files: &files, interfaces: interfaces.as_ref(), define: &self.define };
+            let source =
+                Source { files: &files, interfaces: interfaces.as_ref(), define: &self.define };
             compile(&source, spec.processor.instruction_set).map_err(Failure::unusable)?
         };
         if !compiled.warnings.is_empty() {
@@ -222,7 +227,7 @@ impl Packets {
     }
 }
 
-/// Writes what was sent where it belongs in the capture.
+/// Writes a sent packet to its place in the capture.
 fn write(writer: &mut Writer, delivered: &Delivered) -> Outcome {
     let destination = match delivered.verdict {
         Verdict::Sent { port } => Destination::Port(port),
@@ -287,7 +292,7 @@ mod tests {
     #[test]
     fn packets_are_counted_by_what_became_of_them() {
         let mut packets = Packets::default();
-        let reason = wireloom_machines::mpsoc::Reason { set: 0, number: 1 };
+        let reason = wireloom_mpsoc::Reason { set: 0, number: 1 };
         for verdict in [
             Verdict::Sent { port: 3 },
             Verdict::Dropped(reason),

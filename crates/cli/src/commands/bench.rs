@@ -6,30 +6,33 @@ use clap::builder::RangedU64ValueParser;
 use clap::{Args, ValueHint};
 use serde::Serialize;
 
-use crate::bench::{self, BENCHMARKS, Benchmark, Choice, Drawn, FIGURES, Figure, Measurement, Settings};
 use crate::failure::{Failure, Outcome};
-use crate::output::{self, JsonTarget};
-use crate::progress::Working;
+use wireloom_console::Working;
+use wireloom_console::output::{self, JsonTarget};
+use wireloom_figures::{
+    self, BENCHMARKS, Benchmark, Choice, Drawn, FIGURES, Figure, Measurement, Settings,
+};
 
 /// See `wireloom bench --help`.
 #[derive(Args, Debug)]
 pub struct Bench {
-    /// Benchmarks and figures by name; `all`; or `list` to see what there is
+    /// Benchmarks and figures by name; `all` of them; or `list` to print the names
     #[arg(value_name = "NAME", required = true)]
     names: Vec<String>,
-    /// Samples of each benchmark; the median counts
+    /// Take this number of samples of each benchmark and report the median
     #[arg(long, value_name = "N", default_value_t = 7, value_parser = RangedU64ValueParser::<usize>::new().range(1..))]
     runs: usize,
-    /// Root of the repository: programs and data are found from here
+    /// Set the root of the repository, which contains programs and data
     #[arg(long, value_name = "DIR", default_value = ".", value_hint = ValueHint::DirPath)]
     root: PathBuf,
-    /// Of figures that compare machines, measure only this one (may be given several times); a figure that does not have it says which it has
+    /// In figures that compare machines, measure only this one (may be given several times); a
+    /// figure without it lists the machines that it has
     #[arg(long = "on", value_name = "MACHINE")]
     only: Vec<String>,
     /// Write a table, JSON and a plot into this folder
     #[arg(long, value_name = "DIR", value_hint = ValueHint::DirPath)]
     out: Option<PathBuf>,
-    /// Write the measurements as JSON, to a file or to standard output (-)
+    /// Write the measurements as JSON to a file, or to standard output (-)
     #[arg(long, value_name = "FILE|-")]
     json: Option<JsonTarget>,
 }
@@ -39,7 +42,7 @@ struct Report {
     computer: String,
     measurements: Vec<Measurement>,
     figures: Vec<Made>,
-    /// What could not be measured, came out otherwise than it must, or missed its goal.
+    /// Measurements that were impossible, violated an invariant, or missed their goal.
     failed: Vec<Failed>,
 }
 
@@ -50,7 +53,7 @@ struct Failed {
     why: String,
 }
 
-/// A figure of a paper, made.
+/// A reproduced figure of a paper.
 #[derive(Serialize)]
 struct Made {
     name: &'static str,
@@ -59,7 +62,7 @@ struct Made {
     drawn: Drawn,
 }
 
-/// What is to be done.
+/// One benchmark or figure to run.
 #[derive(Clone, Copy)]
 enum Chosen {
     Benchmark(&'static Benchmark),
@@ -67,7 +70,7 @@ enum Chosen {
 }
 
 impl Chosen {
-    /// Everything there is, in order.
+    /// Returns all benchmarks and figures, in order.
     fn all() -> impl Iterator<Item = Self> {
         BENCHMARKS.iter().map(Self::Benchmark).chain(FIGURES.iter().map(Self::Figure))
     }
@@ -115,7 +118,8 @@ impl Bench {
         }
         chosen.iter().try_for_each(|one| one.choice().check(one.name(), &self.only))?;
         let many = chosen.len() > 1;
-        let settings = Settings { root: self.root.clone(), runs: self.runs, only: self.only.clone() };
+        let settings =
+            Settings { root: self.root.clone(), runs: self.runs, only: self.only.clone() };
         let mut report = Report {
             computer: computer(),
             measurements: Vec::new(),
@@ -128,7 +132,7 @@ impl Bench {
             drop(working);
             match done {
                 Ok(()) => {}
-                // One that cannot be taken does not take the others with it.
+                // A measurement that is not possible here does not stop the others.
                 Err(failure) if many && failure.is_optional() => {
                     eprintln!("{}: left out", one.name());
                     failure.report();
@@ -136,7 +140,9 @@ impl Bench {
                 Err(failure) if many => {
                     eprintln!("{}: cannot be measured", one.name());
                     failure.report();
-                    report.failed.push(Failed { name: one.name(), why: "it cannot be measured".to_owned() });
+                    report
+                        .failed
+                        .push(Failed { name: one.name(), why: "it cannot be measured".to_owned() });
                 }
                 Err(failure) => return Err(failure),
             }
@@ -153,8 +159,9 @@ impl Bench {
 
     /// Prints the report and writes its files.
     fn show(&self, report: &Report) -> Outcome {
-        let measured = (!report.measurements.is_empty())
-            .then(|| format!("{}\n{}\n", report.computer, bench::table(&report.measurements)));
+        let measured = (!report.measurements.is_empty()).then(|| {
+            format!("{}\n{}\n", report.computer, wireloom_figures::table(&report.measurements))
+        });
         if output::for_people(self.json.as_ref()) {
             measured.iter().for_each(|text| output::print(text));
             for made in &report.figures {
@@ -165,26 +172,33 @@ impl Bench {
             output::write_json(target, report)?;
         }
         let Some(folder) = &self.out else { return Ok(()) };
-        std::fs::create_dir_all(folder)
-            .map_err(|error| Failure::unusable(format!("{}: cannot be made: {error}", folder.display())))?;
+        std::fs::create_dir_all(folder).map_err(|error| {
+            Failure::unusable(format!("{}: cannot be made: {error}", folder.display()))
+        })?;
         let mut names = Vec::new();
         if let Some(text) = measured {
             output::write_file(&folder.join("bench.txt"), text.as_bytes())?;
             output::write_json(&JsonTarget::File(folder.join("bench.json")), report)?;
-            let plot = bench::plot::bars(&report.measurements)?;
+            let plot = wireloom_figures::plot::bars(&report.measurements)?;
             output::write_file(&folder.join("bench.svg"), plot.as_bytes())?;
             names.push("bench");
         }
         for made in &report.figures {
             let file = |end: &str| folder.join(format!("{}.{end}", made.name));
-            output::write_file(&file("txt"), format!("{}\n{}", made.what, made.drawn.text).as_bytes())?;
+            output::write_file(
+                &file("txt"),
+                format!("{}\n{}", made.what, made.drawn.text).as_bytes(),
+            )?;
             output::write_json(&JsonTarget::File(file("json")), &made)?;
             output::write_file(&file("svg"), made.drawn.svg.as_bytes())?;
             names.push(made.name);
         }
         if output::for_people(self.json.as_ref()) {
             for name in names {
-                output::say(format!("{0}/{name}.txt, {0}/{name}.json, {0}/{name}.svg", folder.display()));
+                output::say(format!(
+                    "{0}/{name}.txt, {0}/{name}.json, {0}/{name}.svg",
+                    folder.display()
+                ));
             }
         }
         Ok(())
@@ -192,7 +206,7 @@ impl Bench {
 }
 
 impl Report {
-    /// Takes one measurement, or makes one figure, and notes what is wrong with it.
+    /// Runs one benchmark or figure, and records its failures.
     fn take(&mut self, one: Chosen, settings: &Settings) -> Outcome {
         let wrong: Vec<String> = match one {
             Chosen::Benchmark(benchmark) => {
@@ -224,18 +238,19 @@ fn list() -> String {
     table.to_string()
 }
 
-/// The processor and how many cores of it there are.
+/// Returns the processor's name and its number of cores.
 fn computer() -> String {
     let text = std::fs::read_to_string("/proc/cpuinfo").unwrap_or_default();
-    let model =
-        text.lines().find_map(|line| line.strip_prefix("model name")?.split(": ").nth(1).map(str::trim));
+    let model = text
+        .lines()
+        .find_map(|line| line.strip_prefix("model name")?.split(": ").nth(1).map(str::trim));
     let cores = std::thread::available_parallelism().map_or(1, usize::from);
     format!("{}, {cores} cores", model.unwrap_or("unknown processor"))
 }
 
 #[cfg(test)]
 mod tests {
-    use crate::bench::Better;
+    use wireloom_figures::Better;
 
     use super::*;
 
@@ -278,8 +293,15 @@ mod tests {
             report.failed.iter().map(|one| (one.name, one.why.as_str())).collect();
         assert_eq!(
             failed,
-            [("slow", "8.00 Mpps, and at least 10 Mpps is the goal"), ("wrong", "np: 2 packets are lost")]
+            [
+                ("slow", "8.00 Mpps, and at least 10 Mpps is the goal"),
+                ("wrong", "np: 2 packets are lost")
+            ]
         );
-        assert_eq!((report.measurements.len(), report.figures.len()), (1, 1), "both are shown all the same");
+        assert_eq!(
+            (report.measurements.len(), report.figures.len()),
+            (1, 1),
+            "both are shown all the same"
+        );
     }
 }

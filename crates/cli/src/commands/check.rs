@@ -6,18 +6,18 @@ use wireloom_lang::diagnostics::{Diagnostic, Severity};
 use wireloom_lang::source::{SourceMap, Span};
 
 use crate::failure::{Failure, Outcome};
-use crate::output::{self, JsonTarget};
 use crate::program::{ProgramArgs, show_diagnostics};
+use wireloom_console::output::{self, JsonTarget};
 
 /// See `wireloom check --help`.
 #[derive(Args, Debug)]
 pub struct Check {
     #[command(flatten)]
     program: ProgramArgs,
-    /// Warnings count as errors
+    /// Treat warnings as errors
     #[arg(long)]
     deny_warnings: bool,
-    /// Write the diagnostics as JSON, to a file or to standard output (-)
+    /// Write the diagnostics as JSON to a file, or to standard output (-)
     #[arg(long, value_name = "FILE|-")]
     json: Option<JsonTarget>,
 }
@@ -41,24 +41,28 @@ struct Finding {
 struct Place {
     file: String,
     line: u32,
-    /// Byte in the line, from 1.
+    /// Byte within the line, counted from 1.
     column: u32,
     text: String,
 }
 
 impl Check {
-    /// Checks the program and says what is wrong.
+    /// Checks the program and prints diagnostics.
     pub fn run(self) -> Outcome {
         let checked = self.program.check()?;
-        let warnings = checked.diagnostics.iter().filter(|d| d.severity == Severity::Warning).count();
+        let warnings =
+            checked.diagnostics.iter().filter(|d| d.severity == Severity::Warning).count();
         let accepted = checked.program.is_some() && !(self.deny_warnings && warnings > 0);
         if let Some(target) = &self.json {
-            let diagnostics = checked.diagnostics.iter().map(|d| finding(d, &checked.sources)).collect();
+            let diagnostics =
+                checked.diagnostics.iter().map(|d| finding(d, &checked.sources)).collect();
             output::write_json(target, &Report { accepted, diagnostics })?;
         } else {
             show_diagnostics(&checked);
         }
-        if let Some(program) = checked.program.as_ref().filter(|_| output::for_people(self.json.as_ref())) {
+        if let Some(program) =
+            checked.program.as_ref().filter(|_| output::for_people(self.json.as_ref()))
+        {
             let engine = &program.engines[program.main.index()];
             let engines = match program.engines.len() {
                 1 => String::new(),
@@ -85,7 +89,11 @@ fn finding(diagnostic: &Diagnostic, sources: &SourceMap) -> Finding {
         },
         message: diagnostic.message.clone(),
         help: diagnostic.help.clone(),
-        places: diagnostic.labels.iter().map(|label| place(sources, label.span, &label.text)).collect(),
+        places: diagnostic
+            .labels
+            .iter()
+            .map(|label| place(sources, label.span, &label.text))
+            .collect(),
     }
 }
 
@@ -93,5 +101,10 @@ fn place(sources: &SourceMap, span: Span, text: &str) -> Place {
     let file = &sources.files[span.file.0 as usize];
     let before = &file.text.as_bytes()[..(span.start as usize).min(file.text.len())];
     let column = before.iter().rev().take_while(|&&byte| byte != b'\n').count() as u32 + 1;
-    Place { file: file.path.display().to_string(), line: sources.line(span), column, text: text.to_owned() }
+    Place {
+        file: file.path.display().to_string(),
+        line: sources.line(span),
+        column,
+        text: text.to_owned(),
+    }
 }

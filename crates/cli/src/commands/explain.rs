@@ -1,4 +1,4 @@
-//! `wireloom explain`: what the compiler made of a program, and why.
+//! `wireloom explain`: the compiler's result for a program, and its reasons.
 
 use std::path::PathBuf;
 
@@ -8,28 +8,28 @@ use wireloom_compile::passes::{HeaderPorts, PASSES, PassOptions};
 use wireloom_compile::pipeline;
 
 use crate::failure::{Failure, Outcome};
-use crate::output::{self, JsonTarget};
 use crate::program::ProgramArgs;
+use wireloom_console::output::{self, JsonTarget};
 
 /// See `wireloom explain --help`.
 #[derive(Args, Debug)]
 pub struct Explain {
     #[command(flatten)]
     program: ProgramArgs,
-    /// Draw the step graph
+    /// Draw the step graph (SVG)
     #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
     svg: Option<PathBuf>,
     /// Print the step IR instead: as lowered (lower), or after the last run of a pass
     #[arg(long, value_name = "PASS", conflicts_with_all = ["svg", "json"])]
     ir: Option<String>,
-    /// Compile for engines in hardware, whose header memory has so many ports to read and to write; without, a step
-    /// reaches all of the header
+    /// Compile for hardware engines whose header memory has this number of read and write ports; by
+    /// default a step accesses the whole header
     #[arg(long, value_name = "READS,WRITES", value_parser = ports)]
     ports: Option<(u32, u32)>,
-    /// Bytes that such a port serves at a time, from any byte on
+    /// Set the bytes that such a port accesses at a time, at any byte offset
     #[arg(long, value_name = "N", default_value_t = 16, value_parser = clap::value_parser!(u32).range(1..=256))]
     port_bytes: u32,
-    /// Write the explanation as JSON, to a file or to standard output (-)
+    /// Write the explanation as JSON to a file, or to standard output (-)
     #[arg(long, value_name = "FILE|-")]
     json: Option<JsonTarget>,
 }
@@ -37,10 +37,11 @@ pub struct Explain {
 /// The name of the step IR before any pass.
 const LOWERED: &str = "lower";
 
-/// Two numbers of ports, each at least 1.
+/// Parses two numbers of ports, each at least 1.
 fn ports(text: &str) -> Result<(u32, u32), String> {
-    let numbers =
-        text.split_once(',').and_then(|(reads, writes)| Some((reads.parse().ok()?, writes.parse().ok()?)));
+    let numbers = text
+        .split_once(',')
+        .and_then(|(reads, writes)| Some((reads.parse().ok()?, writes.parse().ok()?)));
     numbers
         .filter(|(reads, writes)| *reads > 0 && *writes > 0)
         .ok_or_else(|| "two numbers, each at least 1, as in 2,1".to_owned())
@@ -49,7 +50,8 @@ fn ports(text: &str) -> Result<(u32, u32), String> {
 impl Explain {
     /// Explains the program.
     pub fn run(self) -> Outcome {
-        let header = self.ports.map(|(reads, writes)| HeaderPorts { reads, writes, bytes: self.port_bytes });
+        let header =
+            self.ports.map(|(reads, writes)| HeaderPorts { reads, writes, bytes: self.port_bytes });
         let options = PassOptions { header };
         if let Some(pass) = &self.ir {
             return self.print_ir(pass, &options);
@@ -63,7 +65,7 @@ impl Explain {
         if output::for_people(self.json.as_ref()) {
             self.show(&explanation);
         }
-        self.json.map_or(Ok(()), |target| output::write_json(&target, &explanation))
+        Ok(output::json(self.json.as_ref(), &explanation)?)
     }
 
     fn show(&self, explanation: &Explanation) {
@@ -75,7 +77,8 @@ impl Explain {
 
     fn print_ir(&self, pass: &str, options: &PassOptions) -> Outcome {
         if pass != LOWERED && !PASSES.iter().any(|known| known.name == pass) {
-            let names: Vec<_> = std::iter::once(LOWERED).chain(PASSES.iter().map(|pass| pass.name)).collect();
+            let names: Vec<_> =
+                std::iter::once(LOWERED).chain(PASSES.iter().map(|pass| pass.name)).collect();
             return Err(Failure::unusable(format!("there is no pass '{pass}'"))
                 .with_help(format!("there are {}", names.join(", "))));
         }
@@ -87,7 +90,7 @@ impl Explain {
         };
         pipeline::run(&mut program, names, options, |_, _, _| {});
         if last.is_none() && pass != LOWERED {
-            // A pass that does not run by default runs on the program as lowered.
+            // A pass outside the default pipeline runs on the program as lowered.
             pipeline::run(&mut program, &[pass], options, |_, _, _| {});
         }
         output::print(&wireloom_ir::print(&program));

@@ -6,16 +6,18 @@ use std::str::FromStr;
 use clap::{Args, ValueHint};
 use serde::Serialize;
 use wireloom_net::Packet;
-use wireloom_rtl::area::{Cost, FAMILIES, Part, parts};
-use wireloom_rtl::machine::Machine;
+use wireloom_np::area::{Cost, FAMILIES, Part, parts};
+use wireloom_np::description::Machine;
 
-use crate::bench::number;
 use crate::failure::{Failure, Outcome};
-use crate::output::{self, JsonTarget, thousands};
-use crate::packets::Batches;
+use crate::machine::warn_of_sections;
 use crate::program::ProgramArgs;
-use crate::rig::Loaded;
-use crate::search::{self, Found, Kind, Shape, Wanted};
+use wireloom_console::output::{self, JsonTarget};
+use wireloom_console::thousands;
+use wireloom_explore::rig::Loaded;
+use wireloom_explore::search::{self, Found, Kind, Shape, Wanted};
+use wireloom_figures::number;
+use wireloom_io::{Captures, Source as _};
 
 /// See `wireloom search --help`.
 #[derive(Args, Debug)]
@@ -25,34 +27,36 @@ pub struct Search {
     /// Load a table file (may be given several times; later entries replace earlier ones)
     #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
     tables: Vec<PathBuf>,
-    /// The traffic, as a capture; if it is given several times, each alone must be carried. The program must send every packet
+    /// Read the traffic from a capture; if given several times, the machine must carry each capture
+    /// by itself. The program must send every packet
     #[arg(long = "in", value_name = "CAPTURE", required = true, value_hint = ValueHint::FilePath)]
     input: Vec<PathBuf>,
-    /// Take so many packets of each capture
+    /// Read this number of packets from each capture
     #[arg(long, value_name = "N", default_value_t = 8000, value_parser = clap::value_parser!(u64).range(100..))]
     packets: u64,
-    /// Million packets a second that must be carried
+    /// Require this rate, in million packets a second
     #[arg(long, value_name = "MPPS")]
     rate: f64,
-    /// What the machine is like in all but clusters, engines and threads; if it is given several times, the smallest of all is looked for
+    /// Take everything except clusters, engines and threads from this machine; if given several
+    /// times, the smallest result of all is chosen
     #[arg(long, value_name = "MACHINE", default_value = "np")]
     like: Vec<String>,
-    /// Numbers of clusters to try
+    /// Try these numbers of clusters
     #[arg(long, value_name = "N,M..", default_value = "1,2,3,4,6,8,12,16,20,24,32")]
     clusters: Numbers,
-    /// Numbers of engines of a cluster to try
+    /// Try these numbers of engines a cluster
     #[arg(long, value_name = "N,M..", default_value = "1,2,3,4,6,8")]
     engines: Numbers,
-    /// Numbers of threads of an engine to try
+    /// Try these numbers of threads an engine
     #[arg(long, value_name = "N,M..", default_value = "1,2,4,8")]
     threads: Numbers,
-    /// Devices to estimate for
+    /// Estimate for this device family
     #[arg(long, value_name = "FAMILY", default_value = "xc7", value_parser = ["xc5v", "xc6v", "xc7"], conflicts_with = "part")]
     family: String,
-    /// The part that it must fit into with LUTs and block RAMs, such as XC7VH870T (hardware/parts.toml)
+    /// Require that LUTs and block RAMs fit this part, such as XC7VH870T (hardware/parts.toml)
     #[arg(long, value_name = "PART")]
     part: Option<String>,
-    /// Write what was found as JSON, to a file or to standard output (-)
+    /// Write the result as JSON to a file, or to standard output (-)
     #[arg(long, value_name = "FILE|-")]
     json: Option<JsonTarget>,
 }
@@ -65,13 +69,14 @@ impl FromStr for Numbers {
     type Err = String;
 
     fn from_str(text: &str) -> Result<Self, String> {
-        let number = |word: &str| word.trim().parse().ok().filter(|number| (1..=64).contains(number));
+        let number =
+            |word: &str| word.trim().parse().ok().filter(|number| (1..=64).contains(number));
         let numbers: Option<Vec<usize>> = text.split(',').map(number).collect();
         numbers.map(Self).ok_or_else(|| "write numbers from 1 to 64, separated by commas".into())
     }
 }
 
-/// What was found.
+/// The result of a search.
 #[derive(Serialize)]
 struct Report {
     program: String,
@@ -82,22 +87,26 @@ struct Report {
     found: Found,
     /// The smallest machine that carries the traffic.
     machine: Option<String>,
-    /// Its estimate, every unit synthesised.
+    /// Its estimate, with every unit synthesised.
     cost: Option<Cost>,
 }
 
 impl Search {
-    /// Looks for it.
+    /// Searches and prints the result.
     pub fn run(self) -> Outcome {
         if !(self.rate.is_finite() && self.rate > 0.0) {
-            return Err(Failure::unusable("--rate is a number of million packets a second, above zero"));
+            return Err(Failure::unusable(
+                "--rate is a number of million packets a second, above zero",
+            ));
         }
-        let loaded = Loaded::new(&self.program, &self.tables)?;
-        let kinds = self.like.iter().map(|like| self.kind(like, &loaded)).collect::<Outcome<Vec<_>>>()?;
+        let loaded = Loaded::new(&self.program.source(), &self.tables)?;
+        let kinds =
+            self.like.iter().map(|like| self.kind(like, &loaded)).collect::<Outcome<Vec<_>>>()?;
         let traffic = self.input.iter().map(|path| self.read(path)).collect::<Outcome<Vec<_>>>()?;
         let part = self.part()?;
         let family = part.as_ref().map_or(self.family.as_str(), |part| part.family.as_str());
-        let (family, _) = FAMILIES.into_iter().find(|(name, _)| *name == family).expect("all are known");
+        let (family, _) =
+            FAMILIES.into_iter().find(|(name, _)| *name == family).expect("all are known");
         let wanted = Wanted {
             loaded: &loaded,
             kinds: &kinds,
@@ -125,10 +134,10 @@ impl Search {
         if report.machine.is_some() { Ok(()) } else { Err(Failure::Negative) }
     }
 
-    /// The shapes to try of machines like one.
+    /// Returns the shapes to try that are based on one machine.
     fn kind(&self, like: &str, loaded: &Loaded) -> Outcome<Kind> {
         let like = Machine::find(like).map_err(Failure::unusable)?;
-        loaded.warn_of_sections_for_nothing(&like);
+        warn_of_sections(&like, &loaded.program().optimised);
         Ok(Kind { like, shapes: shapes(&self.clusters, &self.engines, &self.threads) })
     }
 
@@ -144,17 +153,9 @@ impl Search {
         part.map(Some).ok_or_else(unknown)
     }
 
-    /// The first packets of a capture.
+    /// Reads the first packets of a capture.
     fn read(&self, path: &PathBuf) -> Outcome<Vec<Packet>> {
-        let mut batches = Batches::open(std::slice::from_ref(path), Some(self.packets))?;
-        let mut packets = Vec::new();
-        loop {
-            let batch = batches.next_batch()?;
-            if batch.is_empty() {
-                break;
-            }
-            packets.extend_from_slice(batch);
-        }
+        let packets = Captures::open(std::slice::from_ref(path), Some(self.packets))?.all()?;
         if packets.len() < 100 {
             return Err(Failure::unusable(format!(
                 "{}: {} packets are too few to tell a rate",
@@ -167,7 +168,7 @@ impl Search {
     }
 }
 
-/// Every shape of these numbers.
+/// Returns every shape of these numbers.
 pub fn shapes(clusters: &Numbers, engines: &Numbers, threads: &Numbers) -> Vec<Shape> {
     let mut shapes = Vec::new();
     for &clusters in &clusters.0 {
@@ -186,9 +187,10 @@ impl Report {
             found.shapes,
             found.possible,
             number(self.mpps),
-            self.part
-                .as_ref()
-                .map_or(String::new(), |part| format!("; {} of these fit into {part}", found.fitting))
+            self.part.as_ref().map_or(String::new(), |part| format!(
+                "; {} of these fit into {part}",
+                found.fitting
+            ))
         );
         let heads = ["machine", "LUTs, estimated", "block RAMs", "at most", "carried", ""];
         let mut table = output::table(&heads, &[1, 2, 3, 4]);

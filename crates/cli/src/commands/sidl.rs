@@ -6,16 +6,16 @@ use clap::{Args, ValueHint};
 use wireloom_sidl::{generate, read};
 
 use crate::failure::{Failure, Outcome};
-use crate::output;
-use crate::staged::Staged;
+use wireloom_console::Staged;
+use wireloom_console::output;
 
 /// See `wireloom sidl --help`.
 #[derive(Args, Debug)]
 pub struct Sidl {
-    /// The interfaces (.sidl)
+    /// Interface file (.sidl)
     #[arg(value_hint = ValueHint::FilePath)]
     file: PathBuf,
-    /// The folder to write to; it is made if it is missing
+    /// Write into this folder, creating it if necessary
     #[arg(short = 'o', long = "out", value_name = "DIR", value_hint = ValueHint::DirPath)]
     out: PathBuf,
 }
@@ -23,14 +23,16 @@ pub struct Sidl {
 impl Sidl {
     /// Writes the wrappers.
     pub fn run(self) -> Outcome {
-        let unreadable =
-            |error: &dyn std::fmt::Display| Failure::unusable(format!("{}: {error}", self.file.display()));
+        let unreadable = |error: &dyn std::fmt::Display| {
+            Failure::unusable(format!("{}: {error}", self.file.display()))
+        };
         let text = std::fs::read_to_string(&self.file).map_err(|error| unreadable(&error))?;
         let base = self.file.file_stem().and_then(|stem| stem.to_str());
         let base = base.ok_or_else(|| {
             unreadable(&"what is written takes the name of this file, which is not in UTF-8")
         })?;
-        let mut interfaces = read(&self.file.display().to_string(), &text).map_err(Failure::unusable)?;
+        let mut interfaces =
+            read(&self.file.display().to_string(), &text).map_err(Failure::unusable)?;
         interfaces.source = format!("{base}.sidl");
         let mut files = vec![
             (format!("{base}.h"), generate::c(&interfaces)),
@@ -43,7 +45,11 @@ impl Sidl {
         }
         staged.install()?;
         for (name, text) in &files {
-            output::say(format!("{}: {} lines", self.out.join(name).display(), text.lines().count()));
+            output::say(format!(
+                "{}: {} lines",
+                self.out.join(name).display(),
+                text.lines().count()
+            ));
         }
         Ok(())
     }

@@ -1,4 +1,4 @@
-//! `wireloom tables`: what table files put into a program's offloads.
+//! `wireloom tables`: the contents that table files give a program's offloads.
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -8,24 +8,26 @@ use serde::Serialize;
 use wireloom_offloads::EntryKey;
 
 use crate::failure::Outcome;
-use crate::machine::load_store;
-use crate::memory;
-use crate::output::{self, JsonTarget, thousands};
 use crate::program::ProgramArgs;
 use crate::rows;
+use wireloom_console::load_store;
+use wireloom_console::memory;
+use wireloom_console::output::{self, JsonTarget};
+use wireloom_console::thousands;
+use wireloom_machine::find_offload;
 
 /// See `wireloom tables --help`.
 #[derive(Args, Debug)]
 pub struct Tables {
     #[command(flatten)]
     program: ProgramArgs,
-    /// The table file (may be given several times; later entries replace earlier ones)
+    /// Load a table file (may be given several times; later entries replace earlier ones)
     #[arg(long, value_name = "FILE", required = true, value_hint = ValueHint::FilePath)]
     tables: Vec<PathBuf>,
-    /// Show so many entries of each offload
+    /// Show this number of entries of each offload
     #[arg(long, value_name = "N", default_value_t = 0)]
     rows: usize,
-    /// Write the summary as JSON, to a file or to standard output (-)
+    /// Write the summary as JSON to a file, or to standard output (-)
     #[arg(long, value_name = "FILE|-")]
     json: Option<JsonTarget>,
 }
@@ -34,7 +36,8 @@ pub struct Tables {
 struct Report {
     entries_read: u64,
     load_seconds: f64,
-    /// Growth of the process while loading: the tables, and what the allocator keeps of reading them.
+    /// Growth of the process's memory during loading: the tables, and what the allocator retains
+    /// after reading them.
     memory_mib: f64,
     offloads: Vec<Contents>,
 }
@@ -44,13 +47,13 @@ struct Contents {
     name: String,
     kind: String,
     entries: usize,
-    /// How many prefixes there are of each length, for longest-prefix match.
+    /// The number of prefixes of each length, for longest-prefix match.
     prefix_lengths: BTreeMap<u32, usize>,
     rows: Vec<rows::ShownRow>,
 }
 
 impl Tables {
-    /// Loads the tables and reports.
+    /// Loads the tables and prints a report.
     pub fn run(self) -> Outcome {
         let program = self.program.optimised()?;
         let before = memory::resident_kib();
@@ -58,7 +61,7 @@ impl Tables {
         let memory_mib = memory::resident_kib().saturating_sub(before) as f64 / 1024.0;
         let mut offloads = Vec::new();
         for path in store.paths() {
-            let (config, instance) = rows::find(&store, &path)?;
+            let (config, instance) = find_offload(&store, &path)?;
             let found = instance.rows();
             if found.is_empty() {
                 continue;
@@ -71,7 +74,13 @@ impl Tables {
             }
             let rows = found.iter().take(self.rows).map(|row| rows::shown(config, row)).collect();
             let kind = config.kind.clone();
-            offloads.push(Contents { name: path, kind, entries: found.len(), prefix_lengths, rows });
+            offloads.push(Contents {
+                name: path,
+                kind,
+                entries: found.len(),
+                prefix_lengths,
+                rows,
+            });
         }
         let report = Report {
             entries_read: loaded.entries,
@@ -82,7 +91,7 @@ impl Tables {
         if output::for_people(self.json.as_ref()) {
             output::print(&report.text());
         }
-        self.json.map_or(Ok(()), |target| output::write_json(&target, &report))
+        Ok(output::json(self.json.as_ref(), &report)?)
     }
 }
 
@@ -100,11 +109,19 @@ impl Report {
             let most = lengths.iter().max_by_key(|(_, count)| **count);
             let span = match (lengths.first_key_value(), lengths.last_key_value(), most) {
                 (Some((least, _)), Some((longest, _)), Some((most, count))) => {
-                    format!("/{least} to /{longest}, most of them /{most}: {}", thousands(*count as u64))
+                    format!(
+                        "/{least} to /{longest}, most of them /{most}: {}",
+                        thousands(*count as u64)
+                    )
                 }
                 _ => String::new(),
             };
-            table.add_row([&offload.name, &offload.kind, &thousands(offload.entries as u64), &span]);
+            table.add_row([
+                &offload.name,
+                &offload.kind,
+                &thousands(offload.entries as u64),
+                &span,
+            ]);
         }
         out += &format!("{table}\n");
         let shown = self.offloads.iter().filter(|offload| !offload.rows.is_empty());

@@ -1,8 +1,9 @@
-//! `wireloom traffic`: generated packets.
+//! `wireloom traffic`: generates packets.
 
 use std::path::{Path, PathBuf};
 
 use clap::{Args, ValueHint};
+use wireloom_console::bar;
 use wireloom_net::Packet;
 use wireloom_net::capture::{Destination, Writer};
 use wireloom_net::tables::Literal;
@@ -11,77 +12,79 @@ use wireloom_net::traffic::{
 };
 
 use crate::failure::{Failure, Outcome};
-use crate::output::{self, thousands};
-use crate::progress;
+use wireloom_console::{output, thousands};
 
 /// See `wireloom traffic --help`.
 #[derive(Args, Debug)]
 pub struct Traffic {
-    /// Where to write: pcap if the name ends in .pcap, else pcapng, which keeps ports
+    /// Write to this capture: pcap if the name ends in .pcap, else pcapng, which keeps ports
     #[arg(long, value_name = "CAPTURE", value_hint = ValueHint::FilePath)]
     out: PathBuf,
-    /// Begin with the specification in this file (TOML or JSON); options replace what it says
+    /// Start from the specification in a file (TOML or JSON); options override it
     #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
     spec: Option<PathBuf>,
-    /// How many packets
+    /// Set the number of packets
     #[arg(long, value_name = "N")]
     packets: Option<u64>,
-    /// The same seed makes the same packets, to the byte
+    /// Set the seed; equal seeds give byte-identical packets
     #[arg(long, value_name = "N")]
     seed: Option<u64>,
-    /// Network protocols and their weights, such as ipv4=5,ipv6=2,mpls1..4=3
+    /// Set network protocols and their weights, such as ipv4=5,ipv6=2,mpls1..4=3
     #[arg(long, value_name = "MIX")]
     mix: Option<Mix>,
-    /// The order in which they come: random, or turn (ipv4=2,ipv6=1: each third packet is IPv6)
+    /// Set the order of protocols: random, or turn (round robin; with ipv4=2,ipv6=1 each third
+    /// packet is IPv6)
     #[arg(long, value_name = "ORDER")]
     order: Option<Order>,
-    /// Transport protocols and their weights, such as tcp=9,udp=1; none is a packet without a transport header
+    /// Set transport protocols and their weights, such as tcp=9,udp=1; none is a packet without a
+    /// transport header
     #[arg(long, value_name = "MIX")]
     transport: Option<TransportMix>,
-    /// Sizes of frames with frame check sequence: bytes (64 or more), imix, or capture (those of --capture); bare:54 for frames of 54 bytes
-    /// without check sequence and padding, as other lines than Ethernet carry them
+    /// Set frame sizes, including the frame check sequence: bytes (64 or more), imix, or capture
+    /// (those of --capture); bare:54 gives frames of 54 bytes without check sequence and padding,
+    /// as on lines other than Ethernet
     #[arg(long, value_name = "SIZES")]
     sizes: Option<Sizes>,
-    /// Numbers of VLAN tags and their weights
+    /// Set the numbers of VLAN tags and their weights
     #[arg(long, value_name = "MIX")]
     vlans: Option<VlanMix>,
-    /// MPLS labels, such as 16..1039
+    /// Set the range of MPLS labels, such as 16..1039
     #[arg(long, value_name = "RANGE")]
     labels: Option<Labels>,
-    /// MPLS labels at the bottom of the stack, if they are to be others
+    /// Set a separate range for labels at the bottom of the MPLS stack
     #[arg(long, value_name = "RANGE")]
     bottom_labels: Option<Labels>,
-    /// Pairs of transport ports for each pair of addresses
+    /// Set the number of transport port pairs for each pair of addresses
     #[arg(long, value_name = "N")]
     flows: Option<u32>,
-    /// Time to live, hop limit and TTL of labels
+    /// Set the time to live of IPv4 and of MPLS labels, and the hop limit of IPv6
     #[arg(long, value_name = "N")]
     ttl: Option<u8>,
-    /// How fast packets arrive, such as 10gbps or 14.88mpps
+    /// Set the arrival rate, such as 10gbps or 14.88mpps
     #[arg(long, value_name = "RATE")]
     rate: Option<Rate>,
-    /// How evenly they arrive
+    /// Set how evenly packets arrive
     #[arg(long, value_name = "SHAPE")]
     bursts: Option<Bursts>,
-    /// Ingress ports that they come in on, in turn
+    /// Set the number of ingress ports, used round robin
     #[arg(long, value_name = "N")]
     ports: Option<u16>,
-    /// Draw destinations from the prefixes of this file: a table file, pyasn, MRT, or a list
+    /// Draw destinations from the prefixes of a file: a table file, pyasn, MRT, or a list
     #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
     prefixes: Option<PathBuf>,
-    /// Draw sources from the prefixes of this file
+    /// Draw sources from the prefixes of a file
     #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
     source_prefixes: Option<PathBuf>,
-    /// How destinations are drawn: uniform, zipf:S, or trace (in the order of --capture)
+    /// Set the distribution of destinations: uniform, zipf:S, or trace (in the order of --capture)
     #[arg(long, value_name = "HOW")]
     pick: Option<Pick>,
-    /// The capture whose sizes or order of addresses are taken
+    /// Take sizes or the order of addresses from this capture
     #[arg(long, value_name = "CAPTURE", value_hint = ValueHint::FilePath)]
     capture: Option<PathBuf>,
-    /// Destination MAC address: the router's
+    /// Set the destination MAC address, which is the router's
     #[arg(long, value_name = "MAC", value_parser = parse_mac)]
     dst_mac: Option<[u8; 6]>,
-    /// Source MAC address
+    /// Set the source MAC address
     #[arg(long, value_name = "MAC", value_parser = parse_mac)]
     src_mac: Option<[u8; 6]>,
 }
@@ -96,9 +99,10 @@ fn parse_mac(text: &str) -> Result<[u8; 6], String> {
 /// Reads a specification.
 ///
 /// # Errors
-/// If the file cannot be read or says something that is none; the parser's message has the line.
+/// If the file cannot be read or is invalid; the parser's message names the line.
 fn read_spec(path: &Path) -> Outcome<Spec> {
-    let wrong = |error: &dyn std::fmt::Display| Failure::unusable(format!("{}: {error}", path.display()));
+    let wrong =
+        |error: &dyn std::fmt::Display| Failure::unusable(format!("{}: {error}", path.display()));
     let text = std::fs::read_to_string(path).map_err(|error| wrong(&error))?;
     if path.extension().is_some_and(|extension| extension == "json") {
         serde_json::from_str(&text).map_err(|error| wrong(&error))
@@ -107,7 +111,7 @@ fn read_spec(path: &Path) -> Outcome<Spec> {
     }
 }
 
-/// Puts an option that was given in the place of what the specification says.
+/// Overrides a value of the specification with an option that was given.
 fn set<T>(place: &mut T, given: Option<T>) {
     if let Some(given) = given {
         *place = given;
@@ -125,7 +129,7 @@ impl Traffic {
         };
         let mut generator = Generator::new(&spec).map_err(Failure::unusable)?;
         let mut writer = Writer::create(&out)?;
-        let bar = progress::bar(Some(count), "packets");
+        let bar = bar(Some(count), "packets");
         let (mut packet, mut bytes) = (Packet::default(), 0);
         while generator.fill(&mut packet) {
             writer.write(Destination::Port(packet.ingress), packet.arrival_ns, &packet.bytes)?;
@@ -137,7 +141,12 @@ impl Traffic {
         let packets = writer.packets();
         writer.finish()?;
         bar.finish_and_clear();
-        output::say(format!("{}: {} packets, {} bytes", out.display(), thousands(packets), thousands(bytes)));
+        output::say(format!(
+            "{}: {} packets, {} bytes",
+            out.display(),
+            thousands(packets),
+            thousands(bytes)
+        ));
         Ok(())
     }
 

@@ -4,72 +4,77 @@ use std::path::PathBuf;
 
 use clap::{Args, ValueHint};
 use serde::Serialize;
-use wireloom_rtl::area::{FAMILIES, parts};
-use wireloom_rtl::machine::Machine;
+use wireloom_np::area::{FAMILIES, parts};
+use wireloom_np::description::Machine;
 
 use super::search::{Numbers, shapes};
 use crate::failure::{Failure, Outcome};
-use crate::output::{self, JsonTarget, thousands};
-use crate::staged::Staged;
-use crate::virtual_routers::{Description, Evaluator, Lane, Machines, Method, Verified, choice};
+use wireloom_console::Staged;
+use wireloom_console::output::{self, JsonTarget};
+use wireloom_console::thousands;
+use wireloom_explore::virtual_routers::{
+    Description, Evaluator, Lane, Machines, Method, Verified, choice,
+};
 
 /// See `wireloom virtual --help`.
 #[derive(Args, Debug)]
 pub struct Virtual {
-    /// The virtual routers, a TOML file (docs/virtual.md)
+    /// Description of the virtual routers, a TOML file (docs/virtual.md)
     #[arg(value_name = "FILE", value_hint = ValueHint::FilePath)]
     file: PathBuf,
-    /// How they share processors
+    /// Choose how routers share processors
     #[arg(long, value_enum, default_value_t = Method::Consolidated)]
     method: Method,
-    /// Take this machine for every processor (np-C-E-T, or a description) instead of looking for the smallest; not with consolidated,
-    /// which compares areas
+    /// Use this machine for every processor (np-C-E-T, or a description) instead of searching for
+    /// the smallest; not with consolidated, which compares areas
     #[arg(long, value_name = "MACHINE", conflicts_with_all = ["clusters", "engines", "threads"])]
     on: Option<String>,
     /// Write the chip, with all tables and a test bench, into this folder
     #[arg(short = 'o', long = "out", value_name = "DIR", value_hint = ValueHint::DirPath)]
     out: Option<PathBuf>,
-    /// Simulate the chip and compare every router's packets with golden, which has that router alone
+    /// Simulate the chip and compare every router's packets with a golden machine that has only
+    /// that router
     #[arg(long)]
     verify: bool,
-    /// Verify that this router, which sends all that its lane takes, costs the others nothing
+    /// Verify that this router, sending at the full rate of its lane, does not slow down the others
     #[arg(long, value_name = "ROUTER", requires = "verify")]
     overload: Option<String>,
-    /// Numbers of clusters to try
+    /// Try these numbers of clusters
     #[arg(long, value_name = "N,M..", default_value = "1,2,3,4,5,6,8")]
     clusters: Numbers,
-    /// Numbers of engines of a cluster to try
+    /// Try these numbers of engines a cluster
     #[arg(long, value_name = "N,M..", default_value = "1,2,3,4")]
     engines: Numbers,
-    /// Numbers of threads of an engine to try
+    /// Try these numbers of threads an engine
     #[arg(long, value_name = "N,M..", default_value = "4,8,16")]
     threads: Numbers,
-    /// Devices to estimate LUTs for
+    /// Estimate LUTs for this device family
     #[arg(long, value_name = "FAMILY", default_value = "xc7", value_parser = ["xc5v", "xc6v", "xc7"])]
     family: String,
-    /// Write what was chosen as JSON, to a file or to standard output (-)
+    /// Write the choice as JSON to a file, or to standard output (-)
     #[arg(long, value_name = "FILE|-")]
     json: Option<JsonTarget>,
 }
 
-/// What was chosen.
+/// The result of the choice.
 #[derive(Serialize)]
 struct Report<'a> {
     method: Method,
     family: &'static str,
-    /// For each group its processors.
+    /// The processors of each group.
     groups: Vec<Vec<Lane>>,
-    /// LUTs of the chip, and of them those beside its processors: ingress, egress, control. None if machines were given.
+    /// LUTs of the chip, and LUTs outside its processors: ingress, egress, control. `None` if
+    /// machines were given.
     luts: Option<u64>,
     shared_luts: Option<u64>,
-    /// If it was asked for: what simulating the chip came to, by router.
+    /// The result of the chip's simulation for each router, if it was requested.
     verified: Vec<Verified>,
     #[serde(flatten)]
     description: &'a Description,
 }
 
 impl Virtual {
-    /// Chooses groups and machines and shows them.
+    /// Chooses groups and machines and prints them.
     pub fn run(self) -> Outcome {
         let description = Description::open(&self.file)?;
         description.check_constants(&self.file)?;
@@ -78,16 +83,24 @@ impl Virtual {
             FAMILIES.into_iter().find(|(name, _)| *name == self.family).expect("the parser knows");
         let machines = match &self.on {
             Some(_) if self.method == Method::Consolidated => {
-                return Err(Failure::unusable("consolidation compares areas of the smallest machines")
-                    .with_help("leave out --on, or say --method isolated or --method merged"));
+                return Err(Failure::unusable(
+                    "consolidation compares areas of the smallest machines",
+                )
+                .with_help("leave out --on, or say --method isolated or --method merged"));
             }
-            Some(name) => Machines::Given(Box::new(Machine::find(name).map_err(Failure::unusable)?)),
+            Some(name) => {
+                Machines::Given(Box::new(Machine::find(name).map_err(Failure::unusable)?))
+            }
             None => Machines::Smallest(shapes(&self.clusters, &self.engines, &self.threads)),
         };
         let mut evaluator = Evaluator::new(&description, machines, family)?;
-        let protocols: Vec<_> = description.routers.iter().map(|router| router.protocols.clone()).collect();
+        let protocols: Vec<_> =
+            description.routers.iter().map(|router| router.protocols.clone()).collect();
         let groups = choice::choose(self.method, &protocols, |group| evaluator.luts(group))?;
-        let groups = groups.iter().map(|group| evaluator.lanes(group)).collect::<Outcome<Vec<_>>>()?;
+        let groups = groups
+            .iter()
+            .map(|group| evaluator.lanes(group))
+            .collect::<Result<Vec<_>, wireloom_machine::Error>>()?;
         let joined = evaluator.joined(&groups.concat())?;
         let processors: Option<u64> = groups.iter().flatten().map(|lane| lane.luts).sum();
         let shared_luts = processors.map(|_| evaluator.shared_luts(&joined)).transpose()?;
@@ -97,7 +110,8 @@ impl Virtual {
             evaluator.write(&joined, shared_luts, staged.path())?;
         }
         let overloaded = overload.filter(|_| self.verify);
-        let verified = if self.verify { evaluator.verify(&joined, overloaded)? } else { Vec::new() };
+        let verified =
+            if self.verify { evaluator.verify(&joined, overloaded)? } else { Vec::new() };
         let report = Report {
             method: self.method,
             family,
@@ -170,7 +184,9 @@ impl Report<'_> {
             let overload = if verified.overloaded { ", overloaded" } else { "" };
             text += &match verified.differs {
                 None => {
-                    format!("{name}{overload}: {packets} packets, {lost} lost, no difference from golden\n")
+                    format!(
+                        "{name}{overload}: {packets} packets, {lost} lost, no difference from golden\n"
+                    )
                 }
                 Some(number) => format!(
                     "{name}{overload}: {packets} packets, {lost} lost; packet {number} (counted from 0, of all) differs from golden\n"
@@ -179,7 +195,11 @@ impl Report<'_> {
         }
         let Some(luts) = self.luts else { return text };
         for part in parts().iter().filter(|part| part.family == self.family) {
-            text += &format!("{}: {:.1} % of its LUTs\n", part.name, 100.0 * luts as f64 / part.luts as f64);
+            text += &format!(
+                "{}: {:.1} % of its LUTs\n",
+                part.name,
+                100.0 * luts as f64 / part.luts as f64
+            );
         }
         text
     }

@@ -1,85 +1,84 @@
-//! What simulated multiprocessors did over time, as files.
+//! Recordings of simulated multiprocessors over time, as files.
 
 use std::path::{Path, PathBuf};
 
 use clap::{Args, ValueHint};
-use wireloom_machines::mpsoc::Options;
+use wireloom_console::{output, thousands};
+use wireloom_machine::{Knob, Recordings};
 use wireloom_sim::stats::Series;
-use wireloom_sim::{Time, Timeline, plot};
+use wireloom_sim::{Time, plot};
 
 use crate::failure::{Failure, Outcome};
-use crate::output;
 
-/// Options for what is recorded.
+/// Options that choose what is recorded.
 #[derive(Args, Clone, Debug, Default)]
 #[command(next_help_heading = "Records of simulated multiprocessors")]
 pub struct RecordArgs {
-    /// Write what each hardware thread did, for ui.perfetto.dev (Chrome trace JSON), from the beginning on for as long as --timeline-us says
+    /// Write the activity of each hardware thread as Chrome trace JSON, for ui.perfetto.dev, from
+    /// the start of the run for the time that --timeline-us sets
     #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
     pub timeline: Option<PathBuf>,
-    /// How much simulated time a timeline shows, in microseconds; 100 by default
+    /// Set the simulated time that a timeline covers, in microseconds; 100 by default
     #[arg(long, value_name = "US", requires = "timeline", value_parser = clap::value_parser!(u64).range(1..=1_000_000))]
     pub timeline_us: Option<u64>,
-    /// Write numbers over time (CSV): use of all processors and of each, million packets a second, packets lost
+    /// Write a time series as CSV: utilisation of each processor and of all, million packets a
+    /// second, packets lost
     #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
     pub series: Option<PathBuf>,
-    /// Draw the use of the processors over time (SVG)
+    /// Plot the utilisation of the processors over time (SVG)
     #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
     pub plot: Option<PathBuf>,
-    /// The interval of --series and --plot, in nanoseconds; 1,000 by default
+    /// Set the sampling interval of --series and --plot, in nanoseconds; 1,000 by default
     #[arg(long, value_name = "NS", value_parser = clap::value_parser!(u64).range(10..=1_000_000_000))]
     pub interval_ns: Option<u64>,
 }
 
-/// Spans of a timeline at most: some hundred megabytes.
-const SPANS: usize = 4_000_000;
-
 impl RecordArgs {
-    /// The first option that was given.
-    pub fn given(&self) -> Option<&'static str> {
+    /// Returns the options that were given, each with its knob.
+    pub fn given(&self) -> impl Iterator<Item = (&'static str, Knob)> {
         let given = [
-            ("--timeline", self.timeline.is_some()),
-            ("--series", self.series.is_some()),
-            ("--plot", self.plot.is_some()),
-            ("--interval-ns", self.interval_ns.is_some()),
+            ("--timeline", Knob::Timeline, self.timeline.is_some()),
+            ("--series", Knob::Series, self.series.is_some()),
+            ("--plot", Knob::Series, self.plot.is_some()),
+            ("--interval-ns", Knob::Series, self.interval_ns.is_some()),
         ];
-        given.into_iter().find(|(_, given)| *given).map(|(option, _)| option)
+        let given = given.into_iter().filter(|(.., given)| *given);
+        given.map(|(option, knob, _)| (option, knob))
     }
 
-    /// How a machine is to be run for that.
+    /// Returns the simulated time that a timeline covers, in nanoseconds, if a timeline was
+    /// requested.
+    pub fn timeline_ns(&self) -> Option<u64> {
+        self.timeline.as_ref().map(|_| 1000 * self.timeline_us.unwrap_or(100))
+    }
+
+    /// Returns the sampling interval in nanoseconds, if a time series was requested.
     ///
     /// # Errors
-    /// If an interval is given for nothing.
-    pub fn options(&self) -> Outcome<Options> {
+    /// If an interval is given without a file that uses it.
+    pub fn interval_ns(&self) -> Outcome<Option<u64>> {
         let samples = self.series.is_some() || self.plot.is_some();
         if self.interval_ns.is_some() && !samples {
             return Err(Failure::unusable(
                 "--interval-ns is that of --series and --plot, and neither is there",
             ));
         }
-        let microseconds = self.timeline_us.unwrap_or(100);
-        Ok(Options {
-            timeline: match self.timeline {
-                Some(_) => Timeline::within(Time::ZERO, Time::nanoseconds(1000 * microseconds), SPANS),
-                None => Timeline::off(),
-            },
-            sampling: samples.then(|| Time::nanoseconds(self.interval_ns.unwrap_or(1000))),
-            ..Options::default()
-        })
+        Ok(samples.then(|| self.interval_ns.unwrap_or(1000)))
     }
 
-    /// Writes what was asked for; `machine` is what it is called.
+    /// Writes the requested files; `machine` is the machine's name.
     ///
     /// # Errors
     /// If a file cannot be written.
-    pub fn write(&self, machine: &str, timeline: &Timeline, series: Option<&Series>) -> Outcome {
-        if let Some(path) = &self.timeline {
+    pub fn write(&self, machine: &str, recordings: Recordings<'_>) -> Outcome {
+        let Recordings { timeline, series } = recordings;
+        if let (Some(path), Some(timeline)) = (&self.timeline, timeline) {
             write(path, |to| timeline.write_trace(to))?;
             if timeline.left_out() > 0 {
                 eprintln!(
                     "warning: {}: {} spans were left out: say a shorter --timeline-us",
                     path.display(),
-                    output::thousands(timeline.left_out())
+                    thousands(timeline.left_out())
                 );
             }
         }
@@ -96,7 +95,7 @@ impl RecordArgs {
     }
 }
 
-/// The use of all processors, in percent.
+/// Returns the utilisation of all processors, in percent.
 fn usage(series: &Series) -> Series {
     let mut drawn = Series::new(series.interval());
     let column = drawn.column("use");
@@ -111,5 +110,5 @@ fn usage(series: &Series) -> Series {
 fn write(path: &Path, fill: impl FnOnce(&mut Vec<u8>) -> std::io::Result<()>) -> Outcome {
     let mut bytes = Vec::new();
     fill(&mut bytes).map_err(|error| Failure::unusable(format!("{}: {error}", path.display())))?;
-    output::write_file(path, &bytes)
+    Ok(output::write_file(path, &bytes)?)
 }

@@ -1,15 +1,19 @@
-//! Options that would change nothing where they stand are refused, with the option's name.
+//! Options without effect are rejected, with the option's name.
 
 use super::*;
 
 #[test]
 fn options_of_simulations_want_a_machine_that_is_simulated() {
     let place = Workplace::new();
-    for option in ["--rate 10", "--rate max", "--buffer 64", "--idle 0", "--stall 5", "--waves w.fst"] {
+    for option in
+        ["--rate 10", "--rate max", "--buffer 64", "--idle 0", "--stall 5", "--waves w.fst"]
+    {
         let name = option.split(' ').next().expect("a word");
-        for command in ["run hub.loom --on golden", "run hub.loom", "verify hub.loom --on native,golden"] {
+        for command in
+            ["run hub.loom --on golden", "run hub.loom", "verify hub.loom --on native,golden"]
+        {
             let ran = place.wireloom(&format!("{command} --in three.pcap --json r.json {option}"));
-            ran.status(2).complains(&[name, "simulated", "leave out"]);
+            ran.status(2).complains(&[name, "has no effect on", "leave out"]);
         }
     }
     assert_eq!(place.files(), INPUTS);
@@ -24,7 +28,10 @@ fn options_of_the_test_bench_want_one() {
         ("--on np-1-1-1 --rig --packets 3", "--packets"),
         ("--on np-1-1-1 --rig --in three.pcap", "--in"),
     ] {
-        place.wireloom(&format!("build hub.loom {words} -o made")).status(2).complains(&[complaint]);
+        place
+            .wireloom(&format!("build hub.loom {words} -o made"))
+            .status(2)
+            .complains(&[complaint]);
         assert_eq!(place.files(), INPUTS, "{words}");
     }
 }
@@ -51,7 +58,9 @@ fn a_benchmark_takes_samples_of_machines_that_it_has() {
 #[test]
 fn errors_name_what_is_accepted_where_they_arise() {
     let place = Workplace::new();
-    for words in ["search hub.loom --in three.pcap --rate 1 --like native", "rig hub.loom --on native"] {
+    for words in
+        ["search hub.loom --in three.pcap --rate 1 --like native", "rig hub.loom --on native"]
+    {
         let ran = place.wireloom(words);
         ran.status(2).complains(&["no network processor is called 'native'", "np-C-E-T"]);
         assert!(!ran.err.contains("golden"), "{}", ran.err);
@@ -62,12 +71,13 @@ fn errors_name_what_is_accepted_where_they_arise() {
 #[test]
 fn benchmarks_that_fail_do_not_stop_the_others_and_end_with_status_1() {
     let place = Workplace::new();
-    // The router alone is there: no tables, no data.
+    // Only the router is available: no tables, no data.
     let programs = repository().join("programs").canonicalize().expect("programs/");
     std::os::unix::fs::symlink(programs, place.path("programs")).expect("a link");
     let ran = place.wireloom("bench golden-ipv4 check --runs 1 --json bench.json");
     ran.status(1).says(&["check"]).complains(&["golden-ipv4: cannot be measured", "make data"]);
-    let report: serde_json::Value = serde_json::from_slice(&place.read("bench.json")).expect("JSON");
+    let report: serde_json::Value =
+        serde_json::from_slice(&place.read("bench.json")).expect("JSON");
     assert_eq!(report["failed"][0]["name"], "golden-ipv4");
     assert_eq!(report["measurements"][0]["name"], "check");
     place.wireloom("bench golden-ipv4 --runs 1").status(2).complains(&["make data"]);

@@ -4,7 +4,8 @@ use std::fs;
 use std::path::PathBuf;
 use std::process::{Command, Output};
 
-/// Sends IPv4 to the port that the table says, everything else to the cpu; counts by ingress port.
+/// A program that sends IPv4 to the port in the table and everything else to the cpu, and counts by
+/// ingress port.
 pub const HUB: &str = "\
 header Ethernet { u48 dst; u48 src; u16 type; };
 enum Reason : u8 { TOO_SHORT, NOT_IPV4 };
@@ -33,7 +34,7 @@ pub struct Workplace {
     folder: tempfile::TempDir,
 }
 
-/// What the command did.
+/// The result of running the command.
 pub struct Ran {
     /// Its exit status.
     pub status: i32,
@@ -44,7 +45,8 @@ pub struct Ran {
 }
 
 impl Workplace {
-    /// One with `hub.loom`, `hub.tables` and `three.pcap`: an IPv4 frame, an ARP frame and four bytes.
+    /// Creates a folder with `hub.loom`, `hub.tables` and `three.pcap`: an IPv4 frame, an ARP frame
+    /// and four bytes.
     pub fn new() -> Self {
         let folder = tempfile::tempdir().expect("a temporary folder");
         let place = Self { folder };
@@ -54,7 +56,7 @@ impl Workplace {
         place
     }
 
-    /// A file's path.
+    /// Returns a file's path.
     pub fn path(&self, name: &str) -> PathBuf {
         self.folder.path().join(name)
     }
@@ -69,7 +71,7 @@ impl Workplace {
         fs::read(self.path(name)).unwrap_or_else(|error| panic!("{name}: {error}"))
     }
 
-    /// Names of all files, sorted; also hidden ones.
+    /// Returns the names of all files, sorted, including hidden ones.
     pub fn files(&self) -> Vec<String> {
         let mut names: Vec<_> = fs::read_dir(self.folder.path())
             .expect("the folder")
@@ -83,7 +85,7 @@ impl Workplace {
     pub fn wireloom(&self, words: &str) -> Ran {
         let output = Command::new(env!("CARGO_BIN_EXE_wireloom"))
             .args(words.split_whitespace())
-            // Models here run for a blink, so that what counts is how soon they are built.
+            // Models here run briefly, so build time matters more than speed.
             .env("WIRELOOM_NP_OPTIMISE", "0")
             .current_dir(self.folder.path())
             .output()
@@ -95,7 +97,10 @@ impl Workplace {
 impl From<Output> for Ran {
     fn from(output: Output) -> Self {
         Self {
-            status: output.status.code().unwrap_or_else(|| panic!("ended by a signal: {:?}", output.status)),
+            status: output
+                .status
+                .code()
+                .unwrap_or_else(|| panic!("ended by a signal: {:?}", output.status)),
             out: String::from_utf8(output.stdout).expect("text"),
             err: String::from_utf8(output.stderr).expect("text"),
         }
@@ -103,14 +108,14 @@ impl From<Output> for Ran {
 }
 
 impl Ran {
-    /// Asserts the exit status; says what was written if it is another.
+    /// Asserts the exit status; prints the output if it differs.
     #[track_caller]
     pub fn status(&self, expected: i32) -> &Self {
         assert_eq!(self.status, expected, "stdout:\n{}\nstderr:\n{}", self.out, self.err);
         self
     }
 
-    /// Asserts that standard error has these in it.
+    /// Asserts that standard error contains these texts.
     #[track_caller]
     pub fn complains(&self, parts: &[&str]) -> &Self {
         for part in parts {
@@ -119,7 +124,7 @@ impl Ran {
         self
     }
 
-    /// Asserts that standard output has these in it.
+    /// Asserts that standard output contains these texts.
     #[track_caller]
     pub fn says(&self, parts: &[&str]) -> &Self {
         for part in parts {
@@ -128,14 +133,14 @@ impl Ran {
         self
     }
 
-    /// Standard output as JSON.
+    /// Parses standard output as JSON.
     #[track_caller]
     pub fn json(&self) -> serde_json::Value {
         serde_json::from_str(&self.out).unwrap_or_else(|error| panic!("{error} in\n{}", self.out))
     }
 }
 
-/// A frame of 60 bytes with this EtherType.
+/// Returns a frame of 60 bytes with this EtherType.
 pub fn frame(ethertype: u16) -> Vec<u8> {
     let mut frame = vec![0u8; 60];
     frame[..12].copy_from_slice(&[2, 0, 0, 0, 0, 1, 2, 0, 0, 0, 0, 2]);
@@ -143,7 +148,7 @@ pub fn frame(ethertype: u16) -> Vec<u8> {
     frame
 }
 
-/// Frames as a pcap file (microseconds, little-endian, Ethernet), a second apart.
+/// Returns a pcap file (microseconds, little-endian, Ethernet) of frames that are a second apart.
 pub fn pcap(frames: &[impl AsRef<[u8]>]) -> Vec<u8> {
     let mut out = Vec::new();
     for word in [0xa1b2_c3d4u32, 0x0004_0002, 0, 0, 65535, 1] {

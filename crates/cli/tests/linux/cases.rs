@@ -1,33 +1,33 @@
-//! Hand-made edge cases: what a router meets at the limits of each field.
+//! Hand-made edge cases: packets at the limits of each field.
 
 use std::net::{Ipv4Addr, Ipv6Addr};
 
 use super::frames::Is::This;
 use super::frames::{Ethernet, Ipv4, Ipv6, Is, udp};
 
-/// A packet that arrives at port 0, and what it is about.
+/// A packet that arrives at port 0, and its description.
 pub struct Case {
     /// The group that it belongs to.
     pub group: &'static str,
-    /// What is special about it.
+    /// The special property of the case.
     pub name: String,
     /// The frame.
     pub frame: Vec<u8>,
 }
 
-/// The addresses that the cases are made of; they go with the topology of the test.
+/// The addresses of the cases, which match the topology of the test.
 pub struct Place {
     /// The router's MAC address on port 0.
     pub router: [u8; 6],
     /// The sender's.
     pub sender: [u8; 6],
-    /// A destination behind port 1, 2 and 3 (MTU 1500, 1280 and 9000).
+    /// IPv4 destinations behind ports 1, 2 and 3 (MTU 1500, 1280 and 9000).
     pub v4: [Ipv4Addr; 3],
-    /// Likewise.
+    /// IPv6 destinations behind ports 1, 2 and 3.
     pub v6: [Ipv6Addr; 3],
-    /// A source behind port 0.
+    /// An IPv4 source behind port 0.
     pub from4: Ipv4Addr,
-    /// Likewise.
+    /// An IPv6 source behind port 0.
     pub from6: Ipv6Addr,
 }
 
@@ -37,7 +37,7 @@ struct Cases<'a> {
     out: Vec<Case>,
 }
 
-/// All of them.
+/// Returns all cases.
 pub fn all(place: &Place) -> Vec<Case> {
     let mut cases = Cases { place, group: "", out: Vec::new() };
     cases.ipv4_lengths();
@@ -61,7 +61,7 @@ impl Cases<'_> {
         Ethernet { to: self.place.router, from: self.place.sender, tags: Vec::new(), ethertype }
     }
 
-    /// A datagram that every router forwards: 26 bytes of UDP to port 1's network.
+    /// Returns a datagram that every router forwards: 26 bytes of UDP to port 1's network.
     fn good4(&self) -> Ipv4 {
         Ipv4 {
             version: 4,
@@ -116,7 +116,9 @@ impl Cases<'_> {
         self.group = "IPv4 length (RFC 791 3.1, RFC 1812 5.2.2)";
         let right = self.good4().bytes().len() as u16;
         for length in [0, 1, 19, 20, 21, right - 1, right, right + 1, right + 100, 0xffff] {
-            self.ip4(format!("total length {length}, {right} bytes there"), |p| p.length = This(length));
+            self.ip4(format!("total length {length}, {right} bytes there"), |p| {
+                p.length = This(length)
+            });
         }
         for bytes in [0, 1, 7, 8, 9, 25, 26, 27, 500, 1471, 1472] {
             self.ip4(format!("{bytes} bytes of payload"), |p| p.payload = vec![0xa5; bytes]);
@@ -209,19 +211,21 @@ impl Cases<'_> {
 
     fn ipv4_checksums(&mut self) {
         self.group = "IPv4 checksum (RFC 1071, RFC 1624)";
-        // The identification is chosen so that the right checksum is each of these: those near 0xfeff and 0xffff are
-        // where an update for the lower TTL must carry around, which RFC 1141 gets wrong.
-        for wanted in
-            [0x0000u16, 0x0001, 0x00ff, 0x0100, 0x7fff, 0x8000, 0xfdff, 0xfefe, 0xfeff, 0xff00, 0xfffe]
-        {
+        // The identification makes the right checksum each of these values. Near 0xfeff and 0xffff,
+        // an update for the lower TTL must propagate the carry, which RFC 1141 gets wrong.
+        for wanted in [
+            0x0000u16, 0x0001, 0x00ff, 0x0100, 0x7fff, 0x8000, 0xfdff, 0xfefe, 0xfeff, 0xff00,
+            0xfffe,
+        ] {
             for ttl in [64, 2] {
                 let mut packet = self.good4();
                 packet.ttl = ttl;
                 packet.id = 0;
                 packet.checksum = This(0);
                 let rest = super::frames::ones_sum(&packet.bytes()[..20]);
-                packet.id =
-                    super::frames::ones_sum(&[(!wanted).to_be_bytes(), (!rest).to_be_bytes()].concat());
+                packet.id = super::frames::ones_sum(
+                    &[(!wanted).to_be_bytes(), (!rest).to_be_bytes()].concat(),
+                );
                 packet.checksum = This(wanted);
                 let frame = self.ethernet_header(0x0800).around(&packet.bytes());
                 self.push(format!("right checksum {wanted:#06x}, TTL {ttl}"), frame);
@@ -320,7 +324,9 @@ impl Cases<'_> {
         self.group = "IPv6 length (RFC 8200 3, 5)";
         let right = self.good6().payload.len() as u16;
         for length in [0, 1, right - 1, right + 1, right + 100, 0xffff] {
-            self.ip6(format!("payload length {length}, {right} bytes there"), |p| p.length = This(length));
+            self.ip6(format!("payload length {length}, {right} bytes there"), |p| {
+                p.length = This(length)
+            });
         }
         self.ip6("no payload, length 0", |p| {
             p.payload = Vec::new();
@@ -453,9 +459,14 @@ impl Cases<'_> {
         }
         let frame = right.around(&good6);
         self.push("IPv6 called IPv4", frame);
-        let who_has =
-            [&[0, 1, 8, 0, 6, 4, 0, 1][..], &self.place.sender, &[10, 0, 0, 2], &[0; 6], &[10, 0, 0, 1]]
-                .concat();
+        let who_has = [
+            &[0, 1, 8, 0, 6, 4, 0, 1][..],
+            &self.place.sender,
+            &[10, 0, 0, 2],
+            &[0; 6],
+            &[10, 0, 0, 1],
+        ]
+        .concat();
         let frame = Ethernet { to: [0xff; 6], ethertype: 0x0806, ..right }.around(&who_has);
         self.push("ARP request for the router", frame);
     }
@@ -474,7 +485,9 @@ impl Cases<'_> {
             ("two customer VLANs", vec![(0x8100, 200), (0x8100, 100)]),
             ("three VLANs", vec![(0x88a8, 300), (0x8100, 200), (0x8100, 100)]),
         ] {
-            for (protocol, ethertype, packet) in [("IPv4", 0x0800, &good4), ("IPv6", 0x86dd, &good6)] {
+            for (protocol, ethertype, packet) in
+                [("IPv4", 0x0800, &good4), ("IPv6", 0x86dd, &good6)]
+            {
                 let mut header = self.ethernet_header(ethertype);
                 header.tags = tags.clone();
                 self.push(format!("{protocol}, {name}"), header.around(packet));

@@ -1,10 +1,11 @@
-//! Frames made field by field, right unless told otherwise.
+//! Frames built field by field, valid by default.
 
 use std::net::{Ipv4Addr, Ipv6Addr};
 
 /// Ones'-complement sum of 16-bit words (RFC 1071), folded, not inverted.
 pub fn ones_sum(bytes: &[u8]) -> u16 {
-    let words = bytes.chunks(2).map(|c| u32::from(c[0]) << 8 | c.get(1).copied().map_or(0, u32::from));
+    let words =
+        bytes.chunks(2).map(|c| u32::from(c[0]) << 8 | c.get(1).copied().map_or(0, u32::from));
     let mut sum: u32 = words.sum();
     while sum > 0xffff {
         sum = (sum & 0xffff) + (sum >> 16);
@@ -26,7 +27,7 @@ pub struct Ethernet {
 }
 
 impl Ethernet {
-    /// The frame around a payload.
+    /// Returns the frame with a payload.
     pub fn around(&self, payload: &[u8]) -> Vec<u8> {
         let mut out = [self.to, self.from].concat();
         for (protocol, control) in &self.tags {
@@ -39,12 +40,12 @@ impl Ethernet {
     }
 }
 
-/// What stands in a field: what belongs there, or something else.
+/// The content of a field: the correct value, or another one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Is<T> {
-    /// The right value.
+    /// The correct value.
     Right,
-    /// This value.
+    /// A given value.
     This(T),
 }
 
@@ -89,7 +90,7 @@ pub struct Ipv4 {
 }
 
 impl Ipv4 {
-    /// The bytes.
+    /// Returns the bytes.
     pub fn bytes(&self) -> Vec<u8> {
         let mut options = self.options.clone();
         options.resize(options.len().next_multiple_of(4), 0);
@@ -103,7 +104,7 @@ impl Ipv4 {
         out.extend(self.to.octets());
         out.extend(options);
         out.extend(&self.payload);
-        // The checksum covers what the header-length field says is the header.
+        // The checksum covers the header as given by the header-length field.
         let covered = (usize::from(out[0] & 15) * 4).clamp(12, out.len());
         let checksum = self.checksum.or(!ones_sum(&out[..covered]));
         out[10..12].copy_from_slice(&checksum.to_be_bytes());
@@ -135,7 +136,7 @@ pub struct Ipv6 {
 }
 
 impl Ipv6 {
-    /// The bytes.
+    /// Returns the bytes.
     pub fn bytes(&self) -> Vec<u8> {
         let first = u32::from(self.version) << 28 | u32::from(self.class) << 20 | self.flow;
         let mut out = first.to_be_bytes().to_vec();
@@ -148,7 +149,7 @@ impl Ipv6 {
     }
 }
 
-/// A UDP datagram's bytes with this payload; the checksum is left out, as IPv4 allows (RFC 768).
+/// Returns a UDP datagram with this payload; the checksum is 0, as IPv4 allows (RFC 768).
 pub fn udp(from: u16, to: u16, payload: &[u8]) -> Vec<u8> {
     let mut out = Vec::with_capacity(8 + payload.len());
     out.extend(from.to_be_bytes());

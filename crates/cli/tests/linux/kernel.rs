@@ -1,4 +1,4 @@
-//! The kernel's router, one packet at a time: what comes out for what goes in.
+//! The kernel's router, one packet at a time: outputs for inputs.
 
 use std::fs::File;
 use std::io;
@@ -9,32 +9,32 @@ use super::frames::{Ethernet, Ipv4, Is};
 use super::namespaces::{Topology, build};
 use super::wire::{Frame, Wire, interface_index};
 
-/// What the kernel did with a packet.
+/// The kernel's verdict on a packet.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Kernel {
-    /// Sent it on.
+    /// The packet was forwarded.
     Forwarded {
-        /// To this port.
+        /// The output port.
         port: u16,
-        /// Like this.
+        /// The bytes sent.
         bytes: Vec<u8>,
     },
-    /// Sent it on in so many fragments.
+    /// The packet was forwarded in this number of fragments.
     Fragmented(usize),
-    /// Answered it itself, with this.
+    /// The kernel replied itself, with this message.
     Answered(String),
-    /// Dropped it, or took it for itself and said nothing.
+    /// The packet was dropped, or accepted locally without a reply.
     Silent,
-    /// There is no such frame on an Ethernet: the interface does not take it.
+    /// The interface does not accept the frame, which is not valid Ethernet.
     NoFrame,
 }
 
-/// IP protocol of the packets that mark the end of what one packet causes (RFC 3692: for experiments).
+/// IP protocol of the marker packets after each packet's effects (RFC 3692: for experiments).
 const MARKER_PROTOCOL: u8 = 253;
-/// Longer than the kernel ever takes for a packet, however busy the computer is.
+/// A timeout longer than the kernel ever needs for a packet, even on a busy computer.
 const PATIENCE: Duration = Duration::from_secs(20);
 
-/// The router of namespaces, and the wires to it.
+/// The router in its namespaces, and the sockets to it.
 pub struct KernelRouter {
     wire: Wire,
     interfaces: Vec<u32>,
@@ -48,11 +48,16 @@ pub struct KernelRouter {
 }
 
 impl KernelRouter {
-    /// Builds it. Markers travel from port 0 to `marker_to`, an address that is routed to another port.
+    /// Builds the router. Markers travel from port 0 to `marker_to`, an address that is routed to
+    /// another port.
     ///
     /// # Errors
     /// Without the rights or the means: see [`build`].
-    pub fn new(topology: &Topology, marker_from: Ipv4Addr, marker_to: Ipv4Addr) -> io::Result<Self> {
+    pub fn new(
+        topology: &Topology,
+        marker_from: Ipv4Addr,
+        marker_to: Ipv4Addr,
+    ) -> io::Result<Self> {
         let namespace = build(topology)?;
         let interfaces: io::Result<_> =
             (0..topology.ports.len()).map(|i| interface_index(&format!("p{i}"))).collect();
@@ -75,7 +80,11 @@ impl KernelRouter {
         let mut router = Self {
             wire: Wire::open()?,
             interfaces: interfaces?,
-            addresses: topology.ports.iter().flat_map(|p| p.addresses.iter().map(|(a, _)| *a)).collect(),
+            addresses: topology
+                .ports
+                .iter()
+                .flat_map(|p| p.addresses.iter().map(|(a, _)| *a))
+                .collect(),
             macs: topology.ports.iter().map(|p| p.mac).collect(),
             marker,
             marker_header: Ethernet {
@@ -87,15 +96,15 @@ impl KernelRouter {
             markers_sent: 0,
             _namespace: namespace,
         };
-        // What the router says of itself while it starts is not an answer to anything.
+        // Messages that the router sends at its start are not replies to packets.
         router.until_marker()?;
         Ok(router)
     }
 
-    /// What the kernel does with a frame that comes in on port 0.
+    /// Returns the kernel's verdict on a frame that arrives on port 0.
     ///
     /// # Errors
-    /// If a socket fails, or the marker behind the packet does not come out.
+    /// If a socket fails, or the marker after the packet does not come out.
     pub fn forward(&mut self, frame: &[u8]) -> io::Result<Kernel> {
         match self.wire.send(self.interfaces[0], frame) {
             Ok(()) => {}
@@ -106,8 +115,9 @@ impl KernelRouter {
         Ok(self.judge(frames))
     }
 
-    /// Sends a marker and answers what came out before it. The kernel works in order on one processor, and all ports
-    /// share one queue here: what the packets before the marker caused stands before it.
+    /// Sends a marker and returns the frames that came out before it. The kernel works in order on
+    /// one processor, and all ports share one queue here, so the effects of earlier packets come
+    /// before the marker.
     fn until_marker(&mut self) -> io::Result<Vec<Frame>> {
         self.markers_sent = self.markers_sent.wrapping_add(1);
         self.marker.id = self.markers_sent;
@@ -121,7 +131,10 @@ impl KernelRouter {
             }
             frames.push(frame);
         }
-        Err(io::Error::new(io::ErrorKind::TimedOut, "the kernel's router did not forward the marker"))
+        Err(io::Error::new(
+            io::ErrorKind::TimedOut,
+            "the kernel's router did not forward the marker",
+        ))
     }
 
     fn is_marker(&self, frame: &[u8]) -> bool {
@@ -137,8 +150,11 @@ impl KernelRouter {
         let mut answers = Vec::new();
         for frame in frames {
             let port = self.interfaces.iter().position(|&index| index == frame.interface);
-            let Some(port) = port.filter(|&port| frame.bytes[6..12] == self.macs[port]) else { continue };
-            // To groups the router speaks of its own accord: listener reports, solicitations. Next hops are hosts.
+            let Some(port) = port.filter(|&port| frame.bytes[6..12] == self.macs[port]) else {
+                continue;
+            };
+            // The router sends to groups unprompted: listener reports, solicitations. Next hops are
+            // hosts.
             if frame.bytes[0] & 1 == 1 {
                 continue;
             }
@@ -159,7 +175,7 @@ impl KernelRouter {
         }
     }
 
-    /// What a frame says, if the router itself is its author.
+    /// Returns the meaning of a frame, if the router itself is its source.
     fn own_message(&self, frame: &[u8]) -> Option<Own> {
         let (ethertype, ip) = (u16::from_be_bytes([frame[12], frame[13]]), &frame[14..]);
         let (from, protocol, icmp): (IpAddr, u8, &[u8]) = match ethertype {
@@ -197,10 +213,11 @@ impl KernelRouter {
     }
 }
 
-/// What the router itself sends.
+/// Frames that the router itself originates.
 enum Own {
-    /// In answer to a packet.
+    /// A reply to a packet.
     Answer(String),
-    /// Of its own accord, or beside forwarding: neighbour discovery, listener reports, redirects.
+    /// An unprompted message, or one in addition to forwarding: neighbour discovery, listener
+    /// reports, redirects.
     Housekeeping,
 }

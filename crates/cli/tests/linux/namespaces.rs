@@ -1,9 +1,11 @@
-//! A router made of the Linux kernel: two network namespaces, joined by one pair of virtual Ethernet interfaces a port.
+//! A router made of the Linux kernel: two network namespaces, joined by one pair of virtual
+//! Ethernet interfaces a port.
 //!
-//! The calling thread ends up in the outer namespace with the interfaces `p0`, `p1`, ...; their peers `r0`, `r1`, ...
-//! are the router's ports. Everything is static (addresses, neighbours, routes) and IPv6 is off outside, so that no
-//! frame moves but those that the test sends and what the router makes of them. The namespaces go when the last thread
-//! and the last descriptor that holds them go.
+//! The calling thread ends up in the outer namespace with the interfaces `p0`, `p1`, ...; their
+//! peers `r0`, `r1`, ... are the router's ports. Everything is static (addresses, neighbours,
+//! routes) and IPv6 is off outside, so the only frames are those that the test sends and the
+//! router's reactions to them. The namespaces disappear with the last thread and the last
+//! descriptor that hold them.
 
 use std::fs::File;
 use std::io::{self, Write};
@@ -16,13 +18,13 @@ use std::process::{Command, Stdio};
 pub struct Port {
     /// The router's own address on the link.
     pub mac: [u8; 6],
-    /// The next hop's.
+    /// The next hop's MAC address.
     pub neighbour: [u8; 6],
-    /// Bytes of an IP packet that may leave here.
+    /// The link's MTU for IP packets, in bytes.
     pub mtu: u16,
     /// The router's own IP addresses, each with the length of its link's prefix.
     pub addresses: Vec<(IpAddr, u8)>,
-    /// IP addresses of next hops on the link; all of them answer at `neighbour`.
+    /// IP addresses of next hops on the link; all of them have the MAC address `neighbour`.
     pub gateways: Vec<IpAddr>,
 }
 
@@ -33,11 +35,11 @@ pub struct Route {
     pub prefix: IpAddr,
     /// Its length.
     pub length: u8,
-    /// The gateway, which is one of some port's.
+    /// The gateway, one of some port's gateways.
     pub gateway: IpAddr,
 }
 
-/// What the router is made of.
+/// The configuration of the router.
 #[derive(Clone, Debug)]
 pub struct Topology {
     /// Its ports.
@@ -46,7 +48,7 @@ pub struct Topology {
     pub routes: Vec<Route>,
 }
 
-/// A MAC address as text.
+/// Formats a MAC address.
 pub fn mac_text(mac: [u8; 6]) -> String {
     mac.map(|byte| format!("{byte:02x}")).join(":")
 }
@@ -59,20 +61,24 @@ fn check(result: libc::c_int, what: &str) -> io::Result<()> {
     Ok(())
 }
 
-/// Puts the thread into a new network namespace and answers a handle of it.
+/// Moves the thread into a new network namespace and returns a handle of it.
 fn new_namespace() -> io::Result<File> {
     // SAFETY: changes the calling thread's namespace only.
     check(unsafe { libc::unshare(libc::CLONE_NEWNET) }, "a new network namespace")?;
     File::open("/proc/thread-self/ns/net")
 }
 
-/// Puts the thread into a namespace.
+/// Moves the thread into a namespace.
 fn enter(namespace: &File) -> io::Result<()> {
     // SAFETY: the descriptor is open; changes the calling thread's namespace only.
-    check(unsafe { libc::setns(namespace.as_raw_fd(), libc::CLONE_NEWNET) }, "entering a network namespace")
+    check(
+        unsafe { libc::setns(namespace.as_raw_fd(), libc::CLONE_NEWNET) },
+        "entering a network namespace",
+    )
 }
 
-/// Keeps the thread on one processor: the kernel then forwards in the order in which the thread sends.
+/// Pins the thread to one processor, so that the kernel forwards in the order in which the thread
+/// sends.
 fn stay_on_one_processor() -> io::Result<()> {
     // SAFETY: the set is initialised by zeroing, and has the size given.
     unsafe {
@@ -89,8 +95,11 @@ fn stay_on_one_processor() -> io::Result<()> {
 
 /// Runs commands of `ip`, one a line.
 fn ip(commands: &str) -> io::Result<()> {
-    let mut child =
-        Command::new("ip").args(["-batch", "-"]).stdin(Stdio::piped()).stderr(Stdio::piped()).spawn()?;
+    let mut child = Command::new("ip")
+        .args(["-batch", "-"])
+        .stdin(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()?;
     child.stdin.take().expect("a pipe").write_all(commands.as_bytes())?;
     let output = child.wait_with_output()?;
     if output.status.success() {
@@ -104,7 +113,8 @@ fn sysctl(name: &str, value: &str) -> io::Result<()> {
         .map_err(|error| io::Error::new(error.kind(), format!("net/{name}: {error}")))
 }
 
-/// Builds the router; the thread stays in the outer namespace. Answers the router's namespace, which lives as long.
+/// Builds the router; the thread stays in the outer namespace. Returns the router's namespace,
+/// which lives as long.
 ///
 /// # Errors
 /// Without the rights, without `ip`, or where the kernel lacks virtual Ethernet.
@@ -133,10 +143,10 @@ pub fn build(topology: &Topology) -> io::Result<File> {
     built.map(|()| router)
 }
 
-/// Sets up the router's namespace, in which the thread is.
+/// Configures the router's namespace, which the thread has entered.
 fn configure(topology: &Topology) -> io::Result<()> {
-    // Nothing that is not asked for: no address detection, no solicitations, no filtering by reverse path, which is
-    // the source lookup's business and tested there.
+    // Disable everything that is not requested: address detection, solicitations, and reverse-path
+    // filtering, which is the task of the source lookup and tested there.
     for scope in ["all", "default"] {
         for (name, value) in [
             (format!("ipv4/conf/{scope}/forwarding"), "1"),
@@ -150,7 +160,7 @@ fn configure(topology: &Topology) -> io::Result<()> {
             sysctl(&name, value)?;
         }
     }
-    // An error for every packet that deserves one, not so many a second.
+    // Send an error for every packet that causes one, without a rate limit.
     sysctl("ipv4/icmp_ratelimit", "0")?;
     sysctl("ipv6/icmp/ratelimit", "0")?;
 
@@ -163,7 +173,8 @@ fn configure(topology: &Topology) -> io::Result<()> {
         }
         for gateway in &port.gateways {
             let mac = mac_text(port.neighbour);
-            commands += &format!("neighbour replace {gateway} lladdr {mac} dev r{i} nud permanent\n");
+            commands +=
+                &format!("neighbour replace {gateway} lladdr {mac} dev r{i} nud permanent\n");
         }
     }
     for route in &topology.routes {

@@ -20,19 +20,19 @@ const OWN: u8 = 2;
 const DIRECTED_BROADCAST: u8 = 3;
 const CONNECTED: u8 = 4;
 
-/// What our router did with a packet.
+/// Our router's verdict on a packet.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Ours {
-    /// Sent it.
+    /// The packet was sent.
     Sent {
-        /// To this port.
+        /// The output port.
         port: u16,
-        /// Like this.
+        /// The bytes sent.
         bytes: Vec<u8>,
     },
-    /// Handed it to the control processor for this reason.
+    /// The packet was handed to the control processor for this reason.
     Cpu(String),
-    /// Dropped it for this reason.
+    /// The packet was dropped for this reason.
     Dropped(String),
 }
 
@@ -44,11 +44,12 @@ pub struct Router {
 }
 
 impl Router {
-    /// programs/router.loom with the topology's routes and neighbours.
+    /// Creates programs/router.loom with the topology's routes and neighbours.
     pub fn new(topology: &Topology) -> Self {
         let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../programs/router.loom");
         // The kernel's reverse-path filter is off; so is ours.
-        let options = Options { sets: vec![("CHECK_SOURCE".into(), "false".into())], ..Options::default() };
+        let options =
+            Options { sets: vec![("CHECK_SOURCE".into(), "false".into())], ..Options::default() };
         let checked = wireloom_lang::check(&source, &options);
         let messages = wireloom_lang::render(&checked.diagnostics, &checked.sources, false);
         let mut program = wireloom_compile::lower(&checked.program.expect(&messages));
@@ -63,7 +64,8 @@ impl Router {
             load_tables(&mut store, &file).expect("the table file suits the router");
             store
         };
-        let library = Library::build(&program, &BuildOptions::default()).expect("the C compiler accepts it");
+        let library =
+            Library::build(&program, &BuildOptions::default()).expect("the C compiler accepts it");
         Self {
             golden: Golden::new(program.clone(), loaded()),
             native: Native::new(library, loaded()),
@@ -71,7 +73,7 @@ impl Router {
         }
     }
 
-    /// What it does with a packet.
+    /// Returns the verdict on a packet.
     pub fn forward(&mut self, ingress: u16, bytes: &[u8]) -> Ours {
         let packet = Packet { ingress, arrival_ns: 0, bytes: bytes.to_vec() };
         let golden = one_output(&self.program, &mut self.golden, &packet);
@@ -102,10 +104,12 @@ fn one_output(program: &Program, machine: &mut dyn Execute, packet: &Packet) -> 
     outputs.remove(0)
 }
 
-/// The topology as a table file.
+/// Formats the topology as a table file.
 fn tables(topology: &Topology) -> String {
     let mut text = String::from("table ports\n");
-    let line = |text: &mut String, line: String| writeln!(text, "{line}").expect("a string takes everything");
+    let line = |text: &mut String, line: String| {
+        writeln!(text, "{line}").expect("a string takes everything")
+    };
     for (i, port) in topology.ports.iter().enumerate() {
         line(&mut text, format!("{i} mac={}", mac_text(port.mac)));
     }
@@ -114,12 +118,16 @@ fn tables(topology: &Topology) -> String {
         let (dst, src) = (mac_text(port.neighbour), mac_text(port.mac));
         line(&mut text, format!("{i} port={i} dst={dst} src={src} mtu={}", port.mtu));
     }
-    for (family, tables) in [(4, ["destinations4", "sources4"]), (6, ["destinations6", "sources6"])] {
+    for (family, tables) in [(4, ["destinations4", "sources4"]), (6, ["destinations6", "sources6"])]
+    {
         for table in tables {
             line(&mut text, format!("table {table}"));
             for (prefix, length, hop, kind) in entries(topology) {
                 if prefix.is_ipv4() == (family == 4) {
-                    line(&mut text, format!("{prefix}/{length} next_hop={hop} class={hop} kind={kind}"));
+                    line(
+                        &mut text,
+                        format!("{prefix}/{length} next_hop={hop} class={hop} kind={kind}"),
+                    );
                 }
             }
         }
@@ -127,7 +135,8 @@ fn tables(topology: &Topology) -> String {
     text
 }
 
-/// Prefix, length, next hop and kind of every route that the topology implies, as the kernel makes them.
+/// Returns prefix, length, next hop and kind of every route that the topology implies, as the
+/// kernel creates them.
 fn entries(topology: &Topology) -> Vec<(IpAddr, u8, usize, u8)> {
     let mut entries = Vec::new();
     let whole = |address: IpAddr| if address.is_ipv4() { 32 } else { 128 };
@@ -135,8 +144,8 @@ fn entries(topology: &Topology) -> Vec<(IpAddr, u8, usize, u8)> {
         for &(address, length) in &port.addresses {
             let (network, last) = network(address, length);
             entries.push((network, length, i, CONNECTED));
-            // The broadcast address of an IPv4 subnet (RFC 1812 section 4.2.3.1); the subnet-router anycast address of
-            // an IPv6 one (RFC 4291 section 2.6.1).
+            // The broadcast address of an IPv4 subnet (RFC 1812 section 4.2.3.1); the subnet-router
+            // anycast address of an IPv6 one (RFC 4291 section 2.6.1).
             if address.is_ipv4() {
                 entries.push((last, 32, i, DIRECTED_BROADCAST));
             } else {
@@ -155,7 +164,7 @@ fn entries(topology: &Topology) -> Vec<(IpAddr, u8, usize, u8)> {
     entries
 }
 
-/// First and last address of the network that an address is in.
+/// Returns the first and last address of an address's network.
 fn network(address: IpAddr, length: u8) -> (IpAddr, IpAddr) {
     match address {
         IpAddr::V4(address) => {

@@ -1,4 +1,5 @@
-//! Frames to and from network interfaces: a raw socket over all interfaces of the thread's network namespace.
+//! Frames to and from network interfaces: a raw socket over all interfaces of the thread's network
+//! namespace.
 
 use std::ffi::CString;
 use std::io;
@@ -8,9 +9,10 @@ use std::time::{Duration, Instant};
 
 /// `ETH_P_ALL`: every protocol.
 const ALL_PROTOCOLS: u16 = 0x0003;
-/// `TP_STATUS_VLAN_VALID`: the auxiliary data carry a VLAN tag that the kernel took out of the frame.
+/// `TP_STATUS_VLAN_VALID`: the auxiliary data contain a VLAN tag that the kernel removed from the
+/// frame.
 const TAG_PRESENT: u32 = 1 << 4;
-/// `TP_STATUS_VLAN_TPID_VALID`: and its protocol identifier.
+/// `TP_STATUS_VLAN_TPID_VALID`: they also contain its protocol identifier.
 const TAG_PROTOCOL_PRESENT: u32 = 1 << 6;
 
 /// `struct tpacket_auxdata` of linux/if_packet.h.
@@ -25,17 +27,17 @@ struct AuxiliaryData {
     vlan_tpid: u16,
 }
 
-/// A frame and the interface that it came in on.
+/// A frame and its ingress interface.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Frame {
     /// Index of the interface.
     pub interface: u32,
-    /// From the destination address on, VLAN tags in place.
+    /// The bytes from the destination address on, VLAN tags in place.
     pub bytes: Vec<u8>,
 }
 
-/// A raw packet socket that sees what arrives on all interfaces, in one queue: the order between interfaces is that of
-/// the kernel's own work.
+/// A raw packet socket that receives from all interfaces, in one queue: the order between
+/// interfaces is that of the kernel's processing.
 pub struct Wire {
     socket: OwnedFd,
 }
@@ -44,10 +46,10 @@ fn check(result: libc::c_int) -> io::Result<libc::c_int> {
     if result < 0 { Err(io::Error::last_os_error()) } else { Ok(result) }
 }
 
-/// Index of an interface of the thread's namespace.
+/// Returns the index of an interface of the thread's namespace.
 ///
 /// # Errors
-/// If there is none of that name.
+/// If there is no interface of that name.
 pub fn interface_index(name: &str) -> io::Result<u32> {
     let name = CString::new(name).expect("no zero byte in an interface name");
     // SAFETY: the pointer is to a terminated string that outlives the call.
@@ -62,7 +64,7 @@ impl Wire {
     /// Without the right to open raw sockets there.
     pub fn open() -> io::Result<Self> {
         let protocol = ALL_PROTOCOLS.to_be();
-        // SAFETY: plain system call; the descriptor is checked and owned by nobody else.
+        // SAFETY: plain system call; the descriptor is checked and has no other owner.
         let socket = unsafe {
             OwnedFd::from_raw_fd(check(libc::socket(
                 libc::AF_PACKET,
@@ -73,7 +75,8 @@ impl Wire {
         let wire = Self { socket };
         wire.set(libc::SOL_PACKET, libc::PACKET_AUXDATA, 1)?;
         wire.set(libc::SOL_PACKET, libc::PACKET_IGNORE_OUTGOING, 1)?;
-        // Room for everything that one packet can cause, and more; without the right to exceed the system's limit, that.
+        // Room for everything that one packet can cause, and more; without the right to exceed the
+        // system's limit, use that limit.
         if wire.set(libc::SOL_SOCKET, libc::SO_RCVBUFFORCE, 64 << 20).is_err() {
             wire.set(libc::SOL_SOCKET, libc::SO_RCVBUF, 4 << 20)?;
         }
@@ -122,14 +125,14 @@ impl Wire {
             let error = io::Error::last_os_error();
             match error.raw_os_error() {
                 Some(libc::EINTR) => {}
-                // The interface's queue is full: it drains by itself.
+                // The interface's queue is full and will drain.
                 Some(libc::ENOBUFS | libc::EAGAIN) => std::thread::yield_now(),
                 _ => return Err(error),
             }
         }
     }
 
-    /// The next frame that arrives, or `None` if none does before the deadline.
+    /// Returns the next frame that arrives, or `None` if none does before the deadline.
     ///
     /// # Errors
     /// If the socket fails.
@@ -142,7 +145,8 @@ impl Wire {
             if left.is_zero() {
                 return Ok(None);
             }
-            let mut poll = libc::pollfd { fd: self.socket.as_raw_fd(), events: libc::POLLIN, revents: 0 };
+            let mut poll =
+                libc::pollfd { fd: self.socket.as_raw_fd(), events: libc::POLLIN, revents: 0 };
             let millis = left.max(Duration::from_millis(1)).as_millis().min(1000) as libc::c_int;
             // SAFETY: one descriptor, as counted.
             let ready = unsafe { libc::poll(&raw mut poll, 1, millis) };
@@ -156,7 +160,8 @@ impl Wire {
         let mut bytes = vec![0u8; 1 << 16];
         let mut control = [0u64; 16];
         // SAFETY: all zeros is valid for both; the pointers set below outlive the call.
-        let (mut address, mut message): (libc::sockaddr_ll, libc::msghdr) = unsafe { (zeroed(), zeroed()) };
+        let (mut address, mut message): (libc::sockaddr_ll, libc::msghdr) =
+            unsafe { (zeroed(), zeroed()) };
         let mut part = libc::iovec { iov_base: bytes.as_mut_ptr().cast(), iov_len: bytes.len() };
         message.msg_name = (&raw mut address).cast();
         message.msg_namelen = size_of::<libc::sockaddr_ll>() as libc::socklen_t;
@@ -165,7 +170,8 @@ impl Wire {
         message.msg_control = control.as_mut_ptr().cast();
         message.msg_controllen = size_of_val(&control);
         // SAFETY: the message describes live buffers with their lengths.
-        let length = unsafe { libc::recvmsg(self.socket.as_raw_fd(), &raw mut message, libc::MSG_DONTWAIT) };
+        let length =
+            unsafe { libc::recvmsg(self.socket.as_raw_fd(), &raw mut message, libc::MSG_DONTWAIT) };
         if length < 0 {
             let error = io::Error::last_os_error();
             return match error.raw_os_error() {
@@ -182,10 +188,11 @@ impl Wire {
     }
 }
 
-/// Protocol identifier and control information of the VLAN tag that the kernel took out of a received frame.
+/// Returns protocol identifier and control information of the VLAN tag that the kernel removed from
+/// a received frame.
 fn taken_tag(message: &libc::msghdr) -> Option<(u16, u16)> {
-    // SAFETY: the kernel filled in the control messages; the macros walk them within `msg_controllen`, and a message of
-    // this type carries an `AuxiliaryData`.
+    // SAFETY: the kernel filled in the control messages; the macros walk them within
+    // `msg_controllen`, and a message of this type carries an `AuxiliaryData`.
     unsafe {
         let mut header = libc::CMSG_FIRSTHDR(message);
         while let Some(found) = header.as_ref() {

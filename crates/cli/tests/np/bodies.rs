@@ -1,8 +1,9 @@
-//! What engines see and change behind the header window.
+//! Reads and writes of engines beyond the header window.
 
 use super::*;
 
-/// Random packets of lengths around those of a header window and of beats, and some long ones.
+/// Returns random packets with lengths around those of a header window and of beats, and some long
+/// ones.
 fn ragged(count: usize) -> Vec<u8> {
     drawn(5, count, |draw| {
         let long = 900 + draw(600);

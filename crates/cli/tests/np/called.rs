@@ -1,8 +1,8 @@
-//! Engines that packets call.
+//! Engines called by packets.
 
 use super::*;
 
-/// Packets whose keys are inside the tables, at their ends and outside.
+/// Returns packets with keys inside the tables, at their ends and outside.
 fn asks(count: u32) -> Vec<u8> {
     let packet = |i: u32| {
         let keys = [0, 1, 2, 3, 200, 299, 300, 400, 511, i.wrapping_mul(40_503) as u16];
@@ -26,7 +26,7 @@ fn packets_call_engines_with_tables_of_their_own() {
     let words = "called.loom --on np-1-1-4 --tables called.tables";
     let verify = format!("verify {words} --updates called.updates --in asks.pcap");
     place.wireloom(&verify).status(0).says(&["1,000 outputs compared", "no difference"]);
-    // Each offload has tables for itself, and the control plane reaches them.
+    // Each offload has its own tables, and the control plane can access them.
     place.wireloom(&format!("build {words} -o np")).status(0);
     let map = String::from_utf8(place.read("np/memory_map.json")).expect("text");
     for table in ["one.rules", "one.weights", "two.rules", "two.weights"] {

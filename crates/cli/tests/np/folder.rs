@@ -8,7 +8,7 @@ fn map(place: &Workplace) -> Value {
     serde_json::from_slice(&place.read("np/memory_map.json")).expect("JSON")
 }
 
-/// The targets of an offload: of those without one, the statistics.
+/// Returns the targets of an offload; for an offload without one, the statistics.
 fn targets<'a>(map: &'a Value, offload: &str) -> Vec<&'a Value> {
     let targets = map["targets"].as_array().expect("a list").iter();
     targets.filter(|target| target["offload"].as_str().unwrap_or_default() == offload).collect()
@@ -42,8 +42,14 @@ fn the_memory_map_has_registers_targets_and_the_fields_of_their_entries() {
         let mut registers = map["registers"].as_array().expect("a list").iter();
         registers.find(|register| register["name"] == name).expect("a register").clone()
     };
-    assert_eq!((&register("COMMAND")["address"], &register("COMMAND")["access"]), (&json!(24), &json!("wo")));
-    assert_eq!((&register("DATA")["address"], &register("DATA")["count"]), (&json!(256), &json!(4)));
+    assert_eq!(
+        (&register("COMMAND")["address"], &register("COMMAND")["access"]),
+        (&json!(24), &json!("wo"))
+    );
+    assert_eq!(
+        (&register("DATA")["address"], &register("DATA")["count"]),
+        (&json!(256), &json!(4))
+    );
     let field = |name: &str, offset: u32, bits: u32| json!({ "name": name, "offset": offset, "bits": bits });
 
     let statistics = targets(&map, "")[0];
@@ -91,23 +97,26 @@ fn a_folder_has_the_files_of_its_last_build_and_the_users_own() {
     place.wireloom("build hub.loom --on np-1-1-2 --tables hub.tables -o np").status(0);
     place.write("np/rtl/mine.sv", b"mine");
     let before = place.read("np/README.md");
-    // Refused: nothing changes.
+    // A refused build changes nothing.
     place.wireloom("build hub.loom --on np-1-1-2 --tables other.loom -o np").status(2);
     place.wireloom("build hub.loom --on np-1-1-2 --in none.pcap -o np").status(2);
     assert_eq!(place.read("np/README.md"), before);
-    // Of the first program nothing is left.
+    // Nothing of the first program is left.
     place.wireloom("build other.loom --on np-1-1-1 -o np").status(0);
     for gone in ["rtl/hub_engine.sv", "images/ports.hex", "images"] {
         assert!(!place.path("np").join(gone).exists(), "{gone}");
     }
     assert!(!place.read("np/rtl/other_engine.sv").is_empty());
     assert_eq!(place.read("np/rtl/mine.sv"), b"mine");
-    // C in its place; a file of one's own in the way.
+    // C replaces it; a user's own file is in the way.
     place.wireloom("build hub.loom --on native -o np").status(0);
     assert!(!place.path("np/np.f").exists());
     std::fs::create_dir(place.path("own")).expect("it is new");
     place.write("own/README.md", b"mine");
-    place.wireloom("build hub.loom --on np-1-1-2 -o own").status(2).complains(&["own/README.md", "-o"]);
+    place
+        .wireloom("build hub.loom --on np-1-1-2 -o own")
+        .status(2)
+        .complains(&["own/README.md", "-o"]);
     assert_eq!(std::fs::read_dir(place.path("own")).expect("a folder").count(), 1);
     assert_eq!(place.read("own/README.md"), b"mine");
 }
@@ -124,8 +133,14 @@ fn sections_for_no_offload_are_warned_of() {
             .output();
         Ran::from(built.expect("the command starts"))
     };
-    section("prots").status(0).complains(&["warning: machine a b: [offload.prots]", "did you mean `ports`?"]);
-    section("labels_of_mine").status(0).complains(&["[offload.labels_of_mine]", "`ports`", "`array`"]);
+    section("prots")
+        .status(0)
+        .complains(&["warning: machine a b: [offload.prots]", "did you mean `ports`?"]);
+    section("labels_of_mine").status(0).complains(&[
+        "[offload.labels_of_mine]",
+        "`ports`",
+        "`array`",
+    ]);
     assert_eq!(section("ports").status(0).err, "");
     let core = String::from_utf8(place.read("np/np.core")).expect("text");
     assert!(core.contains("name: \"wireloom:np:hub_a_b:0.1.0\""), "{core}");

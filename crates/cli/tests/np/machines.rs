@@ -1,10 +1,10 @@
-//! Programs of programs/, and what a description can choose, on whole processors.
+//! Programs of programs/, and the choices of a description, on whole processors.
 
 use std::path::Path;
 
 use wireloom_net::capture::{Destination, Writer};
+use wireloom_testkit::TestFile;
 
-use super::file::{ActionKind, TestFile};
 use super::*;
 
 fn programs() -> &'static Path {
@@ -15,11 +15,10 @@ fn programs() -> &'static Path {
 fn capture(place: &Workplace, tests: &str) {
     let tests = TestFile::read(&programs().join("tests").join(tests)).expect("packet tests");
     let mut writer = Writer::create(&place.path("in.pcapng")).expect("a capture");
-    for action in tests.actions {
-        if let ActionKind::Send(packet, _) = action.kind {
-            let written = writer.write(Destination::Port(packet.ingress), packet.arrival_ns, &packet.bytes);
-            written.expect("a packet");
-        }
+    for packet in tests.packets() {
+        let written =
+            writer.write(Destination::Port(packet.ingress), packet.arrival_ns, &packet.bytes);
+        written.expect("a packet");
     }
     writer.finish().expect("a capture");
 }
@@ -28,7 +27,7 @@ fn capture(place: &Workplace, tests: &str) {
 fn the_router_does_on_two_lanes_what_it_does_on_golden() {
     let place = Workplace::new();
     capture(&place, "router.packets");
-    // A small one of what np-200mpps is.
+    // A small version of np-200mpps.
     let machine = "extends = \"np-200mpps\"\nclusters = 2\nengines = 1\nthreads = 5\n";
     place.write("small.toml", machine.as_bytes());
     let programs = programs().display();
@@ -43,7 +42,8 @@ fn the_router_does_on_two_lanes_what_it_does_on_golden() {
 fn the_router_does_with_shorter_words_of_the_header_what_it_does_on_golden() {
     let place = Workplace::new();
     capture(&place, "router.packets");
-    let machine = "extends = \"np\"\nclusters = 1\nengines = 1\nthreads = 4\n[engine]\nheader_bytes = 8\n";
+    let machine =
+        "extends = \"np\"\nclusters = 1\nengines = 1\nthreads = 4\n[engine]\nheader_bytes = 8\n";
     place.write("words.toml", machine.as_bytes());
     let programs = programs().display();
     let verify = format!(
@@ -56,7 +56,10 @@ fn the_router_does_with_shorter_words_of_the_header_what_it_does_on_golden() {
 fn a_word_of_the_header_has_no_other_length() {
     let place = Workplace::new();
     for (bytes, words) in [(12, "it can be 4, 8 or 16"), (32, "two ports of 16 bytes")] {
-        place.write("mine.toml", format!("extends = \"np\"\n[engine]\nheader_bytes = {bytes}\n").as_bytes());
+        place.write(
+            "mine.toml",
+            format!("extends = \"np\"\n[engine]\nheader_bytes = {bytes}\n").as_bytes(),
+        );
         let build = place.wireloom("build hub.loom --on mine.toml -o np");
         build.status(2).complains(&["mine", "`engine.header_bytes` is", words]);
     }
@@ -78,8 +81,12 @@ fn no_choice_of_a_description_changes_what_becomes_of_packets() {
     let place = hub();
     for machine in machines {
         place.write("mine.toml", format!("extends = \"np\"\n{machine}").as_bytes());
-        let verify = "verify hub.loom --on mine.toml --tables hub.tables --in many.pcap --assertions";
+        let verify =
+            "verify hub.loom --on mine.toml --tables hub.tables --in many.pcap --assertions";
         place.wireloom(verify).status(0).says(&["1,000 outputs compared", "no difference"]);
-        place.wireloom(&format!("{verify} --idle 40 --stall 50")).status(0).says(&["no difference"]);
+        place
+            .wireloom(&format!("{verify} --idle 40 --stall 50"))
+            .status(0)
+            .says(&["no difference"]);
     }
 }

@@ -1,8 +1,8 @@
-//! Bytes put before a place of the packet, and taken away there.
+//! Bytes inserted at a place of the packet, and removed there.
 
 use super::*;
 
-/// Packets of lengths around those of a header window, whose first bytes are random.
+/// Returns packets with lengths around those of a header window, whose first bytes are random.
 fn packets(count: usize) -> Vec<u8> {
     drawn(11, count, |draw| random_bytes(draw, &[5, 14, 18, 60, 64, 100, 127, 128, 129, 200, 600]))
 }

@@ -1,8 +1,8 @@
-//! Tables that change while packets flow.
+//! Table updates while packets flow.
 
 use super::*;
 
-/// Sends packets where the longest prefix of their first four bytes says.
+/// A program that sends packets by the longest prefix of their first four bytes.
 const ROUTE: &str = "\
 struct Route { u16 port; };
 header Ask { u32 dst; };
@@ -30,7 +30,7 @@ fn tables_change_at_a_packet_or_while_packets_flow() {
     place.write("asks.pcap", &pcap(&packets));
     let words = "route.loom --tables route.tables --updates route.updates --in asks.pcap";
 
-    // Between two packets, on every machine.
+    // Updates between two packets, on every machine.
     let verify = format!("verify {words} --on native,np-1-1-2");
     place.wireloom(&verify).status(0).says(&["2,000 outputs compared", "no difference"]);
     let run = |machine: &str| {
@@ -45,9 +45,13 @@ fn tables_change_at_a_packet_or_while_packets_flow() {
     };
     assert_eq!([1, 2, 3, 9].map(|port| sent(&golden, port)), [467, 234, 200, 0]);
 
-    // While packets flow: those that were inside found a table as it was before or behind the update.
+    // Updates while packets flow: packets inside the machine found a table as it was before or
+    // after the update.
     let updates = np["simulation"]["updates"].as_array().expect("updates");
-    assert_eq!(updates.iter().map(|update| update["packet"].clone()).collect::<Vec<_>>(), [700, 1400, 1400]);
+    assert_eq!(
+        updates.iter().map(|update| update["packet"].clone()).collect::<Vec<_>>(),
+        [700, 1400, 1400]
+    );
     let number = |update: &serde_json::Value, what: &str| update[what].as_u64().expect("a number");
     assert!(updates.iter().all(|update| number(update, "begun") < number(update, "done")));
     let between: u64 = updates.iter().map(|update| number(update, "between")).sum();
@@ -55,13 +59,20 @@ fn tables_change_at_a_packet_or_while_packets_flow() {
     for port in [0, 1, 2, 3] {
         assert!(sent(&np, port).abs_diff(sent(&golden, port)) <= between, "port {port}: {np}");
     }
-    assert_eq!((sent(&np, 9), &np["offloads"]), (0, &golden["offloads"]), "a packet that never came");
+    assert_eq!(
+        (sent(&np, 9), &np["offloads"]),
+        (0, &golden["offloads"]),
+        "a packet that never came"
+    );
     assert!(sent(&np, 2) > 0 && sent(&np, 3) > 0, "{np}");
 
     for (text, complaint) in [
         ("at 1\ntable nothing\n1 = 2", "bad.updates:3: there is no offload `nothing`"),
         ("at 1\ntable routes\n10.0.0.0/8 prt=2", "bad.updates:3: there is no field `prt`"),
-        ("table routes\n10.0.0.0/8 port=2", "bad.updates:2: an update before the first `at NUMBER`"),
+        (
+            "table routes\n10.0.0.0/8 port=2",
+            "bad.updates:2: an update before the first `at NUMBER`",
+        ),
     ] {
         place.write("bad.updates", text.as_bytes());
         let bad = words.replace("route.updates", "bad.updates");
@@ -98,7 +109,9 @@ fn elements_counters_keys_and_rates_change_as_on_golden() {
         "services.updates",
         b"at 200\ntable names\n5 -> = 77\nremove 3\ntable police\n2 cir=500 cbs=2000 ebs=100\nat 400\nremove 2\ntable learned\nkey=9 rest=7 -> sum=1 last=2\n",
     );
-    let words =
-        "services.loom --on np-1-2-2 --tables services.tables --updates services.updates --in commands.pcap";
-    place.wireloom(&format!("verify {words}")).status(0).says(&["600 outputs compared", "no difference"]);
+    let words = "services.loom --on np-1-2-2 --tables services.tables --updates services.updates --in commands.pcap";
+    place
+        .wireloom(&format!("verify {words}"))
+        .status(0)
+        .says(&["600 outputs compared", "no difference"]);
 }

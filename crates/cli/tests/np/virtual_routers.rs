@@ -1,12 +1,14 @@
-//! Virtual routers: built, simulated, held to golden one by one.
+//! Virtual routers: built, simulated, and compared with golden one by one.
 
 use super::*;
 
-/// A folder with `list.toml`: two routers of these protocols with the same addresses and labels and other next hops.
+/// Creates a folder with `list.toml`: two routers with these protocols, equal addresses and labels,
+/// and different next hops.
 fn two(protocols: [&[&str]; 2]) -> Workplace {
     let place = Workplace::new();
     let mut list =
-        "set = { NEXT_HOPS = 16, LABELS = 64, COUNT_FLOWS = false, CHECK_SOURCE = false }\n".to_owned();
+        "set = { NEXT_HOPS = 16, LABELS = 64, COUNT_FLOWS = false, CHECK_SOURCE = false }\n"
+            .to_owned();
     for ((name, port), protocols) in [("red", 5), ("blue", 7)].into_iter().zip(protocols) {
         let mut tables = format!(
             "table ports\n0 mac=02:00:00:00:00:00 any_mac=true\ntable next_hops\n{port} port={port} dst=02:00:00:00:01:{port:02} \
@@ -17,7 +19,8 @@ fn two(protocols: [&[&str]; 2]) -> Workplace {
                 "ipv4" => format!(
                     "table destinations4\n10.0.0.0/8 next_hop={port} kind=1\n10.1.0.0/20 next_hop={port} class=1 kind=1\n"
                 ),
-                // Of the levels of the trie each has some, and the tree behind them has; the last is the router's alone.
+                // Each router has some of the levels of the trie, and so does the tree behind them;
+                // the last is the router's alone.
                 "ipv6" => format!(
                     "table destinations6\n2001:d00::/24 next_hop={port} kind=1\n2001:db8::/32 next_hop={port} class=1 kind=1\n\
                      2001:db8:1::/48 next_hop={port} class=2 kind=1\n2001:db8:1:8000::/56 next_hop={port} class=3 kind=1\n\
@@ -26,7 +29,8 @@ fn two(protocols: [&[&str]; 2]) -> Workplace {
                 _ => format!("table labels\n16 operation=1 next_hop={port} label={port}00\n"),
             };
         }
-        let protocols: Vec<String> = protocols.iter().map(|protocol| format!("{protocol:?}")).collect();
+        let protocols: Vec<String> =
+            protocols.iter().map(|protocol| format!("{protocol:?}")).collect();
         let protocols = protocols.join(", ");
         place.write(&format!("{name}.tables"), tables.as_bytes());
         list += &format!(
@@ -37,16 +41,17 @@ fn two(protocols: [&[&str]; 2]) -> Workplace {
     place
 }
 
-/// One with IPv4 and MPLS and one with MPLS only.
+/// Creates one router with IPv4 and MPLS and one with MPLS only.
 fn two_with_labels() -> Workplace {
     two([&["ipv4", "mpls"], &["mpls"]])
 }
 
-/// The whole chip: one router sends all that its lane takes. The other loses nothing, and whatever of either is not lost leaves as from golden,
-/// which has that router alone.
+/// Runs the whole chip while one router sends at the full rate of its lane. The other loses
+/// nothing, and all packets of either that are not lost leave as from golden with that router
+/// alone.
 fn overload(options: &str, overloaded: usize) {
-    let ran =
-        two_with_labels().wireloom(&format!("virtual list.toml --on np-1-1-8 --verify --json - {options}"));
+    let ran = two_with_labels()
+        .wireloom(&format!("virtual list.toml --on np-1-1-8 --verify --json - {options}"));
     let report = report(&ran);
     for (router, verified) in report["verified"].as_array().expect("a list").iter().enumerate() {
         assert_eq!(verified["router"], router);
@@ -108,7 +113,11 @@ fn virtual_routers_that_cannot_be_had_are_refused_with_the_reason() {
             "--method merged --on native",
             "no network processor is called",
         ),
-        ("like = \"np-16-6-4\"\n".to_owned() + &router("red", "\"ipv4\"", "1 Mpps", ""), "", "has one lane"),
+        (
+            "like = \"np-16-6-4\"\n".to_owned() + &router("red", "\"ipv4\"", "1 Mpps", ""),
+            "",
+            "has one lane",
+        ),
     ];
     for (list, options, why) in cases {
         place.write("list.toml", list.as_bytes());
@@ -123,9 +132,11 @@ fn a_chip_of_virtual_routers_is_a_folder_that_stands_alone() {
     let said = place.wireloom("virtual list.toml --method merged --on np-1-1-2 -o made --json -");
     let report = said.status(0).json();
     assert_eq!(report["groups"][0][0]["routers"], serde_json::json!([0, 1]));
-    // Label 16 of both; each packet leaves by a port of its own router (the upper byte), with that router's label.
+    // Both routers use label 16; each packet leaves by a port of its own router (the upper byte),
+    // with that router's label.
     let text = |name: &str| String::from_utf8(place.read(name)).expect("text");
-    let labelled = |line: &str| line.split(' ').nth(3).is_some_and(|bytes| &bytes[24..28] == "8847");
+    let labelled =
+        |line: &str| line.split(' ').nth(3).is_some_and(|bytes| &bytes[24..28] == "8847");
     let expected = text("made/sim/expected.txt");
     let ports: std::collections::BTreeSet<(&str, &str)> = expected
         .lines()
@@ -144,7 +155,9 @@ fn a_chip_of_virtual_routers_is_a_folder_that_stands_alone() {
     assert!(text("made/memory_map.json").contains("\"of\": \"p0\""));
     assert!(text("made/np.core").contains("toplevel: \"virtual_top\""));
     for method in ["merged", "isolated"] {
-        place.wireloom(&format!("virtual list.toml --method {method} --on np-1-1-2 -o {method}")).status(0);
+        place
+            .wireloom(&format!("virtual list.toml --method {method} --on np-1-1-2 -o {method}"))
+            .status(0);
         lint(&place, method, "virtual_top");
     }
 }

@@ -1,28 +1,29 @@
-//! Where header accesses begin: a run-time value, the *root*, and a constant number of bytes from it.
+//! The positions of header accesses: a run-time value, the *root*, plus a constant number of bytes.
 //!
-//! Offsets in the packet have 16 bits and wrap. Here the sum of root and offset is exact: an addition is followed
-//! only if what is known of its operands excludes that it wraps, so that two accesses of one root always lie as far
-//! apart as their offsets say.
+//! Offsets in the packet have 16 bits and wrap. Here the sum of root and offset is exact: an
+//! addition is followed only if the known bits of its operands exclude that it wraps. So the
+//! distance between two accesses of one root is always the difference of their offsets.
 
 use wireloom_ir::{BinaryOp, OpKind, Step, Value};
 
 use super::known_bits::Known;
 use super::{Definitions, is_pure};
 
-/// A number of bytes: the value of `root`, zero-extended, or 0 if there is none, and `offset`. Never negative.
+/// A number of bytes: the value of `root`, zero-extended, or 0 if there is none, plus `offset`. It
+/// is never negative.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Address {
-    /// What is known only at run time.
+    /// The part that is known only at run time.
     pub root: Option<Value>,
-    /// What is constant.
+    /// The constant part.
     pub offset: i64,
 }
 
-/// The addresses that the values of a step stand for.
+/// The address that each value of a step represents.
 pub struct Addresses(Vec<Address>);
 
 impl Addresses {
-    /// Of a step, with what is known of each of its values.
+    /// Finds the addresses of a step, given the known bits of each of its values.
     pub fn new(step: &Step, definitions: &Definitions<'_>, known: &[Known]) -> Self {
         let mut addresses: Vec<_> = (0..step.values.len() as u32)
             .map(|index| Address { root: Some(Value(index)), offset: 0 })
@@ -31,15 +32,20 @@ impl Addresses {
             if let ([result], true) =
                 (&op.results[..], is_pure(&op.kind) && op.results[0].index() < known.len())
             {
-                let address =
-                    address(&op.kind, &addresses, definitions, known, known[result.index()].width());
+                let address = address(
+                    &op.kind,
+                    &addresses,
+                    definitions,
+                    known,
+                    known[result.index()].width(),
+                );
                 addresses[result.index()] = address.unwrap_or(addresses[result.index()]);
             }
         });
         Self(addresses)
     }
 
-    /// Of a value; one that the step has got since is its own root.
+    /// The address of a value. A value added to the step since the analysis is its own root.
     pub fn of(&self, value: Value) -> Address {
         self.0.get(value.index()).copied().unwrap_or(Address { root: Some(value), offset: 0 })
     }
@@ -74,8 +80,10 @@ fn address(
     if width > 32 {
         return None;
     }
-    let (min, max) = (known[a.index()].min().low_u64() as i64, known[a.index()].max().low_u64() as i64);
-    // Either it never leaves the range of the width, or it always wraps: adding 2^16 - 4 is how 4 is subtracted.
+    let (min, max) =
+        (known[a.index()].min().low_u64() as i64, known[a.index()].max().low_u64() as i64);
+    // Either the sum never leaves the range of the width, or it always wraps: 4 is subtracted by
+    // adding 2^16 - 4.
     let range = 1i64 << width;
     let turns = (min + moved).div_euclid(range);
     let same = turns == (max + moved).div_euclid(range);

@@ -1,8 +1,8 @@
-//! What is certain of the context variables when each step begins.
+//! Finds what is certain of the context variables when each step begins.
 //!
-//! Forward over the step graph, beginning with zero: what a step leaves in a variable is what it wrote or what was there,
-//! and what is certain of that also follows from the exit that was taken. A step that goes on only `if (at <= 84)`
-//! hands on an `at` of at most seven bits.
+//! A forward analysis over the step graph that begins with zero. A step leaves in a variable the
+//! value that it wrote or found there; the exit that is taken says more about that value. A step
+//! that jumps on only `if (at <= 84)` passes on an `at` of at most seven bits.
 
 use std::collections::{HashMap, VecDeque};
 
@@ -15,19 +15,20 @@ use super::holds::Holds;
 use super::known_bits::{self, Known};
 use super::{Definitions, is_pure};
 
-/// What is certain of the context of an engine.
+/// The known bits of an engine's context.
 pub struct KnownContext {
-    /// By step and variable; zero in steps that nothing leads to.
+    /// By step and variable; zero in unreachable steps.
     at: Vec<Vec<Known>>,
-    /// Whatever is in a variable at some time of a thread's life, parameters included.
+    /// The known bits of each variable at any time of a thread's life, parameters included.
     ever: Vec<Known>,
 }
 
-/// Visits of a step after which what still changes is given up: loops may count bit by bit.
+/// After this many visits of a step, bits that still change are given up, since a loop may count
+/// bit by bit.
 const MOST_VISITS: u32 = 40;
 
 impl KnownContext {
-    /// Of an engine.
+    /// Analyses an engine.
     pub fn of(engine: &Engine) -> Self {
         let mut first: Vec<Known> =
             engine.context.iter().map(|c| Known::constant(&Bits::zero(c.width))).collect();
@@ -62,23 +63,23 @@ impl KnownContext {
         found
     }
 
-    /// What is certain of each variable when a step begins.
+    /// The known bits of each variable when a step begins.
     pub fn at(&self, step: usize) -> &[Known] {
         &self.at[step]
     }
 
-    /// What is certain of each variable at any time.
+    /// The known bits of each variable at any time.
     pub fn ever(&self) -> &[Known] {
         &self.ever
     }
 
-    /// What is certain of each value of each step.
+    /// The known bits of each value of each step.
     pub fn values(&self, engine: &Engine) -> Vec<Vec<Known>> {
         engine.steps.iter().zip(&self.at).map(|(step, at)| known_bits::of_step(step, at)).collect()
     }
 }
 
-/// Whether what is known of some variable became less.
+/// Merges `other` into `context`; returns whether less is known of some variable than before.
 fn join(context: &mut [Known], other: &[Known], give_up: bool) -> bool {
     let mut changed = false;
     for (known, other) in context.iter_mut().zip(other) {
@@ -91,7 +92,8 @@ fn join(context: &mut [Known], other: &[Known], give_up: bool) -> bool {
     changed
 }
 
-/// The context with which each exit goes on, and at which step. What is written goes into `ever`.
+/// Returns each successor step, and the context that it receives. Written values are added to
+/// `ever`.
 fn leave(step: &Step, at: &[Known], ever: &mut [Known]) -> Vec<(usize, Vec<Known>)> {
     let definitions = Definitions::of(step);
     let known = known_bits::of_step(step, at);
@@ -114,7 +116,7 @@ fn leave(step: &Step, at: &[Known], ever: &mut [Known]) -> Vec<(usize, Vec<Known
         if let OpKind::Exit(exit) = &op.kind
             && let Some(next) = successor(exit)
         {
-            // In code with choices it is not known which writes come before an exit.
+            // With structured choices it is unknown which writes precede an exit.
             let before = if is_flat { &ops[..index] } else { &ops[..] };
             let guard = op.guard.filter(|_| is_flat);
             left.push((next.index(), at_exit(before, at, facts(guard), !is_flat)));
@@ -124,12 +126,12 @@ fn leave(step: &Step, at: &[Known], ever: &mut [Known]) -> Vec<(usize, Vec<Known
     left
 }
 
-/// The context at an exit behind some operations.
+/// The context at an exit that follows some operations.
 fn at_exit(before: &[&Op], at: &[Known], mut facts: Facts<'_>, any: bool) -> Vec<Known> {
     let mut context = at.to_vec();
     for op in before {
         match op.kind {
-            // What was read and not yet written is still there.
+            // A value that was read and not yet overwritten is still there.
             OpKind::ReadContext(id) if !is_written(before, id) => {
                 context[id.index()] = facts.of(op.results[0])
             }
@@ -155,12 +157,12 @@ fn is_written(ops: &[&Op], id: ContextId) -> bool {
     ops.iter().any(|op| matches!(op.kind, OpKind::WriteContext(other, _) if other == id))
 }
 
-/// What is certain of values where a guard holds.
+/// The known bits of values under a guard that is true.
 struct Facts<'a> {
     definitions: &'a Definitions<'a>,
     known: &'a [Known],
     holds: Holds<'a>,
-    /// What that says of operands.
+    /// What the guard says about operands.
     said: HashMap<Value, Known>,
     found: HashMap<Value, Known>,
 }
@@ -168,7 +170,8 @@ struct Facts<'a> {
 impl<'a> Facts<'a> {
     fn new(definitions: &'a Definitions<'a>, known: &'a [Known], holds: Holds<'a>) -> Self {
         let literals: Vec<(Value, bool)> = holds.iter().collect();
-        let mut facts = Self { definitions, known, holds, said: HashMap::new(), found: HashMap::new() };
+        let mut facts =
+            Self { definitions, known, holds, said: HashMap::new(), found: HashMap::new() };
         for (value, bit) in literals {
             facts.say(value, Known::constant(&Bits::bool(bit)));
             if let Some((value, known)) = facts.bound(value, bit) {
@@ -178,7 +181,7 @@ impl<'a> Facts<'a> {
         facts
     }
 
-    /// What a comparison with a constant says of its other operand.
+    /// What a comparison with a constant says about its other operand.
     fn bound(&self, comparison: Value, holds: bool) -> Option<(Value, Known)> {
         let OpKind::Binary(op, a, b) = *self.definitions.kind(comparison)? else { return None };
         let (value, constant, value_is_left) =
@@ -200,7 +203,7 @@ impl<'a> Facts<'a> {
         Some((value, Known::at_most(&max, width)))
     }
 
-    /// Notes what is certain of a value, and of what it is wired to.
+    /// Records the known bits of a value, and of the values that it is wired to.
     fn say(&mut self, value: Value, known: Known) {
         let mut next = Some((value, known));
         while let Some((value, known)) = next {
@@ -212,7 +215,13 @@ impl<'a> Facts<'a> {
             next = match self.definitions.kind(value) {
                 Some(OpKind::Extend(a)) => {
                     let width = self.definitions.width(*a);
-                    Some((*a, Known { zeros: said.zeros.slice(0, width), ones: said.ones.slice(0, width) }))
+                    Some((
+                        *a,
+                        Known {
+                            zeros: said.zeros.slice(0, width),
+                            ones: said.ones.slice(0, width),
+                        },
+                    ))
                 }
                 Some(OpKind::Slice(a, lo)) => {
                     let width = self.definitions.width(*a);
@@ -224,14 +233,15 @@ impl<'a> Facts<'a> {
         }
     }
 
-    /// What is certain of a value.
+    /// The known bits of a value.
     fn of(&mut self, value: Value) -> Known {
         if let Some(found) = self.found.get(&value) {
             return found.clone();
         }
         let mut known = self.known[value.index()].clone();
-        // Nothing follows without a fact.
-        if let Some(kind) = self.definitions.kind(value).filter(|kind| is_pure(kind) && !self.said.is_empty())
+        // Without a fact nothing follows.
+        if let Some(kind) =
+            self.definitions.kind(value).filter(|kind| is_pure(kind) && !self.said.is_empty())
         {
             let operands: HashMap<Value, Known> =
                 kind.operands().into_iter().map(|v| (v, self.of(v))).collect();

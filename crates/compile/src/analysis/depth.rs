@@ -1,27 +1,35 @@
-//! A model of logic depth: how many levels of six-input look-up tables (LUT6) stand between registers.
+//! A model of logic depth: the number of levels of six-input look-up tables (LUT6) between
+//! registers.
 //!
-//! For comparing steps and finding the slow ones before synthesis, not for timing closure. What is counted:
-//! - wires are free: constants, slices, concatenations, extensions, shifts by a constant, and complements, which the
-//!   next table takes in;
-//! - a gate of two inputs or a two-way multiplexer is half a level, because one LUT6 holds two of them in a row (a
-//!   four-way multiplexer has exactly six inputs);
-//! - a sum, a difference or an order comparison is one level into the carry chain, and the chain is as slow as one more
-//!   level for each 16 bits (four CARRY4 of a Virtex or 7-series device and their routing);
-//! - equality is a tree: three bit pairs a table (six bits against a constant), then six-input ANDs;
-//! - a product is shift-and-add in a tree of carry chains, a division one subtraction and multiplexer a bit;
-//! - a shift by a variable count takes half a level (one multiplexer) for each bit of the count that matters;
-//! - a header field at a constant offset is a wire; at a variable offset it is a byte multiplexer over the window
-//!   ([`WINDOW_BYTES`] bytes: eight two-way levels); writing one adds the multiplexer that merges it. Behind header
-//!   ports a field is a wire at any offset, since the memory has rotated what it read, and will rotate what is written;
-//!   a resize there is a sum and a comparison of pointers;
-//! - a guard on an effect is the enable of the register: half a level.
+//! The model compares steps and finds slow ones before synthesis; it does not serve timing closure.
+//! It counts as follows:
+//! - wires are free: constants, slices, concatenations, extensions, shifts by a constant, and
+//!   complements, which the next table absorbs;
+//! - a gate of two inputs or a two-way multiplexer is half a level, because one LUT6 holds two of
+//!   them in a row (a four-way multiplexer has exactly six inputs);
+//! - a sum, a difference or an order comparison is one level into the carry chain, and the chain is
+//!   as slow as one more level for each 16 bits (four CARRY4 of a Virtex or 7-series device and
+//!   their routing);
+//! - equality is a tree: three bit pairs per table (six bits against a constant), then six-input
+//!   ANDs;
+//! - a product is shift-and-add in a tree of carry chains; a division is one subtraction and one
+//!   multiplexer per bit;
+//! - a shift by a variable count takes half a level (one multiplexer) for each bit of the count
+//!   that matters;
+//! - a header field at a constant offset is a wire. At a variable offset it is a byte multiplexer
+//!   over the window ([`WINDOW_BYTES`] bytes: eight two-way levels); writing it adds the
+//!   multiplexer that merges it. With header ports a field is a wire at any offset, since the
+//!   memory has rotated what it read, and will rotate what is written; a resize is then a sum and a
+//!   comparison of pointers;
+//! - a guard on an effect is the enable input of the register: half a level.
 
 use wireloom_ir::{BinaryOp, Block, OpKind, Step, Value};
+use wireloom_net::packet;
 
 use super::Definitions;
 
-/// Most bytes that a header window can hold: `WINDOW + HEADROOM` of `wireloom-net`.
-pub const WINDOW_BYTES: u32 = 256;
+/// Maximum bytes of a header window.
+pub const WINDOW_BYTES: u32 = (packet::WINDOW + packet::HEADROOM) as u32;
 
 /// Depth in half levels, so that sums are exact.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Default)]
@@ -55,7 +63,7 @@ fn levels(count: u32) -> Depth {
     Depth(2 * count)
 }
 
-/// Levels of a tree of gates with `fan_in` inputs over so many leaves.
+/// Levels of a tree of gates with `fan_in` inputs over `leaves` leaves.
 fn tree(leaves: u32, fan_in: u32) -> Depth {
     let (mut count, mut width) = (0, leaves);
     while width > 1 {
@@ -65,17 +73,17 @@ fn tree(leaves: u32, fan_in: u32) -> Depth {
     levels(count)
 }
 
-/// Bits that a number below `n` needs.
+/// Number of bits that numbers below `n` need.
 fn log2(n: u32) -> u32 {
     n.max(1).next_power_of_two().trailing_zeros()
 }
 
-/// Depth of a carry chain of so many bits.
+/// Depth of a carry chain of `width` bits.
 pub fn carry_chain(width: u32) -> Depth {
     levels(1 + width.div_ceil(16))
 }
 
-/// Depth of a two-operand operator of so many bits, one operand of which may be constant.
+/// Depth of a two-operand operator of `width` bits, one operand of which may be constant.
 pub fn binary(op: BinaryOp, width: u32, constant: bool, count_width: u32) -> Depth {
     match op {
         BinaryOp::And | BinaryOp::Or | BinaryOp::Xor => Depth::GATE,
@@ -93,7 +101,8 @@ pub fn binary(op: BinaryOp, width: u32, constant: bool, count_width: u32) -> Dep
     }
 }
 
-/// Depth of an operation alone, its operands' not counted; `ports`: the header is behind ports.
+/// Depth of an operation alone, without that of its operands. `ports` says whether the header is
+/// reached through ports.
 pub fn operation(
     kind: &OpKind,
     ports: bool,
@@ -114,16 +123,21 @@ pub fn operation(
         OpKind::Unary(wireloom_ir::UnaryOp::Neg, a) => carry_chain(width(*a)),
         OpKind::ReadPacket { base, .. } if !constant(*base) => window,
         OpKind::WritePacket { base, .. } if !constant(*base) => window + Depth::GATE,
-        OpKind::WritePacket { .. } | OpKind::WriteContext(..) | OpKind::WriteMeta(..) => Depth::GATE,
+        OpKind::WritePacket { .. } | OpKind::WriteContext(..) | OpKind::WriteMeta(..) => {
+            Depth::GATE
+        }
         // A resize moves every byte of the window by any distance.
-        OpKind::Insert { .. } | OpKind::Remove { .. } | OpKind::Reset { .. } => window + Depth::GATE,
+        OpKind::Insert { .. } | OpKind::Remove { .. } | OpKind::Reset { .. } => {
+            window + Depth::GATE
+        }
         _ => Depth::WIRE,
     }
 }
 
-/// Depth of each region of a step: request, edit, jump; a step of sequential code is all request. Replies, context and
-/// header come out of registers; a value of an earlier region counts from where it was computed, as regions that need
-/// no reply are logic on the same registers. `ports`: the header is behind ports.
+/// Depth of each region of a step: request, edit and jump. All sequential code counts as request.
+/// Replies, context and header come out of registers. A value of an earlier region counts from
+/// where it was computed, since regions that need no reply are logic on the same registers. `ports`
+/// says whether the header is reached through ports.
 pub fn regions(step: &Step, ports: bool) -> [Depth; 3] {
     let definitions = Definitions::of(step);
     let mut at = vec![Depth::WIRE; step.values.len()];

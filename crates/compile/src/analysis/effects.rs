@@ -1,25 +1,26 @@
-//! What the calls of a program do: a table over every method of every offload of every engine, engine offloads
-//! summed up from what the called engine does.
+//! The effects of the calls of a program: a table over every method of every offload of every
+//! engine. The effects of an engine offload summarise those of the called engine.
 
 use wireloom_ir::{Engine, EngineId, Exit, OffloadId, OffloadTarget, OpKind, Program, StepId};
 use wireloom_offloads::{Delay, StateUse, registry};
 
 use super::loops::Loops;
 
-/// What a call of a method does.
+/// The effects of a call of a method.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct CallEffects {
-    /// It matters even if nobody looks at the reply.
+    /// The call matters even if its reply is not used.
     pub has_effect: bool,
-    /// The reply depends on the arguments (and the packet, if it reads that) alone.
+    /// The reply depends only on the arguments (and the packet, if the call reads it).
     pub is_pure: bool,
-    /// It reads the packet in hand.
+    /// The call reads the packet.
     pub reads_packet: bool,
-    /// It changes the packet in hand.
+    /// The call changes the packet.
     pub writes_packet: bool,
-    /// It keeps or exchanges the packet as a whole, ports and arrival time too: methods of the packet with state (park).
+    /// The call stores or exchanges the packet as a whole, including ports and arrival time. This
+    /// holds for the packet methods of a kind with state (park).
     pub whole_packet: bool,
-    /// How long the reply takes.
+    /// The delay of the reply.
     pub delay: Delay,
 }
 
@@ -30,7 +31,7 @@ pub struct Effects {
 }
 
 impl Effects {
-    /// Of a whole program.
+    /// Builds the table of a program.
     pub fn of(program: &Program) -> Self {
         let mut effects = Self { calls: Vec::new() };
         let mut summaries: Vec<CallEffects> = Vec::new();
@@ -38,7 +39,9 @@ impl Effects {
             let methods = |target: &OffloadTarget| match target {
                 OffloadTarget::Kind(config) => registry::kind(&config.kind)
                     .map_or(Vec::new(), |kind| kind.methods.iter().map(of_method).collect()),
-                OffloadTarget::Engine(id) => summaries.get(id.index()).copied().into_iter().collect(),
+                OffloadTarget::Engine(id) => {
+                    summaries.get(id.index()).copied().into_iter().collect()
+                }
             };
             effects.calls.push(engine.offloads.iter().map(|o| methods(&o.target)).collect());
             let id = EngineId(summaries.len() as u32);
@@ -47,15 +50,16 @@ impl Effects {
         effects
     }
 
-    /// What a call of a method of an offload of an engine does.
+    /// The effects of a call of a method of an engine's offload.
     ///
     /// # Panics
-    /// If there is no such engine, offload or method: verified programs call none.
+    /// If there is no such engine, offload or method. A verified program calls none.
     pub fn call(&self, engine: EngineId, offload: OffloadId, method: usize) -> CallEffects {
         self.calls[engine.index()][offload.index()][method]
     }
 
-    /// What a call of this engine does. It has no packet, so it neither reads nor changes one.
+    /// The effects of a call of this engine. A called engine has no packet, so it neither reads nor
+    /// changes one.
     fn summary(&self, id: EngineId, engine: &Engine) -> CallEffects {
         let mut sum = CallEffects {
             has_effect: false,
@@ -92,7 +96,7 @@ fn of_method(method: &registry::Method) -> CallEffects {
     }
 }
 
-/// Where an exit goes on, if it does.
+/// The step at which an exit continues, if it does.
 pub fn successor(exit: &Exit) -> Option<StepId> {
     match exit {
         Exit::Next(step) | Exit::Emit(step) => Some(*step),

@@ -1,9 +1,10 @@
-//! When two guards cannot hold together.
+//! Decides when two guards exclude each other.
 //!
-//! If-conversion makes guards as conjunctions of conditions. A guard is taken apart into *literals*, each a value and
-//! whether it must be 1 or 0; two guards exclude each other if their literals contradict: one value as 1 and as 0, or
-//! one value compared equal to two constants, or two values in ways that no order of them satisfies. A literal that is
-//! a disjunction contradicts if both its sides do. The answer "no" means "not known".
+//! If-conversion builds guards as conjunctions of conditions. A guard is split into *literals*:
+//! values, each of which must be 1 or must be 0. Two guards exclude each other if their literals
+//! contradict: one value must be both 1 and 0, one value equals two constants, or comparisons of
+//! two values allow no order of them. A literal that is a disjunction contradicts if both of its
+//! sides do. A result of "no" means "not known".
 
 use std::collections::HashMap;
 
@@ -13,24 +14,25 @@ use wireloom_ir::{BinaryOp, OpKind, UnaryOp, Value};
 use super::Definitions;
 use super::holds::Holds;
 
-/// How deep disjunctions are taken apart: switches over a few labels need 1.
+/// How deeply disjunctions are split; a switch over a few labels needs 1.
 const MAX_DEPTH: u32 = 4;
 
-/// Values and what each of them must be.
+/// Values, and what each of them must be.
 pub type Literals = HashMap<Value, bool>;
 
-/// Guards of one step, with what was found out about them.
+/// The guards of one step, with what is known about them.
 pub struct Guards<'a> {
     definitions: &'a Definitions<'a>,
 }
 
 impl<'a> Guards<'a> {
-    /// Of the step that the definitions are of.
+    /// Creates an analysis of the step to which the definitions belong.
     pub fn new(definitions: &'a Definitions<'a>) -> Self {
         Self { definitions }
     }
 
-    /// Whether it is certain that never both guards hold. No guard always holds.
+    /// Whether the two guards are certainly never both true. `None` stands for a guard that is
+    /// always true.
     pub fn exclusive(&self, a: Option<Value>, b: Option<Value>) -> bool {
         let (Some(a), Some(b)) = (a, b) else { return false };
         if a == b {
@@ -59,12 +61,12 @@ impl<'a> Guards<'a> {
         known
     }
 
-    /// All that follows from a guard that holds; from no guard nothing does.
+    /// Everything that follows if a guard is true; nothing follows from `None`.
     pub fn holds(&self, guard: Option<Value>) -> Holds<'a> {
         Holds::new(self.definitions, guard.map(|g| (g, true)))
     }
 
-    /// All that follows from one-bit values that are as said.
+    /// Everything that follows if one-bit values are as given.
     pub fn together(&self, said: Vec<(Value, bool)>) -> Holds<'a> {
         Holds::new(self.definitions, said)
     }
@@ -73,10 +75,12 @@ impl<'a> Guards<'a> {
         a.iter().any(|(value, polarity)| b.get(value).is_some_and(|other| other != polarity))
             || self.unequal(a, b)
             || self.misordered(a, b)
-            || depth > 0 && (self.choice_contradicts(a, b, depth) || self.choice_contradicts(b, a, depth))
+            || depth > 0
+                && (self.choice_contradicts(a, b, depth) || self.choice_contradicts(b, a, depth))
     }
 
-    /// Whether one value is compared equal to different constants, or equal and unequal to one constant.
+    /// Whether one value is compared equal to different constants, or equal and unequal to the same
+    /// constant.
     fn unequal(&self, a: &Literals, b: &Literals) -> bool {
         let equations = |literals: &Literals| -> Vec<(Value, &'a Bits, bool)> {
             literals
@@ -107,12 +111,14 @@ impl<'a> Guards<'a> {
         })
     }
 
-    /// Whether comparisons of two values leave no order that they can have.
+    /// Whether comparisons of two values exclude every order of them.
     fn misordered(&self, a: &Literals, b: &Literals) -> bool {
         let mut orders: HashMap<(Value, Value), u8> = HashMap::new();
         a.iter().chain(b).any(|(value, polarity)| {
-            let Some(OpKind::Binary(op, x, y)) = self.definitions.kind(*value) else { return false };
-            // Of the first, in order of their numbers, to the second.
+            let Some(OpKind::Binary(op, x, y)) = self.definitions.kind(*value) else {
+                return false;
+            };
+            // The order of the first to the second, sorted by their numbers.
             let (less, equal, greater) = if x < y { (1, 2, 4) } else { (4, 2, 1) };
             let holds = match op {
                 BinaryOp::Ult => less,
@@ -127,13 +133,13 @@ impl<'a> Guards<'a> {
         })
     }
 
-    /// Whether `a` demands a disjunction of which both sides contradict `b`.
+    /// Whether `a` demands a disjunction whose sides both contradict `b`.
     fn choice_contradicts(&self, a: &Literals, b: &Literals, depth: u32) -> bool {
         a.iter().any(|(value, polarity)| match (self.definitions.kind(*value), polarity) {
             (Some(OpKind::Binary(BinaryOp::Or, x, y)), true)
-            | (Some(OpKind::Binary(BinaryOp::And, x, y)), false) => {
-                [x, y].iter().all(|side| self.contradict(&self.literals(**side, *polarity), b, depth - 1))
-            }
+            | (Some(OpKind::Binary(BinaryOp::And, x, y)), false) => [x, y]
+                .iter()
+                .all(|side| self.contradict(&self.literals(**side, *polarity), b, depth - 1)),
             _ => false,
         })
     }

@@ -1,9 +1,9 @@
-//! What follows from conditions that hold.
+//! Derives what follows from conditions that are true.
 //!
-//! If a conjunction is 1, both its sides are; if it is 0 and one side is 1, the other is 0; likewise for disjunctions.
-//! What is left open is tried: a side that leads to a contradiction if it is 1 is 0. That is how the last of the exits of
-//! a step, which is taken if no other is, is found to be taken only if all that stands on the way to it in the source
-//! holds.
+//! If a conjunction is 1, both its sides are 1; if it is 0 and one side is 1, the other side is 0.
+//! The same holds for disjunctions with 0 and 1 exchanged. Open cases are tried: if a side leads to
+//! a contradiction when it is 1, it is 0. This shows that the last exit of a step, which is taken
+//! if no other is, is taken only if every condition on the way to it in the source is true.
 
 use std::cell::RefCell;
 use std::collections::{BTreeMap, HashMap};
@@ -12,25 +12,34 @@ use wireloom_ir::{BinaryOp, OpKind, UnaryOp, Value};
 
 use super::Definitions;
 
-/// No more open conjunctions and disjunctions than these are tried.
+/// Maximum number of open conjunctions and disjunctions that are tried.
 const MOST_TRIALS: usize = 100;
 
-/// What follows from conditions that hold. If they contradict each other, anything may.
+/// Everything that follows from conditions that are true. If they contradict each other, any result
+/// is possible.
 #[derive(Clone)]
 pub struct Holds<'a> {
     definitions: &'a Definitions<'a>,
     known: BTreeMap<Value, bool>,
-    /// Conjunctions that are 0 and disjunctions that are 1, neither side known: the sides, and that bit.
+    /// Conjunctions that are 0 and disjunctions that are 1, of which neither side is known: the
+    /// sides, and that bit.
     open: Vec<(Value, Value, bool)>,
-    /// What was found out about other values; emptied when more becomes known.
+    /// Results for other values; cleared when more becomes known.
     found: RefCell<HashMap<Value, Option<bool>>>,
 }
 
 impl<'a> Holds<'a> {
-    /// From one-bit values that are as said.
-    pub fn new(definitions: &'a Definitions<'a>, said: impl IntoIterator<Item = (Value, bool)>) -> Self {
-        let mut holds =
-            Self { definitions, known: BTreeMap::new(), open: Vec::new(), found: RefCell::default() };
+    /// Derives what follows if one-bit values are as given.
+    pub fn new(
+        definitions: &'a Definitions<'a>,
+        said: impl IntoIterator<Item = (Value, bool)>,
+    ) -> Self {
+        let mut holds = Self {
+            definitions,
+            known: BTreeMap::new(),
+            open: Vec::new(),
+            found: RefCell::default(),
+        };
         if !holds.add(said.into_iter().collect()) {
             return holds;
         }
@@ -40,7 +49,7 @@ impl<'a> Holds<'a> {
         {
             let sides = [a, b].into_iter().find(|side| !holds.clone().add(vec![(*side, !bit)]));
             match sides {
-                // What is known now may decide what was tried before.
+                // The new knowledge may decide earlier trials.
                 Some(side) if holds.add(vec![(side, bit)]) => at = 0,
                 Some(_) => return holds,
                 None => at += 1,
@@ -49,12 +58,12 @@ impl<'a> Holds<'a> {
         holds
     }
 
-    /// The values that the conditions speak of, and what each of them is.
+    /// The values that the conditions determine, with their bits.
     pub fn iter(&self) -> impl Iterator<Item = (Value, bool)> + '_ {
         self.known.iter().map(|(value, bit)| (*value, *bit))
     }
 
-    /// What a one-bit value is, if that follows.
+    /// The value of a one-bit value, if it follows.
     pub fn bit(&self, value: Value) -> Option<bool> {
         if let Some(bit) = self.known.get(&value) {
             return Some(*bit);
@@ -71,7 +80,9 @@ impl<'a> Holds<'a> {
         match self.definitions.kind(value)? {
             OpKind::Const(bits) if bits.width() == 1 => Some(!bits.is_zero()),
             OpKind::Unary(UnaryOp::Not, x) => self.bit(*x).map(|bit| !bit),
-            OpKind::Binary(op @ (BinaryOp::And | BinaryOp::Or), a, b) if self.definitions.width(*a) == 1 => {
+            OpKind::Binary(op @ (BinaryOp::And | BinaryOp::Or), a, b)
+                if self.definitions.width(*a) == 1 =>
+            {
                 // The bit that decides the result alone.
                 let strong = *op == BinaryOp::Or;
                 match (self.bit(*a), self.bit(*b)) {
@@ -84,7 +95,8 @@ impl<'a> Holds<'a> {
         }
     }
 
-    /// Adds what is said and what follows without trying; `false` if that contradicts what is known.
+    /// Adds facts and what follows from them without trials; returns `false` if that contradicts
+    /// what is known.
     fn add(&mut self, mut said: Vec<(Value, bool)>) -> bool {
         loop {
             while let Some((value, bit)) = said.pop() {

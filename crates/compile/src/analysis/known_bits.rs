@@ -1,65 +1,65 @@
-//! Which bits of a value are certain: known to be 0 or to be 1 whatever packet comes.
+//! Finds the bits of a value that are certain: known to be 0 or known to be 1 for every packet.
 
 use wireloom_bits::Bits;
 use wireloom_ir::{BinaryOp, Block, Meta, OpKind, Step, UnaryOp, Value};
 
-/// What is known of a value: bits that are certainly 0 and bits that are certainly 1.
+/// The known bits of a value: those that are certainly 0 and those that are certainly 1.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Known {
-    /// Certainly 0.
+    /// Bits that are certainly 0.
     pub zeros: Bits,
-    /// Certainly 1.
+    /// Bits that are certainly 1.
     pub ones: Bits,
 }
 
 impl Known {
-    /// Nothing, of a value of so many bits.
+    /// Nothing is known of a value of `width` bits.
     pub fn nothing(width: u32) -> Self {
         Self { zeros: Bits::zero(width), ones: Bits::zero(width) }
     }
 
-    /// A constant.
+    /// All bits of a constant are known.
     pub fn constant(bits: &Bits) -> Self {
         Self { zeros: bits.not(), ones: bits.clone() }
     }
 
-    /// A value of `width` bits that is at most `max`.
+    /// Describes a value of `width` bits that is at most `max`.
     pub fn at_most(max: &Bits, width: u32) -> Self {
         let low = Bits::ones(width).lshr(width - max.significant().min(width));
         Self { zeros: low.not(), ones: Bits::zero(width) }
     }
 
-    /// Number of bits that are known.
+    /// Width of the value in bits.
     pub fn width(&self) -> u32 {
         self.zeros.width()
     }
 
-    /// The largest value that it may have.
+    /// The largest possible value.
     pub fn max(&self) -> Bits {
         self.zeros.not()
     }
 
-    /// The smallest value that it may have.
+    /// The smallest possible value.
     pub fn min(&self) -> &Bits {
         &self.ones
     }
 
-    /// Bits that the largest possible value needs.
+    /// Number of bits that the largest possible value needs.
     pub fn significant(&self) -> u32 {
         self.max().significant()
     }
 
-    /// The value, if every bit in `mask` is known; bits outside are 0.
+    /// The bits in `mask`, if all of them are known; the other bits are 0.
     pub fn value_in(&self, mask: &Bits) -> Option<Bits> {
         mask.and(&self.zeros.or(&self.ones).not()).is_zero().then(|| self.ones.and(mask))
     }
 
-    /// What holds for either of two values.
+    /// What is true of both of two values.
     pub fn either(&self, other: &Self) -> Self {
         Self { zeros: self.zeros.and(&other.zeros), ones: self.ones.and(&other.ones) }
     }
 
-    /// What two certainties about one value say together. If they contradict each other, the value is never there.
+    /// Combines two facts about one value. If they contradict each other, the value never occurs.
     pub fn both(&self, other: &Self) -> Self {
         let (zeros, ones) = (self.zeros.or(&other.zeros), self.ones.or(&other.ones));
         if zeros.and(&ones).is_zero() { Self { zeros, ones } } else { self.clone() }
@@ -70,7 +70,7 @@ impl Known {
     }
 }
 
-/// What is known of each value of a step, given what is known of the context when it begins.
+/// The known bits of each value of a step, given those of the context when it begins.
 pub fn of_step(step: &Step, context: &[Known]) -> Vec<Known> {
     let mut known: Vec<Known> = step.values.iter().map(|v| Known::nothing(v.width)).collect();
     let mut context = context.to_vec();
@@ -84,14 +84,16 @@ fn of_block(block: &Block, context: &mut Vec<Known>, known: &mut [Known]) {
     for op in &block.ops {
         if let OpKind::WriteContext(id, value) = op.kind {
             let (before, written) = (&context[id.index()], &known[value.index()]);
-            context[id.index()] = if op.guard.is_none() { written.clone() } else { before.either(written) };
+            context[id.index()] =
+                if op.guard.is_none() { written.clone() } else { before.either(written) };
         } else if let OpKind::If { then, otherwise, .. } = &op.kind {
             let mut other = context.clone();
             of_block(&then.0, context, known);
             of_block(&otherwise.0, &mut other, known);
             context.iter_mut().zip(&other).for_each(|(a, b)| *a = a.either(b));
             for (i, result) in op.results.iter().enumerate() {
-                known[result.index()] = known[then.1[i].index()].either(&known[otherwise.1[i].index()]);
+                known[result.index()] =
+                    known[then.1[i].index()].either(&known[otherwise.1[i].index()]);
             }
         } else if let [result] = op.results[..] {
             let width = known[result.index()].width();
@@ -100,7 +102,7 @@ fn of_block(block: &Block, context: &mut Vec<Known>, known: &mut [Known]) {
     }
 }
 
-/// What is known of an operation's result, which has so many bits.
+/// The known bits of the result of an operation, which has `width` bits.
 pub fn of_operation<'a>(
     kind: &OpKind,
     width: u32,
@@ -146,7 +148,8 @@ pub fn of_operation<'a>(
     }
 }
 
-/// What is certain of a sum or a difference up to the lowest bit that is not of both operands: nothing is carried downwards.
+/// The known bits of a sum or a difference, up to the lowest bit that is unknown in an operand:
+/// carries only go upwards.
 fn low_bits(a: &Known, b: &Known, result: fn(&Bits, &Bits) -> Bits) -> Known {
     let width = a.width();
     let unknown = |known: &Known| known.zeros.or(&known.ones).not();
@@ -159,7 +162,8 @@ fn low_bits(a: &Known, b: &Known, result: fn(&Bits, &Bits) -> Bits) -> Known {
 
 fn binary(op: BinaryOp, a: &Known, b: &Known) -> Known {
     let width = a.width();
-    let bit = |value: Option<bool>| value.map_or(Known::nothing(1), |v| Known::constant(&Bits::bool(v)));
+    let bit =
+        |value: Option<bool>| value.map_or(Known::nothing(1), |v| Known::constant(&Bits::bool(v)));
     let count = || b.value_in(&Bits::ones(b.width())).map(|c| c.to_shift());
     match op {
         BinaryOp::And => Known { zeros: a.zeros.or(&b.zeros), ones: a.ones.and(&b.ones) },
@@ -204,12 +208,16 @@ fn binary(op: BinaryOp, a: &Known, b: &Known) -> Known {
             let differ = !a.ones.and(&b.zeros).is_zero() || !a.zeros.and(&b.ones).is_zero();
             bit(differ.then_some(op == BinaryOp::Ne))
         }
-        BinaryOp::Ult => {
-            bit(if a.max() < *b.min() { Some(true) } else { (*a.min() >= b.max()).then_some(false) })
-        }
-        BinaryOp::Ule => {
-            bit(if a.max() <= *b.min() { Some(true) } else { (*a.min() > b.max()).then_some(false) })
-        }
+        BinaryOp::Ult => bit(if a.max() < *b.min() {
+            Some(true)
+        } else {
+            (*a.min() >= b.max()).then_some(false)
+        }),
+        BinaryOp::Ule => bit(if a.max() <= *b.min() {
+            Some(true)
+        } else {
+            (*a.min() > b.max()).then_some(false)
+        }),
         _ => Known::nothing(width),
     }
 }
@@ -220,7 +228,7 @@ mod tests {
 
     #[test]
     fn the_low_bits_of_a_sum_are_known_as_far_as_those_of_both_operands() {
-        // 14 or 18 behind Ethernet, and four bytes for each label.
+        // The offset is 14 or 18 after Ethernet, plus four bytes for each label.
         let at = Known::constant(&Bits::new(9, 14)).either(&Known::constant(&Bits::new(9, 18)));
         let labels = Known { zeros: Bits::new(9, 0b11), ones: Bits::zero(9) };
         let low = |known: &Known| known.value_in(&Bits::new(9, 0b11));

@@ -1,9 +1,10 @@
-//! Which context variables are live: what the thread's context must keep at each step boundary.
+//! Finds the live context variables: what the thread's context must keep at each step boundary.
 //!
-//! A variable is live into a step if some path from the step's beginning reads it before writing it. The classic
-//! backward data-flow problem, solved over the step graph of a whole engine. In flat code each exit is a path of its own:
-//! a guarded write ends a life on the way to an exit that is taken only if the write happens, and does nothing on the
-//! way to one that is taken only if it does not.
+//! A variable is live into a step if some path from the step's beginning reads it before writing
+//! it. This is the classic backward data-flow problem, solved over the step graph of a whole
+//! engine. In flat code each exit is a separate path: a guarded write ends a life on the way to an
+//! exit that is taken only if the write happens, and has no effect on the way to one that is taken
+//! only if it does not.
 
 use wireloom_ir::{Block, ContextId, Engine, EngineKind, Op, OpKind, Step};
 
@@ -16,7 +17,7 @@ use super::guards::Guards;
 pub struct ContextSet(Vec<u64>);
 
 impl ContextSet {
-    /// Nothing, of so many variables.
+    /// The empty set, for `variables` variables.
     pub fn empty(variables: usize) -> Self {
         Self(vec![0; variables.div_ceil(64)])
     }
@@ -26,27 +27,27 @@ impl ContextSet {
         self.0[id.index() / 64] >> (id.index() % 64) & 1 == 1
     }
 
-    /// Puts a variable in.
+    /// Adds a variable.
     pub fn insert(&mut self, id: ContextId) {
         self.0[id.index() / 64] |= 1 << (id.index() % 64);
     }
 
-    /// Takes a variable out.
+    /// Removes a variable.
     pub fn remove(&mut self, id: ContextId) {
         self.0[id.index() / 64] &= !(1 << (id.index() % 64));
     }
 
-    /// Puts a variable in or takes it out.
+    /// Adds or removes a variable.
     pub fn set(&mut self, id: ContextId, is_in: bool) {
         if is_in { self.insert(id) } else { self.remove(id) }
     }
 
-    /// Puts in all that are in another set.
+    /// Adds all variables of another set.
     pub fn extend(&mut self, other: &Self) {
         self.0.iter_mut().zip(&other.0).for_each(|(a, b)| *a |= b);
     }
 
-    /// Those that are in another set too.
+    /// The variables that are in both sets.
     pub fn both(&self, other: &Self) -> Self {
         Self(self.0.iter().zip(&other.0).map(|(a, b)| a & b).collect())
     }
@@ -63,16 +64,19 @@ pub struct Liveness {
     pub live_in: Vec<ContextSet>,
     /// Live out of each step: into any of its successors.
     pub live_out: Vec<ContextSet>,
-    /// Perhaps written on some way to each step's beginning, or a parameter. The others are still zero there.
+    /// Possibly written on some path to each step's beginning, or a parameter. The others are still
+    /// zero there.
     pub written_in: Vec<ContextSet>,
-    /// What the context must keep at each step's beginning: live, and perhaps not zero.
+    /// What the context must keep at each step's beginning: the variables that are live and
+    /// possibly not zero.
     pub kept_in: Vec<ContextSet>,
-    /// What it must keep from each step's end on.
+    /// What the context must keep from each step's end on.
     pub kept_out: Vec<ContextSet>,
 }
 
 impl Liveness {
-    /// Of an engine. Steps converge in a few rounds, since most jumps lead forward and rounds go backward.
+    /// Analyses an engine. Few rounds are needed, since most jumps lead forward and the rounds go
+    /// backward.
     pub fn of(engine: &Engine) -> Self {
         let empty = ContextSet::empty(engine.context.len());
         let mut live = Self {
@@ -115,7 +119,8 @@ impl Liveness {
         live
     }
 
-    /// For each `context.write` of a step, from the last to the first, whether the variable is live behind it.
+    /// For each `context.write` of a step, from the last to the first, whether the variable is live
+    /// after it.
     pub fn writes(&self, engine: &Engine, step: &Step) -> Vec<bool> {
         let mut writes = Vec::new();
         let empty = ContextSet::empty(engine.context.len());
@@ -134,7 +139,8 @@ impl Liveness {
 /// A step without `if`.
 struct Flat<'a> {
     ops: Vec<&'a Op>,
-    /// Index of each exit, or the number of operations for none, and whether each write happens if it is taken.
+    /// Index of each exit, or the number of operations for none, and whether each write happens if
+    /// the exit is taken.
     exits: Vec<(usize, Vec<Option<bool>>)>,
 }
 
@@ -160,7 +166,7 @@ impl<'a> Flat<'a> {
         Some(Self { ops, exits })
     }
 
-    /// What is live before the step; says of which writes somebody may read what they write.
+    /// Returns what is live before the step, and says for each write whether its value may be read.
     fn before(
         &self,
         live_in: &[ContextSet],
@@ -170,9 +176,8 @@ impl<'a> Flat<'a> {
         let mut before = nothing.clone();
         for (exit, happens) in &self.exits {
             let mut live = match self.ops.get(*exit).map(|op| &op.kind) {
-                Some(OpKind::Exit(exit)) => {
-                    successor(exit).map_or_else(|| nothing.clone(), |next| live_in[next.index()].clone())
-                }
+                Some(OpKind::Exit(exit)) => successor(exit)
+                    .map_or_else(|| nothing.clone(), |next| live_in[next.index()].clone()),
                 _ => nothing.clone(),
             };
             for index in (0..*exit).rev() {
@@ -203,8 +208,8 @@ fn add_writes(step: &Step, written: &mut ContextSet) {
     });
 }
 
-/// For each step the variables that some way from the thread's beginning to it writes, parameters included. The others
-/// are zero when the step begins.
+/// For each step, the variables that some path from the thread's beginning to it writes, parameters
+/// included. The others are zero when the step begins.
 pub fn written(engine: &Engine) -> Vec<ContextSet> {
     let mut sets = vec![ContextSet::empty(engine.context.len()); engine.steps.len()];
     if let (EngineKind::Call { params, .. }, Some(first)) = (&engine.kind, sets.first_mut()) {
@@ -244,7 +249,7 @@ fn step_before(
     live
 }
 
-/// What is live before a block, given what is live behind it.
+/// Returns what is live before a block, given what is live after it.
 fn before(
     block: &Block,
     live_in: &[ContextSet],
@@ -261,7 +266,7 @@ fn before(
                 }
             }
             OpKind::Exit(exit) => {
-                // Behind an exit that is taken nothing else happens in this step.
+                // After an exit is taken nothing else happens in this step.
                 if op.guard.is_none() {
                     live = ContextSet(vec![0; live.0.len()]);
                 }
@@ -270,7 +275,7 @@ fn before(
                 }
             }
             OpKind::If { then, otherwise, .. } => {
-                // Writes are met from the last to the first: the other arm's first.
+                // Writes are visited from the last to the first, so the other arm comes first.
                 let other = before(&otherwise.0, live_in, live.clone(), at_write);
                 live = before(&then.0, live_in, live, at_write);
                 live.extend(&other);

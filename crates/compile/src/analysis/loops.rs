@@ -1,22 +1,23 @@
-//! The loops of the step graph.
+//! Finds the loops of the step graph.
 //!
-//! Steps that reach each other form a loop (a strongly connected component; Tarjan, 1972, in the path-based form). The
-//! order in which steps stand in the source does not matter: a jump to an earlier step that never comes back is no loop.
+//! Steps that reach each other form a loop (a strongly connected component; Tarjan, 1972, in the
+//! path-based form). The order of steps in the source does not matter: a jump to an earlier step
+//! from which no path leads back is no loop.
 
 use wireloom_ir::{Engine, OpKind, StepId};
 
 use super::effects::successor;
 
-/// Which steps reach each other.
+/// The loops of an engine.
 pub struct Loops {
-    /// Number of the component of each step; a step that reaches itself on no path is alone.
+    /// The component of each step; a step that cannot reach itself has a component of its own.
     component: Vec<usize>,
     /// The steps of each component that is a loop, in order of their declaration.
     loops: Vec<Vec<StepId>>,
 }
 
 impl Loops {
-    /// Of an engine.
+    /// Finds the loops of an engine.
     pub fn of(engine: &Engine) -> Self {
         let successors: Vec<Vec<usize>> = engine
             .steps
@@ -46,7 +47,7 @@ impl Loops {
         Self { component, loops }
     }
 
-    /// Whether there is none.
+    /// Whether there is no loop.
     pub fn is_empty(&self) -> bool {
         self.loops.is_empty()
     }
@@ -56,26 +57,27 @@ impl Loops {
         self.loops.iter().map(Vec::as_slice)
     }
 
-    /// Whether a jump closes a loop: it leads to a step that comes back here and does not stand behind this one. The
-    /// jumps for which this is false form no cycle.
+    /// Whether a jump closes a loop: its target can come back to this step and is not declared
+    /// after it. The jumps for which this is false form no cycle.
     pub fn closes(&self, from: StepId, to: StepId) -> bool {
         to <= from && self.component[from.index()] == self.component[to.index()]
     }
 }
 
-/// Numbers the strongly connected components; answers that of each node.
+/// Finds the strongly connected components and returns the number of each node's component.
 fn components(successors: &[Vec<usize>]) -> Vec<usize> {
     const NEW: usize = usize::MAX;
     let mut order = vec![NEW; successors.len()];
     let mut component = vec![NEW; successors.len()];
     let (mut next_order, mut next_component) = (0, 0);
-    // Nodes that have no component yet, and those among them that may be the first of theirs.
+    // Nodes without a component so far, and those among them that may be the first of theirs.
     let (mut open, mut first): (Vec<usize>, Vec<usize>) = (Vec::new(), Vec::new());
     for root in 0..successors.len() {
         if order[root] != NEW {
             continue;
         }
-        // Node and number of successors already followed: the recursion's stack, so that no program overflows ours.
+        // Each node and the number of its successors already followed. An explicit stack, so that
+        // no program can overflow the call stack.
         let mut path = vec![(root, 0)];
         while let Some((node, followed)) = path.pop() {
             if followed == 0 {
@@ -117,7 +119,8 @@ mod tests {
         // 0 -> 1 -> 2 -> 1, 2 -> 3, 3 -> 3, 4 -> 0 (4 is not reached).
         let found = components(&[vec![1], vec![2], vec![1, 3], vec![3], vec![0]]);
         assert_eq!(found[1], found[2]);
-        let distinct: std::collections::BTreeSet<_> = [0, 1, 3, 4].iter().map(|n| found[*n]).collect();
+        let distinct: std::collections::BTreeSet<_> =
+            [0, 1, 3, 4].iter().map(|n| found[*n]).collect();
         assert_eq!(distinct.len(), 4);
     }
 

@@ -1,4 +1,4 @@
-//! What passes and reports know about a program without changing it.
+//! What passes and reports know about a program, without changing it.
 
 pub mod address;
 pub mod context;
@@ -26,7 +26,7 @@ pub struct Definitions<'a> {
 }
 
 impl<'a> Definitions<'a> {
-    /// Those of a step.
+    /// The definitions of a step.
     pub fn of(step: &'a Step) -> Self {
         let mut ops = vec![None; step.values.len()];
         step.for_each_op(|op| op.results.iter().for_each(|r| ops[r.index()] = Some(op)));
@@ -38,7 +38,7 @@ impl<'a> Definitions<'a> {
         self.ops[value.index()]
     }
 
-    /// Number of values, those without definition included.
+    /// Number of values, including those without a definition.
     pub fn count(&self) -> usize {
         self.ops.len()
     }
@@ -48,7 +48,7 @@ impl<'a> Definitions<'a> {
         self.values[value.index()].width
     }
 
-    /// What it does.
+    /// The kind of the operation that defines a value.
     pub fn kind(&self, value: Value) -> Option<&'a OpKind> {
         self.op(value).map(|op| &op.kind)
     }
@@ -62,7 +62,7 @@ impl<'a> Definitions<'a> {
     }
 }
 
-/// Whether an operation only computes: from its operands alone.
+/// Whether an operation computes from its operands alone.
 pub fn is_pure(kind: &OpKind) -> bool {
     matches!(
         kind,

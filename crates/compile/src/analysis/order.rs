@@ -1,8 +1,9 @@
-//! Which offloads must see the calls of different packets in arrival order.
+//! Finds the offloads that must see the calls of different packets in arrival order.
 //!
-//! By the rule of [`StateUse`]: an offload is order-sensitive in an engine if the engine uses a method of it that
-//! changes state in a way that does not commute or that tells what the state was, or both methods that read its state
-//! and methods that change it, even if those commute. An engine behind an offload is order-sensitive if one of its own
+//! The rule of [`StateUse`]: an offload is order-sensitive in an engine in two cases. The engine
+//! uses a method that changes state in a way that does not commute or that returns the earlier
+//! state; or it uses both methods that read the state and methods that change it, even if the
+//! changes commute. An engine that is used as an offload is order-sensitive if one of its own
 //! offloads is.
 
 use std::collections::BTreeMap;
@@ -10,7 +11,8 @@ use std::collections::BTreeMap;
 use wireloom_ir::{EngineId, OffloadId, OffloadTarget, OpKind, Program, StepId};
 use wireloom_offloads::{StateUse, registry};
 
-/// The steps that call each offload of an engine, in order; offloads that are never called are left out.
+/// The steps that call each offload of an engine, in order; offloads that are never called are
+/// omitted.
 pub fn callers(program: &Program, engine: EngineId) -> BTreeMap<OffloadId, Vec<StepId>> {
     let mut callers: BTreeMap<OffloadId, Vec<StepId>> = BTreeMap::new();
     for (index, step) in program.engines[engine.index()].steps.iter().enumerate() {

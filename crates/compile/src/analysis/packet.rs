@@ -1,12 +1,13 @@
-//! Which operations on the packet in hand depend on each other.
+//! Finds which operations on the packet depend on each other.
 //!
-//! The packet is four resources: the bytes, their number (length and window), the egress port, and what arrived with
-//! it (ingress port and time, which a packet taken from a park brings along). Two operations conflict if one writes
-//! what the other reads or writes. Fields are finer: two fields whose offsets from one root are known do not conflict
-//! if they do not overlap.
+//! The packet consists of four resources: the bytes, their number (length and window), the egress
+//! port, and the arrival data (ingress port and time, which a packet taken from a park brings
+//! along). Two operations conflict if one writes what the other reads or writes. Fields are treated
+//! more finely: two fields with known offsets from the same root do not conflict if they do not
+//! overlap.
 //!
-//! Offsets are computed modulo 2^16, but fields stay apart when one of them wraps: it then lies far outside the
-//! header window, where nothing is written and zero is read.
+//! Offsets are computed modulo 2^16, but fields stay disjoint even if one of them wraps: it then
+//! lies far outside the header window, where nothing is written and zero is read.
 
 use wireloom_ir::{BinaryOp, EngineId, Meta, Op, OpKind, Step, Value};
 
@@ -22,18 +23,19 @@ const ALL: u8 = BYTES | SIZE | EGRESS | ARRIVAL;
 /// A field of the header window.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Field {
-    /// The value that the field's base is a constant away from; `None` if the base is a constant.
+    /// The value that differs from the field's base by a constant; `None` if the base is a
+    /// constant.
     pub root: Option<Value>,
-    /// How many bytes away, modulo 2^16.
+    /// Number of bytes from the root, modulo 2^16.
     pub offset: u16,
-    /// First bit behind that byte.
+    /// First bit after that byte.
     pub bit: u32,
     /// Width in bits.
     pub width: u32,
 }
 
 impl Field {
-    /// Whether the two may share a bit.
+    /// Whether the two fields may share a bit.
     pub fn may_overlap(&self, other: &Self) -> bool {
         if self.root != other.root {
             return true;
@@ -44,7 +46,7 @@ impl Field {
     }
 }
 
-/// What an operation does to the packet.
+/// The effect of an operation on the packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Access {
     reads: u8,
@@ -58,12 +60,12 @@ impl Access {
         self.writes != 0
     }
 
-    /// Whether it has anything to do with the packet.
+    /// Whether it reads or changes the packet.
     pub fn touches(&self) -> bool {
         self.reads | self.writes != 0
     }
 
-    /// The field that it reads or writes, if it is one.
+    /// The field that it reads or writes, if it accesses one.
     pub fn field(&self) -> Option<&Field> {
         self.field.as_ref()
     }
@@ -80,7 +82,7 @@ impl Access {
     }
 }
 
-/// What the operations of a step do to the packet.
+/// The effects of a step's operations on the packet.
 pub struct Packets<'a> {
     effects: &'a Effects,
     engine: EngineId,
@@ -90,8 +92,13 @@ pub struct Packets<'a> {
 }
 
 impl<'a> Packets<'a> {
-    /// Of a step of an engine.
-    pub fn new(effects: &'a Effects, engine: EngineId, step: &Step, definitions: &Definitions<'_>) -> Self {
+    /// Analyses a step of an engine.
+    pub fn new(
+        effects: &'a Effects,
+        engine: EngineId,
+        step: &Step,
+        definitions: &Definitions<'_>,
+    ) -> Self {
         let mut addresses: Vec<(Option<Value>, u16)> =
             (0..step.values.len()).map(|i| (Some(Value(i as u32)), 0)).collect();
         step.for_each_op(|op| {
@@ -122,7 +129,8 @@ impl<'a> Packets<'a> {
         Field { root, offset, bit, width }
     }
 
-    /// What an operation does to the packet. An `if` is not looked into, an exit counts as nothing.
+    /// The effect of an operation on the packet. The contents of an `if` are not considered; an
+    /// exit has no effect.
     pub fn access(&self, op: &Op) -> Access {
         let (reads, writes, field) = match &op.kind {
             OpKind::ReadPacket { base, bit } => {

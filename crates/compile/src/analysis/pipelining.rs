@@ -1,10 +1,11 @@
-//! Whether an engine can be built as a straight pipeline instead of a multithreaded one.
+//! Decides whether an engine can be built as a straight pipeline instead of a multithreaded one.
 //!
-//! Gorilla (section 3): possible if there are only forward jumps and the delays of the offloads are constant. Jumps are
-//! forward if the steps can be put in an order in which they are, whatever their order in the source. Shared state adds a
-//! third condition: an order-sensitive offload must be reached from one stage only, else a packet could overtake the one
-//! before it at that offload. And what packets are held in decides: as many packets leave a pipeline as come, so none sends
-//! copies; and their header windows begin where they were loaded, so none is made anew.
+//! Gorilla (section 3) states two conditions: all jumps are forward, and the delays of the offloads
+//! are constant. Jumps are forward if some order of the steps makes them so, whatever the order in
+//! the source. Shared state adds a third condition: an order-sensitive offload may be reached from
+//! one stage only, since otherwise a packet could overtake the one before it at that offload. The
+//! storage of packets adds two more: as many packets leave a pipeline as enter it, so no step sends
+//! copies; and header windows begin where they were loaded, so no step replaces a packet.
 
 use serde::Serialize;
 use wireloom_ir::{EngineId, Exit, OffloadTarget, OpKind, Program, StepId};
@@ -14,16 +15,16 @@ use super::effects::Effects;
 use super::loops::Loops;
 use super::order;
 
-/// Whether, and why not.
+/// Whether an engine can be pipelined, and if not, why.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Pipelining {
-    /// Whether it is legal.
+    /// Whether a pipeline is possible.
     pub legal: bool,
-    /// If it is not: each reason, in a sentence without a final stop.
+    /// The reasons why not, each a sentence without a full stop.
     pub reasons: Vec<String>,
 }
 
-/// Of an engine.
+/// Analyses an engine.
 pub fn pipelining(program: &Program, effects: &Effects, engine: EngineId) -> Pipelining {
     let body = &program.engines[engine.index()];
     let name = |step: StepId| body.steps[step.index()].name.as_str();
@@ -48,12 +49,18 @@ pub fn pipelining(program: &Program, effects: &Effects, engine: EngineId) -> Pip
                         }
                         OffloadTarget::Engine(_) => "call",
                     };
-                    format!("`{}.{method}` (step `{}`) takes a varying time", called.name, step.name)
+                    format!(
+                        "`{}.{method}` (step `{}`) takes a varying time",
+                        called.name, step.name
+                    )
                 }
                 OpKind::Exit(Exit::Emit(_)) => {
-                    format!("step `{}` sends a copy, and as many packets leave a pipeline as come", step.name)
+                    format!(
+                        "step `{}` sends a copy, but as many packets leave a pipeline as enter it",
+                        step.name
+                    )
                 }
-                OpKind::Reset { .. } => format!("step `{}` makes the packet anew", step.name),
+                OpKind::Reset { .. } => format!("step `{}` replaces the packet", step.name),
                 _ => return,
             };
             if !reasons.contains(&reason) {

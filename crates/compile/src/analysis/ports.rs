@@ -1,13 +1,13 @@
-//! Which header accesses of a step share a port of the header memory.
+//! Groups the header accesses of a step that share a port of the header memory.
 //!
-//! A port reads or writes a run of bytes that begins at any byte. Accesses whose addresses have one root ([`address`])
-//! and that lie within the length of a run form a *group*, and a group needs one port. All reads of a step happen at
-//! its beginning, all writes at its end; so a step needs as many ports of each sort as it has groups, whatever its
-//! regions.
+//! A port reads or writes a run of bytes that begins at any byte. Accesses whose addresses have one
+//! root ([`address`]) and that lie within the length of a run form a *group*; a group needs one
+//! port. All reads of a step happen at its beginning and all writes at its end, so a step needs as
+//! many read ports and write ports as it has groups, whatever its regions.
 //!
-//! Groups are found from the lowest address up, each as a run that begins at the first access not yet served; that
-//! makes the fewest. Writes that overlap stay together, since within a group they happen in program order, while
-//! ports know no order.
+//! Groups are formed from the lowest address up; each begins at the first access not yet served.
+//! This gives the fewest groups. Writes that overlap stay together, since within a group they
+//! happen in program order, while ports have no order.
 //!
 //! [`address`]: super::address
 
@@ -24,23 +24,23 @@ use crate::passes::HeaderPorts;
 /// The groups of a step.
 #[derive(Clone, Debug, PartialEq, Eq, Default)]
 pub struct StepPorts {
-    /// Those of its reads, in order of their addresses.
+    /// The groups of reads, in order of their addresses.
     pub reads: Vec<Group>,
-    /// Those of its writes, likewise.
+    /// The groups of writes, in order of their addresses.
     pub writes: Vec<Group>,
 }
 
 /// Accesses that one port serves.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Group {
-    /// The value of the step, zero-extended, that the run begins at or near; `None`: zero. The root of a read is made
-    /// by pure operations from constants, context and metadata as they are when the step begins, if the step is one
-    /// that `split` has fitted to header ports.
+    /// The value, zero-extended, to which `offset` is relative; `None` means zero. In a step that
+    /// `split` has fitted to header ports, pure operations compute the root of a read from
+    /// constants, context and metadata as they are when the step begins.
     pub root: Option<Value>,
-    /// Where the run begins, in bytes from the root. The sum with the root is exact and needs 17 bits; it is never
-    /// negative.
+    /// Where the run begins, in bytes from the root. The sum with the root is exact, needs 17 bits
+    /// and is never negative.
     pub offset: i64,
-    /// Length of the run in bytes: at most what a port serves, unless a single access is longer.
+    /// Length of the run in bytes. It exceeds what a port serves only if a single access does.
     pub bytes: u32,
     /// The accesses, in program order.
     pub accesses: Vec<GroupAccess>,
@@ -49,23 +49,24 @@ pub struct Group {
 /// An access of a group.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct GroupAccess {
-    /// The block of the step's code: 0 is `request`, 1 `edit`, 2 `jump`.
+    /// The block of the step's code: 0 is `request`, 1 is `edit`, 2 is `jump`.
     pub block: usize,
     /// Index of the operation in the block: a `packet.read` or `packet.write`.
     pub op: usize,
-    /// Where its field begins, in bits from the beginning of the run.
+    /// Where its field begins, in bits from the start of the run.
     pub bit: u32,
     /// Width of its field in bits.
     pub width: u32,
 }
 
-/// The groups of each step of an engine, for ports that serve runs of `bytes` bytes. Code has no `if`.
+/// The groups of each step of an engine, for ports that serve runs of `bytes` bytes. The code has
+/// no `if`.
 pub fn ports(engine: &Engine, bytes: u32) -> Vec<StepPorts> {
     let known = KnownContext::of(engine).values(engine);
     engine.steps.iter().zip(&known).map(|(step, known)| of_step(step, known, bytes)).collect()
 }
 
-/// The groups of a step, with what is known of each of its values.
+/// The groups of a step, given the known bits of each of its values.
 pub fn of_step(step: &Step, known: &[Known], bytes: u32) -> StepPorts {
     let definitions = Definitions::of(step);
     let addresses = Addresses::new(step, &definitions, known);
@@ -86,7 +87,8 @@ pub fn of_step(step: &Step, known: &[Known], bytes: u32) -> StepPorts {
     StepPorts { reads: group(&reads, Sort::Read), writes: group(&writes, Sort::Write) }
 }
 
-/// What keeps an engine from being built with header ports, if something does: in which step, and what.
+/// The first reason why an engine cannot be built with header ports, if there is one: the step and
+/// the problem.
 pub fn misfit(engine: &Engine, limits: &HeaderPorts) -> Option<String> {
     let found = ports(engine, limits.bytes);
     engine.steps.iter().zip(&found).find_map(|(step, ports)| {
@@ -97,8 +99,9 @@ pub fn misfit(engine: &Engine, limits: &HeaderPorts) -> Option<String> {
             "reads more of the header than its ports serve"
         } else if ports.writes.len() > limits.writes as usize {
             "writes more of the header than its ports serve"
-        } else if !ports.reads.iter().filter_map(|g| g.root).all(|root| is_known_early(step, root)) {
-            "reads where it does not know yet when it begins"
+        } else if !ports.reads.iter().filter_map(|g| g.root).all(|root| is_known_early(step, root))
+        {
+            "reads at an offset that is not yet known when the step begins"
         } else {
             return None;
         };
@@ -106,7 +109,8 @@ pub fn misfit(engine: &Engine, limits: &HeaderPorts) -> Option<String> {
     })
 }
 
-/// Whether a value is made of constants and of context and metadata that nothing before it in the step changes.
+/// Whether a value depends only on constants and on context and metadata that nothing before it in
+/// the step changes.
 fn is_known_early(step: &Step, value: Value) -> bool {
     let mut written = Vec::new();
     let mut changed = Vec::new();
@@ -156,19 +160,19 @@ impl Group {
 /// The bytes of an access.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Span {
-    /// What they are counted from.
+    /// The root.
     pub root: Option<Value>,
     /// The first byte, from the root.
     pub first: i64,
-    /// The one behind the last.
+    /// The byte after the last.
     pub end: i64,
-    /// Bits of the first byte in front of the field.
+    /// Number of bits of the first byte before the field.
     bit: u32,
     width: u32,
 }
 
 impl Span {
-    /// Of a read or write of a header field; other operations have none.
+    /// The bytes of a header field's read or write; other operations have none.
     pub fn of(op: &Op, addresses: &Addresses, width: impl Fn(Value) -> u32) -> Option<Self> {
         let (base, bit, width) = match op.kind {
             OpKind::ReadPacket { base, bit } => (base, bit, width(op.results[0])),
@@ -185,13 +189,14 @@ impl Span {
         })
     }
 
-    /// Whether both have one root and share a byte.
+    /// Whether both spans have the same root and share a byte.
     pub fn overlaps(&self, other: &Self) -> bool {
         self.root == other.root && self.first < other.end && other.first < self.end
     }
 }
 
-/// Reads may be grouped freely; writes that share bytes are of one group.
+/// Whether accesses are reads, which may be grouped freely, or writes, which stay in one group if
+/// they share bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Sort {
     /// Reads.
@@ -200,8 +205,8 @@ pub enum Sort {
     Write,
 }
 
-/// The fewest groups of accesses that each lie within `bytes` bytes; the members of each in order. A group that has to
-/// be longer is.
+/// Forms the fewest groups of accesses that each lie within `bytes` bytes, with their members in
+/// order. A group is longer only if a single access, or writes that overlap, need it.
 pub fn groups(spans: &[Span], bytes: u32, sort: Sort) -> Vec<Vec<usize>> {
     let mut roots: BTreeMap<Option<Value>, Vec<usize>> = BTreeMap::new();
     for (index, span) in spans.iter().enumerate() {
@@ -210,7 +215,7 @@ pub fn groups(spans: &[Span], bytes: u32, sort: Sort) -> Vec<Vec<usize>> {
     let mut groups = Vec::new();
     for members in roots.values_mut() {
         members.sort_by_key(|i| (spans[*i].first, spans[*i].end));
-        // Accesses that must stay together, with the bytes of all of them.
+        // Accesses that must stay together, with the range of bytes of all of them.
         let mut units: Vec<(i64, i64, Vec<usize>)> = Vec::new();
         for &member in &*members {
             let span = spans[member];

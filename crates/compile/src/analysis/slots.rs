@@ -1,7 +1,8 @@
-//! How many slots of a multithreaded engine packets take.
+//! Counts the slots of a multithreaded engine that packets take.
 //!
-//! A slot is one pass of a thread through the engine's pipeline. A step takes one, and one more if it waits for replies:
-//! the first issues the calls, the second uses the replies. Calls that give no reply are not waited for.
+//! A slot is one pass of a thread through the engine's pipeline. A step takes one slot, and a
+//! second if it waits for replies: the first issues the calls, the second uses the replies. Calls
+//! without a reply are not waited for.
 
 use serde::Serialize;
 use wireloom_ir::{Engine, Exit, OpKind, Step, StepId};
@@ -9,29 +10,31 @@ use wireloom_ir::{Engine, Exit, OpKind, Step, StepId};
 use super::effects::successor;
 use super::loops::Loops;
 
-/// A way through the steps of an engine.
+/// A path through the steps of an engine.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 pub struct Path {
-    /// Whether it is a round of a loop: from its first step back to it.
+    /// Whether it is one round of a loop: from its first step back to that step.
     pub is_round: bool,
-    /// The slots that all its steps take, if they issue the calls that they have.
+    /// The slots that all its steps take, if they issue all of their calls.
     pub slots: u32,
     /// Indices of its steps.
     pub steps: Vec<usize>,
 }
 
-/// No more paths than these are listed: programs for people have fewer.
+/// Maximum number of paths that are listed; hand-written programs have fewer.
 const MOST_PATHS: usize = 100;
 
-/// Slots of a step, if it issues its calls.
+/// Slots of a step, if it issues all of its calls.
 pub fn of_step(step: &Step) -> u32 {
     let mut waits = false;
-    step.for_each_op(|op| waits |= matches!(op.kind, OpKind::Call { .. }) && !op.results.is_empty());
+    step.for_each_op(|op| {
+        waits |= matches!(op.kind, OpKind::Call { .. }) && !op.results.is_empty()
+    });
     1 + u32::from(waits)
 }
 
-/// The ways from the first step to one that sends the packet or replies, none through a step twice; and the shortest
-/// round behind each jump that closes a loop.
+/// The paths from the first step to one that sends the packet or replies, none of which visits a
+/// step twice; and the shortest round for each jump that closes a loop.
 pub fn paths(engine: &Engine) -> Vec<Path> {
     let slots: Vec<u32> = engine.steps.iter().map(of_step).collect();
     let successors: Vec<Vec<usize>> = engine.steps.iter().map(successors).collect();
@@ -40,7 +43,8 @@ pub fn paths(engine: &Engine) -> Vec<Path> {
         Path { is_round, slots, steps }
     };
     let mut found = Vec::new();
-    let mut open: Vec<Vec<usize>> = if engine.steps.is_empty() { Vec::new() } else { vec![vec![0]] };
+    let mut open: Vec<Vec<usize>> =
+        if engine.steps.is_empty() { Vec::new() } else { vec![vec![0]] };
     while let Some(way) = open.pop() {
         let last = *way.last().expect("a way has steps");
         if sends(&engine.steps[last]) {
@@ -83,8 +87,13 @@ fn sends(step: &Step) -> bool {
     sends
 }
 
-/// The way with the fewest slots (Dijkstra, 1959).
-fn shortest(successors: &[Vec<usize>], slots: &[u32], from: usize, to: usize) -> Option<Vec<usize>> {
+/// The path with the fewest slots (Dijkstra, 1959).
+fn shortest(
+    successors: &[Vec<usize>],
+    slots: &[u32],
+    from: usize,
+    to: usize,
+) -> Option<Vec<usize>> {
     let mut best: Vec<Option<(u32, usize)>> = vec![None; slots.len()];
     let mut open = std::collections::BTreeSet::from([(slots[from], from, from)]);
     while let Some((cost, step, before)) = open.pop_first() {

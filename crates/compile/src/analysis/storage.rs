@@ -1,27 +1,29 @@
-//! Where the context variables of a thread are stored: those that are never live together share bits.
+//! Assigns storage to the context variables of a thread; variables that are never live together
+//! share bits.
 //!
-//! A thread's context is one vector of bits, zero when the thread begins (but for the parameters of a called engine),
-//! read when a step begins and written when it ends. So only what lives from one step to the next needs room, and two
-//! variables may share bits unless some step leaves both of them behind: a variable that is still to be read is left
-//! behind by every step on the way there, whether it was written or is to read as zero. A step that writes a variable
-//! which only one of its successors reads disturbs what another successor keeps in the same bits; so it counts as
-//! leaving it behind, too.
+//! A thread's context is one vector of bits. It is zero when the thread begins (except for the
+//! parameters of a called engine), is read when a step begins and written when it ends. So only
+//! values that live from one step to the next need room. Two variables may share bits unless some
+//! step leaves both of them for later: every step on the way to a read leaves the variable, whether
+//! it was written or reads as zero. A step that writes a variable which only one of its successors
+//! reads overwrites what another successor keeps in the same bits; so such a write counts too.
 
 use wireloom_ir::{ContextId, Engine, EngineKind, OpKind};
 
 use super::liveness::{ContextSet, Liveness};
 
-/// A place for each context variable of an engine.
+/// The position of each context variable of an engine.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Storage {
-    /// The lowest bit of each variable, by its number.
+    /// The lowest bit of each variable, by the variable's number.
     pub offsets: Vec<u32>,
     /// Length of the vector.
     pub bits: u32,
 }
 
 impl Storage {
-    /// Of an engine. Wide variables are placed first, each at the lowest offset that is free.
+    /// Assigns the storage of an engine. Wide variables are placed first, each at the lowest free
+    /// offset.
     pub fn of(engine: &Engine) -> Self {
         let together = together(engine);
         let width = |index: usize| engine.context[index].width;
@@ -36,7 +38,11 @@ impl Storage {
                 .collect();
             taken.sort_unstable();
             let offset = taken.into_iter().fold(0, |offset: u32, (first, width_of_other)| {
-                if offset + width(index) <= first { offset } else { offset.max(first + width_of_other) }
+                if offset + width(index) <= first {
+                    offset
+                } else {
+                    offset.max(first + width_of_other)
+                }
             });
             offsets[index] = Some(offset);
             bits = bits.max(offset + width(index));
@@ -45,7 +51,7 @@ impl Storage {
     }
 }
 
-/// For each variable, those that must not share its bits.
+/// For each variable, the variables that must not share its bits.
 fn together(engine: &Engine) -> Vec<ContextSet> {
     let empty = ContextSet::empty(engine.context.len());
     let mut together = vec![empty.clone(); engine.context.len()];

@@ -1,6 +1,6 @@
-//! What the compiler knows about a compiled program, for people and for machines: for each engine its context,
-//! offloads and whether it can be pipelined; for each step its calls, live context, header ports, operations, logic
-//! depth, exits and why it was split off.
+//! What the compiler knows about a compiled program, for people and for machines. For each engine:
+//! its context, its offloads and whether it can be pipelined. For each step: its calls, live
+//! context, header ports, operations, logic depth, exits, and why it was split off.
 //!
 //! [`text`] renders it as tables, [`svg`] draws the step graph.
 
@@ -11,7 +11,8 @@ use std::collections::BTreeMap;
 
 use serde::Serialize;
 use wireloom_ir::{
-    ContextId, Engine, EngineId, EngineKind, Exit, OffloadTarget, Op, OpKind, Program, Step, StepId, Value,
+    ContextId, Engine, EngineId, EngineKind, Exit, OffloadTarget, Op, OpKind, Program, Step,
+    StepId, Value,
 };
 use wireloom_offloads::{Delay, registry};
 
@@ -25,40 +26,41 @@ use crate::analysis::storage::Storage;
 use crate::analysis::{Definitions, depth, order};
 use crate::passes::PassOptions;
 
-/// Length of the runs in which header ports are counted where a machine does not say it, in bytes.
+/// Length in bytes of the runs in which header ports are counted if the machine defines none.
 const DEFAULT_RUN: u32 = 16;
 
-/// What is known of a program.
+/// The explanation of a program.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Explanation {
     /// Name of the engine that takes packets.
     pub main: String,
-    /// Every engine; one stands behind those that it calls.
+    /// Every engine. Each comes after those that it calls.
     pub engines: Vec<EngineExplanation>,
 }
 
-/// What is known of an engine.
+/// The explanation of an engine.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct EngineExplanation {
     /// Its name.
     pub name: String,
     /// `Some(width in bits)` if it is called and replies.
     pub reply_bits: Option<u32>,
-    /// Bits of all context variables together: what a thread needs to store.
+    /// Total bits of the context variables: what a thread needs to store.
     pub context_bits: u32,
-    /// Most context bits that are live at any step boundary: what a pipeline register needs to hold at most.
+    /// Most context bits that are live at any step boundary: the maximum that a pipeline register
+    /// holds.
     pub peak_live_bits: u32,
-    /// Bits of a thread's store in which variables that are never live together share bits.
+    /// Bits of a thread's storage if variables that are never live together share bits.
     pub stored_bits: u32,
     /// The context variables.
     pub context: Vec<ContextExplanation>,
     /// The offloads.
     pub offloads: Vec<OffloadExplanation>,
-    /// Whether a straight pipeline can be built, and if not why not.
+    /// Whether a straight pipeline can be built, and if not, why.
     pub pipelining: Pipelining,
     /// The steps, in order.
     pub steps: Vec<StepExplanation>,
-    /// Ways from the first step to sending the packet, or to the reply.
+    /// Paths from the first step to sending the packet, or to the reply.
     pub paths: Vec<Path>,
 }
 
@@ -91,23 +93,25 @@ pub struct StepExplanation {
     pub name: String,
     /// `FILE:LINE` of its declaration, if it has one.
     pub place: Option<String>,
-    /// Why it had to be split off, if it was.
+    /// Why it was split off, if it was.
     pub split: Option<String>,
     /// Its calls.
     pub calls: Vec<CallExplanation>,
-    /// Context that must be kept into the step: still read, and perhaps not zero.
+    /// Context that must be kept at the step's beginning: live, and possibly not zero.
     pub context_in: LiveExplanation,
-    /// Context that must be kept out of it.
+    /// Context that must be kept at the step's end.
     pub context_out: LiveExplanation,
-    /// Runs of header bytes that it reads: ports that it needs for that (see the `ports` analysis).
+    /// Runs of header bytes that it reads: the number of read ports that it needs (see the `ports`
+    /// analysis).
     pub header_reads: usize,
-    /// Runs of header bytes that it writes, likewise.
+    /// Runs of header bytes that it writes: the number of write ports that it needs.
     pub header_writes: usize,
-    /// Slots that it takes in a multithreaded engine: one, and one more if it waits for replies.
+    /// Slots that it takes in a multithreaded engine: one, or two if it waits for replies.
     pub slots: u32,
-    /// How many operations of each kind and width there are: kind, then width in bits, then number.
+    /// Number of operations by kind and by width in bits.
     pub operations: BTreeMap<String, BTreeMap<u32, u32>>,
-    /// Depth of logic of request, edit and jump, in LUT6 levels (see the `depth` analysis for the model).
+    /// Logic depth of request, edit and jump, in LUT6 levels (see the `depth` analysis for the
+    /// model).
     pub depth: DepthExplanation,
     /// Its exits, in order.
     pub exits: Vec<ExitExplanation>,
@@ -118,7 +122,7 @@ pub struct StepExplanation {
 pub struct CallExplanation {
     /// The offload.
     pub offload: String,
-    /// The method; `call` of an engine.
+    /// The method; `call` for an engine.
     pub method: String,
     /// Whether it happens only under a condition.
     pub guarded: bool,
@@ -135,7 +139,7 @@ pub struct CallExplanation {
 /// Live context at a boundary.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct LiveExplanation {
-    /// Bits of all of it.
+    /// Total bits.
     pub bits: u32,
     /// Names of the variables.
     pub names: Vec<String>,
@@ -144,21 +148,21 @@ pub struct LiveExplanation {
 /// Depth of the regions in LUT6 levels.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct DepthExplanation {
-    /// Of the request.
+    /// Depth of the request.
     pub request: u32,
-    /// Of the edit.
+    /// Depth of the edit.
     pub edit: u32,
-    /// Of the jump.
+    /// Depth of the jump.
     pub jump: u32,
 }
 
-/// What an exit does.
+/// The effect of an exit.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum ExitKind {
-    /// Goes on at a step.
+    /// Continues at a step.
     Next,
-    /// Sends a copy, goes on at a step.
+    /// Sends a copy and continues at a step.
     Emit,
     /// Sends the packet.
     Finish,
@@ -190,25 +194,35 @@ impl ExitKind {
 /// An exit.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct ExitExplanation {
-    /// What it does.
+    /// Its effect.
     pub kind: ExitKind,
-    /// Index of the step that it goes on at, if it does.
+    /// Index of the step at which it continues, if it does.
     pub to: Option<usize>,
-    /// The reason, for a drop or `to_cpu`: its name, or that of the enumeration if it is found out at run time.
+    /// The reason of a drop or `to_cpu`: its name, or the name of the enumeration if the reason is
+    /// computed at run time.
     pub reason: Option<String>,
     /// Whether it closes a loop of steps; the other exits form no cycle.
     pub backward: bool,
 }
 
-/// Explains a program that was compiled for a machine. Steps of sequential code are explained too, as if all of a step
-/// were its request region.
+/// Explains a program that was compiled for a machine. Steps of sequential code are explained as if
+/// the whole step were its request region.
 pub fn explain(program: &Program, options: &PassOptions) -> Explanation {
     let effects = Effects::of(program);
-    let engines = (0..program.engines.len() as u32).map(|i| engine(program, &effects, EngineId(i), options));
-    Explanation { main: program.engines[program.main.index()].name.clone(), engines: engines.collect() }
+    let engines =
+        (0..program.engines.len() as u32).map(|i| engine(program, &effects, EngineId(i), options));
+    Explanation {
+        main: program.engines[program.main.index()].name.clone(),
+        engines: engines.collect(),
+    }
 }
 
-fn engine(program: &Program, effects: &Effects, id: EngineId, options: &PassOptions) -> EngineExplanation {
+fn engine(
+    program: &Program,
+    effects: &Effects,
+    id: EngineId,
+    options: &PassOptions,
+) -> EngineExplanation {
     let body = &program.engines[id.index()];
     let liveness = Liveness::of(body);
     let sensitive = order::sensitive(program, id);
@@ -249,7 +263,11 @@ fn engine(program: &Program, effects: &Effects, id: EngineId, options: &PassOpti
             EngineKind::Packet => None,
         },
         context_bits: body.context.iter().map(|c| c.width).sum(),
-        peak_live_bits: steps.iter().map(|s| s.context_in.bits.max(s.context_out.bits)).max().unwrap_or(0),
+        peak_live_bits: steps
+            .iter()
+            .map(|s| s.context_in.bits.max(s.context_out.bits))
+            .max()
+            .unwrap_or(0),
         stored_bits: Storage::of(body).bits,
         context: body
             .context
@@ -315,7 +333,8 @@ impl View<'_> {
     }
 
     fn live(&self, set: &ContextSet) -> LiveExplanation {
-        let vars: Vec<_> = set.iter().map(|id: ContextId| &self.engine.context[id.index()]).collect();
+        let vars: Vec<_> =
+            set.iter().map(|id: ContextId| &self.engine.context[id.index()]).collect();
         LiveExplanation {
             bits: vars.iter().map(|v| v.width).sum(),
             names: vars.iter().map(|v| v.name.clone()).collect(),
@@ -323,7 +342,9 @@ impl View<'_> {
     }
 
     fn call(&self, op: &Op, definitions: &Definitions<'_>) -> CallExplanation {
-        let OpKind::Call { offload, method, args } = &op.kind else { unreachable!("only calls come here") };
+        let OpKind::Call { offload, method, args } = &op.kind else {
+            unreachable!("the operation is a call")
+        };
         let target = &self.engine.offloads[offload.index()];
         let name = match &target.target {
             OffloadTarget::Kind(config) => {
@@ -367,7 +388,8 @@ impl View<'_> {
     }
 }
 
-/// Name and width under which an operation is counted; constants, wiring, calls and exits are not.
+/// Name and width under which an operation is counted. Constants, wiring, calls and exits are not
+/// counted.
 fn counted(op: &Op, step: &Step) -> Option<(&'static str, u32)> {
     let width = |v: &Value| step.values[v.index()].width;
     let result = op.results.first().map_or(0, width);

@@ -1,4 +1,4 @@
-//! The explanation as tables.
+//! Renders the explanation as tables.
 
 use std::fmt::Write as _;
 
@@ -6,7 +6,8 @@ use comfy_table::{CellAlignment, Table, presets};
 
 use super::{EngineExplanation, ExitExplanation, ExitKind, Explanation, StepExplanation};
 
-/// Tables of a program, engine by engine; `width` is that of the terminal in characters, if there is one.
+/// Tables of a program, engine by engine; `width` is that of the terminal in characters, if there
+/// is one.
 pub fn render(explanation: &Explanation, width: Option<u16>) -> String {
     let mut out = String::new();
     for engine in &explanation.engines {
@@ -109,7 +110,7 @@ fn call(call: &super::CallExplanation) -> String {
     format!("{guard}{}.{}{delay}", call.offload, call.method)
 }
 
-/// Exits in one cell: targets and reasons of one kind together.
+/// The exits in one cell, grouped by kind with their targets and reasons.
 fn exits(engine: &EngineExplanation, step: &StepExplanation) -> String {
     let mut kinds: Vec<ExitKind> = step.exits.iter().map(|e| e.kind).collect();
     kinds.sort_unstable();
@@ -135,8 +136,10 @@ fn detail(engine: &EngineExplanation, exit: &ExitExplanation) -> String {
 
 fn notes(out: &mut String, engine: &EngineExplanation) {
     if engine.steps.iter().any(|s| s.calls.iter().any(|c| c.guarded || !c.constant_delay)) {
-        let _ =
-            writeln!(out, "? called only under a condition; ~ takes a varying time; depth in LUT6 levels");
+        let _ = writeln!(
+            out,
+            "? called only under a condition; ~ takes a varying time; depth in LUT6 levels"
+        );
     }
     for step in &engine.steps {
         if let Some(reason) = &step.split {
@@ -146,7 +149,7 @@ fn notes(out: &mut String, engine: &EngineExplanation) {
 }
 
 fn paths(engine: &EngineExplanation, width: Option<u16>) -> Table {
-    let mut table = table(&["slots", "way through the steps"], width);
+    let mut table = table(&["slots", "path through the steps"], width);
     for path in &engine.paths {
         let names: Vec<&str> = path.steps.iter().map(|s| engine.steps[*s].name.as_str()).collect();
         let what = if path.is_round { "a round of " } else { "" };

@@ -6,18 +6,18 @@ use wireloom_ir::{BinaryOp, Block, Exit, Loc, Op, OpKind, UnaryOp, Value, ValueI
 
 use crate::eval;
 
-/// The step under construction: its values, and the blocks that are open, innermost last.
+/// The step under construction: its values, and the open blocks, innermost last.
 pub struct Builder {
     /// Each value of the step.
     pub values: Vec<ValueInfo>,
     blocks: Vec<Block>,
     constants: Vec<Option<Bits>>,
-    /// Where the operations that are emitted now come from.
+    /// The source position of the operations that are emitted next.
     pub loc: Loc,
 }
 
 impl Builder {
-    /// An empty step.
+    /// Creates an empty step.
     pub fn new() -> Self {
         Self {
             values: Vec::new(),
@@ -32,7 +32,7 @@ impl Builder {
         self.blocks.push(Block::default());
     }
 
-    /// Opens a block again that was closed.
+    /// Opens a closed block again.
     pub fn reopen(&mut self, block: Block) {
         self.blocks.push(block);
     }
@@ -47,7 +47,7 @@ impl Builder {
         self.values[value.index()].width
     }
 
-    /// The constant that a value is, if it is one.
+    /// The constant value, if it is one.
     pub fn as_constant(&self, value: Value) -> Option<&Bits> {
         self.constants[value.index()].as_ref()
     }
@@ -57,7 +57,7 @@ impl Builder {
         self.values[value.index()].name.get_or_insert_with(|| name.to_owned());
     }
 
-    /// A value that an operation emitted later defines.
+    /// Creates a value for an operation that is emitted later.
     pub fn fresh(&mut self, width: u32) -> Value {
         self.values.push(ValueInfo { width, name: None });
         self.constants.push(None);
@@ -69,8 +69,8 @@ impl Builder {
         self.push(kind, Vec::new());
     }
 
-    /// Emits an operation with one result. What follows from constants alone becomes a constant, so that unrolled
-    /// loops do not leave choices behind that were made at compile time.
+    /// Emits an operation with one result. If its operands are constants it becomes a constant, so
+    /// that unrolled loops leave no choices that were made at compile time.
     pub fn value(&mut self, width: u32, kind: OpKind) -> Value {
         let known = eval::pure(&kind, width, |v| self.as_constant(v));
         let result = self.fresh(width);
@@ -90,7 +90,7 @@ impl Builder {
         self.value(bits.width(), OpKind::Const(bits))
     }
 
-    /// A constant that fits 128 bits.
+    /// A constant that fits in 128 bits.
     pub fn number(&mut self, width: u32, number: u128) -> Value {
         self.constant(Bits::new(width, number))
     }
@@ -107,7 +107,7 @@ impl Builder {
         self.value(width, OpKind::Binary(op, a, b))
     }
 
-    /// `condition ? a : b`
+    /// `condition ? a : b`.
     pub fn select(&mut self, condition: Value, a: Value, b: Value) -> Value {
         if a == b { a } else { self.value(self.width(a), OpKind::Select(condition, a, b)) }
     }
@@ -117,12 +117,16 @@ impl Builder {
         if lo == 0 && width == self.width(a) { a } else { self.value(width, OpKind::Slice(a, lo)) }
     }
 
-    /// The value zero-extended or cut to a width.
+    /// The value zero-extended or truncated to a width.
     pub fn resize(&mut self, a: Value, width: u32) -> Value {
-        if width > self.width(a) { self.value(width, OpKind::Extend(a)) } else { self.slice(a, 0, width) }
+        if width > self.width(a) {
+            self.value(width, OpKind::Extend(a))
+        } else {
+            self.slice(a, 0, width)
+        }
     }
 
-    /// Concatenation, first most significant; of one value, that value.
+    /// Concatenation, first most significant. A single value is returned unchanged.
     pub fn concat(&mut self, parts: &[Value]) -> Value {
         if let [only] = parts {
             return *only;
@@ -136,7 +140,8 @@ impl Builder {
         self.effect(OpKind::Exit(exit));
     }
 
-    /// A structured choice; each yield is the value of either arm and the [`fresh`](Self::fresh) result.
+    /// Emits a structured choice. Each yield is the value of either arm and the
+    /// [`fresh`](Self::fresh) result.
     pub fn choice(
         &mut self,
         condition: Value,
@@ -150,7 +155,7 @@ impl Builder {
         self.push(OpKind::If { condition, then: (then, a), otherwise: (otherwise, b) }, results);
     }
 
-    /// The finished body.
+    /// Returns the finished body.
     pub fn finish(mut self) -> (Vec<ValueInfo>, Block) {
         let body = self.close();
         (self.values, body)

@@ -1,4 +1,4 @@
-//! Expressions.
+//! Lowers expressions.
 
 use std::rc::Rc;
 
@@ -33,7 +33,9 @@ impl<'a> StepLowering<'a> {
                 let index = self.scalar(index);
                 return self.element(&value, &whole.ty, index);
             }
-            ExprKind::Aggregate(parts) => return parts.iter().flat_map(|p| self.expr(p).to_vec()).collect(),
+            ExprKind::Aggregate(parts) => {
+                return parts.iter().flat_map(|p| self.expr(p).to_vec()).collect();
+            }
             ExprKind::Cast(inner) => {
                 let value = self.expr(inner);
                 return self.cast(&value, &inner.ty, &expr.ty);
@@ -102,7 +104,7 @@ impl<'a> StepLowering<'a> {
             .collect()
     }
 
-    /// Takes a packed value apart.
+    /// Splits a packed value into its leaves.
     fn unpack(&mut self, packed: Value, ty: &Type) -> Rc<[Value]> {
         let mut end = self.b.width(packed);
         leaves::of(self.program, ty)
@@ -155,7 +157,7 @@ impl<'a> StepLowering<'a> {
             ([a], [b]) if negated => self.b.binary(BinaryOp::Ne, *a, *b),
             ([a], [b]) => self.b.binary(op, *a, *b),
             _ => {
-                // Aggregates are only compared for equality: every leaf is.
+                // Aggregates are compared only for equality, leaf by leaf.
                 let mut all = None;
                 for (&a, &b) in a.iter().zip(b) {
                     let same = self.b.binary(BinaryOp::Eq, a, b);
@@ -167,7 +169,8 @@ impl<'a> StepLowering<'a> {
         }
     }
 
-    /// `a && b` (`and`) or `a || b`: a choice if `b` has effects or costs a call, else plain logic.
+    /// Lowers `a && b` (`and`) or `a || b`: a choice if `b` has effects or makes a call, else plain
+    /// logic.
     fn lazy(&mut self, a: &'a Expr, b: &'a Expr, and: bool) -> Value {
         let first = self.scalar(a);
         if is_pure(b) {
@@ -192,12 +195,19 @@ impl<'a> StepLowering<'a> {
         self.branch(condition, |me| me.expr(a), |me| me.expr(b), false)
     }
 
-    fn call(&mut self, offload: OffloadId, method: usize, args: &'a [Expr], reply: &Type) -> Rc<[Value]> {
-        let engine = matches!(self.engine.offloads[offload.index()].target, hir::OffloadTarget::Engine(_));
+    fn call(
+        &mut self,
+        offload: OffloadId,
+        method: usize,
+        args: &'a [Expr],
+        reply: &Type,
+    ) -> Rc<[Value]> {
+        let engine =
+            matches!(self.engine.offloads[offload.index()].target, hir::OffloadTarget::Engine(_));
         let mut values = Vec::with_capacity(args.len());
         for arg in args {
             let leaves = self.expr(arg);
-            // An engine takes its request leaf by leaf, a kind takes packed values.
+            // An engine takes its request leaf by leaf; a kind takes packed values.
             if engine { values.extend(leaves.iter()) } else { values.push(self.b.concat(&leaves)) }
         }
         let kind = OpKind::Call { offload, method, args: values };
@@ -210,7 +220,8 @@ impl<'a> StepLowering<'a> {
         self.unpack(packed, reply)
     }
 
-    /// Inlines a function: its parameters are variables, its answer collects what the `return`s give.
+    /// Inlines a function. Its parameters become variables; its result collects the values of its
+    /// `return`s.
     fn inline(&mut self, function: FunctionId, args: &'a [Expr]) -> Rc<[Value]> {
         let function = &self.engine.functions[function.index()];
         let values: Vec<_> = args.iter().map(|arg| self.expr(arg)).collect();
@@ -227,7 +238,7 @@ impl<'a> StepLowering<'a> {
     }
 }
 
-/// Whether an expression does nothing but compute: then evaluating it needlessly changes nothing.
+/// Whether an expression only computes, so that evaluating it unnecessarily changes nothing.
 fn is_pure(expr: &Expr) -> bool {
     match &expr.kind {
         ExprKind::Call(..) | ExprKind::Offload(..) | ExprKind::Resize(_) => false,
@@ -242,7 +253,9 @@ fn is_pure(expr: &Expr) -> bool {
         | ExprKind::Neg(e)
         | ExprKind::LogicalNot(e)
         | ExprKind::Cast(e) => is_pure(e),
-        ExprKind::Index(a, b) | ExprKind::Bit(a, b) | ExprKind::Binary(_, a, b) => is_pure(a) && is_pure(b),
+        ExprKind::Index(a, b) | ExprKind::Bit(a, b) | ExprKind::Binary(_, a, b) => {
+            is_pure(a) && is_pure(b)
+        }
         ExprKind::AndThen(a, b) | ExprKind::OrElse(a, b) => is_pure(a) && is_pure(b),
         ExprKind::Conditional(a, b, c) => is_pure(a) && is_pure(b) && is_pure(c),
         ExprKind::Aggregate(parts) | ExprKind::Concat(parts) => parts.iter().all(is_pure),

@@ -1,13 +1,16 @@
-//! Aggregates as leaves: structures and arrays are lowered to one scalar for each of their leaves, in packed order.
+//! Aggregates as leaves: each structure or array is lowered to one scalar for each of its leaves,
+//! in packed order.
 
 use wireloom_lang::hir::{Program, Type};
 
-/// How many leaves a type has; 0 for `void`.
+/// Number of leaves of a type; 0 for `void`.
 pub fn count(program: &Program, ty: &Type) -> usize {
     match ty {
         Type::Void => 0,
         Type::Bits(_) | Type::Bool | Type::Enum(_) => 1,
-        Type::Struct(id) => program.structs[id.index()].fields.iter().map(|f| count(program, &f.ty)).sum(),
+        Type::Struct(id) => {
+            program.structs[id.index()].fields.iter().map(|f| count(program, &f.ty)).sum()
+        }
         Type::Array(element, n) => count(program, element) * *n as usize,
     }
 }
@@ -42,11 +45,11 @@ fn collect(program: &Program, ty: &Type, prefix: &mut String, out: &mut Vec<(Str
     }
 }
 
-/// Type of field `index` of a structure, the leaf that it begins at, and its bit offset from the structure's most
-/// significant bit.
+/// Type of field `index` of a structure, its first leaf, and its bit offset from the structure's
+/// most significant bit.
 ///
 /// # Panics
-/// If the type is no structure: the checker has made sure of it.
+/// If the type is no structure, which the checker excludes.
 pub fn field(program: &Program, ty: &Type, index: u32) -> (Type, usize, u32) {
     let Type::Struct(id) = ty else { panic!("field of {ty:?}") };
     let fields = &program.structs[id.index()].fields;
@@ -59,7 +62,7 @@ pub fn field(program: &Program, ty: &Type, index: u32) -> (Type, usize, u32) {
 /// Element type and number of elements of an array.
 ///
 /// # Panics
-/// If the type is no array: the checker has made sure of it.
+/// If the type is no array, which the checker excludes.
 pub fn element(ty: &Type) -> (&Type, u32) {
     let Type::Array(element, count) = ty else { panic!("element of {ty:?}") };
     (element, *count)

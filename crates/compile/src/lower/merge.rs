@@ -1,4 +1,4 @@
-//! Where the two arms of a choice meet: what differs between them becomes a yield.
+//! Merges the two arms of a choice: values that differ become yields.
 
 use std::rc::Rc;
 
@@ -7,25 +7,27 @@ use wireloom_ir::Value;
 use super::builder::Builder;
 use super::state::{Flow, Left, State};
 
-/// The meeting of two arms whose blocks are closed.
+/// The merge of two arms whose blocks are closed.
 pub struct Merge<'a> {
     b: &'a mut Builder,
     then: &'a State,
     otherwise: &'a State,
-    /// Whether every path of either arm has ended the step, so that what it knows no longer matters.
+    /// Whether every path of each arm has ended the step, so that its values no longer matter.
     gone: [bool; 2],
-    /// Value of either arm, and the result.
+    /// The value of each arm, and the result.
     pub yields: Vec<(Value, Value, Value)>,
 }
 
 impl<'a> Merge<'a> {
-    /// `then_gone`: every path of the first arm has ended the step, although its flow does not say `Always`.
+    /// `then_gone` says that every path of the first arm has ended the step, although its flow is
+    /// not `Always`.
     pub fn new(b: &'a mut Builder, then: &'a State, otherwise: &'a State, then_gone: bool) -> Self {
-        let gone = [then_gone || then.flow.exited == Left::Always, otherwise.flow.exited == Left::Always];
+        let gone =
+            [then_gone || then.flow.exited == Left::Always, otherwise.flow.exited == Left::Always];
         Self { b, then, otherwise, gone, yields: Vec::new() }
     }
 
-    /// What is known after the choice; `before` is what was known ahead of it.
+    /// Returns the state after the choice; `before` is the state before it.
     pub fn states(&mut self, before: &State) -> State {
         let (then, otherwise) = (self.then, self.otherwise);
         let vars = before
@@ -34,7 +36,7 @@ impl<'a> Merge<'a> {
             .zip(then.vars.iter().zip(&otherwise.vars))
             .map(|(before, arms)| match (before, arms) {
                 (Some(before), (Some(a), Some(b))) => Some(self.lists(a, b, before)),
-                // A variable that came into being inside an arm is out of scope.
+                // A variable that was created inside an arm is out of scope.
                 _ => None,
             })
             .collect();
@@ -51,19 +53,20 @@ impl<'a> Merge<'a> {
         State { vars, result, next, flow: self.flows() }
     }
 
-    /// Leaf by leaf. `before` may be shorter.
+    /// Merges leaf by leaf. `before` may be shorter.
     pub fn lists(&mut self, a: &Rc<[Value]>, b: &Rc<[Value]>, before: &[Value]) -> Rc<[Value]> {
         if Rc::ptr_eq(a, b) {
             return Rc::clone(a);
         }
-        let leaf = |(i, (&a, &b)): (usize, (&Value, &Value))| self.leaf(a, b, before.get(i).copied());
+        let leaf =
+            |(i, (&a, &b)): (usize, (&Value, &Value))| self.leaf(a, b, before.get(i).copied());
         a.iter().zip(b.iter()).enumerate().map(leaf).collect()
     }
 
     fn leaf(&mut self, a: Value, b: Value, before: Option<Value>) -> Value {
         match self.gone {
             _ if a == b => a,
-            // Nobody will look at it.
+            // The value is never used.
             [true, true] => a,
             [true, false] if before == Some(b) => b,
             [false, true] if before == Some(a) => a,

@@ -1,10 +1,11 @@
-//! Lowering: from the checked program to sequential step IR.
+//! Lowering from the checked program to sequential step IR.
 //!
-//! Functions are inlined, loops unrolled, aggregates taken apart into their leaves ([`leaves`]). Variables become SSA
-//! values; a context variable is read once, at the step's beginning, and written where control leaves the step for
-//! another one. `if`, `switch`, `&&`, `||` and `?:` become structured `if`s. What comes after a statement that may
-//! leave (end the step, return, break) moves into the arm that stays, or, where leaving is decided deeper inside, under
-//! an `if` on a flag ([`state::Flow`]): so no effect ever follows an exit on the same path.
+//! Functions are inlined, loops unrolled, and aggregates split into their leaves ([`leaves`]).
+//! Variables become SSA values; a context variable is read once, at the step's beginning, and
+//! written where control leaves the step for another one. `if`, `switch`, `&&`, `||` and `?:`
+//! become structured `if`s. Code after a statement that may leave (end the step, return, break)
+//! moves into the arm that stays, or, if leaving is decided deeper inside, under an `if` on a flag
+//! ([`state::Flow`]). So no effect follows an exit on the same path.
 
 mod builder;
 mod expr;
@@ -26,12 +27,15 @@ use wireloom_lang::source::Span;
 use builder::Builder;
 use state::{Flow, State};
 
-/// Lowers a checked program: every engine of it, in the same order.
+/// Lowers a checked program: every engine, in the same order.
 pub fn lower(program: &hir::Program) -> ir::Program {
     let mut reasons = Reasons { sets: Vec::new(), ids: HashMap::new() };
     let lines = Lines::new(program);
-    let engines =
-        program.engines.iter().map(|engine| lower_engine(program, engine, &lines, &mut reasons)).collect();
+    let engines = program
+        .engines
+        .iter()
+        .map(|engine| lower_engine(program, engine, &lines, &mut reasons))
+        .collect();
     ir::Program {
         files: program.sources.files.iter().map(|f| f.path.display().to_string()).collect(),
         reasons: reasons.sets,
@@ -50,31 +54,39 @@ impl Reasons {
     fn of(&mut self, program: &hir::Program, id: hir::EnumId) -> ir::ReasonSetId {
         *self.ids.entry(id).or_insert_with(|| {
             let declared = &program.enums[id.index()];
-            let members =
-                declared.members.iter().map(|(name, value)| (value.low_u64(), name.clone())).collect();
+            let members = declared
+                .members
+                .iter()
+                .map(|(name, value)| (value.low_u64(), name.clone()))
+                .collect();
             self.sets.push(ir::ReasonSet { name: declared.name.clone(), members });
             ir::ReasonSetId(self.sets.len() as u32 - 1)
         })
     }
 }
 
-/// Where each line of each file starts, so that a span's line is found without reading the text again.
+/// The start of each line of each file, so that the line of a span is found without reading the
+/// text again.
 struct Lines(Vec<Vec<u32>>);
 
 impl Lines {
     fn new(program: &hir::Program) -> Self {
-        let starts =
-            |text: &str| text.bytes().zip(1..).filter(|(b, _)| *b == b'\n').map(|(_, next)| next).collect();
+        let starts = |text: &str| {
+            text.bytes().zip(1..).filter(|(b, _)| *b == b'\n').map(|(_, next)| next).collect()
+        };
         Self(program.sources.files.iter().map(|f| starts(&f.text)).collect())
     }
 
     fn loc(&self, span: Span) -> Loc {
         let starts = &self.0[span.file.0 as usize];
-        Loc { file: span.file.0, line: 1 + starts.partition_point(|&start| start <= span.start) as u32 }
+        Loc {
+            file: span.file.0,
+            line: 1 + starts.partition_point(|&start| start <= span.start) as u32,
+        }
     }
 }
 
-/// Where the leaves of the context variables stand.
+/// The positions of the context variables' leaves.
 struct Context {
     vars: Vec<ir::ContextVar>,
     /// First leaf of each context variable.
@@ -83,12 +95,14 @@ struct Context {
 
 fn lower_context(program: &hir::Program, engine: &hir::Engine) -> Context {
     let mut context = Context { vars: Vec::new(), first: HashMap::new() };
-    for (i, var) in engine.vars.iter().enumerate().filter(|(_, v)| v.kind == hir::VarKind::Context) {
+    for (i, var) in engine.vars.iter().enumerate().filter(|(_, v)| v.kind == hir::VarKind::Context)
+    {
         context.first.insert(hir::VarId(i as u32), context.vars.len());
         let leaves = leaves::of(program, &var.ty).into_iter();
-        context
-            .vars
-            .extend(leaves.map(|(suffix, width)| ir::ContextVar { name: var.name.clone() + &suffix, width }));
+        context.vars.extend(
+            leaves
+                .map(|(suffix, width)| ir::ContextVar { name: var.name.clone() + &suffix, width }),
+        );
     }
     context
 }
@@ -154,7 +168,7 @@ struct StepLowering<'a> {
     reasons: &'a mut Reasons,
     b: Builder,
     state: State,
-    /// What each context variable held when the step began.
+    /// The value of each context variable when the step began.
     initial: Vec<Value>,
     /// The steps that `Next_step` has named so far.
     assigned: Vec<hir::StepId>,
@@ -187,7 +201,7 @@ impl<'a> StepLowering<'a> {
         }
     }
 
-    /// Reads the whole context; what the step does not use is tidied away.
+    /// Reads the whole context; unused reads are removed later.
     fn read_context(&mut self) {
         for (i, var) in self.context.vars.iter().enumerate() {
             let value = self.b.value(var.width, OpKind::ReadContext(ir::ContextId(i as u32)));
@@ -200,12 +214,14 @@ impl<'a> StepLowering<'a> {
         }
     }
 
-    /// Writes back what has changed of the context.
+    /// Writes back the context variables that have changed.
     fn write_context(&mut self) {
-        let mut first: Vec<(usize, hir::VarId)> = self.context.first.iter().map(|(v, f)| (*f, *v)).collect();
+        let mut first: Vec<(usize, hir::VarId)> =
+            self.context.first.iter().map(|(v, f)| (*f, *v)).collect();
         first.sort_unstable();
         for (first, var) in first {
-            let values = self.state.vars[var.index()].clone().expect("the context always has a value");
+            let values =
+                self.state.vars[var.index()].clone().expect("the context always has a value");
             for (i, &value) in values.iter().enumerate() {
                 if value != self.initial[first + i] {
                     self.b.effect(OpKind::WriteContext(ir::ContextId((first + i) as u32), value));

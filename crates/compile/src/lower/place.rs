@@ -1,4 +1,4 @@
-//! Places: parts of variables, of headers in the packet, and metadata.
+//! Lowers places: parts of variables, of headers in the packet, and metadata.
 
 use std::rc::Rc;
 
@@ -31,7 +31,7 @@ enum ResolvedProjection {
     Bit(Value),
 }
 
-/// The metadata of the IR that one of the language stands for.
+/// The IR's metadata for the language's.
 pub fn meta(meta: hir::Meta) -> Meta {
     match meta {
         hir::Meta::Ingress => Meta::Ingress,
@@ -43,7 +43,7 @@ pub fn meta(meta: hir::Meta) -> Meta {
 }
 
 impl<'a> StepLowering<'a> {
-    /// Computes what a place needs at run time, left to right.
+    /// Computes the run-time parts of a place, left to right.
     pub(super) fn resolve(&mut self, place: &'a Place) -> Resolved<'a> {
         let root = match &place.root {
             Root::Var(var) => ResolvedRoot::Var(*var),
@@ -67,7 +67,7 @@ impl<'a> StepLowering<'a> {
         Resolved { root, path, place }
     }
 
-    /// The leaves of a variable. One that no path has set reads as zero.
+    /// The leaves of a variable. A variable that no path has set reads as zero.
     pub(super) fn var(&mut self, var: VarId) -> Rc<[Value]> {
         match &self.state.vars[var.index()] {
             Some(leaves) => Rc::clone(leaves),
@@ -75,7 +75,7 @@ impl<'a> StepLowering<'a> {
         }
     }
 
-    /// The value at a place.
+    /// Reads the value of a place.
     pub(super) fn read(&mut self, resolved: &Resolved<'a>) -> Rc<[Value]> {
         match resolved.root {
             ResolvedRoot::Var(var) => {
@@ -127,7 +127,7 @@ impl<'a> StepLowering<'a> {
         }
     }
 
-    /// The part of a value that a path leads to.
+    /// Reads the part of a value that a path selects.
     fn part(&mut self, whole: &[Value], ty: &Type, path: &[ResolvedProjection]) -> Rc<[Value]> {
         let Some((&first, rest)) = path.split_first() else { return whole.into() };
         match first {
@@ -146,7 +146,7 @@ impl<'a> StepLowering<'a> {
         }
     }
 
-    /// An element of an array at a run-time index; zero outside.
+    /// Reads an element of an array at a run-time index; zero outside the array.
     pub(super) fn element(&mut self, whole: &[Value], ty: &Type, index: Value) -> Rc<[Value]> {
         let (element, count) = leaves::element(ty);
         let size = leaves::count(self.program, element);
@@ -161,12 +161,16 @@ impl<'a> StepLowering<'a> {
         for i in 0..count as usize {
             let Some(hit) = self.index_is(index, i) else { break };
             let candidate = &whole[i * size..][..size];
-            chosen = candidate.iter().zip(chosen.iter()).map(|(&c, &o)| self.b.select(hit, c, o)).collect();
+            chosen = candidate
+                .iter()
+                .zip(chosen.iter())
+                .map(|(&c, &o)| self.b.select(hit, c, o))
+                .collect();
         }
         chosen
     }
 
-    /// Whether a run-time index is `i`; `None` if the index is too narrow to be.
+    /// Whether a run-time index equals `i`; `None` if the index is too narrow to.
     fn index_is(&mut self, index: Value, i: usize) -> Option<Value> {
         let width = self.b.width(index);
         if width < 64 && i as u64 >> width != 0 {
@@ -176,13 +180,13 @@ impl<'a> StepLowering<'a> {
         Some(self.b.binary(BinaryOp::Eq, index, number))
     }
 
-    /// Bit `index` of a value; zero outside.
+    /// Bit `index` of a value; zero outside it.
     pub(super) fn bit(&mut self, value: Value, index: Value) -> Value {
         let shifted = self.b.binary(BinaryOp::Lshr, value, index);
         self.b.slice(shifted, 0, 1)
     }
 
-    /// A value with the part that a path leads to replaced.
+    /// Returns a value with the part that a path selects replaced.
     fn with_part(
         &mut self,
         whole: &Rc<[Value]>,
@@ -207,7 +211,8 @@ impl<'a> StepLowering<'a> {
                     if let Some(i) = known.to_u64().filter(|&i| i < u64::from(count)) {
                         let at = i as usize * size;
                         let old: Rc<[Value]> = whole[at..at + size].into();
-                        out[at..at + size].copy_from_slice(&self.with_part(&old, element, rest, new));
+                        out[at..at + size]
+                            .copy_from_slice(&self.with_part(&old, element, rest, new));
                     }
                     return out.into();
                 }
@@ -249,7 +254,8 @@ impl<'a> StepLowering<'a> {
         }
     }
 
-    /// The part of a header in the window that a path leads to; `bit` is where the value of type `ty` begins.
+    /// Reads the part of a header in the window that a path selects; `bit` is where the value of
+    /// type `ty` begins.
     fn read_header(
         &mut self,
         base: Value,
@@ -274,12 +280,16 @@ impl<'a> StepLowering<'a> {
             ResolvedProjection::Field(index) => {
                 let (field, _, offset) = leaves::field(self.program, ty, index);
                 let Type::Struct(id) = ty else { unreachable!("only structures have fields") };
-                let name = format!("{name}.{}", self.program.structs[id.index()].fields[index as usize].name);
+                let name = format!(
+                    "{name}.{}",
+                    self.program.structs[id.index()].fields[index as usize].name
+                );
                 self.read_header(base, bit + offset, &field, rest, &name)
             }
             ResolvedProjection::Slice(lo, width) => {
                 let total = self.program.width(ty);
-                let value = self.b.value(width, OpKind::ReadPacket { base, bit: bit + total - lo - width });
+                let value =
+                    self.b.value(width, OpKind::ReadPacket { base, bit: bit + total - lo - width });
                 Rc::new([value])
             }
             ResolvedProjection::Index(_) | ResolvedProjection::Bit(_) => {
@@ -289,8 +299,8 @@ impl<'a> StepLowering<'a> {
         }
     }
 
-    /// Sets the part of a header in the window that a path leads to. Only the bits that are meant are written, so that
-    /// a header which lies partly outside the window is written as far as its fields lie inside.
+    /// Sets the part of a header in the window that a path selects. Only the selected bits are
+    /// written, so that in a header partly outside the window the fields inside it are written.
     fn write_header(
         &mut self,
         base: Value,

@@ -1,17 +1,18 @@
-//! What a path through a step knows: the values of variables, and whether control has already left.
+//! The state of a path through a step: the values of variables, and whether control has already
+//! left.
 
 use std::rc::Rc;
 
 use wireloom_ir::Value;
 
-/// Whether control has left in some way on the way to the current point.
+/// Whether control has left in one particular way before the current point.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Left {
-    /// On no path.
+    /// Control has left on no path.
     Never,
-    /// On the paths on which this one-bit value is 1.
+    /// Control has left on the paths on which this one-bit value is 1.
     If(Value),
-    /// On every path.
+    /// Control has left on every path.
     Always,
 }
 
@@ -22,24 +23,28 @@ pub struct Flow {
     pub exited: Left,
     /// The function being inlined has returned.
     pub returned: Left,
-    /// The innermost loop is done with.
+    /// The innermost loop has ended.
     pub broke: Left,
-    /// The innermost loop's iteration is done with.
+    /// The current iteration of the innermost loop has ended.
     pub continued: Left,
 }
 
 impl Flow {
-    /// Nothing has left.
-    pub const STRAIGHT: Self =
-        Self { exited: Left::Never, returned: Left::Never, broke: Left::Never, continued: Left::Never };
+    /// Control has not left.
+    pub const STRAIGHT: Self = Self {
+        exited: Left::Never,
+        returned: Left::Never,
+        broke: Left::Never,
+        continued: Left::Never,
+    };
 
-    /// Whether control, where it has left, has always left by ending the step: then nothing that those paths know
-    /// matters any more.
+    /// Whether control has left only by ending the step, so that the values of the paths that left
+    /// no longer matter.
     pub fn only_exits(&self) -> bool {
         [self.returned, self.broke, self.continued] == [Left::Never; 3]
     }
 
-    /// The four ways, for code that treats them alike.
+    /// The four ways, for code that handles them alike.
     pub fn ways(&self) -> [Left; 4] {
         [self.exited, self.returned, self.broke, self.continued]
     }
@@ -49,22 +54,22 @@ impl Flow {
         Self { exited, returned, broke, continued }
     }
 
-    /// Whether no path reaches the current point: what follows need not be lowered. (What variables hold can still
-    /// matter: after a `return`, to the caller.)
+    /// Whether no path reaches the current point, so that the following code need not be lowered.
+    /// (The values of variables can still matter: after a `return`, to the caller.)
     pub fn is_dead(&self) -> bool {
         self.ways().contains(&Left::Always)
     }
 }
 
-/// What a path knows.
+/// The state of a path.
 #[derive(Clone, Debug)]
 pub struct State {
     /// The leaves of each variable of the engine that has a value here.
     pub vars: Vec<Option<Rc<[Value]>>>,
-    /// The leaves of the inlined function's answer.
+    /// The leaves of the inlined function's result.
     pub result: Rc<[Value]>,
     /// The step that `Next_step` names: 16 bits.
     pub next: Option<Value>,
-    /// Where control may have gone.
+    /// The ways in which control may have left.
     pub flow: Flow,
 }

@@ -1,4 +1,4 @@
-//! Statements, and how paths part and meet.
+//! Lowers statements, and splits and merges paths.
 
 use std::collections::VecDeque;
 use std::mem::replace;
@@ -12,17 +12,17 @@ use super::merge::Merge;
 use super::state::{Flow, Left};
 use super::{StepLowering, leaves};
 
-/// What is still to be lowered on a path.
+/// What remains to be lowered on a path.
 #[derive(Clone, Copy)]
 enum Work<'a> {
     Stmt(&'a Stmt),
-    /// The cases of a `switch` that are still to be tried.
+    /// The remaining cases of a `switch`.
     Switch {
         on: Value,
         cases: &'a [(Vec<Bits>, Vec<Stmt>)],
         default: &'a [Stmt],
     },
-    /// The step's end: go on at the step that `Next_step` names.
+    /// The end of the step: continue at the step that `Next_step` names.
     StepEnd,
 }
 
@@ -46,7 +46,7 @@ impl<'a> StepLowering<'a> {
         self.sequence(queue);
     }
 
-    /// The body of a function that is being inlined.
+    /// Lowers the body of a function that is being inlined.
     pub(super) fn body(&mut self, stmts: &'a [Stmt]) {
         self.sequence(work(stmts));
     }
@@ -73,7 +73,9 @@ impl<'a> StepLowering<'a> {
             }
             match queue.pop_front().expect("the queue is not empty") {
                 Work::StepEnd => self.step_end(),
-                Work::Switch { on: _, cases: [], default } => queue = followed_by(work(default), &queue),
+                Work::Switch { on: _, cases: [], default } => {
+                    queue = followed_by(work(default), &queue)
+                }
                 Work::Switch { on, cases: [(constants, body), cases @ ..], default } => {
                     let mut hit = None;
                     for constant in constants {
@@ -107,7 +109,7 @@ impl<'a> StepLowering<'a> {
         }
     }
 
-    /// A statement without statements inside, or a loop.
+    /// Lowers a statement that contains no statements, or a loop.
     fn simple(&mut self, stmt: &'a Stmt) {
         match &stmt.kind {
             StmtKind::Local(var, init) => {
@@ -159,7 +161,9 @@ impl<'a> StepLowering<'a> {
                 Exit::Reply(self.b.concat(&leaves))
             }
             hir::Exit::Drop(reason) | hir::Exit::ToCpu(reason) => {
-                let Type::Enum(id) = reason.ty else { unreachable!("reasons are of enumeration types") };
+                let Type::Enum(id) = reason.ty else {
+                    unreachable!("reasons are of enumeration types")
+                };
                 let set = self.reasons.of(self.program, id);
                 let value = self.scalar(reason);
                 let value = self.b.resize(value, 16);
@@ -181,7 +185,7 @@ impl<'a> StepLowering<'a> {
         self.state.flow.exited = Left::Always;
     }
 
-    /// Goes on at the step that `Next_step` names, which need not be the same on every path.
+    /// Continues at the step that `Next_step` names, which may differ from path to path.
     fn step_end(&mut self) {
         let Some(next) = self.state.next else { return };
         match self.b.as_constant(next) {
@@ -209,7 +213,7 @@ impl<'a> StepLowering<'a> {
         self.b.choice(same, then, otherwise, &[]);
     }
 
-    /// The loop's body once for each value.
+    /// Lowers the loop's body once for each value.
     fn unroll(&mut self, var: VarId, values: &[Bits], body: &'a [Stmt]) {
         for value in values {
             if self.state.flow.is_dead() {
@@ -236,7 +240,8 @@ impl<'a> StepLowering<'a> {
         self.state.flow.broke = Left::Never;
     }
 
-    /// The flag that says whether control has left on the way here; `None` if it never has.
+    /// Returns the flag that says whether control has left before this point; `None` if it never
+    /// has.
     fn left(&mut self) -> Option<Value> {
         self.state.flow.ways().into_iter().fold(None, |flag, way| match (flag, way) {
             (None, Left::If(v)) => Some(v),
@@ -245,8 +250,15 @@ impl<'a> StepLowering<'a> {
         })
     }
 
-    /// `if`. Where one arm never reaches its end, what follows (`rest`, which is then taken) belongs to the other.
-    fn if_else(&mut self, condition: Value, then: Queue<'a>, otherwise: Queue<'a>, rest: &mut Queue<'a>) {
+    /// Lowers `if`. If one arm never reaches its end, the remaining statements (`rest`, which is
+    /// then taken) belong to the other.
+    fn if_else(
+        &mut self,
+        condition: Value,
+        then: Queue<'a>,
+        otherwise: Queue<'a>,
+        rest: &mut Queue<'a>,
+    ) {
         if let Some(known) = self.b.as_constant(condition) {
             let taken = if known.is_zero() { otherwise } else { then };
             *rest = followed_by(taken, rest);
@@ -282,8 +294,9 @@ impl<'a> StepLowering<'a> {
         self.b.choice(condition, then_block, otherwise_block, &yields);
     }
 
-    /// A choice between two computations, each of which answers leaves; the answer is the chosen one's leaves.
-    /// `then_gone`: the first arm stands for paths that have already ended the step.
+    /// Emits a choice between two computations, each of which returns leaves, and returns the
+    /// leaves of the chosen one. `then_gone` says that the first arm represents paths that have
+    /// already ended the step.
     pub(super) fn branch(
         &mut self,
         condition: Value,
@@ -311,15 +324,16 @@ impl<'a> StepLowering<'a> {
         leaves
     }
 
-    /// All leaves of a type, zero.
+    /// All leaves of a type, with value zero.
     pub(super) fn zeros(&mut self, ty: &Type) -> Rc<[Value]> {
         leaves::of(self.program, ty).into_iter().map(|(_, width)| self.b.number(width, 0)).collect()
     }
 
-    /// Gives a variable a value, and the value the variable's name.
+    /// Gives a variable a value, and gives the value the variable's name.
     pub(super) fn set_var(&mut self, var: VarId, value: Rc<[Value]>) {
         let declared = &self.engine.vars[var.index()];
-        for ((suffix, _), &leaf) in leaves::of(self.program, &declared.ty).iter().zip(value.iter()) {
+        for ((suffix, _), &leaf) in leaves::of(self.program, &declared.ty).iter().zip(value.iter())
+        {
             self.b.name(leaf, &format!("{}{suffix}", declared.name));
         }
         self.state.vars[var.index()] = Some(value);

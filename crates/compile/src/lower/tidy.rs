@@ -1,11 +1,12 @@
-//! Takes away what lowering left unused in a step, so that `--ir lower` reads well: context reads of variables that
-//! the step does not mention, constants, and yields of `if`s that nobody looks at. Values are numbered anew in order.
+//! Removes what lowering left unused in a step, so that `--ir lower` reads well: context reads of
+//! variables that the step does not mention, constants, and unused yields of `if`s. Values are
+//! renumbered in order.
 
 use wireloom_ir::{Block, Op, OpKind, Value, ValueInfo};
 
 use crate::analysis::{is_pure, is_read};
 
-/// The step without what is unused.
+/// Returns the step without its unused parts.
 pub fn tidy(values: Vec<ValueInfo>, mut body: Block) -> (Vec<ValueInfo>, Block) {
     let mut used = vec![false; values.len()];
     mark(&body, &mut used);
@@ -20,7 +21,8 @@ fn removable(kind: &OpKind) -> bool {
     is_pure(kind) || is_read(kind)
 }
 
-/// Marks what is used, from the last operation to the first; a value is used before it is seen defined.
+/// Marks used values, from the last operation to the first, so that each use is seen before the
+/// definition.
 fn mark(block: &Block, used: &mut [bool]) {
     for op in block.ops.iter().rev() {
         if removable(&op.kind) && !op.results.iter().any(|r| used[r.index()]) {

@@ -1,4 +1,5 @@
-//! Cleaning up after other passes: threads jumps through empty steps, removes unreachable steps and unused context.
+//! Cleans up after other passes: threads jumps through empty steps, and removes unreachable steps
+//! and unused context.
 //!
 //! ```text
 //! context x : u8                      step a {
@@ -13,15 +14,18 @@
 //! }
 //! ```
 //!
-//! A jump is threaded only where that changes no count of backward jumps: the empty step leads forward, and the
-//! jump to it as much as the jump past it leads forward or both lead backward. Values are numbered anew, in order.
+//! A jump is threaded only if that changes no count of backward jumps: the empty step leads
+//! forward, and the jump to it and the jump past it are both forward or both backward. Values are
+//! renumbered in order.
 
-use wireloom_ir::{Code, ContextId, Engine, EngineKind, Exit, Op, OpKind, Program, Step, StepId, Value};
+use wireloom_ir::{
+    Code, ContextId, Engine, EngineKind, Exit, Op, OpKind, Program, Step, StepId, Value,
+};
 
 use super::PassOptions;
 use crate::analysis::effects::successor;
 
-/// Cleans every engine. Offloads stay: tables name them.
+/// Cleans every engine. Offloads stay, since tables name them.
 pub fn run(program: &mut Program, _: &PassOptions) {
     for engine in &mut program.engines {
         thread_jumps(engine);
@@ -31,7 +35,7 @@ pub fn run(program: &mut Program, _: &PassOptions) {
     }
 }
 
-/// The step that an empty step leads to, if it is one.
+/// The step to which an empty step leads, if it is empty.
 fn passes_to(step: &Step) -> Option<StepId> {
     let mut target = None;
     let mut others = false;
@@ -130,7 +134,7 @@ fn remove_unused_context(engine: &mut Engine) {
     }
 }
 
-/// The new number of each thing that is kept.
+/// The new number of each item that is kept.
 fn renumbering(keep: &[bool]) -> Vec<u32> {
     let mut next = 0;
     keep.iter()
@@ -142,7 +146,7 @@ fn renumbering(keep: &[bool]) -> Vec<u32> {
         .collect()
 }
 
-/// Numbers the values of a step in the order of their definitions and forgets those that have none.
+/// Numbers the values of a step in the order of their definitions and removes values without one.
 fn renumber(step: &mut Step) {
     let mut order = Vec::new();
     let mut numbers = vec![None; step.values.len()];

@@ -1,4 +1,4 @@
-//! Common subexpression elimination: computes and reads once what is computed or read twice.
+//! Common subexpression elimination: computes and reads each value once.
 //!
 //! ```text
 //! %2:u8 = packet.read %0 + 64               %2:u8 = packet.read %0 + 64
@@ -9,15 +9,17 @@
 //! finish when %6
 //! ```
 //!
-//! Equal are: pure operations on equal operands, in either order where the operator commutes; reads of the packet and
-//! of metadata between which nothing was written that overlaps; reads of a context variable, and what an unguarded
-//! write has put there; calls without state of one method with one guard and equal arguments.
+//! These are equal: pure operations on equal operands, in either order if the operator commutes;
+//! reads of the packet and of metadata between which no overlapping write happened; a read of a
+//! context variable and the value of an unguarded write to it; calls without state of one method
+//! with the same guard and equal arguments.
 
 use std::collections::HashMap;
 
 use wireloom_bits::Bits;
 use wireloom_ir::{
-    BinaryOp, Block, ContextId, EngineId, Meta, Op, OpKind, Program, Step, UnaryOp, Value, ValueInfo,
+    BinaryOp, Block, ContextId, EngineId, Meta, Op, OpKind, Program, Step, UnaryOp, Value,
+    ValueInfo,
 };
 
 use super::PassOptions;
@@ -25,7 +27,7 @@ use crate::analysis::Definitions;
 use crate::analysis::effects::Effects;
 use crate::analysis::packet::{Access, Packets};
 
-/// Over every step.
+/// Runs over every step.
 pub fn run(program: &mut Program, _: &PassOptions) {
     let effects = Effects::of(program);
     for (index, engine) in program.engines.iter_mut().enumerate() {
@@ -65,12 +67,12 @@ enum Expression {
     Call(u32, usize, Vec<Value>, Option<Value>),
 }
 
-/// What is known at a place of the program.
+/// What is known at a point of the program.
 #[derive(Clone, Default)]
 struct Known {
     expressions: HashMap<Expression, Value>,
     context: HashMap<ContextId, Value>,
-    /// Reads of the packet and of metadata that still hold.
+    /// Reads of the packet and of metadata that are still valid.
     reads: Vec<(Read, Access, Value)>,
 }
 
@@ -85,7 +87,7 @@ struct Share<'a> {
     effects: &'a Effects,
     engine: EngineId,
     values: &'a [ValueInfo],
-    /// What each value is replaced by.
+    /// The replacement of each value.
     same: Vec<Value>,
 }
 
@@ -107,11 +109,12 @@ impl Share<'_> {
                 yields.iter_mut().for_each(|v| *v = self.same[v.index()]);
                 ends.push(inside);
             }
-            // Behind the choice holds what held before it and still holds at the end of both arms.
+            // After the choice, a fact holds if it held before and still holds at the end of both
+            // arms.
             known.context.retain(|id, v| ends.iter().all(|e| e.context.get(id) == Some(v)));
-            known
-                .reads
-                .retain(|(r, _, v)| ends.iter().all(|e| e.reads.iter().any(|x| x.0 == *r && x.2 == *v)));
+            known.reads.retain(|(r, _, v)| {
+                ends.iter().all(|e| e.reads.iter().any(|x| x.0 == *r && x.2 == *v))
+            });
             return true;
         }
         let found = self.find(op, known);
@@ -123,7 +126,8 @@ impl Share<'_> {
         true
     }
 
-    /// The value that the operation would compute again; remembers it if it is the first to compute it.
+    /// Returns the value that the operation would compute again; if it is the first to compute it,
+    /// records it.
     fn find(&self, op: &Op, known: &mut Known) -> Option<Value> {
         let [result] = op.results[..] else { return None };
         if let OpKind::ReadContext(id) = op.kind {
@@ -196,7 +200,7 @@ impl Share<'_> {
     }
 }
 
-/// Whether the operands may be exchanged.
+/// Whether the operands may be swapped.
 pub fn commutes(op: BinaryOp) -> bool {
     use BinaryOp::{Add, And, Eq, Mul, Ne, Or, Xor};
     matches!(op, Add | Mul | And | Or | Xor | Eq | Ne)

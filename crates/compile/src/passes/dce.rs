@@ -7,9 +7,10 @@
 //! finish
 //! ```
 //!
-//! Dead are: values that no live operation uses; calls that change nothing and whose reply is dead; writes of context
-//! variables that no path reads any more (over the whole engine); arms of an `if` that do nothing. Calls that change
-//! the state of an offload, and all changes of the packet, live.
+//! These are dead: values that no live operation uses; calls that change nothing and whose reply is
+//! dead; writes of context variables that no path reads any more (over the whole engine); arms of
+//! an `if` that do nothing. Calls that change the state of an offload, and all changes of the
+//! packet, are live.
 
 use wireloom_ir::{Block, EngineId, Op, OpKind, Program, Step};
 
@@ -18,14 +19,16 @@ use crate::analysis::effects::Effects;
 use crate::analysis::liveness::Liveness;
 use crate::analysis::{is_pure, is_read};
 
-/// Cleans every engine until nothing more is dead: a write that goes may end the life of a variable in another step.
+/// Cleans every engine until nothing more is dead: removing a write may end the life of a variable
+/// in another step.
 pub fn run(program: &mut Program, _: &PassOptions) {
     let effects = Effects::of(program);
     for (index, engine) in program.engines.iter_mut().enumerate() {
         let id = EngineId(index as u32);
         loop {
             let live = Liveness::of(engine);
-            let writes: Vec<Vec<bool>> = engine.steps.iter().map(|s| live.writes(engine, s)).collect();
+            let writes: Vec<Vec<bool>> =
+                engine.steps.iter().map(|s| live.writes(engine, s)).collect();
             let mut changed = false;
             for (step, writes) in engine.steps.iter_mut().zip(writes) {
                 changed |= clean(step, writes, &effects, id);
@@ -37,7 +40,8 @@ pub fn run(program: &mut Program, _: &PassOptions) {
     }
 }
 
-/// Cleans a step. `writes` says of each context write, from the last to the first, whether it is live.
+/// Cleans a step. `writes` says for each context write, from the last to the first, whether it is
+/// live.
 fn clean(step: &mut Step, writes: Vec<bool>, effects: &Effects, engine: EngineId) -> bool {
     let mut sweep = Sweep {
         used: vec![false; step.values.len()],
@@ -62,7 +66,7 @@ struct Sweep<'a> {
 }
 
 impl Sweep<'_> {
-    /// From the last operation to the first, so that uses are seen before definitions.
+    /// Visits the last operation first, so that uses are seen before definitions.
     fn block(&mut self, block: &mut Block) {
         let mut kept = Vec::with_capacity(block.ops.len());
         for mut op in std::mem::take(&mut block.ops).into_iter().rev() {
@@ -79,7 +83,7 @@ impl Sweep<'_> {
     fn keep(&mut self, op: &mut Op) -> bool {
         let wanted = op.results.iter().any(|r| self.used[r.index()]);
         if let OpKind::If { condition, then, otherwise } = &mut op.kind {
-            // Results that nobody uses go, and with them their yields.
+            // Unused results are removed together with their yields.
             let used: Vec<bool> = op.results.iter().map(|r| self.used[r.index()]).collect();
             if used.contains(&false) {
                 self.changed = true;

@@ -1,20 +1,21 @@
 //! Makes each header access fit a header port.
 //!
-//! A field longer than what a port serves is cut into accesses that are not. Nothing of a field is written unless all
-//! of it lies in the window, so each part of a write but the last, which sees to that itself, asks for the whole field.
+//! A field longer than a port serves is cut into accesses that are short enough. A field is written
+//! only if all of it lies in the window, so each part of a write except the last, which checks this
+//! itself, asks for the whole field.
 //!
 //! ```text
 //!                                            %3:u128 = packet.read %0 + 0
 //!                                            %4:u32 = packet.read %0 + 128
 //! %1:u160 = packet.read %0 + 0               %1:u160 = concat(%3, %4)
 //! packet.write %0 + 400, %2 (u160)     =>    %5:u16 = meta.read window
-//!                                            %6:u1 = ule (%0 + 70), %5           (without wrapping)
+//!                                            %6:u1 = ule (%0 + 70), %5      (without wrapping)
 //!                                            packet.write %0 + 400, %7 when %6   (%7 = %2[159:32])
 //!                                            packet.write %0 + 528, %8           (%8 = %2[31:0])
 //! ```
 //!
-//! A write whose base can be one of two numbers, since one bit of it is not known, becomes two writes at constant
-//! places, which can share a port with others.
+//! A write whose base can be one of two numbers, because one bit of it is unknown, becomes two
+//! writes at constant positions, which can share a port with others.
 //!
 //! ```text
 //! %3:u16 = select %1, 4, 0
@@ -22,7 +23,7 @@
 //!                                            packet.write 4 + 112, %2 when %1
 //! ```
 //!
-//! Only for machines with header ports; code with `if` stays as it is.
+//! The pass runs only for machines with header ports; code with `if` stays unchanged.
 
 use wireloom_bits::Bits;
 use wireloom_ir::{BinaryOp, Block, Meta, Op, OpKind, Program, UnaryOp, Value, ValueInfo};
@@ -33,7 +34,7 @@ use crate::analysis::address::Addresses;
 use crate::analysis::context::KnownContext;
 use crate::analysis::known_bits::Known;
 
-/// Over every step.
+/// Runs over every step.
 pub fn run(program: &mut Program, options: &PassOptions) {
     let Some(ports) = options.header else { return };
     for engine in &mut program.engines {
@@ -42,7 +43,8 @@ pub fn run(program: &mut Program, options: &PassOptions) {
             let snapshot = step.clone();
             let definitions = Definitions::of(&snapshot);
             let addresses = Addresses::new(&snapshot, &definitions, &known);
-            let mut fields = Fields { addresses, known, bytes: ports.bytes.max(1), values: &mut step.values };
+            let mut fields =
+                Fields { addresses, known, bytes: ports.bytes.max(1), values: &mut step.values };
             for block in step.code.blocks_mut() {
                 fields.block(block);
             }
@@ -50,7 +52,7 @@ pub fn run(program: &mut Program, options: &PassOptions) {
     }
 }
 
-/// Bits of an address: 2^16 bytes of base and as many behind it.
+/// Bits of an address: 2^16 bytes of base and as many after it.
 const ADDRESS_BITS: u32 = 18;
 
 struct Fields<'a> {
@@ -111,7 +113,8 @@ impl Fields<'_> {
         (bit % 8 + width).div_ceil(8) > self.bytes
     }
 
-    /// First bit and width of the parts of a field; all but the last end at a byte's end.
+    /// First bit and width of the parts of a field. All parts except the last end on a byte
+    /// boundary.
     fn parts(&self, bit: u32, width: u32) -> Vec<(u32, u32)> {
         let (mut first, end) = (bit, bit + width);
         let mut parts = Vec::new();
@@ -136,8 +139,10 @@ impl Fields<'_> {
         let width = self.width(value);
         let end = u128::from((bit + width).div_ceil(8));
         let base_wide = self.new_op(out, op, ADDRESS_BITS, OpKind::Extend(base));
-        let behind = self.new_op(out, op, ADDRESS_BITS, OpKind::Const(Bits::new(ADDRESS_BITS, end)));
-        let end = self.new_op(out, op, ADDRESS_BITS, OpKind::Binary(BinaryOp::Add, base_wide, behind));
+        let behind =
+            self.new_op(out, op, ADDRESS_BITS, OpKind::Const(Bits::new(ADDRESS_BITS, end)));
+        let end =
+            self.new_op(out, op, ADDRESS_BITS, OpKind::Binary(BinaryOp::Add, base_wide, behind));
         let window = self.new_op(out, op, 16, OpKind::ReadMeta(Meta::Window));
         let window = self.new_op(out, op, ADDRESS_BITS, OpKind::Extend(window));
         let inside = self.new_op(out, op, 1, OpKind::Binary(BinaryOp::Ule, end, window));
@@ -153,7 +158,7 @@ impl Fields<'_> {
         }
     }
 
-    /// The writes that stand for one, each with its base.
+    /// Returns the writes that replace one, each with its base.
     fn places(&mut self, out: &mut Vec<Op>, op: Op, base: Value) -> Vec<(Op, Value)> {
         let address = self.addresses.of(base);
         let Some(root) = address.root else { return vec![(op, base)] };
@@ -174,9 +179,12 @@ impl Fields<'_> {
             let base = self.new_op(out, &op, 16, OpKind::Const(Bits::new(16, at.into())));
             let guard = Some(self.and(out, &op, chosen));
             let OpKind::WritePacket { bit, value, .. } = op.kind else {
-                unreachable!("only writes come here")
+                unreachable!("the operation is a write")
             };
-            writes.push((Op { kind: OpKind::WritePacket { base, bit, value }, guard, ..op.clone() }, base));
+            writes.push((
+                Op { kind: OpKind::WritePacket { base, bit, value }, guard, ..op.clone() },
+                base,
+            ));
         }
         writes
     }

@@ -11,9 +11,10 @@
 //! finish when %5
 //! ```
 //!
-//! One walk in order, so that operands are simple before their users are looked at; repeated until nothing changes,
-//! since a rule may leave work for another. Also folded: guards and choices that are decided, reads of context variables
-//! that are certainly still zero. What becomes unused stays for `dce`. The identities stand in [`rules`].
+//! Each round walks the operations in order, so that operands are simplified before their users;
+//! rounds repeat until nothing changes, since one rule may enable another. The pass also folds
+//! guards and choices that are decided, and reads of context variables that are certainly still
+//! zero. Unused operations are left to `dce`. The module [`rules`] has the identities.
 
 mod rules;
 
@@ -27,10 +28,10 @@ use crate::analysis::is_pure;
 use crate::analysis::liveness::{self, ContextSet};
 use crate::eval;
 
-/// Rules never undo each other, so that few rounds do; this bound is for safety only.
+/// Rules never undo each other, so a few rounds suffice; this bound is for safety only.
 const MAX_ROUNDS: usize = 16;
 
-/// Over every engine.
+/// Runs over every engine.
 pub fn run(program: &mut Program, _: &PassOptions) {
     for engine in &mut program.engines {
         for _ in 0..MAX_ROUNDS {
@@ -46,8 +47,8 @@ pub fn run(program: &mut Program, _: &PassOptions) {
     }
 }
 
-/// For each step, the context variables that are certainly zero when it begins: nothing was written to them, or nothing
-/// but zero.
+/// For each step, the context variables that are certainly zero when it begins: nothing but zero
+/// was written to them.
 fn zeros(engine: &Engine) -> Vec<ContextSet> {
     let mut never = ContextSet::empty(engine.context.len());
     (0..engine.context.len() as u32).for_each(|i| never.insert(ContextId(i)));
@@ -75,9 +76,9 @@ fn zeros(engine: &Engine) -> Vec<ContextSet> {
         .collect()
 }
 
-/// What an operation becomes.
+/// The simpler form of an operation.
 enum Simpler {
-    /// A value that is there already.
+    /// An existing value.
     Is(Value),
     /// A constant.
     Constant(Bits),
@@ -87,13 +88,13 @@ enum Simpler {
 
 struct Folder<'a> {
     values: &'a mut Vec<ValueInfo>,
-    /// What each value is replaced by.
+    /// The replacement of each value.
     same: Vec<Value>,
     /// The pure operation that defines each value.
     kinds: Vec<Option<OpKind>>,
-    /// Context variables that are certainly zero at this place.
+    /// Context variables that are certainly zero at this point.
     zero: ContextSet,
-    /// New operations that stand before the one in hand.
+    /// New operations to insert before the current one.
     ahead: Vec<Op>,
     loc: Loc,
     changed: bool,
@@ -133,7 +134,7 @@ impl Folder<'_> {
         }
     }
 
-    /// A new operation ahead of the one in hand.
+    /// Adds a new operation before the current one.
     fn new_op(&mut self, width: u32, kind: OpKind) -> Value {
         let value = Value(self.values.len() as u32);
         self.values.push(ValueInfo { width, name: None });
@@ -160,7 +161,7 @@ impl Folder<'_> {
             if let Some(never) = self.constant(guard).map(Bits::is_zero) {
                 self.changed = true;
                 if never {
-                    // It never happens: its results are zero.
+                    // The operation never happens, so its results are zero.
                     for result in &op.results {
                         let width = self.width(*result);
                         let zero = self.new_op(width, OpKind::Const(Bits::zero(width)));
@@ -197,7 +198,8 @@ impl Folder<'_> {
                 self.kinds[op.results[0].index()] = Some(op.kind.clone());
             }
             OpKind::WriteContext(id, value) => {
-                let stays = self.zero.contains(*id) && self.constant(*value).is_some_and(Bits::is_zero);
+                let stays =
+                    self.zero.contains(*id) && self.constant(*value).is_some_and(Bits::is_zero);
                 self.zero.set(*id, stays);
             }
             kind if is_pure(kind) => {
@@ -239,8 +241,9 @@ impl Folder<'_> {
     }
 }
 
-/// Of the exits of a jump exactly one happens, and so of those of flat code if all have guards: the only one always
-/// does, and those that do the same need not be told apart. Nothing happens behind an exit that always does.
+/// Simplifies exits. Exactly one exit of a jump happens, and so does exactly one exit of flat code
+/// if all have guards. A single exit therefore always happens, and exits with the same effect need
+/// no distinction. Nothing happens after an exit that is always taken.
 fn decide_exits(code: &mut Code, kinds: &[Option<OpKind>]) -> bool {
     let is_exit = |op: &Op| matches!(op.kind, OpKind::Exit(_));
     let (block, is_jump) = match code {
@@ -251,7 +254,9 @@ fn decide_exits(code: &mut Code, kinds: &[Option<OpKind>]) -> bool {
         return false;
     }
     let always = |op: &Op| {
-        op.guard.is_none_or(|g| matches!(&kinds[g.index()], Some(OpKind::Const(bits)) if !bits.is_zero()))
+        op.guard.is_none_or(
+            |g| matches!(&kinds[g.index()], Some(OpKind::Const(bits)) if !bits.is_zero()),
+        )
     };
     let before = block.ops.len();
     if let Some(first) = block.ops.iter().position(|op| is_exit(op) && always(op)) {

@@ -1,5 +1,5 @@
-//! Fuses steps: where a step goes on at another, and hardware can do both in fewer slots than one after the other, the
-//! other's operations are done at once.
+//! Fuses steps: if a step continues at another one, and hardware can do both in fewer slots
+//! together than one after the other, the first step takes over the operations of the second.
 //!
 //! ```text
 //! step a {                                          step a {
@@ -17,18 +17,19 @@
 //! }
 //! ```
 //!
-//! The condition of the jump becomes a guard of all that the other step does, and what it reads of the context is what
-//! this step leaves there. Whether that takes fewer slots is found by scheduling both ways, as [`split`](super::split)
-//! will. No exit may come later than before. A step that others go on at, too, is copied if it is small, and if the
-//! logic does not become too deep. Jumps keep their direction, which counts for runaway threads.
+//! The condition of the jump becomes a guard of all operations of the other step, and its context
+//! reads become what this step leaves in the context. Both variants are scheduled, as
+//! [`split`](super::split) will do, to find out which takes fewer slots. No exit may come later
+//! than before. A step that other steps also continue at is copied if it is small and the logic
+//! does not become too deep. Jumps keep their direction, which counts for runaway threads.
 //!
-//! Only for machines with header ports; structured `if` is converted first.
+//! The pass runs only for machines with header ports; structured `if` is converted first.
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use wireloom_ir::{
-    BinaryOp, Block, Code, ContextId, Engine, EngineId, Exit, Loc, Op, OpKind, Program, Step, StepId, Value,
-    ValueInfo,
+    BinaryOp, Block, Code, ContextId, Engine, EngineId, Exit, Loc, Op, OpKind, Program, Step,
+    StepId, Value, ValueInfo,
 };
 
 use super::{PassOptions, cse, dce, fold, if_convert, split};
@@ -39,16 +40,17 @@ use crate::analysis::guards::Guards;
 use crate::analysis::known_bits::{self, Known};
 use crate::analysis::{Definitions, depth};
 
-/// What a step may be worth to be copied for each step that goes on at it: bits of results of its operations.
+/// Maximum size of a step that is copied for each of its predecessors: bits of the results of its
+/// operations.
 const SMALL: u32 = 200;
 
-/// Levels of logic that two register stages hold, by the `depth` model.
+/// Levels of logic that fit in two register stages, by the `depth` model.
 const DEEP: u32 = 24;
 
-/// Steps with more operations than this together stay apart, to keep compilation fast.
+/// Maximum operations of two fused steps, to keep compilation fast.
 const LONG: usize = 1_500;
 
-/// Fuses the steps of every engine until nothing is gained any more.
+/// Fuses the steps of every engine until nothing more is gained.
 pub fn run(program: &mut Program, options: &PassOptions) {
     if options.header.is_none() {
         return;
@@ -66,10 +68,10 @@ pub fn run(program: &mut Program, options: &PassOptions) {
     }
 }
 
-/// Two steps that were tried, and the numbers of their operations then.
+/// Two steps that were tried, and their numbers of operations at that time.
 type Tried = (usize, usize, usize, usize);
 
-/// The first step that gains by being fused with one that it goes on at, and what it becomes.
+/// Finds the first step that gains by fusion with a successor, and returns the fused step.
 fn find(
     program: &Program,
     id: EngineId,
@@ -82,7 +84,9 @@ fn find(
     let costs = Costs { id, effects: &effects, context: &context, options };
     let comes_from = predecessors(engine);
     for (at, step) in engine.steps.iter().enumerate() {
-        let Some(ops) = flat(step).filter(|_| at == 0 || !comes_from[at].is_empty()) else { continue };
+        let Some(ops) = flat(step).filter(|_| at == 0 || !comes_from[at].is_empty()) else {
+            continue;
+        };
         for next in targets(ops).into_iter().filter(|next| *next > at) {
             let other = &engine.steps[next];
             let Some(others) = flat(other) else { continue };
@@ -114,7 +118,7 @@ fn flat(step: &Step) -> Option<&[Op]> {
     }
 }
 
-/// The steps that operations go on at by `next`.
+/// The steps that operations continue at with `next`.
 fn targets(ops: &[Op]) -> BTreeSet<usize> {
     let target = |op: &Op| match op.kind {
         OpKind::Exit(Exit::Next(next)) => Some(next.index()),
@@ -123,7 +127,7 @@ fn targets(ops: &[Op]) -> BTreeSet<usize> {
     ops.iter().filter_map(target).collect()
 }
 
-/// For each step, the steps that can be reached and go on at it.
+/// For each step, its reachable predecessors.
 fn predecessors(engine: &Engine) -> Vec<BTreeSet<usize>> {
     let mut found = vec![BTreeSet::new(); engine.steps.len()];
     let mut open: Vec<usize> = if engine.steps.is_empty() { Vec::new() } else { vec![0] };
@@ -144,7 +148,7 @@ fn predecessors(engine: &Engine) -> Vec<BTreeSet<usize>> {
     found
 }
 
-/// Whether the jumps of step `from` are as much forward or backward if they start at step `at`.
+/// Whether the jumps of step `from` keep their direction if they start at step `at`.
 fn keeps_direction(ops: &[Op], at: usize, from: usize) -> bool {
     ops.iter().all(|op| match &op.kind {
         OpKind::Exit(exit) => {
@@ -157,17 +161,20 @@ fn keeps_direction(ops: &[Op], at: usize, from: usize) -> bool {
 fn weight(step: &Step) -> u32 {
     let mut bits = 0;
     step.for_each_op(|op| {
-        if !matches!(op.kind, OpKind::Const(_) | OpKind::Extend(_) | OpKind::Slice(..) | OpKind::Concat(_)) {
+        if !matches!(
+            op.kind,
+            OpKind::Const(_) | OpKind::Extend(_) | OpKind::Slice(..) | OpKind::Concat(_)
+        ) {
             bits += op.results.iter().map(|r| step.values[r.index()].width).sum::<u32>();
         }
     });
     bits
 }
 
-/// One step in place of two.
+/// One step that replaces two.
 struct Fusion {
     step: Step,
-    /// For each exit in order: the index of the exit that it was, in this step (0) or the other (1).
+    /// For each exit in order: its step (this one is 0, the other is 1) and its index there.
     exits: Vec<(usize, usize)>,
 }
 
@@ -175,7 +182,7 @@ struct Fusion {
 struct Builder {
     values: Vec<ValueInfo>,
     ops: Vec<Op>,
-    /// Context variables that are read ahead of everything.
+    /// Context variables that are read before everything else.
     first_reads: BTreeMap<ContextId, Value>,
     loc: Loc,
 }
@@ -197,22 +204,31 @@ impl Builder {
 }
 
 impl Fusion {
-    /// `step` with `other` in place of its jumps to it.
+    /// Builds `step` with `other` in place of its jumps to it.
     fn of(step: &Step, other: &Step, target: StepId, known: &[Known]) -> Self {
-        let ways: Vec<Option<Value>> =
-            flat(step).unwrap_or(&[]).iter().filter(|op| goes_on(op, target)).map(|op| op.guard).collect();
+        let ways: Vec<Option<Value>> = flat(step)
+            .unwrap_or(&[])
+            .iter()
+            .filter(|op| goes_on(op, target))
+            .map(|op| op.guard)
+            .collect();
         let (step, mut exits) = with_one_jump(step, target);
         let ops = flat(&step).expect("only flat code is fused");
         let jump = ops.iter().position(|op| goes_on(op, target)).expect("it goes on there");
         let is_exit = |op: &&Op| matches!(op.kind, OpKind::Exit(_));
         let behind = exits.split_off(ops[..jump].iter().filter(is_exit).count());
-        let mut builder =
-            Builder { values: step.values.clone(), ops: ops[..jump].to_vec(), ..Builder::default() };
-        let count = builder.append(&Before::new(&step, &ops[..jump], &ways, known), other, ops[jump].guard);
+        let mut builder = Builder {
+            values: step.values.clone(),
+            ops: ops[..jump].to_vec(),
+            ..Builder::default()
+        };
+        let count =
+            builder.append(&Before::new(&step, &ops[..jump], &ways, known), other, ops[jump].guard);
         builder.ops.extend_from_slice(&ops[jump + 1..]);
         let exits = exits.into_iter().map(|exit| (0, exit));
-        let exits =
-            exits.chain((0..count).map(|exit| (1, exit))).chain(behind.into_iter().map(|exit| (0, exit)));
+        let exits = exits
+            .chain((0..count).map(|exit| (1, exit)))
+            .chain(behind.into_iter().map(|exit| (0, exit)));
         let exits = exits.collect();
         let code = Code::Sequential(Block { ops: builder.ops });
         Self { step: Step { values: builder.values, code, ..step.clone() }, exits }
@@ -223,7 +239,8 @@ fn goes_on(op: &Op, target: StepId) -> bool {
     matches!(op.kind, OpKind::Exit(Exit::Next(next)) if next == target)
 }
 
-/// The step with one jump to the target, in place of the last, and which of its exits the others were.
+/// Merges a step's jumps to the target into one, in place of the last; returns the step and the
+/// earlier index of each exit.
 fn with_one_jump(step: &Step, target: StepId) -> (Step, Vec<usize>) {
     let ops = flat(step).expect("only flat code is fused");
     let last = ops.iter().rposition(|op| goes_on(op, target)).expect("it goes on there");
@@ -240,10 +257,9 @@ fn with_one_jump(step: &Step, target: StepId) -> (Step, Vec<usize>) {
         guards.extend(jumps.then_some(op.guard));
         if index == last {
             let any = |a: Option<Value>, b: Option<Value>| Some((a?, b?));
-            let guard = guards
-                .iter()
-                .copied()
-                .reduce(|a, b| any(a, b).map(|(a, b)| builder.new_op(1, OpKind::Binary(BinaryOp::Or, a, b))));
+            let guard = guards.iter().copied().reduce(|a, b| {
+                any(a, b).map(|(a, b)| builder.new_op(1, OpKind::Binary(BinaryOp::Or, a, b)))
+            });
             builder.ops.push(Op { guard: guard.flatten(), ..op.clone() });
         } else if !jumps {
             builder.ops.push(op.clone());
@@ -253,7 +269,7 @@ fn with_one_jump(step: &Step, target: StepId) -> (Step, Vec<usize>) {
     (Step { values: builder.values, code, ..step.clone() }, exits)
 }
 
-/// What happens before a step is gone on at, on each of the ways there.
+/// What happens before the next step begins, on each of the paths to it.
 struct Before<'a> {
     ops: &'a [Op],
     ways: Vec<(Option<Value>, Vec<Option<bool>>)>,
@@ -261,7 +277,7 @@ struct Before<'a> {
 }
 
 impl<'a> Before<'a> {
-    /// Operations of a step, and the guards of the jumps behind them.
+    /// Describes operations of a step, and the guards of the jumps that follow them.
     fn new(step: &Step, ops: &'a [Op], ways: &[Option<Value>], known: &[Known]) -> Self {
         let definitions = Definitions::of(step);
         let guards = Guards::new(&definitions);
@@ -275,8 +291,7 @@ impl<'a> Before<'a> {
 }
 
 impl Builder {
-    /// Appends the operations of `other`, which are done if `guard` holds, behind others; answers how many exits they
-    /// have.
+    /// Appends the operations of `other`, guarded by `guard`; returns the number of its exits.
     fn append(&mut self, before: &Before<'_>, other: &Step, guard: Option<Value>) -> usize {
         let mut context: BTreeMap<ContextId, Value> = BTreeMap::new();
         let mut numbers: Vec<Option<Value>> = vec![None; other.values.len()];
@@ -334,7 +349,7 @@ impl Builder {
         exits
     }
 
-    /// What is in a context variable when the step is gone on at.
+    /// The value of a context variable when the next step begins.
     fn left_behind(&mut self, before: &Before<'_>, id: ContextId, width: u32) -> Value {
         let mut found: Vec<(Option<Value>, Value)> = Vec::new();
         for (way, happens) in &before.ways {
@@ -356,7 +371,8 @@ impl Builder {
         }
         let (_, last) = found.pop().expect("there is a way");
         found.into_iter().rev().fold(last, |rest, (way, now)| match way {
-            // One number, if not one value: what header accesses begin at must keep its root.
+            // If the values differ, the result must be one value: the base of a header access must
+            // keep its root.
             Some(way) if before.addresses.of(now) != before.addresses.of(rest) => {
                 self.new_op(width, OpKind::Select(way, now, rest))
             }
@@ -364,7 +380,7 @@ impl Builder {
         })
     }
 
-    /// The variable as it is when the step begins.
+    /// The value of the variable when the step begins.
     fn read_first(&mut self, ops: &[Op], id: ContextId, width: u32) -> Value {
         let touches = |op: &&Op| is_write(op, id) || op.kind == OpKind::ReadContext(id);
         if let Some(read) = ops.iter().find(touches).filter(|op| !is_write(op, id)) {
@@ -375,7 +391,8 @@ impl Builder {
         }
         let value = Value(self.values.len() as u32);
         self.values.push(ValueInfo { width, name: None });
-        let read = Op { kind: OpKind::ReadContext(id), results: vec![value], guard: None, loc: self.loc };
+        let read =
+            Op { kind: OpKind::ReadContext(id), results: vec![value], guard: None, loc: self.loc };
         self.ops.insert(0, read);
         self.first_reads.insert(id, value);
         value
@@ -389,11 +406,11 @@ fn is_write(op: &Op, id: ContextId) -> bool {
 fn written(op: &Op) -> Value {
     match op.kind {
         OpKind::WriteContext(_, value) => value,
-        _ => unreachable!("only writes come here"),
+        _ => unreachable!("the operation is a write"),
     }
 }
 
-/// What steps cost.
+/// The cost of steps.
 struct Costs<'a> {
     id: EngineId,
     effects: &'a Effects,
@@ -402,18 +419,18 @@ struct Costs<'a> {
 }
 
 impl Costs<'_> {
-    /// What is certain of the values of a step in the place of a step of the engine.
+    /// The known bits of a step's values if it replaces a step of the engine.
     fn known(&self, step: &Step, at: usize) -> Vec<Known> {
         known_bits::of_step(step, self.context.at(at))
     }
 
-    /// Slots up to each exit of a step.
+    /// The slots up to each exit of a step.
     fn exits(&self, step: &Step, at: usize) -> Vec<u32> {
         let known = self.known(step, at);
         split::slots_to_exits(step, self.effects, self.id, &known, self.options)
     }
 
-    /// Whether fused steps reach some exit in fewer slots, and none in more.
+    /// Whether the fused steps reach some exit in fewer slots, and none in more.
     fn gain(&self, at: usize, next: usize, (step, other): (&Step, &Step), fused: &Fusion) -> bool {
         let levels = |step: &Step| depth::regions(step, true)[0].levels();
         if levels(&fused.step) > DEEP.max(levels(step)).max(levels(other)) {
@@ -422,10 +439,18 @@ impl Costs<'_> {
         let (own, others) = (self.exits(step, at), self.exits(other, next));
         let target = StepId(next as u32);
         let exits = |step| -> Vec<&Op> {
-            flat(step).unwrap_or(&[]).iter().filter(|op| matches!(op.kind, OpKind::Exit(_))).collect()
+            flat(step)
+                .unwrap_or(&[])
+                .iter()
+                .filter(|op| matches!(op.kind, OpKind::Exit(_)))
+                .collect()
         };
-        let way =
-            exits(step).iter().zip(&own).filter(|(op, _)| goes_on(op, target)).map(|(_, slots)| *slots).max();
+        let way = exits(step)
+            .iter()
+            .zip(&own)
+            .filter(|(op, _)| goes_on(op, target))
+            .map(|(_, slots)| *slots)
+            .max();
         let way = way.unwrap_or(0);
         let ends = |op: &Op| matches!(op.kind, OpKind::Exit(Exit::Drop(..) | Exit::ToCpu(..)));
         let mut better = false;

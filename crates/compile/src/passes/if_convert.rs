@@ -11,12 +11,12 @@
 //! }
 //! ```
 //!
-//! Effects get the conjunction of the conditions around them as their guard, pure operations and reads are executed in
-//! any case: they are total. What follows a choice in which some path has ended the step is guarded against that path,
-//! so that the guards of the exits exclude each other.
+//! Effects are guarded by the conjunction of the conditions around them. Pure operations and reads
+//! are total, so they are always executed. Code after a choice in which some path has ended the
+//! step is guarded against that path, so that the guards of the exits exclude each other.
 //!
-//! Reads of either arm that come before its own effects are put ahead of the effects of the other arm, so that no pass
-//! sees an order between things that never happen together.
+//! Reads in either arm that precede the arm's own effects move before the effects of the other arm,
+//! so that no pass sees an order between operations that never happen together.
 
 use wireloom_ir::{
     BinaryOp, Block, Code, EngineId, Loc, Op, OpKind, Program, Step, UnaryOp, Value, ValueInfo,
@@ -53,14 +53,16 @@ fn convert(step: &mut Step, effects: &Effects, engine: EngineId) {
     step.code = Code::Sequential(Block { ops });
 }
 
-/// Whether a block is as this pass leaves it: no `if`, and one exit, or exits whose guards exclude each other.
+/// Whether a block already has the form that this pass produces: no `if`, and either one exit or
+/// exits whose guards exclude each other.
 fn is_flat(block: &Block) -> bool {
-    let exits: Vec<&Op> = block.ops.iter().filter(|op| matches!(op.kind, OpKind::Exit(_))).collect();
+    let exits: Vec<&Op> =
+        block.ops.iter().filter(|op| matches!(op.kind, OpKind::Exit(_))).collect();
     !block.ops.iter().any(|op| matches!(op.kind, OpKind::If { .. }))
         && (exits.len() == 1 || exits.iter().all(|op| op.guard.is_some()))
 }
 
-/// Whether control has ended the step on the way to some place.
+/// Whether control has ended the step before some point.
 #[derive(Clone, Copy)]
 enum Left {
     Never,
@@ -68,15 +70,15 @@ enum Left {
     When(Value),
 }
 
-/// A way through the step.
+/// A path through the step.
 struct Path {
-    /// The condition under which control is here; `None`: always.
+    /// The condition under which control is on this path; `None` means always.
     guard: Option<Value>,
-    /// Whether it has ended the step since the path began.
+    /// Whether the path has ended the step since it began.
     left: Left,
 }
 
-/// A block and what it yields.
+/// A block and its yields.
 type Arm = (Block, Vec<Value>);
 
 struct Flatten<'a> {
@@ -133,7 +135,8 @@ impl Flatten<'_> {
         ops
     }
 
-    /// Some path ended the step under the condition `gone`: what follows does not happen then.
+    /// Records that some path ended the step under the condition `gone`; the following code is
+    /// guarded against it.
     fn leave(&mut self, ops: &mut Vec<Op>, path: &mut Path, gone: Value, loc: Loc) {
         path.left = Left::When(match path.left {
             Left::When(before) => self.bit(ops, OpKind::Binary(BinaryOp::Or, before, gone), loc),
@@ -185,7 +188,8 @@ impl Flatten<'_> {
         }
     }
 
-    /// One arm has always ended the step, the other never: what follows happens if the other was taken.
+    /// One arm has always ended the step, the other never: the following code runs if the other was
+    /// taken.
     fn stay(&mut self, ops: &mut Vec<Op>, path: &mut Path, guard: Value, gone: Value, loc: Loc) {
         path.left = Left::When(match path.left {
             Left::When(before) => self.bit(ops, OpKind::Binary(BinaryOp::Or, before, gone), loc),
@@ -194,7 +198,8 @@ impl Flatten<'_> {
         path.guard = Some(guard);
     }
 
-    /// Parts the flat operations of an arm: what does not depend on its effects, and the rest.
+    /// Splits the flat operations of an arm into those that do not depend on its effects and the
+    /// rest.
     fn early(&self, ops: Vec<Op>) -> (Vec<Op>, Vec<Op>) {
         let (mut early, mut late) = (Vec::new(), Vec::new());
         let mut late_values = vec![false; self.values.len()];

@@ -1,6 +1,6 @@
-//! The passes over the step IR: one a file, each with a name, each runnable alone.
+//! The passes over the step IR. Each pass has its own file and name and can run alone.
 //!
-//! The order in which they run by default stands in [`pipeline`](crate::pipeline).
+//! [`pipeline`](crate::pipeline) lists the order in which they run by default.
 
 use wireloom_ir::Program;
 
@@ -18,27 +18,29 @@ pub mod split;
 pub mod ungate;
 pub mod window;
 
-/// What the machine that the program is compiled for can do in one step.
+/// What the target machine can do in one step.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
 pub struct PassOptions {
-    /// How engines in hardware reach the header; `None` for machines that run steps one operation after the other.
+    /// How engines in hardware access the header; `None` for machines that execute a step one
+    /// operation at a time.
     pub header: Option<HeaderPorts>,
 }
 
-/// The ports of a header memory. All reads of a step happen at its beginning, all writes at its end; a port serves
-/// accesses within a run of bytes that begins at any byte (see [`ports`](crate::analysis::ports)).
+/// The ports of a header memory. All reads of a step happen at its beginning and all writes at its
+/// end. A port serves accesses within a run of bytes that begins at any byte (see
+/// [`ports`](crate::analysis::ports)).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct HeaderPorts {
-    /// How many runs a step can read. At least 1.
+    /// Maximum runs that a step can read. At least 1.
     pub reads: u32,
-    /// How many runs a step can write. At least 1.
+    /// Maximum runs that a step can write. At least 1.
     pub writes: u32,
     /// Length of a run in bytes. At least 1.
     pub bytes: u32,
 }
 
 impl HeaderPorts {
-    /// So many ports of 16 bytes.
+    /// Ports of 16 bytes.
     pub fn new(reads: u32, writes: u32) -> Self {
         Self { reads, writes, bytes: 16 }
     }
@@ -51,7 +53,7 @@ pub struct Pass {
     pub name: &'static str,
     /// What it does, in a sentence.
     pub doc: &'static str,
-    /// Runs it. The program must verify; it does afterwards.
+    /// Runs the pass. The program must verify before, and verifies afterwards.
     pub run: fn(&mut Program, &PassOptions),
 }
 
@@ -62,37 +64,45 @@ pub const PASSES: &[Pass] = &[
         doc: "Flattens structured `if` to guards on effects and selects between values.",
         run: if_convert::run,
     },
-    Pass { name: "fold", doc: "Folds constants and simplifies by algebraic identities.", run: fold::run },
-    Pass { name: "cse", doc: "Computes and reads once what is computed or read twice.", run: cse::run },
+    Pass {
+        name: "fold",
+        doc: "Folds constants and simplifies by algebraic identities.",
+        run: fold::run,
+    },
+    Pass { name: "cse", doc: "Computes and reads each value once.", run: cse::run },
     Pass {
         name: "narrow",
-        doc: "Computes only the bits that can differ and that are looked at.",
+        doc: "Computes only the bits that can vary and that are used.",
         run: narrow::run,
     },
-    Pass { name: "dce", doc: "Removes what has no effect and is not used.", run: dce::run },
+    Pass {
+        name: "dce",
+        doc: "Removes operations without effect whose results are not used.",
+        run: dce::run,
+    },
     Pass {
         name: "resize",
-        doc: "Makes insertions and removals behind byte 0 of pushes, pops and moves, for hardware whose header windows grow and shrink at the front.",
+        doc: "Replaces insertions and removals after byte 0 by pushes, pops and moves, for hardware whose header windows grow and shrink at the front.",
         run: resize::run,
     },
     Pass {
         name: "window",
-        doc: "Computes in the engine what calls make of the header window, for hardware that keeps it apart from what lies behind.",
+        doc: "Computes in the engine how calls change the header window, for hardware that stores it apart from the payload.",
         run: window::run,
     },
     Pass {
         name: "fields",
-        doc: "Cuts header fields that are longer than a header port serves; tells apart the places that a write can have.",
+        doc: "Cuts header fields that are longer than a header port serves; splits a write that has two possible positions.",
         run: fields::run,
     },
     Pass {
         name: "fuse",
-        doc: "Does what the next step does at once, where hardware then takes fewer slots.",
+        doc: "Merges a step with the next one where hardware then takes fewer slots.",
         run: fuse::run,
     },
     Pass {
         name: "ungate",
-        doc: "Takes conditions off context writes and calls that do no harm without them.",
+        doc: "Removes guards from context writes and calls that are harmless without them.",
         run: ungate::run,
     },
     Pass {
@@ -102,7 +112,7 @@ pub const PASSES: &[Pass] = &[
     },
     Pass {
         name: "clean",
-        doc: "Threads jumps through empty steps, removes steps and context that nobody reaches.",
+        doc: "Threads jumps through empty steps; removes unreachable steps and unused context.",
         run: clean::run,
     },
 ];

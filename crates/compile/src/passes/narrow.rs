@@ -1,4 +1,4 @@
-//! Bit-width narrowing: computes only the bits that can differ and that somebody looks at.
+//! Bit-width narrowing: computes only the bits that can vary and that are used.
 //!
 //! ```text
 //! %1:u32 = extend %0            (u8)        %5:u9 = extend %0
@@ -8,10 +8,11 @@
 //! context.write sum, %4                     context.write sum, %4
 //! ```
 //!
-//! Forward, the bits that are certain are found ([`known_bits`](crate::analysis::known_bits)); backward, the bits that some effect depends on. An
-//! operation is then done at the width that is left, a header field read only as far as it is looked at, a context
-//! variable kept only as wide as the values that are ever written to it. Slices and extensions appear at the edges of
-//! what was narrowed; `fold` lets them meet.
+//! A forward analysis finds the bits that are certain
+//! ([`known_bits`](crate::analysis::known_bits)), a backward analysis the bits that some effect
+//! depends on. Each operation is then done at the remaining width, a header field is read only as
+//! far as it is used, and a context variable is kept only as wide as the values that are written to
+//! it. Slices and extensions appear at the edges of narrowed code; `fold` combines them.
 
 use wireloom_bits::Bits;
 use wireloom_ir::{
@@ -23,7 +24,7 @@ use crate::analysis::context::KnownContext;
 use crate::analysis::known_bits::Known;
 use crate::analysis::{Definitions, is_pure};
 
-/// Over every engine.
+/// Runs over every engine.
 pub fn run(program: &mut Program, _: &PassOptions) {
     for engine in &mut program.engines {
         narrow_engine(engine);
@@ -52,7 +53,7 @@ fn narrow_engine(engine: &mut Engine) {
     }
 }
 
-/// How wide each context variable needs to be. Parameters keep the width that callers know.
+/// The required width of each context variable. Parameters keep the width that callers know.
 fn context_widths(engine: &Engine, known: &[Known], demanded: &[Vec<Bits>]) -> Vec<u32> {
     let mut looked_at = vec![0; engine.context.len()];
     for (step, demanded) in engine.steps.iter().zip(demanded) {
@@ -63,8 +64,11 @@ fn context_widths(engine: &Engine, known: &[Known], demanded: &[Vec<Bits>]) -> V
             }
         });
     }
-    let mut widths: Vec<u32> =
-        looked_at.iter().zip(known).map(|(bits, known)| known.significant().min(*bits).max(1)).collect();
+    let mut widths: Vec<u32> = looked_at
+        .iter()
+        .zip(known)
+        .map(|(bits, known)| known.significant().min(*bits).max(1))
+        .collect();
     if let EngineKind::Call { params, .. } = &engine.kind {
         for p in params {
             widths[p.index()] = engine.context[p.index()].width;
@@ -92,7 +96,7 @@ impl Demand {
         self.0[value.index()].clone()
     }
 
-    /// Bits of a value; those past its width are nothing to it.
+    /// Demands bits of a value; bits past its width are ignored.
     fn add(&mut self, value: Value, bits: &Bits) {
         let demand = &mut self.0[value.index()];
         *demand = demand.or(&bits.resize(demand.width()));
@@ -128,7 +132,7 @@ fn demand_of_block(block: &Block, definitions: &Definitions<'_>, demand: &mut De
         if wanted.is_zero() {
             continue;
         }
-        // A carry comes from below: all bits up to the highest one wanted.
+        // Carries come from below: all bits up to the highest wanted one.
         let below = || Bits::ones(wanted.width()).lshr(wanted.width() - wanted.significant());
         match &op.kind {
             OpKind::Unary(UnaryOp::Not, a) => demand.add(*a, &wanted),
@@ -139,7 +143,7 @@ fn demand_of_block(block: &Block, definitions: &Definitions<'_>, demand: &mut De
                     demand.add(*b, &below());
                 }
                 BinaryOp::And | BinaryOp::Or | BinaryOp::Xor => {
-                    // Only a constant mask excuses the other operand: it does not change.
+                    // Only a constant mask relieves the other operand, since it does not change.
                     let masked = match (binary, definitions.constant(*b)) {
                         (BinaryOp::And, Some(mask)) => wanted.and(mask),
                         (BinaryOp::Or, Some(mask)) => wanted.and(&mask.not()),
@@ -151,7 +155,9 @@ fn demand_of_block(block: &Block, definitions: &Definitions<'_>, demand: &mut De
                 BinaryOp::Shl | BinaryOp::Lshr => {
                     demand.all(*b);
                     match definitions.constant(*b).map(Bits::to_shift) {
-                        Some(count) if *binary == BinaryOp::Shl => demand.add(*a, &wanted.lshr(count)),
+                        Some(count) if *binary == BinaryOp::Shl => {
+                            demand.add(*a, &wanted.lshr(count))
+                        }
                         Some(count) => demand.add(*a, &wanted.shl(count)),
                         None => demand.all(*a),
                     }
@@ -222,7 +228,8 @@ impl Narrower<'_> {
         Block { ops: out }
     }
 
-    /// The operation that defines the same result, with what it needs put ahead of it.
+    /// Returns the operation that defines the same result, after inserting the operations that it
+    /// needs before it.
     fn op(&mut self, out: &mut Vec<Op>, mut op: Op) -> Op {
         match &mut op.kind {
             OpKind::If { then, otherwise, .. } => {
@@ -233,7 +240,8 @@ impl Narrower<'_> {
             }
             OpKind::WriteContext(id, value) => {
                 let (width, wide) = (self.context[id.index()], *value);
-                let like = Op { kind: OpKind::Concat(vec![]), results: vec![], guard: None, loc: op.loc };
+                let like =
+                    Op { kind: OpKind::Concat(vec![]), results: vec![], guard: None, loc: op.loc };
                 *value = self.low(out, &like, wide, width);
                 return op;
             }
@@ -242,7 +250,8 @@ impl Narrower<'_> {
             _ => {}
         }
         let [result] = op.results[..] else { return op };
-        let (known, demanded) = (self.known[result.index()].clone(), self.demanded[result.index()].clone());
+        let (known, demanded) =
+            (self.known[result.index()].clone(), self.demanded[result.index()].clone());
         let width = self.width(result);
         if is_pure(&op.kind)
             && let Some(value) = known.value_in(&demanded)
@@ -279,7 +288,8 @@ impl Narrower<'_> {
                 let needed = self.significant(a).max(1);
                 if needed < width {
                     let a = self.low(out, &op, a, needed);
-                    let narrow = self.new_op(out, &op, needed, OpKind::Binary(BinaryOp::Lshr, a, b));
+                    let narrow =
+                        self.new_op(out, &op, needed, OpKind::Binary(BinaryOp::Lshr, a, b));
                     op.kind = OpKind::Extend(narrow);
                 }
             }
@@ -298,8 +308,10 @@ impl Narrower<'_> {
                             let a = self.low(out, &op, a, needed);
                             OpKind::Select(c, a, self.low(out, &op, b, needed))
                         }
-                        OpKind::Unary(unary, a) => OpKind::Unary(unary, self.low(out, &op, a, needed)),
-                        _ => unreachable!("the arms above"),
+                        OpKind::Unary(unary, a) => {
+                            OpKind::Unary(unary, self.low(out, &op, a, needed))
+                        }
+                        _ => unreachable!("handled by the arms above"),
                     };
                     let narrow = self.new_op(out, &op, needed, kind);
                     op.kind = OpKind::Extend(narrow);
@@ -311,12 +323,18 @@ impl Narrower<'_> {
     }
 
     fn significant(&self, value: Value) -> u32 {
-        // A slice that was put in just now is as wide as it needs to be.
+        // A slice that was just inserted is as wide as it needs to be.
         self.known.get(value.index()).map_or_else(|| self.width(value), Known::significant)
     }
 
-    /// Reads only the run of bits of a header field that somebody looks at.
-    fn field(&mut self, out: &mut Vec<Op>, op: &mut Op, (base, bit): (Value, u32), demanded: &Bits) {
+    /// Reads only the used run of bits of a header field.
+    fn field(
+        &mut self,
+        out: &mut Vec<Op>,
+        op: &mut Op,
+        (base, bit): (Value, u32),
+        demanded: &Bits,
+    ) {
         let width = demanded.width();
         let high = demanded.significant();
         let low = (0..high).find(|i| demanded.bit(*i)).unwrap_or(0);

@@ -1,37 +1,39 @@
-//! Makes insertions and removals behind byte 0 of the packet what hardware can do whose header window grows and shrinks at its front: the bytes
-//! before the place move.
+//! Replaces insertions and removals after byte 0 of the packet by operations for hardware whose
+//! header window grows and shrinks at its front: the bytes before the position move.
 //!
 //! ```text
 //!                                        %4:u16 = meta.read window
 //!                                        %5:u1 = ule %1, %4
-//!                                        %6:u112 = packet.read %0 + 0                    (bytes that may stand before %1)
+//!                                        %6:u112 = packet.read %0 + 0  (bytes before %1)
 //! %3:u1 = packet.insert %1, %2     =>    %3:u1 = packet.insert %0, %2 when %5
-//!                                        packet.write %0 + 0, %6[111:104] when %3 and 0 < %1      (and so on)
-//!                                        packet.write %1 + 0, 0 when %3 and 0 < %2                (and so on)
+//!                                        packet.write %0 + 0, %6[111:104] when %3 and 0 < %1  ...
+//!                                        packet.write %1 + 0, 0 when %3 and 0 < %2            ...
 //!
 //!                                        %4, %5, %6 as above, %5 also that the bytes are there
 //! %3:u1 = packet.remove %1, %2     =>    %3:u1 = packet.remove %0, %2 when %5
-//!                                        packet.write %0 + 0, %6[111:104] when %3 and 0 < %1      (and so on)
+//!                                        packet.write %0 + 0, %6[111:104] when %3 and 0 < %1  ...
 //! ```
 //!
-//! (`%0` is zero.) Sixteen bytes are moved at once; what stands before them is moved before it is overwritten. How many bytes that can be follows from
-//! what is known of the offset: nothing known makes it the whole window, sixteen moves. An offset that is zero is left alone.
+//! (`%0` is zero.) Sixteen bytes are moved at once; the bytes before them are moved before they are
+//! overwritten. The known bits of the offset bound the number of bytes: if nothing is known it is
+//! the whole window, sixteen moves. An offset of zero is left alone.
 //!
-//! Only for machines with header ports, and before steps are parted into regions.
+//! The pass runs only for machines with header ports, and before steps are split into regions.
 
 use wireloom_ir::{BinaryOp, Block, Code, Meta, Op, OpKind, Program, Value};
 
 use super::PassOptions;
 use super::sequence::Sequence;
 use crate::analysis::context::KnownContext;
+use crate::analysis::depth::WINDOW_BYTES;
 use crate::analysis::known_bits::Known;
 
-/// Bytes that a window has at most (docs/language.md).
-const WINDOW: u32 = 256;
+/// Maximum bytes of a window (docs/language.md).
+const WINDOW: u32 = WINDOW_BYTES;
 /// Bytes that are moved at once.
 const CHUNK: u32 = 16;
 
-/// Over every step.
+/// Runs over every step.
 pub fn run(program: &mut Program, options: &PassOptions) {
     if options.header.is_none() {
         return;
@@ -57,15 +59,19 @@ impl Resize<'_> {
         for op in std::mem::take(&mut block.ops) {
             self.out.loc = op.loc;
             match op.kind {
-                OpKind::Insert { offset, count } if self.most(offset) > 0 => self.insert(&op, offset, count),
-                OpKind::Remove { offset, count } if self.most(offset) > 0 => self.remove(&op, offset, count),
+                OpKind::Insert { offset, count } if self.most(offset) > 0 => {
+                    self.insert(&op, offset, count)
+                }
+                OpKind::Remove { offset, count } if self.most(offset) > 0 => {
+                    self.remove(&op, offset, count)
+                }
                 _ => self.out.ops.push(op),
             }
         }
         block.ops = std::mem::take(&mut self.out.ops);
     }
 
-    /// The largest that an offset or a count can be, if it is not larger than a window.
+    /// The largest possible value of an offset or a count, at most that of a window.
     fn most(&self, value: Value) -> u32 {
         let most = self.known[value.index()].max().to_u64();
         most.map_or(WINDOW, |most| most.min(u64::from(WINDOW)) as u32)
@@ -77,7 +83,8 @@ impl Resize<'_> {
         let fits = self.out.binary(BinaryOp::Ule, offset, window);
         let guard = self.and(op.guard, fits);
         let chunks = self.chunks(offset);
-        // The first bytes are read where they are, so that short headers need no second look at the window.
+        // The first bytes are read at their position, so that short headers need no second read of
+        // the window.
         let first = self.read(zero, 0, chunks[0]);
         let done = self.done(op);
         self.out.effect(OpKind::Insert { offset: zero, count }, vec![done], Some(guard));
@@ -110,7 +117,7 @@ impl Resize<'_> {
         self.out.write_bytes(first, (zero, 0), (0, offset), done);
     }
 
-    /// How many bytes each chunk has of as many as a value can be.
+    /// Number of bytes in each chunk, for the largest possible value of `count`.
     fn chunks(&self, count: Value) -> Vec<u32> {
         let most = self.most(count);
         (0..most.div_ceil(CHUNK)).map(|index| CHUNK.min(most - CHUNK * index)).collect()
@@ -120,7 +127,7 @@ impl Resize<'_> {
         self.out.op(8 * bytes, OpKind::ReadPacket { base, bit: 8 * CHUNK * index })
     }
 
-    /// The answer of an operation, which the source may have no use for.
+    /// The result of an operation; the source may not use it.
     fn done(&mut self, op: &Op) -> Value {
         op.results.first().copied().unwrap_or_else(|| self.out.new_value(1))
     }

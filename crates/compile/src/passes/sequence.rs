@@ -1,15 +1,15 @@
-//! A run of flat operations that a pass writes in the place of one.
+//! A run of flat operations with which a pass replaces one operation.
 
 use wireloom_bits::Bits;
 use wireloom_ir::{BinaryOp, Loc, Op, OpKind, Value, ValueInfo};
 
 /// The operations so far, and the values of their step.
 pub struct Sequence<'a> {
-    /// The values of the step, new ones at the end.
+    /// The values of the step, with new ones at the end.
     pub values: &'a mut Vec<ValueInfo>,
     /// The operations, in order.
     pub ops: Vec<Op>,
-    /// The place in the source that new operations are for.
+    /// The source position of new operations.
     pub loc: Loc,
 }
 
@@ -19,30 +19,30 @@ impl Sequence<'_> {
         self.values[value.index()].width
     }
 
-    /// A value that no operation defines yet.
+    /// Creates a value that no operation defines yet.
     pub fn new_value(&mut self, width: u32) -> Value {
         self.values.push(ValueInfo { width, name: None });
         Value((self.values.len() - 1) as u32)
     }
 
-    /// A pure operation.
+    /// Appends a pure operation.
     pub fn op(&mut self, width: u32, kind: OpKind) -> Value {
         let value = self.new_value(width);
         self.effect(kind, vec![value], None);
         value
     }
 
-    /// An operation with these results, under a guard.
+    /// Appends an operation with these results, under a guard.
     pub fn effect(&mut self, kind: OpKind, results: Vec<Value>, guard: Option<Value>) {
         self.ops.push(Op { kind, results, guard, loc: self.loc });
     }
 
-    /// A constant.
+    /// Appends a constant.
     pub fn number(&mut self, width: u32, number: u32) -> Value {
         self.op(width, OpKind::Const(Bits::new(width, u128::from(number))))
     }
 
-    /// A binary operation.
+    /// Appends a binary operation.
     pub fn binary(&mut self, op: BinaryOp, a: Value, b: Value) -> Value {
         let width = match op {
             BinaryOp::Eq | BinaryOp::Ne | BinaryOp::Ult | BinaryOp::Ule => 1,
@@ -51,24 +51,24 @@ impl Sequence<'_> {
         self.op(width, OpKind::Binary(op, a, b))
     }
 
-    /// `width` bits of a value, from bit `low` on.
+    /// Appends a slice: `width` bits of a value, from bit `low` on.
     pub fn slice(&mut self, value: Value, low: u32, width: u32) -> Value {
         self.op(width, OpKind::Slice(value, low))
     }
 
-    /// A value with zeros in front.
+    /// Appends a zero-extension.
     pub fn extend(&mut self, value: Value, width: u32) -> Value {
         self.op(width, OpKind::Extend(value))
     }
 
-    /// The first value if a condition holds, else the second.
+    /// Appends a select: the first value if a condition is 1, else the second.
     pub fn select(&mut self, condition: Value, a: Value, b: Value) -> Value {
         let width = self.width(a);
         self.op(width, OpKind::Select(condition, a, b))
     }
 
-    /// Writes those of the first bytes of a field of at most as many bytes whose number is below `count`, if a condition holds; byte 0 of the field goes
-    /// to byte `at` behind `base`. `first` is the number of byte 0.
+    /// Writes a field byte by byte under a condition: byte `i` goes to byte `at + i` after `base`
+    /// if `first + i` is below `count`.
     pub fn write_bytes(
         &mut self,
         field: Value,

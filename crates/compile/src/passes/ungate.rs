@@ -1,4 +1,5 @@
-//! Takes conditions off what does no harm without them, so that they are computed while it happens.
+//! Removes guards from operations that are harmless without them, so that the conditions are
+//! computed while the operations happen.
 //!
 //! ```text
 //! %2:u8 = call routes.search(%1) when %g          %2:u8 = call routes.search(%1)
@@ -7,14 +8,14 @@
 //! next forward when %g                            next forward when %g
 //! ```
 //!
-//! A condition that must hold for the thread to go on by any exit need not be asked for
-//! - by a write of a context variable, since nobody will read it otherwise (here only exits count behind which somebody
-//!   does);
-//! - by a call without effect, if all that its reply is used for asks for the condition itself. A condition on which
-//!   it depends how the thread goes on stays, so that no thread waits for a reply in vain.
+//! A condition that is true whenever the thread continues at any exit is not needed
+//! - by a write of a context variable, since otherwise its value is never read (here only exits
+//!   after which the value is read count);
+//! - by a call without effect, if every use of its reply tests the condition itself. A condition
+//!   that decides where the thread continues stays, so that no thread waits for a reply in vain.
 //!
-//! Writes of one value to one variable become one. Only for machines with header ports; structured `if` is converted
-//! first.
+//! Writes of the same value to the same variable become one. The pass runs only for machines with
+//! header ports; structured `if` is converted first.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
@@ -29,7 +30,7 @@ use crate::analysis::guards::Guards;
 use crate::analysis::holds::Holds;
 use crate::analysis::liveness::Liveness;
 
-/// Over every step.
+/// Runs over every step.
 pub fn run(program: &mut Program, options: &PassOptions) {
     if options.header.is_none() {
         return;
@@ -60,7 +61,8 @@ fn context_of(op: &Op) -> Option<ContextId> {
     }
 }
 
-/// Makes one of writes of one value to one variable between which nobody touches it.
+/// Merges writes of the same value to the same variable if nothing accesses the variable between
+/// them.
 fn merge_writes(ops: Vec<Op>, values: &mut Vec<ValueInfo>) -> Vec<Op> {
     let mut out: Vec<Option<Op>> = Vec::with_capacity(ops.len());
     let mut last: BTreeMap<ContextId, usize> = BTreeMap::new();
@@ -110,8 +112,7 @@ fn ungate(step: &mut Step, effects: &Effects, engine: EngineId, liveness: &Liven
             }
             OpKind::Call { offload, method, .. } => {
                 let call = effects.call(engine, offload, method);
-                let shares =
-                    |other: &&&Op| matches!(other.kind, OpKind::Call { offload: o, .. } if o == offload);
+                let shares = |other: &&&Op| matches!(other.kind, OpKind::Call { offload: o, .. } if o == offload);
                 if call.has_effect || call.writes_packet || ops.iter().filter(shares).count() > 1 {
                     continue;
                 }
@@ -131,7 +132,7 @@ fn ungate(step: &mut Step, effects: &Effects, engine: EngineId, liveness: &Liven
     rewrite(step, &taken_off, &definitions);
 }
 
-/// The conditions that a guard is the conjunction of.
+/// The conditions whose conjunction is a guard.
 fn conditions(guard: Value, definitions: &Definitions<'_>) -> Vec<Value> {
     let mut found = BTreeSet::new();
     let mut open = vec![guard];
@@ -146,8 +147,12 @@ fn conditions(guard: Value, definitions: &Definitions<'_>) -> Vec<Value> {
     found.into_iter().collect()
 }
 
-/// Writes the step with the conditions taken off.
-fn rewrite(step: &mut Step, taken_off: &BTreeMap<usize, BTreeSet<Value>>, definitions: &Definitions<'_>) {
+/// Rewrites the step without the removed conditions.
+fn rewrite(
+    step: &mut Step,
+    taken_off: &BTreeMap<usize, BTreeSet<Value>>,
+    definitions: &Definitions<'_>,
+) {
     let Code::Sequential(Block { ops }) = &mut step.code else { return };
     let mut out = Vec::with_capacity(ops.len());
     let mut made: HashMap<Vec<Value>, Value> = HashMap::new();
@@ -176,11 +181,11 @@ fn rewrite(step: &mut Step, taken_off: &BTreeMap<usize, BTreeSet<Value>>, defini
 struct View<'a> {
     ops: &'a [&'a Op],
     definitions: &'a Definitions<'a>,
-    /// What holds if each exit is taken.
+    /// What is true if each exit is taken.
     exits: Vec<(&'a Exit, Holds<'a>)>,
     /// The operations that use each value.
     users: Vec<Vec<usize>>,
-    /// What holds if a value has a bit.
+    /// What is true if a value has a certain bit.
     cases: HashMap<(Value, bool), Holds<'a>>,
 }
 
@@ -203,7 +208,8 @@ impl<'a> View<'a> {
         self.ops[index..].iter().any(|op| op.kind == OpKind::ReadContext(id))
     }
 
-    /// The conditions of a guard that hold whenever one of some exits is taken; all if there is no such exit.
+    /// The conditions of a guard that are true whenever one of certain exits is taken; all of them
+    /// if there is no such exit.
     fn certain(&self, guard: Value, matters: impl Fn(&Exit) -> bool) -> BTreeSet<Value> {
         let mut found: BTreeSet<Value> = conditions(guard, self.definitions).into_iter().collect();
         for (_, holds) in self.exits.iter().filter(|(exit, _)| matters(exit)) {
@@ -212,14 +218,18 @@ impl<'a> View<'a> {
         found
     }
 
-    /// Whether all conditions follow from a value's having a bit.
+    /// Whether all conditions follow if a value has a certain bit.
     fn implies(&mut self, value: Value, bit: bool, conditions: &BTreeSet<Value>) -> bool {
         let definitions = self.definitions;
-        let case = self.cases.entry((value, bit)).or_insert_with(|| Holds::new(definitions, [(value, bit)]));
+        let case = self
+            .cases
+            .entry((value, bit))
+            .or_insert_with(|| Holds::new(definitions, [(value, bit)]));
         conditions.iter().all(|condition| case.bit(*condition) == Some(true))
     }
 
-    /// Whether a value matters only where all conditions hold, or where the thread goes on after this step.
+    /// Whether a value matters only where all conditions are true, or where the thread continues
+    /// after this step.
     fn is_asked_for(&mut self, value: Value, conditions: &BTreeSet<Value>) -> bool {
         let mut seen = BTreeSet::new();
         let mut open = vec![value];
@@ -230,10 +240,14 @@ impl<'a> View<'a> {
             for index in self.users[value.index()].clone() {
                 let op = self.ops[index];
                 let masked = match op.kind {
-                    OpKind::Binary(BinaryOp::And, a, b) if a != b && self.definitions.width(a) == 1 => {
+                    OpKind::Binary(BinaryOp::And, a, b)
+                        if a != b && self.definitions.width(a) == 1 =>
+                    {
                         self.implies(if a == value { b } else { a }, true, conditions)
                     }
-                    OpKind::Binary(BinaryOp::Or, a, b) if a != b && self.definitions.width(a) == 1 => {
+                    OpKind::Binary(BinaryOp::Or, a, b)
+                        if a != b && self.definitions.width(a) == 1 =>
+                    {
                         self.implies(if a == value { b } else { a }, false, conditions)
                     }
                     OpKind::Select(c, a, b) if c != value => {

@@ -1,41 +1,44 @@
-//! Computes in the engine what a call makes of the header window, so that hardware which keeps the window in the engine and the bytes
-//! behind it elsewhere asks there for these alone.
+//! Computes in the engine how a call changes the header window. Hardware that stores the window in
+//! the engine and the payload elsewhere then sends requests only for the payload.
 //!
-//! What is added changes nothing, whoever answers the call: it says again what a machine that sees the whole packet says, and a
-//! machine that sees only what lies behind the window may answer zero for what lies in it.
+//! The added operations change nothing, whichever machine serves the call. They repeat what a
+//! machine computes that sees the whole packet; a machine that sees only the payload may return
+//! zero for the window.
 //!
 //! ```text
-//!                                            %3:u32 = packet.read %1 + 0          (zero outside the window)
+//!                                            %3:u32 = packet.read %1 + 0   (zero outside)
 //! %2:u32 = call bytes.read(%1)         =>    %4:u32 = call bytes.read(%1)
 //!                                            %2:u32 = or %3, %4
 //!
 //!                                            %5:u1 = call bytes.write(%1, %2, %3)
 //! %5:u1 = call bytes.write(%1, %2, %3) =>    packet.write %1 + 0, %2[31:24] when %5 and 0 < %3
-//!                                            packet.write %1 + 8, %2[23:16] when %5 and 1 < %3      (and so on)
+//!                                            packet.write %1 + 8, %2[23:16] when ...
 //!
-//! %4:u16 = call sums.sum(%1, %2, %3)   =>    %4:u16 = the sum of the rest, begun with that of what lies in the window
+//! %4:u16 = call sums.sum(%1, %2, %3)   =>    %4:u16 = the rest, starting from the window's sum
 //! ```
 //!
-//! The sum of the rest is asked for with its bytes swapped, and swapped back, if an odd number of bytes is in the window (RFC 1071
-//! section 2, B).
+//! If an odd number of bytes is in the window, the sum of the rest is requested with its bytes
+//! swapped, and swapped back (RFC 1071 section 2, B).
 //!
-//! Only for machines with header ports, and before steps are parted into regions, since that of requests may not write; code with `if`
-//! stays as it is.
+//! The pass runs only for machines with header ports, and before steps are split into regions,
+//! since a request region may not write; code with `if` stays unchanged.
 
 use wireloom_ir::{BinaryOp, Block, Code, Engine, Meta, OffloadTarget, Op, OpKind, Program, Value};
+use wireloom_net::packet;
 use wireloom_offloads::registry;
 
 use super::PassOptions;
 use super::sequence::Sequence;
+use crate::analysis::depth::WINDOW_BYTES;
 
-/// Bytes that a header window has at most when a packet comes, and when bytes have been inserted (docs/language.md).
-const WINDOW: [u32; 2] = [128, 256];
-/// Bytes that are summed at once.
+/// Maximum bytes of a header window when a packet arrives, and after insertions (docs/language.md).
+const WINDOW: [u32; 2] = [packet::WINDOW as u32, WINDOW_BYTES];
+/// Number of bytes that are summed at once.
 const CHUNK: u32 = 16;
-/// Bits of a sum of window bytes and what it begins with: 129 numbers of 16 bits.
+/// Bits of a sum of window bytes and its initial value: 129 numbers of 16 bits.
 const SUM_BITS: u32 = 24;
 
-/// Over every step.
+/// Runs over every step.
 pub fn run(program: &mut Program, options: &PassOptions) {
     if options.header.is_none() {
         return;
@@ -52,7 +55,7 @@ pub fn run(program: &mut Program, options: &PassOptions) {
     }
 }
 
-/// A method that is added to.
+/// A method that this pass extends.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Method {
     Read,
@@ -60,7 +63,7 @@ enum Method {
     Sum,
 }
 
-/// For each offload and method of it, whether it is one of them.
+/// For each offload and each of its methods, whether it is such a method.
 fn calls(engine: &Engine) -> Vec<Vec<Option<Method>>> {
     let of = |target: &OffloadTarget| {
         let OffloadTarget::Kind(config) = target else { return Vec::new() };
@@ -76,11 +79,13 @@ fn calls(engine: &Engine) -> Vec<Vec<Option<Method>>> {
     engine.offloads.iter().map(|offload| of(&offload.target)).collect()
 }
 
-/// Whether a window may become longer than it came.
+/// Whether a window may become longer than on arrival.
 fn grows(engine: &Engine) -> bool {
     let mut grows = false;
     for step in &engine.steps {
-        step.for_each_op(|op| grows |= matches!(op.kind, OpKind::Insert { .. } | OpKind::Reset { .. }));
+        step.for_each_op(|op| {
+            grows |= matches!(op.kind, OpKind::Insert { .. } | OpKind::Reset { .. })
+        });
     }
     grows
 }
@@ -88,7 +93,7 @@ fn grows(engine: &Engine) -> bool {
 struct Window<'a> {
     out: Sequence<'a>,
     calls: &'a [Vec<Option<Method>>],
-    /// Bytes that the window has at most.
+    /// Maximum bytes of the window.
     most: u32,
 }
 
@@ -111,9 +116,11 @@ impl Window<'_> {
         block.ops = std::mem::take(&mut self.out.ops);
     }
 
-    /// A call with a value in place of its reply.
+    /// Emits a call whose reply goes into a new value, which is returned.
     fn call(&mut self, op: &Op, args: Vec<Value>, width: u32) -> Value {
-        let OpKind::Call { offload, method, .. } = op.kind else { unreachable!("only calls come here") };
+        let OpKind::Call { offload, method, .. } = op.kind else {
+            unreachable!("the operation is a call")
+        };
         let reply = self.out.new_value(width);
         self.out.effect(OpKind::Call { offload, method, args }, vec![reply], op.guard);
         reply
@@ -133,7 +140,9 @@ impl Window<'_> {
     }
 
     fn write(&mut self, op: Op, args: &[Value]) {
-        let [offset, data, count] = args[..] else { unreachable!("verified calls have their arguments") };
+        let [offset, data, count] = args[..] else {
+            unreachable!("verified calls have their arguments")
+        };
         let done = op.results[0];
         self.out.ops.push(op);
         self.out.write_bytes(data, (offset, 0), (0, count), done);
@@ -141,9 +150,11 @@ impl Window<'_> {
 
     fn sum(&mut self, op: &Op, args: &[Value]) {
         let result = op.results[0];
-        let [offset, length, initial] = args[..] else { unreachable!("verified calls have their arguments") };
+        let [offset, length, initial] = args[..] else {
+            unreachable!("verified calls have their arguments")
+        };
         let out = &mut self.out;
-        // How many bytes of the range lie in the window.
+        // Number of bytes of the range that lie in the window.
         let window = out.op(16, OpKind::ReadMeta(Meta::Window));
         let left = out.binary(BinaryOp::Sub, window, offset);
         let is_behind = out.binary(BinaryOp::Ule, window, offset);
@@ -167,7 +178,7 @@ impl Window<'_> {
         let rest = self.out.binary(BinaryOp::Sub, length, inside);
         let reply = self.call(op, vec![behind, rest, begun], 16);
         let last = self.swapped(odd, reply);
-        // A name for what the source called the reply.
+        // Keeps the source's name for the reply.
         self.out.effect(OpKind::Slice(last, 0), vec![result], None);
     }
 
@@ -195,7 +206,7 @@ impl Window<'_> {
         sum.expect("a chunk has words")
     }
 
-    /// The carries of a ones'-complement sum added to it.
+    /// Adds the carries of a ones'-complement sum to the sum.
     fn fold(&mut self, sum: Value) -> Value {
         let carries = self.out.slice(sum, 16, SUM_BITS - 16);
         let carries = self.out.extend(carries, SUM_BITS);
@@ -204,7 +215,7 @@ impl Window<'_> {
         self.out.binary(BinaryOp::Add, low, carries)
     }
 
-    /// A word, its bytes exchanged if a condition holds.
+    /// A word, with its bytes swapped if a condition is 1.
     fn swapped(&mut self, condition: Value, word: Value) -> Value {
         let (high, low) = (self.out.slice(word, 8, 8), self.out.slice(word, 0, 8));
         let swapped = self.out.op(16, OpKind::Concat(vec![low, high]));

@@ -1,20 +1,21 @@
-//! Runs programs on the golden model and says everything that could be observed of them.
+//! Runs programs on the golden model and returns everything observable.
 
 use wireloom_bits::Bits;
 use wireloom_compile::analysis::ports::misfit;
 use wireloom_compile::passes::HeaderPorts;
 use wireloom_ir::{
-    Block, Code, Engine, EngineKind, Execute, Exit, Golden, Op, OpKind, Program, Step, StepId, Value,
-    ValueInfo, print, store,
+    Block, Code, Engine, EngineKind, Execute, Exit, Golden, Op, OpKind, Program, Step, StepId,
+    Value, ValueInfo, print, store,
 };
 use wireloom_net::Packet;
 use wireloom_offloads::{Content, Store};
 
-/// A few packets of different lengths, repeatable.
+/// A few packets of different lengths, always the same.
 pub fn packets() -> Vec<Packet> {
     let mut state = 0x9e37_79b9_7f4a_7c15u64;
     let mut byte = move || {
-        state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        state =
+            state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
         (state >> 56) as u8
     };
     [0usize, 1, 14, 60, 64, 128, 200, 64, 64]
@@ -23,13 +24,13 @@ pub fn packets() -> Vec<Packet> {
         .map(|(i, &length)| Packet {
             ingress: (i % 3) as u16,
             arrival_ns: 1_000 * i as u64,
-            // Every other packet of few values, so that comparisons sometimes hold.
+            // Every other packet consists of few values, so that comparisons are sometimes true.
             bytes: (0..length).map(|_| if i % 2 == 0 { byte() } else { byte() % 4 }).collect(),
         })
         .collect()
 }
 
-/// Outputs and final state of the offloads, line by line.
+/// Returns outputs and final state of the offloads, line by line.
 pub fn observe(program: &Program, packets: &[Packet]) -> Vec<String> {
     let store = store(program).unwrap_or_else(|e| panic!("{}", e.0));
     let mut golden = Golden::new(program.clone(), store);
@@ -45,43 +46,49 @@ fn state(store: &Store, prefix: &str, lines: &mut Vec<String>) {
     for slot in &store.slots {
         match &slot.content {
             Content::Kind { instance, .. } => {
-                lines.extend(instance.rows().iter().map(|row| format!("{prefix}{}: {row:?}", slot.name)));
+                lines.extend(
+                    instance.rows().iter().map(|row| format!("{prefix}{}: {row:?}", slot.name)),
+                );
             }
             Content::Engine(inner) => state(inner, &format!("{prefix}{}.", slot.name), lines),
         }
     }
 }
 
-/// Holds every step to what header ports can do.
+/// Checks every step against the limits of the header ports.
 ///
 /// # Panics
-/// If a step asks for more.
+/// If a step exceeds them.
 #[allow(dead_code)]
 pub fn fits(program: &Program, header: &HeaderPorts, what: &str) {
     for engine in &program.engines {
-        let late =
-            engine.steps.iter().find_map(|step| Some(format!("step {} {}", step.name, reads_late(step)?)));
+        let late = engine
+            .steps
+            .iter()
+            .find_map(|step| Some(format!("step {} {}", step.name, reads_late(step)?)));
         if let Some(why) = misfit(engine, header).or(late) {
             panic!("{what}, {header:?}: {why}\n{}", print(program));
         }
     }
 }
 
-/// What is wrong with the order of a step's changes of the packet, apart from guards that exclude each other.
+/// The error in the order of a step's packet changes, if any, apart from guards that exclude each
+/// other.
 fn reads_late(step: &Step) -> Option<&'static str> {
     if matches!(step.code, Code::Sequential(_)) {
         return Some("has no regions");
     }
-    let is_resize =
-        |op: &Op| matches!(op.kind, OpKind::Insert { .. } | OpKind::Remove { .. } | OpKind::Reset { .. });
+    let is_resize = |op: &Op| {
+        matches!(op.kind, OpKind::Insert { .. } | OpKind::Remove { .. } | OpKind::Reset { .. })
+    };
     let mut resized = false;
     let mut written = false;
     for op in step.code.blocks().flat_map(|b: &Block| &b.ops) {
         match op.kind {
-            OpKind::ReadPacket { .. } if resized => return Some("reads behind a resize"),
+            OpKind::ReadPacket { .. } if resized => return Some("reads after a resize"),
             OpKind::WritePacket { .. } => written |= op.guard.is_none(),
             _ if is_resize(op) && (written || resized && op.guard.is_none()) => {
-                return Some("resizes behind a change");
+                return Some("resizes after a change");
             }
             _ => resized |= is_resize(op),
         }
@@ -89,8 +96,8 @@ fn reads_late(step: &Step) -> Option<&'static str> {
     None
 }
 
-/// Makes every jump lead forward, so that no thread runs 65,535 rounds, and gives every jump region one exit: the
-/// generator's guards are arbitrary, but exactly one has to hold.
+/// Makes every jump lead forward, so that no thread runs 65,535 rounds, and gives every jump region
+/// one exit. The generator's guards are arbitrary, but exactly one has to be true.
 #[allow(dead_code)]
 pub fn tame(mut program: Program) -> Program {
     for engine in &mut program.engines {
@@ -124,7 +131,10 @@ fn tame_step(engine: &mut Engine, index: usize, is_last: bool) {
         tame_exits(op, index, is_last, reply.map(|_| zero));
     }
     if let Code::Regions { jump, .. } = &mut step.code {
-        jump.ops.iter_mut().filter(|op| matches!(op.kind, OpKind::Exit(_))).for_each(|op| op.guard = None);
+        jump.ops
+            .iter_mut()
+            .filter(|op| matches!(op.kind, OpKind::Exit(_)))
+            .for_each(|op| op.guard = None);
     }
     if let Some(width) = reply {
         let block: &mut Block = step.code.blocks_mut().next().expect("code has a block");

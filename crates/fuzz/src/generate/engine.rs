@@ -6,11 +6,11 @@ use super::expr::cast;
 use super::{Callee, Generator, Scope};
 use crate::tree::{Engine, Expr, ExprKind, Function, JumpKind, Step, Stmt, Struct, Ty};
 
-/// How many backward jumps a thread makes at most.
+/// The maximum number of backward jumps of a thread.
 const FUEL: u32 = 5;
 /// The context variable that counts them.
 const SPENT: &str = "spent";
-/// How many bytes of context are put in front of a packet: what a push has room for.
+/// The maximum bytes of context put in front of a packet, which is the limit of a push.
 const MAX_DUMP: u32 = 120;
 
 impl Generator {
@@ -26,7 +26,8 @@ impl Generator {
         let mut params = Vec::new();
         for _ in 0..self.below(4) {
             let is_view = self.chance(20);
-            let ty = if is_view { Ty::Struct(Box::new(self.header())) } else { self.function_type() };
+            let ty =
+                if is_view { Ty::Struct(Box::new(self.header())) } else { self.function_type() };
             let is_view = matches!(&ty, Ty::Struct(s) if s.is_header);
             let param = self.fresh("p");
             self.declare(&param, ty.clone(), true, is_view);
@@ -72,8 +73,11 @@ impl Generator {
         }
         let mut offloads = Vec::new();
         for _ in 0..1 + self.below(4) {
-            let declared =
-                if self.chance(40) { self.engine_offload() } else { Some(self.offload(has_packet)) };
+            let declared = if self.chance(40) {
+                self.engine_offload()
+            } else {
+                Some(self.offload(has_packet))
+            };
             if let Some(declared) = declared {
                 offloads.push(declared.line);
                 self.scope.methods.extend(declared.methods);
@@ -97,7 +101,15 @@ impl Generator {
             self.callees.push(Callee { name: name.clone(), params, reply: reply.clone() });
         }
         let interface = reply.map(|reply| (params, reply));
-        self.program.engines.push(Engine { name, interface, offloads, context, views, functions, steps });
+        self.program.engines.push(Engine {
+            name,
+            interface,
+            offloads,
+            context,
+            views,
+            functions,
+            steps,
+        });
     }
 
     /// Views at constant offsets or at one that a context variable holds.
@@ -105,8 +117,11 @@ impl Generator {
         let mut views = Vec::new();
         for _ in 0..1 + self.below(3) {
             let (header, name) = (self.header(), self.fresh("w"));
-            let places: Vec<_> =
-                context.iter().filter(|(_, ty)| matches!(ty, Ty::Bits(n) if *n <= 16)).cloned().collect();
+            let places: Vec<_> = context
+                .iter()
+                .filter(|(_, ty)| matches!(ty, Ty::Bits(n) if *n <= 16))
+                .cloned()
+                .collect();
             let offset = if self.chance(50) {
                 let (variable, ty) = self.pick(&places).clone();
                 Expr::atom(ty, variable)
@@ -120,8 +135,8 @@ impl Generator {
         views
     }
 
-    /// A last step that puts the context in front of the packet: so that what was computed is seen, and a wrong result
-    /// shows.
+    /// Generates a last step that puts the context in front of the packet, so that wrong
+    /// intermediate results become visible.
     fn dump_step(&mut self, context: &[(String, Ty)]) -> Step {
         let mut writes = Vec::new();
         let mut length = 0;
@@ -132,8 +147,11 @@ impl Generator {
             }
             let (header, field, view) = (self.fresh("H"), self.fresh("f"), self.fresh("w"));
             let bits = Ty::Bits(8 * bytes);
-            let header =
-                Struct { name: header, is_header: true, fields: vec![(field.clone(), bits.clone())] };
+            let header = Struct {
+                name: header,
+                is_header: true,
+                fields: vec![(field.clone(), bits.clone())],
+            };
             let at = Expr::atom(Ty::Bits(16), format!("{length}"));
             writes.push(Stmt::View(header.name.clone(), view.clone(), at));
             let place = Expr::atom(Ty::Struct(Box::new(header.clone())), view);
@@ -145,7 +163,10 @@ impl Generator {
         }
         let count = Expr::atom(Ty::Bits(16), format!("{length}"));
         let push = Expr::new(Ty::Bool, ExprKind::Call("packet.push".to_owned(), vec![count]));
-        Step { name: self.fresh("s"), body: vec![Stmt::If(push, writes, vec![]), Stmt::End("finish")] }
+        Step {
+            name: self.fresh("s"),
+            body: vec![Stmt::If(push, writes, vec![]), Stmt::End("finish")],
+        }
     }
 
     fn steps(&mut self) -> Vec<Step> {
@@ -160,7 +181,7 @@ impl Generator {
             if self.chance(35) {
                 body.push(self.backward_jump());
             }
-            // What `Next_step` names is where the step goes if its end is reached.
+            // `Next_step` names the step to go to when the end is reached.
             if !self.scope.forward.is_empty() && self.chance(15) {
                 body.insert(0, Stmt::SetNext(self.scope.forward[0].clone()));
             } else {
@@ -185,10 +206,17 @@ impl Generator {
         };
         let steps = self.scope.backward.clone();
         let target = self.pick(&steps).clone();
-        let kind =
-            if self.scope.reply.is_none() && self.chance(25) { JumpKind::Emit } else { JumpKind::Next };
+        let kind = if self.scope.reply.is_none() && self.chance(25) {
+            JumpKind::Emit
+        } else {
+            JumpKind::Next
+        };
         let one = Expr::atom(Ty::Bits(8), "1");
-        Stmt::If(condition, vec![Stmt::Assign(spent(), "+=", one), Stmt::Jump(kind, target)], vec![])
+        Stmt::If(
+            condition,
+            vec![Stmt::Assign(spent(), "+=", one), Stmt::Jump(kind, target)],
+            vec![],
+        )
     }
 }
 

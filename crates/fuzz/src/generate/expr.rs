@@ -9,7 +9,7 @@ const ARITHMETIC: [&str; 8] = ["+", "-", "*", "/", "%", "&", "|", "^"];
 const COMPARISONS: [&str; 6] = ["==", "!=", "<", "<=", ">", ">="];
 
 impl Generator {
-    /// An expression of exactly that type, of so many levels at most.
+    /// Generates an expression of exactly this type, with at most this number of levels.
     pub(super) fn expr(&mut self, ty: &Ty, depth: u32) -> Expr {
         if depth == 0 || self.chance(12) {
             return self.leaf(ty);
@@ -77,7 +77,8 @@ impl Generator {
             }
             Ty::Bool => Expr::atom(Ty::Bool, if self.chance(50) { "true" } else { "false" }),
             Ty::Enum(name, _) => {
-                let e = self.program.enums.iter().find(|e| e.name == *name).expect("it was declared");
+                let e =
+                    self.program.enums.iter().find(|e| e.name == *name).expect("it was declared");
                 let names: Vec<_> = e.members.iter().map(|(n, _)| n.clone()).collect();
                 let member = self.pick(&names).clone();
                 Expr::atom(ty.clone(), member)
@@ -88,7 +89,7 @@ impl Generator {
 
     /// A variable or a part of one. With `depth` 0, indices are literals.
     pub(super) fn place(&mut self, depth: u32) -> Expr {
-        // What was declared last more often than not, so that results are used.
+        // Prefer recent declarations, so that results are used.
         let count = self.scope.variables.len();
         let first = if self.chance(40) { count.saturating_sub(3) } else { 0 };
         let variable = self.scope.variables[self.rng.random_range(first..count)].clone();
@@ -98,7 +99,8 @@ impl Generator {
 
     /// A place that can be assigned, if there is one.
     pub(super) fn target(&mut self) -> Option<Expr> {
-        let targets: Vec<_> = self.scope.variables.iter().filter(|v| v.can_assign).cloned().collect();
+        let targets: Vec<_> =
+            self.scope.variables.iter().filter(|v| v.can_assign).cloned().collect();
         if targets.is_empty() {
             return None;
         }
@@ -118,7 +120,9 @@ impl Generator {
                     let index = self.index(count + 1, depth);
                     (*element, ExprKind::Index(Box::new(place), Box::new(index)))
                 }
-                Ty::Bits(width) if width > 1 && self.chance(12) => return self.bits_of(place, width, depth),
+                Ty::Bits(width) if width > 1 && self.chance(12) => {
+                    return self.bits_of(place, width, depth);
+                }
                 _ => return place,
             };
             place = Expr::new(ty, kind);
@@ -159,7 +163,8 @@ impl Generator {
             2..=6 => {
                 let op = *self.pick(&ARITHMETIC);
                 // The narrower operand is extended to the wider.
-                let narrower = if self.chance(30) { 1 + self.below(width as usize) as u32 } else { width };
+                let narrower =
+                    if self.chance(30) { 1 + self.below(width as usize) as u32 } else { width };
                 let (a, b) = (self.expr(&ty, depth), self.expr(&Ty::Bits(narrower), depth));
                 let (a, b) = if self.chance(50) { (a, b) } else { (b, a) };
                 ExprKind::Binary(op, Box::new(a), Box::new(b))
@@ -173,7 +178,10 @@ impl Generator {
             9 => return self.conditional(&ty, depth),
             10 | 11 if width > 1 => {
                 let cut = 1 + self.below(width as usize - 1) as u32;
-                let parts = vec![self.expr(&Ty::Bits(width - cut), depth), self.expr(&Ty::Bits(cut), depth)];
+                let parts = vec![
+                    self.expr(&Ty::Bits(width - cut), depth),
+                    self.expr(&Ty::Bits(cut), depth),
+                ];
                 ExprKind::Concat(parts)
             }
             12 => {
@@ -278,7 +286,7 @@ pub(super) fn cast(ty: &Ty, from: Expr) -> Expr {
     Expr::new(ty.clone(), ExprKind::Cast(Box::new(from)))
 }
 
-/// As [`cast`], if it is needed.
+/// Casts as [`cast`] does, if it is needed.
 pub(super) fn convert(ty: &Ty, from: Expr) -> Expr {
     if from.ty == *ty { from } else { cast(ty, from) }
 }

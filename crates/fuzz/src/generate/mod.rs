@@ -1,7 +1,7 @@
 //! Random well-typed programs. Everything follows from one seed.
 //!
-//! Programs always end: each backward jump spends one unit of a context variable, `fuel`, which the engine begins with
-//! in full, and loops and calls nest in bounded depth.
+//! Programs always end: each backward jump spends one unit of a context variable, `fuel`, which the
+//! engine begins with in full, and loops and calls nest in bounded depth.
 
 mod engine;
 mod expr;
@@ -15,9 +15,11 @@ use crate::tree::{Enum, Function, Program, Struct, Ty};
 use offload::Method;
 
 /// Widths that are interesting: around powers of two and machine words, and of common fields.
-const WIDTHS: [u32; 27] =
-    [1, 2, 3, 4, 5, 7, 8, 8, 9, 12, 13, 16, 16, 16, 20, 24, 31, 32, 32, 33, 48, 63, 64, 65, 80, 127, 128];
-/// Widths beyond what one or two machine words hold.
+const WIDTHS: [u32; 27] = [
+    1, 2, 3, 4, 5, 7, 8, 8, 9, 12, 13, 16, 16, 16, 20, 24, 31, 32, 32, 33, 48, 63, 64, 65, 80, 127,
+    128,
+];
+/// Widths beyond one or two machine words.
 const WIDE: [u32; 5] = [129, 160, 200, 256, 400];
 
 /// The widest value that an expression builds.
@@ -45,7 +47,7 @@ struct Callee {
     reply: Ty,
 }
 
-/// A variable or view that is in scope.
+/// A variable or view in scope.
 #[derive(Clone)]
 struct Variable {
     name: String,
@@ -54,20 +56,20 @@ struct Variable {
     is_view: bool,
 }
 
-/// What the code that is being made can use.
+/// The names that generated code can use.
 #[derive(Clone, Default)]
 struct Scope {
     variables: Vec<Variable>,
     functions: Vec<Function>,
     methods: Vec<Method>,
-    /// Whether there is a packet in hand.
+    /// Whether there is a current packet.
     has_packet: bool,
     /// Steps that can be jumped to freely, and those that cost fuel.
     forward: Vec<String>,
     backward: Vec<String>,
     /// The step that shows the context in the packet.
     dump: Option<String>,
-    /// How the thread ends: with a reply, if it is called.
+    /// The type of the reply at the thread's end, if the engine is called.
     reply: Option<Ty>,
     /// In a function: its result (`None`: it is `void`). A function ends no step.
     function: Option<Option<Ty>>,
@@ -82,7 +84,8 @@ struct Generator {
     scope: Scope,
     /// Makes names unique.
     counter: u32,
-    /// How many more effects (calls of offloads and functions, resizes) the code in hand may have.
+    /// The number of further effects (calls of offloads and functions, resizes) that the current
+    /// code may have.
     budget: u32,
 }
 
@@ -176,7 +179,7 @@ impl Generator {
         Ty::Bits(if self.chance(6) { *self.pick(&WIDE) } else { *self.pick(&WIDTHS) })
     }
 
-    /// What addresses are: fields of packets that calls have as keys.
+    /// Returns the type of addresses: fields of packets that calls use as keys.
     fn address_type(&mut self) -> Ty {
         Ty::Bits(*self.pick(&[40, 48, 64, 128]))
     }
@@ -202,7 +205,8 @@ impl Generator {
     }
 
     fn header(&mut self) -> Struct {
-        let headers: Vec<_> = self.program.structs.iter().filter(|s| s.is_header).cloned().collect();
+        let headers: Vec<_> =
+            self.program.structs.iter().filter(|s| s.is_header).cloned().collect();
         self.pick(&headers).clone()
     }
 }

@@ -15,12 +15,12 @@ pub(super) struct Method {
     needs_packet: bool,
 }
 
-/// What a method answers.
+/// The reply of a method.
 #[derive(Clone)]
 enum Reply {
     None,
     One(Ty),
-    /// The fields, one of which is taken.
+    /// The fields, one of which is chosen.
     Record(Vec<(&'static str, Ty)>),
 }
 
@@ -50,17 +50,24 @@ impl Generator {
             let value = match param.name {
                 "size" => *self.pick(&[1u64, 2, 4, 16, 64]),
                 "age" => *self.pick(&[0, 0, 1_500, 100_000]),
-                "rates" => 1 + self.below(2) as u64,
                 "cir" | "pir" => *self.pick(&[0, 1_000, 1_000_000_000]),
                 "cbs" | "ebs" | "pbs" => *self.pick(&[0, 100, 1_500, 5_000]),
                 "seed" => self.below(1 << 20) as u64,
-                // The miss value and the multipliers keep their defaults.
-                _ => continue,
+                // A number of few values takes any of them; the others keep their defaults where
+                // they have one.
+                _ if param.range.1 - param.range.0 < 64 => {
+                    param.range.0 + self.below((param.range.1 - param.range.0) as usize + 1) as u64
+                }
+                _ if param.default.is_some() => continue,
+                _ => param.range.0,
             };
             arguments.push(format!("{} = {value}", param.name));
         }
-        let arguments =
-            if arguments.is_empty() { String::new() } else { format!("<{}>", arguments.join(", ")) };
+        let arguments = if arguments.is_empty() {
+            String::new()
+        } else {
+            format!("<{}>", arguments.join(", "))
+        };
         let line = format!("offload {name} : {}{arguments};", kind.name);
         let resolve = |ty: ValueType| match ty {
             ValueType::Bits(n) => Ty::Bits(n),
@@ -83,7 +90,7 @@ impl Generator {
         Declared { line, methods: methods.collect() }
     }
 
-    /// An offload that is an engine made before, if there is one.
+    /// Returns an offload that is an engine made before, if there is one.
     pub(super) fn engine_offload(&mut self) -> Option<Declared> {
         if self.callees.is_empty() {
             return None;
@@ -101,7 +108,8 @@ impl Generator {
         Some(Declared { line, methods: vec![method] })
     }
 
-    /// Keys are narrow, so that they are found again, or addresses, or structures of narrow fields; data to hash has any width.
+    /// Keys are narrow, so that they are found again, or addresses, or structures of narrow fields;
+    /// data to hash has any width.
     fn key_type(&mut self, is_data: bool) -> Ty {
         if self.chance(25) {
             return self.address_type();
@@ -114,7 +122,7 @@ impl Generator {
         Ty::Bits(*self.pick(&[1, 3, 4, 8, 8, 16, 32, 128]))
     }
 
-    /// A call of an offload or a function that answers something, if the budget allows one.
+    /// A call of an offload or a function with a reply, if the budget allows one.
     pub(super) fn effect(&mut self, depth: u32) -> Option<Expr> {
         if self.budget == 0 {
             return None;
@@ -128,7 +136,7 @@ impl Generator {
             Reply::One(ty) => Some(Expr::new(ty, call)),
             Reply::Record(fields) => {
                 let (field, ty) = self.pick(&fields).clone();
-                // The record itself has no name: its type is not looked at.
+                // The record itself has no name: its type does not matter.
                 let record = Expr::new(ty.clone(), call);
                 Some(Expr::new(ty, ExprKind::Field(Box::new(record), field.to_owned())))
             }
@@ -138,16 +146,18 @@ impl Generator {
     /// A call of an offload as a statement.
     pub(super) fn call_statement(&mut self) -> Option<Expr> {
         let (call, _) = self.method_call(2, false)?;
-        // What it answers is thrown away: its type is not looked at.
+        // The reply is discarded: its type does not matter.
         Some(Expr::new(Ty::Bool, call))
     }
 
-    /// `auto r = offload.method(...);` of a method that answers a record.
+    /// `auto r = offload.method(...);` of a method whose reply is a record.
     pub(super) fn record(&mut self) -> Option<Stmt> {
         let (call, reply) = self.method_call(2, true)?;
-        let Reply::Record(fields) = reply else { return Some(Stmt::Expr(Expr::new(Ty::Bool, call))) };
+        let Reply::Record(fields) = reply else {
+            return Some(Stmt::Expr(Expr::new(Ty::Bool, call)));
+        };
         let fields = fields.into_iter().map(|(name, ty)| (name.to_owned(), ty)).collect();
-        // `auto` stands where the type's name would; nothing else ever has this type, so it is not named elsewhere.
+        // `auto` replaces the type's name. Nothing else has this type, so no other place names it.
         let ty = Ty::Struct(Box::new(Struct { name: "auto".to_owned(), is_header: false, fields }));
         let name = self.fresh("r");
         self.declare(&name, ty.clone(), false, false);
@@ -160,7 +170,9 @@ impl Generator {
             .scope
             .methods
             .iter()
-            .filter(|m| (has_packet || !m.needs_packet) && !(must_reply && matches!(m.reply, Reply::None)))
+            .filter(|m| {
+                (has_packet || !m.needs_packet) && !(must_reply && matches!(m.reply, Reply::None))
+            })
             .cloned()
             .collect();
         if methods.is_empty() || self.budget == 0 {
@@ -172,7 +184,8 @@ impl Generator {
         Some((ExprKind::Call(method.name, args), method.reply))
     }
 
-    /// Arguments are often small, so that they are in range and keys are met again, or fields of the packet.
+    /// Arguments are often small, so that they are in range and keys are met again, or fields of
+    /// the packet.
     fn argument(&mut self, ty: &Ty, depth: u32) -> Expr {
         let fields = if ty.width() > 32 { self.fields_of(ty) } else { Vec::new() };
         match ty {
@@ -192,7 +205,9 @@ impl Generator {
                 let fields = header.fields.iter().filter(|(_, field)| field == ty);
                 let variable = || Box::new(Expr::atom(view.ty.clone(), view.name.clone()));
                 fields
-                    .map(|(name, _)| Expr::new(ty.clone(), ExprKind::Field(variable(), name.clone())))
+                    .map(|(name, _)| {
+                        Expr::new(ty.clone(), ExprKind::Field(variable(), name.clone()))
+                    })
                     .collect()
             }
             _ => Vec::new(),
@@ -203,8 +218,13 @@ impl Generator {
     /// A call of a function; its result is of any type.
     pub(super) fn function_call(&mut self, depth: u32, must_reply: bool) -> Option<Expr> {
         let views: Vec<_> = self.scope.variables.iter().filter(|v| v.is_view).cloned().collect();
-        let functions: Vec<_> =
-            self.scope.functions.iter().filter(|f| f.result.is_some() || !must_reply).cloned().collect();
+        let functions: Vec<_> = self
+            .scope
+            .functions
+            .iter()
+            .filter(|f| f.result.is_some() || !must_reply)
+            .cloned()
+            .collect();
         if functions.is_empty() || self.budget == 0 {
             return None;
         }

@@ -6,7 +6,7 @@ use super::{Generator, Variable};
 use crate::tree::{Expr, JumpKind, Stmt, Ty};
 
 impl Generator {
-    /// A run of statements; what they declare is out of scope behind them.
+    /// Generates a run of statements; their declarations are out of scope after it.
     pub(super) fn body(&mut self, depth: u32, most: usize) -> Vec<Stmt> {
         let visible = self.scope.variables.len();
         let mut out = Vec::new();
@@ -19,8 +19,8 @@ impl Generator {
         out
     }
 
-    /// Mixes most of these variables, which go out of scope, into ones that live on: else nothing would show what they
-    /// hold.
+    /// Mixes most of these variables, which go out of scope, into ones that stay in scope;
+    /// otherwise their values would not be observed.
     fn absorb(&mut self, declared: Vec<Variable>, out: &mut Vec<Stmt>) {
         let is_number = |v: &&Variable| v.can_assign && !v.is_view && matches!(v.ty, Ty::Bits(_));
         let targets: Vec<_> = self.scope.variables.iter().filter(is_number).cloned().collect();
@@ -149,14 +149,16 @@ impl Generator {
             }
             Some(Some(result)) => Stmt::Return(self.expr(&result, 2)),
             Some(None) => return None,
-            None if !self.scope.forward.is_empty() && self.chance(10) => Stmt::SetNext(self.forward_step()),
+            None if !self.scope.forward.is_empty() && self.chance(10) => {
+                Stmt::SetNext(self.forward_step())
+            }
             None => self.end(false),
         };
         let condition = self.expr(&Ty::Bool, 2);
         Some(Stmt::If(condition, vec![stmt], vec![]))
     }
 
-    /// A statement that ends a step. `last`: it stands at the step's end.
+    /// Generates a statement that ends a step. `last`: it is at the step's end.
     pub(super) fn end(&mut self, last: bool) -> Stmt {
         let forward = !self.scope.forward.is_empty();
         if let Some(reply) = self.scope.reply.clone() {

@@ -1,15 +1,16 @@
-//! The compact form that the interpreter executes: values in dense places, constants filled in beforehand, widths and
-//! replies looked up.
+//! The compact form that the interpreter executes: values in dense places, constants filled in
+//! beforehand, widths and replies looked up.
 
 use wireloom_bits::Bits;
 
 use super::narrow::NARROW;
 use crate::{
-    BinaryOp, Block, EngineKind, Exit, Meta, OffloadTarget, Op, OpKind, ReasonSetId, Step, UnaryOp, Value,
+    BinaryOp, Block, EngineKind, Exit, Meta, OffloadTarget, Op, OpKind, ReasonSetId, Step, UnaryOp,
+    Value,
 };
 
-/// Where a value lives in a [`Frame`](super::frame::Frame): each context variable and each value of each step of an
-/// engine has a place of its own.
+/// Where a value lives in an [`Activation`](super::activation::Activation). Each context variable
+/// and each value of each step of an engine has its own place.
 pub(super) type Place = usize;
 
 /// An engine.
@@ -32,8 +33,8 @@ pub(super) struct Action {
     pub kind: ActionKind,
 }
 
-/// An operation. `to` is where its result goes; resizes and calls may have none. Operators whose operands and result
-/// have at most [`NARROW`] bits are told from the others.
+/// An operation. `to` is the place of its result; resizes and calls may have none. Operators whose
+/// operands and result have at most [`NARROW`] bits have variants of their own.
 pub(super) enum ActionKind {
     NarrowUnary {
         op: UnaryOp,
@@ -41,7 +42,7 @@ pub(super) enum ActionKind {
         width: u32,
         to: Place,
     },
-    /// The width is that of the first operand.
+    /// `width` is that of the first operand.
     NarrowBinary {
         op: BinaryOp,
         a: Place,
@@ -49,14 +50,14 @@ pub(super) enum ActionKind {
         width: u32,
         to: Place,
     },
-    /// Extension too: a slice from 0 that is wider than its operand.
+    /// Also an extension: a slice from 0 that is wider than its operand.
     NarrowSlice {
         a: Place,
         lo: u32,
         width: u32,
         to: Place,
     },
-    /// Each part with its width.
+    /// `parts` holds each part with its width.
     NarrowConcat {
         parts: Vec<(Place, u32)>,
         to: Place,
@@ -173,7 +174,9 @@ pub(super) fn engine(engine: &crate::Engine) -> Engine {
     let steps = steps.collect();
     let (params, reply) = match &engine.kind {
         EngineKind::Packet => (Vec::new(), None),
-        EngineKind::Call { params, reply } => (params.iter().map(|p| p.index()).collect(), Some(*reply)),
+        EngineKind::Call { params, reply } => {
+            (params.iter().map(|p| p.index()).collect(), Some(*reply))
+        }
     };
     Engine { steps, initial, context: engine.context.len(), params, reply }
 }
@@ -181,7 +184,7 @@ pub(super) fn engine(engine: &crate::Engine) -> Engine {
 struct Decoder<'a> {
     engine: &'a crate::Engine,
     step: &'a Step,
-    /// Place of the step's value 0.
+    /// The place of the step's value 0.
     base: Place,
     initial: &'a mut Vec<Bits>,
 }
@@ -269,27 +272,39 @@ impl Decoder<'_> {
                 ActionKind::Concat { parts: parts.iter().map(|p| self.place(*p)).collect(), to }
             }
             OpKind::ReadContext(id) => ActionKind::Copy { from: id.index(), to },
-            OpKind::WriteContext(id, v) => ActionKind::Copy { from: self.place(*v), to: id.index() },
+            OpKind::WriteContext(id, v) => {
+                ActionKind::Copy { from: self.place(*v), to: id.index() }
+            }
             OpKind::ReadPacket { base, bit } => {
                 ActionKind::ReadPacket { base: self.place(*base), bit: *bit, width, to }
             }
-            OpKind::WritePacket { base, bit, value } => {
-                ActionKind::WritePacket { base: self.place(*base), bit: *bit, value: self.place(*value) }
-            }
+            OpKind::WritePacket { base, bit, value } => ActionKind::WritePacket {
+                base: self.place(*base),
+                bit: *bit,
+                value: self.place(*value),
+            },
             OpKind::ReadMeta(meta) => ActionKind::ReadMeta { meta: *meta, to },
             OpKind::WriteMeta(_, v) => ActionKind::WriteEgress { value: self.place(*v) },
-            OpKind::Insert { offset, count } => {
-                ActionKind::Insert { offset: self.place(*offset), count: self.place(*count), to: maybe_to }
+            OpKind::Insert { offset, count } => ActionKind::Insert {
+                offset: self.place(*offset),
+                count: self.place(*count),
+                to: maybe_to,
+            },
+            OpKind::Remove { offset, count } => ActionKind::Remove {
+                offset: self.place(*offset),
+                count: self.place(*count),
+                to: maybe_to,
+            },
+            OpKind::Reset { count } => {
+                ActionKind::Reset { count: self.place(*count), to: maybe_to }
             }
-            OpKind::Remove { offset, count } => {
-                ActionKind::Remove { offset: self.place(*offset), count: self.place(*count), to: maybe_to }
-            }
-            OpKind::Reset { count } => ActionKind::Reset { count: self.place(*count), to: maybe_to },
             OpKind::Call { offload, method, args } => {
                 let args = args.iter().map(|a| self.place(*a)).collect();
                 let (offload, to) = (offload.index(), maybe_to);
                 match &self.engine.offloads[offload].target {
-                    OffloadTarget::Kind(_) => ActionKind::Call { offload, method: *method, args, to },
+                    OffloadTarget::Kind(_) => {
+                        ActionKind::Call { offload, method: *method, args, to }
+                    }
                     OffloadTarget::Engine(id) => {
                         ActionKind::CallEngine { offload, engine: id.index(), args, to }
                     }

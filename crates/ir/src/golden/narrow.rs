@@ -1,6 +1,7 @@
-//! Operators on values of at most 128 bits, without the generality of [`Bits`](wireloom_bits::Bits): nearly all values
-//! of a packet engine are so narrow, and the golden model has to keep up with long captures. The meaning is that of
-//! `Bits`; the test below holds the two together.
+//! Operators on values of at most 128 bits, without the generality of
+//! [`Bits`](wireloom_bits::Bits). Nearly all values of a packet engine are that narrow, and the
+//! golden model has to keep up with long captures. The meaning is that of `Bits`; the test below
+//! compares the two.
 
 use crate::{BinaryOp, UnaryOp};
 
@@ -50,15 +51,25 @@ mod tests {
     fn narrow_operators_mean_what_bit_vectors_mean() {
         let mut state = 1u128;
         let mut draw = || {
-            state = state.wrapping_mul(0x2360_ed05_1fc6_5da4_4385_df64_9fcc_f645).wrapping_add(0xda3e_39cb);
+            state = state
+                .wrapping_mul(0x2360_ed05_1fc6_5da4_4385_df64_9fcc_f645)
+                .wrapping_add(0xda3e_39cb);
             state ^ state >> 77
         };
         for round in 0..2_000u32 {
             let width = 1 + round % NARROW;
             let pattern = draw();
             // Zero, one, all ones, small and arbitrary operands.
-            let operands =
-                [0, 1, u128::MAX, u128::from(width), u128::from(width) - 1, draw(), pattern, draw() % 200];
+            let operands = [
+                0,
+                1,
+                u128::MAX,
+                u128::from(width),
+                u128::from(width) - 1,
+                draw(),
+                pattern,
+                draw() % 200,
+            ];
             for (a, b) in operands.iter().flat_map(|a| operands.iter().map(move |b| (*a, *b))) {
                 let (a, b) = (cut(a, width), cut(b, width));
                 let (wide_a, wide_b) = (Bits::new(width, a), Bits::new(width, b));

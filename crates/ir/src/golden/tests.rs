@@ -1,4 +1,4 @@
-//! The meaning of each operation, on small engines, edges included.
+//! The meaning of each operation, on small engines, including edge cases.
 
 use wireloom_bits::Bits;
 use wireloom_net::Packet;
@@ -6,8 +6,8 @@ use wireloom_offloads::{Content, EntryKey};
 
 use crate::builder::{EngineBuilder, ProgramBuilder, StepBuilder, config, program_of};
 use crate::{
-    BinaryOp, ContextId, EngineId, Execute, Exit, Golden, Meta, Program, Reason, ReasonSetId, StepId,
-    UnaryOp, Value, Verdict, store,
+    BinaryOp, ContextId, EngineId, Execute, Exit, Golden, Meta, Program, Reason, ReasonSetId,
+    StepId, UnaryOp, Value, Verdict, store,
 };
 
 fn packet(bytes: &[u8]) -> Packet {
@@ -19,18 +19,18 @@ fn golden(program: Program) -> Golden {
     Golden::new(program, store)
 }
 
-/// What leaves: verdict and bytes.
+/// Runs packets and returns what leaves: sequence number, verdict and bytes.
 fn run(golden: &mut Golden, packets: &[Packet]) -> Vec<(u64, Verdict, Vec<u8>)> {
     let mut out = Vec::new();
     golden.execute(packets, &mut |o| out.push((o.sequence, o.verdict, o.bytes.to_vec())));
     out
 }
 
-/// The value that `body` answers, computed by an engine of one step for a packet of these bytes.
+/// Returns the value of `body`, computed by an engine of one step for a packet of these bytes.
 fn value_on(bytes: &[u8], body: impl FnOnce(&mut StepBuilder<'_>) -> Value) -> Bits {
     let mut engine = EngineBuilder::packet("e");
     let mut width = 0;
-    // The value leaves in the packet: a new one, with room behind the value for whole bytes.
+    // The value leaves in a new packet, which has room for whole bytes after the value.
     engine.step("only", |s| {
         let value = body(s);
         width = s.width(value);
@@ -193,7 +193,7 @@ fn fields_are_written_whole_or_not_at_all() {
 
 #[test]
 fn resizes_answer_whether_they_were_done() {
-    // Resizes, then puts the answer into the first byte.
+    // Resizes, then puts the result into the first byte.
     let resized = |bytes: &[u8], resize: fn(&mut StepBuilder<'_>, Value, Value) -> Value, a, b| {
         edited(bytes, |s| {
             let (a, b, base) = (s.constant(16, a), s.constant(16, b), s.constant(16, 0));
@@ -264,8 +264,14 @@ fn an_operation_whose_guard_fails_leaves_nothing_but_a_zero() {
             [(sent(0), &[1, 2, 3][..])]
         );
     }
-    let Content::Kind { instance, .. } = &golden.store().slots[0].content else { panic!("an array") };
-    assert_eq!(instance.rows()[0].fields[0].1, Bits::new(16, 0xbeef), "the exchange did not happen");
+    let Content::Kind { instance, .. } = &golden.store().slots[0].content else {
+        panic!("an array")
+    };
+    assert_eq!(
+        instance.rows()[0].fields[0].1,
+        Bits::new(16, 0xbeef),
+        "the exchange did not happen"
+    );
 }
 
 #[test]
@@ -331,7 +337,12 @@ fn emitted_copies_leave_in_order_before_what_follows() {
     let out = run(&mut golden(program_of(engine)), &[packet(&[1, 2]), packet(&[5])]);
     assert_eq!(
         out,
-        [(0, sent(3), vec![1, 2]), (0, sent(4), vec![9, 2]), (1, sent(3), vec![5]), (1, sent(4), vec![9])]
+        [
+            (0, sent(3), vec![1, 2]),
+            (0, sent(4), vec![9, 2]),
+            (1, sent(3), vec![5]),
+            (1, sent(4), vec![9])
+        ]
     );
 }
 
@@ -358,7 +369,8 @@ fn drops_and_exceptions_carry_their_reason() {
     );
 }
 
-/// Counts a context variable up to a limit by jumps of a step to itself, then finishes (or replies with 1).
+/// Counts a context variable up to a limit by jumps of a step to itself, then finishes (or replies
+/// with 1).
 fn counting(engine: &mut EngineBuilder, limit: u128, last: impl Fn(&mut StepBuilder<'_>)) {
     let count = engine.context("count", 32);
     engine.step("loop", |s| {
@@ -416,7 +428,8 @@ fn a_called_engine_that_runs_away_replies_zero() {
     }
 }
 
-/// Calls the engine without arguments by way of so many offloads; the last reply is the egress port.
+/// Calls the engine without arguments through `offloads` offloads; the last reply is the egress
+/// port.
 fn caller(inner: EngineId, offloads: usize) -> EngineBuilder {
     let mut engine = EngineBuilder::packet("main");
     let offloads: Vec<_> =

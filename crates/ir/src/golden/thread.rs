@@ -1,32 +1,33 @@
-//! A thread: one packet (or one call) on its way through the steps of an engine. The meaning of each operation.
+//! A thread: one packet (or one call) on its way through the steps of an engine. This module
+//! defines the meaning of each operation.
 
 use wireloom_bits::Bits;
 use wireloom_net::PacketInHand;
 use wireloom_offloads::{Content, Env, Store};
 
+use super::activation::Activation;
 use super::decode::{Action, ActionKind, Ending, Engine, Place};
-use super::frame::Frame;
 use super::narrow;
 use crate::{MAX_BACKWARD_JUMPS, Meta, Output, Reason, Verdict};
 
-/// The arriving packet for which a thread runs, be it directly or as a call.
+/// The packet for which a thread runs, either directly or in a call.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Origin {
-    /// Its number among all.
+    /// Its sequence number.
     pub sequence: u64,
     /// When it arrived, in nanoseconds.
     pub arrival_ns: u64,
 }
 
-/// A thread and all that it can reach.
+/// A thread and everything that it can reach.
 pub(super) struct Thread<'a> {
     pub engine: &'a Engine,
-    pub frame: &'a mut Frame,
-    /// The engines that stand before this one, which it may call, and their frames.
+    pub activation: &'a mut Activation,
+    /// The engines that precede this one, which it may call, and their activations.
     pub engines: &'a [Engine],
-    pub callees: &'a mut [Frame],
+    pub callees: &'a mut [Activation],
     pub store: &'a mut Store,
-    /// The packet in hand; a called engine has none.
+    /// The packet that the thread processes; a called engine has none.
     pub hand: Option<&'a mut PacketInHand>,
     pub origin: Origin,
 }
@@ -34,7 +35,7 @@ pub(super) struct Thread<'a> {
 impl Thread<'_> {
     /// Runs the thread of an engine that takes packets from its first step to its end.
     pub(super) fn run(&mut self, sink: &mut dyn FnMut(Output<'_>)) {
-        self.frame.begin();
+        self.activation.begin();
         let verdict = match self.steps(sink) {
             Last::Finish => Verdict::Sent { port: self.hand().egress },
             Last::Drop(reason) => Verdict::Dropped(reason),
@@ -44,15 +45,15 @@ impl Thread<'_> {
         self.send(verdict, sink);
     }
 
-    /// Runs the thread of a called engine; answers its reply.
+    /// Runs the thread of a called engine and returns its reply.
     pub(super) fn reply(&mut self, args: &[Bits]) -> Bits {
-        self.frame.begin();
+        self.activation.begin();
         for (var, arg) in self.engine.params.iter().zip(args) {
-            self.frame.set(*var, arg.clone());
+            self.activation.set(*var, arg.clone());
         }
         match self.steps(&mut |_| {}) {
             Last::Reply(reply) => reply,
-            // A runaway thread.
+            // A runaway thread replies zero.
             _ => Bits::zero(self.engine.reply.expect("a called engine replies")),
         }
     }
@@ -63,7 +64,7 @@ impl Thread<'_> {
         let mut step = 0;
         let mut backward_jumps = 0;
         loop {
-            // A verified step in which no exit happens ends the thread as `done` does.
+            // In a verified step, if no exit is taken the thread ends as with `done`.
             let next = match self.code(&engine.steps[step]).unwrap_or(Ending::Done) {
                 Ending::Next(next) => next,
                 Ending::Emit(next) => {
@@ -71,12 +72,12 @@ impl Thread<'_> {
                     next
                 }
                 Ending::Finish => return Last::Finish,
-                Ending::Reply(value) => return Last::Reply(self.frame.bits(value)),
+                Ending::Reply(value) => return Last::Reply(self.activation.bits(value)),
                 Ending::Drop(reason, set) => {
-                    return Last::Drop(Reason::Program(set, self.frame.low16(reason)));
+                    return Last::Drop(Reason::Program(set, self.activation.low16(reason)));
                 }
                 Ending::ToCpu(reason, set) => {
-                    return Last::ToCpu(Reason::Program(set, self.frame.low16(reason)));
+                    return Last::ToCpu(Reason::Program(set, self.activation.low16(reason)));
                 }
                 Ending::Done => return Last::Done,
             };
@@ -110,26 +111,26 @@ impl Thread<'_> {
     }
 
     fn offset(&self, place: Place) -> u64 {
-        u64::from(self.frame.low16(place))
+        u64::from(self.activation.low16(place))
     }
 
     fn set_if_wanted(&mut self, to: Option<Place>, value: Bits) {
         if let Some(to) = to {
-            self.frame.set(to, value);
+            self.activation.set(to, value);
         }
     }
 
-    /// Executes operations in order up to the first exit that happens.
+    /// Executes operations in order up to the first exit that is taken.
     fn code(&mut self, code: &[Action]) -> Option<Ending> {
         for action in code {
-            if action.guard.is_some_and(|guard| !self.frame.is_set(guard)) {
+            if action.guard.is_some_and(|guard| !self.activation.is_set(guard)) {
                 self.skip(&action.kind);
                 continue;
             }
             match &action.kind {
                 ActionKind::Exit(ending) => return Some(*ending),
                 ActionKind::If { condition, then, otherwise } => {
-                    let branch = if self.frame.is_set(*condition) { then } else { otherwise };
+                    let branch = if self.activation.is_set(*condition) { then } else { otherwise };
                     let ending = self.code(branch);
                     if ending.is_some() {
                         return ending;
@@ -141,7 +142,7 @@ impl Thread<'_> {
         None
     }
 
-    /// What an operation leaves behind whose guard does not hold: a zero result, if it has one.
+    /// The effect of an operation whose guard is 0: a zero result, if it has one.
     fn skip(&mut self, kind: &ActionKind) {
         let to = match kind {
             ActionKind::Insert { to, .. }
@@ -152,50 +153,59 @@ impl Thread<'_> {
             _ => None,
         };
         if let Some(to) = to {
-            self.frame.set(to, Bits::zero(self.frame.width(to)));
+            self.activation.set(to, Bits::zero(self.activation.width(to)));
         }
     }
 
     fn execute(&mut self, kind: &ActionKind) {
-        let frame = &mut *self.frame;
+        let activation = &mut *self.activation;
         match kind {
             ActionKind::NarrowUnary { op, a, width, to } => {
-                frame.set_narrow(*to, narrow::unary(*op, frame.narrow(*a), *width));
+                activation.set_narrow(*to, narrow::unary(*op, activation.narrow(*a), *width));
             }
             ActionKind::NarrowBinary { op, a, b, width, to } => {
-                frame.set_narrow(*to, narrow::binary(*op, frame.narrow(*a), frame.narrow(*b), *width));
+                activation.set_narrow(
+                    *to,
+                    narrow::binary(*op, activation.narrow(*a), activation.narrow(*b), *width),
+                );
             }
             ActionKind::NarrowSlice { a, lo, width, to } => {
-                frame.set_narrow(*to, narrow::cut(frame.narrow(*a) >> lo, *width));
+                activation.set_narrow(*to, narrow::cut(activation.narrow(*a) >> lo, *width));
             }
             ActionKind::NarrowConcat { parts, to } => {
-                // A part of 128 bits is the only one.
+                // A part of 128 bits is always the only part.
                 let join = |high: u128, (part, width): &(Place, u32)| {
-                    high.checked_shl(*width).unwrap_or(0) | frame.narrow(*part)
+                    high.checked_shl(*width).unwrap_or(0) | activation.narrow(*part)
                 };
-                frame.set_narrow(*to, parts.iter().fold(0, join));
+                activation.set_narrow(*to, parts.iter().fold(0, join));
             }
-            ActionKind::Unary { op, a, to } => frame.set(*to, op.apply(&frame.bits(*a))),
+            ActionKind::Unary { op, a, to } => activation.set(*to, op.apply(&activation.bits(*a))),
             ActionKind::Binary { op, a, b, to } => {
-                frame.set(*to, op.apply(&frame.bits(*a), &frame.bits(*b)));
+                activation.set(*to, op.apply(&activation.bits(*a), &activation.bits(*b)));
             }
-            ActionKind::Slice { a, lo, width, to } => frame.set(*to, frame.slice(*a, *lo, *width)),
+            ActionKind::Slice { a, lo, width, to } => {
+                activation.set(*to, activation.slice(*a, *lo, *width))
+            }
             ActionKind::Concat { parts, to } => {
                 let (first, rest) = parts.split_first().expect("a concatenation has parts");
-                let first = frame.bits(*first);
-                frame.set(*to, rest.iter().fold(first, |high, low| high.concat(&frame.bits(*low))));
+                let first = activation.bits(*first);
+                activation.set(
+                    *to,
+                    rest.iter().fold(first, |high, low| high.concat(&activation.bits(*low))),
+                );
             }
             ActionKind::Select { condition, then, otherwise, to } => {
-                frame.copy(if frame.is_set(*condition) { *then } else { *otherwise }, *to);
+                activation
+                    .copy(if activation.is_set(*condition) { *then } else { *otherwise }, *to);
             }
-            ActionKind::Copy { from, to } => frame.copy(*from, *to),
+            ActionKind::Copy { from, to } => activation.copy(*from, *to),
             ActionKind::ReadPacket { base, bit, width, to } => {
                 let field = self.hand().read(self.offset(*base), *bit, *width);
-                self.frame.set(*to, field);
+                self.activation.set(*to, field);
             }
             ActionKind::WritePacket { base, bit, value } => {
                 let base = self.offset(*base);
-                let value = self.frame.bits(*value);
+                let value = self.activation.bits(*value);
                 self.hand
                     .as_mut()
                     .expect("only engines that take packets touch one")
@@ -210,9 +220,11 @@ impl Thread<'_> {
                     Meta::Window => hand.window_len() as u64,
                     Meta::Arrival => hand.arrival_ns,
                 };
-                self.frame.set_narrow(*to, u128::from(value));
+                self.activation.set_narrow(*to, u128::from(value));
             }
-            ActionKind::WriteEgress { value } => self.hand_mut().egress = self.frame.low16(*value),
+            ActionKind::WriteEgress { value } => {
+                self.hand_mut().egress = self.activation.low16(*value)
+            }
             ActionKind::Insert { offset, count, to } => {
                 let (offset, count) = (self.offset(*offset), self.offset(*count));
                 let done = self.hand_mut().insert(offset, count);
@@ -228,7 +240,9 @@ impl Thread<'_> {
                 let done = self.hand_mut().reset(count);
                 self.set_if_wanted(*to, Bits::bool(done));
             }
-            ActionKind::Call { offload, method, args, to } => self.call(*offload, *method, args, *to),
+            ActionKind::Call { offload, method, args, to } => {
+                self.call(*offload, *method, args, *to)
+            }
             ActionKind::CallEngine { offload, engine, args, to } => {
                 self.call_engine(*offload, *engine, args, *to);
             }
@@ -237,9 +251,9 @@ impl Thread<'_> {
     }
 
     fn take_args(&mut self, args: &[Place]) -> Vec<Bits> {
-        let mut taken = std::mem::take(&mut self.frame.args);
+        let mut taken = std::mem::take(&mut self.activation.args);
         taken.clear();
-        taken.extend(args.iter().map(|a| self.frame.bits(*a)));
+        taken.extend(args.iter().map(|a| self.activation.bits(*a)));
         taken
     }
 
@@ -254,11 +268,11 @@ impl Thread<'_> {
             sequence: self.origin.sequence,
         };
         let reply = instance.call(method, &args, &mut env);
-        self.frame.args = args;
+        self.activation.args = args;
         self.set_if_wanted(to, reply);
     }
 
-    /// A called engine runs to its end, with a context and offloads of its own.
+    /// Runs a called engine to its end, with its own context and offloads.
     fn call_engine(&mut self, offload: usize, engine: usize, args: &[Place], to: Option<Place>) {
         let args = self.take_args(args);
         let Content::Engine(store) = &mut self.store.slots[offload].content else {
@@ -267,7 +281,7 @@ impl Thread<'_> {
         let (callees, own) = self.callees.split_at_mut(engine);
         let reply = Thread {
             engine: &self.engines[engine],
-            frame: &mut own[0],
+            activation: &mut own[0],
             engines: &self.engines[..engine],
             callees,
             store,
@@ -275,7 +289,7 @@ impl Thread<'_> {
             origin: self.origin,
         }
         .reply(&args);
-        self.frame.args = args;
+        self.activation.args = args;
         self.set_if_wanted(to, reply);
     }
 }

@@ -1,4 +1,4 @@
-//! Text to tokens.
+//! Splits text into tokens.
 
 use wireloom_bits::{Bits, MAX_WIDTH};
 
@@ -12,7 +12,7 @@ pub(super) enum Token {
     Word(String),
     /// A quoted name or sentence.
     Text(String),
-    /// `#3`: a thing by its number.
+    /// `#3`: an item by its number.
     Hash(u32),
     /// `%3`: a value.
     Value(u32),
@@ -29,7 +29,7 @@ pub(super) enum Token {
 }
 
 impl Token {
-    /// How an error message calls it.
+    /// The token's description in error messages.
     pub(super) fn describe(&self) -> String {
         match self {
             Self::Word(w) => format!("`{w}`"),
@@ -44,7 +44,7 @@ impl Token {
     }
 }
 
-/// A token and where it begins.
+/// A token and its position.
 pub(super) struct Spanned {
     pub token: Token,
     pub line: u32,
@@ -53,10 +53,10 @@ pub(super) struct Spanned {
 
 const PUNCTUATION: [&str; 10] = ["->", "{", "}", "(", ")", ",", ":", "=", ".", "+"];
 
-/// The widest number that stands without a width of its own.
+/// The widest number that may be written without a width.
 const NUMBER_WIDTH: u32 = MAX_WIDTH;
 
-/// All tokens, the last of them [`Token::End`].
+/// Returns all tokens, the last of which is [`Token::End`].
 pub(super) fn lex(text: &str) -> Result<Vec<Spanned>, ParseError> {
     let mut lexer = Lexer { rest: text, line: 1, column: 1 };
     let mut out = Vec::new();
@@ -117,7 +117,9 @@ impl<'a> Lexer<'a> {
     fn token(&mut self) -> Result<Token, String> {
         let Some(first) = self.peek() else { return Ok(Token::End) };
         match first {
-            'a'..='z' | 'A'..='Z' | '_' => Ok(Token::Word(self.take_while(is_word_char).to_owned())),
+            'a'..='z' | 'A'..='Z' | '_' => {
+                Ok(Token::Word(self.take_while(is_word_char).to_owned()))
+            }
             '0'..='9' => self.number(),
             '"' => self.string(),
             '#' => {
@@ -131,7 +133,7 @@ impl<'a> Lexer<'a> {
             '@' => {
                 self.next();
                 let place = self.take_while(|c| !c.is_whitespace());
-                let (file, line) = place.rsplit_once(':').ok_or("a place is `@FILE:LINE`")?;
+                let (file, line) = place.rsplit_once(':').ok_or("a position is `@FILE:LINE`")?;
                 let line = line.parse().map_err(|_| format!("`{line}` is not a line number"))?;
                 Ok(Token::Loc(file.to_owned(), line))
             }
@@ -159,10 +161,10 @@ impl<'a> Lexer<'a> {
         }
         self.next();
         let width = value.to_u64().filter(|w| (1..=u64::from(MAX_WIDTH)).contains(w));
-        let width = width.ok_or(format!("a width is 1 to {MAX_WIDTH}"))? as u32;
+        let width = width.ok_or(format!("a width must be 1 to {MAX_WIDTH}"))? as u32;
         let value = self.digits()?;
         if value.significant() > width {
-            return Err(format!("the number does not fit {width} bits"));
+            return Err(format!("the number does not fit in {width} bits"));
         }
         Ok(Token::Sized(value.resize(width)))
     }
@@ -174,10 +176,11 @@ impl<'a> Lexer<'a> {
             let value = text.parse().map_err(|_| wrong())?;
             return Ok(Bits::new(NUMBER_WIDTH, value));
         };
-        let nibbles: Option<Vec<u64>> = hex.chars().map(|c| c.to_digit(16).map(u64::from)).collect();
+        let nibbles: Option<Vec<u64>> =
+            hex.chars().map(|c| c.to_digit(16).map(u64::from)).collect();
         let nibbles = nibbles.filter(|n| !n.is_empty()).ok_or_else(wrong)?;
         if nibbles.len() > NUMBER_WIDTH as usize / 4 {
-            return Err(format!("the number does not fit {NUMBER_WIDTH} bits"));
+            return Err(format!("the number does not fit in {NUMBER_WIDTH} bits"));
         }
         let mut words = vec![0u64; NUMBER_WIDTH as usize / 64];
         for (i, nibble) in nibbles.iter().rev().enumerate() {
@@ -191,7 +194,7 @@ impl<'a> Lexer<'a> {
         let mut out = String::new();
         loop {
             match self.next() {
-                None | Some('\n') => return Err("the string does not end".to_owned()),
+                None | Some('\n') => return Err("the string is not closed".to_owned()),
                 Some('"') => return Ok(Token::Text(out)),
                 Some('\\') => out.push(self.escape()?),
                 Some(c) => out.push(c),
@@ -212,7 +215,7 @@ impl<'a> Lexer<'a> {
                     _ => Err(format!("`\\u{{{digits}}}` is not a character")),
                 }
             }
-            _ => Err("the escapes are \\\" \\\\ \\n and \\u{...}".to_owned()),
+            _ => Err("valid escapes are \\\" \\\\ \\n and \\u{...}".to_owned()),
         }
     }
 }

@@ -1,4 +1,5 @@
-//! The textual form of the step IR (docs/ir.md): [`print`] and [`parse`] are inverse to each other.
+//! The textual form of the step IR (docs/ir.md). [`print`] and [`parse`] are inverses of each
+//! other.
 
 mod lex;
 mod names;
@@ -8,14 +9,14 @@ mod print;
 pub use parse::parse;
 pub use print::{print, print_op};
 
-/// What is wrong with a text, and where.
+/// An error in a text, and its position.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ParseError {
     /// Line, from 1.
     pub line: u32,
     /// Column in characters, from 1.
     pub column: u32,
-    /// A sentence without a final stop.
+    /// A sentence without a full stop.
     pub message: String,
 }
 

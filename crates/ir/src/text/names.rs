@@ -1,21 +1,24 @@
-//! Which names can stand bare in the text, and which things can be referred to by name.
+//! Decides which names can appear unquoted in the text, and which items can be referred to by name.
 
 use std::collections::HashMap;
 
-/// Whether the lexer reads `name` back as one word.
+/// Whether the lexer reads `name` as one word.
 pub(super) fn is_word(name: &str) -> bool {
     let mut chars = name.chars();
     chars.next().is_some_and(|c| c.is_ascii_alphabetic() || c == '_') && chars.all(is_word_char)
 }
 
-/// Whether a word may go on with `c`: names of split steps have dots, those of array elements brackets.
+/// Whether a word may continue with `c`. Names of split steps have dots; those of array elements
+/// have brackets.
 pub(super) fn is_word_char(c: char) -> bool {
     c.is_ascii_alphanumeric() || matches!(c, '_' | '.' | '[' | ']')
 }
 
-/// Whether the lexer reads `path` back after an `@`.
+/// Whether the lexer reads `path` correctly after an `@`.
 pub(super) fn is_path(path: &str) -> bool {
-    !path.is_empty() && !path.starts_with('#') && path.chars().all(|c| !c.is_whitespace() && !c.is_control())
+    !path.is_empty()
+        && !path.starts_with('#')
+        && path.chars().all(|c| !c.is_whitespace() && !c.is_control())
 }
 
 /// The name, in quotes if it is not a word.
@@ -39,7 +42,7 @@ pub(super) fn string(text: &str) -> String {
     out
 }
 
-/// The names of a list of things, of which some are unique and some are words.
+/// The names of a list of items. Some are unique, and some are words.
 pub(super) struct Names {
     by_name: HashMap<String, Option<usize>>,
     names: Vec<String>,
@@ -60,12 +63,13 @@ impl Names {
         self.names.push(name.to_owned());
     }
 
-    /// The thing that alone has the name.
+    /// The only item with this name.
     pub(super) fn find(&self, name: &str) -> Option<usize> {
         self.by_name.get(name).copied().flatten()
     }
 
-    /// The name of thing `index`, if it alone has it and `suits` holds for it; else its number as `#index`.
+    /// The name of item `index` if it is unique and `suits` accepts it, else its number as
+    /// `#index`.
     pub(super) fn refer(&self, index: usize, suits: fn(&str) -> bool) -> String {
         match self.names.get(index) {
             Some(name) if suits(name) && self.find(name) == Some(index) => name.clone(),

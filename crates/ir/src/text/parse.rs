@@ -1,4 +1,4 @@
-//! Text to program.
+//! Parses text into a program.
 
 use std::collections::BTreeMap;
 
@@ -8,8 +8,8 @@ use super::ParseError;
 use super::lex::{Spanned, Token, lex};
 use super::names::Names;
 use crate::{
-    Block, Code, ContextId, ContextVar, Engine, EngineId, EngineKind, Exit, Loc, Offload, OffloadTarget,
-    OpKind, Program, ReasonSet, Step, StepId, Value, ValueInfo,
+    Block, Code, ContextId, ContextVar, Engine, EngineId, EngineKind, Exit, Loc, Offload,
+    OffloadTarget, OpKind, Program, ReasonSet, Step, StepId, Value, ValueInfo,
 };
 
 mod op;
@@ -19,7 +19,7 @@ type Result<T> = std::result::Result<T, ParseError>;
 /// Reads the textual form of a program (docs/ir.md). The result need not verify.
 ///
 /// # Errors
-/// Where the text departs from the form, with line and column. No text makes it panic.
+/// At the first deviation from the form, with line and column. No text makes it panic.
 pub fn parse(text: &str) -> Result<Program> {
     let mut parser = Parser {
         tokens: lex(text)?,
@@ -37,8 +37,8 @@ pub fn parse(text: &str) -> Result<Program> {
     parser.program()
 }
 
-/// A step that an exit names. Steps may be named before they stand, so exits hold the reference's number until the
-/// engine has been read.
+/// A step that an exit names. An exit may name a step that comes later, so exits hold the
+/// reference's number until the engine has been read.
 enum StepReference {
     Name(String),
     Index(u32),
@@ -50,15 +50,15 @@ struct Parser {
     files: Names,
     reasons: Names,
     engines: Names,
-    /// Of the engine in hand, as the following ones.
+    /// The context variables of the current engine; the following fields belong to it too.
     context: Names,
     offloads: Vec<OffloadTarget>,
     offload_names: Names,
-    /// With the position of the token, for errors.
+    /// References to steps, with the position of the token for errors.
     step_references: Vec<(StepReference, usize)>,
-    /// Of the step in hand.
+    /// The values of the current step.
     values: BTreeMap<u32, ValueInfo>,
-    /// How many `if` blocks stand around.
+    /// Number of enclosing `if` blocks.
     depth: u32,
 }
 
@@ -80,7 +80,7 @@ impl Parser {
         Err(ParseError { line, column, message: message.into() })
     }
 
-    /// An error at the token that comes next.
+    /// Reports an error at the next token.
     fn error<T>(&self, message: impl Into<String>) -> Result<T> {
         self.error_at(self.at, message)
     }
@@ -144,7 +144,7 @@ impl Parser {
                     self.at += 1;
                     Ok(n)
                 }
-                None => self.error("the number does not fit 64 bits"),
+                None => self.error("the number does not fit in 64 bits"),
             },
             _ => self.expected("a number"),
         }
@@ -153,7 +153,7 @@ impl Parser {
     fn number32(&mut self) -> Result<u32> {
         let at = self.at;
         let n = self.number()?;
-        n.try_into().or_else(|_| self.error_at(at, "the number does not fit 32 bits"))
+        n.try_into().or_else(|_| self.error_at(at, "the number does not fit in 32 bits"))
     }
 
     /// `u16`: its width.
@@ -172,7 +172,11 @@ impl Parser {
     }
 
     /// `item, item, ... close`; the opening bracket has been read.
-    fn list<T>(&mut self, close: &str, mut item: impl FnMut(&mut Self) -> Result<T>) -> Result<Vec<T>> {
+    fn list<T>(
+        &mut self,
+        close: &str,
+        mut item: impl FnMut(&mut Self) -> Result<T>,
+    ) -> Result<Vec<T>> {
         let mut out = Vec::new();
         if self.eat(close) {
             return Ok(out);
@@ -188,7 +192,7 @@ impl Parser {
         }
     }
 
-    /// A reference to a thing of a list: its name, or `#` and its number.
+    /// A reference to an item of a list: its name, or `#` and its number.
     fn reference(&mut self, what: &str, names: impl Fn(&Self) -> &Names) -> Result<u32> {
         match self.peek() {
             Token::Hash(index) => {
@@ -201,7 +205,7 @@ impl Parser {
                     self.at += 1;
                     Ok(index as u32)
                 }
-                None => self.error(format!("there is not exactly one {what} named `{name}` up to here")),
+                None => self.error(format!("not exactly one {what} is named `{name}` up to here")),
             },
             _ => self.expected(&format!("the name of a {what}")),
         }
@@ -210,10 +214,14 @@ impl Parser {
     fn program(&mut self) -> Result<Program> {
         self.keyword("loom_ir")?;
         if self.number()? != 1 {
-            return self.error_at(self.at - 1, "only version 1 of the form is known");
+            return self.error_at(self.at - 1, "only version 1 of the form is supported");
         }
-        let mut program =
-            Program { files: Vec::new(), reasons: Vec::new(), engines: Vec::new(), main: EngineId(0) };
+        let mut program = Program {
+            files: Vec::new(),
+            reasons: Vec::new(),
+            engines: Vec::new(),
+            main: EngineId(0),
+        };
         while self.eat_keyword("file") {
             let file = self.text()?;
             self.files.push(&file);
@@ -245,7 +253,7 @@ impl Parser {
 
     fn engine(&mut self) -> Result<Engine> {
         let name = self.name()?;
-        // The parameters stand before the context variables that they name.
+        // The parameters come before the context variables that they name.
         let params_at = self.at;
         let is_called = self.eat("(");
         if is_called {
@@ -291,8 +299,8 @@ impl Parser {
         self.resolve_steps(&mut steps)?;
         let kind = if is_called {
             let end = std::mem::replace(&mut self.at, params_at + 1);
-            let params =
-                self.list(")", |p| Ok(ContextId(p.reference("context variable", |p| &p.context)?)))?;
+            let params = self
+                .list(")", |p| Ok(ContextId(p.reference("context variable", |p| &p.context)?)))?;
             self.punct("->")?;
             let reply = self.width()?;
             self.at = end;
@@ -303,7 +311,7 @@ impl Parser {
         Ok(Engine { name, kind, context, offloads, steps })
     }
 
-    /// Puts the steps themselves in the place of the references to them.
+    /// Replaces the references to steps by the steps themselves.
     fn resolve_steps(&self, steps: &mut [Step]) -> Result<()> {
         let names = Names::new(steps.iter().map(|s| s.name.as_str()));
         let mut targets = Vec::new();
@@ -313,8 +321,10 @@ impl Parser {
                 StepReference::Name(name) => match names.find(name) {
                     Some(index) => StepId(index as u32),
                     None => {
-                        return self
-                            .error_at(*at, format!("the engine has not exactly one step named `{name}`"));
+                        return self.error_at(
+                            *at,
+                            format!("the engine does not have exactly one step named `{name}`"),
+                        );
                     }
                 },
             });
@@ -346,7 +356,7 @@ impl Parser {
             })?;
             for (at, name, bits) in list {
                 if params.insert(name, bits).is_some() {
-                    return self.error_at(at, "this parameter stands twice");
+                    return self.error_at(at, "this parameter is given twice");
                 }
             }
         }
@@ -371,7 +381,9 @@ impl Parser {
             Some(digits) => digits.parse().ok(),
             None => self.files.find(file).map(|i| i as u32),
         };
-        let Some(file) = index else { return self.error(format!("there is not exactly one file `{file}`")) };
+        let Some(file) = index else {
+            return self.error(format!("not exactly one file is named `{file}`"));
+        };
         let loc = Loc { file, line: *line };
         self.at += 1;
         Ok(loc)
@@ -397,7 +409,7 @@ impl Parser {
         } else {
             let (block, yields) = self.block()?;
             if !yields.is_empty() {
-                return self.error_at(self.at - 1, "only a block of an `if` yields");
+                return self.error_at(self.at - 1, "only a block of an `if` can yield");
             }
             Code::Sequential(block)
         };
@@ -416,10 +428,14 @@ impl Parser {
     fn region(&mut self) -> Result<Block> {
         self.punct("{")?;
         let (block, yields) = self.block()?;
-        if yields.is_empty() { Ok(block) } else { self.error_at(self.at - 1, "a region yields nothing") }
+        if yields.is_empty() {
+            Ok(block)
+        } else {
+            self.error_at(self.at - 1, "a region cannot yield")
+        }
     }
 
-    /// Operations and yields up to the closing brace, which it takes.
+    /// Parses operations and yields up to and including the closing brace.
     fn block(&mut self) -> Result<(Block, Vec<Value>)> {
         let mut ops = Vec::new();
         loop {

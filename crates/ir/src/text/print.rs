@@ -1,4 +1,4 @@
-//! Program to text.
+//! Prints a program as text.
 
 use std::fmt::Write as _;
 
@@ -6,17 +6,20 @@ use wireloom_bits::Bits;
 use wireloom_offloads::{Config, Layout, registry};
 
 use super::names::{Names, is_path, is_word, quoted, string};
-use crate::{Block, Code, Engine, EngineKind, Exit, Loc, OffloadTarget, Op, OpKind, Program, Step, Value};
+use crate::{
+    Block, Code, Engine, EngineKind, Exit, Loc, OffloadTarget, Op, OpKind, Program, Step, Value,
+};
 
-/// The textual form of a program (docs/ir.md). Also prints programs that do not verify; those whose values have exactly
-/// one definition or none read back as they are.
+/// Returns the textual form of a program (docs/ir.md). It also prints programs that do not verify;
+/// if each value has at most one definition, the text reads back as the same program.
 pub fn print(program: &Program) -> String {
     let mut out = String::from("loom_ir 1\n");
     for file in &program.files {
         let _ = writeln!(out, "file {}", string(file));
     }
     for set in &program.reasons {
-        let members: Vec<_> = set.members.iter().map(|(v, n)| format!("{} = {v}", quoted(n))).collect();
+        let members: Vec<_> =
+            set.members.iter().map(|(v, n)| format!("{} = {v}", quoted(n))).collect();
         let _ = writeln!(out, "reasons {} {{ {} }}", quoted(&set.name), members.join(", "));
     }
     let mut engines = Names::new(std::iter::empty());
@@ -30,7 +33,8 @@ pub fn print(program: &Program) -> String {
     out
 }
 
-/// One operation of a step on one line, for messages: of an `if` its head, of anything no place.
+/// Returns one operation of a step on one line, for messages: only the head of an `if`, and never
+/// the position.
 pub fn print_op(program: &Program, engine: &Engine, step: &Step, op: &Op) -> String {
     let files = Names::new(program.files.iter().map(String::as_str));
     let reasons = Names::new(program.reasons.iter().map(|r| r.name.as_str()));
@@ -40,7 +44,7 @@ pub fn print_op(program: &Program, engine: &Engine, step: &Step, op: &Op) -> Str
         .head(step, &Op { loc: Loc::default(), ..op.clone() })
 }
 
-/// An offload's name before the dot of a call.
+/// Whether a name can appear unquoted before the dot of a call.
 fn is_plain_word(name: &str) -> bool {
     is_word(name) && !name.contains('.')
 }
@@ -48,7 +52,7 @@ fn is_plain_word(name: &str) -> bool {
 struct Printer<'a> {
     files: &'a Names,
     reasons: &'a Names,
-    /// Those printed so far: only they can be referred to by name.
+    /// The engines printed so far; only they can be referred to by name.
     engines: &'a Names,
     context: Names,
     offloads: Names,
@@ -86,7 +90,8 @@ impl<'a> Printer<'a> {
         let interface = match &engine.kind {
             EngineKind::Packet => String::new(),
             EngineKind::Call { params, reply } => {
-                let params: Vec<_> = params.iter().map(|p| self.context.refer(p.index(), is_word)).collect();
+                let params: Vec<_> =
+                    params.iter().map(|p| self.context.refer(p.index(), is_word)).collect();
                 format!(" ({}) -> u{reply}", params.join(", "))
             }
         };
@@ -97,7 +102,9 @@ impl<'a> Printer<'a> {
         }
         for offload in &engine.offloads {
             let target = match &offload.target {
-                OffloadTarget::Engine(id) => format!("engine {}", self.engines.refer(id.index(), is_word)),
+                OffloadTarget::Engine(id) => {
+                    format!("engine {}", self.engines.refer(id.index(), is_word))
+                }
                 OffloadTarget::Kind(config) => kind(config),
             };
             self.line(1, &format!("offload {} : {target}", quoted(&offload.name)));
@@ -151,10 +158,11 @@ impl<'a> Printer<'a> {
         }
     }
 
-    /// The whole of an operation but the blocks of an `if`.
+    /// All of an operation except the blocks of an `if`.
     fn head(&self, step: &Step, op: &Op) -> String {
         let results: Vec<_> = op.results.iter().map(|r| definition(step, *r)).collect();
-        let results = if results.is_empty() { String::new() } else { format!("{} = ", results.join(", ")) };
+        let results =
+            if results.is_empty() { String::new() } else { format!("{} = ", results.join(", ")) };
         let guard = op.guard.map_or(String::new(), |g| format!(" when {}", value(g)));
         format!("{results}{}{guard}{}", self.op(step, op), self.loc(op.loc))
     }
@@ -169,7 +177,8 @@ impl<'a> Printer<'a> {
     fn op(&self, step: &Step, op: &Op) -> String {
         match &op.kind {
             OpKind::Const(bits) => {
-                let width = op.results.first().and_then(|r| step.values.get(r.index())).map(|v| v.width);
+                let width =
+                    op.results.first().and_then(|r| step.values.get(r.index())).map(|v| v.width);
                 if width == Some(bits.width()) {
                     format!("const {}", number(bits))
                 } else {
@@ -178,11 +187,15 @@ impl<'a> Printer<'a> {
             }
             OpKind::Unary(op, a) => format!("{} {}", op.name(), value(*a)),
             OpKind::Binary(op, a, b) => format!("{} {}, {}", op.name(), value(*a), value(*b)),
-            OpKind::Select(a, b, c) => format!("select {}, {}, {}", value(*a), value(*b), value(*c)),
+            OpKind::Select(a, b, c) => {
+                format!("select {}, {}, {}", value(*a), value(*b), value(*c))
+            }
             OpKind::Extend(a) => format!("extend {}", value(*a)),
             OpKind::Slice(a, lo) => format!("slice {} from {lo}", value(*a)),
             OpKind::Concat(parts) => format!("concat({})", values(parts)),
-            OpKind::ReadContext(id) => format!("context.read {}", self.context.refer(id.index(), is_word)),
+            OpKind::ReadContext(id) => {
+                format!("context.read {}", self.context.refer(id.index(), is_word))
+            }
             OpKind::WriteContext(id, v) => {
                 format!("context.write {}, {}", self.context.refer(id.index(), is_word), value(*v))
             }
@@ -254,7 +267,7 @@ fn definition(step: &Step, v: Value) -> String {
     }
 }
 
-/// Small numbers in decimal, the others in hexadecimal.
+/// Formats small numbers in decimal, others in hexadecimal.
 fn number(bits: &Bits) -> String {
     match bits.to_u64() {
         Some(v) if v < 1024 => v.to_string(),
@@ -268,7 +281,8 @@ fn layout(layout: &Layout) -> String {
     {
         return format!("u{width}");
     }
-    let fields: Vec<_> = layout.fields.iter().map(|(n, w)| format!("{}: u{w}", quoted(n))).collect();
+    let fields: Vec<_> =
+        layout.fields.iter().map(|(n, w)| format!("{}: u{w}", quoted(n))).collect();
     format!("({})", fields.join(", "))
 }
 
@@ -281,7 +295,8 @@ fn kind(config: &Config) -> String {
         let _ = write!(out, " value {}", layout(value));
     }
     if !config.params.is_empty() {
-        let params: Vec<_> = config.params.iter().map(|(n, v)| format!("{} = {v:?}", quoted(n))).collect();
+        let params: Vec<_> =
+            config.params.iter().map(|(n, v)| format!("{} = {v:?}", quoted(n))).collect();
         let _ = write!(out, " {{ {} }}", params.join(", "));
     }
     out

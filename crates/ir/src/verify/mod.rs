@@ -1,4 +1,4 @@
-//! The verifier: what every pass may rely on and must leave behind. docs/ir.md lists the rules.
+//! The verifier: the rules that every pass may rely on and must preserve. docs/ir.md lists them.
 
 mod offload;
 mod paths;
@@ -13,18 +13,18 @@ use wireloom_bits::MAX_WIDTH;
 
 use crate::{Engine, EngineKind, Loc, OffloadTarget, Op, Program, Step, print_op};
 
-/// A rule that a program breaks, and where.
+/// A violated rule, and where.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Problem {
     /// Name of the engine.
     pub engine: String,
     /// Name of the step.
     pub step: Option<String>,
-    /// The operation as it prints.
+    /// The operation as printed.
     pub op: Option<String>,
-    /// Where the operation or step comes from; nowhere if neither is to blame.
+    /// The position of the operation or step; nowhere if neither is to blame.
     pub loc: Loc,
-    /// What is wrong: a sentence without a final stop.
+    /// What is wrong: a sentence without a full stop.
     pub message: String,
 }
 
@@ -44,7 +44,7 @@ impl fmt::Display for Problem {
 /// Checks every rule of the step IR.
 ///
 /// # Errors
-/// All rules that are broken, in program order.
+/// All violations, in program order.
 pub fn verify(program: &Program) -> Result<(), Vec<Problem>> {
     let mut problems = Vec::new();
     for (index, engine) in program.engines.iter().enumerate() {
@@ -107,19 +107,19 @@ impl Checker<'_> {
         for var in &engine.context {
             if !is_width(var.width) {
                 self.problem(format!(
-                    "context variable {} has {} bits; 1 to {MAX_WIDTH} are possible",
+                    "context variable {} has {} bits; it must have 1 to {MAX_WIDTH}",
                     var.name, var.width
                 ));
             }
         }
         if let EngineKind::Call { params, reply } = &engine.kind {
             if !is_width(*reply) {
-                self.problem(format!("the reply has {reply} bits; 1 to {MAX_WIDTH} are possible"));
+                self.problem(format!("the reply has {reply} bits; it must have 1 to {MAX_WIDTH}"));
             }
             for (i, param) in params.iter().enumerate() {
                 if param.index() >= engine.context.len() {
                     self.problem(format!(
-                        "parameter {i} is context variable #{}, which is not there",
+                        "parameter {i} is context variable #{}, which does not exist",
                         param.0
                     ));
                 } else if params[..i].contains(param) {
@@ -131,18 +131,21 @@ impl Checker<'_> {
             match &offload.target {
                 OffloadTarget::Kind(config) => self.config(&offload.name, config),
                 OffloadTarget::Engine(id) if id.index() >= self.index => self.problem(format!(
-                    "offload {} is engine #{}, which does not stand before this one",
+                    "offload {} is engine #{}, which does not precede this one",
                     offload.name, id.0
                 )),
                 OffloadTarget::Engine(id) => {
                     if self.program.engines[id.index()].kind == EngineKind::Packet {
-                        self.problem(format!("offload {} is an engine that takes packets", offload.name));
+                        self.problem(format!(
+                            "offload {} is an engine that takes packets",
+                            offload.name
+                        ));
                     }
                 }
             }
         }
         if engine.steps.is_empty() {
-            self.problem("there is no step to begin at");
+            self.problem("the engine has no step");
         }
         for step in &engine.steps {
             self.step(step);

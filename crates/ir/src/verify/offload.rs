@@ -1,4 +1,4 @@
-//! Configurations of offloads against the registry.
+//! Checks configurations of offloads against the registry.
 
 use wireloom_bits::MAX_WIDTH;
 use wireloom_offloads::{Config, Layout, registry};

@@ -1,20 +1,21 @@
-//! Whether every path through a step ends it.
+//! Checks whether every path through a step ends it.
 
 use crate::{Block, Op, OpKind};
 
-/// How control can reach the end of a block without an exit, over all paths through it.
+/// Whether control can reach the end of a block without an exit, over all paths through it.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub(super) enum FallsThrough {
     /// Every path takes an exit.
     Never,
-    /// Guards decide.
+    /// It depends on guards.
     Perhaps,
     /// Some path has no exit at all.
     Surely,
 }
 
-/// `may_have_left`: an earlier operation on the way here can have ended the step. A condition can then be the flag that
-/// says so, and an arm without an exit the one that is taken where control has already left.
+/// `may_have_left` says that an earlier operation may have ended the step. Then a condition can be
+/// the flag that says so, and an arm without an exit is the one taken where control has already
+/// left.
 pub(super) fn falls_through(block: &Block, mut may_have_left: bool) -> FallsThrough {
     let mut whole = FallsThrough::Surely;
     for op in &block.ops {

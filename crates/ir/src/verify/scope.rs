@@ -1,10 +1,11 @@
-//! Which values are visible where: each has one definition, which stands before its uses and not in an `if` around
-//! which they stand. In regions: which values come of replies.
+//! Checks which values are visible where. Each value has one definition, which precedes its uses
+//! and is not inside an `if` that does not enclose them. In regions, it also tracks which values
+//! depend on replies.
 
 use super::Checker;
 use crate::{Op, Step, Value};
 
-/// Where the walk through a step stands.
+/// The state of the walk through a step.
 pub(super) struct Scope {
     defined: Vec<bool>,
     visible: Vec<bool>,
@@ -19,7 +20,7 @@ impl Scope {
         Self { defined: none.clone(), visible: none.clone(), order: Vec::new(), from_reply: none }
     }
 
-    /// A mark to [`leave`](Self::leave) at.
+    /// Returns a mark to [`leave`](Self::leave) at.
     pub(super) fn enter(&self) -> usize {
         self.order.len()
     }
@@ -46,8 +47,14 @@ impl Checker<'_> {
     pub(super) fn define(&mut self, scope: &mut Scope, step: &Step, op: &Op) {
         for result in &op.results {
             match scope.defined.get_mut(result.index()) {
-                None => self.op_problem(step, op, format!("value %{} is not in the step's list", result.0)),
-                Some(true) => self.op_problem(step, op, format!("value %{} is defined twice", result.0)),
+                None => self.op_problem(
+                    step,
+                    op,
+                    format!("value %{} is not in the step's list", result.0),
+                ),
+                Some(true) => {
+                    self.op_problem(step, op, format!("value %{} is defined twice", result.0))
+                }
                 Some(defined) => {
                     *defined = true;
                     scope.visible[result.index()] = true;
@@ -57,8 +64,15 @@ impl Checker<'_> {
         }
     }
 
-    /// The width of a value that `op` uses; `None`, with a problem, if it is not visible.
-    pub(super) fn used(&mut self, scope: &Scope, step: &Step, op: &Op, value: Value) -> Option<u32> {
+    /// Returns the width of a value that `op` uses. If the value is not visible it reports a
+    /// problem and returns `None`.
+    pub(super) fn used(
+        &mut self,
+        scope: &Scope,
+        step: &Step,
+        op: &Op,
+        value: Value,
+    ) -> Option<u32> {
         match scope.visible.get(value.index()) {
             Some(true) => Some(step.values[value.index()].width),
             Some(false) => {

@@ -1,4 +1,4 @@
-//! Steps and their operations.
+//! Checks steps and their operations.
 
 use wireloom_bits::MAX_WIDTH;
 use wireloom_offloads::{ReplyType, registry};
@@ -7,10 +7,11 @@ use super::paths::{FallsThrough, falls_through};
 use super::scope::Scope;
 use super::{Checker, is_width};
 use crate::{
-    Block, Code, EngineKind, Exit, Loc, Meta, OffloadId, OffloadTarget, Op, OpKind, Step, StepId, Value,
+    Block, Code, EngineKind, Exit, Loc, Meta, OffloadId, OffloadTarget, Op, OpKind, Step, StepId,
+    Value,
 };
 
-/// Where an operation stands.
+/// The part of a step that contains an operation.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Place {
     Sequential,
@@ -19,7 +20,7 @@ enum Place {
     Jump,
 }
 
-/// Fields lie within the first 65,536 bytes behind their base.
+/// Fields lie within the first 65,536 bytes after their base.
 const MAX_FIELD_END: u64 = 8 * 65_536;
 
 impl Checker<'_> {
@@ -29,12 +30,12 @@ impl Checker<'_> {
                 let width = info.width;
                 self.step_problem(
                     step,
-                    format!("value %{index} has {width} bits; 1 to {MAX_WIDTH} are possible"),
+                    format!("value %{index} has {width} bits; it must have 1 to {MAX_WIDTH}"),
                 );
             }
         }
         if self.is_nowhere(step.loc) {
-            self.step_problem(step, "the step is said to come from a file that is not there");
+            self.step_problem(step, "the step refers to a source file that does not exist");
         }
         let mut scope = Scope::new(step);
         match &step.code {
@@ -57,15 +58,21 @@ impl Checker<'_> {
         loc.line != 0 && loc.file as usize >= self.program.files.len()
     }
 
-    /// The exits of a `jump` region: one without guard, or several of which exactly one guard can hold.
+    /// Checks the exits of a `jump` region: one without a guard, or several of which exactly one
+    /// guard can be true.
     fn exits(&mut self, step: &Step, jump: &Block) {
-        let exits: Vec<_> = jump.ops.iter().filter(|op| matches!(op.kind, OpKind::Exit(_))).collect();
+        let exits: Vec<_> =
+            jump.ops.iter().filter(|op| matches!(op.kind, OpKind::Exit(_))).collect();
         if exits.is_empty() {
             self.step_problem(step, "the jump region has no exit");
         }
         for (i, exit) in exits.iter().enumerate() {
             if exit.guard.is_none() && exits.len() > 1 {
-                self.op_problem(step, exit, "an exit without a guard must be the only one of a jump region");
+                self.op_problem(
+                    step,
+                    exit,
+                    "an exit without a guard must be the only one of a jump region",
+                );
             } else if exit.guard.is_some() && exits[..i].iter().any(|e| e.guard == exit.guard) {
                 self.op_problem(step, exit, "two exits have the same guard");
             }
@@ -80,13 +87,17 @@ impl Checker<'_> {
 
     fn op(&mut self, scope: &mut Scope, step: &Step, op: &Op, place: Place) {
         if self.is_nowhere(op.loc) {
-            self.op_problem(step, op, "the operation is said to come from a file that is not there");
+            self.op_problem(step, op, "the operation refers to a source file that does not exist");
         }
         self.placed(step, op, place);
         self.guarded(scope, step, op);
         let operands = op.kind.operands();
-        let widths: Option<Vec<u32>> =
-            operands.iter().map(|v| self.used(scope, step, op, *v)).collect::<Vec<_>>().into_iter().collect();
+        let widths: Option<Vec<u32>> = operands
+            .iter()
+            .map(|v| self.used(scope, step, op, *v))
+            .collect::<Vec<_>>()
+            .into_iter()
+            .collect();
         if place == Place::Request {
             self.replies(scope, step, op, &operands);
         }
@@ -94,25 +105,27 @@ impl Checker<'_> {
             self.branches(scope, step, op, [then, otherwise], place);
         }
         self.define(scope, step, op);
-        // Widths of operands that are not there would only give further problems of the same cause.
+        // Unknown operand widths would only repeat the problem of the missing operand.
         if let Some(widths) = widths {
             self.widths(step, op, &widths);
         }
     }
 
-    /// Which operations may stand in which region.
+    /// Checks that the operation is allowed in its region.
     fn placed(&mut self, step: &Step, op: &Op, place: Place) {
         let (allowed, rule) = match op.kind {
-            OpKind::Call { .. } => (place == Place::Request, "calls stand in request regions only"),
-            OpKind::Exit(_) => (place == Place::Jump, "exits stand in jump regions only"),
-            OpKind::If { .. } => (false, "there is no `if` in regions"),
+            OpKind::Call { .. } => {
+                (place == Place::Request, "calls are allowed in request regions only")
+            }
+            OpKind::Exit(_) => (place == Place::Jump, "exits are allowed in jump regions only"),
+            OpKind::If { .. } => (false, "`if` is not allowed in regions"),
             OpKind::WriteContext(..)
             | OpKind::WritePacket { .. }
             | OpKind::WriteMeta(..)
             | OpKind::Insert { .. }
             | OpKind::Remove { .. }
             | OpKind::Reset { .. } => {
-                (place == Place::Edit, "context and packet are changed in edit regions only")
+                (place == Place::Edit, "context and packet can be changed in edit regions only")
             }
             _ => (true, ""),
         };
@@ -127,16 +140,20 @@ impl Checker<'_> {
             self.op_problem(step, op, "only writes, resizes, calls and exits can have a guard");
         }
         if self.used(scope, step, op, guard).is_some_and(|w| w != 1) {
-            self.op_problem(step, op, "a guard has one bit");
+            self.op_problem(step, op, "a guard must have one bit");
         }
     }
 
-    /// In a request region no argument and no guard comes of a reply.
+    /// Checks that no argument and no guard of a request region depends on a reply.
     fn replies(&mut self, scope: &mut Scope, step: &Step, op: &Op, operands: &[Value]) {
         let tainted = operands.iter().chain(&op.guard).any(|v| scope.comes_of_reply(*v));
         let is_call = matches!(op.kind, OpKind::Call { .. });
         if tainted && is_call {
-            self.op_problem(step, op, "an argument or guard of a request comes of a reply of the same step");
+            self.op_problem(
+                step,
+                op,
+                "an argument or guard of a request depends on a reply of the same step",
+            );
         }
         if tainted || is_call {
             op.results.iter().for_each(|r| scope.mark_reply(*r));
@@ -158,7 +175,11 @@ impl Checker<'_> {
                 self.op_problem(
                     step,
                     op,
-                    format!("a branch yields {} values for {} results", yields.len(), op.results.len()),
+                    format!(
+                        "a branch yields {} values, but the operation has {} results",
+                        yields.len(),
+                        op.results.len()
+                    ),
                 );
             }
             for (value, result) in yields.iter().zip(&op.results) {
@@ -168,7 +189,7 @@ impl Checker<'_> {
                     self.op_problem(
                         step,
                         op,
-                        format!("yield %{} and result %{} have not one width", value.0, result.0),
+                        format!("yield %{} and result %{} differ in width", value.0, result.0),
                     );
                 }
             }
@@ -176,7 +197,8 @@ impl Checker<'_> {
         }
     }
 
-    /// Numbers of results, and widths of operands and results. `widths` are the operands'.
+    /// Checks the number of results, and the widths of operands and results. `widths` are those of
+    /// the operands.
     fn widths(&mut self, step: &Step, op: &Op, widths: &[u32]) {
         let results: Option<Vec<u32>> =
             op.results.iter().map(|r| step.values.get(r.index()).map(|v| v.width)).collect();
@@ -187,22 +209,29 @@ impl Checker<'_> {
     }
 
     fn shape(&self, op: &Op, widths: &[u32], results: &[u32]) -> Result<(), String> {
-        let expect = |holds: bool, message: &str| if holds { Ok(()) } else { Err(message.to_owned()) };
+        let expect =
+            |holds: bool, message: &str| if holds { Ok(()) } else { Err(message.to_owned()) };
         match &op.kind {
             OpKind::Const(bits) => one(results, bits.width()),
             OpKind::Unary(..) => one(results, widths[0]),
             OpKind::Binary(binary, ..) => {
-                expect(binary.is_shift() || widths[0] == widths[1], "the operands have not one width")?;
+                expect(
+                    binary.is_shift() || widths[0] == widths[1],
+                    "the operands differ in width",
+                )?;
                 one(results, if binary.is_comparison() { 1 } else { widths[0] })
             }
             OpKind::Select(..) => {
-                expect(widths[0] == 1, "a condition has one bit")?;
-                expect(widths[1] == widths[2], "the operands have not one width")?;
+                expect(widths[0] == 1, "a condition must have one bit")?;
+                expect(widths[1] == widths[2], "the operands differ in width")?;
                 one(results, widths[1])
             }
             OpKind::Extend(_) => {
                 let result = any(results)?;
-                expect(result > widths[0], "an extension's result is wider than its operand")
+                expect(
+                    result > widths[0],
+                    "the result of an extension must be wider than its operand",
+                )
             }
             OpKind::Slice(_, lo) => {
                 let result = any(results)?;
@@ -210,17 +239,25 @@ impl Checker<'_> {
                 expect(end <= u64::from(widths[0]), "the slice does not lie inside its operand")
             }
             OpKind::Concat(_) => {
-                expect(!widths.is_empty(), "a concatenation has at least one part")?;
+                expect(!widths.is_empty(), "a concatenation needs at least one part")?;
                 one(results, widths.iter().fold(0, |sum: u32, w| sum.saturating_add(*w)))
             }
             OpKind::ReadContext(id) => {
-                let var = self.engine.context.get(id.index()).ok_or("the context variable is not there")?;
+                let var = self
+                    .engine
+                    .context
+                    .get(id.index())
+                    .ok_or("the context variable does not exist")?;
                 one(results, var.width)
             }
             OpKind::WriteContext(id, _) => {
-                let var = self.engine.context.get(id.index()).ok_or("the context variable is not there")?;
+                let var = self
+                    .engine
+                    .context
+                    .get(id.index())
+                    .ok_or("the context variable does not exist")?;
                 none(results)?;
-                expect(widths[0] == var.width, "value and context variable have not one width")
+                expect(widths[0] == var.width, "value and context variable differ in width")
             }
             OpKind::ReadPacket { bit, .. } => {
                 self.needs_packet()?;
@@ -240,15 +277,15 @@ impl Checker<'_> {
                 self.needs_packet()?;
                 none(results)?;
                 expect(*meta == Meta::Egress, "only the egress port can be written")?;
-                expect(widths[0] == meta.width(), "an egress port has 16 bits")
+                expect(widths[0] == meta.width(), "an egress port must have 16 bits")
             }
             OpKind::Insert { .. } | OpKind::Remove { .. } | OpKind::Reset { .. } => {
                 self.needs_packet()?;
-                expect(widths.iter().all(|w| *w == 16), "offsets and counts have 16 bits")?;
+                expect(widths.iter().all(|w| *w == 16), "offsets and counts must have 16 bits")?;
                 if results.is_empty() { Ok(()) } else { one(results, 1) }
             }
             OpKind::Call { offload, method, .. } => self.call(*offload, *method, widths, results),
-            OpKind::If { .. } => expect(widths[0] == 1, "a condition has one bit"),
+            OpKind::If { .. } => expect(widths[0] == 1, "a condition must have one bit"),
             OpKind::Exit(exit) => {
                 none(results)?;
                 self.exit(exit, widths)
@@ -259,31 +296,41 @@ impl Checker<'_> {
     fn needs_packet(&self) -> Result<(), String> {
         match self.engine.kind {
             EngineKind::Packet => Ok(()),
-            EngineKind::Call { .. } => Err("an engine that is called has no packet".to_owned()),
+            EngineKind::Call { .. } => Err("a called engine has no packet".to_owned()),
         }
     }
 
-    fn call(&self, offload: OffloadId, method: usize, widths: &[u32], results: &[u32]) -> Result<(), String> {
-        let offload = self.engine.offloads.get(offload.index()).ok_or("the offload is not there")?;
+    fn call(
+        &self,
+        offload: OffloadId,
+        method: usize,
+        widths: &[u32],
+        results: &[u32],
+    ) -> Result<(), String> {
+        let offload =
+            self.engine.offloads.get(offload.index()).ok_or("the offload does not exist")?;
         let (args, reply): (Vec<u32>, u32) = match &offload.target {
             OffloadTarget::Engine(id) => {
                 if method != 0 {
                     return Err("the only method of an engine is 0".to_owned());
                 }
-                // An engine that is not there, or no called one, is a problem of the declaration.
+                // An engine that does not exist or is not a called one is a problem of the
+                // declaration.
                 let Some(callee) = self.program.engines.get(id.index()) else { return Ok(()) };
                 let EngineKind::Call { params, reply } = &callee.kind else { return Ok(()) };
-                let width = |p: &crate::ContextId| callee.context.get(p.index()).map_or(0, |c| c.width);
+                let width =
+                    |p: &crate::ContextId| callee.context.get(p.index()).map_or(0, |c| c.width);
                 (params.iter().map(width).collect(), *reply)
             }
             OffloadTarget::Kind(config) => {
                 let Some(kind) = registry::kind(&config.kind) else { return Ok(()) };
-                let method = kind.methods.get(method).ok_or("the method is not there")?;
+                let method = kind.methods.get(method).ok_or("the method does not exist")?;
                 if method.reads_packet || method.writes_packet {
                     self.needs_packet()?;
                 }
                 let args = method.args.iter().map(|(_, ty)| ty.width(config)).collect();
-                let reply = if method.reply == ReplyType::None { 0 } else { method.reply.width(config) };
+                let reply =
+                    if method.reply == ReplyType::None { 0 } else { method.reply.width(config) };
                 (args, reply)
             }
         };
@@ -292,7 +339,9 @@ impl Checker<'_> {
         }
         for (i, (found, expected)) in widths.iter().zip(&args).enumerate() {
             if found != expected {
-                return Err(format!("argument {i} has {found} bits, the method takes {expected}"));
+                return Err(format!(
+                    "argument {i} has {found} bits, but the method takes {expected}"
+                ));
             }
         }
         if reply == 0 { none(results) } else { one(results, reply) }
@@ -301,17 +350,17 @@ impl Checker<'_> {
     fn exit(&self, exit: &Exit, widths: &[u32]) -> Result<(), String> {
         let step = |id: &StepId| {
             let there = id.index() < self.engine.steps.len();
-            if there { Ok(()) } else { Err("the step is not there".to_owned()) }
+            if there { Ok(()) } else { Err("the step does not exist".to_owned()) }
         };
         if let Exit::Next(id) | Exit::Emit(id) = exit {
             step(id)?;
         }
         if let Exit::Drop(_, set) | Exit::ToCpu(_, set) = exit {
             if set.index() >= self.program.reasons.len() {
-                return Err("the reason set is not there".to_owned());
+                return Err("the reason set does not exist".to_owned());
             }
             if widths[0] != 16 {
-                return Err("a reason has 16 bits".to_owned());
+                return Err("a reason must have 16 bits".to_owned());
             }
         }
         match (&self.engine.kind, exit) {
@@ -321,10 +370,10 @@ impl Checker<'_> {
                 Err(format!("the engine replies {reply} bits, not {}", widths[0]))
             }
             (EngineKind::Packet, Exit::Reply(_)) => {
-                Err("an engine that takes packets does not reply".to_owned())
+                Err("an engine that takes packets cannot reply".to_owned())
             }
             (EngineKind::Packet, _) => Ok(()),
-            (EngineKind::Call { .. }, _) => Err("an engine that is called has no packet".to_owned()),
+            (EngineKind::Call { .. }, _) => Err("a called engine has no packet".to_owned()),
         }
     }
 }
@@ -342,15 +391,19 @@ fn any(results: &[u32]) -> Result<u32, String> {
 
 fn one(results: &[u32], expected: u32) -> Result<(), String> {
     let width = any(results)?;
-    if width == expected { Ok(()) } else { Err(format!("the result has {width} bits, not {expected}")) }
+    if width == expected {
+        Ok(())
+    } else {
+        Err(format!("the result has {width} bits, not {expected}"))
+    }
 }
 
 fn field(bit: u32, width: u32, base: u32) -> Result<(), String> {
     if base != 16 {
-        return Err("the base of a header has 16 bits".to_owned());
+        return Err("the base of a header must have 16 bits".to_owned());
     }
     if u64::from(bit) + u64::from(width) > MAX_FIELD_END {
-        return Err("the field lies more than 65,536 bytes behind its base".to_owned());
+        return Err("the field lies more than 65,536 bytes after its base".to_owned());
     }
     Ok(())
 }

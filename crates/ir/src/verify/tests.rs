@@ -1,14 +1,14 @@
-//! One program for each rule, which breaks just that rule.
+//! One program for each rule, which breaks only that rule.
 
 use wireloom_bits::Bits;
 
 use crate::builder::{EngineBuilder, ProgramBuilder, StepBuilder, config, program_of};
 use crate::{
-    BinaryOp, Block, ContextId, Engine, EngineId, EngineKind, Exit, Loc, Meta, OffloadId, OffloadTarget, Op,
-    OpKind, Program, ReasonSetId, StepId, Value, verify,
+    BinaryOp, Block, ContextId, Engine, EngineId, EngineKind, Exit, Loc, Meta, OffloadId,
+    OffloadTarget, Op, OpKind, Program, ReasonSetId, StepId, Value, verify,
 };
 
-/// A program of one engine, of one step with this body.
+/// A program of one engine with one step, which has this body.
 fn step(body: impl FnOnce(&mut StepBuilder<'_>)) -> Program {
     let mut engine = EngineBuilder::packet("e");
     engine.context("x", 8);
@@ -17,7 +17,7 @@ fn step(body: impl FnOnce(&mut StepBuilder<'_>)) -> Program {
     program_of(engine)
 }
 
-/// The same in regions.
+/// A program of one engine with one step in regions.
 fn regions(
     request: impl FnOnce(&mut StepBuilder<'_>),
     edit: impl FnOnce(&mut StepBuilder<'_>),
@@ -60,7 +60,7 @@ fn op(kind: OpKind, results: Vec<Value>) -> Op {
     Op { kind, results, guard: None, loc: Loc::default() }
 }
 
-/// Exactly this one rule is broken.
+/// Checks that exactly this one rule is broken.
 #[track_caller]
 fn breaks(program: &Program, message: &str) {
     let problems = verify(program).expect_err("the program breaks a rule");
@@ -174,7 +174,7 @@ fn engine_offloads_are_called_engines_that_stand_before() {
         program.engines.push(other);
         program
     };
-    breaks(&program(EngineId(2)), "does not stand before");
+    breaks(&program(EngineId(2)), "does not precede");
     breaks(&program(EngineId(1)), "is an engine that takes packets");
 }
 
@@ -225,18 +225,18 @@ fn configurations_match_the_registry() {
 fn an_engine_has_a_step() {
     let mut program = step(finish);
     program.engines[0].steps.clear();
-    breaks(&program, "no step to begin at");
+    breaks(&program, "the engine has no step");
 }
 
 #[test]
 fn locations_are_in_files_of_the_program() {
     let mut program = step(finish);
     program.engines[0].steps[0].loc = Loc { file: 0, line: 3 };
-    breaks(&program, "the step is said to come from a file");
+    breaks(&program, "the step refers to a source file");
     let program = step(|s| {
         s.op(Op { loc: Loc { file: 1, line: 3 }, ..op(OpKind::Exit(Exit::Finish), vec![]) });
     });
-    breaks(&program, "the operation is said to come from a file");
+    breaks(&program, "the operation refers to a source file");
 }
 
 #[test]
@@ -338,7 +338,7 @@ fn guards_have_one_bit_and_stand_where_they_may() {
             let g = s.constant(8, 1);
             s.when(g).exit(Exit::Finish);
         }),
-        "a guard has one bit",
+        "a guard must have one bit",
     );
     breaks(
         &step(|s| {
@@ -350,7 +350,8 @@ fn guards_have_one_bit_and_stand_where_they_may() {
     );
 }
 
-/// `finish` after one operation, which is built from a bit, a byte and a half-word of its own.
+/// A step of one operation and `finish`; the operation is built from one bit, one byte and one
+/// half-word.
 fn one_op(build: fn(Value, Value, Value) -> OpKind, results: &[u32]) -> Program {
     step(|s| {
         let (bit, byte, half) = (s.constant(1, 0), s.constant(8, 0), s.constant(16, 0));
@@ -367,30 +368,39 @@ fn operations_have_operands_and_results_of_their_widths() {
         (one_op(|_, _, _| Const(Bits::zero(9)), &[8]), "the result has 8 bits, not 9"),
         (one_op(|_, _, _| Const(Bits::zero(9)), &[]), "one result, not 0"),
         (one_op(|_, a, _| Unary(crate::UnaryOp::Not, a), &[16]), "the result has 16 bits, not 8"),
-        (one_op(|_, a, b| Binary(BinaryOp::Add, a, b), &[8]), "the operands have not one width"),
+        (one_op(|_, a, b| Binary(BinaryOp::Add, a, b), &[8]), "the operands differ in width"),
         (one_op(|_, a, _| Binary(BinaryOp::Add, a, a), &[9]), "the result has 9 bits, not 8"),
         (one_op(|_, a, _| Binary(BinaryOp::Ult, a, a), &[8]), "the result has 8 bits, not 1"),
         (one_op(|_, a, b| Binary(BinaryOp::Shl, a, b), &[16]), "the result has 16 bits, not 8"),
-        (one_op(|_, a, _| Select(a, a, a), &[8]), "a condition has one bit"),
-        (one_op(Select, &[8]), "the operands have not one width"),
+        (one_op(|_, a, _| Select(a, a, a), &[8]), "a condition must have one bit"),
+        (one_op(Select, &[8]), "the operands differ in width"),
         (one_op(|_, a, _| Extend(a), &[8]), "wider than its operand"),
         (one_op(|_, a, _| Slice(a, 4), &[5]), "does not lie inside"),
-        (one_op(|_, _, _| Concat(vec![]), &[5]), "at least one part"),
+        (one_op(|_, _, _| Concat(vec![]), &[5]), "needs at least one part"),
         (one_op(|c, a, _| Concat(vec![c, a]), &[10]), "the result has 10 bits, not 9"),
-        (one_op(|_, _, _| ReadContext(ContextId(4)), &[8]), "the context variable is not there"),
+        (one_op(|_, _, _| ReadContext(ContextId(4)), &[8]), "the context variable does not exist"),
         (one_op(|_, _, _| ReadContext(ContextId(0)), &[9]), "the result has 9 bits, not 8"),
-        (one_op(|_, a, _| WriteContext(ContextId(1), a), &[]), "the context variable is not there"),
-        (one_op(|_, _, b| WriteContext(ContextId(0), b), &[]), "have not one width"),
+        (
+            one_op(|_, a, _| WriteContext(ContextId(1), a), &[]),
+            "the context variable does not exist",
+        ),
+        (one_op(|_, _, b| WriteContext(ContextId(0), b), &[]), "differ in width"),
         (one_op(|_, a, _| WriteContext(ContextId(0), a), &[8]), "has no result"),
-        (one_op(|_, a, _| ReadPacket { base: a, bit: 0 }, &[8]), "base of a header has 16 bits"),
+        (
+            one_op(|_, a, _| ReadPacket { base: a, bit: 0 }, &[8]),
+            "base of a header must have 16 bits",
+        ),
         (one_op(|_, _, b| ReadPacket { base: b, bit: u32::MAX }, &[8]), "65,536 bytes"),
         (one_op(|_, a, b| WritePacket { base: b, bit: 1 << 20, value: a }, &[]), "65,536 bytes"),
         (one_op(|_, _, _| ReadMeta(Meta::Arrival), &[16]), "the result has 16 bits, not 64"),
         (one_op(|_, _, b| WriteMeta(Meta::Length, b), &[]), "only the egress port"),
         (one_op(|_, a, _| WriteMeta(Meta::Egress, a), &[]), "16 bits"),
-        (one_op(|_, a, b| Insert { offset: a, count: b }, &[1]), "offsets and counts have 16 bits"),
+        (
+            one_op(|_, a, b| Insert { offset: a, count: b }, &[1]),
+            "offsets and counts must have 16 bits",
+        ),
         (one_op(|_, _, b| Remove { offset: b, count: b }, &[2]), "the result has 2 bits, not 1"),
-        (one_op(|_, a, _| Reset { count: a }, &[]), "offsets and counts have 16 bits"),
+        (one_op(|_, a, _| Reset { count: a }, &[]), "offsets and counts must have 16 bits"),
         (
             one_op(
                 |_, a, _| If {
@@ -400,7 +410,7 @@ fn operations_have_operands_and_results_of_their_widths() {
                 },
                 &[],
             ),
-            "a condition has one bit",
+            "a condition must have one bit",
         ),
     ];
     for (program, message) in &cases {
@@ -413,19 +423,20 @@ fn branches_yield_what_the_results_take() {
     let build = |result| {
         step(move |s| {
             let c = s.constant(1, 1);
-            let mut yields = s.choice(c, |s| vec![s.constant(8, 1)], |s| vec![s.constant(result, 1)]);
+            let mut yields =
+                s.choice(c, |s| vec![s.constant(8, 1)], |s| vec![s.constant(result, 1)]);
             yields.clear();
             s.exit(Exit::Finish);
         })
     };
     assert_eq!(verify(&build(8)), Ok(()));
-    breaks(&build(9), "have not one width");
+    breaks(&build(9), "differ in width");
     let short = step(|s| {
         let c = s.constant(1, 1);
         s.choice(c, |s| vec![s.constant(8, 1)], |_| vec![]);
         s.exit(Exit::Finish);
     });
-    breaks(&short, "yields 0 values for 1 results");
+    breaks(&short, "yields 0 values, but the operation has 1 results");
 }
 
 #[test]
@@ -440,10 +451,10 @@ fn calls_have_the_interface_of_their_method() {
         })
     };
     assert_eq!(verify(&call(0, 0, &[32], &[8])), Ok(()));
-    breaks(&call(3, 0, &[32], &[8]), "the offload is not there");
-    breaks(&call(0, 9, &[32], &[8]), "the method is not there");
+    breaks(&call(3, 0, &[32], &[8]), "the offload does not exist");
+    breaks(&call(0, 9, &[32], &[8]), "the method does not exist");
     breaks(&call(0, 0, &[], &[8]), "takes 1 arguments, not 0");
-    breaks(&call(0, 0, &[16], &[8]), "argument 0 has 16 bits, the method takes 32");
+    breaks(&call(0, 0, &[16], &[8]), "argument 0 has 16 bits, but the method takes 32");
     breaks(&call(0, 0, &[32], &[9]), "the result has 9 bits, not 8");
     breaks(&call(0, 0, &[32], &[]), "one result, not 0");
     breaks(&call(0, 1, &[32, 8], &[8]), "the operation has no result");
@@ -481,9 +492,9 @@ fn exits_suit_the_engine() {
             let v = s.constant(8, 0);
             s.exit(Exit::Reply(v));
         }),
-        "does not reply",
+        "cannot reply",
     );
-    breaks(&step(|s| s.exit(Exit::Next(StepId(4)))), "the step is not there");
+    breaks(&step(|s| s.exit(Exit::Next(StepId(4)))), "the step does not exist");
     let with_reason = |width, sets: bool| {
         let mut program = ProgramBuilder::new();
         if sets {
@@ -498,9 +509,9 @@ fn exits_suit_the_engine() {
         program.build()
     };
     assert_eq!(verify(&with_reason(16, true)), Ok(()));
-    breaks(&with_reason(16, false), "the reason set is not there");
-    breaks(&with_reason(8, true), "a reason has 16 bits");
-    breaks(&called(finish), "an engine that is called has no packet");
+    breaks(&with_reason(16, false), "the reason set does not exist");
+    breaks(&with_reason(8, true), "a reason must have 16 bits");
+    breaks(&called(finish), "a called engine has no packet");
     breaks(
         &called(|s| {
             let v = s.constant(9, 0);
@@ -559,16 +570,19 @@ fn operations_stand_in_their_region() {
         write(s);
         finish(s);
     };
-    breaks(&regions(nothing, call, finish), "calls stand in request regions only");
-    breaks(&regions(nothing, nothing, call_and_finish), "calls stand in request regions only");
-    breaks(&regions(write, nothing, finish), "changed in edit regions only");
-    breaks(&regions(nothing, nothing, write_and_finish), "changed in edit regions only");
-    breaks(&regions(finish, nothing, finish), "exits stand in jump regions only");
+    breaks(&regions(nothing, call, finish), "calls are allowed in request regions only");
+    breaks(
+        &regions(nothing, nothing, call_and_finish),
+        "calls are allowed in request regions only",
+    );
+    breaks(&regions(write, nothing, finish), "can be changed in edit regions only");
+    breaks(&regions(nothing, nothing, write_and_finish), "can be changed in edit regions only");
+    breaks(&regions(finish, nothing, finish), "exits are allowed in jump regions only");
     let choice = |s: &mut StepBuilder<'_>| {
         let c = s.constant(1, 1);
         s.choice(c, |_| vec![], |_| vec![]);
     };
-    breaks(&regions(nothing, choice, finish), "no `if` in regions");
+    breaks(&regions(nothing, choice, finish), "`if` is not allowed in regions");
 }
 
 #[test]
@@ -583,7 +597,7 @@ fn requests_do_not_depend_on_replies() {
         nothing,
         finish,
     );
-    breaks(&program, "comes of a reply");
+    breaks(&program, "depends on a reply");
     let program = regions(
         |s| {
             let i = s.constant(32, 1);
@@ -594,7 +608,7 @@ fn requests_do_not_depend_on_replies() {
         nothing,
         finish,
     );
-    breaks(&program, "comes of a reply");
+    breaks(&program, "depends on a reply");
 }
 
 #[test]

@@ -1,5 +1,5 @@
-//! Random programs that verify, drawn from a tape of choices: the shorter and smaller the tape, the simpler the
-//! program, so that proptest's shrinking of the tape shrinks the program.
+//! Random programs that verify, drawn from a tape of choices. A shorter tape of smaller numbers
+//! gives a simpler program, so proptest shrinks the program by shrinking the tape.
 
 use proptest::prelude::*;
 use wireloom_bits::Bits;
@@ -9,10 +9,11 @@ use wireloom_offloads::{ReplyType, registry};
 
 /// A strategy for programs that verify.
 pub fn programs() -> impl Strategy<Value = Program> {
-    prop::collection::vec(any::<u32>(), 0..400).prop_map(|choices| Tape { choices, at: 0 }.program())
+    prop::collection::vec(any::<u32>(), 0..400)
+        .prop_map(|choices| Tape { choices, at: 0 }.program())
 }
 
-/// Names that need quotes, that stand twice, that are keywords or look like something else.
+/// Names that need quotes, appear twice, are keywords, or look like another token.
 const NAMES: [&str; 16] = [
     "x",
     "look",
@@ -41,10 +42,10 @@ struct Tape {
     at: usize,
 }
 
-/// An engine that offloads may name: its parameters' widths and its reply's.
+/// An engine that offloads may name: the widths of its parameters and of its reply.
 type Callee = (Vec<u32>, u32);
 
-/// Values that a place in the code can use.
+/// Values that are visible at a point in the code.
 type Visible = Vec<Value>;
 
 impl Tape {
@@ -70,7 +71,11 @@ impl Tape {
         let words: Vec<u64> = (0..width.div_ceil(64))
             .map(|_| (self.draw(1 << 31) as u64).wrapping_mul(0x9e37_79b9_7f4a_7c15))
             .collect();
-        if self.chance(3) { Bits::from_words(width, &words) } else { Bits::new(width, (words[0] % 3).into()) }
+        if self.chance(3) {
+            Bits::from_words(width, &words)
+        } else {
+            Bits::new(width, (words[0] % 3).into())
+        }
     }
 
     fn loc(&mut self, files: usize) -> Loc {
@@ -81,18 +86,22 @@ impl Tape {
     }
 
     fn program(mut self) -> Program {
-        let files: Vec<_> = (0..self.draw(4)).map(|_| FILES[self.draw(FILES.len())].to_owned()).collect();
+        let files: Vec<_> =
+            (0..self.draw(4)).map(|_| FILES[self.draw(FILES.len())].to_owned()).collect();
         let reasons = (0..1 + self.draw(3))
             .map(|_| ReasonSet {
                 name: self.name(),
-                members: (0..self.draw(4)).map(|_| (self.draw(70_000) as u64, self.name())).collect(),
+                members: (0..self.draw(4))
+                    .map(|_| (self.draw(70_000) as u64, self.name()))
+                    .collect(),
             })
             .collect::<Vec<_>>();
         let mut engines: Vec<Engine> = Vec::new();
         let mut callees: Vec<Callee> = Vec::new();
         for _ in 0..self.draw(3) {
             let context: Vec<_> = (0..self.draw(4)).map(|_| self.context_var()).collect();
-            let params: Vec<_> = (0..self.draw(context.len() + 1)).map(|i| ContextId(i as u32)).collect();
+            let params: Vec<_> =
+                (0..self.draw(context.len() + 1)).map(|i| ContextId(i as u32)).collect();
             let reply = self.width();
             let widths = params.iter().map(|p| context[p.index()].width).collect();
             let kind = EngineKind::Call { params, reply };
@@ -100,7 +109,13 @@ impl Tape {
             callees.push((widths, reply));
         }
         let context = (0..self.draw(4)).map(|_| self.context_var()).collect();
-        engines.push(self.engine(EngineKind::Packet, context, &callees, files.len(), reasons.len()));
+        engines.push(self.engine(
+            EngineKind::Packet,
+            context,
+            &callees,
+            files.len(),
+            reasons.len(),
+        ));
         let main = EngineId(engines.len() as u32 - 1);
         Program { files, reasons, engines, main }
     }
@@ -117,7 +132,8 @@ impl Tape {
         files: usize,
         sets: usize,
     ) -> Engine {
-        let mut engine = Engine { name: self.name(), kind, context, offloads: Vec::new(), steps: Vec::new() };
+        let mut engine =
+            Engine { name: self.name(), kind, context, offloads: Vec::new(), steps: Vec::new() };
         for _ in 0..self.draw(4) {
             let target = if !callees.is_empty() && self.chance(3) {
                 OffloadTarget::Engine(EngineId(self.draw(callees.len()) as u32))
@@ -128,7 +144,8 @@ impl Tape {
         }
         let steps = 1 + self.draw(4);
         for _ in 0..steps {
-            let mut code = Coder { tape: self, engine: &engine, callees, files, sets, steps, values: vec![] };
+            let mut code =
+                Coder { tape: self, engine: &engine, callees, files, sets, steps, values: vec![] };
             let step = code.step();
             engine.steps.push(step);
         }
@@ -139,13 +156,19 @@ impl Tape {
         let kind = &registry::KINDS[self.draw(registry::KINDS.len())];
         let mut fields = |has: bool| {
             let count = if has { 1 + self.draw(3) } else { 0 };
-            let fields: Vec<_> = (0..count).map(|_| (self.name(), 8 * (1 + self.draw(9) as u32))).collect();
+            let fields: Vec<_> =
+                (0..count).map(|_| (self.name(), 8 * (1 + self.draw(9) as u32))).collect();
             if count == 1 { vec![(String::new(), fields[0].1)] } else { fields }
         };
         let (key, value) = (fields(kind.has_key), fields(kind.has_value));
         let key: Vec<_> = key.iter().map(|(n, w)| (n.as_str(), *w)).collect();
         let value: Vec<_> = value.iter().map(|(n, w)| (n.as_str(), *w)).collect();
-        config(kind.name, &key, &value, &[("size", 1 + self.draw(99) as u64), ("cir", 5), ("cbs", 9)])
+        config(
+            kind.name,
+            &key,
+            &value,
+            &[("size", 1 + self.draw(99) as u64), ("cir", 5), ("cbs", 9)],
+        )
     }
 }
 
@@ -171,7 +194,7 @@ impl Coder<'_> {
             for _ in 0..self.tape.draw(6) {
                 self.pure(&mut request, &mut visible);
             }
-            // Requests use what was computed before any of them, so that none comes of a reply.
+            // Requests use values computed before any of them, so no request depends on a reply.
             let arguments = visible.clone();
             for _ in 0..self.tape.draw(3) {
                 let replies = self.call(&mut request, &mut arguments.clone());
@@ -228,7 +251,8 @@ impl Coder<'_> {
         let mut branch = || {
             let (mut inner, mut inside) = (Block::default(), visible.clone());
             self.sequence(&mut inner, &mut inside, depth);
-            let yields = widths.iter().map(|w| self.of_width(&mut inner, &mut inside, *w)).collect();
+            let yields =
+                widths.iter().map(|w| self.of_width(&mut inner, &mut inside, *w)).collect();
             (inner, yields)
         };
         let (then, otherwise) = (branch(), branch());
@@ -248,7 +272,13 @@ impl Coder<'_> {
         block.ops.push(Op { kind, results, guard, loc });
     }
 
-    fn define(&mut self, block: &mut Block, visible: &mut Visible, kind: OpKind, width: u32) -> Value {
+    fn define(
+        &mut self,
+        block: &mut Block,
+        visible: &mut Visible,
+        kind: OpKind,
+        width: u32,
+    ) -> Value {
         let result = self.value(width);
         self.push(block, kind, vec![result], None);
         visible.push(result);
@@ -260,7 +290,7 @@ impl Coder<'_> {
         self.define(block, visible, OpKind::Const(bits), width)
     }
 
-    /// A visible value of that width, made if there is none.
+    /// Returns a visible value of that width; makes one if there is none.
     fn of_width(&mut self, block: &mut Block, visible: &mut Visible, width: u32) -> Value {
         let fitting: Vec<_> =
             visible.iter().copied().filter(|v| self.values[v.index()].width == width).collect();
@@ -303,7 +333,8 @@ impl Coder<'_> {
                 (OpKind::Slice(a, lo), 1 + self.tape.draw((width - lo) as usize) as u32)
             }
             6 => {
-                let widths: Vec<_> = (0..1 + self.tape.draw(3)).map(|_| self.tape.width()).collect();
+                let widths: Vec<_> =
+                    (0..1 + self.tape.draw(3)).map(|_| self.tape.width()).collect();
                 let parts = widths.iter().map(|w| self.of_width(block, visible, *w)).collect();
                 (OpKind::Concat(parts), widths.iter().sum())
             }
@@ -374,7 +405,8 @@ impl Coder<'_> {
                 if method.reads_packet && self.engine.kind != EngineKind::Packet {
                     return vec![];
                 }
-                let reply = if method.reply == ReplyType::None { 0 } else { method.reply.width(config) };
+                let reply =
+                    if method.reply == ReplyType::None { 0 } else { method.reply.width(config) };
                 (index, method.args.iter().map(|(_, ty)| ty.width(config)).collect(), reply)
             }
         };

@@ -1,10 +1,13 @@
-//! Words of ARMv4 to instructions (ARM Architecture Reference Manual, section A3.1 and the page of each instruction).
+//! Words of ARMv4 to instructions (ARM Architecture Reference Manual, section A3.1 and the page of
+//! each instruction).
 //!
-//! Refused are coprocessors, what came behind ARMv4 (BX, CLZ, LDRD, ...), the condition 15, and what the manual calls
-//! unpredictable: fields that should be 0 or 1 and are not; the program counter in a multiplication, in an operand that is
-//! shifted by a register, as a base that changes, as the offset of a load, as what a byte or half-word is loaded to; flags set
-//! together with the program counter, and LDM and STM of the user bank, which are for privileged modes; a base that changes
-//! and is also offset or loaded; multiplications to their first factor; empty lists.
+//! The decoder refuses coprocessors, extensions after ARMv4 (BX, CLZ, LDRD, ...), the condition 15,
+//! and forms that the manual calls unpredictable: fields that should be 0 or 1 and are not; the
+//! program counter in a multiplication, in an operand that is shifted by a register, as a base that
+//! changes, as the offset of a load, as the destination of a byte or half-word load; flags set
+//! together with the program counter, and LDM and STM of the user bank, which are for privileged
+//! modes; a base that changes and is also offset or loaded; multiplications to their first factor;
+//! empty lists.
 
 use super::{AHEAD, Indexing, Instruction, Op, Operand, PC};
 
@@ -39,9 +42,15 @@ pub(super) fn decode(word: u32, address: u32) -> Instruction {
         5 => {
             let offset = ((word << 8) as i32 >> 6) as u32;
             let op = if bit(word, 24) { Op::Bl } else { Op::B };
-            Some(Instruction { op, immediate: address.wrapping_add(AHEAD).wrapping_add(offset), ..plain })
+            Some(Instruction {
+                op,
+                immediate: address.wrapping_add(AHEAD).wrapping_add(offset),
+                ..plain
+            })
         }
-        7 if bit(word, 24) => Some(Instruction { op: Op::Swi, immediate: word & 0xff_ffff, ..plain }),
+        7 if bit(word, 24) => {
+            Some(Instruction { op: Op::Swi, immediate: word & 0xff_ffff, ..plain })
+        }
         _ => None,
     };
     decoded.unwrap_or(undefined)
@@ -114,7 +123,8 @@ fn shifter_operand(it: Instruction) -> Option<Instruction> {
     Some(shifted_register(it))
 }
 
-/// A register shifted by a distance: the distance 0 means 32 to the right, or rotation through the carry.
+/// Decodes a register shifted by a distance: the distance 0 means 32 to the right, or rotation
+/// through the carry.
 fn shifted_register(it: Instruction) -> Instruction {
     let distance = (it.word >> 7 & 31) as u8;
     let (operand, rs) = match (it.word >> 5 & 3, distance) {
@@ -183,7 +193,7 @@ fn status(plain: Instruction) -> Option<Instruction> {
         return (word & 0x0fff_0fff == 0x010f_0000 && plain.rd != PC)
             .then_some(Instruction { op: Op::Mrs, ..plain });
     }
-    // Of the four fields that can be chosen the status and the extension are reserved.
+    // Of the four selectable fields, status and extension are reserved.
     if plain.rd != 15 || plain.rn & 0b0110 != 0 {
         return None;
     }
@@ -197,7 +207,8 @@ fn status(plain: Instruction) -> Option<Instruction> {
     })
 }
 
-/// LDR, STR, LDRB, STRB and their forms for the user's view of memory, which in user mode are no different (section A5.2).
+/// LDR, STR, LDRB, STRB and their forms for the user's view of memory, which in user mode are no
+/// different (section A5.2).
 fn transfer(plain: Instruction) -> Option<Instruction> {
     let word = plain.word;
     let is_byte = bit(word, 22);
@@ -240,13 +251,14 @@ fn transfer_of_half(plain: Instruction) -> Option<Instruction> {
     indexed(Instruction { op, ..offset })
 }
 
-/// An immediate offset with its sign.
+/// Decodes an immediate offset with its sign.
 fn with_offset(it: Instruction, offset: u32) -> Instruction {
     let immediate = if bit(it.word, 23) { offset } else { offset.wrapping_neg() };
     Instruction { operand: Operand::Immediate, immediate, ..it }
 }
 
-/// What becomes of the base, which behind a post-indexed access is always changed.
+/// Returns the instruction with its update of the base; a post-indexed access always changes the
+/// base.
 fn indexed(it: Instruction) -> Option<Instruction> {
     let is_pre = bit(it.word, 24);
     let writes_back = !is_pre || bit(it.word, 21);
@@ -268,8 +280,8 @@ fn indexed(it: Instruction) -> Option<Instruction> {
     Some(Instruction { indexing: Indexing(indexing), ..it })
 }
 
-/// LDM and STM (section A5.4). The first address is the base and `rm` more, the changed base is the base and `rs` more; both
-/// are signed.
+/// LDM and STM (section A5.4). The first address is the base and `rm` more, the changed base is the
+/// base and `rs` more; both are signed.
 fn transfer_of_several(plain: Instruction) -> Option<Instruction> {
     let word = plain.word;
     let list = word & 0xffff;

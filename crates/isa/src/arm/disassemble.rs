@@ -4,7 +4,8 @@ use super::{Indexing, Instruction, Op, Operand, PC};
 
 pub(super) fn disassemble(it: &Instruction) -> String {
     let condition = CONDITIONS[usize::from(it.condition & 15)];
-    let [rd, rn, rm, rs] = [it.rd, it.rn, it.rm, it.rs].map(|register| REGISTERS[usize::from(register & 15)]);
+    let [rd, rn, rm, rs] =
+        [it.rd, it.rn, it.rm, it.rs].map(|register| REGISTERS[usize::from(register & 15)]);
     let name = format!("{:?}", it.op).to_lowercase();
     match it.op {
         Op::Undefined => name,
@@ -13,7 +14,14 @@ pub(super) fn disassemble(it: &Instruction) -> String {
         Op::Tst | Op::Teq | Op::Cmp | Op::Cmn => format!("{name}{condition} {rn}, {}", operand(it)),
         Op::Mul | Op::Muls => format!("{name}{condition} {rd}, {rm}, {rs}"),
         Op::Mla | Op::Mlas => format!("{name}{condition} {rd}, {rm}, {rs}, {rn}"),
-        Op::Umull | Op::Umlal | Op::Smull | Op::Smlal | Op::Umulls | Op::Umlals | Op::Smulls | Op::Smlals => {
+        Op::Umull
+        | Op::Umlal
+        | Op::Smull
+        | Op::Smlal
+        | Op::Umulls
+        | Op::Umlals
+        | Op::Smulls
+        | Op::Smlals => {
             format!("{name}{condition} {rd}, {rn}, {rm}, {rs}")
         }
         Op::Ldr | Op::Ldrb | Op::Ldrh | Op::Ldrsb | Op::Ldrsh | Op::Str | Op::Strb | Op::Strh => {
@@ -39,18 +47,23 @@ pub(super) fn disassemble(it: &Instruction) -> String {
 const CONDITIONS: [&str; 16] =
     ["eq", "ne", "cs", "cc", "mi", "pl", "vs", "vc", "hi", "ls", "ge", "lt", "gt", "le", "", ""];
 
-const REGISTERS: [&str; 16] =
-    ["r0", "r1", "r2", "r3", "r4", "r5", "r6", "r7", "r8", "r9", "sl", "fp", "ip", "sp", "lr", "pc"];
+const REGISTERS: [&str; 16] = [
+    "r0", "r1", "r2", "r3", "r4", "r5", "r6", "r7", "r8", "r9", "sl", "fp", "ip", "sp", "lr", "pc",
+];
 
-/// A shift has a name of its own where nothing else is done.
+/// Formats a move; a shift without another operation has a name of its own.
 fn moved(it: &Instruction, name: &str, condition: &str) -> String {
     let [rd, rm, rs] = [it.rd, it.rm, it.rs].map(|register| REGISTERS[usize::from(register & 15)]);
     let s = if it.op == Op::Movs { "s" } else { "" };
     match it.operand {
         Operand::Register if it.word == 0xe1a0_0000 => "nop".into(),
-        Operand::Immediate | Operand::Register => format!("{name}{condition} {rd}, {}", operand(it)),
+        Operand::Immediate | Operand::Register => {
+            format!("{name}{condition} {rd}, {}", operand(it))
+        }
         Operand::Rrx => format!("rrx{s}{condition} {rd}, {rm}"),
-        by if by as u8 >= Operand::LslBy as u8 => format!("{}{s}{condition} {rd}, {rm}, {rs}", shift(by)),
+        by if by as u8 >= Operand::LslBy as u8 => {
+            format!("{}{s}{condition} {rd}, {rm}, {rs}", shift(by))
+        }
         by => format!("{}{s}{condition} {rd}, {rm}, #{}", shift(by), it.rs),
     }
 }
@@ -79,7 +92,8 @@ fn operand(it: &Instruction) -> String {
     }
 }
 
-/// A value that was not rotated by as little as possible is written as the eight bits and their rotation.
+/// Formats an immediate; if its rotation is not the smallest possible, as the eight bits and their
+/// rotation.
 fn immediate(it: &Instruction) -> String {
     let (bits, rotation) = (it.word & 0xff, it.word >> 7 & 0x1e);
     let least = (0..32).step_by(2).find(|by| it.immediate.rotate_left(*by) <= 0xff);
@@ -111,10 +125,12 @@ fn transfer(it: &Instruction, name: &str, condition: &str) -> String {
     format!("{name}{t}{condition} {rd}, {place}")
 }
 
-/// Those of a stack that grows down have names of their own.
+/// Transfers to and from a descending stack have names of their own.
 fn transfer_of_several(it: &Instruction, name: &str, condition: &str) -> String {
-    let list: Vec<_> =
-        (0..=PC).filter(|at| it.immediate >> at & 1 != 0).map(|at| REGISTERS[usize::from(at)]).collect();
+    let list: Vec<_> = (0..=PC)
+        .filter(|at| it.immediate >> at & 1 != 0)
+        .map(|at| REGISTERS[usize::from(at)])
+        .collect();
     let list = list.join(", ");
     let rn = REGISTERS[usize::from(it.rn & 15)];
     let writes_back = it.rs != 0;

@@ -1,4 +1,4 @@
-//! What the instructions of ARMv4 do.
+//! The semantics of the instructions of ARMv4.
 
 use super::decode::ALWAYS;
 use super::operand::{Immediate, Register, SecondOperand, Shifted};
@@ -20,7 +20,7 @@ macro_rules! one_of {
     };
 }
 
-/// The function that does what an instruction of this kind does.
+/// Returns the function that executes an instruction of this kind.
 pub(super) fn meaning<B: Bus>(it: &Instruction) -> Meaning<Arm, B> {
     if it.condition == ALWAYS { under::<Always, B>(it) } else { under::<Perhaps, B>(it) }
 }
@@ -34,7 +34,8 @@ fn under<C: Condition, B: Bus>(it: &Instruction) -> Meaning<Arm, B> {
     )
 }
 
-/// Executes an instruction that does what `OP` says: each is a function of its own, for each kind of operand and condition.
+/// Executes an instruction with operation `OP`: a separate function for each operation, kind of
+/// operand and condition.
 fn execute<const OP: u8, O: SecondOperand, C: Condition, B: Bus>(
     thread: &mut Thread,
     it: &Instruction,
@@ -73,8 +74,12 @@ fn execute<const OP: u8, O: SecondOperand, C: Condition, B: Bus>(
         Op::Adcs => sum(thread, rn, value(thread), thread.carry()),
         Op::Sbcs => sum(thread, rn, !value(thread), thread.carry()),
         Op::Rscs => sum(thread, value(thread), !rn, thread.carry()),
-        Op::Tst => return compare(thread, |thread| logical::<O>(thread, it, |operand| rn & operand)),
-        Op::Teq => return compare(thread, |thread| logical::<O>(thread, it, |operand| rn ^ operand)),
+        Op::Tst => {
+            return compare(thread, |thread| logical::<O>(thread, it, |operand| rn & operand));
+        }
+        Op::Teq => {
+            return compare(thread, |thread| logical::<O>(thread, it, |operand| rn ^ operand));
+        }
         Op::Cmp => return compare(thread, |thread| sum(thread, rn, !value(thread), true)),
         Op::Cmn => return compare(thread, |thread| sum(thread, rn, value(thread), false)),
         Op::Mul => product(thread, it),
@@ -123,7 +128,7 @@ fn execute<const OP: u8, O: SecondOperand, C: Condition, B: Bus>(
         }
         Op::Mrs => thread.status(),
         Op::Msr => {
-            // Of the fields only the flags can be written in user mode (section A4.1.39).
+            // Only the flags field can be written in user mode (section A4.1.39).
             if it.rn & 8 != 0 {
                 thread.set_status(value(thread));
             }
@@ -150,10 +155,10 @@ trait Condition {
     fn holds(thread: &Thread, it: &Instruction) -> bool;
 }
 
-/// It is, whatever the flags are.
+/// The condition that always holds.
 struct Always;
 
-/// That depends on the flags.
+/// A condition on the flags.
 struct Perhaps;
 
 impl Condition for Always {
@@ -170,14 +175,29 @@ impl Condition for Perhaps {
     }
 }
 
-/// Of each condition a bit for each value of the flags, with which it holds (section A3.2).
+/// For each condition a mask of the values of the flags with which it holds (section A3.2).
 const HOLDS: [u16; 16] = {
     let mut table = [0; 16];
     let mut flags = 0;
     while flags < 16 {
         let (n, z, c, v) = (flags & 8 != 0, flags & 4 != 0, flags & 2 != 0, flags & 1 != 0);
-        let holds =
-            [z, !z, c, !c, n, !n, v, !v, c && !z, !c || z, n == v, n != v, !z && n == v, z || n != v, true];
+        let holds = [
+            z,
+            !z,
+            c,
+            !c,
+            n,
+            !n,
+            v,
+            !v,
+            c && !z,
+            !c || z,
+            n == v,
+            n != v,
+            !z && n == v,
+            z || n != v,
+            true,
+        ];
         let mut condition = 0;
         while condition < holds.len() {
             table[condition] |= (holds[condition] as u16) << flags;
@@ -215,7 +235,7 @@ fn advance(thread: &mut Thread) {
     thread.registers[15] = thread.registers[15].wrapping_add(4);
 }
 
-/// An address that may be jumped to; what others do is unpredictable without Thumb.
+/// Returns an address that is a valid jump target; others are unpredictable without Thumb.
 #[inline(always)]
 fn target(address: u32) -> Result<u32, Stop> {
     match address.is_multiple_of(4) {
@@ -226,7 +246,11 @@ fn target(address: u32) -> Result<u32, Stop> {
 
 /// N and Z of the result, C from the shifter.
 #[inline(always)]
-fn logical<O: SecondOperand>(thread: &mut Thread, it: &Instruction, result: impl FnOnce(u32) -> u32) -> u32 {
+fn logical<O: SecondOperand>(
+    thread: &mut Thread,
+    it: &Instruction,
+    result: impl FnOnce(u32) -> u32,
+) -> u32 {
     let (operand, carry) = O::with_carry(thread, it);
     let result = result(operand);
     thread.flags = u8::from(result >> 31 != 0) << 3
@@ -262,9 +286,8 @@ fn long_product(thread: &mut Thread, op: Op, it: &Instruction) -> u64 {
         _ => (i64::from(a as i32) * i64::from(b as i32)) as u64,
     };
     let result = match op {
-        Op::Umlal | Op::Smlal | Op::Umlals | Op::Smlals => {
-            product.wrapping_add(u64::from(thread.read(it.rn)) << 32 | u64::from(thread.read(it.rd)))
-        }
+        Op::Umlal | Op::Smlal | Op::Umlals | Op::Smlals => product
+            .wrapping_add(u64::from(thread.read(it.rn)) << 32 | u64::from(thread.read(it.rd))),
         _ => product,
     };
     thread.write(it.rn, (result >> 32) as u32);
@@ -280,7 +303,7 @@ fn compare(thread: &mut Thread, with: impl FnOnce(&mut Thread) -> u32) -> Result
     Ok(Flow::Next)
 }
 
-/// Where a transfer goes, and what becomes of its base.
+/// Returns the address of a transfer and the new base.
 #[inline(always)]
 fn addresses<O: SecondOperand>(thread: &Thread, it: &Instruction) -> (u32, u32) {
     let base = thread.read(it.rn);
@@ -290,7 +313,7 @@ fn addresses<O: SecondOperand>(thread: &Thread, it: &Instruction) -> (u32, u32) 
     (if it.indexing.has(Indexing::PRE) { sum } else { base }, sum)
 }
 
-/// Answers what the register gets.
+/// Returns the new value of the register.
 #[inline(always)]
 fn load_one<O: SecondOperand, B: Bus>(
     thread: &mut Thread,
@@ -329,8 +352,9 @@ fn store_one<O: SecondOperand, B: Bus>(
 fn swap<B: Bus>(thread: &Thread, it: &Instruction, bus: &mut B, size: Size) -> Result<u32, Stop> {
     let access = Access::single(thread.read(it.rn), size);
     aligned(Direction::Swap, access.address, size)?;
-    let old =
-        bus.swap(access, thread.read(it.rm)).map_err(|stall| stop(bus, stall, Direction::Swap, access))?;
+    let old = bus
+        .swap(access, thread.read(it.rm))
+        .map_err(|stall| stop(bus, stall, Direction::Swap, access))?;
     bus.done();
     Ok(old)
 }
@@ -344,11 +368,11 @@ fn accesses(thread: &Thread, it: &Instruction) -> impl Iterator<Item = (u8, Acce
         let register = left.trailing_zeros() as u8;
         left &= left - 1;
         let address = first.wrapping_add(4 * u32::from(number));
-        (register, Access { address, size: Size::Word, number, count })
+        (register, Access { number, count, ..Access::single(address, Size::Word) })
     })
 }
 
-/// No register changes before the last word is there.
+/// Loads several registers; none changes before the last word has arrived.
 fn load_several<B: Bus>(thread: &mut Thread, it: &Instruction, bus: &mut B) -> Result<Flow, Stop> {
     let base = thread.read(it.rn);
     aligned(Direction::Load, base, Size::Word)?;

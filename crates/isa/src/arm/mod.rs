@@ -1,6 +1,7 @@
-//! ARMv4, the instructions of 32 bits in user mode (ARM Architecture Reference Manual, DDI 0100, chapters A3 to A5).
+//! ARMv4, the instructions of 32 bits in user mode (ARM Architecture Reference Manual, DDI 0100,
+//! chapters A3 to A5).
 //!
-//! What the manual calls unpredictable is refused as undefined: which forms these are stands in `decode`.
+//! Forms that the manual calls unpredictable are refused as undefined; `decode` lists them.
 
 mod decode;
 mod disassemble;
@@ -8,7 +9,7 @@ mod execute;
 mod operand;
 
 use crate::program::Machine;
-use crate::{Bus, Class, InstructionSet, Meaning};
+use crate::{Bus, Class, Compiled, InstructionSet, Meaning};
 
 /// The instruction set ARMv4.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -23,7 +24,7 @@ pub struct Thread {
     flags: u8,
 }
 
-/// What `r15` is ahead of the instruction that reads it, in bytes.
+/// The distance of `r15` ahead of the instruction that reads it, in bytes.
 const AHEAD: u32 = 8;
 
 /// The number of the program counter.
@@ -36,22 +37,23 @@ pub struct Instruction {
     /// Bits 31 to 28 of the word; always true if it is undefined.
     condition: u8,
     operand: Operand,
-    /// Of loads and stores.
+    /// The indexing of loads and stores.
     indexing: Indexing,
     rd: u8,
     rn: u8,
     rm: u8,
-    /// The register that a shift takes its distance from, the distance itself, of an immediate operand 1 if it was rotated, of
-    /// transfers of several words what the base changes by.
+    /// The register with the shift distance; the distance itself; for an immediate operand, 1 if it
+    /// was rotated; for transfers of several words, the change of the base.
     rs: u8,
-    /// An operand, an offset with its sign, the target of a branch, a list of registers, the number of a service; 0 with [`Operand::Register`].
+    /// An operand, an offset with its sign, the target of a branch, a list of registers, the number
+    /// of a service; 0 with [`Operand::Register`].
     immediate: u32,
     word: u32,
 }
 
 macro_rules! operations {
     ($($(#[$doc:meta])* $name:ident,)*) => {
-        /// What an instruction does.
+        /// The operation of an instruction.
         #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
         #[repr(u8)]
         enum Op {
@@ -78,7 +80,7 @@ operations! {
     Mov,
     Bic,
     Mvn,
-    // The same with flags, and comparisons.
+    // The operations that set flags, and comparisons.
     Ands,
     Eors,
     Subs,
@@ -127,7 +129,7 @@ operations! {
     Undefined,
 }
 
-/// How the second operand, or an offset, is made (section A5.1).
+/// The form of the second operand, or of an offset (section A5.1).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[repr(u8)]
 enum Operand {
@@ -146,7 +148,7 @@ enum Operand {
     RorBy,
 }
 
-/// What a load or store does with its base and a register offset (section A5.2).
+/// The use of base and register offset in a load or store (section A5.2).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 struct Indexing(u8);
 
@@ -163,15 +165,18 @@ impl Indexing {
     }
 }
 
+impl Compiled for Arm {
+    const MACHINE: Machine = Machine::Arm;
+    const STACK_POINTER: usize = 13;
+    const RETURN_ADDRESS: usize = 14;
+    const ARGUMENTS: [usize; 4] = [0, 1, 2, 3];
+}
+
 impl InstructionSet for Arm {
     type Thread = Thread;
     type Instruction = Instruction;
 
-    const MACHINE: Machine = Machine::Arm;
     const NAME: &'static str = "ARMv4";
-    const STACK_POINTER: usize = 13;
-    const RETURN_ADDRESS: usize = 14;
-    const ARGUMENTS: [usize; 4] = [0, 1, 2, 3];
 
     fn decode(word: u32, address: u32) -> Instruction {
         decode::decode(word, address)
@@ -204,6 +209,23 @@ impl InstructionSet for Arm {
             Op::Swi => Class::Service,
             _ if instruction.operand as u8 >= Operand::LslBy as u8 => Class::AluShiftedByRegister,
             _ => Class::Alu,
+        }
+    }
+
+    fn may_change(instruction: &Instruction, register: usize) -> bool {
+        let Instruction { rd, rn, indexing, immediate, .. } = *instruction;
+        let is = |number: u8| usize::from(number) == register;
+        let is_base = indexing.has(Indexing::WRITE_BACK) && is(rn);
+        match Self::class(instruction) {
+            Class::Branch | Class::Undefined => false,
+            Class::Call => register == Self::RETURN_ADDRESS,
+            Class::Store => is_base,
+            Class::Load => is(rd) || is_base,
+            Class::StoreMultiple(_) => is(rn),
+            Class::LoadMultiple(_) => is(rn) || immediate >> register & 1 != 0,
+            Class::MultiplyLong => is(rd) || is(rn),
+            Class::Service => true,
+            _ => is(rd),
         }
     }
 
@@ -243,7 +265,8 @@ impl crate::Thread for Thread {
 }
 
 impl Thread {
-    /// The current program status register: N, Z, C and V in bits 31 to 28, user mode in bits 4 to 0.
+    /// The current program status register: N, Z, C and V in bits 31 to 28, user mode in bits 4 to
+    /// 0.
     pub fn status(&self) -> u32 {
         u32::from(self.flags) << 28 | USER_MODE
     }

@@ -1,4 +1,5 @@
-//! The barrel shifter: second operands and their carry (ARM Architecture Reference Manual, section A5.1).
+//! The barrel shifter: second operands and their carry (ARM Architecture Reference Manual, section
+//! A5.1).
 
 use super::{Instruction, Operand, Thread};
 
@@ -24,7 +25,7 @@ pub(super) struct Register;
 pub(super) struct Shifted;
 
 impl SecondOperand for Immediate {
-    /// One that was not rotated leaves the carry alone.
+    /// An immediate without rotation leaves the carry unchanged.
     #[inline(always)]
     fn with_carry(thread: &Thread, it: &Instruction) -> (u32, bool) {
         (it.immediate, if it.rs == 0 { thread.carry() } else { top(it.immediate) })

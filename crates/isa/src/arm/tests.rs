@@ -1,5 +1,5 @@
-//! What no random program shows: exceptions, services, waiting, words that are refused. The rest is compared with an
-//! independent implementation in tests/random_programs.
+//! Cases that no random program covers: exceptions, services, waiting, refused words. The rest is
+//! compared with an independent implementation in tests/random_programs.
 
 use super::Thread;
 use crate::exception::Direction;
@@ -147,12 +147,13 @@ fn the_status_is_that_of_user_mode_and_only_its_flags_can_be_set() {
     let mut after = run(0xe128_f000, &[(0, u32::MAX)]).1; // msr CPSR_f, r0
     assert_eq!(after.status(), 0xf000_0010);
     after.set_pc(PC);
-    Arm::execute(&mut after, &Arm::decode(0xe10f_1000, PC), &mut Memory::new(0, Vec::new())).expect("mrs");
+    Arm::execute(&mut after, &Arm::decode(0xe10f_1000, PC), &mut Memory::new(0, Vec::new()))
+        .expect("mrs");
     assert_eq!(after.register(1), 0xf000_0010);
     assert_eq!(run(0xe121_f000, &[(0, u32::MAX)]).1.status(), 0x10); // msr CPSR_c, r0
 }
 
-/// A bus on which every access is a transaction that `reply` ends; it notes what begins.
+/// A bus on which every access is a transaction that `reply` ends; it logs new transactions.
 #[derive(Default)]
 struct Split {
     replies: Replies,

@@ -1,4 +1,5 @@
-//! Reading ELF executables (System V ABI, "Object Files"; ELF for the Arm Architecture; RISC-V ELF psABI).
+//! Reading ELF executables (System V ABI, "Object Files"; ELF for the Arm Architecture; RISC-V ELF
+//! psABI).
 
 use object::elf;
 use object::read::elf::{FileHeader as _, ProgramHeader as _, SectionHeader as _, Sym as _};
@@ -23,7 +24,9 @@ pub(super) fn parse(file: &[u8]) -> Result<Program, Error> {
     if !segments.iter().any(is_code) || !entry.is_multiple_of(4) {
         return Err(at(
             24,
-            format!("the entry point 0x{entry:x} is no instruction of {machine}'s in the executable segment"),
+            format!(
+                "the entry point 0x{entry:x} is no instruction of {machine}'s in the executable segment"
+            ),
         ));
     }
     let symbols = symbols(header, file)?;
@@ -34,7 +37,7 @@ fn at(byte: u64, what: impl Into<String>) -> Error {
     Error::Bad { place: Place::Byte(byte), what: what.into() }
 }
 
-/// What kind of ELF file, before anything else of it is believed.
+/// Checks the kind of ELF file before any other field is used.
 fn identify(file: &[u8]) -> Result<(), Error> {
     if !file.starts_with(&elf::ELFMAG) {
         return Err(at(0, "this is no ELF file"));
@@ -61,7 +64,10 @@ fn machine(header: &Header) -> Result<Machine, Error> {
         elf::ET_EXEC => {}
         elf::ET_REL => return Err(at(TYPE, "this is an object file: link it")),
         elf::ET_DYN => {
-            return Err(at(TYPE, "this is position-independent or shared: link with -static and -no-pie"));
+            return Err(at(
+                TYPE,
+                "this is position-independent or shared: link with -static and -no-pie",
+            ));
         }
         other => return Err(at(TYPE, format!("ELF type {} is no executable", other.0))),
     }
@@ -71,7 +77,9 @@ fn machine(header: &Header) -> Result<Machine, Error> {
         elf::EM_ARM if flags & elf::EF_ARM_EABIMASK != elf::EF_ARM_EABI_VER5.0 => {
             refuse("the program does not follow version 5 of ARM's EABI")
         }
-        elf::EM_ARM if flags & elf::EF_ARM_BE8.0 != 0 => refuse("the data of the program are big-endian"),
+        elf::EM_ARM if flags & elf::EF_ARM_BE8.0 != 0 => {
+            refuse("the data of the program are big-endian")
+        }
         elf::EM_ARM if flags & elf::EF_ARM_ABI_FLOAT_HARD != 0 => {
             refuse("there are no floating-point registers: compile with -mfloat-abi=soft")
         }
@@ -95,7 +103,8 @@ fn machine(header: &Header) -> Result<Machine, Error> {
 
 fn segments(header: &Header, file: &[u8]) -> Result<Vec<Segment>, Error> {
     let table = u64::from(header.e_phoff.get(ENDIAN));
-    let headers = header.program_headers(ENDIAN, file).map_err(|error| at(table, error.to_string()))?;
+    let headers =
+        header.program_headers(ENDIAN, file).map_err(|error| at(table, error.to_string()))?;
     let mut found: Vec<(Place, Segment)> = Vec::new();
     for (number, header) in headers.iter().enumerate() {
         let place = Place::Segment {
@@ -129,7 +138,9 @@ fn segments(header: &Header, file: &[u8]) -> Result<Vec<Segment>, Error> {
             ));
         }
         if u64::from(address) + u64::from(size) > 1 << 32 {
-            return bad(format!("it goes from 0x{address:x} for 0x{size:x} bytes, beyond the last address"));
+            return bad(format!(
+                "it goes from 0x{address:x} for 0x{size:x} bytes, beyond the last address"
+            ));
         }
         let has = |flag: elf::ProgramFlags| header.p_flags(ENDIAN).0 & flag.0 != 0;
         let segment = Segment {
@@ -140,7 +151,9 @@ fn segments(header: &Header, file: &[u8]) -> Result<Vec<Segment>, Error> {
             is_executable: has(elf::PF_X),
         };
         if segment.is_executable && !address.is_multiple_of(4) {
-            return bad(format!("it is executable and begins at 0x{address:x}, which is no multiple of 4"));
+            return bad(format!(
+                "it is executable and begins at 0x{address:x}, which is no multiple of 4"
+            ));
         }
         found.push((place, segment));
     }
@@ -192,7 +205,7 @@ fn symbols(header: &Header, file: &[u8]) -> Result<Symbols, Error> {
             });
         };
         let name = String::from_utf8_lossy(name);
-        // `$a`, `$d`, `$x`: what the bytes behind are, for disassemblers.
+        // `$a`, `$d`, `$x`: mapping symbols, which tell disassemblers what follows.
         if name.is_empty() || name.starts_with('$') || symbol.is_undefined(ENDIAN) {
             continue;
         }

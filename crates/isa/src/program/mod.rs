@@ -7,7 +7,7 @@ mod text;
 use std::fmt;
 use std::path::Path;
 
-use crate::InstructionSet;
+use crate::Compiled;
 
 pub use symbols::{Function, Symbols};
 pub use text::{End, Runner, Text};
@@ -15,7 +15,7 @@ pub use text::{End, Runner, Text};
 /// An executable, ready to be put into the memory of a machine.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Program {
-    /// What it runs on.
+    /// The machine that it runs on.
     pub machine: Machine,
     /// The address of the first instruction, in the executable segment.
     pub entry: u32,
@@ -28,7 +28,7 @@ pub struct Program {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Segment {
     pub address: u32,
-    /// What it begins with; the rest is zeros.
+    /// The initial bytes; the rest is zeros.
     pub bytes: Vec<u8>,
     /// In bytes, those that are zeros included; the range ends at or before 2^32.
     pub size: u32,
@@ -36,7 +36,7 @@ pub struct Segment {
     pub is_executable: bool,
 }
 
-/// What a program can have been compiled for.
+/// The machines that a program can be compiled for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Machine {
     Arm,
@@ -46,7 +46,7 @@ pub enum Machine {
 /// Why a file is no program for a simulated processor.
 #[derive(Debug)]
 pub enum Error {
-    /// It cannot be read.
+    /// The file cannot be read.
     Read(std::io::Error),
     Bad {
         place: Place,
@@ -57,7 +57,7 @@ pub enum Error {
 /// Where in a file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Place {
-    /// The so-manieth byte, from 0.
+    /// A byte by its offset, from 0.
     Byte(u64),
     /// A segment by its program header, from 0, and the byte of the file that this begins at.
     Segment { number: usize, header: u64 },
@@ -65,29 +65,29 @@ pub enum Place {
     Section(usize),
 }
 
-/// The most memory that the segments of a program may take in all, in bytes: more than a chip has, so a file that asks for more
-/// is broken.
+/// The maximum memory of all segments of a program, in bytes: more than a chip has, so a file that
+/// exceeds it is damaged.
 pub const MOST_MEMORY: u64 = 64 << 20;
 
 impl Program {
     /// Reads an executable.
     ///
     /// # Errors
-    /// See [`Program::parse`]; and what reading gives. The path is not in the message.
+    /// See [`Program::parse`]; and errors of reading. The path is not in the message.
     pub fn read(path: &Path) -> Result<Self, Error> {
         Self::parse(&std::fs::read(path).map_err(Error::Read)?)
     }
 
-    /// Takes the bytes of a statically linked ELF executable of 32 bits, little-endian, for ARM (EABI 5, soft float) or RISC-V (no
-    /// compressed instructions, soft float).
+    /// Takes the bytes of a statically linked ELF executable of 32 bits, little-endian, for ARM
+    /// (EABI 5, soft float) or RISC-V (no compressed instructions, soft float).
     ///
     /// # Errors
-    /// If it is anything else, or damaged: the place in the file and what is wrong there.
+    /// If the file has another format or is damaged: the place in the file and the problem.
     pub fn parse(file: &[u8]) -> Result<Self, Error> {
         elf::parse(file)
     }
 
-    /// Its executable segment.
+    /// Returns the executable segment.
     pub fn executable(&self) -> &Segment {
         self.segments.iter().find(|segment| segment.is_executable).expect("parsing has found one")
     }
@@ -96,9 +96,13 @@ impl Program {
     ///
     /// # Errors
     /// A sentence, if the program is for another machine.
-    pub fn text<S: InstructionSet>(&self) -> Result<Text<S>, String> {
+    pub fn text<S: Compiled>(&self) -> Result<Text<S>, String> {
         if self.machine != S::MACHINE {
-            return Err(format!("the program was compiled for {}, not for {}", self.machine, S::MACHINE));
+            return Err(format!(
+                "the program was compiled for {}, not for {}",
+                self.machine,
+                S::MACHINE
+            ));
         }
         let segment = self.executable();
         Ok(Text::new(segment.address, &segment.bytes))
@@ -129,7 +133,9 @@ impl fmt::Display for Place {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Place::Byte(at) => write!(f, "byte 0x{at:x}"),
-            Place::Segment { number, header } => write!(f, "segment {number} (header at byte 0x{header:x})"),
+            Place::Segment { number, header } => {
+                write!(f, "segment {number} (header at byte 0x{header:x})")
+            }
             Place::Section(number) => write!(f, "section {number}"),
         }
     }

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 /// The symbols of a program. Without a symbol table it is empty.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Symbols {
-    /// By address, of which no two have the same.
+    /// The functions by address; addresses are unique.
     functions: Vec<Function>,
     /// Addresses and sizes.
     names: BTreeMap<String, (u32, u32)>,
@@ -20,7 +20,7 @@ pub struct Function {
     pub size: u32,
 }
 
-/// What a symbol stands for.
+/// The kind of a symbol.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Kind {
     Function,
@@ -28,9 +28,10 @@ pub(super) enum Kind {
 }
 
 impl Symbols {
-    /// Of names, addresses, sizes, and whether they are seen by other files.
+    /// Symbols by name, address, size, kind, and whether other files see them.
     pub(super) fn new(mut symbols: Vec<(String, u32, u32, Kind, bool)>) -> Self {
-        // Of several with one name or one address the first is kept: one that others see, then one with a size.
+        // Among several with one name or one address the first is kept: a global one, then one with
+        // a size.
         symbols.sort_by(|a, b| (!a.4, a.2 == 0, &a.0, a.1).cmp(&(!b.4, b.2 == 0, &b.0, b.1)));
         let mut names = BTreeMap::new();
         let mut functions: Vec<Function> = Vec::new();
@@ -45,7 +46,7 @@ impl Symbols {
         Self { functions, names }
     }
 
-    /// Functions by address: what a profile counts for.
+    /// Returns the functions by address, for profiles.
     pub fn functions(&self) -> &[Function] {
         &self.functions
     }
@@ -58,19 +59,22 @@ impl Symbols {
         (function.size == 0 || address - function.address < function.size).then_some(number)
     }
 
-    /// The function that an address is in, and how far in it is, in bytes.
+    /// Returns the function that contains an address, and the offset in bytes.
     pub fn at(&self, address: u32) -> Option<(&Function, u32)> {
         let function = &self.functions[self.function_at(address)?];
         Some((function, address - function.address))
     }
 
-    /// The variable, or what else has a name and a size, that an address is in, and how far in it is, in bytes.
+    /// Returns the variable, or another symbol with a name and a size, that contains an address,
+    /// and the offset in bytes.
     pub fn variable_at(&self, address: u32) -> Option<(&str, u32)> {
-        let offset = |place: &(u32, u32)| address.checked_sub(place.0).filter(|offset| *offset < place.1);
+        let offset =
+            |place: &(u32, u32)| address.checked_sub(place.0).filter(|offset| *offset < place.1);
         self.names.iter().find_map(|(name, place)| Some((name.as_str(), offset(place)?)))
     }
 
-    /// Where a function or a variable is, and its size, both in bytes; of the same name the one that other files see.
+    /// Returns the address of a function or a variable, and its size, both in bytes; of several
+    /// with the same name, the global one.
     pub fn find(&self, name: &str) -> Option<(u32, u32)> {
         self.names.get(name).copied()
     }

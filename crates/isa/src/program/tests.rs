@@ -5,20 +5,22 @@ use rand_chacha::ChaCha8Rng;
 
 use super::{End, Error, Machine, Place, Program};
 use crate::set::Thread as _;
-use crate::{Arm, Cause, InstructionSet, Memory, Riscv};
+use crate::{Arm, Cause, Compiled, InstructionSet, Memory, Riscv};
 
 const TEXT: u32 = 0x1_0000;
 const DATA: u32 = 0x2_0000;
 
-/// Offsets of what `program` writes.
+/// Offsets in the output of `program`.
 const SEGMENTS: usize = 52;
 const TEXT_AT: usize = SEGMENTS + 2 * 32;
 
-/// An executable: `_start` and `stop`, an instruction each, a variable of a word and zeros.
+/// Returns an executable with `_start` and `stop` of an instruction each, a variable of a word, and
+/// zeros.
 fn program(machine: u16, flags: u32, words: [u32; 2]) -> Vec<u8> {
     let names = b"\0_start\0stop\0count\0$d\0";
     let symbol = |name: u32, address: u32, size: u32, info: u8, section: u16| {
-        let mut bytes: Vec<u8> = [name, address, size].iter().flat_map(|word| word.to_le_bytes()).collect();
+        let mut bytes: Vec<u8> =
+            [name, address, size].iter().flat_map(|word| word.to_le_bytes()).collect();
         bytes.extend([info, 0]);
         bytes.extend(section.to_le_bytes());
         bytes
@@ -37,10 +39,12 @@ fn program(machine: u16, flags: u32, words: [u32; 2]) -> Vec<u8> {
     let sections_at = names_at + names.len();
 
     let mut file = b"\x7fELF\x01\x01\x01\0\0\0\0\0\0\0\0\0".to_vec();
-    let halves =
-        |file: &mut Vec<u8>, values: &[u16]| values.iter().for_each(|v| file.extend(v.to_le_bytes()));
-    let words_of =
-        |file: &mut Vec<u8>, values: &[u32]| values.iter().for_each(|v| file.extend(v.to_le_bytes()));
+    let halves = |file: &mut Vec<u8>, values: &[u16]| {
+        values.iter().for_each(|v| file.extend(v.to_le_bytes()))
+    };
+    let words_of = |file: &mut Vec<u8>, values: &[u32]| {
+        values.iter().for_each(|v| file.extend(v.to_le_bytes()))
+    };
     halves(&mut file, &[2, machine]);
     words_of(&mut file, &[1, TEXT, SEGMENTS as u32, sections_at as u32, flags]);
     halves(&mut file, &[52, 32, 2, 40, 5, 4]);
@@ -71,7 +75,7 @@ fn arm() -> Vec<u8> {
     program(40, 0x0500_0200, [0xe591_0000, 0xef00_0003]) // ldr r0, [r1]; svc 3
 }
 
-/// What is said of the file when these bytes of it are changed.
+/// Checks the error for the file when these bytes of it are changed.
 #[track_caller]
 fn refused(mut file: Vec<u8>, at: usize, bytes: &[u8]) -> String {
     file[at..at + bytes.len()].copy_from_slice(bytes);
@@ -104,10 +108,15 @@ fn segments_symbols_and_text_are_there() {
     let mut thread = <Riscv as InstructionSet>::Thread::new(program.entry);
     let end = text.runner().run(&mut thread, &mut Memory::new(0, Vec::new()), 10);
     assert_eq!((end, thread.register(2)), (Ok((2, End::Service(0))), 1));
-    let outside =
-        text.runner().run(&mut thread, &mut Memory::new(0, Vec::new()), 10).expect_err("behind the text");
+    let outside = text
+        .runner()
+        .run(&mut thread, &mut Memory::new(0, Vec::new()), 10)
+        .expect_err("behind the text");
     assert_eq!((outside.address, outside.cause), (TEXT + 8, Cause::OutsideText));
-    assert_eq!([TEXT + 1, TEXT - 4, 0].map(|pc| text.fetch(pc).err()), [Some(Cause::OutsideText); 3]);
+    assert_eq!(
+        [TEXT + 1, TEXT - 4, 0].map(|pc| text.fetch(pc).err()),
+        [Some(Cause::OutsideText); 3]
+    );
 
     let message = program.text::<Arm>().expect_err("not of ARM");
     assert_eq!(message, "the program was compiled for RISC-V, not for ARM");
@@ -119,8 +128,10 @@ fn an_exception_names_the_function() {
     let text = program.text::<Arm>().expect("of ARM");
     let mut thread = <Arm as InstructionSet>::Thread::new(program.entry);
     thread.set_register(1, 0x123);
-    let exception =
-        text.runner().run(&mut thread, &mut Memory::new(0, Vec::new()), 10).expect_err("misaligned");
+    let exception = text
+        .runner()
+        .run(&mut thread, &mut Memory::new(0, Vec::new()), 10)
+        .expect_err("misaligned");
     assert_eq!(
         exception.within(&program.symbols).to_string(),
         "at 0x00010000 (_start+0x0), `ldr r0, [r1]` (0xe5910000): load of a word at 0x00000123, which is no multiple of 4"
@@ -130,7 +141,10 @@ fn an_exception_names_the_function() {
 
 #[test]
 fn other_files_are_refused_with_a_reason() {
-    assert_eq!(Program::parse(b"#!/bin/sh").expect_err("text").to_string(), "byte 0x0: this is no ELF file");
+    assert_eq!(
+        Program::parse(b"#!/bin/sh").expect_err("text").to_string(),
+        "byte 0x0: this is no ELF file"
+    );
     assert_eq!(
         Program::parse(&riscv()[..40]).expect_err("cut").to_string(),
         "byte 0x28: the file ends in its header"
@@ -169,7 +183,11 @@ fn damaged_segments_are_refused_with_their_place() {
         ),
         (second + 20, &[3], "more bytes in the file, 0x4, than in memory, 0x3"),
         (second + 8, &[0xfc, 0xff, 0xff, 0xff], "beyond the last address"),
-        (second + 8, &(TEXT + 4).to_le_bytes(), "it begins at 0x10004, in the segment from 0x10000 on"),
+        (
+            second + 8,
+            &(TEXT + 4).to_le_bytes(),
+            "it begins at 0x10004, in the segment from 0x10000 on",
+        ),
         (second + 20, &[0, 0, 0, 0x10], "byte 0x34: the segments take"),
         (second + 24, &[7], "second executable segment"),
         (SEGMENTS + 24, &[4], "byte 0x34: no segment is executable"),
@@ -226,10 +244,11 @@ fn no_bytes_panic() {
     assert!((1000..9000).contains(&parsed), "{parsed} files are programs");
 }
 
-fn start<S: InstructionSet>(program: &Program) {
+fn start<S: Compiled>(program: &Program) {
     let text = program.text::<S>().expect("of this machine");
     let mut thread = S::Thread::new(program.entry);
-    if let Err(exception) = text.runner().run(&mut thread, &mut Memory::new(DATA, vec![0; 64]), 20) {
+    if let Err(exception) = text.runner().run(&mut thread, &mut Memory::new(DATA, vec![0; 64]), 20)
+    {
         assert!(!exception.within(&program.symbols).to_string().is_empty());
     }
 }

@@ -2,8 +2,8 @@
 
 use crate::{Bus, Cause, Exception, Flow, InstructionSet, Meaning, Stop, Thread};
 
-/// The instructions of a program, each decoded once; processors share it. What is written to the memory that it was
-/// decoded from changes nothing of it.
+/// The instructions of a program, each decoded once; processors share it. Later writes to the
+/// memory that it was decoded from have no effect on it.
 #[derive(Clone, Debug)]
 pub struct Text<S: InstructionSet> {
     address: u32,
@@ -13,34 +13,39 @@ pub struct Text<S: InstructionSet> {
 /// Why [`Runner::run`] has ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum End {
-    /// The program asks for a service.
+    /// The program requests a service.
     Service(u32),
-    /// It has come to a breakpoint.
+    /// The thread has reached a breakpoint.
     Breakpoint,
-    /// The bus lets it wait.
+    /// An access or an operand is not ready.
     Waits,
-    /// As many instructions have been executed as were allowed.
+    /// The limit of instructions has been reached.
     Enough,
 }
 
 impl<S: InstructionSet> Text<S> {
-    /// Decodes little-endian words from an address on, which is a multiple of 4; bytes at the end that are no whole word are left
-    /// out.
+    /// Decodes little-endian words from an address on, which is a multiple of
+    /// [`InstructionSet::PC_STEP`]; bytes at the end that are no whole word are left out.
     pub fn new(address: u32, bytes: &[u8]) -> Self {
-        let words =
-            bytes.chunks_exact(4).map(|word| u32::from_le_bytes([word[0], word[1], word[2], word[3]]));
+        let words = bytes.chunks_exact(4);
+        let words = words.map(|word| u32::from_le_bytes([word[0], word[1], word[2], word[3]]));
+        Self::from_words(address, words)
+    }
+
+    /// Decodes the words of a control store that begins at this address.
+    pub fn from_words(address: u32, words: impl IntoIterator<Item = u32>) -> Self {
         let instructions = (0u32..)
             .zip(words)
-            .map(|(index, word)| S::decode(word, address.wrapping_add(4 * index)))
+            .map(|(index, word)| S::decode(word, address.wrapping_add(S::PC_STEP * index)))
             .collect();
         Self { address, instructions }
     }
 
-    /// Its instructions and their addresses.
+    /// Returns its instructions and their addresses.
     pub fn instructions(&self) -> impl Iterator<Item = (u32, &S::Instruction)> {
-        (0u32..)
-            .zip(&self.instructions)
-            .map(|(index, instruction)| (self.address.wrapping_add(4 * index), instruction))
+        (0u32..).zip(&self.instructions).map(|(index, instruction)| {
+            (self.address.wrapping_add(S::PC_STEP * index), instruction)
+        })
     }
 
     /// The instruction at an address.
@@ -52,7 +57,7 @@ impl<S: InstructionSet> Text<S> {
         self.instructions.get(self.index(pc)).ok_or(Cause::OutsideText)
     }
 
-    /// What an instruction of this text has caused.
+    /// Returns the exception that an instruction of this text has caused.
     pub fn exception(&self, pc: u32, cause: Cause) -> Exception {
         match self.fetch(pc) {
             Ok(instruction) => Exception::new::<S>(pc, instruction, cause),
@@ -65,11 +70,13 @@ impl<S: InstructionSet> Text<S> {
         Runner { text: self, meanings: self.instructions.iter().map(S::meaning).collect() }
     }
 
-    /// The how-manieth of its instructions stands at an address; beyond all of them if none does.
+    /// Returns the index of the instruction at an address, from 0; beyond all of them if there is
+    /// none.
     #[inline(always)]
     pub fn index(&self, pc: u32) -> usize {
-        // What is no multiple of 4 is rotated to an index that is beyond any text.
-        pc.wrapping_sub(self.address).rotate_right(2) as usize
+        // A program counter that is no multiple of the step is rotated to an index beyond any text.
+        let shift = const { S::PC_STEP.trailing_zeros() };
+        pc.wrapping_sub(self.address).rotate_right(shift) as usize
     }
 }
 
@@ -77,17 +84,23 @@ impl<S: InstructionSet> Text<S> {
 #[derive(Clone, Debug)]
 pub struct Runner<'a, S: InstructionSet, B: Bus> {
     text: &'a Text<S>,
-    /// Of each instruction.
+    /// The meaning of each instruction.
     meanings: Vec<Meaning<S, B>>,
 }
 
 impl<S: InstructionSet, B: Bus> Runner<'_, S, B> {
-    /// Executes so many instructions, or until somebody else has to do something. Says how many have been executed.
+    /// Executes up to a number of instructions, until the thread waits or requests a service.
+    /// Returns the number executed.
     ///
     /// # Errors
     /// The exception that the program causes.
     #[inline]
-    pub fn run(&self, thread: &mut S::Thread, bus: &mut B, most: u64) -> Result<(u64, End), Exception> {
+    pub fn run(
+        &self,
+        thread: &mut S::Thread,
+        bus: &mut B,
+        most: u64,
+    ) -> Result<(u64, End), Exception> {
         for executed in 0..most {
             let pc = thread.pc();
             let index = self.text.index(pc);

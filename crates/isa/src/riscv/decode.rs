@@ -1,4 +1,5 @@
-//! Words of RV32IM to instructions (Unprivileged ISA, chapter 24, "RV32/64G Instruction Set Listings").
+//! Words of RV32IM to instructions (Unprivileged ISA, chapter 24, "RV32/64G Instruction Set
+//! Listings").
 
 use super::{Instruction, Op};
 
@@ -11,7 +12,8 @@ pub(super) fn decode(word: u32, address: u32) -> Instruction {
     let s = (signed >> 25 << 5) as u32 | field(7, 5);
     let b = (signed >> 31 << 12) as u32 | field(7, 1) << 11 | field(25, 6) << 5 | field(8, 4) << 1;
     let u = word & 0xffff_f000;
-    let j = (signed >> 31 << 20) as u32 | field(12, 8) << 12 | field(20, 1) << 11 | field(21, 10) << 1;
+    let j =
+        (signed >> 31 << 20) as u32 | field(12, 8) << 12 | field(20, 1) << 11 | field(21, 10) << 1;
 
     let (op, immediate) = match word & 0x7f {
         0x37 => (Op::Lui, u),
@@ -35,8 +37,8 @@ pub(super) fn decode(word: u32, address: u32) -> Instruction {
             (0x20, 5) => (Op::Sra, 0),
             _ => (Op::Undefined, 0),
         },
-        // What FENCE keeps apart is of no concern here: accesses of a thread happen in order. Its other fields are to be
-        // ignored (section 2.7).
+        // FENCE has no effect here: accesses of a thread happen in order. Its other fields are to
+        // be ignored (section 2.7).
         0x0f if funct3 == 0 => (Op::Fence, 0),
         _ => match word {
             0x0000_0073 => (Op::Ecall, 0),
@@ -61,8 +63,16 @@ const BRANCHES: [Op; 8] =
 const LOADS: [Op; 8] =
     [Op::Lb, Op::Lh, Op::Lw, Op::Undefined, Op::Lbu, Op::Lhu, Op::Undefined, Op::Undefined];
 
-const STORES: [Op; 8] =
-    [Op::Sb, Op::Sh, Op::Sw, Op::Undefined, Op::Undefined, Op::Undefined, Op::Undefined, Op::Undefined];
+const STORES: [Op; 8] = [
+    Op::Sb,
+    Op::Sh,
+    Op::Sw,
+    Op::Undefined,
+    Op::Undefined,
+    Op::Undefined,
+    Op::Undefined,
+    Op::Undefined,
+];
 
 /// Shifts have a field more and are decoded apart.
 const IMMEDIATES: [Op; 8] =
@@ -70,4 +80,5 @@ const IMMEDIATES: [Op; 8] =
 
 const REGISTERS: [Op; 8] = [Op::Add, Op::Sll, Op::Slt, Op::Sltu, Op::Xor, Op::Srl, Op::Or, Op::And];
 
-const PRODUCTS: [Op; 8] = [Op::Mul, Op::Mulh, Op::Mulhsu, Op::Mulhu, Op::Div, Op::Divu, Op::Rem, Op::Remu];
+const PRODUCTS: [Op; 8] =
+    [Op::Mul, Op::Mulh, Op::Mulhsu, Op::Mulhu, Op::Div, Op::Divu, Op::Rem, Op::Remu];

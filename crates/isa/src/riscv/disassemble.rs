@@ -8,11 +8,13 @@ pub(super) fn disassemble(it: &Instruction) -> String {
     let immediate = it.immediate as i32;
     match it.op {
         Op::Undefined | Op::Ecall | Op::Ebreak => name,
-        // The word tells which; what was added to AUIPC's immediate is in no field of it.
+        // The word distinguishes AUIPC; the address added to its immediate is in no field of it.
         Op::Lui if it.word & 0x7f == 0x17 => format!("auipc {rd},0x{:x}", it.word >> 12),
         Op::Lui => format!("lui {rd},0x{:x}", it.word >> 12),
         Op::Jal => format!("jal {rd},0x{:x}", it.immediate),
-        Op::Jalr | Op::Lb | Op::Lh | Op::Lw | Op::Lbu | Op::Lhu => format!("{name} {rd},{immediate}({rs1})"),
+        Op::Jalr | Op::Lb | Op::Lh | Op::Lw | Op::Lbu | Op::Lhu => {
+            format!("{name} {rd},{immediate}({rs1})")
+        }
         Op::Beq | Op::Bne | Op::Blt | Op::Bge | Op::Bltu | Op::Bgeu => {
             format!("{name} {rs1},{rs2},0x{:x}", it.immediate)
         }
@@ -26,7 +28,8 @@ pub(super) fn disassemble(it: &Instruction) -> String {
     }
 }
 
-/// With the accesses before and behind it that it keeps apart: device input and output, memory reads and writes.
+/// The accesses before and after a fence that it keeps apart: device input and output, memory
+/// reads and writes.
 fn fence(word: u32) -> String {
     let set = |low: u32| -> String {
         let bits = word >> low & 15;
@@ -45,6 +48,7 @@ fn fence(word: u32) -> String {
 
 /// By the calling convention.
 const REGISTERS: [&str; 32] = [
-    "zero", "ra", "sp", "gp", "tp", "t0", "t1", "t2", "s0", "s1", "a0", "a1", "a2", "a3", "a4", "a5", "a6",
-    "a7", "s2", "s3", "s4", "s5", "s6", "s7", "s8", "s9", "s10", "s11", "t3", "t4", "t5", "t6",
+    "zero", "ra", "sp", "gp", "tp", "t0", "t1", "t2", "s0", "s1", "a0", "a1", "a2", "a3", "a4",
+    "a5", "a6", "a7", "s2", "s3", "s4", "s5", "s6", "s7", "s8", "s9", "s10", "s11", "t3", "t4",
+    "t5", "t6",
 ];

@@ -1,4 +1,4 @@
-//! What the instructions of RV32IM do.
+//! The semantics of the instructions of RV32IM.
 
 use super::{Instruction, Op, Riscv, Thread};
 use crate::transfer::{load, store};
@@ -10,7 +10,7 @@ macro_rules! one_of {
     };
 }
 
-/// The function that does what an instruction of this kind does.
+/// Returns the function that executes an instruction of this kind.
 pub(super) fn meaning<B: Bus>(it: &Instruction) -> Meaning<Riscv, B> {
     one_of!(it.op;
         Undefined Lui Jal Jalr Beq Bne Blt Bge Bltu Bgeu Lb Lh Lw Lbu Lhu Sb Sh Sw Addi Slti Sltiu Xori Ori
@@ -19,8 +19,12 @@ pub(super) fn meaning<B: Bus>(it: &Instruction) -> Meaning<Riscv, B> {
     )
 }
 
-/// Executes an instruction that does what `OP` says: each is a function of its own.
-fn execute<const OP: u8, B: Bus>(thread: &mut Thread, it: &Instruction, bus: &mut B) -> Result<Flow, Stop> {
+/// Executes an instruction with operation `OP`: a separate function for each operation.
+fn execute<const OP: u8, B: Bus>(
+    thread: &mut Thread,
+    it: &Instruction,
+    bus: &mut B,
+) -> Result<Flow, Stop> {
     let op = const { Op::ALL[OP as usize] };
     let next = thread.pc.wrapping_add(4);
     let a = thread.registers[usize::from(it.rs1 & 31)];
@@ -53,7 +57,8 @@ fn execute<const OP: u8, B: Bus>(thread: &mut Thread, it: &Instruction, bus: &mu
         Op::Mulh => ((i64::from(a as i32) * i64::from(b as i32)) >> 32) as u32,
         Op::Mulhsu => ((i64::from(a as i32) * i64::from(b)) >> 32) as u32,
         Op::Mulhu => ((u64::from(a) * u64::from(b)) >> 32) as u32,
-        // Nothing traps: a quotient by 0 is all ones, a remainder the dividend, and the one overflow wraps (section 7.2).
+        // Nothing traps: a quotient by 0 is all ones, a remainder the dividend, and the one
+        // overflow wraps (section 7.2).
         Op::Div if b == 0 => u32::MAX,
         Op::Div => (a as i32).wrapping_div(b as i32) as u32,
         Op::Divu => a.checked_div(b).unwrap_or(u32::MAX),
@@ -98,7 +103,8 @@ fn write(thread: &mut Thread, rd: u8, value: u32) {
     thread.registers[0] = 0;
 }
 
-/// Leaves the return address; the jump itself raises the exception when its target is misaligned (section 2.5).
+/// Leaves the return address; the jump itself raises the exception when its target is misaligned
+/// (section 2.5).
 #[inline(always)]
 fn jump(thread: &mut Thread, rd: u8, target: u32) -> Result<Flow, Stop> {
     let link = thread.pc.wrapping_add(4);

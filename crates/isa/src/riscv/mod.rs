@@ -1,12 +1,12 @@
-//! RV32IM: the unprivileged base of 32 bits with multiplication and division (RISC-V Unprivileged ISA, version 20191213,
-//! chapters 2 and 7).
+//! RV32IM: the unprivileged base of 32 bits with multiplication and division (RISC-V Unprivileged
+//! ISA, version 20191213, chapters 2 and 7).
 
 mod decode;
 mod disassemble;
 mod execute;
 
 use crate::program::Machine;
-use crate::{Bus, Class, InstructionSet, Meaning};
+use crate::{Bus, Class, Compiled, InstructionSet, Meaning};
 
 /// The instruction set RV32IM.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -34,7 +34,8 @@ pub struct Instruction {
 
 macro_rules! operations {
     ($($name:ident,)*) => {
-        /// What an instruction does, one value a mnemonic but for AUIPC, which is a LUI once its address is known.
+        /// The operation of an instruction, one value a mnemonic except for AUIPC, which is a LUI
+        /// once its address is known.
         #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
         #[repr(u8)]
         enum Op {
@@ -99,15 +100,18 @@ operations! {
     Ebreak,
 }
 
+impl Compiled for Riscv {
+    const MACHINE: Machine = Machine::Riscv;
+    const STACK_POINTER: usize = 2;
+    const RETURN_ADDRESS: usize = 1;
+    const ARGUMENTS: [usize; 4] = [10, 11, 12, 13];
+}
+
 impl InstructionSet for Riscv {
     type Thread = Thread;
     type Instruction = Instruction;
 
-    const MACHINE: Machine = Machine::Riscv;
     const NAME: &'static str = "RV32IM";
-    const STACK_POINTER: usize = 2;
-    const RETURN_ADDRESS: usize = 1;
-    const ARGUMENTS: [usize; 4] = [10, 11, 12, 13];
 
     fn decode(word: u32, address: u32) -> Instruction {
         decode::decode(word, address)
@@ -126,7 +130,9 @@ impl InstructionSet for Riscv {
         match instruction.op {
             Op::Undefined => Class::Undefined,
             Op::Jal | Op::Jalr if instruction.rd != 0 => Class::Call,
-            Op::Jal | Op::Jalr | Op::Beq | Op::Bne | Op::Blt | Op::Bge | Op::Bltu | Op::Bgeu => Class::Branch,
+            Op::Jal | Op::Jalr | Op::Beq | Op::Bne | Op::Blt | Op::Bge | Op::Bltu | Op::Bgeu => {
+                Class::Branch
+            }
             Op::Lb | Op::Lh | Op::Lw | Op::Lbu | Op::Lhu => Class::Load,
             Op::Sb | Op::Sh | Op::Sw => Class::Store,
             Op::Mul => Class::Multiply,
@@ -135,6 +141,14 @@ impl InstructionSet for Riscv {
             Op::Fence => Class::System,
             Op::Ecall | Op::Ebreak => Class::Service,
             _ => Class::Alu,
+        }
+    }
+
+    fn may_change(instruction: &Instruction, register: usize) -> bool {
+        match Self::class(instruction) {
+            Class::Store | Class::Undefined => false,
+            Class::Service => true,
+            _ => usize::from(instruction.rd) == register,
         }
     }
 

@@ -1,16 +1,17 @@
-//! What no random program shows: exceptions, services, waiting, words that are no instructions. The rest is compared with
-//! an independent implementation in tests/random_programs.
+//! Cases that no random program covers: exceptions, services, waiting, invalid words. The rest is
+//! compared with an independent implementation in tests/random_programs.
 
 use crate::exception::Direction;
 use crate::set::Thread as _;
 use crate::{
-    Access, Bus, Cause, Class, Fault, Flow, InstructionSet, Memory, Replies, Riscv, Size, Stall, Stop,
+    Access, Bus, Cause, Class, Fault, Flow, InstructionSet, Memory, Replies, Riscv, Size, Stall,
+    Stop,
 };
 
 const PC: u32 = 0x1000;
 const DATA: u32 = 0x8000;
 
-/// Executes a word with these registers; answers the thread too.
+/// Executes a word with these registers; returns the thread too.
 fn run(word: u32, registers: &[(usize, u32)]) -> (Result<Flow, Stop>, super::Thread, Memory) {
     let mut thread = super::Thread::new(PC);
     for (number, value) in registers {

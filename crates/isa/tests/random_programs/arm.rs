@@ -37,7 +37,8 @@ impl Random for Arm {
                 _ => any & 0xfff | 0x0328_f000,
             },
             21 => any & 0x0100_0007 | 0x0a00_0000,
-            // A move of a register, whose distance 0 has meanings of its own; a new base; a distance to shift by.
+            // A move of a register, whose distance 0 has meanings of its own; a new base; a
+            // distance to shift by.
             22 if random.random_bool(0.5) => any & 0x0010_f06f | 0x01a0_0000,
             22 => any & 0xf000 | DATA >> 16 | 0x03a0_0800,
             _ => any & 0xf03f | 0x03a0_0000,
@@ -57,7 +58,7 @@ impl Random for Arm {
         let text = Arm::disassemble(word | 0xe000_0000, 0);
         let mnemonic = text.split(' ').next().expect("a mnemonic").to_owned();
         let mut features = vec![name.to_owned()];
-        // Of what the forms have in common the kinds of operands and of indexing.
+        // For the common parts of the forms: the kinds of operands and of indexing.
         features.push(match word >> 25 & 7 {
             0 if word & 0x90 == 0x90 && word & 0x60 != 0 => format!("half {}", word >> 21 & 15),
             0 if word & 0x90 == 0x90 => mnemonic.clone(),
@@ -102,10 +103,11 @@ pub fn features() -> Vec<String> {
     features.extend((0..16).map(|kind| format!("offset {kind}")));
     // Post-indexed with bit 21 is no instruction here.
     features.extend((0..16).filter(|kind| kind & 9 != 1).map(|kind| format!("half {kind}")));
-    features.extend((0..16).map(|kind| format!("register offset {}, shift {}", kind / 4, kind % 4)));
-    // Those with bit 22 are of privileged modes.
+    features
+        .extend((0..16).map(|kind| format!("register offset {}, shift {}", kind / 4, kind % 4)));
+    // Kinds with bit 22 belong to privileged modes.
     features.extend((0..32).filter(|kind| kind & 4 == 0).map(|kind| format!("several {kind}")));
-    // By what is computed, loads of one word and of several, branches.
+    // Jumps by computation, by loads of one word and of several, and by branches.
     features.extend([0, 2, 4, 5].map(|kind| format!("jump {kind}")));
     features
 }
@@ -140,7 +142,7 @@ fn transfer(random: &mut ChaCha8Rng, thread: &<Arm as InstructionSet>::Thread) -
     let base = base(random, thread) << 16;
     let rd = any & 0xf000;
     let kind = any & 0x01f0_0000;
-    // What words can have; it leaves the kind of shift alone, and its distance even.
+    // Bits that words can have; the kind of shift is kept, and its distance is even.
     let any = if random.random_bool(0.5) { any & !0x93 } else { any };
     match random.random_range(0..4) {
         0 => 0x0400_0000 | kind | base | rd | any & 0x1ff,

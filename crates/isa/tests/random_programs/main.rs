@@ -1,8 +1,10 @@
-//! Random programs, instruction by instruction against Unicorn (QEMU's translator) in a process of its own.
+//! Random programs, instruction by instruction against Unicorn (QEMU's translator) in a process of
+//! its own.
 //!
-//! A program is made while it runs: at each step an instruction is drawn that executes without an exception, keeps its
-//! accesses within the data, and goes forward if it jumps. Unicorn then runs the whole program, and registers, flags, the
-//! program counter and all of the data must be the same behind every instruction.
+//! A program is generated while it runs: at each step an instruction is drawn that executes without
+//! an exception, keeps its accesses within the data, and goes forward if it jumps. Unicorn then
+//! runs the whole program, and registers, flags, the program counter and all of the data must be
+//! equal after every instruction.
 
 mod arm;
 mod oracle;
@@ -19,14 +21,14 @@ use oracle::Oracle;
 
 const TEXT: u32 = 0x10000;
 const WORDS: u32 = 120;
-/// How many words a jump goes at most.
+/// The maximum distance of a jump in words.
 const JUMP: u32 = 12;
 const DATA: u32 = 0x20000;
 const DATA_BYTES: u32 = 1024;
 
-/// What the test wants to know of an instruction set.
+/// The test's requirements on an instruction set.
 trait Random: InstructionSet {
-    /// As the oracle calls it.
+    /// The oracle's number for the set.
     const NUMBER: u32;
 
     /// Kinds of instructions that [`Random::draw`] knows.
@@ -41,11 +43,11 @@ trait Random: InstructionSet {
     /// All that the oracle says of a thread but for its program counter.
     fn observe(thread: &Self::Thread) -> Vec<u32>;
 
-    /// What a word exercises.
+    /// Returns the features that a word exercises.
     fn features(word: u32, flow: Flow) -> Vec<String>;
 }
 
-/// A program and what it does here: `states` are those before each instruction and the last.
+/// A program and its execution here: `states` are those before each instruction and the last.
 struct Trace {
     text: Vec<u32>,
     states: Vec<State>,
@@ -68,7 +70,8 @@ fn trace<S: Random>(seed: u64, executed: &mut BTreeMap<String, u32>) -> Trace {
     let end = TEXT + 4 * WORDS;
     while thread.pc() != end {
         let pc = thread.pc();
-        // Of a kind that seldom executes well there are many tries before another has its turn, lest it become rare.
+        // A kind that seldom executes without exceptions gets many tries before the next one, so
+        // that it does not become rare.
         let mut kind = 0;
         let (word, flow, next_thread, next_memory) = (0..20_000)
             .find_map(|number| {
@@ -122,14 +125,16 @@ fn state<S: Random>(thread: &S::Thread, memory: &Memory) -> State {
     State { pc: thread.pc(), registers: S::observe(thread), data: memory.bytes().to_vec() }
 }
 
-/// Compares so many programs, and sees that they have exercised each of `features` at least `least` times.
+/// Compares this number of programs, and checks that they have exercised each of `features` at
+/// least `least` times.
 fn compare<S: Random>(programs: u64, features: &[String], least: u32) {
     let mut oracle = Oracle::start();
     let mut executed = BTreeMap::new();
     for seed in 0..programs {
         let here = trace::<S>(seed, &mut executed);
-        let there =
-            oracle.run(S::NUMBER, &here).unwrap_or_else(|message| panic!("program {seed}: {message}"));
+        let there = oracle
+            .run(S::NUMBER, &here)
+            .unwrap_or_else(|message| panic!("program {seed}: {message}"));
         for (step, (before, after)) in here.states.iter().zip(&here.states[1..]).enumerate() {
             if there.get(step + 1) != Some(after) {
                 let word = here.text[((before.pc - TEXT) / 4) as usize];

@@ -14,7 +14,7 @@ pub struct Oracle {
 
 impl Oracle {
     /// # Panics
-    /// If the virtual environment is not there, with a sentence that says what to do.
+    /// If the virtual environment is missing, with a sentence that says what to do.
     pub fn start() -> Self {
         let isa = Path::new(env!("CARGO_MANIFEST_DIR"));
         let python = isa.join("../../.cache/tools/isa/bin/python3");
@@ -30,14 +30,15 @@ impl Oracle {
         Self { process, questions, answers }
     }
 
-    /// What a program does there, from the first state of its trace.
+    /// Runs a program in Unicorn, from the first state of its trace.
     pub fn run(&mut self, set: u32, trace: &Trace) -> Result<Vec<State>, String> {
         let first = &trace.states[0];
         let mut question = Vec::new();
         for number in [set, TEXT, trace.text.len() as u32, DATA, DATA_BYTES] {
             question.extend(number.to_le_bytes());
         }
-        question.extend(first.registers.iter().chain(&trace.text).flat_map(|word| word.to_le_bytes()));
+        question
+            .extend(first.registers.iter().chain(&trace.text).flat_map(|word| word.to_le_bytes()));
         question.extend(&first.data);
         self.questions.write_all(&question).expect("the oracle listens");
 
@@ -70,7 +71,7 @@ impl Oracle {
 
 impl Drop for Oracle {
     fn drop(&mut self) {
-        // It has nothing to lose, and may be in the middle of an answer that nobody reads.
+        // The process has nothing to lose, and may be in the middle of an unread reply.
         let _ = self.process.kill();
         let _ = self.process.wait();
     }

@@ -35,7 +35,11 @@ impl Random for Riscv {
                 rs2,
                 [0, 0x20][random.random_range(0..2)],
             ),
-            9 => random.random::<u32>() & 0xffff_f000 | rd << 7 | [0x37, 0x17][random.random_range(0..2)],
+            9 => {
+                random.random::<u32>() & 0xffff_f000
+                    | rd << 7
+                    | [0x37, 0x17][random.random_range(0..2)]
+            }
             10 | 11 => {
                 let address = DATA + random.random_range(0..DATA_BYTES);
                 match reach(random, thread, address) {
@@ -46,7 +50,9 @@ impl Random for Riscv {
             12 => {
                 let address = DATA + random.random_range(0..DATA_BYTES);
                 match reach(random, thread, address) {
-                    Some((rs1, offset)) => word(0x23, offset & 31, funct3 & 3, rs1, rs2, offset >> 5 & 0x7f),
+                    Some((rs1, offset)) => {
+                        word(0x23, offset & 31, funct3 & 3, rs1, rs2, offset >> 5 & 0x7f)
+                    }
                     None => DATA | rd << 7 | 0x37,
                 }
             }

@@ -1,4 +1,4 @@
-//! Calls: of functions, of offloads, and of the packet's operations.
+//! Calls of functions, of offloads, and of the packet's operations.
 
 use wireloom_offloads::{ReplyType, ValueType};
 
@@ -23,14 +23,19 @@ impl Checker<'_> {
                 }
             },
             ExprKind::Field(base, method) => match &base.kind {
-                ExprKind::Name(name) if &**name == "packet" => self.packet_operation(method, args, e.span),
+                ExprKind::Name(name) if &**name == "packet" => {
+                    self.packet_operation(method, args, e.span)
+                }
                 ExprKind::Name(name) => match self.lookup(name) {
                     Some(Symbol::Offload(id)) => self.call_offload(id, method, args, e.span),
                     Some(Symbol::Poisoned) => None,
                     found => {
                         let message = match found {
                             Some(other) => {
-                                format!("`{name}` is {}, and only offloads have methods", other.describe())
+                                format!(
+                                    "`{name}` is {}; only offloads have methods",
+                                    other.describe()
+                                )
                             }
                             None => format!("there is no offload `{name}`"),
                         };
@@ -67,7 +72,7 @@ impl Checker<'_> {
         self.report(Diagnostic::new("E0205", span, message).help_if(help));
     }
 
-    /// Refuses calls where only constants may stand.
+    /// Refuses calls where only constants are allowed.
     pub(super) fn not_constant(&mut self, span: Span) -> Option<()> {
         if self.body.constant {
             self.report(Diagnostic::new("E0402", span, "a call is not constant").help(
@@ -78,7 +83,7 @@ impl Checker<'_> {
         Some(())
     }
 
-    /// Says how many arguments there should be, if the number is wrong.
+    /// Reports the expected number of arguments if the number is wrong.
     pub(super) fn argument_count(
         &mut self,
         what: &str,
@@ -123,7 +128,13 @@ impl Checker<'_> {
         Some(hir::Expr { kind: hir::ExprKind::Resize(resize), ty: Type::Bool, span })
     }
 
-    fn call_offload(&mut self, id: OffloadId, method: &Name, args: &[Expr], span: Span) -> Option<hir::Expr> {
+    fn call_offload(
+        &mut self,
+        id: OffloadId,
+        method: &Name,
+        args: &[Expr],
+        span: Span,
+    ) -> Option<hir::Expr> {
         self.not_constant(span)?;
         self.cx.offload_used[id.index()] = true;
         let info = self.cx.offload_infos[id.index()].clone()?;
@@ -133,7 +144,7 @@ impl Checker<'_> {
                     let message = format!("an engine has no method `{}`", method.text);
                     self.report(
                         Diagnostic::new("E0207", method.span, message)
-                            .help(format!("its one method is `{}.call(...)`", info.name)),
+                            .help(format!("its only method is `{}.call(...)`", info.name)),
                     );
                     return None;
                 }
@@ -141,7 +152,8 @@ impl Checker<'_> {
             }
             OffloadKind::Kind(kind) => {
                 let Some((index, found)) = kind.method(&method.text) else {
-                    let message = format!("offload kind `{}` has no method `{}`", kind.name, method.text);
+                    let message =
+                        format!("offload kind `{}` has no method `{}`", kind.name, method.text);
                     let names: Vec<&str> = kind.methods.iter().map(|m| m.name).collect();
                     let help = crate::suggest::suggest_or_list(&method.text, "its methods", names);
                     self.report(Diagnostic::new("E0207", method.span, message).help_if(help));
@@ -149,7 +161,7 @@ impl Checker<'_> {
                 };
                 if (found.reads_packet || found.writes_packet) && self.cx.reply.is_some() {
                     let message = format!(
-                        "`{}.{}` works on the packet, and an engine that is called has none",
+                        "`{}.{}` works on the packet, but a called engine has none",
                         info.name, method.text
                     );
                     self.report(
@@ -158,7 +170,8 @@ impl Checker<'_> {
                     );
                     return None;
                 }
-                let wanted = found.args.iter().map(|(n, t)| Some(((*n).to_owned(), info.value_type(*t)?)));
+                let wanted =
+                    found.args.iter().map(|(n, t)| Some(((*n).to_owned(), info.value_type(*t)?)));
                 let wanted = wanted.collect::<Option<Vec<_>>>()?;
                 (index, wanted, self.reply_type(id, &info, index, found.reply)?)
             }
@@ -168,15 +181,16 @@ impl Checker<'_> {
         self.argument_count(&what, &names, args.len(), span)?;
         let mut values = Vec::new();
         for (arg, (name, ty)) in args.iter().zip(&wanted) {
-            let value =
-                self.expr(arg, Some(ty)).and_then(|v| self.coerce(v, ty, &format!("argument `{name}`")));
+            let value = self
+                .expr(arg, Some(ty))
+                .and_then(|v| self.coerce(v, ty, &format!("argument `{name}`")));
             values.push(value);
         }
         let values = values.into_iter().collect::<Option<Vec<_>>>()?;
         Some(hir::Expr { kind: hir::ExprKind::Offload(id, index, values), ty, span })
     }
 
-    /// The type of a method's reply; a reply of several parts is a structure of its own.
+    /// The type of a method's reply; a reply of several parts has its own structure.
     fn reply_type(
         &mut self,
         id: OffloadId,

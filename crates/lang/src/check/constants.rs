@@ -1,4 +1,5 @@
-//! Constants: named ones, what `--set` makes of them, numbers that must be known, and literals.
+//! Constants: named constants, their values set with `--set`, numbers that must be constant, and
+//! literals.
 
 use wireloom_bits::Bits;
 
@@ -11,7 +12,7 @@ use crate::hir::{self, Type};
 use crate::source::Span;
 
 impl<'a> Checker<'a> {
-    /// The value of a constant that a declaration names.
+    /// The value of a named constant.
     pub(super) fn resolve_const(&mut self, index: usize) -> Option<hir::Expr> {
         let entry = &mut self.consts[index];
         let (decl, level, replaced) = (entry.decl, entry.level, entry.replaced);
@@ -34,7 +35,7 @@ impl<'a> Checker<'a> {
         value
     }
 
-    /// The value of a `const` declaration, where it stands.
+    /// The value of a `const` declaration.
     pub(super) fn const_decl(&mut self, decl: &ast::ConstDecl) -> Option<hir::Expr> {
         if matches!(decl.ty.kind, TypeKind::Auto) {
             return self.constant(&decl.value, None);
@@ -46,8 +47,11 @@ impl<'a> Checker<'a> {
     fn set_value(&mut self, decl: &ast::ConstDecl, value: &Expr) -> Option<hir::Expr> {
         let ty = self.value_type(&decl.ty)?;
         if !matches!(ty, Type::Bits(_) | Type::Bool | Type::Enum(_)) {
-            let message =
-                format!("`{}` is of type `{}` and cannot be set", decl.name.text, self.type_name(&ty));
+            let message = format!(
+                "`{}` is of type `{}` and cannot be set",
+                decl.name.text,
+                self.type_name(&ty)
+            );
             self.report(
                 Diagnostic::new("E0414", value.span, message)
                     .also(decl.name.span, "declared here")
@@ -55,11 +59,11 @@ impl<'a> Checker<'a> {
             );
             return None;
         }
-        // The name counts as used even if the program merely declares it to be set.
+        // The name counts as used even if the program declares it only to be set.
         self.constant(value, Some(&ty))
     }
 
-    /// An expression that must be constant, converted to `ty` if one is given.
+    /// Checks an expression that must be constant; converts it to `ty` if one is given.
     pub(super) fn constant(&mut self, e: &Expr, ty: Option<&Type>) -> Option<hir::Expr> {
         let outer = std::mem::replace(&mut self.body.constant, true);
         let value = self.expr(e, ty);
@@ -77,12 +81,13 @@ impl<'a> Checker<'a> {
         Some(value)
     }
 
-    /// A constant number of any width; literals keep the bits that they need.
+    /// Checks a constant number of any width; literals keep the bits that they need.
     pub(super) fn const_number(&mut self, e: &Expr) -> Option<Bits> {
         if is_literal(e) {
             let literal = self.literal(e)?;
             if literal.is_negative() {
-                let message = format!("{literal} is negative; a number from 0 on is needed here");
+                let message =
+                    format!("{literal} is negative; a number of at least 0 is needed here");
                 self.report(Diagnostic::new("E0401", e.span, message));
                 return None;
             }
@@ -93,7 +98,7 @@ impl<'a> Checker<'a> {
         fold::value(&value).cloned()
     }
 
-    /// `static_assert(condition, "message");`
+    /// Checks `static_assert(condition, "message");`.
     pub(super) fn static_assert(&mut self, assert: &ast::StaticAssert) {
         let Some(condition) = self.condition(&assert.condition) else { return };
         match fold::value(&condition) {
@@ -102,7 +107,9 @@ impl<'a> Checker<'a> {
                     Some(text) => format!("static_assert failed: {text}"),
                     None => "static_assert failed".into(),
                 };
-                self.report(Diagnostic::new("E0404", assert.condition.span, message).here("this is false"));
+                self.report(
+                    Diagnostic::new("E0404", assert.condition.span, message).here("this is false"),
+                );
             }
             Some(_) => {}
             None => {
@@ -135,15 +142,19 @@ impl<'a> Checker<'a> {
                 if matches!(op, BinaryOp::Div | BinaryOp::Rem) && right == Literal::number(0) {
                     self.report(
                         Diagnostic::new("E0412", b.span, "a literal is divided by zero")
-                            .help("only a division at run time has a defined answer for it"),
+                            .help("only a division at run time has a defined result for it"),
                     );
                     return None;
                 }
                 let result = left.binary(*op, &right);
                 if result.is_none() {
                     self.report(
-                        Diagnostic::new("E0412", e.span, "the value of this needs more than 1024 bits")
-                            .help("the widest type there is, is `u1024`"),
+                        Diagnostic::new(
+                            "E0412",
+                            e.span,
+                            "the value of this needs more than 1024 bits",
+                        )
+                        .help("the widest type is `u1024`"),
                     );
                 }
                 result
@@ -152,7 +163,7 @@ impl<'a> Checker<'a> {
         }
     }
 
-    /// A literal as a value of the type that is wanted, or of `u32` or `u64` where none is.
+    /// Gives a literal the wanted type, or `u32` or `u64` if there is none.
     pub(super) fn typed_literal(&mut self, e: &Expr, hint: Option<&Type>) -> Option<hir::Expr> {
         let literal = self.literal(e)?;
         let width = match hint {
@@ -164,13 +175,16 @@ impl<'a> Checker<'a> {
             let help = match hint {
                 Some(Type::Bits(_)) if literal.is_negative() => {
                     format!(
-                        "u{width} reaches from 0 on; its negative numbers are those above half of its range"
+                        "u{width} begins at 0; its negative numbers are those above half of its range"
                     )
                 }
                 Some(Type::Bits(_)) => format!("the largest u{width} is {}", Bits::ones(width)),
-                _ => "nothing here gives it a width; a literal alone is u32 or u64: write a cast".into(),
+                _ => {
+                    "nothing here gives it a width, and a literal alone is u32 or u64; write a cast"
+                        .into()
+                }
             };
-            let message = format!("{literal} does not fit u{width}");
+            let message = format!("{literal} does not fit in u{width}");
             self.report(Diagnostic::new("E0401", e.span, message).help(help));
             return None;
         }
@@ -185,7 +199,8 @@ impl<'a> Checker<'a> {
                 Some(written) => self.value_type(&written)?,
                 None => match &e.kind {
                     ExprKind::Name(name) => match self.lookup(name) {
-                        // A view's size is its header's; its offset does not matter, and it is not used by this.
+                        // A view's size is its header's. Its offset does not matter, and `sizeof`
+                        // does not use it.
                         Some(Symbol::View(id)) => Type::Struct(self.cx.view_headers[id.index()]?),
                         Some(Symbol::LocalView(_, header)) => Type::Struct(header),
                         _ => self.expr(e, None)?.ty,
@@ -200,11 +215,13 @@ impl<'a> Checker<'a> {
         Some(self.width(&ty))
     }
 
-    /// The type that an expression names, if it does: `Route`, `Route[4]`.
+    /// The type that an expression names, if it names one: `Route`, `Route[4]`.
     fn as_type(&self, e: &Expr) -> Option<TypeExpr> {
         match &e.kind {
             ExprKind::Name(name) => match self.lookup(name)? {
-                Symbol::Type(_) => Some(TypeExpr { kind: TypeKind::Named(name.clone()), span: e.span }),
+                Symbol::Type(_) => {
+                    Some(TypeExpr { kind: TypeKind::Named(name.clone()), span: e.span })
+                }
                 _ => None,
             },
             ExprKind::Index(element, size) => {
@@ -215,17 +232,16 @@ impl<'a> Checker<'a> {
         }
     }
 
-    /// Says that something has no value.
+    /// Reports that an expression has no value.
     pub(super) fn void_value<T>(&mut self, span: Span) -> Option<T> {
-        self.report(
-            Diagnostic::new("E0313", span, "this has no value")
-                .help("a `void` function, or an operation that answers nothing, is a statement of its own"),
-        );
+        self.report(Diagnostic::new("E0313", span, "this has no value").help(
+            "call a `void` function, or an operation without a result, as a statement of its own",
+        ));
         None
     }
 }
 
-/// Whether the expression is made of nothing but literals: it has a value, but no width.
+/// Whether the expression consists of literals only: it has a value, but no width.
 pub(super) fn is_literal(e: &Expr) -> bool {
     match &e.kind {
         ExprKind::Number(_) | ExprKind::SizeOf(..) => true,
@@ -235,7 +251,8 @@ pub(super) fn is_literal(e: &Expr) -> bool {
     }
 }
 
-/// Whether the expression takes its width from where it stands: literals, and choices and shifts of them.
+/// Whether the expression takes its width from its context: literals, and choices and shifts of
+/// them.
 pub(super) fn is_widthless(e: &Expr) -> bool {
     match &e.kind {
         ExprKind::Number(_) | ExprKind::SizeOf(..) => true,

@@ -1,4 +1,4 @@
-//! Implicit conversions: what becomes what by itself, and what must be said.
+//! Implicit conversions, and the errors where a conversion must be explicit.
 
 use wireloom_bits::Bits;
 
@@ -9,8 +9,8 @@ use crate::hir::{BinaryOp, Expr, Type};
 use crate::source::Span;
 
 impl Checker<'_> {
-    /// Converts a value to the type of the place where it is assigned, passed or returned. `place` names that in
-    /// messages: "this constant", "variable `x`".
+    /// Converts a value to the type of the place where it is assigned, passed or returned. `place`
+    /// is the name of that place in messages: "this constant", "variable `x`".
     pub(super) fn coerce(&mut self, value: Expr, to: &Type, place: &str) -> Option<Expr> {
         if value.ty == *to {
             return if value.ty == Type::Void { self.void_value(value.span) } else { Some(value) };
@@ -27,15 +27,17 @@ impl Checker<'_> {
                 Some(fold::cast(value, Type::Bits(width), width, span))
             }
             (Type::Bits(_) | Type::Enum(_), Type::Bool) => {
-                let message = format!("{place} is `bool`, and this is `{from_name}`");
+                let message = format!("{place} is `bool`, but this is `{from_name}`");
                 self.report(
-                    Diagnostic::new("E0308", span, message)
-                        .help("write `true` or `false`, a comparison (`x != 0`), or a cast `(bool)x`"),
+                    Diagnostic::new("E0308", span, message).help(
+                        "write `true` or `false`, a comparison (`x != 0`), or a cast `(bool)x`",
+                    ),
                 );
                 None
             }
             (Type::Bits(_) | Type::Bool, Type::Enum(_)) => {
-                let message = format!("{place} is of enumeration `{to_name}`, and this is `{from_name}`");
+                let message =
+                    format!("{place} is of enumeration `{to_name}`, but this is `{from_name}`");
                 self.report(
                     Diagnostic::new("E0307", span, message)
                         .help(format!("name one of its members, or cast: `({to_name})x`")),
@@ -43,33 +45,37 @@ impl Checker<'_> {
                 None
             }
             _ => {
-                let message = format!("{place} is of type `{to_name}`, and this is `{from_name}`");
+                let message = format!("{place} is of type `{to_name}`, but this is `{from_name}`");
                 let both_packed = !matches!(value.ty, Type::Void) && !matches!(to, Type::Void);
-                let help = both_packed.then(|| format!("a cast `({to_name})x` converts by packed bits"));
+                let help =
+                    both_packed.then(|| format!("a cast `({to_name})x` converts by packed bits"));
                 self.report(
-                    Diagnostic::new("E0306", span, message).here(format!("`{from_name}`")).help_if(help),
+                    Diagnostic::new("E0306", span, message)
+                        .here(format!("`{from_name}`"))
+                        .help_if(help),
                 );
                 None
             }
         }
     }
 
-    /// W0601, unless the value provably fits.
+    /// Reports W0601, unless the value provably fits.
     fn warn_narrowing(&mut self, value: &Expr, width: u32, place: &str) {
         let most = range::upper(value, &|ty| self.width(ty));
         if most.significant() <= width {
             return;
         }
         let from = self.type_name(&value.ty);
-        let message = format!("{place} is `u{width}`, and this is `{from}`: high bits can be lost");
-        let known = if most.is_ones() { String::new() } else { format!(" (it can be as large as {most})") };
+        let message = format!("{place} is `u{width}`, but this is `{from}`: high bits can be lost");
+        let known =
+            if most.is_ones() { String::new() } else { format!(" (it can be as large as {most})") };
         self.report(
             Diagnostic::new("W0601", value.span, message)
-                .help(format!("if that is meant, say so: `(u{width})x` or `x[{}:0]`{known}", width - 1)),
+                .help(format!("to truncate, write `(u{width})x` or `x[{}:0]`{known}", width - 1)),
         );
     }
 
-    /// A value where a number is wanted: `bool` is `u1`, an enumeration its underlying type.
+    /// Converts a value to a number: `bool` is `u1`, an enumeration is its underlying type.
     pub(super) fn number(&mut self, value: Expr) -> Option<Expr> {
         match &value.ty {
             Type::Bits(_) => Some(value),
@@ -79,7 +85,8 @@ impl Checker<'_> {
             }
             Type::Void => self.void_value(value.span),
             Type::Struct(_) | Type::Array(..) => {
-                let message = format!("a number is needed here, and this is `{}`", self.type_name(&value.ty));
+                let message =
+                    format!("a number is needed here, but this is `{}`", self.type_name(&value.ty));
                 self.report(
                     Diagnostic::new("E0310", value.span, message)
                         .help("take a field or an element of it, or cast it to `uN`"),
@@ -89,13 +96,13 @@ impl Checker<'_> {
         }
     }
 
-    /// An expression where a condition is wanted: a number counts as true if it is not zero.
+    /// Checks a condition: a number counts as true if it is not zero.
     pub(super) fn condition(&mut self, e: &ast::Expr) -> Option<Expr> {
         let value = self.expr(e, None)?;
         self.truth(value)
     }
 
-    /// A value as a truth value.
+    /// Converts a value to `bool`.
     pub(super) fn truth(&mut self, value: Expr) -> Option<Expr> {
         if value.ty == Type::Bool {
             return Some(value);
@@ -104,25 +111,25 @@ impl Checker<'_> {
         Some(self.is_not_zero(value))
     }
 
-    /// `x != 0`, of any type that has values.
+    /// Builds `x != 0`, for any type that has values.
     pub(super) fn is_not_zero(&self, value: Expr) -> Expr {
         let (ty, span) = (value.ty.clone(), value.span);
         let zero = self.zero(&ty, span);
         fold::binary(BinaryOp::Ne, value, zero, Type::Bool, span)
     }
 
-    /// All bits zero.
+    /// A value with all bits zero.
     pub(super) fn zero(&self, ty: &Type, span: Span) -> Expr {
         fold::constant(Bits::zero(self.width(ty)), ty.clone(), span)
     }
 
-    /// A value of a wider or equal `uN`.
+    /// Converts a value to a wider or equal `uN`.
     pub(super) fn widen(&self, value: Expr, width: u32) -> Expr {
         let span = value.span;
         fold::cast(value, Type::Bits(width), width, span)
     }
 
-    /// A value as `u16`, as offsets and counts are.
+    /// Converts a value to `u16`, the type of offsets and counts.
     pub(super) fn offset(&mut self, e: &ast::Expr, place: &str) -> Option<Expr> {
         let value = self.expr(e, Some(&Type::Bits(16)))?;
         let value = self.number(value)?;

@@ -1,4 +1,4 @@
-//! Engines: what they declare, and their steps.
+//! Engines: their declarations and their steps.
 
 use std::collections::HashMap;
 use std::ops::Range;
@@ -13,8 +13,8 @@ use super::{Checker, Resolution, fold};
 use crate::ast::{self, Item, TypeKind};
 use crate::diagnostics::Diagnostic;
 use crate::hir::{
-    self, EngineId, EngineKind, ExprKind, FunctionId, OffloadId, Root, StepId, StructId, Type, VarId,
-    VarKind, Variable, ViewId,
+    self, EngineId, EngineKind, ExprKind, FunctionId, OffloadId, Root, StepId, StructId, Type,
+    VarId, VarKind, Variable, ViewId,
 };
 use crate::source::Span;
 
@@ -26,11 +26,11 @@ const MAX_CONTEXT_BITS: u64 = 65_536;
 pub(super) struct VarUse {
     pub(super) read: bool,
     pub(super) written: bool,
-    /// Parameters, loop variables and those that the compiler makes: never worth a warning.
+    /// Parameters, loop variables and those that the compiler creates: never reported as unused.
     pub(super) exempt: bool,
 }
 
-/// An offload as calls see it.
+/// What calls need to know about an offload.
 #[derive(Clone, Debug)]
 pub(super) struct OffloadInfo {
     pub(super) name: String,
@@ -47,7 +47,7 @@ pub(super) enum OffloadKind {
 }
 
 impl OffloadInfo {
-    /// The type that the registry means, for this offload.
+    /// The type in the registry, resolved for this offload.
     pub(super) fn value_type(&self, ty: ValueType) -> Option<Type> {
         match ty {
             ValueType::Bits(n) => Some(Type::Bits(n)),
@@ -58,24 +58,24 @@ impl OffloadInfo {
     }
 }
 
-/// The engine that is being checked. Outside of engines it is empty.
+/// The engine that is being checked; empty outside of engines.
 #[derive(Default)]
 pub(super) struct Context {
-    /// The reply's type, if the engine is called.
+    /// The reply type, if the engine is called.
     pub(super) reply: Option<Type>,
     pub(super) vars: Vec<Variable>,
     /// Parallel to `vars`.
     pub(super) uses: Vec<VarUse>,
     pub(super) params: Vec<VarId>,
     pub(super) views: Vec<Option<hir::View>>,
-    /// Parallel to `views`, and known before their offsets are.
+    /// Parallel to `views`; known before their offsets are.
     pub(super) view_headers: Vec<Option<StructId>>,
     pub(super) view_used: Vec<bool>,
     pub(super) offloads: Vec<Option<hir::Offload>>,
     /// Parallel to `offloads`.
     pub(super) offload_infos: Vec<Option<OffloadInfo>>,
     pub(super) offload_used: Vec<bool>,
-    /// The structures made for replies of several parts, by offload and method.
+    /// The structures created for replies of several parts, by offload and method.
     pub(super) replies: HashMap<(OffloadId, usize), StructId>,
     pub(super) functions: Vec<hir::Function>,
     /// By declaration, and which parameters are views.
@@ -92,7 +92,7 @@ impl Context {
         id
     }
 
-    /// Notes that a variable is read or written.
+    /// Records that a variable is read or written.
     pub(super) fn note(&mut self, var: VarId, access: Access) {
         let uses = &mut self.uses[var.index()];
         match access {
@@ -103,7 +103,7 @@ impl Context {
 }
 
 impl<'a> Checker<'a> {
-    /// The checked engine that a declaration makes; those that it calls come before it.
+    /// Checks an engine on first use and returns it; engines that it calls come before it.
     pub(super) fn resolve_engine(&mut self, index: usize) -> Option<EngineId> {
         if let Some(known) = Self::done(&self.engine_decls[index].state) {
             return known;
@@ -111,7 +111,8 @@ impl<'a> Checker<'a> {
         let decl = self.engine_decls[index].decl;
         self.engine_decls[index].state = Resolution::InProgress;
         let outer = (std::mem::take(&mut self.cx), std::mem::take(&mut self.body));
-        let engine = self.nested(decl.name.span, |c| c.at_level(1, |c| c.scoped(|c| c.engine(decl))));
+        let engine =
+            self.nested(decl.name.span, |c| c.at_level(1, |c| c.scoped(|c| c.engine(decl))));
         (self.cx, self.body) = outer;
         let id = engine.map(|engine| {
             let id = EngineId(self.engines.len() as u32);
@@ -119,7 +120,8 @@ impl<'a> Checker<'a> {
                 hir::OffloadTarget::Kind(_) => 1,
                 hir::OffloadTarget::Engine(e) => self.instances[e.index()].saturating_add(1),
             });
-            // Too many have been reported, and are not to be reported again by every engine around.
+            // If there are too many, that has been reported; enclosing engines must not report it
+            // again.
             let nested = nested.fold(0, u64::saturating_add);
             self.instances.push(if nested > MAX_INSTANCES { 0 } else { nested });
             self.engines.push(engine);
@@ -133,8 +135,9 @@ impl<'a> Checker<'a> {
         let kind = self.interface(decl);
         let (first_const, first_function) = (self.consts.len(), self.functions.len());
         let steps = self.declare_engine(decl);
-        // Engines that this one calls declare theirs behind these.
-        let (consts, functions) = (first_const..self.consts.len(), first_function..self.functions.len());
+        // Engines that this one calls add their declarations after these.
+        let (consts, functions) =
+            (first_const..self.consts.len(), first_function..self.functions.len());
         self.declare_context(decl);
         self.declare_offloads(decl);
         self.check_views(decl);
@@ -171,13 +174,17 @@ impl<'a> Checker<'a> {
         })
     }
 
-    /// Parameters and reply: what the engine takes and gives.
+    /// Checks parameters and reply.
     fn interface(&mut self, decl: &ast::EngineDecl) -> Option<EngineKind> {
         let Some(written) = &decl.reply else {
             if let Some((name, _)) = decl.params.first() {
                 self.report(
-                    Diagnostic::new("E0605", name.span, "an engine that takes packets has no parameters")
-                        .help("write `-> TYPE` behind them if the engine is to be called"),
+                    Diagnostic::new(
+                        "E0605",
+                        name.span,
+                        "an engine that takes packets has no parameters",
+                    )
+                    .help("write `-> TYPE` after them if the engine is to be called"),
                 );
                 decl.params.iter().for_each(|(name, _)| self.declare(name, Symbol::Poisoned));
                 return None;
@@ -186,12 +193,13 @@ impl<'a> Checker<'a> {
         };
         let reply = self.value_type(written);
         let reply = reply.and_then(|ty| self.offload_type(ty, written.span, "reply"));
-        // Poisoned or not, the engine is one that is called.
+        // Whether or not the reply type is wrong, the engine is a called one.
         self.cx.reply = Some(reply.clone().unwrap_or(Type::Void));
         let mut complete = true;
         for (name, written) in &decl.params {
             let ty = self.value_type(written);
-            let Some(ty) = ty.and_then(|ty| self.offload_type(ty, written.span, "parameter")) else {
+            let Some(ty) = ty.and_then(|ty| self.offload_type(ty, written.span, "parameter"))
+            else {
                 self.declare(name, Symbol::Poisoned);
                 complete = false;
                 continue;
@@ -205,7 +213,8 @@ impl<'a> Checker<'a> {
         Some(EngineKind::Call { params: self.cx.params.clone(), reply })
     }
 
-    /// Puts the engine's names into its scope; answers its steps. Types that others depend on come first.
+    /// Adds the engine's names to its scope and returns its steps. Types on which others depend
+    /// come first.
     fn declare_engine(&mut self, decl: &'a ast::EngineDecl) -> Vec<&'a ast::StepDecl> {
         let mut steps = Vec::new();
         for item in &decl.items {
@@ -232,12 +241,17 @@ impl<'a> Checker<'a> {
                 Item::Enum(e) => {
                     self.misplaced(e.name.span, "an enumeration", "the file, outside of engines")
                 }
-                Item::Struct(s) => self.misplaced(s.name.span, "a type", "the file, outside of engines"),
-                Item::Engine(e) => self.misplaced(e.name.span, "an engine", "the file, outside of engines"),
+                Item::Struct(s) => {
+                    self.misplaced(s.name.span, "a type", "the file, outside of engines")
+                }
+                Item::Engine(e) => {
+                    self.misplaced(e.name.span, "an engine", "the file, outside of engines")
+                }
                 Item::Assert(_) => {}
             }
         }
-        let views = decl.items.iter().filter_map(|i| if let Item::View(v) = i { Some(v) } else { None });
+        let views =
+            decl.items.iter().filter_map(|i| if let Item::View(v) = i { Some(v) } else { None });
         for (index, view) in views.enumerate() {
             self.cx.view_headers[index] = self.header_type(&view.header);
         }
@@ -250,9 +264,10 @@ impl<'a> Checker<'a> {
             let Item::Variable(v) = item else { continue };
             if let Some(value) = &v.value {
                 self.report(
-                    Diagnostic::new("E0615", value.span, "a context variable has no initial value").help(
-                        "it is zero when a thread begins; assign it in the first step, or write `const`",
-                    ),
+                    Diagnostic::new("E0615", value.span, "a context variable cannot have an initial value")
+                        .help(
+                            "it is zero when a thread begins; assign it in the first step, or write `const`",
+                        ),
                 );
             }
             if matches!(v.ty.kind, TypeKind::Auto) {
@@ -269,12 +284,14 @@ impl<'a> Checker<'a> {
         }
         if bits > MAX_CONTEXT_BITS {
             let message = format!("the context of `{}` has {bits} bits", decl.name.text);
-            let help = format!("every thread keeps all of it; the most is {MAX_CONTEXT_BITS} bits");
+            let help =
+                format!("every thread stores all of it; the limit is {MAX_CONTEXT_BITS} bits");
             self.report(Diagnostic::new("E0620", decl.name.span, message).help(help));
         }
     }
 
-    /// Offsets of the engine's views: they may use its context and constants, nothing else.
+    /// Checks the offsets of the engine's views: they may use its context and constants, nothing
+    /// else.
     fn check_views(&mut self, decl: &'a ast::EngineDecl) {
         for item in &decl.items {
             let Item::View(view) = item else { continue };
@@ -288,8 +305,12 @@ impl<'a> Checker<'a> {
                 None => true,
                 Some(span) => {
                     self.report(
-                        Diagnostic::new("E0614", span, "the offset of an engine's view can use its context only")
-                            .help("it is computed at each access; declare the view in a step to compute it once, there"),
+                        Diagnostic::new(
+                            "E0614",
+                            span,
+                            "the offset of an engine's view can use its context only",
+                        )
+                        .help("it is computed at each access; declare the view in a step to compute it once"),
                     );
                     false
                 }
@@ -309,11 +330,12 @@ impl<'a> Checker<'a> {
         self.body = Body { in_step: true, ..Body::default() };
         let first_local = self.cx.vars.len();
         let body = self.scoped(|c| c.statements(&decl.body));
-        // After an error statements are missing from the body, and what it lacks says nothing.
+        // After an error the body lacks statements, so a missing ending means nothing.
         let failed = std::mem::take(&mut self.body).failed;
         self.report_unused_locals(first_local);
         if !failed && super::flow::ends_undecided(&body) {
-            let message = format!("step `{}` can end without saying what comes next", decl.name.text);
+            let message =
+                format!("step `{}` can end without saying what comes next", decl.name.text);
             self.report(
                 Diagnostic::new("E0501", decl.end, message)
                     .here("the end is reached here")
@@ -337,7 +359,7 @@ impl<'a> Checker<'a> {
     }
 }
 
-/// Where an expression uses something besides constants and context variables.
+/// Where an expression uses anything besides constants and context variables.
 fn outside_context(expr: &hir::Expr) -> Option<Span> {
     match &expr.kind {
         ExprKind::Call(..) | ExprKind::Offload(..) | ExprKind::Resize(_) | ExprKind::Meta(_) => {

@@ -1,4 +1,4 @@
-//! Expressions.
+//! Checks expressions.
 
 use super::constants::{is_literal, is_widthless};
 use super::place::{Access, Resolved};
@@ -10,8 +10,8 @@ use crate::hir::{self, Type};
 use crate::source::Span;
 
 impl Checker<'_> {
-    /// The value of an expression. `hint` is the type that the place wants: widthless literals and bare aggregates take
-    /// it; everything else is what it is, and the caller converts.
+    /// Checks an expression. `hint` is the wanted type: widthless literals and bare aggregates take
+    /// it. All other expressions keep their own type, and the caller converts.
     pub(super) fn expr(&mut self, e: &Expr, hint: Option<&Type>) -> Option<hir::Expr> {
         self.nested(e.span, |c| c.expr_inner(e, hint))
     }
@@ -21,16 +21,20 @@ impl Checker<'_> {
             return self.typed_literal(e, hint);
         }
         match &e.kind {
-            ExprKind::Number(_) | ExprKind::SizeOf(..) => unreachable!("is_literal has taken these"),
+            ExprKind::Number(_) | ExprKind::SizeOf(..) => {
+                unreachable!("literals are handled above")
+            }
             ExprKind::Bool(value) => {
                 Some(fold::constant(wireloom_bits::Bits::bool(*value), Type::Bool, e.span))
             }
             ExprKind::Name(_) | ExprKind::Field(..) | ExprKind::Index(..) | ExprKind::Slice(..) => {
                 Some(match self.resolve(e, Access::Read)? {
                     Resolved::Value(value) => hir::Expr { span: e.span, ..value },
-                    Resolved::Place(place) => {
-                        hir::Expr { ty: place.ty.clone(), kind: hir::ExprKind::Read(place), span: e.span }
-                    }
+                    Resolved::Place(place) => hir::Expr {
+                        ty: place.ty.clone(),
+                        kind: hir::ExprKind::Read(place),
+                        span: e.span,
+                    },
                 })
             }
             ExprKind::Call(callee, args) => self.call(e, callee, args),
@@ -45,7 +49,13 @@ impl Checker<'_> {
         }
     }
 
-    fn unary(&mut self, op: UnaryOp, operand: &Expr, hint: Option<&Type>, span: Span) -> Option<hir::Expr> {
+    fn unary(
+        &mut self,
+        op: UnaryOp,
+        operand: &Expr,
+        hint: Option<&Type>,
+        span: Span,
+    ) -> Option<hir::Expr> {
         if op == UnaryOp::LogicalNot {
             let value = self.condition(operand)?;
             return Some(fold::logical_not(value, span));
@@ -53,11 +63,14 @@ impl Checker<'_> {
         let value = self.expr(operand, hint)?;
         let value = self.number(value)?;
         let ty = value.ty.clone();
-        let folded = fold::value(&value).map(|v| if op == UnaryOp::Not { v.not() } else { v.neg() });
+        let folded =
+            fold::value(&value).map(|v| if op == UnaryOp::Not { v.not() } else { v.neg() });
         Some(match (op, folded) {
             (UnaryOp::Plus, _) => hir::Expr { span, ..value },
             (_, Some(bits)) => fold::constant(bits, ty, span),
-            (UnaryOp::Not, None) => hir::Expr { kind: hir::ExprKind::Not(Box::new(value)), ty, span },
+            (UnaryOp::Not, None) => {
+                hir::Expr { kind: hir::ExprKind::Not(Box::new(value)), ty, span }
+            }
             (_, None) => hir::Expr { kind: hir::ExprKind::Neg(Box::new(value)), ty, span },
         })
     }
@@ -122,7 +135,7 @@ impl Checker<'_> {
             return None;
         }
         if width > u64::from(MAX_BITS) {
-            let message = format!("this concatenation has {width} bits; the most is {MAX_BITS}");
+            let message = format!("this concatenation has {width} bits; the limit is {MAX_BITS}");
             self.report(Diagnostic::new("E0415", span, message));
             return None;
         }
@@ -135,7 +148,7 @@ impl Checker<'_> {
         hint: Option<&Type>,
         span: Span,
     ) -> Option<hir::Expr> {
-        // Name and type of each part that the type has; names are empty for an array's.
+        // Name and type of each part of the type; the elements of an array have empty names.
         let (ty, slots): (Type, Vec<(String, Type)>) = match hint {
             Some(ty @ Type::Struct(id)) => {
                 let fields = &self.structs[id.index()].fields;
@@ -145,14 +158,16 @@ impl Checker<'_> {
                 (ty.clone(), vec![(String::new(), (**element).clone()); *count as usize])
             }
             Some(other) => {
-                let message =
-                    format!("braces give a structure or an array, and `{}` is needed", self.type_name(other));
+                let message = format!(
+                    "braces give a structure or an array, but `{}` is needed",
+                    self.type_name(other)
+                );
                 self.report(Diagnostic::new("E0306", span, message));
                 return None;
             }
             None => {
                 self.report(
-                    Diagnostic::new("E0406", span, "nothing says what type these braces are of")
+                    Diagnostic::new("E0406", span, "the type of these braces is unknown")
                         .help("write the type before them: `(Route){ ... }`"),
                 );
                 return None;
@@ -167,8 +182,12 @@ impl Checker<'_> {
             return None;
         }
         if !named && parts.len() > slots.len() {
-            let message =
-                format!("`{}` has {} parts, {} are given", self.type_name(&ty), slots.len(), parts.len());
+            let message = format!(
+                "`{}` has {} parts, but {} are given",
+                self.type_name(&ty),
+                slots.len(),
+                parts.len()
+            );
             self.report(Diagnostic::new("E0407", parts[slots.len()].1.span, message));
             return None;
         }
@@ -188,7 +207,9 @@ impl Checker<'_> {
             };
             if let (Some(name), Some(before)) = (name, given[slot]) {
                 let message = format!("`{}` is given twice", name.text);
-                self.report(Diagnostic::new("E0212", name.span, message).also(before, "the first time"));
+                self.report(
+                    Diagnostic::new("E0212", name.span, message).also(before, "the first time"),
+                );
                 complete = false;
                 continue;
             }
@@ -210,8 +231,8 @@ impl Checker<'_> {
         let effects = values.iter().flatten().filter(|v| fold::has_effect(v)).count();
         if !in_order && effects > 1 {
             self.report(
-                Diagnostic::new("E0417", span, "calls in named parts must stand in the order of the fields")
-                    .help("they happen in that order; put the parts in order, or the results into variables first"),
+                Diagnostic::new("E0417", span, "calls in named parts must be in the order of the fields")
+                    .help("they happen in that order; reorder the parts, or put the results into variables first"),
             );
             return None;
         }
@@ -225,7 +246,11 @@ impl Checker<'_> {
 
     fn named_slot(&mut self, name: &Name, slots: &[(String, Type)], ty: &Type) -> Option<usize> {
         if matches!(ty, Type::Array(..)) {
-            self.report(Diagnostic::new("E0408", name.span, "the elements of an array have no names"));
+            self.report(Diagnostic::new(
+                "E0408",
+                name.span,
+                "the elements of an array have no names",
+            ));
             return None;
         }
         let found = slots.iter().position(|(n, _)| **n == *name.text);
@@ -235,12 +260,13 @@ impl Checker<'_> {
         found
     }
 
-    /// Says that a structure has no such field.
+    /// Reports that a structure has no such field.
     pub(super) fn unknown_field(&mut self, name: &Name, ty: &Type) {
         let Type::Struct(id) = ty else {
             let message = format!("`{}` has no fields", self.type_name(ty));
             self.report(
-                Diagnostic::new("E0316", name.span, message).help("only structures and headers have fields"),
+                Diagnostic::new("E0316", name.span, message)
+                    .help("only structures and headers have fields"),
             );
             return;
         };
@@ -250,7 +276,9 @@ impl Checker<'_> {
         let help = crate::suggest::suggest_or_list(&name.text, "its fields", names);
         let declared = of.span;
         self.report(
-            Diagnostic::new("E0203", name.span, message).also(declared, "declared here").help_if(help),
+            Diagnostic::new("E0203", name.span, message)
+                .also(declared, "declared here")
+                .help_if(help),
         );
     }
 }

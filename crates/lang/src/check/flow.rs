@@ -1,13 +1,13 @@
-//! Where control can go: within a body, and between the steps of an engine.
+//! Control flow within a body, and between the steps of an engine.
 
 use crate::hir::{Exit, StepId, Stmt, StmtKind};
 use crate::source::Span;
 
-/// What is known where control arrives.
+/// The state at a point that control reaches.
 #[derive(Clone, Copy)]
 struct State {
     reachable: bool,
-    /// `Next_step` has been assigned on every path here.
+    /// `Next_step` has been assigned on every path to this point.
     decided: bool,
 }
 
@@ -16,15 +16,19 @@ impl State {
     const NOWHERE: Self = Self { reachable: false, decided: true };
 
     fn join(self, other: Self) -> Self {
-        Self { reachable: self.reachable || other.reachable, decided: self.decided && other.decided }
+        Self {
+            reachable: self.reachable || other.reachable,
+            decided: self.decided && other.decided,
+        }
     }
 }
 
 #[derive(Default)]
 struct Walk {
-    /// What arrives behind each loop by `break`, and at its end by `continue`, innermost last.
+    /// The states that leave each loop by `break`, and that reach its end by `continue`, innermost
+    /// last.
     loops: Vec<(State, State)>,
-    /// First statements that control never reaches.
+    /// The first statement of each run that control never reaches.
     unreachable: Vec<Span>,
 }
 
@@ -44,7 +48,9 @@ impl Walk {
     fn one(&mut self, stmt: &Stmt, state: State) -> State {
         match &stmt.kind {
             StmtKind::Local(..) | StmtKind::Assign(..) | StmtKind::Expr(_) => state,
-            StmtKind::If(_, then, otherwise) => self.all(then, state).join(self.all(otherwise, state)),
+            StmtKind::If(_, then, otherwise) => {
+                self.all(then, state).join(self.all(otherwise, state))
+            }
             StmtKind::Switch { cases, default, .. } => {
                 let after = self.all(default, state);
                 cases.iter().fold(after, |after, (_, body)| after.join(self.all(body, state)))
@@ -70,12 +76,12 @@ impl Walk {
     }
 }
 
-/// Whether control can run off the end.
+/// Whether control can reach the end.
 pub(super) fn reaches_end(stmts: &[Stmt]) -> bool {
     Walk::default().all(stmts, State::START).reachable
 }
 
-/// Whether control can run off the end of a step with no next step named.
+/// Whether control can reach the end of a step without a next step.
 pub(super) fn ends_undecided(stmts: &[Stmt]) -> bool {
     let end = Walk::default().all(stmts, State::START);
     end.reachable && !end.decided
@@ -93,7 +99,7 @@ pub(super) fn unreachable(stmts: &[Stmt]) -> Vec<Span> {
 pub(super) struct Exits {
     /// The steps that can come next.
     pub(super) next: Vec<StepId>,
-    /// Whether the thread can end in it.
+    /// Whether the thread can end in the step.
     pub(super) ends: bool,
 }
 

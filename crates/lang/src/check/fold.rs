@@ -1,4 +1,4 @@
-//! Builds expressions, computing those whose operands are constant.
+//! Builds expressions; those with constant operands are computed.
 
 use wireloom_bits::Bits;
 
@@ -18,7 +18,7 @@ pub(super) fn value(expr: &Expr) -> Option<&Bits> {
     }
 }
 
-/// What an operator makes of two values.
+/// The result of an operator on two values.
 pub(super) fn apply(op: BinaryOp, a: &Bits, b: &Bits) -> Bits {
     match op {
         BinaryOp::Add => a.add(b),
@@ -40,7 +40,7 @@ pub(super) fn apply(op: BinaryOp, a: &Bits, b: &Bits) -> Bits {
     }
 }
 
-/// A binary operator; the operands have one type (but for shifts).
+/// A binary operator; the operands have the same type (except for shifts).
 pub(super) fn binary(op: BinaryOp, left: Expr, right: Expr, ty: Type, span: Span) -> Expr {
     if let (Some(a), Some(b)) = (value(&left), value(&right)) {
         return constant(apply(op, a, b), ty, span);
@@ -70,17 +70,21 @@ pub(super) fn logical_not(inner: Expr, span: Span) -> Expr {
 /// `a && b` or `a || b`.
 pub(super) fn logical(and: bool, left: Expr, right: Expr, span: Span) -> Expr {
     match value(&left).map(Bits::is_zero) {
-        // What the left side decides alone.
+        // The left side alone decides.
         Some(false) if !and => return constant(Bits::bool(true), Type::Bool, span),
         Some(true) if and => return constant(Bits::bool(false), Type::Bool, span),
         Some(_) => return Expr { span, ..right },
         None => {}
     }
     let (a, b) = (Box::new(left), Box::new(right));
-    Expr { kind: if and { ExprKind::AndThen(a, b) } else { ExprKind::OrElse(a, b) }, ty: Type::Bool, span }
+    Expr {
+        kind: if and { ExprKind::AndThen(a, b) } else { ExprKind::OrElse(a, b) },
+        ty: Type::Bool,
+        span,
+    }
 }
 
-/// `c ? a : b`; both have one type.
+/// `c ? a : b`; both have the same type.
 pub(super) fn conditional(condition: Expr, then: Expr, otherwise: Expr, span: Span) -> Expr {
     match value(&condition).map(Bits::is_zero) {
         Some(true) => return Expr { span, ..otherwise },
@@ -88,7 +92,11 @@ pub(super) fn conditional(condition: Expr, then: Expr, otherwise: Expr, span: Sp
         None => {}
     }
     let ty = then.ty.clone();
-    Expr { kind: ExprKind::Conditional(Box::new(condition), Box::new(then), Box::new(otherwise)), ty, span }
+    Expr {
+        kind: ExprKind::Conditional(Box::new(condition), Box::new(then), Box::new(otherwise)),
+        ty,
+        span,
+    }
 }
 
 /// Bits `hi..=lo`.
@@ -108,7 +116,7 @@ pub(super) fn bit(inner: Expr, index: Expr, span: Span) -> Expr {
     Expr { kind: ExprKind::Bit(Box::new(inner), Box::new(index)), ty: Type::Bits(1), span }
 }
 
-/// `concat(parts)`, of at least one part and `width` bits in all.
+/// `concat(parts)`, with at least one part and `width` bits in total.
 pub(super) fn concat(parts: Vec<Expr>, width: u32, span: Span) -> Expr {
     if let Some(values) = parts.iter().map(value).collect::<Option<Vec<_>>>() {
         return constant(join(&values), Type::Bits(width), span);
@@ -147,16 +155,24 @@ pub(super) fn field(
 }
 
 /// An element of `width` bits of an array value of `count`; an index past the end reads zero.
-pub(super) fn element(inner: Expr, index: Expr, element: Type, count: u32, width: u32, span: Span) -> Expr {
+pub(super) fn element(
+    inner: Expr,
+    index: Expr,
+    element: Type,
+    count: u32,
+    width: u32,
+    span: Span,
+) -> Expr {
     if let (Some(v), Some(i)) = (value(&inner), value(&index)) {
         let i = i.to_shift();
-        let bits = if i < count { v.slice((count - 1 - i) * width, width) } else { Bits::zero(width) };
+        let bits =
+            if i < count { v.slice((count - 1 - i) * width, width) } else { Bits::zero(width) };
         return constant(bits, element, span);
     }
     Expr { kind: ExprKind::Index(Box::new(inner), Box::new(index)), ty: element, span }
 }
 
-/// Whether evaluating the expression can do something besides giving a value.
+/// Whether evaluating the expression can have an effect.
 pub(super) fn has_effect(expr: &Expr) -> bool {
     match &expr.kind {
         ExprKind::Call(..) | ExprKind::Offload(..) | ExprKind::Resize(_) => true,
@@ -164,7 +180,7 @@ pub(super) fn has_effect(expr: &Expr) -> bool {
     }
 }
 
-/// The expressions directly inside one, indices of its place included, in the order of evaluation.
+/// The direct subexpressions, including the indices of its place, in the order of evaluation.
 pub(super) fn parts(expr: &Expr) -> Vec<&Expr> {
     match &expr.kind {
         ExprKind::Const(_) | ExprKind::Meta(_) => Vec::new(),
@@ -196,7 +212,12 @@ pub(super) fn parts(expr: &Expr) -> Vec<&Expr> {
 }
 
 /// The value of an expression over one variable, if it depends on nothing else.
-pub(super) fn evaluate(expr: &Expr, var: VarId, at: &Bits, width: &dyn Fn(&Type) -> u32) -> Option<Bits> {
+pub(super) fn evaluate(
+    expr: &Expr,
+    var: VarId,
+    at: &Bits,
+    width: &dyn Fn(&Type) -> u32,
+) -> Option<Bits> {
     let of = |e: &Expr| evaluate(e, var, at, width);
     Some(match &expr.kind {
         ExprKind::Const(bits) => bits.clone(),
@@ -233,7 +254,9 @@ pub(super) fn evaluate(expr: &Expr, var: VarId, at: &Bits, width: &dyn Fn(&Type)
         }
         ExprKind::Cast(a) => of(a)?.resize(width(&expr.ty)),
         ExprKind::Index(a, i) => {
-            let (Type::Array(_, count), ExprKind::Const(all)) = (&a.ty, &a.kind) else { return None };
+            let (Type::Array(_, count), ExprKind::Const(all)) = (&a.ty, &a.kind) else {
+                return None;
+            };
             let (i, each) = (of(i)?.to_shift(), width(&expr.ty));
             if i < *count { all.slice((count - 1 - i) * each, each) } else { Bits::zero(each) }
         }

@@ -1,4 +1,5 @@
-//! Functions: checked once for each engine that calls them and for each mix of views and values that they are given.
+//! Functions, which are checked once for each engine that calls them and for each combination of
+//! views and values among the arguments.
 
 use super::place::Access;
 use super::scope::Symbol;
@@ -9,19 +10,25 @@ use crate::diagnostics::Diagnostic;
 use crate::hir::{self, FunctionId, StructId, Type, VarKind};
 use crate::source::Span;
 
-/// How many calls may stand open within each other.
+/// Maximum depth of nested calls.
 const MAX_CALL_DEPTH: usize = 64;
 
-/// An argument for a header parameter that is a view: the view's header, and its offset.
+/// An argument for a header parameter that is a view: the view's header and its offset.
 type ViewArgument = (StructId, hir::Expr);
 
 impl Checker<'_> {
-    pub(super) fn call_function(&mut self, index: usize, args: &[Expr], span: Span) -> Option<hir::Expr> {
+    pub(super) fn call_function(
+        &mut self,
+        index: usize,
+        args: &[Expr],
+        span: Span,
+    ) -> Option<hir::Expr> {
         self.not_constant(span)?;
         self.functions[index].used = true;
         let (decl, level) = (self.functions[index].decl, self.functions[index].level);
         let names: Vec<&str> = decl.params.iter().map(|(n, _)| &*n.text).collect();
-        let counted = self.argument_count(&format!("`{}`", decl.name.text), &names, args.len(), span);
+        let counted =
+            self.argument_count(&format!("`{}`", decl.name.text), &names, args.len(), span);
         let types: Vec<Option<Type>> =
             self.at_level(level, |c| decl.params.iter().map(|(_, t)| c.value_type(t)).collect());
         counted?;
@@ -30,7 +37,7 @@ impl Checker<'_> {
         for ((arg, ty), (name, _)) in args.iter().zip(&types).zip(&decl.params) {
             let place = format!("parameter `{}`", name.text);
             let Some(ty) = ty else {
-                // The parameter's type is wrong; the argument may be wrong by itself.
+                // The parameter's type is wrong; the argument may have errors of its own.
                 self.expr(arg, None);
                 values.push(None);
                 by_view.push(false);
@@ -40,11 +47,10 @@ impl Checker<'_> {
             if wants_header && let Some((header, offset)) = self.view_argument(arg) {
                 if Type::Struct(header) != *ty {
                     let (wanted, got) = (self.type_name(ty), self.type_name(&Type::Struct(header)));
-                    let message = format!("{place} is a `{wanted}`, and this is a view of `{got}`");
-                    self.report(
-                        Diagnostic::new("E0306", arg.span, message)
-                            .help(format!("declare a view of the same place: `{wanted} name @ offset;`")),
-                    );
+                    let message = format!("{place} is a `{wanted}`, but this is a view of `{got}`");
+                    self.report(Diagnostic::new("E0306", arg.span, message).help(format!(
+                        "declare a view at the same offset: `{wanted} name @ offset;`"
+                    )));
                     values.push(None);
                 } else {
                     values.push(Some(offset));
@@ -85,7 +91,7 @@ impl Checker<'_> {
         }
     }
 
-    /// The function as this engine calls it, with some of its header parameters given as views.
+    /// The function as this engine calls it, with some of its header parameters passed as views.
     fn instance(&mut self, index: usize, by_view: Vec<bool>, span: Span) -> Option<FunctionId> {
         let key = (index, by_view);
         if let Some(known) = self.cx.function_ids.get(&key) {
@@ -102,14 +108,17 @@ impl Checker<'_> {
                 decl.name.text
             );
             self.report(
-                Diagnostic::new("E0518", span, message).also(decl.name.span, "declared here").help(help),
+                Diagnostic::new("E0518", span, message)
+                    .also(decl.name.span, "declared here")
+                    .help(help),
             );
             return None;
         }
         if self.cx.open_calls.len() >= MAX_CALL_DEPTH {
-            let message = format!("more than {MAX_CALL_DEPTH} functions call each other here");
+            let message = format!("calls are nested more than {MAX_CALL_DEPTH} levels deep here");
             self.report(
-                Diagnostic::new("E0524", span, message).help("functions are inlined; flatten the chain"),
+                Diagnostic::new("E0524", span, message)
+                    .help("functions are inlined; flatten the chain"),
             );
             return None;
         }
@@ -125,13 +134,17 @@ impl Checker<'_> {
         id
     }
 
-    /// Checks a declaration's body, in the scopes that the declaration sees.
+    /// Checks a declaration's body, in the scopes that are visible to the declaration.
     fn function(&mut self, index: usize, by_view: &[bool]) -> Option<hir::Function> {
         let (decl, level) = (self.functions[index].decl, self.functions[index].level);
         self.at_level(level, |c| c.scoped(|c| c.function_here(decl, by_view)))
     }
 
-    fn function_here(&mut self, decl: &ast::FunctionDecl, by_view: &[bool]) -> Option<hir::Function> {
+    fn function_here(
+        &mut self,
+        decl: &ast::FunctionDecl,
+        by_view: &[bool],
+    ) -> Option<hir::Function> {
         let result = self.ty(&decl.result);
         let mut params = Vec::new();
         for (i, (name, written)) in decl.params.iter().enumerate() {
@@ -147,16 +160,19 @@ impl Checker<'_> {
             let var = self.cx.add_var(&name.text, ty, VarKind::Local, name.span);
             self.cx.uses[var.index()].exempt = true;
             params.push(var);
-            self.declare(name, view.map_or(Symbol::Var(var), |header| Symbol::LocalView(var, header)));
+            self.declare(
+                name,
+                view.map_or(Symbol::Var(var), |header| Symbol::LocalView(var, header)),
+            );
         }
         let result = result?;
         let complete = params.len() == decl.params.len();
         let body = Body { result: Some(result.clone()), ..Body::default() };
         let outer = std::mem::replace(&mut self.body, body);
         let first_local = self.cx.vars.len();
-        // The body's names may hide no parameter without saying so: it has a scope of its own.
+        // Names in the body that hide a parameter must be reported, so the body has its own scope.
         let stmts = self.scoped(|c| c.statements(&decl.body));
-        // After an error statements are missing from the body, and what it lacks says nothing.
+        // After an error the body lacks statements, so a missing ending means nothing.
         let failed = std::mem::replace(&mut self.body, outer).failed;
         self.report_unused_locals(first_local);
         if !failed && result != Type::Void && flow::reaches_end(&stmts) {
@@ -164,7 +180,7 @@ impl Checker<'_> {
             self.report(
                 Diagnostic::new("E0502", decl.end, message)
                     .here("the end is reached here")
-                    .also(decl.result.span, "a value is promised here")
+                    .also(decl.result.span, "the result type is declared here")
                     .help("return a value on every path"),
             );
         }
@@ -178,7 +194,7 @@ impl Checker<'_> {
         })
     }
 
-    /// Finds the mistakes in a function that nothing calls; what comes of it is thrown away.
+    /// Finds the errors in a function that is never called; the result is discarded.
     pub(super) fn check_uncalled_function(&mut self, index: usize) {
         let known = self.cx.functions.len();
         let views = vec![false; self.functions[index].decl.params.len()];

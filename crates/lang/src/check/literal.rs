@@ -1,14 +1,15 @@
-//! Literals and constant expressions of literals: integers without a width of their own.
+//! Literals and constant expressions of literals: integers without a width.
 //!
-//! They are computed exactly (`~0` and `-1` are negative) and take a width only when a context gives one.
+//! They are computed exactly (`~0` and `-1` are negative) and take a width only where the context
+//! gives one.
 
 use wireloom_bits::Bits;
 
 use crate::ast::BinaryOp;
 
-/// Two's complement wide enough for the product of two 1024-bit numbers with a sign.
+/// Enough bits for the product of two signed 1024-bit numbers in two's complement.
 const WIDTH: u32 = 2112;
-/// The largest magnitude that a literal expression may reach, in bits.
+/// The largest magnitude of a literal expression, in bits.
 const MAX_SIGNIFICANT: u32 = 1024;
 
 /// An exact integer of at most 1024 bits and a sign.
@@ -36,7 +37,7 @@ impl Literal {
         Self(if negative { magnitude.neg() } else { magnitude })
     }
 
-    /// The value, unless it has grown past what any type can hold.
+    /// The value, unless it is too large for any type.
     fn bounded(self) -> Option<Self> {
         (self.magnitude().significant() <= MAX_SIGNIFICANT).then_some(self)
     }
@@ -49,10 +50,14 @@ impl Literal {
         Self(self.0.not())
     }
 
-    /// Whether it can stand where `width` bits are wanted: a positive number has no more significant bits; a negative
-    /// one is the two's complement of one that fits.
+    /// Whether the value fits in `width` bits: a positive number has no more significant bits; a
+    /// negative one is the two's complement of a number that fits.
     pub(super) fn fits(&self, width: u32) -> bool {
-        if self.is_negative() { self.0.not().significant() <= width } else { self.0.significant() <= width }
+        if self.is_negative() {
+            self.0.not().significant() <= width
+        } else {
+            self.0.significant() <= width
+        }
     }
 
     /// The low bits.
@@ -60,12 +65,13 @@ impl Literal {
         self.0.resize(width)
     }
 
-    /// The bits that it needs as a positive number.
+    /// Number of bits that it needs as a positive number.
     pub(super) fn significant(&self) -> u32 {
         self.magnitude().significant()
     }
 
-    /// An arithmetic operator; `None` if the result needs more than 1024 bits. Division by zero is left to the caller.
+    /// Applies an arithmetic operator; `None` if the result needs more than 1024 bits. The caller
+    /// handles division by zero.
     pub(super) fn binary(&self, op: BinaryOp, other: &Self) -> Option<Self> {
         let (a, b) = (&self.0, &other.0);
         let count = || if other.is_negative() { u32::MAX } else { b.to_shift() };
@@ -104,7 +110,7 @@ impl Literal {
     }
 }
 
-/// In decimal up to 64 bits, else in hexadecimal.
+/// Formats in decimal up to 64 bits, else in hexadecimal.
 impl std::fmt::Display for Literal {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         if self.is_negative() {

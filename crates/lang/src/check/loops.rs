@@ -1,4 +1,4 @@
-//! `for` loops: the values that the variable takes are computed when the program is compiled.
+//! `for` loops: the values of the variable are computed at compile time.
 
 use wireloom_bits::Bits;
 
@@ -20,7 +20,8 @@ impl Checker<'_> {
             let ty = match ty {
                 Some(Type::Bits(n)) => Type::Bits(n),
                 Some(other) => {
-                    let message = format!("a loop counts with a number, not with `{}`", c.type_name(&other));
+                    let message =
+                        format!("a loop counts with a number, not with `{}`", c.type_name(&other));
                     c.report(
                         Diagnostic::new("E0512", l.ty.span, message)
                             .help("write `for (u8 i = 0; i < 16; i++)`"),
@@ -31,13 +32,15 @@ impl Checker<'_> {
             };
             let var = c.cx.add_var(&l.name.text, ty.clone(), VarKind::Local, l.name.span);
             c.cx.uses[var.index()].exempt = true;
-            // In its own head the variable may be assigned.
+            // The variable may be assigned in its own loop head.
             c.declare(&l.name, Symbol::Var(var));
             let condition = c.condition(&l.condition);
             let next = c.advance(l, var, &ty);
             c.redefine(&l.name, Symbol::LoopVar(var));
             let values = match (first, condition, next) {
-                (Some(first), Some(condition), Some(next)) => c.loop_values(l, var, first, &condition, &next),
+                (Some(first), Some(condition), Some(next)) => {
+                    c.loop_values(l, var, first, &condition, &next)
+                }
                 _ => None,
             };
             c.body.frames.push(Frame::default());
@@ -54,7 +57,7 @@ impl Checker<'_> {
         })
     }
 
-    /// The first value; where it is not constant, the loop has no constant bounds.
+    /// The first value; if it is not constant, the loop has no constant bounds.
     fn loop_constant(&mut self, e: &ast::Expr, ty: &Type) -> Option<Bits> {
         let value = self.expr(e, Some(ty))?;
         let value = self.coerce(value, ty, "the loop's variable")?;
@@ -69,11 +72,11 @@ impl Checker<'_> {
 
     fn not_constant_bound(&mut self, span: crate::source::Span) {
         self.report(Diagnostic::new("E0510", span, "the bounds of a loop must be constant").help(
-            "loops are unrolled; to loop as often as data says, jump back to an earlier step with `next`",
+            "loops are unrolled; for a run-time number of rounds, jump back to an earlier step with `next`",
         ));
     }
 
-    /// The variable's next value, as an expression of the present one.
+    /// The variable's next value, as an expression of the current one.
     fn advance(&mut self, l: &ForLoop, var: VarId, ty: &Type) -> Option<hir::Expr> {
         let old = hir::Expr {
             kind: hir::ExprKind::Read(hir::Place {
@@ -99,7 +102,7 @@ impl Checker<'_> {
                     Diagnostic::new(
                         "E0512",
                         l.advance.span,
-                        "the third part of a `for` changes its variable",
+                        "the third part of a `for` must change its variable",
                     )
                     .help(format!("write `{}++`", l.name.text)),
                 );
@@ -108,8 +111,12 @@ impl Checker<'_> {
         };
         if !matches!(&place.kind, ast::ExprKind::Name(n) if *n == l.name.text) {
             self.report(
-                Diagnostic::new("E0512", place.span, "the third part of a `for` changes its variable")
-                    .help(format!("write `{}++`", l.name.text)),
+                Diagnostic::new(
+                    "E0512",
+                    place.span,
+                    "the third part of a `for` must change its variable",
+                )
+                .help(format!("write `{}++`", l.name.text)),
             );
             return None;
         }
@@ -151,7 +158,7 @@ impl Checker<'_> {
         }
     }
 
-    /// `i++` outside of a loop's head: the new value.
+    /// The new value of `i++` outside of a loop's head.
     pub(super) fn incremented(&mut self, op: BinaryOp, old: hir::Expr) -> Option<hir::Expr> {
         let span = old.span;
         let old = self.number(old)?;

@@ -1,8 +1,9 @@
-//! Syntax tree to checked program.
+//! Checks the syntax tree and produces the checked program.
 //!
-//! Names at file level and in engines may be used before they are declared: types, constants and engines are resolved
-//! when first needed, functions are checked once for each engine (and each mix of views and values) that calls them.
-//! What is wrong is reported once, where it is wrong; whatever depends on it is then passed over in silence (`None`).
+//! Names at file level and in engines may be used before they are declared: types, constants and
+//! engines are resolved on first use, and functions are checked once for each engine (and each
+//! combination of views and values) that calls them. Each error is reported once, at its cause;
+//! whatever depends on it is skipped silently (`None`).
 
 mod call;
 mod constants;
@@ -35,11 +36,11 @@ use crate::parser::Parsed;
 use crate::source::{FileId, SourceMap, Span};
 use scope::{Scope, Symbol};
 
-/// How deep expressions, statements and the functions that they call may nest, all in all. The parser bounds what is
-/// written in one place; this bounds what names add to it.
+/// Maximum total nesting of expressions, statements and the functions that they call. The parser
+/// bounds the nesting of the text; this also bounds what names add to it.
 const MAX_DEPTH: u32 = 400;
 
-/// How far something that is resolved when first needed has come.
+/// The state of something that is resolved on first use.
 enum Resolution<T> {
     Open,
     InProgress,
@@ -61,9 +62,9 @@ enum TypeDecl<'a> {
 
 struct ConstEntry<'a> {
     decl: &'a ast::ConstDecl,
-    /// How many scopes are visible from it: 1 at file level, 2 in an engine.
+    /// Number of scopes that are visible from it: 1 at file level, 2 in an engine.
     level: usize,
-    /// What `--set` says instead of the declaration.
+    /// The value from `--set` that replaces the declared one.
     replaced: Option<&'a ast::Expr>,
     state: Resolution<hir::Expr>,
     used: bool,
@@ -85,7 +86,7 @@ struct EngineEntry<'a> {
 pub(crate) struct Set {
     pub(crate) name: String,
     pub(crate) value: ast::Expr,
-    /// The whole of its text, for messages.
+    /// The span of its whole text, for messages.
     pub(crate) span: Span,
 }
 
@@ -100,20 +101,20 @@ pub(crate) struct Checker<'a> {
     /// Values of constants that blocks declare.
     local_consts: Vec<hir::Expr>,
     engines: Vec<hir::Engine>,
-    /// Parallel to `engines`: how many offloads there are in all, nested ones too.
+    /// Parallel to `engines`: the total number of offloads, nested ones included.
     instances: Vec<u64>,
     scopes: Vec<Scope>,
     /// The engine that is being checked.
     cx: engine::Context,
     /// The step or function that is being checked.
     body: stmt::Body,
-    /// Names that the parser has seen in what it could not read.
+    /// Names in text that the parser could not read.
     lost: &'a HashSet<Rc<str>>,
     syntax_errors: bool,
     depth: u32,
 }
 
-/// Checks what the parser made of file 0. `None` iff something is wrong, and then it has been reported.
+/// Checks the syntax of file 0. Returns `None` if and only if an error was reported.
 pub(crate) fn check(
     parsed: &Parsed,
     sets: &[Set],
@@ -159,12 +160,18 @@ impl<'a> Checker<'a> {
         self.sink.push(diagnostic);
     }
 
-    /// Runs `work` one level deeper, or reports that it is too deep.
+    /// Runs `work` one level deeper, or reports that the nesting is too deep.
     fn nested<T>(&mut self, span: Span, work: impl FnOnce(&mut Self) -> Option<T>) -> Option<T> {
         if self.depth >= MAX_DEPTH {
             self.report(
-                Diagnostic::new("E0108", span, format!("this is nested more than {MAX_DEPTH} levels deep"))
-                    .help("expressions, statements and the functions that they call are counted together"),
+                Diagnostic::new(
+                    "E0108",
+                    span,
+                    format!("this is nested more than {MAX_DEPTH} levels deep"),
+                )
+                .help(
+                    "expressions, statements and the functions that they call are counted together",
+                ),
             );
             return None;
         }
@@ -174,16 +181,21 @@ impl<'a> Checker<'a> {
         out
     }
 
-    /// Puts every name of the file into the outermost scope.
+    /// Adds every name of the file to the outermost scope.
     fn declare_file(&mut self, items: &'a [ast::Item], sets: &'a [Set]) {
-        let mut pending: HashMap<&str, &'a Set> = sets.iter().map(|s| (s.name.as_str(), s)).collect();
+        let mut pending: HashMap<&str, &'a Set> =
+            sets.iter().map(|s| (s.name.as_str(), s)).collect();
         for item in items {
             match item {
                 ast::Item::Enum(decl) => {
                     let index = self.types.len();
                     let members = vec![None; decl.members.len()];
                     let decl_kind = TypeDecl::Enum(decl);
-                    self.types.push(TypeEntry { decl: decl_kind, state: Resolution::Open, members });
+                    self.types.push(TypeEntry {
+                        decl: decl_kind,
+                        state: Resolution::Open,
+                        members,
+                    });
                     self.declare(&decl.name, Symbol::Type(index));
                     for (i, (member, _)) in decl.members.iter().enumerate() {
                         self.declare(member, Symbol::Member(index, i));
@@ -206,20 +218,29 @@ impl<'a> Checker<'a> {
                 ast::Item::Function(decl) => self.declare_function(decl, 1),
                 ast::Item::Engine(decl) => {
                     let index = self.engine_decls.len();
-                    self.engine_decls.push(EngineEntry { decl, state: Resolution::Open, used: false });
+                    self.engine_decls.push(EngineEntry {
+                        decl,
+                        state: Resolution::Open,
+                        used: false,
+                    });
                     self.declare(&decl.name, Symbol::Engine(index));
                 }
                 ast::Item::Assert(_) => {}
-                ast::Item::Variable(decl) => self.misplaced(decl.name.span, "a variable", "an engine"),
+                ast::Item::Variable(decl) => {
+                    self.misplaced(decl.name.span, "a variable", "an engine")
+                }
                 ast::Item::View(decl) => {
                     self.misplaced(decl.name.span, "a view", "an engine, step or function")
                 }
-                ast::Item::Offload(decl) => self.misplaced(decl.name.span, "an offload", "an engine"),
+                ast::Item::Offload(decl) => {
+                    self.misplaced(decl.name.span, "an offload", "an engine")
+                }
                 ast::Item::Step(decl) => self.misplaced(decl.name.span, "a step", "an engine"),
             }
         }
         for set in pending.into_values() {
-            let names: Vec<Rc<str>> = self.consts.iter().map(|c| c.decl.name.text.clone()).collect();
+            let names: Vec<Rc<str>> =
+                self.consts.iter().map(|c| c.decl.name.text.clone()).collect();
             let help = crate::suggest::suggest_or_list(
                 &set.name,
                 "constants of the file",
@@ -231,13 +252,26 @@ impl<'a> Checker<'a> {
     }
 
     fn misplaced(&mut self, span: Span, what: &str, place: &str) {
-        let message = format!("{what} cannot stand here");
-        self.report(Diagnostic::new("E0603", span, message).help(format!("{what} belongs into {place}")));
+        let message = format!("{what} is not allowed here");
+        self.report(
+            Diagnostic::new("E0603", span, message).help(format!("{what} belongs in {place}")),
+        );
     }
 
-    fn declare_const(&mut self, decl: &'a ast::ConstDecl, level: usize, replaced: Option<&'a ast::Expr>) {
+    fn declare_const(
+        &mut self,
+        decl: &'a ast::ConstDecl,
+        level: usize,
+        replaced: Option<&'a ast::Expr>,
+    ) {
         let index = self.consts.len();
-        self.consts.push(ConstEntry { decl, level, replaced, state: Resolution::Open, used: false });
+        self.consts.push(ConstEntry {
+            decl,
+            level,
+            replaced,
+            state: Resolution::Open,
+            used: false,
+        });
         self.declare(&decl.name, Symbol::Const(index));
     }
 
@@ -247,7 +281,7 @@ impl<'a> Checker<'a> {
         self.declare(&decl.name, Symbol::Function(index));
     }
 
-    /// Checks everything that is declared, used or not.
+    /// Checks all declarations, used or not.
     fn resolve_all(&mut self, items: &'a [ast::Item]) {
         for index in 0..self.types.len() {
             self.resolve_type(index);
@@ -263,7 +297,7 @@ impl<'a> Checker<'a> {
         for index in 0..self.engine_decls.len() {
             self.resolve_engine(index);
         }
-        // In no engine: for the mistakes in functions that no engine calls.
+        // Outside of engines, this finds the errors in functions that no engine calls.
         for index in 0..self.functions.len() {
             if self.functions[index].level == 1 && !self.functions[index].used {
                 self.check_uncalled_function(index);
@@ -271,7 +305,7 @@ impl<'a> Checker<'a> {
         }
     }
 
-    /// The engine that runs: the one that was asked for, else the last that takes packets.
+    /// The engine that runs: the requested one, else the last that takes packets.
     fn main(&mut self, wanted: Option<&str>) -> Option<EngineId> {
         let start = Span { file: FileId(0), start: 0, end: 0 };
         let takes_packets = |e: &EngineEntry| e.decl.reply.is_none();
@@ -285,11 +319,15 @@ impl<'a> Checker<'a> {
                     .map(|e| e.decl.name.text.clone())
                     .collect();
                 let Some(index) = found.filter(|&i| takes_packets(&self.engine_decls[i])) else {
-                    let why =
-                        if found.is_some() { "is called and takes no packets" } else { "does not exist" };
-                    let message = format!("the engine `{name}` that shall run {why}");
+                    let why = if found.is_some() {
+                        "is called and takes no packets"
+                    } else {
+                        "does not exist"
+                    };
+                    let message = format!("the engine `{name}` to run {why}");
                     let names = known.iter().map(|n| &**n);
-                    let help = crate::suggest::suggest_or_list(name, "engines that take packets", names);
+                    let help =
+                        crate::suggest::suggest_or_list(name, "engines that take packets", names);
                     self.report(Diagnostic::new("E0210", start, message).help_if(help));
                     return None;
                 };
@@ -297,7 +335,7 @@ impl<'a> Checker<'a> {
             }
             None => {
                 let Some(index) = self.engine_decls.iter().rposition(takes_packets) else {
-                    // It may be there, but could not be read.
+                    // The engine may exist, but its text could not be read.
                     if self.syntax_errors {
                         return None;
                     }
@@ -322,7 +360,7 @@ impl<'a> Checker<'a> {
         width(&self.enums, &self.structs, ty)
     }
 
-    /// How a type is called in messages.
+    /// The type's name in messages.
     fn type_name(&self, ty: &Type) -> String {
         match ty {
             Type::Bits(n) => format!("u{n}"),
@@ -341,7 +379,9 @@ fn width(enums: &[hir::Enum], structs: &[hir::Struct], ty: &Type) -> u32 {
         Type::Bits(n) => *n,
         Type::Bool => 1,
         Type::Enum(id) => enums[id.index()].width,
-        Type::Struct(id) => structs[id.index()].fields.iter().map(|f| width(enums, structs, &f.ty)).sum(),
+        Type::Struct(id) => {
+            structs[id.index()].fields.iter().map(|f| width(enums, structs, &f.ty)).sum()
+        }
         Type::Array(element, count) => width(enums, structs, element) * count,
         Type::Void => 0,
     }

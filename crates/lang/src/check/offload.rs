@@ -13,9 +13,10 @@ use crate::diagnostics::Diagnostic;
 use crate::hir::{self, EngineKind, OffloadTarget, Type};
 use crate::source::Span;
 
-/// The widest key or value of an offload, parameter or reply of an engine, in bits.
+/// The maximum width in bits of an offload's key or value, or of an engine's parameter or reply.
 const MAX_OFFLOAD_BITS: u32 = 1024;
-/// The most offloads of an engine and the engines that it calls, each counted as often as it is there.
+/// The maximum number of offloads of an engine and the engines that it calls, counting each
+/// instance.
 pub(super) const MAX_INSTANCES: u64 = 4096;
 
 impl<'a> Checker<'a> {
@@ -24,19 +25,21 @@ impl<'a> Checker<'a> {
         for item in &decl.items {
             let Item::Offload(offload) = item else { continue };
             let checked = match &offload.target {
-                ast::OffloadTarget::Engine(name) => self.engine_offload(offload, name, &mut instances),
+                ast::OffloadTarget::Engine(name) => {
+                    self.engine_offload(offload, name, &mut instances)
+                }
                 ast::OffloadTarget::Kind { kind, types, params } => {
                     instances = instances.saturating_add(1);
                     self.kind_offload(offload, kind, types, params)
                 }
             };
             if instances > MAX_INSTANCES {
-                let message =
-                    format!("this engine needs more than {MAX_INSTANCES} offloads, nested ones counted");
-                self.report(
-                    Diagnostic::new("E0617", offload.name.span, message)
-                        .help("each offload of an engine's kind has all offloads of that engine for itself"),
+                let message = format!(
+                    "this engine needs more than {MAX_INSTANCES} offloads, nested ones counted"
                 );
+                self.report(Diagnostic::new("E0617", offload.name.span, message).help(
+                    "each offload that is an engine has its own copy of that engine's offloads",
+                ));
                 instances = 0;
             }
             let (target, info) = checked.unzip();
@@ -60,7 +63,9 @@ impl<'a> Checker<'a> {
             Some(Symbol::Engine(index)) => index,
             found => {
                 let message = match found {
-                    Some(other) => format!("`{}` is {}, not an engine", name.text, other.describe()),
+                    Some(other) => {
+                        format!("`{}` is {}, not an engine", name.text, other.describe())
+                    }
                     None => format!("there is no engine `{}`", name.text),
                 };
                 let help = self.suggestion(&name.text, |s| matches!(s, Symbol::Engine(_)));
@@ -76,7 +81,7 @@ impl<'a> Checker<'a> {
             self.report(
                 Diagnostic::new("E0611", name.span, message)
                     .also(decl.name.span, "declared here")
-                    .help("an engine that is called says what it replies: `engine NAME(u32 key) -> TYPE`"),
+                    .help("an engine that is called declares its reply: `engine NAME(u32 key) -> TYPE`"),
             );
             return None;
         }
@@ -84,7 +89,7 @@ impl<'a> Checker<'a> {
             let message = format!("engine `{}` calls itself", name.text);
             self.report(
                 Diagnostic::new("E0610", name.span, message).also(decl.name.span, "declared here").help(
-                    "engines are laid out in hardware: none can contain itself, not even through others",
+                    "engines are laid out in hardware, so none can contain itself, even through others",
                 ),
             );
             return None;
@@ -92,7 +97,9 @@ impl<'a> Checker<'a> {
         let id = self.resolve_engine(index)?;
         *instances = instances.saturating_add(self.instances[id.index()]).saturating_add(1);
         let engine = &self.engines[id.index()];
-        let EngineKind::Call { params, reply } = &engine.kind else { unreachable!("it has a reply") };
+        let EngineKind::Call { params, reply } = &engine.kind else {
+            unreachable!("it has a reply")
+        };
         let params = params
             .iter()
             .map(|v| {
@@ -150,7 +157,7 @@ impl<'a> Checker<'a> {
         Some((OffloadTarget::Kind(config), info))
     }
 
-    /// The key and value types that the kind takes.
+    /// The key and value types of the kind.
     fn offload_types(
         &mut self,
         kind: &Kind,
@@ -166,14 +173,17 @@ impl<'a> Checker<'a> {
         }
         if written.len() != wanted.len() {
             let takes = if wanted.is_empty() { "no types".into() } else { wanted.join(" and ") };
-            let message = format!("offload kind `{}` takes {takes}, {} given", kind.name, written.len());
+            let message =
+                format!("offload kind `{}` takes {takes}, but {} given", kind.name, written.len());
             let example = match (kind.has_key, kind.has_value) {
                 (true, true) => format!("{}<u32, u16>", kind.name),
                 (true, false) => format!("{}<u32>", kind.name),
                 (false, true) => format!("{}<u16>", kind.name),
                 (false, false) => kind.name.into(),
             };
-            self.report(Diagnostic::new("E0604", span, message).help(format!("for example `{example}`")));
+            self.report(
+                Diagnostic::new("E0604", span, message).help(format!("for example `{example}`")),
+            );
             return None;
         }
         let mut types = Vec::new();
@@ -189,7 +199,8 @@ impl<'a> Checker<'a> {
         if let Some(chunk) = value.as_ref().filter(|_| kind.name == "payload") {
             let width = self.width(chunk);
             if !width.is_multiple_of(8) {
-                let message = format!("a chunk of the payload is a whole number of bytes, not {width} bits");
+                let message =
+                    format!("a chunk of the payload is a whole number of bytes, not {width} bits");
                 self.report(Diagnostic::new("E0609", written[0].span, message));
                 return None;
             }
@@ -197,16 +208,18 @@ impl<'a> Checker<'a> {
         Some((key, value))
     }
 
-    /// Refuses a type that is too wide to go to or from an offload.
+    /// Refuses a type that is too wide for an offload.
     pub(super) fn offload_type(&mut self, ty: Type, span: Span, what: &str) -> Option<Type> {
         let width = self.width(&ty);
         if width <= MAX_OFFLOAD_BITS {
             return Some(ty);
         }
         let message = format!(
-            "this {what} is {width} bits wide; an offload takes and gives at most {MAX_OFFLOAD_BITS}"
+            "this {what} is {width} bits wide; the limit for offloads is {MAX_OFFLOAD_BITS}"
         );
-        self.report(Diagnostic::new("E0608", span, message).help("split it, or pass an index instead"));
+        self.report(
+            Diagnostic::new("E0608", span, message).help("split it, or pass an index instead"),
+        );
         None
     }
 
@@ -222,7 +235,8 @@ impl<'a> Checker<'a> {
         let mut complete = true;
         for (name, given) in written {
             let Some(param) = kind.params.iter().find(|p| *p.name == *name.text) else {
-                let message = format!("offload kind `{}` has no parameter `{}`", kind.name, name.text);
+                let message =
+                    format!("offload kind `{}` has no parameter `{}`", kind.name, name.text);
                 let names: Vec<&str> = kind.params.iter().map(|p| p.name).collect();
                 let help = crate::suggest::suggest_or_list(&name.text, "its parameters", names);
                 self.report(Diagnostic::new("E0208", name.span, message).help_if(help));
@@ -231,7 +245,9 @@ impl<'a> Checker<'a> {
             };
             if let Some(before) = places.insert(param.name, name.span) {
                 let message = format!("parameter `{}` is given twice", name.text);
-                self.report(Diagnostic::new("E0607", name.span, message).also(before, "the first time"));
+                self.report(
+                    Diagnostic::new("E0607", name.span, message).also(before, "the first time"),
+                );
                 complete = false;
                 continue;
             }
@@ -256,8 +272,10 @@ impl<'a> Checker<'a> {
                     out.insert(param.name.into(), Bits::new(width, default.into()));
                 }
                 None => {
-                    let message =
-                        format!("offload kind `{}` needs its parameter `{}`", kind.name, param.name);
+                    let message = format!(
+                        "offload kind `{}` needs its parameter `{}`",
+                        kind.name, param.name
+                    );
                     let help = format!("{} For example `{} = 1024`", param.doc, param.name);
                     self.report(Diagnostic::new("E0606", span, message).help(help));
                     complete = false;
@@ -278,14 +296,15 @@ impl<'a> Checker<'a> {
         let (least, most) = param.range;
         let in_range = bits.to_u64().is_some_and(|v| (least..=most).contains(&v));
         if matches!(param.ty, ValueType::Bits(n) if n <= 64) && !in_range {
-            let message = format!("parameter `{}` is {least} to {most}, not {bits}", param.name);
+            let message =
+                format!("parameter `{}` must be {least} to {most}, not {bits}", param.name);
             self.report(Diagnostic::new("E0618", given.span, message).help(param.doc));
             return None;
         }
         Some(bits)
     }
 
-    /// The leaves of a type, as table files name them.
+    /// The leaves of a type, named as in table files.
     fn layout(&self, ty: &Type) -> Layout {
         let mut fields = Vec::new();
         self.leaves(ty, String::new(), &mut fields);
@@ -296,8 +315,11 @@ impl<'a> Checker<'a> {
         match ty {
             Type::Struct(id) => {
                 for field in &self.structs[id.index()].fields {
-                    let inner =
-                        if name.is_empty() { field.name.clone() } else { format!("{name}.{}", field.name) };
+                    let inner = if name.is_empty() {
+                        field.name.clone()
+                    } else {
+                        format!("{name}.{}", field.name)
+                    };
                     self.leaves(&field.ty, inner, out);
                 }
             }

@@ -1,4 +1,4 @@
-//! Operators of two and three operands.
+//! Operators with two and three operands.
 
 use super::constants::is_widthless;
 use super::{Checker, fold, range};
@@ -7,7 +7,7 @@ use crate::diagnostics::Diagnostic;
 use crate::hir::{self, Type};
 use crate::source::Span;
 
-/// The checked program's operator; `&&` and `||` are not among them.
+/// The checked program's operator; `&&` and `||` have none.
 pub(super) fn plain(op: BinaryOp) -> hir::BinaryOp {
     match op {
         BinaryOp::Add => hir::BinaryOp::Add,
@@ -61,8 +61,14 @@ impl Checker<'_> {
         }
     }
 
-    /// Both operands; one without a width (or without a type, as a bare aggregate) takes that of the other.
-    fn operands(&mut self, left: &Expr, right: &Expr, hint: Option<&Type>) -> Option<(hir::Expr, hir::Expr)> {
+    /// Checks both operands; one without a width (or without a type, such as a bare aggregate)
+    /// takes that of the other.
+    fn operands(
+        &mut self,
+        left: &Expr,
+        right: &Expr,
+        hint: Option<&Type>,
+    ) -> Option<(hir::Expr, hir::Expr)> {
         let open = |e: &Expr| is_widthless(e) || matches!(e.kind, ExprKind::Aggregate(_));
         match (open(left), open(right)) {
             (true, false) => {
@@ -87,7 +93,7 @@ impl Checker<'_> {
         }
     }
 
-    /// The type that a literal takes beside an operand.
+    /// The type that a literal takes next to an operand.
     fn wanted_beside(&self, other: &Type) -> Type {
         match other {
             Type::Bool | Type::Enum(_) => Type::Bits(self.width(other)),
@@ -104,15 +110,17 @@ impl Checker<'_> {
     ) -> Option<hir::Expr> {
         let (a, b) = (self.number(a), self.number(b));
         let (a, b) = (a?, b?);
-        if matches!(op, BinaryOp::Div | BinaryOp::Rem) && fold::value(&b).is_some_and(|v| v.is_zero()) {
+        if matches!(op, BinaryOp::Div | BinaryOp::Rem)
+            && fold::value(&b).is_some_and(|v| v.is_zero())
+        {
             let answer = if op == BinaryOp::Div { "all ones" } else { "the dividend" };
             self.report(
                 Diagnostic::new(
                     "W0604",
                     b.span,
-                    format!("this is a division by zero; the answer is {answer}"),
+                    format!("this is a division by zero; the result is {answer}"),
                 )
-                .help("is the divisor the constant that was meant?"),
+                .help("check the divisor"),
             );
         }
         let width = self.width(&a.ty).max(self.width(&b.ty));
@@ -141,7 +149,13 @@ impl Checker<'_> {
         fold::binary(plain(op), value, count, ty, span)
     }
 
-    fn comparison(&mut self, op: BinaryOp, a: hir::Expr, b: hir::Expr, span: Span) -> Option<hir::Expr> {
+    fn comparison(
+        &mut self,
+        op: BinaryOp,
+        a: hir::Expr,
+        b: hir::Expr,
+        span: Span,
+    ) -> Option<hir::Expr> {
         let equality = matches!(op, BinaryOp::Eq | BinaryOp::Ne);
         for side in [&a, &b] {
             if side.ty == Type::Void {
@@ -155,8 +169,11 @@ impl Checker<'_> {
         let is_number = |t: &Type| matches!(t, Type::Bits(_) | Type::Bool | Type::Enum(_));
         let two_enums = matches!((&a.ty, &b.ty), (Type::Enum(x), Type::Enum(y)) if x != y);
         if two_enums || (equality && !(is_number(&a.ty) && is_number(&b.ty))) {
-            let message =
-                format!("`{}` and `{}` cannot be compared", self.type_name(&a.ty), self.type_name(&b.ty));
+            let message = format!(
+                "`{}` and `{}` cannot be compared",
+                self.type_name(&a.ty),
+                self.type_name(&b.ty)
+            );
             self.report(
                 Diagnostic::new("E0306", span, message)
                     .also(a.span, format!("`{}`", self.type_name(&a.ty)))
@@ -172,9 +189,10 @@ impl Checker<'_> {
         Some(fold::binary(plain(op), a, b, Type::Bool, span))
     }
 
-    /// W0602: one side is constant, and the other can never (or must always) compare so.
+    /// Reports W0602: one side is constant, and the other makes the comparison always true or
+    /// always false.
     fn warn_decided(&mut self, op: BinaryOp, a: &hir::Expr, b: &hir::Expr, span: Span) {
-        // With the constant on the right.
+        // Moves the constant to the right.
         let (value, limit, op) = match (fold::value(a), fold::value(b)) {
             (None, Some(limit)) => (a, limit, op),
             (Some(limit), None) => (b, limit, mirrored(op)),
@@ -197,7 +215,9 @@ impl Checker<'_> {
         };
         let Some(always) = always else { return };
         let message = format!("this comparison is always {always}");
-        let help = format!("the value is an unsigned number from 0 to {most}, and is compared with {limit}");
+        let help = format!(
+            "the value is an unsigned number from 0 to {most}, and is compared with {limit}"
+        );
         self.report(Diagnostic::new("W0602", span, message).help(help));
     }
 
@@ -210,7 +230,8 @@ impl Checker<'_> {
         span: Span,
     ) -> Option<hir::Expr> {
         let condition = self.condition(condition);
-        // An aggregate takes its type from where the whole stands, a literal from the other choice first.
+        // An aggregate takes its type from the context of the whole expression; a literal first
+        // takes it from the other choice.
         let aggregate = |e: &Expr| matches!(e.kind, ExprKind::Aggregate(_));
         let (a, b) = if aggregate(then) || aggregate(otherwise) {
             let (a, b) = (self.expr(then, hint), self.expr(otherwise, hint));
@@ -262,7 +283,7 @@ impl Checker<'_> {
     }
 }
 
-/// The operator with its operands exchanged.
+/// The operator for swapped operands.
 fn mirrored(op: BinaryOp) -> BinaryOp {
     match op {
         BinaryOp::Lt => BinaryOp::Gt,

@@ -1,4 +1,4 @@
-//! Names, fields, elements and bits: what can be read, and what can be assigned.
+//! Names, fields, elements and bits, as values and as targets of assignments.
 
 use super::scope::Symbol;
 use super::{Checker, fold};
@@ -7,15 +7,16 @@ use crate::diagnostics::Diagnostic;
 use crate::hir::{self, Meta, Place, Projection, Root, Type};
 use crate::source::Span;
 
-/// What is to be done with a place.
+/// The kind of access to a place.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Access {
     Read,
-    /// Assigned; for compound assignment too, whose own reading of the old value does not count as a use.
+    /// Assignment, including compound assignment, whose read of the old value does not count as a
+    /// use.
     Write,
 }
 
-/// What an expression that could be a place turns out to be.
+/// The resolution of an expression that could be a place.
 pub(super) enum Resolved {
     Place(Place),
     /// A value that cannot be assigned.
@@ -35,14 +36,14 @@ const PROPERTIES: [(&str, Meta); 5] = [
 pub(super) const OPERATIONS: [&str; 5] = ["push", "pop", "insert", "remove", "reset"];
 
 impl Checker<'_> {
-    /// The place that is assigned.
+    /// Checks the target of an assignment.
     pub(super) fn assigned(&mut self, e: &Expr) -> Option<Place> {
         match self.resolve(e, Access::Write)? {
             Resolved::Place(place) => Some(place),
             Resolved::Value(_) => {
                 self.report(
                     Diagnostic::new("E0409", e.span, "this cannot be assigned").help(
-                        "variables, fields of views, elements and bits of them, and `packet.egress` can",
+                        "variables, fields of views, their elements and bits, and `packet.egress` can be assigned",
                     ),
                 );
                 None
@@ -60,11 +61,9 @@ impl Checker<'_> {
                     }
                     if let Some(Symbol::Offload(_)) = self.lookup(name) {
                         let message = format!("`{name}.{}` needs its arguments", field.text);
-                        self.report(
-                            Diagnostic::new("E0216", e.span, message).help(
-                                "an offload has methods only, and a method is called: `name.method(...)`",
-                            ),
-                        );
+                        self.report(Diagnostic::new("E0216", e.span, message).help(
+                            "an offload has only methods, which are called: `name.method(...)`",
+                        ));
                         return None;
                     }
                 }
@@ -95,7 +94,10 @@ impl Checker<'_> {
                 return None;
             }
             let help = self.suggestion_or_word(name, |s| {
-                !matches!(s, Symbol::Type(_) | Symbol::Step(_) | Symbol::Engine(_) | Symbol::Function(_))
+                !matches!(
+                    s,
+                    Symbol::Type(_) | Symbol::Step(_) | Symbol::Engine(_) | Symbol::Function(_)
+                )
             });
             self.report(
                 Diagnostic::new("E0201", span, format!("there is no `{name}` here"))
@@ -130,15 +132,17 @@ impl Checker<'_> {
                 self.cx.note(var, Access::Read);
                 Some(place(Root::Local(var, header), Type::Struct(header)))
             }
-            Symbol::Const(_) | Symbol::LocalConst(_) | Symbol::Member(..) if access == Access::Write => {
+            Symbol::Const(_) | Symbol::LocalConst(_) | Symbol::Member(..)
+                if access == Access::Write =>
+            {
                 let message = format!("`{name}` is constant and cannot be assigned");
                 let mut diagnostic = Diagnostic::new("E0410", span, message);
                 if let Some(declared) = self.declared_at(name) {
                     diagnostic = diagnostic.also(declared, "declared here");
                 }
-                self.report(
-                    diagnostic.help("a variable that lives as long as the packet stands in the engine"),
-                );
+                self.report(diagnostic.help(
+                    "to keep a value as long as the packet, declare a variable in the engine",
+                ));
                 None
             }
             Symbol::Const(index) => {
@@ -150,7 +154,9 @@ impl Checker<'_> {
                 let value = self.local_consts[index].clone();
                 Some(Resolved::Value(hir::Expr { span, ..value }))
             }
-            Symbol::Member(index, member) => Some(Resolved::Value(self.member(index, member, span)?)),
+            Symbol::Member(index, member) => {
+                Some(Resolved::Value(self.member(index, member, span)?))
+            }
             Symbol::Poisoned => None,
             Symbol::Type(_)
             | Symbol::Function(_)
@@ -160,8 +166,10 @@ impl Checker<'_> {
                 let help = match symbol {
                     Symbol::Function(_) => "call it: `name(...)`",
                     Symbol::Offload(_) => "call one of its methods: `name.method(...)`",
-                    Symbol::Step(_) => "`next STEP;` goes on at a step",
-                    Symbol::Engine(_) => "declare an offload for it: `offload NAME : engine ENGINE;`",
+                    Symbol::Step(_) => "`next STEP;` continues at a step",
+                    Symbol::Engine(_) => {
+                        "declare an offload for it: `offload NAME : engine ENGINE;`"
+                    }
                     _ => "a value of the type is written `(TYPE){ ... }`",
                 };
                 let message = format!("`{name}` is {}, not a value", symbol.describe());
@@ -186,13 +194,18 @@ impl Checker<'_> {
         self.needs_packet(span, "the packet")?;
         let ty = Type::Bits(if *meta == Meta::Arrival { 64 } else { 16 });
         if *meta == Meta::Egress {
-            return Some(Resolved::Place(Place { root: Root::Meta(*meta), path: Vec::new(), ty, span }));
+            return Some(Resolved::Place(Place {
+                root: Root::Meta(*meta),
+                path: Vec::new(),
+                ty,
+                span,
+            }));
         }
         if access == Access::Write {
             let message = format!("`packet.{}` can only be read", field.text);
             let help = match meta {
                 Meta::Length | Meta::Window => {
-                    "bytes are added and taken by `packet.push`, `pop`, `insert`, `remove` and the payload offload"
+                    "bytes are added and removed by `packet.push`, `pop`, `insert`, `remove` and the payload offload"
                 }
                 _ => "only `packet.egress` can be assigned",
             };
@@ -202,15 +215,15 @@ impl Checker<'_> {
         Some(Resolved::Value(hir::Expr { kind: hir::ExprKind::Meta(*meta), ty, span }))
     }
 
-    /// Refuses what an engine that is called cannot do: it has no packet.
+    /// Reports what a called engine cannot do, since it has no packet.
     pub(super) fn needs_packet(&mut self, span: Span, what: &str) -> Option<()> {
         if self.body.constant {
-            let message = format!("{what} is not known when the program is compiled");
+            let message = format!("{what} is not known at compile time");
             self.report(Diagnostic::new("E0402", span, message));
             return None;
         }
         if self.cx.reply.is_some() {
-            let message = format!("{what} is not there in an engine that is called");
+            let message = format!("{what} does not exist in a called engine");
             self.report(
                 Diagnostic::new("E0612", span, message)
                     .help("pass what it needs as parameters: `engine NAME(u32 key) -> TYPE`"),
@@ -272,8 +285,10 @@ impl Checker<'_> {
             && i.to_shift() >= count
         {
             let last = count - 1;
-            let message =
-                format!("index {i} is out of range: the last one of `{}` is {last}", self.type_name(&ty));
+            let message = format!(
+                "index {i} is out of range: the last one of `{}` is {last}",
+                self.type_name(&ty)
+            );
             self.report(
                 Diagnostic::new("W0605", index.span, message)
                     .help("it reads as zero, and nothing is written"),
@@ -317,8 +332,8 @@ impl Checker<'_> {
             return self.not_indexable(&ty, span);
         };
         if high < low || high >= width {
-            let message = format!("`[{high}:{low}]` is no range of bits of a `u{width}`");
-            let help = format!("the higher bit stands first, and the highest there is, is {}", width - 1);
+            let message = format!("`[{high}:{low}]` is not a range of bits of a `u{width}`");
+            let help = format!("the higher bit comes first; the highest bit is {}", width - 1);
             self.report(Diagnostic::new("E0405", span, message).help(help));
             return None;
         }
@@ -333,14 +348,15 @@ impl Checker<'_> {
         })
     }
 
-    /// A place whose bits have already been selected cannot be selected from again when it is assigned.
+    /// If bits of a place have already been selected, nothing more can be selected for an
+    /// assignment.
     fn whole(&mut self, base: Resolved, span: Span, access: Access) -> Option<Resolved> {
         let partial = matches!(&base, Resolved::Place(p)
             if matches!(p.path.last(), Some(Projection::Slice(..) | Projection::Bit(_))));
         if access == Access::Write && partial {
             self.report(
                 Diagnostic::new("E0409", span, "bits of bits cannot be assigned")
-                    .help("select them in one step: `x[hi:lo]`"),
+                    .help("select them at once: `x[hi:lo]`"),
             );
             return None;
         }
@@ -360,7 +376,7 @@ impl Checker<'_> {
     }
 }
 
-/// The value at a place.
+/// The value of a place.
 pub(super) fn read(place: Place) -> hir::Expr {
     hir::Expr { ty: place.ty.clone(), span: place.span, kind: hir::ExprKind::Read(place) }
 }

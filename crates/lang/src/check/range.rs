@@ -1,13 +1,14 @@
-//! How large a value can become: what narrowing may lose, and which comparisons are already decided.
+//! Bounds of values: what narrowing may lose, and which comparisons are already decided.
 
 use wireloom_bits::Bits;
 
 use super::fold;
 use crate::hir::{BinaryOp, Expr, ExprKind, Type};
 
-/// An upper bound of a number's, enumeration's or bool's value, at `width`, the expression's own width.
+/// An upper bound of the value of a number, enumeration or `bool`, at `width`, the expression's own
+/// width.
 ///
-/// Every case must answer at least what the expression can reach; all ones is always right.
+/// Every case must return at least the largest possible value; all ones is always correct.
 pub(super) fn upper(expr: &Expr, width: &dyn Fn(&Type) -> u32) -> Bits {
     let own = width(&expr.ty);
     let of = |e: &Expr| upper(e, width);
@@ -35,9 +36,13 @@ fn is_number(ty: &Type) -> bool {
     matches!(ty, Type::Bits(_) | Type::Bool | Type::Enum(_))
 }
 
-/// The largest value of so many significant bits.
+/// The largest value with `significant` significant bits.
 fn filled(significant: u32, width: u32) -> Bits {
-    if significant == 0 { Bits::zero(width) } else { Bits::ones(significant.min(width)).resize(width) }
+    if significant == 0 {
+        Bits::zero(width)
+    } else {
+        Bits::ones(significant.min(width)).resize(width)
+    }
 }
 
 fn binary(op: BinaryOp, (a, b): (&Bits, &Bits), divisor: Option<&Bits>, own: u32) -> Bits {
@@ -50,7 +55,7 @@ fn binary(op: BinaryOp, (a, b): (&Bits, &Bits), divisor: Option<&Bits>, own: u32
             if sum < *a { ones() } else { sum }
         }
         BinaryOp::Mul if a.significant() + b.significant() <= own => a.mul(b),
-        // Division by zero gives all ones, so that only a constant divisor bounds the quotient.
+        // Division by zero gives all ones, so only a constant divisor bounds the quotient.
         BinaryOp::Div => match divisor {
             Some(by) if !by.is_zero() => a.udiv(by),
             _ => ones(),
@@ -61,7 +66,9 @@ fn binary(op: BinaryOp, (a, b): (&Bits, &Bits), divisor: Option<&Bits>, own: u32
         },
         BinaryOp::Shr => divisor.map_or_else(|| a.clone(), |count| a.lshr(count.to_shift())),
         BinaryOp::Shl => match divisor {
-            Some(count) if u64::from(a.significant()) + u64::from(count.to_shift()) <= own.into() => {
+            Some(count)
+                if u64::from(a.significant()) + u64::from(count.to_shift()) <= own.into() =>
+            {
                 a.shl(count.to_shift())
             }
             _ => ones(),
@@ -86,7 +93,11 @@ mod tests {
 
     fn unknown(bits: u32) -> Expr {
         let kind = ExprKind::Slice(
-            Box::new(Expr { kind: ExprKind::Meta(Meta::Arrival), ty: Type::Bits(64), span: Span::default() }),
+            Box::new(Expr {
+                kind: ExprKind::Meta(Meta::Arrival),
+                ty: Type::Bits(64),
+                span: Span::default(),
+            }),
             bits - 1,
             0,
         );

@@ -1,4 +1,4 @@
-//! Names and what they stand for.
+//! Names and their meanings.
 
 use std::collections::HashMap;
 use std::rc::Rc;
@@ -9,13 +9,13 @@ use crate::diagnostics::Diagnostic;
 use crate::hir::{OffloadId, StepId, StructId, VarId, ViewId};
 use crate::source::Span;
 
-/// Words of the language that a misspelt name can be meant for.
+/// Words of the language for which a misspelt name can be meant.
 const WORDS: [&str; 14] = [
-    "break", "concat", "continue", "done", "drop", "emit", "false", "finish", "next", "packet", "return",
-    "sizeof", "to_cpu", "true",
+    "break", "concat", "continue", "done", "drop", "emit", "false", "finish", "next", "packet",
+    "return", "sizeof", "to_cpu", "true",
 ];
 
-/// What a name stands for. The indices are those of the checker's tables.
+/// The meaning of a name. The indices are those of the checker's tables.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Symbol {
     Type(usize),
@@ -30,16 +30,17 @@ pub(super) enum Symbol {
     /// The variable of a `for`.
     LoopVar(VarId),
     View(ViewId),
-    /// A view declared in a step or function, or passed to a function: its offset's variable.
+    /// A view declared in a step or function, or passed to a function: the variable that holds its
+    /// offset.
     LocalView(VarId, StructId),
     Offload(OffloadId),
     Step(StepId),
-    /// Its declaration is wrong, and that has been reported.
+    /// The declaration is wrong, which has been reported.
     Poisoned,
 }
 
 impl Symbol {
-    /// With an article, for messages.
+    /// A description with an article, for messages.
     pub(super) fn describe(self) -> &'static str {
         match self {
             Self::Type(_) => "a type",
@@ -62,21 +63,21 @@ pub(super) struct Scope {
 }
 
 impl<'a> Checker<'a> {
-    /// Puts a name into the innermost scope.
+    /// Adds a name to the innermost scope.
     pub(super) fn declare(&mut self, name: &Name, symbol: Symbol) {
         let inner = self.scopes.len() - 1;
         if let Some((other, span)) = self.scopes[inner].names.get(&name.text).copied() {
             let message = format!("`{}` is declared twice", name.text);
             let before = format!("{} of that name is declared here", other.describe());
-            self.report(
-                Diagnostic::new("E0211", name.span, message)
-                    .also(span, before)
-                    .help("names are shared by types, constants, functions, variables, offloads and steps"),
-            );
+            self.report(Diagnostic::new("E0211", name.span, message).also(span, before).help(
+                "names are shared by types, constants, functions, variables, offloads and steps",
+            ));
             return;
         }
-        // File-level names may be hidden: shared files declare more than one program knows of.
-        let hidden = self.scopes[1..inner.max(1)].iter().rev().find_map(|s| s.names.get(&name.text));
+        // Names at file level may be hidden, since shared files declare more names than one program
+        // knows.
+        let hidden =
+            self.scopes[1..inner.max(1)].iter().rev().find_map(|s| s.names.get(&name.text));
         if let Some((other, span)) = hidden.copied() {
             let message = format!("`{}` hides {} of the same name", name.text, other.describe());
             self.report(
@@ -88,7 +89,7 @@ impl<'a> Checker<'a> {
         self.scopes[inner].names.insert(name.text.clone(), (symbol, name.span));
     }
 
-    /// Gives a name of the innermost scope another meaning, once its declaration has been checked.
+    /// Changes the meaning of a name of the innermost scope once its declaration has been checked.
     pub(super) fn redefine(&mut self, name: &Name, symbol: Symbol) {
         let inner = self.scopes.last_mut().expect("there is always the file's scope");
         if let Some(entry) = inner.names.get_mut(&name.text)
@@ -98,19 +99,25 @@ impl<'a> Checker<'a> {
         }
     }
 
-    /// What a name stands for, from the innermost scope outwards.
+    /// The meaning of a name, searched from the innermost scope outwards.
     pub(super) fn lookup(&self, name: &str) -> Option<Symbol> {
-        let found = self.scopes.iter().rev().find_map(|s| s.names.get(name)).map(|(symbol, _)| *symbol);
+        let found =
+            self.scopes.iter().rev().find_map(|s| s.names.get(name)).map(|(symbol, _)| *symbol);
         found.or_else(|| self.lost.contains(name).then_some(Symbol::Poisoned))
     }
 
-    /// Where the name that is visible here was declared.
+    /// Where a visible name was declared.
     pub(super) fn declared_at(&self, name: &str) -> Option<Span> {
         self.scopes.iter().rev().find_map(|s| s.names.get(name)).map(|(_, span)| *span)
     }
 
-    /// The visible name of that kind which is spelled most like `unknown`; for types, those of the language as well.
-    pub(super) fn suggestion(&self, unknown: &str, wanted: impl Fn(Symbol) -> bool) -> Option<String> {
+    /// The visible name of that kind whose spelling is closest to `unknown`; for types, also those
+    /// of the language.
+    pub(super) fn suggestion(
+        &self,
+        unknown: &str,
+        wanted: impl Fn(Symbol) -> bool,
+    ) -> Option<String> {
         let mut names: Vec<&str> = self
             .scopes
             .iter()
@@ -118,12 +125,12 @@ impl<'a> Checker<'a> {
             .filter(|(_, (symbol, _))| wanted(*symbol))
             .map(|(name, _)| &**name)
             .collect();
-        // Hash maps have no order; the message must have one.
+        // Hash maps have no order, but the message needs one.
         names.sort_unstable();
         crate::suggest::suggest(unknown, names)
     }
 
-    /// As [`suggestion`](Self::suggestion), where a word of the language could stand as well.
+    /// Like [`suggestion`](Self::suggestion), where a word of the language is possible as well.
     pub(super) fn suggestion_or_word(
         &self,
         unknown: &str,
@@ -132,7 +139,7 @@ impl<'a> Checker<'a> {
         self.suggestion(unknown, wanted).or_else(|| crate::suggest::suggest(unknown, WORDS))
     }
 
-    /// Runs `work` in a scope of its own.
+    /// Runs `work` in a new scope.
     pub(super) fn scoped<T>(&mut self, work: impl FnOnce(&mut Self) -> T) -> T {
         self.scopes.push(Scope::default());
         let out = work(self);
@@ -140,7 +147,7 @@ impl<'a> Checker<'a> {
         out
     }
 
-    /// Runs `work` where only the outermost `level` scopes are visible: 1 is the file, 2 the engine.
+    /// Runs `work` with only the outermost `level` scopes visible: 1 is the file, 2 the engine.
     pub(super) fn at_level<T>(&mut self, level: usize, work: impl FnOnce(&mut Self) -> T) -> T {
         let hidden = self.scopes.split_off(level.min(self.scopes.len()));
         let out = work(self);
@@ -168,7 +175,7 @@ impl<'a> Checker<'a> {
         }
     }
 
-    /// Whether resolution has ended, and with what.
+    /// The result of resolution, if it has ended.
     pub(super) fn done<T: Clone>(state: &Resolution<T>) -> Option<Option<T>> {
         match state {
             Resolution::Done(result) => Some(result.clone()),

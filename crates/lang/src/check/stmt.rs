@@ -1,4 +1,4 @@
-//! Statements.
+//! Checks statements.
 
 use std::collections::HashMap;
 
@@ -7,7 +7,9 @@ use wireloom_bits::Bits;
 use super::engine::OffloadKind;
 use super::scope::Symbol;
 use super::{Checker, flow, fold, place};
-use crate::ast::{self, BinaryOp, Case, Name, StmtKind as Written, TypeKind, VariableDecl, ViewDecl};
+use crate::ast::{
+    self, BinaryOp, Case, Name, StmtKind as Written, TypeKind, VariableDecl, ViewDecl,
+};
 use crate::diagnostics::Diagnostic;
 use crate::hir::{self, Exit, ExprKind, Place, Projection, Root, Stmt, StmtKind, Type, VarKind};
 use crate::source::Span;
@@ -19,7 +21,7 @@ const MAX_REASON_BITS: u32 = 16;
 #[derive(Default)]
 pub(super) struct Frame {
     is_switch: bool,
-    /// The `break` that ends the present case.
+    /// The `break` that ends the current case.
     last_break: Option<Span>,
     /// A `break` in the middle of a case.
     broke: Option<Span>,
@@ -34,14 +36,14 @@ pub(super) struct Body {
     /// The result's type, in a function.
     pub(super) result: Option<Type>,
     pub(super) frames: Vec<Frame>,
-    /// Only constants may stand here.
+    /// Whether only constants are allowed.
     pub(super) constant: bool,
-    /// A statement was wrong and is missing.
+    /// Whether a statement was wrong and is missing.
     pub(super) failed: bool,
 }
 
 impl Checker<'_> {
-    /// The statements of a block, in the present scope.
+    /// Checks the statements of a block, in the current scope.
     pub(super) fn statements(&mut self, written: &[ast::Stmt]) -> Vec<Stmt> {
         let mut out = Vec::new();
         for stmt in written {
@@ -50,7 +52,7 @@ impl Checker<'_> {
         out
     }
 
-    /// A statement in a scope of its own: the body of an `if` or loop.
+    /// Checks a statement in a scope of its own: the body of an `if` or loop.
     pub(super) fn single(&mut self, written: &ast::Stmt) -> Vec<Stmt> {
         self.scoped(|c| match &written.kind {
             Written::Block(stmts) => c.statements(stmts),
@@ -145,8 +147,12 @@ impl Checker<'_> {
                 Some(value) => self.expr(value, None),
                 None => {
                     self.report(
-                        Diagnostic::new("E0314", decl.ty.span, "`auto` needs a value to take its type from")
-                            .help("write the type, or `auto name = value;`"),
+                        Diagnostic::new(
+                            "E0314",
+                            decl.ty.span,
+                            "`auto` needs a value to take its type from",
+                        )
+                        .help("write the type, or `auto name = value;`"),
                     );
                     None
                 }
@@ -189,7 +195,8 @@ impl Checker<'_> {
         Some(StmtKind::Local(var, Some(offset?)))
     }
 
-    /// A constant of a block: known at once, so that it needs no entry among those that are resolved on demand.
+    /// Declares a constant of a block. Its value is known at once, so it is not among those that
+    /// are resolved on demand.
     fn declare_local_const(&mut self, name: &Name, value: Option<hir::Expr>) {
         let symbol = value.map_or(Symbol::Poisoned, |v| {
             self.local_consts.push(v);
@@ -205,18 +212,23 @@ impl Checker<'_> {
     }
 
     fn assign_value(&mut self, at: Place, value: hir::Expr) -> Option<StmtKind> {
-        let value = self.coerce(value, &at.ty, "the place assigned")?;
+        let value = self.coerce(value, &at.ty, "the target")?;
         if let (ExprKind::Read(from), Root::Var(to)) = (&value.kind, &at.root)
             && matches!(from.root, Root::Var(v) if v == *to)
             && from.path.is_empty()
             && at.path.is_empty()
         {
-            self.report(Diagnostic::new("W0717", value.span, "this variable is assigned to itself"));
+            self.report(Diagnostic::new(
+                "W0717",
+                value.span,
+                "this variable is assigned to itself",
+            ));
         }
         Some(StmtKind::Assign(at, value))
     }
 
-    /// The place of `place OP= value`. Its indices are evaluated once: those with an effect go into variables.
+    /// Checks the place of `place OP= value`. Its indices are evaluated once; those with an effect
+    /// go into variables.
     fn settled_place(&mut self, e: &ast::Expr, out: &mut Vec<Stmt>) -> Option<Place> {
         let mut at = self.assigned(e)?;
         for step in &mut at.path {
@@ -234,7 +246,7 @@ impl Checker<'_> {
         Some(at)
     }
 
-    /// What stands at a place; for bits of a number, those bits.
+    /// The value of a place; for bits of a number, those bits.
     fn old_value(&self, at: &Place) -> hir::Expr {
         let mut whole = at.clone();
         match whole.path.pop() {
@@ -254,9 +266,9 @@ impl Checker<'_> {
     fn type_at(&self, at: &Place) -> Type {
         let root = match at.root {
             Root::Var(var) => self.cx.vars[var.index()].ty.clone(),
-            Root::View(view) => {
-                Type::Struct(self.cx.view_headers[view.index()].expect("resolved views have headers"))
-            }
+            Root::View(view) => Type::Struct(
+                self.cx.view_headers[view.index()].expect("resolved views have headers"),
+            ),
             Root::Local(_, header) => Type::Struct(header),
             Root::Meta(_) => Type::Bits(16),
         };
@@ -271,7 +283,7 @@ impl Checker<'_> {
         })
     }
 
-    /// An expression as a statement.
+    /// Checks an expression used as a statement.
     fn for_effect(&mut self, e: &ast::Expr) -> Option<StmtKind> {
         let value = self.expr(e, None)?;
         match &value.kind {
@@ -281,7 +293,8 @@ impl Checker<'_> {
                 if let OffloadKind::Kind(kind) = &info.kind {
                     let m = &kind.methods[*method];
                     if !m.state.has_effect() && !m.writes_packet {
-                        let message = format!("the reply of `{}.{}` is not used", info.name, m.name);
+                        let message =
+                            format!("the reply of `{}.{}` is not used", info.name, m.name);
                         self.report(
                             Diagnostic::new("W0710", e.span, message)
                                 .help("the call changes nothing; use its reply, or remove it"),
@@ -294,7 +307,7 @@ impl Checker<'_> {
                     .then_some("to assign, write `=`");
                 self.report(
                     Diagnostic::new("W0711", e.span, "this statement does nothing")
-                        .help(equality.unwrap_or("its value is computed and thrown away")),
+                        .help(equality.unwrap_or("its value is computed and discarded")),
                 );
             }
         }
@@ -305,9 +318,10 @@ impl Checker<'_> {
         let scrutinee = self.expr(on, None);
         let ty = scrutinee.as_ref().map(|v| v.ty.clone());
         if let Some(ty @ (Type::Struct(_) | Type::Array(..) | Type::Void)) = &ty {
-            let message = format!("a `switch` is on a number, not on `{}`", self.type_name(ty));
+            let message = format!("a `switch` needs a number, not `{}`", self.type_name(ty));
             self.report(
-                Diagnostic::new("E0520", on.span, message).help("use `if` and `==`, or switch on a field"),
+                Diagnostic::new("E0520", on.span, message)
+                    .help("use `if` and `==`, or switch on a field"),
             );
             return None;
         }
@@ -328,7 +342,7 @@ impl Checker<'_> {
             match is_default {
                 None => cases.push((values, body)),
                 Some(label) => match &default {
-                    // Labels beside `default` choose what it would be anyway.
+                    // Labels next to `default` select what `default` selects anyway.
                     None => default = Some((body, label)),
                     Some((_, before)) => {
                         let before = *before;
@@ -350,19 +364,23 @@ impl Checker<'_> {
                 Diagnostic::new(
                     "E0522",
                     broke,
-                    "a `break` in the middle of a case cannot stand beside a `continue`",
+                    "a case with a `break` in its middle cannot contain a `continue`",
                 )
                 .help("end the case with the `break`, or use `if` and `else`"),
             );
             return None;
         }
-        // A loop that runs once gives the early `break` something to leave.
+        // A loop of one round gives the early `break` something to leave.
         let var = self.cx.add_var("once", Type::Bits(1), VarKind::Local, span);
         self.cx.uses[var.index()].exempt = true;
-        Some(StmtKind::For { var, values: vec![Bits::zero(1)], body: vec![Stmt { kind: switch, span }] })
+        Some(StmtKind::For {
+            var,
+            values: vec![Bits::zero(1)],
+            body: vec![Stmt { kind: switch, span }],
+        })
     }
 
-    /// The last case may reach its end: nothing is there to fall through to.
+    /// Checks a case. The last one may reach its end, since nothing follows to fall through to.
     fn case(&mut self, case: &Case, is_last: bool) -> Vec<Stmt> {
         let ending = last_break(&case.body);
         self.body.frames.last_mut().expect("inside a switch").last_break = ending;
@@ -371,7 +389,7 @@ impl Checker<'_> {
         if ending.is_none() && !is_last && !self.body.failed && flow::reaches_end(&body) {
             let (_, label) = case.labels.last().expect("a case has a label");
             self.report(
-                Diagnostic::new("E0507", *label, "this case does not end").help(
+                Diagnostic::new("E0507", *label, "this case has no end").help(
                     "end it with `break;`, or leave the step, loop or function; there is no fall-through",
                 ),
             );
@@ -380,7 +398,12 @@ impl Checker<'_> {
         body
     }
 
-    fn label(&mut self, e: &ast::Expr, ty: Option<&Type>, seen: &mut HashMap<Bits, Span>) -> Option<Bits> {
+    fn label(
+        &mut self,
+        e: &ast::Expr,
+        ty: Option<&Type>,
+        seen: &mut HashMap<Bits, Span>,
+    ) -> Option<Bits> {
         let value = self.constant(e, ty)?;
         let bits = fold::value(&value)?.clone();
         if let Some(before) = seen.insert(bits.clone(), e.span) {
@@ -391,7 +414,7 @@ impl Checker<'_> {
         Some(bits)
     }
 
-    /// `None` inside for a `break` that merely ends its case.
+    /// The inner `None` stands for a `break` that merely ends its case.
     fn break_statement(&mut self, span: Span) -> Option<Option<StmtKind>> {
         let Some(frame) = self.body.frames.last_mut() else {
             self.outside_loop(span, "break", "a loop or `switch`");
@@ -418,17 +441,17 @@ impl Checker<'_> {
     }
 
     fn outside_loop(&mut self, span: Span, word: &str, place: &str) {
-        let message = format!("`{word}` stands outside of {place}");
+        let message = format!("`{word}` is outside of {place}");
         self.report(
             Diagnostic::new("E0503", span, message)
-                .help("a step is left with `next`, `finish` and the like, a function with `return`"),
+                .help("`next`, `finish` and the like end a step; `return` ends a function"),
         );
     }
 
     fn return_statement(&mut self, value: Option<&ast::Expr>, span: Span) -> Option<StmtKind> {
         let Some(result) = self.body.result.clone() else {
             self.report(
-                Diagnostic::new("E0504", span, "`return` stands outside of a function")
+                Diagnostic::new("E0504", span, "`return` is outside of a function")
                     .help("a step ends with `next STEP;`, `finish;`, `drop(reason);` and the like"),
             );
             return None;
@@ -454,28 +477,28 @@ impl Checker<'_> {
         }
     }
 
-    /// Refuses the end of a step where there is no step.
+    /// Refuses the end of a step outside of a step.
     fn ends_step(&mut self, span: Span, word: &str) -> Option<()> {
         if self.body.in_step {
             return Some(());
         }
-        let message = format!("`{word}` cannot stand in a function");
-        self.report(
-            Diagnostic::new("E0506", span, message)
-                .help("return a value that tells the step what to do; only steps say what comes next"),
-        );
+        let message = format!("`{word}` is not allowed in a function");
+        self.report(Diagnostic::new("E0506", span, message).help(
+            "return a value that tells the step what to do; only steps choose the next step",
+        ));
         None
     }
 
-    /// Refuses what an engine that is called cannot do with a packet.
+    /// Refuses what a called engine cannot do with a packet.
     fn sends(&mut self, span: Span, word: &str) -> Option<()> {
         self.ends_step(span, word)?;
         if self.cx.reply.is_none() {
             return Some(());
         }
-        let message = format!("`{word}` needs a packet, and an engine that is called has none");
+        let message = format!("`{word}` needs a packet, but a called engine has none");
         self.report(
-            Diagnostic::new("E0515", span, message).help("end with `finish(reply);` or `next STEP;`"),
+            Diagnostic::new("E0515", span, message)
+                .help("end with `finish(reply);` or `next STEP;`"),
         );
         None
     }
@@ -486,19 +509,23 @@ impl Checker<'_> {
             (None, None) => Some(StmtKind::Exit(Exit::Finish)),
             (Some(e), None) => {
                 self.report(
-                    Diagnostic::new("E0514", e.span, "an engine that takes packets replies no value")
-                        .help("write `finish;`, which sends the packet to `packet.egress`"),
+                    Diagnostic::new(
+                        "E0514",
+                        e.span,
+                        "an engine that takes packets cannot reply with a value",
+                    )
+                    .help("write `finish;`, which sends the packet to `packet.egress`"),
                 );
                 None
             }
             (None, Some(ty)) => {
-                let message = format!("this engine replies `{}`", self.type_name(&ty));
+                let message = format!("this engine replies with a `{}`", self.type_name(&ty));
                 self.report(Diagnostic::new("E0514", span, message).help("write `finish(value);`"));
                 None
             }
             (Some(e), Some(ty)) => {
                 let value = self.expr(e, Some(&ty))?;
-                // A reply type that is wrong has been reported.
+                // A wrong reply type has been reported.
                 if ty == Type::Void {
                     return None;
                 }
@@ -510,25 +537,32 @@ impl Checker<'_> {
     fn reason(&mut self, e: &ast::Expr) -> Option<hir::Expr> {
         let value = self.expr(e, None)?;
         let Type::Enum(id) = value.ty else {
-            let message =
-                format!("a reason is of an enumeration, and this is `{}`", self.type_name(&value.ty));
+            let message = format!(
+                "a reason must be of an enumeration, but this is `{}`",
+                self.type_name(&value.ty)
+            );
             self.report(Diagnostic::new("E0516", e.span, message).help(
-                "declare the reasons: `enum Reason : u8 { TOO_SHORT, NO_ROUTE };` - they are counted by name",
+                "declare the reasons: `enum Reason : u8 { TOO_SHORT, NO_ROUTE };`; they are counted by name",
             ));
             return None;
         };
         let of = &self.enums[id.index()];
         if of.width > MAX_REASON_BITS {
             let (message, declared) = (format!("`{}` has {} bits", of.name, of.width), of.span);
-            let help = format!("a reason has at most {MAX_REASON_BITS} bits");
-            self.report(Diagnostic::new("E0517", e.span, message).also(declared, "declared here").help(help));
+            let help = format!("a reason can have at most {MAX_REASON_BITS} bits");
+            self.report(
+                Diagnostic::new("E0517", e.span, message)
+                    .also(declared, "declared here")
+                    .help(help),
+            );
             return None;
         }
         Some(value)
     }
 }
 
-/// The `break` that ends a case, if one does: the last statement, or the last of a block that is.
+/// The `break` that ends a case, if one does: the last statement, or the last of a block that is
+/// the last statement.
 fn last_break(stmts: &[ast::Stmt]) -> Option<Span> {
     let last = stmts.iter().rev().find(|s| !matches!(s.kind, Written::Empty))?;
     match &last.kind {

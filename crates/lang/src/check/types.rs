@@ -1,4 +1,4 @@
-//! Types: what they are, and the bounds that they must keep.
+//! Types and their limits.
 
 use std::collections::HashMap;
 
@@ -14,20 +14,20 @@ use super::scope::Symbol;
 
 /// The widest `uN`.
 pub(super) const MAX_BITS: u32 = 1024;
-/// The most elements of an array.
+/// The maximum number of elements of an array.
 const MAX_ELEMENTS: u64 = 4096;
 /// The widest underlying type of an enumeration.
 const MAX_ENUM_BITS: u32 = 64;
-/// The longest header, in bytes: what the header window can hold after pushes.
+/// The longest header in bytes: the capacity of the header window after pushes.
 const MAX_HEADER_BYTES: u32 = 256;
 
 impl<'a> Checker<'a> {
-    /// A type as written, `void` included.
+    /// Resolves a type, including `void`.
     pub(super) fn ty(&mut self, written: &TypeExpr) -> Option<Type> {
         match &written.kind {
             TypeKind::Bits(n) if (1..=MAX_BITS).contains(n) => Some(Type::Bits(*n)),
             TypeKind::Bits(_) => {
-                let message = format!("the width of a number is 1 to {MAX_BITS} bits");
+                let message = format!("the width of a number must be 1 to {MAX_BITS} bits");
                 self.report(
                     Diagnostic::new("E0301", written.span, message)
                         .help("wider data is an array or a structure"),
@@ -38,8 +38,12 @@ impl<'a> Checker<'a> {
             TypeKind::Void => Some(Type::Void),
             TypeKind::Auto => {
                 self.report(
-                    Diagnostic::new("E0314", written.span, "`auto` needs a value to take its type from")
-                        .help("write the type"),
+                    Diagnostic::new(
+                        "E0314",
+                        written.span,
+                        "`auto` needs a value to take its type from",
+                    )
+                    .help("write the type"),
                 );
                 None
             }
@@ -66,7 +70,7 @@ impl<'a> Checker<'a> {
         }
     }
 
-    /// A type that has values.
+    /// Resolves a type that has values.
     pub(super) fn value_type(&mut self, written: &TypeExpr) -> Option<Type> {
         match self.ty(written)? {
             Type::Void => {
@@ -84,7 +88,7 @@ impl<'a> Checker<'a> {
         if bits <= u64::from(MAX_WIDTH) {
             return Some(ty);
         }
-        let message = format!("this type is {bits} bits wide; the most is {MAX_WIDTH}");
+        let message = format!("this type is {bits} bits wide; the limit is {MAX_WIDTH}");
         self.report(
             Diagnostic::new("E0309", span, message)
                 .help("keep large tables in an offload of kind `array`, or split the variable"),
@@ -97,14 +101,15 @@ impl<'a> Checker<'a> {
         match count.to_u64() {
             Some(n) if (1..=MAX_ELEMENTS).contains(&n) => Some(n as u32),
             _ => {
-                let message = format!("an array has 1 to {MAX_ELEMENTS} elements, not {count}");
+                let message =
+                    format!("an array must have 1 to {MAX_ELEMENTS} elements, not {count}");
                 self.report(Diagnostic::new("E0305", size.span, message));
                 None
             }
         }
     }
 
-    /// The type that a declaration makes.
+    /// The type that a declaration defines.
     pub(super) fn resolve_type(&mut self, index: usize) -> Option<Type> {
         let (decl, name) = match self.types[index].decl {
             TypeDecl::Enum(e) => (TypeDecl::Enum(e), &e.name),
@@ -144,8 +149,12 @@ impl<'a> Checker<'a> {
             Some(written) => match self.ty(written)? {
                 Type::Bits(n) if n <= MAX_ENUM_BITS => Some(n),
                 _ => {
-                    let message = format!("an enumeration is a number of at most {MAX_ENUM_BITS} bits");
-                    self.report(Diagnostic::new("E0311", written.span, message).help("write `: u8`, say"));
+                    let message =
+                        format!("an enumeration must be a number of at most {MAX_ENUM_BITS} bits");
+                    self.report(
+                        Diagnostic::new("E0311", written.span, message)
+                            .help("write `: u8`, for example"),
+                    );
                     return None;
                 }
             },
@@ -159,13 +168,14 @@ impl<'a> Checker<'a> {
                 Some(e) => (self.const_number(e), e.span),
                 None => (next.clone(), name.span),
             };
-            // A value that is wrong has been reported; the members after it count on from there in silence.
+            // A wrong value has been reported; members that count on from it are skipped silently.
             let Some(value) = value else {
                 next = None;
                 continue;
             };
             if value.significant() > limit {
-                let message = format!("{value} does not fit the {limit} bits of `{}`", decl.name.text);
+                let message =
+                    format!("{value} does not fit in the {limit} bits of `{}`", decl.name.text);
                 let help = "give it a wider underlying type: `enum NAME : u16 { ... };`";
                 self.report(Diagnostic::new("E0311", span, message).help(help));
                 next = None;
@@ -177,11 +187,11 @@ impl<'a> Checker<'a> {
                 self.report(
                     Diagnostic::new("W0607", name.span, message)
                         .also(other.span, format!("this is {value} too"))
-                        .help("reasons and reports will show the name of one of them only"),
+                        .help("reasons and reports will show only one of the names"),
                 );
             }
             self.types[index].members[i] = Some(value.clone());
-            // Past the largest 64-bit number there is no next one.
+            // After the largest 64-bit number there is no next one.
             let one = Bits::new(MAX_ENUM_BITS + 1, 1);
             next = Some(value.resize(MAX_ENUM_BITS + 1).add(&one));
             members.push((name.text.to_string(), value));
@@ -193,7 +203,12 @@ impl<'a> Checker<'a> {
         let width = underlying.unwrap_or(least);
         let members = members.into_iter().map(|(n, v)| (n, v.resize(width))).collect();
         let id = EnumId(self.enums.len() as u32);
-        self.enums.push(hir::Enum { name: decl.name.text.to_string(), width, members, span: decl.name.span });
+        self.enums.push(hir::Enum {
+            name: decl.name.text.to_string(),
+            width,
+            members,
+            span: decl.name.span,
+        });
         Some(Type::Enum(id))
     }
 
@@ -226,9 +241,12 @@ impl<'a> Checker<'a> {
             return None;
         }
         if decl.is_header && !bits.is_multiple_of(8) {
-            let message =
-                format!("header `{}` has {bits} bits, which is not a whole number of bytes", decl.name.text);
-            let help = format!("{} bits are missing: a reserved field, or a wrong width?", 8 - bits % 8);
+            let message = format!(
+                "header `{}` has {bits} bits, which is not a whole number of bytes",
+                decl.name.text
+            );
+            let help =
+                format!("{} bits are missing: a reserved field, or a wrong width?", 8 - bits % 8);
             self.report(Diagnostic::new("E0303", decl.name.span, message).help(help));
             return None;
         }
@@ -254,8 +272,8 @@ impl<'a> Checker<'a> {
         if matches!(self.types[index].state, Resolution::InProgress) {
             let Some(value) = self.types[index].members[member].clone() else {
                 self.report(
-                    Diagnostic::new("E0403", span, "this member's value is not yet known here")
-                        .help("a member can refer to those that stand before it"),
+                    Diagnostic::new("E0403", span, "the value of this member is not known yet")
+                        .help("a member can refer only to earlier members"),
                 );
                 return None;
             };
@@ -266,13 +284,15 @@ impl<'a> Checker<'a> {
         Some(fold::constant(value, Type::Enum(id), span))
     }
 
-    /// The header that a view is of.
+    /// The header of a view.
     pub(super) fn header_type(&mut self, written: &TypeExpr) -> Option<StructId> {
         match self.ty(written)? {
             Type::Struct(id) if self.structs[id.index()].is_header => Some(id),
             ty => {
-                let message =
-                    format!("only a header can be viewed in a packet, and `{}` is none", self.type_name(&ty));
+                let message = format!(
+                    "only a header can be viewed in a packet, but `{}` is not one",
+                    self.type_name(&ty)
+                );
                 self.report(
                     Diagnostic::new("E0616", written.span, message)
                         .help("declare it with `header` instead of `struct`"),

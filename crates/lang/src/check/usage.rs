@@ -1,4 +1,4 @@
-//! Warnings about what is never used or reached, and the bound on what a step expands to.
+//! Warnings about unused and unreachable code, and the limit on the expanded size of a step.
 
 use std::ops::Range;
 use std::rc::Rc;
@@ -8,23 +8,23 @@ use crate::diagnostics::Diagnostic;
 use crate::hir::{self, ExprKind, Stmt, StmtKind, VarKind};
 use crate::source::{FileId, Span};
 
-/// The most operations that a step may become when its functions are inlined and its loops unrolled.
+/// The maximum number of operations of a step after functions are inlined and loops unrolled.
 const MAX_STEP_COST: u64 = 1 << 18;
 
 impl Checker<'_> {
-    /// Statements behind the end of their block's control flow.
+    /// Reports statements that control never reaches.
     pub(super) fn report_unreachable(&mut self, stmts: &[Stmt]) {
         for span in flow::unreachable(stmts) {
             self.report(
                 Diagnostic::new("W0709", span, "this statement is never reached")
-                    .help("what stands before it always leaves"),
+                    .help("the statement before it always leaves"),
             );
         }
     }
 
-    /// Local variables from `first` on that are never read.
+    /// Reports local variables, from `first` on, that are never read.
     pub(super) fn report_unused_locals(&mut self, first: usize) {
-        // After an error, the use may stand in what could not be checked.
+        // After an error, the use may be in code that could not be checked.
         if self.sink.has_errors() {
             return;
         }
@@ -42,7 +42,11 @@ impl Checker<'_> {
         }
     }
 
-    pub(super) fn report_unused_in_engine(&mut self, consts: Range<usize>, functions: Range<usize>) {
+    pub(super) fn report_unused_in_engine(
+        &mut self,
+        consts: Range<usize>,
+        functions: Range<usize>,
+    ) {
         if self.sink.has_errors() {
             return;
         }
@@ -62,11 +66,13 @@ impl Checker<'_> {
                 }
                 (false, false) => {
                     let message = format!("context variable `{name}` is never used");
-                    Diagnostic::new("W0703", span, message).help("remove it: every thread keeps it")
+                    Diagnostic::new("W0703", span, message)
+                        .help("remove it: every thread stores it")
                 }
                 (false, true) => {
                     let message = format!("context variable `{name}` is written but never read");
-                    Diagnostic::new("W0704", span, message).help("remove it: every thread keeps it")
+                    Diagnostic::new("W0704", span, message)
+                        .help("remove it: every thread stores it")
                 }
                 (true, false) => {
                     let message = format!("context variable `{name}` is read but never written");
@@ -77,10 +83,13 @@ impl Checker<'_> {
             self.report(diagnostic);
         }
         for index in 0..self.cx.offloads.len() {
-            if let (false, Some(offload)) = (self.cx.offload_used[index], &self.cx.offloads[index]) {
-                let (message, span) = (format!("offload `{}` is never called", offload.name), offload.span);
+            if let (false, Some(offload)) = (self.cx.offload_used[index], &self.cx.offloads[index])
+            {
+                let (message, span) =
+                    (format!("offload `{}` is never called", offload.name), offload.span);
                 self.report(
-                    Diagnostic::new("W0702", span, message).help("remove it: machines reserve room for it"),
+                    Diagnostic::new("W0702", span, message)
+                        .help("remove it: machines reserve room for it"),
                 );
             }
         }
@@ -93,13 +102,14 @@ impl Checker<'_> {
         self.report_unused_declarations(consts, functions);
     }
 
-    /// Constants and functions that nothing uses.
+    /// Reports constants and functions that are never used.
     fn report_unused_declarations(&mut self, consts: Range<usize>, functions: Range<usize>) {
         for index in consts {
             let entry = &self.consts[index];
             if !entry.used && entry.replaced.is_none() {
                 let name = &entry.decl.name;
-                let (message, span) = (format!("constant `{}` is never used", name.text), name.span);
+                let (message, span) =
+                    (format!("constant `{}` is never used", name.text), name.span);
                 self.report_in_main_file("W0707", span, message);
             }
         }
@@ -107,20 +117,22 @@ impl Checker<'_> {
             let entry = &self.functions[index];
             if !entry.used {
                 let name = &entry.decl.name;
-                let (message, span) = (format!("function `{}` is never called", name.text), name.span);
+                let (message, span) =
+                    (format!("function `{}` is never called", name.text), name.span);
                 self.report_in_main_file("W0706", span, message);
             }
         }
     }
 
-    /// What shared files declare and this program does not need costs nothing and is no mistake.
+    /// Reports only declarations of the main file. Unused declarations of shared files cost nothing
+    /// and are no error.
     fn report_in_main_file(&mut self, code: &'static str, span: Span, message: String) {
         if span.file == FileId(0) {
             self.report(Diagnostic::new(code, span, message).help("remove it"));
         }
     }
 
-    /// What the file declares outside of engines and nothing uses.
+    /// Reports unused declarations of the file, outside of engines.
     pub(super) fn report_unused(&mut self) {
         if self.sink.has_errors() {
             return;
@@ -143,11 +155,11 @@ impl Checker<'_> {
             .map(|e| (e.decl.name.text.clone(), e.decl.name.span))
             .collect();
         for (name, span) in idle {
-            self.report_in_main_file("W0715", span, format!("engine `{name}` is called by no other"));
+            self.report_in_main_file("W0715", span, format!("engine `{name}` is never called"));
         }
     }
 
-    /// Steps that no thread reaches, and loops that no thread leaves.
+    /// Reports steps that no thread reaches, and loops that no thread leaves.
     pub(super) fn check_step_graph(&mut self, steps: &[hir::Step]) {
         if steps.is_empty() || self.sink.has_errors() {
             return;
@@ -160,7 +172,7 @@ impl Checker<'_> {
                 open.extend(exits[step].next.iter().map(|s| s.index()));
             }
         }
-        // Backwards from the steps in which a thread can end.
+        // Works backwards from the steps in which a thread can end.
         let mut before: Vec<Vec<usize>> = vec![Vec::new(); steps.len()];
         for (from, exits) in exits.iter().enumerate() {
             exits.next.iter().for_each(|to| before[to.index()].push(from));
@@ -175,8 +187,9 @@ impl Checker<'_> {
         for (step, _) in steps.iter().zip(&reached).filter(|(_, reached)| !**reached) {
             let message = format!("step `{}` is never reached", step.name);
             self.report(
-                Diagnostic::new("W0701", step.span, message)
-                    .help("no path from the first step leads here: name it in a `next`, or remove it"),
+                Diagnostic::new("W0701", step.span, message).help(
+                    "no path from the first step leads here: name it in a `next`, or remove it",
+                ),
             );
         }
         let endless: Vec<&hir::Step> = steps
@@ -199,7 +212,7 @@ impl Checker<'_> {
     /// Refuses steps that inlining and unrolling would make too large.
     pub(super) fn check_cost(&mut self, steps: &[hir::Step]) {
         let mut costs: Vec<u64> = Vec::new();
-        // A function's callees stand before it.
+        // The functions that a function calls come before it.
         for function in &self.cx.functions {
             let cost = statements(&function.body, &costs);
             costs.push(cost);
@@ -209,7 +222,7 @@ impl Checker<'_> {
             if cost > MAX_STEP_COST {
                 let message = format!("step `{}` becomes too large: {cost} operations", step.name);
                 self.report(Diagnostic::new("E0521", step.span, message).help(format!(
-                    "loops are unrolled and functions inlined; the most is {MAX_STEP_COST}. Loop over steps instead"
+                    "loops are unrolled and functions inlined; the limit is {MAX_STEP_COST}. Loop over steps instead"
                 )));
             }
         }
@@ -227,7 +240,9 @@ fn statement(stmt: &Stmt, functions: &[u64]) -> u64 {
         }
         StmtKind::Assign(place, value) => {
             let indices = place.path.iter().filter_map(|p| match p {
-                hir::Projection::Index(e) | hir::Projection::Bit(e) => Some(expression(e, functions)),
+                hir::Projection::Index(e) | hir::Projection::Bit(e) => {
+                    Some(expression(e, functions))
+                }
                 _ => None,
             });
             indices.fold(expression(value, functions), u64::saturating_add)
@@ -241,9 +256,13 @@ fn statement(stmt: &Stmt, functions: &[u64]) -> u64 {
             .map(|(labels, body)| statements(body, functions).saturating_add(labels.len() as u64))
             .fold(expression(on, functions), u64::saturating_add)
             .saturating_add(statements(default, functions)),
-        StmtKind::For { values, body, .. } => statements(body, functions).saturating_mul(values.len() as u64),
+        StmtKind::For { values, body, .. } => {
+            statements(body, functions).saturating_mul(values.len() as u64)
+        }
         StmtKind::Exit(exit) => match exit {
-            hir::Exit::Reply(e) | hir::Exit::Drop(e) | hir::Exit::ToCpu(e) => expression(e, functions),
+            hir::Exit::Reply(e) | hir::Exit::Drop(e) | hir::Exit::ToCpu(e) => {
+                expression(e, functions)
+            }
             _ => 0,
         },
         StmtKind::Block(stmts) => statements(stmts, functions),

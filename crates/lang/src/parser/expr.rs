@@ -1,4 +1,4 @@
-//! Types and expressions.
+//! Parses types and expressions.
 
 use super::{Attempt, Failed, MAX_NESTING, Parser, is_bits_type};
 use crate::ast::{BinaryOp, Expr, ExprKind, SizeOperand, TypeExpr, TypeKind, UnaryOp};
@@ -6,7 +6,7 @@ use crate::diagnostics::Diagnostic;
 use crate::lexer::Token;
 use crate::source::Span;
 
-/// The operator that a token stands for and how tightly it binds.
+/// The operator of a token and its precedence.
 fn binary_operator(token: Token) -> Option<(BinaryOp, u8)> {
     Some(match token {
         Token::OrOr => (BinaryOp::OrElse, 1),
@@ -31,7 +31,7 @@ fn binary_operator(token: Token) -> Option<(BinaryOp, u8)> {
     })
 }
 
-/// The operator of an assignment token, `None` within for plain `=`.
+/// The operator of an assignment token, with an inner `None` for plain `=`.
 pub(super) fn assignment(token: Token) -> Option<Option<BinaryOp>> {
     Some(match token {
         Token::Assign => None,
@@ -49,24 +49,38 @@ pub(super) fn assignment(token: Token) -> Option<Option<BinaryOp>> {
     })
 }
 
-/// Whether an operand can begin with the token: what tells a cast from a name in parentheses.
+/// Whether an operand can begin with the token; this distinguishes a cast from a name in
+/// parentheses.
 fn begins_operand(token: Token) -> bool {
-    use Token::{Bitsof, Char, Concat, False, Ident, LBrace, LParen, Not, Number, Sizeof, Tilde, True};
+    use Token::{
+        Bitsof, Char, Concat, False, Ident, LBrace, LParen, Not, Number, Sizeof, Tilde, True,
+    };
     matches!(
         token,
-        Ident | Number | Char | True | False | LParen | LBrace | Not | Tilde | Sizeof | Bitsof | Concat
+        Ident
+            | Number
+            | Char
+            | True
+            | False
+            | LParen
+            | LBrace
+            | Not
+            | Tilde
+            | Sizeof
+            | Bitsof
+            | Concat
     )
 }
 
-/// What C's integer and other types become, for those who write them.
+/// The replacement for one of C's types.
 fn c_type(word: &str) -> Option<&'static str> {
     Some(match word {
-        "char" | "unsigned" | "signed" | "short" | "long" | "int" | "uint8_t" | "uint16_t" | "uint32_t"
-        | "uint64_t" | "size_t" => {
+        "char" | "unsigned" | "signed" | "short" | "long" | "int" | "uint8_t" | "uint16_t"
+        | "uint32_t" | "uint64_t" | "size_t" => {
             "write the exact width: `u8`, `u16`, `u32`, `u48`, ...; all numbers are unsigned"
         }
         "float" | "double" => "there are no floating-point numbers; scale by a power of two",
-        "union" => "cast between structures of one width instead",
+        "union" => "cast between structures of the same width instead",
         "typedef" => "a `struct`, `enum` or `header` names a type",
         "static" | "extern" | "volatile" | "register" | "inline" => {
             "leave it out; functions are always inlined"
@@ -80,12 +94,12 @@ impl Parser<'_> {
         self.peek() == Token::Ident && is_bits_type(self.word())
     }
 
-    /// Whether a type that cannot be anything else stands here.
+    /// Whether the next token can only begin a type.
     pub(super) fn at_type_keyword(&self) -> bool {
         matches!(self.peek(), Token::Bool | Token::Void | Token::Auto) || self.at_bits_type()
     }
 
-    /// A type without array brackets.
+    /// Parses a type without array brackets.
     pub(super) fn base_type(&mut self) -> Attempt<TypeExpr> {
         let span = self.span();
         let kind = match self.peek() {
@@ -100,7 +114,7 @@ impl Parser<'_> {
                     let message = format!("`{}` is C, but not Loom C", self.word());
                     self.sink.push(Diagnostic::new("E0115", span, message).help(help));
                     self.advance();
-                    // `unsigned long int` is one mistake, not three.
+                    // `unsigned long int` is one error, not three.
                     while self.peek() == Token::Ident && c_type(self.word()).is_some() {
                         self.advance();
                     }
@@ -112,7 +126,7 @@ impl Parser<'_> {
                 None => TypeKind::Named(self.word().into()),
             },
             Token::Struct | Token::Enum | Token::Header if self.peek_at(1) == Token::Ident => {
-                // `struct Route r;` as in C.
+                // Accepts `struct Route r;` as in C.
                 self.advance();
                 TypeKind::Named(self.word().into())
             }
@@ -122,20 +136,22 @@ impl Parser<'_> {
         if self.peek() == Token::Star {
             let star = self.advance();
             self.sink.push(
-                Diagnostic::new("E0115", star, "there are no pointers")
-                    .help("pass values; a header parameter given a view refers to the packet"),
+                Diagnostic::new("E0115", star, "there are no pointers").help(
+                    "pass values; a header parameter that receives a view refers to the packet",
+                ),
             );
         }
         Ok(TypeExpr { kind, span: self.since(span) })
     }
 
-    /// A type as casts, `sizeof`, results and offloads write it: `u8[16]` is an array.
+    /// Parses a type in a cast, `sizeof`, result or offload: here `u8[16]` is an array.
     pub(super) fn full_type(&mut self) -> Attempt<TypeExpr> {
         let base = self.base_type()?;
         self.array_suffix(base)
     }
 
-    /// The `[N]` behind a type or a declared name. `u8 a[2][3]` is two arrays of three, as in C.
+    /// Parses the `[N]` after a type or a declared name. `u8 a[2][3]` is two arrays of three, as in
+    /// C.
     pub(super) fn array_suffix(&mut self, base: TypeExpr) -> Attempt<TypeExpr> {
         let mut sizes = Vec::new();
         while self.peek() == Token::LBracket {
@@ -154,7 +170,7 @@ impl Parser<'_> {
         }))
     }
 
-    /// Runs `parse` with `>` an operator again.
+    /// Runs `parse` with `>` as an operator again.
     pub(super) fn unangled<T>(&mut self, parse: impl FnOnce(&mut Self) -> T) -> T {
         let outer = std::mem::replace(&mut self.in_angles, false);
         let out = parse(self);
@@ -162,7 +178,7 @@ impl Parser<'_> {
         out
     }
 
-    /// The node, unless it has grown too tall: `a + a + a + ...` nests without parentheses.
+    /// Creates the node, unless the tree is too tall: `a + a + a + ...` nests without parentheses.
     fn node(&mut self, kind: ExprKind, start: Span) -> Attempt<Expr> {
         let expr = Expr::new(kind, self.since(start));
         if expr.height > MAX_NESTING {
@@ -181,17 +197,20 @@ impl Parser<'_> {
                 let then = p.expr()?;
                 p.expect(Token::Colon, "`:`")?;
                 let otherwise = p.expr()?;
-                let kind = ExprKind::Conditional(Box::new(condition), Box::new(then), Box::new(otherwise));
+                let kind =
+                    ExprKind::Conditional(Box::new(condition), Box::new(then), Box::new(otherwise));
                 return p.node(kind, start);
             }
             Ok(condition)
         })
     }
 
-    /// Like [`expr`](Self::expr), and complains where an assignment stands instead of a value.
+    /// Like [`expr`](Self::expr), but reports an assignment used as a value.
     pub(super) fn value(&mut self) -> Attempt<Expr> {
         let value = self.expr()?;
-        if assignment(self.peek()).is_some() || matches!(self.peek(), Token::PlusPlus | Token::MinusMinus) {
+        if assignment(self.peek()).is_some()
+            || matches!(self.peek(), Token::PlusPlus | Token::MinusMinus)
+        {
             let span = self.span();
             self.sink.push(
                 Diagnostic::new("E0113", span, "an assignment is a statement, not a value")
@@ -206,7 +225,8 @@ impl Parser<'_> {
         let start = self.span();
         let mut left = self.unary()?;
         while let Some((op, strength)) = binary_operator(self.peek()) {
-            let closes = self.in_angles && matches!(self.peek(), Token::Gt | Token::Shr | Token::Ge);
+            let closes =
+                self.in_angles && matches!(self.peek(), Token::Gt | Token::Shr | Token::Ge);
             if strength < least || closes {
                 break;
             }
@@ -225,10 +245,9 @@ impl Parser<'_> {
             Token::Minus => UnaryOp::Neg,
             Token::Plus => UnaryOp::Plus,
             Token::Star | Token::Amp => {
-                self.sink.push(
-                    Diagnostic::new("E0115", start, "there are no pointers")
-                        .help("pass values; a header parameter given a view refers to the packet"),
-                );
+                self.sink.push(Diagnostic::new("E0115", start, "there are no pointers").help(
+                    "pass values; a header parameter that receives a view refers to the packet",
+                ));
                 self.advance();
                 return self.nested(Self::unary);
             }
@@ -253,8 +272,8 @@ impl Parser<'_> {
         self.node(ExprKind::Unary(op, Box::new(operand)), start)
     }
 
-    /// At `(`: whether a type in parentheses and then an operand follow. A name in parentheses is taken for a type only
-    /// if what follows cannot continue an expression.
+    /// At `(`, whether a type in parentheses and then an operand follow. A name in parentheses is a
+    /// type only if the next token cannot continue an expression.
     fn at_cast(&self) -> bool {
         match self.peek_at(1) {
             Token::Bool | Token::Void => return true,
@@ -266,7 +285,7 @@ impl Parser<'_> {
         let sure = is_bits_type(self.text(word));
         let mut ahead = 2;
         while self.peek_at(ahead) == Token::LBracket {
-            // Sizes in casts are short; a longer index is not one.
+            // Sizes in casts are short; anything longer is an index.
             let close = (1..32).find(|&k| self.peek_at(ahead + k) == Token::RBracket);
             let Some(close) = close else { return sure };
             ahead += close + 1;
@@ -287,7 +306,7 @@ impl Parser<'_> {
                 Token::Arrow => {
                     self.sink.push(
                         Diagnostic::new("E0115", self.span(), "there are no pointers")
-                            .help("a field is reached with `.`"),
+                            .help("write `.` to access a field"),
                     );
                     self.advance();
                     let field = self.field_name()?;
@@ -315,7 +334,7 @@ impl Parser<'_> {
         }
     }
 
-    /// `(a, b)`
+    /// Parses `(a, b)`.
     pub(super) fn arguments(&mut self) -> Attempt<Vec<Expr>> {
         let open = self.expect(Token::LParen, "`(`")?;
         let mut out = Vec::new();
@@ -348,7 +367,7 @@ impl Parser<'_> {
                 let open = self.advance();
                 let inner = self.unangled(Self::value)?;
                 self.expect_close(Token::RParen, "`)`", open)?;
-                // The parentheses belong to the place that messages show.
+                // The span that messages show includes the parentheses.
                 return Ok(Expr { span: self.since(start), ..inner });
             }
             Token::LBrace => return self.aggregate(),
@@ -369,7 +388,7 @@ impl Parser<'_> {
                 ExprKind::SizeOf(bytes, Box::new(operand))
             }
             Token::Str => {
-                self.sink.push(Diagnostic::new("E0115", start, "a string is no value").help(
+                self.sink.push(Diagnostic::new("E0115", start, "a string is not a value").help(
                     "patterns stand in the table file; a string names a file or a static_assert's message",
                 ));
                 self.advance();

@@ -1,31 +1,34 @@
 //! `#include` and `#pragma once`.
 
 use std::collections::{HashMap, HashSet};
-use std::path::{Path, PathBuf};
+use std::path::{Component, Path, PathBuf};
 use std::rc::Rc;
 
 use super::{Cursor, Parser};
 use crate::diagnostics::Diagnostic;
 use crate::lexer::{Lexeme, Token};
 use crate::source::{FileId, SourceFile, Span};
+use crate::{LIBRARY, Library};
 
-/// Files that stand open within each other.
+/// Maximum nesting of open files.
 const MAX_DEPTH: usize = 32;
-/// Files read in place, all in all: files that include each other twice would double with each level.
+/// Maximum total of included files: files that include each other twice would double with each
+/// level.
 const MAX_INCLUDES: u32 = 1024;
 /// The longest source file, in bytes.
 pub(crate) const MAX_FILE_BYTES: u64 = 4 << 20;
 
-/// What is known of the files.
+/// The state of the included files.
 pub(super) struct Includes {
     dirs: Vec<PathBuf>,
+    library: Option<Library>,
     /// The files that are open now, outermost first.
     open: Vec<PathBuf>,
     /// Files with `#pragma once` that each enclosing scope has read.
     once: Vec<HashSet<FileId>>,
     loaded: HashMap<PathBuf, Loaded>,
     count: u32,
-    /// Too many have been included, and that has been told.
+    /// Whether too many files have been included and that has been reported.
     exhausted: bool,
 }
 
@@ -38,10 +41,11 @@ struct Loaded {
 }
 
 impl Includes {
-    pub(super) fn new(root: &Path, dirs: Vec<PathBuf>) -> Self {
+    pub(super) fn new(root: &Path, dirs: Vec<PathBuf>, library: Option<Library>) -> Self {
         let root = root.canonicalize().unwrap_or_else(|_| root.to_owned());
         Self {
             dirs,
+            library,
             open: vec![root],
             once: vec![HashSet::new()],
             loaded: HashMap::new(),
@@ -51,17 +55,47 @@ impl Includes {
     }
 }
 
-/// A source file's text, or why there is none (for "cannot read `x`: ...").
-pub(crate) fn read(path: &Path) -> Result<String, String> {
+/// The text of a source file, or why it cannot be read (for "cannot read `x`: ...").
+pub(crate) fn read(path: &Path, library: Option<Library>) -> Result<String, String> {
+    if let Some(name) = in_library(path) {
+        return match library.and_then(|library| library(&name)) {
+            Some(Ok(text)) if text.len() as u64 > MAX_FILE_BYTES => Err(too_long()),
+            Some(text) => text,
+            None => Err("there is no such file in the library".into()),
+        };
+    }
     let about = path.metadata().map_err(|e| e.to_string())?;
     if !about.is_file() {
         return Err("not a file".into());
     }
     if about.len() > MAX_FILE_BYTES {
-        return Err(format!("longer than {MAX_FILE_BYTES} bytes"));
+        return Err(too_long());
     }
     let bytes = std::fs::read(path).map_err(|e| e.to_string())?;
-    String::from_utf8(bytes).map_err(|e| format!("not UTF-8 from byte {} on", e.utf8_error().valid_up_to()))
+    String::from_utf8(bytes)
+        .map_err(|e| format!("not valid UTF-8 at byte {}", e.utf8_error().valid_up_to()))
+}
+
+fn too_long() -> String {
+    format!("longer than {MAX_FILE_BYTES} bytes")
+}
+
+/// The name of a library's file, without `.` and `..`; `None` if the path is that of a file on
+/// disk, or leads out of the library.
+fn in_library(path: &Path) -> Option<String> {
+    let name = path.to_str()?.strip_prefix(LIBRARY)?;
+    let mut parts: Vec<&str> = Vec::new();
+    for part in Path::new(name).components() {
+        match part {
+            Component::Normal(part) => parts.push(part.to_str()?),
+            Component::ParentDir => {
+                parts.pop()?;
+            }
+            Component::CurDir => {}
+            Component::RootDir | Component::Prefix(_) => return None,
+        }
+    }
+    Some(parts.join("/"))
 }
 
 impl Parser<'_> {
@@ -73,18 +107,23 @@ impl Parser<'_> {
         out
     }
 
-    /// The directive that stands here; `parse` reads what an included file holds.
+    /// Parses the directive; `parse` parses the included file.
     pub(super) fn directive(&mut self, parse: impl FnOnce(&mut Self)) {
         let span = self.advance();
         let line = self.text(span)[1..].trim().to_owned();
-        let (word, rest) = line.split_at(line.find(|c: char| !c.is_alphanumeric()).unwrap_or(line.len()));
+        let (word, rest) =
+            line.split_at(line.find(|c: char| !c.is_alphanumeric()).unwrap_or(line.len()));
         match word {
             "include" => self.include(span, rest.trim(), parse),
             "pragma" if rest.trim() == "once" => {
                 if self.cursor.at != 1 {
                     self.sink.push(
-                        Diagnostic::new("E0112", span, "`#pragma once` must be the first thing in its file")
-                            .help("move it to the first line; comments may stand before it"),
+                        Diagnostic::new(
+                            "E0112",
+                            span,
+                            "`#pragma once` must be the first thing in its file",
+                        )
+                        .help("move it to the first line; only comments may come before it"),
                     );
                 }
             }
@@ -92,8 +131,10 @@ impl Parser<'_> {
                 let shown: String = word.chars().take(24).collect();
                 let help = match word {
                     "define" => "write `const TYPE NAME = value;` or a function",
-                    "if" | "ifdef" | "ifndef" => "use a `const` and `if`; a constant can be set with `--set`",
-                    _ => "there is `#include \"file\"` and `#pragma once`, and no other preprocessor",
+                    "if" | "ifdef" | "ifndef" => {
+                        "use a `const` and `if`; a constant can be set with `--set`"
+                    }
+                    _ => "the only directives are `#include \"file\"` and `#pragma once`",
                 };
                 let message = format!("there is no directive `#{shown}`");
                 self.sink.push(Diagnostic::new("E0112", span, message).help(help));
@@ -113,19 +154,23 @@ impl Parser<'_> {
         let behind = behind.trim();
         if !behind.is_empty() && !behind.starts_with("//") && !behind.starts_with("/*") {
             self.sink.push(
-                Diagnostic::new("E0112", span, "there is something behind the name of the file")
-                    .help("an `#include` has its line for itself"),
+                Diagnostic::new("E0112", span, "unexpected text after the name of the file")
+                    .help("write nothing else on the line of an `#include`"),
             );
         }
         let Some(path) = self.find(span, wanted) else { return };
         let identity = path.canonicalize().unwrap_or_else(|_| path.clone());
         if self.includes.open.contains(&identity) {
             let message = format!("`{wanted}` includes itself");
-            let help = self.includes.open.iter().map(|p| p.file_name().unwrap_or_default().to_string_lossy());
+            let help = self
+                .includes
+                .open
+                .iter()
+                .map(|p| p.file_name().unwrap_or_default().to_string_lossy());
             let chain: Vec<_> = help.collect();
             self.sink.push(
                 Diagnostic::new("E0110", span, message)
-                    .help(format!("the files open here: {}", chain.join(" > "))),
+                    .help(format!("the chain of includes is {}", chain.join(" > "))),
             );
             return;
         }
@@ -136,11 +181,11 @@ impl Parser<'_> {
         if self.includes.open.len() >= MAX_DEPTH || self.includes.count > MAX_INCLUDES {
             self.includes.exhausted = true;
             let message = format!(
-                "more than {MAX_DEPTH} files within each other, or {MAX_INCLUDES} all in all, are included"
+                "includes are nested more than {MAX_DEPTH} deep, or there are more than {MAX_INCLUDES} in total"
             );
             self.sink.push(
                 Diagnostic::new("E0111", span, message)
-                    .help("begin files that several others include with `#pragma once`"),
+                    .help("begin each file that several others include with `#pragma once`"),
             );
             return;
         }
@@ -157,7 +202,7 @@ impl Parser<'_> {
             let span = self.advance();
             self.sink.push(
                 Diagnostic::new("E0107", span, "this `}` closes nothing in its file")
-                    .help("an included file holds whole declarations or statements"),
+                    .help("an included file must hold whole declarations or statements"),
             );
             self.skip_to_end();
         }
@@ -165,18 +210,32 @@ impl Parser<'_> {
         self.cursor = outer;
     }
 
-    /// The file that is meant: relative to the one that includes it, then to each include directory.
+    /// Finds the file: relative to the one that includes it, then to each include directory,
+    /// then to the root of the library. For a library's file, "relative to" is in the library.
     fn find(&mut self, span: Span, wanted: &str) -> Option<PathBuf> {
         let includer = &self.sources.files[self.cursor.file.0 as usize].path;
         let beside = includer.parent().unwrap_or(Path::new("")).to_owned();
-        let tried: Vec<PathBuf> =
-            std::iter::once(&beside).chain(&self.includes.dirs).map(|dir| dir.join(wanted)).collect();
-        let found = tried.iter().find(|p| p.is_file()).cloned();
+        let tried: Vec<PathBuf> = std::iter::once(&beside)
+            .chain(&self.includes.dirs)
+            .map(|dir| dir.join(wanted))
+            .collect();
+        let of_library = |path: &Path| {
+            let name = in_library(path)?;
+            (self.includes.library?)(&name).map(|_| PathBuf::from(format!("{LIBRARY}{name}")))
+        };
+        let found = tried
+            .iter()
+            .find_map(|path| of_library(path).or_else(|| path.is_file().then(|| path.clone())));
+        let found = found.or_else(|| of_library(Path::new(&format!("{LIBRARY}{wanted}"))));
         if found.is_none() {
             let places: Vec<String> = tried.iter().map(|p| format!("`{}`", p.display())).collect();
             self.sink.push(
-                Diagnostic::new("E0109", span, format!("there is no file `{wanted}`"))
-                    .help(format!("looked for {}; `-I DIR` adds a directory to look in", places.join(", "))),
+                Diagnostic::new("E0109", span, format!("there is no file `{wanted}`")).help(
+                    format!(
+                        "looked for {}; `-I DIR` adds a directory to look in",
+                        places.join(", ")
+                    ),
+                ),
             );
         }
         found
@@ -186,7 +245,7 @@ impl Parser<'_> {
         if let Some(loaded) = self.includes.loaded.get(identity) {
             return Some(loaded.clone());
         }
-        let text = match read(path) {
+        let text = match read(path, self.includes.library) {
             Ok(text) => text,
             Err(why) => {
                 let message = format!("cannot read `{}`: {why}", path.display());

@@ -1,9 +1,9 @@
-//! What stands at file level and in engines.
+//! Parses items at file level and in engines.
 
 use super::{Attempt, Parser};
 use crate::ast::{
-    EngineDecl, EnumDecl, FunctionDecl, Item, Name, OffloadDecl, OffloadTarget, StepDecl, StructDecl,
-    TypeExpr, VariableDecl, ViewDecl,
+    EngineDecl, EnumDecl, FunctionDecl, Item, Name, OffloadDecl, OffloadTarget, StepDecl,
+    StructDecl, TypeExpr, VariableDecl, ViewDecl,
 };
 use crate::diagnostics::Diagnostic;
 use crate::lexer::Token;
@@ -19,14 +19,16 @@ impl Parser<'_> {
         }
     }
 
-    /// One item; a declaration of several names, or an `#include`, gives several.
+    /// Parses one item; a declaration of several names, or an `#include`, gives several.
     fn item(&mut self, out: &mut Vec<Item>) -> Attempt<()> {
         match self.peek() {
             Token::Directive => self.directive(|p| p.items(out)),
             Token::Semicolon => {
                 self.advance();
             }
-            Token::Enum if self.peek_at(2) != Token::Ident => out.push(Item::Enum(self.enumeration()?)),
+            Token::Enum if self.peek_at(2) != Token::Ident => {
+                out.push(Item::Enum(self.enumeration()?))
+            }
             Token::Struct | Token::Header if self.peek_at(2) != Token::Ident => {
                 out.push(Item::Struct(self.structure()?));
             }
@@ -38,7 +40,7 @@ impl Parser<'_> {
                 self.advance();
                 out.push(Item::Step(self.step()?));
             }
-            // The paper's way to write a step: `NAME() { ... }`.
+            // The Gorilla paper writes a step as `NAME() { ... }`.
             Token::Ident
                 if !self.at_bits_type()
                     && self.peek_at(1) == Token::LParen
@@ -51,9 +53,9 @@ impl Parser<'_> {
                     Diagnostic::new(
                         "E0603",
                         self.span(),
-                        "a statement stands outside of steps and functions",
+                        "a statement is outside of steps and functions",
                     )
-                    .help("is there a `}` too many before it?"),
+                    .help("check for an extra `}` before it"),
                 );
                 return Err(super::Failed);
             }
@@ -62,7 +64,7 @@ impl Parser<'_> {
         Ok(())
     }
 
-    /// What begins with a type: a function, a view or variables.
+    /// Parses an item that begins with a type: a function, a view or variables.
     fn typed(&mut self, out: &mut Vec<Item>) -> Attempt<()> {
         let ty = self.full_type()?;
         let bracketed = matches!(ty.kind, crate::ast::TypeKind::Array(..));
@@ -73,7 +75,7 @@ impl Parser<'_> {
         }
         if bracketed {
             self.sink.push(
-                Diagnostic::new("E0116", ty.span, "the size of an array stands behind its name")
+                Diagnostic::new("E0116", ty.span, "the size of an array comes after its name")
                     .help("write `u8 name[4];`"),
             );
         }
@@ -176,13 +178,14 @@ impl Parser<'_> {
         let name = self.declared_name("a step")?;
         if self.peek() == Token::LParen {
             let open = self.advance();
-            self.expect_close(Token::RParen, "`)`; a step takes nothing", open)?;
+            self.expect_close(Token::RParen, "`)`; a step has no parameters", open)?;
         }
         let (body, end) = self.block()?;
         Ok(StepDecl { name, body, end })
     }
 
-    /// `offload NAME : kind<Key, Value, parameter = constant, ...>;` or `offload NAME : engine OTHER;`
+    /// Parses `offload NAME : kind<Key, Value, parameter = constant, ...>;` or `offload NAME :
+    /// engine OTHER;`.
     fn offload(&mut self) -> Attempt<OffloadDecl> {
         self.advance();
         let name = self.declared_name("an offload")?;

@@ -1,6 +1,8 @@
-//! Tokens to syntax tree: recursive descent, with recovery at `;` and `}` so that one run tells several errors.
+//! Parses tokens into a syntax tree: recursive descent, with recovery at `;` and `}` so that one
+//! run reports several errors.
 //!
-//! The parser also reads the files that `#include` names, since one may stand wherever an item or a statement may.
+//! The parser also reads the files that `#include` names, since an include may appear wherever an
+//! item or a statement may.
 
 mod expr;
 mod include;
@@ -12,6 +14,7 @@ use std::collections::HashSet;
 use std::path::PathBuf;
 use std::rc::Rc;
 
+use crate::Library;
 use crate::ast::{Item, Name};
 use crate::diagnostics::{Diagnostic, Sink};
 use crate::lexer::{Lexeme, Token};
@@ -19,10 +22,10 @@ use crate::source::{FileId, SourceMap, Span};
 use include::Includes;
 pub(crate) use include::read as read_source;
 
-/// Deepest nesting of blocks, parentheses and operators, all taken together.
+/// Maximum nesting of blocks, parentheses and operators together.
 pub(crate) const MAX_NESTING: u32 = 128;
 
-/// Something could not be parsed, and the user has been told.
+/// Something could not be parsed, and the error has been reported.
 pub(super) struct Failed;
 
 type Attempt<T> = Result<T, Failed>;
@@ -42,24 +45,30 @@ pub(crate) struct Parser<'a> {
     cursor: Cursor,
     includes: Includes,
     depth: u32,
-    /// Nothing more can be learned from the file: it has ended too early, nests too deeply, or has too many errors.
+    /// The rest of the file is not parsed: it has ended too early, nests too deeply, or has too
+    /// many errors.
     gave_up: bool,
-    /// Names in what could not be parsed: they may have been declared there.
+    /// Names in text that could not be parsed; they may have been declared there.
     lost: HashSet<Rc<str>>,
-    /// Inside the angle brackets of an offload: `>` closes them and is no operator.
+    /// Inside the angle brackets of an offload, `>` closes them and is not an operator.
     in_angles: bool,
 }
 
-/// What the parser made of a program.
+/// The parsed program.
 pub(crate) struct Parsed {
     pub(crate) items: Vec<Item>,
-    /// Names in what could not be parsed: that they are unknown elsewhere says nothing.
+    /// Names in text that could not be parsed; if they are unknown elsewhere, that is not reported.
     pub(crate) lost: HashSet<Rc<str>>,
 }
 
 /// Parses file 0 of the source map and everything that it includes.
-pub(crate) fn parse(sources: &mut SourceMap, include_dirs: Vec<PathBuf>, sink: &mut Sink) -> Parsed {
-    let mut parser = Parser::of_file(sources, FileId(0), include_dirs, sink);
+pub(crate) fn parse(
+    sources: &mut SourceMap,
+    include_dirs: Vec<PathBuf>,
+    library: Option<Library>,
+    sink: &mut Sink,
+) -> Parsed {
+    let mut parser = Parser::of_file(sources, FileId(0), include_dirs, library, sink);
     let mut items = Vec::new();
     while parser.peek() != Token::End {
         parser.items(&mut items);
@@ -80,7 +89,7 @@ pub(crate) fn parse_value(
     file: FileId,
     sink: &mut Sink,
 ) -> Option<crate::ast::Expr> {
-    let mut parser = Parser::of_file(sources, file, Vec::new(), sink);
+    let mut parser = Parser::of_file(sources, file, Vec::new(), None, sink);
     let value = parser.expr().ok()?;
     match parser.peek() {
         Token::End => Some(value),
@@ -96,11 +105,12 @@ impl<'a> Parser<'a> {
         sources: &'a mut SourceMap,
         file: FileId,
         include_dirs: Vec<PathBuf>,
+        library: Option<Library>,
         sink: &'a mut Sink,
     ) -> Self {
         let source = &sources.files[file.0 as usize];
         let text: Rc<str> = source.text.as_str().into();
-        let includes = Includes::new(&source.path, include_dirs);
+        let includes = Includes::new(&source.path, include_dirs, library);
         let tokens = crate::lexer::tokens(file, &text, sink).into();
         let cursor = Cursor { file, text, tokens, at: 0 };
         Self {
@@ -119,7 +129,7 @@ impl<'a> Parser<'a> {
         self.cursor.tokens[self.cursor.at].token
     }
 
-    /// The token `ahead` places on; the last one is repeated.
+    /// The token `ahead` positions further; the last one is repeated.
     fn peek_at(&self, ahead: usize) -> Token {
         let last = self.cursor.tokens.len() - 1;
         self.cursor.tokens[(self.cursor.at + ahead).min(last)].token
@@ -129,7 +139,7 @@ impl<'a> Parser<'a> {
         self.cursor.tokens[self.cursor.at].span
     }
 
-    /// Where the token before ended.
+    /// The span of the token before.
     fn previous(&self) -> Span {
         self.cursor.tokens[self.cursor.at.saturating_sub(1)].span
     }
@@ -138,12 +148,12 @@ impl<'a> Parser<'a> {
         &self.cursor.text[span.start as usize..span.end as usize]
     }
 
-    /// The present token's text.
+    /// The text of the current token.
     fn word(&self) -> &str {
         self.text(self.span())
     }
 
-    /// Goes on by one token (never past the end) and answers where the token was.
+    /// Advances by one token (never past the end) and returns the span of the token passed.
     fn advance(&mut self) -> Span {
         let span = self.span();
         if self.peek() != Token::End {
@@ -160,13 +170,16 @@ impl<'a> Parser<'a> {
         here
     }
 
-    /// From a place to the end of the token before.
+    /// The span from a position to the end of the token before.
     fn since(&self, start: Span) -> Span {
         let end = self.previous();
-        Span { end: if end.file == start.file { end.end.max(start.end) } else { start.end }, ..start }
+        Span {
+            end: if end.file == start.file { end.end.max(start.end) } else { start.end },
+            ..start
+        }
     }
 
-    /// How the present token is called in a message.
+    /// The description of the current token in a message.
     fn found(&self) -> String {
         match self.peek() {
             Token::End => "the end of the file".into(),
@@ -178,13 +191,14 @@ impl<'a> Parser<'a> {
         }
     }
 
-    /// Says what should stand here, unless it has been said that nothing of the kind does.
+    /// Reports what is expected here, unless an error has already been reported at this token.
     fn expected(&mut self, what: &str) -> Failed {
         if self.peek() == Token::Stray {
             return Failed;
         }
         let message = format!("expected {what}, found {}", self.found());
-        self.sink.push(Diagnostic::new("E0106", self.span(), message).here(format!("expected {what}")));
+        self.sink
+            .push(Diagnostic::new("E0106", self.span(), message).here(format!("expected {what}")));
         Failed
     }
 
@@ -192,7 +206,8 @@ impl<'a> Parser<'a> {
         if self.peek() == token { Ok(self.advance()) } else { Err(self.expected(what)) }
     }
 
-    /// The closing partner of a bracket; if the file ends instead, the complaint points at the opener.
+    /// Expects the closing partner of a bracket; if the file ends instead, the error points at the
+    /// opening one.
     fn expect_close(&mut self, token: Token, what: &str, open: Span) -> Attempt<Span> {
         if self.peek() == Token::End && self.gave_up {
             return Err(Failed);
@@ -201,14 +216,16 @@ impl<'a> Parser<'a> {
             self.gave_up = true;
             let opener = self.text(open).to_owned();
             let message = format!("this `{opener}` is never closed");
-            self.sink.push(Diagnostic::new("E0107", open, message).help(format!("close it with {what}")));
+            self.sink.push(
+                Diagnostic::new("E0107", open, message).help(format!("close it with {what}")),
+            );
             return Err(Failed);
         }
         self.expect(token, what)
     }
 
-    /// The `;` behind a statement or declaration. Where it is forgotten at the end of a line, parsing goes on as if it
-    /// stood there.
+    /// Expects the `;` after a statement or declaration. If it is missing at the end of a line,
+    /// parsing continues as if it were there.
     fn semicolon(&mut self) -> Attempt<()> {
         if self.eat(Token::Semicolon) {
             return Ok(());
@@ -217,15 +234,16 @@ impl<'a> Parser<'a> {
             return Err(Failed);
         }
         let before = self.previous();
-        let gap = &self.cursor.text[before.end as usize..self.span().start.max(before.end) as usize];
+        let gap =
+            &self.cursor.text[before.end as usize..self.span().start.max(before.end) as usize];
         let goes_on = gap.contains('\n') || self.peek() == Token::RBrace;
         let at = Span { start: before.end.saturating_sub(1), ..before };
         let message = format!("expected `;`, found {}", self.found());
-        self.sink.push(Diagnostic::new("E0106", at, message).here("`;` is missing behind this"));
+        self.sink.push(Diagnostic::new("E0106", at, message).here("`;` is missing after this"));
         if goes_on { Ok(()) } else { Err(Failed) }
     }
 
-    /// Runs `parse` one level deeper, or refuses if that is too deep.
+    /// Runs `parse` one level deeper, or fails if the nesting is too deep.
     fn nested<T>(&mut self, parse: impl FnOnce(&mut Self) -> Attempt<T>) -> Attempt<T> {
         if self.depth >= MAX_NESTING {
             return Err(self.too_deep(self.span()));
@@ -241,16 +259,17 @@ impl<'a> Parser<'a> {
         let message = format!("this is nested more than {MAX_NESTING} levels deep");
         self.sink.push(
             Diagnostic::new("E0108", span, message)
-                .help("give parts of it names: local variables, functions, further steps"),
+                .help("split it up: use local variables, functions or further steps"),
         );
         Failed
     }
 
-    /// A name that is being declared: an identifier that the language does not use itself.
+    /// Parses a name that is being declared: an identifier that the language does not use itself.
     fn declared_name(&mut self, what: &str) -> Attempt<Name> {
         let span = self.span();
         if self.peek().is_keyword() || (self.peek() == Token::Ident && is_reserved(self.word())) {
-            let message = format!("`{}` is a word of the language and cannot name {what}", self.word());
+            let message =
+                format!("`{}` is a word of the language and cannot name {what}", self.word());
             self.sink.push(Diagnostic::new("E0114", span, message).help("choose another name"));
             self.advance();
             return Err(Failed);
@@ -258,7 +277,7 @@ impl<'a> Parser<'a> {
         self.name(what)
     }
 
-    /// The name of something that is declared elsewhere.
+    /// Parses the name of something that is declared elsewhere.
     fn name(&mut self, what: &str) -> Attempt<Name> {
         if self.peek() != Token::Ident {
             return Err(self.expected(&format!("the name of {what}")));
@@ -267,7 +286,7 @@ impl<'a> Parser<'a> {
         Ok(Name { text, span: self.advance() })
     }
 
-    /// A field's name: any word, since it stands behind a dot.
+    /// Parses a field's name, which can be any word, since it follows a dot.
     fn field_name(&mut self) -> Attempt<Name> {
         if !self.peek().is_word() {
             return Err(self.expected("the name of a field"));
@@ -280,7 +299,8 @@ impl<'a> Parser<'a> {
         self.cursor.at = self.cursor.tokens.len() - 1;
     }
 
-    /// After an error in what began at token `from`: goes on where the next thing can begin, at least one token on.
+    /// Recovers from an error in a construct that began at token `from`: continues where the next
+    /// one can begin, at least one token further.
     fn recover_from(&mut self, from: usize) {
         self.recover();
         if self.cursor.at == from && self.peek() != Token::RBrace {
@@ -294,7 +314,7 @@ impl<'a> Parser<'a> {
         }
     }
 
-    /// Goes on behind the next `;`, or to the next `}` or end, stepping over whole blocks.
+    /// Skips to after the next `;`, or to the next `}` or the end, stepping over whole blocks.
     fn recover(&mut self) {
         if self.gave_up || self.sink.is_full() {
             self.gave_up = true;
@@ -326,13 +346,13 @@ impl<'a> Parser<'a> {
     }
 }
 
-/// Words with a meaning of their own wherever they stand, though the lexer takes them for identifiers.
+/// Words that are reserved everywhere, though the lexer treats them as identifiers.
 fn is_reserved(word: &str) -> bool {
     matches!(word, "Next_step" | "done" | "drop" | "emit" | "finish" | "next" | "packet" | "to_cpu")
         || is_bits_type(word)
 }
 
-/// `u8`, `u48`: a `u` with digits behind it.
+/// `u8`, `u48`: a `u` followed by digits.
 fn is_bits_type(word: &str) -> bool {
     word.strip_prefix('u').is_some_and(|n| !n.is_empty() && n.bytes().all(|b| b.is_ascii_digit()))
 }

@@ -1,4 +1,4 @@
-//! Number and character literals.
+//! Parses number and character literals.
 
 use wireloom_bits::Bits;
 
@@ -9,7 +9,7 @@ use crate::diagnostics::Diagnostic;
 const MAX_LITERAL_BITS: u32 = 1024;
 
 impl Parser<'_> {
-    /// The number token that stands here.
+    /// Parses a number token.
     pub(super) fn number(&mut self) -> Attempt<Bits> {
         let span = self.advance();
         let text = self.text(span).to_owned();
@@ -39,7 +39,7 @@ impl Parser<'_> {
             if value.significant() > MAX_LITERAL_BITS {
                 let message = format!("this number needs more than {MAX_LITERAL_BITS} bits");
                 self.sink.push(
-                    Diagnostic::new("E0105", span, message).help("the widest type there is, is `u1024`"),
+                    Diagnostic::new("E0105", span, message).help("the widest type is `u1024`"),
                 );
                 return Err(Failed);
             }
@@ -52,7 +52,7 @@ impl Parser<'_> {
         Ok(value)
     }
 
-    /// The character literal that stands here: one byte.
+    /// Parses a character literal: one byte.
     pub(super) fn character(&mut self) -> Attempt<Bits> {
         let span = self.advance();
         let text = self.text(span);

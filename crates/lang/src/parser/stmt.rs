@@ -1,13 +1,15 @@
-//! Statements.
+//! Parses statements.
 
 use super::{Attempt, Failed, Parser};
-use crate::ast::{BinaryOp, Case, ConstDecl, ForLoop, StaticAssert, Stmt, StmtKind, VariableDecl, ViewDecl};
+use crate::ast::{
+    BinaryOp, Case, ConstDecl, ForLoop, StaticAssert, Stmt, StmtKind, VariableDecl, ViewDecl,
+};
 use crate::diagnostics::Diagnostic;
 use crate::lexer::Token;
 use crate::parser::expr::assignment;
 use crate::source::Span;
 
-/// Statements of C that are missing, and what to do instead.
+/// The replacement for one of C's statements that Loom C lacks.
 fn c_statement(word: &str) -> Option<&'static str> {
     Some(match word {
         "while" | "do" => {
@@ -20,7 +22,7 @@ fn c_statement(word: &str) -> Option<&'static str> {
 }
 
 impl Parser<'_> {
-    /// `{ ... }`: the statements and the closing brace.
+    /// Parses `{ ... }`; returns the statements and the span of the closing brace.
     pub(super) fn block(&mut self) -> Attempt<(Vec<Stmt>, Span)> {
         let open = self.expect(Token::LBrace, "`{`")?;
         let mut out = Vec::new();
@@ -29,7 +31,7 @@ impl Parser<'_> {
         Ok((out, end))
     }
 
-    /// The statements of a case: up to `}`, the next label or the end of the file.
+    /// Parses the statements of a case: up to `}`, the next label or the end of the file.
     fn labelled_statements(&mut self, out: &mut Vec<Stmt>) {
         while !matches!(self.peek(), Token::RBrace | Token::Case | Token::Default | Token::End) {
             self.statement_or_recover(out);
@@ -43,7 +45,7 @@ impl Parser<'_> {
         }
     }
 
-    /// Statements up to `}` or the end of the file, where no label may stand.
+    /// Parses statements up to `}` or the end of the file, where no label is allowed.
     fn unlabelled_statements(&mut self, out: &mut Vec<Stmt>) {
         while !matches!(self.peek(), Token::RBrace | Token::End) {
             if matches!(self.peek(), Token::Case | Token::Default) {
@@ -63,12 +65,12 @@ impl Parser<'_> {
 
     fn stray_label(&mut self, span: Span) {
         self.sink.push(
-            Diagnostic::new("E0523", span, "a case label stands outside of a `switch`")
-                .help("labels stand directly in the braces of their `switch`"),
+            Diagnostic::new("E0523", span, "a case label is outside of a `switch`")
+                .help("labels must be directly inside the braces of their `switch`"),
         );
     }
 
-    /// The body of an `if` or loop: one statement, or a block.
+    /// Parses the body of an `if` or loop: one statement, or a block.
     fn body(&mut self) -> Attempt<Stmt> {
         let start = self.span();
         let mut out = Vec::new();
@@ -79,7 +81,7 @@ impl Parser<'_> {
         }
     }
 
-    /// One statement; a declaration of several names, or an `#include`, gives several.
+    /// Parses one statement; a declaration of several names, or an `#include`, gives several.
     fn statement(&mut self, out: &mut Vec<Stmt>) -> Attempt<()> {
         let start = self.span();
         let kind = match self.peek() {
@@ -103,7 +105,8 @@ impl Parser<'_> {
             Token::Continue => self.simple(StmtKind::Continue)?,
             Token::Return => {
                 self.advance();
-                let value = if self.peek() == Token::Semicolon { None } else { Some(self.value()?) };
+                let value =
+                    if self.peek() == Token::Semicolon { None } else { Some(self.value()?) };
                 self.semicolon()?;
                 StmtKind::Return(value)
             }
@@ -115,10 +118,11 @@ impl Parser<'_> {
                 return Ok(());
             }
             Token::Engine | Token::Offload | Token::Step => {
-                let message = format!("`{}` cannot be declared inside a step or function", self.word());
+                let message =
+                    format!("`{}` cannot be declared inside a step or function", self.word());
                 self.sink.push(
                     Diagnostic::new("E0603", start, message)
-                        .help("is a `}` missing before it? Engines stand at file level, offloads and steps in an engine"),
+                        .help("check for a missing `}` before it; engines are declared at file level, offloads and steps in an engine"),
                 );
                 return Err(Failed);
             }
@@ -147,7 +151,7 @@ impl Parser<'_> {
         Ok(kind)
     }
 
-    /// A statement that begins with a word that is special there.
+    /// Parses a statement that begins with a word that is special there.
     fn leading_word(&mut self) -> Attempt<Option<StmtKind>> {
         let word = self.word();
         let kind = match (word, self.peek_at(1)) {
@@ -182,7 +186,11 @@ impl Parser<'_> {
                 let span = self.advance();
                 let mut args = self.arguments()?;
                 if args.len() != 1 {
-                    return Err(self.one_argument(span, if drops { "drop" } else { "to_cpu" }, args.len()));
+                    return Err(self.one_argument(
+                        span,
+                        if drops { "drop" } else { "to_cpu" },
+                        args.len(),
+                    ));
                 }
                 let reason = args.swap_remove(0);
                 if drops { StmtKind::Drop(reason) } else { StmtKind::ToCpu(reason) }
@@ -218,12 +226,12 @@ impl Parser<'_> {
     }
 
     fn one_argument(&mut self, span: Span, word: &str, got: usize) -> Failed {
-        let message = format!("`{word}` takes one value, {got} are given");
+        let message = format!("`{word}` takes one value, but {got} are given");
         self.sink.push(Diagnostic::new("E0519", span, message));
         Failed
     }
 
-    /// Whether a declaration stands here: a type keyword, or two names in a row.
+    /// Whether a declaration follows: a type keyword, or two names in a row.
     fn at_declaration(&self) -> bool {
         match self.peek() {
             Token::Ident => self.at_bits_type() || self.peek_at(1) == Token::Ident,
@@ -232,7 +240,7 @@ impl Parser<'_> {
         }
     }
 
-    /// `TYPE a, b[4] = ..., c;` or `HEADER name @ offset;`
+    /// Parses `TYPE a, b[4] = ..., c;` or `HEADER name @ offset;`.
     fn declaration(&mut self, out: &mut Vec<Stmt>) -> Attempt<()> {
         let start = self.span();
         let ty = self.base_type()?;
@@ -254,20 +262,20 @@ impl Parser<'_> {
         self.semicolon()
     }
 
-    /// Array brackets stand behind the name, as in C: complains where they stand before it.
+    /// Array brackets come after the name, as in C; reports brackets before it.
     pub(super) fn no_brackets_before_name(&mut self) -> Attempt<()> {
         if self.peek() != Token::LBracket {
             return Ok(());
         }
         let span = self.span();
         self.sink.push(
-            Diagnostic::new("E0116", span, "the size of an array stands behind its name")
+            Diagnostic::new("E0116", span, "the size of an array comes after its name")
                 .help("write `u8 name[4];`"),
         );
         Err(Failed)
     }
 
-    /// `const TYPE A = 1, B = 2;`
+    /// Parses `const TYPE A = 1, B = 2;`.
     pub(super) fn constants(&mut self) -> Attempt<Vec<ConstDecl>> {
         self.advance();
         let ty = self.base_type()?;
@@ -286,7 +294,7 @@ impl Parser<'_> {
         Ok(out)
     }
 
-    /// `static_assert(condition, "message");`
+    /// Parses `static_assert(condition, "message");`.
     pub(super) fn static_assert(&mut self) -> Attempt<StaticAssert> {
         self.advance();
         let open = self.expect(Token::LParen, "`(`")?;
@@ -334,7 +342,7 @@ impl Parser<'_> {
             self.expect(Token::Colon, "`:`")?;
             let label = (label, self.since(start));
             match cases.last_mut() {
-                // `case 1: case 2:` share what follows.
+                // `case 1: case 2:` share the statements that follow.
                 Some(last) if last.body.is_empty() => last.labels.push(label),
                 _ => cases.push(Case { labels: vec![label], body: Vec::new() }),
             }
@@ -342,7 +350,7 @@ impl Parser<'_> {
                 let mut body = Vec::new();
                 self.labelled_statements(&mut body);
                 if body.is_empty() {
-                    // A last label without statements: an empty body of its own.
+                    // A last label without statements has an empty body.
                     body.push(Stmt { kind: StmtKind::Empty, span: self.previous() });
                 }
                 cases.last_mut().expect("a label was pushed").body = body;
@@ -357,7 +365,7 @@ impl Parser<'_> {
         let open = self.expect(Token::LParen, "`(`")?;
         if !self.at_declaration() {
             self.sink.push(
-                Diagnostic::new("E0512", self.span(), "a `for` declares its own variable")
+                Diagnostic::new("E0512", self.span(), "a `for` must declare its own variable")
                     .help("write `for (u8 i = 0; i < 16; i++)`"),
             );
             return Err(Failed);
@@ -384,7 +392,7 @@ impl Parser<'_> {
         Ok(kind)
     }
 
-    /// An assignment, increment or expression, without its semicolon.
+    /// Parses an assignment, increment or expression, without its semicolon.
     fn assignment(&mut self) -> Attempt<StmtKind> {
         let prefix = match self.peek() {
             Token::PlusPlus => Some(BinaryOp::Add),

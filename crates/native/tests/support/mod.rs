@@ -4,10 +4,16 @@
 
 pub mod random;
 
-use wireloom_ir::{Execute, Golden, Output, Program, Verdict, print, store, verify};
+use wireloom_bits::Bits;
+use wireloom_ir::builder::{EngineBuilder, config, program_of};
+use wireloom_ir::{
+    BinaryOp, Execute, Exit, Golden, Output, Program, UnaryOp, Value, Verdict, print, store, verify,
+};
 use wireloom_native::{BuildOptions, Library, Native};
 use wireloom_net::Packet;
-use wireloom_offloads::{Content, Row, Store};
+use wireloom_offloads::{Content, Entry, EntryKey, Row, Store};
+
+use self::random::Random;
 
 /// An [`Output`] with bytes of its own.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -53,13 +59,16 @@ pub fn rows(store: &Store) -> Vec<(String, Vec<Row>)> {
         .into_iter()
         .map(|path| {
             let slot = store.find(&path).expect("a path of the store");
-            let Content::Kind { instance, .. } = &slot.content else { unreachable!("paths name kinds") };
+            let Content::Kind { instance, .. } = &slot.content else {
+                unreachable!("paths name kinds")
+            };
             (path, instance.rows())
         })
         .collect()
 }
 
-/// Asserts that native does what golden does, outputs and state, for each program. `load` fills the tables.
+/// Asserts that native does what golden does, outputs and state, for each program. `load` fills the
+/// tables.
 pub fn agree(programs: &[Program], packets: &[Packet], load: &dyn Fn(&mut Store)) {
     for program in programs {
         if let Err(problems) = verify(program) {
@@ -84,4 +93,110 @@ pub fn agree(programs: &[Program], packets: &[Packet], load: &dyn Fn(&mut Store)
         assert_eq!(got.len(), expected.len(), "number of outputs:\n{}", print(program));
         assert_eq!(rows(native.store()), rows(golden.store()), "state:\n{}", print(program));
     }
+}
+
+/// Puts some prefixes into every prefix table, and some elements into every array.
+pub fn fill_tables(store: &mut Store) {
+    let random = &mut Random(7);
+    for path in store.paths() {
+        let Content::Kind { config, instance } =
+            &mut store.find_mut(&path).expect("a path of the store").content
+        else {
+            unreachable!("paths name kinds")
+        };
+        let value_width = config.value.as_ref().map_or(1, |layout| layout.width());
+        for _ in 0..60 {
+            let words: Vec<u64> = (0..17).map(|_| random.next()).collect();
+            let value = Bits::from_words(value_width, &words);
+            let key = match config.kind.as_str() {
+                "lpm" => {
+                    let width = config.key.as_ref().map_or(1, |layout| layout.width());
+                    let length = random.below(width as usize + 1) as u32;
+                    // Short runs of ones and zeros in front, so that prefixes nest and packets meet
+                    // them.
+                    let low = if random.chance(2) {
+                        Bits::zero(width)
+                    } else {
+                        Bits::from_words(width, &words)
+                    };
+                    let bits = if length == 0 {
+                        Bits::zero(width)
+                    } else {
+                        low.lshr(width - length).shl(width - length)
+                    };
+                    EntryKey::Prefix { bits, length }
+                }
+                "array" => EntryKey::Index(random.below(2) as u64),
+                _ => break,
+            };
+            // A full table or an index out of range changes nothing; both machines are refused
+            // alike.
+            let _ = instance.load(Entry { key, value });
+        }
+    }
+}
+
+/// A program that computes every operator on operands of a width out of the packet.
+pub fn operators(width: u32) -> Program {
+    use BinaryOp as B;
+    let binary = [
+        B::Add,
+        B::Sub,
+        B::Mul,
+        B::Udiv,
+        B::Urem,
+        B::And,
+        B::Or,
+        B::Xor,
+        B::Shl,
+        B::Lshr,
+        B::Eq,
+        B::Ne,
+        B::Ult,
+        B::Ule,
+    ];
+    let mut engine = EngineBuilder::packet("operators");
+    let results = engine.offload("results", config("array", &[], &[("", 1024)], &[("size", 64)]));
+    engine.regions("only", |step| {
+        let start = step.constant(16, 0);
+        let a = step.read_packet(start, 0, width);
+        let b = step.read_packet(start, 5, width);
+        let small = step.read_packet(start, 8, 11);
+        let mut values: Vec<Value> = binary.iter().map(|op| step.binary(*op, a, b)).collect();
+        values.extend([B::Shl, B::Lshr].map(|op| step.binary(op, a, small)));
+        values.extend([UnaryOp::Not, UnaryOp::Neg].map(|op| step.unary(op, a)));
+        let choice = step.slice(small, 0, 1);
+        values.push(step.select(choice, a, b));
+        values.push(step.slice(a, width / 3, width.div_ceil(3)));
+        if width <= 512 {
+            values.push(step.concat(&[a, b]));
+        }
+        for (index, value) in values.into_iter().enumerate() {
+            let index = step.constant(32, index as u128);
+            let wide = if step.width(value) < 1024 { step.extend(value, 1024) } else { value };
+            step.call(results, "exchange", &[index, wide]);
+        }
+        step.next_region();
+        step.next_region();
+        step.exit(Exit::Done);
+    });
+    program_of(engine)
+}
+
+/// Packets for these operators: all zeros, all ones, zeros behind the first byte or the eighth, and
+/// random bytes.
+pub fn patterns() -> Vec<Packet> {
+    let mut random = Random(3);
+    let pattern = |pattern| {
+        let mut bytes: Vec<u8> = (0..130).map(|_| random.next() as u8).collect();
+        match pattern {
+            0 => bytes.fill(0),
+            1 => bytes.fill(0xff),
+            2 => bytes[1..].fill(0),
+            3 => bytes[8..].fill(0),
+            _ => {}
+        }
+        Packet { ingress: 1, arrival_ns: 0, bytes }
+    };
+    (0..6).map(pattern).collect()
 }

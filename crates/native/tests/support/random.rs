@@ -2,7 +2,8 @@
 
 use wireloom_ir::builder::{EngineBuilder, ProgramBuilder, StepBuilder, config};
 use wireloom_ir::{
-    BinaryOp, ContextId, EngineId, Exit, Meta, OffloadId, Program, ReasonSetId, StepId, UnaryOp, Value,
+    BinaryOp, ContextId, EngineId, Exit, Meta, OffloadId, Program, ReasonSetId, StepId, UnaryOp,
+    Value,
 };
 use wireloom_net::Packet;
 use wireloom_offloads::{Config, registry};
@@ -75,7 +76,12 @@ fn configs(random: &mut Random) -> Config {
         8 => config("payload", &[], &[("", 8 * (1 + value / 16))], &[]),
         9 => config("clock", &[], &[], &[]),
         10 => config("random", &[], &[], &[]),
-        11 => config("meter", &[], &[], &[("size", size), ("cir", 1 << 20), ("cbs", 300), ("ebs", 200)]),
+        11 => config(
+            "meter",
+            &[],
+            &[],
+            &[("size", size), ("cir", 1 << 20), ("cbs", 300), ("ebs", 200)],
+        ),
         _ => config("park", &[("", key.min(5))], &[], &[("size", size)]),
     }
 }
@@ -105,7 +111,8 @@ pub fn program(seed: u64) -> Program {
     for number in 0..random.below(3) {
         let params: Vec<u32> = (0..random.below(3)).map(|_| random.of(WIDTHS)).collect();
         let names: Vec<String> = (0..params.len()).map(|i| format!("arg{i}")).collect();
-        let list: Vec<(&str, u32)> = names.iter().map(String::as_str).zip(params.iter().copied()).collect();
+        let list: Vec<(&str, u32)> =
+            names.iter().map(String::as_str).zip(params.iter().copied()).collect();
         let reply = random.of(WIDTHS);
         let engine = EngineBuilder::called(&format!("callee{number}"), &list, reply);
         let context = (0..).map(ContextId).zip(params.iter().copied()).collect();
@@ -204,7 +211,12 @@ impl Draft<'_> {
         }
     }
 
-    fn end(&mut self, step: &mut StepBuilder<'_>, pool: &mut Vec<Value>, reply: Option<u32>) -> Exit {
+    fn end(
+        &mut self,
+        step: &mut StepBuilder<'_>,
+        pool: &mut Vec<Value>,
+        reply: Option<u32>,
+    ) -> Exit {
         if let Some(width) = reply {
             return Exit::Reply(self.value(step, pool, width));
         }
@@ -219,7 +231,8 @@ impl Draft<'_> {
 
     /// A value of this width: one that there is, or one made of others.
     fn value(&mut self, step: &mut StepBuilder<'_>, pool: &mut Vec<Value>, width: u32) -> Value {
-        let fitting: Vec<Value> = pool.iter().copied().filter(|v| step.width(*v) == width).collect();
+        let fitting: Vec<Value> =
+            pool.iter().copied().filter(|v| step.width(*v) == width).collect();
         if !fitting.is_empty() && !self.random.chance(4) {
             return fitting[self.random.below(fitting.len())];
         }
@@ -246,7 +259,8 @@ impl Draft<'_> {
         match self.random.below(8) {
             0 => self.value(step, pool, 16),
             1 => {
-                let edge = self.random.of(&[0, 1, 63, 64, 100, 127, 128, 129, 200, 255, 256, 257, 65_535]);
+                let edge =
+                    self.random.of(&[0, 1, 63, 64, 100, 127, 128, 129, 200, 255, 256, 257, 65_535]);
                 step.constant(16, edge)
             }
             2 => {
@@ -319,11 +333,17 @@ impl Draft<'_> {
         pool.push(value);
     }
 
-    fn call(&mut self, step: &mut StepBuilder<'_>, pool: &mut Vec<Value>, replies: &mut Vec<Value>) {
+    fn call(
+        &mut self,
+        step: &mut StepBuilder<'_>,
+        pool: &mut Vec<Value>,
+        replies: &mut Vec<Value>,
+    ) {
         if self.offloads.is_empty() {
             return;
         }
-        let (offload, config, params) = self.offloads[self.random.below(self.offloads.len())].clone();
+        let (offload, config, params) =
+            self.offloads[self.random.below(self.offloads.len())].clone();
         let (name, widths) = match &config {
             None => ("call", params),
             Some(config) => {
@@ -415,7 +435,9 @@ pub fn packets(seed: u64, count: usize) -> Vec<Packet> {
             Packet {
                 ingress: random.below(8) as u16,
                 arrival_ns: index as u64 * 1000,
-                bytes: (0..length).map(|_| random.next() as u8 & random.of(&[0xff, 0x03, 0xff])).collect(),
+                bytes: (0..length)
+                    .map(|_| random.next() as u8 & random.of(&[0xff, 0x03, 0xff]))
+                    .collect(),
             }
         })
         .collect()

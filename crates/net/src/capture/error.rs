@@ -1,23 +1,23 @@
-//! What can be wrong with a capture.
+//! Errors in captures.
 
 use std::fmt;
 use std::io;
 use std::path::{Path, PathBuf};
 
-/// Why a capture could not be read or written: the file, where in it, what is wrong and what to do.
+/// Why a capture could not be read or written: the file, the position, the problem and the remedy.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct CaptureError {
     /// The file.
     pub path: PathBuf,
-    /// Byte offset from the start of the (uncompressed) capture, where there is one.
+    /// Byte offset from the start of the (uncompressed) capture, if it applies.
     pub offset: Option<u64>,
-    /// What is wrong.
+    /// The problem.
     pub what: String,
-    /// What to do; may be empty.
+    /// The remedy; may be empty.
     pub hint: String,
 }
 
-/// `FILE: byte OFFSET: WHAT; HINT`
+/// Formats as `FILE: byte OFFSET: WHAT; HINT`.
 impl fmt::Display for CaptureError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}: ", self.path.display())?;
@@ -45,7 +45,7 @@ impl CaptureError {
     }
 }
 
-/// A [`CaptureError`] that does not know its file yet.
+/// A [`CaptureError`] whose file is not yet known.
 #[derive(Debug)]
 pub(super) struct Fault {
     pub(super) offset: u64,
@@ -60,19 +60,21 @@ impl Fault {
 
     pub(super) fn io(offset: u64, error: &io::Error) -> Self {
         let hint = match error.kind() {
-            io::ErrorKind::UnexpectedEof | io::ErrorKind::InvalidInput | io::ErrorKind::InvalidData => {
-                "the compressed file is damaged or cut off; get it again"
+            io::ErrorKind::UnexpectedEof
+            | io::ErrorKind::InvalidInput
+            | io::ErrorKind::InvalidData => {
+                "the compressed file is damaged or truncated; fetch it again"
             }
             _ => "",
         };
-        Self::new(offset, format!("cannot read on: {error}"), hint)
+        Self::new(offset, format!("cannot continue reading: {error}"), hint)
     }
 
     pub(super) fn cut_off(offset: u64, thing: &str) -> Self {
         Self::new(
             offset,
             format!("the file ends inside {thing} that begins here"),
-            "the capture was cut off while it was written; `editcap FILE FIXED` (Wireshark) keeps what is whole",
+            "writing the capture was interrupted; `editcap FILE FIXED` (Wireshark) keeps the complete packets",
         )
     }
 

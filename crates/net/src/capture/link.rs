@@ -1,17 +1,19 @@
-//! Link types, and how captures that are not Ethernet become Ethernet.
+//! Link types, and the conversion of captures without Ethernet headers to Ethernet.
 
 use std::fmt;
 
 /// A link type that can be read (numbers: <https://www.tcpdump.org/linktypes.html>).
 ///
-/// Engines see Ethernet frames. A capture without them is given a header: destination `02:00:00:00:00:01`, source
-/// `02:00:00:00:00:02` (locally administered; cooked captures keep the source address that they recorded), and the
-/// EtherType that the record states or the IP version implies. What follows is not changed.
+/// Engines see Ethernet frames. A packet without an Ethernet header is given one: destination
+/// `02:00:00:00:00:01`, source `02:00:00:00:00:02` (locally administered; cooked captures keep the
+/// recorded source address), and the EtherType that the record states or the IP version implies.
+/// The rest is unchanged.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum LinkType {
     /// 1: Ethernet.
     Ethernet,
-    /// 101 (and the DLT numbers 12 and 14, which some systems write), 228, 229: IPv4 or IPv6 without a link header.
+    /// 101 (also the DLT numbers 12 and 14, which some systems write), 228, 229: IPv4 or IPv6
+    /// without a link header.
     RawIp,
     /// 113: Linux "cooked" capture, version 1.
     LinuxCooked,
@@ -19,12 +21,12 @@ pub enum LinkType {
     LinuxCooked2,
 }
 
-/// Destination of a header made up for a packet that had none.
+/// Destination address of an invented Ethernet header.
 const MADE_UP_DST: [u8; 6] = [2, 0, 0, 0, 0, 1];
-/// Source of such a header.
+/// Source address of an invented Ethernet header.
 const MADE_UP_SRC: [u8; 6] = [2, 0, 0, 0, 0, 2];
 
-/// Names of link types that people meet, for messages.
+/// Names of common link types, for messages.
 const NAMES: &[(u32, &str)] = &[
     (0, "BSD loopback"),
     (6, "token ring"),
@@ -44,7 +46,7 @@ const NAMES: &[(u32, &str)] = &[
 ];
 
 impl LinkType {
-    /// From its number; `Err` carries the number and, where it is known, the name.
+    /// Converts from a link-type number; `Err` carries the number and, if known, the name.
     pub(super) fn from_number(number: u32) -> Result<Self, String> {
         match number {
             1 => Ok(Self::Ethernet),
@@ -58,8 +60,8 @@ impl LinkType {
         }
     }
 
-    /// Makes an Ethernet frame of `bytes`; answers by how many bytes it became longer (or, below zero, shorter).
-    /// `Err` says what is wrong with the record.
+    /// Makes an Ethernet frame of `bytes`; returns by how many bytes it grew (negative if it
+    /// shrank). `Err` says what is wrong with the record.
     pub(super) fn to_ethernet(self, bytes: &mut Vec<u8>) -> Result<i32, &'static str> {
         let (skip, src, ethertype) = match self {
             Self::Ethernet => return Ok(0),
@@ -73,11 +75,13 @@ impl LinkType {
                 (0, MADE_UP_SRC, ethertype)
             }
             Self::LinuxCooked => {
-                let header = bytes.get(..16).ok_or("a record is too short for its Linux cooked header")?;
+                let header =
+                    bytes.get(..16).ok_or("a record is too short for its Linux cooked header")?;
                 (16, cooked_source(header[5], &header[6..12]), [header[14], header[15]])
             }
             Self::LinuxCooked2 => {
-                let header = bytes.get(..20).ok_or("a record is too short for its Linux cooked header")?;
+                let header =
+                    bytes.get(..20).ok_or("a record is too short for its Linux cooked header")?;
                 (20, cooked_source(header[11], &header[12..18]), [header[0], header[1]])
             }
         };

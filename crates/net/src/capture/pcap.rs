@@ -6,11 +6,11 @@ use super::reader::Record;
 use super::{MAX_RECORD, pcapng::Order};
 use crate::input::Source;
 
-/// Seconds and microseconds.
+/// Magic number for seconds and microseconds.
 pub(super) const MAGIC_MICRO: u32 = 0xa1b2_c3d4;
-/// Seconds and nanoseconds.
+/// Magic number for seconds and nanoseconds.
 pub(super) const MAGIC_NANO: u32 = 0xa1b2_3c4d;
-/// Kuznetzov's variant with longer record headers.
+/// Magic number of Kuznetzov's variant with longer record headers.
 const MAGIC_MODIFIED: u32 = 0xa1b2_cd34;
 
 const FILE_HEADER: usize = 24;
@@ -26,7 +26,8 @@ pub(super) struct Pcap {
 }
 
 impl Pcap {
-    /// Reads the rest of the file header, whose first four bytes are `magic`. `None`: this is no pcap file.
+    /// Reads the rest of the file header, whose first four bytes are `magic`. Returns `None` if
+    /// this is not a pcap file.
     pub(super) fn begin(magic: [u8; 4], source: &mut Source) -> Result<Option<Self>, Fault> {
         let big = u32::from_be_bytes(magic);
         let (order, magic) = match big {
@@ -51,17 +52,25 @@ impl Pcap {
         }
         let major = order.u16(&rest[0..2]);
         if major != 2 {
-            return Err(Fault::new(4, format!("pcap version {major} is not known (only 2)"), ""));
+            return Err(Fault::new(
+                4,
+                format!("pcap version {major} is not supported (only 2)"),
+                "",
+            ));
         }
-        // The upper bits state whether, and how long, a frame check sequence ends each packet.
+        // The upper bits say whether a frame check sequence ends each packet, and how long it is.
         let network = order.u32(&rest[16..20]);
         let fcs = if network & 1 << 26 != 0 { (network >> 28) as u8 * 2 } else { 0 };
         let link = LinkType::from_number(network & 0xffff).map_err(|n| unreadable_link(20, &n))?;
         Ok(Some(Self { order, nano, link, fcs, records: 0 }))
     }
 
-    /// The next record, its bytes into `bytes`; `None` at the end.
-    pub(super) fn next(&mut self, source: &mut Source, bytes: &mut Vec<u8>) -> Result<Option<Record>, Fault> {
+    /// Reads the next record into `bytes`; returns `None` at the end.
+    pub(super) fn next(
+        &mut self,
+        source: &mut Source,
+        bytes: &mut Vec<u8>,
+    ) -> Result<Option<Record>, Fault> {
         let start = source.offset;
         let mut header = [0; RECORD_HEADER];
         match source.fill(&mut header).map_err(|e| Fault::io(start, &e))? {
@@ -75,10 +84,10 @@ impl Pcap {
             return Err(Fault::new(
                 start,
                 format!(
-                    "record {} claims to hold {captured} bytes; the most that a capture can hold is {MAX_RECORD}",
+                    "record {} claims to hold {captured} bytes; the limit of a capture is {MAX_RECORD}",
                     self.records + 1
                 ),
-                "the file is damaged here; `editcap -c` or `pcapfix` can save what comes before",
+                "the file is damaged here; `editcap -c` or `pcapfix` can save the packets before it",
             ));
         }
         bytes.resize(captured as usize, 0);
@@ -98,7 +107,7 @@ impl Pcap {
     }
 }
 
-/// The error for a link type that cannot be made Ethernet.
+/// The error for a link type that cannot be converted to Ethernet.
 pub(super) fn unreadable_link(offset: u64, number: &str) -> Fault {
     Fault::new(
         offset,

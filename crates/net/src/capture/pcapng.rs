@@ -7,7 +7,7 @@ use super::pcap::unreadable_link;
 use super::reader::Record;
 use crate::input::Source;
 
-/// Block type of a section header; reads the same in both byte orders.
+/// Block type of a section header; it is the same in both byte orders.
 pub(super) const SECTION_HEADER: u32 = 0x0a0d_0d0a;
 pub(super) const INTERFACE_DESCRIPTION: u32 = 1;
 const OBSOLETE_PACKET: u32 = 2;
@@ -24,7 +24,7 @@ pub(super) const OPT_IF_TSRESOL: u16 = 9;
 const OPT_IF_FCSLEN: u16 = 13;
 const OPT_IF_TSOFFSET: u16 = 14;
 
-/// Ports have 16 bits, so a section with more interfaces is not a network's.
+/// Ports have 16 bits, so no network has a section with more interfaces.
 const MAX_INTERFACES: usize = 65_536;
 
 /// The byte order of a file or section.
@@ -35,13 +35,13 @@ pub(super) enum Order {
 }
 
 impl Order {
-    /// Of two bytes.
+    /// Reads a number of two bytes.
     pub(super) fn u16(self, bytes: &[u8]) -> u16 {
         let bytes = [bytes[0], bytes[1]];
         if self == Self::Big { u16::from_be_bytes(bytes) } else { u16::from_le_bytes(bytes) }
     }
 
-    /// Of four bytes.
+    /// Reads a number of four bytes.
     pub(super) fn u32(self, bytes: &[u8]) -> u32 {
         let bytes = [bytes[0], bytes[1], bytes[2], bytes[3]];
         if self == Self::Big { u32::from_be_bytes(bytes) } else { u32::from_le_bytes(bytes) }
@@ -53,7 +53,7 @@ impl Order {
     }
 }
 
-/// What an interface description says.
+/// The contents of an interface description.
 #[derive(Clone)]
 struct Interface {
     link: Result<LinkType, String>,
@@ -65,24 +65,24 @@ struct Interface {
     clock: Clock,
 }
 
-/// How timestamps count: `if_tsresol` and `if_tsoffset`.
+/// The clock of timestamps: `if_tsresol` and `if_tsoffset`.
 #[derive(Clone, Copy)]
 struct Clock {
-    /// Units in a second.
+    /// Units per second.
     units: u128,
     /// Seconds to add.
     offset_s: i64,
 }
 
 impl Clock {
-    /// Nanoseconds; what does not fit 64 bits (the year 2554) saturates.
+    /// Converts to nanoseconds; values that exceed 64 bits (the year 2554) saturate.
     fn to_ns(self, timestamp: u64) -> u64 {
         let ns = match self.units {
             1_000_000 => u128::from(timestamp) * 1000,
             1_000_000_000 => u128::from(timestamp),
             units => {
                 let timestamp = u128::from(timestamp);
-                // Split so that no product overflows: a rest is below 2^64 units.
+                // Split so that no product overflows: a remainder is below 2^64 units.
                 timestamp / units * 1_000_000_000 + timestamp % units * 1_000_000_000 / units
             }
         };
@@ -95,11 +95,11 @@ impl Clock {
 pub(super) struct Pcapng {
     order: Order,
     interfaces: Vec<Interface>,
-    /// Blocks skipped because their type is unknown or means nothing here.
+    /// Blocks skipped because their type is unknown or has no meaning here.
     pub(super) skipped: u64,
 }
 
-/// A block that is being read: how much of its body is left.
+/// A block that is being read, and how much of its body is left.
 struct Block<'a> {
     source: &'a mut Source,
     order: Order,
@@ -134,7 +134,7 @@ impl Block<'_> {
         Ok(())
     }
 
-    /// Skips what is left and checks the length that is repeated at the end.
+    /// Skips the rest and checks the length that is repeated at the end.
     fn finish(mut self) -> Result<(), Fault> {
         self.skip(self.left)?;
         let mut trailer = [0; 4];
@@ -155,7 +155,7 @@ impl Block<'_> {
 }
 
 impl Pcapng {
-    /// Begins a file whose first four bytes were a section header's type.
+    /// Begins a file whose first four bytes were the type of a section header.
     pub(super) fn begin(source: &mut Source) -> Result<Self, Fault> {
         let mut file = Self { order: Order::Little, interfaces: Vec::new(), skipped: 0 };
         let start = source.offset - 4;
@@ -163,8 +163,12 @@ impl Pcapng {
         Ok(file)
     }
 
-    /// The next packet, its bytes into `bytes`; `None` at the end.
-    pub(super) fn next(&mut self, source: &mut Source, bytes: &mut Vec<u8>) -> Result<Option<Record>, Fault> {
+    /// Reads the next packet into `bytes`; returns `None` at the end.
+    pub(super) fn next(
+        &mut self,
+        source: &mut Source,
+        bytes: &mut Vec<u8>,
+    ) -> Result<Option<Record>, Fault> {
         loop {
             let start = source.offset;
             let mut kind = [0; 4];
@@ -185,11 +189,14 @@ impl Pcapng {
             if total < 12 || !total.is_multiple_of(4) {
                 return Err(Fault::new(
                     start + 4,
-                    format!("a block claims the length {total}; it must be a multiple of 4 and at least 12"),
+                    format!(
+                        "a block claims the length {total}; it must be a multiple of 4 and at least 12"
+                    ),
                     "the file is damaged here",
                 ));
             }
-            let block = Block { source, order: self.order, start, total, left: u64::from(total) - 12 };
+            let block =
+                Block { source, order: self.order, start, total, left: u64::from(total) - 12 };
             match self.order.u32(&kind) {
                 INTERFACE_DESCRIPTION => self.interface(block)?,
                 ENHANCED_PACKET => return self.packet(block, bytes, false).map(Some),
@@ -208,17 +215,19 @@ impl Pcapng {
         if source.fill(&mut head).map_err(|e| Fault::io(start, &e))? < 8 {
             return Err(Fault::cut_off(start, "a section header"));
         }
-        let order =
-            match [Order::Big, Order::Little].into_iter().find(|o| o.u32(&head[4..]) == BYTE_ORDER_MAGIC) {
-                Some(order) => order,
-                None => {
-                    return Err(Fault::new(
-                        start + 8,
-                        "a section header has no byte-order magic number",
-                        "this is no pcapng file, or it is damaged here",
-                    ));
-                }
-            };
+        let order = match [Order::Big, Order::Little]
+            .into_iter()
+            .find(|o| o.u32(&head[4..]) == BYTE_ORDER_MAGIC)
+        {
+            Some(order) => order,
+            None => {
+                return Err(Fault::new(
+                    start + 8,
+                    "a section header has no byte-order magic number",
+                    "this is not a pcapng file, or it is damaged here",
+                ));
+            }
+        };
         let total = order.u32(&head[..4]);
         if total < 28 || !total.is_multiple_of(4) {
             return Err(Fault::new(
@@ -236,7 +245,11 @@ impl Pcapng {
         block.take(&mut version, "a section header")?;
         let major = order.u16(&version);
         if major != 1 {
-            return Err(Fault::new(start + 12, format!("pcapng version {major} is not known (only 1)"), ""));
+            return Err(Fault::new(
+                start + 12,
+                format!("pcapng version {major} is not supported (only 1)"),
+                "",
+            ));
         }
         block.finish()
     }
@@ -269,7 +282,7 @@ impl Pcapng {
                 return Err(Fault::new(
                     at,
                     format!(
-                        "option {code} of an interface is longer ({length} bytes) than what is left of its block"
+                        "option {code} of an interface is longer ({length} bytes) than the rest of its block"
                     ),
                     "the file is damaged here",
                 ));
@@ -291,7 +304,10 @@ impl Pcapng {
         let Some(interface) = self.interfaces.get(number as usize) else {
             return Err(Fault::new(
                 start,
-                format!("a packet is of interface {number}, but {} are described", self.interfaces.len()),
+                format!(
+                    "a packet names interface {number}, but {} are described",
+                    self.interfaces.len()
+                ),
                 "the file is damaged here",
             ));
         };
@@ -301,14 +317,21 @@ impl Pcapng {
         }
     }
 
-    fn packet(&self, mut block: Block<'_>, bytes: &mut Vec<u8>, obsolete: bool) -> Result<Record, Fault> {
+    fn packet(
+        &self,
+        mut block: Block<'_>,
+        bytes: &mut Vec<u8>,
+        obsolete: bool,
+    ) -> Result<Record, Fault> {
         let start = block.start;
         let mut fixed = [0; 20];
         block.take(&mut fixed, "a packet block")?;
-        let number = if obsolete { u32::from(self.order.u16(&fixed)) } else { self.order.u32(&fixed) };
+        let number =
+            if obsolete { u32::from(self.order.u16(&fixed)) } else { self.order.u32(&fixed) };
         let (interface, link) = self.described(number, start)?;
-        // The halves of a timestamp stand high first in both byte orders.
-        let timestamp = u64::from(self.order.u32(&fixed[4..])) << 32 | u64::from(self.order.u32(&fixed[8..]));
+        // The high half of a timestamp comes first in both byte orders.
+        let timestamp =
+            u64::from(self.order.u32(&fixed[4..])) << 32 | u64::from(self.order.u32(&fixed[8..]));
         let (captured, original) = (self.order.u32(&fixed[12..]), self.order.u32(&fixed[16..]));
         self.take_packet(&mut block, captured, bytes)?;
         block.finish()?;
@@ -332,14 +355,29 @@ impl Pcapng {
         self.take_packet(&mut block, original.min(limit), bytes)?;
         block.finish()?;
         // Simple packets carry no time.
-        Ok(Record { port: interface.port, arrival_ns: 0, original, link, fcs: interface.fcs, start })
+        Ok(Record {
+            port: interface.port,
+            arrival_ns: 0,
+            original,
+            link,
+            fcs: interface.fcs,
+            start,
+        })
     }
 
-    fn take_packet(&self, block: &mut Block<'_>, captured: u32, bytes: &mut Vec<u8>) -> Result<(), Fault> {
+    fn take_packet(
+        &self,
+        block: &mut Block<'_>,
+        captured: u32,
+        bytes: &mut Vec<u8>,
+    ) -> Result<(), Fault> {
         if captured > MAX_RECORD || u64::from(captured) > block.left {
             return Err(Fault::new(
                 block.start,
-                format!("a packet claims to have {captured} bytes in a block of {} bytes", block.total),
+                format!(
+                    "a packet claims to have {captured} bytes in a block of {} bytes",
+                    block.total
+                ),
                 "the file is damaged here",
             ));
         }
@@ -362,7 +400,7 @@ impl Interface {
                 let base: u128 = if value[0] & 0x80 == 0 { 10 } else { 2 };
                 let units = base.checked_pow(exponent).filter(|&u| u <= 1 << 96);
                 self.clock.units = units.ok_or_else(|| {
-                    Fault::new(at, format!("a clock of {base}^-{exponent} s is too fine to be true"), "")
+                    Fault::new(at, format!("a clock of {base}^-{exponent} s is too fine"), "")
                 })?;
             }
             (OPT_IF_FCSLEN, 1) => self.fcs = value[0],

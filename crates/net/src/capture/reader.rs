@@ -1,4 +1,4 @@
-//! Reading captures.
+//! Reads captures.
 
 use std::io::Read;
 use std::path::{Path, PathBuf};
@@ -10,35 +10,36 @@ use super::pcapng::{Pcapng, SECTION_HEADER};
 use crate::input::{self, Source};
 use crate::packet::{MAX_LENGTH, Packet};
 
-/// What becomes of a packet of which the capture holds only the beginning (`snaplen`).
+/// How to treat a packet of which the capture holds only the beginning (`snaplen`).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
 pub enum Truncated {
-    /// It is what was captured: a shorter packet, whose headers may claim more bytes than there are.
+    /// Keep the captured bytes: a shorter packet, whose headers may claim more bytes than there
+    /// are.
     #[default]
     Keep,
-    /// It gets its original length back; the missing bytes are zero.
+    /// Restore the original length; the missing bytes are zero.
     Pad,
-    /// It is left out.
+    /// Skip the packet.
     Skip,
 }
 
 /// How to read a capture.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
 pub struct ReadOptions {
-    /// What becomes of truncated packets.
+    /// The treatment of truncated packets.
     pub truncated: Truncated,
 }
 
-/// What a reader has met so far.
+/// Statistics of a reader so far.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
 pub struct Summary {
-    /// Packets handed out.
+    /// Packets returned.
     pub packets: u64,
     /// Packets of which the capture holds only the beginning.
     pub truncated: u64,
     /// Packets cut to [`MAX_LENGTH`].
     pub cut: u64,
-    /// pcapng blocks that are no packets and mean nothing here.
+    /// pcapng blocks that are not packets and have no meaning here.
     pub skipped_blocks: u64,
 }
 
@@ -46,7 +47,7 @@ pub struct Summary {
 pub(super) struct Record {
     pub(super) port: u16,
     pub(super) arrival_ns: u64,
-    /// Length of the packet when it was captured, with its link header.
+    /// Length of the captured packet, with its link header.
     pub(super) original: u32,
     pub(super) link: LinkType,
     /// Bytes of frame check sequence at the end of the original packet.
@@ -60,7 +61,7 @@ enum Format {
     Pcapng(Pcapng),
 }
 
-/// Streams the packets of a capture; see the module's documentation for what it makes of them. After an error, the
+/// Streams the packets of a capture, as the module's documentation describes. After an error, the
 /// iterator is at its end.
 pub struct Reader {
     path: PathBuf,
@@ -84,22 +85,24 @@ impl Reader {
     /// Opens a capture.
     ///
     /// # Errors
-    /// As [`open`](Self::open).
+    /// The errors of [`open`](Self::open).
     pub fn open_with(path: &Path, options: ReadOptions) -> Result<Self, CaptureError> {
-        let stream = input::open(path).map_err(|e| CaptureError::io(path, "open the capture", &e))?;
+        let stream =
+            input::open(path).map_err(|e| CaptureError::io(path, "open the capture", &e))?;
         Self::begin(path, Source::new(stream), options)
     }
 
-    /// Reads a capture from any stream; `name` stands for it in messages.
+    /// Reads a capture from any stream; messages refer to it by `name`.
     ///
     /// # Errors
-    /// As [`open`](Self::open).
+    /// The errors of [`open`](Self::open).
     pub fn from_stream(
         name: &Path,
         stream: impl Read + Send + 'static,
         options: ReadOptions,
     ) -> Result<Self, CaptureError> {
-        let stream = input::decompress(stream).map_err(|e| CaptureError::io(name, "read the capture", &e))?;
+        let stream = input::decompress(stream)
+            .map_err(|e| CaptureError::io(name, "read the capture", &e))?;
         Self::begin(name, Source::new(stream), options)
     }
 
@@ -116,7 +119,7 @@ impl Reader {
         })
     }
 
-    /// What has been met so far.
+    /// The statistics so far.
     pub fn summary(&self) -> Summary {
         Summary {
             skipped_blocks: match &self.format {
@@ -127,16 +130,16 @@ impl Reader {
         }
     }
 
-    /// The length in bytes that the packet handed out last had on the wire, as an Ethernet frame without its frame
-    /// check sequence.
+    /// The length in bytes of the last returned packet on the wire, as an Ethernet frame without
+    /// its frame check sequence.
     pub fn original_length(&self) -> u32 {
         self.original_length
     }
 
-    /// Reads the next packet into `packet`, whose buffer is used again; `false` at the end.
+    /// Reads the next packet into `packet`, whose buffer is reused; returns `false` at the end.
     ///
     /// # Errors
-    /// If the capture is malformed from here on. The next call answers `false`.
+    /// If the capture is malformed from here on. The next call returns `false`.
     pub fn read_into(&mut self, packet: &mut Packet) -> Result<bool, CaptureError> {
         if self.done {
             return Ok(false);
@@ -156,20 +159,27 @@ impl Reader {
             let Some(record) = record else { return Ok(false) };
             let captured = bytes.len() as u32;
             let truncated = captured < record.original;
-            // Some writers state an original length below the captured one; the bytes are there, so they count.
+            // Some writers state an original length below the captured one; the captured bytes
+            // count.
             let mut original = record.original.max(captured);
             let fcs = u32::from(record.fcs);
             original = original.saturating_sub(fcs);
             bytes.truncate(original as usize);
             let grown = record.link.to_ethernet(bytes).map_err(|what| {
-                Fault::new(record.start, what, "the capture is damaged, or its link type is not what it says")
+                Fault::new(
+                    record.start,
+                    what,
+                    "the capture is damaged, or its stated link type is wrong",
+                )
             })?;
             original = original.saturating_add_signed(grown);
             if truncated {
                 self.summary.truncated += 1;
                 match self.options.truncated {
                     Truncated::Keep => {}
-                    Truncated::Pad => bytes.resize(bytes.len().max((original as usize).min(MAX_LENGTH)), 0),
+                    Truncated::Pad => {
+                        bytes.resize(bytes.len().max((original as usize).min(MAX_LENGTH)), 0)
+                    }
                     Truncated::Skip => continue,
                 }
             }
@@ -203,7 +213,11 @@ fn recognise(source: &mut Source) -> Result<Format, Fault> {
     let mut magic = [0; 4];
     let got = source.fill(&mut magic).map_err(|e| Fault::io(0, &e))?;
     if got == 0 {
-        return Err(Fault::new(0, "the file is empty", "a capture without packets still has a header"));
+        return Err(Fault::new(
+            0,
+            "the file is empty",
+            "a capture without packets still has a header",
+        ));
     }
     if got == 4 {
         if u32::from_be_bytes(magic) == SECTION_HEADER {

@@ -1,4 +1,4 @@
-//! Writing captures.
+//! Writes captures.
 
 use std::collections::HashMap;
 use std::ffi::OsStr;
@@ -18,21 +18,22 @@ pub enum Destination<'a> {
     Port(u16),
     /// To the control processor: interface `cpu`; the reason becomes the packet's comment.
     Cpu(&'a str),
-    /// Nowhere: interface `drop`; the reason becomes the packet's comment.
+    /// Nowhere (dropped): interface `drop`; the reason becomes the packet's comment.
     Drop(&'a str),
 }
 
 /// A capture format.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Format {
-    /// pcapng, nanoseconds: everything is kept.
+    /// pcapng with nanoseconds: everything is kept.
     Pcapng,
-    /// pcap, nanoseconds: bytes and times only; ports are lost, and only [`Destination::Port`] can be written.
+    /// pcap with nanoseconds: bytes and times only; ports are lost, and only [`Destination::Port`]
+    /// can be written.
     Pcap,
 }
 
 impl Format {
-    /// The format that a file name asks for: pcap if it ends in `.pcap`, else pcapng.
+    /// The format for a file name: pcap if it ends in `.pcap`, else pcapng.
     pub fn for_path(path: &Path) -> Self {
         if path.extension() == Some(OsStr::new("pcap")) { Self::Pcap } else { Self::Pcapng }
     }
@@ -45,11 +46,12 @@ enum Interface {
     Drop,
 }
 
-/// Writes a capture, into a temporary file beside the target that takes its place at [`finish`](Self::finish). A
-/// writer that is dropped before leaves nothing behind and the target as it was. (A target that is no regular file,
-/// such as `/dev/null` or a pipe, is written directly.)
+/// Writes a capture atomically: into a temporary file next to the target, which replaces the target
+/// at [`finish`](Self::finish). A writer that is dropped earlier leaves no file behind and the
+/// target unchanged. (A target that is not a regular file, such as `/dev/null` or a pipe, is
+/// written directly.)
 ///
-/// An interface is described when its first packet comes, so the order of interfaces is that of first use.
+/// An interface is described before its first packet, so interfaces are in the order of first use.
 pub struct Writer {
     path: PathBuf,
     format: Format,
@@ -81,10 +83,10 @@ impl Write for Output {
 }
 
 impl Writer {
-    /// Begins a capture in the format that the file name asks for.
+    /// Begins a capture in the format that the file name implies.
     ///
     /// # Errors
-    /// If no file can be made beside the target.
+    /// If no file can be created next to the target.
     pub fn create(path: &Path) -> Result<Self, CaptureError> {
         Self::create_as(path, Format::for_path(path))
     }
@@ -92,9 +94,10 @@ impl Writer {
     /// Begins a capture in a format.
     ///
     /// # Errors
-    /// As [`create`](Self::create).
+    /// The errors of [`create`](Self::create).
     pub fn create_as(path: &Path, format: Format) -> Result<Self, CaptureError> {
-        let output = open_output(path).map_err(|e| CaptureError::io(path, "write the capture", &e))?;
+        let output =
+            open_output(path).map_err(|e| CaptureError::io(path, "write the capture", &e))?;
         let mut writer = Self {
             path: path.to_owned(),
             format,
@@ -119,7 +122,8 @@ impl Writer {
     /// Writes a packet.
     ///
     /// # Errors
-    /// If the disk is full or the like; if the format cannot say where the packet went.
+    /// If the write fails, for example because the disk is full, or if the format cannot express
+    /// where the packet went.
     pub fn write(
         &mut self,
         destination: Destination<'_>,
@@ -133,7 +137,8 @@ impl Writer {
                 return Err(CaptureError {
                     path: self.path.clone(),
                     offset: None,
-                    what: "plain pcap cannot say that a packet went to the cpu or was dropped".to_owned(),
+                    what: "plain pcap cannot record that a packet went to the cpu or was dropped"
+                        .to_owned(),
                     hint: "name the file .pcapng".to_owned(),
                 });
             }
@@ -142,10 +147,10 @@ impl Writer {
         self.flush_block()
     }
 
-    /// Puts the capture in the target's place.
+    /// Replaces the target with the capture.
     ///
     /// # Errors
-    /// If what is left cannot be written, or the target cannot be replaced; nothing is left behind then.
+    /// If the rest cannot be written, or the target cannot be replaced; no file is left behind.
     pub fn finish(self) -> Result<(), CaptureError> {
         let path = self.path;
         let failed = |e: io::Error| CaptureError::io(&path, "write the capture", &e);
@@ -180,7 +185,7 @@ impl Writer {
         self.padded(value);
     }
 
-    /// A pcapng block whose body `fill` writes.
+    /// Writes a pcapng block, whose body `fill` writes.
     fn framed(&mut self, kind: u32, fill: impl FnOnce(&mut Self)) {
         let start = self.block.len();
         self.u32(kind);
@@ -197,7 +202,10 @@ impl Writer {
             w.u16(1);
             w.u16(0);
             w.block.extend_from_slice(&u64::MAX.to_le_bytes()); // section length: not stated
-            w.option(pcapng::OPT_SHB_USERAPPL, concat!("wireloom ", env!("CARGO_PKG_VERSION")).as_bytes());
+            w.option(
+                pcapng::OPT_SHB_USERAPPL,
+                concat!("wireloom ", env!("CARGO_PKG_VERSION")).as_bytes(),
+            );
             w.option(pcapng::OPT_END, &[]);
         });
     }
@@ -240,8 +248,9 @@ impl Writer {
             w.padded(bytes);
             if !reason.is_empty() {
                 // An option's length has 16 bits.
-                let end =
-                    (0..=reason.len().min(usize::from(u16::MAX))).rev().find(|&i| reason.is_char_boundary(i));
+                let end = (0..=reason.len().min(usize::from(u16::MAX)))
+                    .rev()
+                    .find(|&i| reason.is_char_boundary(i));
                 w.option(pcapng::OPT_COMMENT, &reason.as_bytes()[..end.unwrap_or(0)]);
                 w.option(pcapng::OPT_END, &[]);
             }
@@ -280,7 +289,8 @@ fn open_output(path: &Path) -> io::Result<Output> {
     };
     let mut builder = tempfile::Builder::new();
     builder.prefix(".wireloom-").suffix(".tmp");
-    // Temporary files are private by default; this one becomes the result, so the user's umask is to decide.
+    // Temporary files are private by default. This one becomes the result, so the user's umask
+    // decides.
     #[cfg(unix)]
     builder.permissions(std::os::unix::fs::PermissionsExt::from_mode(0o666));
     builder.tempfile_in(folder).map(Output::Beside)

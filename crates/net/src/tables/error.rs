@@ -1,10 +1,10 @@
-//! What can be wrong with a table.
+//! Errors in tables.
 
 use std::fmt;
 use std::io;
 use std::path::{Path, PathBuf};
 
-/// Where something stands in a file.
+/// A position in a file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Position {
     Whole,
@@ -12,20 +12,20 @@ pub(super) enum Position {
     Byte(u64),
 }
 
-/// Why a table could not be read or loaded: the file, where in it, what is wrong.
+/// Why a table could not be read or loaded: the file, the position and the problem.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct TableError {
     /// The file.
     pub path: PathBuf,
-    /// The line, from 1, in a text file.
+    /// The line, from 1, if it is a text file.
     pub line: Option<u64>,
-    /// The byte offset in the (uncompressed) file, in a binary one.
+    /// The byte offset in the (uncompressed) file, if it is a binary file.
     pub offset: Option<u64>,
-    /// What is wrong, and what to do.
+    /// The problem and the remedy.
     pub what: String,
 }
 
-/// `FILE:LINE: WHAT` or `FILE: byte OFFSET: WHAT`
+/// Formats as `FILE:LINE: WHAT` or `FILE: byte OFFSET: WHAT`.
 impl fmt::Display for TableError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}:", self.path.display())?;
@@ -54,17 +54,18 @@ impl TableError {
     pub(super) fn io(path: &Path, at: Position, error: &io::Error) -> Self {
         let what = match error.kind() {
             io::ErrorKind::UnexpectedEof => {
-                "the compressed file is cut off; get it again, or import less of it with limit=N".to_owned()
+                "the compressed file is truncated; fetch it again, or import less of it with limit=N"
+                    .to_owned()
             }
             io::ErrorKind::InvalidData | io::ErrorKind::InvalidInput => {
-                format!("the compressed file is damaged ({error}); get it again")
+                format!("the compressed file is damaged ({error}); fetch it again")
             }
             _ => format!("cannot read: {error}"),
         };
         Self::new(path, at, what)
     }
 
-    /// The same error, saying which line asked for the file that it is in.
+    /// Adds to the error the line that imported the file.
     pub(super) fn imported_at(mut self, path: &Path, line: u64) -> Self {
         self.what = format!("{} (imported at {}:{line})", self.what, path.display());
         self

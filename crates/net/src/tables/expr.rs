@@ -1,13 +1,13 @@
-//! Arithmetic in table files: C's operators over unsigned 128-bit numbers. Overflow and division by zero are errors, so
-//! that a slip in a table is not taken for a value.
+//! Arithmetic in table files: C's operators on unsigned 128-bit numbers. Overflow and division by
+//! zero are errors, so that a mistake in a table does not pass as a value.
 
-/// The values that an import gives to its fields' expressions.
+/// The variables of an import's expressions.
 pub(super) trait Variables {
     /// The value of a variable; `None` if there is no such variable.
     fn value(&self, name: &str) -> Option<u128>;
 }
 
-/// No variables: constants only.
+/// Has no variables, for constant expressions.
 pub(super) struct NoVariables;
 
 impl Variables for NoVariables {
@@ -26,7 +26,7 @@ pub(super) enum Expr {
     Conditional(Box<Expr>, Box<Expr>, Box<Expr>),
 }
 
-/// Binary operators by precedence, loosest first; longer spellings before their beginnings.
+/// Binary operators by precedence, lowest first; longer spellings before their prefixes.
 const LEVELS: &[&[&str]] = &[
     &["||"],
     &["&&"],
@@ -44,18 +44,18 @@ const LEVELS: &[&[&str]] = &[
 const MAX_DEPTH: u32 = 64;
 
 impl Expr {
-    /// Parses all of `text`. The error is a sentence without a final stop.
+    /// Parses all of `text`. The error is a sentence without a full stop.
     pub(super) fn parse(text: &str) -> Result<Self, String> {
         let mut parser = Parser { text, at: 0, depth: 0 };
         let expr = parser.conditional()?;
         parser.space();
         if parser.at < text.len() {
-            return Err(format!("`{}` was not expected in the expression", &text[parser.at..]));
+            return Err(format!("unexpected `{}` in the expression", &text[parser.at..]));
         }
         Ok(expr)
     }
 
-    /// Its value.
+    /// Evaluates the expression.
     pub(super) fn value(&self, variables: &impl Variables) -> Result<u128, String> {
         match self {
             Self::Number(value) => Ok(*value),
@@ -64,14 +64,18 @@ impl Expr {
             }
             Self::Unary(b'!', x) => Ok(u128::from(x.value(variables)? == 0)),
             Self::Unary(_, x) => Ok(!x.value(variables)?),
-            Self::Binary("&&", a, b) => Ok(u128::from(a.value(variables)? != 0 && b.value(variables)? != 0)),
-            Self::Binary("||", a, b) => Ok(u128::from(a.value(variables)? != 0 || b.value(variables)? != 0)),
+            Self::Binary("&&", a, b) => {
+                Ok(u128::from(a.value(variables)? != 0 && b.value(variables)? != 0))
+            }
+            Self::Binary("||", a, b) => {
+                Ok(u128::from(a.value(variables)? != 0 || b.value(variables)? != 0))
+            }
             Self::Binary(op, a, b) => {
                 let (a, b) = (a.value(variables)?, b.value(variables)?);
                 apply(op, a, b).ok_or_else(|| match *op {
                     "/" | "%" => format!("{a} {op} {b}: division by zero"),
                     "-" => format!("{a} - {b} is below zero"),
-                    _ => format!("{a} {op} {b} does not fit 128 bits"),
+                    _ => format!("{a} {op} {b} does not fit in 128 bits"),
                 })
             }
             Self::Conditional(c, a, b) => {
@@ -157,7 +161,8 @@ impl Parser<'_> {
     fn operator(&mut self, level: usize) -> Option<&'static str> {
         self.space();
         let op = LEVELS[level].iter().copied().find(|op| self.rest().starts_with(op))?;
-        // `a & & b` is an error, but `a && b` must not be taken for it; so with `||`, `<<` and `>>`.
+        // `a & & b` is an error, so the first `&` of `a && b` is not an operator; likewise for
+        // `||`, `<<` and `>>`.
         let next = self.rest()[op.len()..].chars().next();
         if matches!(op, "&" | "|" | "<" | ">") && next == op.chars().next() {
             return None;
@@ -201,20 +206,21 @@ impl Parser<'_> {
         }
         self.space();
         let rest = self.rest();
-        let end = rest.find(|c: char| !(c.is_alphanumeric() || "_.:".contains(c))).unwrap_or(rest.len());
-        // A colon belongs to an address only where it does not end the word: `c ? 1 : 2`, `c ? a: b`.
+        let end =
+            rest.find(|c: char| !(c.is_alphanumeric() || "_.:".contains(c))).unwrap_or(rest.len());
+        // A colon belongs to an address unless it ends the word: `c ? 1 : 2`, `c ? a: b`.
         let word = rest[..end].trim_end_matches(':');
         let expr = if word.starts_with(|c: char| c.is_ascii_digit()) {
             let bits = super::Literal::parse(word).and_then(|l| l.to_bits(128).ok());
             Expr::Number(
                 bits.and_then(|b| b.to_u128())
-                    .ok_or_else(|| format!("`{word}` is no number of at most 128 bits"))?,
+                    .ok_or_else(|| format!("`{word}` is not a number of at most 128 bits"))?,
             )
         } else if !word.is_empty() && !word.contains(['.', ':']) {
             Expr::Variable(word.to_owned())
         } else {
             return Err(match rest.chars().next() {
-                Some(c) => format!("`{c}` was not expected in the expression"),
+                Some(c) => format!("unexpected `{c}` in the expression"),
                 None => "the expression ends too early".to_owned(),
             });
         };
@@ -264,10 +270,10 @@ mod tests {
         for (text, expected) in [
             ("1 / 0", "1 / 0: division by zero"),
             ("1 - 2", "1 - 2 is below zero"),
-            ("1 << 128", "1 << 128 does not fit 128 bits"),
+            ("1 << 128", "1 << 128 does not fit in 128 bits"),
             ("as + 1", "there is no variable `as` here"),
             ("(1", "`)` is missing"),
-            ("1 2", "`2` was not expected in the expression"),
+            ("1 2", "unexpected `2` in the expression"),
             ("1 +", "the expression ends too early"),
             ("1 ? 2", "`:` is missing after `?`"),
             ("", "the expression ends too early"),

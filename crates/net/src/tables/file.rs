@@ -9,8 +9,8 @@ use super::literal::Literal;
 use super::prefix::{Family, Prefix};
 use crate::input;
 
-/// A table file whose lines are well-formed. Its entries are parsed again whenever they are visited, and imports are
-/// streamed, so that a file with a million entries takes the memory of its text only.
+/// A table file whose lines are well-formed. Entries are parsed at each visit, and imports are
+/// streamed, so that a file with a million entries takes only the memory of its text.
 #[derive(Clone, Debug)]
 pub struct TableFile {
     path: PathBuf,
@@ -18,17 +18,17 @@ pub struct TableFile {
     sections: Vec<(String, u64)>,
 }
 
-/// An entry on its way to an offload.
+/// An entry that is passed to an offload.
 #[derive(Debug)]
 pub struct Entry<'a> {
-    /// The section that it stands in: the offload's name.
+    /// The section that contains it: the offload's name.
     pub table: &'a str,
     /// Its key.
     pub key: &'a Key,
-    /// The fields of its value, by name; a scalar has the empty name. Within a section, imports give the same names in
-    /// the same order for each of their entries.
+    /// The fields of its value, by name; a scalar has the empty name. Within a section, an import
+    /// gives the same names in the same order for each of its entries.
     pub fields: &'a [(String, Literal)],
-    /// The line of the table file, from 1, that it or its import stands on.
+    /// The line of the table file, from 1, with the entry or its import.
     pub line: u64,
 }
 
@@ -44,7 +44,7 @@ impl Entry<'_> {
     }
 }
 
-/// The text of a file that may be compressed.
+/// Reads the text of a file that may be compressed.
 pub(super) fn read_text(path: &Path) -> Result<String, TableError> {
     let mut stream = input::open(path).map_err(|e| TableError::io(path, Position::Whole, &e))?;
     let mut bytes = Vec::new();
@@ -52,20 +52,25 @@ pub(super) fn read_text(path: &Path) -> Result<String, TableError> {
     String::from_utf8(bytes).map_err(|e| {
         let good = &e.as_bytes()[..e.utf8_error().valid_up_to()];
         let line = good.iter().filter(|&&b| b == b'\n').count() as u64 + 1;
-        TableError::new(path, Position::Line(line), "this is not text (UTF-8); a table file is")
+        TableError::new(
+            path,
+            Position::Line(line),
+            "this is not UTF-8 text, which a table file must be",
+        )
     })
 }
 
 impl TableFile {
-    /// Reads a table file and checks its form. What it imports is not looked at yet.
+    /// Reads a table file and checks its form, but not the files that it imports.
     ///
     /// # Errors
-    /// If the file cannot be read; at its first malformed line.
+    /// If the file cannot be read, or at its first malformed line.
     pub fn open(path: &Path) -> Result<Self, TableError> {
         Self::from_text(path, read_text(path)?)
     }
 
-    /// A table file from its text; `path` stands for it in messages, and imports are relative to its folder.
+    /// Creates a table file from its text. Messages refer to it by `path`, and imports are relative
+    /// to its folder.
     ///
     /// # Errors
     /// At the first malformed line.
@@ -90,21 +95,22 @@ impl TableFile {
         &self.path
     }
 
-    /// Name and line of each section, in order; a name may come more than once.
+    /// Name and line of each section, in order; a name may appear more than once.
     pub fn sections(&self) -> impl Iterator<Item = (&str, u64)> {
         self.sections.iter().map(|(name, line)| (name.as_str(), *line))
     }
 
-    /// An error at a line of this file.
+    /// Creates an error at a line of this file.
     pub fn error(&self, line: u64, what: impl Into<String>) -> TableError {
         TableError::new(&self.path, Position::Line(line), what)
     }
 
-    /// Visits every entry, those of imports too, in order. What the visitor refuses becomes an error at the entry's
-    /// line (for an imported one: the line or byte of the file that it came from).
+    /// Visits every entry, including those of imports, in order. A refusal of the visitor becomes
+    /// an error at the entry's line (for an imported entry, at the line or byte of the imported
+    /// file).
     ///
     /// # Errors
-    /// The first refusal; or that a file to be imported cannot be read or is malformed.
+    /// The first refusal, or that an imported file cannot be read or is malformed.
     pub fn for_each(
         &self,
         visit: &mut dyn FnMut(&Entry<'_>) -> Result<(), String>,
@@ -121,8 +127,11 @@ impl TableFile {
                 }
                 Line::Import(import) => {
                     let mut key = Key::Scalar(Literal::Bool(false));
-                    let mut fields: Vec<_> =
-                        import.fields.iter().map(|(name, _)| (name.clone(), Literal::Bool(false))).collect();
+                    let mut fields: Vec<_> = import
+                        .fields
+                        .iter()
+                        .map(|(name, _)| (name.clone(), Literal::Bool(false)))
+                        .collect();
                     import
                         .read(folder, &mut |_, route, variables| {
                             let Some(prefix) = route.prefix else { return Ok(()) };
@@ -134,7 +143,12 @@ impl TableFile {
                             for ((_, value), (_, expr)) in fields.iter_mut().zip(&import.fields) {
                                 *value = Literal::number(expr.value(variables)?);
                             }
-                            visit(&Entry { table: &table, key: &key, fields: &fields, line: number })
+                            visit(&Entry {
+                                table: &table,
+                                key: &key,
+                                fields: &fields,
+                                line: number,
+                            })
                         })
                         .map_err(|e| e.imported_at(&self.path, number))?;
                 }
@@ -144,9 +158,8 @@ impl TableFile {
     }
 
     fn lines(&self) -> impl Iterator<Item = (u64, Result<Line, TableError>)> {
-        self.text
-            .lines()
-            .zip(1..)
-            .map(|(text, number)| (number, line::parse(text).map_err(|what| self.error(number, what))))
+        self.text.lines().zip(1..).map(|(text, number)| {
+            (number, line::parse(text).map_err(|what| self.error(number, what)))
+        })
     }
 }

@@ -1,4 +1,4 @@
-//! Bringing prefixes into a table from elsewhere.
+//! Imports prefixes into a table from other sources.
 
 use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
@@ -9,14 +9,14 @@ use super::prefix::{Family, Prefix};
 use super::{kernel, mrt, pyasn};
 use crate::input::{self, Source};
 
-/// What prefixes can be imported from.
+/// The sources of prefixes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum SourceKind {
     /// A pyasn IP-to-ASN file.
     Pyasn,
     /// A RIB dump in MRT format (RFC 6396).
     Mrt,
-    /// A list, one prefix a line.
+    /// A list with one prefix per line.
     Prefixes,
     /// The running kernel's main routing table.
     Kernel,
@@ -42,14 +42,14 @@ impl SourceKind {
     }
 }
 
-/// A prefix and what its source says of it; what a source does not say is zero or empty.
+/// A prefix and its attributes; attributes that a source does not give are zero or empty.
 #[derive(Clone, Debug, PartialEq, Eq, Default)]
 pub struct Route {
     /// The prefix; `None` only in the default value.
     pub prefix: Option<Prefix>,
-    /// Number of the autonomous system that originates it.
+    /// Number of the autonomous system that originates the prefix.
     pub asn: u32,
-    /// Interface that it leads out of.
+    /// The outgoing interface.
     pub device: String,
     /// Index of that interface in the kernel.
     pub device_index: u32,
@@ -59,14 +59,15 @@ pub struct Route {
     pub metric: u32,
 }
 
-/// What a visitor of routes answers: go on, stop, or a sentence about what is wrong with the route.
+/// The result of a visitor of routes: continue, stop, or a sentence about the problem with the
+/// route.
 pub(super) type Visit<'a> = dyn FnMut(Position, &Route) -> Result<ControlFlow<()>, String> + 'a;
 
 /// An `import` line.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct ImportLine {
     pub(super) kind: SourceKind,
-    /// As written; empty for the kernel.
+    /// The path as written; empty for the kernel.
     pub(super) path: PathBuf,
     pub(super) family: Option<Family>,
     pub(super) limit: Option<u64>,
@@ -92,15 +93,16 @@ impl ImportLine {
                 self.family = Some(match value {
                     "4" => Family::V4,
                     "6" => Family::V6,
-                    _ => return Err(format!("`family` is 4 or 6, not `{value}`")),
+                    _ => return Err(format!("`family` must be 4 or 6, not `{value}`")),
                 });
             }
             "limit" => {
                 let limit = value.replace('_', "").parse();
-                self.limit = Some(limit.map_err(|_| format!("`{value}` is no number"))?);
+                self.limit = Some(limit.map_err(|_| format!("`{value}` is not a number"))?);
             }
             _ if self.kind == SourceKind::Kernel => {
-                self.devices = value.split([' ', ',']).filter(|d| !d.is_empty()).map(str::to_owned).collect();
+                self.devices =
+                    value.split([' ', ',']).filter(|d| !d.is_empty()).map(str::to_owned).collect();
             }
             _ => return Err("`devices` is an option of `import kernel` only".to_owned()),
         }
@@ -113,7 +115,7 @@ impl ImportLine {
         Ok(())
     }
 
-    /// Reads the source and hands on the routes that count, numbered.
+    /// Reads the source and passes on the selected routes, numbered.
     pub(super) fn read(
         &self,
         folder: &Path,
@@ -125,13 +127,14 @@ impl ImportLine {
                 return Ok(ControlFlow::Break(()));
             }
             let port = self.devices.iter().position(|d| *d == route.device);
-            let other_family = self.family.is_some_and(|f| route.prefix.is_some_and(|p| p.family() != f));
+            let other_family =
+                self.family.is_some_and(|f| route.prefix.is_some_and(|p| p.family() != f));
             if other_family || (port.is_none() && !self.devices.is_empty()) {
                 return Ok(ControlFlow::Continue(()));
             }
             visit(at, route, &RouteVariables { route, index, port: port.unwrap_or(0) })?;
             index += 1;
-            // Stop here, not at the next route: what follows need not even be readable.
+            // Stop now, not at the next route: the rest need not even be readable.
             let enough = self.limit == Some(index);
             Ok(if enough { ControlFlow::Break(()) } else { ControlFlow::Continue(()) })
         })
@@ -147,11 +150,13 @@ fn check_variables(expr: &Expr, known: &[&str]) -> Result<(), String> {
         }
         Expr::Unary(_, x) => check_variables(x, known),
         Expr::Binary(_, a, b) => check_variables(a, known).and_then(|()| check_variables(b, known)),
-        Expr::Conditional(c, a, b) => [c, a, b].into_iter().try_for_each(|expr| check_variables(expr, known)),
+        Expr::Conditional(c, a, b) => {
+            [c, a, b].into_iter().try_for_each(|expr| check_variables(expr, known))
+        }
     }
 }
 
-/// The variables of an import's expressions, for one route.
+/// The variables of an import's expressions for one route.
 pub(super) struct RouteVariables<'a> {
     route: &'a Route,
     index: u64,
@@ -183,10 +188,10 @@ fn read_routes_of(kind: SourceKind, path: &Path, visit: &mut Visit<'_>) -> Resul
     }
 }
 
-/// Streams the routes of a file (or of the kernel: `path` is not used), in its order.
+/// Streams the routes of a file in its order. For the kernel, `path` is not used.
 ///
 /// # Errors
-/// If the file cannot be read or is malformed; the routes before that have been visited.
+/// If the file cannot be read or is malformed; the routes before that point have been visited.
 pub fn read_routes(
     kind: SourceKind,
     path: &Path,
@@ -195,8 +200,9 @@ pub fn read_routes(
     read_routes_of(kind, path, &mut |_, route| Ok(visit(route)))
 }
 
-/// The prefixes of any file that holds some: a table file (whose entries with IPv4 or IPv6 prefixes count, imports
-/// too), a pyasn file, an MRT dump, or a list. Which of them it is, is seen from its content.
+/// Reads the prefixes of any supported file: a table file (its entries with IPv4 or IPv6 prefixes,
+/// including imports), a pyasn file, an MRT dump, or a list. The format is recognised from the
+/// content.
 ///
 /// # Errors
 /// If the file cannot be read or is malformed.
@@ -216,7 +222,7 @@ pub fn read_prefixes(path: &Path) -> Result<Vec<Prefix>, TableError> {
     Ok(prefixes)
 }
 
-/// What a file is; `None`: a table file.
+/// Recognises the format of a file; `None` means a table file.
 fn recognise(path: &Path) -> Result<Option<SourceKind>, TableError> {
     let at_start = |e| TableError::io(path, Position::Whole, &e);
     let mut stream = input::open(path).map_err(at_start)?;
@@ -224,7 +230,7 @@ fn recognise(path: &Path) -> Result<Option<SourceKind>, TableError> {
     if start.get(4..6).is_some_and(|kind| matches!(kind, [0, 12 | 13])) {
         return Ok(Some(SourceKind::Mrt));
     }
-    // Comments may be longer than any buffer, so look at lines until one tells.
+    // Comments may be longer than any buffer, so read line by line until one decides.
     let mut line = Vec::new();
     loop {
         line.clear();
@@ -238,8 +244,12 @@ fn recognise(path: &Path) -> Result<Option<SourceKind>, TableError> {
             (None, _) => {}
             (Some(word), _) if word.starts_with('#') => {}
             (Some(word), _) if word.starts_with(';') => return Ok(Some(SourceKind::Pyasn)),
-            (Some(word), None) if word.parse::<Prefix>().is_ok() => return Ok(Some(SourceKind::Prefixes)),
-            (Some(word), Some(asn)) if word.parse::<Prefix>().is_ok() && asn.parse::<u32>().is_ok() => {
+            (Some(word), None) if word.parse::<Prefix>().is_ok() => {
+                return Ok(Some(SourceKind::Prefixes));
+            }
+            (Some(word), Some(asn))
+                if word.parse::<Prefix>().is_ok() && asn.parse::<u32>().is_ok() =>
+            {
                 return Ok(Some(SourceKind::Pyasn));
             }
             _ => return Ok(None),

@@ -1,6 +1,7 @@
-//! The running kernel's routing table, from `/proc/net/route` and `/proc/net/ipv6_route`: the main table of the network
-//! namespace that this process is in. Of several routes to one prefix the one of the lowest metric counts, of several
-//! next hops the first. Local, multicast and unreachable routes are left out.
+//! The running kernel's routing table, from `/proc/net/route` and `/proc/net/ipv6_route`: the main
+//! table of this process's network namespace. Of several routes to one prefix the one with the
+//! lowest metric is used, and of several next hops the first. Local, multicast and unreachable
+//! routes are omitted.
 
 use std::collections::HashMap;
 use std::fs;
@@ -21,7 +22,7 @@ const RTF_REJECT: u32 = 0x200;
 const RTF_CACHE: u32 = 0x0100_0000;
 const RTF_LOCAL: u32 = 0x8000_0000;
 
-/// Streams the kernel's routes: IPv4 first, in the order of prefixes.
+/// Streams the kernel's routes: IPv4 first, ordered by prefix.
 pub(super) fn read(visit: &mut Visit<'_>) -> Result<(), TableError> {
     for (path, parse) in [(ROUTE, parse_v4 as fn(&str) -> _), (ROUTE6, parse_v6)] {
         let path = Path::new(path);
@@ -35,7 +36,9 @@ pub(super) fn read(visit: &mut Visit<'_>) -> Result<(), TableError> {
             let index = fs::read_to_string(format!("/sys/class/net/{}/ifindex", route.device));
             route.device_index = index.ok().and_then(|i| i.trim().parse().ok()).unwrap_or(0);
             let at = Position::Line(line);
-            if visit(at, &route).map_err(|what| TableError::new(path, at, what))? == ControlFlow::Break(()) {
+            if visit(at, &route).map_err(|what| TableError::new(path, at, what))?
+                == ControlFlow::Break(())
+            {
                 return Ok(());
             }
         }
@@ -43,7 +46,7 @@ pub(super) fn read(visit: &mut Visit<'_>) -> Result<(), TableError> {
     Ok(())
 }
 
-/// The routes of a file that count, with their lines, in the order of prefixes.
+/// The selected routes of a file with their lines, ordered by prefix.
 fn best_routes(
     path: &Path,
     text: &str,
@@ -58,7 +61,7 @@ fn best_routes(
             TableError::new(
                 path,
                 Position::Line(number),
-                "the kernel's route is not in the form that is known",
+                "the kernel's route does not have the expected form",
             )
         })?;
         let Some(route) = parsed else { continue };
@@ -75,11 +78,12 @@ fn best_routes(
     Ok(routes)
 }
 
-/// A line of `/proc/net/route`. `None`: malformed; `Some(None)`: it does not count.
+/// Parses a line of `/proc/net/route`. `None` means malformed; `Some(None)` means that the route is
+/// omitted.
 fn parse_v4(line: &str) -> Option<Option<Route>> {
     let fields: Vec<&str> = line.split_ascii_whitespace().collect();
     let hex = |i: usize| fields.get(i).and_then(|f| u32::from_str_radix(f, 16).ok());
-    // Addresses are network-order words, printed as the machine's own numbers.
+    // Addresses are words in network order, printed as the machine's own numbers.
     let address = |i: usize| hex(i).map(u32::to_be);
     let (destination, gateway, flags, mask) = (address(1)?, address(2)?, hex(3)?, address(7)?);
     let metric = fields.get(6)?.parse().ok()?;
@@ -95,7 +99,7 @@ fn parse_v4(line: &str) -> Option<Option<Route>> {
     }))
 }
 
-/// A line of `/proc/net/ipv6_route`, likewise.
+/// Parses a line of `/proc/net/ipv6_route`, with results as for IPv4.
 fn parse_v6(line: &str) -> Option<Option<Route>> {
     let fields: Vec<&str> = line.split_ascii_whitespace().collect();
     let address = |i: usize| fields.get(i).and_then(|f| u128::from_str_radix(f, 16).ok());
@@ -107,7 +111,13 @@ fn parse_v6(line: &str) -> Option<Option<Route>> {
         return Some(None);
     }
     let prefix = Prefix::new(Family::V6, destination, length)?;
-    Some(Some(Route { prefix: Some(prefix), device: device.to_owned(), gateway, metric, ..Route::default() }))
+    Some(Some(Route {
+        prefix: Some(prefix),
+        device: device.to_owned(),
+        gateway,
+        metric,
+        ..Route::default()
+    }))
 }
 
 #[cfg(test)]
@@ -151,7 +161,8 @@ eth0\t000200C0\t00000000\t0001\t0\t0\t0\t00FFFFFF\t0\t0\t0
             "0".repeat(26),
         );
         let routes = best_routes(Path::new("route6"), &text, parse_v6).expect("well-formed");
-        let seen: Vec<_> = routes.iter().map(|(_, r)| (r.prefix.map(|p| p.to_string()), r.gateway)).collect();
+        let seen: Vec<_> =
+            routes.iter().map(|(_, r)| (r.prefix.map(|p| p.to_string()), r.gateway)).collect();
         assert_eq!(
             seen,
             [(Some("::/0".to_owned()), 0xfe80 << 112 | 1), (Some("2001:db8::/32".to_owned()), 0)]

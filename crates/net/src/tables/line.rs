@@ -1,4 +1,4 @@
-//! One line of a table file.
+//! Parses one line of a table file.
 
 use wireloom_bits::Bits;
 
@@ -6,14 +6,14 @@ use super::expr::{Expr, NoVariables};
 use super::import::{ImportLine, SourceKind};
 use super::literal::Literal;
 
-/// The key of an entry, as it stands in the file.
+/// The key of an entry, as written in the file.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub enum Key {
     /// `10.0.0.0/8`, `0x12/8`: a prefix.
     Prefix {
-        /// The key; bits behind the length are to be zero.
+        /// The key; bits after the length must be zero.
         value: Literal,
-        /// Number of leading bits that count.
+        /// Number of significant leading bits.
         length: u32,
     },
     /// `17`, `10.0.0.1`, `"GET"`: an index, a scalar key or a pattern.
@@ -23,34 +23,42 @@ pub enum Key {
 }
 
 impl Key {
-    /// The prefix as key-wide bits and a length, for keys of `width` bits. A scalar is a prefix of full length.
+    /// The prefix as bits of the key's `width`, and its length. A scalar is a prefix of full
+    /// length.
     ///
     /// # Errors
-    /// A sentence without a final stop, if it does not suit the width, has bits set behind its length, or is no
-    /// prefix.
+    /// If it does not fit the width, has bits set after its length, or is not a prefix: a sentence
+    /// without a full stop.
     pub fn to_prefix(&self, width: u32) -> Result<(Bits, u32), String> {
         let (value, length) = match self {
             Self::Prefix { value, length } => (value, *length),
             Self::Scalar(value) => (value, width),
-            Self::Fields(_) => return Err("a prefix is wanted here, such as `10.0.0.0/8`".to_owned()),
+            Self::Fields(_) => {
+                return Err("a prefix is needed here, such as `10.0.0.0/8`".to_owned());
+            }
         };
         if let Some((bits, what)) = value.address()
             && bits.width() != width
         {
-            return Err(format!("`{value}` is {what} of {} bits; the key has {width}", bits.width()));
+            return Err(format!(
+                "`{value}` is {what} of {} bits; the key has {width}",
+                bits.width()
+            ));
         }
         let bits = value.to_bits(width)?;
         if length > width {
-            return Err(format!("a prefix of {length} bits is longer than the key, which has {width}"));
+            return Err(format!(
+                "a prefix of {length} bits is longer than the key, which has {width}"
+            ));
         }
         if length < width && !bits.slice(0, width - length).is_zero() {
-            return Err(format!("`{value}/{length}` has bits set behind its length"));
+            return Err(format!("`{value}/{length}` has bits set after its length"));
         }
         Ok((bits, length))
     }
 }
 
-/// What a line says.
+/// The contents of a line.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Line {
     Empty,
@@ -59,14 +67,14 @@ pub(super) enum Line {
     Import(ImportLine),
 }
 
-/// What a line of a file of updates says.
+/// The contents of a line of an update file.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum UpdateLine {
-    /// `at 1000`: what follows happens before this packet.
+    /// `at 1000`: the following updates happen before this packet.
     At(u64),
     /// `remove KEY`
     Remove(Key),
-    /// What can stand in a table file, too.
+    /// A line that a table file can contain too.
     Table(Line),
 }
 
@@ -78,7 +86,7 @@ fn is_name(word: &str) -> bool {
         && !matches!(word, "true" | "false")
 }
 
-/// Parses a line. The error is a sentence without a final stop.
+/// Parses a line. The error is a sentence without a full stop.
 pub(super) fn parse(text: &str) -> Result<Line, String> {
     let mut cursor = Cursor { rest: text };
     cursor.space();
@@ -93,7 +101,7 @@ pub(super) fn parse(text: &str) -> Result<Line, String> {
     }
 }
 
-/// Parses a line of a file of updates. The error is a sentence without a final stop.
+/// Parses a line of an update file. The error is a sentence without a full stop.
 pub(super) fn parse_update(text: &str) -> Result<UpdateLine, String> {
     let mut cursor = Cursor { rest: text.trim_start() };
     let word = cursor.word();
@@ -105,7 +113,8 @@ pub(super) fn parse_update(text: &str) -> Result<UpdateLine, String> {
         "at" => {
             let number = cursor.word();
             let packet = number.replace('_', "").parse();
-            let packet = packet.map_err(|_| format!("`at {number}` names no packet: write `at NUMBER`"))?;
+            let packet = packet
+                .map_err(|_| format!("`at {number}` does not name a packet; write `at NUMBER`"))?;
             cursor.end()?;
             Ok(UpdateLine::At(packet))
         }
@@ -124,7 +133,7 @@ fn table(mut cursor: Cursor<'_>) -> Result<String, String> {
     if !is_name(name) {
         return Err(match name {
             "" => "the table's name is missing: `table NAME`".to_owned(),
-            _ => format!("`{name}` is no table's name"),
+            _ => format!("`{name}` is not a table name"),
         });
     }
     cursor.end()?;
@@ -138,7 +147,9 @@ fn entry(mut cursor: Cursor<'_>) -> Result<Line, String> {
     if arrow {
         cursor.rest = &cursor.rest[2..];
     } else if matches!(key, Key::Fields(_)) {
-        return Err("`->` is missing between the fields of the key and those of the value".to_owned());
+        return Err(
+            "`->` is missing between the fields of the key and those of the value".to_owned()
+        );
     }
     let fields = cursor.fields(constant)?;
     if fields.is_empty() {
@@ -160,19 +171,21 @@ fn scalar_or_prefix(word: &str) -> Result<Key, String> {
                 "`{word}` is neither a key nor `table` or `import`; a field of a key is written `{word}=...`"
             )
         } else {
-            format!("`{value}` is no key: a number, an address, a prefix, a \"pattern\" or `field=value ...`")
+            format!(
+                "`{value}` is not a key; write a number, an address, a prefix, a \"pattern\" or `field=value ...`"
+            )
         });
     };
     match length {
         None => Ok(Key::Scalar(value)),
         Some(length) => match length.parse() {
             Ok(length) => Ok(Key::Prefix { value, length }),
-            Err(_) => Err(format!("`{length}` is no prefix length")),
+            Err(_) => Err(format!("`{length}` is not a prefix length")),
         },
     }
 }
 
-/// A value is one scalar or has named fields, not both.
+/// Checks that a value is either one scalar or has named fields.
 fn check_names<'a>(names: impl ExactSizeIterator<Item = &'a String> + Clone) -> Result<(), String> {
     if names.len() > 1 && names.clone().any(String::is_empty) {
         return Err("a name is missing before `=`".to_owned());
@@ -180,7 +193,7 @@ fn check_names<'a>(names: impl ExactSizeIterator<Item = &'a String> + Clone) -> 
     Ok(())
 }
 
-/// A value without variables.
+/// A value that must not use variables.
 fn constant(value: Written<'_>) -> Result<Literal, String> {
     match value {
         Written::Word(word) => word.parse(),
@@ -193,7 +206,9 @@ fn import(mut cursor: Cursor<'_>) -> Result<ImportLine, String> {
     cursor.space();
     let source = cursor.word();
     let kind = SourceKind::from_name(source).ok_or_else(|| {
-        format!("`{source}` is nothing that can be imported: `pyasn`, `mrt`, `prefixes` or `kernel`")
+        format!(
+            "`{source}` is not a source for imports; use `pyasn`, `mrt`, `prefixes` or `kernel`"
+        )
     })?;
     cursor.space();
     let mut import = ImportLine::new(kind);
@@ -201,8 +216,8 @@ fn import(mut cursor: Cursor<'_>) -> Result<ImportLine, String> {
         if !cursor.rest.starts_with('"') {
             return Err(format!("the file's name is missing: `import {source} \"FILE\" ...`"));
         }
-        let path =
-            String::from_utf8(cursor.string()?).map_err(|_| "the file's name is not UTF-8".to_owned())?;
+        let path = String::from_utf8(cursor.string()?)
+            .map_err(|_| "the file's name is not UTF-8".to_owned())?;
         import.path = path.into();
     }
     let written = cursor.fields(Ok)?;
@@ -211,34 +226,41 @@ fn import(mut cursor: Cursor<'_>) -> Result<ImportLine, String> {
         match (name.as_str(), value) {
             ("family" | "limit" | "devices", Written::Word(word)) => import.option(&name, word)?,
             ("devices", Written::Text(text)) => {
-                import.option(&name, std::str::from_utf8(&text).map_err(|_| "devices are not UTF-8")?)?;
+                import.option(
+                    &name,
+                    std::str::from_utf8(&text).map_err(|_| "devices are not UTF-8")?,
+                )?;
             }
             (_, Written::Word(word)) => {
-                // A bare variable needs no parentheses.
-                let expr = Expr::parse(word).map_err(|_| format!("`{word}` is no number nor address"))?;
+                // A single variable needs no parentheses.
+                let expr = Expr::parse(word)
+                    .map_err(|_| format!("`{word}` is neither a number nor an address"))?;
                 import.field(name, expr)?;
             }
             (_, Written::Expr(text)) => {
                 let expr = Expr::parse(text)?;
                 import.field(name, expr)?;
             }
-            (_, Written::Text(_)) => return Err(format!("`{name}` cannot be a string in an import")),
+            (_, Written::Text(_)) => {
+                return Err(format!("`{name}` cannot be a string in an import"));
+            }
         }
     }
     check_names(import.fields.iter().map(|(name, _)| name))?;
     if import.fields.is_empty() {
         return Err(
-            "the value is missing: `field=(expression) ...`, or `= (expression)` for a scalar".to_owned()
+            "the value is missing: `field=(expression) ...`, or `= (expression)` for a scalar"
+                .to_owned(),
         );
     }
     Ok(import)
 }
 
-/// A value as written, after a `=`.
+/// A value as written after a `=`.
 enum Written<'a> {
     Word(&'a str),
     Text(Vec<u8>),
-    /// What stands between the parentheses.
+    /// The text between the parentheses.
     Expr(&'a str),
 }
 
@@ -251,14 +273,14 @@ impl<'a> Cursor<'a> {
         self.rest = self.rest.trim_start();
     }
 
-    /// At the end of the line or a comment.
+    /// Whether only a comment or nothing is left of the line.
     fn at_end(&self) -> bool {
         self.rest.is_empty() || self.rest.starts_with('#')
     }
 
     fn end(&mut self) -> Result<(), String> {
         self.space();
-        if self.at_end() { Ok(()) } else { Err(format!("`{}` was not expected", self.rest.trim_end())) }
+        if self.at_end() { Ok(()) } else { Err(format!("unexpected `{}`", self.rest.trim_end())) }
     }
 
     fn word(&mut self) -> &'a str {
@@ -281,7 +303,7 @@ impl<'a> Cursor<'a> {
         scalar_or_prefix(word)
     }
 
-    /// `name=value` as often as it stands here, or one `= value`, whose name is empty.
+    /// Parses all `name=value` at this point, or one `= value`, whose name is empty.
     fn fields<T>(
         &mut self,
         read: impl Fn(Written<'a>) -> Result<T, String>,
@@ -296,12 +318,12 @@ impl<'a> Cursor<'a> {
             if !self.rest.starts_with('=') {
                 let found = if name.is_empty() { self.rest } else { name };
                 return Err(format!(
-                    "`{}` was not expected; a field is written `name=value`",
+                    "unexpected `{}`; a field is written `name=value`",
                     found.trim_end()
                 ));
             }
             if !name.is_empty() && !is_name(name) {
-                return Err(format!("`{name}` is no field's name"));
+                return Err(format!("`{name}` is not a field name"));
             }
             if fields.iter().any(|(n, _)| n == name) {
                 return Err(format!("`{name}` is given twice"));
@@ -313,7 +335,7 @@ impl<'a> Cursor<'a> {
             let value = self.value(name)?;
             fields.push((name.to_owned(), read(value)?));
             if !self.at_end() && !self.rest.starts_with(char::is_whitespace) {
-                return Err(format!("`{}` was not expected", self.rest.trim_end()));
+                return Err(format!("unexpected `{}`", self.rest.trim_end()));
             }
         }
     }
@@ -345,7 +367,7 @@ impl<'a> Cursor<'a> {
         }
     }
 
-    /// A string in quotes, which stands here.
+    /// Parses a string in quotes.
     fn string(&mut self) -> Result<Vec<u8>, String> {
         let mut bytes = Vec::new();
         let mut chars = self.rest.char_indices();
@@ -372,7 +394,7 @@ impl<'a> Cursor<'a> {
                     }
                     Some(c) => {
                         return Err(format!(
-                            "`\\{c}` is no escape; there are \\n \\r \\t \\0 \\\\ \\\" \\xHH"
+                            "`\\{c}` is not an escape; use \\n \\r \\t \\0 \\\\ \\\" \\xHH"
                         ));
                     }
                     None => break,
@@ -423,27 +445,27 @@ mod tests {
     fn mistakes_are_named() {
         for (text, expected) in [
             ("table", "the table's name is missing"),
-            ("table 5", "`5` is no table's name"),
-            ("table a b", "`b` was not expected"),
+            ("table 5", "`5` is not a table name"),
+            ("table a b", "unexpected `b`"),
             ("10.0.0.0/8", "the value is missing"),
-            ("10.0.0.0/x port=1", "`x` is no prefix length"),
-            ("10.0.0 port=1", "`10.0.0` is no key"),
+            ("10.0.0.0/x port=1", "`x` is not a prefix length"),
+            ("10.0.0 port=1", "`10.0.0` is not a key"),
             ("tabel routes", "`tabel` is neither a key nor `table`"),
             ("src=1 dst=2", "`->` is missing"),
             ("5 port=", "a value is missing after `port=`"),
             ("5 port=1 port=2", "`port` is given twice"),
-            ("5 port=1=2", "`=2` was not expected"),
+            ("5 port=1=2", "unexpected `=2`"),
             ("5 port=(1", "`)` is missing"),
-            ("5 port=asn", "`asn` is no number"),
-            ("5 1=1", "`1` is no field's name"),
+            ("5 port=asn", "`asn` is not a number"),
+            ("5 1=1", "`1` is not a field name"),
             ("5 a=1 = 2", "a name is missing before `=`"),
             ("\"GET port=1", "the closing `\"` is missing"),
-            (r#""\q" port=1"#, "`\\q` is no escape"),
-            ("import pyasm \"x\" port=1", "`pyasm` is nothing that can be imported"),
+            (r#""\q" port=1"#, "`\\q` is not an escape"),
+            ("import pyasm \"x\" port=1", "`pyasm` is not a source for imports"),
             ("import pyasn x port=1", "the file's name is missing"),
             ("import pyasn \"x\"", "the value is missing"),
-            ("import pyasn \"x\" family=5 = 1", "`family` is 4 or 6"),
-            ("import pyasn \"x\" limit=many = 1", "`many` is no number"),
+            ("import pyasn \"x\" family=5 = 1", "`family` must be 4 or 6"),
+            ("import pyasn \"x\" limit=many = 1", "`many` is not a number"),
             ("import pyasn \"x\" port=(as)", "there is no variable `as`"),
         ] {
             let error = parse(text).expect_err(text);
@@ -454,7 +476,7 @@ mod tests {
     #[test]
     fn prefixes_are_checked_against_the_key() {
         let refused = |text: &str, width| entry_of(text).0.to_prefix(width).expect_err(text);
-        assert_eq!(refused("10.0.0.1/8 = 1", 32), "`10.0.0.1/8` has bits set behind its length");
+        assert_eq!(refused("10.0.0.1/8 = 1", 32), "`10.0.0.1/8` has bits set after its length");
         assert_eq!(
             refused("10.0.0.0/8 = 1", 128),
             "`10.0.0.0` is an IPv4 address of 32 bits; the key has 128"

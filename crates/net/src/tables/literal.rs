@@ -1,4 +1,4 @@
-//! Values as they stand in table files.
+//! Values in table files.
 
 use std::fmt;
 use std::net::{Ipv4Addr, Ipv6Addr};
@@ -6,13 +6,13 @@ use std::str::FromStr;
 
 use wireloom_bits::Bits;
 
-/// The widest number that can be written, in bits: that of Loom C's widest type.
+/// The widest number that can be written, in bits: the width of Loom C's widest type.
 const MAX_BITS: u32 = 1024;
 
-/// A value as it stands in a table file; its width is known only to the offload that it is for.
+/// A value as written in a table file. Only the offload that receives it knows its width.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub enum Literal {
-    /// A number, at some width that holds it.
+    /// A number, at some width that is large enough.
     Number(Bits),
     /// An IPv4 address.
     Ipv4(Ipv4Addr),
@@ -32,11 +32,12 @@ impl Literal {
         Self::Number(Bits::new(128, value))
     }
 
-    /// The value of a type of `width` bits.
+    /// Converts to a value of `width` bits.
     ///
     /// # Errors
-    /// A sentence without a final stop, if the value does not fit: a number that needs more bits, an address in fewer
-    /// bits than it has, a string (its bytes in order) of another length.
+    /// If the value does not fit: a number that needs more bits, an address in fewer bits than it
+    /// has, or a string (its bytes in order) of another length. The error is a sentence without a
+    /// full stop.
     pub fn to_bits(&self, width: u32) -> Result<Bits, String> {
         let bits = match self {
             Self::Number(bits) => bits.clone(),
@@ -45,7 +46,7 @@ impl Literal {
                 let (bits, what) = self.address().expect("addresses have bits");
                 if bits.width() > width {
                     return Err(format!(
-                        "`{self}` is {what} of {} bits; {width} {} wanted here",
+                        "`{self}` is {what} of {} bits; {width} {} needed here",
                         bits.width(),
                         if width == 1 { "bit is" } else { "bits are" }
                     ));
@@ -55,7 +56,7 @@ impl Literal {
             Self::Text(bytes) => {
                 if bytes.len() as u64 * 8 != u64::from(width) {
                     return Err(format!(
-                        "{self} has {} bytes; a value of {width} bits is wanted here",
+                        "{self} has {} bytes; a value of {width} bits is needed here",
                         bytes.len()
                     ));
                 }
@@ -63,12 +64,15 @@ impl Literal {
             }
         };
         if bits.significant() > width {
-            return Err(format!("`{self}` does not fit {width} {}", if width == 1 { "bit" } else { "bits" }));
+            return Err(format!(
+                "`{self}` does not fit in {width} {}",
+                if width == 1 { "bit" } else { "bits" }
+            ));
         }
         Ok(bits.resize(width))
     }
 
-    /// The bits of an address, and what it is.
+    /// The bits of an address, and its description.
     pub(super) fn address(&self) -> Option<(Bits, &'static str)> {
         match self {
             Self::Ipv4(a) => Some((Bits::new(32, u128::from(a.to_bits())), "an IPv4 address")),
@@ -78,7 +82,7 @@ impl Literal {
         }
     }
 
-    /// Parses a word (anything but a string or an expression). `None`: it is no value.
+    /// Parses a word (anything but a string or an expression); `None` if it is not a value.
     pub(super) fn parse(word: &str) -> Option<Self> {
         match word {
             "true" => return Some(Self::Bool(true)),
@@ -98,7 +102,8 @@ impl Literal {
     }
 }
 
-/// `5`, `0x1f`, `0b101`, `0o17`, with `_` between digits. `None`: no number, or one of more than 1024 bits.
+/// Parses `5`, `0x1f`, `0b101`, `0o17`, with `_` between digits; `None` if it is not a number, or
+/// one of more than 1024 bits.
 pub(super) fn parse_number(word: &str) -> Option<Bits> {
     let (base, digits) = match word.get(..2) {
         Some("0x" | "0X") => (16, &word[2..]),
@@ -121,7 +126,9 @@ pub(super) fn parse_number(word: &str) -> Option<Bits> {
             wide = Some(Bits::new(MAX_BITS + 8, value));
         }
         let value = wide.take()?;
-        let next = value.mul(&Bits::new(MAX_BITS + 8, u128::from(base))).add(&Bits::new(MAX_BITS + 8, digit));
+        let next = value
+            .mul(&Bits::new(MAX_BITS + 8, u128::from(base)))
+            .add(&Bits::new(MAX_BITS + 8, digit));
         if next.significant() > MAX_BITS {
             return None;
         }
@@ -146,12 +153,13 @@ fn parse_mac(word: &str) -> Option<[u8; 6]> {
     parts.next().is_none().then_some(mac)
 }
 
-/// A word of a table file: anything but a string or an expression. The error is a sentence.
+/// Parses a word of a table file: anything but a string or an expression. The error is a sentence.
 impl FromStr for Literal {
     type Err = String;
 
     fn from_str(word: &str) -> Result<Self, String> {
-        Self::parse(word).ok_or_else(|| format!("`{word}` is no number, address, `true` or `false`"))
+        Self::parse(word)
+            .ok_or_else(|| format!("`{word}` is not a number, an address, `true` or `false`"))
     }
 }
 
@@ -162,7 +170,11 @@ impl fmt::Display for Literal {
             Self::Ipv4(a) => a.fmt(f),
             Self::Ipv6(a) => a.fmt(f),
             Self::Mac(m) => {
-                write!(f, "{:02x}:{:02x}:{:02x}:{:02x}:{:02x}:{:02x}", m[0], m[1], m[2], m[3], m[4], m[5])
+                write!(
+                    f,
+                    "{:02x}:{:02x}:{:02x}:{:02x}:{:02x}:{:02x}",
+                    m[0], m[1], m[2], m[3], m[4], m[5]
+                )
             }
             Self::Bool(b) => b.fmt(f),
             Self::Text(bytes) => write!(f, "\"{}\"", bytes.escape_ascii()),
@@ -192,17 +204,18 @@ mod tests {
         ] {
             assert_eq!(value(word, 128), Ok(Bits::new(128, expected)), "{word}");
         }
-        let wide = value("0x1_0000_0000_0000_0000_0000_0000_0000_0000", 200).expect("129 bits fit 200");
+        let wide =
+            value("0x1_0000_0000_0000_0000_0000_0000_0000_0000", 200).expect("129 bits fit 200");
         assert_eq!(wide, Bits::new(200, 1).shl(128));
         assert_eq!(value("340282366920938463463374607431768211456", 200), Ok(wide));
     }
 
     #[test]
     fn what_does_not_fit_says_so() {
-        assert_eq!(value("256", 8).expect_err("nine bits"), "`256` does not fit 8 bits");
+        assert_eq!(value("256", 8).expect_err("nine bits"), "`256` does not fit in 8 bits");
         assert_eq!(
             value("10.0.0.1", 16).expect_err("32 bits"),
-            "`10.0.0.1` is an IPv4 address of 32 bits; 16 bits are wanted here"
+            "`10.0.0.1` is an IPv4 address of 32 bits; 16 bits are needed here"
         );
         assert!(Literal::Text(b"abc".to_vec()).to_bits(16).is_err());
     }

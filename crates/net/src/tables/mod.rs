@@ -1,12 +1,13 @@
-//! Tables: what the control plane gives to offloads, from text, from files of other programs, from the kernel.
+//! Tables: the data that the control plane gives to offloads, from text, from files of other
+//! programs, and from the kernel.
 //!
-//! A table file (by convention `NAME.tables`; may be compressed with gzip or bzip2) is text, one item a line; `#`
-//! begins a comment:
+//! A table file (by convention `NAME.tables`; may be compressed with gzip or bzip2) is text with
+//! one item per line; `#` begins a comment:
 //!
 //! ```text
-//! table routes                      # an offload; `cache.mem` for offload `mem` of engine offload `cache`
+//! table routes                      # an offload; `cache.mem` is offload `mem` of engine `cache`
 //! 10.0.0.0/8 port=3 class=7         # lpm: a prefix, then the fields of the value
-//! 0x12/8 = 5                        # a key that is no address; a value that is a scalar
+//! 0x12/8 = 5                        # a key that is not an address; a value that is a scalar
 //! import pyasn "internet.dat.gz" family=4 limit=1000 port=(asn % 16) class=(length - 8)
 //!
 //! table flows
@@ -20,22 +21,25 @@
 //! "GET /video" port=2               # match: a pattern; \" \\ \n \r \t \0 \xHH as in C
 //! ```
 //!
-//! A value is a number (`5`, `0x1f`, `0b101`, `0o17`, `_` between digits), an IPv4 or IPv6 address, a MAC address,
-//! `true`, `false`, or arithmetic in parentheses, with C's operators. What names and widths there are is known to the
-//! offloads only, so [`TableFile::for_each`] hands on what stands in the file, and where.
+//! A value is a number (`5`, `0x1f`, `0b101`, `0o17`, `_` between digits), an IPv4 or IPv6 address,
+//! a MAC address, `true`, `false`, or arithmetic in parentheses, with C's operators. Only the
+//! offloads know names and widths, so [`TableFile::for_each`] passes on what the file contains,
+//! with positions.
 //!
-//! `import SOURCE "path" OPTION=... FIELD=...` brings prefixes from elsewhere; the path is relative to the table file.
-//! Its fields may use variables: `index` (number of the prefix, from 0), `length` (of the prefix), and
+//! `import SOURCE "path" OPTION=... FIELD=...` imports prefixes from another source; the path is
+//! relative to the table file. Its fields may use variables: `index` (number of the prefix, from
+//! 0), `length` (of the prefix), and
 //! | source | what | variables |
 //! |---|---|---|
 //! | `pyasn` | a pyasn IP-to-ASN file | `asn` |
 //! | `mrt` | a RIB dump, RFC 6396 `TABLE_DUMP` and `TABLE_DUMP_V2` | `asn` (origin by the first peer) |
-//! | `prefixes` | a list, one prefix a line | |
+//! | `prefixes` | a list, one prefix per line | |
 //! | `kernel` | the running kernel's main table; takes no path | `device` (interface index), `port`, `gateway` (0: none), `metric` |
 //!
-//! Options are `family=4` or `6` (else both), `limit=N` (the first N that count), and for `kernel` `devices="eth0 eth1"`:
-//! only routes through these count, and `port` is the position of the device in that list. A field that has the name of an
-//! option is written with parentheses: `limit=(5)`.
+//! Options are `family=4` or `6` (else both), `limit=N` (the first N selected prefixes), and for
+//! `kernel` `devices="eth0 eth1"`: only routes through these devices are selected, and `port` is
+//! the position of the device in that list. A field with the name of an option is written with
+//! parentheses: `limit=(5)`.
 
 mod error;
 mod expr;

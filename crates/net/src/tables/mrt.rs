@@ -1,8 +1,8 @@
-//! RIB dumps in MRT format (RFC 6396): `TABLE_DUMP` and the unicast records of `TABLE_DUMP_V2`, also with additional
-//! paths (RFC 8050). Records of other types are skipped.
+//! RIB dumps in MRT format (RFC 6396): `TABLE_DUMP` and the unicast records of `TABLE_DUMP_V2`,
+//! also with additional paths (RFC 8050). Records of other types are skipped.
 //!
-//! Of each prefix, the origin by the first peer counts: the last AS of the AS path, or, where the path ends in an
-//! AS_SET, the smallest of the set; 0 where the path is empty.
+//! For each prefix, the origin according to the first peer is used: the last AS of the AS path, or,
+//! if the path ends in an AS_SET, the smallest of the set; 0 if the path is empty.
 
 use std::ops::ControlFlow;
 use std::path::Path;
@@ -15,7 +15,8 @@ use crate::input::Source;
 const TABLE_DUMP: u16 = 12;
 const TABLE_DUMP_V2: u16 = 13;
 
-/// A RIB record holds one entry a peer, a few hundred bytes each; one that claims more than this is damaged.
+/// A RIB record holds one entry per peer, of a few hundred bytes each; a record that claims more
+/// than this is damaged.
 const MAX_RECORD: u32 = 1 << 24;
 
 const ATTRIBUTE_AS_PATH: u8 = 2;
@@ -24,11 +25,15 @@ const ATTRIBUTE_AS4_PATH: u8 = 17;
 const EXTENDED_LENGTH: u8 = 0x10;
 const AS_SET: u8 = 1;
 const AS_SEQUENCE: u8 = 2;
-/// Stands in two-byte paths for an AS that needs four (RFC 6793).
+/// Replaces an AS that needs four bytes in two-byte paths (RFC 6793).
 const AS_TRANS: u32 = 23_456;
 
 /// Streams a dump.
-pub(super) fn read(path: &Path, mut source: Source, visit: &mut Visit<'_>) -> Result<(), TableError> {
+pub(super) fn read(
+    path: &Path,
+    mut source: Source,
+    visit: &mut Visit<'_>,
+) -> Result<(), TableError> {
     let mut body = Vec::new();
     let mut route = Route::default();
     loop {
@@ -40,14 +45,18 @@ pub(super) fn read(path: &Path, mut source: Source, visit: &mut Visit<'_>) -> Re
         match source.fill(&mut header).map_err(failed)? {
             0 => return Ok(()),
             12 => {}
-            _ => return Err(wrong("the dump ends inside a record header; it was cut off, get it again")),
+            _ => {
+                return Err(wrong(
+                    "the dump ends inside a record header; it is truncated, fetch it again",
+                ));
+            }
         }
         let mut fields = Bytes(&header[4..]);
         let (kind, subtype) = (fields.u16().unwrap_or(0), fields.u16().unwrap_or(0));
         let length = fields.u32().unwrap_or(0);
         if length > MAX_RECORD {
             return Err(wrong(&format!(
-                "a record claims to have {length} bytes; this is no MRT dump, or it is damaged"
+                "a record claims to have {length} bytes; this is not an MRT dump, or it is damaged"
             )));
         }
         let family = match (kind, subtype) {
@@ -55,23 +64,26 @@ pub(super) fn read(path: &Path, mut source: Source, visit: &mut Visit<'_>) -> Re
             (TABLE_DUMP, 2) | (TABLE_DUMP_V2, 4 | 10) => Family::V6,
             _ => {
                 if source.skip(u64::from(length)).map_err(failed)? < u64::from(length) {
-                    return Err(wrong("the dump ends inside a record; it was cut off, get it again"));
+                    return Err(wrong(
+                        "the dump ends inside a record; it is truncated, fetch it again",
+                    ));
                 }
                 continue;
             }
         };
         body.resize(length as usize, 0);
         if source.fill(&mut body).map_err(failed)? < body.len() {
-            return Err(wrong("the dump ends inside a record; it was cut off, get it again"));
+            return Err(wrong("the dump ends inside a record; it is truncated, fetch it again"));
         }
         let parsed = if kind == TABLE_DUMP {
             table_dump(Bytes(&body), family)
         } else {
             table_dump_v2(Bytes(&body), family, subtype >= 8)
         };
-        let (prefix, asn) = parsed
-            .ok_or_else(|| wrong("a record does not have the form of RFC 6396; the dump is damaged"))?;
-        // TABLE_DUMP has a record for each peer, one behind the other.
+        let (prefix, asn) = parsed.ok_or_else(|| {
+            wrong("a record does not have the form of RFC 6396; the dump is damaged")
+        })?;
+        // TABLE_DUMP has a record for each peer, one after the other.
         if kind == TABLE_DUMP && route.prefix == Some(prefix) {
             continue;
         }
@@ -83,7 +95,7 @@ pub(super) fn read(path: &Path, mut source: Source, visit: &mut Visit<'_>) -> Re
     }
 }
 
-/// RFC 6396 section 4.2.
+/// Parses a record of RFC 6396, section 4.2.
 fn table_dump(mut bytes: Bytes<'_>, family: Family) -> Option<(Prefix, u32)> {
     let width = family.width() as usize / 8;
     bytes.take(4)?; // view, sequence number
@@ -95,8 +107,12 @@ fn table_dump(mut bytes: Bytes<'_>, family: Family) -> Option<(Prefix, u32)> {
     Some((Prefix::new(family, address, length)?, asn))
 }
 
-/// RFC 6396 section 4.3.2 and, with path identifiers, RFC 8050 section 4.
-fn table_dump_v2(mut bytes: Bytes<'_>, family: Family, additional_paths: bool) -> Option<(Prefix, u32)> {
+/// Parses a record of RFC 6396, section 4.3.2 and, with path identifiers, RFC 8050, section 4.
+fn table_dump_v2(
+    mut bytes: Bytes<'_>,
+    family: Family,
+    additional_paths: bool,
+) -> Option<(Prefix, u32)> {
     let width = family.width() as usize / 8;
     bytes.take(4)?; // sequence number
     let length = u32::from(bytes.u8()?);
@@ -111,13 +127,17 @@ fn table_dump_v2(mut bytes: Bytes<'_>, family: Family, additional_paths: bool) -
     Some((prefix, asn))
 }
 
-/// The origin AS of BGP path attributes (RFC 4271 section 4.3) whose AS numbers have `as_bytes` bytes.
+/// The origin AS of BGP path attributes (RFC 4271 section 4.3) whose AS numbers have `as_bytes`
+/// bytes.
 fn origin(mut attributes: Bytes<'_>, as_bytes: usize) -> Option<u32> {
     let (mut path, mut path4) = (None, None);
     while !attributes.0.is_empty() {
         let (flags, code) = (attributes.u8()?, attributes.u8()?);
-        let length =
-            if flags & EXTENDED_LENGTH != 0 { attributes.u16()?.into() } else { attributes.u8()?.into() };
+        let length = if flags & EXTENDED_LENGTH != 0 {
+            attributes.u16()?.into()
+        } else {
+            attributes.u8()?.into()
+        };
         let value = Bytes(attributes.take(length)?);
         match code {
             ATTRIBUTE_AS_PATH => path = Some(path_end(value, as_bytes)?),
@@ -148,7 +168,7 @@ fn path_end(mut path: Bytes<'_>, as_bytes: usize) -> Option<u32> {
     Some(end)
 }
 
-/// Bytes still to be parsed; every method answers `None` when there are too few.
+/// Bytes still to be parsed; every method returns `None` if there are too few.
 struct Bytes<'a>(&'a [u8]);
 
 impl<'a> Bytes<'a> {

@@ -23,7 +23,7 @@ impl Family {
     }
 }
 
-/// An IPv4 or IPv6 prefix; bits behind its length are zero.
+/// An IPv4 or IPv6 prefix; bits after its length are zero.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Prefix {
     family: Family,
@@ -32,8 +32,8 @@ pub struct Prefix {
 }
 
 impl Prefix {
-    /// A prefix of `length` bits; bits of the address behind them are cleared. `None` if the length exceeds the
-    /// address's.
+    /// Creates a prefix of `length` bits and clears the address bits after them. Returns `None` if
+    /// the length exceeds the address's.
     pub fn new(family: Family, address: u128, length: u32) -> Option<Self> {
         let width = family.width();
         if length > width {
@@ -44,7 +44,7 @@ impl Prefix {
         Some(Self { family, bits, length: length as u8 })
     }
 
-    /// Which IP.
+    /// The version of IP.
     pub fn family(&self) -> Family {
         self.family
     }
@@ -54,7 +54,7 @@ impl Prefix {
         self.bits
     }
 
-    /// Number of leading bits that count.
+    /// Number of significant leading bits.
     pub fn length(&self) -> u32 {
         u32::from(self.length)
     }
@@ -64,7 +64,7 @@ impl Prefix {
         Self::new(self.family, address, self.length()).is_some_and(|p| p.bits == self.bits)
     }
 
-    /// The address inside whose bits behind the prefix are those of `host`.
+    /// The address inside the prefix whose other bits are those of `host`.
     pub fn address(&self, host: u128) -> u128 {
         let free = self.family.width() - self.length();
         if free == 0 { self.bits } else { self.bits | host & (u128::MAX >> (128 - free)) }
@@ -80,14 +80,16 @@ impl fmt::Display for Prefix {
     }
 }
 
-/// `10.0.0.0/8` or `2001:db8::/32`; an address alone is a prefix of full length. The error is a sentence.
+/// Parses `10.0.0.0/8` or `2001:db8::/32`; an address alone is a prefix of full length. The error
+/// is a sentence.
 impl FromStr for Prefix {
     type Err = String;
 
     fn from_str(text: &str) -> Result<Self, String> {
         let (address, length) = match text.split_once('/') {
             Some((address, length)) => {
-                let length = length.parse().map_err(|_| format!("`{length}` is no prefix length"))?;
+                let length =
+                    length.parse().map_err(|_| format!("`{length}` is not a prefix length"))?;
                 (address, Some(length))
             }
             None => (text, None),
@@ -104,7 +106,9 @@ impl FromStr for Prefix {
             format!("a prefix of {length} bits is longer than an address of {}", family.width())
         })?;
         if prefix.bits != bits {
-            return Err(format!("`{text}` has bits set behind its length; the prefix is `{prefix}`"));
+            return Err(format!(
+                "`{text}` has bits set after its length; the prefix is `{prefix}`"
+            ));
         }
         Ok(prefix)
     }
@@ -127,11 +131,11 @@ mod tests {
         let refused = |text: &str| text.parse::<Prefix>().expect_err(text);
         assert_eq!(
             refused("10.0.0.1/8"),
-            "`10.0.0.1/8` has bits set behind its length; the prefix is `10.0.0.0/8`"
+            "`10.0.0.1/8` has bits set after its length; the prefix is `10.0.0.0/8`"
         );
         assert_eq!(refused("10.0.0.0/33"), "a prefix of 33 bits is longer than an address of 32");
         assert_eq!(refused("10.0.0/8"), "`10.0.0` is neither an IPv4 nor an IPv6 address");
-        assert_eq!(refused("10.0.0.0/x"), "`x` is no prefix length");
+        assert_eq!(refused("10.0.0.0/x"), "`x` is not a prefix length");
     }
 
     #[test]

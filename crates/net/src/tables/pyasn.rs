@@ -1,5 +1,6 @@
-//! Lists of prefixes, with or without AS numbers: the files of pyasn (<https://github.com/hadiasghari/pyasn>), where a
-//! line is `PREFIX<TAB>ASN` and `;` begins a comment, and plain lists, one prefix a line.
+//! Lists of prefixes, with or without AS numbers: the files of pyasn
+//! (<https://github.com/hadiasghari/pyasn>), where a line is `PREFIX<TAB>ASN` and `;` begins a
+//! comment, and plain lists with one prefix per line.
 
 use std::io::{self, BufRead};
 use std::ops::ControlFlow;
@@ -8,10 +9,12 @@ use std::path::Path;
 use super::error::{Position, TableError};
 use super::import::{Route, Visit};
 
-/// No line of such a file, nor of a table file, is longer; what is, is no text.
+/// Maximum length of a line of such a file or of a table file; a file with a longer line is not
+/// text.
 pub(super) const MAX_LINE: usize = 1 << 16;
 
-/// Reads a line, its end included, but at most [`MAX_LINE`] bytes of it; answers how many bytes.
+/// Reads a line, including its end, but at most [`MAX_LINE`] bytes of it; returns the number of
+/// bytes.
 pub(super) fn read_line(stream: &mut dyn BufRead, line: &mut Vec<u8>) -> io::Result<usize> {
     io::Read::take(stream, MAX_LINE as u64).read_until(b'\n', line)
 }
@@ -35,21 +38,23 @@ pub(super) fn read(
         let wrong = |what: String| TableError::new(path, at, what);
         if got == MAX_LINE {
             return Err(wrong(format!(
-                "the line is longer than {MAX_LINE} bytes; this is no list of prefixes"
+                "the line is longer than {MAX_LINE} bytes; this is not a list of prefixes"
             )));
         }
-        let text = std::str::from_utf8(&line).map_err(|_| wrong("this is not text (UTF-8)".to_owned()))?;
+        let text =
+            std::str::from_utf8(&line).map_err(|_| wrong("this is not UTF-8 text".to_owned()))?;
         let text = text.split([';', '#']).next().unwrap_or("");
         let mut words = text.split_ascii_whitespace();
         let Some(prefix) = words.next() else { continue };
         route.prefix = Some(prefix.parse().map_err(wrong)?);
         if with_asn {
-            let asn =
-                words.next().ok_or_else(|| wrong("the AS number is missing behind the prefix".to_owned()))?;
-            route.asn = asn.parse().map_err(|_| wrong(format!("`{asn}` is no AS number")))?;
+            let asn = words
+                .next()
+                .ok_or_else(|| wrong("the AS number is missing after the prefix".to_owned()))?;
+            route.asn = asn.parse().map_err(|_| wrong(format!("`{asn}` is not an AS number")))?;
         }
         if let Some(more) = words.next() {
-            return Err(wrong(format!("`{more}` was not expected")));
+            return Err(wrong(format!("unexpected `{more}`")));
         }
         if visit(at, &route).map_err(wrong)? == ControlFlow::Break(()) {
             break;

@@ -1,17 +1,18 @@
-//! Files of updates: what the control plane changes while packets flow.
+//! Update files: changes by the control plane while packets flow.
 //!
-//! A file of updates (by convention `NAME.updates`; may be compressed) has the notation of a table file, and two lines more:
+//! An update file (by convention `NAME.updates`; may be compressed) has the notation of a table
+//! file and two more kinds of line:
 //!
 //! ```text
-//! at 1000                   # before packet 1000, counted from 0: what follows, until the next `at`
+//! at 1000                   # before packet 1000, counted from 0, until the next `at`:
 //! table routes
 //! 10.0.0.0/8 port=3         # inserted, or replaced
-//! remove 10.1.0.0/16        # taken out, if it is there
+//! remove 10.1.0.0/16        # removed, if it is present
 //! at 2000
-//! 10.0.0.0/8 port=4         # of the same table
+//! 10.0.0.0/8 port=4         # in the same table
 //! ```
 //!
-//! What is imported stands in table files only.
+//! Imports are allowed in table files only.
 
 use std::path::{Path, PathBuf};
 
@@ -20,38 +21,39 @@ use super::file::read_text;
 use super::line::{self, Key, Line, UpdateLine};
 use super::literal::Literal;
 
-/// A file of updates that are well-formed, in order.
+/// A well-formed update file, in order.
 #[derive(Clone, Debug)]
 pub struct UpdateFile {
     path: PathBuf,
     updates: Vec<UpdateEntry>,
 }
 
-/// A change of an entry, as it stands in the file.
+/// A change of an entry, as written in the file.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct UpdateEntry {
-    /// The packet before which it happens, from 0.
+    /// The packet before which it happens, counted from 0.
     pub packet: u64,
     /// The offload's name.
     pub table: String,
     /// The entry's key.
     pub key: Key,
-    /// The fields of its value, by name, a scalar with the empty one; `None` if the entry is removed.
+    /// The fields of its value by name, with an empty name for a scalar; `None` if the entry is
+    /// removed.
     pub fields: Option<Vec<(String, Literal)>>,
     /// The line of the file, from 1.
     pub line: u64,
 }
 
 impl UpdateFile {
-    /// Reads a file of updates and checks its form.
+    /// Reads an update file and checks its form.
     ///
     /// # Errors
-    /// If the file cannot be read; at its first malformed line.
+    /// If the file cannot be read, or at its first malformed line.
     pub fn open(path: &Path) -> Result<Self, TableError> {
         Self::from_text(path, &read_text(path)?)
     }
 
-    /// A file of updates from its text; `path` stands for it in messages.
+    /// Creates an update file from its text; messages refer to it by `path`.
     ///
     /// # Errors
     /// At the first malformed line.
@@ -63,7 +65,7 @@ impl UpdateFile {
             let (key, fields) = match line::parse_update(text).map_err(error)? {
                 UpdateLine::At(at) if packet.is_some_and(|before| at < before) => {
                     return Err(error(format!(
-                        "`at {at}` stands behind a later packet: put updates in order"
+                        "`at {at}` follows a later packet; put the updates in order"
                     )));
                 }
                 UpdateLine::At(at) => {
@@ -76,8 +78,7 @@ impl UpdateFile {
                     continue;
                 }
                 UpdateLine::Table(Line::Import(_)) => {
-                    let what =
-                        "an import in a file of updates: write out its entries, or load it with --tables";
+                    let what = "an import in an update file; write out its entries, or load it with --tables";
                     return Err(error(what.into()));
                 }
                 UpdateLine::Table(Line::Entry(key, fields)) => (key, Some(fields)),
@@ -99,7 +100,7 @@ impl UpdateFile {
         &self.updates
     }
 
-    /// An error at a line of this file.
+    /// Creates an error at a line of this file.
     pub fn error(&self, line: u64, what: impl Into<String>) -> TableError {
         TableError::new(&self.path, Position::Line(line), what)
     }
@@ -110,7 +111,8 @@ mod tests {
     use super::*;
 
     fn updates(text: &str) -> Result<Vec<UpdateEntry>, String> {
-        let file = UpdateFile::from_text(Path::new("u"), text).map_err(|error| error.to_string())?;
+        let file =
+            UpdateFile::from_text(Path::new("u"), text).map_err(|error| error.to_string())?;
         Ok(file.updates().to_vec())
     }
 
@@ -120,7 +122,10 @@ mod tests {
         let all = updates(text).expect("well-formed");
         let said: Vec<_> =
             all.iter().map(|u| (u.packet, u.table.as_str(), u.fields.is_some(), u.line)).collect();
-        assert_eq!(said, [(1000, "routes", true, 3), (1000, "routes", false, 4), (2000, "flows", false, 8)]);
+        assert_eq!(
+            said,
+            [(1000, "routes", true, 3), (1000, "routes", false, 4), (2000, "flows", false, 8)]
+        );
         assert!(matches!(&all[2].key, Key::Fields(fields) if fields.len() == 2));
         // Fields of a key may have these names.
         let all = updates("at 0\ntable t\nat=1 -> = 2\nremove=1 -> = 2").expect("keys");
@@ -132,12 +137,12 @@ mod tests {
         for (text, expected) in [
             ("table t\n1 = 1", "u:2: an update before the first `at NUMBER`"),
             ("at 1\n1 = 1", "u:2: an update before the first `table NAME`"),
-            ("at x", "u:1: `at x` names no packet"),
-            ("at 5 6", "u:1: `6` was not expected"),
-            ("at 5\nat 4", "u:2: `at 4` stands behind a later packet"),
-            ("at 1\ntable t\nremove", "u:3: `` is no key"),
-            ("at 1\ntable t\nremove 1 = 2", "u:3: `= 2` was not expected"),
-            ("at 1\ntable t\nimport prefixes \"l\" = 1", "u:3: an import in a file of updates"),
+            ("at x", "u:1: `at x` does not name a packet"),
+            ("at 5 6", "u:1: unexpected `6`"),
+            ("at 5\nat 4", "u:2: `at 4` follows a later packet"),
+            ("at 1\ntable t\nremove", "u:3: `` is not a key"),
+            ("at 1\ntable t\nremove 1 = 2", "u:3: unexpected `= 2`"),
+            ("at 1\ntable t\nimport prefixes \"l\" = 1", "u:3: an import in an update file"),
         ] {
             let error = updates(text).expect_err(text);
             assert!(error.starts_with(expected), "{text}: {error}");

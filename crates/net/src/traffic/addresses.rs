@@ -1,4 +1,4 @@
-//! Addresses drawn from prefixes.
+//! Draws addresses from prefixes.
 
 use std::fmt;
 use std::str::FromStr;
@@ -10,18 +10,18 @@ use crate::tables::{Family, Prefix};
 /// How addresses are drawn from a list of prefixes.
 #[derive(Clone, Copy, Debug, PartialEq, Default)]
 pub enum Pick {
-    /// Each prefix as often as any other; then any address inside.
+    /// Every prefix is equally likely, and so is every address inside it.
     #[default]
     Uniform,
-    /// The prefix of rank `k` with a weight of `1 / k^s`, one address inside each. Which prefix has which rank is drawn
-    /// by the seed.
+    /// The prefix of rank `k` has weight `1 / k^s`; each prefix gives one address. The seed
+    /// determines the ranks.
     Zipf(f64),
-    /// In the order of a capture's addresses: each distinct one of them stands for an address drawn uniformly, so that
-    /// the trace's locality is kept.
+    /// Addresses follow the order of a capture's addresses. Each distinct one is mapped to an
+    /// address drawn uniformly, so that the trace's locality is kept.
     Trace,
 }
 
-/// `uniform`, `zipf:1.1`, `trace`.
+/// Parses `uniform`, `zipf:1.1`, `trace`.
 impl FromStr for Pick {
     type Err = SpecError;
 
@@ -37,7 +37,7 @@ impl FromStr for Pick {
                 .map(Self::Zipf)
                 .ok_or_else(|| {
                     SpecError(format!(
-                        "`{text}` is no way to draw addresses; there are `uniform`, `zipf:S` (S from 0 to 10) and `trace`"
+                        "`{text}` is not a way to draw addresses; use `uniform`, `zipf:S` (S from 0 to 10) or `trace`"
                     ))
                 }),
         }
@@ -56,7 +56,7 @@ impl fmt::Display for Pick {
 
 serde_as_text!(Pick);
 
-/// Prefixes to draw addresses from, by family.
+/// The prefixes from which addresses are drawn, by family.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct PrefixPool {
     /// IPv4 prefixes.
@@ -78,7 +78,8 @@ impl FromIterator<Prefix> for PrefixPool {
     }
 }
 
-/// Prefixes of one family, packed: every packet looks two of them up at random places, so their size is its speed.
+/// Prefixes of one family, packed. Every packet looks up two of them at random, so small size means
+/// speed.
 enum Packed {
     V4(Vec<(u32, u8)>),
     V6(Vec<Prefix>),
@@ -118,7 +119,7 @@ pub(super) struct Drawer {
     prefixes: Packed,
     pick: Pick,
     alias: Option<Alias>,
-    /// Mixes the seed into what depends on a prefix or a trace's address alone.
+    /// Mixes the seed into values that depend only on a prefix or on a trace's address.
     salt: u64,
 }
 
@@ -129,7 +130,7 @@ impl Drawer {
         assert!(!prefixes.is_empty(), "the specification was checked");
         let alias = match pick {
             Pick::Zipf(s) => {
-                // Fisher-Yates: ranks go to prefixes by chance, not by address.
+                // Fisher-Yates shuffle: ranks are random, independent of the prefixes' order.
                 for i in (1..prefixes.len()).rev() {
                     prefixes.swap(i, random.below(i as u64 + 1) as usize);
                 }
@@ -141,7 +142,7 @@ impl Drawer {
         Self { prefixes: Packed::new(prefixes), pick, alias, salt: random.next() }
     }
 
-    /// An address; `identity` is the number of the trace's address, where there is a trace.
+    /// Draws an address; `identity` is the number of the trace's address, if there is a trace.
     pub(super) fn draw(&self, identity: Option<u32>, random: &mut Random) -> u128 {
         match (self.pick, &self.alias, identity) {
             (Pick::Zipf(_), Some(alias), _) => {
@@ -162,21 +163,24 @@ impl Drawer {
     }
 }
 
-/// Draws an index by weight in constant time: Walker's alias method, built as Vose does ("A Linear Algorithm For
-/// Generating Random Numbers With a Given Distribution", 1991).
+/// Draws an index by weight in constant time: Walker's alias method, built as in Vose, "A Linear
+/// Algorithm For Generating Random Numbers With a Given Distribution" (1991).
 pub(super) struct Alias {
-    /// For each index: the chance (of 2^32) that it is taken itself, and what is taken instead.
+    /// For each index, the probability (in units of 2^-32) that it is taken itself, and the
+    /// alternative.
     entries: Vec<(u32, u32)>,
 }
 
 impl Alias {
     /// # Panics
-    /// If there are no weights, or they add up to nothing.
+    /// If there are no weights, or their sum is zero.
     pub(super) fn new(weights: &[f64]) -> Self {
         let total: f64 = weights.iter().sum();
         assert!(total > 0.0, "an alias table needs weights");
-        let mut scaled: Vec<f64> = weights.iter().map(|w| w / total * weights.len() as f64).collect();
-        let mut entries: Vec<(u32, u32)> = (0..weights.len() as u32).map(|i| (u32::MAX, i)).collect();
+        let mut scaled: Vec<f64> =
+            weights.iter().map(|w| w / total * weights.len() as f64).collect();
+        let mut entries: Vec<(u32, u32)> =
+            (0..weights.len() as u32).map(|i| (u32::MAX, i)).collect();
         let (mut small, mut large): (Vec<usize>, Vec<usize>) =
             (0..weights.len()).partition(|&i| scaled[i] < 1.0);
         while let (Some(&low), Some(&high)) = (small.last(), large.last()) {
@@ -188,7 +192,7 @@ impl Alias {
                 small.push(high);
             }
         }
-        // What rounding left over keeps its own index, with certainty.
+        // Entries left over by rounding keep their own index, with certainty.
         for index in small.into_iter().chain(large) {
             entries[index] = (u32::MAX, index as u32);
         }
@@ -222,15 +226,18 @@ mod tests {
 
     #[test]
     fn addresses_lie_in_their_prefixes() {
-        let prefixes: Vec<Prefix> =
-            ["10.0.0.0/8", "192.0.2.0/24", "1.2.3.4/32"].iter().map(|p| p.parse().expect(p)).collect();
+        let prefixes: Vec<Prefix> = ["10.0.0.0/8", "192.0.2.0/24", "1.2.3.4/32"]
+            .iter()
+            .map(|p| p.parse().expect(p))
+            .collect();
         let mut random = Random::new(1);
         for pick in [Pick::Uniform, Pick::Zipf(1.0), Pick::Trace] {
             let drawer = Drawer::new(prefixes.clone(), pick, &mut random);
             let mut seen = [false; 3];
             for i in 0..1000 {
                 let address = drawer.draw(Some(i), &mut random);
-                let at = prefixes.iter().position(|p| p.contains(address)).expect("inside a prefix");
+                let at =
+                    prefixes.iter().position(|p| p.contains(address)).expect("inside a prefix");
                 seen[at] = true;
             }
             assert_eq!(seen, [true; 3], "{pick}");
@@ -249,7 +256,8 @@ mod tests {
         }
         let mut counts: Vec<_> = counts.into_values().collect();
         counts.sort_unstable_by(|a, b| b.cmp(a));
-        // The harmonic number of 100 is 5.187: the first has 19.3 % and is twice the second.
+        // The harmonic number of 100 is 5.187, so the first has 19.3 %, twice the share of the
+        // second.
         assert!((18_500..20_100).contains(&counts[0]), "{counts:?}");
         assert!((9_100..10_200).contains(&counts[1]), "{counts:?}");
         assert_eq!(counts.len(), 100, "one address for each prefix");

@@ -1,11 +1,12 @@
-//! What can be wrong with a traffic specification.
+//! Errors in traffic specifications.
 
 use std::fmt;
 
 use crate::capture::CaptureError;
 use crate::tables::TableError;
 
-/// Why a specification is refused, or what it needs cannot be read: a sentence without a final stop.
+/// Why a specification is refused, or why a file that it needs cannot be read: a sentence without a
+/// full stop.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SpecError(pub String);
 
@@ -29,7 +30,7 @@ impl From<TableError> for SpecError {
     }
 }
 
-/// Serialises a type through its text, and back.
+/// Serialises a type as text, and back.
 macro_rules! serde_as_text {
     ($($name:ty),*) => {$(
         impl serde::Serialize for $name {

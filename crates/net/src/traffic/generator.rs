@@ -1,4 +1,4 @@
-//! Making traffic.
+//! Generates traffic.
 
 use std::collections::HashMap;
 use std::path::Path;
@@ -17,10 +17,10 @@ use crate::packet::{MAX_LENGTH, Packet};
 use crate::tables::{Family, Prefix, read_prefixes};
 use crate::wire::ethernet;
 
-/// Where ports of sources begin: above the system's own.
+/// The first source port, above the system ports.
 const FIRST_PORT: u16 = 1024;
 
-/// Numbers by chance: either a stream of ChaCha8, or a short one from two words.
+/// Random numbers: either a stream of ChaCha8, or a short one from two words.
 pub(super) enum Random {
     Stream(Box<ChaCha8Rng>),
     Scrambled(u64),
@@ -31,7 +31,7 @@ impl Random {
         Self::Stream(Box::new(ChaCha8Rng::seed_from_u64(seed)))
     }
 
-    /// A short stream that depends on two words only: SplitMix64 (Steele, Lea and Flood, 2014).
+    /// A short stream that depends only on two words: SplitMix64 (Steele, Lea and Flood, 2014).
     pub(super) fn scramble(salt: u64, word: u64) -> Self {
         Self::Scrambled(salt ^ word.wrapping_mul(0xd1b5_4a32_d192_ed03))
     }
@@ -49,18 +49,19 @@ impl Random {
         }
     }
 
-    /// 128 bits.
+    /// Draws 128 bits.
     pub(super) fn wide(&mut self) -> u128 {
         u128::from(self.next()) << 64 | u128::from(self.next())
     }
 
-    /// A number below `bound`, by multiplication: for bounds of 2^32, off from even by less than 2^-32.
+    /// Draws a number below `bound`, by multiplication; for bounds up to 2^32 the bias is less than
+    /// 2^-32.
     pub(super) fn below(&mut self, bound: u64) -> u64 {
         ((u128::from(self.next()) * u128::from(bound)) >> 64) as u64
     }
 }
 
-/// What a part of the mix gives.
+/// The packets of one part of the mix.
 #[derive(Clone, Copy)]
 struct Choice {
     family: Family,
@@ -68,7 +69,7 @@ struct Choice {
     most_labels: u8,
 }
 
-/// Makes the traffic that a [`Spec`] asks for: an endless (or `count` long) iterator of packets.
+/// Generates the traffic of a [`Spec`]: an iterator over packets, endless or of length `count`.
 pub struct Generator {
     spec: Spec,
     made: u64,
@@ -85,7 +86,7 @@ pub struct Generator {
     templates: HashMap<Shape, Template>,
 }
 
-/// Addresses at one end, by family; `None` where the mix does not need them.
+/// Addresses at one end, by family; `None` if the mix does not need them.
 struct Endpoints {
     v4: Option<Drawer>,
     v6: Option<Drawer>,
@@ -103,8 +104,11 @@ impl Endpoints {
                 return Ok(None);
             }
             if prefixes.is_empty() {
-                let place =
-                    spec.prefixes.as_deref().map(|p| format!("{}: ", p.display())).unwrap_or_default();
+                let place = spec
+                    .prefixes
+                    .as_deref()
+                    .map(|p| format!("{}: ", p.display()))
+                    .unwrap_or_default();
                 return Err(SpecError(format!(
                     "{place}the mix has {family}, but there are no {family} prefixes"
                 )));
@@ -123,20 +127,23 @@ impl Endpoints {
     }
 }
 
-/// All unicast addresses: IPv4 outside 0/8, 127/8 and from 224; IPv6's global unicast.
+/// All unicast addresses: IPv4 except 0/8, 127/8 and from 224 on; IPv6's global unicast.
 fn unicast() -> PrefixPool {
-    let v4 = (1..224).filter(|net| *net != 127).filter_map(|net| Prefix::new(Family::V4, net << 24, 8));
+    let v4 =
+        (1..224).filter(|net| *net != 127).filter_map(|net| Prefix::new(Family::V4, net << 24, 8));
     v4.chain(Prefix::new(Family::V6, 0x2 << 124, 3)).collect()
 }
 
 impl Generator {
-    /// A generator; reads the files that the specification names.
+    /// Creates a generator and reads the files that the specification names.
     ///
     /// # Errors
-    /// If the specification does not go together, or a file cannot be read.
+    /// If the specification is inconsistent, or a file cannot be read.
     pub fn new(spec: &Spec) -> Result<Self, SpecError> {
         let mut pools: HashMap<&Path, PrefixPool> = HashMap::new();
-        for path in [&spec.destinations, &spec.sources].into_iter().filter_map(|a| a.prefixes.as_deref()) {
+        for path in
+            [&spec.destinations, &spec.sources].into_iter().filter_map(|a| a.prefixes.as_deref())
+        {
             if !pools.contains_key(path) {
                 pools.insert(path, read_prefixes(path)?.into_iter().collect());
             }
@@ -148,10 +155,11 @@ impl Generator {
         Self::with_prefixes(spec, pool(&spec.destinations), pool(&spec.sources))
     }
 
-    /// A generator that draws from prefixes at hand; the specification's files of prefixes are not looked at.
+    /// Creates a generator that draws from given prefixes; the specification's prefix files are
+    /// ignored.
     ///
     /// # Errors
-    /// If the specification does not go together, or its capture cannot be read.
+    /// If the specification is inconsistent, or its capture cannot be read.
     pub fn with_prefixes(
         spec: &Spec,
         destinations: PrefixPool,
@@ -185,14 +193,15 @@ impl Generator {
         })
     }
 
-    /// Makes the next packet into `packet`, whose buffer is used again; `false` when there are `count`.
+    /// Generates the next packet into `packet`, whose buffer is reused; returns `false` after
+    /// `count` packets.
     pub fn fill(&mut self, packet: &mut Packet) -> bool {
         if self.spec.count.is_some_and(|count| self.made >= count) {
             return false;
         }
         let random = &mut self.random;
-        let traced =
-            (!self.trace.is_empty()).then(|| self.trace[(self.made % self.trace.len() as u64) as usize]);
+        let traced = (!self.trace.is_empty())
+            .then(|| self.trace[(self.made % self.trace.len() as u64) as usize]);
         let choice = self.choices[match self.spec.order {
             Order::Random => self.choose.draw(random),
             Order::Turn => self.turns.next(),
@@ -205,7 +214,8 @@ impl Generator {
             transport: self.spec.transport.draw(random),
         };
         let least = ethernet::MIN_FRAME - ethernet::FCS;
-        let padded = |size: u32| (size as usize).saturating_sub(ethernet::FCS).clamp(least, MAX_LENGTH);
+        let padded =
+            |size: u32| (size as usize).saturating_sub(ethernet::FCS).clamp(least, MAX_LENGTH);
         let length = match self.spec.sizes {
             Sizes::Fixed(size) => padded(size),
             Sizes::Imix => padded(IMIX[self.imix.draw(random)].0),
@@ -214,7 +224,8 @@ impl Generator {
         };
         let src = self.sources.draw(shape.family, traced.map(|t| t.src), random);
         let dst = self.destinations.draw(shape.family, traced.map(|t| t.dst), random);
-        // A flow's ports depend on its addresses and its number between them, so that flows come again.
+        // A flow's ports depend only on its addresses and its number between them, so that flows
+        // recur.
         let mut flow = Random::scramble(
             (src ^ src >> 64) as u64 ^ ((dst ^ dst >> 64) as u64).rotate_left(32),
             random.below(u64::from(self.spec.flows)),
@@ -228,7 +239,8 @@ impl Generator {
             dst_port: port(),
             sequence: if shape.transport == Transport::Tcp { random.next() as u32 } else { 0 },
         };
-        let template = self.templates.entry(shape).or_insert_with(|| Template::new(shape, &self.spec));
+        let template =
+            self.templates.entry(shape).or_insert_with(|| Template::new(shape, &self.spec));
         let above = self.spec.labels;
         let bottom = self.spec.bottom_labels.unwrap_or(above);
         let (mut ids, mut stack) =
@@ -280,10 +292,16 @@ fn choices(spec: &Spec) -> (Vec<Choice>, Vec<f64>) {
         match protocol {
             Protocol::Ipv4 => add(Family::V4, 0, 0, weight),
             Protocol::Ipv6 => add(Family::V6, 0, 0, weight),
-            Protocol::Mpls { least, most, inner: Inner::Ipv4 } => add(Family::V4, least, most, weight),
-            Protocol::Mpls { least, most, inner: Inner::Ipv6 } => add(Family::V6, least, most, weight),
+            Protocol::Mpls { least, most, inner: Inner::Ipv4 } => {
+                add(Family::V4, least, most, weight)
+            }
+            Protocol::Mpls { least, most, inner: Inner::Ipv6 } => {
+                add(Family::V6, least, most, weight)
+            }
             Protocol::Mpls { least, most, inner: Inner::AsMix } => {
-                shares.into_iter().for_each(|(family, share)| add(family, least, most, weight * share));
+                shares
+                    .into_iter()
+                    .for_each(|(family, share)| add(family, least, most, weight * share));
             }
         }
     }

@@ -10,19 +10,19 @@ use crate::wire::{tcp, udp};
 /// The deepest label stack that is generated.
 pub const MAX_LABELS: u8 = 16;
 
-/// A weight's numeral; `ipv4` alone has weight 1.
+/// Splits off a weight; without a number, as in `ipv4`, the weight is 1.
 fn weighted(part: &str) -> Result<(&str, u32), SpecError> {
     let (name, weight) = match part.split_once('=') {
         Some((name, weight)) => (name.trim(), weight.trim()),
         None => (part.trim(), "1"),
     };
-    let weight = weight
-        .parse()
-        .map_err(|_| SpecError(format!("`{weight}` in `{part}` is no weight, a whole number")))?;
+    let weight = weight.parse().map_err(|_| {
+        SpecError(format!("`{weight}` in `{part}` is not a weight, which must be a whole number"))
+    })?;
     Ok((name, weight))
 }
 
-/// Parses a list of weighted parts; at least one weight must not be zero.
+/// Parses a list of weighted parts; at least one weight must be above zero.
 fn parse_parts<T>(
     text: &str,
     what: &str,
@@ -38,7 +38,10 @@ fn parse_parts<T>(
         return Err(SpecError(format!("the mix of {what} is empty; a weight must be above zero")));
     }
     if total > u64::from(u32::MAX) {
-        return Err(SpecError(format!("the weights of the mix of {what} add up to more than {}", u32::MAX)));
+        return Err(SpecError(format!(
+            "the weights of the mix of {what} add up to more than {}",
+            u32::MAX
+        )));
     }
     Ok(parts)
 }
@@ -50,14 +53,15 @@ fn write_parts<T: fmt::Display>(parts: &[(T, u32)], f: &mut fmt::Formatter<'_>) 
     Ok(())
 }
 
-/// What lies under a label stack.
+/// The network protocol under a label stack.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Inner {
     /// IPv4.
     Ipv4,
     /// IPv6.
     Ipv6,
-    /// As often the one or the other as they come without labels in the mix; IPv4 if neither does.
+    /// IPv4 or IPv6 in the proportion of the unlabelled packets in the mix; IPv4 if the mix has
+    /// neither.
     AsMix,
 }
 
@@ -68,13 +72,13 @@ pub enum Protocol {
     Ipv4,
     /// IPv6.
     Ipv6,
-    /// MPLS; the number of labels is drawn evenly from `least..=most`.
+    /// MPLS; the number of labels is uniform in `least..=most`.
     Mpls {
         /// Fewest labels, from 1.
         least: u8,
         /// Most labels, up to 16.
         most: u8,
-        /// What lies under them.
+        /// The protocol under them.
         inner: Inner,
     },
 }
@@ -105,7 +109,7 @@ impl FromStr for Protocol {
     fn from_str(text: &str) -> Result<Self, SpecError> {
         let unknown = || {
             SpecError(format!(
-                "`{text}` is no protocol of a mix; there are `ipv4`, `ipv6`, `mplsN`, `mplsN..M`, and `mplsN/ipv4`, `mplsN/ipv6`"
+                "`{text}` is not a protocol of a mix; use `ipv4`, `ipv6`, `mplsN`, `mplsN..M`, `mplsN/ipv4` or `mplsN/ipv6`"
             ))
         };
         match text {
@@ -135,10 +139,10 @@ impl FromStr for Protocol {
     }
 }
 
-/// Network protocols with weights: `ipv4=5,ipv6=2,mpls1..4=3`. A weight that is not given is 1.
+/// Network protocols with weights: `ipv4=5,ipv6=2,mpls1..4=3`. A missing weight is 1.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Mix {
-    /// The parts; a protocol may come more than once.
+    /// The parts; a protocol may appear more than once.
     pub parts: Vec<(Protocol, u32)>,
 }
 
@@ -157,12 +161,12 @@ impl fmt::Display for Mix {
 }
 
 impl Mix {
-    /// Sum of the weights of a protocol without labels.
+    /// Sum of the weights of an unlabelled protocol.
     pub(super) fn plain_weight(&self, protocol: Protocol) -> u32 {
         self.parts.iter().filter(|(p, _)| *p == protocol).map(|(_, w)| w).sum()
     }
 
-    /// Whether IPv4, and whether IPv6, can come, with or without labels.
+    /// Whether IPv4, and whether IPv6, can occur, with or without labels.
     pub(super) fn families(&self) -> (bool, bool) {
         let used = |find: fn(&Protocol) -> bool| self.parts.iter().any(|(p, w)| *w > 0 && find(p));
         let as_mix = used(|p| matches!(p, Protocol::Mpls { inner: Inner::AsMix, .. }));
@@ -175,17 +179,18 @@ impl Mix {
     }
 }
 
-/// In which order the parts of a mix come.
+/// The order of the parts of a mix.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Order {
-    /// By chance, as often as their weights say.
+    /// Random, with probabilities given by the weights.
     #[default]
     Random,
-    /// In turn, as evenly as their weights allow: of `ipv4,mpls1` each second packet has a label.
+    /// Alternating, as evenly as the weights allow: with `ipv4,mpls1` every second packet has a
+    /// label.
     Turn,
 }
 
-/// `random`, `turn`.
+/// Parses `random` and `turn`.
 impl FromStr for Order {
     type Err = SpecError;
 
@@ -193,7 +198,9 @@ impl FromStr for Order {
         match text.trim() {
             "random" => Ok(Self::Random),
             "turn" => Ok(Self::Turn),
-            _ => Err(SpecError(format!("`{text}` is no order of a mix; there are `random` and `turn`"))),
+            _ => {
+                Err(SpecError(format!("`{text}` is not an order of a mix; use `random` or `turn`")))
+            }
         }
     }
 }
@@ -207,7 +214,7 @@ impl fmt::Display for Order {
     }
 }
 
-/// Gives each part its turns: the one that is most behind what its weight asks for goes next.
+/// Distributes turns: the part that lags most behind its share goes next.
 pub(super) struct Turns {
     weights: Vec<f64>,
     behind: Vec<f64>,
@@ -218,25 +225,26 @@ impl Turns {
         Self { weights: weights.to_vec(), behind: vec![0.0; weights.len()] }
     }
 
-    /// The part whose turn it is.
+    /// Returns the part whose turn it is.
     pub(super) fn next(&mut self) -> usize {
         self.behind.iter_mut().zip(&self.weights).for_each(|(behind, weight)| *behind += weight);
-        // Of equals the first.
-        let most = (0..self.behind.len()).rev().max_by(|&a, &b| self.behind[a].total_cmp(&self.behind[b]));
+        // The first of equals.
+        let most =
+            (0..self.behind.len()).rev().max_by(|&a, &b| self.behind[a].total_cmp(&self.behind[b]));
         let next = most.expect("a mix has parts");
         self.behind[next] -= self.weights.iter().sum::<f64>();
         next
     }
 }
 
-/// What stands behind the IP header.
+/// The layer after the IP header.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Transport {
     /// UDP.
     Udp,
     /// TCP.
     Tcp,
-    /// Nothing but payload; the IP header says that no header follows (59; RFC 8200, section 4.7).
+    /// Only payload; the IP header says that no header follows (59; RFC 8200, section 4.7).
     None,
 }
 
@@ -273,7 +281,7 @@ pub struct TransportMix {
 }
 
 impl TransportMix {
-    /// One of them, by weight.
+    /// Draws one of them by weight.
     pub(super) fn draw(self, random: &mut Random) -> Transport {
         let [tcp, udp, none] = [self.tcp, self.udp, self.none].map(u64::from);
         match random.below(tcp + udp + none) {
@@ -283,7 +291,7 @@ impl TransportMix {
         }
     }
 
-    /// The one with the longest header that can come.
+    /// The possible one with the longest header.
     pub(super) fn longest(self) -> Transport {
         match self {
             Self { tcp: 1.., .. } => Transport::Tcp,
@@ -301,11 +309,12 @@ impl FromStr for TransportMix {
         let parts = parse_parts(text, "transports", |name| {
             all.into_iter().find(|transport| transport.to_string() == name).ok_or_else(|| {
                 SpecError(format!(
-                    "`{name}` is no transport of a mix; there are `udp`, `tcp` and `none`, which is no transport header"
+                    "`{name}` is not a transport of a mix; use `udp`, `tcp` or `none` (no transport header)"
                 ))
             })
         })?;
-        let weight = |of| parts.iter().filter(|(transport, _)| *transport == of).map(|(_, w)| w).sum();
+        let weight =
+            |of| parts.iter().filter(|(transport, _)| *transport == of).map(|(_, w)| w).sum();
         let [udp, tcp, none] = all.map(weight);
         Ok(Self { udp, tcp, none })
     }
@@ -332,7 +341,7 @@ impl FromStr for VlanMix {
             "0" => Ok(0),
             "1" => Ok(1),
             "2" => Ok(2),
-            _ => Err(SpecError(format!("`{name}` is no number of VLAN tags; there are 0, 1 and 2"))),
+            _ => Err(SpecError(format!("`{name}` is not a number of VLAN tags; use 0, 1 or 2"))),
         })?;
         let mut weights = [0; 3];
         for (tags, weight) in parts {
@@ -344,7 +353,8 @@ impl FromStr for VlanMix {
 
 impl fmt::Display for VlanMix {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let parts: Vec<_> = (0..3).map(|tags| (tags, self.weights[tags])).filter(|(_, w)| *w > 0).collect();
+        let parts: Vec<_> =
+            (0..3).map(|tags| (tags, self.weights[tags])).filter(|(_, w)| *w > 0).collect();
         write_parts(&parts, f)
     }
 }
@@ -367,12 +377,12 @@ mod tests {
         for (text, expected) in [
             ("", "the mix of protocols is empty"),
             ("ipv4=0", "the mix of protocols is empty"),
-            ("ipv5=1", "`ipv5` is no protocol of a mix"),
-            ("ipv4=x", "`x` in `ipv4=x` is no weight"),
+            ("ipv5=1", "`ipv5` is not a protocol of a mix"),
+            ("ipv4=x", "`x` in `ipv4=x` is not a weight"),
             ("mpls0=1", "`mpls0`: a label stack has 1 to 16 labels"),
             ("mpls4..1=1", "`mpls4..1`: a label stack has"),
             ("mpls17", "`mpls17`: a label stack has"),
-            ("mpls1/arp", "`mpls1/arp` is no protocol"),
+            ("mpls1/arp", "`mpls1/arp` is not a protocol"),
             ("ipv4=4294967295,ipv6=1", "the weights of the mix of protocols add up"),
         ] {
             let error = text.parse::<Mix>().expect_err(text);

@@ -1,11 +1,13 @@
-//! Generated traffic: a [`Spec`] says what, a [`Generator`] makes it, repeatable to the byte.
+//! Generated traffic: a [`Spec`] describes it, a [`Generator`] produces it, reproducible to the
+//! byte.
 //!
-//! Sizes are those of Ethernet frames with their frame check sequence, as RFC 2544 counts them: a packet of size 64 has
-//! 60 bytes here and in captures, which do not hold the sequence. A packet whose headers need more than the size asked
-//! for is as long as its headers. Bare sizes are what the packet has here, without padding; headers that do not fit are refused.
+//! Sizes are those of Ethernet frames including their frame check sequence, as in RFC 2544: a
+//! packet of size 64 has 60 bytes here and in captures, which omit the sequence. A packet whose
+//! headers need more than the requested size is as long as its headers. Bare sizes are the length
+//! of the packet here, without padding; headers that do not fit are refused.
 //!
-//! The numbers come from ChaCha8 (`rand_chacha`), whose stream is fixed for a seed; gaps of Poisson traffic and Zipf weights
-//! also go through the machine's floating-point logarithm and power.
+//! Random numbers come from ChaCha8 (`rand_chacha`), whose stream is fixed for a seed. Gaps of
+//! Poisson traffic and Zipf weights also depend on the host's floating-point logarithm and power.
 
 mod addresses;
 mod error;

@@ -1,4 +1,4 @@
-//! What traffic is wanted.
+//! The specification of traffic.
 
 use std::fmt;
 use std::path::PathBuf;
@@ -13,23 +13,25 @@ use super::timing::{Bursts, Rate};
 use crate::packet::MAX_LENGTH;
 use crate::wire::{ethernet, ipv4, ipv6, mpls, vlan};
 
-/// Sizes of frames in bytes; with frame check sequence, unless they are bare.
+/// Sizes of frames in bytes, including the frame check sequence unless they are bare.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Sizes {
     /// All the same.
     Fixed(u32),
-    /// The simple Internet mix: 64, 594 and 1518 bytes (IP packets of 40, 576 and 1500) as 7 to 4 to 1.
+    /// The simple Internet mix: 64, 594 and 1518 bytes (IP packets of 40, 576 and 1500) in the
+    /// ratio 7 to 4 to 1.
     Imix,
-    /// Those of the capture, in order, again and again.
+    /// The sizes of the capture's packets, in order, repeatedly.
     Capture,
-    /// All the same, without check sequence and without Ethernet's padding: what a packet has on a line that is not Ethernet's.
+    /// All the same, without frame check sequence and without Ethernet's padding: the length of a
+    /// packet on a link other than Ethernet.
     Bare(u32),
 }
 
 /// The Internet mix: sizes and weights.
 pub(super) const IMIX: [(u32, u32); 3] = [(64, 7), (594, 4), (1518, 1)];
 
-/// `64`, `1500`, `imix`, `capture`, `bare:54`.
+/// Parses `64`, `1500`, `imix`, `capture`, `bare:54`.
 impl FromStr for Sizes {
     type Err = SpecError;
 
@@ -40,24 +42,28 @@ impl FromStr for Sizes {
             "capture" => Ok(Self::Capture),
             text if text.starts_with("bare:") => {
                 let size = text["bare:".len()..].trim().parse();
-                let size = size.ok().filter(|size| (ethernet::LEN..=MAX_LENGTH).contains(&(*size as usize)));
+                let size = size
+                    .ok()
+                    .filter(|size| (ethernet::LEN..=MAX_LENGTH).contains(&(*size as usize)));
                 size.map(Self::Bare).ok_or_else(|| {
                     SpecError(format!(
-                        "`{text}` is no size; without check sequence and padding a frame has {} to {MAX_LENGTH} bytes, such as \
+                        "`{text}` is not a size; without check sequence and padding a frame has {} to {MAX_LENGTH} bytes, such as \
                          `bare:54`",
                         ethernet::LEN
                     ))
                 })
             }
             text => match text.parse() {
-                Ok(size) if (ethernet::MIN_FRAME..=most).contains(&(size as usize)) => Ok(Self::Fixed(size)),
+                Ok(size) if (ethernet::MIN_FRAME..=most).contains(&(size as usize)) => {
+                    Ok(Self::Fixed(size))
+                }
                 Ok(size) => Err(SpecError(format!(
                     "a frame of {size} bytes is out of range: {} to {most}, frame check sequence included; `bare:{size}` is one without, \
                      and without padding",
                     ethernet::MIN_FRAME
                 ))),
                 Err(_) => Err(SpecError(format!(
-                    "`{text}` is no size; there are a number of bytes, `imix`, `capture` and `bare:BYTES`"
+                    "`{text}` is not a size; use a number of bytes, `imix`, `capture` or `bare:BYTES`"
                 ))),
             },
         }
@@ -75,7 +81,7 @@ impl fmt::Display for Sizes {
     }
 }
 
-/// A range of MPLS labels, ends included; each is as likely as any other.
+/// A range of MPLS labels, including both ends; all are equally likely.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Labels {
     /// The smallest.
@@ -90,16 +96,18 @@ impl Default for Labels {
     }
 }
 
-/// `16..1039`, or one label.
+/// Parses `16..1039`, or one label.
 impl FromStr for Labels {
     type Err = SpecError;
 
     fn from_str(text: &str) -> Result<Self, SpecError> {
         let (first, last) = text.split_once("..").unwrap_or((text, text));
         match (first.trim().parse(), last.trim().parse()) {
-            (Ok(first), Ok(last)) if first <= last && last <= mpls::MAX_LABEL => Ok(Self { first, last }),
+            (Ok(first), Ok(last)) if first <= last && last <= mpls::MAX_LABEL => {
+                Ok(Self { first, last })
+            }
             _ => Err(SpecError(format!(
-                "`{text}` is no range of labels, such as `16..1039` (at most {})",
+                "`{text}` is not a range of labels, such as `16..1039` (at most {})",
                 mpls::MAX_LABEL
             ))),
         }
@@ -120,45 +128,51 @@ mod mac_text {
 
     use crate::tables::Literal;
 
-    pub(super) fn serialize<S: Serializer>(mac: &[u8; 6], serializer: S) -> Result<S::Ok, S::Error> {
+    pub(super) fn serialize<S: Serializer>(
+        mac: &[u8; 6],
+        serializer: S,
+    ) -> Result<S::Ok, S::Error> {
         serializer.collect_str(&Literal::Mac(*mac))
     }
 
-    pub(super) fn deserialize<'de, D: Deserializer<'de>>(deserializer: D) -> Result<[u8; 6], D::Error> {
+    pub(super) fn deserialize<'de, D: Deserializer<'de>>(
+        deserializer: D,
+    ) -> Result<[u8; 6], D::Error> {
         let text = String::deserialize(deserializer)?;
         match text.parse() {
             Ok(Literal::Mac(mac)) => Ok(mac),
-            _ => Err(de::Error::custom(format!("`{text}` is no MAC address"))),
+            _ => Err(de::Error::custom(format!("`{text}` is not a MAC address"))),
         }
     }
 }
 
-/// Where addresses come from.
+/// The source of addresses.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct AddressSpec {
-    /// A file with prefixes (see `tables::read_prefixes`). Without one: all unicast addresses.
+    /// A file with prefixes (see `tables::read_prefixes`). Without one, all unicast addresses are
+    /// used.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub prefixes: Option<PathBuf>,
     /// How they are drawn.
     pub pick: Pick,
 }
 
-/// What traffic is wanted. As TOML or JSON, every part may be left out; mixes and shapes are text, as in [`Mix`],
-/// [`Rate`] and so on.
+/// The specification of traffic. In TOML or JSON every part is optional; mixes and shapes are text,
+/// as in [`Mix`], [`Rate`] and so on.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Spec {
-    /// Two generators of one specification and one seed give the same packets.
+    /// Two generators with the same specification and seed give the same packets.
     pub seed: u64,
-    /// How many packets; without it, there is no end.
+    /// Number of packets; without it, traffic is endless.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub count: Option<u64>,
-    /// How long they are.
+    /// Sizes of frames.
     pub sizes: Sizes,
     /// Network protocols.
     pub mix: Mix,
-    /// In which order they come.
+    /// The order of the mix.
     pub order: Order,
     /// Transport protocols.
     pub transport: TransportMix,
@@ -166,22 +180,24 @@ pub struct Spec {
     pub vlans: VlanMix,
     /// MPLS labels.
     pub labels: Labels,
-    /// MPLS labels at the bottom of the stack; without it, as above.
+    /// MPLS labels at the bottom of the stack; by default those of `labels`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub bottom_labels: Option<Labels>,
-    /// Pairs of transport ports for each pair of addresses, from 1: how many flows run between two hosts.
+    /// Pairs of transport ports for each pair of addresses, from 1: how many flows run between two
+    /// hosts.
     pub flows: u32,
     /// Time to live, hop limit, and the TTL of labels.
     pub ttl: u8,
-    /// How fast.
+    /// The average rate.
     pub rate: Rate,
-    /// How evenly.
+    /// The burst shape.
     pub bursts: Bursts,
     /// When the first packet arrives, in nanoseconds.
     pub start_ns: u64,
-    /// Packets come in on this many ports, from 0, in turn.
+    /// Number of ingress ports; packets use ports 0 up to this number in turn.
     pub ports: u16,
-    /// A capture to take sizes (`sizes = "capture"`) or the order of addresses (`pick = "trace"`) from.
+    /// A capture to take sizes (`sizes = "capture"`) or the order of addresses (`pick = "trace"`)
+    /// from.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub capture: Option<PathBuf>,
     /// Destination MAC address: the router's.
@@ -225,18 +241,18 @@ impl Default for Spec {
 }
 
 impl Spec {
-    /// A mix of network protocols from its text, such as `ipv4=5,ipv6=2,mpls1..4=3`.
+    /// Parses a mix of network protocols, such as `ipv4=5,ipv6=2,mpls1..4=3`.
     ///
     /// # Errors
-    /// What is wrong with the text.
+    /// The error in the text.
     pub fn parse_mix(text: &str) -> Result<Mix, SpecError> {
         text.parse()
     }
 
-    /// Checks what no single part can.
+    /// Checks constraints between parts.
     ///
     /// # Errors
-    /// The first thing that does not go together.
+    /// The first inconsistency.
     pub fn check(&self) -> Result<(), SpecError> {
         let traced = [&self.destinations, &self.sources].iter().any(|a| a.pick == Pick::Trace);
         let refuse = |what: &str| Err(SpecError(what.to_owned()));
@@ -245,16 +261,16 @@ impl Spec {
             () if self.ports == 0 => refuse("`ports` must be at least 1"),
             () if self.flows == 0 => refuse("`flows` must be at least 1"),
             () if self.sizes == Sizes::Capture && self.capture.is_none() => {
-                refuse("sizes of a capture are wanted, but `capture` names none")
+                refuse("sizes are to come from a capture, but `capture` names none")
             }
             () if traced && self.capture.is_none() => {
-                refuse("addresses in the order of a trace are wanted, but `capture` names none")
+                refuse("addresses are to follow a trace, but `capture` names none")
             }
             () => Ok(()),
         }
     }
 
-    /// Refuses bare frames that some headers of the mix do not fit into.
+    /// Refuses bare frames that are too short for some headers of the mix.
     fn check_bare(&self) -> Result<(), SpecError> {
         let Sizes::Bare(size) = self.sizes else { return Ok(()) };
         let transport = self.transport.longest();

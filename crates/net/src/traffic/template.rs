@@ -1,5 +1,5 @@
-//! Frames made by filling in templates: the headers of one shape are built once, and only what differs from packet to
-//! packet is written anew.
+//! Builds frames from templates: the headers of one shape are built once, and only the fields that
+//! differ from packet to packet are rewritten.
 
 use std::net::{Ipv4Addr, Ipv6Addr};
 use std::sync::OnceLock;
@@ -19,7 +19,7 @@ use crate::wire::tcp::{self, Tcp};
 use crate::wire::udp::{self, Udp};
 use crate::wire::vlan::{self, Vlan};
 
-/// The headers that a frame has.
+/// The headers of a frame.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(super) struct Shape {
     pub(super) vlans: u8,
@@ -28,11 +28,11 @@ pub(super) struct Shape {
     pub(super) transport: Transport,
 }
 
-/// What differs from packet to packet of one shape.
+/// The fields that differ between packets of one shape.
 pub(super) struct Variables {
-    /// Length of the frame without check sequence; as long as the headers if they are longer.
+    /// Length of the frame without frame check sequence; at least that of the headers.
     pub(super) length: usize,
-    /// Right-aligned bits.
+    /// The source address, as right-aligned bits.
     pub(super) src: u128,
     pub(super) dst: u128,
     pub(super) src_port: u16,
@@ -44,14 +44,15 @@ pub(super) struct Variables {
 pub(super) struct Template {
     shape: Shape,
     headers: Vec<u8>,
-    /// Sums of the headers that checksums cover, with zeros where variables go.
+    /// Sums of the headers that checksums cover, with zeros for the variables.
     ip_sum: Sum,
     transport_sum: Sum,
     ip_at: usize,
     transport_at: usize,
 }
 
-/// Payload bytes count up from zero, so that damage is seen; with them the sums of all their beginnings.
+/// Payload bytes count up from zero, so that damage is visible; the sums of all prefixes are kept
+/// with them.
 struct Payload {
     bytes: Vec<u8>,
     /// Sum of the first `2 * i` bytes.
@@ -75,14 +76,21 @@ fn payload() -> &'static Payload {
 impl Payload {
     fn sum(&self, length: usize) -> Sum {
         let whole = Sum::default().word(self.sums[length / 2]);
-        if length.is_multiple_of(2) { whole } else { whole.word(u16::from(self.bytes[length - 1]) << 8) }
+        if length.is_multiple_of(2) {
+            whole
+        } else {
+            whole.word(u16::from(self.bytes[length - 1]) << 8)
+        }
     }
 }
 
 impl Template {
     pub(super) fn new(shape: Shape, spec: &Spec) -> Self {
-        let mut frame =
-            Frame::new().ethernet(Ethernet { dst: spec.dst_mac, src: spec.src_mac, ethertype: None });
+        let mut frame = Frame::new().ethernet(Ethernet {
+            dst: spec.dst_mac,
+            src: spec.src_mac,
+            ethertype: None,
+        });
         for i in 0..shape.vlans {
             let service = i == 0 && shape.vlans == 2;
             let tag_type = if service { ethernet::SERVICE_VLAN } else { ethernet::VLAN };
@@ -117,12 +125,15 @@ impl Template {
             Transport::Tcp => {
                 frame.tcp(Tcp { src_port: 0, dst_port: 0, checksum: Some(0), ..Tcp::default() })
             }
-            Transport::Udp => frame.udp(Udp { src_port: 0, dst_port: 0, length: Some(0), checksum: Some(0) }),
+            Transport::Udp => {
+                frame.udp(Udp { src_port: 0, dst_port: 0, length: Some(0), checksum: Some(0) })
+            }
             Transport::None => frame,
         };
         let headers = frame.bytes();
-        let ip_at =
-            ethernet::LEN + vlan::LEN * usize::from(shape.vlans) + mpls::LEN * usize::from(shape.labels);
+        let ip_at = ethernet::LEN
+            + vlan::LEN * usize::from(shape.vlans)
+            + mpls::LEN * usize::from(shape.labels);
         let transport_at = ip_at + if shape.family == Family::V4 { ipv4::LEN } else { ipv6::LEN };
         Self {
             shape,
@@ -134,7 +145,8 @@ impl Template {
         }
     }
 
-    /// Makes a frame. `vlan` and `label` are asked for each tag and each label, `label` with whether it is at the bottom.
+    /// Builds a frame. `vlan` and `label` are called for each tag and each label, `label` with
+    /// whether it is at the bottom.
     pub(super) fn fill(
         &self,
         with: &Variables,
@@ -166,33 +178,36 @@ impl Template {
         out.extend_from_slice(&payload.bytes[..payload_length]);
     }
 
-    /// Fills in the transport header of a segment of so many bytes; `sum` covers addresses, headers and payload.
+    /// Fills in the transport header of a segment of `segment` bytes; `sum` covers addresses,
+    /// headers and payload.
     fn fill_transport(&self, with: &Variables, segment: u16, sum: Sum, transport: &mut [u8]) {
         transport[..2].copy_from_slice(&with.src_port.to_be_bytes());
         transport[2..4].copy_from_slice(&with.dst_port.to_be_bytes());
-        // The segment's length counts in the pseudo-header.
+        // The pseudo-header contains the segment's length.
         let mut sum = sum.word(segment).word(with.src_port).word(with.dst_port);
         if self.shape.transport == Transport::Tcp {
             transport[4..8].copy_from_slice(&with.sequence.to_be_bytes());
             sum = sum.bytes(&with.sequence.to_be_bytes());
-            transport[tcp::CHECKSUM..tcp::CHECKSUM + 2].copy_from_slice(&sum.checksum().to_be_bytes());
+            transport[tcp::CHECKSUM..tcp::CHECKSUM + 2]
+                .copy_from_slice(&sum.checksum().to_be_bytes());
         } else {
             transport[udp::LENGTH..udp::LENGTH + 2].copy_from_slice(&segment.to_be_bytes());
             let checksum = match sum.word(segment).checksum() {
-                0 => 0xffff, // zero would say that there is none
+                0 => 0xffff, // zero would mean no checksum
                 checksum => checksum,
             };
             transport[udp::CHECKSUM..udp::CHECKSUM + 2].copy_from_slice(&checksum.to_be_bytes());
         }
     }
 
-    /// Fills in the IP header; answers the sum of the addresses.
+    /// Fills in the IP header; returns the sum of the addresses.
     fn fill_ip(&self, with: &Variables, segment: u16, ip: &mut [u8]) -> Sum {
         match self.shape.family {
             Family::V4 => {
                 let total = segment + ipv4::LEN as u16;
                 let (src, dst) = ((with.src as u32).to_be_bytes(), (with.dst as u32).to_be_bytes());
-                ip[ipv4::TOTAL_LENGTH..ipv4::TOTAL_LENGTH + 2].copy_from_slice(&total.to_be_bytes());
+                ip[ipv4::TOTAL_LENGTH..ipv4::TOTAL_LENGTH + 2]
+                    .copy_from_slice(&total.to_be_bytes());
                 ip[ipv4::SRC..ipv4::SRC + 4].copy_from_slice(&src);
                 ip[ipv4::DST..ipv4::DST + 4].copy_from_slice(&dst);
                 let addresses = Sum::default().bytes(&src).bytes(&dst);
@@ -202,7 +217,8 @@ impl Template {
             }
             Family::V6 => {
                 let (src, dst) = (with.src.to_be_bytes(), with.dst.to_be_bytes());
-                ip[ipv6::PAYLOAD_LENGTH..ipv6::PAYLOAD_LENGTH + 2].copy_from_slice(&segment.to_be_bytes());
+                ip[ipv6::PAYLOAD_LENGTH..ipv6::PAYLOAD_LENGTH + 2]
+                    .copy_from_slice(&segment.to_be_bytes());
                 ip[ipv6::SRC..ipv6::SRC + 16].copy_from_slice(&src);
                 ip[ipv6::DST..ipv6::DST + 16].copy_from_slice(&dst);
                 Sum::default().bytes(&src).bytes(&dst)

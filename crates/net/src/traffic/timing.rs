@@ -1,4 +1,4 @@
-//! When packets arrive: rate and burst shape.
+//! Arrival times of packets: rate and burst shape.
 
 use std::fmt;
 use std::str::FromStr;
@@ -9,22 +9,24 @@ use crate::wire::ethernet;
 
 const PS_PER_S: u128 = 1_000_000_000_000;
 
-/// How fast packets arrive, on average.
+/// The average rate of arrivals.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Rate {
-    /// Bits a second on the wire: a frame counts with its check sequence, its preamble and the gap before the next (24
-    /// bytes more than it has here), so that 10 Gbps of 64-byte frames are 14.88 Mpps.
+    /// Bits per second on the wire. A frame counts with its check sequence, its preamble and the
+    /// gap before the next frame (24 bytes more than its length here), so that 10 Gbps of 64-byte
+    /// frames are 14.88 Mpps.
     BitsPerSecond(u64),
-    /// Packets a second.
+    /// Packets per second.
     PacketsPerSecond(u64),
 }
 
-/// `10Gbps`, `1.5Mpps`, `200kpps`.
+/// Parses `10Gbps`, `1.5Mpps`, `200kpps`.
 impl FromStr for Rate {
     type Err = SpecError;
 
     fn from_str(text: &str) -> Result<Self, SpecError> {
-        let wrong = || SpecError(format!("`{text}` is no rate; write it as `10Gbps` or `1.5Mpps`"));
+        let wrong =
+            || SpecError(format!("`{text}` is not a rate; write it as `10Gbps` or `1.5Mpps`"));
         let lower = text.trim().to_ascii_lowercase();
         let (number, bits) = match (lower.strip_suffix("bps"), lower.strip_suffix("pps")) {
             (Some(number), _) => (number, true),
@@ -40,7 +42,9 @@ impl FromStr for Rate {
         };
         let value = number.trim().parse::<f64>().map_err(|_| wrong())? * scale;
         if !(1.0..=1e15).contains(&value) {
-            return Err(SpecError(format!("the rate `{text}` is not between 1 and 10^15 a second")));
+            return Err(SpecError(format!(
+                "the rate `{text}` is not between 1 and 10^15 per second"
+            )));
         }
         let value = value.round() as u64;
         Ok(if bits { Self::BitsPerSecond(value) } else { Self::PacketsPerSecond(value) })
@@ -54,7 +58,8 @@ impl fmt::Display for Rate {
             Self::PacketsPerSecond(value) => (value, "pps"),
         };
         let scales = [(1_000_000_000, "G"), (1_000_000, "M"), (1_000, "k")];
-        match scales.into_iter().find(|(scale, _)| value >= *scale && value.is_multiple_of(*scale)) {
+        match scales.into_iter().find(|(scale, _)| value >= *scale && value.is_multiple_of(*scale))
+        {
             Some((scale, letter)) => write!(f, "{}{letter}{unit}", value / scale),
             None => write!(f, "{value}{unit}"),
         }
@@ -62,7 +67,8 @@ impl fmt::Display for Rate {
 }
 
 impl Rate {
-    /// The time that a frame of so many bytes (without its check sequence) takes at this rate, in picoseconds.
+    /// The time that a frame of `bytes` bytes (without its check sequence) takes at this rate, in
+    /// picoseconds.
     fn gap_ps(self, bytes: usize) -> u128 {
         match self {
             Self::BitsPerSecond(rate) => {
@@ -74,24 +80,25 @@ impl Rate {
     }
 }
 
-/// How arrivals are spread.
+/// The distribution of arrivals.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
 pub enum Bursts {
-    /// Evenly.
+    /// Constant gaps.
     #[default]
     Constant,
-    /// Gaps are exponentially distributed around the mean.
+    /// Exponentially distributed gaps.
     Poisson,
-    /// Bursts of `packets` packets at `peak` times the rate, then silence for as long as the average asks.
+    /// Bursts of `packets` packets at `peak` times the rate, followed by silence that restores the
+    /// average.
     OnOff {
         /// Packets in a burst, from 1.
         packets: u32,
-        /// Times the rate, from 1.
+        /// Multiple of the rate, from 1.
         peak: u32,
     },
 }
 
-/// `constant`, `poisson`, `onoff:32x10` (32 packets at ten times the rate).
+/// Parses `constant`, `poisson`, `onoff:32x10` (32 packets at ten times the rate).
 impl FromStr for Bursts {
     type Err = SpecError;
 
@@ -107,7 +114,7 @@ impl FromStr for Bursts {
                 .map(|(packets, peak)| Self::OnOff { packets, peak })
                 .ok_or_else(|| {
                     SpecError(format!(
-                        "`{text}` is no burst shape; there are `constant`, `poisson` and `onoff:PACKETSxPEAK`"
+                        "`{text}` is not a burst shape; use `constant`, `poisson` or `onoff:PACKETSxPEAK`"
                     ))
                 }),
         }
@@ -131,7 +138,7 @@ pub(super) struct Clock {
     rate: Rate,
     bursts: Bursts,
     now_ps: u128,
-    /// Packets left in the burst, and time saved up in it.
+    /// Packets left in the burst, and the time saved in it.
     left: u32,
     saved_ps: u128,
 }
@@ -142,7 +149,8 @@ impl Clock {
         Self { rate, bursts, now_ps: u128::from(start_ns) * 1000, left, saved_ps: 0 }
     }
 
-    /// When a packet of so many bytes arrives, in nanoseconds; what follows comes later by its gap.
+    /// Returns the arrival time, in nanoseconds, of a packet of `bytes` bytes, and advances by its
+    /// gap.
     pub(super) fn tick(&mut self, bytes: usize, random: &mut Random) -> u64 {
         let now = (self.now_ps / 1000) as u64;
         let gap = self.rate.gap_ps(bytes);

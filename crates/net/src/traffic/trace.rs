@@ -1,4 +1,4 @@
-//! What a generator takes from a capture: sizes and the order of addresses.
+//! The data that a generator takes from a capture: sizes and the order of addresses.
 
 use std::collections::HashMap;
 use std::hash::Hash;
@@ -9,7 +9,7 @@ use crate::capture::Reader;
 use crate::packet::Packet;
 use crate::wire::{ethernet, ipv4, ipv6, vlan};
 
-/// More of a capture than this many packets is not looked at, to bound memory (12 bytes a packet).
+/// Maximum number of packets read from a capture, to bound memory (12 bytes per packet).
 const MAX_PACKETS: usize = 1 << 24;
 
 /// A packet of a trace.
@@ -22,8 +22,8 @@ pub(super) struct TracePacket {
     pub(super) dst: u32,
 }
 
-/// The packets of a capture, in order; those that are not IP count for sizes only, and have the addresses of the packet
-/// before.
+/// Reads the packets of a capture, in order. Packets that are not IP contribute only their size,
+/// and have the addresses of the packet before.
 pub(super) fn read(path: &Path) -> Result<Vec<TracePacket>, SpecError> {
     let mut reader = Reader::open(path)?;
     let mut packet = Packet::default();
@@ -51,7 +51,8 @@ fn number<T: Hash + Eq>(known: &mut HashMap<T, u32>, value: T) -> u32 {
     *known.entry(value).or_insert(next)
 }
 
-/// Source and destination address of an IP packet, also behind VLAN tags. (IPv4 addresses as the low bits.)
+/// Source and destination address of an IP packet, also after VLAN tags. (IPv4 addresses are in the
+/// low bits.)
 fn addresses(frame: &[u8]) -> Option<(u128, u128)> {
     let mut at = ethernet::LEN - 2;
     loop {

@@ -12,13 +12,18 @@ pub const REQUEST: u16 = 1;
 /// Operation: reply.
 pub const REPLY: u16 = 2;
 
-/// Where its fields lie.
+/// The positions of its fields.
 pub const FIELDS: &[FieldSpec] = &[
     field("hardware", 0, 16, Show::Named(&[(1, "Ethernet")])),
     field("protocol", 16, 16, Show::NamedHex(ETHERTYPES)),
     field("hardware_length", 32, 8, Show::Decimal),
     field("protocol_length", 40, 8, Show::Decimal),
-    field("operation", 48, 16, Show::Named(&[(REQUEST as u64, "request"), (REPLY as u64, "reply")])),
+    field(
+        "operation",
+        48,
+        16,
+        Show::Named(&[(REQUEST as u64, "request"), (REPLY as u64, "reply")]),
+    ),
     field("sender_mac", 64, 48, Show::Mac),
     field("sender_ip", 112, 32, Show::Ipv4),
     field("target_mac", 144, 48, Show::Mac),

@@ -1,4 +1,4 @@
-//! Frames from headers.
+//! Builds frames from headers.
 //!
 //! ```
 //! use wireloom_net::wire::{build::Frame, ethernet::Ethernet, ipv4::Ipv4, udp::Udp};
@@ -41,8 +41,8 @@ enum Layer {
     Payload(Vec<u8>),
 }
 
-/// A frame in the making: layers, outermost first. Fields that a header leaves open (`None`) are filled in: types,
-/// lengths, checksums. Nothing is checked: broken frames can be built too.
+/// A frame under construction: its layers, outermost first. Fields left open (`None`) are filled
+/// in: types, lengths, checksums. Nothing is checked, so broken frames can be built too.
 #[derive(Clone, Debug, PartialEq, Eq, Default)]
 pub struct Frame {
     layers: Vec<Layer>,
@@ -60,7 +60,7 @@ macro_rules! layers {
 }
 
 impl Frame {
-    /// A frame without layers.
+    /// Creates a frame without layers.
     pub fn new() -> Self {
         Self::default()
     }
@@ -123,7 +123,7 @@ impl Frame {
                 Layer::Payload(bytes) => out.extend_from_slice(bytes),
             }
         }
-        // Innermost first: a checksum covers those of the layers behind it.
+        // Innermost first, since a checksum covers those of the layers after it.
         for (i, &start) in starts.iter().enumerate().rev() {
             if let Some((at, checksum)) = self.transport_checksum(i, &out[start..]) {
                 out[start + at..start + at + 2].copy_from_slice(&checksum.to_be_bytes());
@@ -132,8 +132,8 @@ impl Frame {
         out
     }
 
-    /// Offset and value of the checksum of transport layer `index`, whose bytes (to the frame's end) are given, where
-    /// it is to be computed.
+    /// Offset and value of the checksum of transport layer `index`, if it is to be computed.
+    /// `segment` holds the layer's bytes, to the end of the frame.
     fn transport_checksum(&self, index: usize, segment: &[u8]) -> Option<(usize, u16)> {
         let sum = Sum::default().bytes(segment);
         let pseudo = |protocol| self.pseudo_header(index, protocol, segment.len());
@@ -153,7 +153,7 @@ impl Frame {
         }
     }
 
-    /// The pseudo-header of the nearest IP layer in front; zero if there is none.
+    /// The pseudo-header of the nearest preceding IP layer; zero if there is none.
     fn pseudo_header(&self, index: usize, protocol: u8, length: usize) -> Sum {
         self.layers[..index]
             .iter()
@@ -190,7 +190,7 @@ impl Layer {
     }
 }
 
-/// The EtherType of a layer; 0xffff (reserved) for what has none.
+/// The EtherType of a layer; 0xffff (reserved) if it has none.
 fn ethertype(layer: Option<&Layer>) -> u16 {
     match layer {
         Some(Layer::Vlan(h)) => h.tag_type,

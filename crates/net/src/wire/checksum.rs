@@ -2,17 +2,20 @@
 
 use std::net::{Ipv4Addr, Ipv6Addr};
 
-/// A running ones'-complement sum, not yet folded. It holds at least 2^32 words of 16 bits without overflow.
+/// A running ones'-complement sum, not yet folded. It holds at least 2^32 words of 16 bits without
+/// overflow.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Sum(u64);
 
 impl Sum {
-    /// Adds bytes that begin at an even offset of what is summed; an odd last byte is padded with zero behind it.
+    /// Adds bytes that begin at an even offset of the summed data; an odd last byte is padded with
+    /// a zero byte.
     pub fn bytes(self, bytes: &[u8]) -> Self {
         let (words, rest) = bytes.as_chunks::<4>();
         let mut sum = self.0;
         for word in words {
-            // Two 16-bit words at once: ones'-complement addition does not mind where carries go, as folding shows.
+            // Adds two 16-bit words at once: in ones'-complement addition it does not matter where
+            // carries go, since folding adds them back.
             sum += u64::from(u32::from_be_bytes(*word));
         }
         let mut last = [0; 4];
@@ -30,7 +33,7 @@ impl Sum {
         Self(self.0 + u64::from(other.fold()))
     }
 
-    /// The sum in 16 bits, not inverted. Zero only if all that was summed is zero.
+    /// The sum in 16 bits, not inverted. It is zero only if all summed data is zero.
     pub fn fold(self) -> u16 {
         let mut sum = self.0;
         while sum > 0xffff {
@@ -45,12 +48,14 @@ impl Sum {
     }
 }
 
-/// The checksum over bytes whose checksum field is zero. Over bytes with a correct checksum field: zero.
+/// The checksum over bytes whose checksum field is zero. Over bytes with a correct checksum field
+/// it is zero.
 pub fn checksum(bytes: &[u8]) -> u16 {
     Sum::default().bytes(bytes).checksum()
 }
 
-/// The sum of IPv4's pseudo-header (RFC 768, RFC 9293): addresses, protocol and length of the transport segment.
+/// The sum of IPv4's pseudo-header (RFC 768, RFC 9293): addresses, protocol and length of the
+/// transport segment.
 pub fn pseudo_header_v4(src: Ipv4Addr, dst: Ipv4Addr, protocol: u8, length: u16) -> Sum {
     Sum::default().bytes(&src.octets()).bytes(&dst.octets()).word(protocol.into()).word(length)
 }
@@ -64,7 +69,8 @@ pub fn pseudo_header_v6(src: Ipv6Addr, dst: Ipv6Addr, protocol: u8, length: u32)
         .bytes(&length.to_be_bytes())
 }
 
-/// The checksum after a word under it changed from `old` to `new`: RFC 1624, equation 3.
+/// The checksum after one of the words that it covers changed from `old` to `new`: RFC 1624,
+/// equation 3.
 pub fn update(checksum: u16, old: u16, new: u16) -> u16 {
     Sum::default().word(!checksum).word(!old).word(new).checksum()
 }
@@ -74,7 +80,7 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    /// RFC 1071 section 4.1, word by word with the carry brought around at once.
+    /// RFC 1071 section 4.1: word by word, with the carry added back at once.
     fn by_definition(bytes: &[u8]) -> u16 {
         let mut sum = 0u16;
         for pair in bytes.chunks(2) {
@@ -87,7 +93,7 @@ mod tests {
 
     #[test]
     fn rfc_1071_example() {
-        // Section 3: the sum of these bytes is ddf2, carries brought around.
+        // Section 3: the sum of these bytes is ddf2, after carries are added back.
         let bytes = [0x00, 0x01, 0xf2, 0x03, 0xf4, 0xf5, 0xf6, 0xf7];
         assert_eq!(Sum::default().bytes(&bytes).fold(), 0xddf2);
         assert_eq!(checksum(&bytes), !0xddf2);
@@ -95,7 +101,8 @@ mod tests {
 
     #[test]
     fn rfc_1624_example() {
-        // Section 4: HC = DD2F, m = 5555, m' = 3285; equation 3 gives 0000 where RFC 1141's gives FFFF.
+        // Section 4: HC = DD2F, m = 5555, m' = 3285; equation 3 gives 0000 where RFC 1141's
+        // equation gives FFFF.
         assert_eq!(update(0xdd2f, 0x5555, 0x3285), 0x0000);
     }
 
@@ -108,7 +115,8 @@ mod tests {
         #[test]
         fn update_is_recomputation(words in prop::collection::vec(any::<u16>(), 2..20), at in any::<prop::sample::Index>(), new: u16) {
             let sum = |words: &[u16]| words.iter().fold(Sum::default(), |s, &w| s.word(w));
-            // All-zero data is the one case that the equation cannot tell from all-ones (RFC 1624 section 3).
+            // All-zero data is the one case that the equation cannot distinguish from all-ones (RFC
+            // 1624 section 3).
             let mut changed = words.clone();
             let at = at.index(words.len());
             changed[at] = new;

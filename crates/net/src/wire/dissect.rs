@@ -1,7 +1,7 @@
-//! Frames taken apart for people: field by field, and two of them side by side.
+//! Dissects frames for people: field by field, and two frames side by side.
 //!
-//! Any bytes can be dissected. The fields lie one behind the other and cover the frame completely; what is cut off or not
-//! understood is shown as bytes.
+//! Any bytes can be dissected. The fields follow one another and cover the frame completely; data
+//! that is truncated or unknown is shown as bytes.
 
 use std::collections::HashMap;
 use std::fmt::Write;
@@ -12,25 +12,26 @@ use super::{arp, ethernet, icmp, icmpv6, ipv4, ipv6, mpls, protocol, tcp, udp, v
 
 /// Bytes of payload in one field.
 const ROW: usize = 16;
-/// IP in IP, and IP in ICMP errors, is followed so deep.
+/// Maximum depth to which IP in IP, and IP in ICMP errors, is dissected.
 const MAX_NESTING: usize = 4;
 
 /// A field of a frame.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Field {
-    /// Layer and field: `ipv4.ttl`. Layers that come again are numbered: `mpls[1].label`. Names are unique in a frame.
+    /// Layer and field: `ipv4.ttl`. Repeated layers are numbered: `mpls[1].label`. Names are unique
+    /// in a frame.
     pub name: String,
     /// Its value, for people.
     pub value: String,
-    /// Where it begins: bytes from the frame's start.
+    /// Its start, in bytes from the start of the frame.
     pub offset: usize,
-    /// Where it begins in that byte: bits from the most significant, 0 to 7.
+    /// Its start within that byte, in bits from the most significant, 0 to 7.
     pub bit: usize,
     /// Its width in bits.
     pub bits: usize,
 }
 
-/// Takes a frame apart.
+/// Dissects a frame.
 pub fn dissect(frame: &[u8]) -> Vec<Field> {
     let mut dissector =
         Dissector { frame, at: 0, end: frame.len(), fields: Vec::new(), layers: HashMap::new() };
@@ -46,17 +47,17 @@ enum Addresses {
 
 struct Dissector<'a> {
     frame: &'a [u8],
-    /// How far the frame is taken apart.
+    /// How far the frame has been dissected.
     at: usize,
-    /// Where the packet in hand ends; padding of the frame lies behind.
+    /// End of the current packet; padding of the frame follows.
     end: usize,
     fields: Vec<Field>,
-    /// How often each layer has come.
+    /// Number of occurrences of each layer.
     layers: HashMap<&'static str, usize>,
 }
 
 impl<'a> Dissector<'a> {
-    /// What is left of the packet in hand.
+    /// The rest of the current packet.
     fn rest(&self) -> &'a [u8] {
         &self.frame[self.at..self.end]
     }
@@ -68,9 +69,14 @@ impl<'a> Dissector<'a> {
         if *count == 1 { layer.to_owned() } else { format!("{layer}[{}]", *count - 1) }
     }
 
-    /// Takes a header of `length` bytes whose fields are `specs`; what they do not cover is `options`. If the packet
-    /// ends before, the rest is shown as bytes and the answer is `None`.
-    fn header(&mut self, layer: &'static str, specs: &[FieldSpec], length: usize) -> Option<&'a [u8]> {
+    /// Dissects a header of `length` bytes whose fields are `specs`; the bytes after them are
+    /// `options`. If the packet ends earlier, shows the rest as bytes and returns `None`.
+    fn header(
+        &mut self,
+        layer: &'static str,
+        specs: &[FieldSpec],
+        length: usize,
+    ) -> Option<&'a [u8]> {
         let Some(header) = self.rest().get(..length) else {
             let name = self.name(layer);
             self.bytes(&format!("{name}.truncated"), self.end);
@@ -110,7 +116,7 @@ impl<'a> Dissector<'a> {
         self.at = end;
     }
 
-    /// Says behind the value of the field that was taken last under that name whether a checksum is right.
+    /// Adds to the value of the last field of that name whether the checksum is correct.
     fn verdict(&mut self, field: &str, found: u16, right: u16) {
         let suffix = format!(".{field}");
         if let Some(field) = self.fields.iter_mut().rev().find(|f| f.name.ends_with(&suffix)) {
@@ -126,7 +132,7 @@ impl<'a> Dissector<'a> {
         if let Some(header) = self.header("ethernet", ethernet::FIELDS, ethernet::LEN) {
             self.ethertype(u16::from_be_bytes([header[12], header[13]]));
         }
-        // What an inner length left out is padding of the frame.
+        // Bytes that an inner length excludes are padding of the frame.
         self.end = self.frame.len();
         self.bytes("padding", self.end);
     }
@@ -144,7 +150,7 @@ impl<'a> Dissector<'a> {
                 if self.header("arp", arp::FIELDS, arp::LEN).is_none() {
                     return;
                 }
-                // Minimum-size frames are padded; ARP has no length of its own.
+                // Frames of minimum size are padded; ARP has no length field.
                 self.end = self.at;
             }
             _ => self.bytes("payload", self.end),
@@ -158,7 +164,7 @@ impl<'a> Dissector<'a> {
                 break;
             }
         }
-        // MPLS does not say what it carries; routers look at the version, too.
+        // MPLS does not say what it carries; routers look at the version too.
         match self.rest().first().map(|b| b >> 4) {
             Some(4) => self.ipv4(0),
             Some(6) => self.ipv6(0),
@@ -168,7 +174,7 @@ impl<'a> Dissector<'a> {
 
     fn ipv4(&mut self, nesting: usize) {
         let start = self.at;
-        // A header length below the least is wrong; show what must be there.
+        // A header length below the minimum is wrong; show the mandatory header.
         let length = self.rest().first().map_or(0, |b| usize::from(b & 15) * 4).max(ipv4::LEN);
         let Some(header) = self.header("ipv4", ipv4::FIELDS, length) else { return };
         let word = |at: usize| u16::from_be_bytes([header[at], header[at + 1]]);
@@ -183,7 +189,13 @@ impl<'a> Dissector<'a> {
         let fragment = word(6) & 0x3fff;
         let address = |at: usize| [header[at], header[at + 1], header[at + 2], header[at + 3]];
         let addresses = Addresses::V4(address(ipv4::SRC), address(ipv4::DST));
-        self.transport(header[9], &addresses, fragment & 0x1fff == 0, fragment == 0 && whole, nesting);
+        self.transport(
+            header[9],
+            &addresses,
+            fragment & 0x1fff == 0,
+            fragment == 0 && whole,
+            nesting,
+        );
     }
 
     fn ipv6(&mut self, nesting: usize) {
@@ -223,9 +235,17 @@ impl<'a> Dissector<'a> {
         self.transport(next, &addresses, first, whole, nesting);
     }
 
-    /// Takes what an IP header carries. `first`: it begins with the protocol's header (it is no later fragment).
-    /// `whole`: it is complete, so that its checksum can be checked.
-    fn transport(&mut self, number: u8, addresses: &Addresses, first: bool, whole: bool, nesting: usize) {
+    /// Dissects the payload of an IP header. `first` says that it begins with the protocol's header
+    /// (it is not a later fragment), `whole` that it is complete, so that its checksum can be
+    /// checked.
+    fn transport(
+        &mut self,
+        number: u8,
+        addresses: &Addresses,
+        first: bool,
+        whole: bool,
+        nesting: usize,
+    ) {
         if !first {
             return self.bytes("payload", self.end);
         }
@@ -256,7 +276,9 @@ impl<'a> Dissector<'a> {
                 }
             }
             protocol::ICMPV6 => {
-                let Some(header) = self.header("icmpv6", icmpv6::FIELDS, icmpv6::LEN) else { return };
+                let Some(header) = self.header("icmpv6", icmpv6::FIELDS, icmpv6::LEN) else {
+                    return;
+                };
                 self.transport_verdict(header, icmpv6::CHECKSUM, total, whole);
                 if icmpv6::is_error(header[0]) && nesting < MAX_NESTING && !self.rest().is_empty() {
                     return self.ipv6(nesting + 1);
@@ -269,23 +291,28 @@ impl<'a> Dissector<'a> {
         self.bytes("payload", self.end);
     }
 
-    /// Judges a checksum, given the sum over everything that it covers, itself included.
+    /// Judges a checksum, given the sum over everything that it covers, including itself.
     fn transport_verdict(&mut self, header: &[u8], at: usize, total: Sum, whole: bool) {
         if !whole {
             return;
         }
         let found = u16::from_be_bytes([header[at], header[at + 1]]);
-        // Taking a word from a ones'-complement sum is adding its complement.
+        // Subtracting a word from a ones'-complement sum is adding its complement.
         let right = total.word(!found).checksum();
-        let right = if right == 0 && (at == udp::CHECKSUM || found == 0xffff) { 0xffff } else { right };
+        let right =
+            if right == 0 && (at == udp::CHECKSUM || found == 0xffff) { 0xffff } else { right };
         self.verdict("checksum", found, right);
     }
 }
 
 fn pseudo_header(addresses: &Addresses, number: u8, length: usize) -> Sum {
     match addresses {
-        Addresses::V4(src, dst) => pseudo_header_v4((*src).into(), (*dst).into(), number, length as u16),
-        Addresses::V6(src, dst) => pseudo_header_v6((*src).into(), (*dst).into(), number, length as u32),
+        Addresses::V4(src, dst) => {
+            pseudo_header_v4((*src).into(), (*dst).into(), number, length as u16)
+        }
+        Addresses::V6(src, dst) => {
+            pseudo_header_v6((*src).into(), (*dst).into(), number, length as u32)
+        }
     }
 }
 
@@ -294,20 +321,21 @@ fn pseudo_header(addresses: &Addresses, number: u8, length: usize) -> Sum {
 pub struct Comparison {
     /// Its name.
     pub name: String,
-    /// Its value in the first frame, if it is there.
+    /// Its value in the first frame, if it exists there.
     pub expected: Option<String>,
-    /// Its value in the second frame, if it is there.
+    /// Its value in the second frame, if it exists there.
     pub got: Option<String>,
 }
 
 impl Comparison {
-    /// Whether the frames agree in it.
+    /// Whether the frames agree.
     pub fn same(&self) -> bool {
         self.expected == self.got
     }
 }
 
-/// Two frames, field by field: the first one's fields in order, those of the second that it has not where they stand.
+/// Compares two frames field by field: the fields of the first in order, with those that only the
+/// second has in their places.
 pub fn compare(expected: &[u8], got: &[u8]) -> Vec<Comparison> {
     let (expected, got) = (dissect(expected), dissect(got));
     let position: HashMap<&str, usize> =
@@ -316,8 +344,13 @@ pub fn compare(expected: &[u8], got: &[u8]) -> Vec<Comparison> {
     let mut out = Vec::new();
     let mut done = 0;
     let only_got = |out: &mut Vec<Comparison>, from: usize, to: usize| {
-        for field in got.iter().take(to).skip(from).filter(|f| !known.contains_key(f.name.as_str())) {
-            out.push(Comparison { name: field.name.clone(), expected: None, got: Some(field.value.clone()) });
+        for field in got.iter().take(to).skip(from).filter(|f| !known.contains_key(f.name.as_str()))
+        {
+            out.push(Comparison {
+                name: field.name.clone(),
+                expected: None,
+                got: Some(field.value.clone()),
+            });
         }
     };
     for field in &expected {
@@ -327,17 +360,24 @@ pub fn compare(expected: &[u8], got: &[u8]) -> Vec<Comparison> {
             done = at + 1;
         }
         let value = at.map(|at| got[at].value.clone());
-        out.push(Comparison { name: field.name.clone(), expected: Some(field.value.clone()), got: value });
+        out.push(Comparison {
+            name: field.name.clone(),
+            expected: Some(field.value.clone()),
+            got: value,
+        });
     }
     only_got(&mut out, done, got.len());
     out
 }
 
-/// Two frames as a table for people: every header field, and the rows of payload that differ; `!` marks what differs.
+/// Formats two frames as a table: every header field, and the rows of payload that differ; `!`
+/// marks differences.
 pub fn diff(expected: &[u8], got: &[u8]) -> String {
     let rows: Vec<_> = compare(expected, got)
         .into_iter()
-        .filter(|row| !row.same() || !(row.name.starts_with("payload") || row.name.starts_with("padding")))
+        .filter(|row| {
+            !row.same() || !(row.name.starts_with("payload") || row.name.starts_with("padding"))
+        })
         .collect();
     let text = |value: &Option<String>| value.clone().unwrap_or_else(|| "-".to_owned());
     let width = |head: &str, of: &dyn Fn(&Comparison) -> usize| {

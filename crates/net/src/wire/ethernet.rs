@@ -4,14 +4,15 @@ use super::layout::{FieldSpec, Show, field};
 
 /// Length of the header in bytes.
 pub const LEN: usize = 14;
-/// Bytes of the frame check sequence that ends a frame on the wire; captures do not hold it.
+/// Bytes of the frame check sequence that ends a frame on the wire; captures omit it.
 pub const FCS: usize = 4;
-/// Bytes that a frame takes on the wire besides itself: preamble, start delimiter, and the gap between frames.
+/// Bytes that each frame takes on the wire in addition: preamble, start delimiter, and the gap
+/// between frames.
 pub const OVERHEAD: usize = 20;
 /// The shortest frame on the wire, with its frame check sequence.
 pub const MIN_FRAME: usize = 64;
 
-/// Where its fields lie.
+/// The positions of its fields.
 pub const FIELDS: &[FieldSpec] = &[
     field("dst", 0, 48, Show::Mac),
     field("src", 48, 48, Show::Mac),
@@ -52,7 +53,7 @@ pub struct Ethernet {
     pub dst: [u8; 6],
     /// Source address.
     pub src: [u8; 6],
-    /// EtherType; `None`: that of the next layer.
+    /// EtherType; `None` means that of the next layer.
     pub ethertype: Option<u16>,
 }
 

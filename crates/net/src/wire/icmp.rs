@@ -30,7 +30,7 @@ const TYPES: &[(u64, &str)] = &[
     (14, "timestamp reply"),
 ];
 
-/// Where its fields lie.
+/// The positions of its fields.
 pub const FIELDS: &[FieldSpec] = &[
     field("type", 0, 8, Show::Named(TYPES)),
     field("code", 8, 8, Show::Decimal),
@@ -38,26 +38,26 @@ pub const FIELDS: &[FieldSpec] = &[
     field("rest", 32, 32, Show::Hex),
 ];
 
-/// Whether what follows a header of that type is the beginning of the IP packet that it is about.
+/// Whether a header of that type is followed by the beginning of the IP packet to which it refers.
 pub fn is_error(kind: u8) -> bool {
     matches!(kind, UNREACHABLE | 4 | 5 | TIME_EXCEEDED | PARAMETER_PROBLEM)
 }
 
-/// A header to be written; of ICMPv6 too, whose header has the same form.
+/// A header to be written, also for ICMPv6, whose header has the same form.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
 pub struct Icmp {
     /// Type.
     pub kind: u8,
     /// Code.
     pub code: u8,
-    /// Checksum; `None`: the correct one.
+    /// Checksum; `None` means the correct one.
     pub checksum: Option<u16>,
-    /// Identifier and sequence number, MTU, pointer, or whatever the type has there.
+    /// Identifier and sequence number, MTU or pointer, depending on the type.
     pub rest: u32,
 }
 
 impl Icmp {
-    /// Appends the header, its checksum zero where it is to be computed.
+    /// Appends the header, with a zero checksum if it is still to be computed.
     pub fn write(&self, out: &mut Vec<u8>) {
         out.extend_from_slice(&[self.kind, self.code]);
         out.extend_from_slice(&self.checksum.unwrap_or(0).to_be_bytes());

@@ -1,4 +1,5 @@
-//! ICMPv6 (RFC 4443). Its header has the form of ICMP's; its checksum also covers IPv6's pseudo-header.
+//! ICMPv6 (RFC 4443). Its header has the form of ICMP's; its checksum also covers IPv6's
+//! pseudo-header.
 
 use super::layout::{FieldSpec, Show, field};
 
@@ -30,7 +31,7 @@ const TYPES: &[(u64, &str)] = &[
     (136, "neighbor advertisement"),
 ];
 
-/// Where its fields lie.
+/// The positions of its fields.
 pub const FIELDS: &[FieldSpec] = &[
     field("type", 0, 8, Show::Named(TYPES)),
     field("code", 8, 8, Show::Decimal),
@@ -38,7 +39,7 @@ pub const FIELDS: &[FieldSpec] = &[
     field("rest", 32, 32, Show::Hex),
 ];
 
-/// Whether what follows a header of that type is the beginning of the IP packet that it is about.
+/// Whether a header of that type is followed by the beginning of the IP packet to which it refers.
 pub fn is_error(kind: u8) -> bool {
     matches!(kind, UNREACHABLE..=PARAMETER_PROBLEM)
 }

@@ -16,7 +16,7 @@ pub const SRC: usize = 12;
 /// Byte offset of the destination address.
 pub const DST: usize = 16;
 
-/// Where its fields lie; options follow.
+/// The positions of its fields; options follow.
 pub const FIELDS: &[FieldSpec] = &[
     field("version", 0, 4, Show::Decimal),
     field("header_length", 4, 4, Show::Decimal),
@@ -38,11 +38,11 @@ pub const FIELDS: &[FieldSpec] = &[
 pub struct Ipv4 {
     /// Version, 4 bits.
     pub version: u8,
-    /// Header length in words of 32 bits; `None`: what it is.
+    /// Header length in words of 32 bits; `None` means the actual one.
     pub header_length: Option<u8>,
     /// Differentiated services and congestion notification.
     pub tos: u8,
-    /// Total length in bytes; `None`: what it is.
+    /// Total length in bytes; `None` means the actual one.
     pub total_length: Option<u16>,
     /// Identification.
     pub id: u16,
@@ -54,9 +54,9 @@ pub struct Ipv4 {
     pub fragment_offset: u16,
     /// Time to live.
     pub ttl: u8,
-    /// Protocol; `None`: that of the next layer.
+    /// Protocol; `None` means that of the next layer.
     pub protocol: Option<u8>,
-    /// Checksum; `None`: the correct one.
+    /// Checksum; `None` means the correct one.
     pub checksum: Option<u16>,
     /// Source.
     pub src: Ipv4Addr,
@@ -88,7 +88,7 @@ impl Default for Ipv4 {
 }
 
 impl Ipv4 {
-    /// Appends the header of a packet whose payload has so many bytes.
+    /// Appends the header of a packet whose payload has `payload` bytes.
     pub fn write(&self, next: u8, payload: usize, out: &mut Vec<u8>) {
         let start = out.len();
         let length = LEN + self.options.len().next_multiple_of(4);
@@ -97,7 +97,9 @@ impl Ipv4 {
             | u16::from(self.more_fragments) << 13
             | self.fragment_offset & 0x1fff;
         out.extend_from_slice(&[self.version << 4 | words & 15, self.tos]);
-        out.extend_from_slice(&self.total_length.unwrap_or((length + payload) as u16).to_be_bytes());
+        out.extend_from_slice(
+            &self.total_length.unwrap_or((length + payload) as u16).to_be_bytes(),
+        );
         out.extend_from_slice(&self.id.to_be_bytes());
         out.extend_from_slice(&fragment.to_be_bytes());
         out.extend_from_slice(&[self.ttl, self.protocol.unwrap_or(next), 0, 0]);

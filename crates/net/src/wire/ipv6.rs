@@ -16,7 +16,7 @@ pub const DST: usize = 24;
 /// Length of a fragment header in bytes.
 pub const FRAGMENT_LEN: usize = 8;
 
-/// Where its fields lie.
+/// The positions of its fields.
 pub const FIELDS: &[FieldSpec] = &[
     field("version", 0, 4, Show::Decimal),
     field("dscp", 4, 6, Show::Decimal),
@@ -29,10 +29,12 @@ pub const FIELDS: &[FieldSpec] = &[
     field("dst", 192, 128, Show::Ipv6),
 ];
 
-/// The fields that hop-by-hop, routing and destination options headers begin with; the length counts units of 8 bytes
-/// behind the first.
-pub const EXTENSION_FIELDS: &[FieldSpec] =
-    &[field("next_header", 0, 8, Show::Named(protocol::NAMES)), field("length", 8, 8, Show::Decimal)];
+/// The first fields of hop-by-hop, routing and destination options headers; the length counts units
+/// of 8 bytes after the first.
+pub const EXTENSION_FIELDS: &[FieldSpec] = &[
+    field("next_header", 0, 8, Show::Named(protocol::NAMES)),
+    field("length", 8, 8, Show::Decimal),
+];
 
 /// The fields of a fragment header.
 pub const FRAGMENT_FIELDS: &[FieldSpec] = &[
@@ -44,7 +46,7 @@ pub const FRAGMENT_FIELDS: &[FieldSpec] = &[
     field("id", 32, 32, Show::Hex),
 ];
 
-/// The fields that an authentication header begins with; the length counts words of 4 bytes, less two.
+/// The first fields of an authentication header; the length counts words of 4 bytes, minus two.
 pub const AUTHENTICATION_FIELDS: &[FieldSpec] = &[
     field("next_header", 0, 8, Show::Named(protocol::NAMES)),
     field("length", 8, 8, Show::Decimal),
@@ -62,9 +64,9 @@ pub struct Ipv6 {
     pub traffic_class: u8,
     /// Flow label, 20 bits.
     pub flow_label: u32,
-    /// Payload length in bytes; `None`: what it is.
+    /// Payload length in bytes; `None` means the actual one.
     pub payload_length: Option<u16>,
-    /// Next header; `None`: that of the next layer.
+    /// Next header; `None` means that of the next layer.
     pub next_header: Option<u8>,
     /// Hop limit.
     pub hop_limit: u8,
@@ -90,10 +92,12 @@ impl Default for Ipv6 {
 }
 
 impl Ipv6 {
-    /// Appends the header of a packet whose payload (extension headers count) has so many bytes.
+    /// Appends the header of a packet whose payload (including extension headers) has `payload`
+    /// bytes.
     pub fn write(&self, next: u8, payload: usize, out: &mut Vec<u8>) {
-        let first =
-            u32::from(self.version) << 28 | u32::from(self.traffic_class) << 20 | self.flow_label & 0xf_ffff;
+        let first = u32::from(self.version) << 28
+            | u32::from(self.traffic_class) << 20
+            | self.flow_label & 0xf_ffff;
         out.extend_from_slice(&first.to_be_bytes());
         out.extend_from_slice(&self.payload_length.unwrap_or(payload as u16).to_be_bytes());
         out.extend_from_slice(&[self.next_header.unwrap_or(next), self.hop_limit]);
@@ -105,11 +109,12 @@ impl Ipv6 {
 /// A hop-by-hop, routing or destination options header to be written.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Extension {
-    /// What it is: its protocol number.
+    /// Its protocol number.
     pub kind: u8,
-    /// Next header; `None`: that of the next layer.
+    /// Next header; `None` means that of the next layer.
     pub next_header: Option<u8>,
-    /// What follows next header and length; padded with zeros (which are `Pad1` options) to whole units of 8 bytes.
+    /// The data after next header and length; padded with zeros (which are `Pad1` options) to whole
+    /// units of 8 bytes.
     pub data: Vec<u8>,
 }
 
@@ -131,7 +136,7 @@ impl Extension {
 /// A fragment header to be written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
 pub struct Fragment {
-    /// Next header; `None`: that of the next layer.
+    /// Next header; `None` means that of the next layer.
     pub next_header: Option<u8>,
     /// Offset in units of 8 bytes.
     pub offset: u16,

@@ -1,4 +1,4 @@
-//! How a header's fields are described: one table a protocol.
+//! Descriptions of header fields: one table per protocol.
 
 use std::net::{Ipv4Addr, Ipv6Addr};
 
@@ -7,32 +7,33 @@ use std::net::{Ipv4Addr, Ipv6Addr};
 pub struct FieldSpec {
     /// Its name, as the RFC's figure has it, in lower case.
     pub name: &'static str,
-    /// Where it begins: bits from the header's start, most significant first.
+    /// Its start, in bits from the start of the header, most significant first.
     pub bit: usize,
-    /// How many bits it has; at most 128.
+    /// Its width in bits; at most 128.
     pub bits: usize,
-    /// How it is shown.
+    /// Its display format.
     pub show: Show,
 }
 
-/// How a field is shown.
+/// The display format of a field.
 #[derive(Clone, Copy, Debug)]
 pub enum Show {
-    /// In decimal.
+    /// Decimal.
     Decimal,
-    /// In hexadecimal.
+    /// Hexadecimal.
     Hex,
-    /// As a MAC address.
+    /// A MAC address.
     Mac,
-    /// As an IPv4 address.
+    /// An IPv4 address.
     Ipv4,
-    /// As an IPv6 address.
+    /// An IPv6 address.
     Ipv6,
-    /// In decimal, with the name of the value.
+    /// Decimal, with the name of the value.
     Named(&'static [(u64, &'static str)]),
-    /// In hexadecimal, with the name of the value.
+    /// Hexadecimal, with the name of the value.
     NamedHex(&'static [(u64, &'static str)]),
-    /// The names of the bits that are set, most significant first; a bit without a name is `-`.
+    /// The names of the bits that are set, most significant first; a bit without a name is shown as
+    /// `-`.
     Flags(&'static [&'static str]),
 }
 
@@ -59,7 +60,7 @@ pub fn read_bits(bytes: &[u8], bit: usize, bits: usize) -> u128 {
 }
 
 impl Show {
-    /// The text for a value of so many bits.
+    /// Formats a value of `bits` bits.
     pub fn text(self, value: u128, bits: usize) -> String {
         let digits = bits.div_ceil(4);
         let name = |names: &[(u64, &'static str)]| {
@@ -84,7 +85,8 @@ impl Show {
                 None => format!("0x{value:0digits$x}"),
             },
             Self::Flags(names) => {
-                let set = names.iter().enumerate().filter(|(i, _)| value >> (bits - 1 - i) & 1 == 1);
+                let set =
+                    names.iter().enumerate().filter(|(i, _)| value >> (bits - 1 - i) & 1 == 1);
                 let set: Vec<_> = set.map(|(_, name)| *name).collect();
                 if set.is_empty() { "none".to_owned() } else { set.join(" ") }
             }

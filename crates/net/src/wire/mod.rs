@@ -1,8 +1,9 @@
-//! Protocols as they stand on the wire, one a file: where each field lies, names of its values, and a header that can be
-//! written. [`build`] puts headers together to frames, [`dissect`] takes frames apart for people.
+//! Protocols on the wire, one per file: the positions of fields, names of their values, and a
+//! header that can be written. [`build`] assembles headers into frames, and [`dissect`] dissects
+//! frames for people.
 //!
-//! Engines do not come through here: they have their own headers, in Loom C. This is the tool's independent knowledge of
-//! the protocols, for traffic, tests and display.
+//! Engines do not use this module: they have their own headers, in Loom C. This is the tool's
+//! independent knowledge of the protocols, for traffic, tests and display.
 
 pub mod arp;
 pub mod build;

@@ -9,7 +9,7 @@ pub const FIRST_UNRESERVED: u32 = 16;
 /// The largest label.
 pub const MAX_LABEL: u32 = (1 << 20) - 1;
 
-/// Where its fields lie.
+/// The positions of its fields.
 pub const FIELDS: &[FieldSpec] = &[
     field("label", 0, 20, Show::Named(RESERVED)),
     field("traffic_class", 20, 3, Show::Decimal),
@@ -35,7 +35,7 @@ pub struct Mpls {
     pub label: u32,
     /// Traffic class, 3 bits.
     pub traffic_class: u8,
-    /// Bottom of stack; `None`: whether no other entry follows.
+    /// Bottom of stack; `None` means that it is set if no other entry follows.
     pub bottom: Option<bool>,
     /// Time to live.
     pub ttl: u8,

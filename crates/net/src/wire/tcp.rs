@@ -7,7 +7,7 @@ pub const LEN: usize = 20;
 /// Byte offset of the checksum.
 pub const CHECKSUM: usize = 16;
 
-/// Where its fields lie; options follow.
+/// The positions of its fields; options follow.
 pub const FIELDS: &[FieldSpec] = &[
     field("src_port", 0, 16, Show::Decimal),
     field("dst_port", 16, 16, Show::Decimal),
@@ -29,7 +29,7 @@ pub const SYN: u8 = 2;
 pub const RST: u8 = 4;
 /// Flag: push.
 pub const PSH: u8 = 8;
-/// Flag: the acknowledgment number counts.
+/// Flag: the acknowledgment number is valid.
 pub const ACK: u8 = 16;
 
 /// A header to be written.
@@ -47,7 +47,7 @@ pub struct Tcp {
     pub flags: u8,
     /// Window.
     pub window: u16,
-    /// Checksum; `None`: the correct one.
+    /// Checksum; `None` means the correct one.
     pub checksum: Option<u16>,
     /// Options; padded with zeros to whole words.
     pub options: Vec<u8>,
@@ -74,7 +74,7 @@ impl Tcp {
         LEN + self.options.len().next_multiple_of(4)
     }
 
-    /// Appends the header, its checksum zero where it is to be computed.
+    /// Appends the header, with a zero checksum if it is still to be computed.
     pub fn write(&self, out: &mut Vec<u8>) {
         let end = out.len() + self.length();
         out.extend_from_slice(&self.src_port.to_be_bytes());

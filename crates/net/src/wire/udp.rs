@@ -9,7 +9,7 @@ pub const LENGTH: usize = 4;
 /// Byte offset of the checksum.
 pub const CHECKSUM: usize = 6;
 
-/// Where its fields lie.
+/// The positions of its fields.
 pub const FIELDS: &[FieldSpec] = &[
     field("src_port", 0, 16, Show::Decimal),
     field("dst_port", 16, 16, Show::Decimal),
@@ -24,10 +24,10 @@ pub struct Udp {
     pub src_port: u16,
     /// Destination port.
     pub dst_port: u16,
-    /// Length in bytes, header and payload; `None`: what it is.
+    /// Length in bytes of header and payload; `None` means the actual one.
     pub length: Option<u16>,
-    /// Checksum; `None`: the correct one. A correct one that comes out as zero is written as all ones; zero says
-    /// that there is none.
+    /// Checksum; `None` means the correct one. A correct one that is zero is written as all ones,
+    /// since zero means no checksum.
     pub checksum: Option<u16>,
 }
 
@@ -38,7 +38,7 @@ impl Default for Udp {
 }
 
 impl Udp {
-    /// Appends the header, its checksum zero where it is to be computed.
+    /// Appends the header, with a zero checksum if it is still to be computed.
     pub fn write(&self, payload: usize, out: &mut Vec<u8>) {
         out.extend_from_slice(&self.src_port.to_be_bytes());
         out.extend_from_slice(&self.dst_port.to_be_bytes());

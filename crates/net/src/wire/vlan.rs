@@ -3,10 +3,10 @@
 use super::ethernet::{self, ETHERTYPES};
 use super::layout::{FieldSpec, Show, field};
 
-/// Length of the tag in bytes, behind its EtherType.
+/// Length of the tag in bytes, after its EtherType.
 pub const LEN: usize = 4;
 
-/// Where its fields lie.
+/// The positions of its fields.
 pub const FIELDS: &[FieldSpec] = &[
     field("priority", 0, 3, Show::Decimal),
     field("drop_eligible", 3, 1, Show::Decimal),
@@ -23,9 +23,9 @@ pub struct Vlan {
     pub drop_eligible: bool,
     /// VLAN identifier, 12 bits.
     pub id: u16,
-    /// The EtherType that says that a tag follows: 0x8100, or 0x88a8 for a service tag.
+    /// The EtherType that announces the tag: 0x8100, or 0x88a8 for a service tag.
     pub tag_type: u16,
-    /// EtherType of what follows; `None`: that of the next layer.
+    /// EtherType of the next layer; `None` means the actual one.
     pub ethertype: Option<u16>,
 }
 
@@ -38,8 +38,9 @@ impl Default for Vlan {
 impl Vlan {
     /// Appends the tag.
     pub fn write(&self, next: u16, out: &mut Vec<u8>) {
-        let control =
-            u16::from(self.priority & 7) << 13 | u16::from(self.drop_eligible) << 12 | self.id & 0xfff;
+        let control = u16::from(self.priority & 7) << 13
+            | u16::from(self.drop_eligible) << 12
+            | self.id & 0xfff;
         out.extend_from_slice(&control.to_be_bytes());
         out.extend_from_slice(&self.ethertype.unwrap_or(next).to_be_bytes());
     }

@@ -1,4 +1,4 @@
-//! What the tests of this crate share.
+//! Helpers that the tests of this crate share.
 #![allow(dead_code)] // each test binary uses its own part
 
 use std::path::{Path, PathBuf};
@@ -7,8 +7,10 @@ const PYASN: &str = "pyasn/usr/lib/python3/dist-packages/data";
 const PATHSPIDER: &str = "pathspider/usr/lib/python3/dist-packages/pathspider/tests/data";
 
 fn data(folder: &str, file: &str) -> PathBuf {
-    let root = std::env::var_os("WIRELOOM_DATA")
-        .map_or_else(|| Path::new(env!("CARGO_MANIFEST_DIR")).join("../../.cache/data"), PathBuf::from);
+    let root = std::env::var_os("WIRELOOM_DATA").map_or_else(
+        || Path::new(env!("CARGO_MANIFEST_DIR")).join("../../.cache/data"),
+        PathBuf::from,
+    );
     let path = root.join(folder).join(file);
     assert!(
         path.exists(),

@@ -5,15 +5,78 @@ use wireloom_bits::Bits;
 use crate::kinds::{check_value, field_values, index_of};
 use crate::lanes::{Lanes, nothing, pack, words};
 use crate::memory::zeroed;
+use crate::registry::{
+    Kind, METHOD, Method, ReplyType, SIZE, StateUse, TableForm, TableKey, U32, ValueType,
+    declared_value,
+};
 use crate::{Config, Entry, EntryKey, Env, Instance, Layout, RawView, Refused, Row};
 
+/// The interface of `array`.
+pub const KIND: Kind = Kind {
+    name: "array",
+    has_key: false,
+    has_value: true,
+    params: &[SIZE],
+    methods: &[
+        Method {
+            name: "read",
+            args: &[("index", U32)],
+            reply: ReplyType::One(ValueType::Value),
+            doc: "The element; zero if the index is out of range.",
+            ..METHOD
+        },
+        Method {
+            name: "write",
+            args: &[("index", U32), ("value", ValueType::Value)],
+            state: StateUse::Change,
+            doc: "Replaces the element; no effect if the index is out of range (here and below).",
+            ..METHOD
+        },
+        Method {
+            name: "add",
+            args: &[("index", U32), ("delta", ValueType::Value)],
+            state: StateUse::Commuting,
+            doc: "Adds to the element, field by field, each wrapping at its own width.",
+            ..METHOD
+        },
+        Method {
+            name: "fetch_add",
+            args: &[("index", U32), ("delta", ValueType::Value)],
+            reply: ReplyType::One(ValueType::Value),
+            state: StateUse::Change,
+            doc: "As `add`; answers the element from before.",
+            ..METHOD
+        },
+        Method {
+            name: "exchange",
+            args: &[("index", U32), ("value", ValueType::Value)],
+            reply: ReplyType::One(ValueType::Value),
+            state: StateUse::Change,
+            doc: "Replaces the element; answers the element from before.",
+            ..METHOD
+        },
+        Method {
+            name: "compare_swap",
+            args: &[("index", U32), ("expected", ValueType::Value), ("value", ValueType::Value)],
+            reply: ReplyType::Record(&[("swapped", ValueType::Bool), ("value", ValueType::Value)]),
+            state: StateUse::Change,
+            doc: "Replaces the element if it equals `expected`; answers the element from before.",
+            ..METHOD
+        },
+    ],
+    doc: "A directly indexed array. Elements are zero until the control plane or a packet writes them.",
+    table: Some(TableForm { key: TableKey::Index, value: declared_value }),
+    make: |config| Ok(Box::new(Array::new(config)?)),
+};
+
 /// An instance of `array`.
+#[derive(Clone)]
 pub struct Array {
     layout: Layout,
     lanes: Lanes,
     width: u32,
     size: usize,
-    /// The elements, each in as many little-endian words as its width needs.
+    /// The elements, each in the little-endian words that its width needs.
     elements: Box<[u64]>,
 }
 
@@ -23,7 +86,8 @@ impl Array {
     /// # Errors
     /// If there is not enough memory.
     pub fn new(config: &Config) -> Result<Self, Refused> {
-        let layout = config.value.clone().ok_or_else(|| Refused("an array needs a value type".into()))?;
+        let layout =
+            config.value.clone().ok_or_else(|| Refused("an array needs a value type".into()))?;
         let size = config.param("size").low_u64() as usize;
         let width = layout.width();
         let elements = zeroed(size.saturating_mul(words(width)))?;
@@ -83,7 +147,11 @@ impl Instance for Array {
 
     fn rows(&self) -> Vec<Row> {
         let stride = words(self.width);
-        let live = self.elements.chunks_exact(stride).enumerate().filter(|(_, e)| e.iter().any(|&w| w != 0));
+        let live = self
+            .elements
+            .chunks_exact(stride)
+            .enumerate()
+            .filter(|(_, e)| e.iter().any(|&w| w != 0));
         live.map(|(index, element)| Row {
             key: EntryKey::Index(index as u64),
             fields: field_values(&self.layout, &Bits::from_words(self.width, element)),
@@ -128,7 +196,9 @@ mod tests {
             bench.call("add", &[index(at), one.clone()]);
             assert!(bench.call("fetch_add", &[index(at), one.clone()]).is_zero());
             assert!(bench.call("exchange", &[index(at), one.clone()]).is_zero());
-            assert!(bench.call("compare_swap", &[index(at), Bits::zero(16), one.clone()]).is_zero());
+            assert!(
+                bench.call("compare_swap", &[index(at), Bits::zero(16), one.clone()]).is_zero()
+            );
             assert!(bench.call("read", &[index(at)]).is_zero());
         }
         assert!(bench.instance.rows().is_empty());
@@ -138,8 +208,15 @@ mod tests {
     fn read_modify_write_operations_answer_the_element_from_before() {
         let mut bench = bench(&[("high", 8), ("low", 8)]);
         bench.call("write", &[index(2), Bits::new(16, 0x01ff)]);
-        assert_eq!(bench.call("fetch_add", &[index(2), Bits::new(16, 0x0102)]), Bits::new(16, 0x01ff));
-        assert_eq!(bench.call("read", &[index(2)]), Bits::new(16, 0x0201), "no carry between the fields");
+        assert_eq!(
+            bench.call("fetch_add", &[index(2), Bits::new(16, 0x0102)]),
+            Bits::new(16, 0x01ff)
+        );
+        assert_eq!(
+            bench.call("read", &[index(2)]),
+            Bits::new(16, 0x0201),
+            "no carry between the fields"
+        );
         bench.call("add", &[index(2), Bits::new(16, 0xff00)]);
         assert_eq!(bench.call("exchange", &[index(2), Bits::new(16, 5)]), Bits::new(16, 0x0101));
         let swap = |bench: &mut Bench, expected, value| {
@@ -153,8 +230,12 @@ mod tests {
     #[test]
     fn rows_name_the_fields_of_elements_that_are_not_zero() {
         let mut bench = bench(&[("high", 8), ("low", 8)]);
-        bench.instance.load(Entry { key: EntryKey::Index(4), value: Bits::new(16, 0x0203) }).unwrap();
-        let fields = vec![("high".to_owned(), Bits::new(8, 2)), ("low".to_owned(), Bits::new(8, 3))];
+        bench
+            .instance
+            .load(Entry { key: EntryKey::Index(4), value: Bits::new(16, 0x0203) })
+            .unwrap();
+        let fields =
+            vec![("high".to_owned(), Bits::new(8, 2)), ("low".to_owned(), Bits::new(8, 3))];
         assert_eq!(bench.instance.rows(), [Row { key: EntryKey::Index(4), fields }]);
         assert_eq!(bench.instance.unload(&EntryKey::Index(4)), Ok(true));
         assert!(bench.instance.rows().is_empty());

@@ -3,21 +3,48 @@
 use wireloom_bits::Bits;
 
 use crate::kinds::no_table;
+use crate::registry::{Delay, Extent, Kind, METHOD, Method, ReplyType, StateUse, U16};
 use crate::{Entry, EntryKey, Env, Instance, Refused, Row};
 
+/// The interface of `checksum`.
+pub const KIND: Kind = Kind {
+    name: "checksum",
+    has_key: false,
+    has_value: false,
+    params: &[],
+    methods: &[Method {
+        name: "sum",
+        args: &[("offset", U16), ("length", U16), ("initial", U16)],
+        reply: ReplyType::One(U16),
+        state: StateUse::Pure,
+        reads_packet: true,
+        extent: Extent::Range { offset: 0, length: 1 },
+        delay: Delay::Variable,
+        doc: "Ones'-complement sum (RFC 1071), not inverted, of `length` bytes of the packet from byte `offset`, begun \
+              with `initial`. Bytes past the end count as zero; an odd last byte is padded with zero.",
+        ..METHOD
+    }],
+    doc: "The Internet checksum over a range of the packet, header window and payload alike.",
+    table: None,
+    make: |_| Ok(Box::new(Checksum)),
+};
+
 /// An instance of `checksum`. It has no state.
+#[derive(Clone)]
 pub struct Checksum;
 
-/// The ones'-complement sum of `length` bytes from byte `offset`, begun with `initial`, not inverted (RFC 1071, section 1).
-/// Words begin at `offset`. Bytes past the end count as zero, an odd last byte is the upper half of its word.
+/// The ones'-complement sum of `length` bytes from byte `offset`, begun with `initial`, not
+/// inverted (RFC 1071, section 1). Words begin at `offset`. Bytes past the end count as zero, an
+/// odd last byte is the upper half of its word.
 pub fn sum(bytes: &[u8], offset: u16, length: u16, initial: u16) -> u16 {
     let start = usize::from(offset).min(bytes.len());
     let end = (usize::from(offset) + usize::from(length)).min(bytes.len());
     let words = bytes[start..end].chunks(2);
     // At most 32,768 words of 16 bits: no overflow.
-    let mut total: u32 =
-        words.map(|pair| u32::from(pair[0]) << 8 | u32::from(pair.get(1).copied().unwrap_or(0))).sum::<u32>()
-            + u32::from(initial);
+    let mut total: u32 = words
+        .map(|pair| u32::from(pair[0]) << 8 | u32::from(pair.get(1).copied().unwrap_or(0)))
+        .sum::<u32>()
+        + u32::from(initial);
     while total > 0xffff {
         total = (total & 0xffff) + (total >> 16);
     }
@@ -60,8 +87,8 @@ mod tests {
     #[test]
     fn an_ipv4_header_with_its_checksum_sums_to_all_ones() {
         let header = [
-            0x45, 0x00, 0x00, 0x73, 0x00, 0x00, 0x40, 0x00, 0x40, 0x11, 0xb8, 0x61, 0xc0, 0xa8, 0x00, 0x01,
-            0xc0, 0xa8, 0x00, 0xc7,
+            0x45, 0x00, 0x00, 0x73, 0x00, 0x00, 0x40, 0x00, 0x40, 0x11, 0xb8, 0x61, 0xc0, 0xa8,
+            0x00, 0x01, 0xc0, 0xa8, 0x00, 0xc7,
         ];
         assert_eq!(sum(&header, 0, 20, 0), 0xffff);
     }
@@ -91,6 +118,9 @@ mod tests {
         bench.packet = Some(packet(&bytes));
         let expected = (50..100u32).map(|i| (2 * i) << 8 | (2 * i + 1)).sum::<u32>();
         let expected = (expected & 0xffff) + (expected >> 16);
-        assert_eq!(bench.call("sum", &args).low_u64(), u64::from((expected & 0xffff) + (expected >> 16)));
+        assert_eq!(
+            bench.call("sum", &args).low_u64(),
+            u64::from((expected & 0xffff) + (expected >> 16))
+        );
     }
 }

@@ -3,9 +3,29 @@
 use wireloom_bits::Bits;
 
 use crate::kinds::no_table;
+use crate::registry::{Kind, METHOD, Method, ReplyType, StateUse, U64};
 use crate::{Entry, EntryKey, Env, Instance, Refused, Row};
 
+/// The interface of `clock`.
+pub const KIND: Kind = Kind {
+    name: "clock",
+    has_key: false,
+    has_value: false,
+    params: &[],
+    methods: &[Method {
+        name: "now",
+        reply: ReplyType::One(U64),
+        state: StateUse::Pure,
+        doc: "Nanoseconds: the arrival time of the packet that began the thread, so that every machine agrees.",
+        ..METHOD
+    }],
+    doc: "Time.",
+    table: None,
+    make: |_| Ok(Box::new(Clock)),
+};
+
 /// An instance of `clock`. It has no state.
+#[derive(Clone)]
 pub struct Clock;
 
 impl Instance for Clock {
@@ -36,6 +56,8 @@ mod tests {
         let mut bench = Bench::new("clock", None, None, &[]);
         bench.now = u64::MAX;
         assert_eq!(bench.call("now", &[]), Bits::new(64, u128::from(u64::MAX)));
-        assert!(bench.instance.load(Entry { key: EntryKey::Index(0), value: Bits::zero(1) }).is_err());
+        assert!(
+            bench.instance.load(Entry { key: EntryKey::Index(0), value: Bits::zero(1) }).is_err()
+        );
     }
 }

@@ -5,9 +5,34 @@ use wireloom_bits::Bits;
 use crate::kinds::index_of;
 use crate::lanes::nothing;
 use crate::memory::zeroed;
-use crate::{Config, Entry, EntryKey, Env, Instance, RawView, Refused, Row};
+use crate::registry::{Kind, METHOD, Method, SIZE, StateUse, TableForm, TableKey, U32};
+use crate::{Config, Entry, EntryKey, Env, Instance, Layout, RawView, Refused, Row};
+
+/// The interface of `counter`.
+pub const KIND: Kind = Kind {
+    name: "counter",
+    has_key: false,
+    has_value: false,
+    params: &[SIZE],
+    methods: &[Method {
+        name: "count",
+        args: &[("index", U32), ("bytes", U32)],
+        state: StateUse::Commuting,
+        doc: "Adds one packet and so many bytes to the counter; no effect if the index is out of range.",
+        ..METHOD
+    }],
+    doc: "Packets and bytes, 64 bits each, for the control plane to read.",
+    table: Some(TableForm { key: TableKey::Index, value: |_| (counts_layout(), Bits::zero(128)) }),
+    make: |config| Ok(Box::new(Counter::new(config)?)),
+};
+
+/// The layout of a counter's table value.
+fn counts_layout() -> Layout {
+    Layout { fields: vec![("packets".into(), 64), ("bytes".into(), 64)] }
+}
 
 /// An instance of `counter`.
+#[derive(Clone)]
 pub struct Counter {
     /// Packets and bytes of each counter in turn.
     cells: Box<[u64]>,

@@ -1,14 +1,17 @@
 //! `exact`: a table from keys to values, with ageing.
 //!
-//! What a table does depends on the calls and their times only, never on how keys happen to hash:
-//! - *The table's time* is the latest time of any call that changes the table; it never runs backwards. Methods that
-//!   only read (`lookup`, `age`) see the later of that and the time of the call.
-//! - An entry that was touched more than `age` nanoseconds ago is expired: absent to every method, and its place is
-//!   free. Entries that the control plane loaded are static and never expire, also not by `expire`.
-//! - The table is full when `size` entries that are not expired stand in it.
+//! The behaviour of a table depends only on the calls and their times, never on how keys hash:
+//! - *The table's time* is the latest time of any call that changes the table; it never runs
+//!   backwards. Methods that only read (`lookup`, `age`) see the later of that and the time of the
+//!   call.
+//! - An entry that was touched more than `age` nanoseconds ago is expired: absent to every method,
+//!   and its place is free. Entries that the control plane loaded are static and never expire, also
+//!   not by `expire`.
+//! - The table is full when it holds `size` entries that are not expired.
 //!
-//! Entries hang in a list in the order in which they were touched, which is the order in which they expire: every
-//! method is O(1), the expired ones being taken off the list's end by the next call that changes the table.
+//! A list links entries in the order in which they were touched, which is the order in which they
+//! expire. Every method is O(1): the next call that changes the table removes expired entries from
+//! the end of the list.
 
 use std::hash::{BuildHasher, RandomState};
 
@@ -17,12 +20,114 @@ use wireloom_bits::Bits;
 
 use crate::kinds::{check_value, field_values};
 use crate::lanes::{Lanes, pack, words};
+use crate::registry::{
+    AGE, Delay, FOUND_VALUE, Kind, METHOD, Method, ReplyType, SIZE, StateUse, TableForm, TableKey,
+    U32, U64, ValueType, declared_value,
+};
 use crate::{Config, Entry, EntryKey, Env, Instance, Layout, Refused, Row};
+
+/// The interface of `exact`.
+pub const KIND: Kind = Kind {
+    name: "exact",
+    has_key: true,
+    has_value: true,
+    params: &[SIZE, AGE],
+    methods: &[
+        Method {
+            name: "lookup",
+            args: &[("key", ValueType::Key)],
+            reply: FOUND_VALUE,
+            delay: Delay::Variable,
+            doc: "The value under the key. Does not touch the entry.",
+            ..METHOD
+        },
+        Method {
+            name: "touch",
+            args: &[("key", ValueType::Key)],
+            reply: FOUND_VALUE,
+            state: StateUse::Change,
+            delay: Delay::Variable,
+            doc: "As `lookup`, and the entry's age starts again.",
+            ..METHOD
+        },
+        Method {
+            name: "insert",
+            args: &[("key", ValueType::Key), ("value", ValueType::Value)],
+            reply: ReplyType::Record(&[
+                ("ok", ValueType::Bool),
+                ("existed", ValueType::Bool),
+                ("value", ValueType::Value),
+            ]),
+            state: StateUse::Change,
+            delay: Delay::Variable,
+            doc: "Inserts if absent. `existed`: there was an entry, it stays and is touched. `ok`: the key is in the \
+                  table now; false only when the table is full. `value`: what now stands under the key, else zero.",
+            ..METHOD
+        },
+        Method {
+            name: "update",
+            args: &[("key", ValueType::Key), ("value", ValueType::Value)],
+            reply: ReplyType::One(ValueType::Bool),
+            state: StateUse::Change,
+            delay: Delay::Variable,
+            doc: "Replaces the value of an entry that is there and touches it; answers whether it was there.",
+            ..METHOD
+        },
+        Method {
+            name: "accumulate",
+            args: &[("key", ValueType::Key), ("delta", ValueType::Value)],
+            reply: ReplyType::Record(&[
+                ("ok", ValueType::Bool),
+                ("existed", ValueType::Bool),
+                ("value", ValueType::Value),
+            ]),
+            state: StateUse::Change,
+            delay: Delay::Variable,
+            doc: "Adds `delta` to the entry, field by field (each wraps at its own width), inserting it from zero if \
+                  absent, and touches it. `ok` is false, and nothing changes, when it was absent and the table is full.",
+            ..METHOD
+        },
+        Method {
+            name: "remove",
+            args: &[("key", ValueType::Key)],
+            reply: FOUND_VALUE,
+            state: StateUse::Change,
+            delay: Delay::Variable,
+            doc: "Removes the entry and answers what it was.",
+            ..METHOD
+        },
+        Method {
+            name: "age",
+            args: &[("key", ValueType::Key)],
+            reply: ReplyType::Record(&[("found", ValueType::Bool), ("nanoseconds", U64)]),
+            delay: Delay::Variable,
+            doc: "How long ago the entry was touched; zero for static entries. Does not touch it.",
+            ..METHOD
+        },
+        Method {
+            name: "expire",
+            args: &[("older_than", U64)],
+            reply: ReplyType::One(U32),
+            state: StateUse::Change,
+            delay: Delay::Variable,
+            doc: "Removes every entry that was touched more than so many nanoseconds ago, but no static one; answers how \
+                  many.",
+            ..METHOD
+        },
+    ],
+    doc: "Exact match: a table from keys to values. An entry older than `age` is as good as absent to every method, \
+          and its place is free. A new entry takes the place of an expired one if the table is full. Entries that the \
+          control plane loads are static: they do not age. Time is the latest that any changing call has seen, and never \
+          runs backwards.",
+    table: Some(TableForm { key: TableKey::Whole, value: declared_value }),
+    make: |config| Ok(Box::new(Exact::new(config)?)),
+};
 
 /// No entry.
 const NONE: u32 = u32::MAX;
 
 /// An instance of `exact`.
+#[derive(Clone)]
 pub struct Exact {
     key_width: u32,
     layout: Layout,
@@ -31,12 +136,14 @@ pub struct Exact {
     age_ns: u64,
     time_ns: u64,
     index: HashTable<u32>,
-    /// Keyed at random, so that no packets can be made up that all collide. What the table does is not affected.
+    /// Keyed at random, so that no packets can be made up that all collide. What the table does is
+    /// not affected.
     hasher: RandomState,
     entries: Entries,
 }
 
 /// The entries, by number.
+#[derive(Clone)]
 struct Entries {
     key_words: usize,
     value_width: u32,
@@ -109,7 +216,8 @@ impl Entries {
     /// Puts an entry that is not in the list at its young end.
     fn link(&mut self, entry: u32, now_ns: u64) {
         let older = self.newest;
-        self.records[entry as usize] = Record { touched_ns: now_ns, older, newer: NONE, is_static: false };
+        self.records[entry as usize] =
+            Record { touched_ns: now_ns, older, newer: NONE, is_static: false };
         match older {
             NONE => self.oldest = entry,
             _ => self.records[older as usize].newer = entry,
@@ -162,14 +270,14 @@ impl Exact {
         self.index.find(self.hasher.hash_one(key), |&e| self.entries.key(e) == key).copied()
     }
 
-    /// How long ago an entry was touched, unless it has expired.
+    /// Returns the time since an entry was touched, unless it has expired.
     fn live_age(&self, entry: u32, now_ns: u64) -> Option<u64> {
         let record = self.entries.records[entry as usize];
         let age = if record.is_static { 0 } else { now_ns.saturating_sub(record.touched_ns) };
         (self.age_ns == 0 || age <= self.age_ns).then_some(age)
     }
 
-    /// As `find`, seen at a time, without what has expired; and its age.
+    /// Finds a key at a given time, ignoring expired entries; returns the entry and its age.
     fn peek(&self, key: &[u64], now_ns: u64) -> Option<(u32, u64)> {
         let entry = self.find(key)?;
         Some((entry, self.live_age(entry, now_ns.max(self.time_ns))?))
@@ -195,7 +303,8 @@ impl Exact {
         before - self.index.len()
     }
 
-    /// A new entry, static until it is linked; the key is not there and the table not full.
+    /// Inserts a new entry, static until it is linked; the key must be absent and the table not
+    /// full.
     fn put_in(&mut self, key: &[u64], value: &Bits) -> u32 {
         let entry = self.entries.add(key, value);
         let hash = self.hasher.hash_one(key);
@@ -206,7 +315,8 @@ impl Exact {
 
     fn take_out(&mut self, entry: u32) {
         let hash = self.hasher.hash_one(self.entries.key(entry));
-        let place = self.index.find_entry(hash, |&e| e == entry).expect("an entry stands in the index");
+        let place =
+            self.index.find_entry(hash, |&e| e == entry).expect("an entry stands in the index");
         place.remove();
         if !self.entries.records[entry as usize].is_static {
             self.entries.unlink(entry);
@@ -227,8 +337,13 @@ impl Exact {
         pack(&[Bits::bool(entry.is_some()), value])
     }
 
-    /// `insert` and `accumulate`: what becomes of the value of an entry that is there is `change`'s to say.
-    fn insert(&mut self, key: &[u64], value: &Bits, change: impl Fn(&Lanes, &Bits) -> Option<Bits>) -> Bits {
+    /// Implements `insert` and `accumulate`: `change` decides the new value of an existing entry.
+    fn insert(
+        &mut self,
+        key: &[u64],
+        value: &Bits,
+        change: impl Fn(&Lanes, &Bits) -> Option<Bits>,
+    ) -> Bits {
         let existing = self.find(key);
         let entry = match existing {
             Some(entry) => {
@@ -280,9 +395,11 @@ impl Exact {
     fn whole_key(&self, key: &EntryKey) -> Result<Vec<u64>, Refused> {
         match key {
             EntryKey::Exact(bits) if bits.width() == self.key_width => Ok(bits.words().collect()),
-            EntryKey::Exact(bits) => {
-                Err(Refused(format!("a key of {} bits where the table has {}", bits.width(), self.key_width)))
-            }
+            EntryKey::Exact(bits) => Err(Refused(format!(
+                "a key of {} bits where the table has {}",
+                bits.width(),
+                self.key_width
+            ))),
             _ => Err(Refused("the key is not a whole key".into())),
         }
     }

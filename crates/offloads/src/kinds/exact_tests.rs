@@ -1,4 +1,4 @@
-//! What an exact-match table promises, and a comparison with a model that keeps a plain list.
+//! The guarantees of an exact-match table, and a comparison with a model that keeps a plain list.
 
 use proptest::prelude::*;
 use wireloom_bits::Bits;
@@ -82,7 +82,11 @@ fn entries_expire_and_their_place_is_free() {
     assert_eq!(at(&mut b, 1200, "age", &[key(2)]), 99);
     assert_eq!(b.call("age", &[key(2)]).slice(64, 1), Bits::bool(true));
     assert_eq!(b.call("age", &[key(1)]), Bits::zero(65));
-    assert_eq!(at(&mut b, 1300, "insert", &[key(2), value(8)]), OK | 8, "expired: as good as absent");
+    assert_eq!(
+        at(&mut b, 1300, "insert", &[key(2), value(8)]),
+        OK | 8,
+        "expired: as good as absent"
+    );
 }
 
 #[test]
@@ -189,7 +193,8 @@ impl Model {
             ("insert" | "accumulate", Some(i)) => {
                 if op.method == "accumulate" {
                     let (a, b) = (self.entries[i].1, op.value);
-                    self.entries[i].1 = (a & 0xf000).wrapping_add(b & 0xf000) | (a.wrapping_add(b) & 0xfff);
+                    self.entries[i].1 =
+                        (a & 0xf000).wrapping_add(b & 0xf000) | (a.wrapping_add(b) & 0xfff);
                 }
                 touch(&mut self.entries[i]);
                 return OK | EXISTED | u64::from(self.entries[i].1);
@@ -221,8 +226,18 @@ struct Op {
 }
 
 fn operations() -> impl Strategy<Value = Vec<Op>> {
-    let methods =
-        ["lookup", "touch", "insert", "insert", "update", "accumulate", "remove", "age", "expire", "load"];
+    let methods = [
+        "lookup",
+        "touch",
+        "insert",
+        "insert",
+        "update",
+        "accumulate",
+        "remove",
+        "age",
+        "expire",
+        "load",
+    ];
     let op = (0u64..200, prop::sample::select(methods.to_vec()), 0u32..12, any::<u16>());
     let op = op.prop_map(|(now, method, key, value)| Op { now, method, key, value });
     prop::collection::vec(op, 1..120)

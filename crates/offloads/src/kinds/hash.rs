@@ -1,14 +1,68 @@
 //! `hash`: CRC-32 and the hash unit of Intel's IXP network processors.
 //!
-//! The hash unit takes its operand for a polynomial over GF(2), multiplies it by a programmable multiplier polynomial and
-//! divides the product by a fixed irreducible generator polynomial; the remainder is the hash (Intel IXP2800 Network
-//! Processor Hardware Reference Manual, section 7.1.3.2, equations 7 to 10). The hardware's operands are as wide as
-//! the hash; a wider key here is reduced modulo the generator first, a narrower one is zero-extended.
+//! The hash unit takes its operand for a polynomial over GF(2), multiplies it by a programmable
+//! multiplier polynomial and divides the product by a fixed irreducible generator polynomial; the
+//! remainder is the hash (Intel IXP2800 Network Processor Hardware Reference Manual, section
+//! 7.1.3.2, equations 7 to 10). The hardware's operands are as wide as the hash; a wider key here
+//! is reduced modulo the generator first, a narrower one is zero-extended.
 
 use wireloom_bits::Bits;
 
 use crate::kinds::no_table;
+use crate::registry::{Kind, METHOD, Method, ReplyType, StateUse, U32, U64, ValueType, param};
 use crate::{Config, Entry, EntryKey, Env, Instance, Refused, Row};
+
+/// The interface of `hash`.
+pub const KIND: Kind = Kind {
+    name: "hash",
+    has_key: true,
+    has_value: false,
+    params: &[
+        param(
+            "multiplier48",
+            ValueType::Bits(48),
+            Some(0x1000_0100_01ab),
+            (0, (1 << 48) - 1),
+            "Multiplier polynomial of `hash48`.",
+        ),
+        param(
+            "multiplier64",
+            U64,
+            Some(0x1000_0100_0001_01ab),
+            (0, u64::MAX),
+            "Multiplier polynomial of `hash64`.",
+        ),
+    ],
+    methods: &[
+        Method {
+            name: "crc32",
+            args: &[("data", ValueType::Key)],
+            reply: ReplyType::One(U32),
+            state: StateUse::Pure,
+            doc: "CRC-32 of IEEE 802.3 over the data's bytes in network order.",
+            ..METHOD
+        },
+        Method {
+            name: "hash48",
+            args: &[("data", ValueType::Key)],
+            reply: ReplyType::One(ValueType::Bits(48)),
+            state: StateUse::Pure,
+            doc: "The IXP hash unit's 48-bit hash: data times multiplier, modulo its generator polynomial, over GF(2).",
+            ..METHOD
+        },
+        Method {
+            name: "hash64",
+            args: &[("data", ValueType::Key)],
+            reply: ReplyType::One(U64),
+            state: StateUse::Pure,
+            doc: "The IXP hash unit's 64-bit hash. A key wider than the hash is reduced modulo the generator first.",
+            ..METHOD
+        },
+    ],
+    doc: "Hash functions over a key.",
+    table: None,
+    make: |config| Ok(Box::new(Hash::new(config))),
+};
 
 /// x^48 + x^36 + x^25 + x^10 + 1, without its leading term.
 pub const GENERATOR_48: u64 = 1 << 36 | 1 << 25 | 1 << 10 | 1;
@@ -16,6 +70,7 @@ pub const GENERATOR_48: u64 = 1 << 36 | 1 << 25 | 1 << 10 | 1;
 pub const GENERATOR_64: u64 = 1 << 54 | 1 << 35 | 1 << 17 | 1;
 
 /// An instance of `hash`. It has no state.
+#[derive(Clone)]
 pub struct Hash {
     multiplier48: u64,
     multiplier64: u64,
@@ -70,8 +125,8 @@ pub fn hash64(data: &Bits, multiplier: u64) -> u64 {
     field.multiply(field.reduce(data), multiplier)
 }
 
-/// CRC-32 of IEEE 802.3 (reflected, begun with and inverted by all ones) over the data's bytes in network order; data
-/// of no whole number of bytes have zero bits in front.
+/// CRC-32 of IEEE 802.3 (reflected, begun with and inverted by all ones) over the data's bytes in
+/// network order; data of no whole number of bytes have zero bits in front.
 pub fn crc32(data: &Bits) -> u32 {
     crc32fast::hash(&data.to_bytes())
 }
@@ -142,20 +197,29 @@ mod tests {
     fn known_crc_values() {
         assert_eq!(crc32(&Bits::from_bytes(b"123456789")), 0xcbf4_3926);
         assert_eq!(crc32(&Bits::new(32, 0)), 0x2144_df1c);
-        assert_eq!(crc32(&Bits::new(12, 0xabc)), crc32(&Bits::new(16, 0x0abc)), "zero bits in front");
+        assert_eq!(
+            crc32(&Bits::new(12, 0xabc)),
+            crc32(&Bits::new(16, 0x0abc)),
+            "zero bits in front"
+        );
     }
 
     #[test]
     fn multiplying_by_one_is_the_remainder_alone() {
         assert_eq!(hash48(&Bits::new(48, 0x1234_5678_9abc), 1), 0x1234_5678_9abc);
-        assert_eq!(hash64(&Bits::new(64, 1 << 63), 2), GENERATOR_64, "x^64 is the rest of the generator");
+        assert_eq!(
+            hash64(&Bits::new(64, 1 << 63), 2),
+            GENERATOR_64,
+            "x^64 is the rest of the generator"
+        );
         assert_eq!(hash48(&Bits::new(64, 1 << 48), 1), GENERATOR_48);
         assert_eq!(hash48(&Bits::ones(48), 0), 0);
     }
 
     #[test]
     fn the_hash_is_one_to_one_on_its_own_width() {
-        // The generators are irreducible, so that x^(2^degree) = x (mod G), and a multiplier other than zero loses nothing.
+        // The generators are irreducible, so that x^(2^degree) = x (mod G), and a multiplier other
+        // than zero loses nothing.
         for (degree, generator) in [(48, GENERATOR_48), (64, GENERATOR_64)] {
             let field = Field { degree, generator };
             let frobenius = (0..degree).fold(2, |power, _| field.multiply(power, power));
@@ -166,9 +230,13 @@ mod tests {
     #[test]
     fn methods_use_the_declared_multipliers() {
         let key = [("src", 32), ("dst", 32)];
-        let mut bench = Bench::new("hash", Some(&key), None, &[("multiplier48", 3), ("multiplier64", 5)]);
+        let mut bench =
+            Bench::new("hash", Some(&key), None, &[("multiplier48", 3), ("multiplier64", 5)]);
         let data = Bits::new(64, 0x0a00_0001_c0a8_0102);
-        assert_eq!(bench.call("crc32", std::slice::from_ref(&data)).low_u64(), u64::from(crc32(&data)));
+        assert_eq!(
+            bench.call("crc32", std::slice::from_ref(&data)).low_u64(),
+            u64::from(crc32(&data))
+        );
         assert_eq!(bench.call("hash48", std::slice::from_ref(&data)).low_u64(), hash48(&data, 3));
         assert_eq!(bench.call("hash64", std::slice::from_ref(&data)).low_u64(), hash64(&data, 5));
     }

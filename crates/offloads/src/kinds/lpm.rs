@@ -6,10 +6,39 @@ use wireloom_bits::Bits;
 
 use crate::kinds::field_values;
 use crate::lpm::{Reader, Table};
+use crate::registry::{
+    Kind, METHOD, Method, ReplyType, TableForm, TableKey, ValueType, declared_value, param,
+};
 use crate::{Config, Entry, EntryKey, Env, Instance, Layout, RawView, Refused, Row};
+
+/// The interface of `lpm`.
+pub const KIND: Kind = Kind {
+    name: "lpm",
+    has_key: true,
+    has_value: true,
+    params: &[param(
+        "miss",
+        ValueType::Value,
+        Some(0),
+        (0, u64::MAX),
+        "The answer when no prefix matches.",
+    )],
+    methods: &[Method {
+        name: "search",
+        args: &[("key", ValueType::Key)],
+        reply: ReplyType::One(ValueType::Value),
+        doc: "The value of the longest prefix that matches the key, else `miss`.",
+        ..METHOD
+    }],
+    doc: "Longest-prefix match. The control plane inserts, replaces and removes prefixes while packets flow.",
+    table: Some(TableForm { key: TableKey::Prefix, value: declared_value }),
+    make: |config| Ok(Box::new(Lpm::new(config)?)),
+};
 
 /// An instance of `lpm`.
 pub struct Lpm {
+    key_width: u32,
+    miss: Bits,
     layout: Layout,
     table: Arc<Mutex<Table>>,
     reader: Reader,
@@ -24,8 +53,15 @@ impl Lpm {
         let (Some(key), Some(layout)) = (&config.key, config.value.clone()) else {
             return Err(Refused("a prefix table needs a key type and a value type".into()));
         };
-        let table = Table::new(key.width(), config.param("miss"))?;
-        Ok(Self { layout, reader: table.reader(), table: Arc::new(Mutex::new(table)) })
+        let (key_width, miss) = (key.width(), config.param("miss").clone());
+        let table = Table::new(key_width, &miss)?;
+        Ok(Self {
+            key_width,
+            miss,
+            layout,
+            reader: table.reader(),
+            table: Arc::new(Mutex::new(table)),
+        })
     }
 
     /// The table, for a control plane in another thread: it changes it while packets are looked up.
@@ -41,6 +77,28 @@ impl Lpm {
     fn with_table<T>(&self, work: impl FnOnce(&mut Table) -> T) -> T {
         // A panic elsewhere cannot have left the table half changed where lookups see it.
         work(&mut self.table.lock().unwrap_or_else(PoisonError::into_inner))
+    }
+}
+
+impl Clone for Lpm {
+    /// A table of its own with the same prefixes.
+    fn clone(&self) -> Self {
+        let same = "what one table has room for has room in another";
+        let mut table = Table::new(self.key_width, &self.miss).expect(same);
+        table.begin_bulk();
+        self.with_table(|own| {
+            own.for_each(&mut |bits, length, value| {
+                table.insert(&bits, length, &value).expect(same);
+            });
+        });
+        table.end_bulk().expect(same);
+        Self {
+            key_width: self.key_width,
+            miss: self.miss.clone(),
+            layout: self.layout.clone(),
+            reader: table.reader(),
+            table: Arc::new(Mutex::new(table)),
+        }
     }
 }
 
@@ -107,7 +165,10 @@ mod tests {
     }
 
     fn entry(bits: u128, length: u32, value: u128) -> Entry {
-        Entry { key: EntryKey::Prefix { bits: Bits::new(32, bits), length }, value: Bits::new(16, value) }
+        Entry {
+            key: EntryKey::Prefix { bits: Bits::new(32, bits), length },
+            value: Bits::new(16, value),
+        }
     }
 
     #[test]
@@ -115,14 +176,21 @@ mod tests {
         let mut b = bench();
         let search = |b: &mut Bench, key| b.call("search", &[Bits::new(32, key)]).low_u64();
         assert_eq!(search(&mut b, 0x0a00_0001), 0x00ff);
-        for (bits, length, value) in
-            [(0x0a00_0000, 8, 8), (0x0a01_0000, 16, 16), (0x0a01_0200, 24, 24), (0x0a01_0203, 32, 32)]
-        {
+        for (bits, length, value) in [
+            (0x0a00_0000, 8, 8),
+            (0x0a01_0000, 16, 16),
+            (0x0a01_0200, 24, 24),
+            (0x0a01_0203, 32, 32),
+        ] {
             b.instance.load(entry(bits, length, value)).unwrap();
         }
-        for (key, value) in
-            [(0x0a02_0000, 8), (0x0a01_0000, 16), (0x0a01_0201, 24), (0x0a01_0203, 32), (0x0b00_0000, 255)]
-        {
+        for (key, value) in [
+            (0x0a02_0000, 8),
+            (0x0a01_0000, 16),
+            (0x0a01_0201, 24),
+            (0x0a01_0203, 32),
+            (0x0b00_0000, 255),
+        ] {
             assert_eq!(search(&mut b, key), value, "{key:#x}");
         }
         b.instance.load(entry(0, 0, 1)).unwrap();
@@ -171,7 +239,8 @@ mod tests {
                 table.end_bulk().unwrap();
             });
         });
-        // SAFETY: the view is of a reader that is still pinned; value 1 was the first to be numbered.
+        // SAFETY: the view is of a reader that is still pinned; value 1 was the first to be
+        // numbered.
         assert_eq!(unsafe { *view.values.add(view.value_words as usize) }, 1);
         assert!(table.lock().unwrap().memory() > before, "old arrays and new");
         lpm.raw_done();

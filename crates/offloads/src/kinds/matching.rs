@@ -7,21 +7,56 @@ use wireloom_bits::Bits;
 
 use crate::kinds::{check_value, field_values};
 use crate::lanes::pack;
+use crate::registry::{
+    Delay, Extent, Kind, METHOD, Method, ReplyType, TableForm, TableKey, U16, ValueType,
+    declared_value,
+};
 use crate::{Config, Entry, EntryKey, Env, Instance, Layout, Refused, Row};
 
-/// Most bytes that the patterns of one offload have together: well inside what the automaton can number.
+/// The interface of `match`.
+pub const KIND: Kind = Kind {
+    name: "match",
+    has_key: false,
+    has_value: true,
+    params: &[],
+    methods: &[Method {
+        name: "scan",
+        args: &[("offset", U16), ("length", U16)],
+        reply: ReplyType::Record(&[
+            ("found", ValueType::Bool),
+            ("offset", U16),
+            ("value", ValueType::Value),
+        ]),
+        reads_packet: true,
+        extent: Extent::Range { offset: 0, length: 1 },
+        delay: Delay::Variable,
+        doc: "Searches `length` bytes of the packet from byte `offset` for the leftmost match of any pattern (of \
+              those that begin there, the one that stands first in the table). `offset` of the reply is where it \
+              begins, from the packet's start.",
+        ..METHOD
+    }],
+    doc: "Multi-pattern search of packet bytes. Patterns and their values come from the table.",
+    table: Some(TableForm { key: TableKey::Pattern, value: declared_value }),
+    make: |config| Ok(Box::new(Match::new(config))),
+};
+
+/// Most bytes that the patterns of one offload have together: well inside what the automaton can
+/// number.
 const MAX_PATTERN_BYTES: usize = 1 << 24;
 
 /// An instance of `match`.
+#[derive(Clone)]
 pub struct Match {
     layout: Layout,
-    /// Patterns and values in the table's order, which decides between patterns that match at one place.
+    /// Patterns and values in the table's order, which decides between patterns that match at one
+    /// place.
     patterns: Vec<(Vec<u8>, Bits)>,
-    /// Where in `patterns` a pattern stands.
+    /// The index of each pattern in `patterns`.
     places: HashMap<Vec<u8>, usize>,
     /// Bytes of all patterns together.
     total: usize,
-    /// Made of the patterns when first needed after a change, so that loading many is not quadratic.
+    /// Made of the patterns when first needed after a change, so that loading many is not
+    /// quadratic.
     automaton: Option<AhoCorasick>,
 }
 
@@ -60,7 +95,8 @@ impl Instance for Match {
         pack(&[Bits::bool(found.is_some()), Bits::new(16, place as u128), value])
     }
 
-    /// Adds a pattern behind those that stand in the table; one that is there already keeps its place and gets the value.
+    /// Adds a pattern after those in the table; a pattern that is already there keeps its place and
+    /// gets the new value.
     fn load(&mut self, entry: Entry) -> Result<(), Refused> {
         let EntryKey::Pattern(bytes) = entry.key else {
             return Err(Refused("the key is not a byte string".into()));
@@ -167,6 +203,9 @@ mod tests {
         load(&mut bench, "cb", 5).unwrap();
         assert_eq!(scan(&mut bench, 0, 3), Some((0, 5)));
         assert_eq!(bench.instance.rows().len(), 3);
-        assert_eq!(load(&mut bench, "", 1), Err(Refused("an empty pattern would match everywhere".into())));
+        assert_eq!(
+            load(&mut bench, "", 1),
+            Err(Refused("an empty pattern would match everywhere".into()))
+        );
     }
 }

@@ -1,19 +1,72 @@
 //! `meter`: the three-colour markers of RFC 2697 (single rate) and RFC 2698 (two rates).
 //!
-//! Token buckets are whole numbers of bytes. A token for a rate of `r` bytes a second falls at each time `k / r` seconds
-//! for whole `k`; so between two arrivals at `a` and `b` nanoseconds fall `floor(b r / 10^9) - floor(a r / 10^9)` tokens,
-//! and no fraction is ever lost, whatever the arrival times. Buckets are full at the start. Time never runs backwards:
-//! a packet that is stamped earlier than the one before it finds the buckets as that one left them.
+//! Token buckets are whole numbers of bytes. A token for a rate of `r` bytes a second falls at each
+//! time `k / r` seconds for whole `k`; so between two arrivals at `a` and `b` nanoseconds fall
+//! `floor(b r / 10^9) - floor(a r / 10^9)` tokens, and no fraction is ever lost, whatever the
+//! arrival times. Buckets are full at the start. Time never runs backwards: a packet that is
+//! stamped earlier than the one before it finds the buckets as that one left them.
 
 use std::collections::BTreeMap;
 
 use wireloom_bits::Bits;
 
+use crate::instance::packed;
 use crate::kinds::{check_value, index_of};
 use crate::memory::zeroed;
+use crate::registry::{
+    Kind, METHOD, Method, ReplyType, SIZE, StateUse, TableForm, TableKey, U32, U64, ValueType,
+    param,
+};
 use crate::{Config, Entry, EntryKey, Env, Instance, Layout, Refused, Row};
 
-/// A colour, as the methods answer it.
+/// The interface of `meter`.
+pub const KIND: Kind = Kind {
+    name: "meter",
+    has_key: false,
+    has_value: false,
+    params: &[
+        SIZE,
+        param("rates", U32, Some(1), (1, 2), "1: single rate (RFC 2697). 2: two rates (RFC 2698)."),
+        param("cir", U64, None, (0, 1 << 40), "Committed information rate, bytes a second."),
+        param("cbs", U64, None, (0, 1 << 40), "Committed burst size, bytes."),
+        param("ebs", U64, Some(0), (0, 1 << 40), "Excess burst size, bytes (one rate)."),
+        param(
+            "pir",
+            U64,
+            Some(0),
+            (0, 1 << 40),
+            "Peak information rate, bytes a second (two rates).",
+        ),
+        param("pbs", U64, Some(0), (0, 1 << 40), "Peak burst size, bytes (two rates)."),
+    ],
+    methods: &[
+        Method {
+            name: "color",
+            args: &[("index", U32), ("bytes", U32)],
+            reply: ReplyType::One(ValueType::Bits(2)),
+            state: StateUse::Change,
+            doc: "Colour-blind marking: 0 green, 1 yellow, 2 red. Out of range: red.",
+            ..METHOD
+        },
+        Method {
+            name: "color_aware",
+            args: &[("index", U32), ("bytes", U32), ("color", ValueType::Bits(2))],
+            reply: ReplyType::One(ValueType::Bits(2)),
+            state: StateUse::Change,
+            doc: "Colour-aware marking of a packet that came with a colour (3 counts as red).",
+            ..METHOD
+        },
+    ],
+    doc: "Three-colour markers of RFC 2697 and RFC 2698, filled by arrival time. The declaration's rates hold for \
+          every entry that the control plane does not set.",
+    table: Some(TableForm {
+        key: TableKey::Index,
+        value: |config| (rates_layout(), Rates::declared(config).pack()),
+    }),
+    make: |config| Ok(Box::new(Meter::new(config)?)),
+};
+
+/// A colour, as the methods return it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Color {
     /// Within the committed rate and burst.
@@ -45,11 +98,12 @@ pub const RATE_NAMES: [&str; 5] = ["cir", "cbs", "ebs", "pir", "pbs"];
 /// The largest rate (bytes a second) and burst (bytes).
 pub const MAX_RATE: u64 = 1 << 40;
 
-/// Words of a meter's state: tokens missing from the first bucket, tokens missing from the second, time of the last packet.
-/// All zero is a meter that was never used: its buckets are full.
+/// Words of a meter's state: tokens missing from the first bucket, tokens missing from the second,
+/// time of the last packet. All zero is a meter that was never used: its buckets are full.
 const STATE_WORDS: usize = 3;
 
 /// An instance of `meter`.
+#[derive(Clone)]
 pub struct Meter {
     two_rates: bool,
     declared: Rates,
@@ -64,13 +118,13 @@ pub fn rates_layout() -> Layout {
 }
 
 impl Rates {
-    /// What the declaration says.
+    /// Returns the declared rates.
     pub fn declared(config: &Config) -> Self {
         let [cir, cbs, ebs, pir, pbs] = RATE_NAMES.map(|name| config.param(name).low_u64());
         Self { cir, cbs, ebs, pir, pbs }
     }
 
-    /// As a table's value: laid out as [`rates_layout`].
+    /// Returns the rates as a table's value, laid out as [`rates_layout`].
     pub fn pack(&self) -> Bits {
         Bits::from_words(320, &[self.pbs, self.pir, self.ebs, self.cbs, self.cir])
     }
@@ -81,14 +135,15 @@ impl Rates {
     }
 }
 
-/// Tokens that a rate lets fall between two times.
+/// Returns the tokens that a rate adds between two times.
 fn tokens(rate: u64, from_ns: u64, to_ns: u64) -> u64 {
     let fallen = |time: u64| u128::from(time) * u128::from(rate) / 1_000_000_000;
-    // At most 2^64 ns at 2^40 bytes a second: 2^75. More than any bucket holds is as good as 2^64 - 1.
+    // At most 2^64 ns at 2^40 bytes a second: 2^75. More than any bucket holds is as good as 2^64 -
+    // 1.
     (fallen(to_ns) - fallen(from_ns)).try_into().unwrap_or(u64::MAX)
 }
 
-/// Takes `bytes` out of a bucket of a size with so many tokens missing, if they are there.
+/// Whether a bucket of this size, with this many tokens missing, has `bytes` tokens.
 fn fits(size: u64, missing: u64, bytes: u64) -> bool {
     size - missing >= bytes
 }
@@ -164,7 +219,9 @@ impl Meter {
             return Color::Red;
         }
         let (rates, two_rates) = (self.rates(index), self.two_rates);
-        let [committed, other, last] = &mut self.state[index as usize * STATE_WORDS..][..STATE_WORDS] else {
+        let [committed, other, last] =
+            &mut self.state[index as usize * STATE_WORDS..][..STATE_WORDS]
+        else {
             unreachable!("a meter's state has three words")
         };
         let (from, to) = (*last, now_ns.max(*last));
@@ -211,8 +268,13 @@ impl Instance for Meter {
         Ok(self.set.remove(&(index as u64)).is_some())
     }
 
-    /// The meters that were used or set: rates, and the tokens in their buckets when the last packet had passed, which
-    /// was at `last_ns`.
+    /// The meters that were used or set: rates, and the tokens in their buckets when the last
+    /// packet had passed, which was at `last_ns`. The rates of a row: the control plane does not
+    /// write what is in the buckets.
+    fn entry(&self, row: &Row) -> Entry {
+        Entry { key: row.key.clone(), value: packed(&row.fields[..RATE_NAMES.len()]) }
+    }
+
     fn rows(&self) -> Vec<Row> {
         let mut rows = Vec::new();
         for (index, state) in self.state.chunks_exact(STATE_WORDS).enumerate() {
@@ -221,7 +283,8 @@ impl Instance for Meter {
                 continue;
             }
             let rates = self.rates(index);
-            let (other, size) = if self.two_rates { ("peak", rates.pbs) } else { ("excess", rates.ebs) };
+            let (other, size) =
+                if self.two_rates { ("peak", rates.pbs) } else { ("excess", rates.ebs) };
             let mut fields = crate::kinds::field_values(&rates_layout(), &rates.pack());
             let word = |value: u64| Bits::new(64, u128::from(value));
             fields.push(("committed".into(), word(rates.cbs - state[0])));
@@ -247,7 +310,8 @@ mod tests {
     }
 
     fn double(cir: u64, cbs: u64, pir: u64, pbs: u64) -> Bench {
-        let params = [("size", 2), ("rates", 2), ("cir", cir), ("cbs", cbs), ("pir", pir), ("pbs", pbs)];
+        let params =
+            [("size", 2), ("rates", 2), ("cir", cir), ("cbs", cbs), ("pir", pir), ("pbs", pbs)];
         Bench::new("meter", None, None, &params)
     }
 
@@ -312,7 +376,8 @@ mod tests {
 
     #[test]
     fn no_fraction_of_a_token_is_lost() {
-        // Three bytes a second: one each 333,333,333 1/3 ns. Polled each nanosecond around the third one.
+        // Three bytes a second: one each 333,333,333 1/3 ns. Polled each nanosecond around the
+        // third one.
         let mut m = single(3, 3, 0);
         assert_eq!(blind(&mut m, 0, 3), 0);
         for now in [333_333_333, 333_333_334, 666_666_666, 666_666_667, 999_999_999] {

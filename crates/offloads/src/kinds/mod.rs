@@ -1,6 +1,8 @@
-//! The golden meaning of each kind: one file a kind, named as the kind is in Loom C (`match` is `matching`).
+//! The kinds: the interface and the golden meaning of each in one file, named as the kind is in
+//! Loom C (`match` is `matching`).
 
 pub mod array;
+pub mod bloom;
 pub mod checksum;
 pub mod clock;
 pub mod counter;
@@ -15,42 +17,51 @@ pub mod random;
 
 use wireloom_bits::Bits;
 
+use crate::registry::{self, Kind};
 use crate::{Config, EntryKey, Instance, Layout, Refused};
+
+/// Every kind, in the order of the reference. (`engine` offloads are not a kind: their interface is
+/// the engine's.)
+pub static KINDS: &[Kind] = &[
+    lpm::KIND,
+    exact::KIND,
+    bloom::KIND,
+    array::KIND,
+    counter::KIND,
+    meter::KIND,
+    hash::KIND,
+    checksum::KIND,
+    payload::KIND,
+    clock::KIND,
+    random::KIND,
+    matching::KIND,
+    park::KIND,
+];
 
 /// An offload as declared, in its initial state.
 ///
 /// # Errors
-/// If there is no such kind, its types do not suit it or there is not enough memory; a sentence without a final stop.
+/// If there is no such kind, its types do not suit it or there is not enough memory; a sentence
+/// without a final stop.
 pub fn instantiate(config: &Config) -> Result<Box<dyn Instance>, Refused> {
-    Ok(match config.kind.as_str() {
-        "lpm" => Box::new(lpm::Lpm::new(config)?),
-        "exact" => Box::new(exact::Exact::new(config)?),
-        "array" => Box::new(array::Array::new(config)?),
-        "counter" => Box::new(counter::Counter::new(config)?),
-        "meter" => Box::new(meter::Meter::new(config)?),
-        "hash" => Box::new(hash::Hash::new(config)),
-        "checksum" => Box::new(checksum::Checksum),
-        "payload" => Box::new(payload::Payload::new(config)?),
-        "clock" => Box::new(clock::Clock),
-        "random" => Box::new(random::Random::new(config)),
-        "match" => Box::new(matching::Match::new(config)),
-        "park" => Box::new(park::Park::new(config)),
-        other => return Err(Refused(format!("there is no offload kind `{other}`"))),
-    })
+    match registry::kind(&config.kind) {
+        Some(kind) => (kind.make)(config),
+        None => Err(Refused(format!("there is no offload kind `{}`", config.kind))),
+    }
 }
 
-/// What a kind without a table answers the control plane.
+/// The refusal of an entry by a kind without a table.
 fn no_table<T>(kind: &str) -> Result<T, Refused> {
     Err(Refused(format!("`{kind}` has no table: remove the section")))
 }
 
-/// The index that a key stands for, of a table with so many elements.
+/// Returns the index that a key denotes in a table of `size` elements.
 fn index_of(key: &EntryKey, size: usize) -> Result<usize, Refused> {
     match key {
         EntryKey::Index(index) if *index < size as u64 => Ok(*index as usize),
-        EntryKey::Index(index) => {
-            Err(Refused(format!("index {index} is out of range: the offload has {size} elements, from 0")))
-        }
+        EntryKey::Index(index) => Err(Refused(format!(
+            "index {index} is out of range: the offload has {size} elements, from 0"
+        ))),
         _ => Err(Refused("the key is not an index".into())),
     }
 }
@@ -79,7 +90,7 @@ pub(crate) mod tests {
     use wireloom_net::{Packet, PacketInHand};
 
     use super::*;
-    use crate::{Env, ValueType, registry};
+    use crate::{Entry, EntryKey, Env, ValueType};
 
     /// A configuration with defaults filled in, as the language makes it.
     pub(crate) fn config(
@@ -99,19 +110,21 @@ pub(crate) mod tests {
         };
         for param in registry::kind(kind).expect("a kind of the registry").params {
             let given = params.iter().find(|(name, _)| *name == param.name).map(|(_, v)| *v);
-            let value = given.or(param.default).unwrap_or_else(|| panic!("{} must be given", param.name));
+            let value =
+                given.or(param.default).unwrap_or_else(|| panic!("{} must be given", param.name));
             let width = param.ty.width(&config);
             config.params.insert(param.name.to_owned(), Bits::new(width, u128::from(value)));
         }
         config
     }
 
-    /// A packet in hand with these bytes.
+    /// Makes a packet with these bytes.
     pub(crate) fn packet(bytes: &[u8]) -> PacketInHand {
         PacketInHand::arrive(&Packet { ingress: 1, arrival_ns: 5, bytes: bytes.to_vec() }, 0)
     }
 
-    /// An instance whose methods are called by name, with arguments and reply checked against the registry.
+    /// An instance whose methods are called by name, with arguments and reply checked against the
+    /// registry.
     pub(crate) struct Bench {
         pub(crate) instance: Box<dyn Instance>,
         pub(crate) packet: Option<PacketInHand>,
@@ -135,11 +148,17 @@ pub(crate) mod tests {
         pub(crate) fn call(&mut self, method: &str, args: &[Bits]) -> Bits {
             let kind = registry::kind(&self.config.kind).expect("a kind of the registry");
             let (index, method) = kind.method(method).expect("a method of the kind");
-            let widths = method.args.iter().map(|(_, ty): &(&str, ValueType)| ty.width(&self.config));
+            let widths =
+                method.args.iter().map(|(_, ty): &(&str, ValueType)| ty.width(&self.config));
             assert!(widths.eq(args.iter().map(Bits::width)), "the widths of the arguments");
-            let mut env = Env { packet: self.packet.as_mut(), now_ns: self.now, sequence: self.sequence };
+            let mut env =
+                Env { packet: self.packet.as_mut(), now_ns: self.now, sequence: self.sequence };
             let reply = self.instance.call(index, args, &mut env);
-            assert_eq!(reply.width(), method.reply.width(&self.config).max(1), "the width of the reply");
+            assert_eq!(
+                reply.width(),
+                method.reply.width(&self.config).max(1),
+                "the width of the reply"
+            );
             reply
         }
 
@@ -148,9 +167,74 @@ pub(crate) mod tests {
         }
     }
 
+    /// A copy has all state that calls can see, and none in common with the original.
+    #[test]
+    fn copies_behave_as_their_originals() {
+        let byte = |value: u32| Bits::new(8, u128::from(value));
+        let word = |value: u32| Bits::new(32, u128::from(value));
+        type Calls = fn(&mut Bench, u32) -> Bits;
+        let key: Option<&[(&str, u32)]> = Some(&[("", 8)]);
+        let cases: [(Bench, Calls); 5] = [
+            (Bench::new("array", None, Some(&[("", 32)]), &[("size", 8)]), |bench, i| {
+                bench.call("fetch_add", &[Bits::new(32, u128::from(i % 8)), Bits::new(32, 3)])
+            }),
+            (
+                Bench::new("exact", key, Some(&[("", 32)]), &[("size", 4), ("age", 7)]),
+                |bench, i| {
+                    bench.now += 1;
+                    let value = Bits::new(32, u128::from(i));
+                    bench.call("insert", &[Bits::new(8, u128::from(i % 6)), value])
+                },
+            ),
+            (
+                Bench::new("meter", None, None, &[("size", 2), ("cir", 40), ("cbs", 300)]),
+                |bench, i| {
+                    bench.now += 1000;
+                    bench.call("color", &[Bits::new(32, u128::from(i % 2)), Bits::new(32, 90)])
+                },
+            ),
+            (Bench::new("counter", None, None, &[("size", 2)]), |bench, i| {
+                bench.call("count", &[Bits::new(32, u128::from(i % 2)), Bits::new(32, 90)])
+            }),
+            (Bench::new("lpm", Some(&[("", 32)]), Some(&[("", 8)]), &[("miss", 9)]), |bench, i| {
+                bench.call("search", &[Bits::new(32, u128::from(i) << 24)])
+            }),
+        ];
+        for (mut original, call) in cases {
+            let bits = word(1 << 24);
+            let prefix = Entry { key: EntryKey::Prefix { bits, length: 8 }, value: byte(5) };
+            // Only prefix tables take it.
+            let _ = original.instance.load(prefix);
+            (0..20).for_each(|i| drop(call(&mut original, i)));
+            let mut copy = Bench {
+                instance: original.instance.duplicate(),
+                packet: None,
+                now: original.now,
+                sequence: 0,
+                config: original.config.clone(),
+            };
+            let kind = original.config.kind.clone();
+            let expected: Vec<Bits> = (20..60).map(|i| call(&mut original, i)).collect();
+            assert_eq!(
+                (20..60).map(|i| call(&mut copy, i)).collect::<Vec<_>>(),
+                expected,
+                "{kind}"
+            );
+            assert_eq!(copy.instance.rows(), original.instance.rows(), "{kind}");
+            assert!(copy.instance.assign(original.instance.as_ref()));
+        }
+        let mut clock = Bench::new("clock", None, None, &[]);
+        let counter = Bench::new("counter", None, None, &[("size", 2)]);
+        assert!(!clock.instance.assign(counter.instance.as_ref()), "another kind");
+    }
+
     #[test]
     fn an_unknown_kind_is_refused() {
-        let config = Config { kind: "cam".into(), key: None, value: None, params: Default::default() };
-        assert_eq!(instantiate(&config).err(), Some(Refused("there is no offload kind `cam`".into())));
+        let config =
+            Config { kind: "cam".into(), key: None, value: None, params: Default::default() };
+        assert_eq!(
+            instantiate(&config).err(),
+            Some(Refused("there is no offload kind `cam`".into()))
+        );
     }
 }

@@ -1,16 +1,68 @@
 //! `park`: packets set aside under a key.
 //!
-//! Packets under one key form a queue. Age counts from the time of the `keep`. The park's time is the latest arrival time
-//! that any call has seen, so that it never runs backwards.
+//! Packets under one key form a queue. Age counts from the time of the `keep`. The park's time is
+//! the latest arrival time that any call has seen, so that it never runs backwards.
 
 use std::collections::{BTreeMap, HashMap, VecDeque};
 
 use wireloom_bits::Bits;
 use wireloom_net::PacketInHand;
 
+use crate::registry::{
+    AGE, Delay, Extent, Kind, METHOD, Method, ReplyType, SIZE, StateUse, U32, U64, ValueType,
+};
 use crate::{Config, Entry, EntryKey, Env, Instance, Refused, Row};
 
+/// The interface of `park`.
+pub const KIND: Kind = Kind {
+    name: "park",
+    has_key: true,
+    has_value: false,
+    params: &[SIZE, AGE],
+    methods: &[
+        Method {
+            name: "keep",
+            args: &[("key", ValueType::Key)],
+            reply: ReplyType::One(ValueType::Bool),
+            state: StateUse::Change,
+            reads_packet: true,
+            extent: Extent::Whole,
+            delay: Delay::Variable,
+            doc: "Keeps a copy of the packet in hand, its egress port with it, behind those already kept under the \
+                  key. False when the park is full. The thread goes on; end it with `done`.",
+            ..METHOD
+        },
+        Method {
+            name: "take",
+            args: &[("key", ValueType::Key)],
+            reply: ReplyType::One(ValueType::Bool),
+            state: StateUse::Change,
+            reads_packet: true,
+            writes_packet: true,
+            extent: Extent::Whole,
+            delay: Delay::Variable,
+            doc: "Makes the oldest packet kept under the key the packet in hand, in place of the present one, and \
+                  removes it from the park. Header window, ports and arrival time become the kept packet's; what \
+                  leaves is still accounted to the packet that began the thread. False, and no effect, if there is \
+                  none.",
+        },
+        Method {
+            name: "expire",
+            args: &[("older_than", U64)],
+            reply: ReplyType::One(U32),
+            state: StateUse::Change,
+            delay: Delay::Variable,
+            doc: "Throws away the packets kept for more than so many nanoseconds; answers how many.",
+            ..METHOD
+        },
+    ],
+    doc: "Packets set aside under a key. `size` counts packets; `age` throws them away by itself.",
+    table: None,
+    make: |config| Ok(Box::new(Park::new(config))),
+};
+
 /// An instance of `park`.
+#[derive(Clone)]
 pub struct Park {
     size: usize,
     age_ns: u64,
@@ -23,6 +75,7 @@ pub struct Park {
     next: u64,
 }
 
+#[derive(Clone)]
 struct Kept {
     key: Bits,
     since_ns: u64,
@@ -111,7 +164,9 @@ impl Instance for Park {
 
     /// Throws away the packets kept under a key.
     fn unload(&mut self, key: &EntryKey) -> Result<bool, Refused> {
-        let EntryKey::Exact(key) = key else { return Err(Refused("the key is not a whole key".into())) };
+        let EntryKey::Exact(key) = key else {
+            return Err(Refused("the key is not a whole key".into()));
+        };
         let Some(queue) = self.queues.remove(key) else { return Ok(false) };
         for number in &queue {
             self.packets.remove(number);
@@ -173,7 +228,11 @@ mod tests {
         assert_eq!([1, 1, 1].map(|key| take(&mut bench, key)), [Some(10), Some(11), None]);
         assert_eq!(take(&mut bench, 2), Some(20));
         let taken = bench.packet.as_ref().unwrap();
-        assert_eq!((taken.ingress, taken.egress, taken.arrival_ns), (9, 20, 5), "the kept packet's");
+        assert_eq!(
+            (taken.ingress, taken.egress, taken.arrival_ns),
+            (9, 20, 5),
+            "the kept packet's"
+        );
         assert_eq!((taken.sequence, taken.len(), taken.window_len()), (77, 200, 128));
         assert!(bench.instance.rows().is_empty());
     }

@@ -3,9 +3,69 @@
 use wireloom_bits::Bits;
 
 use crate::kinds::no_table;
+use crate::registry::{Extent, Kind, METHOD, Method, ReplyType, StateUse, U16, ValueType};
 use crate::{Config, Entry, EntryKey, Env, Instance, Refused, Row};
 
+/// The interface of `payload`.
+pub const KIND: Kind = Kind {
+    name: "payload",
+    has_key: false,
+    has_value: true,
+    params: &[],
+    methods: &[
+        Method {
+            name: "read",
+            args: &[("offset", U16)],
+            reply: ReplyType::One(ValueType::Value),
+            state: StateUse::Pure,
+            reads_packet: true,
+            extent: Extent::Chunk { offset: 0 },
+            doc: "The chunk that begins at byte `offset` of the packet; bytes past the end read as zero.",
+            ..METHOD
+        },
+        Method {
+            name: "write",
+            args: &[("offset", U16), ("data", ValueType::Value), ("count", U16)],
+            reply: ReplyType::One(ValueType::Bool),
+            state: StateUse::Pure,
+            reads_packet: true,
+            writes_packet: true,
+            extent: Extent::Range { offset: 0, length: 2 },
+            doc: "Overwrites `count` bytes from byte `offset` with the first bytes of `data`. False, and no effect, if \
+                  they do not all lie inside the packet or `count` exceeds the chunk.",
+            ..METHOD
+        },
+        Method {
+            name: "append",
+            args: &[("data", ValueType::Value), ("count", U16)],
+            reply: ReplyType::One(ValueType::Bool),
+            state: StateUse::Pure,
+            reads_packet: true,
+            writes_packet: true,
+            extent: Extent::End { count: 1 },
+            doc: "Appends the first `count` bytes of `data`. False, and no effect, if the packet would exceed 65,535 \
+                  bytes or `count` exceeds the chunk.",
+            ..METHOD
+        },
+        Method {
+            name: "truncate",
+            args: &[("length", U16)],
+            reply: ReplyType::One(ValueType::Bool),
+            state: StateUse::Pure,
+            reads_packet: true,
+            writes_packet: true,
+            doc: "Cuts the packet to `length` bytes. False, and no effect, if it is shorter.",
+            ..METHOD
+        },
+    ],
+    doc: "The bytes of the packet by offset from its start, header window and payload alike, a chunk (the value type, \
+          a whole number of bytes) at a time.",
+    table: None,
+    make: |config| Ok(Box::new(Payload::new(config)?)),
+};
+
 /// An instance of `payload`. Its state is the packet's.
+#[derive(Clone)]
 pub struct Payload {
     width: u32,
 }
@@ -40,7 +100,9 @@ impl Instance for Payload {
         };
         let done = match method {
             0 => return packet.payload_read(first, self.width),
-            1 => leading(&args[1], &args[2]).is_some_and(|bytes| packet.payload_write(first, &bytes)),
+            1 => {
+                leading(&args[1], &args[2]).is_some_and(|bytes| packet.payload_write(first, &bytes))
+            }
             2 => leading(&args[0], &args[1]).is_some_and(|bytes| packet.payload_append(&bytes)),
             3 => packet.payload_truncate(first),
             _ => unreachable!("payload has four methods"),
@@ -96,7 +158,11 @@ mod tests {
             assert_eq!(reply, Bits::bool(false), "{count} bytes at {offset}");
             assert_eq!(bench.bytes(), before);
         }
-        assert_eq!(bench.call("write", &[u16s(200), data, u16s(0)]), Bits::bool(true), "nothing, at the end");
+        assert_eq!(
+            bench.call("write", &[u16s(200), data, u16s(0)]),
+            Bits::bool(true),
+            "nothing, at the end"
+        );
     }
 
     #[test]

@@ -1,16 +1,39 @@
 //! `random`: numbers that look random and that every machine draws alike.
 //!
-//! SplitMix64 (Steele, Lea, Flood: Fast Splittable Pseudorandom Number Generators, OOPSLA 2014) is a counter whose
-//! values are mixed, so that any output can be had directly. The packet with sequence number `n` is given the output
-//! `n` of the generator seeded with `seed`; that output seeds a generator of the packet's own, whose output `stream` is
-//! drawn, and its upper 32 bits are the reply.
+//! SplitMix64 (Steele, Lea, Flood: Fast Splittable Pseudorandom Number Generators, OOPSLA 2014) is
+//! a counter whose values are mixed, so that any output can be had directly. The packet with
+//! sequence number `n` is given the output `n` of the generator seeded with `seed`; that output
+//! seeds a generator of the packet's own, whose output `stream` is drawn, and its upper 32 bits are
+//! the reply.
 
 use wireloom_bits::Bits;
 
 use crate::kinds::no_table;
+use crate::registry::{Kind, METHOD, Method, ReplyType, StateUse, U32, U64, param};
 use crate::{Config, Entry, EntryKey, Env, Instance, Refused, Row};
 
+/// The interface of `random`.
+pub const KIND: Kind = Kind {
+    name: "random",
+    has_key: false,
+    has_value: false,
+    params: &[param("seed", U64, Some(1), (0, u64::MAX), "Seed.")],
+    methods: &[Method {
+        name: "next",
+        args: &[("stream", U32)],
+        reply: ReplyType::One(U32),
+        state: StateUse::Pure,
+        doc: "A pseudo-random number that depends only on the seed, the packet's sequence number and `stream`, so \
+              that every machine draws the same.",
+        ..METHOD
+    }],
+    doc: "Pseudo-random numbers (SplitMix64 of seed, sequence number and stream).",
+    table: None,
+    make: |config| Ok(Box::new(Random::new(config))),
+};
+
 /// An instance of `random`. It has no state.
+#[derive(Clone)]
 pub struct Random {
     seed: u64,
 }
@@ -61,8 +84,10 @@ mod tests {
 
     #[test]
     fn splitmix64_gives_its_published_sequence() {
-        // The outputs for seed 1234567 that implementations of SplitMix64 commonly check themselves against.
-        let expected = [6_457_827_717_110_365_317, 3_203_168_211_198_807_973, 9_817_491_932_198_370_423];
+        // The outputs for seed 1234567 that implementations of SplitMix64 commonly check themselves
+        // against.
+        let expected =
+            [6_457_827_717_110_365_317, 3_203_168_211_198_807_973, 9_817_491_932_198_370_423];
         for (index, value) in expected.into_iter().enumerate() {
             assert_eq!(splitmix64(1_234_567, index as u64), value);
         }

@@ -1,12 +1,12 @@
-//! Epochs: when is it certain that no reader looks at something any more?
+//! Epochs: they determine when no reader can access an object any longer.
 //!
-//! A reader notes the present epoch while it is pinned. The writer takes something out of the readers' sight, then ends
-//! the epoch; readers that pin later cannot see the thing. So it is free once every pinned reader has noted a later
-//! epoch than the one that was ended.
+//! A reader notes the present epoch while it is pinned. The writer unlinks an object, then ends the
+//! epoch; readers that pin later cannot see it. The object is free once every pinned reader has
+//! noted a later epoch than the ended one.
 //!
-//! That a reader is not overlooked rests on two sequentially consistent fences: the reader's, between noting its epoch
-//! and looking at anything, and the writer's, between taking something out of sight and looking at the readers' notes.
-//! Either the writer sees the note, or the reader sees the thing gone.
+//! Two sequentially consistent fences ensure that no reader is overlooked: the reader's, between
+//! noting its epoch and any access, and the writer's, between unlinking an object and reading the
+//! readers' notes. Either the writer sees the note, or the reader sees the object unlinked.
 
 use std::sync::atomic::{AtomicU64, Ordering, fence};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -35,29 +35,30 @@ impl Epochs {
         Note(note)
     }
 
-    /// Pins a reader: what it sees from now on stays until [`Note::unpin`].
+    /// Pins a reader: objects that it sees from now on stay until [`Note::unpin`].
     pub(super) fn pin(&self, note: &Note) {
         note.0.store(self.now.load(Ordering::SeqCst), Ordering::SeqCst);
         fence(Ordering::SeqCst);
     }
 
-    /// Ends the epoch, after something was taken out of sight; answers which one it was.
+    /// Ends the epoch, after something was taken out of sight; returns which one it was.
     pub(super) fn end(&self) -> u64 {
         self.now.fetch_add(1, Ordering::SeqCst)
     }
 
-    /// What was taken out of sight in epochs below this is free.
+    /// Returns the oldest pinned epoch: objects unlinked in earlier epochs are free.
     pub(super) fn oldest_pinned(&self) -> u64 {
         fence(Ordering::SeqCst);
         let mut notes = self.notes.lock().unwrap_or_else(PoisonError::into_inner);
         notes.retain(|note| Arc::strong_count(note) > 1);
-        let pinned = notes.iter().map(|note| note.load(Ordering::SeqCst)).filter(|&epoch| epoch != IDLE);
+        let pinned =
+            notes.iter().map(|note| note.load(Ordering::SeqCst)).filter(|&epoch| epoch != IDLE);
         pinned.min().unwrap_or(u64::MAX)
     }
 }
 
 impl Note {
-    /// The reader looks at nothing any more.
+    /// Unpins the reader: it accesses no shared object from now on.
     pub(super) fn unpin(&self) {
         self.0.store(IDLE, Ordering::Release);
     }

@@ -1,7 +1,8 @@
-//! What lookups read: see the layout in the module's documentation.
+//! The data that lookups read: see the layout in the module's documentation.
 //!
-//! All memory is atomic words, read and written without ordering but for the direct entries, which publish (release) and
-//! are looked up (acquire); so that not even a mistake in reclamation could be undefined behaviour.
+//! All memory is atomic words, read and written without ordering except for the direct entries,
+//! which publish (release) and are looked up (acquire); so not even a mistake in reclamation could
+//! be undefined behaviour.
 
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 
@@ -12,14 +13,15 @@ use super::key::Key;
 use crate::Refused;
 use crate::memory::{Dense, Zeroable};
 
-/// A node as C sees it: 24 bytes in native byte order, padded to 32, so that none lies across two cache lines: one access is
-/// one miss, and one prefetch fetches all of it.
+/// A node as C sees it: 24 bytes in native byte order, padded to 32, so that none lies across two
+/// cache lines: one access is one miss, and one prefetch fetches all of it.
 #[repr(C, align(32))]
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct LpmNode {
     /// Bit `s` is set if slot `s` has a child node.
     pub children: u64,
-    /// Bit `s` is set if the value of slot `s` is not that of slot `s - 1`. Zero if no slot has a value; else bit 0 is set.
+    /// Bit `s` is set if the value of slot `s` is not that of slot `s - 1`. Zero if no slot has a
+    /// value; else bit 0 is set.
     pub leaves: u64,
     /// Index of the first child node; the others follow, in the order of their slots.
     pub child_base: u32,
@@ -27,13 +29,16 @@ pub struct LpmNode {
     pub leaf_base: u32,
 }
 
-/// Where the memory of a table lies, for readers in C. `#[repr(C)]`; good as long as the guard that gave it is held.
+/// The location of a table's memory, for readers in C. `#[repr(C)]`; valid as long as the guard
+/// that gave it is held.
 #[repr(C)]
 #[derive(Clone, Copy, Debug)]
 pub struct LpmView {
-    /// `2^direct_bits` entries: index of a node (0: none) in the upper 32 bits, number of a value in the lower.
+    /// `2^direct_bits` entries: index of a node (0: none) in the upper 32 bits, number of a value
+    /// in the lower.
     pub direct: *const u64,
-    /// The nodes; number 0 stands for none: it has neither children nor leaves, so that a reader may read it as well.
+    /// The nodes; number 0 means none: it has neither children nor leaves, so a reader may read it
+    /// as well.
     pub nodes: *const LpmNode,
     /// The leaves: numbers of values. 0: no better value here.
     pub leaves: *const u32,
@@ -56,7 +61,7 @@ struct NodeCell {
     leaf_base: AtomicU32,
 }
 
-// SAFETY: atomics all, of which zero bytes are valid, and padding.
+// SAFETY: the fields are atomics, for which zero bytes are valid, and padding.
 unsafe impl Zeroable for NodeCell {}
 
 const _: () = assert!(size_of::<NodeCell>() == 32 && size_of::<LpmNode>() == 32);
@@ -73,7 +78,7 @@ pub(super) struct Fib {
     key_bits: u32,
 }
 
-/// How large the arrays are to be, in elements.
+/// The sizes of the arrays, in elements.
 #[derive(Clone, Copy)]
 pub(super) struct Capacity {
     pub(super) nodes: usize,
@@ -161,7 +166,8 @@ impl Fib {
         match cells {
             [word] => Bits::new(self.value_width, u128::from(word.load(Ordering::Relaxed))),
             _ => {
-                let words: Vec<u64> = cells.iter().map(|cell| cell.load(Ordering::Relaxed)).collect();
+                let words: Vec<u64> =
+                    cells.iter().map(|cell| cell.load(Ordering::Relaxed)).collect();
                 Bits::from_words(self.value_width, &words)
             }
         }
@@ -187,7 +193,7 @@ impl Fib {
         best
     }
 
-    /// Where the arrays lie.
+    /// Returns the location of the arrays.
     pub(super) fn view(&self) -> LpmView {
         LpmView {
             direct: self.direct.as_ptr().cast(),
@@ -213,7 +219,7 @@ impl LpmNode {
         (self.children >> slot & 1 == 1).then(|| self.child_base + rank(self.children, slot) as u32)
     }
 
-    /// Where among the children that of a slot stands, or would stand.
+    /// Returns the index of a slot's child among the children, or the index that it would have.
     pub(super) fn child_rank(&self, slot: usize) -> usize {
         rank(self.children, slot)
     }

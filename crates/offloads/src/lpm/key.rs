@@ -4,7 +4,7 @@ use wireloom_bits::Bits;
 
 /// A key, aligned so that its most significant bit is bit 0.
 pub(super) trait Key {
-    /// `count` (1 to 18) bits from bit `at` on; bits behind the end are zero.
+    /// Returns `count` (1 to 18) bits from bit `at` on; bits after the end are zero.
     fn chunk(&self, at: u32, count: u32) -> usize;
 }
 
@@ -70,9 +70,12 @@ mod tests {
     #[test]
     fn chunks_are_the_keys_bits_from_the_top() {
         for width in [1, 17, 32, 128, 129, 200, 1024] {
-            let words: Vec<u64> = (1..17).map(|i| 0x9e37_79b9_7f4a_7c15u64.wrapping_mul(i)).collect();
+            let words: Vec<u64> =
+                (1..17).map(|i| 0x9e37_79b9_7f4a_7c15u64.wrapping_mul(i)).collect();
             let key = Bits::from_words(width, &words);
-            for (at, count) in [(0, 18), (0, 1), (18, 6), (60, 6), (63, 18), (126, 6), (1020, 6), (1026, 6)] {
+            for (at, count) in
+                [(0, 18), (0, 1), (18, 6), (60, 6), (63, 18), (126, 6), (1020, 6), (1026, 6)]
+            {
                 let expected = (0..count).fold(0, |chunk, i| {
                     chunk << 1 | usize::from(at + i < width && key.bit(width - 1 - at - i))
                 });

@@ -8,14 +8,14 @@ use super::STRIDE;
 use super::fib::leaf_bitmap;
 use super::key::Key;
 
-/// A node: the prefixes that end 1 to 6 bits behind its first bit, and its children.
+/// A node: the prefixes that end 1 to 6 bits after its first bit, and its children.
 #[derive(Default)]
 pub(super) struct RibNode {
     /// Bit `2^l + b` for the prefix of `l` more bits `b`.
     present: [u64; 2],
     /// The values' numbers, in the order of those bits.
     values: Vec<u32>,
-    /// Which of the 64 slots have a child.
+    /// Bitmap of the 64 slots that have a child.
     children: u64,
     /// The children, in the order of those bits.
     kids: Vec<u32>,
@@ -84,7 +84,9 @@ impl RibNode {
 
     /// Position and value's number of each prefix; the shorter ones first.
     fn prefixes(&self) -> impl Iterator<Item = (usize, u32)> {
-        (2..128).filter(|&p| self.present[p / 64] >> (p % 64) & 1 == 1).zip(self.values.iter().copied())
+        (2..128)
+            .filter(|&p| self.present[p / 64] >> (p % 64) & 1 == 1)
+            .zip(self.values.iter().copied())
     }
 
     /// The number of the best value for each slot, 0 where no prefix of this node covers it.
@@ -103,9 +105,11 @@ impl RibNode {
 /// All prefixes.
 pub(super) struct Rib {
     direct_bits: u32,
-    /// Prefixes of at most `direct_bits`: their bits (right-aligned) and length, and the value's number.
+    /// Prefixes of at most `direct_bits`: their bits (right-aligned) and length, and the value's
+    /// number.
     short: BTreeMap<(u32, u32), u32>,
-    /// For each direct entry, one more than the length of the longest of those that covers it; 0: none does.
+    /// For each direct entry, one more than the length of the longest prefix that covers it; 0:
+    /// none does.
     covered: Vec<u8>,
     /// For each direct entry, the node below; 0: none.
     roots: Vec<u32>,
@@ -114,16 +118,17 @@ pub(super) struct Rib {
     count: usize,
 }
 
-/// What a change of the RIB means for the FIB.
+/// The consequence of a change of the RIB for the FIB.
 pub(super) enum Change {
     /// These direct entries have this value now.
     Direct(Vec<usize>, u32),
-    /// Under a direct entry, the node at this depth has other prefixes, or has lost the child that the key leads to;
-    /// those above lead to it.
+    /// Under a direct entry, the node at this depth has other prefixes, or has lost the child that
+    /// the key leads to; those above lead to it.
     Path {
         /// Nodes from the root down to the one that has changed; empty if none is left.
         nodes: Vec<u32>,
-        /// Whether what has changed is that the last node lost a child (or the direct entry its root).
+        /// Whether what has changed is that the last node lost a child (or the direct entry its
+        /// root).
         pruned: bool,
     },
 }
@@ -182,7 +187,8 @@ impl Rib {
         if length == 0 { 0 } else { key.chunk(0, length) as u32 }
     }
 
-    /// Where in its node a prefix of `length` bits stands: bits before the node, and position in it.
+    /// Returns the place of a prefix of `length` bits: bits before its node, and position in the
+    /// node.
     fn position(&self, key: &impl Key, length: u32) -> (u32, usize) {
         let depth = (length - self.direct_bits - 1) / STRIDE;
         let at = self.direct_bits + depth * STRIDE;
@@ -205,8 +211,13 @@ impl Rib {
         if node == 0 { None } else { self.node(node).value(position) }
     }
 
-    /// Inserts or replaces a prefix; answers the number that it had before.
-    pub(super) fn insert(&mut self, key: &impl Key, length: u32, value: u32) -> (Option<u32>, Change) {
+    /// Inserts or replaces a prefix; returns the number that it had before.
+    pub(super) fn insert(
+        &mut self,
+        key: &impl Key,
+        length: u32,
+        value: u32,
+    ) -> (Option<u32>, Change) {
         if length <= self.direct_bits {
             let bits = Self::short_bits(key, length);
             let before = self.short.insert((bits, length), value);
@@ -243,7 +254,7 @@ impl Rib {
         (before, Change::Path { nodes: path, pruned: false })
     }
 
-    /// Removes a prefix; answers its number, or `None` if it is not there.
+    /// Removes a prefix; returns its number, or `None` if it is absent.
     pub(super) fn remove(&mut self, key: &impl Key, length: u32) -> Option<(u32, Change)> {
         if length <= self.direct_bits {
             return self.remove_short(Self::short_bits(key, length), length);
@@ -283,9 +294,9 @@ impl Rib {
     fn remove_short(&mut self, bits: u32, length: u32) -> Option<(u32, Change)> {
         let before = self.short.remove(&(bits, length))?;
         self.count -= 1;
-        let cover = (0..length)
-            .rev()
-            .find_map(|l| self.short.get(&(bits >> (length - l), l)).map(|&value| (l as u8 + 1, value)));
+        let cover = (0..length).rev().find_map(|l| {
+            self.short.get(&(bits >> (length - l), l)).map(|&value| (l as u8 + 1, value))
+        });
         let (cover, value) = cover.unwrap_or((0, 0));
         let mut changed = Vec::new();
         for slot in self.range(bits, length) {
@@ -304,7 +315,8 @@ impl Rib {
         })
     }
 
-    /// Visits every prefix: its bits at the key's `width`, zero behind the length; the length; the value's number.
+    /// Visits every prefix: its bits at the key's `width`, zero after the length; the length; the
+    /// value's number.
     pub(super) fn for_each(&self, width: u32, visit: &mut dyn FnMut(Bits, u32, u32)) {
         for (&(bits, length), &value) in &self.short {
             visit(
@@ -314,7 +326,8 @@ impl Rib {
             );
         }
         for (slot, root) in self.roots() {
-            let base = Bits::zero(width).with_slice(width - self.direct_bits, &Bits::new(32, slot as u128));
+            let base = Bits::zero(width)
+                .with_slice(width - self.direct_bits, &Bits::new(32, slot as u128));
             self.visit_node(root, self.direct_bits, &base, visit);
         }
     }
@@ -333,8 +346,8 @@ impl Rib {
         }
     }
 
-    /// Bytes of memory. (The lists inside nodes have the lengths that they need; each costs the allocator about 16
-    /// bytes more.)
+    /// Bytes of memory. (The lists inside nodes have the lengths that they need; each costs the
+    /// allocator about 16 bytes more.)
     pub(super) fn memory(&self) -> usize {
         let lists: usize = self
             .nodes

@@ -1,10 +1,10 @@
-//! Which runs of an array's elements are in use.
+//! Allocation of runs of an array's elements.
 
 /// The longest run: a node has at most 64 children and 64 leaves.
 pub(super) const LONGEST: usize = 64;
 
-/// Hands out runs of 1 to 64 elements of an array. Freed runs are kept by length and handed out again whole; what is
-/// lost to lengths that are no longer asked for comes back when the array is laid out anew.
+/// Allocates runs of 1 to 64 elements of an array. Freed runs are kept by length and reused whole;
+/// space lost to lengths that are no longer requested is recovered when the array is laid out anew.
 pub(super) struct Runs {
     free: Vec<Vec<u32>>,
     next: u32,
@@ -12,7 +12,7 @@ pub(super) struct Runs {
 }
 
 impl Runs {
-    /// Of an array of `capacity` elements, of which the first `used` are taken.
+    /// Manages an array of `capacity` elements, the first `used` of them taken.
     pub(super) fn new(used: u32, capacity: u32) -> Self {
         Self { free: vec![Vec::new(); LONGEST + 1], next: used, capacity }
     }

@@ -27,15 +27,15 @@ pub struct Table {
     nodes: Runs,
     leaves: Runs,
     shared: Arc<Shared>,
-    /// What the change in progress replaces.
+    /// The objects that the change in progress replaces.
     replaced: Vec<Retired>,
-    /// What was replaced, with the epoch that ended then, oldest first.
+    /// The replaced objects, with the epoch that ended then, oldest first.
     retired: VecDeque<(u64, Retired)>,
     /// Whether changes go to the RIB only, until the end of a bulk load.
     bulk: bool,
 }
 
-/// What readers share with the writer.
+/// The data that readers share with the writer.
 struct Shared {
     /// The FIB to read. It is one of `owned`.
     fib: AtomicPtr<Fib>,
@@ -44,7 +44,7 @@ struct Shared {
     epochs: Epochs,
 }
 
-/// Something that readers might still look at.
+/// An object that readers might still access.
 enum Retired {
     /// A run of nodes: first and length.
     Nodes(u32, usize),
@@ -61,20 +61,23 @@ pub struct Reader {
     key_width: u32,
 }
 
-/// A pinned reader: what it sees stays in memory until it is dropped. Hold one for a batch of lookups, not for long: what
-/// the writer replaces meanwhile is not used again before.
+/// A pinned reader: everything that it sees stays in memory until it is dropped. Hold one for a
+/// batch of lookups, not for long: objects that the writer replaces meanwhile are not reused
+/// before.
 pub struct Guard<'a> {
     reader: &'a Reader,
 }
 
 impl Table {
-    /// An empty table for keys of `key_width` bits; lookups that find nothing answer `miss`.
+    /// Makes an empty table for keys of `key_width` bits; lookups that find nothing return `miss`.
     ///
     /// # Errors
     /// If the width is not 1 to 1024, or there is not enough memory.
     pub fn new(key_width: u32, miss: &Bits) -> Result<Self, Refused> {
         if !(1..=1024).contains(&key_width) {
-            return Err(Refused(format!("keys of {key_width} bits: only 1 to 1024 can be searched")));
+            return Err(Refused(format!(
+                "keys of {key_width} bits: only 1 to 1024 can be searched"
+            )));
         }
         let direct_bits = key_width.min(DIRECT_BITS);
         let values = Values::new(miss);
@@ -121,10 +124,12 @@ impl Table {
         fibs + runs + self.rib.memory() + self.values.memory()
     }
 
-    /// Inserts or replaces a prefix: key-wide bits, those behind `length` zero. Answers whether it was there.
+    /// Inserts or replaces a prefix: key-wide bits, those after `length` zero. Returns whether the
+    /// table had it.
     ///
     /// # Errors
-    /// If a width or the length does not suit the table, a bit behind the length is set, or there is not enough memory.
+    /// If a width or the length does not suit the table, a bit after the length is set, or there is
+    /// not enough memory.
     pub fn insert(&mut self, prefix: &Bits, length: u32, value: &Bits) -> Result<bool, Refused> {
         self.check(prefix, length)?;
         crate::kinds::check_value(value, self.value_width)?;
@@ -149,7 +154,7 @@ impl Table {
         Ok(before.is_some())
     }
 
-    /// Removes a prefix; answers whether it was there.
+    /// Removes a prefix; returns whether it was there.
     ///
     /// # Errors
     /// As [`Table::insert`].
@@ -177,13 +182,14 @@ impl Table {
         with_key!(prefix, |key| self.rib.find(key, length)).map(|id| self.values.value(id))
     }
 
-    /// The value of the longest prefix that matches a key, else the miss value. During a bulk load: as before it.
+    /// The value of the longest prefix that matches a key, else the miss value. During a bulk load:
+    /// as before it.
     pub fn lookup(&self, key: &Bits) -> Bits {
         self.fib.value(with_key!(key, |key| self.fib.lookup(key)))
     }
 
-    /// From here on changes are noted but not seen by lookups until [`Table::end_bulk`], which makes many of them
-    /// faster.
+    /// Begins a bulk change: changes are recorded but invisible to lookups until
+    /// [`Table::end_bulk`], which makes many changes faster.
     pub fn begin_bulk(&mut self) {
         self.bulk = true;
     }
@@ -202,7 +208,9 @@ impl Table {
 
     /// Visits every prefix (key-wide bits, length) and its value, in no particular order.
     pub fn for_each(&self, visit: &mut dyn FnMut(Bits, u32, Bits)) {
-        self.rib.for_each(self.key_width, &mut |bits, length, id| visit(bits, length, self.values.value(id)));
+        self.rib.for_each(self.key_width, &mut |bits, length, id| {
+            visit(bits, length, self.values.value(id))
+        });
     }
 
     /// A new reader of this table.
@@ -217,7 +225,10 @@ impl Table {
     fn check(&self, prefix: &Bits, length: u32) -> Result<(), Refused> {
         let width = self.key_width;
         if prefix.width() != width {
-            return Err(Refused(format!("a key of {} bits where the table has {width}", prefix.width())));
+            return Err(Refused(format!(
+                "a key of {} bits where the table has {width}",
+                prefix.width()
+            )));
         }
         if length > width {
             return Err(Refused(format!(
@@ -246,7 +257,8 @@ impl Table {
 
     /// Lays the FIB out anew from the RIB, with room for half as much again, and puts it in place.
     fn lay_out(&mut self) -> Result<(), Refused> {
-        let (nodes, leaves, values) = (self.rib.node_count(), self.rib.leaf_count(), self.values.count());
+        let (nodes, leaves, values) =
+            (self.rib.node_count(), self.rib.leaf_count(), self.values.count());
         let capacity = Capacity {
             nodes: 1 + nodes + nodes / 2 + 2 * Self::longest_path(self.key_width),
             leaves: leaves + leaves / 2 + 1024,
@@ -377,7 +389,7 @@ impl Table {
         }
     }
 
-    /// Ends the epoch of a change, and takes back what nobody can see any more.
+    /// Ends the epoch of a change, and reclaims objects that no reader can see.
     fn retire(&mut self) {
         if !self.replaced.is_empty() {
             let epoch = self.shared.epochs.end();
@@ -404,7 +416,7 @@ struct Layout {
 }
 
 impl Layout {
-    /// Lays out what is below a node of the RIB; the node itself is the caller's to place.
+    /// Lays out everything below a node of the RIB; the caller places the node itself.
     fn node(&mut self, rib: &Rib, id: u32) -> LpmNode {
         let node = rib.node(id);
         let (leaves, leaf_base) = write_leaves(&self.fib, &mut self.leaves, &node.slots());
@@ -415,7 +427,7 @@ impl Layout {
     }
 }
 
-/// Writes the leaves of a node where no reader looks; answers bitmap and first index.
+/// Writes the leaves of a node where no reader looks; returns bitmap and first index.
 fn write_leaves(fib: &Fib, runs: &mut Runs, slots: &[u32; 64]) -> (u64, u32) {
     let bitmap = leaf_bitmap(slots);
     if bitmap == 0 {
@@ -429,7 +441,7 @@ fn write_leaves(fib: &Fib, runs: &mut Runs, slots: &[u32; 64]) -> (u64, u32) {
     (bitmap, base)
 }
 
-/// Writes a run of nodes where no reader looks; answers its first index.
+/// Writes a run of nodes where no reader looks; returns its first index.
 fn write_nodes(fib: &Fib, runs: &mut Runs, nodes: &[LpmNode]) -> u32 {
     if nodes.is_empty() {
         return 0;
@@ -454,7 +466,7 @@ impl Shared {
         }
     }
 
-    /// Lets go of the FIBs that nobody can see any more.
+    /// Drops the FIBs that no reader can see.
     fn reclaim(&self, oldest_pinned: u64) {
         let mut owned = self.owned.lock().unwrap_or_else(PoisonError::into_inner);
         if owned.len() > 1 {
@@ -470,15 +482,15 @@ impl Reader {
         Guard { reader: self }
     }
 
-    /// Pins the reader until it is pinned anew or lets go, and answers where the table lies: for machines that cannot hold
-    /// a guard.
+    /// Pins the reader until it is pinned again or released, and returns the location of the table:
+    /// for machines that cannot hold a guard.
     pub fn hold(&mut self) -> LpmView {
         self.shared.epochs.pin(&self.note);
         let guard = ManuallyDrop::new(Guard { reader: self });
         guard.view()
     }
 
-    /// Lets go of what [`Reader::hold`] answered.
+    /// Releases the view that [`Reader::hold`] returned.
     pub fn let_go(&mut self) {
         self.note.unpin();
     }
@@ -496,9 +508,10 @@ impl Clone for Reader {
 
 impl Guard<'_> {
     fn fib(&self) -> &Fib {
-        // SAFETY: the pointer is to the content of an `Arc` in `Shared::owned`, of which this reader holds the `Shared`.
-        // The writer takes it out of there only after another pointer was stored and every reader that was pinned then
-        // has been unpinned (`Epochs`), which this guard's drop does.
+        // SAFETY: the pointer is to the content of an `Arc` in `Shared::owned`, of which this
+        // reader holds the `Shared`. The writer removes it only after another pointer was stored
+        // and every reader that was pinned then has been unpinned (`Epochs`), which this guard's
+        // drop does.
         unsafe { &*self.reader.shared.fib.load(Ordering::SeqCst) }
     }
 
@@ -512,7 +525,8 @@ impl Guard<'_> {
         fib.value(with_key!(key, |key| fib.lookup(key)))
     }
 
-    /// Where the table lies in memory now. Changes that need no new arrays show through it.
+    /// Returns the table's present location in memory. Changes that need no new arrays are visible
+    /// through it.
     pub fn view(&self) -> LpmView {
         self.fib().view()
     }

@@ -1,4 +1,5 @@
-//! The table against a naive scan, against readers in other threads, and against its own documentation.
+//! The table against a naive scan, against readers in other threads, and against its own
+//! documentation.
 
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -29,11 +30,12 @@ impl Naive {
     }
 }
 
-/// What the module's documentation says in C, word for word.
+/// Reads a table exactly as the C code in the module's documentation does.
 fn read_as_c(view: &LpmView, key: &Bits) -> u64 {
     let bits = |at: u32, n: u32| {
-        (0..n)
-            .fold(0, |b, i| b << 1 | u64::from(at + i < view.key_bits && key.bit(view.key_bits - 1 - at - i)))
+        (0..n).fold(0, |b, i| {
+            b << 1 | u64::from(at + i < view.key_bits && key.bit(view.key_bits - 1 - at - i))
+        })
     };
     // SAFETY: the caller holds the table still; all indices are as the layout has them.
     unsafe {
@@ -45,7 +47,8 @@ fn read_as_c(view: &LpmView, key: &Bits) -> u64 {
             let n = *view.nodes.add(node as usize);
             let s = bits(at, 6) as u32;
             if n.leaves != 0 {
-                let below = (n.leaves & 2u64.checked_shl(s).unwrap_or(0).wrapping_sub(1)).count_ones();
+                let below =
+                    (n.leaves & 2u64.checked_shl(s).unwrap_or(0).wrapping_sub(1)).count_ones();
                 let leaf = *view.leaves.add((n.leaf_base + below - 1) as usize);
                 if leaf != 0 {
                     best = leaf;
@@ -97,8 +100,8 @@ fn operations() -> impl Strategy<Value = (u32, Vec<Op>, Vec<u64>)> {
         1u32..1025
     ];
     width.prop_flat_map(|width| {
-        let insert =
-            (any::<u64>(), 0..=width, 0u128..20).prop_map(|(s, l, v)| Op::Insert(s & 0xf_0000_003f, l, v));
+        let insert = (any::<u64>(), 0..=width, 0u128..20)
+            .prop_map(|(s, l, v)| Op::Insert(s & 0xf_0000_003f, l, v));
         let op = prop_oneof![
             6 => insert,
             3 => any::<prop::sample::Index>().prop_map(|i| Op::Remove(i.index(usize::MAX))),
@@ -121,7 +124,7 @@ proptest! {
             match op {
                 Op::Insert(seed, length, v) => {
                     let bits = prefix(width, seed, length);
-                    // The prefix's ends, and what is just behind them.
+                    // The prefix's ends, and the keys just outside them.
                     let last = bits.or(&Bits::ones(width).lshr(length));
                     keys.extend([bits.clone(), last.clone(), last.add(&Bits::new(width, 1))]);
                     let was = naive.0.insert((bits.clone(), length), v).is_some();
@@ -206,8 +209,8 @@ fn what_does_not_suit_the_table_is_refused() {
     assert!(table.is_empty());
 }
 
-/// Readers look at keys whose prefixes change all the time; each must see a value of before or of after, and a key under
-/// an untouched prefix must never waver.
+/// Readers look up keys whose prefixes change all the time; each must see the old or the new value,
+/// and a key under an untouched prefix must never change.
 #[test]
 fn lookups_go_on_while_the_table_changes() {
     let mut table = Table::new(32, &value(MISS)).unwrap();
@@ -238,7 +241,8 @@ fn lookups_go_on_while_the_table_changes() {
             table.insert(&key(0x0a01_0200), 24, &value(24)).unwrap();
             table.insert(&key(0x0a01_0203), 32, &value(32)).unwrap();
             table.insert(&key(0x0a01_0203), 32, &value(100 + round % 100)).unwrap();
-            // Neighbours, so that runs are copied, freed and used again; now and then arrays are laid out anew.
+            // Neighbours, so that runs are copied, freed and used again; now and then arrays are
+            // laid out anew.
             for neighbour in 0..8 {
                 let bits = key(0x0a01_0000 | (round as u32 * 37 + neighbour * 256) & 0xff00);
                 table.insert(&bits, 27, &value(1000 + round % 50)).unwrap();
@@ -259,7 +263,7 @@ fn lookups_go_on_while_the_table_changes() {
     assert_eq!(table.len(), 2);
 }
 
-/// A pinned reader keeps what it may see from being used again.
+/// A pinned reader prevents the reuse of everything that it may see.
 #[test]
 fn a_pinned_view_stays_readable() {
     let mut table = Table::new(32, &value(MISS)).unwrap();

@@ -7,12 +7,13 @@ use wireloom_bits::Bits;
 
 use crate::lanes::words;
 
-/// Numbered values with a count of the prefixes that hold each. Number 0 is the answer of a lookup that finds nothing.
+/// Numbered values with a count of the prefixes that hold each. Number 0 is the result of a lookup
+/// that finds nothing.
 pub(super) struct Values {
     width: u32,
     /// Words of each value in turn.
     words: Vec<u64>,
-    /// How many prefixes hold each.
+    /// Number of prefixes that hold each.
     held: Vec<u32>,
     /// Numbers that may be given to other values.
     free: Vec<u32>,
@@ -37,7 +38,9 @@ impl Values {
         let own: Vec<u64> = value.words().collect();
         let hash = self.hasher.hash_one(&own[..]);
         let stride = words(self.width);
-        if let Some(&id) = self.index.find(hash, |&id| self.words[id as usize * stride..][..stride] == own) {
+        if let Some(&id) =
+            self.index.find(hash, |&id| self.words[id as usize * stride..][..stride] == own)
+        {
             self.held[id as usize] += 1;
             return id;
         }
@@ -49,19 +52,23 @@ impl Values {
         self.words[id as usize * stride..][..stride].copy_from_slice(&own);
         self.held[id as usize] = 1;
         let (all, hasher) = (&self.words, &self.hasher);
-        self.index.insert_unique(hash, id, |&id| hasher.hash_one(&all[id as usize * stride..][..stride]));
+        self.index
+            .insert_unique(hash, id, |&id| hasher.hash_one(&all[id as usize * stride..][..stride]));
         id
     }
 
-    /// A prefix lets go of a value. Answers whether none holds it any more; then its number is to be given to
-    /// [`Values::forget`] once no reader can see it.
+    /// Releases a prefix's hold of a value. Returns whether no prefix holds it now; its number must
+    /// then be passed to [`Values::forget`] once no reader can see it.
     pub(super) fn release(&mut self, id: u32) -> bool {
         self.held[id as usize] -= 1;
         if self.held[id as usize] > 0 {
             return false;
         }
         let hash = self.hasher.hash_one(self.words(id));
-        self.index.find_entry(hash, |&other| other == id).expect("a held value stands in the index").remove();
+        self.index
+            .find_entry(hash, |&other| other == id)
+            .expect("a held value stands in the index")
+            .remove();
         true
     }
 

@@ -1,14 +1,18 @@
-//! A header in C: types, and for each method what clients call, what servers define, and what brings the two together. It stands on `wl_dsoc.h`
-//! of the run-time.
+//! Generates a C header: types, and for each method the functions that clients call, the functions
+//! that servers define, and the code that connects the two. It builds on `wl_dsoc.h` of the
+//! run-time.
 
 use crate::interfaces::{Field, Interface, Interfaces, Method, Type};
 
 use super::Lines;
 
-/// The header.
+/// Returns the text of the header.
 pub fn generate(interfaces: &Interfaces) -> String {
     let mut out = Lines::new("    ");
-    out.line(format!("// Interfaces of {}, written by Wireloom (docs/sidl.md).", interfaces.source));
+    out.line(format!(
+        "// Interfaces of {}, written by Wireloom (docs/sidl.md).",
+        interfaces.source
+    ));
     out.line("#pragma once");
     out.line("");
     out.line("#include <stdbool.h>");
@@ -52,7 +56,7 @@ impl C<'_> {
             let name = format!("{}_{}", interface.name, method.name);
             if method.is_oneway {
                 out.line("");
-                out.line("// One-way: the caller goes on at once.");
+                out.line("// One-way: returns at once.");
                 let head = format!(
                     "static inline void {name}({}) {{",
                     list(["uint32_t service".to_owned()], self.inputs(method))
@@ -61,7 +65,9 @@ impl C<'_> {
                 continue;
             }
             out.line("");
-            out.line("// Begins a call, whose reply comes under the ticket; what the call was given may change at once.");
+            out.line(
+                "// Begins a call; the ticket identifies its reply. The arguments may be changed at once.",
+            );
             let front = ["uint32_t service".to_owned(), "unsigned ticket".to_owned()];
             out.block(
                 format!("static inline void {name}_begin({}) {{", list(front, self.inputs(method))),
@@ -72,10 +78,14 @@ impl C<'_> {
             );
             out.line("");
             out.line("// Waits for the reply.");
-            let result = method.result.as_ref().map_or("void".to_owned(), |kind| self.type_name(kind));
+            let result =
+                method.result.as_ref().map_or("void".to_owned(), |kind| self.type_name(kind));
             let front = ["unsigned ticket".to_owned()];
             out.block(
-                format!("static inline {result} {name}_end({}) {{", list(front, self.outputs(method))),
+                format!(
+                    "static inline {result} {name}_end({}) {{",
+                    list(front, self.outputs(method))
+                ),
                 "}",
                 |out| {
                     self.reply(method, out);
@@ -84,15 +94,23 @@ impl C<'_> {
             out.line("");
             let parameters = self.inputs(method).chain(self.outputs(method));
             let front = ["uint32_t service".to_owned()];
-            out.block(format!("static inline {result} {name}({}) {{", list(front, parameters)), "}", |out| {
-                let names =
-                    |fields: &[Field]| fields.iter().map(|field| field.name.clone()).collect::<Vec<_>>();
-                let begin = list(["service".to_owned(), "0".to_owned()], names(&method.inputs).into_iter());
-                out.line(format!("{name}_begin({begin});"));
-                let end = list(["0".to_owned()], names(&method.outputs).into_iter());
-                let back = if method.result.is_some() { "return " } else { "" };
-                out.line(format!("{back}{name}_end({end});"));
-            });
+            out.block(
+                format!("static inline {result} {name}({}) {{", list(front, parameters)),
+                "}",
+                |out| {
+                    let names = |fields: &[Field]| {
+                        fields.iter().map(|field| field.name.clone()).collect::<Vec<_>>()
+                    };
+                    let begin = list(
+                        ["service".to_owned(), "0".to_owned()],
+                        names(&method.inputs).into_iter(),
+                    );
+                    out.line(format!("{name}_begin({begin});"));
+                    let end = list(["0".to_owned()], names(&method.outputs).into_iter());
+                    let back = if method.result.is_some() { "return " } else { "" };
+                    out.line(format!("{back}{name}_end({end});"));
+                },
+            );
         }
     }
 
@@ -109,7 +127,7 @@ impl C<'_> {
         out.line(format!("wl_launch(service, {number}, {ticket}, {count}, {last});"));
     }
 
-    /// Waits, and takes apart what came.
+    /// Writes code that waits for the reply and unpacks it.
     fn reply(&self, method: &Method, out: &mut Lines) {
         let count = method.reply_words();
         if count == 0 {
@@ -142,18 +160,19 @@ impl C<'_> {
     fn servers(&self, interface: &Interface, out: &mut Lines) {
         out.line("");
         out.line(format!(
-            "// ---- {}: for servers, which define the functions ..._on_... ----",
+            "// ---- {}: for servers, which define the ..._on_... functions ----",
             interface.name
         ));
         out.line("");
         for method in &interface.methods {
-            let result = method.result.as_ref().map_or("void".to_owned(), |kind| self.type_name(kind));
+            let result =
+                method.result.as_ref().map_or("void".to_owned(), |kind| self.type_name(kind));
             let parameters = self.inputs(method).chain(self.outputs(method));
             let parameters = list(["void *object".to_owned()], parameters);
             out.line(format!("{result} {}_on_{}({parameters});", interface.name, method.name));
         }
         out.line("");
-        out.line("// Serves a request; false if the interface has no such method, or another number of words belongs to it.");
+        out.line("// Serves a request. Returns false if the interface has no such method or the request has the wrong length.");
         let head = format!(
             "static inline bool {}_serve(void *object, const struct wl_request *request) {{",
             interface.name
@@ -215,7 +234,7 @@ impl C<'_> {
         out.line("return true;");
     }
 
-    /// The words of a value, each as an expression.
+    /// Appends the words of a value, each as an expression.
     fn words_of(&self, kind: &Type, value: &str, words: &mut Vec<String>) {
         match kind {
             Type::Bool => words.push(format!("(uint32_t){value}")),
@@ -246,15 +265,15 @@ impl C<'_> {
                             words.push(parts.collect::<Vec<_>>().join(" | "));
                         }
                     }
-                    element => places
-                        .iter()
-                        .for_each(|place| self.words_of(element, &format!("{value}[{place}]"), words)),
+                    element => places.iter().for_each(|place| {
+                        self.words_of(element, &format!("{value}[{place}]"), words)
+                    }),
                 }
             }
         }
     }
 
-    /// Assigns a value from `words`, from number `next` on.
+    /// Writes code that assigns a value from `words`, starting at word `next`.
     fn take(&self, kind: &Type, place: &str, next: &mut usize, out: &mut Lines) {
         match kind {
             Type::Bool => out.line(format!("{place} = (words[{next}] & 1) != 0;")),
@@ -277,7 +296,8 @@ impl C<'_> {
                     let place = format!("{place}[{number}]");
                     match &**element {
                         Type::Unsigned(bits) | Type::Signed(bits) if element.packed() > 1 => {
-                            let (word, lane) = (*next + number / element.packed(), number % element.packed());
+                            let (word, lane) =
+                                (*next + number / element.packed(), number % element.packed());
                             let shifted = match lane {
                                 0 => format!("words[{word}]"),
                                 _ => format!("(words[{word}] >> {})", lane as u32 * bits),
@@ -312,7 +332,9 @@ impl C<'_> {
 
     fn declared(&self, field: &Field) -> String {
         match &field.kind {
-            Type::Array(element, count) => format!("{} {}[{count}]", self.type_name(element), field.name),
+            Type::Array(element, count) => {
+                format!("{} {}[{count}]", self.type_name(element), field.name)
+            }
             kind => format!("{} {}", self.type_name(kind), field.name),
         }
     }
@@ -322,18 +344,24 @@ impl C<'_> {
             Type::Bool => "bool".to_owned(),
             Type::Unsigned(bits) => format!("uint{bits}_t"),
             Type::Signed(bits) => format!("int{bits}_t"),
-            Type::Struct { index, .. } => format!("struct {}", self.interfaces.structs[*index].name),
+            Type::Struct { index, .. } => {
+                format!("struct {}", self.interfaces.structs[*index].name)
+            }
             Type::Array(element, _) => self.type_name(element),
         }
     }
 }
 
-/// A value of up to 32 bits as a word whose other bits are zero.
+/// Returns an expression for a value of up to 32 bits as a word whose other bits are zero.
 fn as_word(value: &str, bits: u32) -> String {
-    if bits < 32 { format!("(uint32_t)(uint{bits}_t){value}") } else { format!("(uint32_t){value}") }
+    if bits < 32 {
+        format!("(uint32_t)(uint{bits}_t){value}")
+    } else {
+        format!("(uint32_t){value}")
+    }
 }
 
-/// A list of parameters or arguments.
+/// Returns a list of parameters or arguments.
 fn list<const N: usize>(front: [String; N], rest: impl Iterator<Item = String>) -> String {
     front.into_iter().chain(rest).collect::<Vec<_>>().join(", ")
 }

@@ -1,4 +1,5 @@
-//! Interfaces to wrappers: of clients and servers in C and Rust, and of hardware elements in SystemVerilog.
+//! Generates wrappers from interfaces: clients and servers in C and Rust, and hardware elements in
+//! SystemVerilog.
 
 mod c;
 mod rust;
@@ -8,7 +9,7 @@ pub use c::generate as c;
 pub use rust::generate as rust;
 pub use systemverilog::generate as systemverilog;
 
-/// Lines of a text, indented by their block.
+/// Lines of text, indented by block.
 struct Lines {
     text: String,
     indent: &'static str,
@@ -29,7 +30,7 @@ impl Lines {
         self.text.push('\n');
     }
 
-    /// A line that opens a block, what stands in it, and the line that closes it.
+    /// Writes a line that opens a block, its contents, and the line that closes it.
     fn block(&mut self, open: impl AsRef<str>, close: &str, inside: impl FnOnce(&mut Self)) {
         self.line(open);
         self.depth += 1;

@@ -1,13 +1,17 @@
-//! A module in Rust: types, a trait for servers, and for each interface a client over any transport and a server that any broker can hold.
+//! Generates a Rust module: types, a trait for servers, and for each interface a client over any
+//! transport and a server that any broker can hold.
 
 use crate::interfaces::{Field, Interface, Interfaces, Method, Type};
 
 use super::Lines;
 
-/// The text of the module. It names this crate `wireloom_sidl`.
+/// Returns the text of the module, which refers to this crate as `wireloom_sidl`.
 pub fn generate(interfaces: &Interfaces) -> String {
     let mut out = Lines::new("    ");
-    out.line(format!("// Interfaces of {}, written by Wireloom (docs/sidl.md).", interfaces.source));
+    out.line(format!(
+        "// Interfaces of {}, written by Wireloom (docs/sidl.md).",
+        interfaces.source
+    ));
     out.line("");
     out.line("use wireloom_sidl::host::{CallError, Reader, Serve, Transport, Writer};");
     for (number, service) in interfaces.services.iter().enumerate() {
@@ -62,7 +66,8 @@ impl Rust<'_> {
         out.line(format!("pub struct {name}Server<S>(pub S);"));
         out.line("");
         out.block(format!("impl<S: {name}> Serve for {name}Server<S> {{"), "}", |out| {
-            let head = "fn serve(&mut self, method: u32, words: &[u32]) -> Result<Vec<u32>, CallError> {";
+            let head =
+                "fn serve(&mut self, method: u32, words: &[u32]) -> Result<Vec<u32>, CallError> {";
             out.block(head, "}", |out| {
                 out.block("match method {", "}", |out| {
                     for (number, method) in interface.methods.iter().enumerate() {
@@ -136,7 +141,9 @@ impl Rust<'_> {
             out.line(format!("self.transport.send(self.service, {number}, &writer.finish())"));
             return;
         }
-        out.line(format!("let words = self.transport.call(self.service, {number}, &writer.finish())?;"));
+        out.line(format!(
+            "let words = self.transport.call(self.service, {number}, &writer.finish())?;"
+        ));
         let words = method.reply_words();
         let mutable = if words > 0 { "mut reader" } else { "_" };
         out.line(format!("let {mutable} = Reader::new(&words, {words})?;"));
@@ -149,7 +156,7 @@ impl Rust<'_> {
         out.line(format!("Ok({})", tuple(&self.results(method))));
     }
 
-    /// Statements that put a value into `writer`.
+    /// Writes statements that put a value into `writer`.
     fn put(&self, kind: &Type, value: &str, out: &mut Lines) {
         match kind {
             Type::Bool => out.line(format!("writer.put(u64::from({value}), 1);")),
@@ -174,7 +181,7 @@ impl Rust<'_> {
         }
     }
 
-    /// An expression that takes a value out of `reader`.
+    /// Returns an expression that takes a value out of `reader`.
     fn taken(&self, kind: &Type) -> String {
         match kind {
             Type::Bool => "reader.take(1) != 0".to_owned(),
@@ -193,7 +200,9 @@ impl Rust<'_> {
             Type::Array(element, count) => match &**element {
                 Type::Unsigned(bits) | Type::Signed(bits) if element.packed() > 1 => {
                     let name = self.type_name(element);
-                    format!("reader.take_packed::<{count}>({bits}).map(|element| element as {name})")
+                    format!(
+                        "reader.take_packed::<{count}>({bits}).map(|element| element as {name})"
+                    )
                 }
                 element => format!("std::array::from_fn(|_| {})", self.taken(element)),
             },
@@ -201,12 +210,14 @@ impl Rust<'_> {
     }
 
     fn parameters(&self, method: &Method) -> String {
-        let parameters =
-            method.inputs.iter().map(|field| format!(", {}: {}", field.name, self.type_name(&field.kind)));
+        let parameters = method
+            .inputs
+            .iter()
+            .map(|field| format!(", {}: {}", field.name, self.type_name(&field.kind)));
         parameters.collect()
     }
 
-    /// The type of what a method brings back: nothing, one value, or a tuple.
+    /// Returns the result type of a method: nothing, one value, or a tuple.
     fn answer(&self, method: &Method) -> String {
         let result = method.result.iter().map(|kind| self.type_name(kind));
         let kinds: Vec<String> =
@@ -214,7 +225,7 @@ impl Rust<'_> {
         if kinds.is_empty() { String::new() } else { tuple(&kinds) }
     }
 
-    /// The names of what a method brings back.
+    /// Returns the names of a method's results.
     fn results(&self, method: &Method) -> Vec<String> {
         let result = method.result.iter().map(|_| "result".to_owned());
         result.chain(names(&method.outputs)).collect()
@@ -239,7 +250,7 @@ fn arrow(kind: &str) -> String {
     if kind.is_empty() { String::new() } else { format!(" -> {kind}") }
 }
 
-/// One thing alone, or several (or none) in brackets.
+/// Formats one part alone, and several parts (or none) in brackets.
 fn tuple(parts: &[String]) -> String {
     match parts {
         [one] => one.clone(),

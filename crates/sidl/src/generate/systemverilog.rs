@@ -1,11 +1,12 @@
-//! A package with the messages as packed structs, and for each interface a module that stands between a hardware element and the network: words
-//! of a request in, the element's own view of it out, and back.
+//! Generates a package with the messages as packed structs, and for each interface a module between
+//! a hardware element and the network. The module turns the words of a request into the element's
+//! own view of it, and the reply back into words.
 
 use crate::interfaces::{Field, Interface, Interfaces, Method, Type};
 
 use super::Lines;
 
-/// For each interface the name and the text of a file.
+/// Returns the name and the text of a file for each interface.
 pub fn generate(interfaces: &Interfaces) -> Vec<(String, String)> {
     let sv = SystemVerilog { interfaces };
     let file = |interface: &Interface| {
@@ -33,10 +34,17 @@ impl SystemVerilog<'_> {
             for (number, method) in interface.methods.iter().enumerate() {
                 out.line(format!("localparam logic [3:0] Method_{} = 4'd{number};", method.name));
             }
-            let longest =
-                |of: fn(&Method) -> usize| interface.methods.iter().map(of).max().unwrap_or(0).max(1);
-            out.line(format!("localparam int unsigned RequestWords = {};", longest(Method::request_words)));
-            out.line(format!("localparam int unsigned ReplyWords = {};", longest(Method::reply_words)));
+            let longest = |of: fn(&Method) -> usize| {
+                interface.methods.iter().map(of).max().unwrap_or(0).max(1)
+            };
+            out.line(format!(
+                "localparam int unsigned RequestWords = {};",
+                longest(Method::request_words)
+            ));
+            out.line(format!(
+                "localparam int unsigned ReplyWords = {};",
+                longest(Method::reply_words)
+            ));
             for method in &interface.methods {
                 self.message(&format!("{}_request_t", method.name), None, &method.inputs, out);
                 if !method.is_oneway {
@@ -51,7 +59,8 @@ impl SystemVerilog<'_> {
         });
     }
 
-    /// A message as a packed struct. What comes last is declared first: it stands in the highest bits.
+    /// Writes a message as a packed struct. The last field is declared first, since the first
+    /// declared takes the highest bits.
     fn message(&self, name: &str, result: Option<&Type>, fields: &[Field], out: &mut Lines) {
         let mut members = Vec::new();
         if let Some(kind) = result {
@@ -71,7 +80,7 @@ impl SystemVerilog<'_> {
         });
     }
 
-    /// The members of a value, the lowest bits first.
+    /// Appends the members of a value, lowest bits first.
     fn members(&self, name: &str, kind: &Type, members: &mut Vec<String>) {
         let padded = |bits: u32, member: String, members: &mut Vec<String>| {
             members.push(member);
@@ -81,8 +90,12 @@ impl SystemVerilog<'_> {
         };
         match kind {
             Type::Bool => padded(1, format!("logic {name};"), members),
-            Type::Unsigned(bits) => padded(*bits, format!("logic [{}:0] {name};", bits - 1), members),
-            Type::Signed(bits) => padded(*bits, format!("logic signed [{}:0] {name};", bits - 1), members),
+            Type::Unsigned(bits) => {
+                padded(*bits, format!("logic [{}:0] {name};", bits - 1), members)
+            }
+            Type::Signed(bits) => {
+                padded(*bits, format!("logic signed [{}:0] {name};", bits - 1), members)
+            }
             Type::Struct { index, .. } => {
                 for field in &self.interfaces.structs[*index].fields {
                     self.members(&format!("{name}_{}", field.name), &field.kind, members);
@@ -94,9 +107,8 @@ impl SystemVerilog<'_> {
                     let member = format!("logic{sign} [{}:0][{}:0] {name};", count - 1, bits - 1);
                     padded(bits * *count as u32, member, members);
                 }
-                element => {
-                    (0..*count).for_each(|place| self.members(&format!("{name}_{place}"), element, members))
-                }
+                element => (0..*count)
+                    .for_each(|place| self.members(&format!("{name}_{place}"), element, members)),
             },
         }
     }
@@ -109,9 +121,13 @@ impl SystemVerilog<'_> {
         ));
         out.line("//");
         out.line("// Contract");
-        out.line("//   A request is in_count_i words (with none, one that does not matter), the method beside them; the element sees it in whole as long as");
-        out.line("//   request_valid_o is high, and takes it with request_ready_i. What has no such method or length is taken and counted in refused_o.");
-        out.line("//   A method that replies does so once, with reply_valid_i in a later cycle; then its words leave (one, if it has none). The next request follows.");
+        out.line("//   A request is in_count_i words (a request of none is sent as one ignored word) with its method.");
+        out.line("//   The element sees all of it while request_valid_o is high, and takes it with request_ready_i.");
+        out.line(
+            "//   A request of an unknown method or of the wrong length is dropped and counted in refused_o.",
+        );
+        out.line("//   A method that replies does so once, with reply_valid_i in a later cycle; then the words of the");
+        out.line("//   reply leave (one, if it has none), and the next request is accepted.");
         out.line(format!("module {name}_server"));
         for line in PORTS {
             out.line(line.replace("PACKAGE", &format!("{name}_pkg")));
@@ -176,7 +192,7 @@ impl SystemVerilog<'_> {
             "      if (in_valid_i) begin",
             "        for (int unsigned k = 0; k < RequestWords; k++) if (place == 6'(k)) words[k] <= in_word_i;",
             "        method <= in_method_i;",
-            "        // A message that goes on and on stays behind the last word.",
+            "        // An overlong message stays past the last word.",
             "        if (place != '1) place <= place + 6'd1;",
             "        if (in_last_i) begin",
             "          place <= '0;",

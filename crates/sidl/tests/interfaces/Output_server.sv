@@ -18,9 +18,11 @@ endpackage
 // Between the network and an element that serves interface Output: one request at a time.
 //
 // Contract
-//   A request is in_count_i words (with none, one that does not matter), the method beside them; the element sees it in whole as long as
-//   request_valid_o is high, and takes it with request_ready_i. What has no such method or length is taken and counted in refused_o.
-//   A method that replies does so once, with reply_valid_i in a later cycle; then its words leave (one, if it has none). The next request follows.
+//   A request is in_count_i words (a request of none is sent as one ignored word) with its method.
+//   The element sees all of it while request_valid_o is high, and takes it with request_ready_i.
+//   A request of an unknown method or of the wrong length is dropped and counted in refused_o.
+//   A method that replies does so once, with reply_valid_i in a later cycle; then the words of the
+//   reply leave (one, if it has none), and the next request is accepted.
 module Output_server
   import Output_pkg::*;
 (
@@ -87,7 +89,7 @@ module Output_server
         if (in_valid_i) begin
           for (int unsigned k = 0; k < RequestWords; k++) if (place == 6'(k)) words[k] <= in_word_i;
           method <= in_method_i;
-          // A message that goes on and on stays behind the last word.
+          // An overlong message stays past the last word.
           if (place != '1) place <= place + 6'd1;
           if (in_last_i) begin
             place <= '0;

@@ -25,7 +25,7 @@ struct Range {
 
 // ---- Lookup: for clients ----
 
-// Begins a call, whose reply comes under the ticket; what the call was given may change at once.
+// Begins a call; the ticket identifies its reply. The arguments may be changed at once.
 static inline void Lookup_search_begin(uint32_t service, unsigned ticket, uint32_t address) {
     wl_launch(service, 0, ticket, 1, (uint32_t)address);
 }
@@ -54,7 +54,7 @@ static inline struct Route Lookup_search(uint32_t service, uint32_t address) {
     return Lookup_search_end(0);
 }
 
-// Begins a call, whose reply comes under the ticket; what the call was given may change at once.
+// Begins a call; the ticket identifies its reply. The arguments may be changed at once.
 static inline void Lookup_find_begin(uint32_t service, unsigned ticket, uint64_t key) {
     wl_argument(0, (uint32_t)key);
     wl_launch(service, 1, ticket, 2, (uint32_t)((uint64_t)key >> 32));
@@ -91,7 +91,7 @@ static inline bool Lookup_find(uint32_t service, uint64_t key, struct Route *rou
     return Lookup_find_end(0, route, hops);
 }
 
-// One-way: the caller goes on at once.
+// One-way: returns at once.
 static inline void Lookup_learn(uint32_t service, uint32_t address, uint8_t length, const uint8_t mac[6], const struct Range ranges[2]) {
     wl_argument(0, (uint32_t)address);
     wl_argument(1, (uint32_t)(uint8_t)length);
@@ -103,7 +103,7 @@ static inline void Lookup_learn(uint32_t service, uint32_t address, uint8_t leng
     wl_launch(service, 2, WL_ONE_WAY, 8, (uint32_t)(uint16_t)ranges[1].high);
 }
 
-// Begins a call, whose reply comes under the ticket; what the call was given may change at once.
+// Begins a call; the ticket identifies its reply. The arguments may be changed at once.
 static inline void Lookup_clear_begin(uint32_t service, unsigned ticket) {
     wl_launch(service, 3, ticket, 0, 0);
 }
@@ -118,7 +118,7 @@ static inline void Lookup_clear(uint32_t service) {
     Lookup_clear_end(0);
 }
 
-// Begins a call, whose reply comes under the ticket; what the call was given may change at once.
+// Begins a call; the ticket identifies its reply. The arguments may be changed at once.
 static inline void Lookup_balance_begin(uint32_t service, unsigned ticket, int8_t a, int32_t b, bool up) {
     wl_argument(0, (uint32_t)(uint8_t)a);
     wl_argument(1, (uint32_t)b);
@@ -140,7 +140,7 @@ static inline int64_t Lookup_balance(uint32_t service, int8_t a, int32_t b, bool
     return Lookup_balance_end(0);
 }
 
-// ---- Lookup: for servers, which define the functions ..._on_... ----
+// ---- Lookup: for servers, which define the ..._on_... functions ----
 
 struct Route Lookup_on_search(void *object, uint32_t address);
 bool Lookup_on_find(void *object, uint64_t key, struct Route *route, uint16_t hops[3]);
@@ -148,7 +148,7 @@ void Lookup_on_learn(void *object, uint32_t address, uint8_t length, const uint8
 void Lookup_on_clear(void *object);
 int64_t Lookup_on_balance(void *object, int8_t a, int32_t b, bool up);
 
-// Serves a request; false if the interface has no such method, or another number of words belongs to it.
+// Serves a request. Returns false if the interface has no such method or the request has the wrong length.
 static inline bool Lookup_serve(void *object, const struct wl_request *request) {
     const uint32_t *words = request->words;
     (void)words;
@@ -220,18 +220,18 @@ static inline bool Lookup_serve(void *object, const struct wl_request *request) 
 
 // ---- Output: for clients ----
 
-// One-way: the caller goes on at once.
+// One-way: returns at once.
 static inline void Output_send(uint32_t service, uint32_t packet, uint16_t port, uint16_t length) {
     wl_argument(0, (uint32_t)packet);
     wl_argument(1, (uint32_t)(uint16_t)port);
     wl_launch(service, 0, WL_ONE_WAY, 3, (uint32_t)(uint16_t)length);
 }
 
-// ---- Output: for servers, which define the functions ..._on_... ----
+// ---- Output: for servers, which define the ..._on_... functions ----
 
 void Output_on_send(void *object, uint32_t packet, uint16_t port, uint16_t length);
 
-// Serves a request; false if the interface has no such method, or another number of words belongs to it.
+// Serves a request. Returns false if the interface has no such method or the request has the wrong length.
 static inline bool Output_serve(void *object, const struct wl_request *request) {
     const uint32_t *words = request->words;
     (void)words;

@@ -1,51 +1,60 @@
-//! The units of one clock, and at which of its edges they have their next cycles.
+//! The units of one clock, and the edges at which they have their next cycles.
 
 use super::Unit;
-use crate::{Clock, Time};
+use crate::{Clock, Time, Timebase};
 
 /// No edge.
 const NEVER: u64 = u64::MAX;
-/// Edges from one on, at which units can have their next cycles.
+/// The number of edges ahead within which units can have their next cycles.
 const EDGES: u64 = 64;
+/// The time of an edge that does not come.
+const NO_TIME: Time = Time(u64::MAX);
 
-/// Units of one clock. Of masks, a bit stands for each unit of the whole machine.
-#[derive(Debug)]
+/// The units of one clock. In masks, each bit is a unit of the whole machine.
+#[derive(Clone, Debug)]
 pub(super) struct Domain {
-    pub(super) clock: Clock,
-    /// The first edge whose cycles have not begun, and its time.
+    timebase: Timebase,
+    /// Whether the rate may change and the clock may be gated.
+    pub(super) is_variable: bool,
+    is_gated: bool,
+    /// The first edge whose cycles have not begun.
     edge: u64,
+    /// The time of that edge; none while the clock is gated.
     time: Time,
-    /// The edge at which each unit of the whole machine has its next cycle, if it is awake: one of `EDGES` from `edge` on.
+    /// The edge at which each unit of the whole machine has its next cycle, if it is awake: one of
+    /// `EDGES` from `edge` on.
     due: Vec<u64>,
-    /// The same as masks: who has a cycle at edge `n` stands at `n % EDGES`.
+    /// The cycles as masks: the units that have a cycle at edge `n` are at `n % EDGES`.
     ring: Vec<Vec<u64>>,
-    /// Which masks of the ring are not empty: a bit each.
+    /// A bit for each mask of the ring, set if the mask is not empty.
     filled: u64,
-    /// When somebody has a cycle next; never if all sleep.
+    /// When a unit has a cycle next; never if all sleep.
     next: Time,
     members: Vec<u64>,
-    /// During the cycles of an edge: whose turn it is.
+    /// The current unit during the cycles of an edge.
     turn: Option<Unit>,
 }
 
 impl Domain {
-    /// Of a machine with so many units, none of them of this clock.
-    pub(super) fn new(clock: Clock, units: usize) -> Self {
+    /// Creates a clock of a machine with this number of units, none of which is of this clock yet.
+    pub(super) fn new(clock: Clock, is_variable: bool, units: usize) -> Self {
         let words = units.div_ceil(64);
         Self {
-            clock,
+            timebase: clock.into(),
+            is_variable,
+            is_gated: false,
             edge: 0,
             time: Time::ZERO,
             due: vec![NEVER; units],
             ring: vec![vec![0; words]; EDGES as usize],
             filled: 0,
-            next: Time(u64::MAX),
+            next: NO_TIME,
             members: vec![0; words],
             turn: None,
         }
     }
 
-    /// The machine has one more unit, which may be of this clock.
+    /// Adds a unit of the machine, which may be of this clock.
     pub(super) fn add(&mut self, unit: Unit, is_member: bool) {
         let (word, bit) = place(unit);
         for mask in self.ring.iter_mut().chain([&mut self.members]) {
@@ -55,18 +64,39 @@ impl Domain {
         self.members[word] |= if is_member { bit } else { 0 };
     }
 
-    /// When somebody has a cycle next; never if all sleep.
+    /// The numbers and times of the edges.
+    pub(super) fn timebase(&self) -> Timebase {
+        self.timebase
+    }
+
+    /// Whether the clock is gated.
+    pub(super) fn is_gated(&self) -> bool {
+        self.is_gated
+    }
+
+    /// Returns the number of edges so far, if the next one is not before `from`.
+    pub(super) fn edges(&self, from: Time) -> u64 {
+        if self.is_gated || self.turn.is_some() {
+            self.edge
+        } else {
+            self.edge.max(self.timebase.edge_from(from))
+        }
+    }
+
+    /// Returns when a unit has a cycle next; never if all sleep.
     #[inline]
     pub(super) fn next(&self) -> Time {
         self.next
     }
 
-    /// The first edge whose cycles have not begun, if there is anybody who could have one.
+    /// Returns the first edge whose cycles have not begun, if the clock has units and is not gated.
     pub(super) fn edge(&self) -> Option<Time> {
-        self.members.iter().any(|word| *word != 0).then_some(self.time)
+        let has_members = self.members.iter().any(|word| *word != 0);
+        (has_members && !self.is_gated).then_some(self.time)
     }
 
-    /// A unit has a cycle at the first edge at this time or behind it; during the cycles of an edge, at this one if its turn is to come.
+    /// Gives a unit a cycle at the first edge from `from` on; during the cycles of an edge, at this
+    /// edge if the unit has not had its cycle.
     #[inline]
     pub(super) fn wake(&mut self, unit: Unit, from: Time) {
         let edge = match self.turn {
@@ -85,30 +115,80 @@ impl Domain {
         }
     }
 
-    /// No edge before this time has cycles any more.
+    /// Passes over the edges before a time: none of them has cycles any more.
     #[inline]
     fn come_to(&mut self, from: Time) {
         if self.time < from {
-            self.edge = self.clock.edge_from(from);
-            self.time = self.clock.edge(self.edge);
+            self.edge = self.timebase.edge_from(from);
+            self.time = self.timebase.edge(self.edge);
         }
     }
 
-    /// A unit has a cycle at the first edge at a time or behind it, or sooner if that is further than is looked ahead; no edge before `from` has cycles
-    /// any more, but those of the edge whose cycles are under way.
+    /// Gives a unit a cycle at the first edge at or after a time, or sooner if that is beyond the
+    /// ring. No edge before `from` has cycles any more, except the current edge.
     pub(super) fn wake_by(&mut self, unit: Unit, from: Time, time: Time) {
         if self.turn.is_none() {
             self.come_to(from);
         }
-        let edge = self.clock.edge_from(time).clamp(self.edge, self.edge + EDGES - 2);
+        let edge = self.timebase.edge_from(time).clamp(self.edge, self.edge + EDGES - 2);
         if edge < self.due[unit.0 as usize] {
             self.put(unit, edge);
-            self.next = self.next.min(self.clock.edge(edge));
+            if !self.is_gated {
+                self.next = self.next.min(self.timebase.edge(edge));
+            }
+        }
+    }
+
+    /// Changes the rate; see [`Timebase::set_rate`]. No edge before `from` has cycles any more.
+    pub(super) fn set_rate(&mut self, from: Time, rate: Clock, settled: Time) {
+        if self.is_gated {
+            self.timebase.set_gated_rate(self.edge, rate, settled);
+            return;
+        }
+        if self.turn.is_none() {
+            self.come_to(from);
+        }
+        self.timebase.set_rate(self.edge, rate, settled);
+        self.time = self.timebase.edge(self.edge);
+        self.advance_units();
+    }
+
+    /// Stops the edges from `from` on.
+    pub(super) fn gate(&mut self, from: Time) {
+        if self.turn.is_none() {
+            self.come_to(from);
+        }
+        self.is_gated = true;
+        self.time = NO_TIME;
+        self.next = NO_TIME;
+    }
+
+    /// Lets the edges from `from` on pass again.
+    pub(super) fn ungate(&mut self, from: Time) {
+        if !std::mem::take(&mut self.is_gated) {
+            return;
+        }
+        self.timebase.ungate(self.edge, from);
+        self.time = self.timebase.edge(self.edge);
+        self.advance_units();
+    }
+
+    /// Gives all units that are awake a cycle at the next edge. The edges at the times that they
+    /// requested may now be later, and an early cycle does no harm.
+    #[cold]
+    fn advance_units(&mut self) {
+        for unit in 0..self.due.len() {
+            if self.due[unit] > self.edge && self.due[unit] != NEVER {
+                self.put(Unit(unit as u32), self.edge);
+            }
+        }
+        if self.turn.is_none() {
+            self.find_next();
         }
     }
 
     /// Sets the edge at which a unit has its next cycle; never if it sleeps.
-    #[inline]
+    #[inline(always)]
     fn put(&mut self, unit: Unit, edge: u64) {
         let (word, bit) = place(unit);
         let old = std::mem::replace(&mut self.due[unit.0 as usize], edge);
@@ -125,7 +205,8 @@ impl Domain {
         }
     }
 
-    /// Begins the cycles of the edge at this time, if there is one at which somebody has a cycle; or any one.
+    /// Begins the cycles of the edge at this time, if a unit has a cycle there; with `any`, of any
+    /// edge at this time.
     #[inline]
     pub(super) fn begin(&mut self, now: Time, any: bool) -> bool {
         if self.next == now {
@@ -135,20 +216,22 @@ impl Domain {
         }
         self.turn = Some(Unit(0));
         self.edge += 1;
-        self.time = self.clock.edge(self.edge);
+        self.time = self.timebase.edge(self.edge);
         true
     }
 
-    /// The first edge at which somebody has a cycle.
+    /// The first edge at which a unit has a cycle.
     fn first(&self) -> Option<u64> {
         let ahead = self.filled.rotate_right((self.edge % EDGES) as u32).trailing_zeros();
         (self.filled != 0).then_some(self.edge + u64::from(ahead))
     }
 
-    /// The next unit in the order of their numbers, from `from` on, which has a cycle at the edge that was begun; or any one.
+    /// The next unit in the order of numbers, from `from` on, that has a cycle at the edge that was
+    /// begun; with `any`, the next unit of all.
     #[inline]
     pub(super) fn take(&mut self, from: u32, any: bool) -> Option<Unit> {
-        let units = if any { &self.members } else { &self.ring[((self.edge - 1) % EDGES) as usize] };
+        let due = &self.ring[((self.edge - 1) % EDGES) as usize];
+        let units = if any { &self.members } else { due };
         let (first, _) = place(Unit(from));
         let mut mask = u64::MAX << (from % 64);
         for (word, units) in units.iter().enumerate().skip(first) {
@@ -162,7 +245,8 @@ impl Domain {
         None
     }
 
-    /// The unit whose turn it is has its next cycle so many edges on, or sooner if that is further than is looked ahead; 0 if it sleeps.
+    /// Gives the current unit its next cycle after this number of edges, or sooner if that is
+    /// beyond the ring. With 0, the unit sleeps.
     #[inline]
     pub(super) fn set(&mut self, unit: Unit, edges: u64) {
         self.put(unit, if edges == 0 { NEVER } else { self.edge - 1 + edges.min(EDGES) });
@@ -172,11 +256,20 @@ impl Domain {
     #[inline]
     pub(super) fn end(&mut self) {
         self.turn = None;
-        self.next = self.first().map_or(Time(u64::MAX), |edge| self.clock.edge(edge));
+        self.find_next();
+    }
+
+    /// Finds when a unit has a cycle next.
+    #[inline]
+    fn find_next(&mut self) {
+        self.next = match self.first() {
+            Some(edge) if !self.is_gated => self.timebase.edge(edge),
+            _ => NO_TIME,
+        };
     }
 }
 
-/// Where a unit's bit is in a mask.
+/// Returns the place of a unit's bit in a mask.
 fn place(unit: Unit) -> (usize, u64) {
     (unit.0 as usize / 64, 1 << (unit.0 % 64))
 }

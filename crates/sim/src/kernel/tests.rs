@@ -1,21 +1,26 @@
 use super::*;
 
-/// Units that pass things on: each that arrives is worked on for some cycles, then sent to another one after a delay; both follow from its number.
+mod breaks;
+mod variable_clocks;
+
+/// Units that pass things on: each works on a thing for some cycles, then sends it to another unit
+/// after a delay; both follow from its number.
+#[derive(Clone)]
 struct Mill {
     units: Vec<Station>,
-    /// What has happened: when, to whom, and with which thing.
+    /// A log of happenings: the time, the unit, and the thing.
     log: Vec<(Time, Unit, u32)>,
     /// Things still to be put in by the first units.
     left: u32,
 }
 
-#[derive(Default)]
+#[derive(Clone, Default)]
 struct Station {
     waiting: std::collections::VecDeque<u32>,
     cycles_left: u32,
 }
 
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 struct Thing {
     to: Unit,
     number: u32,
@@ -63,7 +68,10 @@ fn mill(effort: Effort) -> (Mill, Kernel<Thing>) {
     }
     let units = (0..200).map(|number| kernel.add_unit(number % 3)).collect::<Vec<_>>();
     for number in 0..20 {
-        kernel.send(Time(number * 700), Thing { to: units[number as usize * 7], number: number as u32 });
+        kernel.send(
+            Time(number * 700),
+            Thing { to: units[number as usize * 7], number: number as u32 },
+        );
     }
     let stations = units.iter().map(|_| Station::default()).collect();
     (Mill { units: stations, log: Vec::new(), left: 3000 }, kernel)
@@ -120,18 +128,21 @@ impl Model for Chain {
 #[test]
 fn who_is_woken_behind_ones_turn_waits_for_the_next_edge() {
     let mut kernel = Kernel::new(Effort::Active, Time(100));
-    let (slow, fast) = (kernel.add_clock(Clock::ratio(300, 1)), kernel.add_clock(Clock::ratio(100, 1)));
+    let (slow, fast) =
+        (kernel.add_clock(Clock::ratio(300, 1)), kernel.add_clock(Clock::ratio(100, 1)));
     for clock in [slow, fast, fast, fast] {
         kernel.add_unit(clock);
     }
-    // Unit 2 wakes 3, which comes behind it, 3 wakes 1, which has passed, and 1 wakes 0, whose clock has.
+    // Unit 2 wakes 3, which comes after it; 3 wakes 1, which has passed; and 1 wakes 0, on a clock
+    // that has passed.
     let mut chain = Chain { cycles: Vec::new(), wakes: vec![None, Some(0), Some(3), Some(1)] };
     kernel.send(Time(450), 2);
     assert_eq!(kernel.run(&mut chain, Time(10_000)), Stop::Silent);
     assert_eq!(chain.cycles, [(Time(500), 2), (Time(500), 3), (Time(600), 1), (Time(900), 0)]);
 }
 
-/// A unit that counts down from an event's number and knows ahead when it is done, and one with a cycle of its own between.
+/// A unit that counts down from an event's number and knows in advance when it is done, and a unit
+/// with a cycle of its own between.
 struct Timer {
     /// The edge at which it is done.
     done: Option<u64>,
@@ -178,7 +189,8 @@ fn who_knows_ahead_when_it_has_something_to_do_has_few_cycles_and_can_be_woken_b
         (timer.log, kernel.work())
     };
     let (log, (cycles, _)) = run(Effort::Active);
-    let done: Vec<u64> = log.iter().filter(|(_, what)| *what == "done").map(|(time, _)| time.0).collect();
+    let done: Vec<u64> =
+        log.iter().filter(|(_, what)| *what == "done").map(|(time, _)| time.0).collect();
     assert_eq!(done, [6_100, 13_100, 20_000]);
     assert!(cycles < 10, "{cycles}");
     let (naive_log, (naive_cycles, _)) = run(Effort::Naive);
@@ -207,7 +219,8 @@ fn a_model_can_stop_a_run() {
     assert_eq!(kernel.run(&mut Stopping, Time(100)), Stop::Silent);
 }
 
-/// Four units send something at the same edges that arrives at the same times. Some of them do that when an edge comes, others all at once before the first.
+/// Four units send events at the same edges that arrive at the same times. Some of them send at the
+/// edge, others all at once before the first edge.
 #[test]
 fn what_is_sent_ahead_of_time_arrives_in_the_order_in_which_it_would_if_it_were_not() {
     const EDGES: u64 = 6;
@@ -244,7 +257,9 @@ fn what_is_sent_ahead_of_time_arrives_in_the_order_in_which_it_would_if_it_were_
         senders.arrived
     };
     let wanted = run(Effort::Active, 0);
-    assert!(wanted.is_sorted_by_key(|(time, unit, edge)| (*time, *edge, *unit)) && wanted.len() == 24);
+    assert!(
+        wanted.is_sorted_by_key(|(time, unit, edge)| (*time, *edge, *unit)) && wanted.len() == 24
+    );
     for ahead in 0..16 {
         assert_eq!(run(Effort::Active, ahead), wanted, "{ahead:04b}");
     }
@@ -271,14 +286,14 @@ fn a_unit_that_is_woken_by_a_time_has_a_cycle_at_its_edge() {
     let clock = kernel.add_clock(Clock::ratio(100, 1));
     let units = [(); 3].map(|()| kernel.add_unit(clock));
     kernel.send(Time(210), (units[0], Time(500)));
-    // The first counts; one that is not before that changes nothing.
+    // The first counts; a later one changes nothing.
     kernel.send(Time(220), (units[2], Time(790)));
     kernel.send(Time(230), (units[2], Time(601)));
     kernel.send(Time(240), (units[2], Time(900)));
     let mut woken = Woken::default();
     assert_eq!(kernel.run(&mut woken, Time(5000)), Stop::Silent);
     assert_eq!(woken.0, [(0, Time(500)), (1, Time(600)), (2, Time(700))]);
-    // One that is too far to be looked ahead comes sooner.
+    // An event beyond the look-ahead comes sooner.
     kernel.send(Time(0), (units[0], Time(100_000)));
     assert_eq!(kernel.run(&mut woken, Time(200_000)), Stop::Silent);
     let (unit, time) = woken.0[3];

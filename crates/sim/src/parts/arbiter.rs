@@ -1,57 +1,58 @@
-//! Arbiters: who of those that ask is granted.
+//! Arbiters choose one of several requesters.
 
 use serde::{Deserialize, Serialize};
 
 use crate::spec::{SpecError, within};
 
-/// How one of several contenders is chosen.
+/// The policy that chooses one of several contenders.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum ArbiterSpec {
     /// The lowest number always: others may wait for ever.
     Fixed,
-    /// The next one behind the one that was granted last.
+    /// The next one after the one that was granted last.
     #[default]
     RoundRobin,
-    /// The one whose last grant is longest ago (a matrix arbiter).
+    /// Grants the least recently granted contender (a matrix arbiter).
     LeastRecent,
-    /// Round robin in which each may be granted so many times in a row: shares of the grants, where all ask, are as the weights.
+    /// Round robin with a number of consecutive grants for each contender: when all request, grants
+    /// are proportional to the weights.
     Weighted(Vec<u32>),
 }
 
-/// Who asks: a bit for each contender.
+/// A set of requests: a bit for each contender.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Requests {
     words: Vec<u64>,
 }
 
 impl Requests {
-    /// Nobody, of so many.
+    /// Creates an empty set for this number of contenders.
     pub fn new(contenders: usize) -> Self {
         Self { words: vec![0; contenders.div_ceil(64)] }
     }
 
-    /// This one asks.
+    /// Adds a contender's request.
     pub fn insert(&mut self, contender: usize) {
         self.words[contender / 64] |= 1 << (contender % 64);
     }
 
-    /// This one does not.
+    /// Removes a contender's request.
     pub fn remove(&mut self, contender: usize) {
         self.words[contender / 64] &= !(1 << (contender % 64));
     }
 
-    /// Whether it does.
+    /// Whether a contender requests.
     pub fn contains(&self, contender: usize) -> bool {
         self.words[contender / 64] >> (contender % 64) & 1 != 0
     }
 
-    /// Whether nobody does.
+    /// Whether no contender requests.
     pub fn is_empty(&self) -> bool {
         self.words.iter().all(|word| *word == 0)
     }
 
-    /// Nobody.
+    /// Removes all requests.
     pub fn clear(&mut self) {
         self.words.fill(0);
     }
@@ -67,18 +68,18 @@ impl Requests {
         Some(word * 64 + bits.trailing_zeros() as usize)
     }
 
-    /// The first one from a number on, going round behind the last.
+    /// The first one from a number on, going round after the last.
     pub fn first_around(&self, from: usize) -> Option<usize> {
         self.first_from(from).or_else(|| self.first_from(0))
     }
 
-    /// All of them.
+    /// Returns all requesting contenders.
     pub fn iter(&self) -> impl Iterator<Item = usize> {
         std::iter::successors(self.first_from(0), |last| self.first_from(last + 1))
     }
 }
 
-/// An arbiter and what it remembers of its grants.
+/// An arbiter and the state of its past grants.
 #[derive(Clone, Debug)]
 pub struct Arbiter(State);
 
@@ -91,17 +92,17 @@ enum State {
 }
 
 impl Arbiter {
-    /// For so many contenders.
+    /// Creates an arbiter for this number of contenders.
     ///
     /// # Errors
-    /// If there are no contenders, or weights are not one for each, or one is 0.
+    /// If there are no contenders, if the number of weights is different, or if a weight is 0.
     pub fn new(spec: &ArbiterSpec, contenders: usize) -> Result<Self, SpecError> {
         within("contenders", contenders as u64, 1..=4096)?;
         Ok(Self(match spec {
             ArbiterSpec::Fixed => State::Fixed,
             ArbiterSpec::RoundRobin => State::RoundRobin { next: 0 },
             ArbiterSpec::LeastRecent => {
-                // Row i holds whom i goes before: at first all with higher numbers.
+                // Row i holds the contenders after i in priority: at first all with higher numbers.
                 let before = (0..contenders).map(|row| {
                     let mut lower = Requests::new(contenders);
                     (row + 1..contenders).for_each(|column| lower.insert(column));
@@ -128,14 +129,14 @@ impl Arbiter {
         }))
     }
 
-    /// Who would be granted now; nothing changes.
+    /// The contender that would be granted now; nothing changes.
     pub fn choose(&self, requests: &Requests) -> Option<usize> {
         match &self.0 {
             State::Fixed => requests.first_from(0),
             State::RoundRobin { next } => requests.first_around(*next),
             State::LeastRecent { before } => requests.iter().find(|&one| {
                 let rows = before[one].words.iter().zip(&requests.words).enumerate();
-                // All who ask are behind this one.
+                // All requesters come after this one.
                 rows.fold(0, |others, (word, (behind, asking))| {
                     let own = if one / 64 == word { 1u64 << (one % 64) } else { 0 };
                     others | (asking & !behind & !own)
@@ -170,7 +171,7 @@ impl Arbiter {
         }
     }
 
-    /// Grants one of those who ask.
+    /// Grants one of the requesters.
     pub fn grant(&mut self, requests: &Requests) -> Option<usize> {
         let chosen = self.choose(requests)?;
         self.granted(chosen);

@@ -1,8 +1,8 @@
-//! Caches: which lines are there, and what a miss does to them. How long it takes is up to the machine.
+//! Caches: the lines present, and the effect of a miss on them. Timing is up to the machine.
 
 use serde::{Deserialize, Serialize};
 
-use crate::chance::Chance;
+use crate::rng::Rng;
 use crate::spec::{SpecError, power_of_two};
 use crate::stats::Record;
 
@@ -10,55 +10,56 @@ use crate::stats::Record;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, Serialize)]
 #[serde(deny_unknown_fields)]
 pub struct CacheSpec {
-    /// Its size: a power of two from 16 to 2^30.
+    /// The size of the cache: a power of two from 16 to 2^30.
     pub bytes: u64,
-    /// Of a line: a power of two from 4 to 4,096, not more than the size.
+    /// The size of a line: a power of two from 4 to 4,096, not more than the size.
     pub line_bytes: u64,
     /// Lines of a set: a power of two from 1 (direct-mapped) to 64, not more than there are lines.
     pub ways: u64,
-    /// Which line of a set gives way.
+    /// The replacement policy within a set.
     #[serde(default)]
     pub replacement: Replacement,
-    /// What a write does.
+    /// The write policy.
     #[serde(default)]
     pub write: WritePolicy,
 }
 
-/// Which line of a set gives way to a new one.
+/// The replacement policy of a set.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Replacement {
-    /// The one whose last use is longest ago.
+    /// Replaces the least recently used line.
     #[default]
     Lru,
     /// Any, by chance, once all are taken.
     Random,
 }
 
-/// What a write does.
+/// The write policy.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum WritePolicy {
-    /// It changes the line, which is fetched if it is not there, and goes to memory when it gives way.
+    /// Write-back: a write changes the line, which is fetched if it is absent and written to memory
+    /// when it is replaced.
     #[default]
     Back,
-    /// It changes memory, and the line only if it is there.
+    /// Write-through: a write changes memory, and the line only if it is present.
     Through,
 }
 
-/// What an access does.
+/// The kind of an access.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Use {
-    /// A load, or an instruction.
+    /// A load, or an instruction fetch.
     Read,
     /// A store.
     Write,
 }
 
-/// What an access needs of the memory behind the cache.
+/// The accesses to memory that follow from an access to the cache.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Access {
-    /// Whether the line was there.
+    /// Whether the line was present.
     pub hit: bool,
     /// Whether the line must be fetched.
     pub fetches: bool,
@@ -68,7 +69,7 @@ pub struct Access {
     pub writes_back: Option<u64>,
 }
 
-/// A cache and which lines it holds.
+/// A cache and its lines.
 #[derive(Clone, Debug)]
 pub struct Cache {
     spec: CacheSpec,
@@ -77,7 +78,7 @@ pub struct Cache {
     ways: usize,
     /// Set by set.
     lines: Vec<Line>,
-    chance: Chance,
+    rng: Rng,
     reads: Counts,
     writes: Counts,
     evicted: u64,
@@ -111,11 +112,11 @@ impl Line {
 }
 
 impl Cache {
-    /// An empty one; `chance` is for random replacement.
+    /// Creates an empty cache; `rng` is for random replacement.
     ///
     /// # Errors
     /// If a number of the specification is out of its range.
-    pub fn new(spec: CacheSpec, chance: Chance) -> Result<Self, SpecError> {
+    pub fn new(spec: CacheSpec, rng: Rng) -> Result<Self, SpecError> {
         power_of_two("bytes", spec.bytes, 16..=1 << 30)?;
         power_of_two("line_bytes", spec.line_bytes, 4..=spec.bytes.min(4096))?;
         let lines = spec.bytes / spec.line_bytes;
@@ -125,7 +126,7 @@ impl Cache {
             set_mask: lines / spec.ways - 1,
             ways: spec.ways as usize,
             lines: vec![Line::default(); lines as usize],
-            chance,
+            rng,
             reads: Counts::default(),
             writes: Counts::default(),
             evicted: 0,
@@ -134,12 +135,13 @@ impl Cache {
         })
     }
 
-    /// Its specification.
+    /// Returns the specification.
     pub fn spec(&self) -> &CacheSpec {
         &self.spec
     }
 
-    /// The place of the line that holds an address below 2^62, if it is there; it stays there until a miss.
+    /// The place of the line that holds an address below 2^62, if it is there; it stays there until
+    /// a miss.
     #[inline(always)]
     pub fn place(&self, address: u64) -> Option<u32> {
         let (begin, tag) = self.sought(address);
@@ -147,7 +149,8 @@ impl Cache {
         set.iter().position(|line| line.tag & !DIRTY == tag).map(|way| (begin + way) as u32)
     }
 
-    /// A read at a time of the line of a place: an [`access`](Self::access) that changes nothing but when the line was used last.
+    /// Reads the line of a place: an [`access`](Self::access) that changes only the time of its
+    /// last use.
     ///
     /// # Panics
     /// If there is no such place.
@@ -157,8 +160,9 @@ impl Cache {
         self.lines[place as usize].touch(time);
     }
 
-    /// An access at a time, in any unit, to the line that holds an address below 2^62. One that crosses lines is an access for each. Times may go back, as long as
-    /// all accesses before a miss are told before it.
+    /// Accesses the line that holds an address below 2^62 at a time, in any unit. An access that
+    /// crosses lines needs one call for each. Times may decrease, as long as all accesses before a
+    /// miss are reported before it.
     pub fn access(&mut self, address: u64, usage: Use, time: u64) -> Access {
         let is_write = usage == Use::Write;
         let is_through = is_write && self.spec.write == WritePolicy::Through;
@@ -170,7 +174,12 @@ impl Cache {
             let line = &mut self.lines[place as usize];
             line.tag |= dirt;
             line.touch(time);
-            return Access { hit: true, fetches: false, writes_through: is_through, writes_back: None };
+            return Access {
+                hit: true,
+                fetches: false,
+                writes_through: is_through,
+                writes_back: None,
+            };
         }
         counts.misses += 1;
         if is_through {
@@ -181,8 +190,10 @@ impl Cache {
         let is_empty = |line: &Line| line.tag & VALID == 0;
         let victim = match (set.iter().position(is_empty), self.spec.replacement) {
             (Some(empty), _) => empty,
-            (None, Replacement::Lru) => (0..set.len()).min_by_key(|way| set[*way].used).unwrap_or(0),
-            (None, Replacement::Random) => self.chance.below(set.len() as u64) as usize,
+            (None, Replacement::Lru) => {
+                (0..set.len()).min_by_key(|way| set[*way].used).unwrap_or(0)
+            }
+            (None, Replacement::Random) => self.rng.below(set.len() as u64) as usize,
         };
         let old = std::mem::replace(&mut set[victim], Line { tag: tag | dirt, used: time }).tag;
         self.evicted += u64::from(old & VALID != 0);
@@ -192,19 +203,20 @@ impl Cache {
         Access { hit: false, fetches: true, writes_through: false, writes_back }
     }
 
-    /// Where the set of an address begins, and the tag of its line.
+    /// Returns the beginning of an address's set, and the tag of its line.
     #[inline(always)]
     fn sought(&self, address: u64) -> (usize, u64) {
         let number = address >> self.line_shift;
         ((number & self.set_mask) as usize * self.ways, number << FLAGS | VALID)
     }
 
-    /// Forgets every line; what was not written back is lost.
+    /// Invalidates every line; lines that were not written back are lost.
     pub fn clear(&mut self) {
         self.lines.fill(Line::default());
     }
 
-    /// `reads` and `writes`, each with `misses`; `miss_rate` of all; lines `evicted` and `written_back`.
+    /// `reads` and `writes`, each with `misses`; `miss_rate` of all; lines `evicted` and
+    /// `written_back`.
     pub fn record(&self) -> Record {
         let all = self.reads.all + self.writes.all;
         let misses = self.reads.misses + self.writes.misses;

@@ -1,21 +1,24 @@
-//! When a resource is taken, in cycles: a reservation table.
+//! A reservation table: the cycles in which a resource is occupied.
 
 use std::collections::VecDeque;
 
-/// The cycles in which one thing at a time can use a resource. Who comes later may go into a gap that was left, but moves nobody.
+/// The cycles in which one thing at a time can use a resource. A later reservation may go into a
+/// gap that was left, but moves no other.
 #[derive(Clone, Debug, Default)]
 pub struct Calendar {
-    /// First cycle, and the one behind the last: apart from each other, in order.
+    /// The first cycle of each reservation and the one after its last; reservations are disjoint
+    /// and sorted.
     taken: VecDeque<(u64, u64)>,
 }
 
 impl Calendar {
-    /// The first of so many free cycles together, from a cycle on.
+    /// Returns the first run of this many consecutive free cycles, from a cycle on.
     pub fn free_from(&self, from: u64, cycles: u64) -> u64 {
         self.place(from, cycles).0
     }
 
-    /// Takes so many cycles together, the first ones free from a cycle on; answers which is first.
+    /// Reserves the first run of this many consecutive free cycles, from a cycle on; returns its
+    /// first cycle.
     pub fn take(&mut self, from: u64, cycles: u64) -> u64 {
         let (start, index) = self.place(from, cycles);
         let end = start + cycles;
@@ -33,14 +36,14 @@ impl Calendar {
         start
     }
 
-    /// Forgets what was before a cycle; nobody asks for it again.
+    /// Forgets reservations before a cycle, which are not queried again.
     pub fn forget(&mut self, before: u64) {
         while self.taken.front().is_some_and(|taken| taken.1 <= before) {
             self.taken.pop_front();
         }
     }
 
-    /// Where so many cycles fit, and in front of which entry that is.
+    /// Returns the place of a free run of this many cycles, and the index of the entry after it.
     fn place(&self, from: u64, cycles: u64) -> (u64, usize) {
         let mut start = from;
         let mut index = self.taken.partition_point(|taken| taken.1 <= from);

@@ -1,4 +1,5 @@
-//! The lumped-latency channel: a network reduced to the time that a message takes, as in section 5.2 of the StepNP paper.
+//! The lumped-latency channel: a network reduced to the time that a message takes, as in section
+//! 5.2 of the StepNP paper.
 
 use std::cmp::Reverse;
 use std::collections::{BinaryHeap, VecDeque};
@@ -6,81 +7,83 @@ use std::collections::{BinaryHeap, VecDeque};
 use serde::{Deserialize, Serialize};
 
 use super::network::{Credits, Message, Network, NetworkEvent, Node, Notice, Traffic, entrance};
-use crate::chance::Chance;
+use crate::rng::Rng;
 use crate::spec::{SpecError, nanoseconds, within};
 use crate::stats::Record;
-use crate::waits::Waits;
-use crate::{Agenda, Time};
+use crate::wait_graph::WaitGraph;
+use crate::{EventSink, Time};
 
-/// A channel: every message takes about as long as any other, whatever else is under way.
+/// A channel: every message has about the same latency, independent of other messages.
 #[derive(Clone, Copy, Debug, PartialEq, Deserialize, Serialize)]
 #[serde(deny_unknown_fields)]
 pub struct ChannelSpec {
-    /// One way, on average; in machine files `latency_ns`.
+    /// The mean latency in one direction; in machine files `latency_ns`.
     #[serde(rename = "latency_ns", with = "nanoseconds")]
     pub latency: Time,
-    /// Latencies are uniform within this fraction of the mean on both sides, to the picosecond: 0 to 1 (the StepNP paper: 0.25).
+    /// Latencies are uniform within this fraction of the mean on both sides, to the picosecond: 0
+    /// to 1 (the StepNP paper: 0.25).
     #[serde(default)]
     pub jitter: f64,
-    /// Whether messages of one sender to one receiver keep their order. Otherwise they overtake as the jitter has it.
+    /// Whether messages of one sender to one receiver keep their order. Otherwise jitter lets them
+    /// overtake.
     #[serde(default)]
     pub keep_order: bool,
 }
 
-/// A channel and what is on its way through it.
+/// A channel and its messages.
 #[derive(Clone, Debug)]
 pub struct Channel<P> {
     least: Time,
-    /// How many picoseconds more a latency can be, plus one.
+    /// The maximum jitter in picoseconds, plus one.
     spread: u64,
-    /// Of each sender: its jitter does not depend on what others send.
-    chances: Vec<Chance>,
+    /// A generator for each sender, so that its jitter does not depend on other senders.
+    rngs: Vec<Rng>,
     nodes: u32,
     /// When the last message of each pair comes out, if their order is kept.
     last: Vec<Time>,
-    /// What is on its way to each node that does not answer.
+    /// The messages on their way to each node that does not reply to others.
     reaching: Vec<BinaryHeap<Reverse<Reaching>>>,
     role: Vec<Role>,
     /// Nodes that [`initiate`](Role::Initiates).
     initiating: Vec<u32>,
-    /// Of each node that collects: when its messages reach nodes that answer.
+    /// The arrival times of messages from each collecting node at replying nodes.
     asking: Vec<BinaryHeap<Reverse<Time>>>,
-    /// Messages that have gone in to such nodes.
+    /// The number of messages sent to such nodes.
     count: u64,
     credits: Credits,
-    /// What has arrived at nodes that can hold no more.
+    /// Messages that arrived at full nodes.
     waiting: Vec<VecDeque<u32>>,
     traffic: Traffic<P>,
 }
 
-/// What a node has to do with those that collect their messages.
+/// The role of a node towards nodes that collect their messages.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Role {
-    /// It is one.
+    /// The node collects its messages.
     Collects,
-    /// It sends messages to those whose messages come to it.
+    /// The node sends messages only in reply to collecting nodes.
     Answers,
-    /// It sends messages to any, when any message comes to it.
+    /// The node sends messages to any node, when any message arrives.
     Initiates,
 }
 
-/// A message that reaches its node; the first comes first.
+/// A message and its arrival; the earliest is the first in order.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 struct Reaching {
     time: Time,
-    /// When it went in, and the how-manieth it was that did to such a node.
+    /// When it went in, and its number among all that went in to such a node.
     sent: Time,
     count: u64,
-    /// Its number under way.
+    /// Its number among the messages under way.
     number: u32,
 }
 
 impl<P> Channel<P> {
-    /// An empty one between so many nodes.
+    /// Creates an empty channel between this number of nodes.
     ///
     /// # Errors
     /// If the jitter is out of its range, or there are no nodes or more than 4,096.
-    pub fn new(spec: ChannelSpec, nodes: u32, chance: Chance) -> Result<Self, SpecError> {
+    pub fn new(spec: ChannelSpec, nodes: u32, rng: Rng) -> Result<Self, SpecError> {
         if !(0.0..=1.0).contains(&spec.jitter) {
             return Err(SpecError::new("jitter", format!("is {}; it can be 0 to 1", spec.jitter)));
         }
@@ -90,7 +93,7 @@ impl<P> Channel<P> {
         Ok(Self {
             least: Time(spec.latency.0 - spread),
             spread: 2 * spread + 1,
-            chances: chance.split(nodes),
+            rngs: rng.split(nodes),
             nodes,
             last: vec![Time::ZERO; pairs],
             reaching: vec![BinaryHeap::new(); nodes as usize],
@@ -113,19 +116,21 @@ impl<P> Channel<P> {
         self.role[node.0 as usize] == Role::Collects
     }
 
-    /// When the first message reaches a node, of those that are on their way.
+    /// Returns the arrival time of the first message on its way to a node.
     fn first_for(&self, node: Node) -> Option<Time> {
         self.reaching[node.0 as usize].peek().map(|Reverse(first)| first.time)
     }
 
-    /// How long the next message is on its way.
+    /// Draws the latency of the next message.
     fn delay(&mut self, from: Node, to: Node, now: Time) -> Time {
-        let jitter = if self.spread == 1 { 0 } else { self.chances[from.0 as usize].below(self.spread) };
+        let jitter =
+            if self.spread == 1 { 0 } else { self.rngs[from.0 as usize].below(self.spread) };
         let delay = self.least + Time(jitter);
         if self.last.is_empty() {
             return delay;
         }
-        // At one time messages come out in the order in which they went in: the kernel sees to that.
+        // At one time messages come out in the order in which they went in: the kernel sees to
+        // that.
         let last = &mut self.last[(from.0 * self.nodes + to.0) as usize];
         *last = (*last).max(now + delay);
         *last - now
@@ -140,14 +145,15 @@ impl<P> Network<P> for Channel<P> {
     fn send(
         &mut self,
         message: Message<P>,
-        agenda: &mut impl Agenda<NetworkEvent>,
+        events: &mut impl EventSink<NetworkEvent>,
     ) -> Result<(), Message<P>> {
-        let now = agenda.now();
-        self.send_ahead(message, now, agenda);
+        let now = events.now();
+        self.send_ahead(message, now, events);
         Ok(())
     }
 
-    /// If messages keep their order, that of a pair depends on when each of them comes.
+    /// If messages keep their order, the order of a pair depends on the times at which they are
+    /// sent.
     fn sends_ahead(&self) -> bool {
         self.last.is_empty()
     }
@@ -156,7 +162,7 @@ impl<P> Network<P> for Channel<P> {
         &mut self,
         message: Message<P>,
         at: Time,
-        agenda: &mut impl Agenda<NetworkEvent>,
+        events: &mut impl EventSink<NetworkEvent>,
     ) -> Option<Time> {
         let (from, to) = (message.from, message.to);
         assert!(
@@ -180,13 +186,15 @@ impl<P> Network<P> for Channel<P> {
                 }
             }
         }
-        agenda.send_from(at, delay, NetworkEvent::Reach(number));
+        events.send_from(at, delay, NetworkEvent::Reach(number));
         None
     }
 
-    /// If there is a time in which nobody can know of a message, and the node takes any number of them.
+    /// Collection is possible if there is a minimum latency during which no node can know of a
+    /// message, and if the node accepts any number of messages.
     fn collect(&mut self, node: Node) -> bool {
-        let collects = self.least > Time::ZERO && self.sends_ahead() && !self.credits.is_bound(node);
+        let collects =
+            self.least > Time::ZERO && self.sends_ahead() && !self.credits.is_bound(node);
         if collects {
             self.set_role(node, Role::Collects);
         }
@@ -209,7 +217,11 @@ impl<P> Network<P> for Channel<P> {
         Some((time, self.traffic.end(number, time)))
     }
 
-    fn arrive(&mut self, event: NetworkEvent, agenda: &mut impl Agenda<NetworkEvent>) -> Option<Notice<P>> {
+    fn arrive(
+        &mut self,
+        event: NetworkEvent,
+        events: &mut impl EventSink<NetworkEvent>,
+    ) -> Option<Notice<P>> {
         match event {
             NetworkEvent::Reach(number) => {
                 let Message { from, to, .. } = *self.traffic.message(number);
@@ -223,9 +235,9 @@ impl<P> Network<P> for Channel<P> {
                     return None;
                 }
                 self.credits.take(to);
-                Some(Notice::Delivered(self.traffic.end(number, agenda.now())))
+                Some(Notice::Delivered(self.traffic.end(number, events.now())))
             }
-            event => self.traffic.notice(event, agenda.now()),
+            event => self.traffic.notice(event, events.now()),
         }
     }
 
@@ -233,10 +245,10 @@ impl<P> Network<P> for Channel<P> {
         self.credits.set(node, messages);
     }
 
-    fn release(&mut self, node: Node, agenda: &mut impl Agenda<NetworkEvent>) {
-        // Its place goes to the first that waits, so that none that reaches the node now comes before.
+    fn release(&mut self, node: Node, events: &mut impl EventSink<NetworkEvent>) {
+        // Its place goes to the first that waits, so that no message that arrives now overtakes it.
         match self.waiting[node.0 as usize].pop_front() {
-            Some(first) => agenda.send(Time::ZERO, NetworkEvent::Deliver(first)),
+            Some(first) => events.send(Time::ZERO, NetworkEvent::Deliver(first)),
             None => self.credits.give(node),
         }
     }
@@ -254,7 +266,8 @@ impl<P> Network<P> for Channel<P> {
         if !self.collects(node) {
             return self.first_for(node).map_or(unknown, |first| unknown.min(first));
         }
-        // Who sends something to this node must have got something before: what is known to come, or what is put in from now on.
+        // A sender to this node must have received a message before: either one that is already
+        // known, or one that is sent from now on.
         let asked = self.asking[node.0 as usize].peek().map(|Reverse(time)| *time);
         let told = self.initiating.iter().filter_map(|node| self.first_for(Node(*node)));
         told.chain(asked).fold(unknown, Time::min) + self.least
@@ -264,10 +277,14 @@ impl<P> Network<P> for Channel<P> {
         self.traffic.record()
     }
 
-    fn waits(&self, name: &dyn Fn(Node) -> String, waits: &mut Waits) {
+    fn waits(&self, name: &dyn Fn(Node) -> String, waits: &mut WaitGraph) {
         for number in self.waiting.iter().filter_map(VecDeque::front) {
             let message = self.traffic.message(*number);
-            waits.add(entrance(name(message.from)), name(message.to), "it holds as many messages as it can");
+            waits.add(
+                entrance(name(message.from)),
+                name(message.to),
+                "it holds as many messages as it can",
+            );
         }
     }
 }

@@ -1,28 +1,30 @@
-//! A crossbar: each input to any output, one message at a time at each of both.
+//! A crossbar: each input to any output, one message at a time at each input and output.
 
 use serde::{Deserialize, Serialize};
 
 use super::arbiter::{Arbiter, ArbiterSpec, Requests};
-use super::contention::{Entrances, Steps};
-use super::network::{Credits, Message, Network, NetworkEvent, Node, Notice, Traffic, entrance};
+use super::contention::{Contended, Entrances, Medium, Waiting};
+use super::network::{NetworkEvent, Node};
 use crate::spec::{SpecError, megahertz, within};
 use crate::stats::Record;
-use crate::waits::Waits;
-use crate::{Agenda, Clock, Time};
+use crate::{Clock, EventSink};
 
-/// How messages wait at an input.
+/// The queueing of messages at an input.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Queueing {
-    /// In one queue: the first keeps others from outputs that are free. With random receivers at most 2 - sqrt(2) of the outputs are busy, where
-    /// there are many (Karol, Hluchyj and Morgan, 1987).
+    /// In one queue: the first keeps others from outputs that are free. With random receivers at
+    /// most 2 - sqrt(2) of the outputs are busy, where there are many (Karol, Hluchyj and Morgan,
+    /// 1987).
     #[default]
     Fifo,
-    /// In a queue for each output, matched by iSLIP (McKeown, 1999), repeated until nobody can be added.
+    /// In a queue for each output, matched by iSLIP (McKeown, 1999), repeated until none can be
+    /// added.
     PerOutput,
 }
 
-/// A crossbar. Alone, a message takes `latency_cycles` and a cycle for each beat of `width_bytes`.
+/// A crossbar. The unloaded latency of a message is `latency_cycles` and a cycle for each beat of
+/// `width_bytes`.
 #[derive(Clone, Debug, PartialEq, Deserialize, Serialize)]
 #[serde(deny_unknown_fields)]
 pub struct CrossbarSpec {
@@ -35,27 +37,22 @@ pub struct CrossbarSpec {
     pub latency_cycles: u64,
     /// Messages in a queue, 1 to 65,536.
     pub queue_messages: u64,
-    /// How they wait.
+    /// The queueing at inputs.
     #[serde(default)]
     pub queueing: Queueing,
-    /// Which input an output takes.
+    /// The arbiter of an output.
     #[serde(default)]
     pub arbiter: ArbiterSpec,
 }
 
-/// A crossbar and who waits for its outputs.
+/// A crossbar as a medium.
 #[derive(Clone, Debug)]
-pub struct Crossbar<P> {
+pub(crate) struct Switch {
     spec: CrossbarSpec,
-    nodes: usize,
-    entrances: Entrances,
     inputs: Vec<Side>,
     outputs: Vec<Side>,
-    steps: Steps,
-    credits: Credits,
-    traffic: Traffic<P>,
     beats: u64,
-    /// Inputs that ask for each output, and outputs that grant each input: empty between steps.
+    /// Inputs that request each output, and outputs that grant each input: empty between steps.
     asking: Vec<Requests>,
     granting: Vec<Requests>,
 }
@@ -68,64 +65,52 @@ struct Side {
     arbiter: Arbiter,
 }
 
-impl<P> Crossbar<P> {
-    /// A free one between so many nodes.
+pub(crate) type Crossbar<P> = Contended<Switch, P>;
+
+impl CrossbarSpec {
+    /// Creates a free crossbar between this number of nodes.
     ///
     /// # Errors
-    /// If a number of the specification is out of its range, or there are no nodes or more than 1,024.
-    pub fn new(spec: CrossbarSpec, nodes: u32) -> Result<Self, SpecError> {
+    /// If a number of the specification is out of its range, or there are no nodes or more than
+    /// 1,024.
+    pub(crate) fn build<P>(&self, nodes: u32) -> Result<Crossbar<P>, SpecError> {
         within("nodes", u64::from(nodes), 1..=1024)?;
-        within("width_bytes", spec.width_bytes, 1..=4096)?;
-        within("latency_cycles", spec.latency_cycles, 0..=1 << 16)?;
-        within("queue_messages", spec.queue_messages, 1..=1 << 16)?;
-        let arbiter = Arbiter::new(&spec.arbiter, nodes as usize).map_err(|error| error.within("arbiter"))?;
-        let lanes = if spec.queueing == Queueing::Fifo { 1 } else { nodes };
+        within("width_bytes", self.width_bytes, 1..=4096)?;
+        within("latency_cycles", self.latency_cycles, 0..=1 << 16)?;
+        within("queue_messages", self.queue_messages, 1..=1 << 16)?;
+        let arbiter = Arbiter::new(&self.arbiter, nodes as usize);
+        let arbiter = arbiter.map_err(|error| error.within("arbiter"))?;
+        let lanes = if self.queueing == Queueing::Fifo { 1 } else { nodes };
         let sides = vec![Side { free: 0, arbiter }; nodes as usize];
         let nobody = vec![Requests::new(nodes as usize); nodes as usize];
-        Ok(Self {
-            nodes: nodes as usize,
-            entrances: Entrances::new(nodes, lanes, spec.queue_messages),
+        let switch = Switch {
+            spec: self.clone(),
             inputs: sides.clone(),
             outputs: sides,
-            steps: Steps::new(spec.clock),
-            credits: Credits::new(nodes),
-            traffic: Traffic::new(),
             beats: 0,
             asking: nobody.clone(),
             granting: nobody,
-            spec,
-        })
-    }
-
-    fn lane(&self, to: Node) -> usize {
-        if self.spec.queueing == Queueing::Fifo { 0 } else { to.0 as usize }
-    }
-
-    fn step(&mut self, cycle: u64, agenda: &mut impl Agenda<NetworkEvent>) {
-        let mut is_first = true;
-        while self.match_sides(cycle, is_first, agenda) {
-            is_first = false;
-        }
-        // Whoever is left is tried again as soon as both sides are free. One whose receiver is full waits for its release.
-        let ready = |(node, number): (Node, u32)| {
-            let to = self.traffic.message(number).to;
-            let free = self.inputs[node.0 as usize].free.max(self.outputs[to.0 as usize].free);
-            self.credits.has(to).then_some(free.max(cycle + 1))
         };
-        if let Some(next) = self.entrances.heads().filter_map(ready).min() {
-            self.steps.want(next, agenda);
-        }
+        let entrances = Entrances::new(nodes, lanes, self.queue_messages);
+        Ok(Contended::new(switch, self.clock, nodes, entrances))
     }
+}
 
-    /// Outputs grant, inputs accept, messages go; answers whether any did. As in iSLIP, only what happens in the first round moves the arbiters on, and
-    /// an output's only if its grant is accepted.
-    fn match_sides(&mut self, cycle: u64, is_first: bool, agenda: &mut impl Agenda<NetworkEvent>) -> bool {
+impl Switch {
+    /// Matches outputs (grant) and inputs (accept) and starts messages; returns whether any
+    /// started. As in iSLIP, only the first round advances the arbiters, and an output's only if
+    /// its grant is accepted.
+    fn match_sides<P>(
+        &mut self,
+        cycle: u64,
+        is_first: bool,
+        waiting: &mut Waiting<P>,
+        events: &mut impl EventSink<NetworkEvent>,
+    ) -> bool {
         self.asking.iter_mut().for_each(Requests::clear);
-        for (node, number) in self.entrances.heads() {
-            let to = self.traffic.message(number).to;
-            let is_free =
-                self.inputs[node.0 as usize].free <= cycle && self.outputs[to.0 as usize].free <= cycle;
-            if is_free && self.credits.has(to) {
+        for (node, number) in waiting.entrances.heads() {
+            let to = waiting.traffic.message(number).to;
+            if self.free_for(node, to) <= cycle && waiting.credits.has(to) {
                 self.asking[to.0 as usize].insert(node.0 as usize);
             }
         }
@@ -136,91 +121,81 @@ impl<P> Crossbar<P> {
             }
         }
         let mut any = false;
-        for input in 0..self.nodes {
-            let Some(output) = self.inputs[input].arbiter.choose(&self.granting[input]) else { continue };
+        for input in 0..self.inputs.len() {
+            let chosen = self.inputs[input].arbiter.choose(&self.granting[input]);
+            let Some(output) = chosen else { continue };
             if is_first {
                 self.inputs[input].arbiter.granted(output);
                 self.outputs[output].arbiter.granted(input);
             }
-            self.pass(cycle, input, output, agenda);
+            self.pass(cycle, (input, output), waiting, events);
             any = true;
         }
         any
     }
 
-    /// The first message of an input for an output goes through.
-    fn pass(&mut self, cycle: u64, input: usize, output: usize, agenda: &mut impl Agenda<NetworkEvent>) {
+    /// Lets the first message of an input for an output go through.
+    fn pass<P>(
+        &mut self,
+        cycle: u64,
+        (input, output): (usize, usize),
+        waiting: &mut Waiting<P>,
+        events: &mut impl EventSink<NetworkEvent>,
+    ) {
         let to = Node(output as u32);
-        let Some(number) = self.entrances.pop(input, self.lane(to), agenda) else { return };
-        let beats = u64::from(self.traffic.message(number).bytes).div_ceil(self.spec.width_bytes).max(1);
-        self.credits.take(to);
+        let Some(number) = waiting.entrances.pop(input, self.lane(to), events) else { return };
+        let bytes = u64::from(waiting.traffic.message(number).bytes);
+        let beats = bytes.div_ceil(self.spec.width_bytes).max(1);
+        waiting.credits.take(to);
         self.inputs[input].free = cycle + beats;
         self.outputs[output].free = cycle + beats;
         self.beats += beats;
-        self.steps.send(cycle + beats + self.spec.latency_cycles, NetworkEvent::Deliver(number), agenda);
+        let delivered = cycle + beats + self.spec.latency_cycles;
+        waiting.steps.send(delivered, NetworkEvent::Deliver(number), events);
     }
 }
 
-impl<P> Network<P> for Crossbar<P> {
-    fn can_send(&self, from: Node, to: Node) -> bool {
-        self.entrances.has_room(from, self.lane(to))
+impl Medium for Switch {
+    fn lane(&self, to: Node) -> usize {
+        if self.spec.queueing == Queueing::Fifo { 0 } else { to.0 as usize }
     }
 
-    fn send(
+    fn free_for(&self, from: Node, to: Node) -> u64 {
+        self.inputs[from.0 as usize].free.max(self.outputs[to.0 as usize].free)
+    }
+
+    fn step<P>(
         &mut self,
-        message: Message<P>,
-        agenda: &mut impl Agenda<NetworkEvent>,
-    ) -> Result<(), Message<P>> {
-        self.credits.check(&message);
-        let (from, lane) = (message.from, self.lane(message.to));
-        if !self.entrances.has_room(from, lane) {
-            self.entrances.refuse(from);
-            return Err(message);
+        cycle: u64,
+        waiting: &mut Waiting<P>,
+        events: &mut impl EventSink<NetworkEvent>,
+    ) {
+        let mut is_first = true;
+        while self.match_sides(cycle, is_first, waiting, events) {
+            is_first = false;
         }
-        let ready = self.inputs[from.0 as usize].free.max(self.outputs[message.to.0 as usize].free);
-        let number = self.traffic.begin(message, agenda.now());
-        self.entrances.push(from, lane, number);
-        self.steps.want(self.steps.now(agenda).max(ready), agenda);
-        Ok(())
-    }
-
-    fn arrive(&mut self, event: NetworkEvent, agenda: &mut impl Agenda<NetworkEvent>) -> Option<Notice<P>> {
-        match event {
-            NetworkEvent::Step => {
-                if let Some(cycle) = self.steps.begin(agenda) {
-                    self.step(cycle, agenda);
-                }
-                None
-            }
-            event => self.traffic.notice(event, agenda.now()),
+        // A message that is left is tried again as soon as both sides are free. If its receiver is
+        // full, it waits for the release.
+        let ready = |(node, number): (Node, u32)| {
+            let to = waiting.traffic.message(number).to;
+            let free = self.free_for(node, to).max(cycle + 1);
+            waiting.credits.has(to).then_some(free)
+        };
+        if let Some(next) = waiting.entrances.heads().filter_map(ready).min() {
+            waiting.steps.want(next, events);
         }
     }
 
-    fn bound(&mut self, node: Node, messages: u32) {
-        self.credits.set(node, messages);
-    }
-
-    fn release(&mut self, node: Node, agenda: &mut impl Agenda<NetworkEvent>) {
-        self.credits.give(node);
-        self.steps.want(self.steps.now(agenda), agenda);
-    }
-
-    fn under_way(&self) -> usize {
-        self.traffic.under_way()
-    }
-
-    /// Beside the common ones `use`: the share of the outputs' cycles in which they carried something.
-    fn record(&self, now: Time) -> Record {
-        let cycles = self.spec.clock.edge_from(now).max(1) * self.nodes as u64;
-        self.traffic.record().with("use", self.beats as f64 / cycles as f64)
-    }
-
-    fn waits(&self, name: &dyn Fn(Node) -> String, waits: &mut Waits) {
-        for (node, number) in self.entrances.heads() {
-            let to = self.traffic.message(number).to;
-            if !self.credits.has(to) {
-                waits.add(entrance(name(node)), name(to), "it holds as many messages as it can");
-            }
+    fn hold(&mut self, cycle: u64) {
+        for side in self.inputs.iter_mut().chain(&mut self.outputs) {
+            side.free = side.free.min(cycle);
         }
+    }
+
+    /// Besides the common ones `use`: the share of the outputs' cycles in which they carried
+    /// something.
+    fn record(&self, cycles: u64, record: Record) -> Record {
+        let cycles = cycles * self.outputs.len() as u64;
+        record.with("use", self.beats as f64 / cycles as f64)
     }
 }

@@ -1,42 +1,45 @@
-//! Routers and the ways between them: what rings and meshes have in common.
+//! Routers and their links: the common parts of rings and meshes.
 //!
-//! Messages cut through (virtual cut-through, Kermani and Kleinrock, 1979): the head goes on as soon as the next router has a free slot, which is large
-//! enough for any message, and the way behind it; the rest follows, a flit a cycle. A slot is free again when the last flit has left it. So a
-//! message costs two events at each router, however long it is, and nothing while it waits.
+//! Switching is virtual cut-through (Kermani and Kleinrock, 1979): the head advances as soon as the
+//! next router has a free slot, which is large enough for any message, and the link to it is free;
+//! the rest follows, a flit a cycle. A slot is free again when the last flit has left it. A message
+//! therefore costs two events at each router, whatever its length, and nothing while it waits.
 
 use std::collections::VecDeque;
 
 use super::arbiter::{Arbiter, ArbiterSpec, Requests};
-use super::contention::Steps;
+use super::contention::{FULL, Steps};
 use super::network::{Credits, Message, Network, NetworkEvent, Node, Notice, Traffic, entrance};
 use crate::spec::{SpecError, within};
 use crate::stats::Record;
-use crate::waits::Waits;
-use crate::{Agenda, Clock, Time};
+use crate::wait_graph::WaitGraph;
+use crate::{Clock, EventSink, Time};
 
-/// The port of each router at which its node puts messages in and gets them.
+/// The port of each router at which its node sends and receives messages.
 pub(crate) const LOCAL: usize = 0;
 
-/// Which routers there are and how messages go. A message leaves by an output and comes to the input of the same number.
+/// The routers and the routes of messages. A message leaves by an output and arrives at the input
+/// with the same number.
 pub(crate) trait Topology {
-    /// Ports of each router, the local one included.
+    /// Returns the number of ports of each router, the local one included.
     fn ports(&self) -> usize;
 
-    /// The router behind an output, if there is one.
+    /// Returns the router at the far end of an output, if there is one.
     fn behind(&self, router: usize, output: usize) -> Option<usize>;
 
-    /// The output that leads from an input.
+    /// Returns the output that leads back from an input.
     fn opposite(&self, port: usize) -> usize;
 
-    /// By which output a message for `to` leaves.
+    /// Returns the output by which a message for `to` leaves.
     fn route(&self, router: usize, to: usize) -> usize;
 
-    /// How many slots must be free for a message from this input to go on: two where ways lie in a circle and it is new on it, so that one
-    /// stays free and the circle can always turn (bubble flow control; Carrion and others, 1997).
+    /// Returns the number of free slots that a message from this input needs to advance: two if
+    /// links form a cycle and the message is entering it, so that one slot stays free and the cycle
+    /// can always advance (bubble flow control; Carrion and others, 1997).
     fn slots_needed(&self, input: usize) -> u64;
 }
 
-/// What routers of any topology have.
+/// The parameters of routers of any topology.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct RouterSpec<'a> {
     pub(crate) clock: Clock,
@@ -48,18 +51,17 @@ pub(crate) struct RouterSpec<'a> {
     pub(crate) arbiter: &'a ArbiterSpec,
 }
 
-/// Routers, and what is under way between them.
+/// Routers, and the messages between them.
 #[derive(Clone, Debug)]
 pub(crate) struct Fabric<T, P> {
     topology: T,
-    clock: Clock,
     width_bytes: u64,
     router_cycles: u64,
     hop_cycles: u64,
-    /// Of all routers, one after the other.
+    /// The inputs of all routers, one router after the other.
     inputs: Vec<Input>,
     outputs: Vec<Output>,
-    /// Routers at which something may go on in the next step.
+    /// Routers at which a message may advance in the next step.
     ready: Vec<usize>,
     is_ready: Vec<bool>,
     /// Nodes that wait for room.
@@ -72,9 +74,9 @@ pub(crate) struct Fabric<T, P> {
 
 #[derive(Clone, Debug)]
 struct Input {
-    /// Messages whose head is here, with the output each wants.
+    /// Messages whose head is here, with the output of each.
     queue: VecDeque<(u32, usize)>,
-    /// Slots that are taken: also by messages whose head is on its way here or has left.
+    /// Occupied slots, including those of messages whose head is on its way here or has left.
     taken: u64,
     slots: u64,
     /// The cycle from which the next message can leave.
@@ -89,7 +91,11 @@ struct Output {
 }
 
 impl<T: Topology, P> Fabric<T, P> {
-    pub(crate) fn new(topology: T, spec: RouterSpec<'_>, routers: usize) -> Result<Self, SpecError> {
+    pub(crate) fn new(
+        topology: T,
+        spec: RouterSpec<'_>,
+        routers: usize,
+    ) -> Result<Self, SpecError> {
         within("width_bytes", spec.width_bytes, 1..=4096)?;
         within("router_cycles", spec.router_cycles, 1..=1000)?;
         within("link_cycles", spec.link_cycles, 0..=1000)?;
@@ -107,7 +113,6 @@ impl<T: Topology, P> Fabric<T, P> {
             inputs: (0..routers * ports).map(input).collect(),
             outputs: vec![Output { free: 0, arbiter, flits: 0 }; routers * ports],
             topology,
-            clock: spec.clock,
             width_bytes: spec.width_bytes,
             router_cycles: spec.router_cycles,
             hop_cycles: spec.router_cycles + spec.link_cycles,
@@ -121,28 +126,35 @@ impl<T: Topology, P> Fabric<T, P> {
         })
     }
 
-    /// Something has changed at a router: it is looked at in this cycle.
-    fn look_at(&mut self, router: usize, agenda: &mut impl Agenda<NetworkEvent>) {
+    /// Schedules a router for this cycle after a change.
+    fn look_at(&mut self, router: usize, events: &mut impl EventSink<NetworkEvent>) {
         if !std::mem::replace(&mut self.is_ready[router], true) {
             self.ready.push(router);
         }
-        self.steps.want(self.steps.now(agenda), agenda);
+        self.steps.want(self.steps.now(events), events);
     }
 
-    fn step(&mut self, cycle: u64, agenda: &mut impl Agenda<NetworkEvent>) {
+    fn step(&mut self, cycle: u64, events: &mut impl EventSink<NetworkEvent>) {
         let mut ready = std::mem::take(&mut self.ready);
         for &router in &ready {
             self.is_ready[router] = false;
             for output in 0..self.topology.ports() {
-                self.grant(cycle, router, output, agenda);
+                self.grant(cycle, router, output, events);
             }
         }
         ready.clear();
         self.ready = ready;
     }
 
-    /// Lets one of the messages go that want an output, if it is free and there is a slot behind it.
-    fn grant(&mut self, cycle: u64, router: usize, output: usize, agenda: &mut impl Agenda<NetworkEvent>) {
+    /// Grants the output to one of its messages, if the output is free and there is a slot at its
+    /// far end.
+    fn grant(
+        &mut self,
+        cycle: u64,
+        router: usize,
+        output: usize,
+        events: &mut impl EventSink<NetworkEvent>,
+    ) {
         let ports = self.topology.ports();
         if self.outputs[router * ports + output].free > cycle {
             return;
@@ -153,7 +165,10 @@ impl<T: Topology, P> Fabric<T, P> {
                 self.requests.insert(input);
             }
         }
-        let Some(input) = self.outputs[router * ports + output].arbiter.grant(&self.requests) else { return };
+        let Some(input) = self.outputs[router * ports + output].arbiter.grant(&self.requests)
+        else {
+            return;
+        };
         let from = &mut self.inputs[router * ports + input];
         let Some((number, _)) = from.queue.pop_front() else { return };
         let message = self.traffic.message(number);
@@ -166,19 +181,23 @@ impl<T: Topology, P> Fabric<T, P> {
             None => {
                 self.credits.take(message.to);
                 let last = cycle + self.router_cycles + flits - 1;
-                self.steps.send(last, NetworkEvent::Deliver(number), agenda);
+                self.steps.send(last, NetworkEvent::Deliver(number), events);
             }
             Some(next) => {
                 self.inputs[next * ports + output].taken += 1;
-                let event = NetworkEvent::Head { router: next as u32, input: output as u8, message: number };
-                self.steps.send(cycle + self.hop_cycles, event, agenda);
+                let event = NetworkEvent::Head {
+                    router: next as u32,
+                    input: output as u8,
+                    message: number,
+                };
+                self.steps.send(cycle + self.hop_cycles, event, events);
             }
         }
         let event = NetworkEvent::Tail { router: router as u32, input: input as u8 };
-        self.steps.send(cycle + flits, event, agenda);
+        self.steps.send(cycle + flits, event, events);
     }
 
-    /// Whether the first message of an input wants this output and may leave by it.
+    /// Whether the first message of an input requests this output and may leave by it.
     fn can_go(&self, cycle: u64, router: usize, input: usize, output: usize) -> bool {
         let ports = self.topology.ports();
         let from = &self.inputs[router * ports + input];
@@ -195,23 +214,30 @@ impl<T: Topology, P> Fabric<T, P> {
         }
     }
 
-    /// A message's head is at an input.
-    fn enter(&mut self, router: usize, input: usize, number: u32, agenda: &mut impl Agenda<NetworkEvent>) {
+    /// Handles the arrival of a message's head at an input.
+    fn enter(
+        &mut self,
+        router: usize,
+        input: usize,
+        number: u32,
+        events: &mut impl EventSink<NetworkEvent>,
+    ) {
         let output = self.topology.route(router, self.traffic.message(number).to.0 as usize);
         self.inputs[router * self.topology.ports() + input].queue.push_back((number, output));
-        self.look_at(router, agenda);
+        self.look_at(router, events);
     }
 
-    /// A message's last flit has left an input: its slot, and the way to here, are free.
-    fn leave(&mut self, router: usize, input: usize, agenda: &mut impl Agenda<NetworkEvent>) {
+    /// Handles the departure of a message's last flit from an input: its slot, and the link to this
+    /// router, are free.
+    fn leave(&mut self, router: usize, input: usize, events: &mut impl EventSink<NetworkEvent>) {
         self.inputs[router * self.topology.ports() + input].taken -= 1;
-        self.look_at(router, agenda);
+        self.look_at(router, events);
         if input == LOCAL {
             if std::mem::take(&mut self.refused[router]) {
-                agenda.send(Time::ZERO, NetworkEvent::Room(Node(router as u32)));
+                events.send(Time::ZERO, NetworkEvent::Room(Node(router as u32)));
             }
         } else if let Some(before) = self.topology.behind(router, self.topology.opposite(input)) {
-            self.look_at(before, agenda);
+            self.look_at(before, events);
         }
     }
 }
@@ -225,7 +251,7 @@ impl<T: Topology, P> Network<P> for Fabric<T, P> {
     fn send(
         &mut self,
         message: Message<P>,
-        agenda: &mut impl Agenda<NetworkEvent>,
+        events: &mut impl EventSink<NetworkEvent>,
     ) -> Result<(), Message<P>> {
         self.credits.check(&message);
         let from = message.from.0 as usize;
@@ -233,29 +259,33 @@ impl<T: Topology, P> Network<P> for Fabric<T, P> {
             self.refused[from] = true;
             return Err(message);
         }
-        let number = self.traffic.begin(message, agenda.now());
+        let number = self.traffic.begin(message, events.now());
         self.inputs[from * self.topology.ports() + LOCAL].taken += 1;
-        self.enter(from, LOCAL, number, agenda);
+        self.enter(from, LOCAL, number, events);
         Ok(())
     }
 
-    fn arrive(&mut self, event: NetworkEvent, agenda: &mut impl Agenda<NetworkEvent>) -> Option<Notice<P>> {
+    fn arrive(
+        &mut self,
+        event: NetworkEvent,
+        events: &mut impl EventSink<NetworkEvent>,
+    ) -> Option<Notice<P>> {
         match event {
             NetworkEvent::Head { router, input, message } => {
-                self.enter(router as usize, input as usize, message, agenda);
+                self.enter(router as usize, input as usize, message, events);
                 None
             }
             NetworkEvent::Tail { router, input } => {
-                self.leave(router as usize, input as usize, agenda);
+                self.leave(router as usize, input as usize, events);
                 None
             }
             NetworkEvent::Step => {
-                if let Some(cycle) = self.steps.begin(agenda) {
-                    self.step(cycle, agenda);
+                if let Some(cycle) = self.steps.begin(events) {
+                    self.step(cycle, events);
                 }
                 None
             }
-            event => self.traffic.notice(event, agenda.now()),
+            event => self.traffic.notice(event, events.now()),
         }
     }
 
@@ -263,28 +293,36 @@ impl<T: Topology, P> Network<P> for Fabric<T, P> {
         self.credits.set(node, messages);
     }
 
-    fn release(&mut self, node: Node, agenda: &mut impl Agenda<NetworkEvent>) {
+    fn release(&mut self, node: Node, events: &mut impl EventSink<NetworkEvent>) {
         self.credits.give(node);
-        self.look_at(node.0 as usize, agenda);
+        self.look_at(node.0 as usize, events);
+    }
+
+    fn set_rate(&mut self, rate: Clock, settle: Time, events: &mut impl EventSink<NetworkEvent>) {
+        let held = self.steps.set_rate(rate, settle, 0, events);
+        self.inputs.iter_mut().for_each(|input| input.free = input.free.min(held));
+        self.outputs.iter_mut().for_each(|output| output.free = output.free.min(held));
     }
 
     fn under_way(&self) -> usize {
         self.traffic.under_way()
     }
 
-    /// Beside the common ones `use`: the share of all ways' cycles in which they carried something, and `most_used`, that of the busiest.
+    /// Adds to the common record `use`, the share of all links' cycles in which they carried
+    /// something, and `most_used`, that of the busiest.
     fn record(&self, now: Time) -> Record {
-        let cycles = self.clock.edge_from(now).max(1) as f64;
+        let cycles = self.steps.cycles(now).max(1) as f64;
         let ports = self.topology.ports();
         let ways = self.outputs.iter().enumerate();
         let is_way = |number: usize| self.topology.behind(number / ports, number % ports).is_some();
-        let flits: Vec<u64> = ways.filter(|(number, _)| is_way(*number)).map(|(_, way)| way.flits).collect();
+        let flits: Vec<u64> =
+            ways.filter(|(number, _)| is_way(*number)).map(|(_, way)| way.flits).collect();
         let most = flits.iter().max().copied().unwrap_or(0);
         let mean = flits.iter().sum::<u64>() as f64 / flits.len().max(1) as f64;
         self.traffic.record().with("use", mean / cycles).with("most_used", most as f64 / cycles)
     }
 
-    fn waits(&self, name: &dyn Fn(Node) -> String, waits: &mut Waits) {
+    fn waits(&self, name: &dyn Fn(Node) -> String, waits: &mut WaitGraph) {
         let ports = self.topology.ports();
         let place = |router: usize, input: usize| match input {
             LOCAL => entrance(name(Node(router as u32))),
@@ -298,7 +336,7 @@ impl<T: Topology, P> Network<P> for Fabric<T, P> {
                 None => {
                     let to = self.traffic.message(number).to;
                     if !self.credits.has(to) {
-                        waits.add(place(router, port), name(to), "it holds as many messages as it can");
+                        waits.add(place(router, port), name(to), FULL);
                     }
                 }
             }

@@ -8,11 +8,12 @@ use super::crossbar::{Crossbar, CrossbarSpec};
 use super::mesh::{Mesh, MeshSpec};
 use super::network::{Message, Network, NetworkEvent, Node, Notice};
 use super::ring::{Ring, RingSpec};
-use crate::chance::Chance;
+use super::wormhole::{Wormhole, WormholeSpec};
+use crate::rng::Rng;
 use crate::spec::SpecError;
 use crate::stats::Record;
-use crate::waits::Waits;
-use crate::{Agenda, Time};
+use crate::wait_graph::WaitGraph;
+use crate::{Clock, EventSink, Time};
 
 /// A network: `kind` and the keys of that kind.
 #[derive(Clone, Debug, PartialEq, Deserialize, Serialize)]
@@ -26,8 +27,10 @@ pub enum InterconnectSpec {
     Crossbar(CrossbarSpec),
     /// A ring of routers.
     Ring(RingSpec),
-    /// A mesh of routers.
+    /// A mesh of routers with cut-through switching.
     Mesh(MeshSpec),
+    /// A mesh of routers with wormhole switching.
+    Wormhole(WormholeSpec),
 }
 
 /// A network of any kind.
@@ -41,25 +44,27 @@ enum Kind<P> {
     Crossbar(Crossbar<P>),
     Ring(Ring<P>),
     Mesh(Mesh<P>),
+    Wormhole(Wormhole<P>),
 }
 
 impl<P> Interconnect<P> {
-    /// An empty one between so many nodes; `chance` is for jitter.
+    /// Creates an empty network between this number of nodes; `rng` is for jitter.
     ///
     /// # Errors
-    /// If the specification makes no sense for so many nodes.
-    pub fn new(spec: &InterconnectSpec, nodes: u32, chance: Chance) -> Result<Self, SpecError> {
+    /// If the specification is invalid for this number of nodes.
+    pub fn new(spec: &InterconnectSpec, nodes: u32, rng: Rng) -> Result<Self, SpecError> {
         Ok(Self(match spec {
-            InterconnectSpec::Channel(spec) => Kind::Channel(Channel::new(*spec, nodes, chance)?),
-            InterconnectSpec::Bus(spec) => Kind::Bus(Bus::new(spec.clone(), nodes)?),
-            InterconnectSpec::Crossbar(spec) => Kind::Crossbar(Crossbar::new(spec.clone(), nodes)?),
+            InterconnectSpec::Channel(spec) => Kind::Channel(Channel::new(*spec, nodes, rng)?),
+            InterconnectSpec::Bus(spec) => Kind::Bus(spec.build(nodes)?),
+            InterconnectSpec::Crossbar(spec) => Kind::Crossbar(spec.build(nodes)?),
             InterconnectSpec::Ring(spec) => Kind::Ring(spec.build(nodes)?),
             InterconnectSpec::Mesh(spec) => Kind::Mesh(spec.build(nodes)?),
+            InterconnectSpec::Wormhole(spec) => Kind::Wormhole(spec.build(nodes)?),
         }))
     }
 }
 
-/// The same for each kind.
+/// Repeats an expression for each kind.
 macro_rules! each {
     ($self:expr, $network:ident => $answer:expr) => {
         match $self {
@@ -68,6 +73,7 @@ macro_rules! each {
             Kind::Crossbar($network) => $answer,
             Kind::Ring($network) => $answer,
             Kind::Mesh($network) => $answer,
+            Kind::Wormhole($network) => $answer,
         }
     };
 }
@@ -80,9 +86,9 @@ impl<P> Network<P> for Interconnect<P> {
     fn send(
         &mut self,
         message: Message<P>,
-        agenda: &mut impl Agenda<NetworkEvent>,
+        events: &mut impl EventSink<NetworkEvent>,
     ) -> Result<(), Message<P>> {
-        each!(&mut self.0, network => network.send(message, agenda))
+        each!(&mut self.0, network => network.send(message, events))
     }
 
     fn sends_ahead(&self) -> bool {
@@ -93,9 +99,9 @@ impl<P> Network<P> for Interconnect<P> {
         &mut self,
         message: Message<P>,
         at: Time,
-        agenda: &mut impl Agenda<NetworkEvent>,
+        events: &mut impl EventSink<NetworkEvent>,
     ) -> Option<Time> {
-        each!(&mut self.0, network => network.send_ahead(message, at, agenda))
+        each!(&mut self.0, network => network.send_ahead(message, at, events))
     }
 
     fn collect(&mut self, node: Node) -> bool {
@@ -114,16 +120,24 @@ impl<P> Network<P> for Interconnect<P> {
         each!(&mut self.0, network => network.fetch(node, until))
     }
 
-    fn arrive(&mut self, event: NetworkEvent, agenda: &mut impl Agenda<NetworkEvent>) -> Option<Notice<P>> {
-        each!(&mut self.0, network => network.arrive(event, agenda))
+    fn arrive(
+        &mut self,
+        event: NetworkEvent,
+        events: &mut impl EventSink<NetworkEvent>,
+    ) -> Option<Notice<P>> {
+        each!(&mut self.0, network => network.arrive(event, events))
     }
 
     fn bound(&mut self, node: Node, messages: u32) {
         each!(&mut self.0, network => Network::<P>::bound(network, node, messages));
     }
 
-    fn release(&mut self, node: Node, agenda: &mut impl Agenda<NetworkEvent>) {
-        each!(&mut self.0, network => Network::<P>::release(network, node, agenda));
+    fn release(&mut self, node: Node, events: &mut impl EventSink<NetworkEvent>) {
+        each!(&mut self.0, network => Network::<P>::release(network, node, events));
+    }
+
+    fn set_rate(&mut self, rate: Clock, settle: Time, events: &mut impl EventSink<NetworkEvent>) {
+        each!(&mut self.0, network => Network::<P>::set_rate(network, rate, settle, events));
     }
 
     fn under_way(&self) -> usize {
@@ -138,7 +152,7 @@ impl<P> Network<P> for Interconnect<P> {
         each!(&self.0, network => Network::<P>::record(network, now))
     }
 
-    fn waits(&self, name: &dyn Fn(Node) -> String, waits: &mut Waits) {
+    fn waits(&self, name: &dyn Fn(Node) -> String, waits: &mut WaitGraph) {
         each!(&self.0, network => Network::<P>::waits(network, name, waits));
     }
 }

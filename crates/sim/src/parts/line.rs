@@ -4,22 +4,25 @@ use serde::{Deserialize, Serialize};
 
 use super::link::Wire;
 use super::queue::{Queue, QueueSpec};
-use crate::chance::Chance;
+use crate::rng::Rng;
 use crate::spec::{SpecError, gigabits};
 use crate::stats::Record;
-use crate::{Agenda, Time};
+use crate::{EventSink, Time};
 
-/// A line, in one direction.
+/// A line in one direction.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, Serialize)]
 #[serde(deny_unknown_fields)]
 pub struct LineSpec {
-    /// Bits per second; in machine files `rate_gbps`, up to 8,000 (OC-48: 2.48832, OC-192: 9.95328).
+    /// Bits per second; in machine files `rate_gbps`, up to 8,000 (OC-48: 2.48832, OC-192:
+    /// 9.95328).
     #[serde(rename = "rate_gbps", with = "gigabits")]
     pub rate: u64,
-    /// What the line carries with each packet beside its bytes, 0 to 65,535: for Ethernet 24 (preamble 8, check sequence 4, gap 12; IEEE 802.3).
+    /// The overhead that the line carries with each packet, in bytes, 0 to 65,535: for Ethernet 24
+    /// (preamble 8, check sequence 4, gap 12; IEEE 802.3).
     #[serde(default)]
     pub overhead_bytes: u16,
-    /// Packets that wait at most, 1 to 16,777,216: on the way in, more are lost; on the way out, more are refused.
+    /// Packets that wait at most, 1 to 16,777,216: on the way in, more are lost; on the way out,
+    /// more are refused.
     pub queue_packets: u64,
 }
 
@@ -27,31 +30,34 @@ pub struct LineSpec {
 #[derive(Clone, Copy, Debug, PartialEq, Deserialize, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Pace {
-    /// As fast as the line carries them.
+    /// At line rate.
     Line,
-    /// When they bear, or behind each other where the line is too slow for that.
+    /// At the times that they carry, or one after the other where the line is too slow for that.
     Given,
     /// Evenly, with this share of the line busy: more than 0, up to 1.
     Load(f64),
-    /// By chance (a Poisson process on a line that carries one at a time), with this share of it busy on average: more than 0, less than 1.
+    /// By chance (a Poisson process on a line that carries one at a time), with this share of it
+    /// busy on average: more than 0, less than 1.
     Poisson(f64),
 }
 
 impl Pace {
     fn check(self) -> Result<(), SpecError> {
         match self {
-            Self::Load(load) if !(load > 0.0 && load <= 1.0) => {
-                Err(SpecError::new("pace.load", format!("is {load}; it can be more than 0, up to 1")))
-            }
-            Self::Poisson(load) if !(load > 0.0 && load < 1.0) => {
-                Err(SpecError::new("pace.poisson", format!("is {load}; it can be more than 0, less than 1")))
-            }
+            Self::Load(load) if !(load > 0.0 && load <= 1.0) => Err(SpecError::new(
+                "pace.load",
+                format!("is {load}; it can be more than 0, up to 1"),
+            )),
+            Self::Poisson(load) if !(load > 0.0 && load < 1.0) => Err(SpecError::new(
+                "pace.poisson",
+                format!("is {load}; it can be more than 0, less than 1"),
+            )),
             _ => Ok(()),
         }
     }
 }
 
-/// A packet as it stands in a capture or comes from a generator.
+/// A packet of a capture or a generator.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Offered {
     /// Its number, by which the machine knows the rest of it.
@@ -62,7 +68,7 @@ pub struct Offered {
     pub at: Time,
 }
 
-/// A packet that is in.
+/// A packet that has arrived.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Arrived {
     /// Its number.
@@ -77,60 +83,65 @@ pub struct Arrived {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct LineEvent;
 
-/// What became of a packet that came.
+/// The outcome of an arriving packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Reception {
-    /// It waits in the queue.
+    /// The packet waits in the queue.
     Queued,
     /// The queue was full: it is lost.
     Lost(Arrived),
 }
 
 /// The way in: packets from an iterator, at a pace, into a queue.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub struct LineSource<I> {
     spec: LineSpec,
     pace: Pace,
     packets: I,
-    chance: Chance,
+    rng: Rng,
     wire: Wire,
     /// When the next packet begins, as the pace has it; in picoseconds.
     next: f64,
-    /// What is on the line.
+    /// The packet on the line.
     coming: Option<Arrived>,
     queue: Queue<Arrived>,
     lost: u64,
 }
 
 impl<I: Iterator<Item = Offered>> LineSource<I> {
-    /// A line on which nothing has begun.
+    /// Creates an idle line.
     ///
     /// # Errors
     /// If a number of the specification or the pace is out of its range.
-    pub fn new(spec: LineSpec, pace: Pace, packets: I, chance: Chance) -> Result<Self, SpecError> {
+    pub fn new(spec: LineSpec, pace: Pace, packets: I, rng: Rng) -> Result<Self, SpecError> {
         pace.check()?;
-        let queue = Queue::new(QueueSpec { entries: spec.queue_packets }).map_err(|_| queue_error(spec))?;
+        let queue =
+            Queue::new(QueueSpec { entries: spec.queue_packets }).map_err(|_| queue_error(spec))?;
         let wire = Wire::new(spec.rate)?;
-        Ok(Self { spec, pace, packets, chance, wire, next: 0.0, coming: None, queue, lost: 0 })
+        Ok(Self { spec, pace, packets, rng, wire, next: 0.0, coming: None, queue, lost: 0 })
     }
 
     /// Begins to play; once.
-    pub fn begin(&mut self, agenda: &mut impl Agenda<LineEvent>) {
-        self.next = agenda.now().0 as f64;
-        self.advance(agenda);
+    pub fn begin(&mut self, events: &mut impl EventSink<LineEvent>) {
+        self.next = events.now().0 as f64;
+        self.advance(events);
     }
 
-    /// A packet is in; the next one begins.
-    pub fn arrive(&mut self, _: LineEvent, agenda: &mut impl Agenda<LineEvent>) -> Option<Reception> {
+    /// Completes the packet on the line and begins the next one.
+    pub fn arrive(
+        &mut self,
+        _: LineEvent,
+        events: &mut impl EventSink<LineEvent>,
+    ) -> Option<Reception> {
         let arrived = self.coming.take()?;
-        let reception = match self.queue.push(agenda.now(), arrived) {
+        let reception = match self.queue.push(events.now(), arrived) {
             Ok(()) => Reception::Queued,
             Err(arrived) => {
                 self.lost += 1;
                 Reception::Lost(arrived)
             }
         };
-        self.advance(agenda);
+        self.advance(events);
         Some(reception)
     }
 
@@ -149,29 +160,29 @@ impl<I: Iterator<Item = Offered>> LineSource<I> {
         self.lost
     }
 
-    /// Whether no packet waits and none will come any more.
+    /// Whether no packet waits and no more will arrive.
     pub fn is_exhausted(&self) -> bool {
         self.coming.is_none() && self.queue.is_empty()
     }
 
     /// Puts the next packet on the line.
-    fn advance(&mut self, agenda: &mut impl Agenda<LineEvent>) {
+    fn advance(&mut self, events: &mut impl EventSink<LineEvent>) {
         let Some(offered) = self.packets.next() else { return };
         let bytes = u64::from(offered.bytes) + u64::from(self.spec.overhead_bytes);
         let begin = match self.pace {
-            Pace::Line => agenda.now(),
+            Pace::Line => events.now(),
             Pace::Given => offered.at,
             Pace::Load(_) | Pace::Poisson(_) => Time(self.next as u64),
         };
-        let end = self.wire.send(begin.max(agenda.now()), bytes);
+        let end = self.wire.send(begin.max(events.now()), bytes);
         let alone = self.wire.time(bytes).0 as f64;
         match self.pace {
             Pace::Line | Pace::Given => {}
             Pace::Load(load) => self.next += alone / load,
-            Pace::Poisson(load) => self.next += alone / load * self.chance.exponential(),
+            Pace::Poisson(load) => self.next += alone / load * self.rng.exponential(),
         }
         self.coming = Some(Arrived { number: offered.number, bytes: offered.bytes, at: end });
-        agenda.send_at(end, LineEvent);
+        events.send_at(end, LineEvent);
     }
 
     /// `line` (bytes and use), `queue`, `lost`.
@@ -198,7 +209,7 @@ pub struct Departure {
     pub at: Time,
 }
 
-/// The way out: packets one behind the other at the rate of the line; when each left is kept.
+/// The way out: packets one after the other at the rate of the line; when each left is kept.
 #[derive(Clone, Debug)]
 pub struct LineSink {
     spec: LineSpec,
@@ -208,12 +219,13 @@ pub struct LineSink {
 }
 
 impl LineSink {
-    /// A line on which nothing is.
+    /// Creates an idle line.
     ///
     /// # Errors
     /// If a number of the specification is out of its range.
     pub fn new(spec: LineSpec) -> Result<Self, SpecError> {
-        Queue::<()>::new(QueueSpec { entries: spec.queue_packets }).map_err(|_| queue_error(spec))?;
+        Queue::<()>::new(QueueSpec { entries: spec.queue_packets })
+            .map_err(|_| queue_error(spec))?;
         Ok(Self { spec, wire: Wire::new(spec.rate)?, departures: Vec::new(), refused: 0 })
     }
 
@@ -223,7 +235,8 @@ impl LineSink {
         self.waiting(now).len() <= self.spec.queue_packets as usize
     }
 
-    /// Sends a packet behind those that wait; answers when its last bit leaves, or nothing if the queue is full, which is counted.
+    /// Sends a packet after those that wait; returns when its last bit leaves, or nothing if the
+    /// queue is full, which is counted.
     pub fn send(&mut self, now: Time, number: u64, bytes: u32) -> Option<Time> {
         if !self.can_send(now) {
             self.refused += 1;
@@ -234,12 +247,12 @@ impl LineSink {
         Some(at)
     }
 
-    /// When each packet leaves, in order; some may still be in the queue.
+    /// Returns when each packet leaves, in order; some may still be in the queue.
     pub fn departures(&self) -> &[Departure] {
         &self.departures
     }
 
-    /// When the next packet leaves, if there is one that has not.
+    /// Returns when the next packet leaves, if there is one that has not.
     pub fn next_departure(&self, now: Time) -> Option<Time> {
         self.waiting(now).first().map(|departure| departure.at)
     }

@@ -10,15 +10,15 @@ use crate::{Clock, Time};
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, Serialize)]
 #[serde(deny_unknown_fields)]
 pub struct LinkSpec {
-    /// What it carries, in bits per second; in machine files `rate_gbps`, up to 8,000.
+    /// The rate in bits per second; in machine files `rate_gbps`, up to 8,000.
     #[serde(rename = "rate_gbps", with = "gigabits")]
     pub rate: u64,
-    /// How long a bit is on its way; in machine files `latency_ns`.
+    /// The latency of a bit; in machine files `latency_ns`.
     #[serde(rename = "latency_ns", with = "nanoseconds")]
     pub latency: Time,
 }
 
-/// A link and when it is free.
+/// A link and the time at which it is free.
 #[derive(Clone, Debug)]
 pub struct Link {
     spec: LinkSpec,
@@ -26,7 +26,7 @@ pub struct Link {
 }
 
 impl Link {
-    /// A free one.
+    /// Creates a free link.
     ///
     /// # Errors
     /// If the rate is out of its range.
@@ -34,12 +34,13 @@ impl Link {
         Ok(Self { spec, wire: Wire::new(spec.rate)? })
     }
 
-    /// Sends so many bytes behind what is being sent; answers when the last of them arrives.
+    /// Sends a number of bytes after the current transmission; returns the arrival time of the last
+    /// byte.
     pub fn send(&mut self, now: Time, bytes: u64) -> Time {
         self.wire.send(now, bytes) + self.spec.latency
     }
 
-    /// When what is being sent will have been sent; the past, if nothing is.
+    /// Returns the end of the current transmission; a time in the past if the link is free.
     pub fn free(&self) -> Time {
         self.wire.free()
     }
@@ -53,7 +54,7 @@ impl Link {
 /// Bytes at a rate, which holds exactly over any time: no rounding adds up.
 #[derive(Clone, Debug)]
 pub(crate) struct Wire {
-    /// A tick for each byte.
+    /// A clock with one tick a byte.
     bytes: Clock,
     /// When it last began to be busy, and the bytes since.
     since: Time,
@@ -75,12 +76,12 @@ impl Wire {
         Ok(Self { bytes, since: Time::ZERO, count: 0, busy: Time::ZERO, total: 0 })
     }
 
-    /// How long so many bytes take by themselves.
+    /// Returns the transmission time of a number of bytes.
     pub(crate) fn time(&self, bytes: u64) -> Time {
         self.bytes.edge(bytes)
     }
 
-    /// When the last of so many bytes will have been sent.
+    /// Returns the time at which the last of a number of bytes will have been sent.
     pub(crate) fn send(&mut self, now: Time, bytes: u64) -> Time {
         if self.free() < now {
             self.busy += self.time(self.count);
@@ -146,10 +147,14 @@ mod tests {
         let spec: LinkSpec = toml::from_str("rate_gbps = 2.48832\nlatency_ns = 40").unwrap();
         assert_eq!(spec, LinkSpec { rate: 2_488_320_000, latency: Time::nanoseconds(40) });
         let error = toml::from_str::<LinkSpec>("rate_gbps = 1\nlatency_ns = -1").unwrap_err();
-        assert!(error.to_string().contains("-1 is not a time in nanoseconds, 0 to 1,000,000,000"), "{error}");
+        assert!(
+            error.to_string().contains("-1 is not a time in nanoseconds, 0 to 1,000,000,000"),
+            "{error}"
+        );
         assert!(toml::from_str::<LinkSpec>("rate_gbps = 1\nlatency_ns = 1\nspeed = 1").is_err());
-        let error =
-            Link::new(LinkSpec { rate: 9_000_000_000_000, latency: Time(0) }).unwrap_err().within("line");
+        let error = Link::new(LinkSpec { rate: 9_000_000_000_000, latency: Time(0) })
+            .unwrap_err()
+            .within("line");
         assert_eq!(
             error.to_string(),
             "`line.rate_gbps`: can be more than 0, up to 8000: a byte takes a picosecond or more"

@@ -8,39 +8,40 @@ use serde::{Deserialize, Serialize};
 use super::calendar::Calendar;
 use crate::spec::{SpecError, megahertz, power_of_two, within};
 use crate::stats::{Histogram, Record};
-use crate::{Clock, Time};
+use crate::{Clock, Time, Timebase};
 
 /// A memory with banks behind ports.
 ///
-/// A request is cut into bursts at multiples of `burst_bytes`. Each burst opens its bank, which is busy for `bank_cycles` or as long as the data takes,
-/// whichever is more; `latency_cycles` later the data goes over a port, `bytes_per_cycle` a cycle. Requests enter in the order in which they
-/// come; where banks make some ready earlier, their data may overtake.
+/// A request is split into bursts at multiples of `burst_bytes`. Each burst opens its bank, which
+/// is busy for `bank_cycles` or for the time of the data transfer, whichever is longer.
+/// `latency_cycles` later the data goes over a port, `bytes_per_cycle` a cycle. Requests enter in
+/// order of arrival; if banks make some ready earlier, their data may overtake.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, Serialize)]
 #[serde(deny_unknown_fields)]
 pub struct MemorySpec {
     /// Its clock; in machine files `clock_mhz`.
     #[serde(rename = "clock_mhz", with = "megahertz")]
     pub clock: Clock,
-    /// Cycles from the begin of an access until its first data goes over a port, 0 to 65,536.
+    /// Cycles from the beginning of an access until its first data goes over a port, 0 to 65,536.
     pub latency_cycles: u64,
-    /// Ports, 1 to 64: each carries its own data.
+    /// The number of ports, 1 to 64, each with its own data path.
     pub ports: u64,
     /// Bytes that a port carries in a cycle, 1 to 4,096.
     pub bytes_per_cycle: u64,
     /// Banks, a power of two from 1 to 1,024.
     pub banks: u64,
-    /// Cycles for which an access keeps its bank busy at least, 1 to 65,536.
+    /// Minimum cycles for which an access occupies its bank, 1 to 65,536.
     pub bank_cycles: u64,
-    /// So many bytes lie in one bank before the next bank begins: a power of two from 1 to 2^30.
+    /// The bytes in one bank before the next bank begins: a power of two from 1 to 2^30.
     pub interleave_bytes: u64,
-    /// What one access to a bank carries at most: a power of two, not more than `interleave_bytes`.
+    /// Maximum bytes of one access to a bank: a power of two, not more than `interleave_bytes`.
     pub burst_bytes: u64,
     /// Requests that can be under way, 1 to 65,536; more wait outside.
     pub outstanding: u64,
 }
 
 impl MemorySpec {
-    /// How long a request of so many bytes at an aligned address takes when nobody else is there.
+    /// Returns the unloaded latency of a request for this number of bytes at an aligned address.
     pub fn unloaded(&self, bytes: u64) -> Time {
         let beats = bytes.div_ceil(self.bytes_per_cycle).max(1);
         self.clock.cycles(self.latency_cycles + beats)
@@ -58,25 +59,26 @@ impl MemorySpec {
     }
 }
 
-/// What a request does.
+/// The direction of a request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Direction {
-    /// The data comes back.
+    /// Data comes back.
     Read,
-    /// The data goes in; it is done when the bank has it.
+    /// Data goes in; the request completes when the bank has it.
     Write,
 }
 
-/// A memory and what it is busy with.
+/// A memory and its occupancy.
 #[derive(Clone, Debug)]
 pub struct Memory {
     spec: MemorySpec,
+    timebase: Timebase,
     /// The cycle from which each bank is free.
     banks: Vec<u64>,
     ports: Vec<Calendar>,
-    /// The cycles in which requests end that are under way.
+    /// The end cycles of requests under way.
     under_way: BinaryHeap<Reverse<u64>>,
-    /// No request enters before the one in front of it.
+    /// The cycle of the last entry; requests enter in order.
     entered: u64,
     reads: u64,
     writes: u64,
@@ -87,7 +89,7 @@ pub struct Memory {
 }
 
 impl Memory {
-    /// An idle one.
+    /// Creates an idle memory.
     ///
     /// # Errors
     /// If a number of the specification is out of its range.
@@ -95,6 +97,7 @@ impl Memory {
         spec.check()?;
         Ok(Self {
             spec,
+            timebase: spec.clock.into(),
             banks: vec![0; spec.banks as usize],
             ports: vec![Calendar::default(); spec.ports as usize],
             under_way: BinaryHeap::new(),
@@ -108,15 +111,15 @@ impl Memory {
         })
     }
 
-    /// Its specification.
+    /// Returns the specification.
     pub fn spec(&self) -> &MemorySpec {
         &self.spec
     }
 
-    /// A request that reaches the memory now, for so many bytes from an address on; answers when it is done. Times do not go back from request to
-    /// request. No bytes are as one.
+    /// Accepts a request that arrives now, for a number of bytes from an address on; returns its
+    /// completion time. Times do not decrease from request to request. Zero bytes count as one.
     pub fn request(&mut self, now: Time, direction: Direction, address: u64, bytes: u64) -> Time {
-        let arrival = self.spec.clock.edge_from(now);
+        let arrival = self.timebase.edge_from(now);
         for port in &mut self.ports {
             port.forget(arrival);
         }
@@ -134,12 +137,25 @@ impl Memory {
             Direction::Write => self.writes += 1,
         }
         self.bytes += bytes;
-        let done = self.spec.clock.edge(done);
+        let done = self.timebase.edge(done);
         self.latency.time(done - now);
         done
     }
 
-    /// The cycle in which a request may enter that came in this one.
+    /// Changes the rate of the memory's clock, with a settling time. Earlier requests complete at
+    /// the times already returned; later ones enter after them, at the new rate.
+    pub fn set_rate(&mut self, now: Time, rate: Clock, settle: Time) {
+        let requests = self.under_way.drain().map(|Reverse(end)| end);
+        let last = requests.chain(self.banks.iter().copied()).fold(self.entered, u64::max);
+        let last = self.timebase.edge(last);
+        let next = self.timebase.edge_from(now);
+        self.timebase.set_rate(next, rate, now + settle);
+        self.entered = self.timebase.edge_from(last.max(now + settle));
+        self.banks.fill(self.entered);
+        self.ports.fill(Calendar::default());
+    }
+
+    /// Returns the cycle in which a request may enter that arrives in a given cycle.
     fn enter(&mut self, arrival: u64) -> u64 {
         let mut enter = arrival.max(self.entered);
         while let Some(&Reverse(end)) = self.under_way.peek() {
@@ -154,7 +170,7 @@ impl Memory {
         enter
     }
 
-    /// The cycle in which a burst has gone over a port.
+    /// Returns the cycle in which a burst has gone over a port.
     fn burst(&mut self, enter: u64, address: u64, bytes: u64) -> u64 {
         let spec = &self.spec;
         let bank = &mut self.banks[(address / spec.interleave_bytes % spec.banks) as usize];
@@ -172,9 +188,10 @@ impl Memory {
         port.take(ready, beats) + beats
     }
 
-    /// `reads`, `writes`, `bytes`, `use` of the ports until now, `bank_conflicts` (bursts that waited for their bank), `latency`.
+    /// Records `reads`, `writes`, `bytes`, `use` of the ports until now, `bank_conflicts` (bursts
+    /// that waited for their bank), `latency`.
     pub fn record(&self, now: Time) -> Record {
-        let cycles = self.spec.clock.edge_from(now).max(1) * self.spec.ports;
+        let cycles = self.timebase.edge_from(now).max(1) * self.spec.ports;
         Record::new()
             .with("reads", self.reads)
             .with("writes", self.writes)

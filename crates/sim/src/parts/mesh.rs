@@ -7,9 +7,10 @@ use super::fabric::{Fabric, LOCAL, RouterSpec, Topology};
 use crate::Clock;
 use crate::spec::{SpecError, megahertz, within};
 
-/// A mesh of routers, one for each node, row by row. Messages go along their row first, then along the column (XY routing), so that no circle of
-/// waits can come to be. Alone, a message over h links takes h + 1 times `router_cycles`, h times `link_cycles`, and a cycle for each flit but
-/// the first.
+/// A mesh of routers, one for each node, row by row. Messages go along their row first, then along
+/// the column (XY routing), so that no cycle of waits can arise. The unloaded latency of a message
+/// over h links is h + 1 times `router_cycles`, h times `link_cycles`, and a cycle for each flit
+/// but the first.
 #[derive(Clone, Debug, PartialEq, Deserialize, Serialize)]
 #[serde(deny_unknown_fields)]
 pub struct MeshSpec {
@@ -20,18 +21,18 @@ pub struct MeshSpec {
     pub columns: u64,
     /// Rows, 1 to 64.
     pub rows: u64,
-    /// Bytes of a flit: what a link carries in a cycle, 1 to 4,096.
+    /// Bytes of a flit, which a link carries in a cycle, 1 to 4,096.
     pub width_bytes: u64,
     /// Cycles of a head in each router, 1 to 1,000.
     pub router_cycles: u64,
-    /// And on each link, 0 to 1,000.
+    /// Cycles of a head on each link, 0 to 1,000.
     pub link_cycles: u64,
     /// Messages that wait at each node, 1 to 65,536.
     pub queue_messages: u64,
-    /// Messages of any length that each input of a router holds, 2 to 65,536. For full rate: the cycles of a router, a link and the flits of a message,
-    /// divided by those flits, rounded up.
+    /// Messages of any length that each input of a router holds, 2 to 65,536. For full rate: the
+    /// cycles of a router, a link and the flits of a message, divided by those flits, rounded up.
     pub slots: u64,
-    /// Who is granted a link.
+    /// The arbiter of a link.
     #[serde(default)]
     pub arbiter: ArbiterSpec,
 }
@@ -54,17 +55,8 @@ impl MeshSpec {
     /// # Errors
     /// If a number is out of its range, or there are more nodes than routers.
     pub(crate) fn build<P>(&self, nodes: u32) -> Result<Mesh<P>, SpecError> {
-        within("columns", self.columns, 1..=64)?;
-        within("rows", self.rows, 1..=64)?;
-        let routers = self.columns * self.rows;
-        if u64::from(nodes) > routers {
-            let problem = format!(
-                "is {} with {} columns: {routers} routers, and there are {nodes} nodes",
-                self.rows, self.columns
-            );
-            return Err(SpecError::new("rows", problem));
-        }
-        let topology = Grid { columns: self.columns as usize, rows: self.rows as usize };
+        let topology = Grid::new(self.columns, self.rows, nodes)?;
+        let routers = topology.routers();
         let spec = RouterSpec {
             clock: self.clock,
             width_bytes: self.width_bytes,
@@ -74,7 +66,28 @@ impl MeshSpec {
             slots: self.slots,
             arbiter: &self.arbiter,
         };
-        Fabric::new(topology, spec, routers as usize)
+        Fabric::new(topology, spec, routers)
+    }
+}
+
+impl Grid {
+    /// # Errors
+    /// If a number is out of its range, or there are more nodes than routers.
+    pub(crate) fn new(columns: u64, rows: u64, nodes: u32) -> Result<Self, SpecError> {
+        within("columns", columns, 1..=64)?;
+        within("rows", rows, 1..=64)?;
+        let routers = columns * rows;
+        if u64::from(nodes) > routers {
+            let problem = format!(
+                "is {rows} with {columns} columns: {routers} routers, and there are {nodes} nodes"
+            );
+            return Err(SpecError::new("rows", problem));
+        }
+        Ok(Self { columns: columns as usize, rows: rows as usize })
+    }
+
+    pub(crate) fn routers(&self) -> usize {
+        self.columns * self.rows
     }
 }
 

@@ -1,38 +1,39 @@
-//! What all networks have in common: a message goes in at a node and comes out at another one, some time later.
+//! The common interface of networks: a message enters at one node and leaves at another some time
+//! later.
 
 use slab::Slab;
 
 use crate::stats::{Histogram, Record};
-use crate::waits::Waits;
-use crate::{Agenda, Time};
+use crate::wait_graph::WaitGraph;
+use crate::{Clock, EventSink, Time};
 
-/// The number of a place where messages go in and come out.
+/// The number of a place at which messages go in and come out.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Node(pub u32);
 
-/// Something for somebody.
+/// A message between two nodes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Message<P> {
-    /// Who sends it.
+    /// The sender.
     pub from: Node,
-    /// Who gets it.
+    /// The receiver.
     pub to: Node,
-    /// How long it is, its header included.
+    /// Its length in bytes, header included.
     pub bytes: u32,
-    /// What it says.
+    /// Its payload.
     pub payload: P,
 }
 
-/// What a network sends itself. A machine hands it back to [`Network::arrive`].
+/// An event of a network to itself. A machine passes it back to [`Network::arrive`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum NetworkEvent {
     /// The message of this number is at its receiver, and comes out if that can hold it.
     Reach(u32),
     /// The message of this number comes out.
     Deliver(u32),
-    /// Somebody who was refused can try again.
+    /// A refused node can try again.
     Room(Node),
-    /// Those who wait are chosen among.
+    /// The network chooses among those that wait.
     Step,
     /// The head of a message reaches a router, at one of its inputs.
     Head {
@@ -52,100 +53,131 @@ pub enum NetworkEvent {
     },
 }
 
-/// What a network tells the machine.
+/// A notice from a network to the machine.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Notice<P> {
-    /// A message has come out, all of it.
+    /// A message has been delivered completely.
     Delivered(Message<P>),
-    /// A node whose message was refused can send again.
+    /// A refused node can send again.
     Room(Node),
 }
 
-/// A network. No message is lost, and those of one sender to one receiver keep their order unless a network says otherwise.
+/// A network. No message is lost, and messages of one sender to one receiver keep their order
+/// unless a network documents otherwise.
 pub trait Network<P> {
-    /// Whether a node can put in a message for another one now.
+    /// Whether a node can send a message to another one now.
     fn can_send(&self, from: Node, to: Node) -> bool;
 
     /// Puts a message in.
     ///
     /// # Errors
-    /// The message itself, if there is no room. The node is told by [`Notice::Room`], once, when there is.
+    /// The message itself, if there is no room. The node gets one [`Notice::Room`] when there is.
     ///
     /// # Panics
     /// If there is no such node.
-    fn send(&mut self, message: Message<P>, agenda: &mut impl Agenda<NetworkEvent>)
-    -> Result<(), Message<P>>;
+    fn send(
+        &mut self,
+        message: Message<P>,
+        events: &mut impl EventSink<NetworkEvent>,
+    ) -> Result<(), Message<P>>;
 
-    /// Whether messages can be put in before their time: what becomes of them is not up to others. See [`send_ahead`](Self::send_ahead).
+    /// Whether messages can be sent ahead of time, because their delivery does not depend on
+    /// others. See [`send_ahead`](Self::send_ahead).
     fn sends_ahead(&self) -> bool {
         false
     }
 
-    /// Puts a message in that goes in at a time that may not have come, of a network that [`sends_ahead`](Self::sends_ahead). Each node puts its messages
-    /// in in the order in which they go in, or in any other that does not change from run to run. Answers when it comes out at a node that
-    /// [collects](Self::collect) its messages.
+    /// Sends a message that enters at a time that may be in the future, in a network that
+    /// [`sends_ahead`](Self::sends_ahead). Each node sends its messages in the order in which they
+    /// enter, or in any other order that is equal in every run. Returns its arrival time at a node
+    /// that [collects](Self::collect) its messages.
     ///
     /// # Panics
-    /// If there is no such node, or the network does not know before what becomes of a message.
+    /// If there is no such node, or the network cannot know the delivery of a message in advance.
     fn send_ahead(
         &mut self,
         _message: Message<P>,
         _at: Time,
-        _agenda: &mut impl Agenda<NetworkEvent>,
+        _events: &mut impl EventSink<NetworkEvent>,
     ) -> Option<Time> {
         panic!("this network has no room for messages before their time");
     }
 
-    /// From now on messages come out at a node without an event, and lie there until it [fetches](Self::fetch) them; answers whether this network can do that.
-    /// So a node that is ahead of time knows what is to come. Only nodes at which messages come out by events may send to it, and only when one has come out.
+    /// Makes messages to a node arrive without an event from now on; they wait until the node
+    /// [fetches](Self::fetch) them. Returns whether this network supports that. A node that runs
+    /// ahead of time then knows its future messages. Only nodes that receive by events may send to
+    /// it, and only after they have received a message.
     fn collect(&mut self, _node: Node) -> bool {
         false
     }
 
-    /// From now on a node sends messages to nodes that collect theirs only when one of that node has come out at it.
+    /// Declares that from now on a node sends messages to collecting nodes only in reply to a
+    /// message from that node.
     fn answers(&mut self, _node: Node) {}
 
-    /// When the next message comes out at a node that collects its messages, of those that are in the network; nothing for another node.
+    /// Returns the arrival time of the next message, of those in the network, at a node that
+    /// collects its messages; `None` for another node.
     fn next_for(&self, _node: Node) -> Option<Time> {
         None
     }
 
-    /// The next message of a node that collects its messages, if it comes out at this time or before, and when it does; nothing for another node.
+    /// The next message of a node that collects its messages, if it comes out at this time or
+    /// before, and when it does; nothing for another node.
     fn fetch(&mut self, _node: Node, _until: Time) -> Option<(Time, Message<P>)> {
         None
     }
 
-    /// One of the network's events has arrived.
-    fn arrive(&mut self, event: NetworkEvent, agenda: &mut impl Agenda<NetworkEvent>) -> Option<Notice<P>>;
+    /// Handles an event of the network.
+    fn arrive(
+        &mut self,
+        event: NetworkEvent,
+        events: &mut impl EventSink<NetworkEvent>,
+    ) -> Option<Notice<P>>;
 
-    /// A node can hold so many messages; more wait in the network until the node lets one go. Without this there is no bound.
+    /// Bounds the number of messages that a node can hold; more wait in the network until the node
+    /// releases one. Without this there is no bound.
     fn bound(&mut self, node: Node, messages: u32);
 
-    /// A bounded node lets go of a message that it got.
-    fn release(&mut self, node: Node, agenda: &mut impl Agenda<NetworkEvent>);
+    /// Releases a message of a bounded node.
+    fn release(&mut self, node: Node, events: &mut impl EventSink<NetworkEvent>);
 
-    /// Messages that have gone in and not come out.
+    /// Changes the rate of the network's clock, with a settling time. Messages already granted
+    /// arrive at their original times; after them, and after settling, messages travel at the new
+    /// rate. A network without a clock, such as a channel, does not change.
+    fn set_rate(
+        &mut self,
+        _rate: Clock,
+        _settle: Time,
+        _events: &mut impl EventSink<NetworkEvent>,
+    ) {
+    }
+
+    /// Returns the number of messages that have entered and not left.
     fn under_way(&self) -> usize;
 
-    /// No message comes out at a node before this time that it cannot [fetch](Self::fetch), whatever is put in from `now` on: until then the node can be
-    /// simulated by itself. `now` where nothing is known.
+    /// Returns a time before which no message comes out at a node that it cannot
+    /// [fetch](Self::fetch), whatever is sent from `now` on: until then the node can be simulated
+    /// by itself. Returns `now` if nothing is known.
     fn quiet_until(&self, _node: Node, now: Time) -> Time {
         now
     }
 
-    /// `messages` and `bytes` that came out, `latency` from going in to coming out; each kind of network adds its own.
+    /// `messages` and `bytes` that came out, `latency` from going in to coming out; each kind of
+    /// network adds its own.
     fn record(&self, now: Time) -> Record;
 
-    /// Who waits within the network, for a stuck machine's report; `name` is what the machine calls a node.
-    fn waits(&self, name: &dyn Fn(Node) -> String, waits: &mut Waits);
+    /// Adds the waits within the network to a wait graph; `name` returns the machine's name of a
+    /// node.
+    fn waits(&self, name: &dyn Fn(Node) -> String, waits: &mut WaitGraph);
 }
 
-/// What a report calls the place where a node's messages wait to go in. A machine whose node was refused says that the node waits for this.
+/// Returns the report's name for the place where a node's messages wait to enter. A machine whose
+/// node was refused reports that the node waits for this.
 pub fn entrance(node: String) -> String {
     format!("the way into the network at {node}")
 }
 
-/// Messages that are under way, and what is counted of them.
+/// The messages under way, and their statistics.
 #[derive(Clone, Debug)]
 pub(crate) struct Traffic<P> {
     flights: Slab<Flight<P>>,
@@ -181,7 +213,7 @@ impl<P> Traffic<P> {
         flight.message
     }
 
-    /// What events tell that mean the same in every network; nothing if it is another one.
+    /// Returns the notice of an event that has the same meaning in every network; otherwise `None`.
     pub(crate) fn notice(&mut self, event: NetworkEvent, now: Time) -> Option<Notice<P>> {
         match event {
             NetworkEvent::Deliver(number) => Some(Notice::Delivered(self.end(number, now))),
@@ -203,7 +235,7 @@ impl<P> Traffic<P> {
     }
 }
 
-/// How much receivers can still take: credits, as in a network on a chip.
+/// The remaining capacity of receivers: credits, as in a network on chip.
 #[derive(Clone, Debug)]
 pub(crate) struct Credits(Vec<Option<u32>>);
 
@@ -219,7 +251,10 @@ impl Credits {
     /// Panics where a message names a node that there is not: the machine's own mistake.
     pub(crate) fn check<P>(&self, message: &Message<P>) {
         let (from, to, nodes) = (message.from.0, message.to.0, self.0.len());
-        assert!(from.max(to) < nodes as u32, "a message from node {from} to {to}, where there are {nodes}");
+        assert!(
+            from.max(to) < nodes as u32,
+            "a message from node {from} to {to}, where there are {nodes}"
+        );
     }
 
     pub(crate) fn set(&mut self, node: Node, messages: u32) {

@@ -12,7 +12,7 @@ use crate::stats::{Gauge, Histogram, Record};
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, Serialize)]
 #[serde(deny_unknown_fields)]
 pub struct QueueSpec {
-    /// How many entries it holds, 1 to 16,777,216.
+    /// The capacity in entries, 1 to 16,777,216.
     pub entries: u64,
 }
 
@@ -27,20 +27,26 @@ pub struct Queue<T> {
 }
 
 impl<T> Queue<T> {
-    /// An empty one.
+    /// Creates an empty queue.
     ///
     /// # Errors
     /// If the number of entries is out of its range.
     pub fn new(spec: QueueSpec) -> Result<Self, SpecError> {
         within("entries", spec.entries, 1..=1 << 24)?;
         let (entries, wait) = (VecDeque::new(), Histogram::times());
-        Ok(Self { entries, bound: spec.entries as usize, occupancy: Gauge::default(), wait, refused: 0 })
+        Ok(Self {
+            entries,
+            bound: spec.entries as usize,
+            occupancy: Gauge::default(),
+            wait,
+            refused: 0,
+        })
     }
 
     /// Puts an entry at the end.
     ///
     /// # Errors
-    /// The entry itself, if the queue is full; that is counted.
+    /// The entry itself, if the queue is full; refusals are counted.
     pub fn push(&mut self, now: Time, entry: T) -> Result<(), T> {
         if self.is_full() {
             self.refused += 1;
@@ -64,32 +70,32 @@ impl<T> Queue<T> {
         self.entries.front().map(|(_, entry)| entry)
     }
 
-    /// How many entries there are.
+    /// Returns the number of entries.
     pub fn len(&self) -> usize {
         self.entries.len()
     }
 
-    /// Whether there is none.
+    /// Whether the queue is empty.
     pub fn is_empty(&self) -> bool {
         self.entries.is_empty()
     }
 
-    /// Whether another one would be refused.
+    /// Whether the queue is full.
     pub fn is_full(&self) -> bool {
         self.entries.len() == self.bound
     }
 
-    /// How many have been refused.
+    /// Returns the number of refused entries.
     pub fn refused(&self) -> u64 {
         self.refused
     }
 
-    /// How many entries there were over time.
+    /// Returns the number of entries over time.
     pub fn occupancy(&self) -> &Gauge {
         &self.occupancy
     }
 
-    /// How long entries stayed.
+    /// Returns the times that entries stayed.
     pub fn wait(&self) -> &Histogram {
         &self.wait
     }

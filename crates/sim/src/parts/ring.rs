@@ -7,28 +7,31 @@ use super::fabric::{Fabric, LOCAL, RouterSpec, Topology};
 use crate::Clock;
 use crate::spec::{SpecError, megahertz, within};
 
-/// A ring of routers, one for each node. Alone, a message over h links takes h + 1 times `router_cycles`, h times `link_cycles`, and a cycle for each
-/// flit but the first. It is free of deadlocks by bubble flow control; a node that puts in gives way to what is on the ring.
+/// A ring of routers, one for each node. The unloaded latency of a message over h links is h + 1
+/// times `router_cycles`, h times `link_cycles`, and a cycle for each flit but the first. Bubble
+/// flow control makes it free of deadlocks; messages on the ring have priority over messages that
+/// enter.
 #[derive(Clone, Debug, PartialEq, Deserialize, Serialize)]
 #[serde(deny_unknown_fields)]
 pub struct RingSpec {
     /// Its clock; in machine files `clock_mhz`.
     #[serde(rename = "clock_mhz", with = "megahertz")]
     pub clock: Clock,
-    /// Bytes of a flit: what a link carries in a cycle, 1 to 4,096.
+    /// Bytes of a flit, which a link carries in a cycle, 1 to 4,096.
     pub width_bytes: u64,
     /// Cycles of a head in each router, 1 to 1,000.
     pub router_cycles: u64,
-    /// And on each link, 0 to 1,000.
+    /// Cycles on each link, 0 to 1,000.
     pub link_cycles: u64,
     /// Messages that wait at each node, 1 to 65,536.
     pub queue_messages: u64,
-    /// Messages of any length that each input of a router holds, 2 to 65,536. For full rate: the cycles of a router, a link and the flits of a message,
-    /// divided by those flits, rounded up.
+    /// Messages of any length that each input of a router holds, 2 to 65,536. For full rate: the
+    /// cycles of a router, a link and the flits of a message, divided by those flits, rounded up.
     pub slots: u64,
-    /// Whether messages go both ways round, each the shorter one, or one way only.
+    /// Whether messages travel in both directions, each in the shorter one, or in one direction
+    /// only.
     pub both_ways: bool,
-    /// Who is granted a link.
+    /// The arbiter of a link.
     #[serde(default)]
     pub arbiter: ArbiterSpec,
 }
@@ -36,7 +39,7 @@ pub struct RingSpec {
 const UP: usize = 1;
 const DOWN: usize = 2;
 
-/// Which way round.
+/// The direction around the ring.
 #[derive(Clone, Debug)]
 pub(crate) struct Circle {
     nodes: usize,
@@ -78,7 +81,7 @@ impl Topology for Circle {
     }
 
     fn opposite(&self, port: usize) -> usize {
-        // With one way only, the number is nobody's output, but says as well who is on the other side.
+        // With one direction only, the number is not an output, but still identifies the neighbour.
         if port == UP { DOWN } else { UP }
     }
 
@@ -87,7 +90,8 @@ impl Topology for Circle {
         if up == 0 {
             return LOCAL;
         }
-        // Of nodes that are as far both ways, those of even numbers send one way, those of odd ones the other. It is not asked again on the way.
+        // Between nodes at equal distance both ways, even nodes send one way and odd nodes the
+        // other. The direction does not change on the way.
         let goes_up = 2 * up < self.nodes || (2 * up == self.nodes && router.is_multiple_of(2));
         if goes_up || !self.both_ways { UP } else { DOWN }
     }

@@ -1,4 +1,4 @@
-//! A number that goes up and down over time.
+//! Levels that rise and fall over time.
 
 use crate::Time;
 
@@ -21,12 +21,12 @@ impl Gauge {
         self.most = self.most.max(level);
     }
 
-    /// One more.
+    /// Raises the level by one.
     pub fn rise(&mut self, now: Time) {
         self.set(now, self.level + 1);
     }
 
-    /// One less, if there is one.
+    /// Lowers the level by one, unless it is 0.
     pub fn fall(&mut self, now: Time) {
         self.set(now, self.level.saturating_sub(1));
     }

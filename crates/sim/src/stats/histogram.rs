@@ -1,11 +1,11 @@
-//! How often each value came.
+//! Histograms of values.
 
 use hdrhistogram::Histogram as Counts;
 use serde::Serialize;
 
 use crate::Time;
 
-/// What a histogram's values are.
+/// The unit of a histogram's values.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 pub enum Unit {
     /// Times, which are shown in nanoseconds.
@@ -25,12 +25,12 @@ pub struct Histogram {
 }
 
 impl Histogram {
-    /// Of times.
+    /// Creates an empty histogram of times.
     pub fn times() -> Self {
         Self::new(Unit::Time)
     }
 
-    /// Of numbers.
+    /// Creates an empty histogram of numbers.
     pub fn numbers() -> Self {
         Self::new(Unit::Count)
     }
@@ -40,12 +40,12 @@ impl Histogram {
         Self { unit, counts, sum: 0, least: u64::MAX, most: 0 }
     }
 
-    /// One more time.
+    /// Adds a time.
     pub fn time(&mut self, time: Time) {
         self.number(time.0);
     }
 
-    /// One more number.
+    /// Adds a number.
     pub fn number(&mut self, value: u64) {
         self.counts.record(value).expect("a histogram that grows as values do has no bound");
         self.sum += u128::from(value);
@@ -53,7 +53,7 @@ impl Histogram {
         self.most = self.most.max(value);
     }
 
-    /// How many values there were.
+    /// Returns the number of values.
     pub fn count(&self) -> u64 {
         self.counts.len()
     }
@@ -63,20 +63,23 @@ impl Histogram {
         if self.count() == 0 { 0.0 } else { self.sum as f64 / self.count() as f64 }
     }
 
-    /// The values of another histogram of the same unit as well.
+    /// Adds the values of another histogram of the same unit.
     pub fn merge(&mut self, other: &Self) {
-        self.counts.add(&other.counts).expect("a histogram that grows can hold what another one holds");
+        self.counts
+            .add(&other.counts)
+            .expect("a histogram that grows can hold what another one holds");
         self.sum += other.sum;
         self.least = self.least.min(other.least);
         self.most = self.most.max(other.most);
     }
 
-    /// What it comes to.
+    /// Returns a summary of the values.
     pub fn summary(&self) -> Summary {
         let scale = if self.unit == Unit::Time { 1e3 } else { 1.0 };
         let exact = |value: u64| if self.count() == 0 { 0.0 } else { value as f64 / scale };
-        // The library answers the upper end of a bucket.
-        let quantile = |q: f64| exact(self.counts.value_at_quantile(q).min(self.most).max(self.least));
+        // The library returns the upper end of a bucket.
+        let quantile =
+            |q: f64| exact(self.counts.value_at_quantile(q).min(self.most).max(self.least));
         Summary {
             unit: self.unit,
             count: self.count(),
@@ -91,13 +94,13 @@ impl Histogram {
     }
 }
 
-/// A histogram in a few numbers: nanoseconds for times. All are 0 without values.
+/// A summary of a histogram, in nanoseconds for times. All numbers are 0 without values.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct Summary {
-    /// What the values are.
+    /// The unit of the values.
     #[serde(skip)]
     pub unit: Unit,
-    /// How many values there were.
+    /// The number of values.
     pub count: u64,
     /// Mean, exact.
     pub mean: f64,
@@ -126,8 +129,12 @@ mod tests {
             histogram.time(Time::nanoseconds(ns));
         }
         let summary = histogram.summary();
-        assert_eq!((summary.count, summary.mean, summary.min, summary.max), (1000, 500.5, 1.0, 1000.0));
-        for (value, expected) in [(summary.p50, 500.0), (summary.p90, 900.0), (summary.p99, 990.0)] {
+        assert_eq!(
+            (summary.count, summary.mean, summary.min, summary.max),
+            (1000, 500.5, 1.0, 1000.0)
+        );
+        for (value, expected) in [(summary.p50, 500.0), (summary.p90, 900.0), (summary.p99, 990.0)]
+        {
             assert!((value / expected - 1.0f64).abs() < 0.01, "{value} for {expected}");
         }
     }

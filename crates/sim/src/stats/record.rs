@@ -1,4 +1,4 @@
-//! One nested record of everything that was measured.
+//! A nested record of all measurements.
 
 use std::fmt;
 
@@ -7,6 +7,7 @@ use serde::ser::{Serialize, SerializeMap, Serializer};
 
 use super::{Gauge, Histogram, Summary, Unit};
 use crate::Time;
+use crate::energy::Energy;
 
 /// Names and values, in the order in which they were added.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -17,15 +18,17 @@ pub struct Record {
 /// A value of a record.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Value {
-    /// How many.
+    /// A count.
     Count(u64),
     /// A share, a mean, a rate.
     Number(f64),
-    /// How long, or when.
+    /// A duration or a point in time.
     Time(Time),
+    /// An amount of energy.
+    Energy(Energy),
     /// A name.
     Text(String),
-    /// How values are distributed.
+    /// A summary of a distribution.
     Summary(Summary),
     /// Values with names.
     Record(Record),
@@ -34,19 +37,19 @@ pub enum Value {
 }
 
 impl Record {
-    /// An empty one.
+    /// Creates an empty record.
     pub fn new() -> Self {
         Self::default()
     }
 
-    /// With another field.
+    /// The record with another field.
     #[must_use]
     pub fn with(mut self, name: &str, value: impl Into<Value>) -> Self {
         self.add(name, value);
         self
     }
 
-    /// Another field.
+    /// Adds a field.
     pub fn add(&mut self, name: &str, value: impl Into<Value>) {
         self.fields.push((name.to_owned(), value.into()));
     }
@@ -74,9 +77,9 @@ impl Record {
         self.fields.iter().find(|(other, _)| other == name).map(|(_, value)| value)
     }
 
-    /// For people: a line for each value under its path.
+    /// Formats the record as a table, one line a value under its path.
     pub fn table(&self) -> Table {
-        // A rule under the heads and nothing else: it copies well and reads well without colour.
+        // A rule under the heads and no other lines, which copies and reads well without colour.
         const STYLE: TableStyle =
             TableStyle::new().header_separator(LineStyle::none().fill('─').junction('─'));
         let mut table = Table::new();
@@ -123,27 +126,35 @@ impl fmt::Display for Record {
 }
 
 impl Value {
-    /// A value that is no record or list, for people, and its unit.
+    /// Formats a value that is neither record nor list, and returns its unit.
     fn text(&self) -> (String, &'static str) {
         match self {
             Self::Count(count) => (thousands(*count), ""),
             Self::Number(number) => (digits(*number), ""),
             Self::Time(time) => (digits(time.as_nanoseconds()), "ns"),
+            Self::Energy(energy) => (digits(energy.as_picojoules()), "pJ"),
             Self::Text(text) => (text.clone(), ""),
             Self::Summary(summary) => {
                 let unit = if summary.unit == Unit::Time { "ns" } else { "" };
                 let Summary { count, mean, p50, p99, max, .. } = *summary;
                 let [mean, p50, p99, max] = [mean, p50, p99, max].map(digits);
-                (format!("mean {mean}, median {p50}, 99 % {p99}, most {max} of {}", thousands(count)), unit)
+                (
+                    format!(
+                        "mean {mean}, median {p50}, 99 % {p99}, most {max} of {}",
+                        thousands(count)
+                    ),
+                    unit,
+                )
             }
             Self::Record(_) | Self::List(_) => (String::new(), ""),
         }
     }
 
-    /// What a key says of the unit: JSON has numbers only.
+    /// Returns the unit suffix of a key, since JSON has numbers only.
     fn suffix(&self) -> &'static str {
         match self {
             Self::Time(_) | Self::Summary(Summary { unit: Unit::Time, .. }) => "_ns",
+            Self::Energy(_) => "_pj",
             Self::List(values) => values.first().map_or("", Self::suffix),
             _ => "",
         }
@@ -174,7 +185,8 @@ fn digits(number: f64) -> String {
     format!("{number:.places$}")
 }
 
-/// For machines: objects in the order of the fields. Times are nanoseconds, and their keys end in `_ns`.
+/// JSON for machines: objects in the order of the fields. Times are nanoseconds, and their keys end
+/// in `_ns`; energies are picojoules, and their keys end in `_pj`.
 impl Serialize for Record {
     fn serialize<S: Serializer>(&self, to: S) -> Result<S::Ok, S::Error> {
         let mut map = to.serialize_map(Some(self.fields.len()))?;
@@ -191,6 +203,7 @@ impl Serialize for Value {
             Self::Count(count) => to.serialize_u64(*count),
             Self::Number(number) => to.serialize_f64(*number),
             Self::Time(time) => to.serialize_f64(time.as_nanoseconds()),
+            Self::Energy(energy) => to.serialize_f64(energy.as_picojoules()),
             Self::Text(text) => to.serialize_str(text),
             Self::Summary(summary) => summary.serialize(to),
             Self::Record(record) => record.serialize(to),
@@ -214,6 +227,12 @@ impl From<f64> for Value {
 impl From<Time> for Value {
     fn from(time: Time) -> Self {
         Self::Time(time)
+    }
+}
+
+impl From<Energy> for Value {
+    fn from(energy: Energy) -> Self {
+        Self::Energy(energy)
     }
 }
 
@@ -241,7 +260,7 @@ impl<V: Into<Value>> From<Vec<V>> for Value {
     }
 }
 
-/// A gauge needs the time up to which its mean goes.
+/// A gauge needs the end time of its mean.
 impl From<(&Gauge, Time)> for Value {
     fn from((gauge, now): (&Gauge, Time)) -> Self {
         Self::Record(Record::new().with("mean", gauge.mean(now)).with("most", gauge.most()))
@@ -276,11 +295,15 @@ mod tests {
     #[test]
     fn people_read_it_as_a_table() {
         let text = record().to_string();
-        let line =
-            |start: &str| text.lines().find(|line| line.trim_start().starts_with(start)).unwrap().to_owned();
+        let line = |start: &str| {
+            text.lines().find(|line| line.trim_start().starts_with(start)).unwrap().to_owned()
+        };
         assert!(line("banks.1.reads").contains("1,000"), "{text}");
         assert!(line("last").contains("2.500") && line("last").contains("ns"), "{text}");
-        assert!(line("wait").contains("mean 2.000, median 1.503, 99 % 2.500, most 2.500 of 2"), "{text}");
+        assert!(
+            line("wait").contains("mean 2.000, median 1.503, 99 % 2.500, most 2.500 of 2"),
+            "{text}"
+        );
     }
 
     #[test]

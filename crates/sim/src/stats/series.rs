@@ -16,12 +16,12 @@ pub struct Series {
 pub struct Column(usize);
 
 impl Series {
-    /// With intervals of this length, a picosecond or more.
+    /// Creates a series without columns, with intervals of this length, at least a picosecond.
     pub fn new(interval: Time) -> Self {
         Self { interval: interval.max(Time(1)), columns: Vec::new() }
     }
 
-    /// Another column.
+    /// Adds a column.
     pub fn column(&mut self, name: &str) -> Column {
         self.columns.push((name.to_owned(), Vec::new()));
         Column(self.columns.len() - 1)
@@ -32,7 +32,8 @@ impl Series {
         *self.cell(column, at.0 / self.interval.0) += amount;
     }
 
-    /// Somebody was busy from one time to another: adds to each interval the share of it in which that was so.
+    /// Something was busy from one time to another: adds to each interval the share of it in which
+    /// that was so.
     pub fn spread(&mut self, column: Column, begin: Time, end: Time) {
         let mut at = begin.0;
         while at < end.0 {
@@ -51,25 +52,27 @@ impl Series {
         &mut cells[row as usize]
     }
 
-    /// How long an interval is.
+    /// Returns the length of an interval.
     pub fn interval(&self) -> Time {
         self.interval
     }
 
-    /// Names and numbers of the columns. Where a column ends before another one, it is 0 from there on.
+    /// Names and numbers of the columns. Where a column ends before another one, it is 0 from there
+    /// on.
     pub fn columns(&self) -> impl Iterator<Item = (&str, &[f64])> {
         self.columns.iter().map(|(name, cells)| (name.as_str(), cells.as_slice()))
     }
 
-    /// How many intervals there are.
+    /// Returns the number of intervals.
     pub fn rows(&self) -> usize {
         self.columns.iter().map(|(_, cells)| cells.len()).max().unwrap_or(0)
     }
 
-    /// Writes it as CSV (RFC 4180): `time_ns`, when the interval begins, then a field for each column.
+    /// Writes it as CSV (RFC 4180): `time_ns`, when the interval begins, then a field for each
+    /// column.
     ///
     /// # Errors
-    /// Those of the writer.
+    /// If the writer fails.
     pub fn write_csv(&self, to: &mut impl Write) -> io::Result<()> {
         write!(to, "time_ns")?;
         for (name, _) in &self.columns {

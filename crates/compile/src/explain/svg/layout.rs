@@ -1,5 +1,6 @@
-//! Layered layout of a step graph (after Sugiyama, Tagawa and Toda, 1981): layers by longest path, long edges cut by
-//! dummy nodes, crossings reduced by barycentres, nodes pulled towards their neighbours.
+//! Layered layout of a step graph (after Sugiyama, Tagawa and Toda, 1981): layers by longest path,
+//! long edges cut by dummy nodes, crossings reduced by barycentres, nodes pulled towards their
+//! neighbours.
 
 /// Gap between boxes of one layer, in pixels.
 const GAP_X: f64 = 36.0;
@@ -7,10 +8,10 @@ const GAP_X: f64 = 36.0;
 const GAP_Y: f64 = 56.0;
 /// Width that an edge takes where it passes a layer.
 const LANE: f64 = 10.0;
-/// Rounds of ordering and of pulling; the picture settles after a few.
+/// Rounds of ordering and of pulling; the layout settles after a few.
 const ROUNDS: usize = 24;
 
-/// Where a box stands: its left upper corner and its size, in pixels.
+/// The rectangle of a box: its upper left corner and its size, in pixels.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Rect {
     /// Left edge.
@@ -39,8 +40,8 @@ impl Rect {
 pub struct Layout {
     /// The boxes, in the order given.
     pub boxes: Vec<Rect>,
-    /// For each edge the points at which it passes the layers between its ends, from top to bottom: where it enters a
-    /// layer and where it leaves it.
+    /// For each edge, the points at which it enters and leaves each layer between its ends, from
+    /// top to bottom.
     pub ways: Vec<Vec<(f64, f64)>>,
     /// Size of the picture.
     pub size: (f64, f64),
@@ -61,7 +62,14 @@ pub fn layout(sizes: &[(f64, f64)], edges: &[(usize, usize)]) -> Layout {
     let mut nodes: Vec<Node> = sizes
         .iter()
         .zip(&layer)
-        .map(|(&(width, height), &layer)| Node { layer, width, height, x: 0.0, above: vec![], below: vec![] })
+        .map(|(&(width, height), &layer)| Node {
+            layer,
+            width,
+            height,
+            x: 0.0,
+            above: vec![],
+            below: vec![],
+        })
         .collect();
     let chains: Vec<Vec<usize>> = edges.iter().map(|&edge| chain(&mut nodes, edge)).collect();
     let mut layers = vec![Vec::new(); nodes.iter().map(|n| n.layer + 1).max().unwrap_or(0)];
@@ -92,13 +100,20 @@ fn layers_of(count: usize, edges: &[(usize, usize)]) -> Vec<usize> {
     layer
 }
 
-/// Cuts an edge into pieces from layer to layer; answers the dummy nodes.
+/// Cuts an edge into pieces from layer to layer; returns the dummy nodes.
 fn chain(nodes: &mut Vec<Node>, (from, to): (usize, usize)) -> Vec<usize> {
     let mut dummies = Vec::new();
     let mut last = from;
     for layer in nodes[from].layer + 1..nodes[to].layer {
         let dummy = nodes.len();
-        nodes.push(Node { layer, width: LANE, height: 0.0, x: 0.0, above: vec![last], below: vec![] });
+        nodes.push(Node {
+            layer,
+            width: LANE,
+            height: 0.0,
+            x: 0.0,
+            above: vec![last],
+            below: vec![],
+        });
         nodes[last].below.push(dummy);
         dummies.push(dummy);
         last = dummy;
@@ -119,7 +134,8 @@ fn crossings(nodes: &[Node], layers: &[Vec<usize>]) -> usize {
             .flat_map(|&n| nodes[n].below.iter().map(move |&b| (n, b)))
             .map(|(a, b)| (position[a], position[b]))
             .collect();
-        let crosses = |(a, b): (usize, usize), (c, d): (usize, usize)| (a < c && b > d) || (a > c && b < d);
+        let crosses =
+            |(a, b): (usize, usize), (c, d): (usize, usize)| (a < c && b > d) || (a > c && b < d);
         (0..ends.len())
             .map(|i| ends[i + 1..].iter().filter(|&&other| crosses(ends[i], other)).count())
             .sum::<usize>()
@@ -127,7 +143,8 @@ fn crossings(nodes: &[Node], layers: &[Vec<usize>]) -> usize {
     layers.iter().map(of_layer).sum()
 }
 
-/// Orders each layer by the mean position of its neighbours, down and up in turn; keeps the best order seen.
+/// Orders each layer by the mean position of its neighbours, alternately down and up; keeps the
+/// best order found.
 fn order(nodes: &[Node], layers: &mut [Vec<usize>]) {
     let mut best = (crossings(nodes, layers), layers.to_vec());
     for round in 0..ROUNDS {
@@ -146,7 +163,8 @@ fn order(nodes: &[Node], layers: &mut [Vec<usize>]) {
                 }
                 around.iter().map(|&a| position[a]).sum::<f64>() / around.len() as f64
             };
-            let mut keyed: Vec<(f64, usize)> = layers[index].iter().map(|&n| (centre(n), n)).collect();
+            let mut keyed: Vec<(f64, usize)> =
+                layers[index].iter().map(|&n| (centre(n), n)).collect();
             keyed.sort_by(|a, b| a.0.total_cmp(&b.0));
             layers[index] = keyed.into_iter().map(|(_, n)| n).collect();
             layers[index].iter().enumerate().for_each(|(i, &n)| position[n] = i as f64);
@@ -191,8 +209,8 @@ fn place(nodes: &mut [Node], layers: &[Vec<usize>]) {
     }
 }
 
-/// Positions nearest to the wanted ones, in order and apart: neighbours that would touch move as one block, whose
-/// place is the mean of what its members want.
+/// Finds the positions nearest to the wanted ones without overlap or change of order. Neighbours
+/// that would touch move as one block, whose position is the mean of what its members want.
 fn without_overlap(nodes: &[Node], layer: &[usize], wanted: &[f64]) -> Vec<f64> {
     // Offset of each node from the layer's left end if all are packed.
     let mut offsets = Vec::new();
@@ -257,8 +275,10 @@ mod tests {
         let layout = layout(&sizes, &edges);
         for (i, a) in layout.boxes.iter().enumerate() {
             for b in &layout.boxes[i + 1..] {
-                let apart =
-                    a.x + a.width < b.x || b.x + b.width < a.x || a.bottom() < b.y || b.bottom() < a.y;
+                let apart = a.x + a.width < b.x
+                    || b.x + b.width < a.x
+                    || a.bottom() < b.y
+                    || b.bottom() < a.y;
                 assert!(apart, "{a:?} {b:?}");
             }
         }
@@ -272,7 +292,14 @@ mod tests {
         // 0 and 1 lead to 3 and 2, crosswise.
         let mut nodes = Vec::new();
         for layer in [0, 0, 0, 1, 1] {
-            nodes.push(Node { layer, width: 1.0, height: 1.0, x: 0.0, above: vec![], below: vec![] });
+            nodes.push(Node {
+                layer,
+                width: 1.0,
+                height: 1.0,
+                x: 0.0,
+                above: vec![],
+                below: vec![],
+            });
         }
         for (from, to) in [(0, 4), (1, 3), (2, 3)] {
             nodes[from].below.push(to);

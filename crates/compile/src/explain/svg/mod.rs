@@ -1,8 +1,9 @@
-//! The step graph as a drawing.
+//! Draws the step graph.
 //!
-//! A box is a step: its name and source line, the context bits that live into it, its calls, and a chip for each way
-//! in which it ends a thread. Dashed arrows close a loop, full ones do not; those that send a copy of the packet first
-//! are marked `emit`. A dashed box is a part that was split off its step: its tooltip says why.
+//! A box is a step: its name and source line, the context bits that are live into it, its calls,
+//! and a chip for each way in which it ends a thread. Dashed arrows close a loop, solid ones do
+//! not; those that first send a copy of the packet are marked `emit`. A dashed box is a part that
+//! was split off its step; its tooltip says why.
 
 mod layout;
 
@@ -12,7 +13,7 @@ use std::fmt::Write as _;
 use super::{EngineExplanation, ExitKind, Explanation, StepExplanation};
 use layout::{Rect, layout};
 
-/// Width of a character at 12 px, about: DejaVu Sans and DejaVu Sans Mono.
+/// Approximate width of a character at 12 px, for DejaVu Sans and DejaVu Sans Mono.
 const SANS: f64 = 7.2;
 const MONO: f64 = 7.3;
 const LINE: f64 = 18.0;
@@ -20,9 +21,9 @@ const PAD: f64 = 12.0;
 const CHIP: f64 = 20.0;
 /// Room around everything.
 const MARGIN: f64 = 24.0;
-/// Room between the lanes of edges that lead back.
+/// Distance between the lanes of edges that lead back.
 const BACK_LANE: f64 = 16.0;
-/// A row of chips is not made longer than this, if the box does not need to be.
+/// Maximum length of a row of chips, unless the box is wider anyway.
 const CHIPS_WIDTH: f64 = 260.0;
 
 const INK: &str = "#1f2933";
@@ -31,7 +32,7 @@ const EDGE: &str = "#52606d";
 const BACK: &str = "#8e44ad";
 const EMIT: &str = "#0b7285";
 
-/// The step graphs of all engines, those that are called below the one that runs.
+/// Draws the step graphs of all engines, with called engines below the main one.
 pub fn step_graph(explanation: &Explanation) -> String {
     let main = explanation.engines.iter().filter(|e| e.name == explanation.main);
     let others = explanation.engines.iter().filter(|e| e.name != explanation.main);
@@ -72,7 +73,7 @@ fn escape(text: &str) -> String {
     text.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;").replace('"', "&quot;")
 }
 
-/// A way in which a step ends a thread: the text on its chip, and what kind it is.
+/// A way in which a step ends a thread: the text of its chip, and its kind.
 type Chip = (String, ExitKind);
 
 fn chips(step: &StepExplanation) -> Vec<Chip> {
@@ -90,7 +91,7 @@ fn chips(step: &StepExplanation) -> Vec<Chip> {
     chips
 }
 
-/// Fill and ink of a chip.
+/// Fill colour and text colour of a chip.
 fn colours(kind: ExitKind) -> (&'static str, &'static str) {
     match kind {
         ExitKind::Finish | ExitKind::Reply => ("#d3f4dd", "#14692e"),
@@ -106,8 +107,8 @@ fn chip_width(text: &str) -> f64 {
     text.chars().map(letter).sum::<f64>() + 16.0
 }
 
-/// The chips in rows, none longer than `width` if it can be helped: each goes into the first row of its kind that has
-/// room.
+/// The chips in rows, no longer than `width` if possible. Each goes into the first row of its kind
+/// that has room.
 fn rows(chips: Vec<Chip>, width: f64) -> Vec<Vec<Chip>> {
     let mut rows: Vec<(f64, Vec<Chip>)> = Vec::new();
     for chip in chips {
@@ -124,7 +125,7 @@ fn rows(chips: Vec<Chip>, width: f64) -> Vec<Vec<Chip>> {
     rows.into_iter().map(|(_, row)| row).collect()
 }
 
-/// A step's box: what is written in it, and its size.
+/// A step's box: its text and its size.
 struct Card<'a> {
     step: &'a StepExplanation,
     subtitle: String,
@@ -135,8 +136,11 @@ struct Card<'a> {
 
 impl<'a> Card<'a> {
     fn of(step: &'a StepExplanation, is_first: bool) -> Self {
-        let line =
-            step.place.as_ref().and_then(|p| p.rsplit_once(':')).map(|(_, line)| format!("line {line}"));
+        let line = step
+            .place
+            .as_ref()
+            .and_then(|p| p.rsplit_once(':'))
+            .map(|(_, line)| format!("line {line}"));
         let bits = if is_first { None } else { Some(format!("{} bits in", step.context_in.bits)) };
         let subtitle = line.into_iter().chain(bits).collect::<Vec<_>>().join(" · ");
         let calls: Vec<String> = step
@@ -146,13 +150,16 @@ impl<'a> Card<'a> {
             .collect();
         let text = |text: &str, size: f64| text.chars().count() as f64 * size;
         let widest = calls.iter().map(|c| text(c, MONO) + 14.0);
-        let inner =
-            widest.chain([text(&step.name, SANS * 1.2), text(&subtitle, SANS * 0.92)]).fold(90.0, f64::max);
+        let inner = widest
+            .chain([text(&step.name, SANS * 1.2), text(&subtitle, SANS * 0.92)])
+            .fold(90.0, f64::max);
         let chips = rows(chips(step), inner.max(CHIPS_WIDTH));
-        let row_width = |row: &Vec<Chip>| row.iter().map(|c| chip_width(&c.0) + 6.0).sum::<f64>() - 6.0;
+        let row_width =
+            |row: &Vec<Chip>| row.iter().map(|c| chip_width(&c.0) + 6.0).sum::<f64>() - 6.0;
         let inner = chips.iter().map(row_width).fold(inner, f64::max);
         let calls_height = if calls.is_empty() { 0.0 } else { calls.len() as f64 * LINE + 10.0 };
-        let chips_height = if chips.is_empty() { 0.0 } else { chips.len() as f64 * (CHIP + 5.0) + 5.0 };
+        let chips_height =
+            if chips.is_empty() { 0.0 } else { chips.len() as f64 * (CHIP + 5.0) + 5.0 };
         let height = 46.0 + calls_height + chips_height;
         Self { step, subtitle, calls, chips, size: (inner + 2.0 * PAD, height) }
     }
@@ -180,7 +187,12 @@ impl<'a> Card<'a> {
             );
             for (i, call) in self.calls.iter().enumerate() {
                 let at = (left + 7.0, y + 14.5 + i as f64 * LINE);
-                text(out, at, call, r##"font-family="DejaVu Sans Mono, monospace" fill="#0b4a7a""##);
+                text(
+                    out,
+                    at,
+                    call,
+                    r##"font-family="DejaVu Sans Mono, monospace" fill="#0b4a7a""##,
+                );
             }
             y += height + 6.0;
         }
@@ -207,7 +219,7 @@ fn text(out: &mut String, (x, y): (f64, f64), text: &str, style: &str) {
     let _ = write!(out, r#"<text x="{x:.1}" y="{y:.1}" {style}>{}</text>"#, escape(text));
 }
 
-/// Draws an engine; answers the drawing and its size.
+/// Draws an engine; returns the drawing and its size.
 fn draw_engine(engine: &EngineExplanation) -> (String, (f64, f64)) {
     let mut out = String::new();
     let title = match engine.reply_bits {
@@ -223,7 +235,8 @@ fn draw_engine(engine: &EngineExplanation) -> (String, (f64, f64)) {
         if engine.pipelining.legal { "can be pipelined" } else { "multithreaded only" }
     );
     text(&mut out, (0.0, 32.0), &facts, &format!(r#"fill="{FAINT}""#));
-    let cards: Vec<Card> = engine.steps.iter().enumerate().map(|(i, s)| Card::of(s, i == 0)).collect();
+    let cards: Vec<Card> =
+        engine.steps.iter().enumerate().map(|(i, s)| Card::of(s, i == 0)).collect();
     let sizes: Vec<_> = cards.iter().map(|c| c.size).collect();
     let edges = |backward: bool| -> Vec<(usize, usize, bool)> {
         let mut found = BTreeSet::new();
@@ -259,7 +272,7 @@ fn draw_engine(engine: &EngineExplanation) -> (String, (f64, f64)) {
         while lanes.iter().any(|l| l.0 < bottom && top < l.1 && (l.2 - x).abs() < BACK_LANE) {
             x += BACK_LANE;
         }
-        // Arrows into one step come in one below the other.
+        // Arrows into one step arrive one below the other.
         let above = lanes.iter().filter(|l| l.0 == top).count() as f64;
         lanes.push((top, bottom, x));
         width = width.max(x + BACK_LANE);
@@ -272,33 +285,43 @@ fn draw_engine(engine: &EngineExplanation) -> (String, (f64, f64)) {
     (out, (width.max(facts.chars().count() as f64 * SANS), plan.size.1 + top))
 }
 
-/// Where an edge leaves its step and enters the next: edges of one box are spread over its side, in the order in which
-/// their other ends stand.
+/// Where an edge leaves its step and enters the next. The edges of one box are spread over its
+/// side, in the order of their other ends.
 fn ports(
     edges: &[(usize, usize, bool)],
     boxes: &[Rect],
     edge: (usize, usize, bool),
 ) -> ((f64, f64), (f64, f64)) {
-    let spread =
-        |at: &Rect, mut others: Vec<(usize, usize, bool)>, key: fn(&(usize, usize, bool)) -> usize| {
-            others.sort_by(|a, b| boxes[key(a)].middle().total_cmp(&boxes[key(b)].middle()));
-            let index = others.iter().position(|e| *e == edge).expect("the edge is one of them") as f64;
-            at.x + at.width * (index + 1.0) / (others.len() as f64 + 1.0)
-        };
+    let spread = |at: &Rect,
+                  mut others: Vec<(usize, usize, bool)>,
+                  key: fn(&(usize, usize, bool)) -> usize| {
+        others.sort_by(|a, b| boxes[key(a)].middle().total_cmp(&boxes[key(b)].middle()));
+        let index = others.iter().position(|e| *e == edge).expect("the edge is one of them") as f64;
+        at.x + at.width * (index + 1.0) / (others.len() as f64 + 1.0)
+    };
     let (from, to) = (&boxes[edge.0], &boxes[edge.1]);
     let leaving: Vec<_> = edges.iter().copied().filter(|e| e.0 == edge.0).collect();
     let entering: Vec<_> = edges.iter().copied().filter(|e| e.1 == edge.1).collect();
     ((spread(from, leaving, |e| e.1), from.bottom()), (spread(to, entering, |e| e.0), to.y - 1.0))
 }
 
-fn draw_forward(out: &mut String, (start, end): ((f64, f64), (f64, f64)), way: &[(f64, f64)], emits: bool) {
+fn draw_forward(
+    out: &mut String,
+    (start, end): ((f64, f64), (f64, f64)),
+    way: &[(f64, f64)],
+    emits: bool,
+) {
     let mut path = format!("M{:.1},{:.1}", start.0, start.1);
     let mut from = start;
-    // Between layers a curve, through a layer straight down.
+    // The edge is a curve between layers and a straight line through a layer.
     for pair in way.chunks(2).map(|p| (p[0], Some(p[p.len() - 1]))).chain([(end, None)]) {
         let (to, out_of) = pair;
         let middle = (from.1 + to.1) / 2.0;
-        let _ = write!(path, " C{:.1},{middle:.1} {:.1},{middle:.1} {:.1},{:.1}", from.0, to.0, to.0, to.1);
+        let _ = write!(
+            path,
+            " C{:.1},{middle:.1} {:.1},{middle:.1} {:.1},{:.1}",
+            from.0, to.0, to.0, to.1
+        );
         if let Some(down) = out_of {
             let _ = write!(path, " V{:.1}", down.1);
             from = down;
@@ -315,9 +338,11 @@ fn draw_forward(out: &mut String, (start, end): ((f64, f64), (f64, f64)), way: &
     }
 }
 
-/// Out of the right side, up (or round) a lane of its own, and in at the right side.
+/// The edge leaves the right side, follows its own lane up (or around), and enters at the right
+/// side.
 fn draw_backward(out: &mut String, from: &Rect, to: &Rect, (lane, below): (f64, f64), emits: bool) {
-    let (start, end) = ((from.x + from.width, from.bottom() - 12.0), (to.x + to.width, to.y + 12.0 + below));
+    let (start, end) =
+        ((from.x + from.width, from.bottom() - 12.0), (to.x + to.width, to.y + 12.0 + below));
     let r = 8.0;
     let path = format!(
         "M{:.1},{:.1} H{:.1} Q{lane:.1},{:.1} {lane:.1},{:.1} V{:.1} Q{lane:.1},{:.1} {:.1},{:.1} H{:.1}",

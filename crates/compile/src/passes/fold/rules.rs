@@ -1,5 +1,5 @@
-//! The identities, by operator. Every rule makes the operation cheaper or brings it nearer to a constant; no two rules
-//! undo each other.
+//! The identities, by operator. Every rule makes the operation cheaper or closer to a constant; no
+//! two rules undo each other.
 
 use wireloom_bits::Bits;
 use wireloom_ir::{BinaryOp, OpKind, UnaryOp, Value};
@@ -8,12 +8,12 @@ use super::Simpler::{Becomes, Constant, Is};
 use super::{Folder, Simpler};
 use crate::passes::cse::commutes;
 
-/// The simpler form of an operation of so many bits whose operands are not all constant.
+/// The simpler form of an operation of `width` bits whose operands are not all constant.
 pub(super) fn simplify(f: &mut Folder<'_>, kind: &OpKind, width: u32) -> Option<Simpler> {
     match *kind {
         OpKind::Unary(op, a) => unary(f, op, a, width),
         OpKind::Binary(op, a, b) => {
-            // Constants stand on the right.
+            // Constants go to the right.
             if commutes(op) && f.constant(a).is_some() {
                 return Some(Becomes(OpKind::Binary(op, b, a)));
             }
@@ -46,9 +46,8 @@ fn not_of(f: &Folder<'_>, value: Value) -> Option<Value> {
 
 fn unary(f: &mut Folder<'_>, op: UnaryOp, a: Value, width: u32) -> Option<Simpler> {
     match (op, f.kind(a)?) {
-        (UnaryOp::Not, OpKind::Unary(UnaryOp::Not, x)) | (UnaryOp::Neg, OpKind::Unary(UnaryOp::Neg, x)) => {
-            Some(Is(*x))
-        }
+        (UnaryOp::Not, OpKind::Unary(UnaryOp::Not, x))
+        | (UnaryOp::Neg, OpKind::Unary(UnaryOp::Neg, x)) => Some(Is(*x)),
         (UnaryOp::Neg, _) if width == 1 => Some(Is(a)),
         _ => None,
     }
@@ -63,13 +62,17 @@ fn arithmetic(f: &mut Folder<'_>, op: BinaryOp, a: Value, b: Value, width: u32) 
     }
     let c = f.constant(b)?.clone();
     match op {
-        BinaryOp::Add | BinaryOp::Sub | BinaryOp::Shl | BinaryOp::Lshr if c.is_zero() => Some(Is(a)),
+        BinaryOp::Add | BinaryOp::Sub | BinaryOp::Shl | BinaryOp::Lshr if c.is_zero() => {
+            Some(Is(a))
+        }
         BinaryOp::Mul if c.is_zero() => Some(Is(b)),
         BinaryOp::Mul | BinaryOp::Udiv if c == Bits::new(width, 1) => Some(Is(a)),
         BinaryOp::Udiv if c.is_zero() => Some(Constant(Bits::ones(width))),
         BinaryOp::Urem if c.is_zero() => Some(Is(a)),
         BinaryOp::Urem if c == Bits::new(width, 1) => Some(Constant(Bits::zero(width))),
-        BinaryOp::Shl | BinaryOp::Lshr if c.to_shift() >= width => Some(Constant(Bits::zero(width))),
+        BinaryOp::Shl | BinaryOp::Lshr if c.to_shift() >= width => {
+            Some(Constant(Bits::zero(width)))
+        }
         BinaryOp::Mul | BinaryOp::Udiv | BinaryOp::Urem if is_power_of_two(&c) => {
             let shift = c.significant() - 1;
             if op == BinaryOp::Urem {
@@ -80,10 +83,12 @@ fn arithmetic(f: &mut Folder<'_>, op: BinaryOp, a: Value, b: Value, width: u32) 
             let shift = if op == BinaryOp::Mul { BinaryOp::Shl } else { BinaryOp::Lshr };
             Some(Becomes(OpKind::Binary(shift, a, count)))
         }
-        // (x + c1) + c2, and with differences.
+        // (x + c1) + c2, and the same with differences.
         BinaryOp::Add | BinaryOp::Sub => {
             let (inner, x, c1) = match *f.kind(a)? {
-                OpKind::Binary(inner @ (BinaryOp::Add | BinaryOp::Sub), x, c1) => (inner, x, f.constant(c1)?),
+                OpKind::Binary(inner @ (BinaryOp::Add | BinaryOp::Sub), x, c1) => {
+                    (inner, x, f.constant(c1)?)
+                }
                 _ => return None,
             };
             let signed = |op, c: &Bits| if op == BinaryOp::Sub { c.neg() } else { c.clone() };
@@ -179,11 +184,12 @@ fn comparison(f: &mut Folder<'_>, op: BinaryOp, a: Value, b: Value) -> Option<Si
             let is = c.is_zero() == (op == BinaryOp::Ne);
             return Some(if is { Is(a) } else { Becomes(OpKind::Unary(UnaryOp::Not, a)) });
         }
-        // A choice between constants compared with a constant is the condition, or decided.
+        // Comparing a choice between constants with a constant gives the condition, or is decided.
         if let Some(&OpKind::Select(condition, x, y)) = f.kind(a)
             && let (Some(x), Some(y)) = (f.constant(x), f.constant(y))
         {
-            let (if_true, if_false) = ((x == c) == (op == BinaryOp::Eq), (y == c) == (op == BinaryOp::Eq));
+            let (if_true, if_false) =
+                ((x == c) == (op == BinaryOp::Eq), (y == c) == (op == BinaryOp::Eq));
             return Some(match (if_true, if_false) {
                 (true, false) => Is(condition),
                 (false, true) => Becomes(OpKind::Unary(UnaryOp::Not, condition)),
@@ -191,7 +197,7 @@ fn comparison(f: &mut Folder<'_>, op: BinaryOp, a: Value, b: Value) -> Option<Si
             });
         }
     }
-    // Zero extensions compare as what they extend.
+    // Zero extensions compare like their operands.
     let narrow = |f: &Folder<'_>, v: Value| match f.kind(v) {
         Some(OpKind::Extend(inner)) => Some((*inner, f.width(*inner))),
         _ => None,
@@ -222,7 +228,7 @@ fn select(f: &mut Folder<'_>, c: Value, a: Value, b: Value, width: u32) -> Optio
     if let Some(inner) = not_of(f, c) {
         return Some(Becomes(OpKind::Select(inner, b, a)));
     }
-    // A choice inside an arm that the outer condition has decided.
+    // An inner choice that the outer condition decides.
     if let Some(&OpKind::Select(inner, x, _)) = f.kind(a)
         && inner == c
     {
@@ -279,7 +285,7 @@ fn slice(f: &mut Folder<'_>, a: Value, lo: u32, width: u32) -> Option<Simpler> {
             Some(Becomes(OpKind::Extend(part)))
         }
         OpKind::Concat(parts) => {
-            // The part of each part that is asked for, most significant first.
+            // The requested part of each part, most significant first.
             let mut kept = Vec::new();
             let mut top = f.width(a);
             for part in parts {
@@ -294,14 +300,12 @@ fn slice(f: &mut Folder<'_>, a: Value, lo: u32, width: u32) -> Option<Simpler> {
             if let [(part, from, _, _)] = kept[..] {
                 return Some(Becomes(OpKind::Slice(part, from)));
             }
-            let kept = kept
-                .into_iter()
-                .map(
-                    |(part, from, count, own)| {
+            let kept =
+                kept.into_iter()
+                    .map(|(part, from, count, own)| {
                         if count == own { part } else { f.new_op(count, OpKind::Slice(part, from)) }
-                    },
-                )
-                .collect();
+                    })
+                    .collect();
             Some(Becomes(OpKind::Concat(kept)))
         }
         _ => None,
@@ -323,7 +327,7 @@ fn concat(f: &mut Folder<'_>, parts: &[Value]) -> Option<Simpler> {
             .collect();
         return Some(Becomes(OpKind::Concat(flat)));
     }
-    // Zeros in front are an extension.
+    // Leading zeros are an extension.
     if f.constant(parts[0]).is_some_and(Bits::is_zero) {
         let rest = match &parts[1..] {
             [only] => *only,
@@ -334,7 +338,7 @@ fn concat(f: &mut Folder<'_>, parts: &[Value]) -> Option<Simpler> {
         };
         return Some(Becomes(OpKind::Extend(rest)));
     }
-    // Neighbours that are constant, or neighbouring slices of one value.
+    // Neighbouring constants, or neighbouring slices of one value.
     for (i, pair) in parts.windows(2).enumerate() {
         let joined = match (f.kind(pair[0]), f.kind(pair[1])) {
             (Some(OpKind::Const(a)), Some(OpKind::Const(b))) => {

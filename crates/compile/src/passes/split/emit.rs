@@ -1,17 +1,19 @@
-//! Writes out the parts of a scheduled step.
+//! Emits the parts of a scheduled step.
 //!
-//! A part holds what is scheduled in it and whatever that needs. Needs are followed backward from the effects, so that
-//! an operation lands in the last region that still serves all its users: logic that only an edit needs does not
-//! lengthen the request. A value that an earlier part computed is computed again where that costs less than keeping
-//! it (constants, context and packet fields that still read the same, wiring, and a little logic over those); else it
-//! is *spilled*: written to a context variable of its own in the part that knows it, read in the parts that need it.
+//! A part holds the operations scheduled in it and whatever they need. Needs are followed backward
+//! from the effects, so that an operation goes into the last region that still serves all its
+//! users: logic that only an edit needs does not lengthen the request. A value that an earlier part
+//! computed is computed again if that costs less than keeping it (constants, context and packet
+//! fields that still read the same, wiring, and a little logic over those). Otherwise it is
+//! *spilled*: written to a context variable of its own in the part that knows it, and read in the
+//! parts that need it.
 
 use std::collections::BTreeMap;
 
 use wireloom_bits::Bits;
 use wireloom_ir::{
-    BinaryOp, Block, Code, ContextId, ContextVar, Exit, Loc, Op, OpKind, Step, StepId, UnaryOp, Value,
-    ValueInfo,
+    BinaryOp, Block, Code, ContextId, ContextVar, Exit, Loc, Op, OpKind, Step, StepId, UnaryOp,
+    Value, ValueInfo,
 };
 
 use super::schedule::Schedule;
@@ -27,27 +29,27 @@ enum Region {
     Jump,
 }
 
-/// Where a part gets a value from.
+/// The source of a value in a part.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Source {
-    /// It is the result of a call or resize that the part executes.
+    /// The result of a call or resize that the part executes.
     Effect,
     /// The part computes or reads it.
     Here,
-    /// From the context variable that it was spilled to.
+    /// Read from the context variable that it was spilled to.
     Spilled,
-    /// It is certain in this part, since an earlier part would have ended the step otherwise.
+    /// Certain in this part, since otherwise an earlier part would have ended the step.
     Certain(bool),
 }
 
-/// A step being written out.
+/// A step that is being emitted.
 struct Emitter<'a> {
     step: &'a Step,
     ops: &'a [Op],
     schedule: &'a Schedule,
     /// Index of the operation that defines each value.
     definitions: Vec<Option<usize>>,
-    /// What each part needs: from where, and in which region at the latest.
+    /// What each part needs: the source, and the latest region.
     needs: Vec<BTreeMap<Value, (Source, Region)>>,
     spilled: BTreeMap<Value, ContextId>,
     /// What each part knows because the exits of earlier parts were not taken.
@@ -55,8 +57,8 @@ struct Emitter<'a> {
     context: &'a mut Vec<ContextVar>,
 }
 
-/// The parts of a step, as new steps. `target` gives the new number of a step by its old one, `first` is the number of
-/// the first part.
+/// Returns the parts of a step as new steps. `target` maps the old number of a step to the new one;
+/// `first` is the number of the first part.
 pub(super) fn emit(
     step: &Step,
     ops: &[Op],
@@ -97,36 +99,51 @@ pub(super) fn emit(
     (0..parts).map(part).collect()
 }
 
-/// Control is in a part only if no exit of an earlier one was taken: their guards are 0, and what follows from that.
-fn certainties<'a>(ops: &[Op], schedule: &Schedule, guards: &Guards<'a>, parts: u32) -> Vec<Holds<'a>> {
+/// Control reaches a part only if no exit of an earlier part was taken: their guards are 0, and
+/// more may follow from that.
+fn certainties<'a>(
+    ops: &[Op],
+    schedule: &Schedule,
+    guards: &Guards<'a>,
+    parts: u32,
+) -> Vec<Holds<'a>> {
     let before = |part: u32| {
-        let exits = ops.iter().zip(&schedule.time).filter(|(op, _)| matches!(op.kind, OpKind::Exit(_)));
+        let exits =
+            ops.iter().zip(&schedule.time).filter(|(op, _)| matches!(op.kind, OpKind::Exit(_)));
         let taken = exits.filter(|(_, time)| **time / 2 < part);
         taken.filter_map(|(op, _)| Some((op.guard?, false))).collect()
     };
     (0..parts).map(|part| guards.together(before(part))).collect()
 }
 
-/// Number of parts up to the last exit: nothing happens behind it.
+/// Number of parts up to the last exit; nothing happens after it.
 pub(super) fn part_count(ops: &[Op], schedule: &Schedule) -> u32 {
     let exits = ops.iter().zip(&schedule.time).filter(|(op, _)| matches!(op.kind, OpKind::Exit(_)));
     exits.map(|(_, time)| time / 2 + 1).max().unwrap_or(1)
 }
 
-/// What computing an operation once more is taken to cost, in bits of context that it would have to save.
+/// The assumed cost of computing an operation again, in bits of context that it would have to save.
 fn logic_cost(kind: &OpKind) -> u32 {
     match kind {
-        OpKind::Extend(_) | OpKind::Slice(..) | OpKind::Concat(_) | OpKind::Unary(UnaryOp::Not, _) => 0,
+        OpKind::Extend(_)
+        | OpKind::Slice(..)
+        | OpKind::Concat(_)
+        | OpKind::Unary(UnaryOp::Not, _) => 0,
         OpKind::Select(..) | OpKind::Binary(BinaryOp::And | BinaryOp::Or | BinaryOp::Xor, ..) => 2,
         OpKind::Binary(
-            BinaryOp::Add | BinaryOp::Sub | BinaryOp::Eq | BinaryOp::Ne | BinaryOp::Ult | BinaryOp::Ule,
+            BinaryOp::Add
+            | BinaryOp::Sub
+            | BinaryOp::Eq
+            | BinaryOp::Ne
+            | BinaryOp::Ult
+            | BinaryOp::Ule,
             ..,
         ) => 6,
         _ => wireloom_bits::MAX_WIDTH,
     }
 }
 
-/// How deep the search for something cheaper than a spill goes.
+/// Depth of the search for something cheaper than a spill.
 const SEARCH_DEPTH: u32 = 6;
 
 impl Emitter<'_> {
@@ -138,10 +155,11 @@ impl Emitter<'_> {
         self.schedule.value_time[value.index()] / 2
     }
 
-    /// The exits that the jump of a part chooses between, in program order.
+    /// The exits between which the jump of a part chooses, in program order.
     fn exits(&self, part: u32) -> Vec<usize> {
-        let here =
-            |i: &usize| matches!(self.ops[*i].kind, OpKind::Exit(_)) && self.schedule.time[*i] / 2 == part;
+        let here = |i: &usize| {
+            matches!(self.ops[*i].kind, OpKind::Exit(_)) && self.schedule.time[*i] / 2 == part
+        };
         (0..self.ops.len()).filter(here).collect()
     }
 
@@ -164,8 +182,9 @@ impl Emitter<'_> {
             };
             let mut wanted = op.kind.operands();
             // The last exit of the last part happens if no other does.
-            let implied =
-                region == Region::Jump && part + 1 == parts && self.exits(part).last() == Some(&index);
+            let implied = region == Region::Jump
+                && part + 1 == parts
+                && self.exits(part).last() == Some(&index);
             wanted.extend(op.guard.filter(|_| !implied));
             for value in wanted {
                 self.need(value, part, region);
@@ -210,8 +229,13 @@ impl Emitter<'_> {
         if !is_read(kind) {
             return region;
         }
-        // Reads go no later than the edit, and not behind a call of this part that changes what they read.
-        if 2 * part + 1 > self.schedule.until[index] { Region::Request } else { region.min(Region::Edit) }
+        // A read is done no later than the edit, and not after a call of this part that changes its
+        // result.
+        if 2 * part + 1 > self.schedule.until[index] {
+            Region::Request
+        } else {
+            region.min(Region::Edit)
+        }
     }
 
     fn is_computed_in(&self, value: Value, index: usize, part: u32, region: Region) -> bool {
@@ -223,25 +247,34 @@ impl Emitter<'_> {
             return true;
         }
         !self.spilled.contains_key(&value) && {
-            let again =
-                self.cost_again(op, index, 2 * part + u32::from(region > Region::Request), SEARCH_DEPTH);
-            // Of a bit and its complement one is kept.
-            let limit = self.width(value) + u32::from(matches!(op.kind, OpKind::Unary(UnaryOp::Not, _)));
+            let again = self.cost_again(
+                op,
+                index,
+                2 * part + u32::from(region > Region::Request),
+                SEARCH_DEPTH,
+            );
+            // For a bit and its complement only one is kept.
+            let limit =
+                self.width(value) + u32::from(matches!(op.kind, OpKind::Unary(UnaryOp::Not, _)));
             again.is_some_and(|cost| cost < limit)
         }
     }
 
-    /// What it costs to have a value at a time in a later part.
+    /// The cost of having a value at a time in a later part.
     fn cost(&self, value: Value, time: u32, depth: u32) -> u32 {
         if self.spilled.contains_key(&value) || self.home(value) == time / 2 {
             return 0;
         }
         let index = self.definitions[value.index()].expect("a used value is defined");
-        let again = if depth == 0 { None } else { self.cost_again(&self.ops[index], index, time, depth - 1) };
+        let again = if depth == 0 {
+            None
+        } else {
+            self.cost_again(&self.ops[index], index, time, depth - 1)
+        };
         again.unwrap_or(u32::MAX).min(self.width(value))
     }
 
-    /// What it costs to compute an operation again; `None` if it cannot be.
+    /// The cost of computing an operation again; `None` if that is impossible.
     fn cost_again(&self, op: &Op, index: usize, time: u32, depth: u32) -> Option<u32> {
         let mut cost = match &op.kind {
             OpKind::Const(_) => 0,
@@ -278,13 +311,19 @@ impl Emitter<'_> {
         go_on: Option<StepId>,
         target: &impl Fn(StepId) -> StepId,
     ) -> (Vec<ValueInfo>, Code) {
-        let mut writer = Writer { emitter: self, part, values: Vec::new(), numbers: BTreeMap::new() };
+        let mut writer =
+            Writer { emitter: self, part, values: Vec::new(), numbers: BTreeMap::new() };
         let request = writer.region(Region::Request);
         let mut edit = writer.region(Region::Edit);
         for (value, id) in &self.spilled {
             if self.home(*value) == part {
                 let kind = OpKind::WriteContext(*id, writer.numbers[value]);
-                edit.ops.push(Op { kind, results: vec![], guard: None, loc: writer.loc_of(*value) });
+                edit.ops.push(Op {
+                    kind,
+                    results: vec![],
+                    guard: None,
+                    loc: writer.loc_of(*value),
+                });
             }
         }
         let mut jump = writer.region(Region::Jump);
@@ -293,7 +332,7 @@ impl Emitter<'_> {
     }
 }
 
-/// Writes one part; its values are numbered anew.
+/// Writes one part and renumbers its values.
 struct Writer<'a> {
     emitter: &'a Emitter<'a>,
     part: u32,
@@ -352,9 +391,14 @@ impl Writer<'_> {
         copy
     }
 
-    /// Exactly one exit of a jump has a guard that holds: what is left when the guards of the others do not is the
-    /// last exit, or the way to the next part.
-    fn exits(&mut self, jump: &mut Block, go_on: Option<StepId>, target: &impl Fn(StepId) -> StepId) {
+    /// Exactly one exit of a jump has a true guard. The exit that remains if no other guard is true
+    /// is the last exit, or the jump to the next part.
+    fn exits(
+        &mut self,
+        jump: &mut Block,
+        go_on: Option<StepId>,
+        target: &impl Fn(StepId) -> StepId,
+    ) {
         let mut exits: Vec<Op> = Vec::new();
         let indices = self.emitter.exits(self.part);
         for (i, &index) in indices.iter().enumerate() {
@@ -371,13 +415,19 @@ impl Writer<'_> {
         }
         if let Some(next) = go_on {
             let loc = self.emitter.step.loc;
-            exits.push(Op { kind: OpKind::Exit(Exit::Next(next)), results: vec![], guard: None, loc });
+            exits.push(Op {
+                kind: OpKind::Exit(Exit::Next(next)),
+                results: vec![],
+                guard: None,
+                loc,
+            });
         }
         let Some((last, others)) = exits.split_last_mut() else { return };
         let mut none = None;
         for other in others.iter() {
-            let guard =
-                other.guard.unwrap_or_else(|| self.bit(jump, OpKind::Const(Bits::bool(true)), other.loc));
+            let guard = other
+                .guard
+                .unwrap_or_else(|| self.bit(jump, OpKind::Const(Bits::bool(true)), other.loc));
             none = Some(match none {
                 None => guard,
                 Some(sum) => self.bit(jump, OpKind::Binary(BinaryOp::Or, sum, guard), last.loc),

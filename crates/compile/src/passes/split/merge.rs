@@ -1,4 +1,4 @@
-//! Makes one call of calls that never happen together: one port, one request.
+//! Merges calls that never happen together into one call: one port, one request.
 //!
 //! ```text
 //! %1:u8 = call routes.search(%a) when %g         %k:u32 = select %h, %b, %a
@@ -8,7 +8,8 @@
 //!                                                %2:u8 = select %h, %r, 0
 //! ```
 //!
-//! A call that does not happen has an all-zero reply: hence the selects, which folding mostly removes.
+//! A call that does not happen has an all-zero reply; hence the selects, most of which folding
+//! removes.
 
 use std::collections::BTreeMap;
 
@@ -17,9 +18,9 @@ use wireloom_ir::{BinaryOp, Op, OpKind, Step, Value, ValueInfo};
 
 use super::schedule::Schedule;
 
-/// Merges calls of one method of one offload in one part. The schedule has seen to it that their guards exclude each
-/// other. The operations are then no longer in an order in which values are defined before they are used, but by region
-/// they are.
+/// Merges calls of one method of one offload in one part. The schedule ensures that their guards
+/// exclude each other. Afterwards definitions precede uses only region by region, no longer in the
+/// order of the operations.
 pub(super) fn merge(step: &mut Step, ops: &mut Vec<Op>, schedule: &mut Schedule) {
     let mut groups: BTreeMap<(u32, u32, usize), Vec<usize>> = BTreeMap::new();
     for (index, op) in ops.iter().enumerate() {
@@ -31,7 +32,7 @@ pub(super) fn merge(step: &mut Step, ops: &mut Vec<Op>, schedule: &mut Schedule)
     if groups.is_empty() {
         return;
     }
-    // What stands instead of each operation: with the time of each.
+    // The replacements of each operation, with their times.
     let mut instead: BTreeMap<usize, Vec<(Op, u32)>> = BTreeMap::new();
     for ((time, _, _), members) in groups {
         merge_group(step, ops, &members, time, schedule, &mut instead);
@@ -73,9 +74,10 @@ fn merge_group(
     };
     let args_of = |index: usize| match &ops[index].kind {
         OpKind::Call { args, .. } => args.clone(),
-        _ => unreachable!("groups are of calls"),
+        _ => unreachable!("groups contain only calls"),
     };
-    let guard_of = |index: usize| ops[index].guard.expect("calls that exclude each other have guards");
+    let guard_of =
+        |index: usize| ops[index].guard.expect("calls that exclude each other have guards");
     let (first, rest) = members.split_first().expect("a group has members");
     let mut args = args_of(*first);
     let mut guard = guard_of(*first);
@@ -89,7 +91,9 @@ fn merge_group(
         }
         guard = new(step, 1, OpKind::Binary(BinaryOp::Or, guard, own), &mut before, time);
     }
-    let OpKind::Call { offload, method, .. } = ops[last].kind else { unreachable!("groups are of calls") };
+    let OpKind::Call { offload, method, .. } = ops[last].kind else {
+        unreachable!("groups contain only calls")
+    };
     let mut results = Vec::new();
     if let [result] = ops[last].results[..] {
         let value = Value(step.values.len() as u32);
@@ -110,10 +114,18 @@ fn merge_group(
             let width = step.values[result.index()].width;
             step.values.push(ValueInfo { width, name: None });
             schedule.value_time.push(0);
-            let zero = Op { kind: OpKind::Const(Bits::zero(width)), results: vec![value], guard: None, loc };
+            let zero = Op {
+                kind: OpKind::Const(Bits::zero(width)),
+                results: vec![value],
+                guard: None,
+                loc,
+            };
             list.push((zero, 0));
             let kind = OpKind::Select(guard_of(member), *reply, value);
-            list.push((Op { kind, results: vec![*result], guard: None, loc: ops[member].loc }, time + 1));
+            list.push((
+                Op { kind, results: vec![*result], guard: None, loc: ops[member].loc },
+                time + 1,
+            ));
         }
         instead.insert(member, list);
     }

@@ -1,33 +1,35 @@
 //! Hazard check and step splitting: schedules the operations of a step and forms its regions.
 //!
 //! ```text
-//! step look {                                      step look {
-//!   %0:u16 = const 0                                 request {
-//!   %1:u32 = packet.read %0 + 240                      %0:u16 = const 0
-//!   %2:u8 = call routes.search(%1) @f:5                %1:u32 = packet.read %0 + 240
-//!   %3:u32 = extend %2                                 %2:u8 = call routes.search(%1)
-//!   call hits.count(%3, %3) @f:6                     }
-//!   finish                                     =>    edit { context.write look.v2, %2 }
-//! }                                                  jump { next look.1 }
-//!                                                  }
-//!                                                  step look.1 split "call of `hits.count` (line 6) needs ..." {
-//!                                                    request {
-//!                                                      %0:u8 = context.read look.v2
-//!                                                      %1:u32 = extend %0
-//!                                                      call hits.count(%1, %1)
-//!                                                    }
-//!                                                    edit { }
-//!                                                    jump { finish }
-//!                                                  }
+//! step look {                              step look {
+//!   %0:u16 = const 0                         request {
+//!   %1:u32 = packet.read %0 + 240              %0:u16 = const 0
+//!   %2:u8 = call routes.search(%1) @f:5        %1:u32 = packet.read %0 + 240
+//!   %3:u32 = extend %2                         %2:u8 = call routes.search(%1)
+//!   call hits.count(%3, %3) @f:6             }
+//!   finish                             =>    edit { context.write look.v2, %2 }
+//! }                                          jump { next look.1 }
+//!                                          }
+//!                                          step look.1 split "call of `hits.count` needs ..." {
+//!                                            request {
+//!                                              %0:u8 = context.read look.v2
+//!                                              %1:u32 = extend %0
+//!                                              call hits.count(%1, %1)
+//!                                            }
+//!                                            edit { }
+//!                                            jump { finish }
+//!                                          }
 //! ```
 //!
-//! Calls of one part are issued together; a reply can be used from the edit on. A call that needs a reply, the port of
-//! another call, or the packet as something else leaves it goes to the next part ([`schedule`]). Calls of one
-//! method that never happen together become one ([`merge`]). In hardware, calls move to where their reply is used, if that
-//! makes fewer parts wait ([`sink`]). Values that later parts need are computed again or kept in
-//! the context ([`emit`]). In hardware a step is left early if its later parts have nothing to do ([`shortcut`]). Each part says why it was split off ([`reasons`]).
+//! Calls of one part are issued together; a reply can be used from the edit on. A call that needs a
+//! reply, the port of another call, or the packet as another operation leaves it goes to the next
+//! part ([`schedule`]). Calls of one method that never happen together become one ([`merge`]). In
+//! hardware, calls move to the part where their reply is used, if then fewer parts wait ([`sink`]).
+//! Values that later parts need are computed again or kept in the context ([`emit`]). In hardware a
+//! step ends early if its later parts have nothing to do ([`shortcut`]). Each part says why it was
+//! split off ([`reasons`]).
 //!
-//! Steps that have regions already stay as they are; structured `if` is converted first.
+//! Steps that already have regions stay as they are; structured `if` is converted first.
 
 mod emit;
 mod merge;
@@ -53,7 +55,7 @@ pub fn run(program: &mut Program, options: &PassOptions) {
     }
 }
 
-/// The slots that it takes up to each exit of a step of flat code, in order, if the step is split (see
+/// The slots up to each exit of a step of flat code, in order, if the step is split (see
 /// [`slots`](crate::analysis::slots)).
 pub(super) fn slots_to_exits(
     step: &Step,
@@ -74,7 +76,8 @@ pub(super) fn slots_to_exits(
     exits.map(|(_, time)| slots[..=(*time / 2) as usize].iter().sum()).collect()
 }
 
-/// A step on its way: its operations and when they happen, or `None` if it has its regions already.
+/// A step during splitting: its operations and when they happen, or `None` if it already has
+/// regions.
 struct Planned {
     step: Step,
     plan: Option<Plan>,
@@ -94,7 +97,9 @@ fn split_engine(program: &mut Program, id: EngineId, effects: &Effects, options:
         .into_iter()
         .enumerate()
         .map(|(index, mut step)| {
-            let Code::Sequential(block) = &mut step.code else { return Planned { step, plan: None } };
+            let Code::Sequential(block) = &mut step.code else {
+                return Planned { step, plan: None };
+            };
             let mut ops = std::mem::take(&mut block.ops);
             step.code = Code::Sequential(Block { ops: ops.clone() });
             let known = known_bits::of_step(&step, context.at(index));
@@ -118,7 +123,8 @@ fn split_engine(program: &mut Program, id: EngineId, effects: &Effects, options:
         match &planned.plan {
             Some(Plan { ops, schedule, reasons }) => {
                 let context = &mut engine.context;
-                let parts = emit::emit(&planned.step, ops, schedule, reasons, context, first.0, target);
+                let parts =
+                    emit::emit(&planned.step, ops, schedule, reasons, context, first.0, target);
                 engine.steps.extend(parts);
             }
             None => {

@@ -1,4 +1,4 @@
-//! What the header ports of each part of a split step serve.
+//! The accesses that the header ports of each part of a split step serve.
 
 use std::collections::HashMap;
 
@@ -20,7 +20,7 @@ pub(super) struct PartPorts {
 }
 
 impl PartPorts {
-    /// Nothing used yet, for a step of these operations.
+    /// Creates the state for a step of these operations, with no port used.
     pub fn new(limits: HeaderPorts, step: &Step, ops: &[Op], known: &[Known]) -> Self {
         let definitions = Definitions::of(step);
         let addresses = Addresses::new(step, &definitions, known);
@@ -34,13 +34,13 @@ impl PartPorts {
         self.spans[op]
     }
 
-    /// Whether a value is a constant number of bytes from another, from which later parts compute it again: so all
-    /// accesses keep their common root.
+    /// Whether a value differs by a constant number of bytes from another, from which later parts
+    /// compute it again. This way all accesses keep their common root.
     pub fn is_derived(&self, value: Value) -> bool {
         self.addresses.of(value).root != Some(value)
     }
 
-    /// Serves an access in a part, if there are ports for it.
+    /// Serves an access in a part, if a port is available; returns whether it is.
     pub fn admit(&mut self, part: u32, sort: Sort, span: Span) -> bool {
         let used = self.used.entry((part, sort)).or_default();
         used.push(span);

@@ -1,12 +1,12 @@
-//! Says to people why a step was split.
+//! Explains why a step was split.
 
 use wireloom_ir::{Engine, OffloadTarget, Op, OpKind};
 use wireloom_offloads::registry;
 
 use super::schedule::{Cause, Schedule};
 
-/// Why each part of a step could not be one with the part before it; the first part has none. The operations are those
-/// that were scheduled.
+/// For each part of a step, why it could not be merged with the part before it; the first part has
+/// no reason. The operations are those that were scheduled.
 pub(super) fn reasons(engine: &Engine, ops: &[Op], schedule: &Schedule) -> Vec<Option<String>> {
     let mut reasons: Vec<Vec<String>> = vec![Vec::new(); schedule.parts as usize];
     for (index, op) in ops.iter().enumerate() {
@@ -22,10 +22,14 @@ pub(super) fn reasons(engine: &Engine, ops: &[Op], schedule: &Schedule) -> Vec<O
             reasons[part].push(sentence);
         }
     }
-    reasons.into_iter().enumerate().map(|(part, list)| (part > 0).then(|| list.join("; "))).collect()
+    reasons
+        .into_iter()
+        .enumerate()
+        .map(|(part, list)| (part > 0).then(|| list.join("; ")))
+        .collect()
 }
 
-/// Whether an access of the packet is late for a reason of its own, and not because of what it writes.
+/// Whether a packet access is late for a reason of its own, and not because of what it writes.
 fn waits_itself(op: &Op, index: usize, cause: Cause) -> bool {
     match cause {
         Cause::Access(access) => access == index,
@@ -41,7 +45,7 @@ fn sentence(engine: &Engine, ops: &[Op], index: usize, cause: Cause) -> String {
     let op = &ops[index];
     let what = describe(engine, op);
     match cause {
-        Cause::None | Cause::Later => format!("{what} comes after what stands before it"),
+        Cause::None | Cause::Later => format!("{what} must follow the operations before it"),
         Cause::Reply(call) => format!("{what} needs the reply of {}", name(engine, &ops[call])),
         Cause::Resize(edit) => {
             format!("{what} needs to know whether the {} succeeded", name(engine, &ops[edit]))
@@ -55,13 +59,16 @@ fn sentence(engine: &Engine, ops: &[Op], index: usize, cause: Cause) -> String {
                     format!("two calls of `{offload}` in one step (lines {b}, {a})")
                 }
             }
-            _ => unreachable!("only calls share a port"),
+            _ => unreachable!("only calls share an offload's port"),
         },
         Cause::Packet(other) => {
             let before = &ops[other];
             match before.kind {
                 OpKind::ReadPacket { .. } | OpKind::ReadMeta(_) => {
-                    format!("{what} changes the packet that the {} reads first", name(engine, before))
+                    format!(
+                        "{what} changes the packet that the {} reads first",
+                        name(engine, before)
+                    )
                 }
                 _ => format!("{what} needs the packet as the {} leaves it", name(engine, before)),
             }
@@ -70,7 +77,10 @@ fn sentence(engine: &Engine, ops: &[Op], index: usize, cause: Cause) -> String {
             format!("no header port is left for the {}", name(engine, op))
         }
         Cause::Access(access) => {
-            format!("{what} needs the {}, for which no header port was left", name(engine, &ops[access]))
+            format!(
+                "{what} needs the {}, for which no header port was left",
+                name(engine, &ops[access])
+            )
         }
         Cause::Offset(other) => {
             let place = match ops[other].kind {
@@ -83,7 +93,10 @@ fn sentence(engine: &Engine, ops: &[Op], index: usize, cause: Cause) -> String {
             }
         }
         Cause::Change(other) => {
-            format!("{what} cannot happen together with the {} before it", name(engine, &ops[other]))
+            format!(
+                "{what} cannot happen together with the {} before it",
+                name(engine, &ops[other])
+            )
         }
         Cause::Overlap(other) => {
             format!(
@@ -94,7 +107,7 @@ fn sentence(engine: &Engine, ops: &[Op], index: usize, cause: Cause) -> String {
     }
 }
 
-/// What an operation is, as the subject of a sentence.
+/// Describes an operation as the subject of a sentence.
 fn describe(engine: &Engine, op: &Op) -> String {
     match op.kind {
         OpKind::Call { .. } => format!("call of {}", name(engine, op)),
@@ -102,7 +115,7 @@ fn describe(engine: &Engine, op: &Op) -> String {
     }
 }
 
-/// `nat.lookup` (line 38), without an article.
+/// Names an operation without an article: `nat.lookup` (line 38).
 fn name(engine: &Engine, op: &Op) -> String {
     let name = match &op.kind {
         OpKind::Call { offload, method, .. } => call_name(engine, offload.index(), *method),

@@ -1,22 +1,23 @@
-//! Scheduling: which part of a split step each operation belongs to.
+//! Scheduling: assigns each operation to a part of a split step.
 //!
-//! Every operation gets a time `t = 2k + r`: the `k`-th part, `r = 0` in its request region, `r = 1` in its edit
-//! region. Operations are looked at in program order and get the earliest time that their operands, and the order of
-//! effects, allow:
-//! - a pure operation: when its operands are there;
-//! - a call: an even time; its reply is there at the odd time that follows. Two calls of one offload are in one part
-//!   only if their guards exclude each other;
+//! Every operation gets a time `t = 2k + r`: it is in part `k`, in its request region if `r = 0`
+//! and in its edit region if `r = 1`. Operations are visited in program order and get the earliest
+//! time that their operands and the order of effects allow:
+//! - a pure operation: as soon as its operands are available;
+//! - a call: an even time; its reply is available at the following odd time. Two calls of one
+//!   offload are in the same part only if their guards exclude each other;
 //! - a change of packet or context: an odd time, not before the reads that must not see it;
 //! - a read: not before the changes that it must see;
-//! - an exit: the jump of the part in which all effects before it in program order have been done, unless their guards
-//!   exclude its own.
+//! - an exit: the jump of the part in which all effects before it in program order have been done,
+//!   unless their guards exclude its own.
 //!
-//! Header ports add to that, since they read when a part begins and write when it ends:
-//! - a read is in a part that can compute its offset from what is there when the part begins, and behind the parts
-//!   that change what it reads;
+//! Header ports add constraints, since they read when a part begins and write when it ends:
+//! - a read is in a part that can compute its offset from what is available when the part begins,
+//!   and after the parts that change what it reads;
 //! - a part has no more reads and writes than its ports serve ([`ports`](super::ports));
-//! - writes of different ports do not overlap, and what resizes the packet is in no part with a write or a resize
-//!   before it. A write behind a resize counts its offset from the new front.
+//! - writes of different ports do not overlap, and an operation that resizes the packet is in no
+//!   part with an earlier write or resize. A write after a resize counts its offset from the new
+//!   front.
 
 use std::collections::HashMap;
 
@@ -33,42 +34,43 @@ use crate::passes::PassOptions;
 use super::ports::PartPorts;
 use super::sink;
 
-/// Why an operation, or the value that it computes, is not earlier: index of the operation that it waits for.
+/// Why an operation, or the value that it computes, is not earlier: the index of the operation that
+/// it waits for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Cause {
-    /// Nothing made it wait.
+    /// It did not wait.
     None,
     /// It uses the reply of a call.
     Reply(usize),
-    /// It uses what a change of the packet's size answered.
+    /// It uses the result of a change of the packet's size.
     Resize(usize),
     /// It uses the offload that this call uses.
     Port(usize),
     /// It reads what this operation changes in the packet, or changes what it reads.
     Packet(usize),
-    /// It is, or uses, an access for which the header ports before had served all that they can.
+    /// It is, or uses, an access for which no header port was left.
     Access(usize),
-    /// It is, or uses, a read that begins where this operation says.
+    /// It is, or uses, a read whose position this operation determines.
     Offset(usize),
-    /// It resizes the packet, or uses the answer, behind this change in the same part.
+    /// It resizes the packet, or uses the result, after this change in the same part.
     Change(usize),
     /// It was moved to this part, though it could be in an earlier one.
     Later,
-    /// It writes what this write of another port may write.
+    /// It may write the same bytes as this write of another port.
     Overlap(usize),
 }
 
-/// When everything happens.
+/// The times of all operations and values.
 pub(super) struct Schedule {
     /// Time of each operation.
     pub time: Vec<u32>,
-    /// Time at which each value is there.
+    /// Time at which each value is available.
     pub value_time: Vec<u32>,
-    /// For each read, the last time at which it would still see the same.
+    /// For each read, the last time at which it would still return the same value.
     pub until: Vec<u32>,
     /// Why each operation is not in an earlier part.
     pub cause: Vec<Cause>,
-    /// What the header ports serve, if there are any.
+    /// The accesses that the header ports serve, if there are any.
     pub ports: Option<PartPorts>,
     /// Number of parts.
     pub parts: u32,
@@ -89,7 +91,7 @@ struct Scheduler<'a> {
     effects: &'a Effects,
     engine: EngineId,
     schedule: Schedule,
-    /// Why each value is not there earlier.
+    /// Why each value is not available earlier.
     value_cause: Vec<Cause>,
     /// Packet accesses so far.
     accesses: Vec<Past>,
@@ -98,7 +100,8 @@ struct Scheduler<'a> {
     context_writes: HashMap<ContextId, Vec<usize>>,
     /// Effects that exits wait for.
     effects_so_far: Vec<usize>,
-    /// The part from whose beginning on each value can be the offset of a read, and the operation that it waits for.
+    /// The first part in which each value can be the offset of a read, and the operation that it
+    /// waits for.
     offset_part: Vec<(u32, usize)>,
 }
 
@@ -152,7 +155,7 @@ fn is_resize(kind: &OpKind) -> bool {
     matches!(kind, OpKind::Insert { .. } | OpKind::Remove { .. } | OpKind::Reset { .. })
 }
 
-/// The earliest time found so far, and what it waits for.
+/// The earliest time found so far, and the operation that it waits for.
 struct Earliest {
     time: u32,
     cause: Cause,
@@ -165,12 +168,12 @@ impl Earliest {
         }
     }
 
-    /// Up to the next request region.
+    /// Delays to the next request region.
     fn delay_to_request(&mut self) {
         self.time = self.time.next_multiple_of(2);
     }
 
-    /// Up to the next edit region.
+    /// Delays to the next edit region.
     fn delay_to_edit(&mut self) {
         self.time |= 1;
     }
@@ -228,7 +231,7 @@ impl Scheduler<'_> {
         at.after(self.schedule.value_time[value.index()], self.value_cause[value.index()]);
     }
 
-    /// What the operation waited for, as the cause of what depends on it.
+    /// The cause of the operation's wait, as the cause for its users.
     fn cause_of(&self, op: usize) -> Cause {
         self.schedule.cause[op]
     }
@@ -237,25 +240,28 @@ impl Scheduler<'_> {
         self.guards.exclusive(a, b)
     }
 
-    /// Whether the order of an operation and an earlier one matters, as far as their guards do not say.
+    /// Whether the order of an operation and an earlier one matters, apart from their guards.
     fn conflict(&self, past: &Past, index: usize, access: &Access) -> bool {
-        let spans = self.schedule.ports.as_ref().map(|ports| (ports.span(past.op), ports.span(index)));
+        let spans =
+            self.schedule.ports.as_ref().map(|ports| (ports.span(past.op), ports.span(index)));
         match spans {
             Some((Some(a), Some(b))) if a.root == b.root && !a.overlaps(&b) => false,
             _ => past.access.conflicts(access),
         }
     }
 
-    /// A read comes after the changes that it must see.
+    /// Orders a read after the changes that it must see.
     fn order_read(&self, index: usize, access: &Access, at: &mut Earliest) {
         let at_beginning = self.schedule.ports.is_some() && access.field().is_some();
-        for past in self.accesses.iter().filter(|p| p.access.writes() && self.conflict(p, index, access)) {
+        for past in
+            self.accesses.iter().filter(|p| p.access.writes() && self.conflict(p, index, access))
+        {
             let behind = self.schedule.time[past.op] | 1;
             at.after(behind + u32::from(at_beginning), Cause::Packet(past.op));
         }
     }
 
-    /// A read waits for its offset and for a port.
+    /// Delays a read until its offset is known and a port is free.
     fn place_read(&mut self, index: usize, base: Value, at: &mut Earliest) {
         let Some(ports) = &mut self.schedule.ports else { return };
         let (part, op) = self.offset_part[base.index()];
@@ -270,7 +276,7 @@ impl Scheduler<'_> {
         at.after(time, Cause::Access(index));
     }
 
-    /// A write waits for a port.
+    /// Delays a write until a port is free.
     fn place_write(&mut self, index: usize, at: &mut Earliest) {
         let Some(ports) = &mut self.schedule.ports else { return };
         let Some(span) = ports.span(index) else { return };
@@ -284,16 +290,21 @@ impl Scheduler<'_> {
     fn order_call(&self, index: usize, access: &Access, at: &mut Earliest) {
         let op = &self.ops[index];
         at.delay_to_request();
-        let OpKind::Call { offload, .. } = op.kind else { unreachable!("only calls come here") };
+        let OpKind::Call { offload, .. } = op.kind else { unreachable!("the operation is a call") };
         for past in &self.accesses {
-            if past.call.is_none() && access.conflicts(&past.access) && !self.exclusive(past.guard, op.guard)
+            if past.call.is_none()
+                && access.conflicts(&past.access)
+                && !self.exclusive(past.guard, op.guard)
             {
                 let time = self.schedule.time[past.op];
                 let waits = if past.access.writes() { time + 1 } else { time };
                 at.after(waits.next_multiple_of(2), Cause::Packet(past.op));
             }
-            // Calls of one part are issued together: one that changes the packet is alone with those that read it.
-            if past.call.is_some() && access.conflicts(&past.access) && !self.exclusive(past.guard, op.guard)
+            // Calls of one part are issued together; a call that changes the packet cannot be in
+            // one part with calls that read it.
+            if past.call.is_some()
+                && access.conflicts(&past.access)
+                && !self.exclusive(past.guard, op.guard)
             {
                 at.after(self.schedule.time[past.op] + 2, Cause::Packet(past.op));
             }
@@ -328,7 +339,7 @@ impl Scheduler<'_> {
         }
     }
 
-    /// An exit comes in the jump of the part that does the last of the effects before it.
+    /// Puts an exit into the jump of the part that does the last of the effects before it.
     fn order_exit(&self, op: &Op, exit: &Exit, at: &mut Earliest) {
         for &effect in &self.effects_so_far {
             let before = &self.ops[effect];
@@ -340,12 +351,16 @@ impl Scheduler<'_> {
         }
     }
 
-    /// From which part on the results of an operation can be offsets of reads, and the operation that gives them.
+    /// The first part in which the results of an operation can be offsets of reads, and the
+    /// operation that determines them.
     fn offset_part_of(&self, index: usize, access: &Access, time: u32) -> (u32, usize) {
         let op = &self.ops[index];
-        // Behind the parts that change what it reads.
+        // After the parts that change what it reads.
         let behind = |changes: &mut dyn Iterator<Item = usize>| {
-            changes.map(|change| (self.schedule.time[change] / 2 + 1, index)).max().unwrap_or((0, index))
+            changes
+                .map(|change| (self.schedule.time[change] / 2 + 1, index))
+                .max()
+                .unwrap_or((0, index))
         };
         match &op.kind {
             kind if is_pure(kind) => {
@@ -379,12 +394,16 @@ impl Scheduler<'_> {
             self.schedule.value_time[result.index()] = time + result_delay;
             self.value_cause[result.index()] = match op.kind {
                 OpKind::Call { .. } => Cause::Reply(index),
-                OpKind::Insert { .. } | OpKind::Remove { .. } | OpKind::Reset { .. } => Cause::Resize(index),
+                OpKind::Insert { .. } | OpKind::Remove { .. } | OpKind::Reset { .. } => {
+                    Cause::Resize(index)
+                }
                 _ => cause,
             };
         }
         let call = match op.kind {
-            OpKind::Call { offload, method, .. } => Some(self.effects.call(self.engine, offload, method)),
+            OpKind::Call { offload, method, .. } => {
+                Some(self.effects.call(self.engine, offload, method))
+            }
             _ => None,
         };
         if let OpKind::WriteContext(id, _) = op.kind {

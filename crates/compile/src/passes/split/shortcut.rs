@@ -1,4 +1,4 @@
-//! Leaves a split step early when nothing is left to do in its later parts.
+//! Ends a split step early if its later parts have nothing to do.
 //!
 //! ```text
 //! step a { edit { ... } jump { next a.1 } }             step a { edit { ... } jump {
@@ -8,7 +8,8 @@
 //! }                                                     step a.1 split "..." { ... }
 //! ```
 //!
-//! That is done at the end of each part where the guards of all later effects, and the exits behind them, are known.
+//! This happens at the end of each part where the guards of all later effects, and the exits after
+//! them, are known.
 
 use std::collections::BTreeSet;
 
@@ -18,7 +19,7 @@ use super::schedule::{Cause, Schedule};
 use crate::analysis::Definitions;
 use crate::analysis::guards::Guards;
 
-/// More conditions than these together are not worth it.
+/// Maximum number of conditions to test; more are not worth it.
 const MOST_GUARDS: usize = 8;
 
 /// Adds exits to the parts of a scheduled step.
@@ -40,13 +41,17 @@ pub(super) fn shorten(step: &mut Step, ops: &mut Vec<Op>, schedule: &mut Schedul
             let op = &ops[*index];
             op.guard.is_none_or(known) && op.kind.operands().into_iter().all(known)
         });
-        let Some(left) = left.filter(|left| exits_known && !left.is_empty() && left.len() <= MOST_GUARDS)
+        let Some(left) =
+            left.filter(|left| exits_known && !left.is_empty() && left.len() <= MOST_GUARDS)
         else {
             continue;
         };
-        let before =
-            ops[..last].iter().zip(&schedule.time).filter(|(op, time)| is_exit(op) && **time / 2 <= part);
-        let passed = guards.together(before.filter_map(|(op, _)| Some((op.guard?, false))).collect());
+        let before = ops[..last]
+            .iter()
+            .zip(&schedule.time)
+            .filter(|(op, time)| is_exit(op) && **time / 2 <= part);
+        let passed =
+            guards.together(before.filter_map(|(op, _)| Some((op.guard?, false))).collect());
         if left.iter().any(|guard| passed.bit(*guard) == Some(true)) {
             continue;
         }

@@ -1,9 +1,10 @@
-//! Moves calls to later parts of a scheduled step, so that fewer parts wait for replies, and replies are not kept longer
-//! than the arguments were.
+//! Moves calls to later parts of a scheduled step, so that fewer parts wait for replies, and
+//! replies are not kept longer than the arguments would be.
 //!
-//! A call is scheduled as early as it can be. One without effect that does not touch the packet can be as late as the
-//! first use of its reply allows: in the last part before that which has calls anyway, or, if it is the only one of its
-//! part, in the last part.
+//! The schedule puts each call as early as possible. A call without effect that does not touch the
+//! packet can be as late as the first use of its reply allows. It moves to the last part before
+//! that use which has calls anyway; if it is the only call of its part, it moves to the last
+//! possible part.
 
 use wireloom_ir::{Exit, Op, OpKind, Step, Value};
 
@@ -12,8 +13,13 @@ use crate::analysis::Definitions;
 use crate::analysis::guards::Guards;
 use crate::analysis::is_pure;
 
-/// Moves calls of a step; `movable` says which may be.
-pub(super) fn sink(step: &Step, ops: &[Op], schedule: &mut Schedule, movable: impl Fn(usize) -> bool) {
+/// Moves calls of a step; `movable` selects them.
+pub(super) fn sink(
+    step: &Step,
+    ops: &[Op],
+    schedule: &mut Schedule,
+    movable: impl Fn(usize) -> bool,
+) {
     if schedule.ports.is_none() || schedule.parts < 2 {
         return;
     }
@@ -27,11 +33,14 @@ pub(super) fn sink(step: &Step, ops: &[Op], schedule: &mut Schedule, movable: im
             let is_other = |index: &usize| *index != call && is_waited_for(&ops[*index]);
             (0..ops.len()).filter(is_other).any(|index| schedule.time[index] == 2 * part)
         };
-        let shares = |index: &usize| shares(&ops[*index], &ops[call]) && can_both_happen(*index, call);
-        // It stays in front of the calls of its offload that come behind it.
-        let before = (call + 1..ops.len()).filter(shares).map(|index| schedule.time[index] / 2).min();
+        let shares =
+            |index: &usize| shares(&ops[*index], &ops[call]) && can_both_happen(*index, call);
+        // It stays before the later calls of its offload.
+        let before =
+            (call + 1..ops.len()).filter(shares).map(|index| schedule.time[index] / 2).min();
         let last = before.map_or(last, |before| last.min(before.saturating_sub(1)));
-        let clashes = |part: u32| (0..call).filter(shares).any(|index| schedule.time[index] / 2 == part);
+        let clashes =
+            |part: u32| (0..call).filter(shares).any(|index| schedule.time[index] / 2 == part);
         let alone = !waits(part);
         let fits = |to: &u32| (alone || waits(*to)) && !clashes(*to);
         if let Some(to) = (part + 1..=last).rev().find(fits) {
@@ -56,15 +65,21 @@ fn shares(a: &Op, b: &Op) -> bool {
     }
 }
 
-/// The last part that a call can be in: its reply is there in time for all that is done with it.
-fn deadline(step: &Step, ops: &[Op], schedule: &Schedule, guards: &Guards<'_>, call: usize) -> Option<u32> {
-    // The last time at which each value may come to be there.
+/// The last part that a call can be in, so that its reply is in time for all its users.
+fn deadline(
+    step: &Step,
+    ops: &[Op],
+    schedule: &Schedule,
+    guards: &Guards<'_>,
+    call: usize,
+) -> Option<u32> {
+    // The latest time at which each value may become available.
     let mut limits: Vec<u32> = vec![2 * schedule.parts - 1; step.values.len()];
     for (index, op) in ops.iter().enumerate().skip(call + 1).rev() {
         let time = schedule.time[index];
         let limit = match op.kind {
             ref kind if is_pure(kind) => limits[op.results[0].index()],
-            // Offsets of reads are there when the part begins.
+            // Offsets of reads are available when the part begins.
             OpKind::ReadPacket { .. } => time.checked_sub(1)?,
             OpKind::Exit(_) => time | 1,
             OpKind::WriteContext(..) => write_deadline(ops, schedule, guards, index),
@@ -78,17 +93,24 @@ fn deadline(step: &Step, ops: &[Op], schedule: &Schedule, guards: &Guards<'_>, c
     Some(limit.checked_sub(1)? / 2)
 }
 
-/// A variable is written before it is touched again, and before the thread goes on at another step.
+/// A variable must be written before its next access, and before the thread continues at another
+/// step.
 fn write_deadline(ops: &[Op], schedule: &Schedule, guards: &Guards<'_>, write: usize) -> u32 {
-    let OpKind::WriteContext(id, _) = ops[write].kind else { unreachable!("only writes come here") };
+    let OpKind::WriteContext(id, _) = ops[write].kind else {
+        unreachable!("the operation is a write")
+    };
     let mut limit = 2 * schedule.parts - 1;
     for (index, op) in ops.iter().enumerate() {
         let time = schedule.time[index];
         match op.kind {
-            OpKind::ReadContext(other) | OpKind::WriteContext(other, _) if index > write && other == id => {
+            OpKind::ReadContext(other) | OpKind::WriteContext(other, _)
+                if index > write && other == id =>
+            {
                 limit = limit.min(time);
             }
-            OpKind::Exit(Exit::Next(_) | Exit::Emit(_)) if !guards.exclusive(ops[write].guard, op.guard) => {
+            OpKind::Exit(Exit::Next(_) | Exit::Emit(_))
+                if !guards.exclusive(ops[write].guard, op.guard) =>
+            {
                 limit = limit.min(time | 1);
             }
             _ => {}
@@ -97,7 +119,7 @@ fn write_deadline(ops: &[Op], schedule: &Schedule, guards: &Guards<'_>, write: u
     limit
 }
 
-/// Brings the times of pure operations, and of writes of context variables, up to date.
+/// Updates the times of pure operations and of writes of context variables.
 fn delay_users(ops: &[Op], schedule: &mut Schedule) {
     for (index, op) in ops.iter().enumerate() {
         if is_pure(&op.kind) {

@@ -1,4 +1,4 @@
-//! Operations.
+//! Parses operations.
 
 use wireloom_bits::{Bits, MAX_WIDTH};
 use wireloom_offloads::registry;
@@ -7,8 +7,8 @@ use super::super::MAX_NESTING;
 use super::super::lex::Token;
 use super::{Parser, Result, StepReference};
 use crate::{
-    BinaryOp, ContextId, Exit, Loc, Meta, OffloadId, OffloadTarget, Op, OpKind, ReasonSetId, StepId, UnaryOp,
-    Value,
+    BinaryOp, ContextId, Exit, Loc, Meta, OffloadId, OffloadTarget, Op, OpKind, ReasonSetId,
+    StepId, UnaryOp, Value,
 };
 
 impl Parser {
@@ -51,7 +51,7 @@ impl Parser {
         Ok(Op { kind: OpKind::If { condition, then, otherwise }, results, guard, loc })
     }
 
-    /// An operation other than `if`; `width` is that of its first result.
+    /// Parses an operation other than `if`; `width` is that of its first result.
     fn op_kind(&mut self, width: Option<u32>) -> Result<OpKind> {
         let Token::Word(word) = self.peek() else { return self.expected("an operation") };
         let word = word.clone();
@@ -132,19 +132,23 @@ impl Parser {
         item(self)
     }
 
-    /// A number with its own width, or one that takes the result's.
+    /// Parses a number with a width, or one that takes the result's width.
     fn constant(&mut self, width: Option<u32>) -> Result<Bits> {
         let at = self.at;
         match (self.next(), width) {
             (Token::Sized(bits), _) => Ok(bits),
             (Token::Number(bits), Some(width)) if (1..=MAX_WIDTH).contains(&width) => {
                 if bits.significant() > width {
-                    return self.error_at(at, format!("the number does not fit {width} bits"));
+                    return self.error_at(at, format!("the number does not fit in {width} bits"));
                 }
                 Ok(bits.resize(width))
             }
-            (Token::Number(_), _) => self.error_at(at, "this constant needs a width of its own: 16'0xff"),
-            (token, _) => self.error_at(at, format!("expected a number, found {}", token.describe())),
+            (Token::Number(_), _) => {
+                self.error_at(at, "this constant needs a width, such as 16'0xff")
+            }
+            (token, _) => {
+                self.error_at(at, format!("expected a number, found {}", token.describe()))
+            }
         }
     }
 
@@ -152,7 +156,7 @@ impl Parser {
         Ok(ContextId(self.reference("context variable", |p| &p.context)?))
     }
 
-    /// `%0 + 128`: base in bytes, bit in it.
+    /// Parses `%0 + 128`: the base in bytes and the bit offset.
     fn field(&mut self) -> Result<(Value, u32)> {
         let base = self.value()?;
         self.punct("+")?;
@@ -183,7 +187,7 @@ impl Parser {
         Ok(StepId(self.step_references.len() as u32 - 1))
     }
 
-    /// `routes.search(%3)`, `#2.#7(...)`.
+    /// Parses a call such as `routes.search(%3)` or `#2.#7(...)`.
     fn call(&mut self) -> Result<OpKind> {
         let at = self.at;
         let (offload, method) = match self.next() {
@@ -200,10 +204,10 @@ impl Parser {
             }
             Token::Word(word) => {
                 let Some((name, method)) = word.split_once('.') else {
-                    return self.error_at(at, "a call is `OFFLOAD.METHOD(ARGUMENTS)`");
+                    return self.error_at(at, "a call has the form `OFFLOAD.METHOD(ARGUMENTS)`");
                 };
                 let Some(index) = self.offload_names.find(name) else {
-                    return self.error_at(at, format!("there is not exactly one offload named `{name}`"));
+                    return self.error_at(at, format!("not exactly one offload is named `{name}`"));
                 };
                 (index as u32, Some(method.to_owned()).filter(|m| !m.is_empty()))
             }
@@ -213,14 +217,16 @@ impl Parser {
             Some(name) => {
                 let index = match self.offloads.get(offload as usize) {
                     Some(OffloadTarget::Engine(_)) => (name == "call").then_some(0),
-                    Some(OffloadTarget::Kind(config)) => {
-                        registry::kind(&config.kind).and_then(|k| k.method(&name)).map(|(index, _)| index)
-                    }
+                    Some(OffloadTarget::Kind(config)) => registry::kind(&config.kind)
+                        .and_then(|k| k.method(&name))
+                        .map(|(index, _)| index),
                     None => None,
                 };
                 match index {
                     Some(index) => index,
-                    None => return self.error_at(at, format!("the offload has no method `{name}`")),
+                    None => {
+                        return self.error_at(at, format!("the offload has no method `{name}`"));
+                    }
                 }
             }
             None => match self.next() {

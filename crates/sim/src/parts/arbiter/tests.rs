@@ -30,7 +30,8 @@ proptest! {
         }
     }
 
-    /// Whoever asks until granted waits for no more than each other one once, whatever those do.
+    /// A contender that requests until it is granted waits for at most one grant of each other
+    /// contender, whatever they do.
     #[test]
     fn fair_arbiters_grant_within_a_round(
         spec in fair(),
@@ -91,10 +92,16 @@ fn round_robin_goes_round() {
 
 #[test]
 fn weights_are_shares() {
-    assert_eq!(grants(ArbiterSpec::Weighted(vec![3, 1, 2]), 3, 12), [0, 0, 0, 1, 2, 2, 0, 0, 0, 1, 2, 2]);
-    // Who does not ask gives its turn away, and alone one gets everything.
+    assert_eq!(
+        grants(ArbiterSpec::Weighted(vec![3, 1, 2]), 3, 12),
+        [0, 0, 0, 1, 2, 2, 0, 0, 0, 1, 2, 2]
+    );
+    // A contender without a request gives up its turn, and a single contender gets everything.
     let mut arbiter = Arbiter::new(&ArbiterSpec::Weighted(vec![3, 1, 2]), 3).unwrap();
-    assert_eq!([(); 4].map(|()| arbiter.grant(&asking(3, &[1, 2]))), [Some(1), Some(2), Some(2), Some(1)]);
+    assert_eq!(
+        [(); 4].map(|()| arbiter.grant(&asking(3, &[1, 2]))),
+        [Some(1), Some(2), Some(2), Some(1)]
+    );
     assert_eq!([(); 4].map(|()| arbiter.grant(&asking(3, &[1]))), [Some(1); 4]);
 }
 

@@ -1,4 +1,5 @@
 use super::*;
+use crate::rng::Rng;
 use crate::stats::Value;
 use proptest::prelude::*;
 
@@ -9,10 +10,10 @@ fn spec(ways: u64) -> CacheSpec {
 }
 
 fn cache(spec: CacheSpec) -> Cache {
-    Cache::new(spec, Chance::new(1, "cache")).unwrap()
+    Cache::new(spec, Rng::new(1, "cache")).unwrap()
 }
 
-/// Of sweeps over so many bytes, word by word, how many accesses miss in the last sweep.
+/// Counts the misses of the last sweep in sweeps over a number of bytes, word by word.
 fn misses_of_a_sweep(mut cache: Cache, bytes: u64) -> usize {
     let mut misses = 0;
     for sweep in 0..4 {
@@ -29,7 +30,8 @@ fn what_fits_misses_once_and_what_does_not_misses_again() {
     for ways in [1, 2, 128 / 2] {
         assert_eq!(misses_of_a_sweep(cache(spec(ways)), 4096), 0);
     }
-    // LRU's worst: a sweep over a line more in each set than there are ways drops each line just before its turn.
+    // LRU's worst: a sweep over a line more in each set than there are ways drops each line just
+    // before its turn.
     assert_eq!(misses_of_a_sweep(cache(spec(2)), 6144), 6144 / 32);
     // Direct-mapped, only the sets with two lines miss.
     assert_eq!(misses_of_a_sweep(cache(spec(1)), 4096 + 1024), 2 * 1024 / 32);
@@ -39,9 +41,10 @@ fn what_fits_misses_once_and_what_does_not_misses_again() {
 fn random_addresses_hit_as_often_as_they_are_held() {
     // Uniform over four times the size: whatever the policy, a quarter is there.
     for spec in [spec(1), spec(8), CacheSpec { replacement: Replacement::Random, ..spec(4) }] {
-        let (mut cache, mut chance) = (cache(spec), Chance::new(3, "addresses"));
-        let hits = (0..40_000).filter(|time| cache.access(chance.below(16_384), Use::Read, *time).hit).count()
-            as f64;
+        let (mut cache, mut rng) = (cache(spec), Rng::new(3, "addresses"));
+        let hits = (0..40_000)
+            .filter(|time| cache.access(rng.below(16_384), Use::Read, *time).hit)
+            .count() as f64;
         assert!((hits / 40_000.0 - 0.25).abs() < 0.01, "{hits} with {spec:?}");
     }
 }
@@ -98,14 +101,14 @@ proptest! {
         }
     }
 
-    /// Reads of lines that are there may be told in any order, as long as they are told before the next miss.
+    /// Hits can be reported in any order, as long as they are reported before the next miss.
     #[test]
     fn reads_may_be_told_later(random in any::<bool>(), reads in prop::collection::vec(0u64..0x400, 1..200), order in any::<u64>()) {
         let replacement = if random { Replacement::Random } else { Replacement::Lru };
         let spec = CacheSpec { bytes: 256, line_bytes: 16, replacement, ..spec(4) };
         let (mut prompt, mut late) = (cache(spec), cache(spec));
         let mut untold: Vec<(u32, u64)> = Vec::new();
-        let mut chance = Chance::new(order, "order");
+        let mut rng = Rng::new(order, "order");
         for (time, address) in (0..).zip(reads) {
             let access = prompt.access(address, Use::Read, time);
             let place = late.place(address);
@@ -115,7 +118,7 @@ proptest! {
                 continue;
             }
             while !untold.is_empty() {
-                let (place, time) = untold.swap_remove(chance.below(untold.len() as u64) as usize);
+                let (place, time) = untold.swap_remove(rng.below(untold.len() as u64) as usize);
                 late.read_at(place, time);
             }
             prop_assert_eq!(late.access(address, Use::Read, time), access);
@@ -125,7 +128,7 @@ proptest! {
 
 #[test]
 fn what_makes_no_sense_is_refused_with_the_key() {
-    let refused = |spec| Cache::new(spec, Chance::new(1, "cache")).unwrap_err().to_string();
+    let refused = |spec| Cache::new(spec, Rng::new(1, "cache")).unwrap_err().to_string();
     assert_eq!(
         refused(CacheSpec { bytes: 5000, ..spec(1) }),
         "`bytes`: is 5000; it can be a power of two from 16 to 1073741824"

@@ -1,14 +1,14 @@
 use super::*;
 use crate::{Activity, Effort, Kernel, Model, Stop, Unit};
 
-/// Sends messages at even times between nodes in turn, and keeps what comes out.
+/// Sends messages at regular times between alternating nodes, and keeps the output.
 struct Net {
     channel: Channel<u64>,
     out: Vec<(Time, Time, Message<u64>)>,
     sent: Vec<Time>,
     left: u64,
     gap: Time,
-    /// How long a receiver holds a message, if it is bounded.
+    /// The time that a receiver holds a message, if it is bounded.
     holds: Option<Time>,
     held: Vec<u32>,
 }
@@ -62,7 +62,7 @@ impl Model for Net {
 }
 
 fn run(spec: ChannelSpec, messages: u64, seed: u64, holds: Option<Time>) -> Net {
-    let mut channel = Channel::new(spec, 3, Chance::new(seed, "network")).unwrap();
+    let mut channel = Channel::new(spec, 3, Rng::new(seed, "network")).unwrap();
     if holds.is_some() {
         (0..3).for_each(|node| channel.bound(Node(node), 2));
     }
@@ -79,7 +79,7 @@ fn spec(jitter: f64, keep_order: bool) -> ChannelSpec {
     ChannelSpec { latency: Time::nanoseconds(80), jitter, keep_order }
 }
 
-/// How often a message comes out behind one of its pair that was sent later.
+/// Counts messages that come out after a later message of the same pair.
 fn overtaken(net: &Net) -> usize {
     let mut last = std::collections::BTreeMap::new();
     let late = |(_, _, message): &&(Time, Time, Message<u64>)| {
@@ -127,7 +127,8 @@ fn runs_of_one_seed_are_alike() {
 
 #[test]
 fn a_bounded_receiver_holds_no_more_and_loses_none() {
-    // Each receiver gets one of three messages, every 3 ns, and holds two for 10 ns each: the rate is 1 in 5 ns.
+    // Each receiver gets one of three messages, every 3 ns, and holds two for 10 ns each: the rate
+    // is 1 in 5 ns.
     let net = run(spec(0.25, true), 3000, 6, Some(Time::nanoseconds(10)));
     assert_eq!(overtaken(&net), 0);
     let end = net.out.last().unwrap().0;
@@ -136,7 +137,7 @@ fn a_bounded_receiver_holds_no_more_and_loses_none() {
 
 #[test]
 fn a_jitter_above_one_is_refused() {
-    let error = Channel::<()>::new(spec(1.5, false), 3, Chance::new(1, "network")).unwrap_err();
+    let error = Channel::<()>::new(spec(1.5, false), 3, Rng::new(1, "network")).unwrap_err();
     assert_eq!(error.to_string(), "`jitter`: is 1.5; it can be 0 to 1");
     let spec: ChannelSpec = toml::from_str("latency_ns = 80\njitter = 0.25").unwrap();
     assert_eq!(spec, self::spec(0.25, false));
@@ -152,16 +153,20 @@ fn a_node_that_collects_its_messages_gets_the_same_ones_at_the_same_times() {
         .map(|(time, _, message)| (*time, message.payload))
         .collect();
 
-    let mut channel = Channel::new(spec(0.25, false), 3, Chance::new(7, "network")).unwrap();
+    let mut channel = Channel::new(spec(0.25, false), 3, Rng::new(7, "network")).unwrap();
     assert!(channel.collect(Node(1)));
     let mut kernel: Kernel<NetworkEvent> = Kernel::new(Effort::Active, Time(1000));
     for payload in 0..600 {
-        let message =
-            Message { from: Node(payload as u32 % 2), to: Node(payload as u32 % 3), bytes: 8, payload };
+        let message = Message {
+            from: Node(payload as u32 % 2),
+            to: Node(payload as u32 % 3),
+            bytes: 8,
+            payload,
+        };
         let comes = channel.send_ahead(message, Time(1000 * payload), &mut kernel);
         assert_eq!(comes.is_some(), payload % 3 == 1);
     }
-    // What comes out by an event cannot be fetched before it.
+    // A message that comes out by an event cannot be fetched before it.
     assert_eq!((channel.next_for(Node(0)), channel.fetch(Node(0), Time(u64::MAX))), (None, None));
     let mut fetched = Vec::new();
     while let Some(next) = channel.next_for(Node(1)) {
@@ -176,7 +181,7 @@ fn a_node_that_collects_its_messages_gets_the_same_ones_at_the_same_times() {
 
 #[test]
 fn a_node_collects_only_what_can_be_known_before() {
-    let channel = |spec| Channel::<()>::new(spec, 2, Chance::new(1, "network")).unwrap();
+    let channel = |spec| Channel::<()>::new(spec, 2, Rng::new(1, "network")).unwrap();
     assert!(channel(spec(0.5, false)).collect(Node(0)));
     // Messages may come at once, depend on those before, or have no room.
     assert!(!channel(spec(1.0, false)).collect(Node(0)));

@@ -2,7 +2,7 @@ use super::*;
 use crate::stats::Value;
 use crate::{Activity, Effort, Kernel, Model, Stop, Unit};
 
-/// A source, and a machine that takes a packet every so often, if at all.
+/// A source, and a machine that takes packets at fixed intervals, or none.
 struct Receiver<I> {
     source: LineSource<I>,
     takes: Option<Time>,
@@ -42,7 +42,8 @@ impl<I: Iterator<Item = Offered>> Model for Receiver<I> {
 }
 
 fn spec(queue_packets: u64) -> LineSpec {
-    toml::from_str(&format!("rate_gbps = 10\noverhead_bytes = 24\nqueue_packets = {queue_packets}")).unwrap()
+    toml::from_str(&format!("rate_gbps = 10\noverhead_bytes = 24\nqueue_packets = {queue_packets}"))
+        .unwrap()
 }
 
 fn packets(count: u64) -> impl Iterator<Item = Offered> {
@@ -56,7 +57,7 @@ fn run(
     queue: u64,
     takes: Option<Time>,
 ) -> (Receiver<impl Iterator<Item = Offered>>, Time) {
-    let source = LineSource::new(spec(queue), pace, packets(count), Chance::new(2, "line")).unwrap();
+    let source = LineSource::new(spec(queue), pace, packets(count), Rng::new(2, "line")).unwrap();
     let mut receiver = Receiver { source, takes, taken: Vec::new(), lost: Vec::new() };
     let mut kernel = Kernel::new(Effort::Active, Time(1000));
     receiver.source.begin(&mut kernel.wrapped(Event::Line));
@@ -87,7 +88,9 @@ fn a_load_is_a_share_of_the_line() {
     let (receiver, end) = run(Pace::Load(0.25), 1000, 1000, None);
     assert_eq!(end, Time(999 * 4 * SLOT + SLOT));
     assert_eq!(receiver.taken.len(), 1000);
-    let Some(Value::Number(used)) = receiver.source.record(end).value("line.use").cloned() else { panic!() };
+    let Some(Value::Number(used)) = receiver.source.record(end).value("line.use").cloned() else {
+        panic!()
+    };
     assert!((used - 0.25).abs() < 0.001, "{used}");
 }
 
@@ -97,9 +100,10 @@ fn packets_by_chance_are_as_many_as_asked_for_and_never_closer_than_the_line_all
     // Four standard errors of the mean gap.
     let load = 20_000.0 * SLOT as f64 / end.0 as f64;
     assert!((load - 0.5).abs() < 0.5 * 4.0 / 20_000f64.sqrt(), "{load}");
-    let gaps: Vec<u64> = receiver.taken.windows(2).map(|pair| (pair[1].at - pair[0].at).0).collect();
+    let gaps: Vec<u64> =
+        receiver.taken.windows(2).map(|pair| (pair[1].at - pair[0].at).0).collect();
     assert!(gaps.iter().all(|gap| *gap >= SLOT));
-    // As many as find the line busy come back to back: the load.
+    // The share of packets that find the line busy and come back to back equals the load.
     let close = gaps.iter().filter(|gap| **gap == SLOT).count() as f64 / gaps.len() as f64;
     assert!((close - 0.5).abs() < 0.03, "{close}");
 }
@@ -118,7 +122,10 @@ fn given_times_hold_where_the_line_is_fast_enough() {
 fn what_does_not_fit_into_the_queue_is_lost_from_its_end() {
     // None is taken: the first 7 stay.
     let (receiver, end) = run(Pace::Line, 10, 7, None);
-    assert_eq!(receiver.taken.iter().map(|packet| packet.number).collect::<Vec<_>>(), [0, 1, 2, 3, 4, 5, 6]);
+    assert_eq!(
+        receiver.taken.iter().map(|packet| packet.number).collect::<Vec<_>>(),
+        [0, 1, 2, 3, 4, 5, 6]
+    );
     assert_eq!((receiver.lost, receiver.source.lost()), (vec![7, 8, 9], 3));
     assert_eq!(receiver.source.record(end).value("lost"), Some(&Value::Count(3)));
     // Half as many are taken as come: half are lost.
@@ -133,23 +140,29 @@ fn packets_leave_one_behind_the_other() {
     assert_eq!(sink.send(Time(100), 7, 60), Some(Time(100 + SLOT)));
     assert_eq!(sink.send(Time(200), 8, 60), Some(Time(100 + 2 * SLOT)));
     assert_eq!(sink.send(Time(200), 9, 60), Some(Time(100 + 3 * SLOT)));
-    // One is on the line, two wait.
+    // One packet is on the line, two wait.
     assert!(!sink.can_send(Time(300)));
     assert_eq!(sink.send(Time(300), 10, 60), None);
     assert!(sink.can_send(Time(100 + SLOT)));
     assert_eq!(sink.send(Time(1_000_000), 11, 1476), Some(Time(1_000_000 + 1_200_000)));
-    assert_eq!(sink.departures().iter().map(|departure| departure.number).collect::<Vec<_>>(), [7, 8, 9, 11]);
+    assert_eq!(
+        sink.departures().iter().map(|departure| departure.number).collect::<Vec<_>>(),
+        [7, 8, 9, 11]
+    );
     assert_eq!(sink.record(Time(2_200_000)).value("refused"), Some(&Value::Count(1)));
 }
 
 #[test]
 fn a_pace_that_no_line_can_have_is_refused() {
     let refused = |pace, queue| {
-        let source = LineSource::new(spec(queue), pace, packets(1), Chance::new(2, "line"));
+        let source = LineSource::new(spec(queue), pace, packets(1), Rng::new(2, "line"));
         source.map(|_| ()).unwrap_err().to_string()
     };
     assert_eq!(refused(Pace::Load(1.5), 1), "`pace.load`: is 1.5; it can be more than 0, up to 1");
-    assert_eq!(refused(Pace::Poisson(1.0), 1), "`pace.poisson`: is 1; it can be more than 0, less than 1");
+    assert_eq!(
+        refused(Pace::Poisson(1.0), 1),
+        "`pace.poisson`: is 1; it can be more than 0, less than 1"
+    );
     assert_eq!(refused(Pace::Line, 0), "`queue_packets`: is 0; it can be 1 to 16777216");
     #[derive(Deserialize)]
     struct File {

@@ -1,5 +1,5 @@
 use super::*;
-use crate::Chance;
+use crate::Rng;
 use crate::stats::Value;
 
 /// 100 cycles of latency, a burst of 64 bytes takes 8 cycles of a port; a nanosecond is a cycle.
@@ -11,7 +11,8 @@ fn spec() -> MemorySpec {
     .unwrap()
 }
 
-/// The cycle in which the last of so many reads is done that come at the beginning, from these addresses.
+/// Returns the cycle in which the last of the reads from these addresses completes, all requested
+/// at the start.
 fn last(spec: MemorySpec, addresses: impl Iterator<Item = u64>, bytes: u64) -> u64 {
     let mut memory = Memory::new(spec).unwrap();
     let ends = addresses.map(|address| memory.request(Time(0), Direction::Read, address, bytes));
@@ -25,7 +26,7 @@ fn alone_a_request_takes_the_latency_and_its_data() {
         assert_eq!(last(spec(), [0x1000].into_iter(), bytes), 100 + beats);
         assert_eq!(spec().unloaded(bytes), Time::nanoseconds(100 + beats));
     }
-    // It waits for an edge of the memory's clock.
+    // The request waits for an edge of the memory's clock.
     let mut memory = Memory::new(spec()).unwrap();
     assert_eq!(memory.request(Time(1), Direction::Write, 0, 8), Time::nanoseconds(102));
 }
@@ -59,7 +60,7 @@ fn requests_to_one_bank_come_at_the_rate_of_the_bank() {
 
 #[test]
 fn a_bound_on_requests_under_way_bounds_the_rate() {
-    // Little's law: so many in 108 cycles.
+    // Little's law: this number in 108 cycles.
     let bounded = MemorySpec { outstanding: 4, ..spec() };
     let addresses = (0..4000).map(|n| n * 64);
     let cycles = last(bounded, addresses, 64);
@@ -69,12 +70,19 @@ fn a_bound_on_requests_under_way_bounds_the_rate() {
 
 #[test]
 fn two_at_random_keep_as_many_banks_busy_as_they_must() {
-    // Both at one bank with a chance of 1 in m, whatever was before: 2 - 1/m banks are busy on average.
+    // Both at one bank with a chance of 1 in m, whatever was before: 2 - 1/m banks are busy on
+    // average.
     for banks in [2, 4, 16] {
-        let spec =
-            MemorySpec { banks, ports: 8, latency_cycles: 12, bank_cycles: 20, outstanding: 2, ..spec() };
-        let mut chance = Chance::new(7, "addresses");
-        let addresses = (0..20_000).map(|_| chance.below(1 << 20) * 64);
+        let spec = MemorySpec {
+            banks,
+            ports: 8,
+            latency_cycles: 12,
+            bank_cycles: 20,
+            outstanding: 2,
+            ..spec()
+        };
+        let mut rng = Rng::new(7, "addresses");
+        let addresses = (0..20_000).map(|_| rng.below(1 << 20) * 64);
         let busy = 20_000.0 * 20.0 / last(spec, addresses, 64) as f64;
         let expected = 2.0 - 1.0 / banks as f64;
         assert!((busy / expected - 1.0).abs() < 0.01, "{busy} for {expected}");
@@ -84,7 +92,8 @@ fn two_at_random_keep_as_many_banks_busy_as_they_must() {
 #[test]
 fn data_of_an_idle_bank_overtakes() {
     let mut memory = Memory::new(MemorySpec { bank_cycles: 50, ..spec() }).unwrap();
-    let ends = [0, 0, 64].map(|address| memory.request(Time(0), Direction::Read, address, 64).0 / 1000);
+    let ends =
+        [0, 0, 64].map(|address| memory.request(Time(0), Direction::Read, address, 64).0 / 1000);
     assert_eq!(ends, [108, 158, 116]);
     let record = memory.record(Time::nanoseconds(240));
     assert_eq!(record.value("use"), Some(&Value::Number(0.1)));
@@ -103,11 +112,29 @@ fn what_makes_no_sense_is_refused_with_the_key() {
         refused(MemorySpec { burst_bytes: 128, ..spec() }),
         "`burst_bytes`: is 128; it can be a power of two from 1 to 64"
     );
-    assert_eq!(refused(MemorySpec { outstanding: 0, ..spec() }), "`outstanding`: is 0; it can be 1 to 65536");
+    assert_eq!(
+        refused(MemorySpec { outstanding: 0, ..spec() }),
+        "`outstanding`: is 0; it can be 1 to 65536"
+    );
     assert!(
         toml::from_str::<MemorySpec>("clock_mhz = 0")
             .unwrap_err()
             .to_string()
             .contains("0 is not a clock in MHz")
     );
+}
+
+#[test]
+fn later_requests_are_served_at_the_new_rate_after_those_under_way() {
+    let mut memory = Memory::new(spec()).unwrap();
+    let first = memory.request(Time(0), Direction::Read, 0, 64);
+    memory.set_rate(Time(500), Clock::ratio(3000, 1), Time(0));
+    let second = memory.request(Time(600), Direction::Read, 0, 64);
+    // The current period ends at 1 ns; from there on, cycles have 3 ns.
+    let entered = (first.0 - 1000).div_ceil(3000) * 3000 + 1000;
+    assert_eq!((first.0, second.0), (108_000, entered + 108 * 3000));
+    // The clock settles while no request is under way.
+    memory.set_rate(second + Time(7), Clock::hertz(1_000_000_000), Time(50_000));
+    let third = memory.request(second + Time(8), Direction::Read, 64, 8);
+    assert_eq!(third, second + Time(7 + 50_000 + 101_000));
 }

@@ -1,18 +1,19 @@
 use super::*;
 use crate::stats::Value;
-use crate::{Activity, Chance, Kernel, Model, Stop, Unit};
+use crate::{Activity, Kernel, Model, Rng, Stop, Unit};
 
-/// Customers come by chance, wait in a queue and are served one after the other; who is served stays in the queue until that is over.
+/// Customers arrive at random, wait in a queue and are served one after the other; a customer stays
+/// in the queue until its service ends.
 struct Station {
     queue: Queue<u64>,
-    arrivals: Chance,
-    services: Option<Chance>,
+    arrivals: Rng,
+    services: Option<Rng>,
     /// Mean time between arrivals, and of a service, in picoseconds.
     gap: f64,
     service: f64,
     left: u64,
     begun: Vec<Time>,
-    /// How long each was there.
+    /// The time that each entry stayed.
     stays: Vec<f64>,
 }
 
@@ -26,8 +27,8 @@ impl Station {
         let service = 1000.0;
         let mut station = Self {
             queue: Queue::new(QueueSpec { entries }).unwrap(),
-            arrivals: Chance::new(1, "arrivals"),
-            services: exponential.then(|| Chance::new(1, "services")),
+            arrivals: Rng::new(1, "arrivals"),
+            services: exponential.then(|| Rng::new(1, "services")),
             gap: service / load,
             service,
             left: customers,
@@ -42,7 +43,7 @@ impl Station {
     }
 
     fn serve(&mut self, kernel: &mut Kernel<Event>) {
-        let draw = self.services.as_mut().map_or(1.0, Chance::exponential);
+        let draw = self.services.as_mut().map_or(1.0, Rng::exponential);
         kernel.send(Time((self.service * draw).round() as u64), Event::Served);
     }
 
@@ -103,7 +104,8 @@ fn expected_stay(load: f64, exponential: bool) -> f64 {
 
 #[test]
 fn stays_at_one_server_are_those_of_queueing_theory() {
-    for (load, exponential) in [(0.3, false), (0.7, false), (0.9, false), (0.3, true), (0.7, true)] {
+    for (load, exponential) in [(0.3, false), (0.7, false), (0.9, false), (0.3, true), (0.7, true)]
+    {
         let (station, _) = Station::run(load, exponential, 1 << 20, 200_000);
         let (mean, half_width) = station.stay();
         let expected = expected_stay(load, exponential) * station.service;
@@ -150,7 +152,10 @@ fn the_first_in_is_the_first_out_and_a_full_queue_gives_the_entry_back() {
         [Ok(()), Ok(()), Err('c')]
     );
     assert_eq!((queue.is_full(), queue.front()), (true, Some(&'a')));
-    assert_eq!([queue.pop(Time(5)), queue.pop(Time(9)), queue.pop(Time(9))], [Some('a'), Some('b'), None]);
+    assert_eq!(
+        [queue.pop(Time(5)), queue.pop(Time(9)), queue.pop(Time(9))],
+        [Some('a'), Some('b'), None]
+    );
     assert_eq!((queue.wait().mean(), queue.refused()), (6.5, 1));
 }
 

@@ -1,0 +1,62 @@
+//! Machines by their command-line names.
+
+use std::str::FromStr;
+use std::sync::Arc;
+
+use wireloom_console::Working;
+use wireloom_ir as ir;
+use wireloom_machine::{Configured, Program, Running};
+use wireloom_machines::REGISTRY;
+use wireloom_offloads::Store;
+
+use crate::failure::Outcome;
+use crate::simulation::SimulationArgs;
+
+/// A machine that programs can be run on or built for.
+#[derive(Clone, Debug)]
+pub struct MachineName(pub Arc<dyn Configured>);
+
+impl FromStr for MachineName {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        let found = REGISTRY.find(text).map_err(|error| match error.help {
+            Some(help) => format!("{}\n\n  tip: {help}", error.message),
+            None => error.message,
+        });
+        found.map(Self)
+    }
+}
+
+impl MachineName {
+    /// Returns the machine as one of a kind, if it is of that kind.
+    pub fn of_kind<T: 'static>(&self) -> Option<&T> {
+        self.0.as_any().downcast_ref()
+    }
+
+    /// Starts the machine.
+    ///
+    /// # Errors
+    /// As [`Configured::start`].
+    pub fn start(
+        &self,
+        program: &Program,
+        store: Store,
+        options: &SimulationArgs,
+    ) -> Outcome<Running> {
+        warn_of_sections(self.0.as_ref(), &program.optimised);
+        let working = Working::on(format!("starting {}", self.0.name()));
+        let options = options.options()?;
+        Ok(Running::start(Arc::clone(&self.0), program, store, &options, &|what| {
+            working.now(what)
+        })?)
+    }
+}
+
+/// Warns on standard error of sections of a machine's description that have no effect with a
+/// program.
+pub fn warn_of_sections(machine: &dyn Configured, program: &ir::Program) {
+    for warning in machine.sections_without_effect(program) {
+        eprintln!("warning: {warning}");
+    }
+}

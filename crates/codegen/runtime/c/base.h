@@ -1,0 +1,40 @@
+/* What every other header of the Wireloom runtime needs. C11 with the GNU extensions that gcc and clang share. */
+#ifndef WL_BASE_H
+#define WL_BASE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+#if !defined(__BYTE_ORDER__) || __BYTE_ORDER__ != __ORDER_LITTLE_ENDIAN__
+#error "the Wireloom runtime is written for little-endian processors"
+#endif
+
+/* Values of 65 to 128 bits. */
+typedef unsigned __int128 wl_u128;
+
+#define WL_INLINE static inline __attribute__((always_inline, unused))
+#define WL_FUNCTION static __attribute__((unused))
+#define WL_COLD static __attribute__((unused, noinline, cold))
+#define WL_LIKELY(x) __builtin_expect(!!(x), 1)
+#define WL_UNLIKELY(x) __builtin_expect(!!(x), 0)
+#define WL_PREFETCH(address) __builtin_prefetch(address)
+
+/* A value as an expression of 128 bits, from its two halves. */
+#define WL_U128(high, low) ((wl_u128)(high) << 64 | (low))
+
+/* A word of a wide value, what holds two of them, and how functions on such values are declared (wide.h). */
+typedef uint64_t wl_limb;
+typedef wl_u128 wl_double_limb;
+#define WL_LIMB_BITS 64
+#define WL_WIDE_FUNCTION WL_FUNCTION
+#define WL_WIDE_SELDOM WL_FUNCTION
+#define WL_UNROLL
+
+#include "bits.h"
+#include "bounds.h"
+#include "wide.h"
+
+#endif

@@ -1,0 +1,126 @@
+/* Batches of threads, what becomes of packets, and what an engine shows to the host. */
+#ifndef WL_BATCH_H
+#define WL_BATCH_H
+
+#include "slot.h"
+
+/* Threads of a batch: enough for a memory access to end while the others are worked on, few enough that they and the
+ * packets in hand stay in the first two levels of cache. */
+#ifndef WL_BATCH
+#define WL_BATCH 64
+#endif
+
+#define WL_ABI 1
+
+enum wl_verdict { WL_NOTHING, WL_SENT, WL_TO_CPU, WL_DROPPED, WL_RUNAWAY };
+
+enum { WL_NO_OUTPUT = 0xffffffff };
+
+/* A packet that leaves. */
+struct wl_output {
+    const uint8_t *bytes;
+    uint32_t length;
+    uint32_t next; /* the next packet that this thread emitted, or WL_NO_OUTPUT */
+    uint32_t reasons; /* for WL_TO_CPU and WL_DROPPED: which set the reason is from */
+    uint16_t value;   /* the port or the reason */
+    uint16_t ingress;
+    uint32_t verdict; /* an enum wl_verdict */
+};
+
+/* What a thread leaves: the packets that it emitted, then how it ended. */
+struct wl_end {
+    struct wl_output last;
+    uint32_t first_emitted, last_emitted; /* indices into wl_machine.emitted */
+};
+
+/* What every engine's state begins with. */
+struct wl_machine {
+    const struct wl_slot *slots;
+    struct wl_output *emitted;
+    uint64_t emitted_count, emitted_room;
+    struct wl_arena arena;
+    struct wl_end ends[WL_BATCH];
+};
+
+/* What the host looks up in the shared object. */
+struct wl_engine {
+    uint32_t abi, batch, slots;
+    size_t state_size;
+    /* Executes at most `batch` packets, the first of which has the number `sequence`. */
+    void (*execute)(void *state, const struct wl_arrival *packets, uint32_t count, uint64_t sequence);
+    void (*close)(void *state);
+    void (*show)(const struct wl_packet *packet, struct wl_view *view);
+    void (*replace)(struct wl_packet *packet, struct wl_arena *arena, const struct wl_view *view);
+};
+
+WL_INLINE void wl_machine_begin(struct wl_machine *m)
+{
+    m->emitted_count = 0;
+    wl_arena_reset(&m->arena);
+}
+
+WL_FUNCTION void wl_machine_close(struct wl_machine *m)
+{
+    wl_arena_close(&m->arena);
+    free(m->emitted);
+    m->emitted = NULL;
+    m->emitted_count = m->emitted_room = 0;
+}
+
+WL_INLINE void wl_end_begin(struct wl_end *end)
+{
+    end->last.verdict = WL_NOTHING;
+    end->first_emitted = WL_NO_OUTPUT;
+}
+
+WL_INLINE void wl_end_packet(struct wl_machine *m, struct wl_end *end, struct wl_packet *p, uint32_t verdict,
+                             uint32_t reasons, uint16_t value)
+{
+    struct wl_output *out = &end->last;
+    out->bytes = wl_whole(p, &m->arena);
+    out->length = wl_length(p);
+    out->reasons = reasons;
+    out->value = value;
+    out->ingress = p->ingress;
+    out->verdict = verdict;
+}
+
+/* The packet leaves for its egress port. */
+WL_INLINE void wl_end_sent(struct wl_machine *m, struct wl_end *end, struct wl_packet *p)
+{
+    wl_end_packet(m, end, p, WL_SENT, 0, p->egress);
+}
+
+/* The packet leaves the fast path: dropped, or for the control processor. */
+WL_COLD void wl_end_aside(struct wl_machine *m, struct wl_end *end, struct wl_packet *p, uint32_t verdict,
+                          uint32_t reasons, uint16_t reason)
+{
+    wl_end_packet(m, end, p, verdict, reasons, reason);
+}
+
+/* A copy of the packet as it is now leaves for its egress port. */
+WL_COLD void wl_emit(struct wl_machine *m, struct wl_end *end, struct wl_packet *p)
+{
+    if (m->emitted_count == m->emitted_room) {
+        m->emitted_room = m->emitted_room ? 2 * m->emitted_room : WL_BATCH;
+        m->emitted = realloc(m->emitted, m->emitted_room * sizeof *m->emitted);
+        if (!m->emitted)
+            abort();
+    }
+    uint32_t index = (uint32_t)m->emitted_count++;
+    m->emitted[index] = (struct wl_output){
+        .bytes = wl_copy(p, &m->arena),
+        .length = wl_length(p),
+        .next = WL_NO_OUTPUT,
+        .value = p->egress,
+        .ingress = p->ingress,
+        .verdict = WL_SENT,
+    };
+    if (end->first_emitted == WL_NO_OUTPUT)
+        end->first_emitted = index;
+    else
+        m->emitted[end->last_emitted].next = index;
+    end->last_emitted = index;
+}
+
+#endif

@@ -1,0 +1,139 @@
+/* The `lpm` kind over the host's table: a direct table for the first bits of the key, then nodes of 64 slots as in
+ * Poptrie (Asai, Ohara: Poptrie, SIGCOMM 2015), in which a leaf of zero means "nothing better than before". The layout
+ * is described with the table itself, in Wireloom's crate `offloads`, module `lpm`.
+ *
+ * A search is a walk that can pause before each access to memory, so that a batch fetches ahead what all its threads
+ * will read next: `..._fetch` the direct entry, `..._walk` the node that it names, `..._walk` the node's leaf and child,
+ * and so on; `..._value` walks on to the end. */
+#ifndef WL_LPM_H
+#define WL_LPM_H
+
+#include "slot.h"
+
+struct wl_lpm_node {
+    uint64_t children, leaves; /* bitmaps of slots */
+    uint32_t child_base, leaf_base;
+} __attribute__((aligned(32)));
+
+struct wl_lpm_table {
+    const uint64_t *direct;          /* node << 32 | number of a value; node 0 is none */
+    const struct wl_lpm_node *nodes;
+    const uint32_t *leaves;          /* numbers of values; 0 is none */
+    const uint64_t *values;          /* number 0 is the miss value */
+    uint32_t value_words, direct_bits, key_bits;
+};
+
+/* A walk that has come to bit `at` of the key; at 0 it has not begun. */
+struct wl_lpm_walk {
+    const uint32_t *leaf; /* fetched, not yet read */
+    uint32_t node, best, at;
+};
+
+enum { WL_LPM_STRIDE = 6 };
+
+/* What a node without leaves has for a leaf. */
+static const uint32_t wl_lpm_no_leaf = 0;
+
+WL_INLINE const struct wl_lpm_table *wl_lpm_table(const struct wl_slot *slot) { return slot->data; }
+
+/* Reads the direct entry and fetches its node. */
+WL_INLINE void wl_lpm_begin(const struct wl_lpm_table *table, struct wl_lpm_walk *walk, uint32_t index, uint32_t bits)
+{
+    uint64_t entry = __atomic_load_n(&table->direct[index], __ATOMIC_ACQUIRE);
+    walk->leaf = &wl_lpm_no_leaf;
+    walk->best = (uint32_t)entry;
+    walk->node = (uint32_t)(entry >> 32);
+    walk->at = bits;
+    WL_PREFETCH(&table->nodes[walk->node]);
+}
+
+WL_INLINE void wl_lpm_leaf(struct wl_lpm_walk *walk)
+{
+    uint32_t leaf = *walk->leaf;
+    walk->best = leaf ? leaf : walk->best;
+}
+
+/* Reads the node for a slot, fetches its leaf and its child. How deep a prefix lies and which nodes have leaves is as
+ * good as random, so nothing here branches on it: node 0, which stands for none, has neither children nor leaves, and is
+ * read like any other. */
+WL_INLINE void wl_lpm_descend(const struct wl_lpm_table *table, struct wl_lpm_walk *walk, uint32_t slot)
+{
+    const struct wl_lpm_node *node = &table->nodes[walk->node];
+    uint64_t below = (UINT64_C(1) << slot) - 1, bit = UINT64_C(1) << slot;
+    uint32_t rank = (uint32_t)__builtin_popcountll(node->leaves & (below | bit));
+    uint32_t child = node->child_base + (uint32_t)__builtin_popcountll(node->children & below);
+    wl_lpm_leaf(walk);
+    walk->leaf = rank ? &table->leaves[node->leaf_base + rank - 1] : &wl_lpm_no_leaf;
+    walk->node = node->children & bit ? child : 0;
+    WL_PREFETCH(walk->leaf);
+    WL_PREFETCH(&table->nodes[walk->node]);
+    walk->at += WL_LPM_STRIDE;
+}
+
+WL_INLINE const uint64_t *wl_lpm_result(const struct wl_lpm_table *table, struct wl_lpm_walk *walk)
+{
+    wl_lpm_leaf(walk);
+    return table->values + (size_t)walk->best * table->value_words;
+}
+
+/* The n bits of a key that begin `at` bits from its most significant one; behind its end they are zero. Keys of one and
+ * two words stand at the upper end of them. */
+WL_INLINE uint32_t wl_key64(uint64_t key, uint32_t at, uint32_t n)
+{
+    return at < 64 ? (uint32_t)(key << at >> (64 - n)) : 0;
+}
+
+WL_INLINE uint32_t wl_key128(wl_u128 key, uint32_t at, uint32_t n)
+{
+    return at < 128 ? (uint32_t)(key << at >> (128 - n)) : 0;
+}
+
+WL_INLINE uint32_t wl_key_wide(const uint64_t *key, uint32_t width, uint32_t at, uint32_t n)
+{
+    uint32_t mask = (1u << n) - 1;
+    if (at >= width)
+        return 0;
+    if (at + n <= width)
+        return (uint32_t)wl_wide_scalar(key, (width + 63) / 64, width - at - n) & mask;
+    return (uint32_t)(key[0] << (at + n - width)) & mask;
+}
+
+/* The functions of a search, for keys of one form. `bits` is the width of the direct table's index. */
+#define WL_LPM(form, key_type, chunk)                                                                                \
+    WL_INLINE void wl_lpm##form##_fetch(const struct wl_slot *slot, key_type, uint32_t bits)                         \
+    {                                                                                                                \
+        WL_PREFETCH(&wl_lpm_table(slot)->direct[chunk(0, bits)]);                                                    \
+    }                                                                                                                \
+    WL_INLINE void wl_lpm##form##_begin(const struct wl_slot *slot, key_type, uint32_t bits,                         \
+                                        struct wl_lpm_walk *walk)                                                    \
+    {                                                                                                                \
+        wl_lpm_begin(wl_lpm_table(slot), walk, chunk(0, bits), bits);                                                \
+    }                                                                                                                \
+    WL_INLINE void wl_lpm##form##_walk(const struct wl_slot *slot, key_type, struct wl_lpm_walk *walk)               \
+    {                                                                                                                \
+        wl_lpm_descend(wl_lpm_table(slot), walk, chunk(walk->at, WL_LPM_STRIDE));                                    \
+    }                                                                                                                \
+    WL_INLINE const uint64_t *wl_lpm##form##_value(const struct wl_slot *slot, key_type, struct wl_lpm_walk *walk)   \
+    {                                                                                                                \
+        while (walk->node)                                                                                           \
+            wl_lpm_descend(wl_lpm_table(slot), walk, chunk(walk->at, WL_LPM_STRIDE));                                \
+        return wl_lpm_result(wl_lpm_table(slot), walk);                                                              \
+    }                                                                                                                \
+    WL_INLINE const uint64_t *wl_lpm##form##_search(const struct wl_slot *slot, key_type, uint32_t bits)             \
+    {                                                                                                                \
+        struct wl_lpm_walk walk;                                                                                     \
+        wl_lpm_begin(wl_lpm_table(slot), &walk, chunk(0, bits), bits);                                               \
+        while (walk.node)                                                                                            \
+            wl_lpm_descend(wl_lpm_table(slot), &walk, chunk(walk.at, WL_LPM_STRIDE));                                \
+        return wl_lpm_result(wl_lpm_table(slot), &walk);                                                             \
+    }
+
+#define WL_WIDE_KEY const uint64_t *key, uint32_t width
+#define WL_CHUNK64(at, n) wl_key64(key, at, n)
+#define WL_CHUNK128(at, n) wl_key128(key, at, n)
+#define WL_CHUNK_WIDE(at, n) wl_key_wide(key, width, at, n)
+WL_LPM(64, uint64_t key, WL_CHUNK64)
+WL_LPM(128, wl_u128 key, WL_CHUNK128)
+WL_LPM(_wide, WL_WIDE_KEY, WL_CHUNK_WIDE)
+
+#endif

@@ -1,0 +1,304 @@
+/* The packet in hand (docs/language.md, "Packets").
+ *
+ * The header window lies in the thread, and it always *ends* at WL_END of the area: a push or a pop at the front moves
+ * its beginning and copies nothing. Behind its end the area is zero for ever, so that a field that lies partly or wholly
+ * outside the window reads as zero without a test. The payload stays where it arrived until something changes it; then
+ * it moves to the arena, with room for a window in front, so that the packet can be sent from there.
+ *
+ *     area  0                    WL_END - window          WL_END             WL_AREA
+ *           | free               | window                 | zeros            |
+ */
+#ifndef WL_PACKET_H
+#define WL_PACKET_H
+
+#include "arena.h"
+
+enum {
+    WL_END = WL_LONGEST, /* window and headroom */
+    WL_AREA = 576        /* WL_END, then zeros: a window's longest reach and one field */
+};
+
+/* A packet as it arrives. The bytes stay valid and unchanged until the batch is done. */
+struct wl_arrival {
+    const uint8_t *bytes;
+    uint64_t arrival_ns;
+    uint32_t length; /* at most WL_MAX_LENGTH */
+    uint16_t ingress;
+};
+
+struct wl_packet {
+    uint8_t area[WL_AREA];
+    const uint8_t *payload;
+    uint64_t arrival_ns;
+    uint32_t payload_length;
+    uint32_t payload_room; /* of the arena's copy; 0 while the payload is where it arrived */
+    uint16_t window;       /* bytes */
+    uint16_t ingress, egress;
+};
+
+WL_INLINE uint8_t *wl_front(struct wl_packet *p) { return p->area + WL_END - p->window; }
+WL_INLINE uint32_t wl_length(const struct wl_packet *p) { return p->window + p->payload_length; }
+WL_INLINE uint16_t wl_window(const struct wl_packet *p) { return p->window; }
+WL_INLINE uint16_t wl_ingress(const struct wl_packet *p) { return p->ingress; }
+WL_INLINE uint64_t wl_arrival_ns(const struct wl_packet *p) { return p->arrival_ns; }
+
+WL_INLINE void wl_arrive(struct wl_packet *p, const struct wl_arrival *in)
+{
+    uint32_t window = in->length < WL_WINDOW ? in->length : (uint32_t)WL_WINDOW;
+    uint8_t *to = p->area + WL_END - window;
+    /* Two overlapping copies of constant size do for all lengths between that size and twice it. */
+    if (WL_LIKELY(window >= 64)) {
+        memcpy(to, in->bytes, 64);
+        memcpy(to + window - 64, in->bytes + window - 64, 64);
+    } else if (WL_LIKELY(window >= 32)) {
+        memcpy(to, in->bytes, 32);
+        memcpy(to + window - 32, in->bytes + window - 32, 32);
+    } else {
+        for (uint32_t i = 0; i < window; i++)
+            to[i] = in->bytes[i];
+    }
+    p->payload = in->bytes + window;
+    p->payload_length = in->length - window;
+    p->payload_room = 0;
+    p->arrival_ns = in->arrival_ns;
+    p->window = (uint16_t)window;
+    p->ingress = in->ingress;
+    p->egress = 0;
+}
+
+/* ---- Fields of the window ------------------------------------------------------------------------------------- */
+
+/* Bytes in network order at an address. */
+WL_INLINE uint16_t wl_be16(const uint8_t *p)
+{
+    uint16_t v;
+    memcpy(&v, p, sizeof v);
+    return __builtin_bswap16(v);
+}
+
+WL_INLINE uint32_t wl_be32(const uint8_t *p)
+{
+    uint32_t v;
+    memcpy(&v, p, sizeof v);
+    return __builtin_bswap32(v);
+}
+
+WL_INLINE uint64_t wl_be64(const uint8_t *p)
+{
+    uint64_t v;
+    memcpy(&v, p, sizeof v);
+    return __builtin_bswap64(v);
+}
+
+WL_INLINE wl_u128 wl_be128(const uint8_t *p) { return WL_U128(wl_be64(p), wl_be64(p + 8)); }
+
+/* The address of byte `at` of the window for a read of at most 64 bytes: past the longest window all is zero. */
+WL_INLINE const uint8_t *wl_at(const struct wl_packet *p, uint32_t at)
+{
+    return p->area + WL_END - p->window + (at < WL_END ? at : (uint32_t)WL_END);
+}
+
+WL_INLINE uint8_t wl_get8(const struct wl_packet *p, uint32_t at) { return *wl_at(p, at); }
+WL_INLINE uint16_t wl_get16(const struct wl_packet *p, uint32_t at) { return wl_be16(wl_at(p, at)); }
+WL_INLINE uint32_t wl_get32(const struct wl_packet *p, uint32_t at) { return wl_be32(wl_at(p, at)); }
+WL_INLINE uint64_t wl_get64(const struct wl_packet *p, uint32_t at) { return wl_be64(wl_at(p, at)); }
+WL_INLINE wl_u128 wl_get128(const struct wl_packet *p, uint32_t at) { return wl_be128(wl_at(p, at)); }
+
+/* `width` bits that begin `bit` bits (0 to 7) into byte `at`, as n words. */
+WL_FUNCTION void wl_get_wide(const struct wl_packet *p, uint32_t at, uint32_t bit, uint32_t width, uint64_t *out,
+                             uint32_t n)
+{
+    uint32_t count = (bit + width + 7) / 8, shift = 8 * count - bit - width;
+    memset(out, 0, n * sizeof *out);
+    for (uint32_t i = 0; i < count && at + i < p->window; i++) {
+        uint64_t byte = p->area[WL_END - p->window + at + i];
+        if (i == 0)
+            byte &= 0xffu >> bit;
+        /* Where the byte's least significant bit comes to stand; below zero for the last byte of an unaligned field. */
+        int32_t lo = (int32_t)(8 * (count - 1 - i)) - (int32_t)shift;
+        if (lo < 0) {
+            out[0] |= byte >> -lo;
+            continue;
+        }
+        out[lo / 64] |= byte << (lo % 64);
+        if (lo % 64 > 56 && (uint32_t)lo / 64 + 1 < n)
+            out[lo / 64 + 1] |= byte >> (64 - lo % 64);
+    }
+}
+
+/* A field of at most 128 bits that spreads over 17 bytes. */
+WL_FUNCTION wl_u128 wl_get_bits128(const struct wl_packet *p, uint32_t at, uint32_t bit, uint32_t width)
+{
+    uint64_t words[2];
+    wl_get_wide(p, at, bit, width, words, 2);
+    return WL_U128(words[1], words[0]);
+}
+
+/* The low n bytes (constant, 1 to 8) of a value to and from network order. */
+WL_INLINE void wl_store(uint8_t *to, uint32_t n, uint64_t value)
+{
+    value = __builtin_bswap64(value << (64 - 8 * n));
+    memcpy(to, &value, n);
+}
+
+WL_INLINE uint64_t wl_load(const uint8_t *from, uint32_t n)
+{
+    uint64_t value = 0;
+    memcpy(&value, from, n);
+    return __builtin_bswap64(value) >> (64 - 8 * n);
+}
+
+/* Writes n bytes (constant, 1 to 8) from byte `at`, keeping the bits of `keep`; nothing if they are not all inside. */
+WL_INLINE void wl_put(struct wl_packet *p, uint32_t at, uint32_t n, uint64_t value, uint64_t keep)
+{
+    if (WL_UNLIKELY(at + n > p->window))
+        return;
+    uint8_t *to = wl_front(p) + at;
+    if (keep)
+        value |= wl_load(to, n) & keep;
+    wl_store(to, n, value);
+}
+
+/* The same for n bytes of 9 to 16. */
+WL_INLINE void wl_put128(struct wl_packet *p, uint32_t at, uint32_t n, wl_u128 value, wl_u128 keep)
+{
+    if (WL_UNLIKELY(at + n > p->window))
+        return;
+    uint8_t *to = wl_front(p) + at;
+    if (keep)
+        value |= WL_U128(wl_load(to, n - 8), wl_load(to + n - 8, 8)) & keep;
+    wl_store(to, n - 8, (uint64_t)(value >> 64));
+    wl_store(to + n - 8, 8, (uint64_t)value);
+}
+
+/* The same for any field, of n words. */
+WL_FUNCTION void wl_put_wide(struct wl_packet *p, uint32_t at, uint32_t bit, uint32_t width, const uint64_t *value,
+                             uint32_t n)
+{
+    uint32_t count = (bit + width + 7) / 8, shift = 8 * count - bit - width;
+    if (at + count > p->window)
+        return;
+    uint8_t *to = wl_front(p) + at;
+    for (uint32_t i = 0; i < count; i++) {
+        int32_t lo = (int32_t)(8 * (count - 1 - i)) - (int32_t)shift;
+        uint32_t byte, mask = 0xff;
+        if (lo < 0) {
+            byte = (uint32_t)(value[0] << -lo);
+            mask &= 0xffu << -lo;
+        } else {
+            uint32_t word = (uint32_t)lo / 64, at_bit = (uint32_t)lo % 64;
+            byte = (uint32_t)(value[word] >> at_bit);
+            if (at_bit > 56 && word + 1 < n)
+                byte |= (uint32_t)(value[word + 1] << (64 - at_bit));
+        }
+        if (i == 0)
+            mask &= 0xffu >> bit;
+        to[i] = (uint8_t)((to[i] & ~mask) | (byte & mask));
+    }
+}
+
+WL_FUNCTION void wl_put_bits128(struct wl_packet *p, uint32_t at, uint32_t bit, uint32_t width, wl_u128 value)
+{
+    const uint64_t words[2] = { (uint64_t)value, (uint64_t)(value >> 64) };
+    wl_put_wide(p, at, bit, width, words, 2);
+}
+
+/* ---- Size of the window --------------------------------------------------------------------------------------- */
+
+WL_INLINE bool wl_insert(struct wl_packet *p, uint32_t offset, uint32_t count)
+{
+    if (offset > p->window || p->window + count > WL_END || wl_length(p) + count > WL_MAX_LENGTH)
+        return false;
+    uint8_t *front = wl_front(p);
+    if (offset)
+        memmove(front - count, front, offset);
+    memset(front - count + offset, 0, count);
+    p->window = (uint16_t)(p->window + count);
+    return true;
+}
+
+WL_INLINE bool wl_remove(struct wl_packet *p, uint32_t offset, uint32_t count)
+{
+    if (offset + count > p->window)
+        return false;
+    uint8_t *front = wl_front(p);
+    if (offset)
+        memmove(front + count, front, offset);
+    p->window = (uint16_t)(p->window - count);
+    return true;
+}
+
+WL_INLINE bool wl_reset(struct wl_packet *p, uint32_t count)
+{
+    if (count > WL_END)
+        return false;
+    memset(p->area + WL_END - count, 0, count);
+    p->window = (uint16_t)count;
+    p->payload_length = 0;
+    return true;
+}
+
+/* ---- Payload: offsets count from the packet's start, through the window ----------------------------------------- */
+
+/* Makes the payload the thread's own, with room for `room` bytes and a window in front. */
+WL_COLD void wl_own_payload(struct wl_packet *p, struct wl_arena *arena, uint32_t room)
+{
+    if (p->payload_room >= room && p->payload_room)
+        return;
+    uint32_t grown = p->payload_room ? 2 * room : room;
+    if (grown < 64)
+        grown = 64;
+    uint8_t *own = wl_arena_take(arena, (size_t)WL_END + grown) + WL_END;
+    if (p->payload_length)
+        memcpy(own, p->payload, p->payload_length);
+    p->payload = own;
+    p->payload_room = grown;
+}
+
+/* `count` bytes from byte `offset`; past the end they are zero. */
+WL_FUNCTION void wl_payload_copy(const struct wl_packet *p, uint32_t offset, uint8_t *to, uint32_t count)
+{
+    uint32_t done = 0;
+    if (offset < p->window) {
+        uint32_t part = p->window - offset < count ? p->window - offset : count;
+        memcpy(to, p->area + WL_END - p->window + offset, part);
+        done = part;
+    }
+    if (done < count && offset + done < wl_length(p)) {
+        uint32_t from = offset + done - p->window, left = p->payload_length - from;
+        uint32_t part = left < count - done ? left : count - done;
+        memcpy(to + done, p->payload + from, part);
+        done += part;
+    }
+    memset(to + done, 0, count - done);
+}
+
+/* ---- Sending ---------------------------------------------------------------------------------------------------- */
+
+/* The packet in one piece. It stays valid until the batch ends or the packet is changed. */
+WL_INLINE const uint8_t *wl_whole(struct wl_packet *p, struct wl_arena *arena)
+{
+    if (WL_LIKELY(p->payload_length == 0))
+        return wl_front(p);
+    uint8_t *whole;
+    if (p->payload_room) {
+        whole = (uint8_t *)p->payload - p->window;
+    } else {
+        whole = wl_arena_take(arena, wl_length(p));
+        memcpy(whole + p->window, p->payload, p->payload_length);
+    }
+    memcpy(whole, wl_front(p), p->window);
+    return whole;
+}
+
+/* A copy of the packet in one piece that stays valid until the batch ends. */
+WL_FUNCTION const uint8_t *wl_copy(struct wl_packet *p, struct wl_arena *arena)
+{
+    uint8_t *copy = wl_arena_take(arena, wl_length(p));
+    memcpy(copy, wl_front(p), p->window);
+    if (p->payload_length)
+        memcpy(copy + p->window, p->payload, p->payload_length);
+    return copy;
+}
+
+#endif

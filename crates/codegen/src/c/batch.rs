@@ -1,0 +1,310 @@
+//! The machine of an engine that takes packets: the lists on which threads wait, and the loop that
+//! executes a batch.
+
+use super::engine::PacketEngine;
+use super::tree::{
+    Aggregate, Binary, Declaration, Designator, Expr, Field, Item, Signature, Stmt, Type,
+};
+
+fn name(name: impl Into<String>) -> Expr {
+    Expr::name(name)
+}
+
+/// A field of the machine.
+fn field(field: &str) -> Expr {
+    name("m").arrow(field)
+}
+
+/// The address of the thread in a seat.
+fn thread(seat: Expr) -> Expr {
+    field("seats").index(seat).member("thread").address()
+}
+
+fn machine_type(engine: &PacketEngine<'_>) -> Type {
+    Type::structure(&format!("{}_machine", engine.prefix))
+}
+
+fn thread_type(engine: &PacketEngine<'_>) -> Type {
+    Type::structure(&format!("{}_thread", engine.prefix))
+}
+
+/// Returns the number of states.
+fn states(engine: &PacketEngine<'_>) -> Expr {
+    name(format!("{}_STATES", engine.prefix.to_uppercase()))
+}
+
+/// `const uint32_t name = value;`
+fn constant(name: &str, value: Expr) -> Stmt {
+    Declaration::new(Type::named("uint32_t").constant(), name).with(value).into()
+}
+
+/// Counts `i` from zero to below a limit.
+fn count_to(limit: Expr, body: Vec<Stmt>) -> Stmt {
+    Stmt::Count { variable: "i".into(), limit, body }
+}
+
+fn function(
+    comment: &str,
+    storage: &'static str,
+    name: String,
+    parameters: Vec<(Type, &str)>,
+    body: Vec<Stmt>,
+) -> Vec<Item> {
+    let parameters = parameters.into_iter().map(|(ty, name)| (ty, name.to_owned())).collect();
+    let signature = Signature { storage, returns: Type::named("void"), name, parameters };
+    vec![Item::Comment(comment.into()), Item::Function(signature, body), Item::Blank]
+}
+
+/// The states and the machine's structure.
+pub fn machine(engine: &PacketEngine<'_>) -> Vec<Item> {
+    let mut enumerators = vec![engine.ended()];
+    enumerators.extend(engine.waiting().map(|step| engine.state(step)));
+    enumerators.push(format!("{}_STATES", engine.prefix.to_uppercase()));
+
+    let batch = || name("WL_BATCH");
+    let mut fields: Vec<Field> = vec![
+        Declaration::new(Type::structure("wl_machine"), "machine").into(),
+        Declaration::new("uint32_t", "waiting")
+            .sized([states(engine)])
+            .commented("threads on each list")
+            .into(),
+        Declaration::new("uint16_t", "list").sized([states(engine), batch()]).into(),
+    ];
+    if engine.is_ordered() {
+        let at = Declaration::new("uint16_t", "at").sized([batch()]);
+        fields.push(at.commented("the state of each thread").into());
+    }
+    let lines = Expr::SizeOfType(thread_type(engine)).binary(Binary::Div, Expr::number(64));
+    let odd = Expr::number(2).binary(Binary::Sub, lines.binary(Binary::Rem, Expr::number(2)));
+    let apart = Expr::number(64).binary(Binary::Mul, odd);
+    let seat = vec![
+        Declaration::new(thread_type(engine), "thread").into(),
+        Declaration::new("uint8_t", "apart").sized([apart]).into(),
+    ];
+    fields.push(Field::Nested {
+        aggregate: Aggregate { is_union: false, tag: None, fields: seat },
+        name: "seats".into(),
+        sizes: vec![batch()],
+    });
+    let tag = Some(format!("{}_machine", engine.prefix));
+    vec![
+        Item::Comment(
+            "Where a thread waits for the rest of its batch. Steps that are not here are done at once."
+                .into(),
+        ),
+        Item::Enum(enumerators),
+        Item::Blank,
+        Item::Comment(
+            "A batch. The threads stand an odd number of cache lines apart, so that the same line of each \
+             falls into a set of its own."
+                .into(),
+        ),
+        Item::Struct(Aggregate { is_union: false, tag, fields }),
+        Item::Blank,
+    ]
+}
+
+/// The loop and all that it needs.
+pub fn execution(engine: &PacketEngine<'_>) -> Vec<Item> {
+    let mut items = wait(engine);
+    if engine.is_ordered() {
+        items.extend(in_order(engine));
+    }
+    let unordered: Vec<usize> =
+        engine.waiting().filter(|step| engine.plans[*step].ordered == 0).collect();
+    items.extend(unordered.iter().flat_map(|step| list(engine, *step)));
+    items.extend(execute(engine, &unordered));
+    items
+}
+
+fn wait(engine: &PacketEngine<'_>) -> Vec<Item> {
+    let short = |value: &str| name(value).cast("uint16_t");
+    let count = field("waiting").index(name("state")).increment();
+    let place = field("list").index(name("state")).index(count);
+    let mut body = Vec::new();
+    if engine.is_ordered() {
+        body.push(Stmt::Assign(field("at").index(name("thread")), short("state")));
+    }
+    body.push(Stmt::Assign(place, short("thread")));
+    let number = || Type::named("uint32_t");
+    let parameters =
+        vec![(machine_type(engine).pointer(), "m"), (number(), "thread"), (number(), "state")];
+    let function_name = format!("{}_wait", engine.prefix);
+    function(
+        "Puts a thread on the list of its state.",
+        "WL_INLINE",
+        function_name,
+        parameters,
+        body,
+    )
+}
+
+/// Calls the function that puts a thread on the list of its state.
+fn put_on_list(engine: &PacketEngine<'_>, thread: &str, state: Expr) -> Stmt {
+    Stmt::call(format!("{}_wait", engine.prefix), [name("m"), name(thread), state])
+}
+
+/// Calls a function of a step for a thread.
+fn go_on(function: String, thread: Expr) -> Expr {
+    Expr::call(function, [name("m"), thread])
+}
+
+fn execute(engine: &PacketEngine<'_>, unordered: &[usize]) -> Vec<Item> {
+    let prefix = &engine.prefix;
+    let (i, t) = (|| name("i"), || name("t"));
+    let packet = || name("packets").index(i());
+    let cleared = |object: Expr, address: Expr| {
+        let size = Expr::SizeOf(Box::new(object));
+        Stmt::call("memset", [address, Expr::number(0), size])
+    };
+    let own = Declaration::new(thread_type(engine).const_pointer(), "t").with(thread(i()));
+    let env = vec![packet().member("arrival_ns"), name("sequence").binary(Binary::Add, i())];
+    let end = field("machine").member("ends").index(i()).address();
+    let mut begin = vec![
+        own.into(),
+        Stmt::call("wl_arrive", [t().arrow("hand").address(), packet().address()]),
+        Stmt::Assign(t().arrow("env"), Expr::Object(Type::structure("wl_env"), env)),
+        Stmt::Assign(t().arrow("end"), end),
+        Stmt::call("wl_end_begin", [t().arrow("end")]),
+        Stmt::Assign(t().arrow("backward"), Expr::number(0)),
+    ];
+    if engine.has_context() {
+        begin.push(cleared(t().arrow("context"), t().arrow("context").address()));
+    }
+    let mut rounds: Vec<Stmt> = unordered
+        .iter()
+        .map(|step| Stmt::call(format!("{}_list", engine.enter(*step)), [name("m")]))
+        .collect();
+    if engine.is_ordered() {
+        rounds.push(Stmt::call(format!("{prefix}_in_order"), [name("m"), name("count")]));
+    }
+    let ended = field("waiting").index(name(engine.ended()));
+    let body = vec![
+        Declaration::new(machine_type(engine).const_pointer(), "m").with(name("state")).into(),
+        Stmt::call("wl_machine_begin", [field("machine").address()]),
+        cleared(field("waiting"), field("waiting")),
+        count_to(name("count"), begin),
+        Stmt::Comment(
+            "Not in the loop above: the copies are on their way to the cache while the first packets are read."
+                .into(),
+        ),
+        count_to(name("count"), vec![put_on_list(engine, "i", go_on(engine.enter(0), thread(i())))]),
+        Stmt::While(ended.binary(Binary::Less, name("count")), rounds),
+    ];
+    let parameters = vec![
+        (Type::named("void").pointer(), "state"),
+        (Type::structure("wl_arrival").constant().pointer(), "packets"),
+        (Type::named("uint32_t"), "count"),
+        (Type::named("uint64_t"), "sequence"),
+    ];
+    function("Executes a batch.", "static", format!("{prefix}_execute"), parameters, body)
+}
+
+/// Writes one list: each access of all its searches is in flight before the first search needs it.
+fn list(engine: &PacketEngine<'_>, step: usize) -> Vec<Item> {
+    let state = || name(engine.state(step));
+    let waiting = || field("waiting").index(state());
+    let entry = || field("list").index(state()).index(name("i"));
+    let mut body = vec![constant("count", waiting())];
+    body.extend(
+        engine.advances(step).into_iter().map(|advance| {
+            count_to(name("count"), vec![Stmt::Expr(go_on(advance, thread(entry())))])
+        }),
+    );
+    body.push(Stmt::Comment(
+        "A thread that comes back to this list takes a place that is already done with.".into(),
+    ));
+    body.push(Stmt::Assign(waiting(), Expr::number(0)));
+    let resumed = go_on(engine.resume(step), thread(name("thread")));
+    let each = vec![constant("thread", entry()), put_on_list(engine, "thread", resumed)];
+    body.push(count_to(name("count"), each));
+    let comment = format!("All threads that wait at `{}`.", engine.engine.steps[step].name);
+    let parameters = vec![(machine_type(engine).pointer(), "m")];
+    function(&comment, "WL_FUNCTION", format!("{}_list", engine.enter(step)), parameters, body)
+}
+
+/// Steps with calls of order-sensitive offloads: see `plan`.
+fn in_order(engine: &PacketEngine<'_>) -> Vec<Item> {
+    let prefix = &engine.prefix;
+    let ordered: Vec<usize> =
+        engine.waiting().filter(|step| engine.plans[*step].ordered != 0).collect();
+    let mut items = vec![Item::Comment(
+        "The order-sensitive offloads, a bit each, that a step calls, and that a thread in a state may yet \
+         call."
+            .into(),
+    )];
+    let mask = |step: usize, is_called: bool| {
+        let plan = &engine.plans[step];
+        let mask = if is_called { plan.ordered } else { plan.reach };
+        (Designator::Element(engine.state(step)), Expr::number(format!("UINT64_C({mask:#x})")))
+    };
+    for (table, is_called) in [("calls", true), ("reach", false)] {
+        let masks = Expr::Designated(engine.waiting().map(|step| mask(step, is_called)).collect());
+        let declaration =
+            Declaration::new(Type::named("uint64_t").constant(), format!("{prefix}_{table}"));
+        items.push(Item::Object("static", declaration.sized([states(engine)]).with(masks)));
+        items.push(Item::Blank);
+    }
+
+    let (state, before) = (|| name("state"), || name("before"));
+    let calls = || name(format!("{prefix}_calls")).index(state());
+    let last = ordered.len().saturating_sub(1);
+    let case = |(index, step): (usize, &usize)| {
+        let label = (index != last).then(|| name(engine.state(*step)));
+        let resumed = go_on(engine.resume(*step), thread(name("i")));
+        (label, vec![Stmt::Assign(state(), resumed), Stmt::Break])
+    };
+    let cases = ordered.iter().enumerate().map(case).collect();
+    let is_free = calls().binary(Binary::And, before()).not();
+    let go_on =
+        Stmt::While(calls().binary(Binary::Both, is_free), vec![Stmt::Switch(state(), cases)]);
+    let each = vec![
+        Declaration::new("uint32_t", "state").with(field("at").index(name("i"))).into(),
+        Stmt::If(calls(), vec![go_on, put_on_list(engine, "i", state())]),
+        Stmt::Include(before(), name(format!("{prefix}_reach")).index(state())),
+    ];
+    let mut body = vec![Declaration::new("uint64_t", "before").with(Expr::number(0)).into()];
+    body.extend(ordered.iter().map(|step| {
+        Stmt::Assign(field("waiting").index(name(engine.state(*step))), Expr::number(0))
+    }));
+    body.push(count_to(name("count"), each));
+    let parameters =
+        vec![(machine_type(engine).pointer(), "m"), (Type::named("uint32_t"), "count")];
+    items.extend(function(
+        "Lets threads go on, in the order of their packets, through steps that call order-sensitive offloads, \
+         as far as no earlier thread may still call the same ones.",
+        "WL_FUNCTION",
+        format!("{prefix}_in_order"),
+        parameters,
+        body,
+    ));
+    items
+}
+
+/// Writes the table that the host looks up.
+pub fn export(engine: &PacketEngine<'_>, symbol: &str, slots: usize) -> Vec<Item> {
+    let prefix = &engine.prefix;
+    let machine = name("state").cast(machine_type(engine).pointer()).arrow("machine").address();
+    let mut items = function(
+        "Gives back what a machine's state has beside itself.",
+        "static",
+        format!("{prefix}_close"),
+        vec![(Type::named("void").pointer(), "state")],
+        vec![Stmt::call("wl_machine_close", [machine])],
+    );
+    let fields = [
+        ("abi", name("WL_ABI")),
+        ("batch", name("WL_BATCH")),
+        ("slots", Expr::number(slots)),
+        ("state_size", Expr::SizeOfType(machine_type(engine))),
+        ("execute", name(format!("{prefix}_execute"))),
+        ("close", name(format!("{prefix}_close"))),
+        ("show", name("wl_show")),
+        ("replace", name("wl_replace")),
+    ];
+    let fields = fields.into_iter().map(|(name, value)| (Designator::Field(name.into()), value));
+    let declaration = Declaration::new(Type::structure("wl_engine").constant(), symbol);
+    items.push(Item::Object("extern", declaration.clone()));
+    items.push(Item::Object("", declaration.with(Expr::Designated(fields.collect()))));
+    items
+}

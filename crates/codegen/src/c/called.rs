@@ -1,0 +1,172 @@
+//! An engine that is called: one C function, which runs to its end for each call, with a context of
+//! its own.
+
+use wireloom_ir::{Engine, EngineKind, Exit, Op, OpKind, Program};
+
+use super::calls::{self, Surroundings};
+use super::emitter::{Effects, Emitter, Scope};
+use super::names::Names;
+use super::tree::{
+    self, Aggregate, Binary, Declaration, Expr, Field, Item, Signature, Stmt, Type, jumps_to, uses,
+};
+use super::types::{Class, Model};
+use super::{effects, exits, plan};
+
+/// An engine that is called.
+pub struct Called<'a> {
+    /// The program.
+    pub program: &'a Program,
+    /// The engine.
+    pub engine: &'a Engine,
+    /// The function's name.
+    pub function: String,
+    /// For each offload: its first slot, relative to the engine's first.
+    pub slot_index: Vec<usize>,
+    /// For each offload that is an engine: its function.
+    pub functions: Vec<Option<String>>,
+}
+
+/// The count of jumps back.
+const BACKWARD: &str = "backward";
+
+impl Called<'_> {
+    /// The function.
+    pub fn items(&self) -> Vec<Item> {
+        let EngineKind::Call { params, reply } = &self.engine.kind else {
+            unreachable!("only engines that are called become functions");
+        };
+        let mut names = Names::default();
+        let fields: Vec<String> =
+            self.engine.context.iter().map(|var| names.give(&var.name)).collect();
+        let context = Expr::name("context");
+        let variables: Vec<Expr> = fields.iter().map(|name| context.clone().member(name)).collect();
+        let steps: Vec<Vec<Stmt>> =
+            (0..self.engine.steps.len()).map(|step| self.step(step, &variables)).collect();
+
+        let mut body = Vec::new();
+        if !fields.is_empty() {
+            let context_fields = context_fields(self.engine, &fields);
+            let aggregate = Aggregate { is_union: false, tag: None, fields: context_fields };
+            let size = Expr::SizeOf(Box::new(context.clone()));
+            body.push(Stmt::DeclareStruct(aggregate, "context".into()));
+            body.push(Stmt::call("memset", [context.address(), Expr::number(0), size]));
+        }
+        let all: Vec<Stmt> = steps.iter().flatten().cloned().collect();
+        if uses(&all, BACKWARD) {
+            body.push(Declaration::new("uint32_t", BACKWARD).with(Expr::number(0)).into());
+        }
+        let unused = ["slots", "env"].into_iter().filter(|name| !uses(&all, name));
+        body.extend(unused.map(|name| Expr::name(name).unused()));
+        let argument = |param: usize| format!("arg_{}", fields[param]);
+        for param in params.iter().map(|param| param.index()) {
+            body.push(Stmt::Assign(variables[param].clone(), Expr::name(argument(param))));
+        }
+        for (index, (step, statements)) in self.engine.steps.iter().zip(steps).enumerate() {
+            body.push(Stmt::Comment(format!("Step `{}`.", step.name)));
+            body.extend(jumps_to(&all, &label(index)).then(|| Stmt::Label(label(index))));
+            body.push(Stmt::Block(statements));
+        }
+
+        let pointer = |tag: &str| Type::structure(tag).constant().pointer();
+        let mut parameters =
+            vec![(pointer("wl_slot"), "slots".to_owned()), (pointer("wl_env"), "env".to_owned())];
+        parameters.extend(params.iter().map(|param| {
+            let width = self.engine.context[param.index()].width;
+            (Model::Bits64.c_type(width), argument(param.index()))
+        }));
+        let signature = Signature {
+            storage: "WL_FUNCTION",
+            returns: Model::Bits64.c_type(*reply),
+            name: self.function.clone(),
+            parameters,
+        };
+        let comment = Item::Comment(format!("Engine `{}`: one call.", self.engine.name));
+        vec![comment, Item::Function(signature, body), Item::Blank]
+    }
+
+    fn step(&self, index: usize, context: &[Expr]) -> Vec<Stmt> {
+        let step = &self.engine.steps[index];
+        let ops = exits::arrange(&plan::ops(step).collect::<Vec<_>>());
+        let scope = Scope {
+            program: self.program,
+            engine: self.engine,
+            step,
+            context,
+            packet: Expr::name("NULL"),
+            model: Model::Bits64,
+        };
+        let mut emitter = Emitter::new(scope, ops.iter().collect(), &[]);
+        emitter.run(&mut CallEffects { called: self, from: index });
+        let mut statements = emitter.finish();
+        if !tree::leaves(&statements) {
+            statements.push(self.zero());
+        }
+        statements
+    }
+
+    fn reply_class(&self) -> Class {
+        match &self.engine.kind {
+            EngineKind::Call { reply, .. } => Model::Bits64.class(*reply),
+            EngineKind::Packet => unreachable!("only engines that are called become functions"),
+        }
+    }
+
+    /// Ends a thread that was stopped: its reply is zero.
+    fn zero(&self) -> Stmt {
+        Stmt::Return(self.reply_class().zero_value())
+    }
+}
+
+/// The fields of an engine's context, by their C names.
+pub fn context_fields(engine: &Engine, names: &[String]) -> Vec<Field> {
+    let field = |(var, name): (&wireloom_ir::ContextVar, &String)| {
+        let ty = Model::Bits64.c_type(var.width);
+        Declaration::new(ty, name).commented(format!("u{}", var.width)).into()
+    };
+    engine.context.iter().zip(names).map(field).collect()
+}
+
+fn label(step: usize) -> String {
+    format!("step_{step}")
+}
+
+struct CallEffects<'a> {
+    called: &'a Called<'a>,
+    from: usize,
+}
+
+impl Effects for CallEffects<'_> {
+    fn effect(&mut self, emitter: &mut Emitter<'_>, op: &Op, result: Option<&Expr>) -> Vec<Stmt> {
+        if let Some(edit) = effects::edit(emitter, op, result) {
+            return vec![edit];
+        }
+        match &op.kind {
+            OpKind::Call { .. } => {
+                let around = Surroundings {
+                    slot_index: &self.called.slot_index,
+                    functions: &self.called.functions,
+                    packet: None,
+                };
+                calls::call(&around, emitter, op, result, None)
+            }
+            OpKind::Exit(Exit::Reply(value)) => vec![Stmt::Return(emitter.operand(*value).c)],
+            OpKind::Exit(Exit::Next(to)) => {
+                let mut statements = Vec::new();
+                if to.index() <= self.from {
+                    statements.push(Stmt::If(
+                        last_jump_back(Expr::name(BACKWARD)),
+                        vec![self.called.zero()],
+                    ));
+                }
+                statements.push(Stmt::Goto(label(to.index())));
+                statements
+            }
+            _ => vec![self.called.zero()],
+        }
+    }
+}
+
+/// Counts a jump back; returns whether the thread had already made the maximum number.
+pub fn last_jump_back(count: Expr) -> Expr {
+    count.increment().binary(Binary::Equal, Expr::name("WL_MAX_BACKWARD_JUMPS"))
+}

@@ -1,0 +1,254 @@
+//! Calls of offloads: as C of the offload's kind where there is some ([`kinds`](super::kinds)),
+//! through the host's instance where there is none.
+
+use wireloom_ir::{Engine, OffloadTarget, Op, OpKind};
+use wireloom_offloads::{Config, Method, registry};
+
+use super::emitter::Emitter;
+use super::kinds::{self, Access, SplitPhase};
+use super::ops::{Operand, from_words, high_word};
+use super::tree::{Binary, Declaration, Expr, Stmt};
+use super::types::{Class, Model};
+
+/// The context of calls. The offloads' slots are the array `slots`, the thread's environment is
+/// `env`.
+pub struct Surroundings<'a> {
+    /// For each offload of the engine: its first slot.
+    pub slot_index: &'a [usize],
+    /// For each offload that is an engine: the C function that executes it.
+    pub functions: &'a [Option<String>],
+    /// The current packet and the arena, both pointers; a called engine has none.
+    pub packet: Option<(Expr, Expr)>,
+}
+
+impl Surroundings<'_> {
+    fn slot(&self, offload: usize) -> Expr {
+        slots().at(self.slot_index[offload])
+    }
+}
+
+/// The slots of an engine.
+pub fn slots() -> Expr {
+    Expr::name("slots")
+}
+
+/// The environment of a thread: a pointer.
+pub fn env() -> Expr {
+    Expr::name("env")
+}
+
+/// Writes a call; `result` is the object for the reply, if something uses it. `walk` is the state
+/// of a search that was begun before.
+pub fn call(
+    around: &Surroundings<'_>,
+    emitter: &mut Emitter<'_>,
+    op: &Op,
+    result: Option<&Expr>,
+    walk: Option<Expr>,
+) -> Vec<Stmt> {
+    let OpKind::Call { offload, method, args } = &op.kind else { unreachable!("a call") };
+    let target = &emitter.scope.engine.offloads[offload.index()].target;
+    let (config, kind) = match target {
+        OffloadTarget::Kind(config) => {
+            (config, registry::kind(&config.kind).expect("a verified program"))
+        }
+        OffloadTarget::Engine(_) => {
+            let function =
+                around.functions[offload.index()].as_deref().expect("an engine's function");
+            let slots = match around.slot_index[offload.index()] {
+                0 => slots(),
+                first => slots().binary(Binary::Add, Expr::number(first)),
+            };
+            let args: Vec<Expr> = args.iter().map(|a| emitter.operand(*a).c).collect();
+            return vec![Stmt::set(
+                result,
+                Expr::call(function, [slots, env()].into_iter().chain(args)),
+            )];
+        }
+    };
+    let interface = &kind.methods[*method];
+    if result.is_none() && !interface.state.has_effect() && !interface.writes_packet {
+        return Vec::new();
+    }
+    let args: Vec<Operand> = args.iter().map(|a| emitter.kept_operand(*a)).collect();
+    let width = interface.reply.width(config);
+    let slot = around.slot(offload.index());
+    let call = Call {
+        around,
+        config,
+        method: interface,
+        number: *method,
+        args: &args,
+        slot,
+        result,
+        walk,
+        width,
+    };
+    kinds::find(config).and_then(|kind| (kind.call)(&call)).unwrap_or_else(|| call.through_host())
+}
+
+/// Writes what fetches the first memory that a split-phase call will read.
+pub fn fetch(around: &Surroundings<'_>, emitter: &mut Emitter<'_>, op: &Op) -> Stmt {
+    let phases = split_phase(emitter.scope.engine, &op.kind).expect("a split-phase call");
+    phases.fetch(&access(around, emitter, op))
+}
+
+/// Writes how a search continues after the preceding fetches. `pause` counts from 0; `walk` is its
+/// state.
+pub fn advance(
+    around: &Surroundings<'_>,
+    emitter: &mut Emitter<'_>,
+    op: &Op,
+    pause: usize,
+    walk: &Expr,
+) -> Stmt {
+    let phases = split_phase(emitter.scope.engine, &op.kind).expect("a split-phase call");
+    let search = phases.search().expect("a search");
+    search.advance(&access(around, emitter, op), pause, walk)
+}
+
+/// Returns how a call splits into a request and a reply; nothing if splitting does not pay off.
+pub fn split_phase(engine: &Engine, kind: &OpKind) -> Option<&'static dyn SplitPhase> {
+    let config = config(engine, kind)?;
+    (kinds::find(config)?.split_phase)(config)
+}
+
+/// Returns how often the search of a call pauses; 0 for all other calls.
+pub fn pauses(engine: &Engine, op: &Op) -> usize {
+    let search = split_phase(engine, &op.kind).and_then(SplitPhase::search);
+    search.zip(config(engine, &op.kind)).map_or(0, |(search, config)| search.pauses(config))
+}
+
+/// The configuration of the offload that a call is of, if that is of a kind.
+fn config<'a>(engine: &'a Engine, kind: &OpKind) -> Option<&'a Config> {
+    let OpKind::Call { offload, .. } = kind else { return None };
+    match &engine.offloads[offload.index()].target {
+        OffloadTarget::Kind(config) => Some(config),
+        OffloadTarget::Engine(_) => None,
+    }
+}
+
+fn access<'a>(around: &Surroundings<'_>, emitter: &mut Emitter<'a>, op: &Op) -> Access<'a> {
+    let OpKind::Call { offload, args, .. } = &op.kind else { unreachable!("a call") };
+    let config =
+        config(emitter.scope.engine, &op.kind).expect("calls of engines are not split-phase");
+    let slot = around.slot(offload.index()).address();
+    Access { slot, config, key: emitter.operand(args[0]) }
+}
+
+/// A call of an offload of a kind, ready to be written.
+pub struct Call<'a> {
+    /// The context of the call.
+    pub around: &'a Surroundings<'a>,
+    /// The offload's configuration.
+    pub config: &'a Config,
+    /// The method.
+    pub method: &'static Method,
+    /// Its number among those of the kind.
+    pub number: usize,
+    /// The arguments, none of them an expression with operators.
+    pub args: &'a [Operand],
+    /// The offload's slot.
+    pub slot: Expr,
+    /// The object for the reply.
+    pub result: Option<&'a Expr>,
+    /// The state of a search that was begun before.
+    pub walk: Option<Expr>,
+    /// Width of the reply; 0 if there is none.
+    pub width: u32,
+}
+
+impl Call<'_> {
+    /// An argument.
+    pub fn arg(&self, index: usize) -> Expr {
+        self.args[index].c.clone()
+    }
+
+    /// The address of the slot.
+    pub fn slot_address(&self) -> Expr {
+        self.slot.clone().address()
+    }
+
+    /// A call of a function that returns a scalar.
+    pub fn scalar(&self, value: Expr) -> Vec<Stmt> {
+        vec![match self.result {
+            Some(result) => Stmt::Assign(result.clone(), value),
+            None => value.unused(),
+        }]
+    }
+
+    /// A call of a function that writes the words of its reply: `function(arguments, reply)`.
+    pub fn fill(&self, function: &str, args: Vec<Expr>) -> Vec<Stmt> {
+        self.fill_before(function, args, Vec::new())
+    }
+
+    /// A call of a function that writes its reply, with more arguments after the reply.
+    pub fn fill_before(&self, function: &str, args: Vec<Expr>, after: Vec<Expr>) -> Vec<Stmt> {
+        let into = |reply: Expr| Stmt::call(function, args.into_iter().chain([reply]).chain(after));
+        match (self.result, Model::Bits64.class(self.width)) {
+            (Some(result), Class::Wide(_)) => vec![into(result.clone().member("w"))],
+            (result, _) => {
+                let reply = Expr::name("reply");
+                let mut body = vec![self.reply_words(), into(reply.clone())];
+                body.extend(
+                    result.map(|r| Stmt::Assign(r.clone(), from_words(&reply, self.width))),
+                );
+                vec![Stmt::Block(body)]
+            }
+        }
+    }
+
+    fn reply_words(&self) -> Stmt {
+        let n = Model::Bits64.words(self.width).max(1);
+        Declaration::new("uint64_t", "reply").sized([Expr::number(n)]).into()
+    }
+
+    /// The host executes the call on its instance.
+    pub fn through_host(&self) -> Vec<Stmt> {
+        let (args, reply) = (Expr::name("args"), Expr::name("reply"));
+        let none = || Expr::name("NULL");
+        let (packet, arena) = self.around.packet.clone().unwrap_or((none(), none()));
+        let total: u32 = self.args.iter().map(|a| Model::Bits64.words(a.width)).sum();
+        let declared = Declaration::new("uint64_t", "args").sized([Expr::number(total.max(1))]);
+        let mut body = vec![declared.into()];
+        let mut at = 0;
+        for arg in self.args {
+            match arg.class() {
+                Class::Wide(n) => body.push(copy(at_word(&args, at), arg.words(), n, &args)),
+                Class::Double => {
+                    body.push(Stmt::Assign(args.clone().at(at), arg.c.clone().cast("uint64_t")));
+                    body.push(Stmt::Assign(args.clone().at(at + 1), high_word(&arg.c)));
+                }
+                _ => body.push(Stmt::Assign(args.clone().at(at), arg.c.clone())),
+            }
+            at += Model::Bits64.words(arg.width);
+        }
+        if total == 0 {
+            body.push(Stmt::Assign(args.clone().at(0), Expr::number(0)));
+        }
+        body.push(self.reply_words());
+        let function = self.slot.clone().member("call");
+        let instance = self.slot.clone().member("instance");
+        let all =
+            vec![instance, Expr::number(self.number), args, reply.clone(), packet, arena, env()];
+        body.push(Stmt::Expr(Expr::Call(Box::new(function), all)));
+        if let Some(result) = self.result {
+            body.push(match Model::Bits64.class(self.width) {
+                Class::Wide(n) => copy(result.clone().member("w"), reply.clone(), n, &reply),
+                _ => Stmt::Assign(result.clone(), from_words(&reply, self.width)),
+            });
+        }
+        vec![Stmt::Block(body)]
+    }
+}
+
+/// The address of a word of an array.
+fn at_word(array: &Expr, at: u32) -> Expr {
+    array.clone().binary(Binary::Add, Expr::number(at))
+}
+
+/// Copies a number of words, each as large as an element of `array`.
+fn copy(to: Expr, from: Expr, words: u32, array: &Expr) -> Stmt {
+    let word = Expr::SizeOf(Box::new(array.clone().target()));
+    Stmt::call("memcpy", [to, from, Expr::number(words).binary(Binary::Mul, word)])
+}

@@ -1,0 +1,39 @@
+//! Effects that every engine writes in the same way: edits of the context and of the packet.
+
+use wireloom_ir::{Op, OpKind};
+
+use super::emitter::Emitter;
+use super::ops;
+use super::tree::{Expr, Stmt};
+
+/// Writes an edit. Returns nothing for calls and exits, which depend on the engine.
+pub fn edit(emitter: &mut Emitter<'_>, op: &Op, result: Option<&Expr>) -> Option<Stmt> {
+    let packet = emitter.scope.packet.clone();
+    Some(match &op.kind {
+        OpKind::WriteContext(id, value) => {
+            let value = emitter.operand(*value);
+            Stmt::Assign(emitter.scope.context[id.index()].clone(), value.c)
+        }
+        OpKind::WritePacket { base, bit, value } => {
+            let value = emitter.kept_operand(*value);
+            let place = emitter.place(*base, *bit);
+            ops::write_packet(&place, &value)
+        }
+        OpKind::WriteMeta(_, value) => {
+            Stmt::Assign(packet.arrow("egress"), emitter.operand(*value).c)
+        }
+        OpKind::Insert { offset, count } => {
+            let (offset, count) = (emitter.operand(*offset), emitter.operand(*count));
+            Stmt::set(result, Expr::call("wl_insert", [packet, offset.c, count.c]))
+        }
+        OpKind::Remove { offset, count } => {
+            let (offset, count) = (emitter.operand(*offset), emitter.operand(*count));
+            Stmt::set(result, Expr::call("wl_remove", [packet, offset.c, count.c]))
+        }
+        OpKind::Reset { count } => {
+            let count = emitter.operand(*count);
+            Stmt::set(result, Expr::call("wl_reset", [packet, count.c]))
+        }
+        _ => return None,
+    })
+}

@@ -1,0 +1,498 @@
+//! An engine that takes packets: its thread as a structure, its steps as functions.
+//!
+//! A step that waits becomes two functions. The first computes the requests, fetches the memory
+//! that they will need, and returns the state in which the thread waits. The second makes the
+//! calls, edits, and jumps: it ends in the first function of the next step. Other steps are one
+//! function.
+
+use wireloom_ir::{Engine, Exit, Op, OpKind, Program, Step, StepId, Value};
+
+use super::called::{context_fields, last_jump_back};
+use super::calls::{self, Surroundings, split_phase};
+use super::conflict::writes_packet;
+use super::emitter::{Effects, Emitter, Scope};
+use super::kinds::{Search, SplitPhase};
+use super::names::Names;
+use super::plan::{self, StepPlan};
+use super::tree::{self, Aggregate, Declaration, Expr, Field, Item, Signature, Stmt, Type, uses};
+use super::types::Model;
+use super::{effects, exits, source_line};
+
+/// Everything about an engine that its functions share.
+pub struct PacketEngine<'a> {
+    /// The program.
+    pub program: &'a Program,
+    /// The engine.
+    pub engine: &'a Engine,
+    /// Prefix of the engine's own identifiers.
+    pub prefix: String,
+    /// For each step: how it is executed.
+    pub plans: Vec<StepPlan>,
+    slot_index: Vec<usize>,
+    functions: Vec<Option<String>>,
+    step_names: Vec<String>,
+    context: Vec<String>,
+    splits: Vec<Split>,
+}
+
+/// The part of a step that executes before its replies arrive.
+#[derive(Default)]
+struct Split {
+    /// Indices of the operations of the request region that are computed early.
+    early: Vec<usize>,
+    /// Values of these that the rest of the step uses: they are kept in the thread, under this
+    /// name.
+    kept: Vec<(Value, String)>,
+    /// Indices of the calls whose memory is fetched ahead.
+    fetched: Vec<usize>,
+    /// The calls among these that are searches, with the name of their state in the thread.
+    walks: Vec<(usize, &'static dyn Search, String)>,
+}
+
+impl<'a> PacketEngine<'a> {
+    /// Plans the engine. `slot_index` says for each offload where its slots begin, `functions` for
+    /// each that is an engine which function executes it.
+    pub fn new(
+        program: &'a Program,
+        engine: &'a Engine,
+        prefix: String,
+        slot_index: Vec<usize>,
+        functions: Vec<Option<String>>,
+    ) -> Self {
+        let plans = plan::plan(program, program.main);
+        let mut names = Names::default();
+        let step_names = engine.steps.iter().map(|step| names.give(&step.name)).collect();
+        let mut fields = Names::default();
+        let context = engine.context.iter().map(|var| fields.give(&var.name)).collect();
+        let splits = engine.steps.iter().zip(&plans);
+        let splits = splits
+            .map(
+                |(step, plan)| {
+                    if plan.waits { Split::of(engine, step, plan) } else { Split::default() }
+                },
+            )
+            .collect();
+        Self { program, engine, prefix, plans, slot_index, functions, step_names, context, splits }
+    }
+
+    /// Whether packets must keep their order at some offload.
+    pub fn is_ordered(&self) -> bool {
+        self.plans.iter().any(|plan| plan.ordered != 0)
+    }
+
+    /// Whether threads have a context.
+    pub fn has_context(&self) -> bool {
+        !self.context.is_empty()
+    }
+
+    /// The steps at which threads wait.
+    pub fn waiting(&self) -> impl Iterator<Item = usize> + '_ {
+        (0..self.plans.len()).filter(|step| self.plans[*step].waits)
+    }
+
+    /// The function that enters a step.
+    pub fn enter(&self, step: usize) -> String {
+        format!("{}_{}", self.prefix, self.step_names[step])
+    }
+
+    /// The function that continues when the replies of a step have arrived.
+    pub fn resume(&self, step: usize) -> String {
+        format!("{}_{}_reply", self.prefix, self.step_names[step])
+    }
+
+    /// The functions that take the searches of a step from one access of memory to the next, in
+    /// order.
+    pub fn advances(&self, step: usize) -> Vec<String> {
+        let ops: Vec<&Op> = plan::ops(&self.engine.steps[step]).collect();
+        let searches = self.splits[step].walks.iter();
+        let pauses = searches.map(|(call, ..)| calls::pauses(self.engine, ops[*call])).max();
+        (0..pauses.unwrap_or(0))
+            .map(|pause| format!("{}_{}_fetch{}", self.prefix, self.step_names[step], pause + 1))
+            .collect()
+    }
+
+    /// The state of a thread that waits at a step.
+    pub fn state(&self, step: usize) -> String {
+        format!("{}_AT_{}", self.prefix.to_uppercase(), self.step_names[step])
+    }
+
+    /// The state of a thread that has ended.
+    pub fn ended(&self) -> String {
+        format!("{}_ENDED", self.prefix.to_uppercase())
+    }
+
+    /// The structure of a thread.
+    pub fn thread(&self) -> Vec<Item> {
+        let prefix = &self.prefix;
+        let mut fields = vec![
+            Field::Plain {
+                align: Some(64),
+                declaration: Declaration::new(Type::structure("wl_packet"), "hand"),
+            },
+            Declaration::new(Type::structure("wl_env"), "env").into(),
+            Declaration::new(Type::structure("wl_end").pointer(), "end").into(),
+            Declaration::new("uint32_t", "backward").into(),
+        ];
+        let nested = |is_union, tag, fields, name: &str| {
+            let aggregate = Aggregate { is_union, tag, fields };
+            Field::Nested { aggregate, name: name.to_owned(), sizes: Vec::new() }
+        };
+        if self.has_context() {
+            let tag = format!("{prefix}_context");
+            fields.push(nested(
+                false,
+                Some(tag),
+                context_fields(self.engine, &self.context),
+                "context",
+            ));
+        }
+        let keeping = self.splits.iter().enumerate().filter(|(_, split)| split.keeps());
+        let kept: Vec<Field> = keeping
+            .map(|(index, split)| {
+                nested(false, None, self.kept_fields(index, split), &self.step_names[index])
+            })
+            .collect();
+        if !kept.is_empty() {
+            fields.push(nested(true, None, kept, "kept"));
+        }
+        let tag = Some(format!("{prefix}_thread"));
+        let comment = format!(
+            "A thread of `{}`: the packet in hand, the context, and what a step keeps from its requests for \
+             its replies.",
+            self.engine.name
+        );
+        vec![
+            Item::Comment(comment),
+            Item::Struct(Aggregate { is_union: false, tag, fields }),
+            Item::Blank,
+        ]
+    }
+
+    fn kept_fields(&self, step: usize, split: &Split) -> Vec<Field> {
+        let values = split.kept.iter().map(|(value, name)| {
+            let width = self.engine.steps[step].values[value.index()].width;
+            Declaration::new(Model::Bits64.c_type(width), name).into()
+        });
+        let walks = split
+            .walks
+            .iter()
+            .map(|(_, search, name)| Declaration::new(search.state(), name).into());
+        values.chain(walks).collect()
+    }
+
+    /// The functions of all steps.
+    pub fn steps(&self) -> Vec<Item> {
+        let steps = 0..self.engine.steps.len();
+        let mut items: Vec<Item> =
+            steps.clone().map(|step| Item::Prototype(self.signature(self.enter(step)))).collect();
+        items.push(Item::Blank);
+        items.extend(steps.flat_map(|step| self.step(step)));
+        items
+    }
+
+    fn step(&self, index: usize) -> Vec<Item> {
+        let step = &self.engine.steps[index];
+        let place = source_line(self.program, step);
+        let why = step.split.as_ref().map(|why| format!(" Split off: {why}.")).unwrap_or_default();
+        if !self.plans[index].waits {
+            let comment = format!("Step `{}`{place}.{why}", step.name);
+            return self.function(comment, self.enter(index), self.late_part(index));
+        }
+        let comment = format!("Step `{}`{place}: requests.{why}", step.name);
+        let mut items = self.function(comment, self.enter(index), self.early_part(index, None));
+        for (pause, function) in self.advances(index).into_iter().enumerate() {
+            let comment = format!("Step `{}`: access {} of its searches.", step.name, pause + 1);
+            items.extend(self.function(comment, function, self.early_part(index, Some(pause))));
+        }
+        let comment = format!("Step `{}`: replies, edits and the jump.", step.name);
+        items.extend(self.function(comment, self.resume(index), self.late_part(index)));
+        items
+    }
+
+    fn signature(&self, name: String) -> Signature {
+        let own = |what: &str| Type::structure(&format!("{}_{what}", self.prefix)).pointer();
+        Signature {
+            storage: "WL_FUNCTION",
+            returns: Type::named("uint32_t"),
+            name,
+            parameters: vec![(own("machine"), "m".into()), (own("thread"), "t".into())],
+        }
+    }
+
+    fn function(&self, comment: String, name: String, body: Vec<Stmt>) -> Vec<Item> {
+        let (m, t) = (Expr::name("m"), Expr::name("t"));
+        let context = Type::structure(&format!("{}_context", self.prefix));
+        let local =
+            |ty: Type, name: &str, value| Declaration::new(ty.const_pointer(), name).with(value);
+        let locals = [
+            local(Type::structure("wl_packet"), "p", t.clone().arrow("hand").address()),
+            local(context, "c", t.clone().arrow("context").address()),
+            local(
+                Type::structure("wl_slot").constant(),
+                "slots",
+                m.arrow("machine").member("slots"),
+            ),
+            local(Type::structure("wl_env").constant(), "env", t.arrow("env").address()),
+        ];
+        let used = locals.into_iter().filter(|local| uses(&body, &local.name));
+        let mut all: Vec<Stmt> = used.map(Stmt::from).collect();
+        all.extend(body);
+        for unused in ["t", "m"] {
+            if !uses(&all, unused) {
+                all.insert(0, Expr::name(unused).unused());
+            }
+        }
+        vec![Item::Comment(comment), Item::Function(self.signature(name), all), Item::Blank]
+    }
+
+    fn scope<'s>(&'s self, index: usize, context: &'s [Expr]) -> Scope<'s> {
+        Scope {
+            program: self.program,
+            engine: self.engine,
+            step: &self.engine.steps[index],
+            context,
+            packet: Expr::name("p"),
+            model: Model::Bits64,
+        }
+    }
+
+    fn context_variables(&self) -> Vec<Expr> {
+        self.context.iter().map(|name| Expr::name("c").arrow(name)).collect()
+    }
+
+    /// Computes requests and prefetches their data; after a pause advances searches to their next
+    /// access.
+    fn early_part(&self, index: usize, pause: Option<usize>) -> Vec<Stmt> {
+        let is_first = pause.is_none();
+        let split = &self.splits[index];
+        let all: Vec<&Op> = plan::ops(&self.engine.steps[index]).collect();
+        let ops: Vec<&Op> = split.early.iter().map(|i| all[*i]).collect();
+        let fetched: Vec<&Op> = split
+            .fetched
+            .iter()
+            .map(|i| all[*i])
+            .filter(|op| pause.is_none_or(|pause| pause < calls::pauses(self.engine, op)))
+            .collect();
+        let mut wanted: Vec<Value> = if is_first {
+            split.kept.iter().map(|(value, _)| *value).collect()
+        } else {
+            Vec::new()
+        };
+        wanted.extend(fetched.iter().map(|op| key_of(op)));
+        let context = self.context_variables();
+        let mut emitter = Emitter::new(self.scope(index, &context), ops, &wanted);
+        for (value, name) in &split.kept {
+            let place = self.kept(index, name);
+            if is_first {
+                let value = emitter.kept_outside(*value);
+                emitter.plain(Stmt::Assign(place, value.c));
+            } else {
+                emitter.provide(*value, place);
+            }
+        }
+        let around = self.surroundings();
+        // A fetch needs no guard: it changes nothing, and a search stays inside its table whatever
+        // the key.
+        for op in fetched {
+            let statement = match (pause, split.walk(&all, op)) {
+                (Some(pause), Some(walk)) => {
+                    calls::advance(&around, &mut emitter, op, pause, &self.kept(index, walk))
+                }
+                _ => calls::fetch(&around, &mut emitter, op),
+            };
+            emitter.plain(statement);
+        }
+        let mut body = emitter.finish();
+        body.push(Stmt::Return(Expr::name(self.state(index))));
+        body
+    }
+
+    /// Everything else of the step, in the order in which it was written.
+    fn late_part(&self, index: usize) -> Vec<Stmt> {
+        let split = &self.splits[index];
+        let ops: Vec<&Op> = plan::ops(&self.engine.steps[index])
+            .enumerate()
+            .filter(|(i, op)| !split.early.contains(i) || is_free(&op.kind))
+            .map(|(_, op)| op)
+            .collect();
+        let ops = exits::arrange(&ops);
+        let context = self.context_variables();
+        let mut emitter = Emitter::new(self.scope(index, &context), ops.iter().collect(), &[]);
+        for (value, name) in &split.kept {
+            emitter.provide(*value, self.kept(index, name));
+        }
+        emitter.run(&mut StepEffects { engine: self, from: index });
+        let mut body = emitter.finish();
+        if !tree::leaves(&body) {
+            body.push(self.end());
+        }
+        body
+    }
+
+    fn kept(&self, step: usize, name: &str) -> Expr {
+        Expr::name("t").arrow("kept").member(&self.step_names[step]).member(name)
+    }
+
+    fn surroundings(&self) -> Surroundings<'_> {
+        Surroundings {
+            slot_index: &self.slot_index,
+            functions: &self.functions,
+            packet: Some((Expr::name("p"), machine().member("arena").address())),
+        }
+    }
+
+    /// Ends the thread.
+    fn end(&self) -> Stmt {
+        Stmt::Return(Expr::name(self.ended()))
+    }
+
+    /// Statements that go on at a step.
+    fn jump(&self, from: usize, to: StepId) -> Vec<Stmt> {
+        let mut statements = Vec::new();
+        if to.index() <= from {
+            let stopped = set_aside("WL_RUNAWAY", 0, Expr::number(0));
+            let stopped = Stmt::call("wl_end_packet", stopped);
+            let last = last_jump_back(Expr::name("t").arrow("backward"));
+            statements.push(Stmt::If(last, vec![stopped, self.end()]));
+        }
+        let arguments = ["m", "t"].map(Expr::name);
+        statements.push(Stmt::Return(Expr::call(self.enter(to.index()), arguments)));
+        statements
+    }
+}
+
+/// The machine's common part.
+fn machine() -> Expr {
+    Expr::name("m").arrow("machine")
+}
+
+/// The thread's packet, as the runtime's functions that end it take it.
+fn packet_to_end() -> [Expr; 3] {
+    [machine().address(), Expr::name("t").arrow("end"), Expr::name("p")]
+}
+
+/// A packet that is not sent: what becomes of it, and why.
+fn set_aside(verdict: &str, reasons: u32, reason: Expr) -> impl Iterator<Item = Expr> {
+    packet_to_end().into_iter().chain([Expr::name(verdict), Expr::number(reasons), reason])
+}
+
+/// Operations that cost nothing to do twice.
+fn is_free(kind: &OpKind) -> bool {
+    matches!(kind, OpKind::Const(_) | OpKind::ReadContext(_))
+}
+
+/// Returns the key of a split-phase call.
+fn key_of(op: &Op) -> Value {
+    op.kind.operands()[0]
+}
+
+impl Split {
+    fn of(engine: &Engine, step: &Step, plan: &StepPlan) -> Self {
+        let ops: Vec<&Op> = plan::ops(step).collect();
+        let requests = plan::regions(step).map_or(0, |[request, ..]| request.ops.len());
+        // Operations after a call must see the call's changes to the packet.
+        let end = ops[..requests]
+            .iter()
+            .position(|op| writes_packet(engine, &op.kind))
+            .unwrap_or(requests);
+        let fetched: Vec<usize> =
+            (0..end).filter(|i| split_phase(engine, &ops[*i].kind).is_some()).collect();
+        let mut needed = vec![false; step.values.len()];
+        for call in &fetched {
+            needed[key_of(ops[*call]).index()] = true;
+        }
+        let mut early = Vec::new();
+        for index in (0..end).rev() {
+            let op = ops[index];
+            if !op.kind.has_effect() && op.results.iter().any(|r| needed[r.index()]) {
+                early.push(index);
+                op.kind.operands().iter().for_each(|v| needed[v.index()] = true);
+            }
+        }
+        early.reverse();
+        let mut names = Names::default();
+        let mut kept: Vec<(Value, String)> = Vec::new();
+        for index in &early {
+            let op = ops[*index];
+            let value = op.results[0];
+            let later = ops.iter().enumerate().any(|(i, user)| {
+                !early.contains(&i)
+                    && (user.guard == Some(value) || user.kind.operands().contains(&value))
+            });
+            if later && !is_free(&op.kind) {
+                let hint = step.values[value.index()]
+                    .name
+                    .clone()
+                    .unwrap_or_else(|| format!("v{}", value.0));
+                kept.push((value, names.give(&hint)));
+            }
+        }
+        // Where threads go on one by one, in order, a search has nothing to pause for.
+        let searches =
+            fetched.iter().filter(|call| plan.ordered == 0 && !ops[**call].results.is_empty());
+        let walks = searches
+            .filter_map(|call| {
+                let search = split_phase(engine, &ops[*call].kind).and_then(SplitPhase::search)?;
+                Some((*call, search, names.give("walk")))
+            })
+            .collect();
+        Self { early, kept, fetched, walks }
+    }
+
+    /// Whether the thread keeps anything.
+    fn keeps(&self) -> bool {
+        !self.kept.is_empty() || !self.walks.is_empty()
+    }
+
+    /// The state of a search.
+    fn walk(&self, ops: &[&Op], op: &Op) -> Option<&str> {
+        let found = self.walks.iter().find(|(index, ..)| ops[*index].results == op.results);
+        found.map(|(.., name)| name.as_str())
+    }
+}
+
+struct StepEffects<'a> {
+    engine: &'a PacketEngine<'a>,
+    from: usize,
+}
+
+impl Effects for StepEffects<'_> {
+    fn effect(&mut self, emitter: &mut Emitter<'_>, op: &Op, result: Option<&Expr>) -> Vec<Stmt> {
+        if let Some(edit) = effects::edit(emitter, op, result) {
+            return vec![edit];
+        }
+        match &op.kind {
+            OpKind::Call { .. } => {
+                let engine = self.engine;
+                let all: Vec<&Op> = plan::ops(&engine.engine.steps[self.from]).collect();
+                let walk = engine.splits[self.from]
+                    .walk(&all, op)
+                    .map(|name| engine.kept(self.from, name));
+                calls::call(&engine.surroundings(), emitter, op, result, walk)
+            }
+            OpKind::Exit(exit) => self.exit(emitter, exit),
+            _ => unreachable!("edits are written"),
+        }
+    }
+}
+
+impl StepEffects<'_> {
+    fn exit(&self, emitter: &mut Emitter<'_>, exit: &Exit) -> Vec<Stmt> {
+        let mut aside = |verdict: &str, reasons: u32, reason: Value| {
+            let arguments = set_aside(verdict, reasons, emitter.operand(reason).c);
+            vec![Stmt::call("wl_end_aside", arguments), self.engine.end()]
+        };
+        match exit {
+            Exit::Next(to) => self.engine.jump(self.from, *to),
+            Exit::Emit(to) => {
+                let mut statements = vec![Stmt::call("wl_emit", packet_to_end())];
+                statements.extend(self.engine.jump(self.from, *to));
+                statements
+            }
+            Exit::Finish => vec![Stmt::call("wl_end_sent", packet_to_end()), self.engine.end()],
+            Exit::Drop(reason, set) => aside("WL_DROPPED", set.0, *reason),
+            Exit::ToCpu(reason, set) => aside("WL_TO_CPU", set.0, *reason),
+            Exit::Done | Exit::Reply(_) => vec![self.engine.end()],
+        }
+    }
+}

@@ -1,0 +1,219 @@
+//! Guards, as truth tables over the conditions that they are made of: which are the same, which
+//! exits cannot happen together, and which exit needs no test because all others have been tested.
+
+use std::collections::HashMap;
+
+use wireloom_ir::{BinaryOp, Exit, Op, OpKind, UnaryOp, Value};
+
+/// More independent conditions than this are not tried out.
+const MOST_CONDITIONS: usize = 16;
+
+/// The operations of a step, so arranged that the C code tests little: guards that always agree
+/// become one; where no two exits can happen together, the exit under the guard of the last edit
+/// comes first (they share an `if`), then those on which packets go on, then those that set them
+/// aside; the last exit has no guard if there is no other case.
+pub fn arrange(ops: &[&Op]) -> Vec<Op> {
+    let mut ops: Vec<Op> = ops.iter().map(|op| (*op).clone()).collect();
+    let first_exit =
+        ops.iter().position(|op| matches!(op.kind, OpKind::Exit(_))).unwrap_or(ops.len());
+    let Some(tables) = Tables::of(&ops) else { return ops };
+
+    let mut same: HashMap<&[u64], Value> = HashMap::new();
+    let mut representatives = Vec::new();
+    for (index, op) in ops.iter().enumerate() {
+        // Values in the order of their definition, so that the representative exists when it is
+        // needed.
+        for value in &op.results {
+            if let Some(table) = tables.known.get(value) {
+                same.entry(table).or_insert(*value);
+            }
+        }
+        if let Some(guard) = op.guard {
+            representatives
+                .push((index, same.get(tables.known[&guard].as_slice()).copied().unwrap_or(guard)));
+        }
+    }
+    for (index, guard) in representatives {
+        ops[index].guard = Some(guard);
+    }
+
+    let last_edit =
+        ops[..first_exit].iter().rev().find_map(|op| op.kind.has_effect().then_some(op.guard));
+    let (edits, exits) = ops.split_at_mut(first_exit);
+    let only_exits =
+        exits.iter().all(|op| matches!(op.kind, OpKind::Exit(_)) || !op.kind.has_effect());
+    let guards: Vec<Option<Value>> =
+        exits.iter().filter(|op| matches!(op.kind, OpKind::Exit(_))).map(|op| op.guard).collect();
+    let covered = tables.cover(&guards);
+    if only_exits && covered.is_exclusive {
+        // What computes guards and reasons comes first; it is written where it is needed.
+        let rank = |op: &Op| match &op.kind {
+            OpKind::Exit(_) if op.guard.is_some() && Some(op.guard) == last_edit => 1,
+            OpKind::Exit(Exit::Drop(..) | Exit::ToCpu(..) | Exit::Done) => 3,
+            OpKind::Exit(_) => 2,
+            _ => 0,
+        };
+        exits.sort_by_key(rank);
+    }
+    if covered.is_exhaustive
+        && let Some(last) = exits.last_mut()
+        && matches!(last.kind, OpKind::Exit(_))
+    {
+        last.guard = None;
+    }
+    debug_assert!(edits.len() == first_exit);
+    ops
+}
+
+/// The truth tables of all guards and their operands. A table has a bit for each case of the
+/// conditions, 64 to a word. Conditions other than connectives of one bit are taken to be
+/// independent.
+pub(super) struct Tables {
+    /// Truth tables of each guard, and of each value that a guard is composed of.
+    pub known: HashMap<Value, Table>,
+    /// Words of a table.
+    pub words: usize,
+}
+
+/// The cases that the guards of exits cover.
+struct Cover {
+    /// No two hold together.
+    is_exclusive: bool,
+    /// One always holds.
+    is_exhaustive: bool,
+}
+
+impl Tables {
+    /// `None` if there are too many conditions.
+    pub fn of(ops: &[Op]) -> Option<Self> {
+        let definitions: Definitions<'_> =
+            ops.iter().flat_map(|op| op.results.iter().map(move |r| (*r, op))).collect();
+        let guards: Vec<Value> = ops.iter().filter_map(|op| op.guard).collect();
+        let mut uses = HashMap::new();
+        guards.iter().for_each(|guard| count_uses(*guard, &definitions, &mut uses));
+        let mut conditions = Vec::new();
+        for guard in &guards {
+            collect(*guard, &definitions, &uses, &mut conditions);
+            if conditions.len() > MOST_CONDITIONS {
+                return None;
+            }
+        }
+        let words = 1usize << conditions.len().saturating_sub(6);
+        let mut known: HashMap<Value, Table> = conditions
+            .iter()
+            .enumerate()
+            .map(|(bit, value)| (*value, independent(bit, words)))
+            .collect();
+        for guard in guards {
+            table(guard, &definitions, &mut known, words);
+        }
+        Some(Self { known, words })
+    }
+
+    fn cover(&self, guards: &[Option<Value>]) -> Cover {
+        let always = vec![u64::MAX; self.words];
+        let mut covered = vec![0u64; self.words];
+        let mut is_exclusive = true;
+        for guard in guards {
+            let table = guard.map_or(&always, |guard| &self.known[&guard]);
+            is_exclusive &= covered.iter().zip(table).all(|(all, one)| all & one == 0);
+            covered.iter_mut().zip(table).for_each(|(all, one)| *all |= one);
+        }
+        Cover { is_exclusive, is_exhaustive: covered.iter().all(|word| *word == u64::MAX) }
+    }
+}
+
+type Definitions<'a> = HashMap<Value, &'a Op>;
+/// A bit for each case.
+pub(super) type Table = Vec<u64>;
+
+/// The table of condition number `bit`: in case `i` it is bit `bit` of `i`.
+fn independent(bit: usize, words: usize) -> Table {
+    let word = |index: usize| match bit {
+        0 => 0xaaaa_aaaa_aaaa_aaaa,
+        1 => 0xcccc_cccc_cccc_cccc,
+        2 => 0xf0f0_f0f0_f0f0_f0f0,
+        3 => 0xff00_ff00_ff00_ff00,
+        4 => 0xffff_0000_ffff_0000,
+        5 => 0xffff_ffff_0000_0000,
+        _ if index >> (bit - 6) & 1 == 1 => u64::MAX,
+        _ => 0,
+    };
+    (0..words).map(word).collect()
+}
+
+/// The operands of a connective of one bit; `None` for anything else.
+fn connective(value: Value, definitions: &Definitions<'_>) -> Option<Vec<Value>> {
+    match &definitions.get(&value)?.kind {
+        OpKind::Unary(UnaryOp::Not, a) => Some(vec![*a]),
+        OpKind::Binary(BinaryOp::And | BinaryOp::Or | BinaryOp::Xor, a, b) => Some(vec![*a, *b]),
+        OpKind::Const(_) => Some(vec![]),
+        _ => None,
+    }
+}
+
+/// Counts how often each value is used as a guard, or as an operand of a connective that guards are
+/// composed of.
+fn count_uses(value: Value, definitions: &Definitions<'_>, uses: &mut HashMap<Value, u32>) {
+    let count = uses.entry(value).or_default();
+    *count += 1;
+    if *count == 1 {
+        for operand in connective(value, definitions).into_iter().flatten() {
+            count_uses(operand, definitions, uses);
+        }
+    }
+}
+
+/// Returns the connective's operands, unless it can count as a single condition: its operands are
+/// used nowhere else.
+fn visible(
+    value: Value,
+    definitions: &Definitions<'_>,
+    uses: &HashMap<Value, u32>,
+) -> Option<Vec<Value>> {
+    let operands = connective(value, definitions)?;
+    let is_private = |v: &Value| uses[v] == 1 && visible(*v, definitions, uses).is_none();
+    (operands.is_empty() || !operands.iter().all(is_private)).then_some(operands)
+}
+
+fn collect(
+    value: Value,
+    definitions: &Definitions<'_>,
+    uses: &HashMap<Value, u32>,
+    conditions: &mut Vec<Value>,
+) {
+    if conditions.len() > MOST_CONDITIONS || conditions.contains(&value) {
+        return;
+    }
+    match visible(value, definitions, uses) {
+        Some(operands) => {
+            operands.into_iter().for_each(|v| collect(v, definitions, uses, conditions))
+        }
+        None => conditions.push(value),
+    }
+}
+
+fn table(
+    value: Value,
+    definitions: &Definitions<'_>,
+    tables: &mut HashMap<Value, Table>,
+    words: usize,
+) -> Table {
+    if let Some(known) = tables.get(&value) {
+        return known.clone();
+    }
+    let mut of = |v: Value| table(v, definitions, tables, words);
+    let zip = |a: Table, b: Table, op: fn(u64, u64) -> u64| -> Table {
+        a.into_iter().zip(b).map(|(a, b)| op(a, b)).collect()
+    };
+    let result = match &definitions[&value].kind {
+        OpKind::Unary(_, a) => of(*a).into_iter().map(|word| !word).collect(),
+        OpKind::Binary(BinaryOp::And, a, b) => zip(of(*a), of(*b), |a, b| a & b),
+        OpKind::Binary(BinaryOp::Or, a, b) => zip(of(*a), of(*b), |a, b| a | b),
+        OpKind::Binary(_, a, b) => zip(of(*a), of(*b), |a, b| a ^ b),
+        OpKind::Const(bits) => vec![if bits.is_zero() { 0 } else { u64::MAX }; words],
+        _ => unreachable!("conditions have their tables"),
+    };
+    tables.insert(value, result.clone());
+    result
+}

@@ -1,0 +1,12 @@
+//! `clock` is in the thread's environment.
+
+use super::KindInC;
+use crate::c::calls::env;
+use crate::c::tree::Expr;
+
+pub const KIND: KindInC = KindInC {
+    name: "clock",
+    call: |call| (call.method.name == "now").then(|| call.scalar(env().arrow("now_ns"))),
+    by_thread: |_| Some(|_, _| Expr::call("wl_begun_ns", [])),
+    ..KindInC::PLAIN
+};

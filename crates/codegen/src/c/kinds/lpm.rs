@@ -1,0 +1,99 @@
+//! `lpm` searches the host's table, and pauses before each access to it.
+
+use wireloom_offloads::{Config, Layout};
+
+use super::{Access, KindInC, Search, SplitPhase};
+use crate::c::calls::Call;
+use crate::c::ops::{Operand, from_words};
+use crate::c::tree::{Binary, Declaration, Expr, Stmt, Type};
+use crate::c::types::{Class, Model};
+
+pub const KIND: KindInC = KindInC {
+    name: "lpm",
+    header: Some(("lpm.h", include_str!("../../../runtime/c/lpm.h"))),
+    call: |call| (call.method.name == "search").then(|| search(call)),
+    split_phase: |_| Some(&Table),
+    ..KindInC::PLAIN
+};
+
+struct Table;
+
+impl SplitPhase for Table {
+    fn fetch(&self, access: &Access<'_>) -> Stmt {
+        let bits = [direct_bits(&access.key)];
+        Stmt::Expr(function("fetch", &access.slot, &access.key, bits))
+    }
+
+    fn search(&self) -> Option<&'static dyn Search> {
+        Some(&Self)
+    }
+}
+
+impl Search for Table {
+    fn state(&self) -> Type {
+        Type::structure("wl_lpm_walk")
+    }
+
+    /// Once for the direct entry, then once a node. Searches that go deeper finish without a pause:
+    /// IPv4 tables seldom need a second node; deeper ones of IPv6 tables are few, and near.
+    fn pauses(&self, config: &Config) -> usize {
+        if config.key.as_ref().map_or(0, Layout::width) <= 32 { 2 } else { 3 }
+    }
+
+    fn advance(&self, access: &Access<'_>, pause: usize, state: &Expr) -> Stmt {
+        let state = state.clone().address();
+        Stmt::Expr(if pause == 0 {
+            function("begin", &access.slot, &access.key, [direct_bits(&access.key), state])
+        } else {
+            function("walk", &access.slot, &access.key, [state])
+        })
+    }
+}
+
+fn search(call: &Call<'_>) -> Vec<Stmt> {
+    let (slot, key) = (call.slot_address(), &call.args[0]);
+    let found = match &call.walk {
+        Some(walk) => function("value", &slot, key, [walk.clone().address()]),
+        None => function("search", &slot, key, [direct_bits(key)]),
+    };
+    let result = call.result.expect("a search without a use is not written").clone();
+    match Model::Bits64.class(call.width) {
+        Class::Wide(n) => {
+            let size = Expr::number(n).binary(Binary::Mul, Expr::SizeOfType("uint64_t".into()));
+            vec![Stmt::call("memcpy", [result.member("w"), found, size])]
+        }
+        Class::Double => {
+            let pointer = Type::named("uint64_t").constant().const_pointer();
+            let value = from_words(&Expr::name("words"), call.width);
+            let declared = Declaration::new(pointer, "words").with(found);
+            vec![Stmt::Block(vec![declared.into(), Stmt::Assign(result, value)])]
+        }
+        _ => vec![Stmt::Assign(result, from_words(&found, call.width))],
+    }
+}
+
+/// A call of the runtime's function for keys of this form.
+fn function<const N: usize>(name: &str, slot: &Expr, key: &Operand, more: [Expr; N]) -> Expr {
+    let (form, key) = search_key(key);
+    let arguments = std::iter::once(slot.clone()).chain(key).chain(more);
+    Expr::call(format!("wl_lpm{form}_{name}"), arguments)
+}
+
+/// The form of a search key, and the key as its arguments: a scalar at the upper end of its words.
+fn search_key(key: &Operand) -> (&'static str, Vec<Expr>) {
+    let shifted = |value: Expr, spare: u32| match spare {
+        0 => value,
+        _ => value.binary(Binary::Shl, Expr::number(spare)),
+    };
+    match key.class() {
+        Class::Wide(_) => ("_wide", vec![key.words(), Expr::number(key.width)]),
+        Class::Double => ("128", vec![shifted(key.c.clone(), 128 - key.width)]),
+        _ if key.width == 64 => ("64", vec![key.c.clone()]),
+        _ => ("64", vec![shifted(key.c.clone().cast("uint64_t"), 64 - key.width)]),
+    }
+}
+
+/// Bits of a key that index the direct table.
+fn direct_bits(key: &Operand) -> Expr {
+    Expr::number(key.width.min(wireloom_offloads::lpm::DIRECT_BITS))
+}

@@ -1,0 +1,350 @@
+//! Step IR to C.
+//!
+//! [`plan`] decides which steps wait. [`engine`], [`called`] and [`batch`] make the functions and
+//! the loop. [`emitter`] orders the operations of a step into statements; [`ops`] and [`calls`]
+//! know what a single one looks like, [`kinds`] what offloads of a kind do in C. All of them build
+//! a tree ([`tree`]), which [`print`] makes a text.
+
+mod batch;
+mod called;
+mod calls;
+mod conflict;
+mod early;
+mod effects;
+mod emitter;
+mod engine;
+mod exits;
+mod kinds;
+mod names;
+mod ops;
+mod plan;
+mod print;
+pub mod thread;
+mod tree;
+mod types;
+
+use std::collections::BTreeSet;
+
+use wireloom_ir::{Engine, EngineKind, Offload, OffloadTarget, Program, Step};
+
+use self::kinds::{KINDS, KindInC};
+use self::names::{Names, identifier};
+use self::tree::{Expr, Item};
+use self::types::{Class, Model};
+
+/// A header: its name and its text.
+type Header = (&'static str, &'static str);
+
+/// The headers that every program needs.
+const COMMON: [Header; 10] = [
+    ("wireloom.h", include_str!("../../runtime/c/wireloom.h")),
+    ("base.h", include_str!("../../runtime/c/base.h")),
+    ("bits.h", include_str!("../../runtime/c/bits.h")),
+    ("bounds.h", include_str!("../../runtime/c/bounds.h")),
+    ("wide.h", include_str!("../../runtime/c/wide.h")),
+    ("arena.h", include_str!("../../runtime/c/arena.h")),
+    ("packet.h", include_str!("../../runtime/c/packet.h")),
+    ("slot.h", include_str!("../../runtime/c/slot.h")),
+    ("element.h", include_str!("../../runtime/c/element.h")),
+    ("batch.h", include_str!("../../runtime/c/batch.h")),
+];
+
+/// The runtime's headers, those of offload kinds among them.
+pub const RUNTIME: &[Header] = &{
+    let mut all = [COMMON[0]; COMMON.len() + count_headers(KINDS)];
+    let (mut at, mut kind) = (0, 0);
+    while at < COMMON.len() {
+        all[at] = COMMON[at];
+        at += 1;
+    }
+    while kind < KINDS.len() {
+        if let Some(header) = KINDS[kind].header {
+            all[at] = header;
+            at += 1;
+        }
+        kind += 1;
+    }
+    all
+};
+
+const fn count_headers(kinds: &[&KindInC]) -> usize {
+    let (mut count, mut kind) = (0, 0);
+    while kind < kinds.len() {
+        count += kinds[kind].header.is_some() as usize;
+        kind += 1;
+    }
+    count
+}
+
+/// Warnings about what the program says, not about how it is written in C.
+const IGNORED_WARNINGS: &[&str] = &[
+    "type-limits",
+    "tautological-compare",
+    "bool-compare",
+    "unused-variable",
+    "unused-but-set-variable",
+    "unused-const-variable",
+];
+
+/// A program as C.
+#[derive(Clone, Debug)]
+pub struct GeneratedC {
+    /// Path below the output folder, and text, of each file: the engine's source, the runtime's
+    /// headers, a makefile and a page that explains them. The folder is self-contained.
+    pub files: Vec<(String, String)>,
+}
+
+/// A program's own source file and the name of its export.
+pub struct Unit {
+    pub text: String,
+    pub symbol: String,
+}
+
+/// A program, whose steps are in the form of regions, as readable C. The result depends on the
+/// program alone.
+///
+/// # Panics
+/// If a step is not in that form, or the program does not verify.
+pub fn generate(program: &Program) -> GeneratedC {
+    let unit = unit(program, "");
+    let name = identifier(&program.engines[program.main.index()].name);
+    let mut files = vec![(format!("{name}.c"), unit.text)];
+    files
+        .extend(RUNTIME.iter().map(|(file, text)| (format!("runtime/{file}"), (*text).to_owned())));
+    files.push(("Makefile".into(), makefile(&name)));
+    files.push(("README.md".into(), readme(&name, &unit.symbol)));
+    GeneratedC { files }
+}
+
+/// Returns one program's source. All its names begin with `prefix`, so several units can share one
+/// shared object.
+pub fn unit(program: &Program, prefix: &str) -> Unit {
+    let main = &program.engines[program.main.index()];
+    let mut names = Names::default();
+    let own: Vec<String> = program
+        .engines
+        .iter()
+        .map(|engine| names.give(&format!("{prefix}{}", engine.name)))
+        .collect();
+    let called = reachable(program);
+
+    let mut items = opening(program, "docs/machines/native.md");
+    items.push(Item::Directive("include \"wireloom.h\"".into()));
+    let headers =
+        KINDS.iter().filter(|kind| calls_kind(program, kind.name)).filter_map(|kind| kind.header);
+    items.extend(headers.map(|(header, _)| Item::Directive(format!("include \"{header}\""))));
+    items.push(Item::Blank);
+    items.push(Item::Comment(
+        "A program may ask what is always so; that is for Wireloom's own warnings to say, not for the C \
+         compiler's."
+            .into(),
+    ));
+    items.push(Item::Directive("ifdef __clang__".into()));
+    items.push(ignored("unknown-warning-option"));
+    items.push(Item::Directive("endif".into()));
+    items.extend(IGNORED_WARNINGS.iter().map(|warning| ignored(warning)));
+    items.push(Item::Blank);
+    for n in wide_sizes(widths(program), Model::Bits64) {
+        items.push(Item::Directive(format!("ifndef WL_HAVE_W{n}")));
+        items.push(Item::Directive(format!("define WL_HAVE_W{n}")));
+        items.push(declare_wide(n));
+        items.push(Item::Directive("endif".into()));
+        items.push(Item::Blank);
+    }
+    let around = |engine: &Engine| {
+        let function = |target: &OffloadTarget| match target {
+            OffloadTarget::Kind(_) => None,
+            OffloadTarget::Engine(id) => Some(format!("{}_call", own[id.index()])),
+        };
+        let functions = engine.offloads.iter().map(|offload| function(&offload.target)).collect();
+        (first_slots(program, engine), functions)
+    };
+    for (index, engine) in program.engines.iter().enumerate() {
+        if called.contains(&index) && matches!(engine.kind, EngineKind::Call { .. }) {
+            let (slot_index, functions) = around(engine);
+            let function = format!("{}_call", own[index]);
+            items.extend(
+                called::Called { program, engine, function, slot_index, functions }.items(),
+            );
+        }
+    }
+    let (slot_index, functions) = around(main);
+    let packet_engine = engine::PacketEngine::new(
+        program,
+        main,
+        own[program.main.index()].clone(),
+        slot_index,
+        functions,
+    );
+    let symbol = format!("{}_engine", packet_engine.prefix);
+    items.extend(packet_engine.thread());
+    items.extend(batch::machine(&packet_engine));
+    items.extend(packet_engine.steps());
+    items.extend(batch::execution(&packet_engine));
+    items.extend(batch::export(&packet_engine, &symbol, slot_count(program, main)));
+    Unit { text: print::file(&items), symbol }
+}
+
+/// Returns the first lines of a file: its purpose, and the page that explains it.
+fn opening(program: &Program, page: &str) -> Vec<Item> {
+    let main = &program.engines[program.main.index()];
+    let files =
+        if program.files.is_empty() { "the step IR".to_owned() } else { program.files.join(", ") };
+    let comment = format!(
+        "Engine `{}`, from {files}. Written by Wireloom from the step IR; {page} says how to read it.",
+        main.name
+    );
+    vec![Item::Comment(comment), Item::Blank]
+}
+
+/// Turns a warning of the C compiler off.
+fn ignored(warning: &str) -> Item {
+    Item::Directive(format!("pragma GCC diagnostic ignored \"-W{warning}\""))
+}
+
+/// Declares the type of values of this many words.
+fn declare_wide(words: u32) -> Item {
+    Item::Macro(Expr::call("WL_WIDE", [Expr::number(words)]))
+}
+
+/// The line of a step, `, file:line`; nothing if it is not known.
+fn source_line(program: &Program, step: &Step) -> String {
+    let file = program.files.get(step.loc.file as usize).filter(|_| step.loc.line != 0);
+    let name = |file: &String| file.rsplit('/').next().unwrap_or(file).to_owned();
+    file.map(|file| format!(", {}:{}", name(file), step.loc.line)).unwrap_or_default()
+}
+
+/// Whether an engine of the program has an offload of a kind.
+fn calls_kind(program: &Program, kind: &str) -> bool {
+    let mut offloads = program.engines.iter().flat_map(|engine| &engine.offloads);
+    offloads.any(
+        |offload| matches!(&offload.target, OffloadTarget::Kind(config) if config.kind == kind),
+    )
+}
+
+/// Number of slots that an engine and those that it calls need.
+fn slot_count(program: &Program, engine: &Engine) -> usize {
+    engine.offloads.iter().map(|offload| slots_of(program, &offload.target)).sum()
+}
+
+/// The first slot of each offload of an engine, counted from the engine's own.
+fn first_slots(program: &Program, engine: &Engine) -> Vec<usize> {
+    let mut next = 0;
+    let first = |offload: &Offload| {
+        let first = next;
+        next += slots_of(program, &offload.target);
+        first
+    };
+    engine.offloads.iter().map(first).collect()
+}
+
+fn slots_of(program: &Program, target: &OffloadTarget) -> usize {
+    match target {
+        OffloadTarget::Kind(_) => 1,
+        OffloadTarget::Engine(id) => slot_count(program, &program.engines[id.index()]),
+    }
+}
+
+/// The engines that the main one calls, directly or not.
+fn reachable(program: &Program) -> BTreeSet<usize> {
+    let mut found = BTreeSet::new();
+    let mut open = vec![program.main.index()];
+    while let Some(engine) = open.pop() {
+        for offload in &program.engines[engine].offloads {
+            if let OffloadTarget::Engine(id) = &offload.target
+                && found.insert(id.index())
+            {
+                open.push(id.index());
+            }
+        }
+    }
+    found
+}
+
+/// Widths in bits of all values: of context variables, of steps, of the replies of engines.
+fn widths(program: &Program) -> BTreeSet<u32> {
+    let mut widths = BTreeSet::new();
+    for engine in &program.engines {
+        widths.extend(engine.context.iter().map(|var| var.width));
+        widths.extend(
+            engine.steps.iter().flat_map(|step| step.values.iter().map(|value| value.width)),
+        );
+        if let EngineKind::Call { reply, .. } = engine.kind {
+            widths.insert(reply);
+        }
+    }
+    widths
+}
+
+/// Sizes in words of the values that are no scalars. A division needs a second object of the size
+/// of its operands, which is among these.
+fn wide_sizes(widths: BTreeSet<u32>, model: Model) -> BTreeSet<u32> {
+    let wide = widths.into_iter().filter_map(|width| match model.class(width) {
+        Class::Wide(n) => Some(n),
+        _ => None,
+    });
+    wide.collect()
+}
+
+fn makefile(name: &str) -> String {
+    format!(
+        "# Builds the engine as a shared object. `wireloom` itself does the same.\n\
+         CC ?= cc\n\
+         CFLAGS ?= -O3 -march=native -Wall -Wextra\n\n\
+         {name}.so: {name}.c runtime/*.h\n\
+         \t$(CC) -std=gnu11 $(CFLAGS) -fPIC -shared -Iruntime -o $@ {name}.c\n\n\
+         clean:\n\
+         \trm -f {name}.so\n\n\
+         .PHONY: clean\n"
+    )
+}
+
+fn readme(name: &str, symbol: &str) -> String {
+    format!(
+        "# {name}\n\n\
+         A packet engine as C, written by Wireloom. `make` builds `{name}.so`; it needs gcc or clang on a little-endian\n\
+         64-bit machine and nothing else.\n\n\
+         The shared object exports one object, `{symbol}`, of type `struct wl_engine` (runtime/batch.h): the size of\n\
+         the state that the caller provides (zeroed, aligned to 64 bytes), and the function that executes a batch of\n\
+         packets on it. The state begins with `struct wl_machine`: the caller points `slots` at the offloads, in the\n\
+         order of their declaration (runtime/slot.h), and after each batch finds in `ends` and `emitted` what left.\n\n\
+         Each step of the engine is a function of its name. A step that waits for replies is two: the first computes\n\
+         its requests and fetches the memory that they will read, the second, named `..._reply`, does the rest when\n\
+         the whole batch has come so far. Comments give the source lines.\n"
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use wireloom_net::packet::{HEADROOM, MAX_LENGTH, WINDOW};
+
+    use super::*;
+
+    /// The value of an enumerator of a header.
+    fn enumerator(header: &str, name: &str) -> usize {
+        let (_, text) =
+            RUNTIME.iter().find(|(file, _)| *file == header).expect("a header of the runtime");
+        let (_, rest) = text.split_once(&format!(" {name} = ")).expect("the enumerator");
+        let digits = rest.find(|c: char| !c.is_ascii_digit()).expect("something behind the number");
+        rest[..digits].parse().expect("a number")
+    }
+
+    #[test]
+    fn the_runtime_has_the_bounds_of_the_golden_model() {
+        assert_eq!(enumerator("bounds.h", "WL_WINDOW"), WINDOW);
+        assert_eq!(enumerator("bounds.h", "WL_LONGEST"), WINDOW + HEADROOM);
+        assert_eq!(enumerator("bounds.h", "WL_MAX_LENGTH"), MAX_LENGTH);
+        let jumps = enumerator("bounds.h", "WL_MAX_BACKWARD_JUMPS");
+        assert_eq!(jumps, wireloom_ir::MAX_BACKWARD_JUMPS as usize);
+        let of_threads = thread::RUNTIME.iter().find(|(file, _)| *file == "bounds.h");
+        assert_eq!(of_threads, RUNTIME.iter().find(|(file, _)| *file == "bounds.h"));
+    }
+
+    #[test]
+    fn headers_have_names_of_their_own() {
+        for runtime in [RUNTIME, thread::RUNTIME] {
+            let names: BTreeSet<&str> = runtime.iter().map(|(name, _)| *name).collect();
+            assert_eq!(names.len(), runtime.len());
+        }
+    }
+}

@@ -1,0 +1,86 @@
+//! How the steps of a packet engine execute: which of them wait on a list, and which calls keep
+//! packets in order.
+
+use wireloom_compile::analysis::order;
+use wireloom_ir::{Block, Code, EngineId, Exit, Op, OpKind, Program, Step};
+
+use super::calls::split_phase;
+
+/// The regions of a step.
+pub fn regions(step: &Step) -> Option<[&Block; 3]> {
+    match &step.code {
+        Code::Regions { request, edit, jump } => Some([request, edit, jump]),
+        Code::Sequential(_) => None,
+    }
+}
+
+/// All operations of a step, in order.
+pub fn ops(step: &Step) -> impl Iterator<Item = &Op> {
+    regions(step).into_iter().flatten().flat_map(|block| &block.ops)
+}
+
+/// Returns the successors of a step, including jumps back to it or an earlier one.
+pub fn successors(step: &Step) -> impl Iterator<Item = usize> {
+    ops(step).filter_map(|op| match &op.kind {
+        OpKind::Exit(Exit::Next(to) | Exit::Emit(to)) => Some(to.index()),
+        _ => None,
+    })
+}
+
+/// The facts about a step that the generator needs before it writes any.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct StepPlan {
+    /// Threads wait here: the step has calls worth a prefetch, calls that must keep the order of
+    /// arrival, or is where a loop begins. Other steps are done at once by whoever jumps to them.
+    pub waits: bool,
+    /// The order-sensitive offloads that the step calls, one bit each.
+    pub ordered: u64,
+    /// The offloads that a thread waiting here may still call, in this step or a later one.
+    pub reach: u64,
+}
+
+/// Returns the plan of an engine's steps.
+///
+/// Order-sensitive offloads (see [`order`]) must see the calls of packets in order of arrival. A
+/// thread may execute a step that calls some of them only when no earlier thread can still reach a
+/// call of any of them. Offloads beyond the 63rd share a bit.
+pub fn plan(program: &Program, id: EngineId) -> Vec<StepPlan> {
+    let engine = &program.engines[id.index()];
+    let mut sensitive = vec![0; engine.offloads.len()];
+    for offload in order::sensitive(program, id) {
+        sensitive[offload.index()] = 1 << offload.index().min(63);
+    }
+    let mut plans: Vec<StepPlan> = engine
+        .steps
+        .iter()
+        .map(|step| {
+            let mut plan = StepPlan::default();
+            for op in ops(step) {
+                if let OpKind::Call { offload, .. } = &op.kind {
+                    plan.ordered |= sensitive[offload.index()];
+                    plan.waits |= split_phase(engine, &op.kind).is_some();
+                }
+            }
+            plan.waits |= plan.ordered != 0;
+            plan.reach = plan.ordered;
+            plan
+        })
+        .collect();
+    for (from, step) in engine.steps.iter().enumerate() {
+        for to in successors(step).filter(|&to| to <= from) {
+            plans[to].waits = true;
+        }
+    }
+    loop {
+        let mut changed = false;
+        for (from, step) in engine.steps.iter().enumerate().rev() {
+            let reach =
+                successors(step).fold(plans[from].reach, |reach, to| reach | plans[to].reach);
+            changed |= reach != plans[from].reach;
+            plans[from].reach = reach;
+        }
+        if !changed {
+            return plans;
+        }
+    }
+}

@@ -1,0 +1,197 @@
+//! Step IR to C for one hardware thread of a processor of 32 bits: one packet after the other, each
+//! from its first step to its end, calls over a message passing engine.
+//!
+//! There is no batch and no prefetch: while a thread waits for a reply, the processor runs others.
+//! So an engine is one C function, in which steps are labels: the compiler keeps in registers what
+//! one step leaves to the next. [`replies`] makes a call a launch and a wait; [`engine`] writes the
+//! function; [`message`] says what calls look like on the network. An engine that is cut
+//! ([`partition`]) is one function for each part, and jumps between them are messages
+//! ([`handover`]).
+
+mod elements;
+mod engine;
+mod handover;
+pub mod message;
+mod order;
+mod partition;
+mod replies;
+
+use std::collections::BTreeSet;
+
+use wireloom_ir::{Engine, EngineId, OffloadTarget, Op, OpKind, Program, Step};
+use wireloom_offloads::{Config, Method};
+
+use self::elements::Caller;
+use self::engine::EngineFunction;
+use self::handover::Handovers;
+use super::names::{Names, identifier};
+use super::tree::Item;
+use super::types::Model;
+use super::{
+    IGNORED_WARNINGS, declare_wide, ignored, kinds, opening, plan, print, wide_sizes, widths,
+};
+
+pub use self::elements::{Elements, Messages};
+pub use self::order::ordered_objects;
+pub use self::partition::{PARTS, Partition};
+
+/// The runtime: names and texts of its headers and of the linker's script.
+pub const RUNTIME: &[(&str, &str)] = &[
+    ("thread.h", include_str!("../../../runtime/c/thread/thread.h")),
+    ("bits.h", include_str!("../../../runtime/c/bits.h")),
+    ("bounds.h", include_str!("../../../runtime/c/bounds.h")),
+    ("copies.h", include_str!("../../../runtime/c/thread/copies.h")),
+    ("wide.h", include_str!("../../../runtime/c/wide.h")),
+    ("messages.h", include_str!("../../../runtime/c/thread/messages.h")),
+    ("packet.h", include_str!("../../../runtime/c/thread/packet.h")),
+    ("start.h", include_str!("../../../runtime/c/thread/start.h")),
+    (LINKER_SCRIPT, include_str!("../../../runtime/c/thread/program.ld")),
+];
+
+/// The one of [`RUNTIME`] that is the linker's.
+pub const LINKER_SCRIPT: &str = "program.ld";
+
+/// Words of a thread's local store for all words of a call's arguments but the last.
+const ARGUMENT_WORDS: u32 = 32;
+/// Objects that the address of a call can name: three more numbers are the platform's.
+const OBJECTS: usize = 125;
+/// Sets of reasons that a verdict can name.
+const REASON_SETS: usize = 256;
+
+/// Why a program cannot be executed by such threads: a sentence that names the engine, and the step
+/// and the offload if it is about one.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{0}")]
+pub struct Refused(pub String);
+
+fn sentence(engine: &Engine, step: &Step, offload: &str, why: &str) -> Refused {
+    Refused(format!("engine `{}`, step `{}`, offload `{offload}`: {why}", engine.name, step.name))
+}
+
+fn cut_sentence(engine: &Engine, step: usize, why: &str) -> Refused {
+    Refused(format!("engine `{}`, step `{}`: {why}", engine.name, engine.steps[step].name))
+}
+
+/// A program, whose steps are in the form of regions, as the text of one C file, which includes
+/// `thread.h` of [`RUNTIME`]; its main engine is cut as `partition` says, and the calls of
+/// `elements` are messages, both of this program. It depends on these alone.
+///
+/// # Errors
+/// If the program does what such threads cannot.
+///
+/// # Panics
+/// If a step is not in that form, or the program does not verify.
+pub fn generate(
+    program: &Program,
+    partition: &Partition,
+    elements: &Elements,
+) -> Result<String, Refused> {
+    check(program, elements)?;
+    let mut names = Names::default();
+    let own: Vec<String> = program.engines.iter().map(|engine| names.give(&engine.name)).collect();
+    let called = elements.functions(program);
+
+    let mut items = opening(program, "docs/machines/mpsoc-programs.md");
+    items.push(Item::Directive("include \"thread.h\"".into()));
+    items.push(Item::Blank);
+    items.extend(IGNORED_WARNINGS.iter().map(|warning| ignored(warning)));
+    items.push(Item::Blank);
+    items.extend(wide_sizes_with_messages(program).into_iter().map(declare_wide));
+    items.push(Item::Blank);
+    let tickets = first_tickets(program, elements);
+    for (index, engine) in program.engines.iter().enumerate() {
+        let is_main = index == program.main.index();
+        if is_main || called.contains(&index) {
+            let caller = Caller { program, id: EngineId(index as u32), elements };
+            let function =
+                if is_main { "wl_main".to_owned() } else { format!("{}_call", own[index]) };
+            let callees =
+                (0..program.engines.len()).map(|engine| format!("{}_call", own[engine])).collect();
+            let handovers = if is_main { Handovers::new(engine, partition)? } else { None };
+            let function =
+                EngineFunction::new(caller, function, callees, tickets[index], handovers)?;
+            items.extend(function.items());
+        }
+    }
+    Ok(print::file(&items))
+}
+
+/// Whether a call is done by the thread itself.
+fn is_local(config: &Config, method: &Method) -> bool {
+    kinds::by_thread(config, method).is_some()
+}
+
+fn check(program: &Program, elements: &Elements) -> Result<(), Refused> {
+    let main = &program.engines[program.main.index()];
+    let objects = message::objects(program, elements).len();
+    if objects > OBJECTS {
+        return Err(Refused(format!(
+            "engine `{}` has {objects} offloads; calls can name {OBJECTS}: share some",
+            main.name
+        )));
+    }
+    if program.reasons.len() > REASON_SETS {
+        return Err(Refused(format!(
+            "engine `{}` has {} sets of reasons; a verdict can name {REASON_SETS}: put some into one",
+            main.name,
+            program.reasons.len()
+        )));
+    }
+    for index in elements.functions(program).into_iter().chain([program.main.index()]) {
+        let caller = Caller { program, id: EngineId(index as u32), elements };
+        for step in &caller.engine().steps {
+            plan::ops(step).try_for_each(|op| check_call(&caller, step, op))?;
+        }
+    }
+    Ok(())
+}
+
+fn check_call(caller: &Caller<'_>, step: &Step, op: &Op) -> Result<(), Refused> {
+    let OpKind::Call { offload, .. } = &op.kind else { return Ok(()) };
+    let Some(messages) = caller.messages(op) else { return Ok(()) };
+    let engine = caller.engine();
+    let offload = &engine.offloads[offload.index()];
+    let words = messages.arguments.words();
+    if words > ARGUMENT_WORDS + 1 {
+        let why = format!(
+            "the arguments take {words} words, and a call carries {}: pass less",
+            ARGUMENT_WORDS + 1
+        );
+        return Err(sentence(engine, step, &offload.name, &why));
+    }
+    Ok(())
+}
+
+/// Returns the first ticket of each engine: after all that may wait for replies while it runs.
+fn first_tickets(program: &Program, elements: &Elements) -> Vec<u32> {
+    let mut first = vec![0; program.engines.len()];
+    // Engines come after those that they call.
+    for (index, engine) in program.engines.iter().enumerate().rev() {
+        let caller = Caller { program, id: EngineId(index as u32), elements };
+        let behind = first[index] + replies::tickets_used(&caller);
+        for (number, offload) in engine.offloads.iter().enumerate() {
+            if let OffloadTarget::Engine(id) = &offload.target
+                && !elements.contains(caller.id, number)
+            {
+                first[id.index()] = first[id.index()].max(behind);
+            }
+        }
+    }
+    first
+}
+
+/// Sizes in words of all values that are no scalars, fields of keys and replies among them.
+fn wide_sizes_with_messages(program: &Program) -> BTreeSet<u32> {
+    let mut widths = widths(program);
+    for offload in program.engines.iter().flat_map(|engine| &engine.offloads) {
+        let OffloadTarget::Kind(config) = &offload.target else { continue };
+        let layouts = [&config.key, &config.value].into_iter().flatten();
+        widths.extend(layouts.flat_map(|layout| layout.fields.iter().map(|(_, width)| *width)));
+    }
+    wide_sizes(widths, Model::Bits32)
+}
+
+/// Returns the name of a step's symbols, without the `step.` prefix and the number at the end.
+fn symbol(step: &Step) -> String {
+    identifier(&step.name)
+}

@@ -1,0 +1,295 @@
+//! Partition within a packet: which steps of the main engine a thread executes before it hands the
+//! packet over (the StepNP paper, sections 5.1 and 5.3: the processing graph is cut).
+
+use wireloom_ir::{Engine, OffloadTarget, Op, OpKind, Program, Step};
+
+use super::super::plan::{self, successors};
+use super::Refused;
+use super::elements::{Caller, Elements};
+use super::message::words;
+
+/// Parts that an engine can be cut into: the first services of the object request broker are
+/// theirs.
+pub const PARTS: usize = 16;
+
+/// The cuts of an engine: each part is a run of its steps, in the order of the program.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Partition {
+    /// The first step of each part, in order; that of the first is 0.
+    begins: Vec<usize>,
+}
+
+impl Partition {
+    /// One part: a thread has a packet from its first step to its end.
+    pub fn whole() -> Self {
+        Self { begins: vec![0] }
+    }
+
+    /// Cut in front of the steps of these names, whatever their order.
+    ///
+    /// # Errors
+    /// If there is no such step, one is named twice or is the first, or there are more than
+    /// [`PARTS`] parts.
+    pub fn at(program: &Program, names: &[impl AsRef<str>]) -> Result<Self, Refused> {
+        let engine = &program.engines[program.main.index()];
+        let mut begins = vec![0];
+        for name in names.iter().map(AsRef::as_ref) {
+            let step = engine.steps.iter().position(|step| step.name == name).ok_or_else(|| {
+                let all: Vec<&str> =
+                    engine.steps[1..].iter().map(|step| step.name.as_str()).collect();
+                let steps = all.join(", ");
+                Refused(format!(
+                    "engine `{}` has no step `{name}` to be cut at; it has {steps}",
+                    engine.name
+                ))
+            })?;
+            if begins.contains(&step) {
+                let why = if step == 0 {
+                    "is the first: a part begins with it anyway"
+                } else {
+                    "is named twice"
+                };
+                return Err(Refused(format!("engine `{}`: step `{name}` {why}", engine.name)));
+            }
+            begins.push(step);
+        }
+        begins.sort_unstable();
+        Self { begins }.checked(engine)
+    }
+
+    /// Cuts the engine into `parts` parts and minimises the largest [`work`](Self::work) of a part.
+    ///
+    /// # Errors
+    /// If there are fewer steps, no part at all, or more than [`PARTS`].
+    pub fn balanced(program: &Program, elements: &Elements, parts: usize) -> Result<Self, Refused> {
+        let main = Caller { program, id: program.main, elements };
+        let engine = main.engine();
+        let steps = engine.steps.len();
+        if parts == 0 || parts > steps {
+            let why =
+                format!("{steps} steps cannot be cut into {parts} parts; a part has one or more");
+            return Err(Refused(format!("engine `{}`: {why}", engine.name)));
+        }
+        let sums: Vec<u64> = std::iter::once(0)
+            .chain(engine.steps.iter().scan(0, |sum, step| {
+                *sum += work_of_step(&main, step);
+                Some(*sum)
+            }))
+            .collect();
+        // For the first steps, by their number: the largest work of a part, and the beginning of
+        // the last part.
+        let mut best: Vec<(u64, usize)> = sums.iter().map(|sum| (*sum, 0)).collect();
+        let mut begins_of_last = Vec::new();
+        for part in 1..parts {
+            let before = best.clone();
+            for end in part + 1..=steps {
+                let most = |begin: usize| (before[begin].0.max(sums[end] - sums[begin]), begin);
+                best[end] = (part..end).map(most).min().expect("there is a place to cut");
+            }
+            begins_of_last.push(best.iter().map(|(_, begin)| *begin).collect::<Vec<_>>());
+        }
+        let mut begins = vec![0; parts];
+        let mut end = steps;
+        for (part, begin_of_last) in begins_of_last.iter().enumerate().rev() {
+            end = begin_of_last[end];
+            begins[part + 1] = end;
+        }
+        Self { begins }.checked(engine)
+    }
+
+    fn checked(self, engine: &Engine) -> Result<Self, Refused> {
+        let parts = self.parts();
+        if parts > PARTS {
+            let why =
+                format!("is cut into {parts} parts; the broker serves {PARTS}: name fewer cuts");
+            return Err(Refused(format!("engine `{}` {why}", engine.name)));
+        }
+        // The first part has the packets that come.
+        for part in 1..parts {
+            if self.entries(engine, part).is_empty() {
+                let first = &engine.steps[self.begins[part]].name;
+                let why = format!(
+                    "no other part goes on in the part that begins with step `{first}`: cut elsewhere"
+                );
+                return Err(Refused(format!("engine `{}`: {why}", engine.name)));
+            }
+        }
+        Ok(self)
+    }
+
+    /// Returns the number of parts.
+    pub fn parts(&self) -> usize {
+        self.begins.len()
+    }
+
+    /// The steps of a part.
+    pub fn steps(&self, engine: &Engine, part: usize) -> std::ops::Range<usize> {
+        self.begins[part]..self.begins.get(part + 1).copied().unwrap_or(engine.steps.len())
+    }
+
+    /// The steps with which the parts begin.
+    pub fn names(&self, program: &Program) -> Vec<String> {
+        let steps = &program.engines[program.main.index()].steps;
+        self.begins.iter().map(|begin| steps[*begin].name.clone()).collect()
+    }
+
+    /// Whether packets can return to a part from a later one.
+    pub fn goes_back(&self, engine: &Engine) -> bool {
+        let goes_back =
+            |from: usize| successors(&engine.steps[from]).any(|to| self.part(to) < self.part(from));
+        (0..engine.steps.len()).any(goes_back)
+    }
+
+    /// The part of a step.
+    pub fn part(&self, step: usize) -> usize {
+        self.begins.partition_point(|begin| *begin <= step) - 1
+    }
+
+    /// Returns the work of each part, if a packet goes through all of its steps: approximately the
+    /// instructions of a 32-bit processor.
+    pub fn work(&self, program: &Program, elements: &Elements) -> Vec<u64> {
+        let main = Caller { program, id: program.main, elements };
+        let engine = main.engine();
+        let of_part = |part| {
+            engine.steps[self.steps(engine, part)]
+                .iter()
+                .map(|step| work_of_step(&main, step))
+                .sum()
+        };
+        (0..self.parts()).map(of_part).collect()
+    }
+
+    /// The steps of a part at which packets are handed over to it, in order.
+    pub(super) fn entries(&self, engine: &Engine, part: usize) -> Vec<usize> {
+        let own = self.steps(engine, part);
+        let outside = engine.steps.iter().enumerate().filter(|(step, _)| !own.contains(step));
+        let mut entries: Vec<usize> = outside
+            .flat_map(|(_, step)| successors(step))
+            .filter(|step| own.contains(step))
+            .collect();
+        entries.sort_unstable();
+        entries.dedup();
+        entries
+    }
+}
+
+fn work_of_step(caller: &Caller<'_>, step: &Step) -> u64 {
+    plan::ops(step).map(|op| work_of(caller, step, op)).sum()
+}
+
+fn work_of(caller: &Caller<'_>, step: &Step, op: &Op) -> u64 {
+    let words_of = |width: u32| u64::from(words(width));
+    let result =
+        || op.results.first().map_or(0, |value| words_of(step.values[value.index()].width));
+    match &op.kind {
+        OpKind::Const(_)
+        | OpKind::Extend(_)
+        | OpKind::ReadContext(_)
+        | OpKind::WriteContext(..) => 0,
+        OpKind::ReadMeta(_) => 1,
+        OpKind::WriteMeta(..) | OpKind::Exit(_) => 2,
+        OpKind::ReadPacket { .. } => 2 * result(),
+        OpKind::WritePacket { value, .. } => 2 * words_of(step.values[value.index()].width),
+        // Bytes are moved one by one, a header's.
+        OpKind::Insert { .. } | OpKind::Remove { .. } | OpKind::Reset { .. } => 40,
+        OpKind::Call { offload, args, .. } => {
+            match caller.engine().offloads[offload.index()].target {
+                OffloadTarget::Engine(id)
+                    if !caller.elements.contains(caller.id, offload.index()) =>
+                {
+                    let called = Caller { id, ..*caller };
+                    called.engine().steps.iter().map(|step| work_of_step(&called, step)).sum()
+                }
+                _ => {
+                    let words = args.iter().map(|arg| words_of(step.values[arg.index()].width));
+                    2 + words.sum::<u64>() + result()
+                }
+            }
+        }
+        _ => result(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use wireloom_ir::builder::{EngineBuilder, program_of};
+    use wireloom_ir::{BinaryOp, Exit, StepId};
+
+    /// Four steps in sequence, with the given numbers of additions.
+    fn program(additions: [usize; 4]) -> Program {
+        let mut engine = EngineBuilder::packet("chain");
+        for (index, count) in additions.into_iter().enumerate() {
+            engine.regions(["a", "b", "c", "d"][index], |step| {
+                step.next_region();
+                step.next_region();
+                let mut sum = step.constant(16, 1);
+                for _ in 0..count {
+                    sum = step.binary(BinaryOp::Add, sum, sum);
+                }
+                match index {
+                    3 => step.exit(Exit::Finish),
+                    _ => step.exit(Exit::Next(StepId(index as u32 + 1))),
+                }
+            });
+        }
+        program_of(engine)
+    }
+
+    #[test]
+    fn parts_have_about_the_same_work() {
+        for (additions, parts, begins) in [
+            ([10, 10, 10, 10], 2, vec![0, 2]),
+            ([30, 10, 10, 10], 2, vec![0, 1]),
+            ([10, 10, 10, 30], 3, vec![0, 1, 3]),
+            ([10, 10, 10, 10], 4, vec![0, 1, 2, 3]),
+            ([10, 10, 10, 10], 1, vec![0]),
+        ] {
+            let partition = Partition::balanced(&program(additions), &Elements::none(), parts)
+                .expect("it can be cut");
+            assert_eq!(partition.begins, begins, "{additions:?}");
+        }
+        let program = program([30, 10, 10, 10]);
+        assert_eq!(
+            Partition::balanced(&program, &Elements::none(), 2)
+                .map(|cut| cut.work(&program, &Elements::none())),
+            Ok(vec![32, 36])
+        );
+    }
+
+    #[test]
+    fn cuts_are_named_in_any_order() {
+        let program = program([1; 4]);
+        let engine = &program.engines[0];
+        let partition = Partition::at(&program, &["d", "b"]).expect("steps of the engine");
+        assert_eq!(
+            (0..3).map(|part| partition.steps(engine, part)).collect::<Vec<_>>(),
+            [0..1, 1..3, 3..4]
+        );
+        assert_eq!([0, 1, 2, 3].map(|step| partition.part(step)), [0, 1, 1, 2]);
+        assert_eq!(
+            [0, 1, 2].map(|part| partition.entries(engine, part)),
+            [vec![], vec![1], vec![3]]
+        );
+    }
+
+    #[test]
+    fn what_cannot_be_cut_is_refused_in_a_sentence() {
+        let program = program([1; 4]);
+        let refused =
+            |names: &[&str]| Partition::at(&program, names).expect_err("it cannot be cut").0;
+        assert_eq!(refused(&["x"]), "engine `chain` has no step `x` to be cut at; it has b, c, d");
+        assert_eq!(
+            refused(&["a"]),
+            "engine `chain`: step `a` is the first: a part begins with it anyway"
+        );
+        assert_eq!(refused(&["c", "c"]), "engine `chain`: step `c` is named twice");
+        let why = Partition::balanced(&program, &Elements::none(), 5)
+            .expect_err("there are four steps")
+            .0;
+        assert_eq!(
+            why,
+            "engine `chain`: 4 steps cannot be cut into 5 parts; a part has one or more"
+        );
+    }
+}

@@ -1,0 +1,503 @@
+//! The logic of an engine as one graph of word-level operations, in which everything exists once.
+//!
+//! All steps are lowered into one graph. A node is found again if its operation and operands are
+//! the same, so that steps share what they have in common (a field of a reply, a comparison of the
+//! packet's length), and the constructors simplify what the steps' borders hide from the compiler's
+//! passes.
+
+mod simplify;
+#[cfg(test)]
+mod tests;
+
+use std::collections::HashMap;
+
+use wireloom_bits::Bits;
+use wireloom_ir::{BinaryOp, Loc, UnaryOp};
+
+/// A node of a [`Graph`]; operands have smaller numbers.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct Node(u32);
+
+impl Node {
+    /// Returns the node as an index.
+    pub fn index(self) -> usize {
+        self.0 as usize
+    }
+}
+
+/// The kind of a node.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub enum Kind {
+    /// An input of the core.
+    Input(Input),
+    /// A constant.
+    Const(Bits),
+    /// A unary operator.
+    Unary(UnaryOp, Node),
+    /// A binary operator; a shift's count is not constant.
+    Binary(BinaryOp, Node, Node),
+    /// The second if the first (one bit) is 1, else the third.
+    Select(Node, Node, Node),
+    /// The second where the first (one bit) is 1, else zero.
+    Mask(Node, Node),
+    /// Bits from one on.
+    Slice(Node, u32),
+    /// First most significant.
+    Concat(Vec<Node>),
+    /// Whether an odd number of the bits under the mask are 1.
+    Parity(Node, Bits),
+}
+
+/// An input of the core.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum Input {
+    /// Number of the step.
+    Step,
+    /// Whether the replies have arrived.
+    Phase,
+    /// The thread's state.
+    State,
+    /// The constants of the packet.
+    Info,
+    /// The data of a read port.
+    Word(u32),
+    /// The reply of an offload port.
+    Reply(u32),
+}
+
+/// The source location of a node, for readers.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Origin {
+    /// The step that made it first; `None` if what puts the steps together did.
+    pub step: Option<usize>,
+    /// The source's name for it, if it has one.
+    pub name: Option<String>,
+    /// Its line.
+    pub loc: Loc,
+}
+
+struct Entry {
+    kind: Kind,
+    width: u32,
+    origin: Option<Origin>,
+}
+
+/// The graph.
+#[derive(Default)]
+pub struct Graph {
+    entries: Vec<Entry>,
+    known: HashMap<(Kind, u32), Node>,
+    /// The origin of new nodes.
+    place: Option<(usize, Loc)>,
+}
+
+impl Graph {
+    /// An empty graph.
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// Returns the kind of a node.
+    pub fn kind(&self, node: Node) -> &Kind {
+        &self.entries[node.index()].kind
+    }
+
+    /// Its width in bits.
+    pub fn width(&self, node: Node) -> u32 {
+        self.entries[node.index()].width
+    }
+
+    /// Returns its origin.
+    pub fn origin(&self, node: Node) -> Option<&Origin> {
+        self.entries[node.index()].origin.as_ref()
+    }
+
+    /// Every node, operands first.
+    pub fn nodes(&self) -> impl Iterator<Item = Node> + use<> {
+        (0..self.entries.len() as u32).map(Node)
+    }
+
+    /// Nodes made from now on come from this step and line.
+    pub fn set_place(&mut self, place: Option<(usize, Loc)>) {
+        self.place = place;
+    }
+
+    /// Gives a node the source's name for it, if it has none yet.
+    pub fn set_name(&mut self, node: Node, name: &str) {
+        if matches!(self.kind(node), Kind::Const(_) | Kind::Input(_)) {
+            return;
+        }
+        let place = self.place;
+        let entry = &mut self.entries[node.index()];
+        let origin = entry.origin.get_or_insert_with(|| Origin {
+            step: place.map(|(step, _)| step),
+            name: None,
+            loc: place.map_or(Loc::default(), |(_, loc)| loc),
+        });
+        origin.name.get_or_insert_with(|| name.to_owned());
+    }
+
+    /// Hands on each operand.
+    pub fn for_each_operand(&self, node: Node, mut f: impl FnMut(Node)) {
+        match self.kind(node) {
+            Kind::Input(_) | Kind::Const(_) => {}
+            Kind::Unary(_, a) | Kind::Slice(a, _) | Kind::Parity(a, _) => f(*a),
+            Kind::Binary(_, a, b) | Kind::Mask(a, b) => {
+                f(*a);
+                f(*b);
+            }
+            Kind::Select(a, b, c) => {
+                f(*a);
+                f(*b);
+                f(*c);
+            }
+            Kind::Concat(parts) => parts.iter().for_each(|p| f(*p)),
+        }
+    }
+
+    /// The nodes that these depend on, themselves included, as a set by index.
+    pub fn cone(&self, roots: impl IntoIterator<Item = Node>) -> Vec<bool> {
+        let mut inside = vec![false; self.entries.len()];
+        let mut work: Vec<Node> = roots.into_iter().collect();
+        while let Some(node) = work.pop() {
+            if !std::mem::replace(&mut inside[node.index()], true) {
+                self.for_each_operand(node, |operand| work.push(operand));
+            }
+        }
+        inside
+    }
+
+    /// The node again, of other operands, and with the same origin.
+    pub fn rebuilt(&mut self, node: Node, operand: impl Fn(Node) -> Node) -> Node {
+        let origin = self.origin(node).cloned();
+        let place = self.place;
+        self.place = origin.as_ref().and_then(|o| Some((o.step?, o.loc)));
+        let rebuilt = match self.kind(node).clone() {
+            Kind::Input(_) | Kind::Const(_) => node,
+            Kind::Unary(op, a) => self.unary(op, operand(a)),
+            Kind::Binary(op, a, b) => self.binary(op, operand(a), operand(b)),
+            Kind::Select(c, a, b) => self.select(operand(c), operand(a), operand(b)),
+            Kind::Mask(bit, a) => self.mask(operand(bit), operand(a)),
+            Kind::Slice(a, low) => {
+                let width = self.width(node);
+                self.slice(operand(a), low, width)
+            }
+            Kind::Concat(parts) => self.concat(parts.into_iter().map(operand).collect()),
+            Kind::Parity(a, mask) => self.parity(operand(a), mask),
+        };
+        if let Some(name) = origin.and_then(|o| o.name) {
+            self.set_name(rebuilt, &name);
+        }
+        self.place = place;
+        rebuilt
+    }
+
+    fn intern(&mut self, kind: Kind, width: u32) -> Node {
+        let key = (kind, width);
+        if let Some(node) = self.known.get(&key) {
+            return *node;
+        }
+        let node = Node(u32::try_from(self.entries.len()).expect("fewer nodes than that"));
+        let origin = self.place.map(|(step, loc)| Origin { step: Some(step), name: None, loc });
+        self.entries.push(Entry { kind: key.0.clone(), width, origin });
+        self.known.insert(key, node);
+        node
+    }
+
+    /// An input of the module.
+    pub fn input(&mut self, input: Input, width: u32) -> Node {
+        self.intern(Kind::Input(input), width)
+    }
+
+    /// A constant.
+    pub fn constant(&mut self, bits: Bits) -> Node {
+        let width = bits.width();
+        self.intern(Kind::Const(bits), width)
+    }
+
+    /// A constant of at most 64 bits of value.
+    pub fn number(&mut self, width: u32, value: u64) -> Node {
+        self.constant(Bits::new(width, u128::from(value)))
+    }
+
+    /// A truth value.
+    pub fn bit(&mut self, value: bool) -> Node {
+        self.constant(Bits::bool(value))
+    }
+
+    /// The value, if the node is a constant.
+    pub fn as_constant(&self, node: Node) -> Option<&Bits> {
+        match self.kind(node) {
+            Kind::Const(bits) => Some(bits),
+            _ => None,
+        }
+    }
+
+    /// Whether the node is this truth value.
+    pub fn is_bit(&self, node: Node, value: bool) -> bool {
+        self.width(node) == 1 && self.as_constant(node).is_some_and(|c| c.bit(0) == value)
+    }
+
+    fn is_zero(&self, node: Node) -> bool {
+        self.as_constant(node).is_some_and(Bits::is_zero)
+    }
+
+    fn is_ones(&self, node: Node) -> bool {
+        self.as_constant(node).is_some_and(Bits::is_ones)
+    }
+
+    /// The complement.
+    pub fn not(&mut self, a: Node) -> Node {
+        match self.kind(a) {
+            Kind::Const(bits) => {
+                let bits = bits.not();
+                self.constant(bits)
+            }
+            Kind::Unary(UnaryOp::Not, inner) => *inner,
+            Kind::Binary(BinaryOp::Eq, x, y) => {
+                let (x, y) = (*x, *y);
+                self.intern(Kind::Binary(BinaryOp::Ne, x, y), 1)
+            }
+            Kind::Binary(BinaryOp::Ne, x, y) => {
+                let (x, y) = (*x, *y);
+                self.intern(Kind::Binary(BinaryOp::Eq, x, y), 1)
+            }
+            _ => {
+                let width = self.width(a);
+                self.intern(Kind::Unary(UnaryOp::Not, a), width)
+            }
+        }
+    }
+
+    fn is_not_of(&self, a: Node, b: Node) -> bool {
+        let inverts =
+            |x: Node, y: Node| matches!(self.kind(x), Kind::Unary(UnaryOp::Not, i) if *i == y);
+        inverts(a, b)
+            || inverts(b, a)
+            || match (self.kind(a), self.kind(b)) {
+                (Kind::Binary(BinaryOp::Eq, x, y), Kind::Binary(BinaryOp::Ne, v, w))
+                | (Kind::Binary(BinaryOp::Ne, x, y), Kind::Binary(BinaryOp::Eq, v, w)) => {
+                    x == v && y == w
+                }
+                _ => false,
+            }
+    }
+
+    /// A unary operator.
+    pub fn unary(&mut self, op: UnaryOp, a: Node) -> Node {
+        match (op, self.kind(a)) {
+            (UnaryOp::Not, _) => self.not(a),
+            (UnaryOp::Neg, Kind::Const(bits)) => {
+                let bits = bits.neg();
+                self.constant(bits)
+            }
+            (UnaryOp::Neg, Kind::Unary(UnaryOp::Neg, inner)) => *inner,
+            (UnaryOp::Neg, Kind::Binary(BinaryOp::Sub, x, y)) => {
+                let (x, y) = (*x, *y);
+                self.binary(BinaryOp::Sub, y, x)
+            }
+            _ => {
+                let width = self.width(a);
+                if width == 1 { a } else { self.intern(Kind::Unary(op, a), width) }
+            }
+        }
+    }
+
+    /// Both.
+    pub fn and(&mut self, a: Node, b: Node) -> Node {
+        self.binary(BinaryOp::And, a, b)
+    }
+
+    /// One at least.
+    pub fn or(&mut self, a: Node, b: Node) -> Node {
+        self.binary(BinaryOp::Or, a, b)
+    }
+
+    /// All of them; 1 if there are none.
+    pub fn all(&mut self, bits: impl IntoIterator<Item = Node>) -> Node {
+        let one = self.bit(true);
+        bits.into_iter().fold(one, |all, bit| self.and(all, bit))
+    }
+
+    /// Any of them; 0 if there are none.
+    pub fn any(&mut self, bits: impl IntoIterator<Item = Node>) -> Node {
+        let zero = self.bit(false);
+        bits.into_iter().fold(zero, |any, bit| self.or(any, bit))
+    }
+
+    /// `a` if the condition is 1, else `b`.
+    pub fn select(&mut self, condition: Node, a: Node, b: Node) -> Node {
+        if a == b || self.is_bit(condition, true) {
+            return a;
+        }
+        if self.is_bit(condition, false) {
+            return b;
+        }
+        if let Kind::Unary(UnaryOp::Not, inner) = self.kind(condition) {
+            let inner = *inner;
+            return self.select(inner, b, a);
+        }
+        let width = self.width(a);
+        if width == 1 {
+            if self.is_bit(a, true) {
+                return self.or(condition, b);
+            }
+            if self.is_bit(a, false) {
+                let other = self.not(condition);
+                return self.and(other, b);
+            }
+            if self.is_bit(b, true) {
+                let other = self.not(condition);
+                return self.or(other, a);
+            }
+            if self.is_bit(b, false) {
+                return self.and(condition, a);
+            }
+        }
+        if self.is_zero(b) {
+            return self.mask(condition, a);
+        }
+        if self.is_zero(a) {
+            let other = self.not(condition);
+            return self.mask(other, b);
+        }
+        // Equal bits of both need no choice.
+        if let (Kind::Concat(x), Kind::Concat(y)) = (self.kind(a), self.kind(b))
+            && x[0] == y[0]
+        {
+            let (top, rest) = (x[0], width - self.width(x[0]));
+            let (a, b) = (self.slice(a, 0, rest), self.slice(b, 0, rest));
+            let rest = self.select(condition, a, b);
+            return self.concat(vec![top, rest]);
+        }
+        self.intern(Kind::Select(condition, a, b), width)
+    }
+
+    /// `a` where the bit is 1, else zero.
+    pub fn mask(&mut self, bit: Node, a: Node) -> Node {
+        let width = self.width(a);
+        if self.is_bit(bit, true) || self.is_zero(a) {
+            return a;
+        }
+        if self.is_bit(bit, false) {
+            return self.constant(Bits::zero(width));
+        }
+        if width == 1 {
+            return self.and(bit, a);
+        }
+        self.intern(Kind::Mask(bit, a), width)
+    }
+
+    /// Zero-extends to a width that is not smaller.
+    pub fn extend(&mut self, a: Node, width: u32) -> Node {
+        let own = self.width(a);
+        if own == width {
+            return a;
+        }
+        let zeros = self.constant(Bits::zero(width - own));
+        self.concat(vec![zeros, a])
+    }
+
+    /// Resizes to a width: extends or cuts.
+    pub fn resize(&mut self, a: Node, width: u32) -> Node {
+        if self.width(a) > width { self.slice(a, 0, width) } else { self.extend(a, width) }
+    }
+
+    /// Bits `low .. low + width`.
+    pub fn slice(&mut self, a: Node, low: u32, width: u32) -> Node {
+        let own = self.width(a);
+        debug_assert!(low + width <= own, "bits {low}..{} of {own}", low + width);
+        if width == own {
+            return a;
+        }
+        match self.kind(a).clone() {
+            Kind::Const(bits) => self.constant(bits.slice(low, width)),
+            Kind::Slice(inner, offset) => self.slice(inner, low + offset, width),
+            Kind::Concat(parts) => {
+                let mut top = own;
+                let mut pieces = Vec::new();
+                for part in parts {
+                    let part_width = self.width(part);
+                    top -= part_width;
+                    let from = low.max(top);
+                    let to = (low + width).min(top + part_width);
+                    if from < to {
+                        pieces.push(self.slice(part, from - top, to - from));
+                    }
+                }
+                self.concat(pieces)
+            }
+            // Bits of what is done bit by bit; a sum's low bits are the sum of low bits.
+            Kind::Unary(UnaryOp::Not, inner) => {
+                let inner = self.slice(inner, low, width);
+                self.not(inner)
+            }
+            Kind::Mask(bit, inner) => {
+                let inner = self.slice(inner, low, width);
+                self.mask(bit, inner)
+            }
+            Kind::Select(c, x, y) => {
+                let (x, y) = (self.slice(x, low, width), self.slice(y, low, width));
+                self.select(c, x, y)
+            }
+            Kind::Binary(op @ (BinaryOp::And | BinaryOp::Or | BinaryOp::Xor), x, y) => {
+                let (x, y) = (self.slice(x, low, width), self.slice(y, low, width));
+                self.binary(op, x, y)
+            }
+            _ => self.intern(Kind::Slice(a, low), width),
+        }
+    }
+
+    /// First most significant.
+    pub fn concat(&mut self, parts: Vec<Node>) -> Node {
+        let mut flat: Vec<Node> = Vec::new();
+        for part in parts {
+            match self.kind(part).clone() {
+                Kind::Concat(inner) => inner.into_iter().for_each(|p| self.append(&mut flat, p)),
+                _ => self.append(&mut flat, part),
+            }
+        }
+        if let [only] = flat[..] {
+            return only;
+        }
+        let width = flat.iter().map(|p| self.width(*p)).sum();
+        self.intern(Kind::Concat(flat), width)
+    }
+
+    /// Whether an odd number of the bits under a mask of the node's width are 1.
+    pub fn parity(&mut self, a: Node, mask: Bits) -> Node {
+        match self.as_constant(a) {
+            Some(bits) => {
+                let ones = bits.and(&mask).words().map(u64::count_ones).sum::<u32>();
+                self.bit(ones % 2 == 1)
+            }
+            None if mask.is_zero() => self.bit(false),
+            None => self.intern(Kind::Parity(a, mask), 1),
+        }
+    }
+
+    /// Appends a part to others; parts that belong together become one.
+    fn append(&mut self, flat: &mut Vec<Node>, part: Node) {
+        let Some(last) = flat.last().copied() else {
+            flat.push(part);
+            return;
+        };
+        let merged = match (self.kind(last), self.kind(part)) {
+            (Kind::Const(high), Kind::Const(low)) => {
+                let bits = high.concat(low);
+                Some(self.constant(bits))
+            }
+            (Kind::Slice(x, high), Kind::Slice(y, low))
+                if x == y && *high == low + self.width(part) =>
+            {
+                let (x, low, width) = (*x, *low, self.width(last) + self.width(part));
+                Some(self.slice(x, low, width))
+            }
+            _ => None,
+        };
+        match merged {
+            Some(merged) => *flat.last_mut().expect("there is a last one") = merged,
+            None => flat.push(part),
+        }
+    }
+}

@@ -1,0 +1,150 @@
+//! The layout of the vectors between the shell and the generated logic (`wl_pkg`).
+
+use wireloom_compile::analysis::loops::Loops;
+use wireloom_compile::analysis::storage::Storage;
+use wireloom_ir::{Engine, EngineKind, Program, StepId};
+
+use super::offload::{OffloadPort, PLACE_BITS, TICKET_BITS, TimeUse, bits_for};
+
+/// Lowest bits of the packet's part of the state (`wl_pkg::State*Lsb`).
+pub const FRONT: u32 = 0;
+/// Its window's length, 9 bits.
+pub const WINDOW: u32 = 8;
+/// Its length, 16 bits.
+pub const LENGTH: u32 = 17;
+/// Its egress port, 16 bits.
+pub const EGRESS: u32 = 33;
+/// Lowest bit of the context.
+pub const CONTEXT: u32 = 49;
+
+/// Lowest bit of the length at arrival (`wl_pkg::InfoLengthLsb`).
+pub const INFO_LENGTH: u32 = 0;
+/// Position of the ingress port.
+pub const INFO_INGRESS: u32 = 16;
+const INFO_REST: u32 = 32;
+
+/// The vectors of an engine.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Layout {
+    /// Whether the engine takes packets; else its state is the context alone.
+    pub has_packet: bool,
+    /// Bytes of a word that the engine reads or writes of its packet (`HeaderBytes` of the shells).
+    pub header_bytes: u32,
+    /// Bits of a step's number.
+    pub step_bits: u32,
+    /// The step that ends runaway threads; none if no thread can run away.
+    pub runaway_step: Option<u32>,
+    /// Lowest bit of the number of backward jumps.
+    pub backward_jumps: Option<u32>,
+    /// Bits of a thread's state.
+    pub state_bits: u32,
+    /// Lowest bit of each context variable.
+    pub context: Vec<u32>,
+    /// Bits of a called engine's reply, which begins at bit 0 of its last state; 0 if the engine
+    /// takes packets.
+    pub reply_bits: u32,
+    /// Bits of a packet's information.
+    pub info_bits: u32,
+    /// Lowest bit of the arrival time, if it is needed.
+    pub arrival: Option<u32>,
+    /// Lowest bit of the sequence number, if it is needed.
+    pub sequence: Option<u32>,
+    /// Bits of it: 64, or those of a ticket if only the order matters.
+    pub sequence_bits: u32,
+    /// Lowest bit of the place of the packet's body ([`PLACE_BITS`] bits), if it is needed.
+    pub place: Option<u32>,
+    /// Lowest bit of each offload port's request.
+    pub requests: Vec<u32>,
+    /// Bits of all requests.
+    pub request_bits: u32,
+    /// Lowest bit of each offload port's reply.
+    pub replies: Vec<u32>,
+    /// Bits of all replies.
+    pub reply_total: u32,
+}
+
+impl Layout {
+    /// Returns the layout of an engine with these ports and this header word size in bytes.
+    pub fn of(
+        program: &Program,
+        engine: &Engine,
+        ports: &[OffloadPort],
+        header_bytes: u32,
+    ) -> Self {
+        let has_packet = matches!(engine.kind, EngineKind::Packet);
+        let reply_bits = match engine.kind {
+            EngineKind::Packet => 0,
+            EngineKind::Call { reply, .. } => reply,
+        };
+        let loops = Loops::of(engine);
+        let steps = engine.steps.len() + usize::from(!loops.is_empty());
+        let storage = Storage::of(engine);
+        let base = if has_packet { CONTEXT } else { 0 };
+        let mut end = base + storage.bits;
+        let backward_jumps = (!loops.is_empty()).then_some(end);
+        end += if loops.is_empty() { 0 } else { 16 };
+        let time = TimeUse::of(program, engine);
+        let mut info = INFO_REST;
+        let mut next = |bits: u32| {
+            (bits > 0).then(|| {
+                info += bits;
+                info - bits
+            })
+        };
+        let sequence_bits = match ports.iter().any(|port| port.ordered) {
+            _ if time.sequence => 64,
+            ordered => TICKET_BITS * u32::from(ordered),
+        };
+        let (arrival, sequence) = (next(64 * u32::from(time.arrival)), next(sequence_bits));
+        let place = next(PLACE_BITS * u32::from(ports.iter().any(|port| port.body.is_some())));
+        let (requests, request_bits) = stacked(ports.iter().map(|p| p.request_bits));
+        let (replies, reply_total) = stacked(ports.iter().map(|p| p.reply_bits));
+        Self {
+            has_packet,
+            header_bytes,
+            step_bits: bits_for(steps).max(1),
+            runaway_step: (!loops.is_empty()).then_some(engine.steps.len() as u32),
+            backward_jumps,
+            state_bits: end.max(reply_bits).max(1),
+            context: storage.offsets.iter().map(|offset| base + offset).collect(),
+            reply_bits,
+            info_bits: info,
+            arrival,
+            sequence,
+            sequence_bits,
+            place,
+            requests,
+            request_bits,
+            replies,
+            reply_total,
+        }
+    }
+
+    /// Bits of a word that is read or written.
+    pub fn word_bits(&self) -> u32 {
+        8 * self.header_bytes
+    }
+
+    /// Bits of a port's reply.
+    pub fn reply_bits_of(&self, port: u32) -> u32 {
+        let low = self.replies[port as usize];
+        self.replies.get(port as usize + 1).copied().unwrap_or(self.reply_total) - low
+    }
+
+    /// Whether a jump counts as one backward.
+    pub fn is_backward(from: usize, to: StepId) -> bool {
+        to.index() <= from
+    }
+}
+
+/// Returns the lowest bit of each of some adjacent fields, and the total number of bits.
+fn stacked(widths: impl Iterator<Item = u32>) -> (Vec<u32>, u32) {
+    let mut end = 0;
+    let offsets = widths
+        .map(|width| {
+            end += width;
+            end - width
+        })
+        .collect();
+    (offsets, end)
+}

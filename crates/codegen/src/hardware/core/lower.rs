@@ -1,0 +1,593 @@
+//! One step of an engine as logic: from step IR in regions into the graph.
+//!
+//! The operations are lowered in program order, as the golden model executes them. [`StepLogic`]
+//! collects their effects: requests, exits, the next state, words to read and to write. The steps
+//! are combined afterwards.
+
+mod body;
+
+use std::collections::HashMap;
+
+use wireloom_bits::Bits;
+use wireloom_compile::analysis::guards::{Guards, Literals};
+use wireloom_compile::analysis::liveness::{self, ContextSet};
+use wireloom_compile::analysis::ports::{self, Group, StepPorts};
+use wireloom_compile::analysis::{Definitions, is_pure};
+use wireloom_ir::{
+    BinaryOp, ContextId, Engine, Exit, Loc, Meta, OffloadTarget, Op, OpKind, Program, Step,
+    UnaryOp, Value,
+};
+use wireloom_offloads::registry;
+
+use super::facts;
+use super::graph::{Graph, Input, Node};
+use super::layout::{self, Layout};
+use super::offload::{self, OffloadPort};
+use super::packet::Hand;
+use super::refusal::Refusal;
+
+/// Writes in program order: each happens if its condition holds.
+pub type Writes = Vec<(Node, Node)>;
+
+/// The logic of a step.
+pub struct StepLogic {
+    /// Calls, of each port at most one: port, condition, data.
+    pub requests: Vec<(usize, Node, Node)>,
+    /// How the step ends; conditions exclude each other.
+    pub exits: Vec<ExitLogic>,
+    /// Writes of context variables.
+    pub context: HashMap<ContextId, Writes>,
+    /// Writes of the egress port.
+    pub egress: Writes,
+    /// The packet.
+    pub hand: Hand,
+}
+
+/// An exit.
+pub struct ExitLogic {
+    /// When it is taken.
+    pub condition: Node,
+    /// Which.
+    pub kind: ExitKind,
+}
+
+/// What an exit does.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ExitKind {
+    /// Goes on.
+    Next(usize),
+    /// Sends a copy and continues.
+    Emit(usize),
+    /// Sends.
+    Finish,
+    /// Drops, for a reason of 24 bits.
+    Drop(Node),
+    /// Hands to the control processor, likewise.
+    ToCpu(Node),
+    /// Ends.
+    Done,
+    /// Returns.
+    Reply(Node),
+}
+
+/// What lowering a step needs to know of the engine.
+pub struct Surroundings<'a> {
+    program: &'a Program,
+    engine: &'a Engine,
+    layout: &'a Layout,
+    ports: &'a [OffloadPort],
+    /// For each step: its accesses to the header.
+    groups: Vec<StepPorts>,
+    /// For each step: what may have been written before it.
+    written: Vec<ContextSet>,
+    /// For each step and offload: whether no later step calls it ([`offload::last_calls`]).
+    last: Vec<Vec<bool>>,
+}
+
+impl<'a> Surroundings<'a> {
+    /// Those of an engine with this layout and these offload ports.
+    pub fn new(
+        program: &'a Program,
+        engine: &'a Engine,
+        layout: &'a Layout,
+        ports: &'a [OffloadPort],
+    ) -> Self {
+        Self {
+            program,
+            engine,
+            layout,
+            ports,
+            groups: ports::ports(engine, layout.header_bytes),
+            written: liveness::written(engine),
+            last: offload::last_calls(engine),
+        }
+    }
+}
+
+/// Lowers a step.
+///
+/// # Errors
+/// What the machine cannot do.
+pub fn step(
+    graph: &mut Graph,
+    around: &Surroundings<'_>,
+    index: usize,
+) -> Result<StepLogic, Refusal> {
+    let step = &around.engine.steps[index];
+    let (groups, written) = (&around.groups[index], &around.written[index]);
+    let definitions = Definitions::of(step);
+    graph.set_place(Some((index, step.loc)));
+    let state = graph.input(Input::State, around.layout.state_bits);
+    let mut context = Vec::new();
+    for (id, var) in around.engine.context.iter().enumerate() {
+        let is_zero = !written.contains(ContextId(id as u32));
+        context.push(if is_zero {
+            graph.constant(Bits::zero(var.width))
+        } else {
+            graph.slice(state, around.layout.context[id], var.width)
+        });
+    }
+    let hand = Hand::new(graph, around.layout, groups);
+    let mut lowering = Lowering {
+        graph,
+        around,
+        index,
+        step,
+        definitions: &definitions,
+        values: vec![None; step.values.len()],
+        context,
+        hand,
+        logic: Parts::default(),
+        loc: step.loc,
+    };
+    for (block, code) in step.code.blocks().enumerate() {
+        for (position, op) in code.ops.iter().enumerate() {
+            lowering.op(op, (block, position), groups)?;
+        }
+    }
+    lowering.finish()
+}
+
+#[derive(Default)]
+struct Parts {
+    requests: Vec<(usize, Node, Node)>,
+    exits: Vec<ExitLogic>,
+    context: HashMap<ContextId, Writes>,
+    egress: Writes,
+}
+
+struct Lowering<'a> {
+    graph: &'a mut Graph,
+    around: &'a Surroundings<'a>,
+    index: usize,
+    step: &'a Step,
+    definitions: &'a Definitions<'a>,
+    values: Vec<Option<Node>>,
+    /// The present value of each context variable.
+    context: Vec<Node>,
+    hand: Hand,
+    logic: Parts,
+    /// The current operation's place in the source.
+    loc: Loc,
+}
+
+impl Lowering<'_> {
+    fn finish(mut self) -> Result<StepLogic, Refusal> {
+        self.hand.seal(self.graph).map_err(|reason| self.refuse(reason))?;
+        let Parts { requests, exits, context, egress } = self.logic;
+        self.graph.set_place(None);
+        Ok(StepLogic { requests, exits, context, egress, hand: self.hand })
+    }
+
+    fn refuse(&self, reason: impl Into<String>) -> Refusal {
+        Refusal::at(self.around.program, self.around.engine, self.step, self.loc, reason)
+    }
+
+    fn node(&self, value: Value) -> Node {
+        self.values[value.index()].expect("verified code defines before it uses")
+    }
+
+    fn width(&self, value: Value) -> u32 {
+        self.step.values[value.index()].width
+    }
+
+    fn define(&mut self, op: &Op, node: Node) {
+        let Some(result) = op.results.first() else { return };
+        if let Some(name) = &self.step.values[result.index()].name {
+            self.graph.set_name(node, name);
+        }
+        self.values[result.index()] = Some(node);
+    }
+
+    fn guard(&mut self, op: &Op) -> Node {
+        match op.guard {
+            Some(guard) => self.node(guard),
+            None => self.graph.bit(true),
+        }
+    }
+
+    fn op(&mut self, op: &Op, at: (usize, usize), groups: &StepPorts) -> Result<(), Refusal> {
+        if op.loc.line > 0 {
+            self.loc = op.loc;
+        }
+        self.graph.set_place(Some((self.index, self.loc)));
+        if is_pure(&op.kind) {
+            let node = self.pure(op);
+            self.define(op, node);
+            return Ok(());
+        }
+        let guard = self.guard(op);
+        match &op.kind {
+            OpKind::ReadContext(id) => {
+                let node = self.context[id.index()];
+                self.graph.set_name(node, &self.around.engine.context[id.index()].name);
+                self.define(op, node);
+            }
+            OpKind::WriteContext(id, value) => {
+                let value = self.node(*value);
+                self.logic.context.entry(*id).or_default().push((guard, value));
+                self.context[id.index()] =
+                    self.graph.select(guard, value, self.context[id.index()]);
+            }
+            OpKind::ReadPacket { .. } => {
+                let width = self.width(op.results[0]);
+                let (group, bit) = located(&groups.reads, at);
+                let root = self.root(&groups.reads[group]);
+                let field = self
+                    .hand
+                    .read(self.graph, (group, &groups.reads[group], root), bit, width)
+                    .map_err(|reason| self.refuse(reason))?;
+                self.define(op, field);
+            }
+            OpKind::WritePacket { value, .. } => {
+                let value = self.node(*value);
+                let (group, bit) = located(&groups.writes, at);
+                let root = self.root(&groups.writes[group]);
+                self.hand
+                    .write(self.graph, (group, &groups.writes[group], root), bit, guard, value)
+                    .map_err(|reason| self.refuse(reason))?;
+            }
+            OpKind::ReadMeta(meta) => {
+                let node = self.meta(*meta);
+                self.graph.set_name(node, &format!("packet_{}", meta.name()));
+                self.define(op, node);
+            }
+            OpKind::WriteMeta(_, value) => {
+                let value = self.node(*value);
+                self.logic.egress.push((guard, value));
+            }
+            OpKind::Insert { offset, count } | OpKind::Remove { offset, count } => {
+                let offset = self.node(*offset);
+                if !self.graph.as_constant(offset).is_some_and(Bits::is_zero) {
+                    return Err(self.refuse(
+                        "bytes are inserted or removed behind the first byte of the packet: the header windows of \
+                         this machine grow and shrink at their front only",
+                    ));
+                }
+                let count = self.node(*count);
+                let done = if matches!(op.kind, OpKind::Insert { .. }) {
+                    self.hand.insert(self.graph, guard, count)
+                } else {
+                    self.hand.remove(self.graph, guard, count)
+                }
+                .map_err(|reason| self.refuse(reason))?;
+                self.define(op, done);
+            }
+            OpKind::Reset { count } => {
+                let count = self.node(*count);
+                let done = self
+                    .hand
+                    .reset(self.graph, guard, count)
+                    .map_err(|reason| self.refuse(reason))?;
+                self.define(op, done);
+            }
+            OpKind::Call { offload, method, args } => {
+                self.call(op, offload.index(), *method, args, guard)?
+            }
+            OpKind::Exit(exit) => {
+                let kind = self.exit(exit);
+                self.logic.exits.push(ExitLogic { condition: guard, kind });
+            }
+            _ => return Err(self.refuse("the step has an `if`: it was not brought into regions")),
+        }
+        Ok(())
+    }
+
+    fn root(&self, group: &Group) -> Option<Node> {
+        group.root.map(|root| self.node(root))
+    }
+
+    fn pure(&mut self, op: &Op) -> Node {
+        let width = self.width(op.results[0]);
+        match &op.kind {
+            OpKind::Const(bits) => self.graph.constant(bits.clone()),
+            OpKind::Unary(unary, a) => {
+                let a = self.node(*a);
+                self.graph.unary(*unary, a)
+            }
+            OpKind::Binary(binary, a, b) => {
+                let (a, b) = (self.node(*a), self.node(*b));
+                self.graph.binary(*binary, a, b)
+            }
+            OpKind::Select(c, a, b) => {
+                let (c, a, b) = (self.node(*c), self.node(*a), self.node(*b));
+                self.graph.select(c, a, b)
+            }
+            OpKind::Extend(a) => {
+                let a = self.node(*a);
+                self.graph.extend(a, width)
+            }
+            OpKind::Slice(a, low) => {
+                let a = self.node(*a);
+                self.graph.slice(a, *low, width)
+            }
+            OpKind::Concat(parts) => {
+                let parts = parts.iter().map(|p| self.node(*p)).collect();
+                self.graph.concat(parts)
+            }
+            _ => unreachable!("the operation is pure"),
+        }
+    }
+
+    fn meta(&mut self, meta: Meta) -> Node {
+        let info = self.graph.input(Input::Info, self.around.layout.info_bits);
+        let state = self.graph.input(Input::State, self.around.layout.state_bits);
+        match meta {
+            Meta::Ingress => self.graph.slice(info, layout::INFO_INGRESS, 16),
+            Meta::Egress => {
+                let arriving = self.graph.slice(state, layout::EGRESS, 16);
+                self.logic
+                    .egress
+                    .iter()
+                    .fold(arriving, |now, (guard, value)| self.graph.select(*guard, *value, now))
+            }
+            Meta::Length => self.hand.length(self.graph),
+            Meta::Window => {
+                let window = self.hand.window(self.graph);
+                self.graph.extend(window, 16)
+            }
+            Meta::Arrival => self.arrival(),
+        }
+    }
+
+    fn arrival(&mut self) -> Node {
+        let low = self.around.layout.arrival.expect("the layout has what the engine uses");
+        let info = self.graph.input(Input::Info, self.around.layout.info_bits);
+        self.graph.slice(info, low, 64)
+    }
+
+    /// Returns the lowest `bits` bits of the packet's number.
+    fn sequence(&mut self, bits: u32) -> Node {
+        let low = self.around.layout.sequence.expect("the layout has what the engine uses");
+        let info = self.graph.input(Input::Info, self.around.layout.info_bits);
+        self.graph.slice(info, low, bits)
+    }
+
+    fn exit(&mut self, exit: &Exit) -> ExitKind {
+        let mut reason = |value: Value, set: u32| {
+            let value = self.node(value);
+            let set = self.graph.number(8, u64::from(set));
+            self.graph.concat(vec![set, value])
+        };
+        match exit {
+            Exit::Next(step) => ExitKind::Next(step.index()),
+            Exit::Emit(step) => ExitKind::Emit(step.index()),
+            Exit::Finish => ExitKind::Finish,
+            Exit::Done => ExitKind::Done,
+            Exit::Drop(value, set) => ExitKind::Drop(reason(*value, set.0)),
+            Exit::ToCpu(value, set) => ExitKind::ToCpu(reason(*value, set.0)),
+            Exit::Reply(value) => ExitKind::Reply(self.node(*value)),
+        }
+    }
+
+    fn call(
+        &mut self,
+        op: &Op,
+        offload: usize,
+        method: usize,
+        args: &[Value],
+        guard: Node,
+    ) -> Result<(), Refusal> {
+        let arguments: Vec<Node> = args.iter().map(|a| self.node(*a)).collect();
+        let declared = &self.around.engine.offloads[offload];
+        if let OffloadTarget::Kind(config) = &declared.target {
+            let kind =
+                registry::kind(&config.kind).expect("verified programs use kinds of the registry");
+            let name = kind.methods[method].name;
+            if let Some(reason) = offload::missing(kind.name) {
+                return Err(self.refuse(reason));
+            }
+            if !self.around.layout.has_packet && offload::looks_at_packet(&declared.target) {
+                self.bodiless_call(op, kind.name, &arguments, guard);
+                return Ok(());
+            }
+            if offload::is_inside(kind.name, name) {
+                let reply = match kind.name {
+                    "payload" => self.hand.truncate(self.graph, guard, arguments[0]),
+                    "clock" => {
+                        let arrival = self.arrival();
+                        self.masked_reply(op, guard, arrival)
+                    }
+                    _ => {
+                        let hash = offload::hash_logic(self.graph, config, name, arguments[0]);
+                        self.masked_reply(op, guard, hash)
+                    }
+                };
+                self.define(op, reply);
+                return Ok(());
+            }
+        }
+        let number = self
+            .around
+            .ports
+            .iter()
+            .position(|p| p.offload.index() == offload)
+            .expect("what is called and not inside has a port");
+        let port = &self.around.ports[number];
+        if port.body.is_some() {
+            return self.body_call(op, number, method, &arguments, guard);
+        }
+        let data = self.request(port, method, arguments);
+        self.ask(number, guard, data)?;
+        self.define_reply(op, number, guard);
+        Ok(())
+    }
+
+    /// The result of a call, if it has one: its port's reply.
+    fn define_reply(&mut self, op: &Op, number: usize, guard: Node) {
+        let Some(result) = op.results.first() else { return };
+        let width = self.width(*result);
+        let reply = self.reply(number, width);
+        let reply = self.masked_reply(op, guard, reply);
+        self.define(op, reply);
+    }
+
+    /// Returns the lowest `width` bits of a port's reply.
+    fn reply(&mut self, number: usize, width: u32) -> Node {
+        let bits = self.around.ports[number].reply_bits;
+        let reply = self.graph.input(Input::Reply(number as u32), bits);
+        self.graph.slice(reply, 0, width)
+    }
+
+    /// A request at a port, if a condition holds.
+    fn ask(&mut self, number: usize, guard: Node, data: Node) -> Result<(), Refusal> {
+        match self.logic.requests.iter().position(|(port, ..)| *port == number) {
+            None => self.logic.requests.push((number, guard, data)),
+            // Calls that exclude each other share the request.
+            Some(at) if facts::exclusive(self.graph, self.logic.requests[at].1, guard) => {
+                let (_, other, request) = self.logic.requests[at];
+                let condition = self.graph.or(other, guard);
+                let request = self.graph.select(guard, data, request);
+                self.logic.requests[at] = (number, condition, request);
+            }
+            Some(_) => {
+                let offload = self.around.ports[number].offload.index();
+                return Err(self.refuse(format!(
+                    "`{}` is called twice: a thread has one call under way at an offload",
+                    self.around.engine.offloads[offload].name
+                )));
+            }
+        }
+        Ok(())
+    }
+
+    /// A request's data, as [`OffloadPort`] says.
+    fn request(&mut self, port: &OffloadPort, method: usize, arguments: Vec<Node>) -> Node {
+        let position = port
+            .methods
+            .iter()
+            .position(|m| m.method == method)
+            .expect("the port has what is used");
+        let mut parts = Vec::new();
+        if port.ordered {
+            parts.push(self.graph.bit(self.around.last[self.index][port.offload.index()]));
+            parts.push(self.sequence(offload::TICKET_BITS));
+        }
+        if port.method_bits() > 0 {
+            parts.push(self.graph.number(port.method_bits(), position as u64));
+        }
+        let own: u32 = arguments.iter().map(|a| self.graph.width(*a)).sum();
+        if port.argument_bits > own {
+            parts.push(self.graph.constant(Bits::zero(port.argument_bits - own)));
+        }
+        parts.extend(arguments);
+        if port.arrival {
+            parts.push(self.arrival());
+        }
+        if port.sequence {
+            parts.push(self.sequence(64));
+        }
+        self.graph.concat(parts)
+    }
+
+    /// The reply of a call that may not have happened is then zero; where no reader can tell, it
+    /// may be anything.
+    fn masked_reply(&mut self, op: &Op, guard: Node, reply: Node) -> Node {
+        let Some(result) = op.results.first() else { return reply };
+        match op.guard {
+            Some(value) if !self.is_unseen_without(*result, value) => self.graph.mask(guard, reply),
+            _ => reply,
+        }
+    }
+
+    /// Whether a one-bit value is certainly 1, or certainly 0, given the facts about others.
+    fn follows(&self, known: &Literals, value: Value, polarity: bool) -> bool {
+        if let Some(is) = known.get(&value) {
+            return *is == polarity;
+        }
+        match (self.definitions.kind(value), polarity) {
+            (Some(OpKind::Unary(UnaryOp::Not, a)), _) => self.follows(known, *a, !polarity),
+            (Some(OpKind::Binary(BinaryOp::And, a, b)), true)
+            | (Some(OpKind::Binary(BinaryOp::Or, a, b)), false) => {
+                self.follows(known, *a, polarity) && self.follows(known, *b, polarity)
+            }
+            (Some(OpKind::Binary(BinaryOp::Or, a, b)), true)
+            | (Some(OpKind::Binary(BinaryOp::And, a, b)), false) => {
+                self.follows(known, *a, polarity) || self.follows(known, *b, polarity)
+            }
+            _ => false,
+        }
+    }
+
+    /// Whether nothing depends on a value while a guard does not hold.
+    fn is_unseen_without(&self, value: Value, guard: Value) -> bool {
+        let guards = Guards::new(self.definitions);
+        let implies = |condition: Value, polarity: bool| {
+            self.follows(&guards.literals(condition, polarity), guard, true)
+        };
+        let mut work = vec![value];
+        let mut seen = vec![false; self.step.values.len()];
+        while let Some(value) = work.pop() {
+            if std::mem::replace(&mut seen[value.index()], true) {
+                continue;
+            }
+            let mut is_seen = false;
+            self.step.for_each_op(|op| {
+                let mut uses = op.guard == Some(value);
+                op.kind.for_each_operand(|v| uses |= v == value);
+                if !uses {
+                    return;
+                }
+                if !is_pure(&op.kind) {
+                    // A guard that is the value itself may hold or not as it likes.
+                    is_seen |=
+                        op.guard == Some(value) || !op.guard.is_some_and(|g| implies(g, true));
+                    return;
+                }
+                let hidden = match &op.kind {
+                    OpKind::Binary(BinaryOp::And, a, b) => {
+                        let other = if *a == value { *b } else { *a };
+                        self.width(other) == 1 && a != b && implies(other, true)
+                    }
+                    OpKind::Binary(BinaryOp::Or, a, b) => {
+                        let other = if *a == value { *b } else { *a };
+                        self.width(other) == 1 && a != b && implies(other, false)
+                    }
+                    OpKind::Select(c, a, b) => {
+                        *c != value
+                            && (*a != value || implies(*c, true))
+                            && (*b != value || implies(*c, false))
+                    }
+                    _ => false,
+                };
+                if !hidden {
+                    work.extend(op.results.iter().copied());
+                }
+            });
+            if is_seen {
+                return false;
+            }
+        }
+        true
+    }
+}
+
+/// The group that an access is in, and where its field begins in the group's run.
+fn located(groups: &[Group], (block, op): (usize, usize)) -> (usize, u32) {
+    for (index, group) in groups.iter().enumerate() {
+        if let Some(access) = group.accesses.iter().find(|a| (a.block, a.op) == (block, op)) {
+            return (index, access.bit);
+        }
+    }
+    unreachable!("each access is in a group")
+}

@@ -1,0 +1,444 @@
+//! Ports of an engine's offloads, and the logic of offloads that the core computes itself.
+
+use wireloom_bits::Bits;
+use wireloom_compile::analysis::loops::Loops;
+use wireloom_compile::analysis::{Definitions, order};
+use wireloom_ir::{Engine, EngineId, EngineKind, Exit, OffloadId, OffloadTarget, OpKind, Program};
+use wireloom_offloads::kinds::hash;
+use wireloom_offloads::{Config, ReplyType, registry};
+
+use super::graph::{Graph, Node};
+
+/// A port through which an engine calls an offload.
+///
+/// A request is, from the most significant bit: whether it is the packet's last, and the packet's
+/// ticket, if the calls of packets are to take effect in order; the number of the method among the
+/// used ones, if there are several; the arguments, zero-extended to those of the method that has
+/// most bits; the arrival time and the sequence number of the packet, if the offload uses them. The
+/// reply is as wide as the widest one; shorter ones are zero-extended.
+///
+/// An offload that accesses the packet beyond the header window has its own request format
+/// ([`Body`]).
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct OffloadPort {
+    /// The offload's name, made a legal one.
+    pub name: String,
+    /// The offload in the engine.
+    pub offload: OffloadId,
+    /// Bits of a request's data.
+    pub request_bits: u32,
+    /// Bits of a reply; 0 if no used method replies. If one does, every call gets a reply, which
+    /// may be zeros. Where order matters, every call gets one.
+    pub reply_bits: u32,
+    /// Bits of the longest arguments.
+    pub argument_bits: u32,
+    /// The methods that the engine uses, in the order of their numbers in requests.
+    pub methods: Vec<PortMethod>,
+    /// Whether requests carry the arrival time (64 bits).
+    pub arrival: bool,
+    /// Whether requests carry the packet's sequence number (64 bits).
+    pub sequence: bool,
+    /// Whether packets are to call it in the order of their arrival (`wl_order_gate`).
+    pub ordered: bool,
+    /// Its access to packets' bodies, if any.
+    pub body: Option<Body>,
+}
+
+/// How an offload accesses the body of a packet: the bytes after its header window. The engine
+/// handles the window itself (the pass `window`), so requests count from the body's first byte,
+/// except those of a search.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Body {
+    /// `wl_payload`: reads and writes of chunks; `append` is a write after the end.
+    Chunks {
+        /// Bytes of a chunk.
+        bytes: u32,
+        /// Whether chunks are read.
+        reads: bool,
+        /// Whether they are written.
+        writes: bool,
+    },
+    /// `wl_body_sum`.
+    Sum,
+    /// `wl_body_match`, which searches the packet as it came, header window included.
+    Search,
+}
+
+/// Bits of where a body begins, counted from a packet's body: signed, since it may lie before it.
+pub const BEGIN_BITS: u32 = 17;
+/// Bits of the place of a body in the body buffer, in beats.
+pub const PLACE_BITS: u32 = 11;
+
+impl Body {
+    fn of(config: &Config, methods: &[PortMethod]) -> Option<Self> {
+        match config.kind.as_str() {
+            "payload" => Some(Self::Chunks {
+                bytes: config.value.as_ref().map_or(0, |layout| layout.width()) / 8,
+                reads: methods.iter().any(|m| m.name == "read"),
+                writes: methods.iter().any(|m| m.name != "read"),
+            }),
+            "checksum" => Some(Self::Sum),
+            "match" => Some(Self::Search),
+            _ => None,
+        }
+    }
+
+    /// Bits of a request.
+    fn request_bits(self) -> u32 {
+        let place = PLACE_BITS + BEGIN_BITS;
+        match self {
+            Self::Chunks { bytes, reads, writes } => {
+                place + 16 + u32::from(reads && writes) + if writes { 8 * bytes } else { 0 }
+            }
+            Self::Sum => place + 3 * 16,
+            Self::Search => PLACE_BITS + 3 * 16,
+        }
+    }
+}
+
+/// Bits of a ticket: the lowest of the packet's number.
+pub const TICKET_BITS: u32 = 16;
+
+/// A method that an engine uses.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct PortMethod {
+    /// Its index in the kind; 0 for an engine.
+    pub method: usize,
+    /// Its name.
+    pub name: String,
+    /// Widths of its arguments.
+    pub arguments: Vec<u32>,
+    /// Width of its reply; 0 if it has none.
+    pub reply: u32,
+}
+
+impl OffloadPort {
+    /// Bits that number the methods; none if there is one only.
+    pub fn method_bits(&self) -> u32 {
+        bits_for(self.methods.len())
+    }
+
+    /// Bits of a request that give its place in the order of packets.
+    pub fn order_bits(&self) -> u32 {
+        if self.ordered { 1 + TICKET_BITS } else { 0 }
+    }
+}
+
+/// Returns the bits that number a count of things; none if there is only one.
+pub fn bits_for(count: usize) -> u32 {
+    count.max(1).next_power_of_two().trailing_zeros()
+}
+
+/// Which parts of the packet's information an engine and those that it calls use.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
+pub struct TimeUse {
+    /// The arrival time.
+    pub arrival: bool,
+    /// The sequence number.
+    pub sequence: bool,
+}
+
+impl TimeUse {
+    /// Returns the time use of an engine of a program.
+    pub fn of(program: &Program, engine: &Engine) -> Self {
+        let mut used = Self::default();
+        for step in &engine.steps {
+            step.for_each_op(|op| match &op.kind {
+                OpKind::ReadMeta(wireloom_ir::Meta::Arrival) => used.arrival = true,
+                OpKind::Call { offload, .. } => {
+                    let call = Self::of_offload(program, engine, offload.index());
+                    used.arrival |= call.arrival;
+                    used.sequence |= call.sequence;
+                }
+                _ => {}
+            });
+        }
+        used
+    }
+
+    fn of_offload(program: &Program, engine: &Engine, offload: usize) -> Self {
+        match &engine.offloads[offload].target {
+            OffloadTarget::Engine(id) => Self::of(program, &program.engines[id.index()]),
+            OffloadTarget::Kind(config) => match config.kind.as_str() {
+                "clock" | "meter" => Self { arrival: true, sequence: false },
+                "exact" => {
+                    Self { arrival: looks_at_time(engine, offload, config), sequence: false }
+                }
+                "random" => Self { arrival: false, sequence: true },
+                _ => Self::default(),
+            },
+        }
+    }
+}
+
+/// Whether an offload is of a kind that reads the packet.
+pub fn looks_at_packet(target: &OffloadTarget) -> bool {
+    matches!(target, OffloadTarget::Kind(config) if matches!(config.kind.as_str(), "payload" | "checksum" | "match"))
+}
+
+/// Whether time matters to a table: if entries age, or are asked for their age.
+fn looks_at_time(engine: &Engine, offload: usize, config: &Config) -> bool {
+    let kind = registry::kind(&config.kind).expect("verified programs use kinds of the registry");
+    let mut asked = !config.param("age").is_zero();
+    for step in &engine.steps {
+        step.for_each_op(|op| {
+            if let OpKind::Call { offload: called, method, .. } = op.kind
+                && called.index() == offload
+            {
+                asked |= matches!(kind.methods[method].name, "age" | "expire");
+            }
+        });
+    }
+    asked
+}
+
+/// Whether the core computes a method of a kind itself.
+pub fn is_inside(kind: &str, method: &str) -> bool {
+    matches!((kind, method), ("hash" | "clock", _) | ("payload", "truncate"))
+}
+
+/// Why no hardware can provide a kind; `None` if some can. Whether a machine does, its description
+/// says.
+pub fn missing(kind: &str) -> Option<String> {
+    (kind == "park")
+        .then(|| "`park` keeps whole packets, for which this machine has no memory".into())
+}
+
+/// The ports of an engine, in order of the offloads; offloads that are not called have none.
+pub fn ports(program: &Program, id: EngineId) -> Vec<OffloadPort> {
+    let engine = &program.engines[id.index()];
+    let ordered = order::sensitive(program, id);
+    let mut used: Vec<Vec<usize>> = vec![Vec::new(); engine.offloads.len()];
+    for step in &engine.steps {
+        step.for_each_op(|op| {
+            if let OpKind::Call { offload, method, .. } = op.kind
+                && !used[offload.index()].contains(&method)
+            {
+                used[offload.index()].push(method);
+            }
+        });
+    }
+    let mut names = crate::hardware::sv::names::Scope::new();
+    let mut ports = Vec::new();
+    for (index, (offload, mut used)) in engine.offloads.iter().zip(used).enumerate() {
+        used.sort_unstable();
+        // A called engine has no packet: there is nothing to ask for.
+        let is_bodiless =
+            !matches!(engine.kind, EngineKind::Packet) && looks_at_packet(&offload.target);
+        let methods: Vec<PortMethod> = match &offload.target {
+            OffloadTarget::Kind(_) if is_bodiless => Vec::new(),
+            OffloadTarget::Engine(id) => {
+                let callee = &program.engines[id.index()];
+                used.iter().map(|_| engine_method(callee)).collect()
+            }
+            OffloadTarget::Kind(config) => {
+                used.iter().filter_map(|method| kind_method(config, *method)).collect()
+            }
+        };
+        if methods.is_empty() {
+            continue;
+        }
+        let time = TimeUse::of_offload(program, engine, index);
+        let argument_bits = methods.iter().map(|m| m.arguments.iter().sum()).max().unwrap_or(0);
+        let body = match &offload.target {
+            OffloadTarget::Kind(config) => Body::of(config, &methods),
+            OffloadTarget::Engine(_) => None,
+        };
+        let mut port = OffloadPort {
+            name: names.unique(&offload.name),
+            offload: OffloadId(index as u32),
+            request_bits: 0,
+            reply_bits: methods.iter().map(|m| m.reply).max().unwrap_or(0),
+            ordered: ordered.contains(&OffloadId(index as u32)),
+            argument_bits,
+            methods,
+            arrival: time.arrival,
+            sequence: time.sequence,
+            body,
+        };
+        port.reply_bits = port.reply_bits.max(port.ordered.into());
+        port.request_bits = port.order_bits()
+            + port.method_bits()
+            + argument_bits
+            + 64 * (u32::from(port.arrival) + u32::from(port.sequence));
+        if let Some(body) = port.body {
+            port.request_bits = body.request_bits();
+        }
+        ports.push(port);
+    }
+    ports
+}
+
+/// Returns, for each step and offload of an engine, whether a thread can no longer call the offload
+/// after the step.
+pub fn last_calls(engine: &Engine) -> Vec<Vec<bool>> {
+    let mut next = vec![Vec::new(); engine.steps.len()];
+    let mut calls = vec![vec![false; engine.offloads.len()]; engine.steps.len()];
+    for (index, step) in engine.steps.iter().enumerate() {
+        step.for_each_op(|op| match op.kind {
+            OpKind::Call { offload, .. } => calls[index][offload.index()] = true,
+            OpKind::Exit(Exit::Next(to) | Exit::Emit(to)) => next[index].push(to.index()),
+            _ => {}
+        });
+    }
+    // What may be called from each step on: until nothing is added.
+    loop {
+        let before = calls.clone();
+        for (step, next) in next.iter().enumerate() {
+            for (offload, may) in calls[step].iter_mut().enumerate() {
+                *may |= next.iter().any(|to| before[*to][offload]);
+            }
+        }
+        if before == calls {
+            break;
+        }
+    }
+    let offloads = 0..engine.offloads.len();
+    let is_last = |next: &Vec<usize>, offload: usize| !next.iter().any(|to| calls[*to][offload]);
+    next.iter()
+        .map(|next| offloads.clone().map(|offload| is_last(next, offload)).collect())
+        .collect()
+}
+
+/// Returns the maximum number of bytes that a thread appends to its packet. The body buffer
+/// reserves that much room after each body.
+///
+/// # Errors
+/// The step, and what it does, if it appends in a loop, or if it changes a body that may still have
+/// to leave as it is.
+pub fn appended(engine: &Engine) -> Result<u32, (usize, String)> {
+    let loops = Loops::of(engine);
+    let steps = engine.steps.len();
+    let mut own = vec![0u32; steps];
+    let mut changes = vec![false; steps];
+    let mut next = vec![Vec::new(); steps];
+    let mut emits = vec![Vec::new(); steps];
+    for (index, step) in engine.steps.iter().enumerate() {
+        let definitions = Definitions::of(step);
+        step.for_each_op(|op| match &op.kind {
+            OpKind::Exit(Exit::Next(to)) => next[index].push(to.index()),
+            OpKind::Exit(Exit::Emit(to)) => {
+                next[index].push(to.index());
+                emits[index].push(to.index());
+            }
+            OpKind::Call { offload, method, args } => {
+                let OffloadTarget::Kind(config) = &engine.offloads[offload.index()].target else {
+                    return;
+                };
+                let kind = registry::kind(&config.kind)
+                    .expect("verified programs use kinds of the registry");
+                let name = kind.methods[*method].name;
+                if config.kind != "payload" || !matches!(name, "write" | "append") {
+                    return;
+                }
+                changes[index] = true;
+                if name == "append" {
+                    let chunk = config.value.as_ref().map_or(0, |layout| layout.width()) / 8;
+                    let count = definitions.constant(args[1]).map(|count| count.low_u64() as u32);
+                    own[index] += count.unwrap_or(chunk).min(chunk);
+                }
+            }
+            _ => {}
+        });
+    }
+    for step in loops.iter().flatten() {
+        if own[step.index()] > 0 {
+            return Err((
+                step.index(),
+                "bytes are appended in a loop: the body buffer of this machine leaves room for what a thread \
+                 appends at most, which nobody knows"
+                    .into(),
+            ));
+        }
+    }
+    let reach = |from: &[usize]| {
+        let mut seen = vec![false; steps];
+        let mut open = from.to_vec();
+        while let Some(step) = open.pop() {
+            if !std::mem::replace(&mut seen[step], true) {
+                open.extend(&next[step]);
+            }
+        }
+        seen
+    };
+    for to in &emits {
+        if let Some(step) =
+            reach(to).iter().zip(&changes).position(|(reached, changes)| *reached && *changes)
+        {
+            return Err((
+                step,
+                "the packet's body is changed behind `emit`: a copy may not have left yet, and this machine keeps \
+                 one body for all of them"
+                    .into(),
+            ));
+        }
+    }
+    // The maximum that is appended from a step on. Steps that append are in no loop, so after as
+    // many rounds as there are steps nothing changes.
+    let mut most = own.clone();
+    for _ in 0..steps {
+        for step in (0..steps).rev() {
+            let behind = next[step].iter().map(|to| most[*to]).max();
+            most[step] = own[step] + behind.unwrap_or(0);
+        }
+    }
+    Ok(most.first().copied().unwrap_or(0))
+}
+
+fn engine_method(callee: &Engine) -> PortMethod {
+    let EngineKind::Call { params, reply } = &callee.kind else {
+        unreachable!("verified programs call only engines that reply")
+    };
+    let arguments = params.iter().map(|p| callee.context[p.index()].width).collect();
+    PortMethod { method: 0, name: "call".into(), arguments, reply: *reply }
+}
+
+fn kind_method(config: &Config, index: usize) -> Option<PortMethod> {
+    let kind = registry::kind(&config.kind)?;
+    let method = kind.methods.get(index)?;
+    if is_inside(kind.name, method.name) || missing(kind.name).is_some() {
+        return None;
+    }
+    Some(PortMethod {
+        method: index,
+        name: method.name.to_owned(),
+        arguments: method.args.iter().map(|(_, ty)| ty.width(config)).collect(),
+        reply: if method.reply == ReplyType::None { 0 } else { method.reply.width(config) },
+    })
+}
+
+/// The reply of a method of `hash`. All of them are linear over GF(2) except for the constant that
+/// CRC-32 adds, so each bit of the reply is the parity of some bits of the data; the golden model
+/// determines which ones.
+pub fn hash_logic(graph: &mut Graph, config: &Config, method: &str, data: Node) -> Node {
+    let [multiplier48, multiplier64] =
+        ["multiplier48", "multiplier64"].map(|name| config.param(name).low_u64());
+    let function = |data: &Bits| match method {
+        "crc32" => u64::from(hash::crc32(data)),
+        "hash48" => hash::hash48(data, multiplier48),
+        _ => hash::hash64(data, multiplier64),
+    };
+    let width: u32 = match method {
+        "crc32" => 32,
+        "hash48" => 48,
+        _ => 64,
+    };
+    let data_width = graph.width(data);
+    let offset = function(&Bits::zero(data_width));
+    let mut masks = vec![Bits::zero(data_width); width as usize];
+    for bit in 0..data_width {
+        let one = Bits::new(data_width, 1).shl(bit);
+        let changes = function(&one) ^ offset;
+        for (index, mask) in masks.iter_mut().enumerate() {
+            if changes >> index & 1 == 1 {
+                *mask = mask.or(&one);
+            }
+        }
+    }
+    let mut parts = Vec::new();
+    for (index, mask) in masks.into_iter().enumerate().rev() {
+        let parity = graph.parity(data, mask);
+        parts.push(if offset >> index & 1 == 1 { graph.not(parity) } else { parity });
+    }
+    graph.concat(parts)
+}

@@ -1,0 +1,129 @@
+use wireloom_compile::passes::{HeaderPorts, PassOptions};
+use wireloom_compile::pipeline::optimise;
+use wireloom_ir::Program;
+
+use super::*;
+
+/// A program of the repository in regions.
+fn program(name: &str) -> Program {
+    let path =
+        std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../..").join("programs").join(name);
+    let checked = wireloom_lang::check(&path, &wireloom_lang::Options::default());
+    regions(wireloom_compile::lower(&checked.program.expect("a program without errors")))
+}
+
+fn regions(mut program: Program) -> Program {
+    optimise(&mut program, &PassOptions { header: Some(HeaderPorts::new(3, 2)) });
+    program
+}
+
+/// A program in step IR.
+fn parsed(text: &str) -> Program {
+    wireloom_ir::parse(text).expect("step IR")
+}
+
+/// Builds the only engine.
+fn built(text: &str) -> Result<Core, Refusal> {
+    let program = parsed(text);
+    build(&program, program.main, &Options::default())
+}
+
+#[test]
+fn a_small_engine_reads_as_its_source_does() {
+    let module = built(
+        r#"loom_ir 1
+file "small.loom"
+reasons Reason { EXPIRED = 3 }
+engine small {
+  context route.port : u16
+  offload routes : lpm key u32 value (port: u16) { miss = 16'0xffff }
+  step look @small.loom:4 {
+    request {
+      %0:u16 = const 14
+      %1:u32 "dst" = packet.read %0 + 128 @small.loom:5
+      %2:u8 "ttl" = packet.read %0 + 64 @small.loom:6
+      %3:u8 = const 1
+      %4:u1 "expired" = ule %2, %3 @small.loom:6
+      %5:u1 = not %4 @small.loom:6
+      %6:u16 "port" = call routes.search(%1) when %5 @small.loom:7
+    }
+    edit {
+      context.write route.port, %6 when %5 @small.loom:7
+      %7:u8 = sub %2, %3 @small.loom:8
+      packet.write %0 + 64, %7 when %5 @small.loom:8
+    }
+    jump {
+      %8:u16 = const 3
+      drop %8 of Reason when %4 @small.loom:6
+      next send when %5 @small.loom:9
+    }
+  }
+  step send @small.loom:11 {
+    request {}
+    edit {
+      %0:u16 = context.read route.port @small.loom:12
+      meta.write egress, %0 @small.loom:12
+    }
+    jump { finish @small.loom:13 }
+  }
+}
+main small
+"#,
+    )
+    .expect("the machine can do that");
+    let text: Vec<String> = module.files().into_iter().map(|(_, text)| text).collect();
+    insta::assert_snapshot!(text.join("\n"));
+    assert_eq!((module.read_ports, module.write_ports, module.core_stages), (1, 1, 0));
+}
+
+#[test]
+fn what_the_machine_lacks_is_said_with_its_place() {
+    let refusal = |body: &str| {
+        let text = format!(
+            "loom_ir 1 file \"a.loom\" engine e {{ offload bytes : payload value u8 offload find : match value u8 offload held : park key u8 {{ size = 32'0x4 }} step s @a.loom:3 {{ {body} }} }} main e"
+        );
+        built(&text).expect_err("the machine cannot do that").to_string()
+    };
+    let start = "a.loom:4: step `s` of `e`: ";
+    let insert = refusal(
+        "request {} edit { %0:u16 = const 4 packet.insert %0, %0 @a.loom:4 } jump { done }",
+    );
+    assert!(insert.starts_with(start) && insert.contains("at their front only"), "{insert}");
+    let keep = refusal(
+        "request { %0:u8 = const 4 %1:u1 = call held.keep(%0) @a.loom:4 } edit {} jump { done }",
+    );
+    assert!(keep.starts_with(start) && keep.contains("`park` keeps whole packets"), "{keep}");
+    let search = "request { %0:u16 = const 4 %1:u25 = call find.scan(%0, %0) }";
+    let write = "edit { %2:u16 = const 0 %3:u8 = const 1 packet.write %2 + 0, %3 }";
+    let changed = refusal(&format!("{search} {write} jump {{ next s }}"));
+    assert!(changed.contains("the packet has been changed before it is searched"), "{changed}");
+    let append =
+        "request { %0:u8 = const 4 %1:u16 = const 1 %2:u1 = call bytes.append(%0, %1) } edit {}";
+    let endless = refusal(&format!("{append} jump {{ next s }}"));
+    assert!(endless.contains("appended in a loop"), "{endless}");
+    let copied = refusal(
+        "request { %0:u8 = const 4 %1:u16 = const 1 %2:u1 = call bytes.write(%1, %0, %1) } edit {} jump { emit s }",
+    );
+    assert!(copied.contains("changed behind `emit`"), "{copied}");
+    let late = refusal(
+        "request {} edit { %0:u16 = const 4 %1:u16 = packet.read %0 + 0 @a.loom:4
+         %2:u8 = packet.read %1 + 0 @a.loom:4 packet.write %0 + 0, %2 } jump { done }",
+    );
+    assert!(late.contains("as a step begins"), "{late}");
+}
+
+#[test]
+fn the_routers_fit_their_ports() {
+    for name in ["ipv4", "ipv6", "mpls", "router", "figure2"] {
+        let program = program(&format!("{name}.loom"));
+        let module = build(&program, program.main, &Options::default())
+            .unwrap_or_else(|e| panic!("{name}: {e}"));
+        assert!(module.read_ports <= 3 && module.write_ports <= 2, "{name}");
+        assert!(module.depth.0 <= Options::default().levels, "{name}: {:?}", module.depth);
+        assert_eq!(
+            module,
+            build(&program, program.main, &Options::default()).expect("as before"),
+            "{name}"
+        );
+    }
+}

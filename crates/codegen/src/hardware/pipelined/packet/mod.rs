@@ -1,0 +1,75 @@
+//! An engine that takes packets as a straight pipeline: in the best case a packet each cycle.
+//!
+//! Gorilla (section 3.3): the steps form a chain. A packet marches through all of them with its
+//! header window, its state and its current step; a step changes packets that are at it and passes
+//! the others on. Where a step calls offloads the packet waits in a queue, in order, for its
+//! replies. No step waits for a later one: each queue has room for all packets that the entrance
+//! admits (`hardware/engine/wl_pipeline_*`).
+//!
+//! - [`check`] decides whether an engine can be built this way, and in which order its steps come;
+//! - `logic` makes the modules of a step; `assemble` puts them into the templates and chains these.
+
+mod assemble;
+pub mod check;
+mod logic;
+
+use wireloom_ir::{EngineId, Program};
+
+use crate::hardware::core::{Core, Options, Refusal, offload};
+use crate::hardware::engine::EngineModule;
+use logic::Frame;
+
+/// Builds an engine, whose steps are in regions, as a pipeline: the module `NAME_engine`, which
+/// takes and emits beats of headers.
+///
+/// Its ports are, after clock and reset, `header_*`, `beat_*` and those of the offloads as in
+/// [`EngineModule`]. A request's thread is the number of the call site, and replies must come in
+/// the order of the requests.
+///
+/// # Errors
+/// Why it cannot be a pipeline.
+pub fn build(
+    program: &Program,
+    engine: EngineId,
+    options: &Options,
+) -> Result<EngineModule, Refusal> {
+    let order = check::order(program, engine)?;
+    let frame = Frame::new(program, engine, options);
+    let steps = frame.logic(&order, options)?;
+    let pushed: u64 = steps.iter().map(|step| step.pushed).sum();
+    let Some(headroom) = assemble::headroom(pushed) else {
+        let step = steps.iter().max_by_key(|step| step.pushed).expect("an engine has steps");
+        let body = &frame.engine.steps[step.step];
+        let reason = format!(
+            "as far as the compiler can tell, up to {pushed} bytes are pushed in all steps together: the header windows of a \
+             pipeline have room for 128 in front"
+        );
+        return Err(Refusal::at(program, frame.engine, body, body.loc, reason));
+    };
+    let top = assemble::module(&frame, &steps, headroom);
+    let name = top.name.clone();
+    let mut modules = Vec::new();
+    for step in &steps {
+        modules.extend(step.address.clone());
+        modules.extend(step.request.clone());
+        modules.push(step.edit.clone());
+    }
+    modules.push(top);
+    let appended = offload::appended(frame.engine).map_err(|(step, reason)| {
+        let step = &frame.engine.steps[step];
+        Refusal::at(program, frame.engine, step, step.loc, reason)
+    })?;
+    let core = Core {
+        name: frame.name.clone(),
+        appended,
+        read_ports: steps.iter().map(|step| step.reads).max().unwrap_or(0).max(1),
+        write_ports: steps.iter().map(|step| step.writes).max().unwrap_or(0).max(1),
+        core_stages: steps.iter().map(|step| step.stages.0 + step.stages.1).sum(),
+        depth: (steps.iter().map(|step| step.depth).max().unwrap_or(0), 0),
+        steps: frame.engine.steps.iter().map(|step| step.name.clone()).collect(),
+        modules: modules.clone(),
+        ports: frame.ports.clone(),
+        layout: frame.layout.clone(),
+    };
+    Ok(EngineModule { name, modules, core })
+}

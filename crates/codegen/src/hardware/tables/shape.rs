@@ -1,0 +1,249 @@
+//! The layout of the tries of `programs/accelerators` in their memories.
+
+use ethnum::U256;
+use wireloom_bits::Bits;
+
+/// A key, or the bits of a prefix: right-aligned, or *aligned*, with its most significant bit at
+/// the top.
+pub type Key = U256;
+
+/// Bits of a [`Key`]; an accelerator's keys use some of them.
+pub(super) const KEY_BITS: u32 = 256;
+
+/// A memory that a trie is walked in.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct MemoryShape {
+    /// Name of the offload in the accelerator's source.
+    pub name: &'static str,
+    /// Number of entries.
+    pub entries: u32,
+    /// Width of an entry in bits.
+    pub width: u32,
+    /// Entries in one burst of two words of the memory, which are read and written at once. 1 for
+    /// memories on the chip.
+    pub burst: u32,
+}
+
+/// A level of a trie.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Level {
+    /// Bits of the key that index its blocks.
+    pub stride: u32,
+    /// Index of the memory that its blocks lie in.
+    pub memory: usize,
+    /// Entry of the memory at which block 0 begins; an entry that leads to block `n` holds `n`.
+    pub base: u32,
+    /// Where to look for room for a block: regions, and whether for the lowest place or the
+    /// highest.
+    pub(super) places: &'static [(usize, bool)],
+}
+
+/// A part of a memory that blocks are put into.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct RegionShape {
+    pub(super) memory: usize,
+    pub(super) from: u32,
+    pub(super) to: u32,
+}
+
+/// Trees on the chip for the key bits after those that the trie covers.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Tails {
+    /// Index of the memory of the first level; those of the others follow.
+    pub memory: usize,
+    /// Levels, each with a memory of its own; a node has four ranges.
+    pub levels: u32,
+}
+
+/// An accelerator's trie.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Shape {
+    /// Name of the engine; its source is `programs/accelerators/NAME.loom`.
+    pub engine: &'static str,
+    /// Width of the key.
+    pub key_bits: u32,
+    /// The memories.
+    pub memories: &'static [MemoryShape],
+    /// The levels; the first is one block, from entry 0 of the first memory.
+    pub levels: &'static [Level],
+    pub(super) regions: &'static [RegionShape],
+    /// Trees for prefixes that are longer than the sum of the levels' strides.
+    pub tails: Option<Tails>,
+}
+
+/// Width of the numbers of values and of blocks in an entry; the bit above says whether it is a
+/// leaf.
+pub const VALUE_BITS: u32 = 17;
+
+const fn channel(name: &'static str) -> MemoryShape {
+    MemoryShape { name, entries: 1 << 22, width: VALUE_BITS + 1, burst: 2 }
+}
+
+const fn tail(name: &'static str) -> MemoryShape {
+    MemoryShape { name, entries: 512, width: 3 * 64 + 4 * (VALUE_BITS + 1), burst: 1 }
+}
+
+const MILLION: u32 = 1 << 20;
+
+/// The trie of 20, 4 and 8 bits (Gorilla, section 4.2), in a part of four million 18-bit words.
+pub const IPV4: Shape = Shape {
+    engine: "ipv4_trie",
+    key_bits: 32,
+    memories: &[channel("memory")],
+    levels: &[
+        Level { stride: 20, memory: 0, base: 0, places: &[] },
+        Level { stride: 4, memory: 0, base: 2 * MILLION, places: &[(1, true)] },
+        // Below the blocks of the second level, and after them where they leave room.
+        Level { stride: 8, memory: 0, base: 0, places: &[(0, true), (1, false)] },
+    ],
+    regions: &[
+        RegionShape { memory: 0, from: MILLION, to: 2 * MILLION },
+        RegionShape { memory: 0, from: 2 * MILLION, to: 4 * MILLION },
+    ],
+    tails: None,
+};
+
+/// The trie of 20, 8 and 8 bits over four bits of a virtual router's number and an IPv4 address, in
+/// such a part: up to 16 routers.
+pub const IPV4_SHARED: Shape = Shape {
+    engine: "ipv4_shared_trie",
+    key_bits: 36,
+    memories: &[channel("memory")],
+    levels: &[
+        Level { stride: 20, memory: 0, base: 0, places: &[] },
+        Level { stride: 8, memory: 0, base: 0, places: &[(0, true)] },
+        Level { stride: 8, memory: 0, base: 0, places: &[(0, false)] },
+    ],
+    regions: &[RegionShape { memory: 0, from: MILLION, to: 4 * MILLION }],
+    tails: None,
+};
+
+/// The trie of 20, 12, 8, 8, 8 and 8 bits in two such parts.
+pub const IPV6: Shape = Shape {
+    engine: "ipv6_trie",
+    key_bits: 128,
+    memories: &[
+        channel("near"),
+        channel("far"),
+        tail("tail1"),
+        tail("tail2"),
+        tail("tail3"),
+        tail("tail4"),
+        tail("tail5"),
+    ],
+    levels: &[
+        Level { stride: 20, memory: 0, base: 0, places: &[] },
+        Level { stride: 12, memory: 0, base: 0, places: &[(0, true)] },
+        Level { stride: 8, memory: 0, base: 0, places: &[(0, false)] },
+        Level { stride: 8, memory: 1, base: 0, places: &[(1, true)] },
+        Level { stride: 8, memory: 1, base: 0, places: &[(1, true)] },
+        Level { stride: 8, memory: 1, base: 0, places: &[(1, true)] },
+    ],
+    regions: &[
+        RegionShape { memory: 0, from: MILLION, to: 4 * MILLION },
+        RegionShape { memory: 1, from: 0, to: 4 * MILLION },
+    ],
+    tails: Some(Tails { memory: 2, levels: 5 }),
+};
+
+/// The trie of 20 and six times 8 bits over four bits of a virtual router's number and an IPv6
+/// address: up to 16 routers. Two such parts, and the second level on the chip, so that neither is
+/// read more than three times a cycle.
+pub const IPV6_SHARED: Shape = Shape {
+    engine: "ipv6_shared_trie",
+    key_bits: 132,
+    memories: &[
+        channel("near"),
+        channel("far"),
+        MemoryShape { name: "second", entries: 1 << 16, width: VALUE_BITS + 1, burst: 1 },
+        tail("tail1"),
+        tail("tail2"),
+        tail("tail3"),
+        tail("tail4"),
+        tail("tail5"),
+    ],
+    levels: &[
+        Level { stride: 20, memory: 0, base: 0, places: &[] },
+        Level { stride: 8, memory: 2, base: 0, places: &[(2, true)] },
+        Level { stride: 8, memory: 0, base: 0, places: &[(0, true)] },
+        Level { stride: 8, memory: 0, base: 0, places: &[(0, true)] },
+        Level { stride: 8, memory: 1, base: 0, places: &[(1, true)] },
+        Level { stride: 8, memory: 1, base: 0, places: &[(1, true)] },
+        Level { stride: 8, memory: 1, base: 0, places: &[(1, true)] },
+    ],
+    regions: &[
+        RegionShape { memory: 0, from: MILLION, to: 4 * MILLION },
+        RegionShape { memory: 1, from: 0, to: 4 * MILLION },
+        RegionShape { memory: 2, from: 0, to: 1 << 16 },
+    ],
+    tails: Some(Tails { memory: 3, levels: 5 }),
+};
+
+impl Shape {
+    /// Returns the accelerator for keys of this width.
+    ///
+    /// # Errors
+    /// If there is none: a sentence without a final stop.
+    pub fn for_key(key_bits: u32) -> Result<Self, String> {
+        [IPV4, IPV4_SHARED, IPV6, IPV6_SHARED].into_iter().find(|shape| shape.key_bits == key_bits).ok_or_else(|| {
+            format!(
+                "there is no lookup accelerator for keys of {key_bits} bits, only for 32 (IPv4) and 128 (IPv6), and for 36 and 132 \
+                 (those of virtual routers that share a processor)"
+            )
+        })
+    }
+
+    /// The strides of the levels.
+    pub fn strides(&self) -> Vec<u32> {
+        self.levels.iter().map(|level| level.stride).collect()
+    }
+
+    /// Bits of the key that the first level uses.
+    pub(super) fn root_bits(&self) -> u32 {
+        self.levels[0].stride
+    }
+
+    /// Bits of the key that all levels together use.
+    pub(super) fn trie_bits(&self) -> u32 {
+        self.levels.iter().map(|level| level.stride).sum()
+    }
+
+    /// The key with its most significant bit at the top.
+    pub(super) fn align(&self, key: Key) -> Key {
+        key << (KEY_BITS - self.key_bits)
+    }
+
+    /// A right-aligned key as the golden model has it.
+    pub fn golden_key(&self, key: Key) -> Bits {
+        let (high, low) = key.into_words();
+        Bits::new(128, high).concat(&Bits::new(128, low)).resize(self.key_bits)
+    }
+
+    /// The entry of the first level that an aligned key leads to.
+    pub(super) fn slot(&self, aligned: Key) -> u32 {
+        bits(aligned, 0, self.root_bits())
+    }
+}
+
+/// The first `length` bits of an aligned key; the others zero.
+pub(super) fn head(aligned: Key, length: u32) -> Key {
+    if length == 0 { Key::ZERO } else { aligned & Key::MAX << (KEY_BITS - length) }
+}
+
+/// Returns the `count` bits (1 to 32) after the first `at` of an aligned key, as a number.
+pub(super) fn bits(aligned: Key, at: u32, count: u32) -> u32 {
+    (aligned << at >> (KEY_BITS - count)).as_u32()
+}
+
+/// Returns a key of this width, right-aligned.
+///
+/// # Panics
+/// If there are more than a [`Key`] has.
+pub fn key(bits: &Bits) -> Key {
+    assert!(bits.width() <= KEY_BITS, "no accelerator has keys of {} bits", bits.width());
+    bits.words()
+        .collect::<Vec<_>>()
+        .into_iter()
+        .rev()
+        .fold(Key::ZERO, |key, word| key << 64 | Key::from(word))
+}

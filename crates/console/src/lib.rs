@@ -1,0 +1,26 @@
+//! Common parts of command-line programs: text and tables, progress, and atomic writes of files and
+//! folders.
+
+pub mod memory;
+pub mod output;
+mod progress;
+mod staged;
+
+use std::path::PathBuf;
+
+use wireloom_ir::Program;
+use wireloom_machine::{LoadedTables, Result};
+use wireloom_offloads::Store;
+
+pub use progress::{Working, bar};
+pub use staged::{Staged, cannot_be_made};
+pub use wireloom_machine::thousands;
+
+/// Makes the offloads of a program and loads table files into them; a terminal shows which.
+///
+/// # Errors
+/// As [`wireloom_machine::load_store`].
+pub fn load_store(program: &Program, tables: &[PathBuf]) -> Result<(Store, LoadedTables)> {
+    let working = Working::on("loading tables");
+    wireloom_machine::load_store(program, tables, &|what| working.now(what))
+}

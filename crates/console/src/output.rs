@@ -1,0 +1,136 @@
+//! Output of subcommands: text on standard output, tables for people, JSON for machines, and files
+//! that are written atomically.
+
+use std::ffi::OsStr;
+use std::io::{self, Write};
+use std::path::{Path, PathBuf};
+
+use comfy_table::{CellAlignment, ContentArrangement, LineStyle, Table, TableStyle};
+use serde::Serialize;
+
+use wireloom_machine::{Error, Result};
+
+/// Writes text to standard output. If the reader has exited (`| head`), the process ends quietly.
+pub fn print(text: &str) {
+    let mut out = io::stdout().lock();
+    if out.write_all(text.as_bytes()).and_then(|()| out.flush()).is_err() {
+        std::process::exit(0);
+    }
+}
+
+/// `print` with a line end.
+pub fn say(text: impl AsRef<str>) {
+    print(&format!("{}\n", text.as_ref()));
+}
+
+/// A rule under the heads and nothing else: it copies well and reads well without colour.
+const STYLE: TableStyle =
+    TableStyle::new().header_separator(LineStyle::none().fill('─').junction('─'));
+
+/// Creates a table for people with these column heads; the columns named in `numeric` are
+/// right-aligned.
+pub fn table(heads: &[&str], numeric: &[usize]) -> Table {
+    let mut table = Table::new();
+    table.load_style(STYLE).set_content_arrangement(ContentArrangement::Dynamic);
+    table.set_header(heads.to_vec());
+    for &index in numeric {
+        if let Some(column) = table.column_mut(index) {
+            column.set_cell_alignment(CellAlignment::Right);
+        }
+    }
+    table
+}
+
+/// The terminal's width in characters, if standard output is one.
+pub fn width() -> Option<u16> {
+    Table::new().width()
+}
+
+/// The destination of JSON: a file, or standard output for `-`.
+#[derive(Clone, Debug)]
+pub enum JsonTarget {
+    /// Standard output; nothing else is written there then.
+    Stdout,
+    /// A file.
+    File(PathBuf),
+}
+
+impl From<&OsStr> for JsonTarget {
+    fn from(text: &OsStr) -> Self {
+        if text == "-" { Self::Stdout } else { Self::File(PathBuf::from(text)) }
+    }
+}
+
+/// Whether standard output takes text for people, which it does not if JSON goes there.
+pub fn for_people(json: Option<&JsonTarget>) -> bool {
+    !matches!(json, Some(JsonTarget::Stdout))
+}
+
+/// Writes a report as JSON, if it is wanted.
+///
+/// # Errors
+/// As [`write_json`].
+pub fn json(target: Option<&JsonTarget>, report: &impl Serialize) -> Result {
+    target.map_or(Ok(()), |target| write_json(target, report))
+}
+
+/// Writes a report as JSON.
+///
+/// # Errors
+/// If the file cannot be written; nothing is left of it then.
+pub fn write_json(target: &JsonTarget, report: &impl Serialize) -> Result {
+    let mut text = serde_json::to_string_pretty(report)
+        .expect("reports have string keys and no failing parts");
+    text.push('\n');
+    match target {
+        JsonTarget::Stdout => {
+            print(&text);
+            Ok(())
+        }
+        JsonTarget::File(path) => write_file(path, text.as_bytes()),
+    }
+}
+
+/// Writes a file whole or not at all: into a temporary neighbour, which is then renamed.
+/// `/dev/stdout` and its like are written directly.
+///
+/// # Errors
+/// If the file cannot be written; its old contents are then untouched.
+pub fn write_file(path: &Path, bytes: &[u8]) -> Result {
+    let failed =
+        |error: io::Error| Error::new(format!("{}: cannot be written: {error}", path.display()));
+    if path.metadata().is_ok_and(|m| !m.is_file()) {
+        return std::fs::write(path, bytes).map_err(failed);
+    }
+    let folder = path.parent().filter(|p| !p.as_os_str().is_empty()).unwrap_or(Path::new("."));
+    let mut file = tempfile::Builder::new()
+        .prefix(".wireloom-")
+        .permissions(std::os::unix::fs::PermissionsExt::from_mode(0o644))
+        .tempfile_in(folder)
+        .map_err(failed)?;
+    file.write_all(bytes).map_err(failed)?;
+    file.persist(path).map_err(|error| failed(error.error))?;
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_file_that_cannot_be_renamed_into_place_leaves_nothing() {
+        let folder = tempfile::tempdir().expect("a temporary folder");
+        assert!(write_file(&folder.path().join("no/such/folder.txt"), b"x").is_err());
+        assert_eq!(std::fs::read_dir(folder.path()).expect("the folder").count(), 0);
+    }
+
+    #[test]
+    fn a_file_replaces_the_one_before() {
+        let folder = tempfile::tempdir().expect("a temporary folder");
+        let path = folder.path().join("report.json");
+        write_file(&path, b"old").expect("writes");
+        write_file(&path, b"new").expect("writes");
+        assert_eq!(std::fs::read(&path).expect("reads"), b"new");
+        assert_eq!(std::fs::read_dir(folder.path()).expect("the folder").count(), 1);
+    }
+}

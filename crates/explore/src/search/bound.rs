@@ -1,0 +1,107 @@
+//! Upper bounds of a machine's rate: threads, slots and ports must suffice for the demands of
+//! packets.
+
+use wireloom_np::description::Machine;
+
+use super::{Kind, Shape, Wanted};
+use crate::rig::{Demand, Rig};
+use wireloom_console::Working;
+use wireloom_machine::Result;
+
+/// The upper bounds of a machine, in million packets a second, over all traffic.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Limits {
+    /// The bound by threads, slots and clusters, of which larger machines have more.
+    pub engines: f64,
+    /// By lanes, and services that there is one of in a pipe.
+    pub lanes: f64,
+}
+
+impl Limits {
+    /// The lower one.
+    pub fn mpps(self) -> f64 {
+        self.engines.min(self.lanes)
+    }
+}
+
+/// The demands of packets of each traffic.
+pub struct Bound {
+    demands: Vec<Demand>,
+    /// Packets a cycle that the largest cluster takes.
+    cluster: f64,
+}
+
+impl Bound {
+    /// Measures the demands on a machine with one thread, where nothing waits for anything else,
+    /// and on one with the largest cluster of the kind's shapes, whose engines may wait for shared
+    /// parts.
+    pub(super) fn measure(wanted: &Wanted<'_>, kind: &Kind) -> Result<Self> {
+        let like = kind.like.with_lanes(1);
+        let rig = |engines, threads| -> Result<(Working, Rig)> {
+            let machine = Shape { clusters: 1, engines, threads }.of(&like)?;
+            Ok((
+                Working::on(format!("simulating {}", machine.name)),
+                Rig::new(&machine, wanted.loaded)?,
+            ))
+        };
+        let (working, mut least) = rig(1, 1)?;
+        let demands =
+            wanted.traffic.iter().map(|packets| least.demand(packets)).collect::<Result<_>>()?;
+        drop(working);
+        let most = |of: fn(&Shape) -> usize| kind.shapes.iter().map(of).max().unwrap_or(1);
+        let (_working, mut largest) =
+            rig(most(|shape| shape.engines), most(|shape| shape.threads))?;
+        let mhz = f64::from(largest.machine().clock.core_mhz);
+        let mut cluster = f64::INFINITY;
+        for packets in wanted.traffic {
+            cluster = cluster.min(largest.offered(packets, mhz)?.mpps / mhz);
+        }
+        Ok(Self { demands, cluster })
+    }
+
+    /// Returns the upper bounds of a machine of this shape.
+    pub fn limits(&self, shape: Shape, machine: &Machine) -> Limits {
+        let (engines, lanes) = ((shape.clusters * shape.engines) as f64, machine.lanes() as f64);
+        let by_engines = |demand: &Demand| {
+            let threads = engines * shape.threads as f64 / demand.residency;
+            threads.min(engines / demand.slots)
+        };
+        // A service of a pipe takes one request a cycle.
+        let by_lanes = |demand: &Demand| (lanes / demand.requests).min(lanes);
+        let least = |of: &dyn Fn(&Demand) -> f64| {
+            let all = self.demands.iter().map(of);
+            all.fold(f64::INFINITY, f64::min) * f64::from(machine.clock.core_mhz)
+        };
+        let clusters = shape.clusters as f64 * self.cluster * f64::from(machine.clock.core_mhz);
+        Limits { engines: least(&by_engines).min(clusters), lanes: least(&by_lanes) }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_scarcest_thing_decides() {
+        let bound = |demands: &[Demand], clusters, engines, threads| {
+            let shape = Shape { clusters, engines, threads };
+            let like = Machine::find("np").expect("a machine");
+            let machine = like.shaped(clusters, engines, threads).expect("a machine");
+            let limits = Bound { demands: demands.to_vec(), cluster: 0.25 }.limits(shape, &machine);
+            (limits.mpps() * 1000.0).round() / 1000.0
+        };
+        let demand = Demand { residency: 100.0, slots: 8.0, requests: 1.0 };
+        // 4 engines of 2 threads: 8 threads, each with a packet for 100 cycles.
+        assert_eq!(bound(&[demand], 2, 2, 2), 8.0);
+        // 4 engines of 32 threads: 4 slots a cycle for 8 of each packet.
+        assert_eq!(bound(&[demand], 2, 2, 32), 50.0);
+        // The same engines in one cluster, which accepts a packet every four cycles.
+        assert_eq!(bound(&[demand], 1, 4, 32), 25.0);
+        // Enough engines to fill the lane; two lanes.
+        assert_eq!(bound(&[demand], 8, 8, 8), 100.0);
+        assert_eq!(bound(&[demand], 16, 8, 8), 200.0);
+        // A table with two requests a packet.
+        let twice = Demand { requests: 2.0, ..demand };
+        assert_eq!(bound(&[demand, twice], 8, 8, 8), 50.0);
+    }
+}

@@ -1,0 +1,117 @@
+//! The processors of a choice on one chip.
+
+use std::path::Path;
+
+use wireloom_np::area::{Cache, synthesise};
+use wireloom_np::processor::chip::{self, Chip, Member, Resident};
+use wireloom_np::processor::{self, Image, Stimulus};
+
+use super::lanes::{Evaluator, Lane, packed};
+use super::schedule::Schedule;
+use wireloom_console::Working;
+use wireloom_console::cannot_be_made;
+use wireloom_machine::thousands;
+use wireloom_machine::{Error, Result};
+
+/// Packets of the test bench in a folder.
+const BENCH_PACKETS: usize = 500;
+
+/// A chip and its properties.
+pub struct Joined {
+    /// The chip.
+    pub chip: Chip,
+    /// The contents of its tables.
+    pub images: Vec<Image>,
+    /// The routers of each processor of the chip, in its order.
+    pub lanes: Vec<Lane>,
+}
+
+impl Evaluator<'_> {
+    /// Joins processors: each on the first lane of the chip with enough room.
+    ///
+    /// # Errors
+    /// If a program or a table is refused, or a machine has no place for something.
+    pub fn joined(&self, processors: &[Lane]) -> Result<Joined> {
+        let _working = Working::on("joining processors");
+        let rates: Vec<f64> = processors.iter().map(|lane| lane.mpps).collect();
+        let mut joined: Vec<Vec<Member>> = Vec::new();
+        let mut images = Vec::new();
+        let mut lanes = Vec::new();
+        for places in packed(&rates, self.lane_mpps(), usize::MAX) {
+            let mut members = Vec::new();
+            for place in places {
+                let lane = &processors[place];
+                let (_, loaded) = self.loaded(&lane.routers, &lane.protocols)?;
+                let label = format!("p{}_", lanes.len());
+                let processor = loaded.labelled_processor(&lane.machine, &label)?;
+                let (_, store) = loaded.into_parts();
+                images.extend(processor::images(&processor.plan, &store).map_err(Error::new)?);
+                let resident = |&router: &usize| Resident {
+                    number: router as u8,
+                    share: self.rate(router) / self.lane_mpps(),
+                };
+                let routers = lane.routers.iter().map(resident).collect();
+                members.push(Member { processor, routers });
+                lanes.push(lane.clone());
+            }
+            joined.push(members);
+        }
+        let chip = chip::join(joined).map_err(Error::new)?;
+        Ok(Joined { chip, images, lanes })
+    }
+
+    /// Returns the LUTs of a chip outside its processors: ingress, egress, control.
+    ///
+    /// # Errors
+    /// If Yosys is missing or refuses a unit.
+    pub fn shared_luts(&self, joined: &Joined) -> Result<u64> {
+        let mut luts = 0;
+        for unit in &joined.chip.shared_units {
+            let _working = Working::on(format!("synthesis of {unit}"));
+            let found = synthesise(&joined.chip.design, unit, self.family(), &Cache::of_user());
+            luts += found.map_err(Error::new)?.cost.luts;
+        }
+        Ok(luts)
+    }
+
+    /// Writes a chip with its tables into a folder, with a test bench: packets of its routers with
+    /// their arrival times, and the output of golden machines with one router each. `shared` is the
+    /// number of LUTs outside the processors, if known.
+    ///
+    /// # Errors
+    /// If golden refuses a table, or a file cannot be written.
+    pub fn write(&self, joined: &Joined, shared: Option<u64>, folder: &Path) -> Result {
+        let mut schedule = Schedule::new(self, &joined.lanes, None)?;
+        schedule.truncate(BENCH_PACKETS);
+        let mut stimulus = Stimulus::default();
+        schedule.packets().for_each(|packet| stimulus.arrives(packet.frame()));
+        schedule.expected(self)?.iter().for_each(|left| stimulus.leaves(&left.output()));
+        let names: Vec<&str> =
+            self.description().routers.iter().map(|router| router.name.as_str()).collect();
+        let estimate = self.estimate(joined, shared);
+        chip::write(&joined.chip, &names, &joined.images, &stimulus, &estimate, folder)
+            .map_err(cannot_be_made(folder))
+    }
+
+    /// Returns the cost of a chip as Markdown.
+    fn estimate(&self, joined: &Joined, shared: Option<u64>) -> String {
+        let Some(shared) = shared else { return "Not estimated.".to_owned() };
+        let mut text =
+            format!("LUTs ({}):\n\n| part | machine | LUTs |\n|---|---|---|\n", self.family());
+        let mut total = shared;
+        for (number, lane) in joined.lanes.iter().enumerate() {
+            let luts = lane.luts.unwrap_or_default();
+            total += luts;
+            text += &format!(
+                "| processor {number} | `{}` | {} |\n",
+                lane.machine.name,
+                thousands(luts)
+            );
+        }
+        text + &format!(
+            "| ingress, egress, control | | {} |\n| **all** | | **{}** |\n",
+            thousands(shared),
+            thousands(total)
+        )
+    }
+}

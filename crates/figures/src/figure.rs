@@ -1,0 +1,154 @@
+//! Figures of the papers: tables of published numbers and ours.
+
+use serde::Serialize;
+use serde_json::Value;
+use wireloom_np::description::Machine;
+
+use super::{
+    Settings, mpsoc, mpsoc_calls, mpsoc_million, mpsoc_router, mpsoc_smallest, np_arbitration,
+    np_area, np_channels, np_million, np_rig, np_search, np_storage, np_threads, np_throughput,
+    np_virtual,
+};
+use wireloom_machine::{Error, Result};
+
+/// A figure.
+pub struct Figure {
+    /// The name on the command line.
+    pub name: &'static str,
+    /// A sentence on the contents of the figure.
+    pub what: &'static str,
+    /// The values that `--on` accepts.
+    pub choice: Choice,
+    /// Makes it.
+    pub make: fn(&Settings) -> Result<Drawn>,
+}
+
+/// The values that `--on` accepts for a benchmark.
+pub enum Choice {
+    /// `--on` is not accepted.
+    None,
+    /// Some of the machines, or configurations, that it has.
+    Some(fn() -> Vec<String>),
+    /// Any network processor.
+    Any,
+    /// Any single network processor.
+    AnyOne,
+}
+
+impl Choice {
+    /// Refuses values that the benchmark of that name does not accept.
+    ///
+    /// # Errors
+    /// If `--on` names a machine that the benchmark cannot measure.
+    pub fn check(&self, name: &str, only: &[String]) -> Result {
+        let Some(first) = only.first() else { return Ok(()) };
+        match self {
+            Self::None => Err(Error::new(format!(
+                "{name} has no machine to choose: --on {first} changes nothing"
+            ))
+            .with_help("leave out --on")),
+            Self::Some(all) => {
+                let all = all();
+                let Some(unknown) = only.iter().find(|wanted| !all.contains(wanted)) else {
+                    return Ok(());
+                };
+                Err(Error::new(format!("{name} does not have '{unknown}'"))
+                    .with_help(format!("--on takes one of {}", all.join(", "))))
+            }
+            Self::AnyOne if only.len() > 1 => Err(Error::new(format!(
+                "{name} compares variants of one machine, and --on names {}",
+                only.len()
+            ))
+            .with_help("give --on once")),
+            Self::Any | Self::AnyOne => {
+                only.iter().try_for_each(|name| Machine::find(name).map(|_| ()).map_err(Error::new))
+            }
+        }
+    }
+}
+
+/// A figure, made.
+#[derive(Clone, Debug, Serialize)]
+pub struct Drawn {
+    /// Tables for people.
+    #[serde(skip)]
+    pub text: String,
+    /// The numbers.
+    pub data: Value,
+    /// The plot, as SVG.
+    #[serde(skip)]
+    pub svg: String,
+    /// Results that violate an invariant, a sentence each. Everything in a figure is simulated or
+    /// computed and equal on every computer.
+    pub faults: Vec<String>,
+}
+
+/// All figures, in the order in which they are shown.
+pub const FIGURES: &[Figure] = &[
+    np_storage::FIGURE,
+    np_channels::FIGURE,
+    np_throughput::FIGURE_9,
+    np_throughput::FIGURE_10,
+    np_area::FIGURE_11,
+    np_area::FIGURE_12,
+    np_threads::FIGURE,
+    np_arbitration::FIGURE,
+    np_search::FIGURE,
+    np_million::FIGURE,
+    np_rig::FIGURE,
+    np_virtual::FIGURE,
+    mpsoc::FIGURE_3,
+    mpsoc::TABLE_1,
+    mpsoc_router::FIGURE,
+    mpsoc_smallest::FIGURE,
+    mpsoc_million::FIGURE,
+    mpsoc_calls::FIGURE,
+];
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn machines_that_a_figure_does_not_have_are_refused_with_those_that_it_has() {
+        let refused = |name: &str, only: &[&str]| {
+            let figure = FIGURES.iter().find(|figure| figure.name == name).expect("a figure");
+            let only: Vec<String> = only.iter().map(|name| (*name).to_owned()).collect();
+            figure.choice.check(name, &only).is_err()
+        };
+        for (name, only) in [
+            ("np-threads", "np-2-2-4"),
+            ("np-area", "np-1-1-1"),
+            ("np-area-ipv4", "np-16-6-4"),
+            ("np-rig", "np-2-2-4"),
+            ("np-virtual", "np-2-2-4"),
+            ("np-search", "np-2-2-4"),
+            ("np-storage", "np-2-2-4"),
+            ("np-channels", "np-2-2-4"),
+            ("np-million", "native"),
+            ("np-throughput-50g", "np-8-4"),
+            ("mpsoc-threads", "np-2-2-4"),
+            ("mpsoc-router", "np-2-2-4"),
+            ("mpsoc-smallest", "mpsoc-oc48"),
+            ("mpsoc-million", "mpsoc-oc48"),
+            ("mpsoc-calls", "mpsoc-oc48"),
+        ] {
+            assert!(refused(name, &[only]), "{name} {only}");
+            assert!(!refused(name, &[]), "{name}");
+        }
+        for (name, only) in [
+            ("np-threads", "np-8-2-16"),
+            ("np-area", "np-16-6-4"),
+            ("np-area-ipv4", "np-8-4-1"),
+            ("np-rig", "np-rig-small"),
+            ("np-virtual", "8.1.1"),
+            ("np-million", "np-2-2-4"),
+            ("np-throughput-50g", "np-200mpps"),
+            ("np-arbitration", "np-2-2-4"),
+            ("mpsoc-router", "mpsoc-oc48"),
+        ] {
+            assert!(!refused(name, &[only]), "{name} {only}");
+        }
+        assert!(refused("np-arbitration", &["np-2-2-4", "np-1-1-1"]));
+    }
+}

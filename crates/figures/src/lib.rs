@@ -1,0 +1,238 @@
+//! Benchmarks: speed, time and memory of the software machines, and the papers' figures of network
+//! processors and simulated machines.
+//!
+//! A benchmark returns samples of one number. The median counts; the spread is shown next to it.
+
+pub mod figure;
+mod mpsoc;
+mod mpsoc_calls;
+mod mpsoc_million;
+mod mpsoc_rig;
+mod mpsoc_router;
+mod mpsoc_smallest;
+mod np_arbitration;
+mod np_area;
+mod np_channels;
+mod np_million;
+mod np_rig;
+mod np_search;
+mod np_storage;
+mod np_threads;
+mod np_throughput;
+mod np_traffic;
+mod np_virtual;
+pub mod peer;
+pub mod plot;
+pub mod registry;
+pub mod workload;
+
+use std::path::PathBuf;
+
+use serde::Serialize;
+use wireloom_np::description::Machine;
+
+use wireloom_console::output;
+use wireloom_machine::{Error, Result};
+
+pub use figure::{Choice, Drawn, FIGURES, Figure};
+pub use registry::BENCHMARKS;
+
+/// The settings of a benchmark.
+pub struct Settings {
+    /// Root of the repository: programs, tables and the data cache are found from here.
+    pub root: PathBuf,
+    /// The number of samples.
+    pub runs: usize,
+    /// The values of `--on`: in figures that compare machines, the only machines to measure; all if
+    /// it is empty. [`Choice`] has allowed them.
+    pub only: Vec<String>,
+}
+
+impl Settings {
+    /// Returns a network processor with these numbers of clusters, engines and threads.
+    ///
+    /// # Errors
+    /// If there can be none.
+    pub fn np(&self, clusters: usize, engines: usize, threads: usize) -> Result<Machine> {
+        Machine::find(&format!("np-{clusters}-{engines}-{threads}")).map_err(Error::new)
+    }
+
+    /// Whether a figure shall have the machine, or configuration, of this name.
+    pub fn wants(&self, machine: &str) -> bool {
+        self.only.is_empty() || self.only.iter().any(|wanted| wanted == machine)
+    }
+}
+
+/// The direction in which a number improves.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Better {
+    /// A rate.
+    Higher,
+    /// A time or a size.
+    Lower,
+}
+
+/// A benchmark.
+pub struct Benchmark {
+    /// The name on the command line.
+    pub name: &'static str,
+    /// A sentence on what is measured.
+    pub what: &'static str,
+    /// The unit of the samples.
+    pub unit: &'static str,
+    /// The direction of improvement.
+    pub better: Better,
+    /// The goal in the unit, if any.
+    pub goal: Option<f64>,
+    /// Takes the samples.
+    pub measure: fn(&Settings) -> Result<Vec<f64>>,
+}
+
+/// The result of a benchmark.
+#[derive(Clone, Debug, Serialize)]
+pub struct Measurement {
+    /// The benchmark.
+    pub name: &'static str,
+    /// A sentence on what was measured.
+    pub what: &'static str,
+    /// Unit of the numbers.
+    pub unit: &'static str,
+    /// The direction of improvement.
+    pub better: Better,
+    /// The goal.
+    pub goal: Option<f64>,
+    /// Whether it was.
+    pub reached: Option<bool>,
+    /// The median sample.
+    pub median: f64,
+    /// The smallest sample.
+    pub least: f64,
+    /// The largest sample.
+    pub greatest: f64,
+    /// All samples, in the order in which they were taken.
+    pub samples: Vec<f64>,
+}
+
+impl Benchmark {
+    /// Takes the samples and sums them up.
+    ///
+    /// # Errors
+    /// If something that it needs is missing.
+    pub fn run(&self, settings: &Settings) -> Result<Measurement> {
+        let samples = (self.measure)(settings)?;
+        let median = median(&samples);
+        Ok(Measurement {
+            name: self.name,
+            what: self.what,
+            unit: self.unit,
+            better: self.better,
+            goal: self.goal,
+            reached: self.goal.map(|goal| match self.better {
+                Better::Higher => median >= goal,
+                Better::Lower => median <= goal,
+            }),
+            median,
+            least: samples.iter().copied().fold(f64::INFINITY, f64::min),
+            greatest: samples.iter().copied().fold(f64::NEG_INFINITY, f64::max),
+            samples,
+        })
+    }
+}
+
+impl Measurement {
+    /// Returns a sentence if the goal was missed.
+    pub fn missed(&self) -> Option<String> {
+        let goal = goal_text(self.goal, self.better, self.unit);
+        (self.reached == Some(false))
+            .then(|| format!("{} {}, and {goal} is the goal", number(self.median), self.unit))
+    }
+}
+
+impl Benchmark {
+    /// Returns the goal in words.
+    pub fn goal_text(&self) -> String {
+        goal_text(self.goal, self.better, self.unit)
+    }
+}
+
+fn goal_text(goal: Option<f64>, better: Better, unit: &str) -> String {
+    let bound = match better {
+        Better::Higher => "at least",
+        Better::Lower => "at most",
+    };
+    goal.map_or(String::new(), |goal| format!("{bound} {goal} {unit}"))
+}
+
+/// The median; the lower of the two in the middle where there are two.
+///
+/// # Panics
+/// If there are no samples.
+pub fn median(samples: &[f64]) -> f64 {
+    let mut sorted = samples.to_vec();
+    sorted.sort_by(f64::total_cmp);
+    sorted[(sorted.len() - 1) / 2]
+}
+
+/// Three significant digits.
+pub fn number(value: f64) -> String {
+    let digits = if value == 0.0 { 0 } else { value.abs().log10().floor() as i32 };
+    format!("{value:.*}", usize::try_from(2 - digits).unwrap_or(0))
+}
+
+/// Measurements as a table for people.
+pub fn table(measurements: &[Measurement]) -> String {
+    let mut table =
+        output::table(&["benchmark", "median", "least", "most", "unit", "goal", ""], &[1, 2, 3]);
+    for m in measurements {
+        table.add_row([
+            m.name.to_owned(),
+            number(m.median),
+            number(m.least),
+            number(m.greatest),
+            m.unit.to_owned(),
+            goal_text(m.goal, m.better, m.unit),
+            match m.reached {
+                Some(true) => "reached",
+                Some(false) => "MISSED",
+                None => "",
+            }
+            .to_owned(),
+        ]);
+    }
+    table.to_string()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_median_is_the_sample_in_the_middle() {
+        assert_eq!(median(&[3.0, 1.0, 2.0]), 2.0);
+        assert_eq!(median(&[4.0, 1.0, 3.0, 2.0]), 2.0);
+        assert_eq!(median(&[7.0]), 7.0);
+    }
+
+    #[test]
+    fn numbers_have_three_digits() {
+        for (value, text) in [
+            (0.0, "0.00"),
+            (12.345, "12.3"),
+            (0.012345, "0.0123"),
+            (606_138.0, "606138"),
+            (9.87, "9.87"),
+        ] {
+            assert_eq!(number(value), text);
+        }
+    }
+
+    #[test]
+    fn names_of_benchmarks_are_distinct() {
+        let figures = FIGURES.iter().map(|figure| figure.name);
+        let mut names: Vec<_> = BENCHMARKS.iter().map(|b| b.name).chain(figures).collect();
+        names.sort_unstable();
+        names.dedup();
+        assert_eq!(names.len(), BENCHMARKS.len() + FIGURES.len());
+    }
+}

@@ -1,0 +1,193 @@
+//! Figure 3 and Table 1 of the StepNP paper: the machine model under its synthetic load.
+
+use std::num::NonZero;
+use std::thread::available_parallelism;
+
+use serde::Serialize;
+use wireloom_mpsoc::Spec;
+use wireloom_mpsoc::evaluation::{
+    Configuration, LATENCIES_NS, Point, Stated, THREADS, figure_3, figure_3_stated, table_1,
+    table_1_stated,
+};
+
+use super::figure::{Choice, Drawn, Figure};
+use super::plot::{Group, grouped};
+use super::{Settings, number};
+use wireloom_console::Working;
+use wireloom_console::output;
+use wireloom_machine::{Error, Result};
+
+/// Figure 3.
+pub const FIGURE_3: Figure = Figure {
+    name: "mpsoc-threads",
+    what: "StepNP, Figure 3: rate of one processor by threads and latency of the network, synthetic load",
+    choice: Choice::None,
+    make: threads,
+};
+
+/// Table 1.
+pub const TABLE_1: Figure = Figure {
+    name: "mpsoc-table1",
+    what: "StepNP, Table 1: use and packet latency of machines for OC-48 and OC-192, synthetic load",
+    choice: Choice::None,
+    make: table1,
+};
+
+/// The simulated machine and the paper's statements on it.
+#[derive(Serialize)]
+struct Data<'a, T> {
+    measured: &'a [T],
+    stated: &'a [Stated],
+}
+
+/// Simulations side by side.
+pub fn workers() -> usize {
+    available_parallelism().map_or(1, NonZero::get)
+}
+
+fn threads(_: &Settings) -> Result<Drawn> {
+    let points = {
+        let _working = Working::on("one processor, 25 simulations");
+        figure_3(&Spec::base(), workers()).map_err(Error::new)?
+    };
+    let stated = figure_3_stated(&points);
+    let heads = ["threads".to_owned()]
+        .into_iter()
+        .chain(LATENCIES_NS.map(|latency| format!("{latency} ns")));
+    let heads: Vec<String> = heads.collect();
+    let heads: Vec<&str> = heads.iter().map(String::as_str).collect();
+    let mut table = output::table(&heads, &(0..heads.len()).collect::<Vec<_>>());
+    for threads in THREADS {
+        let cell = |point: &Point| format!("{} ({:.0} %)", number(point.mbps), 100.0 * point.usage);
+        let row = points.iter().filter(|point| point.threads == threads).map(cell);
+        table.add_row([threads.to_string()].into_iter().chain(row));
+    }
+    let series: Vec<String> = THREADS.iter().map(|threads| format!("{threads} threads")).collect();
+    let series: Vec<&str> = series.iter().map(String::as_str).collect();
+    let group = |latency: u64| Group {
+        name: format!("{latency} ns one way"),
+        values: points
+            .iter()
+            .filter(|point| point.latency_ns == latency)
+            .map(|point| point.mbps)
+            .collect(),
+    };
+    let groups = LATENCIES_NS.map(group);
+    let mut svg = String::new();
+    let title =
+        "One processor of 500 MHz, Mb/s of 54-byte packets; the line: the paper's highest rate";
+    grouped(title, &series, &groups, stated[0].paper, &mut svg)?;
+    let text = format!(
+        "{table}\n\nMb/s of 54-byte packets through one processor that is offered more than it can carry, and its use, by latency of the network one \
+         way.\n\n{}",
+        stated_text(&stated)
+    );
+    drawn(text, &Data { measured: &points, stated: &stated }, svg)
+}
+
+fn table1(_: &Settings) -> Result<Drawn> {
+    let lines = {
+        let _working = Working::on("three machines");
+        table_1(&Spec::base(), workers()).map_err(Error::new)?
+    };
+    let stated = table_1_stated(&lines);
+    let heads = [
+        "machine",
+        "processors",
+        "threads",
+        "one way, ns",
+        "offered, Gb/s",
+        "carried",
+        "use, %",
+        "latency, us",
+        "processing",
+        "network",
+        "pipeline",
+    ];
+    let mut table = output::table(&heads, &(1..heads.len()).collect::<Vec<_>>());
+    for line in &lines {
+        table.add_row([
+            line.name.to_owned(),
+            line.processors.to_string(),
+            line.threads.to_string(),
+            line.latency_ns.to_string(),
+            number(line.offered_gbps),
+            number(line.carried_gbps),
+            number(100.0 * line.usage),
+            number(line.latency_us),
+            number(line.processing_us),
+            number(line.network_us),
+            number(line.compute_us),
+        ]);
+    }
+    let group = |line: &Configuration| {
+        let paper = stated.iter().find(|stated| stated.what == format!("{}: use", line.name));
+        let paper = paper.map_or(0.0, |stated| stated.paper);
+        Group { name: line.name.to_owned(), values: vec![paper, 100.0 * line.usage] }
+    };
+    let groups: Vec<Group> = lines.iter().map(group).collect();
+    let mut svg = String::new();
+    grouped("Use of the processors, %", &["the paper", "here"], &groups, 100.0, &mut svg)?;
+    let text = format!(
+        "{table}\n\nlatency: from a packet's last bit in to its last bit out, in order; processing: until packet I/O has it back from its thread; of that \
+         the thread waits for the network, and has an instruction in the pipeline.\n\n{}",
+        stated_text(&stated)
+    );
+    drawn(text, &Data { measured: &lines, stated: &stated }, svg)
+}
+
+/// Formats the paper's numbers next to ours.
+fn stated_text(stated: &[Stated]) -> String {
+    let mut table =
+        output::table(&["what", "the paper", "here", "unit", "difference", ""], &[1, 2, 4]);
+    for point in stated {
+        table.add_row([
+            point.what.clone(),
+            number(point.paper),
+            number(point.measured),
+            point.unit.to_owned(),
+            format!("{:+.1} %", 100.0 * point.difference()),
+            if point.is_near() { "" } else { point.why.unwrap_or("MISSED") }.to_owned(),
+        ]);
+    }
+    format!("{table}\n")
+}
+
+fn drawn<T: Serialize>(text: String, data: &Data<'_, T>, svg: String) -> Result<Drawn> {
+    let far = data.stated.iter().filter(|point| !point.is_near() && point.why.is_none());
+    let faults = far.map(|point| {
+        format!(
+            "{}: {} {}, and the paper has {}",
+            point.what,
+            number(point.measured),
+            point.unit,
+            number(point.paper)
+        )
+    });
+    let faults = faults.collect();
+    let data = serde_json::to_value(data).map_err(|error| Error::new(error.to_string()))?;
+    Ok(Drawn { text, data, svg, faults })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn stated(paper: f64, measured: f64, why: Option<&'static str>) -> Stated {
+        Stated { what: "use".to_owned(), unit: "%", paper, measured, why }
+    }
+
+    #[test]
+    fn only_what_is_far_and_not_explained_is_a_fault() {
+        let points =
+            [stated(50.0, 54.0, None), stated(50.0, 60.0, Some("so")), stated(50.0, 44.0, None)];
+        let drawn =
+            drawn(String::new(), &Data::<()> { measured: &[], stated: &points }, String::new());
+        assert_eq!(drawn.expect("a figure").faults, ["use: 44.0 %, and the paper has 50.0"]);
+        let text = stated_text(&points);
+        assert!(
+            text.contains("+8.0 %") && text.contains("so") && text.contains("MISSED"),
+            "{text}"
+        );
+    }
+}

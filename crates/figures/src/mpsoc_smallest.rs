@@ -1,0 +1,359 @@
+//! The smallest StepNP machines that carry the real router's packets at the rates of the paper, and
+//! beyond.
+
+use std::collections::BTreeMap;
+
+use serde::Serialize;
+use wireloom_mpsoc::Spec;
+use wireloom_mpsoc::evaluation::shaped;
+use wireloom_mpsoc::spec::Set;
+use wireloom_net::Packet;
+use wireloom_sim::{Time, sweep};
+
+use super::figure::{Choice, Drawn, Figure};
+use super::mpsoc::workers;
+use super::mpsoc_rig::{Forwarded, Router, SETS};
+use super::np_traffic::Traffic;
+use super::plot::{Group, grouped};
+use super::{Settings, number};
+use wireloom_console::Working;
+use wireloom_console::{output, thousands};
+use wireloom_machine::{Error, Result};
+
+/// The figure.
+pub const FIGURE: Figure = Figure {
+    name: "mpsoc-smallest",
+    what: "StepNP: the fewest processors that carry 2.5, 10 and 40 Gb/s of 54-byte packets through the real router without loss",
+    choice: Choice::None,
+    make,
+};
+
+/// Processors that a machine can have.
+const MOST: u32 = 64;
+/// Packet length in bytes on the line.
+const BYTES: u32 = 54;
+/// Packets that warm caches, and packets of which none may be lost.
+const WARM: usize = 16_384;
+const MEASURED: usize = 65_536;
+/// Lines: Gb/s, nanoseconds one way, threads of a processor.
+const LINES: [(f64, u64, u32); 3] = [(2.5, 40, 8), (10.0, 80, 16), (40.0, 80, 16)];
+/// Threads that are compared.
+const THREADS: [u32; 4] = [8, 16, 24, 32];
+/// Kinds of packets that are compared, IPv4 first.
+const TRAFFIC: [&str; 5] = ["IPv4", "IPv6", "MPLS_1", "MPLS_4", "all six"];
+/// The goals with IPv4 on ARM: Gb/s, maximum processors, and their minimum utilisation.
+const GOALS: [(f64, u32, f64); 2] = [(10.0, 16, 0.9), (40.0, 64, 0.0)];
+
+/// One search.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+struct Question {
+    gbps: f64,
+    latency_ns: u64,
+    threads: u32,
+    traffic: &'static str,
+    set: &'static str,
+}
+
+/// The number of processors needed.
+#[derive(Clone, Debug, Serialize)]
+struct Answer {
+    #[serde(flatten)]
+    question: Question,
+    /// The fewest that lose nothing; `None` if 64 do.
+    processors: Option<u32>,
+    /// All machines that were simulated, by their processors.
+    tried: BTreeMap<u32, Forwarded>,
+}
+
+/// Returns all searches: each number of threads with IPv4, and the other packets and the other
+/// instruction set with the paper's number of threads.
+fn questions() -> Vec<Question> {
+    let mut questions = Vec::new();
+    for (gbps, latency_ns, own) in LINES {
+        let arm = SETS[0].1;
+        let question = Question { gbps, latency_ns, threads: own, traffic: TRAFFIC[0], set: arm };
+        questions.extend(THREADS.map(|threads| Question { threads, ..question }));
+        questions.extend(TRAFFIC[1..].iter().map(|traffic| Question { traffic, ..question }));
+        questions.push(Question { set: SETS[1].1, ..question });
+    }
+    questions
+}
+
+fn make(settings: &Settings) -> Result<Drawn> {
+    let working = Working::on("the routing table");
+    let router = Router::new(settings)?;
+    let mut streams = BTreeMap::new();
+    for name in TRAFFIC {
+        let traffic = Traffic::named(name).expect("it is one of them");
+        streams.insert(name, router.packets(traffic, BYTES, WARM + MEASURED)?);
+    }
+    let questions = questions();
+    working.now(&format!("{} searches for the smallest machine", questions.len()));
+    let ask = |question: &Question| answer(&router, *question, &streams[question.traffic], WARM);
+    let answers = sweep(&questions, workers(), ask).map_err(Error::new)?;
+    let answers = answers.into_iter().collect::<Result<Vec<Answer>>>()?;
+    drop(working);
+    let mut svg = String::new();
+    let title = "Fewest processors of 500 MHz for 54-byte packets without loss; the line: the most that there can be";
+    let names = LINES.map(|(gbps, ..)| format!("{gbps} Gb/s"));
+    grouped(
+        title,
+        &names.each_ref().map(String::as_str),
+        &groups(&answers),
+        f64::from(MOST),
+        &mut svg,
+    )?;
+    let data = serde_json::to_value(&answers).map_err(|error| Error::new(error.to_string()))?;
+    Ok(Drawn { text: text(&answers), data, svg, faults: faults(&answers) })
+}
+
+/// Searches for the smallest machine. The largest is simulated first: its utilisation gives a lower
+/// bound on the number of processors.
+fn answer(router: &Router, question: Question, packets: &[Packet], warm: usize) -> Result<Answer> {
+    let set =
+        SETS.iter().find(|(_, name)| *name == question.set).map_or(Set::Armv4, |(set, _)| *set);
+    let mut tried: BTreeMap<u32, Forwarded> = BTreeMap::new();
+    let mut carries = |processors: u32| -> Result<Forwarded> {
+        if let Some(known) = tried.get(&processors) {
+            return Ok(*known);
+        }
+        let latency = Time::nanoseconds(question.latency_ns);
+        let mut spec = shaped(&Spec::base(), processors, question.threads, latency, question.gbps);
+        spec.processor.instruction_set = set;
+        let measured = router.forward(&spec, packets, warm)?;
+        tried.insert(processors, measured);
+        Ok(measured)
+    };
+    let largest = carries(MOST)?;
+    let processors = if largest.lost == 0 {
+        // Less two hundredths: rates are measured.
+        let least = (0.98 * largest.usage * f64::from(MOST)).ceil() as u32;
+        search(least.max(1), MOST, |processors| Ok(carries(processors)?.lost == 0))?
+    } else {
+        None
+    };
+    // The next smaller machine, which loses packets, is part of the result.
+    if let Some(fewer) = processors.map(|fewest| fewest - 1).filter(|fewer| *fewer > 0) {
+        carries(fewer)?;
+    }
+    Ok(Answer { question, processors, tried })
+}
+
+/// Returns the least number from `least` to `most` for which a monotonic condition holds, if any.
+/// The search starts near `least`: steps double, then the interval is bisected.
+fn search(
+    least: u32,
+    most: u32,
+    mut holds: impl FnMut(u32) -> Result<bool>,
+) -> Result<Option<u32>> {
+    let (mut fails, mut step) = (least - 1, 1);
+    let mut found = loop {
+        let next = (fails + step).min(most);
+        if holds(next)? {
+            break next;
+        }
+        if next == most {
+            return Ok(None);
+        }
+        (fails, step) = (next, 2 * step);
+    };
+    while found - fails > 1 {
+        let middle = fails.midpoint(found);
+        if holds(middle)? { found = middle } else { fails = middle }
+    }
+    Ok(Some(found))
+}
+
+/// Names a search, without the line.
+fn name(question: &Question) -> String {
+    match (question.set == SETS[0].1, question.traffic == TRAFFIC[0]) {
+        (false, _) => format!("{}, {}", question.traffic, question.set),
+        (_, false) => question.traffic.to_owned(),
+        _ => format!("{}, {} threads", question.traffic, question.threads),
+    }
+}
+
+/// Returns a group for each search, over all lines.
+fn groups(answers: &[Answer]) -> Vec<Group> {
+    let mut groups: Vec<Group> = Vec::new();
+    for answer in answers {
+        let (name, processors) =
+            (name(&answer.question), f64::from(answer.processors.unwrap_or(0)));
+        let line = LINES.iter().position(|(gbps, ..)| *gbps == answer.question.gbps).unwrap_or(0);
+        let index = groups.iter().position(|group| group.name == name).unwrap_or_else(|| {
+            groups.push(Group { name, values: vec![0.0; LINES.len()] });
+            groups.len() - 1
+        });
+        groups[index].values[line] = processors;
+    }
+    groups
+}
+
+impl Answer {
+    /// Whether it is one of those for which a goal is set: IPv4 on ARM, with the threads of the
+    /// line.
+    fn is_goals(&self, gbps: f64) -> bool {
+        let Question { threads, traffic, set, .. } = self.question;
+        let line = LINES.iter().find(|line| line.0 == gbps);
+        self.question.gbps == gbps
+            && line.is_some_and(|line| line.2 == threads)
+            && (traffic, set) == (TRAFFIC[0], SETS[0].1)
+    }
+}
+
+fn faults(answers: &[Answer]) -> Vec<String> {
+    let mut faults = Vec::new();
+    for (gbps, most, usage) in GOALS {
+        for answer in answers.iter().filter(|answer| answer.is_goals(gbps)) {
+            let Some(processors) = answer.processors else {
+                faults.push(format!(
+                    "{gbps} Gb/s: {MOST} processors lose packets, and at most {most} is the goal"
+                ));
+                continue;
+            };
+            let measured = answer.tried[&processors].usage;
+            if processors > most {
+                faults.push(format!(
+                    "{gbps} Gb/s: {processors} processors, and at most {most} is the goal"
+                ));
+            }
+            if measured < usage {
+                faults.push(format!(
+                    "{gbps} Gb/s: a use of {:.1} %, and at least {:.0} % is the goal",
+                    100.0 * measured,
+                    100.0 * usage
+                ));
+            }
+        }
+    }
+    faults
+}
+
+fn text(answers: &[Answer]) -> String {
+    let heads = [
+        "line, Gb/s",
+        "one way, ns",
+        "threads",
+        "packets",
+        "set",
+        "processors",
+        "use, %",
+        "latency, us",
+        "99 %",
+        "lost, cold",
+        "one less: Gb/s",
+        "lost, %",
+    ];
+    let mut table = output::table(&heads, &[0, 1, 2, 5, 6, 7, 8, 9, 10, 11]);
+    for Answer { question, processors, tried } in answers {
+        let first = [
+            question.gbps.to_string(),
+            question.latency_ns.to_string(),
+            question.threads.to_string(),
+            question.traffic.to_owned(),
+            question.set.to_owned(),
+        ];
+        let lost = |measured: &Forwarded| {
+            number(100.0 * measured.lost as f64 / measured.offered.max(1) as f64)
+        };
+        let fewest = processors.and_then(|processors| tried.get(&processors));
+        let smaller = match processors {
+            Some(processors) => processors.checked_sub(1).and_then(|smaller| tried.get(&smaller)),
+            None => tried.get(&MOST),
+        };
+        let of = |text: fn(&Forwarded) -> String| fewest.map_or(String::new(), text);
+        let rest = [
+            processors.map_or(format!("over {MOST}"), |processors| processors.to_string()),
+            of(|measured| number(100.0 * measured.usage)),
+            of(|measured| number(measured.latency.latency_us)),
+            of(|measured| number(measured.latency.latency_99_us)),
+            of(|measured| thousands(measured.lost_before)),
+            smaller.map_or(String::new(), |measured| number(measured.gbps)),
+            smaller.map_or(String::new(), lost),
+        ];
+        table.add_row(first.into_iter().chain(rest));
+    }
+    format!(
+        "{table}\n\nThe paper's machines: 16 processors of 8 threads at 40 ns for 2.5 Gb/s, 48 of 16 at 80 ns for 10 Gb/s. Packets of 54 bytes, without gaps. None of {} packets may be lost, before \
+         which {} others have filled caches and left; lost, cold: how many of those were. One less: what a processor fewer carries, and loses.\n",
+        thousands(MEASURED as u64),
+        thousands(WARM as u64)
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::mpsoc_rig::tests::router;
+    use super::*;
+
+    #[test]
+    fn the_least_number_is_found_wherever_it_lies_with_few_trials() {
+        for most in [1, 2, 64] {
+            for least in 1..=most {
+                for wanted in least..=most + 1 {
+                    let mut trials = 0;
+                    let found = search(least, most, |number| {
+                        trials += 1;
+                        assert!((least..=most).contains(&number));
+                        Ok(number >= wanted)
+                    });
+                    let expected = (wanted <= most).then_some(wanted);
+                    assert_eq!(found.expect("no trial fails"), expected, "{least} {most} {wanted}");
+                    assert!(trials <= 13, "{trials}");
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn the_smallest_machine_loses_nothing_and_one_less_does() {
+        let (router, _folder) = router();
+        let ipv4 = Traffic::named("IPv4").expect("it is there");
+        let packets = router.packets(ipv4, BYTES, 2500).expect("packets");
+        let question =
+            Question { gbps: 2.0, latency_ns: 40, threads: 8, traffic: "IPv4", set: SETS[0].1 };
+        let answer = answer(&router, question, &packets, 500).expect("it is found");
+        let processors = answer.processors.expect("there is one");
+        assert!(
+            answer.tried[&processors].lost == 0 && answer.tried[&(processors - 1)].lost > 0,
+            "{answer:?}"
+        );
+        assert_eq!(processors, 3, "{answer:?}");
+        assert!(text(&[answer]).contains("IPv4"));
+    }
+
+    #[test]
+    fn goals_are_of_ipv4_on_arm_with_the_papers_threads() {
+        assert_eq!(questions().len(), 27);
+        let forwarded = |usage, lost| Forwarded {
+            mpps: 1.0,
+            gbps: 1.0,
+            usage,
+            cycles: 265.0,
+            offered: 100,
+            lost,
+            lost_before: 0,
+            latency: super::super::mpsoc_rig::Latencies {
+                latency_us: 3.0,
+                latency_99_us: 4.0,
+                processing_us: 2.0,
+                network_us: 1.0,
+                compute_us: 0.5,
+                accesses: 9.0,
+            },
+        };
+        let answers = |fewest: Option<u32>, usage: f64| -> Vec<Answer> {
+            let tried = BTreeMap::from([(fewest.unwrap_or(MOST), forwarded(usage, 0))]);
+            let answer = |question| Answer { question, processors: fewest, tried: tried.clone() };
+            questions().into_iter().map(answer).collect()
+        };
+        assert_eq!(faults(&answers(Some(13), 0.95)), Vec::<String>::new());
+        assert_eq!(faults(&answers(Some(17), 0.8)).len(), 2);
+        let none = faults(&answers(None, 1.0));
+        assert_eq!(none.len(), 2);
+        assert!(none[1].starts_with("40 Gb/s: 64 processors lose packets"), "{none:?}");
+        let groups = groups(&answers(Some(13), 0.95));
+        assert_eq!(groups[0].name, "IPv4, 8 threads");
+        assert!(groups.iter().all(|group| group.values.len() == 3));
+    }
+}

@@ -1,0 +1,229 @@
+//! Figure 6 of the Gorilla paper: the memory of the lookup accelerators for the tables of the
+//! Internet.
+
+use plotters::prelude::*;
+use serde::Serialize;
+use wireloom_bits::Bits;
+use wireloom_codegen::hardware::tables::{IPV4, IPV6, Shape, Storage, TrieImage};
+use wireloom_net::tables::{Family, Prefix, read_prefixes};
+
+use super::Settings;
+use super::figure::{Choice, Drawn, Figure};
+use wireloom_console::{output, thousands};
+use wireloom_machine::{Error, Result};
+
+/// The figure.
+pub const FIGURE: Figure = Figure {
+    name: "np-storage",
+    what: "Gorilla, Figure 6: words of QDR SRAM that routing tables take in the lookup accelerators",
+    choice: Choice::None,
+    make,
+};
+
+/// A row of the figure.
+#[derive(Clone, Debug, Serialize)]
+struct Row {
+    table: String,
+    /// Whether the paper has it.
+    published: bool,
+    prefixes: u64,
+    strides: Vec<u32>,
+    /// Entries of each level.
+    levels: Vec<u64>,
+    /// Words of 18 bits, as the row's source counts them.
+    total: u64,
+    /// Words of each memory, and whether the table fits; not known of the paper's.
+    memories: Option<Vec<u64>>,
+    fits: Option<bool>,
+}
+
+/// The paper's numbers: collector, prefixes, entries of the three levels, total.
+const PUBLISHED: [(&str, u64, [u64; 3], u64); 4] = [
+    ("rrc00, RIPE NCC Amsterdam", 344_029, [1_048_576, 1_053_584, 679_680], 2_442_000),
+    ("rrc01, LINX London", 338_947, [1_048_576, 1_020_416, 534_016], 2_336_000),
+    ("rrc02, Sfinx Paris", 274_115, [1_048_576, 865_104, 210_924], 2_019_142),
+    ("rrc16, Miami", 344_029, [1_048_576, 1_051_792, 352_512], 2_276_624),
+];
+
+/// The tables of python3-pyasn.
+const TABLES: [(&str, &str, Family); 4] = [
+    ("1 May 2008, IPv4", "ipasn_20080501_v12.dat.gz", Family::V4),
+    ("13 May 2014, IPv4", "ipasn_20140513.dat.gz", Family::V4),
+    ("1 November 2015, IPv4", "ipasn6_20151101.dat.gz", Family::V4),
+    ("1 November 2015, IPv6", "ipasn6_20151101.dat.gz", Family::V6),
+];
+
+fn make(settings: &Settings) -> Result<Drawn> {
+    let mut rows: Vec<Row> = PUBLISHED
+        .iter()
+        .map(|(table, prefixes, levels, total)| Row {
+            table: (*table).into(),
+            published: true,
+            prefixes: *prefixes,
+            strides: vec![20, 4, 8],
+            levels: levels.to_vec(),
+            total: *total,
+            memories: None,
+            fits: None,
+        })
+        .collect();
+    let mut notes = Vec::new();
+    for (table, file, family) in TABLES {
+        let path = settings
+            .file(&format!(".cache/data/pyasn/usr/lib/python3/dist-packages/data/{file}"))?;
+        let prefixes: Vec<Prefix> = read_prefixes(&path)
+            .map_err(Error::new)?
+            .into_iter()
+            .filter(|prefix| prefix.family() == family)
+            .collect();
+        let (row, note) =
+            measured(table, &prefixes, if family == Family::V4 { IPV4 } else { IPV6 });
+        rows.push(row);
+        notes.extend(note);
+    }
+    let mut text = table(&rows);
+    text += "\n\nThe paper's totals count an entry of its third level, where there are only leaves, as half a word; ours has a word for it.\n";
+    notes.iter().for_each(|note| text += &format!("{note}\n"));
+    let data = serde_json::to_value(&rows).map_err(|error| Error::new(error.to_string()))?;
+    let mut svg = String::new();
+    draw(&rows, &mut svg).map_err(|error| Error::new(format!("the plot: {error}")))?;
+    Ok(Drawn { text, data, svg, faults: Vec::new() })
+}
+
+/// Returns the storage of a table, and a message if it does not fit.
+fn measured(table: &str, prefixes: &[Prefix], shape: Shape) -> (Row, Option<String>) {
+    let levels = Storage::of_prefixes(prefixes).entries(&shape.strides());
+    let mut memories = vec![0; shape.memories.iter().filter(|memory| memory.burst > 1).count()];
+    levels.iter().zip(shape.levels).for_each(|(entries, level)| memories[level.memory] += entries);
+    // Whether it fits is seen by laying it out; the values are those of the demonstration, sixteen
+    // neighbours.
+    let value = |index: usize| Bits::new(16, index as u128 % 16);
+    let routes: Vec<_> = prefixes
+        .iter()
+        .enumerate()
+        .map(|(index, prefix)| (prefix.bits().into(), prefix.length(), value(index)))
+        .collect();
+    let image = TrieImage::build(shape, &Bits::ones(16), 1024, &routes);
+    let note = image.as_ref().err().map(|why| format!("{table}: {why}."));
+    let row = Row {
+        table: table.into(),
+        published: false,
+        prefixes: prefixes.len() as u64,
+        strides: shape.strides(),
+        total: levels.iter().sum(),
+        levels,
+        memories: Some(memories),
+        fits: Some(image.is_ok()),
+    };
+    (row, note)
+}
+
+fn table(rows: &[Row]) -> String {
+    let heads = [
+        "table",
+        "prefixes",
+        "strides",
+        "1",
+        "2",
+        "3",
+        "4",
+        "5",
+        "6",
+        "total",
+        "of each memory",
+        "fits",
+    ];
+    let mut table = output::table(&heads, &[1, 3, 4, 5, 6, 7, 8, 9]);
+    for row in rows {
+        let level = |index: usize| {
+            row.levels.get(index).map_or(String::new(), |entries| thousands(*entries))
+        };
+        let strides = row.strides.iter().map(ToString::to_string).collect::<Vec<_>>().join(", ");
+        let part = f64::from(IPV4.memories[0].entries);
+        let share = |words: &u64| format!("{:.0} %", *words as f64 / part * 100.0);
+        let shares =
+            row.memories.as_ref().map(|all| all.iter().map(share).collect::<Vec<_>>().join(", "));
+        let mut cells = vec![
+            if row.published { format!("the paper: {}", row.table) } else { row.table.clone() },
+            thousands(row.prefixes),
+            strides,
+        ];
+        cells.extend((0..6).map(level));
+        cells.extend([
+            thousands(row.total),
+            shares.unwrap_or_default(),
+            row.fits.map_or("", |fits| if fits { "yes" } else { "NO" }).into(),
+        ]);
+        table.add_row(cells);
+    }
+    table.to_string()
+}
+
+const WIDTH: i32 = 900;
+const ROW: i32 = 34;
+const LEFT: i32 = 230;
+const TOP: i32 = 50;
+
+/// Draws one stacked bar for each table, a segment a level, and a line at the end of a memory.
+fn draw(rows: &[Row], svg: &mut String) -> Result<(), Box<dyn std::error::Error>> {
+    let colors = [
+        RGBColor(21, 101, 192),
+        RGBColor(46, 125, 50),
+        RGBColor(239, 108, 0),
+        RGBColor(106, 27, 154),
+        RGBColor(0, 131, 143),
+        RGBColor(173, 20, 87),
+    ];
+    let most =
+        rows.iter().map(|row| row.levels.iter().sum::<u64>()).max().unwrap_or(1).max(1 << 22);
+    let x = |words: u64| LEFT + (words as f64 / most as f64 * f64::from(WIDTH - LEFT - 40)) as i32;
+    let height = TOP + ROW * rows.len() as i32 + 20;
+    let area = SVGBackend::with_string(svg, (WIDTH as u32, height as u32)).into_drawing_area();
+    area.fill(&WHITE)?;
+    let text = |size: i32| ("sans-serif", size).into_font();
+    area.draw(&Text::new(
+        "entries of levels 1 to 6; the line: one part of 4,194,304 words",
+        (LEFT, 12),
+        text(13),
+    ))?;
+    for (index, row) in rows.iter().enumerate() {
+        let y = TOP + ROW * index as i32;
+        area.draw(&Text::new(row.table.clone(), (8, y + 6), text(13)))?;
+        let mut from = 0;
+        for (entries, color) in row.levels.iter().zip(colors) {
+            let fill = color.mix(if row.published { 0.35 } else { 0.75 }).filled();
+            area.draw(&Rectangle::new([(x(from), y), (x(from + entries), y + 22)], fill))?;
+            from += entries;
+        }
+    }
+    let end = x(u64::from(IPV4.memories[0].entries));
+    area.draw(&PathElement::new([(end, TOP - 10), (end, height - 12)], BLACK.stroke_width(1)))?;
+    area.present()?;
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_papers_totals_count_half_a_word_for_an_entry_of_the_third_level() {
+        for (table, _, [first, second, third], total) in PUBLISHED {
+            assert_eq!(first + second + third / 2, total, "{table}");
+        }
+    }
+
+    #[test]
+    fn a_table_is_counted_and_laid_out() {
+        let prefixes: Vec<Prefix> = ["10.0.0.0/8", "10.1.2.0/24", "10.1.2.3/32"]
+            .iter()
+            .map(|text| text.parse().unwrap())
+            .collect();
+        let (row, note) = measured("small", &prefixes, IPV4);
+        assert_eq!(
+            (row.levels, row.total, row.fits),
+            (vec![1 << 20, 16, 256], (1 << 20) + 272, Some(true))
+        );
+        assert_eq!(note, None);
+    }
+}

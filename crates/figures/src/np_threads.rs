@@ -1,0 +1,170 @@
+//! Figure 13 of the Gorilla paper: throughput by number of threads, delay of the lookup, and thread
+//! scheduler.
+
+use serde::Serialize;
+use wireloom_np::description::{Machine, Scheduler};
+use wireloom_np::processor::Plan;
+
+use super::figure::{Choice, Drawn, Figure};
+use super::np_traffic::Traffic;
+use super::plot::{Group, grouped};
+use super::{Settings, number};
+use wireloom_console::Working;
+use wireloom_console::output;
+use wireloom_explore::rig::{Loaded, Rig};
+use wireloom_machine::{Error, Result};
+
+/// The figure.
+pub const FIGURE: Figure = Figure {
+    name: "np-threads",
+    what: "Gorilla, Figure 13: IPv4 on 8 clusters of 2 engines by threads, delay of the lookup and scheduler",
+    choice: Choice::Some(|| THREADS.map(shape).to_vec()),
+    make,
+};
+
+/// Threads of an engine.
+const THREADS: [usize; 5] = [1, 2, 4, 8, 16];
+/// The paper's delays of the lookup, in cycles.
+const DELAYS: [u32; 2] = [32, 128];
+const SCHEDULERS: [(Scheduler, &str); 2] =
+    [(Scheduler::RoundRobin, "round robin"), (Scheduler::ReadyToExecute, "ready to execute")];
+/// Million packets a second that are offered.
+const OFFERED: f64 = 100.0;
+
+/// A point of the figure.
+#[derive(Clone, Debug, Serialize)]
+struct Point {
+    /// Cycles that the paper's lookup takes.
+    delay: u32,
+    /// Cycles that ours takes.
+    lookup: u32,
+    scheduler: &'static str,
+    threads: usize,
+    /// Million packets a second when 100 are offered.
+    mpps: f64,
+}
+
+/// Names the machine with this number of threads an engine.
+fn shape(threads: usize) -> String {
+    format!("np-8-2-{threads}")
+}
+
+fn make(settings: &Settings) -> Result<Drawn> {
+    let loaded = settings.routing(false)?;
+    let ipv4 = Traffic::named("IPv4").expect("it is one of them");
+    let stream = settings.streams(&[ipv4])?.remove(0);
+    let mut points = Vec::new();
+    for delay in DELAYS {
+        for (scheduler, name) in SCHEDULERS {
+            for threads in THREADS {
+                let machine = Machine::find(&shape(threads)).map_err(Error::new)?;
+                if !settings.wants(&machine.name) {
+                    continue;
+                }
+                let (machine, lookup) = delayed(&machine, delay, &loaded)?;
+                let machine = with_scheduler(machine, scheduler, name);
+                let _working = Working::on(format!("{}, lookups of {lookup} cycles", machine.name));
+                let mpps = Rig::new(&machine, &loaded)?.forwarding(&stream.packets)?.saturated;
+                points.push(Point { delay, lookup, scheduler: name, threads, mpps });
+            }
+        }
+    }
+    let mut svg = String::new();
+    let series: Vec<String> = THREADS.iter().map(|threads| format!("{threads} threads")).collect();
+    let series: Vec<&str> = series.iter().map(String::as_str).collect();
+    let title = format!(
+        "IPv4, 8 clusters of 2 engines, million packets a second; the line: {OFFERED} offered"
+    );
+    grouped(&title, &series, &groups(&points), OFFERED, &mut svg)?;
+    let data = serde_json::to_value(&points).map_err(|error| Error::new(error.to_string()))?;
+    Ok(Drawn { text: text(&points), data, svg, faults: Vec::new() })
+}
+
+/// Returns the machine with memories so slow that an IPv4 lookup takes nearly `delay` cycles, and
+/// its actual cycles.
+fn delayed(machine: &Machine, delay: u32, loaded: &Loaded) -> Result<(Machine, u32)> {
+    let plan = loaded.processor(machine)?.plan;
+    let (latency, lookup) = (1..=256)
+        .map(|latency| (latency, lookup_cycles(&plan, latency)))
+        .min_by_key(|(_, cycles)| cycles.abs_diff(delay))
+        .expect("the range is not empty");
+    let mut machine = machine.clone();
+    machine.memory.latency = latency;
+    Ok((machine, lookup))
+}
+
+/// Returns the cycles of an IPv4 lookup if the memory takes `latency` of its own cycles from a
+/// command to its data.
+fn lookup_cycles(plan: &Plan, latency: usize) -> u32 {
+    let ipv4 = plan.lookups.iter().find(|lookup| lookup.shape.key_bits == 32);
+    ipv4.expect("the router looks up IPv4")
+        .latency(wireloom_np::processor::channel_latency(&plan.machine, latency))
+}
+
+fn with_scheduler(mut machine: Machine, scheduler: Scheduler, name: &str) -> Machine {
+    machine.engine.scheduler = scheduler;
+    machine.name = format!("{} ({name})", machine.name);
+    machine
+}
+
+/// The rows of the figure: points of one delay and one scheduler, by threads.
+fn rows(points: &[Point]) -> Vec<(u32, u32, &'static str, Vec<&Point>)> {
+    let mut rows: Vec<(u32, u32, &'static str, Vec<&Point>)> = Vec::new();
+    for point in points {
+        match rows.iter_mut().find(|row| (row.0, row.2) == (point.delay, point.scheduler)) {
+            Some(row) => row.3.push(point),
+            None => rows.push((point.delay, point.lookup, point.scheduler, vec![point])),
+        }
+    }
+    rows
+}
+
+fn groups(points: &[Point]) -> Vec<Group> {
+    let group = |(delay, _, scheduler, points): (u32, u32, &str, Vec<&Point>)| Group {
+        name: format!("{delay} cycles, {scheduler}"),
+        values: points.iter().map(|point| point.mpps).collect(),
+    };
+    rows(points).into_iter().map(group).collect()
+}
+
+fn text(points: &[Point]) -> String {
+    let mut heads = vec!["the paper's delay".to_owned(), "ours".to_owned(), "scheduler".to_owned()];
+    let mut threads: Vec<usize> = points.iter().map(|point| point.threads).collect();
+    threads.sort_unstable();
+    threads.dedup();
+    heads.extend(threads.iter().map(|threads| format!("{threads} threads")));
+    let heads: Vec<&str> = heads.iter().map(String::as_str).collect();
+    let numeric: Vec<usize> = (0..heads.len()).filter(|&column| column != 2).collect();
+    let mut table = output::table(&heads, &numeric);
+    for (delay, lookup, scheduler, points) in rows(points) {
+        let mut row = vec![delay.to_string(), lookup.to_string(), scheduler.to_owned()];
+        row.extend(points.iter().map(|point| number(point.mpps)));
+        table.add_row(row);
+    }
+    format!(
+        "{table}\n\nMillion packets a second of {OFFERED} that are offered; what is too much is lost. The figure of the paper is a picture, \
+         which is not at hand. Its text: with more threads throughput saturates, earlier at the short delay; ready-to-execute does \
+         better with many threads; at the long delay it is needed.\n"
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn points_of_a_delay_and_a_scheduler_are_a_row() {
+        let point = |delay, scheduler, threads| Point {
+            delay,
+            lookup: delay + 1,
+            scheduler,
+            threads,
+            mpps: 1.5,
+        };
+        let points = [point(32, "a", 1), point(32, "a", 2), point(32, "b", 1), point(128, "a", 1)];
+        let sizes: Vec<_> = rows(&points).iter().map(|row| (row.0, row.2, row.3.len())).collect();
+        assert_eq!(sizes, [(32, "a", 2), (32, "b", 1), (128, "a", 1)]);
+        assert!(text(&points).contains("2 threads"));
+        assert_eq!(groups(&points)[0].values, [1.5, 1.5]);
+    }
+}

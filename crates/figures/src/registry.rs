@@ -1,0 +1,273 @@
+//! Every benchmark.
+
+use std::net::Ipv4Addr;
+use std::path::Path;
+use std::process::Command;
+use std::time::Instant;
+
+use serde_json::Value;
+use wireloom_native::{BuildOptions, Library};
+use wireloom_net::capture::{Destination, Writer};
+use wireloom_net::tables::{Family, read_prefixes};
+
+use super::peer::Peer;
+use super::workload::{PACKETS, Workload, packets};
+use super::{Benchmark, Better, Settings};
+use wireloom_machine::{Error, Result};
+
+/// All benchmarks, in the order in which they are shown.
+pub const BENCHMARKS: &[Benchmark] = &[
+    Benchmark {
+        name: "check",
+        what: "router: from source to optimised step IR",
+        unit: "ms",
+        better: Better::Lower,
+        goal: Some(50.0),
+        measure: |settings| {
+            let router = settings.router()?;
+            samples(settings, || {
+                let begin = Instant::now();
+                router.compiled()?;
+                Ok(begin.elapsed().as_secs_f64() * 1e3)
+            })
+        },
+    },
+    Benchmark {
+        name: "native-build",
+        what: "router: native build from scratch, C compiler and all",
+        unit: "s",
+        better: Better::Lower,
+        goal: Some(5.0),
+        measure: |settings| {
+            let program = settings.router()?.compiled()?.optimised;
+            samples(settings, || {
+                let begin = Instant::now();
+                Library::build(&program, &BuildOptions::default()).map_err(Error::new)?;
+                Ok(begin.elapsed().as_secs_f64())
+            })
+        },
+    },
+    Benchmark {
+        name: "golden-ipv4",
+        what: "golden: router, 64-byte IPv4, 606,138 routes, destinations uniform over the table",
+        unit: "Mpps",
+        better: Better::Higher,
+        goal: Some(0.3),
+        measure: |settings| rate(settings, "golden", "ipv4"),
+    },
+    Benchmark {
+        name: "native-ipv4",
+        what: "native, one core: router, 64-byte IPv4, 606,138 routes, destinations uniform over the table",
+        unit: "Mpps",
+        better: Better::Higher,
+        goal: Some(10.0),
+        measure: |settings| rate(settings, "native", "ipv4"),
+    },
+    Benchmark {
+        name: "native-ipv6",
+        what: "native, one core: router, IPv6, 27,693 routes, destinations uniform over the table",
+        unit: "Mpps",
+        better: Better::Higher,
+        goal: Some(6.0),
+        measure: |settings| rate(settings, "native", "ipv6"),
+    },
+    Benchmark {
+        name: "native-mpls4",
+        what: "native, one core: router, four labels on IPv4: swapped, popped, or popped and looked under",
+        unit: "Mpps",
+        better: Better::Higher,
+        goal: Some(6.0),
+        measure: |settings| rate(settings, "native", "mpls4/ipv4"),
+    },
+    Benchmark {
+        name: "native-to-golden",
+        what: "native-ipv4 as a multiple of golden-ipv4, taken in turns",
+        unit: "times",
+        better: Better::Higher,
+        goal: Some(30.0),
+        measure: |settings| {
+            let mut golden = Workload::new(settings, "golden", "ipv4")?;
+            let mut native = Workload::new(settings, "native", "ipv4")?;
+            samples(settings, || Ok(native.mpps()? / golden.mpps()?))
+        },
+    },
+    Benchmark {
+        name: "native-to-dpdk",
+        what: "native-ipv4 (the whole router) as a multiple of a DPDK rte_fib lookup loop over the same prefixes and \
+               destinations, taken in turns",
+        unit: "times",
+        better: Better::Higher,
+        goal: None,
+        measure: |settings| {
+            let mut peer = peer(settings)?;
+            let mut native = Workload::new(settings, "native", "ipv4")?;
+            samples(settings, || Ok(native.mpps()? / peer.sample()?))
+        },
+    },
+    Benchmark {
+        name: "dpdk-lookup",
+        what: "DPDK's rte_fib (DIR-24-8), bulk lookups of the destinations of native-ipv4 and nothing else",
+        unit: "M/s",
+        better: Better::Higher,
+        goal: None,
+        measure: |settings| {
+            let mut peer = peer(settings)?;
+            samples(settings, || peer.sample())
+        },
+    },
+    Benchmark {
+        name: "table-load",
+        what: "606,138 IPv4 and 27,693 IPv6 prefixes, from a file of a fresh process into longest-prefix match",
+        unit: "s",
+        better: Better::Lower,
+        goal: Some(2.0),
+        measure: |settings| {
+            let tables = RouteTables::new(settings)?;
+            samples(settings, || tables.number("load_seconds"))
+        },
+    },
+    Benchmark {
+        name: "table-memory",
+        what: "growth of that process by loading them",
+        unit: "MiB",
+        better: Better::Lower,
+        goal: Some(64.0),
+        measure: |settings| {
+            let tables = RouteTables::new(settings)?;
+            samples(settings, || tables.number("memory_mib"))
+        },
+    },
+    Benchmark {
+        name: "streaming-memory",
+        what: "growth of peak memory from a capture of 10,000 packets to one of 1,000,000",
+        unit: "MiB",
+        better: Better::Lower,
+        goal: Some(2.0),
+        measure: streaming_memory,
+    },
+];
+
+/// Takes the number of samples in the settings.
+fn samples(settings: &Settings, mut sample: impl FnMut() -> Result<f64>) -> Result<Vec<f64>> {
+    (0..settings.runs).map(|_| sample()).collect()
+}
+
+fn rate(settings: &Settings, machine: &str, mix: &str) -> Result<Vec<f64>> {
+    let mut workload = Workload::new(settings, machine, mix)?;
+    samples(settings, || workload.mpps())
+}
+
+/// DPDK with the IPv4 prefixes of the table and the destinations of the IPv4 packets.
+fn peer(settings: &Settings) -> Result<Peer> {
+    let prefixes: Vec<(Ipv4Addr, u8)> = read_prefixes(&settings.prefixes()?)
+        .map_err(Error::new)?
+        .into_iter()
+        .filter(|prefix| prefix.family() == Family::V4)
+        .map(|prefix| (Ipv4Addr::from(prefix.bits() as u32), prefix.length() as u8))
+        .collect();
+    let destinations: Vec<Ipv4Addr> = packets(settings, "ipv4")?
+        .iter()
+        .map(|packet| {
+            let octets: [u8; 4] = packet.bytes[30..34].try_into().expect("four bytes");
+            octets.into()
+        })
+        .collect();
+    Peer::start(&settings.file("bench/dpdk/rte_fib_lookup.c")?, &prefixes, &destinations)
+}
+
+/// The command itself, run by another process.
+///
+/// # Errors
+/// If it cannot be found.
+pub fn command() -> Result<Command> {
+    let path =
+        std::env::current_exe().map_err(|e| Error::new(format!("this program's own path: {e}")))?;
+    Ok(Command::new(path))
+}
+
+/// Runs a command that writes JSON.
+///
+/// # Errors
+/// If it fails, or writes something else.
+pub fn json(command: &mut Command) -> Result<Value> {
+    let output = command.output().map_err(|e| Error::new(format!("wireloom in wireloom: {e}")))?;
+    // 1 says that machines differ: the report says where.
+    if !matches!(output.status.code(), Some(0 | 1)) {
+        return Err(Error::new(String::from_utf8_lossy(&output.stderr)));
+    }
+    serde_json::from_slice(&output.stdout)
+        .map_err(|e| Error::new(format!("wireloom in wireloom: {e}")))
+}
+
+/// The routes of the demonstration and nothing else.
+struct RouteTables<'a> {
+    settings: &'a Settings,
+    folder: tempfile::TempDir,
+}
+
+impl<'a> RouteTables<'a> {
+    fn new(settings: &'a Settings) -> Result<Self> {
+        let folder = scratch()?;
+        let prefixes = std::path::absolute(settings.prefixes()?)
+            .map_err(|e| Error::new(format!("the prefixes' path: {e}")))?;
+        let mut text = String::new();
+        for family in [4, 6] {
+            text += &format!(
+                "table destinations{family}\nimport pyasn \"{}\" family={family} next_hop=(asn % 16) kind=1\n",
+                prefixes.display()
+            );
+        }
+        std::fs::write(folder.path().join("routes.tables"), text)
+            .map_err(|e| Error::new(format!("routes.tables: {e}")))?;
+        Ok(Self { settings, folder })
+    }
+
+    fn number(&self, name: &str) -> Result<f64> {
+        let router = self.settings.router()?.file;
+        let tables = self.folder.path().join("routes.tables");
+        let report = json(
+            command()?.arg("tables").arg(router).arg("--tables").arg(tables).args(["--json", "-"]),
+        )?;
+        report[name].as_f64().ok_or_else(|| Error::new(format!("the report has no '{name}'")))
+    }
+}
+
+/// A folder for temporary files of a benchmark.
+///
+/// # Errors
+/// If there can be none.
+pub fn scratch() -> Result<tempfile::TempDir> {
+    tempfile::tempdir().map_err(|e| Error::new(format!("a temporary folder: {e}")))
+}
+
+fn streaming_memory(settings: &Settings) -> Result<Vec<f64>> {
+    let folder = scratch()?;
+    let source = packets(settings, "ipv4=5,ipv6=3,mpls1..4=2")?;
+    let write = |name: &str, count: u64| -> Result<std::path::PathBuf> {
+        let path = folder.path().join(name);
+        let mut writer = Writer::create(&path)?;
+        for index in 0..count {
+            let packet = &source[(index % PACKETS) as usize];
+            writer.write(Destination::Port(packet.ingress), index, &packet.bytes)?;
+        }
+        writer.finish()?;
+        Ok(path)
+    };
+    let captures = [write("small.pcapng", 10_000)?, write("large.pcapng", 1_000_000)?];
+    let router = settings.router()?.file;
+    let tables = settings.tables()?;
+    let peak = |capture: &Path| -> Result<f64> {
+        let mut command = command()?;
+        command.arg("run").arg(&router).arg("--tables").arg(&tables).arg("--in").arg(capture);
+        command.arg("--out").arg(folder.path().join("out.pcapng")).args(["--json", "-"]);
+        let report = json(&mut command)?;
+        report["peak_memory_kib"]
+            .as_f64()
+            .map(|kib| kib / 1024.0)
+            .ok_or_else(|| Error::new("the report has no 'peak_memory_kib'"))
+    };
+    samples(settings, || {
+        let (small, large) = (peak(&captures[0])?, peak(&captures[1])?);
+        Ok((large - small).max(0.0))
+    })
+}

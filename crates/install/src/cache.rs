@@ -1,0 +1,332 @@
+//! Build results are kept from one run to the next, and may be loaded as code.
+//!
+//! A cache is a folder that only the user can write. An entry is a folder named by a hash of
+//! everything that its contents depend on. It is written elsewhere in the cache and then renamed,
+//! so it is complete or absent, even with concurrent runs. A list of the digests of its files shows
+//! whether they are unchanged; a damaged entry is rebuilt.
+
+use std::fmt::Write as _;
+use std::fs::{self, DirBuilder, File};
+use std::io;
+use std::os::unix::fs::DirBuilderExt;
+use std::path::{Path, PathBuf};
+
+use sha2::{Digest, Sha256};
+
+use crate::owner;
+use crate::scratch::is_noexec;
+
+/// The list of an entry's files with their digests.
+const DIGESTS: &str = ".digests";
+/// The file that is locked while an entry is renamed.
+const LOCK: &str = ".lock";
+/// Where an entry's files are put while it is built.
+const FINISHED: &str = "finished";
+
+/// Why a cache cannot be used.
+#[derive(Debug, thiserror::Error)]
+pub enum CacheError {
+    /// A file or folder cannot be read or written.
+    #[error("{}: {error}; WIRELOOM_CACHE names another folder to keep results in", path.display())]
+    File {
+        /// Which.
+        path: PathBuf,
+        /// Why.
+        error: io::Error,
+    },
+    /// Another user could have written the code to load.
+    #[error(
+        "the cache folder {} is not safe: {reason}; or name a folder of your own in WIRELOOM_CACHE",
+        path.display()
+    )]
+    Unsafe {
+        /// The folder.
+        path: PathBuf,
+        /// The reason.
+        reason: String,
+    },
+    /// Code cannot be loaded from there.
+    #[error(
+        "{} is on a file system that is mounted noexec, so that no code can be loaded from it: \
+         name a folder elsewhere in WIRELOOM_CACHE",
+        path.display()
+    )]
+    NoExec {
+        /// The folder.
+        path: PathBuf,
+    },
+}
+
+fn file_error(path: &Path) -> impl FnOnce(io::Error) -> CacheError + '_ {
+    move |error| CacheError::File { path: path.to_owned(), error }
+}
+
+/// A folder of results.
+#[derive(Clone, Debug)]
+pub struct Cache {
+    folder: PathBuf,
+    /// The user has named it: who may write to the folders above it is the user's decision.
+    is_named: bool,
+}
+
+impl Cache {
+    /// The user's cache for one kind of result, such as `np`: in the folder that `WIRELOOM_CACHE`
+    /// names, else in `wireloom` of `XDG_CACHE_HOME`, else of `~/.cache`. Without a home it is in a
+    /// folder of the user's among the temporary files.
+    pub fn of_user(kind: &str) -> Self {
+        let variable = |name: &str| {
+            std::env::var_os(name).filter(|value| !value.is_empty()).map(PathBuf::from)
+        };
+        if let Some(named) = variable("WIRELOOM_CACHE") {
+            return Self::at(named.join(kind));
+        }
+        let absolute = |name: &str| variable(name).filter(|path| path.is_absolute());
+        let cache = absolute("XDG_CACHE_HOME").or_else(|| Some(absolute("HOME")?.join(".cache")));
+        let own = cache.map(|cache| cache.join("wireloom"));
+        let temporary = || std::env::temp_dir().join(format!("wireloom-{}", owner::user()));
+        Self { folder: own.unwrap_or_else(temporary).join(kind), is_named: false }
+    }
+
+    /// The cache in a folder, which is made when it is first needed.
+    pub fn at(folder: impl Into<PathBuf>) -> Self {
+        Self { folder: folder.into(), is_named: true }
+    }
+
+    /// The folder, made if it is not there, that no other user can write to.
+    ///
+    /// # Errors
+    /// If it cannot be made, or another user owns it or could write to it.
+    pub fn open(&self) -> Result<&Path, CacheError> {
+        let made = DirBuilder::new().recursive(true).mode(0o700).create(&self.folder);
+        made.map_err(file_error(&self.folder))?;
+        let above = || {
+            if self.is_named {
+                owner::open_to_all(&self.folder)
+            } else {
+                owner::fault_above(&self.folder)
+            }
+        };
+        match owner::fault(&self.folder).or_else(above) {
+            Some(reason) => Err(CacheError::Unsafe { path: self.folder.clone(), reason }),
+            None => Ok(&self.folder),
+        }
+    }
+
+    /// The folder as [`open`](Self::open) returns it, if code can be loaded from it.
+    ///
+    /// # Errors
+    /// As [`open`](Self::open), and if its file system is mounted `noexec`.
+    pub fn open_for_code(&self) -> Result<&Path, CacheError> {
+        let folder = self.open()?;
+        if is_noexec(folder) {
+            return Err(CacheError::NoExec { path: folder.to_owned() });
+        }
+        Ok(folder)
+    }
+
+    /// The folder of an entry, which `build` makes if it is absent or damaged. `build` is given a
+    /// folder to work in and one, inside it, for the files of the entry.
+    ///
+    /// # Errors
+    /// As [`open`](Self::open), if a file cannot be written, and whatever `build` returns.
+    pub fn entry<E: From<CacheError>>(
+        &self,
+        key: &str,
+        build: impl FnOnce(&Path, &Path) -> Result<(), E>,
+    ) -> Result<PathBuf, E> {
+        let folder = self.open()?;
+        let entry = folder.join(key);
+        if is_whole(&entry) {
+            return Ok(entry);
+        }
+        let place = tempfile::Builder::new().prefix("building-").tempdir_in(folder);
+        let place = place.map_err(file_error(folder))?;
+        let finished = place.path().join(FINISHED);
+        fs::create_dir(&finished).map_err(file_error(&finished))?;
+        build(place.path(), &finished)?;
+        let list = digests(&finished).map_err(file_error(&finished))?;
+        fs::write(finished.join(DIGESTS), list).map_err(file_error(&finished))?;
+        self.keep(place.path(), &entry)?;
+        Ok(entry)
+    }
+
+    /// Renames a finished entry to its final name. If another run was faster, its entry is
+    /// equivalent; a damaged entry is removed with the folder that the entry was built in.
+    fn keep(&self, place: &Path, entry: &Path) -> Result<(), CacheError> {
+        let lock = self.folder.join(LOCK);
+        let file =
+            File::options().create(true).append(true).open(&lock).map_err(file_error(&lock))?;
+        file.lock().map_err(file_error(&lock))?;
+        if is_whole(entry) {
+            return Ok(());
+        }
+        if entry.symlink_metadata().is_ok() {
+            fs::rename(entry, place.join("damaged")).map_err(file_error(entry))?;
+        }
+        fs::rename(place.join(FINISHED), entry).map_err(file_error(entry))
+    }
+
+    /// Returns a single cached file, if it exists unchanged.
+    pub fn load(&self, name: &str) -> Option<Vec<u8>> {
+        let mut bytes = fs::read(self.open().ok()?.join(name)).ok()?;
+        let body = bytes.len().checked_sub(DIGEST_BYTES)?;
+        let kept = bytes.split_off(body);
+        (kept == Sha256::digest(&bytes)[..]).then_some(bytes)
+    }
+
+    /// Keeps a single file. If it cannot be written, the next run does without.
+    pub fn store(&self, name: &str, bytes: &[u8]) {
+        let write = || -> io::Result<()> {
+            let folder = self.open().map_err(io::Error::other)?;
+            let mut file = tempfile::NamedTempFile::new_in(folder)?;
+            io::Write::write_all(&mut file, bytes)?;
+            io::Write::write_all(&mut file, &Sha256::digest(bytes))?;
+            file.persist(folder.join(name))?;
+            Ok(())
+        };
+        let _ = write();
+    }
+}
+
+/// Bytes of a digest.
+const DIGEST_BYTES: usize = 32;
+
+/// Whether all files of an entry are complete and unchanged.
+fn is_whole(entry: &Path) -> bool {
+    let kept = fs::read_to_string(entry.join(DIGESTS));
+    kept.is_ok_and(|kept| digests(entry).is_ok_and(|found| found == kept))
+}
+
+/// Returns a line for each file of a folder except the list itself: its digest and its name.
+fn digests(folder: &Path) -> io::Result<String> {
+    let mut names = Vec::new();
+    for entry in fs::read_dir(folder)? {
+        names.push(entry?.file_name());
+    }
+    names.retain(|name| name != DIGESTS);
+    names.sort();
+    let mut list = String::new();
+    for name in names {
+        let digest = Sha256::digest(fs::read(folder.join(&name))?);
+        digest.iter().for_each(|byte| write!(list, "{byte:02x}").expect("a string takes text"));
+        writeln!(list, "  {}", name.to_string_lossy()).expect("a string takes text");
+    }
+    Ok(list)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::cell::Cell;
+    use std::os::unix::fs::PermissionsExt;
+
+    use super::*;
+
+    /// The contents of the entry `key`, and how often it was built for that.
+    fn ask(cache: &Cache) -> (String, u32) {
+        let built = Cell::new(0);
+        let entry = cache.entry("key", |place, finished| -> Result<(), CacheError> {
+            built.set(built.get() + 1);
+            fs::write(place.join("rest"), "not kept").expect("a file");
+            fs::write(finished.join("object"), "contents").expect("a file");
+            Ok(())
+        });
+        let entry = entry.expect("an entry");
+        assert!(!entry.join("rest").exists());
+        (fs::read_to_string(entry.join("object")).expect("the file"), built.get())
+    }
+
+    #[test]
+    fn an_entry_is_built_once_and_anew_when_it_is_damaged() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let cache = Cache::at(folder.path().join("a/cache"));
+        assert_eq!(ask(&cache), ("contents".to_owned(), 1));
+        assert_eq!(ask(&cache), ("contents".to_owned(), 0));
+        let object = folder.path().join("a/cache/key/object");
+        let damages: [&dyn Fn(); 5] = [
+            &|| fs::write(&object, "conte").expect("truncated"),
+            &|| fs::write(&object, "Contents").expect("other bytes"),
+            &|| fs::remove_file(&object).expect("gone"),
+            &|| fs::write(object.with_file_name("more"), "").expect("a file too many"),
+            &|| fs::remove_file(object.with_file_name(DIGESTS)).expect("no list"),
+        ];
+        for damage in damages {
+            damage();
+            assert_eq!(ask(&cache), ("contents".to_owned(), 1));
+            assert_eq!(ask(&cache).1, 0);
+        }
+        // Nothing is left of built or damaged entries.
+        let names = fs::read_dir(folder.path().join("a/cache")).expect("the cache");
+        let mut names: Vec<_> = names.map(|entry| entry.expect("an entry").file_name()).collect();
+        names.sort();
+        assert_eq!(names, [LOCK, "key"]);
+    }
+
+    #[test]
+    fn an_entry_that_is_not_finished_is_not_kept() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let cache = Cache::at(folder.path());
+        let failed = cache.entry("key", |_, finished| {
+            fs::write(finished.join("object"), "half").expect("a file");
+            Err(CacheError::NoExec { path: PathBuf::new() })
+        });
+        assert!(failed.is_err());
+        assert_eq!(fs::read_dir(folder.path()).expect("the cache").count(), 0);
+    }
+
+    #[test]
+    fn runs_at_the_same_time_share_an_entry() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let cache = Cache::at(folder.path());
+        let damaged = folder.path().join("key");
+        fs::create_dir(&damaged).expect("a folder");
+        fs::write(damaged.join("object"), "damaged").expect("a file");
+        let everybody_builds = std::sync::Barrier::new(8);
+        std::thread::scope(|scope| {
+            for _ in 0..8 {
+                scope.spawn(|| {
+                    let entry = cache.entry("key", |_, finished| -> Result<(), CacheError> {
+                        fs::write(finished.join("object"), "contents").expect("a file");
+                        everybody_builds.wait();
+                        Ok(())
+                    });
+                    let object = entry.expect("an entry").join("object");
+                    assert_eq!(fs::read_to_string(object).expect("the file"), "contents");
+                });
+            }
+        });
+    }
+
+    #[test]
+    fn a_folder_is_the_users_alone() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let cache = Cache::at(folder.path().join("cache"));
+        let path = cache.open().expect("a cache").to_owned();
+        let mode =
+            |path: &Path| fs::metadata(path).expect("it is there").permissions().mode() & 0o777;
+        assert_eq!(mode(&path), 0o700);
+        fs::set_permissions(&path, fs::Permissions::from_mode(0o777)).expect("it is ours");
+        let refused = cache.open().expect_err("everybody can write to it").to_string();
+        assert!(refused.contains("not safe") && refused.contains("WIRELOOM_CACHE"), "{refused}");
+        fs::set_permissions(&path, fs::Permissions::from_mode(0o755)).expect("it is ours");
+        cache.open().expect("others only read");
+        // Another user's folder: only root can make one.
+        if owner::user() == 0 {
+            std::os::unix::fs::chown(&path, Some(12345), None).expect("root can");
+            let refused = cache.open().expect_err("it is another user's").to_string();
+            assert!(refused.contains("belongs to user 12345"), "{refused}");
+        }
+    }
+
+    #[test]
+    fn single_files_are_kept_with_their_digest() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let cache = Cache::at(folder.path());
+        assert_eq!(cache.load("a.json"), None);
+        cache.store("a.json", b"{}");
+        assert_eq!(cache.load("a.json").as_deref(), Some(&b"{}"[..]));
+        let path = folder.path().join("a.json");
+        let bytes = fs::read(&path).expect("the file");
+        fs::write(&path, &bytes[1..]).expect("damaged");
+        assert_eq!(cache.load("a.json"), None);
+    }
+}

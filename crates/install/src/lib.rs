@@ -1,0 +1,16 @@
+//! An installation of the command: its embedded files, the tools that it calls, and the folders for
+//! its results.
+//!
+//! Nothing here depends on where the command was built. A command that is copied to another place,
+//! or whose checkout has been removed, works with its embedded files and the user's own folders.
+
+mod cache;
+mod checkout;
+pub mod embedded;
+mod owner;
+mod scratch;
+pub mod tools;
+
+pub use cache::{Cache, CacheError};
+pub use checkout::checkout;
+pub use scratch::scratch;

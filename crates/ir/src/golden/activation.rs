@@ -1,0 +1,103 @@
+//! The storage for a thread's values.
+
+use wireloom_bits::Bits;
+
+use super::decode::{Engine, Place};
+use super::narrow::NARROW;
+
+/// The values of an engine's thread: its context variables, then those of each step.
+pub(super) struct Activation {
+    /// Width of the value at each place.
+    widths: Vec<u32>,
+    /// The values of at most [`NARROW`] bits.
+    narrow: Vec<u128>,
+    /// The wider values, at the same places; the entries at other places have no meaning.
+    wide: Vec<Bits>,
+    /// Number of context variables.
+    context: usize,
+    /// Arguments of the current call; kept so that calls do not allocate.
+    pub args: Vec<Bits>,
+}
+
+impl Activation {
+    pub(super) fn new(engine: &Engine) -> Self {
+        let initial = &engine.initial;
+        Self {
+            widths: initial.iter().map(Bits::width).collect(),
+            narrow: initial.iter().map(|v| v.to_u128().unwrap_or(0)).collect(),
+            wide: initial
+                .iter()
+                .map(|v| if v.width() > NARROW { v.clone() } else { Bits::zero(1) })
+                .collect(),
+            context: engine.context,
+            args: Vec::new(),
+        }
+    }
+
+    /// Resets the context to that of a new thread: zero.
+    pub(super) fn begin(&mut self) {
+        self.narrow[..self.context].fill(0);
+        for place in 0..self.context {
+            if self.widths[place] > NARROW {
+                self.wide[place] = Bits::zero(self.widths[place]);
+            }
+        }
+    }
+
+    pub(super) fn width(&self, place: Place) -> u32 {
+        self.widths[place]
+    }
+
+    /// A value of at most [`NARROW`] bits.
+    pub(super) fn narrow(&self, place: Place) -> u128 {
+        self.narrow[place]
+    }
+
+    /// Sets a value of at most [`NARROW`] bits; `value` must fit.
+    pub(super) fn set_narrow(&mut self, place: Place, value: u128) {
+        self.narrow[place] = value;
+    }
+
+    /// Bits `lo .. lo + width` of the value at a place.
+    pub(super) fn slice(&self, place: Place, lo: u32, width: u32) -> Bits {
+        if self.widths[place] <= NARROW {
+            self.bits(place).slice(lo, width)
+        } else {
+            self.wide[place].slice(lo, width)
+        }
+    }
+
+    pub(super) fn bits(&self, place: Place) -> Bits {
+        let width = self.widths[place];
+        if width <= NARROW {
+            Bits::new(width, self.narrow[place])
+        } else {
+            self.wide[place].clone()
+        }
+    }
+
+    pub(super) fn set(&mut self, place: Place, value: Bits) {
+        match value.to_u128() {
+            Some(narrow) if value.width() <= NARROW => self.narrow[place] = narrow,
+            _ => self.wide[place] = value,
+        }
+    }
+
+    pub(super) fn copy(&mut self, from: Place, to: Place) {
+        if self.widths[to] <= NARROW {
+            self.narrow[to] = self.narrow[from];
+        } else {
+            self.wide[to] = self.wide[from].clone();
+        }
+    }
+
+    /// Whether a one-bit value is 1.
+    pub(super) fn is_set(&self, place: Place) -> bool {
+        self.narrow[place] != 0
+    }
+
+    /// A 16-bit value: an offset, a count, a port or a reason.
+    pub(super) fn low16(&self, place: Place) -> u16 {
+        self.narrow[place] as u16
+    }
+}

@@ -1,0 +1,398 @@
+//! A machine held to golden, packet by packet.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use serde::Serialize;
+use wireloom_bits::Bits;
+use wireloom_ir as ir;
+use wireloom_ir::{Output, Reason, Verdict};
+use wireloom_net::{Frame, Packet, dissect};
+use wireloom_offloads::{Store, Update};
+
+use crate::state::differences;
+use crate::{
+    Configured, Options, Outputs, Program, Result, Running, Settled, UpdateError, Wanted, golden,
+};
+
+/// The first thing in which a machine differs from golden.
+#[derive(Clone, Debug, Serialize)]
+pub struct Difference {
+    /// The machine.
+    pub machine: String,
+    /// Number of the packet that arrived, from 0; `None` for the state after the last one.
+    pub sequence: Option<u64>,
+    /// The differing fields: name, golden's value, the machine's value.
+    pub fields: Vec<Compared>,
+}
+
+/// A field as golden and another machine have it.
+#[derive(Clone, Debug, Serialize)]
+pub struct Compared {
+    /// Its name.
+    pub field: String,
+    /// Golden's value.
+    pub expected: String,
+    /// The machine's value.
+    pub got: String,
+}
+
+/// A machine under comparison, and a golden one that executes the packets that the machine has
+/// accepted.
+pub struct Contender {
+    /// The machine.
+    pub machine: Running,
+    /// Golden.
+    pub golden: Running,
+    /// Packets that were compared; those that the machine lost at its input are not.
+    pub compared: u64,
+    /// Outputs of golden until now.
+    pub outputs: u64,
+    /// The first difference, if there is one. Nothing is compared after it.
+    pub difference: Option<Difference>,
+    /// Packets that have not settled, by number.
+    open: BTreeMap<u64, Packet>,
+    given: u64,
+    left: Outputs,
+    expected: Outputs,
+}
+
+impl Contender {
+    /// Starts a machine and golden with the same program and the same contents of their offloads.
+    ///
+    /// # Errors
+    /// As [`Configured::start`].
+    pub fn new(
+        configured: Arc<dyn Configured>,
+        program: &Program,
+        store: &Store,
+        options: &Options,
+        progress: &dyn Fn(&str),
+    ) -> Result<Self> {
+        let start =
+            |configured| Running::start(configured, program, store.clone(), options, progress);
+        Ok(Self {
+            golden: start(golden::machine())?,
+            machine: start(configured)?,
+            compared: 0,
+            outputs: 0,
+            difference: None,
+            open: BTreeMap::new(),
+            given: 0,
+            left: Outputs::default(),
+            expected: Outputs::default(),
+        })
+    }
+
+    /// Offers these frames to both and compares settled packets; `heard` receives golden's outputs.
+    ///
+    /// # Errors
+    /// If the machine fails.
+    pub fn offer(
+        &mut self,
+        program: &ir::Program,
+        frames: &[Frame<'_>],
+        heard: &mut dyn FnMut(Output<'_>),
+    ) -> Result {
+        self.work(
+            program,
+            heard,
+            |machine, left| Ok(machine.offer(frames, &mut |output| left.keep(output))?),
+            frames,
+        )
+        .map_err(failed)
+    }
+
+    /// Lets the machine finish, and compares the rest of the packets.
+    ///
+    /// # Errors
+    /// If the machine fails.
+    pub fn finish(&mut self, program: &ir::Program, heard: &mut dyn FnMut(Output<'_>)) -> Result {
+        self.work(
+            program,
+            heard,
+            |machine, left| Ok(machine.finish(&mut |output| left.keep(output))?),
+            &[],
+        )
+        .map_err(failed)
+    }
+
+    /// Changes an entry of both between two packets.
+    ///
+    /// # Errors
+    /// As [`crate::Machine::update`].
+    pub fn update(
+        &mut self,
+        program: &ir::Program,
+        update: &Update,
+        heard: &mut dyn FnMut(Output<'_>),
+    ) -> Result<(), UpdateError> {
+        self.work(
+            program,
+            heard,
+            |machine, left| machine.update(update, &mut |output| left.keep(output)),
+            &[],
+        )?;
+        self.golden.update(update, &mut |_| ()).map(|_| ())
+    }
+
+    /// Compares the contents of the offloads, of a machine that has finished.
+    ///
+    /// # Errors
+    /// If the machine fails.
+    pub fn compare_state(&mut self, progress: &dyn Fn(&str)) -> Result {
+        if self.difference.is_some() {
+            return Ok(());
+        }
+        let wanted = Wanted::Like(self.golden.machine.store());
+        let unread = self.machine.machine.read_back(wanted, progress)?;
+        self.difference = state_difference(&self.golden, &self.machine, &unread);
+        Ok(())
+    }
+
+    fn work(
+        &mut self,
+        program: &ir::Program,
+        heard: &mut dyn FnMut(Output<'_>),
+        work: impl FnOnce(&mut Running, &mut Outputs) -> Result<Settled, UpdateError>,
+        frames: &[Frame<'_>],
+    ) -> Result<(), UpdateError> {
+        self.left.clear();
+        let settled = work(&mut self.machine, &mut self.left)?;
+        self.open.extend((self.given..).zip(frames.iter().map(Frame::to_packet)));
+        self.given += frames.len() as u64;
+        self.expect(&settled, heard)?;
+        if self.difference.is_none() {
+            self.difference =
+                first_difference(program, self.machine.name(), &self.expected, &self.left);
+        }
+        Ok(())
+    }
+
+    /// Makes golden execute the settled packets, without those that were lost, in the order in
+    /// which the machine accepted them.
+    fn expect(&mut self, settled: &Settled, heard: &mut dyn FnMut(Output<'_>)) -> Result {
+        settled.lost.iter().for_each(|number| {
+            self.open.remove(&number);
+        });
+        let kept: Vec<u64> = settled.taken.iter().collect();
+        let taken: Vec<Packet> =
+            kept.iter().filter_map(|number| self.open.remove(number)).collect();
+        self.expected.clear();
+        // Golden numbers the packets that it is given; reports speak of those that arrived.
+        let base = self.compared;
+        self.compared += kept.len() as u64;
+        let machine = &self.machine.machine;
+        let shows_drops = self.machine.configured.capabilities().shows_drops;
+        let expected = &mut self.expected;
+        self.golden.execute(&taken, &mut |output| {
+            let sequence = kept[(output.sequence - base) as usize];
+            heard(output);
+            let shown = match output.verdict {
+                Verdict::Dropped(_) => shows_drops,
+                Verdict::Sent { port } => machine.has_port(port),
+                Verdict::ToCpu(_) => true,
+            };
+            let bytes = if shown { output.bytes } else { &[] };
+            expected.keep(Output { sequence, bytes, ..output });
+        })?;
+        self.outputs += self.expected.len() as u64;
+        Ok(())
+    }
+}
+
+/// The error of work that changes no entry.
+fn failed(error: UpdateError) -> crate::Error {
+    match error {
+        UpdateError::Failed(error) => error,
+        UpdateError::Refused(message) => crate::Error::new(message),
+    }
+}
+
+/// The first output of a batch in which a machine differs from golden.
+pub fn first_difference(
+    program: &ir::Program,
+    machine: &str,
+    golden: &Outputs,
+    other: &Outputs,
+) -> Option<Difference> {
+    let count = golden.len().max(other.len());
+    (0..count).find_map(|index| {
+        let (expected, got) = (golden.at(index), other.at(index));
+        if expected == got {
+            return None;
+        }
+        let sequence = match (&expected, &got) {
+            (Some(a), Some(b)) => a.sequence.min(b.sequence),
+            (one, two) => one.or(*two).map_or(0, |output| output.sequence),
+        };
+        // Where one machine is already at a later packet, it lacks this output.
+        let expected = expected.filter(|output| output.sequence == sequence);
+        let got = got.filter(|output| output.sequence == sequence);
+        Some(Difference {
+            machine: machine.to_owned(),
+            sequence: Some(sequence),
+            fields: compare(program, expected, got),
+        })
+    })
+}
+
+/// Compares two outputs: the verdict, the length and every dissected field.
+fn compare(
+    program: &ir::Program,
+    expected: Option<Output<'_>>,
+    got: Option<Output<'_>>,
+) -> Vec<Compared> {
+    let says = |output: &Option<Output<'_>>| {
+        output.map_or("nothing was sent".to_owned(), |output| verdict_text(program, output.verdict))
+    };
+    let mut fields =
+        vec![Compared { field: "verdict".into(), expected: says(&expected), got: says(&got) }];
+    let (Some(expected), Some(got)) = (expected, got) else { return fields };
+    let number = |field: &str, a: u64, b: u64| Compared {
+        field: field.into(),
+        expected: a.to_string(),
+        got: b.to_string(),
+    };
+    fields.push(number("ingress port", expected.ingress.into(), got.ingress.into()));
+    fields.push(number("arrival, ns", expected.arrival_ns, got.arrival_ns));
+    fields.push(number("length", expected.bytes.len() as u64, got.bytes.len() as u64));
+    let missing = || "-".to_owned();
+    fields.extend(dissect::compare(expected.bytes, got.bytes).into_iter().map(|field| Compared {
+        field: field.name,
+        expected: field.expected.unwrap_or_else(missing),
+        got: field.got.unwrap_or_else(missing),
+    }));
+    fields
+}
+
+/// Returns the first difference between the offloads of two machines after the same packets.
+fn state_difference(golden: &Running, other: &Running, unread: &[String]) -> Option<Difference> {
+    let mut found = differences(golden.machine.store(), other.machine.store());
+    found.retain(|row| !unread.contains(&row.offload));
+    if found.is_empty() {
+        return None;
+    }
+    let text = |fields: Option<Vec<(String, Bits)>>| {
+        fields.map_or("no such row".to_owned(), |fields| {
+            fields
+                .iter()
+                .map(|(name, value)| format!("{name}={value}"))
+                .collect::<Vec<_>>()
+                .join(" ")
+        })
+    };
+    let fields = found
+        .into_iter()
+        .map(|row| Compared {
+            field: format!("{} {}", row.offload, row.key),
+            expected: text(row.expected),
+            got: text(row.got),
+        })
+        .collect();
+    Some(Difference { machine: other.name().to_owned(), sequence: None, fields })
+}
+
+/// The name that the program gives to a reason, led by its enumeration's where the program uses
+/// several.
+pub fn reason_name(program: &ir::Program, reason: Reason) -> String {
+    let Reason::Program(set, value) = reason else { return "runaway".into() };
+    let set = &program.reasons[set.index()];
+    let member = set.members.iter().find(|(number, _)| *number == u64::from(value));
+    let name = member.map_or_else(|| value.to_string(), |(_, name)| name.clone());
+    if program.reasons.len() > 1 { format!("{}.{name}", set.name) } else { name }
+}
+
+/// Formats a verdict in words.
+pub fn verdict_text(program: &ir::Program, verdict: Verdict) -> String {
+    match verdict {
+        Verdict::Sent { port } => format!("sent to port {port}"),
+        Verdict::ToCpu(reason) => format!("to the cpu: {}", reason_name(program, reason)),
+        Verdict::Dropped(reason) => format!("dropped: {}", reason_name(program, reason)),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use wireloom_ir::{EngineId, Execute};
+
+    /// A machine that sends each packet to its ingress port, but does something else with packet
+    /// `odd`.
+    struct Fake {
+        odd: Option<u64>,
+        copies: usize,
+        spoil: fn(&mut Vec<u8>),
+    }
+
+    impl Execute for Fake {
+        fn offer(&mut self, frames: &[Frame<'_>], sink: &mut dyn FnMut(Output<'_>)) {
+            for (sequence, packet) in (0..).zip(frames) {
+                let odd = self.odd == Some(sequence);
+                let mut bytes = packet.bytes.to_vec();
+                if odd {
+                    (self.spoil)(&mut bytes);
+                }
+                for _ in 0..if odd { self.copies } else { 1 } {
+                    let verdict = Verdict::Sent { port: packet.ingress };
+                    let (ingress, arrival_ns) = (packet.ingress, packet.arrival_ns);
+                    sink(Output { sequence, arrival_ns, ingress, verdict, bytes: &bytes });
+                }
+            }
+        }
+    }
+
+    fn difference(copies: usize, spoil: fn(&mut Vec<u8>)) -> Option<Difference> {
+        let program = ir::Program {
+            files: Vec::new(),
+            reasons: Vec::new(),
+            engines: Vec::new(),
+            main: EngineId(0),
+        };
+        let packets = vec![Packet { ingress: 3, arrival_ns: 5, bytes: vec![0x45; 60] }; 4];
+        let (mut golden, mut other) = (Outputs::default(), Outputs::default());
+        Fake { odd: None, copies: 1, spoil }.execute(&packets, &mut |output| golden.keep(output));
+        Fake { odd: Some(2), copies, spoil }.execute(&packets, &mut |output| other.keep(output));
+        first_difference(&program, "fake", &golden, &other)
+    }
+
+    fn differing(difference: &Difference) -> Vec<&str> {
+        let rows = difference.fields.iter().filter(|row| row.expected != row.got);
+        rows.map(|row| row.field.as_str()).collect()
+    }
+
+    #[test]
+    fn equal_outputs_do_not_differ() {
+        assert!(difference(1, |_| {}).is_none());
+    }
+
+    #[test]
+    fn a_changed_byte_is_shown_as_the_field_that_it_is_in() {
+        let found = difference(1, |bytes| bytes[0] = 0x46).expect("a difference");
+        assert_eq!(found.sequence, Some(2));
+        assert_eq!(differing(&found), ["ethernet.dst"]);
+    }
+
+    #[test]
+    fn a_missing_packet_is_told_from_the_next_one() {
+        let found = difference(0, |_| {}).expect("a difference");
+        assert_eq!(found.sequence, Some(2));
+        assert_eq!(
+            (found.fields[0].expected.as_str(), found.fields[0].got.as_str()),
+            ("sent to port 3", "nothing was sent")
+        );
+    }
+
+    #[test]
+    fn a_packet_too_many_is_a_difference() {
+        let found = difference(2, |_| {}).expect("a difference");
+        assert_eq!(found.sequence, Some(2));
+        assert_eq!(found.fields[0].expected, "nothing was sent");
+    }
+
+    #[test]
+    fn a_different_length_is_said() {
+        let found = difference(1, |bytes| bytes.truncate(59)).expect("a difference");
+        assert!(differing(&found).contains(&"length"), "{:?}", differing(&found));
+    }
+}

@@ -1,0 +1,246 @@
+//! A machine that runs.
+
+use std::ops::Range;
+
+use wireloom_ir::Output;
+use wireloom_net::Frame;
+use wireloom_offloads::{Store, Update};
+use wireloom_sim::Timeline;
+use wireloom_sim::stats::Series;
+
+use crate::{Error, Record, Result, Snapshot};
+
+/// Receives the outputs of a machine. A packet's bytes are valid during the call only.
+pub type Sink<'a> = &'a mut dyn FnMut(Output<'_>);
+
+/// A machine with a program and its offloads.
+///
+/// Frames are numbered from 0 in the order in which they are offered. Outputs are passed on grouped
+/// by arriving packet, the outputs of one packet in the order in which it sent them.
+pub trait Machine {
+    /// Accepts frames and works as long as there is enough to do. Outputs of some frames may be
+    /// delivered by a later call.
+    ///
+    /// # Errors
+    /// If the machine fails, or a frame comes from a port that it does not have.
+    fn offer(&mut self, frames: &[Frame<'_>], sink: Sink<'_>) -> Result<Settled>;
+
+    /// Works on without new frames until every packet that it was offered has settled.
+    ///
+    /// # Errors
+    /// If the machine fails.
+    fn finish(&mut self, sink: Sink<'_>) -> Result<Settled>;
+
+    /// Changes an entry between two packets: all that were offered before it find the old entry,
+    /// all that are offered after it the new one. A machine that works on several packets at once
+    /// finishes those that it has first.
+    ///
+    /// # Errors
+    /// If the update does not suit its offload, there is no room for it, or the machine fails.
+    fn update(&mut self, update: &Update, sink: Sink<'_>) -> Result<Settled, UpdateError>;
+
+    /// Accepts an update that the machine applies itself while packets flow, when packet
+    /// [`Update::packet`] arrives; each packet under way finds the old entry or the new one. Must
+    /// be called before that packet is offered. Only machines with
+    /// [`Capabilities::updates_in_flight`] accept it.
+    ///
+    /// # Errors
+    /// If the update does not suit its offload or there is no room for it.
+    fn schedule(&mut self, update: &Update) -> Result<(), UpdateError> {
+        Err(UpdateError::Refused(format!(
+            "`{}`: this machine makes no updates while packets flow",
+            update.offload
+        )))
+    }
+
+    /// Returns its offloads with their state. A machine that keeps state elsewhere (in simulated
+    /// memories) returns it as it was last read back.
+    fn store(&self) -> &Store;
+
+    /// Updates [`store`](Self::store) from a machine that has finished. Returns the names of
+    /// offloads that were left out because they are large and not requested.
+    ///
+    /// # Errors
+    /// If the machine fails.
+    fn read_back(&mut self, wanted: Wanted<'_>, progress: &dyn Fn(&str)) -> Result<Vec<String>> {
+        let _ = (wanted, progress);
+        Ok(Vec::new())
+    }
+
+    /// The state of all offloads, of a machine that has finished.
+    ///
+    /// # Errors
+    /// If the machine fails, or cannot return the state of an offload.
+    fn snapshot(&mut self) -> Result<Snapshot> {
+        let unread = self.read_back(Wanted::All, &|_| ())?;
+        match unread.first() {
+            None => Ok(Snapshot::of(self.store())),
+            Some(offload) => Err(Error::new(format!(
+                "the state of `{offload}` cannot be read from this machine, so there is no snapshot"
+            ))),
+        }
+    }
+
+    /// Restores the state of a snapshot of the same program, on a machine that has finished.
+    ///
+    /// # Errors
+    /// If the snapshot is another program's, or the machine cannot take a state.
+    fn restore(&mut self, snapshot: &Snapshot) -> Result;
+
+    /// Whether packets can leave by a port; a machine drops and counts those for others.
+    fn has_port(&self, number: u16) -> bool {
+        let _ = number;
+        true
+    }
+
+    /// Returns the record of the run so far, for a machine that measures itself. `work` is the
+    /// host's time in [`offer`](Self::offer) and [`finish`](Self::finish).
+    fn record(&self, work: std::time::Duration) -> Option<Record> {
+        let _ = work;
+        None
+    }
+
+    /// Returns its recordings over time.
+    fn recordings(&self) -> Recordings<'_> {
+        Recordings::default()
+    }
+}
+
+/// The capabilities of a machine.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Capabilities {
+    /// Whether it shows the bytes of packets that it drops. Hardware reports the reason only.
+    pub shows_drops: bool,
+    /// Whether its times are those of the modelled machine, not the host's.
+    pub times: bool,
+    /// Whether it accounts for energy.
+    pub energy: bool,
+    /// Whether it makes updates itself while packets flow ([`Machine::schedule`]).
+    pub updates_in_flight: bool,
+    /// Whether it may lose packets at its input.
+    pub loses: bool,
+    /// Whether starting it takes many seconds, since a tool translates a model of the machine.
+    pub translates: bool,
+}
+
+impl Default for Capabilities {
+    /// Returns the capabilities of a machine in software.
+    fn default() -> Self {
+        Self {
+            shows_drops: true,
+            times: false,
+            energy: false,
+            updates_in_flight: false,
+            loses: false,
+            translates: false,
+        }
+    }
+}
+
+/// Packets that have settled: all that becomes of them has been handed on.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Settled {
+    /// The packets that the machine accepted, in its order: that of arrival, unless several ports
+    /// have queues of their own.
+    pub taken: Numbers,
+    /// The packets that it lost at its input.
+    pub lost: Numbers,
+}
+
+/// Numbers of packets in an order; runs of successive numbers take no room.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Numbers {
+    runs: Vec<Range<u64>>,
+}
+
+impl Settled {
+    /// Adds packets that settled later.
+    pub fn extend(&mut self, later: &Self) {
+        later.taken.iter().for_each(|number| self.taken.push(number));
+        later.lost.iter().for_each(|number| self.lost.push(number));
+    }
+}
+
+impl Numbers {
+    /// Adds a number.
+    pub fn push(&mut self, number: u64) {
+        match self.runs.last_mut() {
+            Some(run) if run.end == number => run.end += 1,
+            _ => self.runs.push(number..number + 1),
+        }
+    }
+
+    /// Returns all numbers, in order.
+    pub fn iter(&self) -> impl Iterator<Item = u64> + '_ {
+        self.runs.iter().cloned().flatten()
+    }
+
+    /// Returns the number of numbers.
+    pub fn len(&self) -> usize {
+        self.runs.iter().map(|run| (run.end - run.start) as usize).sum()
+    }
+
+    /// Whether there are none.
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+}
+
+impl From<Range<u64>> for Numbers {
+    fn from(run: Range<u64>) -> Self {
+        Self { runs: vec![run] }
+    }
+}
+
+impl FromIterator<u64> for Numbers {
+    fn from_iter<I: IntoIterator<Item = u64>>(numbers: I) -> Self {
+        let mut all = Self::default();
+        numbers.into_iter().for_each(|number| all.push(number));
+        all
+    }
+}
+
+/// The extent of reading back offloads that packets change.
+#[derive(Clone, Copy)]
+pub enum Wanted<'a> {
+    /// Small offloads, and these.
+    Shown(&'a [String]),
+    /// For large offloads, the entries that this store of another machine has, and some next to
+    /// them.
+    Like(&'a Store),
+    /// Everything.
+    All,
+}
+
+/// Why an update was not made.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum UpdateError {
+    /// It does not suit its offload, or there is no room for it: a sentence.
+    #[error("{0}")]
+    Refused(String),
+    /// The machine has failed.
+    #[error(transparent)]
+    Failed(#[from] Error),
+}
+
+/// The recordings of a machine over time.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Recordings<'a> {
+    /// The activity of its threads.
+    pub timeline: Option<&'a Timeline>,
+    /// Numbers over time.
+    pub series: Option<&'a Series>,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn numbers_keep_their_order() {
+        let numbers: Numbers = [3, 4, 5, 1, 2, 9].into_iter().collect();
+        assert_eq!(numbers.iter().collect::<Vec<_>>(), [3, 4, 5, 1, 2, 9]);
+        assert_eq!((numbers.runs.len(), numbers.len()), (3, 6));
+        assert!(Numbers::from(7..7).is_empty() && Numbers::from(7..7).iter().next().is_none());
+    }
+}

@@ -1,0 +1,43 @@
+//! The interface of all machines.
+//!
+//! ```text
+//! Kind --configure(description)--> Configured --start(program, offloads)--> Machine
+//! ```
+//!
+//! A [`Kind`] turns a name or a description into a [`Configured`] machine, which has a description
+//! and refuses programs that do not fit. Started with a program and its offloads, it is a
+//! [`Machine`]: it accepts borrowed frames and passes on its outputs. A [`Registry`] lists the
+//! kinds; everything above this crate works on any machine that it lists. [`golden`] is the first
+//! of them.
+
+mod compare;
+mod error;
+mod explain;
+pub mod golden;
+mod interface;
+mod kind;
+mod options;
+mod outputs;
+mod program;
+mod record;
+mod registry;
+mod running;
+mod snapshot;
+pub mod software;
+mod state;
+
+pub use compare::{Compared, Contender, Difference, first_difference, reason_name, verdict_text};
+pub use error::{Error, Result};
+pub use explain::explained;
+pub use interface::{
+    Capabilities, Machine, Numbers, Recordings, Settled, Sink, UpdateError, Wanted,
+};
+pub use kind::{Configured, Files, Kind, Named, Pattern, Refusal};
+pub use options::{Knob, Options, Rate};
+pub use outputs::Outputs;
+pub use program::{Program, Source};
+pub use record::{Bar, Line, Part, Record, thousands};
+pub use registry::Registry;
+pub use running::{LoadedTables, Running, load_store};
+pub use snapshot::Snapshot;
+pub use state::{RowDifference, differences, find_offload, key_text};

@@ -1,0 +1,67 @@
+//! A batch of outputs: machines are timed while they only pass packets on, and compared afterwards.
+
+use wireloom_ir::{Output, Verdict};
+
+/// The outputs of one batch; the buffers are used again for the next.
+#[derive(Default)]
+pub struct Outputs {
+    records: Vec<Kept>,
+    bytes: Vec<u8>,
+}
+
+struct Kept {
+    sequence: u64,
+    arrival_ns: u64,
+    ingress: u16,
+    verdict: Verdict,
+    start: usize,
+    end: usize,
+}
+
+impl Outputs {
+    /// Removes all outputs.
+    pub fn clear(&mut self) {
+        self.records.clear();
+        self.bytes.clear();
+    }
+
+    /// Keeps an output after those before.
+    pub fn keep(&mut self, output: Output<'_>) {
+        let start = self.bytes.len();
+        self.bytes.extend_from_slice(output.bytes);
+        self.records.push(Kept {
+            sequence: output.sequence,
+            arrival_ns: output.arrival_ns,
+            ingress: output.ingress,
+            verdict: output.verdict,
+            start,
+            end: self.bytes.len(),
+        });
+    }
+
+    /// Number of outputs.
+    pub fn len(&self) -> usize {
+        self.records.len()
+    }
+
+    /// Whether there are no outputs.
+    pub fn is_empty(&self) -> bool {
+        self.records.is_empty()
+    }
+
+    /// Returns output `index`, if it exists.
+    pub fn at(&self, index: usize) -> Option<Output<'_>> {
+        self.records.get(index).map(|record| Output {
+            sequence: record.sequence,
+            arrival_ns: record.arrival_ns,
+            ingress: record.ingress,
+            verdict: record.verdict,
+            bytes: &self.bytes[record.start..record.end],
+        })
+    }
+
+    /// Returns all outputs, in order.
+    pub fn iter(&self) -> impl Iterator<Item = Output<'_>> {
+        (0..self.len()).filter_map(|index| self.at(index))
+    }
+}

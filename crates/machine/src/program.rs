@@ -1,0 +1,84 @@
+//! Programs as machines take them.
+
+use std::path::PathBuf;
+
+use wireloom_compile::passes::PassOptions;
+use wireloom_compile::{lower, pipeline};
+use wireloom_install::embedded;
+use wireloom_ir as ir;
+use wireloom_lang::{self as lang, Checked, LIBRARY, hir};
+
+use crate::{Error, Result};
+
+/// A source file in Loom C and how to read it.
+#[derive(Clone, Debug, Default)]
+pub struct Source {
+    /// The file; one that comes with the command if it begins with [`LIBRARY`].
+    pub file: PathBuf,
+    /// Folders in which included files are looked for too.
+    pub include: Vec<PathBuf>,
+    /// File-level constants that are set: name and value.
+    pub set: Vec<(String, String)>,
+    /// The engine that takes the packets; by default the last one in the file that does.
+    pub engine: Option<String>,
+}
+
+/// A program for machines of all kinds.
+#[derive(Clone, Debug)]
+pub struct Program {
+    /// The program before any pass: machines in hardware have passes of their own.
+    pub lowered: ir::Program,
+    /// The program as machines in software execute it. Offloads, reasons and engines are those of
+    /// `lowered`.
+    pub optimised: ir::Program,
+}
+
+impl Source {
+    /// Creates a source from a file without options.
+    pub fn of(file: impl Into<PathBuf>) -> Self {
+        Self { file: file.into(), ..Self::default() }
+    }
+
+    /// Checks the program; the result contains its diagnostics.
+    ///
+    /// # Errors
+    /// If the file cannot be read.
+    pub fn check(&self) -> Result<Checked> {
+        let is_embedded = self.file.to_str().is_some_and(|file| file.starts_with(LIBRARY));
+        if !is_embedded && let Err(error) = std::fs::File::open(&self.file) {
+            let message = format!("{}: cannot be read: {error}", self.file.display());
+            return Err(Error::new(message).with_help("the first argument is a Loom C source file"));
+        }
+        let options = lang::Options {
+            include_dirs: self.include.clone(),
+            library: Some(embedded::find),
+            sets: self.set.clone(),
+            engine: self.engine.clone(),
+        };
+        Ok(lang::check(&self.file, &options))
+    }
+
+    /// Checks and compiles the program. Warnings are not shown.
+    ///
+    /// # Errors
+    /// If the file cannot be read, or the program is refused: all diagnostics.
+    pub fn compiled(&self) -> Result<Program> {
+        let checked = self.check()?;
+        let refused = || Error::new(lang::render(&checked.diagnostics, &checked.sources, false));
+        Ok(Program::new(checked.program.as_ref().ok_or_else(refused)?))
+    }
+}
+
+impl Program {
+    /// Compiles a checked program.
+    pub fn new(checked: &hir::Program) -> Self {
+        Self::of_lowered(lower(checked))
+    }
+
+    /// Optimises a program for machines in software.
+    pub fn of_lowered(lowered: ir::Program) -> Self {
+        let mut optimised = lowered.clone();
+        pipeline::optimise(&mut optimised, &PassOptions::default());
+        Self { lowered, optimised }
+    }
+}

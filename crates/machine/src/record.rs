@@ -1,0 +1,88 @@
+//! The record of a run on a machine, for people and for other programs.
+
+use std::fmt;
+
+/// The record of a run. The machine chooses the lines that people read; `values` holds everything.
+pub struct Record {
+    /// The summary for people, in order.
+    pub lines: Vec<Line>,
+    /// A histogram.
+    pub bars: Vec<Bar>,
+    /// The use of the machine's parts.
+    pub parts: Vec<Part>,
+    /// Everything, for other programs.
+    pub values: Box<dyn erased_serde::Serialize + Send>,
+}
+
+/// A line for people.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Line {
+    /// The name of the value, in a word or two.
+    pub name: &'static str,
+    /// The value with its unit.
+    pub text: String,
+}
+
+/// A bar of a histogram.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Bar {
+    /// The least value, inclusive.
+    pub from: u64,
+    /// The greatest value, inclusive.
+    pub to: u64,
+    /// The number of packets with such a value.
+    pub packets: u64,
+}
+
+/// The use of a part.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Part {
+    /// The name of its kind of parts.
+    pub kind: String,
+    /// The utilisation, 0 to 1.
+    pub share: f64,
+}
+
+impl Line {
+    /// Creates a line.
+    pub fn new(name: &'static str, text: impl Into<String>) -> Self {
+        Self { name, text: text.into() }
+    }
+}
+
+impl serde::Serialize for Record {
+    fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        erased_serde::serialize(&*self.values, serializer)
+    }
+}
+
+impl fmt::Debug for Record {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Record").field("lines", &self.lines).finish_non_exhaustive()
+    }
+}
+
+/// Formats a count with separated thousands.
+pub fn thousands(count: u64) -> String {
+    let digits = count.to_string();
+    let mut out = String::with_capacity(digits.len() + digits.len() / 3);
+    for (i, digit) in digits.chars().enumerate() {
+        if i > 0 && (digits.len() - i).is_multiple_of(3) {
+            out.push(',');
+        }
+        out.push(digit);
+    }
+    out
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn thousands_are_set_apart() {
+        for (count, text) in [(0, "0"), (999, "999"), (1000, "1,000"), (1_234_567, "1,234,567")] {
+            assert_eq!(thousands(count), text);
+        }
+    }
+}

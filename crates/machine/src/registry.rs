@@ -1,0 +1,103 @@
+//! All kinds of machines, and machines by name.
+
+use std::sync::Arc;
+
+use wireloom_description::Description;
+use wireloom_lang::suggest::suggest;
+
+use crate::{Configured, Error, Kind, Named, Result};
+
+/// The kinds of machines that there are. The kind of a description that does not say its own is the
+/// first that has descriptions.
+#[derive(Clone, Copy)]
+pub struct Registry {
+    kinds: &'static [&'static dyn Kind],
+}
+
+impl Registry {
+    /// Creates a registry of these kinds.
+    pub const fn new(kinds: &'static [&'static dyn Kind]) -> Self {
+        Self { kinds }
+    }
+
+    /// The kinds.
+    pub fn kinds(&self) -> impl Iterator<Item = &'static dyn Kind> + Clone {
+        self.kinds.iter().copied()
+    }
+
+    /// The kind of this name.
+    pub fn kind(&self, name: &str) -> Option<&'static dyn Kind> {
+        self.kinds().find(|kind| kind.name() == name)
+    }
+
+    /// The machine of a name, or of a path that ends in `.toml`.
+    ///
+    /// # Errors
+    /// If there is none, or its description is wrong.
+    pub fn find(&self, name: &str) -> Result<Arc<dyn Configured>> {
+        for kind in self.kinds().filter(|kind| matches!(kind.named(), Named::One(_))) {
+            if let Some(machine) = kind.find(name)? {
+                return Ok(machine);
+            }
+        }
+        if let Some((name, description)) = Description::find(name).map_err(Error::new)? {
+            return self.configure(&name, description);
+        }
+        for kind in self.kinds() {
+            if let Some(machine) = kind.find(name)? {
+                return Ok(machine);
+            }
+        }
+        Err(self.unknown(name))
+    }
+
+    /// The machine of a description, of whatever kind.
+    ///
+    /// # Errors
+    /// If the description is wrong, or there is no such kind.
+    pub fn configure(&self, name: &str, description: Description) -> Result<Arc<dyn Configured>> {
+        let mut described = self.kinds().filter(|kind| kind.schema().is_some());
+        let kind = match description.kind() {
+            None => described.next(),
+            Some(kind) => self.kind(kind),
+        };
+        let Some(kind) = kind else {
+            let kinds: Vec<String> = described.map(|kind| format!("\"{}\"", kind.name())).collect();
+            let said = description.kind().unwrap_or_default();
+            return Err(Error::new(format!(
+                "machine {name}: `kind = \"{said}\"`: there is no such kind"
+            ))
+            .with_help(format!("say {}", kinds.join(" or "))));
+        };
+        kind.configure(name, description)
+    }
+
+    /// Returns the names that a user can choose from: those of kinds, and the forms of the others.
+    pub fn choices(&self) -> String {
+        let own = self.kinds().filter_map(|kind| match kind.named() {
+            Named::None => None,
+            Named::One(_) => Some(kind.name().to_owned()),
+            Named::Many(pattern) => Some(format!("{} ({})", pattern.shape, pattern.about)),
+        });
+        own.collect::<Vec<_>>().join(", ")
+    }
+
+    fn unknown(&self, name: &str) -> Error {
+        let names = self.names();
+        let error = Error::new(format!(
+            "no machine is called '{name}': say {}, the name of a description (wireloom machines lists \
+             them) or the path of a .toml file",
+            self.choices()
+        ));
+        match suggest(name, names.iter().map(String::as_str)) {
+            Some(near) => error.with_help(format!("did you mean '{near}'?")),
+            None => error,
+        }
+    }
+
+    /// Returns all names of machines that can be listed: of kinds, then of installed descriptions.
+    pub fn names(&self) -> Vec<String> {
+        let own = self.kinds().filter(|kind| matches!(kind.named(), Named::One(_)));
+        own.map(|kind| kind.name().to_owned()).chain(Description::installed()).collect()
+    }
+}

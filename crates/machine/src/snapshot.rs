@@ -1,0 +1,78 @@
+//! The state of a machine's offloads at one moment.
+
+use std::collections::BTreeMap;
+
+use wireloom_bits::Bits;
+use wireloom_offloads::{Content, EntryKey, Store, Update};
+
+use crate::{Error, Result};
+
+/// The state of all offloads of a program between two packets. It can be restored on any machine
+/// that has the same program, so a block that moves keeps its state.
+#[derive(Clone)]
+pub struct Snapshot {
+    store: Store,
+}
+
+impl Snapshot {
+    /// Copies a store's state.
+    pub fn of(store: &Store) -> Self {
+        Self { store: store.clone() }
+    }
+
+    /// The state.
+    pub fn store(&self) -> &Store {
+        &self.store
+    }
+
+    /// Gives this state to the offloads of a machine that keeps them in a store.
+    ///
+    /// # Errors
+    /// If the store is another program's.
+    pub fn restore(&self, store: &mut Store) -> Result {
+        if store.assign(&self.store) {
+            return Ok(());
+        }
+        Err(of_another_program())
+    }
+
+    /// The changes of single entries that bring offloads with the state of `from` to this state,
+    /// for machines that are reached over a control port.
+    ///
+    /// # Errors
+    /// If `from` is another program's.
+    pub fn updates_from(&self, from: &Store) -> Result<Vec<Update>> {
+        if from.paths() != self.store.paths() {
+            return Err(of_another_program());
+        }
+        let mut updates = Vec::new();
+        for path in self.store.paths() {
+            let update = |key: EntryKey, value: Option<Bits>| Update {
+                packet: 0,
+                offload: path.clone(),
+                key,
+                value,
+                line: 0,
+            };
+            let (old, new) = (rows(from, &path), rows(&self.store, &path));
+            let gone = old.iter().filter(|(key, _)| !new.contains_key(key));
+            updates.extend(gone.map(|(key, _)| update(key.clone(), None)));
+            let changed = new.iter().filter(|(key, value)| old.get(key) != Some(value));
+            updates.extend(changed.map(|(key, value)| update(key.clone(), Some(value.clone()))));
+        }
+        Ok(updates)
+    }
+}
+
+fn of_another_program() -> Error {
+    Error::new("the snapshot is of another program: its offloads are not those of the machine")
+}
+
+/// The entries of an offload with their packed values.
+fn rows(store: &Store, path: &str) -> BTreeMap<EntryKey, Bits> {
+    let Some(Content::Kind { instance, .. }) = store.find(path).map(|slot| &slot.content) else {
+        return BTreeMap::new();
+    };
+    let entries = instance.rows().into_iter().map(|row| instance.entry(&row));
+    entries.map(|entry| (entry.key, entry.value)).collect()
+}

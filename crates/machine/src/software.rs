@@ -1,0 +1,159 @@
+//! Common parts of machines in software: a kind with one machine, and a machine whose packets have
+//! settled when the call that offers them returns.
+
+use std::any::Any;
+use std::fmt;
+use std::sync::Arc;
+
+use wireloom_description::Description;
+use wireloom_ir::{Execute, Golden};
+use wireloom_net::Frame;
+use wireloom_offloads::{Store, Update};
+
+use crate::{
+    Configured, Error, Files, Kind, Machine, Named, Options, Program, Refusal, Result, Settled,
+    Sink, Snapshot, UpdateError,
+};
+
+/// A function that starts a machine; see [`Configured::start`].
+pub type Start = fn(&Program, Store, &dyn Fn(&str)) -> Result<Box<dyn Machine>>;
+
+/// A kind with one machine, about which nothing can be chosen and which takes every program.
+#[derive(Clone, Copy)]
+pub struct Single {
+    /// The name of the kind and of the machine.
+    pub name: &'static str,
+    /// A description in a few words.
+    pub about: &'static str,
+    /// Starts it; see [`Configured::start`].
+    pub start: Start,
+    /// Source code for it; see [`Configured::generate`].
+    pub generate: fn(&Program) -> Result<Files>,
+}
+
+impl fmt::Debug for Single {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.name)
+    }
+}
+
+impl Kind for Single {
+    fn name(&self) -> &'static str {
+        self.name
+    }
+
+    fn named(&self) -> Named {
+        Named::One(self.about)
+    }
+
+    fn find(&self, name: &str) -> Result<Option<Arc<dyn Configured>>> {
+        Ok((name == self.name).then(|| Arc::new(*self) as Arc<dyn Configured>))
+    }
+
+    fn example(&self) -> &'static str {
+        self.name
+    }
+
+    fn configure(&self, name: &str, _: Description) -> Result<Arc<dyn Configured>> {
+        let kind = self.name;
+        Err(Error::new(format!(
+            "machine {name}: nothing about `{kind}` can be chosen, so it has no description"
+        ))
+        .with_help(format!("say --on {kind}")))
+    }
+}
+
+impl Configured for Single {
+    fn kind(&self) -> &'static str {
+        self.name
+    }
+
+    fn name(&self) -> &str {
+        self.name
+    }
+
+    fn about(&self) -> &str {
+        self.about
+    }
+
+    fn refusals(&self, _: &Program) -> Vec<Refusal> {
+        Vec::new()
+    }
+
+    fn start(
+        &self,
+        program: &Program,
+        store: Store,
+        _: &Options,
+        progress: &dyn Fn(&str),
+    ) -> Result<Box<dyn Machine>> {
+        (self.start)(program, store, progress)
+    }
+
+    fn generate(&self, program: &Program) -> Result<Files> {
+        (self.generate)(program)
+    }
+
+    fn as_any(&self) -> &dyn Any {
+        self
+    }
+}
+
+/// A machine in software that keeps its offloads in a store.
+pub trait Software: Execute {
+    /// The offloads with their state.
+    fn store(&self) -> &Store;
+
+    /// The offloads, for the control plane to change between packets.
+    fn store_mut(&mut self) -> &mut Store;
+}
+
+impl Software for Golden {
+    fn store(&self) -> &Store {
+        self.store()
+    }
+
+    fn store_mut(&mut self) -> &mut Store {
+        self.store_mut()
+    }
+}
+
+/// A machine in software: each packet has settled when the call that offers it returns.
+pub struct InSoftware<M> {
+    machine: M,
+    offered: u64,
+}
+
+impl<M: Software> InSoftware<M> {
+    /// Creates this machine in its initial state.
+    pub fn new(machine: M) -> Self {
+        Self { machine, offered: 0 }
+    }
+}
+
+impl<M: Software> Machine for InSoftware<M> {
+    fn offer(&mut self, frames: &[Frame<'_>], sink: Sink<'_>) -> Result<Settled> {
+        let first = self.offered;
+        self.offered += frames.len() as u64;
+        self.machine.offer(frames, sink);
+        Ok(Settled { taken: (first..self.offered).into(), ..Settled::default() })
+    }
+
+    fn finish(&mut self, _: Sink<'_>) -> Result<Settled> {
+        Ok(Settled::default())
+    }
+
+    fn update(&mut self, update: &Update, _: Sink<'_>) -> Result<Settled, UpdateError> {
+        let made = update.apply(self.machine.store_mut());
+        made.map_err(|refused| UpdateError::Refused(refused.0))?;
+        Ok(Settled::default())
+    }
+
+    fn store(&self) -> &Store {
+        self.machine.store()
+    }
+
+    fn restore(&mut self, snapshot: &Snapshot) -> Result {
+        snapshot.restore(self.machine.store_mut())
+    }
+}

@@ -1,0 +1,127 @@
+//! The contents of offloads: found, written as people write them, compared.
+
+use std::net::{Ipv4Addr, Ipv6Addr};
+
+use wireloom_bits::Bits;
+use wireloom_offloads::{Config, Content, EntryKey, Instance, Row, Store};
+
+use crate::{Error, Result};
+
+/// The offload under a path.
+///
+/// # Errors
+/// If there is no such offload; the help lists those that exist.
+pub fn find_offload<'a>(store: &'a Store, path: &str) -> Result<(&'a Config, &'a dyn Instance)> {
+    match store.find(path).map(|slot| &slot.content) {
+        Some(Content::Kind { config, instance }) => Ok((config, instance.as_ref())),
+        _ => {
+            Err(Error::new(format!("the program has no offload '{path}' with contents of its own"))
+                .with_help(format!("it has {}", store.paths().join(", "))))
+        }
+    }
+}
+
+/// Formats a key for people: addresses for 32 and 128 bits, the fields of a structure by name.
+pub fn key_text(config: &Config, key: &EntryKey) -> String {
+    match key {
+        EntryKey::Index(index) => index.to_string(),
+        EntryKey::Pattern(bytes) => format!("\"{}\"", bytes.escape_ascii()),
+        EntryKey::Prefix { bits, length } => format!("{}/{length}", scalar_text(bits)),
+        EntryKey::Exact(bits) => {
+            let fields = config.key.as_ref().map_or(&[][..], |layout| &layout.fields);
+            let mut low = bits.width();
+            let mut parts = Vec::new();
+            for (name, width) in fields {
+                low = low.saturating_sub(*width);
+                let value = scalar_text(&bits.slice(low, *width));
+                parts.push(if name.is_empty() { value } else { format!("{name}={value}") });
+            }
+            parts.join(" ")
+        }
+    }
+}
+
+fn scalar_text(bits: &Bits) -> String {
+    let value = bits.to_u128().unwrap_or_default();
+    match bits.width() {
+        32 => Ipv4Addr::from(value as u32).to_string(),
+        128 => Ipv6Addr::from(value).to_string(),
+        _ => bits.to_string(),
+    }
+}
+
+/// A row in which two machines differ.
+pub struct RowDifference {
+    /// Path of the offload.
+    pub offload: String,
+    /// The key.
+    pub key: String,
+    /// The fields on golden, if it has the row.
+    pub expected: Option<Vec<(String, Bits)>>,
+    /// The fields on the other machine, if it has the row.
+    pub got: Option<Vec<(String, Bits)>>,
+}
+
+/// The first row of each offload that differs between two stores of one program.
+pub fn differences(expected: &Store, got: &Store) -> Vec<RowDifference> {
+    let mut differences = Vec::new();
+    for path in expected.paths() {
+        let (Ok((config, left)), Ok((_, right))) =
+            (find_offload(expected, &path), find_offload(got, &path))
+        else {
+            continue;
+        };
+        let (left, right) = (left.rows(), right.rows());
+        let Some(at) = (0..left.len().max(right.len())).find(|&i| left.get(i) != right.get(i))
+        else {
+            continue;
+        };
+        // Rows are sorted by key: where the keys differ, the lesser one is missing on the other
+        // side.
+        let (mut one, mut other) = (left.get(at), right.get(at));
+        if let (Some(a), Some(b)) = (one, other) {
+            if a.key < b.key {
+                other = None;
+            } else if b.key < a.key {
+                one = None;
+            }
+        }
+        let key = one.or(other).map(|row| key_text(config, &row.key)).unwrap_or_default();
+        let fields = |row: &Row| row.fields.clone();
+        differences.push(RowDifference {
+            offload: path,
+            key,
+            expected: one.map(fields),
+            got: other.map(fields),
+        });
+    }
+    differences
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use wireloom_offloads::Layout;
+
+    fn exact(fields: &[(&str, u32)]) -> Config {
+        let fields = fields.iter().map(|(name, width)| ((*name).to_owned(), *width)).collect();
+        Config {
+            kind: "exact".into(),
+            key: Some(Layout { fields }),
+            value: None,
+            params: Default::default(),
+        }
+    }
+
+    #[test]
+    fn keys_are_written_as_people_write_them() {
+        let flow = exact(&[("src", 32), ("port", 16)]);
+        let key = EntryKey::Exact(Bits::new(48, 0x0a00_0001_0050));
+        assert_eq!(key_text(&flow, &key), "src=10.0.0.1 port=80");
+        let scalar = exact(&[("", 128)]);
+        assert_eq!(key_text(&scalar, &EntryKey::Exact(Bits::new(128, 1))), "::1");
+        let prefix = EntryKey::Prefix { bits: Bits::new(32, 0xc000_0200), length: 24 };
+        assert_eq!(key_text(&scalar, &prefix), "192.0.2.0/24");
+        assert_eq!(key_text(&scalar, &EntryKey::Pattern(b"GET \r\n".to_vec())), "\"GET \\r\\n\"");
+    }
+}

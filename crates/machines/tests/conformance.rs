@@ -1,0 +1,277 @@
+//! The contract of every machine of the registry: it delivers golden's outputs, applies updates
+//! between the right packets, saves and restores its state, and reports every lost packet.
+//!
+//! Machines whose models take long to build run a few random programs here, and many in `make
+//! test-all`.
+
+use std::collections::BTreeSet;
+use std::path::Path;
+use std::sync::Arc;
+
+use wireloom_bits::Bits;
+use wireloom_fuzz::campaign::case;
+use wireloom_ir::{Output, Verdict};
+use wireloom_machine::{
+    Configured, Contender, Machine, Options, Outputs, Program, Settled, Source, Wanted,
+    differences, golden,
+};
+use wireloom_machines::REGISTRY;
+use wireloom_net::{Frame, Packet};
+use wireloom_offloads::{EntryKey, Store, Update};
+
+fn examples() -> impl Iterator<Item = Arc<dyn Configured>> {
+    REGISTRY.kinds().map(|kind| REGISTRY.find(kind.example()).expect("the example of a kind"))
+}
+
+/// The program that keeps state.
+fn program() -> Program {
+    let file = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/conformance/state.loom");
+    Source::of(file).compiled().unwrap_or_else(|error| panic!("{}", error.message))
+}
+
+/// Its offloads, with a route for each of the first bytes 1 to 7.
+fn store(program: &Program) -> Store {
+    let mut store = wireloom_ir::store(&program.optimised).expect("a store");
+    for first in 1..8u8 {
+        route(first, u16::from(first)).apply(&mut store).expect("there is room");
+    }
+    store
+}
+
+/// Sends packets whose first byte is `first` to a port.
+fn route(first: u8, port: u16) -> Update {
+    let bits = Bits::new(32, u128::from(first) << 24);
+    Update {
+        packet: 0,
+        offload: "routes".into(),
+        key: EntryKey::Prefix { bits, length: 8 },
+        value: Some(Bits::new(16, u128::from(port))),
+        line: 0,
+    }
+}
+
+/// Returns packets that query every route, and an unknown one, and change all state; some are too
+/// short.
+fn packets(count: u32) -> Vec<Packet> {
+    let packet = |number: u32| {
+        let mut bytes = vec![0; if number % 31 == 30 { 12 } else { 64 + number as usize % 90 }];
+        bytes[0] = (number % 9) as u8;
+        bytes[4] = (number * 7 % 40) as u8;
+        bytes[5..8].copy_from_slice(&(number + 1).to_be_bytes()[1..]);
+        Packet { ingress: 0, arrival_ns: u64::from(number) * 500, bytes }
+    };
+    (0..count).map(packet).collect()
+}
+
+fn frames(packets: &[Packet]) -> Vec<Frame<'_>> {
+    packets.iter().map(Packet::frame).collect()
+}
+
+fn start(machine: &Arc<dyn Configured>, program: &Program, store: Store) -> Box<dyn Machine> {
+    let started = machine.start(program, store, &Options::default(), &|_| ());
+    started.unwrap_or_else(|error| panic!("{}: {}", machine.name(), error.message))
+}
+
+/// Offers packets in batches of several sizes and finishes; returns the outputs and the settled
+/// packets.
+fn run(machine: &mut dyn Machine, packets: &[Packet]) -> (Outputs, Settled) {
+    let (mut outputs, mut settled) = (Outputs::default(), Settled::default());
+    let mut rest = packets;
+    for size in [1, 2, 3, 50, 1024].into_iter().cycle() {
+        let (batch, after) = rest.split_at(size.min(rest.len()));
+        let worked = machine.offer(&frames(batch), &mut |output| outputs.keep(output));
+        settled.extend(&worked.unwrap_or_else(|error| panic!("{}", error.message)));
+        if after.is_empty() {
+            break;
+        }
+        rest = after;
+    }
+    let finished = machine.finish(&mut |output| outputs.keep(output));
+    settled.extend(&finished.unwrap_or_else(|error| panic!("{}", error.message)));
+    (outputs, settled)
+}
+
+#[test]
+fn updates_are_made_between_the_packets_that_they_stand_between() {
+    let program = program();
+    for machine in examples() {
+        let options = Options::default();
+        let name = machine.name().to_owned();
+        let mut contender = Contender::new(machine, &program, &store(&program), &options, &|_| ())
+            .unwrap_or_else(|error| panic!("{name}: {}", error.message));
+        // Several updates in a row, updates after few packets, and many packets under way at an
+        // update.
+        let mut rest = &packets(1500)[..];
+        for (round, size) in [400, 1, 1, 90, 7, 300, 0, 201, 500].into_iter().enumerate() {
+            let (batch, after) = rest.split_at(size);
+            contender.offer(&program.optimised, &frames(batch), &mut |_| ()).expect("it works");
+            let update = route(1 + round as u8 % 4, 9 + round as u16 % 5);
+            contender.update(&program.optimised, &update, &mut |_| ()).expect("it works");
+            rest = after;
+        }
+        contender.finish(&program.optimised, &mut |_| ()).expect("it works");
+        contender.compare_state(&|_| ()).expect("it works");
+        assert!(contender.difference.is_none(), "{name}: {:?}", contender.difference);
+        assert_eq!((contender.compared, rest.len()), (1500, 0), "{name} lost packets");
+    }
+}
+
+/// An offload that each machine realises in a way of its own.
+#[test]
+fn a_bloom_filter_has_the_same_false_positives_everywhere() {
+    let file = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/conformance/bloom.loom");
+    let program = Source::of(file).compiled().unwrap_or_else(|error| panic!("{}", error.message));
+    let empty = wireloom_ir::store(&program.optimised).expect("a store");
+    for machine in examples() {
+        let name = machine.name().to_owned();
+        let contender = Contender::new(machine, &program, &empty, &Options::default(), &|_| ());
+        let mut contender = contender.unwrap_or_else(|error| panic!("{name}: {}", error.message));
+        let mut seen = 0;
+        let mut count = |output: Output<'_>| seen += u64::from(output.bytes.get(4) == Some(&1));
+        let worked = contender.offer(&program.optimised, &frames(&packets(800)), &mut count);
+        worked.and_then(|()| contender.finish(&program.optimised, &mut count)).expect("it works");
+        contender.compare_state(&|_| ()).expect("it works");
+        assert!(contender.difference.is_none(), "{name}: {:?}", contender.difference);
+        assert!(seen > 0 && seen < contender.compared, "{name}: {seen} of {}", contender.compared);
+    }
+}
+
+#[test]
+fn every_packet_settles_once() {
+    let program = program();
+    let packets = packets(3000);
+    for machine in examples() {
+        let name = machine.name();
+        let (outputs, settled) = run(start(&machine, &program, store(&program)).as_mut(), &packets);
+        let numbers: Vec<u64> = settled.taken.iter().chain(settled.lost.iter()).collect();
+        let once: BTreeSet<u64> = numbers.iter().copied().collect();
+        assert_eq!((numbers.len(), once.len()), (3000, 3000), "{name}");
+        assert_eq!(once.last(), Some(&2999), "{name}");
+        assert!(settled.lost.is_empty() || machine.capabilities().loses, "{name}");
+        let taken: BTreeSet<u64> = settled.taken.iter().collect();
+        // This program lets each packet leave once, or be dropped once.
+        let left: Vec<u64> = outputs.iter().map(|output| output.sequence).collect();
+        assert_eq!(left, settled.taken.iter().collect::<Vec<_>>(), "{name}");
+        assert!(left.iter().all(|number| taken.contains(number)), "{name}");
+    }
+}
+
+/// Runs on from a snapshot, on the machine that it was taken of and on another that it is given to.
+#[test]
+fn a_machine_runs_on_from_a_snapshot_as_the_one_that_gave_it() {
+    let program = program();
+    let packets = packets(1200);
+    let (before, after) = packets.split_at(700);
+    let mut golden = start(&golden::machine(), &program, store(&program));
+    run(golden.as_mut(), before);
+    let of_golden = golden.snapshot().expect("a snapshot");
+    let (expected, _) = run(golden.as_mut(), after);
+    for machine in examples() {
+        let name = machine.name();
+        let mut first = start(&machine, &program, store(&program));
+        run(first.as_mut(), before);
+        let snapshot = first.snapshot().expect("a snapshot");
+        let differ = differences(of_golden.store(), snapshot.store());
+        assert!(differ.is_empty(), "{name}: {} {}", differ[0].offload, differ[0].key);
+        let (own, _) = run(first.as_mut(), after);
+        assert!(same(&expected, &own), "{name} itself");
+        // A fresh machine without tables takes over.
+        let empty = wireloom_ir::store(&program.optimised).expect("a store");
+        let mut second = start(&machine, &program, empty);
+        second.restore(&snapshot).unwrap_or_else(|error| panic!("{name}: {}", error.message));
+        let (took_over, _) = run(second.as_mut(), after);
+        assert!(same(&expected, &took_over), "{name} after the snapshot");
+        second.read_back(Wanted::All, &|_| ()).expect("it is read");
+        let differ = differences(golden.store(), second.store());
+        assert!(differ.is_empty(), "{name}: {} {}", differ[0].offload, differ[0].key);
+    }
+}
+
+/// Whether equal packets left, whatever their numbers. Machines that do not keep dropped packets
+/// have no bytes.
+fn same(expected: &Outputs, got: &Outputs) -> bool {
+    expected.len() == got.len()
+        && expected.iter().zip(got.iter()).all(|(expected, got)| {
+            let dropped = matches!(expected.verdict, Verdict::Dropped(_)) && got.bytes.is_empty();
+            expected.verdict == got.verdict && (dropped || expected.bytes == got.bytes)
+        })
+}
+
+#[test]
+fn a_snapshot_of_another_program_is_refused() {
+    let program = program();
+    let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../programs/figure2.loom");
+    let other = Source::of(source).compiled().expect("it compiles");
+    let store_of = |program: &Program| wireloom_ir::store(&program.optimised).expect("a store");
+    let mut foreign = start(&golden::machine(), &other, store_of(&other));
+    let snapshot = foreign.snapshot().expect("a snapshot");
+    for machine in examples() {
+        let mut machine = start(&machine, &program, store_of(&program));
+        let refused = machine.restore(&snapshot).expect_err("it is another program's");
+        assert!(refused.message.contains("another program"), "{}", refused.message);
+    }
+}
+
+/// Runs random programs of the fuzzer on the machines that `takes` chooses. Returns the number that
+/// agreed and the refusals.
+fn random(
+    seeds: std::ops::Range<u64>,
+    takes: impl Fn(&dyn Configured) -> bool,
+) -> (usize, Vec<String>) {
+    let machines: Vec<_> = examples().filter(|machine| takes(machine.as_ref())).collect();
+    let (mut agreed, mut refused) = (0, Vec::new());
+    for seed in seeds {
+        let (case, compiled) = case(seed);
+        let compiled = compiled.unwrap_or_else(|failure| panic!("{}", failure.details));
+        let program = Program { lowered: compiled.plain, optimised: compiled.optimised };
+        let mut store = wireloom_ir::store(&program.optimised).expect("a store");
+        case.input.load(&mut store);
+        for machine in &machines {
+            let name = machine.name();
+            let options = Options::default();
+            let contender =
+                Contender::new(Arc::clone(machine), &program, &store, &options, &|_| ());
+            let mut contender = match contender {
+                Ok(contender) => contender,
+                Err(error) => {
+                    refused.push(format!("{seed} on {name}: {}", error.message));
+                    continue;
+                }
+            };
+            let said = !machine.refusals(&program).is_empty();
+            assert!(!said, "{seed}: {name} starts with a program that it says it refuses");
+            let worked = contender
+                .offer(&program.optimised, &frames(&case.input.packets), &mut |_| ())
+                .and_then(|()| contender.finish(&program.optimised, &mut |_| ()))
+                .and_then(|()| contender.compare_state(&|_| ()));
+            worked.unwrap_or_else(|error| panic!("{seed} on {name}: {}", error.message));
+            let difference = &contender.difference;
+            assert!(
+                difference.is_none(),
+                "{seed} on {name}: {difference:?}\n{}",
+                case.program.text()
+            );
+            agreed += 1;
+        }
+    }
+    (agreed, refused)
+}
+
+#[test]
+fn random_programs_do_on_machines_what_they_do_on_golden() {
+    let (agreed, refused) = random(100..130, |machine| !machine.capabilities().translates);
+    assert!(agreed > 4 * refused.len(), "{agreed} agreed, refused were\n{}", refused.join("\n"));
+}
+
+#[test]
+fn random_programs_do_in_hardware_what_they_do_on_golden() {
+    let (agreed, refused) = random(100..108, |machine| machine.capabilities().translates);
+    assert!(agreed >= 2, "{agreed} agreed, refused were\n{}", refused.join("\n"));
+}
+
+#[test]
+#[ignore = "builds a hundred models: make test-all"]
+fn more_random_programs_do_in_hardware_what_they_do_on_golden() {
+    let (agreed, refused) = random(1000..1100, |machine| machine.capabilities().translates);
+    assert!(agreed >= 20, "{agreed} agreed, refused were\n{}", refused.join("\n"));
+}

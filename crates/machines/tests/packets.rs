@@ -1,0 +1,201 @@
+//! The packet tests of the programs, `programs/tests/*.packets`, on every machine of the registry;
+//! and on golden and on single processors in forms of the program that no machine executes.
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use wireloom_compile::passes::{HeaderPorts, PassOptions};
+use wireloom_compile::pipeline;
+use wireloom_ir::{self as ir, Execute, Golden, Output};
+use wireloom_isa::{Arm, Compiled, Riscv};
+use wireloom_machine::software::{InSoftware, Software};
+use wireloom_machine::{Configured, Machine, Options, Program};
+use wireloom_machines::REGISTRY;
+use wireloom_mpsoc::program::{BuildOptions, Elements, Functional, Partition, build};
+use wireloom_net::Frame;
+use wireloom_offloads::Store;
+use wireloom_testkit::{TestFile, Tester};
+
+/// Each file is a test, so that they run side by side and fail by name.
+macro_rules! files {
+    ($($name:ident)*) => {
+        $(#[test] fn $name() { run(stringify!($name)); })*
+
+        /// The files that run on machines whose models take long to build are `on_hardware` and, in
+        /// `make test-all`, the others.
+        mod every_file_on_hardware {
+            $(#[test] #[ignore = "builds a model: make test-all"] fn $name() {
+                super::on_hardware(stringify!($name));
+            })*
+        }
+
+        #[test]
+        fn every_file_is_run() {
+            let mut there: Vec<String> = std::fs::read_dir(directory())
+                .expect("programs/tests")
+                .filter_map(|entry| {
+                    let name = entry.expect("an entry of programs/tests").file_name();
+                    Some(name.to_str()?.strip_suffix(".packets")?.to_owned())
+                })
+                .collect();
+            there.sort();
+            assert_eq!(there, [$(stringify!($name)),*]);
+        }
+    };
+}
+
+files! { figure2 flowcount ipv4 ipv6 md4 mpls nat nat_full nat_pool router unchecked_source url }
+
+#[test]
+fn router_on_hardware() {
+    on_hardware("router");
+}
+
+#[test]
+fn md4_on_hardware() {
+    on_hardware("md4");
+}
+
+#[test]
+fn nat_on_hardware() {
+    on_hardware("nat");
+}
+
+fn directory() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../../programs/tests")
+}
+
+/// The router with some protocols behaves as the engine for these does.
+#[test]
+fn virtual_routers_do_what_the_engines_of_their_protocols_do() {
+    let all = ["ROUTE_IPV4", "ROUTE_IPV6", "ROUTE_MPLS"];
+    for (name, routed) in
+        [("router", &all[..]), ("ipv4", &all[..1]), ("ipv6", &all[1..2]), ("mpls", &all[2..])]
+    {
+        let mut tests = read(name);
+        tests.program = directory().join("../virtual.loom");
+        tests.sets.extend(
+            all.map(|constant| (constant.to_owned(), routed.contains(&constant).to_string())),
+        );
+        check(name, &tests, in_software(&tests));
+    }
+}
+
+/// Every kind whose machines are ready as soon as a program is compiled: those that a file is run
+/// on always.
+fn is_quick(machine: &dyn Configured) -> bool {
+    !machine.capabilities().translates
+}
+
+fn run(name: &str) {
+    let tests = read(name);
+    check(name, &tests, in_software(&tests));
+}
+
+fn on_hardware(name: &str) {
+    let tests = read(name);
+    let program = compiled(&tests);
+    let machines = examples().filter(|machine| !is_quick(machine.as_ref()));
+    check(name, &tests, machines.filter_map(|machine| on(&machine, &tests, &program)).collect());
+}
+
+fn read(name: &str) -> TestFile {
+    TestFile::read(&directory().join(format!("{name}.packets")))
+        .unwrap_or_else(|problem| panic!("{problem}"))
+}
+
+fn compiled(tests: &TestFile) -> Program {
+    tests.source().compiled().unwrap_or_else(|error| panic!("{}", error.message))
+}
+
+fn examples() -> impl Iterator<Item = Arc<dyn Configured>> {
+    REGISTRY.kinds().map(|kind| REGISTRY.find(kind.example()).expect("the example of a kind"))
+}
+
+/// A machine with the program and tables of a file, if it takes the program.
+fn on(
+    machine: &Arc<dyn Configured>,
+    tests: &TestFile,
+    program: &Program,
+) -> Option<(String, Tester)> {
+    if !machine.refusals(program).is_empty() {
+        return None;
+    }
+    let store = loaded(&program.optimised, tests);
+    let started = machine.start(program, store, &Options::default(), &|_| ());
+    let started = started.unwrap_or_else(|error| panic!("{}: {}", machine.name(), error.message));
+    Some((machine.name().to_owned(), Tester::new(started, program.lowered.reasons.clone())))
+}
+
+/// Returns every machine in software, and machines outside the registry.
+fn in_software(tests: &TestFile) -> Vec<(String, Tester)> {
+    let program = compiled(tests);
+    let quick = examples().filter(|machine| is_quick(machine.as_ref()));
+    let mut machines: Vec<_> = quick.filter_map(|machine| on(&machine, tests, &program)).collect();
+    let for_hardware = |reads, writes| {
+        let mut lowered = program.lowered.clone();
+        let header = Some(HeaderPorts::new(reads, writes));
+        pipeline::optimise(&mut lowered, &PassOptions { header });
+        lowered
+    };
+    let golden = |program: ir::Program| -> Box<dyn Machine> {
+        let store = loaded(&program, tests);
+        Box::new(InSoftware::new(Golden::new(program, store)))
+    };
+    let forms = [
+        ("golden, as lowered", golden(program.lowered.clone())),
+        ("golden, for hardware with one header port to read", golden(for_hardware(1, 1))),
+        ("golden, for hardware with two header ports to read", golden(for_hardware(2, 1))),
+        ("a processor of mpsoc, ARMv4", processor::<Arm>(&program.optimised, tests)),
+        ("a processor of mpsoc, RV32IM", processor::<Riscv>(&program.optimised, tests)),
+    ];
+    let reasons = &program.lowered.reasons;
+    machines
+        .extend(forms.map(|(name, form)| (name.to_owned(), Tester::new(form, reasons.clone()))));
+    machines
+}
+
+/// One thread of a processor, without timing.
+struct Single<S: Compiled>(Functional<S>);
+
+impl<S: Compiled> Execute for Single<S> {
+    fn offer(&mut self, frames: &[Frame<'_>], sink: &mut dyn FnMut(Output<'_>)) {
+        self.0.offer(frames, sink);
+    }
+}
+
+impl<S: Compiled> Software for Single<S> {
+    fn store(&self) -> &Store {
+        self.0.store()
+    }
+
+    fn store_mut(&mut self) -> &mut Store {
+        self.0.store_mut()
+    }
+}
+
+/// The program on one thread of a processor.
+fn processor<S: Compiled + 'static>(program: &ir::Program, tests: &TestFile) -> Box<dyn Machine> {
+    let (whole, none) = (Partition::whole(), Elements::none());
+    let built = build(program, &whole, &none, &BuildOptions::new(S::MACHINE));
+    let built = built.unwrap_or_else(|error| panic!("{error}"));
+    let functional = Functional::new(&built, program, &none, loaded(program, tests));
+    Box::new(InSoftware::new(Single::<S>(functional.unwrap_or_else(|error| panic!("{error}")))))
+}
+
+fn loaded(program: &ir::Program, tests: &TestFile) -> Store {
+    tests.store(program).unwrap_or_else(|problem| panic!("{problem}"))
+}
+
+fn check(name: &str, tests: &TestFile, machines: Vec<(String, Tester)>) {
+    let mut failures = Vec::new();
+    for (on, mut machine) in machines {
+        for action in &tests.actions {
+            if let Err(difference) = machine.act(&action.kind) {
+                let (line, test) = (action.line, &action.test);
+                failures.push(format!("{name}.packets:{line}: {test}: on {on}:\n{difference}"));
+            }
+        }
+    }
+    assert!(failures.is_empty(), "{} failures\n\n{}", failures.len(), failures.join("\n\n"));
+}

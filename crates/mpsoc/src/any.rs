@@ -1,0 +1,54 @@
+//! A machine that executes a compiled program, of either instruction set.
+
+use wireloom_isa::{Arm, Riscv};
+use wireloom_net::Packet;
+use wireloom_sim::Timeline;
+use wireloom_sim::stats::{Record, Series};
+
+use super::code::Code;
+use super::machine::{Machine, Totals};
+use super::objects::Objects;
+
+/// A machine of either instruction set.
+pub(super) enum AnyMachine<O: Objects> {
+    Arm(Box<Machine<Code<Arm>, O>>),
+    Riscv(Box<Machine<Code<Riscv>, O>>),
+}
+
+/// Dispatches an expression over the instruction set.
+macro_rules! each {
+    ($machine:expr, $name:ident => $answer:expr) => {
+        match $machine {
+            $crate::any::AnyMachine::Arm($name) => $answer,
+            $crate::any::AnyMachine::Riscv($name) => $answer,
+        }
+    };
+}
+pub(super) use each;
+
+/// The methods forward to those of [`Machine`].
+impl<O: Objects> AnyMachine<O> {
+    pub(super) fn offer(&mut self, packets: Vec<Packet>) {
+        each!(self, machine => machine.offer(packets));
+    }
+
+    pub(super) fn totals(&self) -> Totals {
+        each!(self, machine => machine.totals())
+    }
+
+    pub(super) fn usage(&self, from: &Totals, to: &Totals) -> f64 {
+        each!(self, machine => machine.usage(from, to))
+    }
+
+    pub(super) fn series(&self) -> Option<&Series> {
+        each!(self, machine => machine.series())
+    }
+
+    pub(super) fn record(&self) -> Record {
+        each!(self, machine => machine.record())
+    }
+
+    pub(super) fn timeline(&self) -> &Timeline {
+        each!(self, machine => machine.timeline())
+    }
+}

@@ -1,0 +1,123 @@
+//! Hardware processing elements that hold pipelined engines (the paper, section 3.5): their
+//! description in machine files, and their timing.
+
+use serde::{Deserialize, Serialize};
+use wireloom_codegen::hardware::pipelined::pipeline;
+use wireloom_ir::{EngineId, Program};
+use wireloom_sim::spec::{megahertz, nanoseconds, within};
+use wireloom_sim::{Clock, SpecError, Time};
+
+use super::spec::{ObjectSpec, Spec};
+
+/// A called engine, or a service of an application, in hardware.
+#[derive(Clone, Copy, Debug, PartialEq, Deserialize, Serialize)]
+#[serde(deny_unknown_fields)]
+pub struct ElementSpec {
+    /// Its clock; in machine files `clock_mhz`.
+    #[serde(rename = "clock_mhz", with = "megahertz")]
+    pub clock: Clock,
+    /// The time from the start of a call to the start of the next: a cycle or more; the default is
+    /// one cycle. In machine files `interval_ns`.
+    #[serde(
+        default,
+        rename = "interval_ns",
+        skip_serializing_if = "Option::is_none",
+        with = "interval"
+    )]
+    pub interval: Option<Time>,
+    /// For a service of an application: the number of calls that it holds, 1 to 1,024. It offers
+    /// itself to the broker that many times, and again when a call has entered the pipeline.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub places: Option<u32>,
+}
+
+/// The maximum number of cycles for a memory inside a pipeline: as many as for one outside.
+const MOST_CYCLES: u32 = 1 << 16;
+
+/// Serialises an optional time in nanoseconds.
+mod interval {
+    use super::*;
+    use serde::{Deserializer, Serializer};
+
+    pub(super) fn deserialize<'de, D: Deserializer<'de>>(
+        from: D,
+    ) -> Result<Option<Time>, D::Error> {
+        nanoseconds::deserialize(from).map(Some)
+    }
+
+    pub(super) fn serialize<S: Serializer>(
+        interval: &Option<Time>,
+        to: S,
+    ) -> Result<S::Ok, S::Error> {
+        match interval {
+            Some(interval) => nanoseconds::serialize(interval, to),
+            None => to.serialize_none(),
+        }
+    }
+}
+
+impl ElementSpec {
+    /// Checks that a pipeline can have this specification.
+    ///
+    /// # Errors
+    /// The interval is shorter than a cycle.
+    pub fn check(&self) -> Result<(), SpecError> {
+        if let Some(places) = self.places {
+            within("places", places, 1..=1024)?;
+        }
+        let cycle = self.clock.cycles(1);
+        match self.interval {
+            Some(interval) if interval < cycle => {
+                let problem =
+                    format!("is {interval}; a pipeline takes a call in a cycle, {cycle}, at best");
+                Err(SpecError::new("interval_ns", problem))
+            }
+            _ => Ok(()),
+        }
+    }
+
+    /// The timing of an engine: it replies after the depth of its pipeline. A step takes one slot
+    /// plus the latencies of the memories that it reads. The machine file gives these latencies by
+    /// the memories' names or kinds, as for memories outside.
+    ///
+    /// # Errors
+    /// A sentence, if the engine cannot be pipelined, or a memory has no latency.
+    pub(super) fn times(
+        &self,
+        spec: &Spec,
+        program: &Program,
+        engine: EngineId,
+    ) -> Result<ObjectSpec, String> {
+        let cycle = self.clock.cycles(1);
+        let pipeline = pipeline(program, engine).map_err(|refusal| refusal.to_string())?;
+        let cycles = |name: &str| {
+            let memory = spec
+                .object(name, "array")
+                .ok_or_else(|| format!("`object.array` is missing: `{name}` has no latency"));
+            let cycles = memory?.latency.0.div_ceil(cycle.0);
+            u32::try_from(cycles).ok().filter(|cycles| *cycles <= MOST_CYCLES).ok_or_else(|| {
+                format!(
+                    "`{name}` takes {cycles} cycles of {cycle}; a memory of a pipeline can take {MOST_CYCLES}"
+                )
+            })
+        };
+        let memories: Vec<u32> = pipeline
+            .memories
+            .iter()
+            .map(|memory| cycles(&memory.name))
+            .collect::<Result<_, _>>()?;
+        Ok(ObjectSpec {
+            latency: self.clock.cycles(u64::from(pipeline.latency(&memories))),
+            interval: self.interval.unwrap_or(cycle),
+            ports: 1,
+        })
+    }
+}
+
+impl Spec {
+    /// The element that holds an engine, which is the last in a path of offloads.
+    pub(super) fn element(&self, path: &str, engine: &str) -> Option<&ElementSpec> {
+        let offload = path.rsplit('.').next().unwrap_or(path);
+        self.element.get(offload).or_else(|| self.element.get(engine))
+    }
+}

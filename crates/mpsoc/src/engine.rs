@@ -1,0 +1,377 @@
+//! Engines on the machine: the program runs on all threads, the offloads are objects.
+
+use std::collections::VecDeque;
+
+use wireloom_ir::{EngineId, Output, Program};
+use wireloom_isa::Compiled;
+use wireloom_net::Packet;
+use wireloom_offloads::{Store, Update};
+use wireloom_sim::stats::{Record, Series};
+use wireloom_sim::{Time, Timeline};
+
+use super::any::{AnyMachine, each};
+use super::code::Code;
+use super::io::{self, Delivered};
+use super::machine::{Machine, Options, RunError, Totals};
+use super::objects::Objects as _;
+use super::program::marshal::Offloads;
+use super::program::{BuildOptions, Elements, Partition, build};
+use super::spec::{CallOrder, Set, Spec};
+use super::toolchain::BuildError;
+
+/// An engine on a machine.
+pub struct Engine {
+    machine: AnyMachine<Offloads>,
+    /// The time up to which the machine is simulated.
+    until: Time,
+    /// The parts of a packet that have left before its last part.
+    open: Vec<Delivered>,
+    /// Packets that arrive after the first of `updates`.
+    held: VecDeque<Packet>,
+    /// The number of packets given to the line.
+    passed: u64,
+    /// Pending updates, in the order of their packets.
+    updates: VecDeque<Update>,
+}
+
+/// The reason why an engine cannot run on a machine.
+#[derive(Debug, thiserror::Error)]
+pub enum EngineError {
+    /// The program does not build.
+    #[error(transparent)]
+    Build(#[from] BuildError),
+    /// The machine cannot hold the engine: a sentence.
+    #[error("machine {machine}: {message}")]
+    Machine {
+        /// The name of the machine.
+        machine: String,
+        /// The reason, as a sentence.
+        message: String,
+    },
+}
+
+/// The partition of an engine, and the work of each part.
+struct Threads<'a> {
+    partition: &'a Partition,
+    work: &'a [u64],
+}
+
+/// A machine that executes a built program; a sentence, if it cannot.
+fn machine<S: Compiled>(
+    spec: &Spec,
+    program: &Program,
+    threads: &Threads<'_>,
+    built: &wireloom_isa::Program,
+    offloads: Offloads,
+    options: Options,
+) -> Result<Box<Machine<Code<S>, Offloads>>, String> {
+    let offloads = match spec.call_order {
+        CallOrder::Arrival => offloads,
+        CallOrder::Coming => offloads.without_order(),
+    };
+    let ordered = offloads.interfaces().iter().find(|object| object.is_ordered);
+    if let Some(object) = ordered
+        && threads.partition.goes_back(&program.engines[program.main.index()])
+    {
+        return Err(format!(
+            "packets can come back to a part that they have left, so calls of '{}' cannot be made in the order of arrival: cut elsewhere, or say `call_order = \"coming\"`",
+            object.name
+        ));
+    }
+    let mut code = Code::<S>::new(built, spec, offloads.interfaces())?;
+    if threads.partition.parts() > 1 {
+        let of_thread = spec.partition.threads(threads.work, [spec.processors, spec.threads])?;
+        code = code.cut(threads.partition.names(program), of_thread);
+    }
+    Machine::new(spec, code, offloads, options).map(Box::new).map_err(|error| error.to_string())
+}
+
+/// The simulated time between two looks at the machine.
+const STEP: Time = Time::nanoseconds(20_000);
+/// The number of packets that remain on the line when more can be offered. No line brings as many
+/// in one step, so it never falls silent between two batches (with packets of 54 bytes, 40 Gb/s
+/// bring 1,852).
+const AHEAD: u64 = 8192;
+
+impl Engine {
+    /// Builds the program of an engine and loads it onto a machine, with the offloads that
+    /// `wireloom_ir::store` has created for it.
+    ///
+    /// # Errors
+    /// See [`EngineError`].
+    ///
+    /// # Panics
+    /// The store belongs to another program.
+    pub fn new(
+        spec: &Spec,
+        program: &Program,
+        store: Store,
+        options: Options,
+    ) -> Result<Self, EngineError> {
+        let refused =
+            |message: String| EngineError::Machine { machine: spec.name.clone(), message };
+        if spec.io.order == io::Order::Done {
+            return Err(refused(
+                "packets of engines leave in order: say `[io] order = \"arrival\"`".to_owned(),
+            ));
+        }
+        if let Some(name) =
+            spec.element.iter().find_map(|(name, element)| element.places.map(|_| name))
+        {
+            return Err(refused(format!(
+                "`element.{name}.places` is for services of applications; an engine's calls wait at its element"
+            )));
+        }
+        spec.check().map_err(|error| refused(error.to_string()))?;
+        let names = spec.element.keys().map(String::as_str);
+        let elements = Elements::named(program, names).map_err(BuildError::from)?;
+        let partition = spec.partition.partition(program, &elements).map_err(BuildError::from)?;
+        let built = build(
+            program,
+            &partition,
+            &elements,
+            &BuildOptions::new(spec.processor.instruction_set.into()),
+        )?
+        .program;
+        let times = |path: &str, engine: EngineId| {
+            let element = spec.element(path, &program.engines[engine.index()].name);
+            element.expect("an element is one of the machine's").times(spec, program, engine)
+        };
+        let offloads =
+            Offloads::new(program, &elements, store).with_times(times).map_err(refused)?;
+        let threads = Threads { partition: &partition, work: &partition.work(program, &elements) };
+        let machine = match spec.processor.instruction_set {
+            Set::Armv4 => {
+                machine(spec, program, &threads, &built, offloads, options).map(AnyMachine::Arm)
+            }
+            Set::Rv32im => {
+                machine(spec, program, &threads, &built, offloads, options).map(AnyMachine::Riscv)
+            }
+        };
+        let machine = machine.map_err(refused)?;
+        Ok(Self {
+            machine,
+            until: Time::ZERO,
+            open: Vec::new(),
+            held: VecDeque::new(),
+            passed: 0,
+            updates: VecDeque::new(),
+        })
+    }
+
+    /// Offers further packets and simulates until few of them remain on the line. Passes the
+    /// packets that have left to `sink`, numbered in the order of the offers.
+    ///
+    /// # Errors
+    /// The program raises an exception, or the machine makes no progress.
+    pub fn execute(
+        &mut self,
+        packets: &[Packet],
+        sink: &mut dyn FnMut(Output<'_>),
+    ) -> Result<Settled, RunError> {
+        self.offer(packets.to_vec());
+        self.run(AHEAD, sink)
+    }
+
+    /// Offers further packets without simulating. Packets after a pending [update](Self::schedule)
+    /// come onto the line when that is made.
+    pub fn offer(&mut self, packets: Vec<Packet>) {
+        if self.held.is_empty() && self.updates.is_empty() {
+            self.passed += packets.len() as u64;
+            self.machine.offer(packets);
+        } else {
+            self.held.extend(packets);
+            self.pass_on();
+        }
+    }
+
+    /// Gives the line the held packets that precede all pending updates.
+    fn pass_on(&mut self) {
+        let until = self.updates.front().map_or(u64::MAX, |update| update.packet);
+        let count = (until - self.passed).min(self.held.len() as u64);
+        if count > 0 {
+            self.passed += count;
+            self.machine.offer(self.held.drain(..count as usize).collect());
+        }
+    }
+
+    /// Schedules an update between two packets: all packets before number `update.packet`, counted
+    /// from 0 in the order of the offers, see the offload before the update, and all later packets
+    /// see it after the update. For that the line pauses: packet `update.packet` comes when all
+    /// earlier packets have left and have made all their calls. Updates before the same packet are
+    /// made in the order in which they were scheduled; an update whose packet is never offered is
+    /// not made.
+    ///
+    /// # Errors
+    /// A sentence, if the packet is already on the line.
+    pub fn schedule(&mut self, update: Update) -> Result<(), String> {
+        if update.packet < self.passed {
+            return Err(format!(
+                "an update before packet {} comes too late: {} packets are on the line or have left",
+                update.packet, self.passed
+            ));
+        }
+        let place = self.updates.partition_point(|other| other.packet <= update.packet);
+        self.updates.insert(place, update);
+        Ok(())
+    }
+
+    /// Simulates until all offered packets have left and have made all their calls, then passes the
+    /// offloads to `change`: packets that are offered later see the result. Reports packets that
+    /// have left as [`run`](Self::run) does.
+    ///
+    /// # Errors
+    /// See [`run`](Self::run); in this case nothing is changed.
+    pub fn change<R>(
+        &mut self,
+        sink: &mut dyn FnMut(Output<'_>),
+        change: impl FnOnce(&mut Store) -> R,
+    ) -> Result<(Settled, R), RunError> {
+        let settled = self.finish(sink)?;
+        Ok((settled, change(self.store_mut())))
+    }
+
+    /// Simulates until all packets have left, and reports them.
+    ///
+    /// # Errors
+    /// See [`execute`](Self::execute).
+    pub fn finish(&mut self, sink: &mut dyn FnMut(Output<'_>)) -> Result<Settled, RunError> {
+        self.run(0, sink)
+    }
+
+    /// Simulates until at most so many of the offered packets remain on the line; with 0, until all
+    /// have left. Makes the [updates](Self::schedule) of the packets that it reaches. Reports the
+    /// packets that have left.
+    ///
+    /// # Errors
+    /// The program raises an exception, the machine makes no progress, or an update does not fit
+    /// its offload.
+    pub fn run(
+        &mut self,
+        ahead: u64,
+        sink: &mut dyn FnMut(Output<'_>),
+    ) -> Result<Settled, RunError> {
+        let mut settled = Settled::default();
+        while !self.held.is_empty() {
+            self.simulate(0, &mut settled, sink)?;
+            while self.updates.front().is_some_and(|update| update.packet == self.passed) {
+                let Some(update) = self.updates.pop_front() else { break };
+                let made = update.apply(self.store_mut());
+                made.map_err(|refused| RunError::Update { line: update.line, message: refused.0 })?;
+            }
+            self.pass_on();
+        }
+        self.simulate(ahead, &mut settled, sink)?;
+        Ok(settled)
+    }
+
+    fn simulate(
+        &mut self,
+        ahead: u64,
+        settled: &mut Settled,
+        sink: &mut dyn FnMut(Output<'_>),
+    ) -> Result<(), RunError> {
+        each!(&mut self.machine, machine => {
+            while machine.to_come() > ahead || (ahead == 0 && !machine.is_at_rest()) {
+                // An idle machine stops at its last event.
+                self.until = machine.totals().now.max(self.until) + STEP;
+                machine.run(self.until)?;
+            }
+            for delivered in machine.delivered() {
+                let is_last = delivered.is_last;
+                self.open.push(delivered);
+                if is_last {
+                    settled.note(&self.open, sink);
+                    self.open.clear();
+                }
+            }
+            settled.lost.extend(machine.lost());
+        });
+        Ok(())
+    }
+
+    /// The offloads with their state.
+    pub fn store(&self) -> &Store {
+        each!(&self.machine, machine => machine.objects().store())
+    }
+
+    /// The offloads, for the control plane to change before the first packet. Later, packets may be
+    /// anywhere in the machine: to change offloads between packets, use
+    /// [`schedule`](Self::schedule) or [`change`](Self::change).
+    pub fn store_mut(&mut self) -> &mut Store {
+        each!(&mut self.machine, machine => machine.objects_mut().store_mut())
+    }
+
+    /// The totals up to now.
+    pub fn totals(&self) -> Totals {
+        self.machine.totals()
+    }
+
+    /// The totals when packets began to count: see [`Options::warm`].
+    pub fn counted_from(&self) -> Totals {
+        each!(&self.machine, machine => machine.counted_from())
+    }
+
+    /// The share of cycles in which processors have issued instructions since packets began to
+    /// count.
+    pub fn usage(&self) -> f64 {
+        self.usage_between(&self.counted_from(), &self.totals())
+    }
+
+    /// The share of cycles in which processors have issued instructions between two times.
+    pub fn usage_between(&self, from: &Totals, to: &Totals) -> f64 {
+        self.machine.usage(from, to)
+    }
+
+    /// Restricts the latencies in the [`record`](Self::record) to packets that arrive from now on.
+    pub fn measure_latencies(&mut self) {
+        each!(&mut self.machine, machine => machine.measure_latencies());
+    }
+
+    /// The offloads with their state, for use by another machine.
+    pub fn into_store(mut self) -> Store {
+        std::mem::take(self.store_mut())
+    }
+
+    /// The time series, if sampling is on: see [`Machine::series`].
+    pub fn series(&self) -> Option<&Series> {
+        self.machine.series()
+    }
+
+    /// All statistics.
+    pub fn record(&self) -> Record {
+        self.machine.record()
+    }
+
+    /// The timeline of the threads.
+    pub fn timeline(&self) -> &Timeline {
+        self.machine.timeline()
+    }
+}
+
+/// Packets that are completely processed, by their numbers in the order of the offers.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Settled {
+    /// Packets that left, in the order in which they were taken.
+    pub taken: Vec<u64>,
+    /// Packets lost at the input.
+    pub lost: Vec<u64>,
+}
+
+impl Settled {
+    /// Records everything that has left of one packet.
+    fn note(&mut self, packet: &[Delivered], sink: &mut dyn FnMut(Output<'_>)) {
+        self.taken.extend(packet.first().map(|first| first.offered));
+        for Delivered { offered, ingress, arrival_ns, verdict, bytes, .. } in packet {
+            if let Some(verdict) = verdict.meaning() {
+                sink(Output {
+                    sequence: *offered,
+                    arrival_ns: *arrival_ns,
+                    ingress: *ingress,
+                    verdict,
+                    bytes,
+                });
+            }
+        }
+    }
+}

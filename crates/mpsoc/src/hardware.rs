@@ -1,0 +1,74 @@
+//! A hardware thread: a register bank, and its state in the processor.
+
+use wireloom_sim::stats::Record;
+use wireloom_sim::timeline::{Label, Track};
+use wireloom_sim::{Time, Timeline};
+
+use super::context::{Context, Wait};
+use super::mpe::Spent;
+use super::processor::Outside;
+use super::workload::Run;
+
+/// A hardware thread.
+#[derive(Debug)]
+pub(super) struct Hardware<T> {
+    pub(super) registers: T,
+    pub(super) context: Context,
+    pub(super) track: Track,
+    /// The time up to which its track shows its activity.
+    pub(super) shown: Time,
+}
+
+impl<T> Hardware<T> {
+    /// Shows the thread's activity since its last change on the timeline, up to a time. The awaited
+    /// reply can arrive while the instruction is still in the pipeline: then the pipeline has
+    /// precedence.
+    pub(super) fn show(&mut self, label: Label, until: Time, timeline: &mut Timeline) {
+        let from = self.context.since.max(self.shown);
+        if until > from {
+            timeline.span(self.track, label, from, until);
+            self.shown = until;
+        }
+    }
+
+    /// Ends the wait of the thread and returns what it waited for.
+    pub(super) fn end_wait(&mut self, outside: &mut Outside<'_>) -> Wait {
+        let Self { context, .. } = self;
+        let wait = std::mem::take(&mut context.wait);
+        let waited = outside.now.since(context.since);
+        let label = if wait.is_idle() {
+            context.idle += waited;
+            outside.labels.idle
+        } else {
+            context.spent.network += waited;
+            outside.labels.waits
+        };
+        self.show(label, outside.now, outside.timeline);
+        self.context.since = outside.now;
+        wait
+    }
+
+    /// The cost of its issued instructions, if so much of the work is not yet issued.
+    pub(super) fn spent(&self, to_come: Run) -> Spent {
+        let mut spent = self.context.spent;
+        spent.instructions -= u64::from(to_come.count);
+        spent.cycles -= to_come.cycles();
+        spent
+    }
+
+    /// Statistics: `instructions`, and shares of the time: `network` (waiting for the network),
+    /// `idle` (waiting for packets, calls, or a thread to execute); `spent` is the cost of issued
+    /// instructions.
+    pub(super) fn record(&self, spent: Spent, now: Time) -> Record {
+        let Context { idle, since, wait, .. } = &self.context;
+        let current = |counts: bool| if counts { now.since(*since) } else { Time::ZERO };
+        let idle = *idle + current(wait.is_idle());
+        let network = spent.network + current(!wait.is_idle() && *wait != Wait::Nothing);
+        let share = |time: Time| time.0 as f64 / now.0.max(1) as f64;
+        Record::new()
+            .with("instructions", spent.instructions)
+            .with("accesses", spent.accesses)
+            .with("network", share(network))
+            .with("idle", share(idle))
+    }
+}

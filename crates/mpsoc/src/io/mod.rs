@@ -1,0 +1,466 @@
+//! Packet input and output: from the line into packet memory, and back in order (the paper, section
+//! 5.2).
+
+mod latencies;
+mod supply;
+
+use std::collections::VecDeque;
+use std::ops::Range;
+
+use serde::{Deserialize, Serialize};
+use slab::Slab;
+use wireloom_ir as ir;
+use wireloom_net::Packet;
+use wireloom_net::packet::WINDOW;
+use wireloom_sim::parts::line::{LineEvent, LineSink, LineSource, Reception};
+use wireloom_sim::parts::memory::{Direction, Memory};
+use wireloom_sim::stats::Record;
+use wireloom_sim::{EventSink, Rng, SpecError, Time};
+
+use super::mpe::{Finish, Information, kind};
+use super::packet_message::Kept;
+use super::spec::IoSpec;
+use latencies::Latencies;
+use supply::{Feed, Supply};
+
+/// The order in which packets leave.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Order {
+    /// The order of arrival.
+    Arrival,
+    /// The order in which threads finish them.
+    Done,
+}
+
+/// The fate of a packet.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Verdict {
+    /// Sent to a port.
+    Sent {
+        /// The number of the port.
+        port: u16,
+    },
+    /// Dropped for a reason that the program gives.
+    Dropped(Reason),
+    /// Dropped because its thread has exceeded the loop bound.
+    Runaway,
+    /// Sent to the control processor for a reason that the program gives.
+    ToCpu(Reason),
+    /// Nothing remains of it.
+    Gone,
+}
+
+/// A reason code of a program.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Reason {
+    /// The number of its set.
+    pub set: u8,
+    /// Its number in the set.
+    pub number: u16,
+}
+
+impl Verdict {
+    /// Decodes the word that a thread has written to [`SEND`](super::mpe::SEND), with the port;
+    /// `None` if there is no such kind.
+    pub(super) fn decode(word: u32, port: u16) -> Option<Self> {
+        let reason = Reason { set: (word >> 24) as u8, number: (word >> 8) as u16 };
+        Some(match word & 0xff {
+            kind::FINISH | kind::EMIT => Self::Sent { port },
+            kind::DROP => Self::Dropped(reason),
+            kind::TO_CPU => Self::ToCpu(reason),
+            kind::DONE => Self::Gone,
+            kind::RUNAWAY => Self::Runaway,
+            _ => return None,
+        })
+    }
+
+    /// The verdict in the form common to all machines; `None` if nothing remains of the packet.
+    pub(super) fn meaning(self) -> Option<ir::Verdict> {
+        let program = |reason: Reason| {
+            ir::Reason::Program(ir::ReasonSetId(u32::from(reason.set)), reason.number)
+        };
+        match self {
+            Self::Sent { port } => Some(ir::Verdict::Sent { port }),
+            Self::Dropped(reason) => Some(ir::Verdict::Dropped(program(reason))),
+            Self::Runaway => Some(ir::Verdict::Dropped(ir::Reason::Runaway)),
+            Self::ToCpu(reason) => Some(ir::Verdict::ToCpu(program(reason))),
+            Self::Gone => None,
+        }
+    }
+}
+
+/// A packet that has left.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Delivered {
+    /// The number of the arrived packet among all that were taken.
+    pub number: u64,
+    /// The number of the arrived packet among all that were offered.
+    pub offered: u64,
+    /// The ingress port.
+    pub ingress: u16,
+    /// The arrival time in nanoseconds, as its thread sees it.
+    pub arrival_ns: u64,
+    /// Whether this is the last output of that packet.
+    pub is_last: bool,
+    /// The fate of the packet.
+    pub verdict: Verdict,
+    /// Its bytes; empty if packets have no contents.
+    pub bytes: Vec<u8>,
+    /// The time at which its last bit left, or at which it was dropped.
+    pub at: Time,
+}
+
+/// A packet between its arrival and its end.
+#[derive(Clone, Debug)]
+struct InFlight {
+    number: u64,
+    offered: u64,
+    information: Information,
+    arrived: Time,
+    /// The packets that its thread has sent, until they leave in order.
+    finished: Vec<Finish>,
+    /// The number of those that have left.
+    left: u32,
+    done: Time,
+}
+
+impl InFlight {
+    /// The part of the arrived packet that packet memory holds outside its window.
+    fn kept<'a>(&self, supply: &'a Supply) -> Kept<'a> {
+        let Information { ingress, arrival_ns, loaded, .. } = self.information;
+        let bytes = supply.packet(self.offered).map_or(&[][..], |packet| &packet.bytes);
+        Kept { ingress, arrival_ns, behind: &bytes[bytes.len().min(loaded as usize)..] }
+    }
+}
+
+/// Packets in transit from packet memory to the line.
+#[derive(Clone, Debug)]
+struct Leaving {
+    packet: u32,
+    length: u32,
+    /// The time at which it is read from packet memory.
+    loaded: Time,
+    delivered: Delivered,
+}
+
+/// Packet I/O.
+#[derive(Debug)]
+pub(super) struct PacketIo {
+    spec: IoSpec,
+    source: LineSource<Feed>,
+    supply: Supply,
+    sink: LineSink,
+    memory: Memory,
+    packets: Slab<InFlight>,
+    /// Packets in the order in which they leave.
+    order: VecDeque<u32>,
+    leaving: VecDeque<Leaving>,
+    free_threads: u32,
+    taken: u64,
+    ended: u64,
+    delivered: Vec<Delivered>,
+    /// The numbers of lost packets with contents, among all that were offered.
+    lost: Vec<u64>,
+    latencies: Latencies,
+}
+
+impl PacketIo {
+    pub(super) fn new(spec: &IoSpec, seed: u64) -> Result<Self, SpecError> {
+        let supply = Supply::default();
+        let source = LineSource::new(spec.input, spec.pace, supply.feed(), Rng::new(seed, "line"));
+        Ok(Self {
+            source: source.map_err(|error| error.within("io.input"))?,
+            supply,
+            sink: LineSink::new(spec.output).map_err(|error| error.within("io.output"))?,
+            memory: Memory::new(spec.memory).map_err(|error| error.within("io.memory"))?,
+            packets: Slab::new(),
+            order: VecDeque::new(),
+            leaving: VecDeque::new(),
+            free_threads: spec.threads,
+            taken: 0,
+            ended: 0,
+            delivered: Vec::new(),
+            lost: Vec::new(),
+            latencies: Latencies::new(Time::ZERO),
+            spec: spec.clone(),
+        })
+    }
+
+    /// Starts the line.
+    pub(super) fn begin(&mut self, events: &mut impl EventSink<LineEvent>) {
+        self.source.begin(events);
+    }
+
+    /// Offers further packets to the line.
+    pub(super) fn offer(&mut self, packets: Vec<Packet>, events: &mut impl EventSink<LineEvent>) {
+        if self.supply.offer(packets) {
+            self.source.begin(events);
+        }
+    }
+
+    /// Offers packets of so many bytes without contents to the line.
+    pub(super) fn offer_plain(
+        &mut self,
+        bytes: u32,
+        count: u64,
+        events: &mut impl EventSink<LineEvent>,
+    ) {
+        if self.supply.offer_plain(bytes, count) {
+            self.source.begin(events);
+        }
+    }
+
+    /// Handles a packet that the line has brought or lost.
+    pub(super) fn arrive(&mut self, event: LineEvent, events: &mut impl EventSink<LineEvent>) {
+        if let Some(Reception::Lost(lost)) = self.source.arrive(event, events) {
+            if self.supply.packet(lost.number).is_some() {
+                self.lost.push(lost.number);
+            }
+            self.supply.forget(lost.number);
+        }
+    }
+
+    /// A hardware thread takes the next waiting packet, if a thread and a place are free. Returns
+    /// its place in packet memory and the time at which it is there.
+    pub(super) fn take(&mut self, now: Time) -> Option<(u32, Time)> {
+        if self.free_threads == 0 || self.packets.len() == self.spec.packets as usize {
+            return None;
+        }
+        let arrived = self.source.take(now)?;
+        self.free_threads -= 1;
+        let number = self.taken;
+        self.taken += 1;
+        let packet = self.supply.packet(arrived.number);
+        let information = Information {
+            number,
+            length: arrived.bytes,
+            ingress: packet.map_or(0, |packet| packet.ingress),
+            arrival_ns: packet.map_or(arrived.at.0 / 1000, |packet| packet.arrival_ns),
+            loaded: arrived.bytes.min(WINDOW as u32),
+        };
+        let place = self.packets.insert(InFlight {
+            number,
+            offered: arrived.number,
+            information,
+            arrived: arrived.at,
+            finished: Vec::new(),
+            left: 0,
+            done: Time::ZERO,
+        }) as u32;
+        if self.spec.order == Order::Arrival {
+            self.order.push_back(place);
+        }
+        let stored =
+            self.memory.request(now, Direction::Write, address(place), u64::from(arrived.bytes));
+        Some((place, stored))
+    }
+
+    /// Handles the assignment of a call to a server: the thread that has brought its packet is
+    /// free.
+    pub(super) fn served(&mut self) {
+        self.free_threads += 1;
+    }
+
+    /// The information for the thread that gets a packet, and the window, which is empty if packets
+    /// have no contents.
+    pub(super) fn window(&self, place: u32) -> (Information, &[u8]) {
+        let packet = &self.packets[place as usize];
+        let bytes = self.supply.packet(packet.offered).map_or(&[][..], |packet| &packet.bytes);
+        (packet.information, &bytes[..bytes.len().min(packet.information.loaded as usize)])
+    }
+
+    /// The part of an arrived packet that packet memory holds outside its window.
+    pub(super) fn kept(&self, place: u32) -> Kept<'_> {
+        self.packets[place as usize].kept(&self.supply)
+    }
+
+    /// An object reads or writes such bytes of a packet in packet memory; returns the completion
+    /// time.
+    pub(super) fn reach(
+        &mut self,
+        now: Time,
+        direction: Direction,
+        place: u32,
+        bytes: Range<usize>,
+    ) -> Time {
+        if bytes.is_empty() {
+            return now;
+        }
+        let first = address(place) + bytes.start as u64;
+        self.memory.request(now, direction, first, bytes.len() as u64)
+    }
+
+    /// Handles a packet that a thread has sent.
+    pub(super) fn finished(&mut self, finish: Finish, now: Time, cycle: Time) {
+        let place = finish.packet;
+        let packet = &mut self.packets[place as usize];
+        if !finish.is_kept() {
+            packet.done = now;
+            self.ended += 1;
+            self.latencies.processed(packet, &finish, now, cycle);
+        }
+        packet.finished.push(finish);
+        if self.spec.order == Order::Done {
+            self.leave(place, now);
+        }
+    }
+
+    /// Sends all packets that can be sent; returns when there is more to do.
+    pub(super) fn advance(&mut self, now: Time) -> Option<Time> {
+        while let Some(&front) = self.order.front() {
+            if !self.leave(front, now) {
+                break;
+            }
+            self.order.pop_front();
+        }
+        while let Some(first) = self.leaving.front_mut() {
+            if first.loaded > now {
+                return Some(first.loaded);
+            }
+            if let Verdict::Sent { .. } = first.delivered.verdict {
+                if !self.sink.can_send(now) {
+                    return self.sink.next_departure(now);
+                }
+                let at = self.sink.send(now, first.delivered.number, first.length);
+                first.delivered.at = at.expect("the line has said that it can");
+            }
+            let Some(left) = self.leaving.pop_front() else { break };
+            if left.delivered.is_last {
+                let packet = self.packets.remove(left.packet as usize);
+                self.supply.forget(packet.offered);
+                self.latencies.left(&packet, left.delivered.at);
+            }
+            self.delivered.push(left.delivered);
+        }
+        None
+    }
+
+    /// Reads the outputs of a packet's thread from packet memory, in the order in which it sent
+    /// them; returns whether they are complete.
+    fn leave(&mut self, place: u32, now: Time) -> bool {
+        let packet = &mut self.packets[place as usize];
+        while let Some(index) =
+            packet.finished.iter().position(|finish| finish.sequence == packet.left)
+        {
+            let finish = packet.finished.swap_remove(index);
+            packet.left += 1;
+            let verdict = Verdict::decode(finish.kind, finish.egress)
+                .expect("it was looked at when it was sent");
+            let (is_last, length) = (!finish.is_kept(), finish.length);
+            let loaded = match verdict {
+                Verdict::Sent { .. } => {
+                    self.memory.request(now, Direction::Read, address(place), u64::from(length))
+                }
+                _ => now,
+            };
+            let came = packet.kept(&self.supply);
+            let bytes = match self.supply.packet(packet.offered) {
+                Some(_) => finish.merge(came),
+                None => Vec::new(),
+            };
+            let (ingress, arrival_ns) = (finish.kept(came).ingress, packet.information.arrival_ns);
+            let (number, offered) = (packet.number, packet.offered);
+            let delivered = Delivered {
+                number,
+                offered,
+                ingress,
+                arrival_ns,
+                is_last,
+                verdict,
+                bytes,
+                at: now,
+            };
+            self.leaving.push_back(Leaving { packet: place, length, loaded, delivered });
+            if is_last {
+                return true;
+            }
+        }
+        false
+    }
+
+    /// Takes the packets that have left.
+    pub(super) fn take_delivered(&mut self) -> Vec<Delivered> {
+        std::mem::take(&mut self.delivered)
+    }
+
+    /// Restricts the latencies to packets that arrive from now on.
+    pub(super) fn measure_from(&mut self, now: Time) {
+        self.latencies = Latencies::new(now);
+    }
+
+    pub(super) fn latencies(&self) -> &Latencies {
+        &self.latencies
+    }
+
+    /// The number of packets taken, and of those that threads have finished.
+    pub(super) fn counts(&self) -> (u64, u64) {
+        (self.taken, self.ended)
+    }
+
+    /// The number of packets that were taken and have not left.
+    pub(super) fn outstanding(&self) -> usize {
+        self.packets.len()
+    }
+
+    /// Takes the numbers of packets with contents that were lost since the last call, among all
+    /// that were offered.
+    pub(super) fn take_lost(&mut self) -> Vec<u64> {
+        std::mem::take(&mut self.lost)
+    }
+
+    /// The number of packets with contents that the line has not begun to bring.
+    pub(super) fn to_come(&self) -> u64 {
+        self.supply.to_come()
+    }
+
+    /// The number of packets lost because all places in front of packet I/O were occupied.
+    pub(super) fn lost(&self) -> u64 {
+        self.source.lost()
+    }
+
+    /// The first packet in order that its thread has not finished, if others wait for it.
+    pub(super) fn blocker(&self) -> Option<u64> {
+        self.order.front().map(|place| self.packets[*place as usize].number)
+    }
+
+    /// Whether the line is silent and everything has left.
+    pub(super) fn is_done(&self) -> bool {
+        self.source.is_exhausted() && self.packets.is_empty()
+    }
+
+    /// Statistics: `taken`, `done`, `threads_busy`, `input`, `output`, `memory`, `latency`.
+    pub(super) fn record(&self, now: Time) -> Record {
+        Record::new()
+            .with("taken", self.taken)
+            .with("done", self.ended)
+            .with("threads_busy", u64::from(self.spec.threads - self.free_threads))
+            .with("input", self.source.record(now))
+            .with("output", self.sink.record(now))
+            .with("memory", self.memory.record(now))
+            .with("latency", self.latencies.record())
+    }
+}
+
+/// The address of a packet in packet memory: no packet is longer than the distance between two.
+fn address(place: u32) -> u64 {
+    u64::from(place) << 16
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_verdict_is_taken_apart() {
+        let decode = |word| Verdict::decode(word, 7).map(Verdict::meaning);
+        let sent = Some(Some(ir::Verdict::Sent { port: 7 }));
+        assert_eq!(decode(kind::FINISH), sent);
+        assert_eq!(decode(kind::EMIT), sent);
+        let reason = ir::Reason::Program(ir::ReasonSetId(3), 0x1234);
+        assert_eq!(decode(0x0312_3400 | kind::DROP), Some(Some(ir::Verdict::Dropped(reason))));
+        assert_eq!(decode(0x0312_3400 | kind::TO_CPU), Some(Some(ir::Verdict::ToCpu(reason))));
+        assert_eq!(decode(kind::DONE), Some(None));
+        assert_eq!(decode(0x77), None);
+    }
+}

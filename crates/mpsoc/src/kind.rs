@@ -1,0 +1,296 @@
+//! The machine kind `mpsoc`.
+
+use std::any::Any;
+use std::sync::Arc;
+use std::time::Duration;
+
+use serde::Serialize;
+use wireloom_codegen::c::thread::generate;
+use wireloom_description::Description;
+use wireloom_ir as ir;
+use wireloom_machine::{
+    Capabilities, Configured, Error, Kind, Knob, Line, Machine, Program, Recordings, Refusal,
+    Result, Settled, Sink, Snapshot, UpdateError, thousands,
+};
+use wireloom_net::Frame;
+use wireloom_offloads::{Store, Update};
+use wireloom_sim::stats::{Record as Statistics, Summary, Value};
+use wireloom_sim::{Time, Timeline};
+
+use crate::engine::{self, Engine};
+use crate::program::Elements;
+use crate::{Options, RunError, Spec};
+
+/// The machine kind `mpsoc`.
+pub static KIND: &dyn Kind = &MpsocKind;
+
+const NAME: &str = "mpsoc";
+
+/// The maximum number of spans in a timeline: some hundred megabytes.
+const SPANS: usize = 4_000_000;
+
+struct MpsocKind;
+
+impl Kind for MpsocKind {
+    fn name(&self) -> &'static str {
+        NAME
+    }
+
+    fn schema(&self) -> Option<&'static str> {
+        Some(include_str!("../../../machines/mpsoc.toml"))
+    }
+
+    fn example(&self) -> &'static str {
+        "mpsoc-oc48"
+    }
+
+    fn find(&self, _: &str) -> Result<Option<Arc<dyn Configured>>> {
+        Ok(None)
+    }
+
+    fn configure(&self, name: &str, description: Description) -> Result<Arc<dyn Configured>> {
+        Ok(Arc::new(Spec::build(name, description).map_err(Error::new)?))
+    }
+}
+
+impl Configured for Spec {
+    fn kind(&self) -> &'static str {
+        NAME
+    }
+
+    fn name(&self) -> &str {
+        &self.name
+    }
+
+    fn about(&self) -> &str {
+        &self.about
+    }
+
+    fn settings(&self) -> Option<toml::Table> {
+        toml::Table::try_from(self).ok()
+    }
+
+    fn capabilities(&self) -> Capabilities {
+        Capabilities {
+            shows_drops: true,
+            times: true,
+            energy: false,
+            updates_in_flight: false,
+            loses: true,
+            translates: false,
+        }
+    }
+
+    fn knobs(&self) -> &'static [Knob] {
+        &[Knob::Timeline, Knob::Series, Knob::Seed, Knob::Warm]
+    }
+
+    fn sections_without_effect(&self, program: &ir::Program) -> Vec<String> {
+        let engine = &program.engines[program.main.index()];
+        let offloads: Vec<&str> =
+            engine.offloads.iter().map(|offload| offload.name.as_str()).collect();
+        let explain = |section: String| {
+            format!(
+                "machine {}: [object.{section}] changes nothing here: `{}` has no such offload, and it \
+                 is no kind\nhelp: offloads are {}",
+                self.name,
+                engine.name,
+                if offloads.is_empty() { "none".to_owned() } else { offloads.join(", ") },
+            )
+        };
+        self.sections_for_nothing(program).into_iter().map(explain).collect()
+    }
+
+    fn refusals(&self, program: &Program) -> Vec<Refusal> {
+        let refused = |message: String| Refusal { offload: None, step: None, message };
+        match generated(self, &program.optimised) {
+            Ok(()) => Vec::new(),
+            Err(message) => vec![refused(message)],
+        }
+    }
+
+    fn start(
+        &self,
+        program: &Program,
+        store: Store,
+        options: &wireloom_machine::Options,
+        progress: &dyn Fn(&str),
+    ) -> Result<Box<dyn Machine>> {
+        progress(&format!("compiling for {}", self.name));
+        let recording = Options::recording(options.timeline_ns, options.interval_ns);
+        let seed = options.seed.unwrap_or(recording.seed);
+        let options = Options { seed, warm: options.warm, ..recording };
+        let engine = Engine::new(self, &program.optimised, store, options).map_err(Error::new)?;
+        Ok(Box::new(Mpsoc { engine }))
+    }
+
+    fn as_any(&self) -> &dyn Any {
+        self
+    }
+}
+
+impl Options {
+    /// The default options with a timeline of so many nanoseconds, and a time series with an
+    /// interval of so many nanoseconds.
+    pub fn recording(timeline_ns: Option<u64>, interval_ns: Option<u64>) -> Self {
+        Self {
+            timeline: match timeline_ns {
+                Some(within) => Timeline::within(Time::ZERO, Time::nanoseconds(within), SPANS),
+                None => Timeline::off(),
+            },
+            sampling: interval_ns.map(Time::nanoseconds),
+            ..Self::default()
+        }
+    }
+}
+
+/// Checks that C can be generated from a program for a machine; returns the reason if not.
+fn generated(spec: &Spec, program: &ir::Program) -> Result<(), String> {
+    let names = spec.element.keys().map(String::as_str);
+    let elements = Elements::named(program, names).map_err(|refused| refused.to_string())?;
+    let partition = spec.partition.partition(program, &elements);
+    let partition = partition.map_err(|refused| refused.to_string())?;
+    generate(program, &partition, &elements).map(|_| ()).map_err(|refused| refused.to_string())
+}
+
+/// A program on a StepNP machine.
+struct Mpsoc {
+    engine: Engine,
+}
+
+fn settled(settled: Result<engine::Settled, RunError>) -> Result<Settled> {
+    let engine::Settled { taken, lost } = settled.map_err(Error::new)?;
+    Ok(Settled { taken: taken.into_iter().collect(), lost: lost.into_iter().collect() })
+}
+
+impl Machine for Mpsoc {
+    fn offer(&mut self, frames: &[Frame<'_>], sink: Sink<'_>) -> Result<Settled> {
+        let packets: Vec<_> = frames.iter().map(Frame::to_packet).collect();
+        settled(self.engine.execute(&packets, sink))
+    }
+
+    fn finish(&mut self, sink: Sink<'_>) -> Result<Settled> {
+        settled(self.engine.finish(sink))
+    }
+
+    fn update(&mut self, update: &Update, sink: Sink<'_>) -> Result<Settled, UpdateError> {
+        let changed = self.engine.change(sink, |store| update.apply(store));
+        let (changed, made) = changed.map_err(Error::new)?;
+        made.map_err(|refused| UpdateError::Refused(refused.0))?;
+        settled(Ok(changed)).map_err(UpdateError::from)
+    }
+
+    fn store(&self) -> &Store {
+        self.engine.store()
+    }
+
+    fn restore(&mut self, snapshot: &Snapshot) -> Result {
+        snapshot.restore(self.engine.store_mut())
+    }
+
+    fn record(&self, work: Duration) -> Option<wireloom_machine::Record> {
+        let totals = self.engine.totals().since(&self.engine.counted_from());
+        let seconds = totals.now.as_seconds();
+        let ratio = |part: f64, whole: f64| if whole > 0.0 { part / whole } else { 0.0 };
+        let values = Values {
+            time_us: seconds * 1e6,
+            mpps: ratio(totals.done as f64, seconds) / 1e6,
+            lost: totals.lost,
+            instructions: totals.instructions,
+            instructions_a_packet: ratio(totals.instructions as f64, totals.done as f64),
+            usage: self.engine.usage(),
+            instructions_a_second: ratio(totals.instructions as f64, work.as_secs_f64()),
+            statistics: self.engine.record(),
+        };
+        Some(values.record())
+    }
+
+    fn recordings(&self) -> Recordings<'_> {
+        Recordings { timeline: Some(self.engine.timeline()), series: self.engine.series() }
+    }
+}
+
+/// The summary of a simulation.
+#[derive(Clone, Debug, Serialize)]
+struct Values {
+    /// The simulated time in which packets counted, in microseconds.
+    time_us: f64,
+    /// Million packets per second, including the time in which the first packets come in and the
+    /// last ones go out.
+    mpps: f64,
+    /// The number of packets lost at the input.
+    lost: u64,
+    /// The instructions of all processors.
+    instructions: u64,
+    /// Instructions per packet.
+    instructions_a_packet: f64,
+    /// The share of cycles in which processors issued instructions.
+    usage: f64,
+    /// Simulated instructions per second of host time.
+    instructions_a_second: f64,
+    /// All other statistics.
+    statistics: Statistics,
+}
+
+impl Values {
+    fn record(self) -> wireloom_machine::Record {
+        let latency = |part: &str| match self
+            .statistics
+            .value(&format!("platform.io.latency.{part}"))
+        {
+            Some(Value::Summary(Summary { mean, p50, p99, max, .. })) => {
+                format!(
+                    "mean {mean:.0} ns; 50 % within {p50:.0}, 99 % within {p99:.0}, at most {max:.0}"
+                )
+            }
+            _ => "not known".to_owned(),
+        };
+        let lines = vec![
+            Line::new("rate", format!("{:.3} MPPS in {:.1} us", self.mpps, self.time_us)),
+            Line::new("use", format!("{:.1} % of the processors' cycles", 100.0 * self.usage)),
+            Line::new("instructions", format!("{:.1} a packet", self.instructions_a_packet)),
+            Line::new("latency", latency("total")),
+            Line::new("processing", latency("processing")),
+            Line::new("network", latency("network")),
+            Line::new("pipeline", latency("compute")),
+            Line::new("lost at input", format!("{} packets", thousands(self.lost))),
+            Line::new(
+                "simulated",
+                format!(
+                    "{} instructions, {} a second",
+                    thousands(self.instructions),
+                    thousands(self.instructions_a_second as u64)
+                ),
+            ),
+        ];
+        let (bars, parts) = (Vec::new(), Vec::new());
+        wireloom_machine::Record { lines, bars, parts, values: Box::new(self) }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_people_read_is_what_was_counted() {
+        let values = Values {
+            time_us: 12.5,
+            mpps: 3.25,
+            lost: 1234,
+            instructions: 40_000,
+            instructions_a_packet: 400.0,
+            usage: 0.5,
+            instructions_a_second: 2e6,
+            statistics: Statistics::new(),
+        };
+        let lines = values.record().lines;
+        let text = |name: &str| &lines.iter().find(|line| line.name == name).expect("a line").text;
+        assert_eq!(text("rate"), "3.250 MPPS in 12.5 us");
+        assert_eq!(text("use"), "50.0 % of the processors' cycles");
+        assert_eq!(text("instructions"), "400.0 a packet");
+        assert_eq!(text("latency"), "not known");
+        assert_eq!(text("lost at input"), "1,234 packets");
+        assert_eq!(text("simulated"), "40,000 instructions, 2,000,000 a second");
+    }
+}

@@ -1,0 +1,58 @@
+//! The `mpsoc` machine: StepNP, a chip of multithreaded processors connected by a network (Paulin,
+//! Pilkington, Bensoudane, Langevin and Lyonnard, 2004).
+//!
+//! ```text
+//! line -> packet I/O -> object request broker -> a thread of a processor -> packet I/O -> line
+//!                                                   |  |
+//!                                             objects  shared memory
+//! ```
+//!
+//! All of these are nodes of one network on the chip. [`Machine`] holds the platform and its
+//! kernel; what the processors execute is a [`Workload`]: a compiled program, or the synthetic load
+//! of the paper's section 5.4. [docs/machines/mpsoc.md] states what is modelled and assumed.
+
+mod any;
+pub mod application;
+pub mod broker;
+mod caches;
+pub mod code;
+mod context;
+pub mod element;
+pub mod engine;
+pub mod evaluation;
+mod handover;
+mod hardware;
+mod io;
+mod kind;
+mod launch;
+mod local_memory;
+mod machine;
+pub mod mpe;
+pub mod multiflex;
+mod noc_payload;
+pub mod objects;
+mod one_way;
+mod order_gate;
+mod packet_message;
+pub mod partition;
+mod platform;
+mod processor;
+pub mod program;
+mod sampler;
+pub mod services;
+mod shared;
+pub mod spec;
+pub mod synthetic;
+mod tickets;
+mod toolchain;
+mod workload;
+
+pub use code::Code;
+pub use context::Context;
+pub use io::{Delivered, Order, Reason, Verdict};
+pub use kind::KIND;
+pub use machine::{Failure, Latency, Machine, Options, Problem, RunError, Totals};
+pub use objects::{Called, MethodInterface, NoObjects, ObjectInterface, Objects, PacketUse, Words};
+pub use spec::Spec;
+pub use toolchain::BuildError;
+pub use workload::{Issued, Outcome, Port, Start, Workload};

@@ -1,0 +1,437 @@
+//! A runnable machine: the platform with its kernel.
+
+use wireloom_isa::Cause;
+use wireloom_net::Packet;
+use wireloom_sim::stats::{Histogram, Record, Series};
+use wireloom_sim::wait_graph::{Patience, Stuck, Watchdog};
+use wireloom_sim::{Clock, Effort, EventSink, Kernel, SpecError, Stop, Time, Timeline};
+
+use super::broker::Service;
+use super::io::Delivered;
+use super::mpe;
+use super::objects::Objects;
+use super::platform::{Event, Platform};
+use super::sampler::Sampler;
+use super::spec::Spec;
+use super::workload::Workload;
+use crate::multiflex::races::{Race, Watch};
+use crate::multiflex::threads::Misuse;
+
+/// The options of a run.
+#[derive(Clone, Debug)]
+pub struct Options {
+    /// The seed of all random choices: the jitter of the network, random pacing of the line, random
+    /// replacement in caches. The same seed gives the same run.
+    pub seed: u64,
+    /// The simulation effort of the kernel.
+    pub effort: Effort,
+    /// The timeline that records what threads do.
+    pub timeline: Timeline,
+    /// Whether data races in shared memory are detected.
+    pub races: bool,
+    /// The sampling interval for [`Machine::series`].
+    pub sampling: Option<Time>,
+    /// The time without progress after which the run ends with the wait graph: 10 ms while no
+    /// thread executes anything, 1 s while threads execute instructions and no packet is done.
+    /// Applications may execute without limit.
+    pub patience: Patience,
+    /// The number of initial packets that do not count, so that caches and queues fill first: see
+    /// [`Machine::counted_from`]. With 0, all packets count.
+    pub warm: u64,
+}
+
+/// The patience of [`Options::default`]. The program of an engine ends a packet after 65,535 loop
+/// iterations. For a long loop on many threads this can take some hundred milliseconds.
+const PATIENCE: Patience =
+    Patience { idle: Time::nanoseconds(10_000_000), busy: Time::nanoseconds(1_000_000_000) };
+
+impl Default for Options {
+    fn default() -> Self {
+        Self {
+            seed: 1,
+            effort: Effort::Active,
+            timeline: Timeline::off(),
+            races: false,
+            sampling: None,
+            patience: PATIENCE,
+            warm: 0,
+        }
+    }
+}
+
+/// A machine with its workload and the objects that serve its calls.
+pub struct Machine<W: Workload, O: Objects> {
+    kernel: Kernel<Event>,
+    platform: Platform<W, O>,
+    clock: Clock,
+    processors: u32,
+    sampler: Option<Sampler>,
+    watchdog: Watchdog,
+    /// The totals when the packets of [`Options::warm`] were done; `None` before.
+    counted_from: Option<Totals>,
+}
+
+/// The reason why a run has ended early.
+#[derive(Debug, thiserror::Error)]
+pub enum RunError {
+    /// The machine makes no progress.
+    #[error(transparent)]
+    Stuck(#[from] Box<Stuck>),
+    /// A thread has raised an exception.
+    #[error(transparent)]
+    Failed(#[from] Box<Failure>),
+    /// An update between packets does not fit its offload.
+    #[error("the update of line {line}: {message}")]
+    Update {
+        /// The line in the file of updates, from 1.
+        line: u64,
+        /// The reason, as a sentence.
+        message: String,
+    },
+}
+
+/// An exception that a thread has raised.
+#[derive(Clone, Debug, thiserror::Error)]
+#[error("processor {processor} thread {thread} at {at}, {place}: {problem}")]
+pub struct Failure {
+    /// The number of the processor.
+    pub processor: u32,
+    /// The number of the thread in the processor.
+    pub thread: u32,
+    /// The time of the exception.
+    pub at: Time,
+    /// The place in the program: the address, and the function with the offset in it.
+    pub place: String,
+    /// The kind of problem.
+    pub problem: Problem,
+}
+
+/// The errors that threads can make.
+#[derive(Clone, Debug, thiserror::Error)]
+pub enum Problem {
+    /// An instruction that cannot be executed.
+    #[error("{instruction}{cause}")]
+    Exception {
+        /// The instruction as assembly, with its word and a colon; empty if there is none.
+        instruction: String,
+        /// The cause.
+        cause: Cause,
+    },
+    /// An access or a jump to an address in the area of null pointers.
+    #[error("{instruction}a null pointer: {cause}, and nothing lies below 0x{end:08x}")]
+    NullPointer {
+        /// The instruction, as in [`Problem::Exception`].
+        instruction: String,
+        /// The cause.
+        cause: Cause,
+        /// The address at which the program begins.
+        end: u32,
+    },
+    /// A call of a null pointer. The place is the return address.
+    #[error("it has called a null pointer: there is no function at 0x{target:08x}")]
+    NullCall {
+        /// The target address.
+        target: u32,
+    },
+    /// A stack that has grown into the area of replies, or beyond.
+    #[error(
+        "{instruction}its stack overflows: the stack pointer is 0x{stack_pointer:08x}, and the stack has the {} bytes from 0x{:08x} on",
+        mpe::STACK - mpe::STACK_BEGIN,
+        mpe::STACK_BEGIN
+    )]
+    StackOverflow {
+        /// The instruction that has changed the stack pointer, as in [`Problem::Exception`].
+        instruction: String,
+        /// The new stack pointer.
+        stack_pointer: u32,
+    },
+    /// An invalid request to the thread manager.
+    #[error(transparent)]
+    Misuse(Misuse),
+    /// Two simultaneous requests to the thread manager.
+    #[error("it asks the thread manager before that has answered what it asked last")]
+    Asks,
+    /// A call that a hardware element does not implement.
+    #[error(
+        "it calls method {method} of {service} with {words} words, which the hardware element that serves it has not"
+    )]
+    NoMethod {
+        /// The service.
+        service: Service,
+        /// The method.
+        method: u32,
+        /// The number of words in the call.
+        words: u32,
+    },
+    /// A reply of a hardware element that is too long for the ticket.
+    #[error(
+        "it calls {service} under ticket {ticket}, where a reply of {words} words has no room: take a lower ticket"
+    )]
+    NoRoom {
+        /// The service.
+        service: Service,
+        /// The ticket.
+        ticket: u32,
+        /// The number of words in the reply.
+        words: usize,
+    },
+}
+
+/// The totals up to a time; the difference of two totals describes the interval between them.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct Totals {
+    /// The time.
+    pub now: Time,
+    /// The number of packets that packet I/O has taken.
+    pub taken: u64,
+    /// The number of packets that threads have finished.
+    pub done: u64,
+    /// The number of packets lost at the input.
+    pub lost: u64,
+    /// The number of instructions.
+    pub instructions: u64,
+    /// The cycles in which a processor issued an instruction or was blocked by a multi-cycle
+    /// instruction; summed over all processors.
+    pub busy: u64,
+}
+
+impl Totals {
+    /// The difference from earlier totals; its time is the length of the interval.
+    #[must_use]
+    pub fn since(&self, earlier: &Self) -> Self {
+        Self {
+            now: self.now - earlier.now,
+            taken: self.taken - earlier.taken,
+            done: self.done - earlier.done,
+            lost: self.lost - earlier.lost,
+            instructions: self.instructions - earlier.instructions,
+            busy: self.busy - earlier.busy,
+        }
+    }
+}
+
+/// Mean latencies of packets from the arrival of their last bit on, in nanoseconds.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Latency {
+    /// The latency until the departure of the last bit.
+    pub total_ns: f64,
+    /// The latency until the thread returns the packet to packet I/O.
+    pub processing_ns: f64,
+    /// The part of it in which the thread waited for the network.
+    pub network_ns: f64,
+    /// The part of it in which an instruction of the thread was in the pipeline.
+    pub compute_ns: f64,
+}
+
+impl<W: Workload, O: Objects> Machine<W, O> {
+    /// A machine at time 0, with an empty line.
+    ///
+    /// # Errors
+    /// A number of the specification is out of range, or an object of the program has no
+    /// specification.
+    pub fn new(spec: &Spec, workload: W, objects: O, options: Options) -> Result<Self, SpecError> {
+        let mut kernel = Kernel::new(options.effort, spec.processor.clock.cycles(1));
+        let sampler = options.sampling.map(|interval| Sampler::new(interval, spec.processors));
+        let watchdog = Watchdog::new(options.patience);
+        let counted_from = (options.warm == 0).then(Totals::default);
+        let mut platform = Platform::new(spec, workload, objects, options)?;
+        let clock = kernel.add_clock(spec.processor.clock);
+        for _ in 0..spec.processors {
+            let unit = kernel.add_unit(clock);
+            // An idle processor sleeps again after its first cycle.
+            kernel.wake(unit);
+        }
+        platform.io.begin(&mut kernel.wrapped(Event::Line));
+        let (clock, processors) = (spec.processor.clock, spec.processors);
+        Ok(Self { kernel, platform, clock, processors, sampler, watchdog, counted_from })
+    }
+
+    /// Adds packets to the line, after those that were offered before. The first packet of all
+    /// comes at once; with `pace = "given"` the others keep their time offsets from it.
+    ///
+    /// # Panics
+    /// Packets without contents were offered before.
+    pub fn offer(&mut self, packets: Vec<Packet>) {
+        self.platform.io.offer(packets, &mut self.kernel.wrapped(Event::Line));
+    }
+
+    /// Adds one or more packets of so many bytes without contents to the line.
+    pub fn offer_plain(&mut self, bytes: u32, count: u64) {
+        self.platform.io.offer_plain(bytes, count, &mut self.kernel.wrapped(Event::Line));
+    }
+
+    /// The objects that serve calls.
+    pub fn objects(&self) -> &O {
+        &self.platform.objects
+    }
+
+    /// The objects, for changes between packets.
+    pub fn objects_mut(&mut self) -> &mut O {
+        &mut self.platform.objects
+    }
+
+    /// Runs until a time, or until all offered packets have left.
+    ///
+    /// # Errors
+    /// A thread raises an exception, or the machine has packets and makes no progress.
+    pub fn run(&mut self, until: Time) -> Result<(), RunError> {
+        while let Some(next) =
+            self.sampler.as_ref().map(Sampler::next).filter(|next| *next <= until)
+        {
+            let result = self.run_on(next);
+            self.look();
+            result?;
+            if self.kernel.now() < next {
+                return Ok(());
+            }
+        }
+        let result = self.run_on(until);
+        self.look();
+        result
+    }
+
+    /// Takes the samples that are due.
+    fn look(&mut self) {
+        let Some(sampler) = &mut self.sampler else { return };
+        let (next, interval) = (sampler.next(), sampler.series().interval());
+        let cycles = self.clock.edge_from(next) - self.clock.edge_from(next - interval);
+        let (totals, busy) = (totals(&self.kernel, &self.platform), self.platform.busy());
+        sampler.look(totals, busy, cycles.max(1) as f64);
+    }
+
+    /// Runs until a time, or until no events remain.
+    fn run_on(&mut self, until: Time) -> Result<(), RunError> {
+        let stop = loop {
+            let stop = self.watchdog.run(&mut self.kernel, &mut self.platform, until);
+            self.platform.settle(self.kernel.now());
+            match stop? {
+                Stop::Stopped if self.platform.is_warm() && self.counted_from.is_none() => {
+                    self.begin_to_count()
+                }
+                stop => break stop,
+            }
+        };
+        match self.platform.failure.take() {
+            Some(failure) if stop == Stop::Stopped => Err(failure.into()),
+            _ => Ok(()),
+        }
+    }
+
+    /// Resets the statistics: everything counts from now on.
+    fn begin_to_count(&mut self) {
+        self.counted_from = Some(self.totals());
+        self.platform.begin_to_count(self.kernel.now());
+    }
+
+    /// The totals when packets began to count: zero, or the totals when the packets of
+    /// [`Options::warm`] were done; before that, the current totals. In the
+    /// [`record`](Self::record), latencies, waits at the broker and at objects, the use of objects,
+    /// instructions and the use of the machine count from then on. Statistics of threads, caches,
+    /// the network, memories and lines cover the whole run.
+    pub fn counted_from(&self) -> Totals {
+        self.counted_from.unwrap_or_else(|| self.totals())
+    }
+
+    /// Whether all offered packets have left or were lost.
+    pub fn is_done(&self) -> bool {
+        self.platform.io.is_done()
+    }
+
+    /// Whether all offered packets have left or were lost, and no call is in progress, not even a
+    /// one-way call of a packet that has left.
+    pub fn is_at_rest(&self) -> bool {
+        self.is_done() && self.platform.has_no_calls()
+    }
+
+    /// Takes the packets that have left since the last call, in the order in which they left.
+    pub fn delivered(&mut self) -> Vec<Delivered> {
+        self.platform.io.take_delivered()
+    }
+
+    /// Takes the numbers of packets with contents that were lost at the input since the last call,
+    /// among all that were offered.
+    pub fn lost(&mut self) -> Vec<u64> {
+        self.platform.io.take_lost()
+    }
+
+    /// The number of offered packets with contents that the line has not begun to bring.
+    pub fn to_come(&self) -> u64 {
+        self.platform.io.to_come()
+    }
+
+    /// The totals up to now.
+    pub fn totals(&self) -> Totals {
+        totals(&self.kernel, &self.platform)
+    }
+
+    /// Restricts the latencies to packets that arrive from now on.
+    pub fn measure_latencies(&mut self) {
+        self.platform.io.measure_from(self.kernel.now());
+    }
+
+    /// The components of the latency of packets.
+    pub fn latency(&self) -> Latency {
+        let latencies = self.platform.io.latencies();
+        let mean = |histogram: &Histogram| histogram.mean() / 1e3;
+        Latency {
+            total_ns: mean(&latencies.total),
+            processing_ns: mean(&latencies.processing),
+            network_ns: mean(&latencies.network),
+            compute_ns: mean(&latencies.compute),
+        }
+    }
+
+    /// The share of cycles in which processors issued instructions, between two times.
+    pub fn usage(&self, from: &Totals, to: &Totals) -> f64 {
+        let cycles = self.clock.edge_from(to.now) - self.clock.edge_from(from.now);
+        (to.busy - from.busy) as f64 / (cycles.max(1) * u64::from(self.processors)) as f64
+    }
+
+    /// All statistics.
+    pub fn record(&self) -> Record {
+        let now = self.kernel.now();
+        let totals = self.totals();
+        let cycles = self.clock.edge_from(now);
+        let (unit_cycles, events) = self.kernel.work();
+        Record::new()
+            .with("time", now)
+            .with("cycles", cycles)
+            .with("instructions", totals.instructions - self.counted_from().instructions)
+            .with("use", self.usage(&self.counted_from(), &totals))
+            .with("kernel_cycles", unit_cycles)
+            .with("kernel_events", events)
+            .with("platform", self.platform.record(cycles, now))
+    }
+
+    /// The exit value of the first thread of an application; `None` while it runs.
+    pub fn ended(&self) -> Option<u32> {
+        self.platform.ended()
+    }
+
+    /// Takes what an application has printed since the last call.
+    pub fn printed(&mut self) -> Vec<u8> {
+        self.platform.take_printed()
+    }
+
+    /// The data races found so far; empty if race detection is off.
+    pub fn races(&self) -> Vec<Race> {
+        self.platform.watch.as_ref().map(Watch::races).unwrap_or_default()
+    }
+
+    /// The timeline of the threads.
+    pub fn timeline(&self) -> &Timeline {
+        &self.platform.timeline
+    }
+
+    /// The time series, if sampling is on: `use` (share of the processors' cycles), `mpps` (million
+    /// packets per second that threads finished), `lost` (packets), and the use of each processor.
+    pub fn series(&self) -> Option<&Series> {
+        self.sampler.as_ref().map(Sampler::series)
+    }
+}
+
+fn totals<W: Workload, O: Objects>(kernel: &Kernel<Event>, platform: &Platform<W, O>) -> Totals {
+    let (taken, done) = platform.io.counts();
+    let (busy, instructions) = platform.issued();
+    Totals { now: kernel.now(), taken, done, lost: platform.io.lost(), instructions, busy }
+}

@@ -1,0 +1,218 @@
+//! Hardware elements that serve calls, such as the search engine.
+
+use std::ops::Range;
+
+use smallvec::SmallVec;
+use wireloom_net::PacketInHand;
+use wireloom_sim::stats::{Histogram, Record};
+use wireloom_sim::{SpecError, Time};
+
+use super::services::Server;
+use super::spec::{ObjectSpec, Spec};
+
+/// The words of a message; most messages have few.
+pub type Words = SmallVec<[u32; 8]>;
+
+/// The function of the objects that serve calls; their timing comes from their specifications.
+pub trait Objects {
+    /// The interfaces of the objects, by object number.
+    fn interfaces(&self) -> &[ObjectInterface];
+
+    /// Executes a call; returns as many words as the method's interface states.
+    fn call(&mut self, call: Called<'_>) -> Words;
+
+    /// The bytes of the caller's packet that a call works on, where the packet has `length` bytes
+    /// afterwards: the object fetches these bytes.
+    fn extent(
+        &self,
+        _object: usize,
+        _method: usize,
+        _arguments: &[u32],
+        _length: usize,
+    ) -> Range<usize> {
+        0..0
+    }
+
+    /// The services that objects serve; the broker gives calls to them.
+    fn servers(&self) -> &[Server] {
+        &[]
+    }
+}
+
+/// The interface of an object.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ObjectInterface {
+    /// Its name.
+    pub name: String,
+    /// Its kind, such as `lpm`.
+    pub kind: String,
+    /// Whether it must see packets in the order of their arrival.
+    pub is_ordered: bool,
+    /// Its methods, by their numbers.
+    pub methods: Vec<MethodInterface>,
+    /// Its timing, if it differs from that of the machine file for its name or kind.
+    pub times: Option<ObjectSpec>,
+}
+
+/// The words of a method's arguments and reply: each value has its own words, the lowest first.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct MethodInterface {
+    /// The number of words in the arguments, 0 to 17.
+    pub argument_words: u32,
+    /// The number of words in the reply, 0 to 32; a call without a reply is one-way.
+    pub reply_words: u32,
+    /// The way in which it uses the bytes of the caller's packet.
+    pub packet: PacketUse,
+}
+
+/// The way in which a method uses the bytes of the caller's packet.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum PacketUse {
+    /// It does not use them: the packet stays with the thread.
+    #[default]
+    Nothing,
+    /// It reads them: they go with the call.
+    Reads,
+    /// It may change them: they go with the call, and come back with the reply, which is mandatory.
+    Writes,
+}
+
+/// A call.
+#[derive(Debug)]
+pub struct Called<'a> {
+    /// The number of the object.
+    pub object: usize,
+    /// The number of its method.
+    pub method: usize,
+    /// The arguments.
+    pub arguments: &'a [u32],
+    /// The caller's packet.
+    pub packet: Option<CallersPacket>,
+    /// The whole packet, if the method works on its bytes.
+    pub hand: Option<&'a mut PacketInHand>,
+}
+
+/// The packet of a calling thread.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct CallersPacket {
+    /// The number of the packet among all that the machine has taken.
+    pub number: u64,
+    /// The arrival time in nanoseconds.
+    pub arrival_ns: u64,
+}
+
+/// An empty set of objects.
+#[derive(Clone, Copy, Debug)]
+pub struct NoObjects;
+
+impl Objects for NoObjects {
+    fn interfaces(&self) -> &[ObjectInterface] {
+        &[]
+    }
+
+    fn call(&mut self, _: Called<'_>) -> Words {
+        Words::new()
+    }
+}
+
+/// The timing of an object.
+#[derive(Clone, Debug)]
+pub(super) struct Element {
+    name: String,
+    spec: ObjectSpec,
+    /// The time at which each port can begin the next call.
+    ports: Vec<Time>,
+    /// The start time of the statistics on port use.
+    since: Time,
+    busy: Time,
+    latency: Histogram,
+}
+
+impl Element {
+    /// An idle object.
+    pub(super) fn new(interface: &ObjectInterface, spec: &Spec) -> Result<Self, SpecError> {
+        let ObjectInterface { name, kind, times, .. } = interface;
+        let object = times.as_ref().or_else(|| spec.object(name, kind)).copied().ok_or_else(|| {
+            let problem = format!("is missing: the program has an object '{name}' of kind {kind}; say `object.any` for all others");
+            SpecError::new(&format!("object.{kind}"), problem)
+        })?;
+        let ports = vec![Time::ZERO; object.ports as usize];
+        Ok(Self {
+            name: name.clone(),
+            spec: object,
+            ports,
+            since: Time::ZERO,
+            busy: Time::ZERO,
+            latency: Histogram::times(),
+        })
+    }
+
+    /// Handles the arrival of a call whose data is complete at `ready`; returns when its reply
+    /// leaves. Calls begin in the order of their arrival.
+    pub(super) fn call(&mut self, now: Time, ready: Time) -> Time {
+        let port = self.ports.iter_mut().min().expect("an object has a port");
+        let begin = ready.max(*port);
+        *port = begin + self.spec.interval;
+        self.busy += self.spec.interval;
+        let done = begin + self.spec.latency;
+        self.latency.time(done - now);
+        done
+    }
+
+    /// The start time of a call whose reply leaves at `done`.
+    pub(super) fn begun(&self, done: Time) -> Time {
+        Time(done.0 - self.spec.latency.0)
+    }
+
+    /// The earliest start of the next call after one whose reply leaves at `done`.
+    pub(super) fn begins_next(&self, done: Time) -> Time {
+        Time(done.0 - self.spec.latency.0) + self.spec.interval
+    }
+
+    /// Resets the statistics.
+    pub(super) fn begin_to_count(&mut self, now: Time) {
+        (self.since, self.busy, self.latency) = (now, Time::ZERO, Histogram::times());
+    }
+
+    /// Its name.
+    pub(super) fn name(&self) -> &str {
+        &self.name
+    }
+
+    /// Statistics: `name`, `calls`, `use` of the ports, `latency` from the arrival of a call to the
+    /// departure of its reply.
+    pub(super) fn record(&self, now: Time) -> Record {
+        let time = now.since(self.since).0.max(1) as f64 * self.ports.len() as f64;
+        Record::new()
+            .with("name", self.name.as_str())
+            .with("calls", self.latency.count())
+            .with("use", self.busy.0 as f64 / time)
+            .with("latency", &self.latency)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn calls_begin_at_the_rate_of_the_ports_and_take_the_latency() {
+        let spec = ObjectSpec { latency: Time(50), interval: Time(10), ports: 2 };
+        let mut element = Element {
+            name: "routes".to_owned(),
+            spec,
+            ports: vec![Time::ZERO; 2],
+            since: Time::ZERO,
+            busy: Time::ZERO,
+            latency: Histogram::times(),
+        };
+        let done: Vec<u64> = (0..5).map(|_| element.call(Time(100), Time(100)).0).collect();
+        assert_eq!(done, [150, 150, 160, 160, 170]);
+        assert_eq!(element.call(Time(1000), Time(1000)), Time(1050));
+        assert_eq!(element.begins_next(Time(1050)), Time(1010));
+        // A call that waits for bytes keeps its port.
+        assert_eq!(element.call(Time(1000), Time(1200)), Time(1250));
+        assert_eq!(element.call(Time(1001), Time(1001)), Time(1060));
+        assert_eq!(element.call(Time(1002), Time(1002)), Time(1070));
+    }
+}

@@ -1,0 +1,71 @@
+//! Run-ahead of processors, and the guarantees that it relies on.
+//!
+//! Running ahead is an option: with [`Effort::Naive`](wireloom_sim::Effort::Naive) every processor
+//! executes its cycles one by one, with the same statistics. Otherwise a processor executes in one
+//! turn all cycles in which nothing can reach it. The following guarantees make this correct:
+//!
+//! 1. **The network**
+//!    ([`Network::quiet_until`](wireloom_sim::parts::network::Network::quiet_until)): before that
+//!    time the node of a processor outputs no message that the processor cannot fetch. The nodes
+//!    declared to [answer](wireloom_sim::parts::network::Network::answers) send to a processor only
+//!    after the arrival of a message from that processor: see `tell_who_answers`.
+//! 2. **The platform** (`cycles_of`): a processor fetches each message before the cycles after it,
+//!    and sends each message with its departure time.
+//! 3. **The processor** (`Processor::turn`): its cycles access only its threads and its caches.
+//! 4. **The workload** ([`Workload::at_hand`](crate::workload::Workload::at_hand) and
+//!    `issue_before`): instructions executed before their issue time have no effect that other
+//!    parts can observe. A thread's local store is private except for the places of replies and a
+//!    packet that an object has (`Context::shared_bytes`); instructions that access these wait for
+//!    their issue time.
+//!
+//! [`Lookahead`] asserts their combined effect in debug builds, and so in tests: no message reaches
+//! a processor in cycles that it has executed.
+
+/// The edge up to which each processor has executed its cycles; that edge is still to come.
+#[derive(Debug)]
+pub(super) struct Lookahead(Vec<u64>);
+
+impl Lookahead {
+    /// The state of processors that have executed no cycles.
+    pub(super) fn new(processors: u32) -> Self {
+        Self(vec![0; processors as usize])
+    }
+
+    /// Records that a processor has executed its cycles before an edge.
+    #[inline]
+    pub(super) fn done(&mut self, processor: u32, edge: u64) {
+        self.0[processor as usize] = edge;
+    }
+
+    /// Checks a message that is visible to a processor from the cycle of this edge on.
+    #[inline]
+    pub(super) fn arrive(&self, processor: u32, edge: u64) {
+        debug_assert!(
+            edge >= self.0[processor as usize],
+            "a message reaches processor {processor} at edge {edge}, and it has done its cycles before edge {}",
+            self.0[processor as usize]
+        );
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_message_may_come_when_the_cycles_before_it_are_done() {
+        let mut lookahead = Lookahead::new(2);
+        lookahead.done(1, 10);
+        lookahead.arrive(1, 10);
+        lookahead.arrive(0, 0);
+    }
+
+    #[test]
+    #[cfg(debug_assertions)]
+    #[should_panic(expected = "a message reaches processor 1 at edge 9")]
+    fn a_message_that_comes_too_late_is_found_out() {
+        let mut lookahead = Lookahead::new(2);
+        lookahead.done(1, 10);
+        lookahead.arrive(1, 9);
+    }
+}

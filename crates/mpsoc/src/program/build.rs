@@ -1,0 +1,88 @@
+//! The build from step IR to a program of the processors: C, Debian's cross compilers, the cache.
+
+use std::fs;
+use std::hash::{DefaultHasher, Hash, Hasher};
+use std::path::{Path, PathBuf};
+
+use wireloom_codegen::c::thread::{Elements, LINKER_SCRIPT, Partition, RUNTIME, generate};
+use wireloom_install::Cache;
+use wireloom_isa::program::Machine;
+
+use crate::toolchain::{BuildError, Toolchain, file_error};
+
+/// The program file in a cache folder.
+const PROGRAM: &str = "engine.elf";
+
+/// The options of a build.
+#[derive(Clone, Debug)]
+pub struct BuildOptions {
+    /// The instruction set.
+    pub machine: Machine,
+    /// The cache that keeps programs between runs.
+    pub cache: Cache,
+}
+
+impl BuildOptions {
+    /// A builder for an instruction set, with the default cache.
+    pub fn new(machine: Machine) -> Self {
+        Self { machine, cache: Cache::of_user("mpsoc") }
+    }
+}
+
+/// A program of the processors.
+#[derive(Clone, Debug)]
+pub struct Built {
+    /// The loaded program.
+    pub program: wireloom_isa::Program,
+    /// The file that it was read from; the C source is next to it.
+    pub path: PathBuf,
+    /// The number of parts of its main engine.
+    pub parts: usize,
+}
+
+/// Builds the program of an engine, or takes it from the cache. Its steps are in region form, and
+/// it is cut into these parts. Calls of `elements` are messages.
+///
+/// # Errors
+/// See [`BuildError`].
+///
+/// # Panics
+/// A step is not in region form, or the engine's program does not verify.
+pub fn build(
+    program: &wireloom_ir::Program,
+    partition: &Partition,
+    elements: &Elements,
+    options: &BuildOptions,
+) -> Result<Built, BuildError> {
+    let text = generate(program, partition, elements)?;
+    let toolchain = Toolchain::of(options.machine);
+    let folder = options
+        .cache
+        .entry(&key(&text, toolchain)?, |_, finished| compile(&text, toolchain, finished))?;
+    let path = folder.join(PROGRAM);
+    let program = wireloom_isa::Program::read(&path)
+        .map_err(|source| BuildError::Program { path: path.clone(), source })?;
+    Ok(Built { program, path, parts: partition.parts() })
+}
+
+fn compile(text: &str, toolchain: &Toolchain, folder: &Path) -> Result<(), BuildError> {
+    let source = folder.join("engine.c");
+    let files = RUNTIME.iter().map(|(name, text)| (folder.join(name), *text));
+    for (path, text) in files.chain([(source.clone(), text)]) {
+        fs::write(&path, text).map_err(file_error(&path))?;
+    }
+    toolchain
+        .compile(&[], &folder.join(LINKER_SCRIPT), &[source], &folder.join(PROGRAM))
+        .map(|_| ())
+}
+
+/// A key for everything that a program depends on.
+fn key(text: &str, toolchain: &Toolchain) -> Result<String, BuildError> {
+    let version = toolchain.version()?;
+    let half = |number: u32| {
+        let mut hash = DefaultHasher::new();
+        (number, &version, toolchain.flags(), RUNTIME, text).hash(&mut hash);
+        hash.finish()
+    };
+    Ok(format!("{:016x}{:016x}", half(0), half(1)))
+}

@@ -1,0 +1,60 @@
+//! The shared memory: its contents and its timing.
+
+use wireloom_isa::{Access, Fault};
+use wireloom_sim::parts::memory::{Direction, Memory};
+use wireloom_sim::stats::Record;
+use wireloom_sim::{SpecError, Time};
+
+use super::context::Store;
+use super::mpe::SHARED;
+use super::spec::SharedSpec;
+
+/// The shared memory.
+#[derive(Clone, Debug)]
+pub(super) struct SharedMemory {
+    bytes: Vec<u8>,
+    timing: Memory,
+}
+
+impl SharedMemory {
+    /// A memory that begins with variables: their addresses, which lie within it, and their
+    /// contents. All other bytes are zero.
+    pub(super) fn new(spec: &SharedSpec, variables: &[(u32, Vec<u8>)]) -> Result<Self, SpecError> {
+        let timing = Memory::new(spec.timing).map_err(|error| error.within("memory.timing"))?;
+        let mut bytes = vec![0; spec.bytes as usize];
+        for (address, values) in variables {
+            bytes[(address - SHARED) as usize..][..values.len()].copy_from_slice(values);
+        }
+        Ok(Self { bytes, timing })
+    }
+
+    /// Executes an access of a thread: returns the old value and the completion time. Accesses take
+    /// effect in the order of their arrival.
+    ///
+    /// # Errors
+    /// There is no memory at the address.
+    pub(super) fn access(
+        &mut self,
+        now: Time,
+        access: Access,
+        store: Store,
+    ) -> Result<(u32, Time), Fault> {
+        let (begin, size) = ((access.address - SHARED) as usize, access.size.bytes() as usize);
+        let place = self.bytes.get_mut(begin..begin + size).ok_or(Fault::Nothing)?;
+        let old = place.iter().rev().fold(0, |value, byte| value << 8 | u32::from(*byte));
+        if let Store::Value(value) | Store::Swap(value) = store {
+            place.copy_from_slice(&value.to_le_bytes()[..size]);
+        }
+        let direction = if store == Store::Nothing { Direction::Read } else { Direction::Write };
+        Ok((old, self.timing.request(now, direction, u64::from(access.address), size as u64)))
+    }
+
+    /// Reads a line for a cache; returns the completion time.
+    pub(super) fn line(&mut self, now: Time, address: u32, bytes: u32) -> Time {
+        self.timing.request(now, Direction::Read, u64::from(address), u64::from(bytes))
+    }
+
+    pub(super) fn record(&self, now: Time) -> Record {
+        self.timing.record(now)
+    }
+}

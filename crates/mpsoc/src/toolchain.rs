@@ -1,0 +1,181 @@
+//! Debian's cross compilers for the processors' instruction sets.
+
+use std::ffi::OsStr;
+use std::io;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use wireloom_codegen::c::thread::Refused;
+use wireloom_install::tools::{cross_compiler, is_older, version_in};
+use wireloom_isa::program::Machine;
+
+/// The oldest GCC version that supports the options.
+const EXPECTED: &str = "10.0";
+
+/// The options of both compilers. There is no library except the compiler's own, and no loop may
+/// become a library call. Small code is also the fastest here, with conditions that exit as soon as
+/// they are decided: engines branch more than they loop. A function whose variables exceed a
+/// thread's stack is rejected.
+const FLAGS: &[&str] = &[
+    "-std=gnu11",
+    "-Os",
+    "--param=logical-op-non-short-circuit=0",
+    "-ffreestanding",
+    "-nostdlib",
+    "-static",
+    "-fno-tree-loop-distribute-patterns",
+    "-fno-asynchronous-unwind-tables",
+    "-Werror=frame-larger-than=2048",
+    "-Wl,--build-id=none",
+    "-Wl,-z,max-page-size=4096",
+];
+
+/// With `-march=armv4` the compiler also tells the linker to replace BX, which is in its library
+/// but not in ARMv4. The other options reduce register pressure (there are sixteen registers): no
+/// constants are kept in registers from one packet to the next, nothing is computed before it is
+/// known to be needed, no expression is moved forward, and the loop around all packets does not
+/// keep the variables of loops around labels out of registers.
+const ARM: Toolchain = Toolchain {
+    compiler: "arm-none-eabi-gcc",
+    flags: &[
+        "-march=armv4",
+        "-marm",
+        "-mfloat-abi=soft",
+        "-fno-tree-loop-im",
+        "-fno-move-loop-invariants",
+        "-fno-code-hoisting",
+        "-fno-tree-ter",
+        "-fira-region=all",
+    ],
+};
+const RISCV: Toolchain =
+    Toolchain { compiler: "riscv64-unknown-elf-gcc", flags: &["-march=rv32im", "-mabi=ilp32"] };
+
+/// A compiler for an instruction set.
+#[derive(Debug)]
+pub(super) struct Toolchain {
+    compiler: &'static str,
+    flags: &'static [&'static str],
+}
+
+/// The reason why there is no program.
+#[derive(Debug, thiserror::Error)]
+pub enum BuildError {
+    /// The engine uses features that the processors' threads do not support.
+    #[error(transparent)]
+    Refused(#[from] Refused),
+    /// A file could not be written or read.
+    #[error("{}: {source}", path.display())]
+    File {
+        /// The path of the file.
+        path: PathBuf,
+        /// The cause.
+        source: io::Error,
+    },
+    /// The program cache is not accessible.
+    #[error(transparent)]
+    Cache(#[from] wireloom_install::CacheError),
+    /// The compiler is too old.
+    #[error("the cross compiler `{compiler}` is version {found}; {expected} or newer is expected")]
+    OldCompiler {
+        /// The name of the compiler.
+        compiler: &'static str,
+        /// The version that it reports.
+        found: String,
+        /// The required version.
+        expected: &'static str,
+    },
+    /// The compiler could not be started.
+    #[error(
+        "the cross compiler `{compiler}` (GCC {EXPECTED} or newer) does not start: {source}; \
+         `make tools` or `wireloom tools --fetch cross` installs it"
+    )]
+    NoCompiler {
+        /// The name of the compiler.
+        compiler: &'static str,
+        /// The cause.
+        source: io::Error,
+    },
+    /// The compiler rejected the code.
+    #[error("the cross compiler failed: {command}\n{output}")]
+    Compiler {
+        /// The complete command.
+        command: String,
+        /// The output of the command.
+        output: String,
+    },
+    /// The output file is no valid program.
+    #[error("{}: {source}", path.display())]
+    Program {
+        /// The file.
+        path: PathBuf,
+        /// The error in it.
+        source: wireloom_isa::program::Error,
+    },
+}
+
+impl Toolchain {
+    /// The toolchain of an instruction set.
+    pub(super) fn of(machine: Machine) -> &'static Self {
+        match machine {
+            Machine::Arm => &ARM,
+            Machine::Riscv => &RISCV,
+        }
+    }
+
+    /// All options that do not depend on the source.
+    pub(super) fn flags(&self) -> impl std::hash::Hash {
+        (self.flags, FLAGS)
+    }
+
+    /// The version text of the compiler.
+    ///
+    /// # Errors
+    /// It cannot be started, or is too old.
+    pub(super) fn version(&self) -> Result<Vec<u8>, BuildError> {
+        let output = Command::new(cross_compiler(self.compiler)).arg("--version").output();
+        let output =
+            output.map_err(|source| BuildError::NoCompiler { compiler: self.compiler, source })?;
+        let said = String::from_utf8_lossy(&output.stdout);
+        let found = said.lines().next().and_then(version_in).unwrap_or_default();
+        if is_older(&found, EXPECTED) {
+            return Err(BuildError::OldCompiler {
+                compiler: self.compiler,
+                found,
+                expected: EXPECTED,
+            });
+        }
+        Ok(output.stdout)
+    }
+
+    /// Compiles and links files, with more options; returns the compiler's messages.
+    ///
+    /// # Errors
+    /// It cannot be started, or rejects the code.
+    pub(super) fn compile(
+        &self,
+        options: &[&OsStr],
+        script: &Path,
+        files: &[PathBuf],
+        program: &Path,
+    ) -> Result<String, BuildError> {
+        let mut command = Command::new(cross_compiler(self.compiler));
+        command.args(self.flags).args(FLAGS).args(options).arg("-T").arg(script);
+        command.args(files).arg("-lgcc").arg("-o").arg(program);
+        let output = command
+            .output()
+            .map_err(|source| BuildError::NoCompiler { compiler: self.compiler, source })?;
+        let said = String::from_utf8_lossy(&output.stderr).into_owned();
+        if output.status.success() {
+            return Ok(said);
+        }
+        let words = std::iter::once(command.get_program()).chain(command.get_args());
+        let words: Vec<_> = words.map(OsStr::to_string_lossy).collect();
+        Err(BuildError::Compiler { command: words.join(" "), output: said })
+    }
+}
+
+pub(super) fn file_error(path: &Path) -> impl FnOnce(io::Error) -> BuildError {
+    let path = path.to_owned();
+    move |source| BuildError::File { path, source }
+}

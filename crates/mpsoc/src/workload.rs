@@ -1,0 +1,147 @@
+//! The code that processors execute.
+
+use super::caches::Caches;
+use super::context::Context;
+use super::local_memory::Constants;
+use super::noc_payload::Request;
+
+/// The code that all threads of all processors execute: a compiled program, or a load that only
+/// takes time.
+pub trait Workload {
+    /// The private state of a hardware thread: its register bank.
+    type Thread;
+
+    /// The initial state of a thread; `number` counts all threads of the chip.
+    fn thread(&self, number: u32) -> Self::Thread;
+
+    /// Issues the thread's next instruction. An instruction that waits has had no effect; it is
+    /// executed again, without a cycle of its own, when the awaited event has happened.
+    fn issue(&self, thread: &mut Self::Thread, port: &mut Port<'_>) -> Issued;
+
+    /// The number of instructions of a thread that does not wait, from its next one on, that have
+    /// no observable effect before their issue time, take one cycle each, and find all their data
+    /// in the caches, as long as the caches do not change; and whether the instruction after them
+    /// is known to miss. A workload without run-ahead returns 0: see `platform/lookahead.rs`.
+    fn at_hand(&self, _: &mut Self::Thread, _: &mut Context, _: &Caches) -> (u32, bool) {
+        (0, true)
+    }
+
+    /// Issues those of them whose issue times lie before an edge, and the following instructions
+    /// that only take time; returns their number.
+    fn issue_before(&self, _: &mut Self::Thread, _edge: u64, _: Rounds, _: &mut Caches) -> u32 {
+        0
+    }
+
+    /// The read-only data of its program.
+    fn constants(&self) -> Constants {
+        Constants::default()
+    }
+
+    /// The parts of packet processing: their first steps; empty if it is not cut.
+    fn parts(&self) -> &[String] {
+        &[]
+    }
+
+    /// The part that a thread executes.
+    fn part(&self, _number: u32) -> u32 {
+        0
+    }
+
+    /// The place of a thread in its program, for reports.
+    fn place(&self, thread: &Self::Thread) -> String;
+
+    /// An address of the program, for reports.
+    fn place_at(&self, address: u32) -> String {
+        format!("0x{address:08x}")
+    }
+
+    /// Whether only the first thread executes at the start, and the others execute the threads that
+    /// it creates.
+    fn is_application(&self) -> bool {
+        false
+    }
+
+    /// Begins a created thread on a hardware thread.
+    fn begin(&self, _thread: &mut Self::Thread, _start: Start) {}
+
+    /// The initial contents of shared memory, by address within it.
+    fn variables(&self) -> &[(u32, Vec<u8>)] {
+        &[]
+    }
+}
+
+/// The start of a created thread.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Start {
+    /// The address of the function.
+    pub function: u32,
+    /// Its argument.
+    pub argument: u32,
+}
+
+/// The targets of an instruction's accesses outside its registers.
+pub struct Port<'a> {
+    /// The thread's message passing engine and local store.
+    pub context: &'a mut Context,
+    pub(super) caches: &'a mut Caches,
+    /// The cycle of the processors' clock.
+    pub(super) cycle: u64,
+    /// Whether instructions may be executed before their issue time if that cannot be observed.
+    pub may_be_ahead: bool,
+    /// The message of the instruction: at most one.
+    pub(super) request: Option<Request>,
+    /// The following instructions that only take time: the workload does not issue them one by one.
+    pub(super) behind: Run,
+}
+
+/// The issue times of a thread that nothing delays.
+#[derive(Clone, Copy, Debug)]
+pub struct Rounds {
+    /// The edge of its next issue.
+    pub(super) first: u64,
+    /// The interval between two issues, in edges.
+    pub(super) edges: u64,
+}
+
+/// A number of instructions with equal cycles.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Run {
+    pub(super) count: u16,
+    pub(super) cycles: u8,
+}
+
+impl Run {
+    /// Takes the instructions of a single cycle; returns their number.
+    #[inline(always)]
+    pub(super) fn take_singles(&mut self) -> u64 {
+        let singles = if self.cycles == 1 { std::mem::take(&mut self.count) } else { 0 };
+        u64::from(singles)
+    }
+
+    /// The sum of all their cycles.
+    pub(super) fn cycles(self) -> u64 {
+        u64::from(self.count) * u64::from(self.cycles)
+    }
+}
+
+/// An instruction that was issued.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Issued {
+    /// The number of cycles for which it blocks the issue of others: 1 or more.
+    pub cycles: u32,
+    /// Its outcome.
+    pub outcome: Outcome,
+}
+
+/// The outcome of an instruction.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Outcome {
+    /// It is complete.
+    Done,
+    /// It is complete, and the thread continues at another address.
+    Jumped,
+    /// It waits; the thread's context holds the event.
+    Waits,
+    /// It cannot be executed; the thread's context holds the problem.
+    Failed,
+}

@@ -1,0 +1,33 @@
+//! The native machine as a kind of machine.
+
+use wireloom_codegen::c::generate;
+use wireloom_machine::software::{InSoftware, Single, Software};
+use wireloom_machine::{Error, Kind};
+use wireloom_offloads::Store;
+
+use crate::{BuildOptions, Library, Native};
+
+/// The kind `native`.
+pub static KIND: &dyn Kind = &NATIVE;
+
+static NATIVE: Single = Single {
+    name: "native",
+    about: "C, compiled by the system's compiler and run on one core of this computer",
+    start: |program, store, progress| {
+        progress("compiling C");
+        let library =
+            Library::build(&program.optimised, &BuildOptions::default()).map_err(Error::new)?;
+        Ok(Box::new(InSoftware::new(Native::new(library, store))))
+    },
+    generate: |program| Ok(generate(&program.optimised).files),
+};
+
+impl Software for Native {
+    fn store(&self) -> &Store {
+        self.store()
+    }
+
+    fn store_mut(&mut self) -> &mut Store {
+        self.store_mut()
+    }
+}

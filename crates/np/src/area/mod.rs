@@ -1,0 +1,186 @@
+//! What a design costs, before anybody places it: Yosys synthesis of each distinct module,
+//! multiplied up the hierarchy.
+//!
+//! The units are the generated modules (engine, cluster, pipe, services, top); templates are
+//! flattened into them. A unit is synthesised once, with the units inside it as black boxes, so
+//! that a processor of 96 engines costs one engine's time. Table contents are ports and memories,
+//! never constants: nothing of them can be optimised away.
+
+mod netlist;
+mod parts;
+mod synthesis;
+mod timing;
+
+use std::collections::BTreeMap;
+use std::ops::{AddAssign, Mul};
+
+use serde::{Deserialize, Serialize};
+
+pub use netlist::{Resources, read};
+pub use parts::{Part, parts};
+pub use synthesis::{Cache, synthesise};
+pub use timing::{Route, route};
+
+use crate::processor::Design;
+
+/// Why there is no estimate.
+#[derive(Debug, thiserror::Error)]
+pub enum AreaError {
+    /// A tool is missing, or cannot be started.
+    #[error("{0}")]
+    Tool(String),
+    /// A tool refused the design: an error of ours, not of the user's.
+    #[error("{tool} refused module {module}: {message}")]
+    Refused {
+        /// Yosys or nextpnr.
+        tool: &'static str,
+        /// The module.
+        module: String,
+        /// The end of its output.
+        message: String,
+    },
+    /// A file cannot be read or written.
+    #[error("{place}: {error}")]
+    File {
+        /// Which.
+        place: String,
+        /// Why.
+        error: std::io::Error,
+    },
+    /// The output of a tool cannot be read.
+    #[error("the netlist of {module} cannot be read: {message}")]
+    Netlist {
+        /// The module.
+        module: String,
+        /// The cause.
+        message: String,
+    },
+}
+
+/// The resources of a device that a module uses.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Cost {
+    /// Six-input LUTs in all: logic, and those that are memory or shift registers. Two small
+    /// functions that could share one LUT are counted as two, so a vendor's tool will need fewer.
+    pub luts: u64,
+    /// LUTs among them that are memory or shift registers.
+    pub lut_rams: u64,
+    /// Flip-flops.
+    pub flip_flops: u64,
+    /// Block RAMs of 18 Kb.
+    pub block_rams_18k: u64,
+}
+
+impl Cost {
+    /// Block RAMs of 36 Kb, rounded up.
+    pub fn block_rams(&self) -> u64 {
+        self.block_rams_18k.div_ceil(2)
+    }
+}
+
+impl AddAssign for Cost {
+    fn add_assign(&mut self, other: Self) {
+        self.luts += other.luts;
+        self.lut_rams += other.lut_rams;
+        self.flip_flops += other.flip_flops;
+        self.block_rams_18k += other.block_rams_18k;
+    }
+}
+
+impl Mul<u64> for Cost {
+    type Output = Self;
+    fn mul(self, times: u64) -> Self {
+        Self {
+            luts: self.luts * times,
+            lut_rams: self.lut_rams * times,
+            flip_flops: self.flip_flops * times,
+            block_rams_18k: self.block_rams_18k * times,
+        }
+    }
+}
+
+/// A unit of a report.
+#[derive(Clone, Debug, Serialize)]
+pub struct Unit {
+    /// Its module.
+    pub module: String,
+    /// Number of instances in the whole design.
+    pub count: u64,
+    /// Cost of one without the units inside it.
+    pub own: Cost,
+    /// Cost of one with them.
+    pub whole: Cost,
+    /// Levels of LUTs between two registers, or between a register and the unit's boundary.
+    pub levels: u32,
+    /// The longest path, by the names of nets on it.
+    pub path: Vec<String>,
+}
+
+/// The cost of a design on a family of devices.
+#[derive(Clone, Debug, Serialize)]
+pub struct Report {
+    /// `xc5v`, `xc6v` or `xc7`.
+    pub family: &'static str,
+    /// The units, the top first.
+    pub units: Vec<Unit>,
+    /// The whole.
+    pub total: Cost,
+}
+
+/// Device families that designs can be estimated for, with their names.
+pub const FAMILIES: [(&str, &str); 3] =
+    [("xc5v", "Virtex-5"), ("xc6v", "Virtex-6"), ("xc7", "Virtex-7")];
+
+/// Estimates a design and calls `progress` for each unit before its synthesis.
+///
+/// # Errors
+/// If a tool is missing or refuses the design.
+pub fn estimate(
+    design: &Design,
+    family: &'static str,
+    cache: &Cache,
+    mut progress: impl FnMut(&str),
+) -> Result<Report, AreaError> {
+    let mut own = BTreeMap::new();
+    for unit in &design.units {
+        progress(&unit.name);
+        own.insert(unit.name.as_str(), synthesise(design, &unit.name, family, cache)?);
+    }
+    Ok(report(design, family, &own))
+}
+
+/// The estimate of a design all of whose units have been synthesised before; nothing is synthesised
+/// for it.
+pub fn remembered(design: &Design, family: &'static str, cache: &Cache) -> Option<Report> {
+    let own = design.units.iter().map(|unit| {
+        let resources = synthesis::remembered(design, &unit.name, family, cache)?;
+        Some((unit.name.as_str(), resources))
+    });
+    Some(report(design, family, &own.collect::<Option<_>>()?))
+}
+
+/// The whole, of what each unit takes without those inside it.
+fn report(design: &Design, family: &'static str, own: &BTreeMap<&str, Resources>) -> Report {
+    // Units come after those that they contain.
+    let mut whole: BTreeMap<&str, Cost> = BTreeMap::new();
+    for unit in &design.units {
+        let mut cost = own[unit.name.as_str()].cost;
+        for (child, count) in &unit.instances {
+            cost += whole[child.as_str()] * *count as u64;
+        }
+        whole.insert(&unit.name, cost);
+    }
+    let counts = design.counts();
+    let units = design.units.iter().rev().map(|unit| {
+        let resources = &own[unit.name.as_str()];
+        Unit {
+            module: unit.name.clone(),
+            count: counts[unit.name.as_str()],
+            own: resources.cost,
+            whole: whole[unit.name.as_str()],
+            levels: resources.levels,
+            path: resources.path.clone(),
+        }
+    });
+    Report { family, units: units.collect(), total: whole[design.top.as_str()] }
+}

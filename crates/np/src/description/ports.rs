@@ -1,0 +1,71 @@
+//! The streams on which a machine's packets enter and leave.
+
+use serde::{Deserialize, Serialize};
+
+/// Bytes of a wide lane's beat.
+const LANE_BYTES: usize = 64;
+
+/// How packets enter and leave.
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize, Serialize)]
+#[serde(deny_unknown_fields)]
+pub struct Ports {
+    /// On which streams.
+    pub kind: PortKind,
+    /// Bytes of a beat of a narrow port.
+    pub bytes: usize,
+    /// The numbers of the narrow ports, as ingress and as egress port.
+    pub numbers: Vec<u16>,
+    /// Beats of 64 bytes that the queue of a narrow port holds in each direction.
+    pub queue_beats: usize,
+}
+
+/// Kinds of streams.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, Serialize)]
+pub enum PortKind {
+    /// Lanes of 64 bytes a cycle; a side signal carries each packet's port number.
+    #[serde(rename = "wide")]
+    Wide,
+    /// A narrow stream for each physical port.
+    #[serde(rename = "10g")]
+    TenGigabit,
+}
+
+impl Ports {
+    /// Whether each physical port has a stream of its own.
+    pub fn are_narrow(&self) -> bool {
+        self.kind == PortKind::TenGigabit
+    }
+
+    /// Returns an error on a machine with `lanes` lanes, as a sentence.
+    pub(super) fn check(&self, lanes: usize) -> Result<(), String> {
+        let (bytes, count) = (self.bytes, self.numbers.len());
+        if !bytes.is_power_of_two() || !(8..=LANE_BYTES).contains(&bytes) {
+            return Err(format!("`bytes` is {bytes}; it can be 8, 16, 32 or 64"));
+        }
+        if !(1..=8).contains(&count) {
+            return Err(format!("`numbers` names {count} ports; there can be 1 to 8"));
+        }
+        if let Some(twice) =
+            self.numbers.iter().enumerate().find(|(i, number)| self.numbers[..*i].contains(number))
+        {
+            return Err(format!("`numbers` has {} twice", twice.1));
+        }
+        if !(2..=65_536).contains(&self.queue_beats) {
+            return Err(format!("`queue_beats` is {}; it can be 2 to 65536", self.queue_beats));
+        }
+        if !self.are_narrow() {
+            return Ok(());
+        }
+        if lanes != 1 {
+            return Err(format!(
+                "narrow ports share one lane, and the machine has {lanes}: set `lanes = 1`, or `kind = \"wide\"`"
+            ));
+        }
+        if count * bytes > LANE_BYTES {
+            return Err(format!(
+                "{count} ports of {bytes} bytes a cycle are more than the {LANE_BYTES} of the lane behind them"
+            ));
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,522 @@
+//! The `np` machine: a network processor is built, loaded with tables, simulated and read back.
+
+use std::any::Any;
+use std::path::Path;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use serde::Serialize;
+use tempfile::TempDir;
+use wireloom_compile::pipeline;
+use wireloom_description::Description;
+use wireloom_ir as ir;
+use wireloom_lang::suggest::suggest_or_list;
+use wireloom_machine::{
+    Bar, Capabilities, Configured, Error, Kind, Knob, Line, Machine, Named, Options, Part, Pattern,
+    Program, Rate, Record, Refusal, Result, Settled, Sink, Snapshot, UpdateError, Wanted,
+    thousands,
+};
+use wireloom_net::Frame;
+use wireloom_offloads::{Store, Update};
+
+use crate::control::{ControlError, ControlPlane};
+use crate::description::{Machine as Spec, MachineError, kinds};
+use crate::processor::{self, Image, NpError, Processor};
+use crate::simulation::{
+    self, BuildError, BuildOptions, Distribution, Execution, Fault, Pace, Report, Resolved,
+    Settings, Simulation, Source,
+};
+
+/// The kind `np`.
+pub static KIND: &dyn Kind = &NpKind;
+
+const NAME: &str = "np";
+
+/// The environment variable that sets the C++ compiler's optimisation of models, 0 to 3.
+const OPTIMISE: &str = "WIRELOOM_NP_OPTIMISE";
+
+/// Packets that an input buffer holds for each lane or narrow port.
+const BUFFER: u32 = 64;
+
+struct NpKind;
+
+impl Kind for NpKind {
+    fn name(&self) -> &'static str {
+        NAME
+    }
+
+    fn named(&self) -> Named {
+        Named::Many(Pattern {
+            shape: "np-C-E-T",
+            about: "network processor of C clusters of E engines of T threads, else as np",
+        })
+    }
+
+    fn schema(&self) -> Option<&'static str> {
+        Some(include_str!("../../../machines/np.toml"))
+    }
+
+    fn example(&self) -> &'static str {
+        "np-1-2-2"
+    }
+
+    fn find(&self, name: &str) -> Result<Option<Arc<dyn Configured>>> {
+        match Spec::find(name) {
+            Ok(spec) => Ok(Some(Arc::new(spec))),
+            Err(MachineError::Unknown(_)) => Ok(None),
+            Err(other) => Err(Error::new(other)),
+        }
+    }
+
+    fn configure(&self, name: &str, description: Description) -> Result<Arc<dyn Configured>> {
+        Ok(Arc::new(Spec::build(name, description).map_err(Error::new)?))
+    }
+}
+
+impl Configured for Spec {
+    fn kind(&self) -> &'static str {
+        NAME
+    }
+
+    fn name(&self) -> &str {
+        &self.name
+    }
+
+    fn about(&self) -> &str {
+        &self.about
+    }
+
+    fn settings(&self) -> Option<toml::Table> {
+        toml::Table::try_from(self).ok()
+    }
+
+    fn capabilities(&self) -> Capabilities {
+        Capabilities {
+            shows_drops: false,
+            times: true,
+            energy: false,
+            updates_in_flight: true,
+            loses: true,
+            translates: true,
+        }
+    }
+
+    fn knobs(&self) -> &'static [Knob] {
+        &[Knob::Rate, Knob::Buffer, Knob::Idle, Knob::Stall, Knob::Waves, Knob::Assertions]
+    }
+
+    fn sections_without_effect(&self, program: &ir::Program) -> Vec<String> {
+        let engine = &program.engines[program.main.index()];
+        let offloads: Vec<&str> =
+            engine.offloads.iter().map(|offload| offload.name.as_str()).collect();
+        let explain = |section: &str| {
+            let names = offloads.iter().copied().chain(kinds().map(|kind| -> &str { kind }));
+            let help = suggest_or_list(section, "offloads and kinds", names);
+            format!(
+                "machine {}: [offload.{section}] changes nothing here: `{}` has no such offload, and it \
+                 is no kind{}",
+                self.name,
+                engine.name,
+                help.map_or(String::new(), |help| format!("\nhelp: {help}")),
+            )
+        };
+        self.sections_for_nothing(&offloads).map(explain).collect()
+    }
+
+    fn refusals(&self, program: &Program) -> Vec<Refusal> {
+        match assembled(self, program, Form::Alone) {
+            Ok(_) => Vec::new(),
+            Err(error) => vec![refusal(&error)],
+        }
+    }
+
+    fn start(
+        &self,
+        program: &Program,
+        store: Store,
+        options: &Options,
+        progress: &dyn Fn(&str),
+    ) -> Result<Box<dyn Machine>> {
+        Ok(Box::new(Np::build(self, program, store, options, progress)?))
+    }
+
+    fn as_any(&self) -> &dyn Any {
+        self
+    }
+}
+
+fn refusal(error: &NpError) -> Refusal {
+    let (offload, step) = match error {
+        NpError::Engine(refusal) => (None, Some(refusal.step.clone())),
+        NpError::Offload { offload, .. } => (Some(offload.clone()), None),
+        NpError::Illegal { .. } => (None, None),
+    };
+    Refusal { offload, step, message: error.to_string() }
+}
+
+/// Returns how packets arrive at a core clock of `clock_mhz` MHz.
+fn pace(rate: Rate, clock_mhz: u32) -> Pace {
+    match rate {
+        Rate::Max => Pace::Most,
+        Rate::Capture => Pace::Timed { clock_mhz },
+        Rate::Mpps(mpps) => Pace::PerCycle(mpps / f64::from(clock_mhz)),
+    }
+}
+
+/// Returns the settings of a simulation, at this core clock in MHz.
+fn settings(options: &Options, clock_mhz: u32) -> Settings {
+    Settings {
+        buffer: options.buffer.unwrap_or(BUFFER),
+        idle_percent: options.idle_percent,
+        stall_percent: options.stall_percent,
+        clock_mhz,
+        waves: options.waves.clone(),
+        assertions: options.assertions,
+        ..Settings::default()
+    }
+}
+
+/// A network processor with a program and its tables.
+struct Np {
+    processor: Processor,
+    control: ControlPlane,
+    /// Updates that are made when their packets arrive; the store does not yet have them.
+    scheduled: Vec<Update>,
+    /// Packets that it was given.
+    given: u64,
+    execution: Execution,
+    clock_mhz: u32,
+    store: Store,
+    /// The time that the model took to build, or to load from the cache.
+    built: Duration,
+    /// The contents of the tables, which the model reads when it starts.
+    _images: TempDir,
+}
+
+/// The form in which a processor is built.
+#[derive(Clone, Copy, Debug)]
+pub enum Form<'a> {
+    /// By itself.
+    Alone,
+    /// Inside its embedded test rig.
+    InRig,
+    /// One of several on a chip: the names of its modules begin with this label.
+    Labelled(&'a str),
+}
+
+/// Builds the processor of a program, without simulating it.
+///
+/// # Errors
+/// If the machine has no place for something in the program.
+pub fn processor(spec: &Spec, program: &Program, form: Form<'_>) -> Result<Processor> {
+    assembled(spec, program, form).map_err(Error::new)
+}
+
+fn assembled(spec: &Spec, program: &Program, form: Form<'_>) -> Result<Processor, NpError> {
+    let mut lowered = program.lowered.clone();
+    pipeline::optimise(&mut lowered, &spec.pass_options());
+    match form {
+        Form::Alone => processor::assemble(&lowered, spec),
+        Form::InRig => processor::assemble_rig(&lowered, spec),
+        Form::Labelled(label) => processor::assemble_labelled(&lowered, spec, label),
+    }
+}
+
+impl Np {
+    /// Builds the processor, translates it, and resets it with the store's tables in its memories.
+    fn build(
+        spec: &Spec,
+        program: &Program,
+        store: Store,
+        options: &Options,
+        progress: &dyn Fn(&str),
+    ) -> Result<Self> {
+        let begin = Instant::now();
+        let processor = processor(spec, program, Form::Alone)?;
+        let clock_mhz = spec.clock.core_mhz;
+        let folder =
+            TempDir::new().map_err(|error| Error::new(format!("a temporary folder: {error}")))?;
+        let images = processor::images(&processor.plan, &store).map_err(Error::new)?;
+        let settings = settings(options, clock_mhz);
+        let simulation = simulate(&processor.source(), &images, folder.path(), settings, progress)?;
+        let execution = Execution::new(simulation, pace(options.rate, clock_mhz));
+        let mut machine = Self {
+            processor,
+            control: ControlPlane::default(),
+            scheduled: Vec::new(),
+            given: 0,
+            execution,
+            clock_mhz,
+            store,
+            built: Duration::ZERO,
+            _images: folder,
+        };
+        machine.write_initial()?;
+        machine.built = begin.elapsed();
+        Ok(machine)
+    }
+
+    /// Writes the state of the offloads that packets change.
+    fn write_initial(&mut self) -> Result {
+        let operations = ControlPlane::initial(&self.processor, &self.store).map_err(Error::new)?;
+        operations.iter().try_for_each(|operation| Ok(self.execution.operate(operation)?))
+    }
+
+    fn operations(&mut self, update: &Update) -> Result<Vec<simulation::Operation>, UpdateError> {
+        let made = self.control.update(&self.processor, &self.store, update);
+        made.map_err(UpdateError::Refused)
+    }
+}
+
+impl Machine for Np {
+    fn offer(&mut self, frames: &[Frame<'_>], sink: Sink<'_>) -> Result<Settled> {
+        let mut settled = Settled::default();
+        check_ports(&self.processor, self.given, frames)?;
+        self.given += frames.len() as u64;
+        let mut note = |resolved: Resolved| note(&mut settled, &resolved, sink);
+        self.execution.feed(frames, &mut note).map_err(Error::new)?;
+        Ok(settled)
+    }
+
+    fn finish(&mut self, sink: Sink<'_>) -> Result<Settled> {
+        let mut settled = Settled::default();
+        let mut note = |resolved: Resolved| note(&mut settled, &resolved, sink);
+        self.execution.finish(&mut note).map_err(Error::new)?;
+        for update in self.scheduled.drain(..).filter(|update| update.packet < self.given) {
+            update.apply(&mut self.store).map_err(|refused| Error::new(refused.0))?;
+        }
+        Ok(settled)
+    }
+
+    fn update(&mut self, update: &Update, sink: Sink<'_>) -> Result<Settled, UpdateError> {
+        let settled = self.finish(sink)?;
+        let operations = self.operations(update)?;
+        let applied = update.apply(&mut self.store);
+        applied.map_err(|refused| UpdateError::Refused(refused.0))?;
+        for operation in &operations {
+            self.execution.operate(operation).map_err(Error::new)?;
+        }
+        Ok(settled)
+    }
+
+    fn schedule(&mut self, update: &Update) -> Result<(), UpdateError> {
+        let operations = self.operations(update)?.into();
+        self.scheduled.push(update.clone());
+        self.execution.schedule([simulation::Update { packet: update.packet, operations }]);
+        Ok(())
+    }
+
+    fn store(&self) -> &Store {
+        &self.store
+    }
+
+    fn read_back(&mut self, wanted: Wanted<'_>, progress: &dyn Fn(&str)) -> Result<Vec<String>> {
+        let mut left_out = Vec::new();
+        for offload in ControlPlane::changed(&self.processor) {
+            progress(&format!("reading back {offload}"));
+            let simulation = self.execution.simulation();
+            let (processor, store) = (&self.processor, &mut self.store);
+            if !ControlPlane::read_back(processor, offload, wanted, simulation, store)? {
+                left_out.push(offload.to_owned());
+            }
+        }
+        Ok(left_out)
+    }
+
+    /// Tables are rewritten entry by entry over the control port, as updates are.
+    fn restore(&mut self, snapshot: &Snapshot) -> Result {
+        for update in snapshot.updates_from(&self.store)? {
+            match self.update(&update, &mut |_| ()) {
+                Ok(_) => {}
+                Err(UpdateError::Failed(error)) => return Err(error),
+                Err(UpdateError::Refused(why)) => {
+                    return Err(Error::new(format!(
+                        "`{}` cannot be restored: {why}",
+                        update.offload
+                    )));
+                }
+            }
+        }
+        Ok(())
+    }
+
+    fn has_port(&self, number: u16) -> bool {
+        self.processor.geometry.has_port(number)
+    }
+
+    fn record(&self, _: Duration) -> Option<Record> {
+        let run = self.execution.report();
+        let values = Values {
+            clock_mhz: self.clock_mhz,
+            mpps: run.packets_per_cycle.map(|rate| rate * f64::from(self.clock_mhz)),
+            model_seconds: self.built.as_secs_f64(),
+            run,
+        };
+        Some(values.record())
+    }
+}
+
+/// Refuses frames, numbered from `first`, that come in on a port that a processor does not have.
+///
+/// # Errors
+/// If there is one: the first.
+pub fn check_ports(processor: &Processor, first: u64, frames: &[Frame<'_>]) -> Result {
+    let Some(ports) = &processor.geometry.ports else { return Ok(()) };
+    let foreign = |(_, frame): &(u64, &Frame<'_>)| !ports.numbers.contains(&frame.ingress);
+    let Some((number, frame)) = (first..).zip(frames).find(foreign) else { return Ok(()) };
+    let numbers: Vec<String> = ports.numbers.iter().map(u16::to_string).collect();
+    Err(Error::new(format!(
+        "packet {number} (counted from 0) came in on port {}, which machine {} does not have: its ports \
+         are {}",
+        frame.ingress,
+        processor.plan.machine.name,
+        numbers.join(", ")
+    ))
+    .with_help("name the ports in the machine's description: [ports] numbers; or `wireloom traffic --ports`"))
+}
+
+impl From<ControlError> for Error {
+    fn from(error: ControlError) -> Self {
+        Self::new(error)
+    }
+}
+
+impl From<Fault> for Error {
+    fn from(fault: Fault) -> Self {
+        Self::new(fault)
+    }
+}
+
+fn note(settled: &mut Settled, resolved: &Resolved, sink: Sink<'_>) {
+    let told = if resolved.left.is_none() { &mut settled.lost } else { &mut settled.taken };
+    told.push(resolved.number);
+    resolved.outputs().for_each(sink);
+}
+
+/// Translates hardware, or takes the model from the cache, and starts a simulation of it with these
+/// contents of its tables. They go through files in `folder`, which is not needed after that.
+///
+/// # Errors
+/// If a tool is missing or fails, or a file cannot be written.
+pub fn simulate(
+    source: &Source,
+    images: &[Image],
+    folder: &Path,
+    settings: Settings,
+    progress: &dyn Fn(&str),
+) -> Result<Simulation> {
+    let settings = Settings { arguments: write_images(images, folder)?, ..settings };
+    progress("translating SystemVerilog");
+    let standard = BuildOptions::default();
+    let optimise = optimise()?.unwrap_or(standard.optimise);
+    let build = BuildOptions {
+        waves: settings.waves.is_some(),
+        assertions: settings.assertions,
+        optimise,
+        ..standard
+    };
+    let model = simulation::build(source, &build, &mut |what| progress(what)).map_err(|error| {
+        let missing = matches!(error, BuildError::Tool(_));
+        let error = Error::new(error);
+        if missing {
+            error.with_help("network processors are simulated by Verilator")
+        } else {
+            error
+        }
+    })?;
+    progress("loading tables into the model");
+    Simulation::start(&model, &settings).map_err(Error::new)
+}
+
+/// Returns the optimisation level of the C++ compiler for models, if the environment sets it.
+fn optimise() -> Result<Option<u8>> {
+    match std::env::var_os(OPTIMISE) {
+        None => Ok(None),
+        Some(level) => match level.to_str().map(str::parse) {
+            Some(Ok(level @ 0..=3)) => Ok(Some(level)),
+            _ => Err(Error::new(format!("{OPTIMISE} is {level:?}: make it a number from 0 to 3"))),
+        },
+    }
+}
+
+/// Writes the contents of the tables into a folder; returns the arguments that load them.
+fn write_images(images: &[Image], folder: &Path) -> Result<Vec<String>> {
+    let mut arguments = Vec::new();
+    for image in images {
+        let path = folder.join(format!("{}.hex", image.name));
+        std::fs::write(&path, &image.text).map_err(|error| {
+            Error::new(format!("{}: cannot be written: {error}", path.display()))
+        })?;
+        arguments.push(format!("+wl_image_{}={}", image.name, path.display()));
+    }
+    Ok(arguments)
+}
+
+/// The result of a simulation.
+#[derive(Clone, Debug, Serialize)]
+struct Values {
+    /// The core's clock.
+    clock_mhz: u32,
+    /// Million packets a second at that clock, over the middle of the run.
+    mpps: Option<f64>,
+    /// The time that the model took to build, or to load from the cache.
+    model_seconds: f64,
+    /// Everything in cycles.
+    #[serde(flatten)]
+    run: Report,
+}
+
+impl Values {
+    fn record(self) -> Record {
+        let run = &self.run;
+        let speed = run.cycles as f64 / run.seconds.max(1e-9);
+        let rate = match (self.mpps, run.packets_per_cycle) {
+            (Some(mpps), Some(rate)) => {
+                format!("{mpps:.1} MPPS at {} MHz ({rate:.3} packets a cycle)", self.clock_mhz)
+            }
+            _ => "too few packets to tell".to_owned(),
+        };
+        let simulated =
+            format!("{} cycles, {} a second", thousands(run.cycles), thousands(speed as u64));
+        let mut lines = vec![
+            Line::new("rate", rate),
+            Line::new("latency", distribution(&run.latency)),
+            Line::new("waited", distribution(&run.wait)),
+            Line::new("lost at input", format!("{} packets", thousands(run.lost))),
+            Line::new("simulated", simulated),
+        ];
+        if let Some(packets) = run.unported {
+            let text = format!(
+                "{} packets dropped, for their egress port does not exist",
+                thousands(packets)
+            );
+            lines.push(Line::new("no such port", text));
+        }
+        if !run.updates.is_empty() {
+            let cycles = |of: fn(u64, u64) -> u64| {
+                run.updates.iter().map(|update| update.done - update.begun).reduce(of).unwrap_or(0)
+            };
+            let between = run.updates.iter().map(|update| update.between).sum();
+            let text = format!(
+                "{} while packets flowed, {} to {} cycles each; {} packets were inside during one",
+                thousands(run.updates.len() as u64),
+                cycles(u64::min),
+                cycles(u64::max),
+                thousands(between)
+            );
+            lines.push(Line::new("updates", text));
+        }
+        let bars = run.latency.bins.iter();
+        let bars =
+            bars.map(|bin| Bar { from: bin.from, to: bin.to, packets: bin.packets }).collect();
+        let parts = run.uses.iter().map(|part| Part { kind: part.kind.clone(), share: part.share });
+        Record { lines, bars, parts: parts.collect(), values: Box::new(self) }
+    }
+}
+
+fn distribution(d: &Distribution) -> String {
+    format!(
+        "{} to {} cycles, mean {:.1}; 50 % within {}, 99 % within {}, 99.9 % within {}",
+        d.least, d.most, d.mean, d.p50, d.p99, d.p999
+    )
+}

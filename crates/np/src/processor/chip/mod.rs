@@ -1,0 +1,189 @@
+//! Processors of virtual routers on one chip: for each lane an ingress that gives every router its
+//! share, the processors, and an egress that merges their output onto the lane (docs/virtual.md).
+//!
+//! [`join`] puts [`Member`]s, which were assembled with a label each
+//! ([`super::assemble_labelled`]), into a [`Chip`]: `virtual_top`, and `virtual_sim`, which adds
+//! models of all memories.
+
+mod folder;
+mod lane;
+mod top;
+
+pub use folder::write;
+
+use super::templates;
+use super::{File, Processor, Unit};
+use crate::processor::Design;
+use crate::simulation::{Geometry, Routers, Source};
+use wireloom_codegen::hardware::sv::Module;
+
+/// Beats of a router's queue before its processor: 32 KiB.
+pub const QUEUE_BEATS: usize = 512;
+/// Bytes of the longest packet that the ingress takes; bytes beyond that are cut.
+pub const LONGEST: usize = 64 * MOST_BEATS;
+/// Beats of the longest packet.
+const MOST_BEATS: usize = 150;
+/// Beats that a router which was idle may send at once into its processor.
+const BURST: usize = 16;
+/// Packets that can be in a processor of several routers at a time.
+const INSIDE: usize = 1024;
+/// Cycles in which a share of the lane is counted.
+const SHARE_CYCLES: f64 = 65536.0;
+
+/// A virtual router on a chip.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Resident {
+    /// Its number on the chip: the upper byte of its ports.
+    pub number: u8,
+    /// Beats that it may send in a cycle: more than 0, at most 1.
+    pub share: f64,
+}
+
+impl Resident {
+    /// Its share as the ingress counts it, no less.
+    fn beats(&self) -> u64 {
+        (self.share * SHARE_CYCLES).ceil().clamp(1.0, SHARE_CYCLES) as u64
+    }
+}
+
+/// A processor on a chip.
+#[derive(Clone, Debug)]
+pub struct Member {
+    /// The processor: of one lane, with a label of its own.
+    pub processor: Processor,
+    /// Its routers, by their places in it.
+    pub routers: Vec<Resident>,
+}
+
+/// Why processors cannot be joined: a sentence.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("the processors cannot stand on one chip: {0}")]
+pub struct NotJoined(String);
+
+/// A chip of virtual routers.
+#[derive(Clone, Debug)]
+pub struct Chip {
+    /// The processors of each lane.
+    pub lanes: Vec<Vec<Member>>,
+    /// Its sources, `virtual_top` on top.
+    pub design: Design,
+    /// The units that are not of a processor: ingress, egress and control.
+    pub shared_units: Vec<String>,
+    /// The simulation's top module, and what else only simulation needs.
+    pub simulation: Vec<File>,
+    /// The shape of its ports.
+    pub geometry: Geometry,
+}
+
+/// Joins the processors of each lane.
+///
+/// # Errors
+/// If routers are not numbered from 0 on, each once; a processor has several lanes, or a program
+/// that reads the time of arrival; or their clocks differ.
+pub fn join(lanes: Vec<Vec<Member>>) -> Result<Chip, NotJoined> {
+    let routers = check(&lanes)?;
+    let mut modules: Vec<Module> = Vec::new();
+    for (number, members) in lanes.iter().enumerate() {
+        modules.push(lane::ingress(number, members));
+        modules.push(lane::egress(number, members));
+    }
+    modules.push(top::control(&lanes));
+    let shared_units: Vec<String> = modules.iter().map(|module| module.name.clone()).collect();
+    modules.push(top::top(&lanes));
+    let simulation = super::declared_first(top::simulation(&lanes));
+    let unit =
+        |name: &str, instances| Unit { name: name.to_owned(), parameters: Vec::new(), instances };
+    let mut units: Vec<Unit> =
+        members(&lanes).flat_map(|member| member.processor.design.units.clone()).collect();
+    units.extend(shared_units.iter().map(|name| unit(name, Vec::new())));
+    let inside = members(&lanes).map(|member| member.processor.design.top.clone());
+    let inside = inside.chain(shared_units.iter().cloned()).map(|name| (name, 1)).collect();
+    units.push(unit(top::TOP, inside));
+
+    let of_processors = members(&lanes).flat_map(|member| &member.processor.design.files);
+    let mut generated: Vec<File> =
+        of_processors.filter(|file| file.unit.is_some()).cloned().collect();
+    let own = modules.into_iter().map(super::declared_first);
+    generated.extend(own.map(|module| File::generated(&module, &module.name)));
+    let (files, simulation) = templates::complete(generated, &simulation);
+    let processors = members(&lanes).count();
+    let geometry = Geometry {
+        lanes: lanes.len(),
+        ports: None,
+        user_bits: lane::USER,
+        arrival: false,
+        memory_ratio: members(&lanes)
+            .map(|member| member.processor.geometry.memory_ratio)
+            .max()
+            .unwrap_or_default(),
+        probes: Vec::new(),
+        routers: Some(Routers { lanes: routers, processors }),
+    };
+    let design = Design { top: top::TOP.into(), files, units };
+    Ok(Chip { lanes, design, shared_units, simulation, geometry })
+}
+
+/// All processors, lane by lane: their places here are their numbers.
+fn members(lanes: &[Vec<Member>]) -> impl Iterator<Item = &Member> {
+    lanes.iter().flatten()
+}
+
+/// The lane of each router, if all is well.
+fn check(lanes: &[Vec<Member>]) -> Result<Vec<usize>, NotJoined> {
+    let refuse = |why: String| Err(NotJoined(why));
+    let Some(first) = members(lanes).next() else { return refuse("there are none".into()) };
+    let clock = first.processor.plan.machine.clock;
+    if lanes.iter().any(Vec::is_empty) {
+        return refuse("a lane has no processor".into());
+    }
+    // The first block of control registers is the chip's.
+    if members(lanes).count() > 255 {
+        return refuse("there are more than 255".into());
+    }
+    let mut found: Vec<(u8, usize)> = Vec::new();
+    for (number, members) in lanes.iter().enumerate() {
+        for Member { processor, routers } in members {
+            let machine = &processor.plan.machine;
+            if machine.lanes() != 1 {
+                return refuse(format!(
+                    "machine {} has {} lanes, not one",
+                    machine.name,
+                    machine.lanes()
+                ));
+            }
+            if machine.ports.are_narrow() {
+                return refuse(format!("machine {} has narrow ports", machine.name));
+            }
+            if machine.clock != clock {
+                return refuse(format!("machine {} has other clocks than the first", machine.name));
+            }
+            if processor.plan.user_bits != lane::USER {
+                return refuse(format!("`{}` looks at the time of arrival", processor.plan.engine));
+            }
+            if routers.is_empty() {
+                return refuse(format!("`{}` has no routers", processor.plan.engine));
+            }
+            found.extend(routers.iter().map(|router| (router.number, number)));
+        }
+    }
+    found.sort_unstable();
+    if found.iter().enumerate().any(|(place, (number, _))| place != usize::from(*number)) {
+        return refuse("their routers are not numbered from 0 on, each once".into());
+    }
+    Ok(found.into_iter().map(|(_, lane)| lane).collect())
+}
+
+impl Chip {
+    /// Returns the sources for Verilator.
+    pub fn source(&self) -> Source {
+        let files = self.design.files.iter().chain(&self.simulation).cloned().collect();
+        let blocks =
+            members(&self.lanes).flat_map(|member| member.processor.source().blocks).collect();
+        Source { files, top: top::SIMULATION.into(), blocks, geometry: self.geometry.clone() }
+    }
+
+    /// All processors; their places here are their numbers.
+    pub fn members(&self) -> impl Iterator<Item = &Member> {
+        members(&self.lanes)
+    }
+}

@@ -1,0 +1,394 @@
+//! The chip's top module, its control registers, and the module that adds models of the memories.
+
+use super::lane::{self, BYTES, USER, net};
+use super::{Member, members};
+use crate::processor::pipe::SENT;
+use crate::processor::services;
+use crate::processor::top::{EVENT, axil, axil_wide};
+use crate::processor::wires::{bit, bit_in, element, input, output, vector};
+use wireloom_codegen::hardware::sv::short::{clocked, int, name};
+use wireloom_codegen::hardware::sv::{Expr, Instance, Item, Module, Port, Type};
+
+/// The chip.
+pub(super) const TOP: &str = "virtual_top";
+/// The chip with models of its memories.
+pub(super) const SIMULATION: &str = "virtual_sim";
+/// Its control registers.
+const CONTROL: &str = "virtual_control";
+/// Bits of an address of the control registers: a block of 16 bits for the chip and for each
+/// processor.
+const ADDRESS: usize = 24;
+/// Bits of the data of the chip's own control bus.
+pub(super) const CONTROL_BITS: usize = 64;
+
+fn routers(lanes: &[Vec<Member>]) -> usize {
+    lanes.iter().map(|members| lane::routers(members).count()).sum()
+}
+
+fn has_memories(lanes: &[Vec<Member>]) -> bool {
+    members(lanes).any(|member| !member.processor.plan.channels.is_empty())
+}
+
+/// The ports of packets and control, which both modules have.
+fn ports(lanes: &[Vec<Member>]) -> Vec<Port> {
+    let count = lanes.len();
+    let processors = members(lanes).count();
+    let mut ports = vec![bit_in("clk_i", "Clock."), bit_in("rst_i", "Reset, synchronous.")];
+    if has_memories(lanes) {
+        ports.push(bit_in("clk_mem_i", "Clock of the memories, in phase with the other."));
+    }
+    ports.extend([
+        input(
+            "s_axis_tdata_i",
+            count * 8 * BYTES,
+            "AXI4-Stream lanes in; byte 0 of a beat in its lowest bits.",
+        ),
+        input("s_axis_tkeep_i", count * BYTES, ""),
+        input("s_axis_tvalid_i", count, ""),
+        output("s_axis_tready_o", count, "Always: what a router does not take is lost to it alone."),
+        input("s_axis_tlast_i", count, ""),
+        input("s_axis_tuser_i", count * USER, "Ingress port of a lane: the router's number, its own port."),
+        output("lost_o", count, "The packet that begins on this lane is lost, or is of no router."),
+        output("m_axis_tdata_o", count * 8 * BYTES, "AXI4-Stream lanes out."),
+        output("m_axis_tkeep_o", count * BYTES, ""),
+        output("m_axis_tvalid_o", count, ""),
+        input("m_axis_tready_i", count, ""),
+        output("m_axis_tlast_o", count, ""),
+        output(
+            "m_axis_tuser_o",
+            count * SENT,
+            "wl_pkg::sent_t of a lane; upper byte of the egress port: the router's number.",
+        ),
+        output(
+            "event_valid_o",
+            processors,
+            "Packets that end without being sent, of each processor in order with those that it sends.",
+        ),
+        output("event_o", processors * SENT, "The same of them."),
+    ]);
+    ports.extend(axil_wide(
+        "s_axil",
+        "AXI4-Lite: the control plane, a block of 64 KiB for the chip and for each processor.",
+        ADDRESS,
+    ));
+    ports
+}
+
+/// The control port: the chip's own registers, with the counts of lost packets, and the access to
+/// the processors.
+pub(super) fn control(lanes: &[Vec<Member>]) -> Module {
+    let processors = members(lanes).count();
+    let slaves = processors + 1;
+    let mut module = Module::new(
+        CONTROL,
+        "Control registers: block 0 is the chip's (packets lost by each router, of no router on each lane, cut on each lane), block 1 + p \
+         processor p's.",
+    );
+    module.ports = vec![bit_in("clk_i", "Clock."), bit_in("rst_i", "Reset, synchronous.")];
+    module.ports.extend(axil_wide("s_axil", "AXI4-Lite.", ADDRESS));
+    module.ports.extend(to_slaves(processors));
+    module.ports.extend([
+        input("lost_i", routers(lanes), "Statistics: of each router, by its number;"),
+        input("unknown_i", lanes.len(), "of each lane."),
+        input("cut_i", lanes.len(), ""),
+    ]);
+    let mut split = clocked("wl_axil_split", "u_split").parameter("Slaves", int(slaves));
+    for port in axil("s_axil", "") {
+        split = split.port(port.name.clone(), name(port.name.clone()));
+    }
+    let mut own = clocked("wl_axil_control", "u_control")
+        .parameter("CtlBits", int(CONTROL_BITS))
+        .parameter("Config", Expr::number(32, (processors << 8 | lanes.len()) as u64));
+    for port in to_slaves(slaves) {
+        let stem = &port.name["m_axil_".len()..port.name.len() - 2];
+        let all = format!("all_{stem}");
+        let width = slave_width(stem);
+        split = split.port(port.name.clone(), name(all.clone()));
+        // What is the same for all goes past.
+        let is_shared = is_shared(stem);
+        module.items.push(vector(&*all, if is_shared { width } else { slaves * width }));
+        let end = if port.name.ends_with("_o") { "i" } else { "o" };
+        let first = match (is_shared, width) {
+            (true, _) => name(all.clone()),
+            (false, 1) => bit(&*all, int(0)),
+            (false, width) => element(&*all, int(0), width),
+        };
+        own = own.port(format!("s_axil_{stem}_{end}"), first);
+        let rest = || name(all.clone()).part(int(width), int(processors * width));
+        module.items.push(match (is_shared, end) {
+            (true, _) => Item::assign(port.name.clone(), name(all.clone())),
+            (false, "i") => Item::assign(port.name.clone(), rest()),
+            (false, _) => {
+                Item::Assign { target: rest(), value: name(port.name.clone()), comment: None }
+            }
+        });
+    }
+    let mut statistics = clocked("wl_statistics", "u_statistics")
+        .parameter("Counters", int(routers(lanes) + 2 * lanes.len()))
+        .parameter("CtlTarget", Expr::number(8, 0))
+        .parameter("CtlBits", int(CONTROL_BITS))
+        .port("add_i", Expr::Concat(vec![name("cut_i"), name("unknown_i"), name("lost_i")]));
+    let bus = [
+        ("ctl_valid", Type::Bit, 'o'),
+        ("ctl_write", Type::Bit, 'o'),
+        ("ctl_target", Type::bits(8), 'o'),
+        ("ctl_address", Type::bits(32), 'o'),
+        ("ctl_data", Type::bits(CONTROL_BITS as u32), 'o'),
+        ("ctl_done", Type::Bit, 'i'),
+        ("ctl_answer", Type::bits(CONTROL_BITS as u32), 'i'),
+    ];
+    for (signal, ty, direction) in bus {
+        module.items.push(Item::net(signal, ty));
+        let port = if signal == "ctl_answer" { "ctl_data" } else { signal };
+        let (there, here) = if direction == 'o' { ('o', 'i') } else { ('i', 'o') };
+        own = own.port(format!("{port}_{there}"), name(signal));
+        statistics = statistics.port(format!("{port}_{here}"), name(signal));
+    }
+    module.items.extend([Item::Instance(split), Item::Instance(own), Item::Instance(statistics)]);
+    module
+}
+
+/// Bits of a signal of AXI4-Lite to one slave.
+fn slave_width(stem: &str) -> usize {
+    match stem {
+        "awaddr" | "araddr" => 16,
+        "wdata" | "rdata" => 32,
+        "wstrb" => 4,
+        "bresp" | "rresp" => 2,
+        _ => 1,
+    }
+}
+
+/// Whether a signal of AXI4-Lite is the same for all slaves.
+fn is_shared(stem: &str) -> bool {
+    ["awaddr", "wdata", "wstrb", "araddr"].contains(&stem)
+}
+
+/// Returns the ports to a number of slaves, in the format of `wl_axil_split`.
+fn to_slaves(slaves: usize) -> Vec<Port> {
+    let port = |slave: Port| {
+        let stem = &slave.name["s_".len()..slave.name.len() - 2];
+        let signal = &stem["axil_".len()..];
+        let width = slave_width(signal);
+        match (slave.name.ends_with("_i"), is_shared(signal)) {
+            (true, true) => output(format!("m_{stem}_o"), width, ""),
+            (true, false) => output(format!("m_{stem}_o"), slaves * width, ""),
+            (false, _) => input(format!("m_{stem}_i"), slaves * width, ""),
+        }
+    };
+    axil("s_axil", "").into_iter().map(port).collect()
+}
+
+/// The chip.
+pub(super) fn top(lanes: &[Vec<Member>]) -> Module {
+    let processors = members(lanes).count();
+    let mut module = Module::new(
+        TOP,
+        &format!(
+            "{} virtual routers: {processors} network processors on {} lanes.",
+            routers(lanes),
+            lanes.len()
+        ),
+    );
+    module.ports = ports(lanes);
+    for member in members(lanes) {
+        for channel in &member.processor.plan.channels {
+            module.ports.extend(services::memory_ports(channel, 1));
+        }
+    }
+    module.items.extend([
+        vector("unknown", lanes.len()),
+        vector("cut", lanes.len()),
+        Item::assign("s_axis_tready_o", Expr::number(1, 1).replicate(int(lanes.len()))),
+    ]);
+    let mut first = 0;
+    for (number, members) in lanes.iter().enumerate() {
+        module.items.push(Item::Blank);
+        module.items.push(Item::comment(&format!("Lane {number}.")));
+        module.items.extend(lane_of(number, members, first));
+        first += members.len();
+    }
+    module.items.push(Item::Blank);
+    module.items.push(Item::comment("Control plane."));
+    // What was lost, by the routers' numbers.
+    let mut lost: Vec<(u8, Expr)> = Vec::new();
+    for (number, members) in lanes.iter().enumerate() {
+        let own = lane::routers(members).enumerate();
+        lost.extend(
+            own.map(|(place, router)| {
+                (router.number, bit(format!("lane{number}_lost"), int(place)))
+            }),
+        );
+    }
+    lost.sort_unstable_by_key(|(number, _)| std::cmp::Reverse(*number));
+    let mut control = clocked(CONTROL, "u_control")
+        .port("lost_i", Expr::Concat(lost.into_iter().map(|(_, bit)| bit).collect()))
+        .port("unknown_i", name("unknown"))
+        .port("cut_i", name("cut"));
+    for port in axil("s_axil", "") {
+        control = control.port(port.name.clone(), name(port.name.clone()));
+    }
+    for port in to_slaves(processors) {
+        let stem = port.name["m_".len()..port.name.len() - 2].to_owned();
+        let Type::Vector(Expr::Int(width)) = port.ty else { unreachable!("all are vectors") };
+        module.items.push(vector(stem.clone(), width as usize));
+        control = control.port(port.name, name(stem.clone()));
+    }
+    module.items.push(Item::Instance(control));
+    module
+}
+
+/// A lane with its processors, which are numbered from `first` on.
+fn lane_of(number: usize, members: &[Member], first: usize) -> Vec<Item> {
+    let count = members.len();
+    let own = |what: &str| format!("lane{number}_{what}");
+    let at = || int(number);
+    let mut items: Vec<Item> = [
+        ("in_valid", count),
+        ("in_ready", count),
+        ("in_last", count),
+        ("in_data", count * 8 * BYTES),
+        ("in_keep", count * BYTES),
+        ("in_user", count * USER),
+        ("out_valid", count),
+        ("out_ready", count),
+        ("out_last", count),
+        ("out_data", count * 8 * BYTES),
+        ("out_keep", count * BYTES),
+        ("out_user", count * SENT),
+        ("event", count),
+        ("event_data", count * EVENT),
+        ("place", count * 8),
+        ("ends", count),
+        ("lost", lane::routers(members).count()),
+    ]
+    .into_iter()
+    .map(|(what, width)| net(number, what, width))
+    .collect();
+    let mut ingress = clocked(lane::ingress_module(number), format!("u_ingress{number}"))
+        .port("tvalid_i", bit("s_axis_tvalid_i", at()))
+        .port("tdata_i", element("s_axis_tdata_i", at(), 8 * BYTES))
+        .port("tkeep_i", element("s_axis_tkeep_i", at(), BYTES))
+        .port("tlast_i", bit("s_axis_tlast_i", at()))
+        .port("tuser_i", element("s_axis_tuser_i", at(), USER));
+    for (port, what) in [
+        ("valid_o", "in_valid"),
+        ("ready_i", "in_ready"),
+        ("last_o", "in_last"),
+        ("data_o", "in_data"),
+        ("keep_o", "in_keep"),
+        ("user_o", "in_user"),
+        ("place_o", "place"),
+        ("ends_i", "ends"),
+        ("lost_o", "lost"),
+    ] {
+        ingress = ingress.port(port, name(own(what)));
+    }
+    items.push(Item::Instance(
+        ingress.port("unknown_o", bit("unknown", at())).port("cut_o", bit("cut", at())),
+    ));
+    let lost = name(own("lost"))
+        .unary(wireloom_codegen::hardware::sv::Unary::AnyOf)
+        .or(bit("unknown", at()));
+    items.push(Item::Assign { target: bit("lost_o", at()), value: lost, comment: None });
+    for (place, member) in members.iter().enumerate() {
+        items.push(processor(number, place, first + place, member));
+    }
+    let mut egress = clocked(lane::egress_module(number), format!("u_egress{number}"));
+    for (port, what) in [
+        ("valid_i", "out_valid"),
+        ("ready_o", "out_ready"),
+        ("last_i", "out_last"),
+        ("data_i", "out_data"),
+        ("keep_i", "out_keep"),
+        ("user_i", "out_user"),
+        ("event_i", "event"),
+        ("event_data_i", "event_data"),
+        ("place_i", "place"),
+        ("ends_o", "ends"),
+    ] {
+        egress = egress.port(port, name(own(what)));
+    }
+    let events = |port: &str, width: usize| name(port).part(int(first * width), int(count * width));
+    items.push(Item::Instance(
+        egress
+            .port("tvalid_o", bit("m_axis_tvalid_o", at()))
+            .port("tready_i", bit("m_axis_tready_i", at()))
+            .port("tdata_o", element("m_axis_tdata_o", at(), 8 * BYTES))
+            .port("tkeep_o", element("m_axis_tkeep_o", at(), BYTES))
+            .port("tlast_o", bit("m_axis_tlast_o", at()))
+            .port("tuser_o", element("m_axis_tuser_o", at(), SENT))
+            .port("event_valid_o", events("event_valid_o", 1))
+            .port("event_o", events("event_o", SENT)),
+    ));
+    items
+}
+
+/// A processor: at its place on its lane, with its number on the chip.
+fn processor(lane: usize, place: usize, number: usize, member: &Member) -> Item {
+    let plan = &member.processor.plan;
+    let at = || int(place);
+    let mut instance = clocked(plan.top_module(), format!("u_processor{number}"));
+    if !plan.channels.is_empty() {
+        instance = instance.port("clk_mem_i", name("clk_mem_i"));
+    }
+    for (port, what, width) in [
+        ("s_axis_tvalid_i", "in_valid", 1),
+        ("s_axis_tready_o", "in_ready", 1),
+        ("s_axis_tlast_i", "in_last", 1),
+        ("s_axis_tdata_i", "in_data", 8 * BYTES),
+        ("s_axis_tkeep_i", "in_keep", BYTES),
+        ("s_axis_tuser_i", "in_user", USER),
+        ("m_axis_tvalid_o", "out_valid", 1),
+        ("m_axis_tready_i", "out_ready", 1),
+        ("m_axis_tlast_o", "out_last", 1),
+        ("m_axis_tdata_o", "out_data", 8 * BYTES),
+        ("m_axis_tkeep_o", "out_keep", BYTES),
+        ("m_axis_tuser_o", "out_user", SENT),
+        ("event_valid_o", "event", 1),
+        ("event_o", "event_data", EVENT),
+    ] {
+        instance = instance.port(port, element(format!("lane{lane}_{what}"), at(), width));
+    }
+    for port in axil("s_axil", "") {
+        let stem = port.name["s_".len()..port.name.len() - 2].to_owned();
+        let signal = &stem["axil_".len()..];
+        let value = match (is_shared(signal), slave_width(signal)) {
+            (true, _) => name(stem.clone()),
+            (false, 1) => bit(stem.clone(), int(number)),
+            (false, width) => element(stem.clone(), int(number), width),
+        };
+        instance = instance.port(port.name, value);
+    }
+    for channel in &plan.channels {
+        for (port, _) in services::memory_port_names(channel) {
+            instance = instance.port(port.clone(), name(port.clone()));
+        }
+    }
+    Item::Instance(instance.open("probe_o"))
+}
+
+/// The chip with models of its memories, whose contents come from files (`+wl_image_NAME=FILE`).
+pub(super) fn simulation(lanes: &[Vec<Member>]) -> Module {
+    let mut module = Module::new(SIMULATION, "The virtual routers with models of their memories.");
+    module.ports = ports(lanes);
+    let mut chip = Instance::new(TOP, "u_chip");
+    for port in &module.ports {
+        chip = chip.port(port.name.clone(), name(port.name.clone()));
+    }
+    let mut models = Vec::new();
+    for member in members(lanes) {
+        let plan = &member.processor.plan;
+        for channel in &plan.channels {
+            for (port, width) in services::memory_port_names(channel) {
+                let net = port.trim_end_matches("_i").trim_end_matches("_o").to_owned();
+                module.items.push(vector(net.clone(), width));
+                chip = chip.port(port, name(net.clone()));
+            }
+            models.push(services::model(plan, channel));
+        }
+    }
+    module.items.push(Item::Instance(chip));
+    module.items.extend(models);
+    module
+}

@@ -1,0 +1,524 @@
+//! A cluster: engines that share a stream of packets, a reorder queue and the way to the offloads.
+
+use super::plan::{Plan, Service};
+use super::wires::{bit, bit_in, bit_out, bits, element, input, output, vector};
+use super::{probes, services};
+use crate::description::{Place, Policy};
+use wireloom_codegen::hardware::sv::short::{clocked, int, name};
+use wireloom_codegen::hardware::sv::{Binary, Expr, Instance, Item, Module, Port};
+
+/// Rows of 16 bytes that a window can touch: 256 bytes from the 15th of a row on.
+pub(super) const WINDOW_ROWS: u64 = 17;
+/// Bits of a row.
+const ROW: usize = 128;
+/// Bits of `wl_pkg::result_t`.
+pub(super) const RESULT: usize = 73;
+
+/// The ports of the control bus, as a slave.
+pub(super) fn control_ports(plan: &Plan) -> Vec<Port> {
+    vec![
+        bit_in("ctl_valid_i", "Control bus: an access, until it is done."),
+        bit_in("ctl_write_i", "It writes."),
+        input("ctl_target_i", 8, "To what."),
+        input("ctl_address_i", 32, "Where there."),
+        input("ctl_data_i", plan.control_bits, "What it writes."),
+        bit_out("ctl_done_o", "It is done."),
+        output("ctl_data_o", plan.control_bits, "What it read; zero unless done."),
+    ]
+}
+
+/// Returns the control bus as far as a cluster needs it: to respond, or only to watch writes.
+pub(super) fn cluster_control_ports(plan: &Plan) -> Vec<Port> {
+    let answers = plan.cluster_targets() > 0;
+    let watches = plan.watches_control_in_clusters();
+    let mut ports = control_ports(plan);
+    ports.retain(|port| match port.name.as_str() {
+        "ctl_data_i" | "ctl_done_o" | "ctl_data_o" => answers,
+        _ => answers || watches,
+    });
+    if watches {
+        ports.push(bit_in(
+            "ctl_finished_i",
+            "What the control bus asks for is done, wherever it is.",
+        ));
+    }
+    if answers {
+        ports.push(input(
+            "control_base_i",
+            8,
+            "Number of the first control target in this cluster.",
+        ));
+    }
+    ports
+}
+
+/// The module.
+pub fn module(plan: &Plan) -> Module {
+    let machine = &plan.machine;
+    let (engines, threads) = (machine.engines, machine.threads);
+    let tag_bits = bits(plan.cluster_tags()) as usize;
+    let beat = 8 * plan.data_bytes;
+    let doc = format!(
+        "Cluster of {engines} engines of {threads} threads: shares out headers, keeps the order of packets, leads to the offloads.\n\
+         Made from the engine `{}` and the machine `{}`.",
+        plan.engine, machine.name
+    );
+    let mut module = Module::new(plan.cluster_module(), &doc);
+    module.ports = vec![
+        bit_in("clk_i", "Clock."),
+        bit_in("rst_i", "Reset, synchronous."),
+        bit_in("header_valid_i", "Headers: beats, byte 0 in the lowest bits."),
+        bit_out("header_ready_o", ""),
+        input("header_data_i", beat, ""),
+        bit_in("header_first_i", ""),
+        bit_in("header_last_i", ""),
+        input(
+            "header_info_i",
+            plan.info_bits,
+            "Length, ingress port and what the program asks for.",
+        ),
+        output("free_o", plan.free_bits(), "Packets that an engine would take at once."),
+        bit_out("beat_valid_o", "Windows in order: beats, byte 0 in the lowest bits."),
+        bit_in("beat_ready_i", ""),
+        output("beat_data_o", beat, ""),
+        bit_out("beat_first_o", ""),
+        bit_out("beat_last_o", ""),
+        output("beat_result_o", RESULT, "wl_pkg::result_t."),
+    ];
+    module.ports.extend(
+        probes::of_cluster(plan).iter().map(|port| output(&port.name, port.width, port.doc)),
+    );
+    module.ports.extend(cluster_control_ports(plan));
+    for service in plan.services.iter().filter(|s| s.leaves_cluster()) {
+        module.ports.extend(request_ports(service, plan.cluster_tag_bits()));
+    }
+    if plan.is_pipelined() {
+        module.doc[0] = format!(
+            "In the place of clusters: an engine as a pipeline with room for {threads} packets."
+        );
+        module.items = pipelined(plan);
+    } else {
+        module.items = headers(plan, tag_bits);
+        module.items.push(engines_of(plan, engine(plan, tag_bits)));
+        module.items.extend(reordering(plan, tag_bits));
+    }
+    for service in plan.services.iter().filter(|s| s.rule.place != Place::Engine) {
+        module.items.extend(service_of(plan, service));
+    }
+    if plan.cluster_targets() > 0 {
+        module.items.extend(services::gather_control(plan, Place::Cluster));
+    }
+    module
+}
+
+/// Returns the ports of a service outside the module.
+pub(super) fn request_ports(service: &Service, tag_bits: usize) -> Vec<Port> {
+    let s = &service.name;
+    let mut ports = vec![
+        bit_out(format!("{s}_request_valid_o"), &format!("Requests to `{}`.", service.offload)),
+        bit_in(format!("{s}_request_ready_i"), ""),
+        output(format!("{s}_request_tag_o"), tag_bits, "Whose it is."),
+        output(format!("{s}_request_data_o"), service.request_bits, ""),
+    ];
+    if service.reply_bits > 0 {
+        ports.extend([
+            bit_in(format!("{s}_reply_valid_i"), "Replies."),
+            input(format!("{s}_reply_tag_i"), tag_bits, ""),
+            input(format!("{s}_reply_data_i"), service.reply_bits, ""),
+        ]);
+    }
+    ports
+}
+
+/// Converts beats of headers to rows, and gives each packet a tag and an engine.
+fn headers(plan: &Plan, tag_bits: usize) -> Vec<Item> {
+    let engines = plan.machine.engines;
+    let width = 1 + ROW + plan.info_bits + tag_bits;
+    let idle_bits = bits(plan.machine.threads + 1) as usize;
+    let serializer = clocked("wl_header_serializer", "u_serializer")
+        .parameter("DataBytes", int(plan.data_bytes))
+        .parameter("InfoBits", int(plan.info_bits))
+        .port("valid_i", name("header_valid_i"))
+        .port("ready_o", name("header_ready_o"))
+        .port("data_i", name("header_data_i"))
+        .port("first_i", name("header_first_i"))
+        .port("last_i", name("header_last_i"))
+        .port("info_i", name("header_info_i"))
+        .port("row_valid_o", name("row_valid"))
+        .port("row_ready_i", name("row_ready"))
+        .port("row_data_o", name("row_data"))
+        .port("row_first_o", name("row_first"))
+        .port("row_last_o", name("row_last"))
+        .port("row_info_o", name("row_info"));
+    let balancer = clocked("wl_balancer", "u_balancer")
+        .parameter("Targets", int(engines))
+        .parameter("Width", int(width))
+        .parameter("FreeBits", int(idle_bits))
+        .parameter("Policy", int(plan.machine.balance.engines.number() as usize))
+        .port("in_valid_i", name("offered"))
+        .port("in_ready_o", name("taken"))
+        .port("in_last_i", name("row_last"))
+        .port(
+            "in_data_i",
+            Expr::Concat(vec![
+                "row_first".into(),
+                "row_data".into(),
+                "row_info".into(),
+                "tag".into(),
+            ]),
+        )
+        .port("free_i", name("idle"))
+        .port("out_valid_o", name("load_valid"))
+        .port("out_ready_i", name("load_ready"))
+        .port("out_last_o", name("load_last"))
+        .port(
+            "out_data_o",
+            Expr::Concat(vec![
+                "load_first".into(),
+                "load_row".into(),
+                "load_info".into(),
+                "load_tag".into(),
+            ]),
+        )
+        .open("target_o");
+    vec![
+        Item::comment(
+            "Headers come in beats and go to an engine in rows; the first row takes a tag, which keeps the packet's place.",
+        ),
+        Item::net("row_valid", wireloom_codegen::hardware::sv::Type::Bit),
+        Item::net("row_ready", wireloom_codegen::hardware::sv::Type::Bit),
+        Item::net("row_first", wireloom_codegen::hardware::sv::Type::Bit),
+        Item::net("row_last", wireloom_codegen::hardware::sv::Type::Bit),
+        vector("row_data", ROW),
+        vector("row_info", plan.info_bits),
+        Item::Instance(serializer),
+        Item::Blank,
+        Item::net("tag_free", wireloom_codegen::hardware::sv::Type::Bit),
+        Item::net("offered", wireloom_codegen::hardware::sv::Type::Bit),
+        Item::net("taken", wireloom_codegen::hardware::sv::Type::Bit),
+        vector("tag", tag_bits),
+        Item::assign(
+            "offered",
+            name("row_valid").and(name("row_first").not().binary(Binary::Or, name("tag_free"))),
+        ),
+        Item::assign("row_ready", name("offered").and(name("taken"))),
+        Item::Blank,
+        vector("load_valid", engines),
+        vector("load_ready", engines),
+        Item::net("load_first", wireloom_codegen::hardware::sv::Type::Bit),
+        Item::net("load_last", wireloom_codegen::hardware::sv::Type::Bit),
+        vector("load_row", ROW),
+        vector("load_info", plan.info_bits),
+        vector("load_tag", tag_bits),
+        vector("idle", engines * idle_bits),
+        Item::Instance(balancer),
+        Item::Blank,
+    ]
+}
+
+/// Returns an engine and its balancer, in a loop over `i`.
+fn engine(plan: &Plan, tag_bits: usize) -> Instance {
+    let i = || name("i");
+    let idle_bits = bits(plan.machine.threads + 1) as usize;
+    clocked(&plan.engine_module, "u_engine")
+        .port("load_valid_i", bit("load_valid", i()))
+        .port("load_ready_o", bit("load_ready", i()))
+        .port("load_first_i", name("load_first"))
+        .port("load_last_i", name("load_last"))
+        .port("load_data_i", name("load_row"))
+        .port("load_tag_i", name("load_tag"))
+        .port("load_info_i", name("load_info"))
+        .port("unload_valid_o", bit("unload_valid", i()))
+        .port("unload_ready_i", bit("unload_ready", i()))
+        .port("unload_first_o", bit("unload_first", i()))
+        .port("unload_last_o", bit("unload_last", i()))
+        .port("unload_data_o", element("unload_data", i(), ROW))
+        .port("unload_tag_o", element("unload_tag", i(), tag_bits))
+        .port("unload_result_o", element("unload_result", i(), RESULT))
+        .port("order_head_i", name("order_head"))
+        .port("order_drained_i", name("order_drained"))
+        .port("idle_o", element("idle", i(), idle_bits))
+        .port("busy_o", element("threads_o", i(), plan.machine.threads))
+}
+
+/// A pipelined engine, to which headers go as they come and from which they come back in order.
+fn pipelined(plan: &Plan) -> Vec<Item> {
+    let mut engine = clocked(&plan.engine_module, "u_engine").port("idle_o", name("free_o"));
+    for port in ["valid_i", "ready_o", "data_i", "first_i", "last_i", "info_i"] {
+        let port = format!("header_{port}");
+        engine = engine.port(port.clone(), Expr::name(port));
+    }
+    for port in ["valid_o", "ready_i", "data_o", "first_o", "last_o", "result_o"] {
+        let port = format!("beat_{port}");
+        engine = engine.port(port.clone(), Expr::name(port));
+    }
+    vec![engines_of(plan, engine)]
+}
+
+/// The engines with the services that they call, and what each of them says.
+fn engines_of(plan: &Plan, mut engine: Instance) -> Item {
+    let machine = &plan.machine;
+    let i = || name("i");
+    let thread_bits = bits(machine.threads) as usize;
+    engine = engine.port("slot_valid_o", bit("slots_o", i())).port("wait_o", bit("waits_o", i()));
+    for (parameter, value) in plan.engine_parameters() {
+        engine = engine.parameter(parameter, int(value));
+    }
+    let mut items = Vec::new();
+    let mut nets = Vec::new();
+    for service in &plan.services {
+        let s = &service.name;
+        let in_engine = service.rule.place == Place::Engine;
+        // What is the engine's own has its nets in the loop.
+        let single = |what: &str| {
+            let net = format!("{s}_{what}");
+            if in_engine { name(net) } else { bit(net, i()) }
+        };
+        let several = |what: &str, width| {
+            let net = format!("{s}_{what}");
+            if in_engine { name(net) } else { element(net, i(), width) }
+        };
+        engine = engine
+            .port(format!("{s}_request_valid_o"), single("ask_valid"))
+            .port(format!("{s}_request_ready_i"), single("ask_ready"))
+            .port(format!("{s}_request_thread_o"), several("ask_thread", thread_bits))
+            .port(format!("{s}_request_data_o"), several("ask_data", service.request_bits));
+        if service.reply_bits > 0 {
+            engine = engine
+                .port(format!("{s}_reply_valid_i"), single("told_valid"))
+                .port(format!("{s}_reply_thread_i"), name(format!("{s}_told_thread")))
+                .port(format!("{s}_reply_data_i"), name(format!("{s}_told_data")));
+        }
+        if in_engine {
+            nets.extend(ask_nets(service, 1, thread_bits));
+            items.extend(service.rule.realisation.in_engine(plan, service));
+        }
+    }
+    items.insert(0, Item::Instance(engine));
+    items.splice(0..0, nets);
+    Item::For {
+        label: "gen_engine".into(),
+        variable: "i".into(),
+        count: int(machine.engines),
+        items,
+    }
+}
+
+/// Converts finished packets, in any order, to beats in order of arrival.
+fn reordering(plan: &Plan, tag_bits: usize) -> Vec<Item> {
+    let machine = &plan.machine;
+    let engines = machine.engines;
+    let finished = 1 + ROW + tag_bits + RESULT;
+    let mut items = vec![
+        Item::Blank,
+        Item::comment(
+            "What engines finish goes to the reorder queue packet by packet, and leaves it in the order of the tags.",
+        ),
+        vector("unload_valid", engines),
+        vector("unload_ready", engines),
+        vector("unload_first", engines),
+        vector("unload_last", engines),
+        vector("unload_data", engines * ROW),
+        vector("unload_tag", engines * tag_bits),
+        vector("unload_result", engines * RESULT),
+        vector("unload_packed", engines * finished),
+    ];
+    items.push(Item::For {
+        label: "gen_unload".into(),
+        variable: "i".into(),
+        count: int(engines),
+        items: vec![Item::Assign {
+            target: element("unload_packed", name("i"), finished),
+            value: Expr::Concat(vec![
+                bit("unload_first", name("i")),
+                element("unload_data", name("i"), ROW),
+                element("unload_tag", name("i"), tag_bits),
+                element("unload_result", name("i"), RESULT),
+            ]),
+            comment: None,
+        }],
+    });
+    let merge = clocked("wl_merge", "u_finish")
+        .parameter("Inputs", int(engines))
+        .parameter("Width", int(finished))
+        .parameter("Fair", int(usize::from(machine.arbitration.cluster == Policy::Fair)))
+        .parameter("Register", int(1))
+        .port("in_valid_i", name("unload_valid"))
+        .port("in_ready_o", name("unload_ready"))
+        .port("in_last_i", name("unload_last"))
+        .port("in_data_i", name("unload_packed"))
+        .port("out_valid_o", name("finish_valid"))
+        .port("out_ready_i", name("finish_ready"))
+        .port("out_last_o", name("finish_last"))
+        .port(
+            "out_data_o",
+            Expr::Concat(vec![
+                "finish_first".into(),
+                "finish_row".into(),
+                "finish_tag".into(),
+                "finish_result".into(),
+            ]),
+        );
+    for single in ["finish_valid", "finish_ready", "finish_first", "finish_last"] {
+        items.push(Item::net(single, wireloom_codegen::hardware::sv::Type::Bit));
+    }
+    items.extend([
+        vector("finish_row", ROW),
+        vector("finish_tag", tag_bits),
+        vector("finish_result", RESULT),
+        Item::Instance(merge),
+        Item::Blank,
+        vector("order_head", tag_bits),
+        Item::net("order_drained", wireloom_codegen::hardware::sv::Type::Bit),
+        Item::net("out_valid", wireloom_codegen::hardware::sv::Type::Bit),
+        Item::net("out_ready", wireloom_codegen::hardware::sv::Type::Bit),
+        Item::net("out_first", wireloom_codegen::hardware::sv::Type::Bit),
+        Item::net("out_last", wireloom_codegen::hardware::sv::Type::Bit),
+        vector("out_data", ROW),
+        vector("out_result", RESULT),
+    ]);
+    let reorder = clocked("wl_reorder", "u_reorder")
+        .parameter("Tags", int(plan.cluster_tags()))
+        .parameter("Rows", Expr::int(WINDOW_ROWS))
+        .port("alloc_valid_i", name("row_valid").and(name("row_first")).and(name("taken")))
+        .port("alloc_ready_o", name("tag_free"))
+        .port("alloc_tag_o", name("tag"))
+        .open("free_o")
+        .port("finish_valid_i", name("finish_valid"))
+        .port("finish_ready_o", name("finish_ready"))
+        .port("finish_first_i", name("finish_first"))
+        .port("finish_last_i", name("finish_last"))
+        .port("finish_data_i", name("finish_row"))
+        .port("finish_tag_i", name("finish_tag"))
+        .port("finish_result_i", name("finish_result"))
+        .port("order_head_o", name("order_head"))
+        .port("order_drained_o", name("order_drained"))
+        .port("row_valid_o", name("out_valid"))
+        .port("row_ready_i", name("out_ready"))
+        .port("row_first_o", name("out_first"))
+        .port("row_last_o", name("out_last"))
+        .port("row_data_o", name("out_data"))
+        .port("row_result_o", name("out_result"));
+    let deserializer = clocked("wl_header_deserializer", "u_deserializer")
+        .parameter("DataBytes", int(plan.data_bytes))
+        .port("row_valid_i", name("out_valid"))
+        .port("row_ready_o", name("out_ready"))
+        .port("row_data_i", name("out_data"))
+        .port("row_first_i", name("out_first"))
+        .port("row_last_i", name("out_last"))
+        .port("row_result_i", name("out_result"))
+        .port("beat_valid_o", name("beat_valid_o"))
+        .port("beat_ready_i", name("beat_ready_i"))
+        .port("beat_data_o", name("beat_data_o"))
+        .port("beat_first_o", name("beat_first_o"))
+        .port("beat_last_o", name("beat_last_o"))
+        .port("beat_result_o", name("beat_result_o"));
+    items.extend([Item::Instance(reorder), Item::Instance(deserializer)]);
+    items.extend(free_places(plan));
+    items
+}
+
+/// Computes how many packets the cluster could begin with. Places of packets that wait for their
+/// turn to leave do not count as used: otherwise clusters with slow packets would look no busier
+/// than clusters that wait for them.
+fn free_places(plan: &Plan) -> Vec<Item> {
+    let idle_bits = bits(plan.machine.threads + 1) as usize;
+    let width = || int(plan.free_bits());
+    let idle = (0..plan.machine.engines).map(|i| element("idle", int(i), idle_bits).cast(width()));
+    let idle = Expr::chain(Binary::Add, idle, int(0));
+    vec![
+        Item::Blank,
+        Item::comment("For the choice between clusters: idle threads, none while no tag is free."),
+        Item::assign(
+            "free_o",
+            name("tag_free").choose(idle, Expr::number(plan.free_bits() as u32, 0)),
+        ),
+    ]
+}
+
+/// Returns the nets between a number of engines and a service.
+fn ask_nets(service: &Service, engines: usize, thread_bits: usize) -> Vec<Item> {
+    let s = &service.name;
+    let mut nets = vec![
+        vector(format!("{s}_ask_valid"), engines),
+        vector(format!("{s}_ask_ready"), engines),
+        vector(format!("{s}_ask_thread"), engines * thread_bits),
+        vector(format!("{s}_ask_data"), engines * service.request_bits),
+    ];
+    if service.reply_bits > 0 {
+        nets.extend([
+            vector(format!("{s}_told_valid"), engines),
+            vector(format!("{s}_told_thread"), thread_bits),
+            vector(format!("{s}_told_data"), service.reply_bits),
+        ]);
+    }
+    nets
+}
+
+/// The way from the engines to a service that they share, and back.
+fn service_of(plan: &Plan, service: &Service) -> Vec<Item> {
+    let s = &service.name;
+    let machine = &plan.machine;
+    let thread_bits = bits(machine.threads) as usize;
+    let engines = machine.engines;
+    let here = |what: &str| Expr::name(format!("{s}_{what}"));
+    let mut items = vec![
+        Item::Blank,
+        Item::comment(&format!("`{}`: {}.", service.offload, service.describe())),
+    ];
+    items.extend(ask_nets(service, engines, thread_bits));
+    // Where the tree ends: at the cluster's ports, or at nets that lead to something in the
+    // cluster.
+    let leads_out = service.is_direct_outside();
+    let end = |outer: &str, inner: &str| if leads_out { here(outer) } else { here(inner) };
+    if !leads_out {
+        let tag_bits = plan.cluster_tag_bits();
+        items.extend([
+            Item::net(format!("{s}_in_valid"), wireloom_codegen::hardware::sv::Type::Bit),
+            Item::net(format!("{s}_in_ready"), wireloom_codegen::hardware::sv::Type::Bit),
+            vector(format!("{s}_in_tag"), tag_bits),
+            vector(format!("{s}_in_data"), service.request_bits),
+        ]);
+        if service.reply_bits > 0 {
+            items.extend([
+                Item::net(format!("{s}_out_valid"), wireloom_codegen::hardware::sv::Type::Bit),
+                vector(format!("{s}_out_tag"), tag_bits),
+                vector(format!("{s}_out_data"), service.reply_bits),
+            ]);
+        }
+    }
+    let tree = clocked("wl_request_tree", format!("u_{s}_requests"))
+        .parameter("Inputs", int(engines))
+        .parameter("TagBits", int(thread_bits))
+        .parameter("DataBits", int(service.request_bits))
+        .parameter("Fair", int(usize::from(machine.arbitration.cluster == Policy::Fair)))
+        .port("in_valid_i", here("ask_valid"))
+        .port("in_ready_o", here("ask_ready"))
+        .port("in_tag_i", here("ask_thread"))
+        .port("in_data_i", here("ask_data"))
+        .port("out_valid_o", end("request_valid_o", "in_valid"))
+        .port("out_ready_i", end("request_ready_i", "in_ready"))
+        .port("out_tag_o", end("request_tag_o", "in_tag"))
+        .port("out_data_o", end("request_data_o", "in_data"));
+    items.push(Item::Instance(tree));
+    if service.reply_bits > 0 {
+        let spread = clocked("wl_reply_spread", format!("u_{s}_replies"))
+            .parameter("Outputs", int(engines))
+            .parameter("TagBits", int(thread_bits))
+            .parameter("DataBits", int(service.reply_bits))
+            .port("in_valid_i", end("reply_valid_i", "out_valid"))
+            .port("in_tag_i", end("reply_tag_i", "out_tag"))
+            .port("in_data_i", end("reply_data_i", "out_data"))
+            .port("out_valid_o", here("told_valid"))
+            .port("out_tag_o", here("told_thread"))
+            .port("out_data_o", here("told_data"));
+        items.push(Item::Instance(spread));
+    }
+    if probes::is_in_cluster(service) {
+        items.push(Item::assign(format!("{s}_used_o"), here("in_valid").and(here("in_ready"))));
+    }
+    if !leads_out {
+        items.extend(services::in_cluster(plan, service));
+    }
+    items
+}

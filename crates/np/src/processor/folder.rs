@@ -1,0 +1,219 @@
+//! The folder that `wireloom build` writes. It is self-contained.
+
+use std::fmt::Write as _;
+use std::path::Path;
+use std::{fs, io};
+
+use super::images::Image;
+use super::memory_map::{self, memory_map};
+use super::testbench::{self, Stimulus};
+use super::{Design, File, Processor, copies, cost, fusesoc};
+use crate::simulation::Geometry;
+
+/// Writes a processor, with the contents of its tables, into a folder, which is made if it is not
+/// there; with a test bench if there is something to send.
+///
+/// # Errors
+/// If a file cannot be written.
+pub fn write(
+    processor: &Processor,
+    images: &[Image],
+    stimulus: Option<&Stimulus>,
+    estimate: &str,
+    folder: &Path,
+) -> io::Result<()> {
+    let sources = Sources {
+        design: &processor.design,
+        simulation: &processor.simulation,
+        simulation_top: processor.simulation_top(),
+        geometry: &processor.geometry,
+        core_mhz: processor.plan.machine.clock.core_mhz,
+    };
+    sources.write(images, folder)?;
+    let map = serde_json::to_string_pretty(&memory_map(processor)).expect("plain data");
+    fs::write(folder.join("memory_map.json"), map + "\n")?;
+    if let Some(stimulus) = stimulus {
+        testbench::write(&sources, stimulus, folder)?;
+    }
+    let bench = stimulus.map(|_| testbench::bench(&sources, images));
+    sources.write_lists(
+        &core_name(processor),
+        &processor.plan.machine.about,
+        bench.as_ref(),
+        folder,
+    )?;
+    fs::write(folder.join("README.md"), readme(processor, images, estimate))
+}
+
+/// The sources of a folder.
+pub(super) struct Sources<'a> {
+    /// The design.
+    pub design: &'a Design,
+    /// The files for simulation only.
+    pub simulation: &'a [File],
+    /// The module on top of it.
+    pub simulation_top: &'a str,
+    /// The shape of its ports.
+    pub geometry: &'a Geometry,
+    /// The core's clock.
+    pub core_mhz: u32,
+}
+
+impl Sources<'_> {
+    /// Writes the files and the contents of tables.
+    pub fn write(&self, images: &[Image], folder: &Path) -> io::Result<()> {
+        for sub in ["rtl", "rtl/templates", "sim", "sim/templates", "images"] {
+            fs::create_dir_all(folder.join(sub))?;
+        }
+        for file in &self.design.files {
+            fs::write(folder.join("rtl").join(&file.name), &file.text)?;
+        }
+        for file in self.simulation {
+            fs::write(folder.join("sim").join(&file.name), &file.text)?;
+        }
+        images.iter().try_for_each(|image| fs::write(folder.join(image.path()), &image.text))
+    }
+
+    /// Writes the file list, as Verilator, slang and vendors' tools take it, and a FuseSoC
+    /// description of that name.
+    pub fn write_lists(
+        &self,
+        name: &str,
+        about: &str,
+        bench: Option<&fusesoc::Bench>,
+        folder: &Path,
+    ) -> io::Result<()> {
+        let list = self.rtl().fold(String::new(), |list, file| list + &file + "\n");
+        fs::write(folder.join("np.f"), list)?;
+        let core = fusesoc::core(name, about, &self.design.top, self.rtl(), bench);
+        fs::write(folder.join("np.core"), core)
+    }
+
+    fn rtl(&self) -> impl Iterator<Item = String> {
+        self.design.files.iter().map(|file| format!("rtl/{}", file.name))
+    }
+}
+
+/// Returns the FuseSoC name of a processor.
+fn core_name(processor: &Processor) -> String {
+    fusesoc::core_name(&format!("{}_{}", processor.plan.engine, processor.plan.machine.name))
+}
+
+/// The README's text on the rig.
+const RIG: &str = "
+## The rig
+
+Packets come from the chip itself and what leaves is checked there. A write of 1 to entry 0 of target 0 behind `s_axil_rig_*` starts it, 0 stops
+it; the entries of rtl/templates/wl_report.sv say what was sent and what came back. Block RAM stands in place of each QDR SRAM.
+";
+
+/// The README's text on the test bench.
+const TEST_BENCH: &str = "
+## Test bench
+
+    make sim                                    # build/plain/np_tb; needs Verilator 5.006 or later, make, and a C++20 compiler
+    make sim IDLE=30 STALL=40                   # the input pauses, the output is not always taken
+    make sim PACKETS=mine.txt EXPECTED=out.txt  # the notation stands in sim/main.cpp
+    make sim WAVES=run.fst                      # with waves
+
+It loads images/, offers the packets of sim/packets.txt on the AXI4-Stream ports and compares what leaves, and its order, with
+sim/expected.txt, which the golden model wrote when the folder was built. It ends with PASS, or shows the first differences and FAIL. The same
+from FuseSoC, whose np.core also brings the design into other projects, and lints it:
+
+";
+
+/// Returns the README's text on the test bench of a core of that name.
+pub(super) fn test_bench(core: &str) -> String {
+    format!("{TEST_BENCH}    fusesoc --cores-root . run --target sim {core}\n")
+}
+
+/// The head of the README's table of offloads.
+const OFFLOADS: &str = "
+## Offloads
+
+| offload | realised as | copies |
+|---|---|---|
+";
+
+fn readme(processor: &Processor, images: &[Image], estimate: &str) -> String {
+    let plan = &processor.plan;
+    let machine = &plan.machine;
+    let mut text = format!(
+        "# `{}` on `{}`
+
+A network processor in SystemVerilog, made by `wireloom build`: {} clusters of {} engines of {} threads; {} lane{} of {} bytes a
+cycle at {} MHz. The top module is `{top}` (rtl/{top}.sv); {simulation}.
+
+    verilator --lint-only -Wall -f np.f --top-module {top}
+    fusesoc --cores-root . run --target lint {}
+",
+        plan.engine,
+        machine.name,
+        machine.clusters,
+        machine.engines,
+        machine.threads,
+        machine.lanes(),
+        if machine.lanes() == 1 { "" } else { "s" },
+        plan.data_bytes,
+        machine.clock.core_mhz,
+        core_name(processor),
+        top = processor.design.top,
+        simulation = if plan.rig {
+            "it is the network processor `np_top` in an embedded test rig"
+        } else {
+            "`np_sim` adds models of the memories"
+        },
+    );
+    if plan.rig {
+        text.push_str(RIG);
+    } else {
+        text += &test_bench(&core_name(processor));
+    }
+    text.push_str(OFFLOADS);
+    for service in &plan.services {
+        let _ = writeln!(
+            text,
+            "| `{}` | {} | {} |",
+            service.offload,
+            service.describe(),
+            copies(plan, service)
+        );
+    }
+    if !plan.channels.is_empty() {
+        let _ = writeln!(
+            text,
+            "\n## Memory channels, of each pipe\n\n| channel | words | of bits | reads a core cycle |\n|---|---|---|---|"
+        );
+        for channel in &plan.channels {
+            let _ = writeln!(
+                text,
+                "| `{}` | {} | {} | {} of {} |",
+                channel.name, channel.words, channel.word_bits, channel.used, channel.slots
+            );
+        }
+        let _ = writeln!(text, "\n{}", cost::outside(plan));
+    }
+    let map = memory_map(processor);
+    text += &cost::section(processor, &map);
+    let _ = write!(
+        text,
+        "\n## Control\n\nOver AXI4-Lite, `s_axil_*`. {}\n{}\n{}",
+        memory_map::ACCESS,
+        memory_map::register_table(&map.registers),
+        memory_map::target_table(&map.targets)
+    );
+    if !images.is_empty() {
+        text.push_str(
+            "\n## Contents of the tables\n\nIn images/, for `$readmemh`; a simulation loads them with\n\n",
+        );
+        for image in images {
+            let _ = writeln!(text, "    +wl_image_{}={}", image.name, image.path());
+        }
+    }
+    let parameters = toml::to_string(machine).unwrap_or_default();
+    let _ = write!(
+        text,
+        "\n## Parameters\n\n```toml\n{parameters}```\n\n## Estimated cost\n\n{estimate}\n"
+    );
+    text
+}

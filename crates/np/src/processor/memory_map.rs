@@ -1,0 +1,362 @@
+//! What the control plane reaches through the AXI4-Lite port: registers, targets, and the fields of
+//! their entries. Drivers are written from this map.
+
+use std::fmt::Write as _;
+
+use serde::Serialize;
+use wireloom_offloads::Layout;
+
+use super::plan::Plan;
+use super::{Processor, ports, services};
+use crate::description::Place;
+
+/// The address of entries that are accessed burst by burst, in a memory outside the chip.
+pub(crate) const BURST: &str = "burst";
+/// Bits of a register.
+const REGISTER_BITS: u32 = 32;
+
+/// A block of registers, and what can be reached through them.
+#[derive(Clone, Debug, Serialize)]
+pub struct MemoryMap {
+    /// The registers.
+    pub registers: Vec<Register>,
+    /// The control targets.
+    pub targets: Vec<Target>,
+}
+
+/// A register of `wl_axil_control`, or several side by side.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Register {
+    /// Its name.
+    pub name: &'static str,
+    /// Byte address of the first.
+    pub address: u32,
+    /// Number of registers, four bytes apart.
+    pub count: u32,
+    /// `ro`, `rw` or `wo`.
+    pub access: &'static str,
+    /// Its contents or effect.
+    pub meaning: &'static str,
+}
+
+/// A control target.
+#[derive(Clone, Debug, Serialize)]
+pub struct Target {
+    /// Its number on the control bus.
+    pub number: usize,
+    /// The target's offload, by its name in the source; empty for the statistics.
+    #[serde(skip_serializing_if = "String::is_empty")]
+    pub offload: String,
+    /// The copy: pipe, cluster, engine.
+    pub place: String,
+    /// Its contents.
+    #[serde(flatten)]
+    pub contents: Contents,
+}
+
+/// The contents of a control target: entries, each of which is read and written whole.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Contents {
+    /// The table of an offload, or its meaning.
+    pub holds: String,
+    /// The meaning of ADDRESS.
+    pub address: String,
+    /// Number of addresses, from 0 on.
+    pub addresses: u64,
+    /// Bits of an entry, which occupies the lowest of the data registers.
+    pub bits: u32,
+    /// Data registers that it takes.
+    pub words: u32,
+    /// `rw`, or `ro` if a write does nothing.
+    pub access: &'static str,
+    /// The fields of an entry, the most significant first.
+    pub fields: Vec<Field>,
+    /// The fields on reads, if they differ from those on writes.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub read: Vec<Field>,
+    /// The meaning of the entry at each address, if the entries differ.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub entries: Vec<String>,
+}
+
+/// A part of an entry.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Field {
+    /// Its name: that of the source for what the program declares.
+    pub name: String,
+    /// Its lowest bit.
+    pub offset: u32,
+    /// Its width.
+    pub bits: u32,
+}
+
+impl Contents {
+    /// Entries of these fields, by an address that counts so many.
+    pub(crate) fn new(holds: &str, address: &str, addresses: u64, fields: Vec<Field>) -> Self {
+        let mut contents = Self {
+            holds: holds.to_owned(),
+            address: address.to_owned(),
+            addresses,
+            bits: 0,
+            words: 0,
+            access: "rw",
+            fields,
+            read: Vec::new(),
+            entries: Vec::new(),
+        };
+        contents.measure();
+        contents
+    }
+
+    /// Numbers of 64 bits that only count.
+    pub(crate) fn statistics(entries: Vec<String>) -> Self {
+        let count = packed([("count".to_owned(), 64)]);
+        let contents = Self::new("statistics", "number of a counter", entries.len() as u64, count);
+        Self { access: "ro", entries, ..contents }
+    }
+
+    /// The same, but that something else is read than is written.
+    pub(crate) fn reading(mut self, read: Vec<Field>) -> Self {
+        self.read = read;
+        self.measure();
+        self
+    }
+
+    fn measure(&mut self) {
+        let ends = self.fields.iter().chain(&self.read).map(|field| field.offset + field.bits);
+        self.bits = ends.max().unwrap_or(0);
+        self.words = self.bits.div_ceil(REGISTER_BITS);
+    }
+}
+
+/// Names and widths, the most significant first, as fields of one entry.
+pub(crate) fn packed(parts: impl IntoIterator<Item = (String, u32)>) -> Vec<Field> {
+    let parts: Vec<(String, u32)> = parts.into_iter().collect();
+    let mut offset: u32 = parts.iter().map(|(_, bits)| bits).sum();
+    let field = |(name, bits)| {
+        offset -= bits;
+        Field { name, offset, bits }
+    };
+    parts.into_iter().map(field).collect()
+}
+
+/// The leaves of a key or value; `whole` is the name of one that has no parts.
+pub(crate) fn leaves(whole: &str, layout: Option<&Layout>) -> Vec<(String, u32)> {
+    let name = |name: &str| if name.is_empty() { whole.to_owned() } else { name.to_owned() };
+    layout
+        .iter()
+        .flat_map(|layout| &layout.fields)
+        .map(|(leaf, bits)| (name(leaf), *bits))
+        .collect()
+}
+
+/// Returns the leaves with names that stay distinct next to other leaves of the same names.
+pub(crate) fn leaves_of(whole: &str, layout: Option<&Layout>) -> Vec<(String, u32)> {
+    let name =
+        |name: &str| if name.is_empty() { whole.to_owned() } else { format!("{whole}.{name}") };
+    layout
+        .iter()
+        .flat_map(|layout| &layout.fields)
+        .map(|(leaf, bits)| (name(leaf), *bits))
+        .collect()
+}
+
+/// Returns the registers of a control bus of this width.
+pub(crate) fn registers(control_bits: usize) -> Vec<Register> {
+    let register =
+        |name, address, access, meaning| Register { name, address, count: 1, access, meaning };
+    vec![
+        register("VERSION", 0x000, "ro", "of these registers: 1"),
+        register(
+            "GEOMETRY",
+            0x004,
+            "ro",
+            "clusters in bits 23:16, engines of each 15:8, threads of each 7:0",
+        ),
+        register("DATABITS", 0x008, "ro", "bits of the widest entry, rounded up"),
+        register(
+            "STATUS",
+            0x00c,
+            "ro",
+            "bit 0: a command is under way; bit 1: the last one got no answer (there is no such target)",
+        ),
+        register(
+            "TARGET",
+            0x010,
+            "rw",
+            "bits 7:0: number of the target that the next command is for",
+        ),
+        register("ADDRESS", 0x014, "rw", "which of its entries"),
+        register(
+            "COMMAND",
+            0x018,
+            "wo",
+            "1 reads, 2 writes; with bit 8 set, ADDRESS is one more when it is done",
+        ),
+        register("CONFIG", 0x01c, "ro", "targets of a pipe in bits 31:8, pipes 7:0"),
+        Register {
+            count: (control_bits as u32).div_ceil(REGISTER_BITS),
+            ..register(
+                "DATA",
+                0x100,
+                "rw",
+                "the entry, its lowest bits in the first: to be written, or what was read",
+            )
+        },
+    ]
+}
+
+/// Registers and control targets of a processor.
+pub fn memory_map(processor: &Processor) -> MemoryMap {
+    let plan = &processor.plan;
+    let machine = &plan.machine;
+    let mut targets = vec![Target {
+        number: 0,
+        offload: String::new(),
+        place: plan.top_module(),
+        contents: Contents::statistics(statistics(plan)),
+    }];
+    for pipe in 0..machine.lanes() {
+        let base = 1 + pipe * plan.targets_a_pipe();
+        for service in &plan.services {
+            if service.rule.place != Place::Pipe {
+                continue;
+            }
+            let contents = service.rule.realisation.contents(plan, service);
+            for (offset, (offload, contents)) in contents.into_iter().enumerate() {
+                let first = base + services::first_pipe_target(plan, service);
+                targets.push(Target {
+                    number: first + offset,
+                    offload,
+                    place: format!("pipe {pipe}"),
+                    contents,
+                });
+            }
+        }
+        for cluster in 0..machine.clusters_a_pipe() {
+            let base = base + plan.pipe_targets() + cluster * plan.cluster_targets();
+            for (offset, (service, engine)) in
+                services::cluster_targets(plan).into_iter().enumerate()
+            {
+                let engine = engine.map_or(String::new(), |engine| format!(", engine {engine}"));
+                let contents = service.rule.realisation.contents(plan, service);
+                targets.extend(contents.into_iter().map(|(offload, contents)| Target {
+                    number: base + offset,
+                    offload,
+                    place: format!("pipe {pipe}, cluster {cluster}{engine}"),
+                    contents,
+                }));
+            }
+        }
+    }
+    MemoryMap { registers: registers(plan.control_bits), targets }
+}
+
+/// Returns the meaning of the processor's statistics, by address.
+fn statistics(plan: &Plan) -> Vec<String> {
+    let lanes = 0..plan.machine.lanes();
+    let of_lanes = [
+        "packets sent on",
+        "packets that ended without being sent, of",
+        "cycles in which a packet waited before",
+    ]
+    .into_iter()
+    .flat_map(|what| lanes.clone().map(move |lane| format!("{what} lane {lane}")));
+    of_lanes.chain(ports::counter_names(plan)).collect()
+}
+
+/// How a driver uses the registers, for a folder's README.
+pub(crate) const ACCESS: &str = "\
+Registers are 32 bits wide. To write an entry: wait until bit 0 of STATUS is 0; write TARGET, ADDRESS and the words of the entry to DATA,
+the lowest bits first; write 2 to COMMAND; wait again. To read one: TARGET, ADDRESS, 1 to COMMAND, wait, read DATA. Bit 1 of STATUS is 0 if
+the target answered. Entries move whole, so that no packet sees a torn one. memory_map.json has all of this for programs.
+";
+
+/// Returns the registers as a table for readers.
+pub(crate) fn register_table(registers: &[Register]) -> String {
+    let mut text = String::from("| byte address | register | | |\n|---|---|---|---|\n");
+    for register in registers {
+        let Register { name, address, count, access, meaning } = register;
+        let address = match count {
+            1 => format!("{address:#05x}"),
+            _ => format!("{address:#05x} to {:#05x}", address + 4 * (count - 1)),
+        };
+        let _ = writeln!(text, "| {address} | {name} | {access} | {meaning} |");
+    }
+    text
+}
+
+/// Returns control targets as a table for readers.
+pub(crate) fn target_table(targets: &[Target]) -> String {
+    let mut text = String::from(
+        "| target | what | where | address | bits (words) | fields: bits |\n|---|---|---|---|---|---|\n",
+    );
+    for Target { number, offload, place, contents } in targets {
+        let what = match offload.as_str() {
+            "" => contents.holds.clone(),
+            offload => format!("`{offload}`: {}", contents.holds),
+        };
+        let mut fields = field_list(&contents.fields);
+        if !contents.read.is_empty() {
+            fields = format!("written {fields}; read {}", field_list(&contents.read));
+        }
+        if !contents.entries.is_empty() {
+            let entries = contents
+                .entries
+                .iter()
+                .enumerate()
+                .map(|(address, what)| format!("{address} {what}"));
+            fields += &format!("; by address: {}", entries.collect::<Vec<_>>().join(", "));
+        }
+        let Contents { address, addresses, bits, words, .. } = contents;
+        let _ = writeln!(
+            text,
+            "| {number} | {what} | {place} | {address}, below {addresses} | {bits} ({words}) | {fields} |"
+        );
+    }
+    text
+}
+
+fn field_list(fields: &[Field]) -> String {
+    let field = |field: &Field| match field.bits {
+        1 => format!("`{}` {}", field.name, field.offset),
+        bits => format!("`{}` {}:{}", field.name, field.offset + bits - 1, field.offset),
+    };
+    fields.iter().map(field).collect::<Vec<_>>().join(", ")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::templates::needed;
+    use super::*;
+
+    #[test]
+    fn registers_are_those_of_the_template() {
+        let files = needed(&["wl_axil_control"]);
+        let template = files.iter().find(|file| file.name.ends_with("wl_axil_control.sv")).unwrap();
+        let listed = template.text.lines().filter_map(|line| {
+            let mut words = line.strip_prefix("//   0x")?.split_whitespace();
+            let address = u32::from_str_radix(words.next()?, 16).ok()?;
+            Some((address, words.next()?.trim_end_matches("[k]"), words.next()?))
+        });
+        let ours = registers(192);
+        let told: Vec<_> = ours.iter().map(|r| (r.address, r.name, r.access)).collect();
+        assert_eq!(told, listed.collect::<Vec<_>>());
+        assert_eq!(ours.last().unwrap().count, 6);
+    }
+
+    #[test]
+    fn fields_fill_an_entry_from_its_highest_bit() {
+        let layout = Layout { fields: vec![("port".into(), 16), ("known".into(), 1)] };
+        let names = |fields: &[Field]| {
+            let field = |f: &Field| format!("{} {}+{}", f.name, f.offset, f.bits);
+            fields.iter().map(field).collect::<Vec<_>>()
+        };
+        assert_eq!(names(&packed(leaves("value", Some(&layout)))), ["port 1+16", "known 0+1"]);
+        let key = leaves_of("key", Some(&Layout::scalar(32)));
+        let both = packed([key, leaves_of("value", Some(&layout))].concat());
+        assert_eq!(names(&both), ["key 17+32", "value.port 1+16", "value.known 0+1"]);
+        let contents = Contents::new("elements", "index", 4, both);
+        assert_eq!((contents.bits, contents.words), (49, 2));
+    }
+}

@@ -1,0 +1,249 @@
+//! Assembly of the canonical architecture (the Gorilla paper, Figure 4): clusters, pipes, services.
+//!
+//! [`assemble`] turns a program and a machine into a [`Processor`]: generated modules, each a tree
+//! printed once, and the templates that they are made of. From the inside out: `ENGINE_engine`
+//! (made by [`wireloom_codegen::hardware::engine`]), `ENGINE_cluster`, `ENGINE_pipe`, `np_top`; and
+//! `np_sim`, which is `np_top` with models of its memories. [`assemble_rig`] puts `np_top` into the
+//! embedded test rig, `np_rig`; [`chip`] puts several processors onto one chip.
+
+mod bodies;
+pub mod chip;
+mod cluster;
+mod cost;
+mod design;
+mod folder;
+mod fusesoc;
+pub(crate) mod images;
+pub(crate) mod memory_map;
+mod pipe;
+pub(crate) mod plan;
+mod ports;
+pub(crate) mod probes;
+pub(crate) mod rig;
+pub(crate) mod services;
+mod templates;
+mod testbench;
+mod top;
+pub(crate) mod wires;
+
+use wireloom_ir::Program;
+
+pub use design::{Design, File, Hash, Unit};
+pub use folder::write;
+pub use images::{Image, images};
+pub use memory_map::{Contents, Field, MemoryMap, Register, Target, memory_map};
+pub use plan::{Channel, Plan, Service};
+pub use rig::REPORT_BASE;
+pub use testbench::Stimulus;
+
+use crate::description::{Machine, Place, ShellKind};
+use crate::realisation;
+use crate::simulation::{Geometry, NarrowPorts, Source};
+use wireloom_codegen::hardware::core::Refusal;
+use wireloom_codegen::hardware::engine::{EngineModule, Shell};
+use wireloom_codegen::hardware::sv::{Item, Module};
+
+/// Why a program cannot be built for a machine.
+#[derive(Debug, thiserror::Error)]
+pub enum NpError {
+    /// The engine cannot become hardware.
+    #[error(transparent)]
+    Engine(#[from] Refusal),
+    /// An offload has no place on the machine.
+    #[error("offload `{offload}` cannot be had on machine {machine}: {why}")]
+    Offload {
+        /// Its name.
+        offload: String,
+        /// The machine.
+        machine: String,
+        /// The missing feature, and a remedy.
+        why: String,
+    },
+    /// The machine cannot be built.
+    #[error("machine {machine} cannot be built: {message}")]
+    Illegal {
+        /// The machine.
+        machine: String,
+        /// The misfit.
+        message: String,
+    },
+}
+
+/// A network processor.
+#[derive(Clone, Debug)]
+pub struct Processor {
+    /// Its plan.
+    pub plan: Plan,
+    /// The engine.
+    pub engine: EngineModule,
+    /// Its sources, `np_top` or `np_rig` on top.
+    pub design: Design,
+    /// The simulation's top module, and what else only simulation needs.
+    pub simulation: Vec<File>,
+    /// The shape of its ports.
+    pub geometry: Geometry,
+}
+
+/// Builds a network processor.
+///
+/// The program must have been optimised with the header ports of the machine
+/// ([`Machine::pass_options`]).
+///
+/// # Errors
+/// If the program cannot become hardware, or the machine lacks something that it uses.
+pub fn assemble(program: &Program, machine: &Machine) -> Result<Processor, NpError> {
+    build(program, machine, false, "")
+}
+
+/// Builds a network processor that shares a design with others: the names of its modules, memory
+/// channels and images begin with `label`.
+///
+/// # Errors
+/// As [`assemble`].
+pub fn assemble_labelled(
+    program: &Program,
+    machine: &Machine,
+    label: &str,
+) -> Result<Processor, NpError> {
+    build(program, machine, false, label)
+}
+
+/// Builds a network processor in its embedded test rig.
+///
+/// # Errors
+/// As [`assemble`], or if the rig cannot replace some interface.
+pub fn assemble_rig(program: &Program, machine: &Machine) -> Result<Processor, NpError> {
+    build(program, machine, true, "")
+}
+
+fn build(
+    program: &Program,
+    machine: &Machine,
+    in_rig: bool,
+    label: &str,
+) -> Result<Processor, NpError> {
+    let shell = match machine.engine.shell {
+        ShellKind::Multithreaded => Shell::Multithreaded,
+        ShellKind::StateMachine => Shell::StateMachine,
+        ShellKind::Pipelined => Shell::Pipelined,
+    };
+    let options = wireloom_codegen::hardware::core::Options {
+        levels: machine.engine.stage_levels,
+        header_bytes: machine.engine.header_bytes,
+    };
+    let mut program = program.clone();
+    program.engines.iter_mut().for_each(|engine| engine.name.insert_str(0, label));
+    let engine =
+        wireloom_codegen::hardware::engine::build(&program, program.main, &options, shell)?;
+    let plan = Plan { rig: in_rig, ..Plan::new(&program, machine, &engine, label)? };
+    let mut modules = vec![cluster::module(&plan), pipe::module(&plan), top::top(&plan)];
+    let simulation = if in_rig {
+        rig::check(&plan)?;
+        modules.push(rig::module(&plan));
+        rig::simulation(&plan)
+    } else {
+        top::simulation(&plan)
+    };
+    let modules: Vec<Module> = modules.into_iter().map(declared_first).collect();
+    let simulation = declared_first(simulation);
+    let mut generated: Vec<File> =
+        engine.modules.iter().map(|module| File::generated(module, &engine.name)).collect();
+    let in_pipe = |module: &Module| File::generated(module, &plan.pipe_module());
+    generated
+        .extend(plan.lookups.iter().flat_map(|lookup| realisation::modules(lookup).map(in_pipe)));
+    for called in plan.services.iter().filter_map(|service| service.called.as_ref()) {
+        let module = &called.pipeline.module;
+        // An engine may be called as several offloads.
+        if !generated.iter().any(|file| file.name == module.file()) {
+            generated.push(in_pipe(module));
+        }
+    }
+    generated.extend(modules.iter().map(|module| File::generated(module, &module.name)));
+    let (files, simulation) = templates::complete(generated, &simulation);
+    let unit = |name: &str, instances: Vec<(String, usize)>| Unit {
+        name: name.to_owned(),
+        parameters: Vec::new(),
+        instances,
+    };
+    let mut innermost = unit(&engine.name, Vec::new());
+    innermost.parameters = plan.engine_parameters();
+    let mut units = vec![
+        innermost,
+        unit(&plan.cluster_module(), vec![(engine.name.clone(), machine.engines)]),
+        unit(&plan.pipe_module(), vec![(plan.cluster_module(), machine.clusters_a_pipe())]),
+        unit(&plan.top_module(), vec![(plan.pipe_module(), machine.lanes())]),
+    ];
+    if in_rig {
+        units.push(unit("np_rig", vec![("np_top".into(), 1)]));
+    }
+    let top = units.last().expect("there are some").name.clone();
+    let design = Design { top, files, units };
+    let geometry = geometry(&plan);
+    Ok(Processor { plan, engine, design, simulation, geometry })
+}
+
+impl Processor {
+    /// The sources for Verilator: [`Self::simulation_top`], and the modules that it contains
+    /// several times.
+    pub fn source(&self) -> Source {
+        let files = self.design.files.iter().chain(&self.simulation).cloned().collect();
+        let machine = &self.plan.machine;
+        let copies = [
+            (self.engine.name.clone(), machine.clusters * machine.engines),
+            (self.plan.cluster_module(), machine.clusters),
+            (self.plan.pipe_module(), machine.lanes()),
+        ];
+        let blocks =
+            copies.into_iter().filter(|(_, copies)| *copies > 1).map(|(name, _)| name).collect();
+        Source { files, top: self.simulation_top().into(), blocks, geometry: self.geometry.clone() }
+    }
+
+    /// The module on top of a simulation.
+    pub fn simulation_top(&self) -> &'static str {
+        if self.plan.rig { "np_rig_sim" } else { "np_sim" }
+    }
+}
+
+/// Puts declarations of nets before what uses them.
+fn declared_first(mut module: Module) -> Module {
+    let is_net = |item: &Item| matches!(item, Item::Net { value: None, .. });
+    let (nets, rest): (Vec<Item>, Vec<Item>) = module.items.into_iter().partition(is_net);
+    module.items = nets;
+    module.items.push(Item::Blank);
+    module.items.extend(rest);
+    module
+}
+
+/// Returns the ports' geometry for the simulation.
+fn geometry(plan: &Plan) -> Geometry {
+    let machine = &plan.machine;
+    Geometry {
+        lanes: machine.lanes(),
+        ports: machine.ports.are_narrow().then(|| NarrowPorts {
+            bytes: machine.ports.bytes,
+            numbers: machine.ports.numbers.clone(),
+        }),
+        user_bits: plan.user_bits,
+        arrival: plan.user_bits > 16,
+        memory_ratio: if plan.channels.is_empty() { 0 } else { machine.clock.memory_ratio },
+        probes: probes::names(plan),
+        routers: None,
+    }
+}
+
+/// Returns the core cycles from a request of a memory channel to its response, if the memory itself
+/// takes `memory_cycles`: `adapter_latency` of hardware/wl_pkg.sv.
+pub fn channel_latency(machine: &Machine, memory_cycles: usize) -> u32 {
+    let ratio = machine.clock.memory_ratio;
+    (1 + (ratio + 2 + memory_cycles).div_ceil(ratio)) as u32
+}
+
+/// Returns the places that hold copies of a service, for users.
+pub fn copies(plan: &Plan, service: &Service) -> usize {
+    let machine = &plan.machine;
+    match service.rule.place {
+        Place::Engine => machine.clusters * machine.engines,
+        Place::Cluster => machine.clusters,
+        Place::Pipe => machine.lanes(),
+    }
+}

@@ -1,0 +1,454 @@
+//! The plan of a network processor, before any text is written.
+
+use wireloom_ir::{OffloadTarget, Program};
+use wireloom_offloads::Config;
+
+use super::NpError;
+use super::wires::bits;
+use crate::description::{Machine, Place, Rule, Scheduler, ShellKind, Storage};
+use crate::realisation::{self, Called};
+use wireloom_codegen::hardware::core::offload::{Body, PLACE_BITS};
+use wireloom_codegen::hardware::core::{OffloadPort, WINDOW_LOADED};
+use wireloom_codegen::hardware::engine::EngineModule;
+use wireloom_codegen::hardware::pipelined::Lookup;
+use wireloom_codegen::hardware::sv::Expr;
+
+/// An offload of the engine and its realisation.
+#[derive(Clone, Debug)]
+pub struct Service {
+    /// Its port's name, a legal one of SystemVerilog.
+    pub name: String,
+    /// Its name in the source.
+    pub offload: String,
+    /// Its number in the engine.
+    pub index: usize,
+    /// The realisation chosen by the machine.
+    pub rule: Rule,
+    /// The program's declaration; for an engine it only says that it is one.
+    pub config: Config,
+    /// The engine, if it is one.
+    pub called: Option<Called>,
+    /// The engine's port.
+    pub port: OffloadPort,
+    /// Bits of a request's data.
+    pub request_bits: usize,
+    /// Bits of a reply; 0 if there is none.
+    pub reply_bits: usize,
+}
+
+impl Service {
+    /// Bits of a request's data as the service receives them: without the place in the order of
+    /// packets.
+    pub fn own_bits(&self) -> usize {
+        self.request_bits - self.port.order_bits() as usize
+    }
+
+    /// Whether requests go from the cluster to the pipe.
+    pub fn leaves_cluster(&self) -> bool {
+        self.rule.place == Place::Pipe
+    }
+
+    /// Whether the engines connect to the service outside directly.
+    pub fn is_direct_outside(&self) -> bool {
+        self.leaves_cluster() && !self.rule.realisation.has_cluster_part()
+    }
+
+    /// Whether the control plane reads and writes it in the cluster.
+    pub fn is_controlled_in_cluster(&self) -> bool {
+        self.rule.place != Place::Pipe && self.rule.realisation.control_bits(self) > 0
+    }
+
+    /// Describes it for users.
+    pub fn describe(&self) -> String {
+        let place = match self.rule.place {
+            Place::Engine => "in each engine",
+            Place::Cluster => "in each cluster",
+            Place::Pipe => "in each pipe",
+        };
+        format!("{}, {place}", self.rule.realisation.describe(self))
+    }
+
+    /// Returns the number of entries in its declaration, for users.
+    pub fn size(&self) -> String {
+        match self.config.params.get("size") {
+            Some(size) => format!("{} entries", size.low_u64()),
+            None => "prefixes".to_owned(),
+        }
+    }
+
+    /// Bits of a key, of the kinds that have keys.
+    pub fn key_bits(&self) -> usize {
+        self.config.key.as_ref().map_or(0, |layout| layout.width() as usize)
+    }
+
+    /// Bits of an element, of the kinds that have values.
+    pub fn value_bits(&self) -> usize {
+        self.config.value.as_ref().map_or(0, |layout| layout.width() as usize)
+    }
+
+    /// Number of elements, of the kinds that have a size.
+    pub fn elements(&self) -> usize {
+        self.config.params.get("size").map_or(0, |size| size.low_u64() as usize)
+    }
+}
+
+/// A channel to a memory outside the chip.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Channel {
+    /// Its name: that of the service, and what of it.
+    pub name: String,
+    /// The service that it belongs to.
+    pub service: String,
+    /// Reads (and writes) that it can do in a core cycle.
+    pub slots: usize,
+    /// Number of slots that the service uses.
+    pub used: usize,
+    /// Bits of a word.
+    pub word_bits: usize,
+    /// Words of the part.
+    pub words: usize,
+}
+
+impl Channel {
+    /// Bits of an address: of bursts.
+    pub fn address_bits(&self) -> usize {
+        bits(self.words / 2) as usize
+    }
+
+    /// Bits of a burst of two words.
+    pub fn data_bits(&self) -> usize {
+        2 * self.word_bits
+    }
+}
+
+/// The parts of a network processor.
+#[derive(Clone, Debug)]
+pub struct Plan {
+    /// The machine.
+    pub machine: Machine,
+    /// The engine's name in the source.
+    pub engine: String,
+    /// The engine's module.
+    pub engine_module: String,
+    /// Bytes of a beat.
+    pub data_bytes: usize,
+    /// Bits of a lane's `tuser`: ingress port and, if the program asks for it, arrival time.
+    pub user_bits: usize,
+    /// Bits of the packet's number, if the program asks for it.
+    pub sequence_bits: usize,
+    /// Bits of the place of the packet's body, if an offload accesses bodies.
+    pub place_bits: usize,
+    /// Bytes that a thread appends to its packet at most.
+    pub appended: usize,
+    /// Bits of a packet's constants.
+    pub info_bits: usize,
+    /// The offloads.
+    pub services: Vec<Service>,
+    /// The lookup services, one for each width of keys.
+    pub lookups: Vec<Lookup>,
+    /// The memories of a pipe.
+    pub channels: Vec<Channel>,
+    /// Bits of the control bus' data: the widest entry.
+    pub control_bits: usize,
+    /// Whether the processor is built into its embedded test rig.
+    pub rig: bool,
+    /// Prefix of the names of its modules, memory channels and images, so that several processors
+    /// can share a design; empty for a single one.
+    pub label: String,
+}
+
+impl Plan {
+    /// Decides what the offloads of an engine become on a machine.
+    ///
+    /// # Errors
+    /// If the machine has nothing for one of them.
+    pub fn new(
+        program: &Program,
+        machine: &Machine,
+        engine: &EngineModule,
+        label: &str,
+    ) -> Result<Self, NpError> {
+        let source = &program.engines[program.main.index()];
+        let mut services = Vec::new();
+        for port in &engine.core.ports {
+            let offload = &source.offloads[port.offload.index()];
+            services.push(service(program, &offload.name, &offload.target, port, machine)?);
+        }
+        let lookups = crate::realisation::lookups(&services, machine, label)?;
+        let own = |called: &Called| {
+            lookups.iter().any(|lookup| lookup.pipeline.module.name == called.pipeline.module.name)
+        };
+        if let Some(service) =
+            services.iter().find(|service| service.called.as_ref().is_some_and(own))
+        {
+            return Err(NpError::Offload {
+                offload: service.offload.clone(),
+                machine: machine.name.clone(),
+                why:
+                    "its engine has the name of one that this machine brings along: give it another"
+                        .to_owned(),
+            });
+        }
+        let layout = &engine.core.layout;
+        let mut plan = Self {
+            machine: machine.clone(),
+            engine: source.name.clone(),
+            engine_module: engine.name.clone(),
+            data_bytes: 64,
+            user_bits: 16 + if layout.arrival.is_some() { 64 } else { 0 },
+            sequence_bits: layout.sequence_bits as usize,
+            place_bits: layout.place.map_or(0, |_| PLACE_BITS as usize),
+            appended: engine.core.appended as usize,
+            info_bits: layout.info_bits as usize,
+            lookups,
+            channels: Vec::new(),
+            control_bits: 64,
+            rig: false,
+            label: label.to_owned(),
+            services,
+        };
+        plan.channels = super::services::channels(&plan.services, &plan.lookups, machine)?;
+        plan.channels.iter_mut().for_each(|channel| channel.name.insert_str(0, label));
+        let tables =
+            plan.lookups.iter().flat_map(|lookup| &lookup.tables).filter_map(|table| table.width);
+        let widest = plan
+            .services
+            .iter()
+            .map(|service| service.rule.realisation.control_bits(service))
+            .chain(tables.map(|w| w as usize))
+            .max();
+        let widest = widest.unwrap_or(0);
+        plan.control_bits = widest.max(64).next_multiple_of(32);
+        let targets = plan.machine.lanes() * plan.targets_a_pipe() + 1;
+        if targets > 256 {
+            let message = format!(
+                "its control plane would have {targets} targets, more than the 256 that a target's number of 8 bits can tell apart: \
+                 give it fewer clusters, engines or lanes, or stand tables in the pipe, where there is one of each (`place` of [offload.NAME])"
+            );
+            return Err(NpError::Illegal { machine: machine.name.clone(), message });
+        }
+        Ok(plan)
+    }
+
+    /// Returns the lookup service of an offload that is realised as a trie.
+    pub(crate) fn lookup(&self, service: &Service) -> &Lookup {
+        let key_bits = service.request_bits as u32;
+        self.lookups
+            .iter()
+            .find(|lookup| lookup.shape.key_bits == key_bits)
+            .expect("each trie has a lookup")
+    }
+
+    /// The parameters of the engine's module.
+    pub fn engine_parameters(&self) -> Vec<(String, usize)> {
+        let mut parameters = vec![("Threads", self.machine.threads)];
+        if !self.is_pipelined() {
+            let (storage, window_storage) = self.storage_numbers();
+            parameters.extend([
+                ("TagBits", bits(self.cluster_tags()) as usize),
+                ("Scheduler", self.scheduler_number()),
+                ("Storage", storage),
+                ("WindowStorage", window_storage),
+            ]);
+        }
+        parameters.into_iter().map(|(name, value)| (name.to_owned(), value)).collect()
+    }
+
+    /// Whether the engine is a pipeline, which takes headers as they come and keeps their order by
+    /// itself.
+    pub fn is_pipelined(&self) -> bool {
+        self.machine.engine.shell == ShellKind::Pipelined
+    }
+
+    /// Returns the number of packets for which a cluster has places. A packet keeps its place until
+    /// all before it have left, its thread only until it is done: with twice as many places as
+    /// threads a slow packet of another cluster does not stop this one. The number is a power of
+    /// two, since the reorder queue's counters wrap.
+    pub fn cluster_tags(&self) -> usize {
+        (2 * self.machine.engines * self.machine.threads).next_power_of_two()
+    }
+
+    /// Bits of a cluster's count of idle threads.
+    pub fn free_bits(&self) -> usize {
+        bits(self.machine.engines * self.machine.threads + 1) as usize
+    }
+
+    /// The parameters of a cluster's reorder queue, `wl_reorder`.
+    pub fn reorder_parameters(&self) -> Vec<(String, usize)> {
+        [("Tags", self.cluster_tags()), ("Rows", super::cluster::WINDOW_ROWS as usize)]
+            .map(|(name, value)| (name.to_owned(), value))
+            .to_vec()
+    }
+
+    /// The refusal of an offload on this machine.
+    pub(crate) fn refusal(&self, service: &Service, why: String) -> NpError {
+        super::services::refusal(service, &self.machine, why)
+    }
+
+    /// Name of the contents of a table in simulation.
+    pub(crate) fn image(&self, table: &str) -> Expr {
+        Expr::Text(format!("{}{table}", self.label))
+    }
+
+    /// Name of the processor's module.
+    pub fn top_module(&self) -> String {
+        format!("{}np_top", self.label)
+    }
+
+    /// Name of the cluster's module.
+    pub fn cluster_module(&self) -> String {
+        format!("{}_cluster", self.prefix())
+    }
+
+    /// Name of the pipe's module.
+    pub fn pipe_module(&self) -> String {
+        format!("{}_pipe", self.prefix())
+    }
+
+    /// Packets that an order gate tells apart: all that can be in a pipe after the distributor. A
+    /// cluster has as many as it has tags, and a few more before it takes a tag and after it gives
+    /// it back.
+    pub fn order_slots(&self) -> usize {
+        (self.machine.clusters_a_pipe() * (self.cluster_tags() + 8)).next_power_of_two()
+    }
+
+    /// Returns the prefix of module names.
+    fn prefix(&self) -> &str {
+        self.engine_module.strip_suffix("_engine").unwrap_or(&self.engine_module)
+    }
+
+    /// Bits of a request's tag after the cluster: engine and thread.
+    pub fn cluster_tag_bits(&self) -> usize {
+        (bits(self.machine.engines) + bits(self.machine.threads)) as usize
+    }
+
+    /// Bits of a request's tag after the pipe's tree: cluster, engine and thread.
+    pub fn pipe_tag_bits(&self) -> usize {
+        bits(self.machine.clusters_a_pipe()) as usize + self.cluster_tag_bits()
+    }
+
+    /// Returns the services that access bodies.
+    pub fn body_services(&self) -> impl Iterator<Item = &Service> {
+        self.services.iter().filter(|service| service.port.body.is_some())
+    }
+
+    /// Whether there are several of them, which take turns at the body buffer.
+    pub fn shares_bodies(&self) -> bool {
+        self.body_services().nth(1).is_some()
+    }
+
+    /// Beats of a packet that precede its body in the body buffer: the header, if packets are
+    /// searched.
+    pub fn beats_ahead(&self) -> usize {
+        let searches = self.services.iter().any(|service| service.port.body == Some(Body::Search));
+        if searches { WINDOW_LOADED as usize / self.data_bytes } else { 0 }
+    }
+
+    /// Whether an offload changes the bodies of packets.
+    pub fn writes_bodies(&self) -> bool {
+        self.services.iter().any(|s| matches!(s.port.body, Some(Body::Chunks { writes: true, .. })))
+    }
+
+    /// Control targets in one cluster.
+    pub fn cluster_targets(&self) -> usize {
+        let inside = self.services.iter().filter(|s| s.is_controlled_in_cluster());
+        inside.map(|s| if s.rule.place == Place::Engine { self.machine.engines } else { 1 }).sum()
+    }
+
+    /// Whether something in the clusters keeps copies of what the control plane writes elsewhere.
+    pub fn watches_control_in_clusters(&self) -> bool {
+        self.services.iter().any(|service| service.rule.realisation.has_cluster_part())
+    }
+
+    /// Control targets of a pipe outside its clusters.
+    pub fn pipe_targets(&self) -> usize {
+        self.services.iter().map(|service| super::services::pipe_targets(self, service)).sum()
+    }
+
+    /// Control targets of a pipe with its clusters.
+    pub fn targets_a_pipe(&self) -> usize {
+        self.pipe_targets() + self.machine.clusters_a_pipe() * self.cluster_targets()
+    }
+
+    /// The scheduler as the templates number them.
+    fn scheduler_number(&self) -> usize {
+        match self.machine.engine.scheduler {
+            Scheduler::RoundRobin => 0,
+            Scheduler::ReadyToExecute => 1,
+        }
+    }
+
+    /// The storage of what threads keep and that of header windows, as the templates number them.
+    fn storage_numbers(&self) -> (usize, usize) {
+        match self.machine.engine.storage {
+            Storage::Lut => (0, 0),
+            Storage::BlockWindows => (0, 1),
+            Storage::Block => (1, 1),
+        }
+    }
+}
+
+/// An offload's service, if the machine's rule for it fits.
+fn service(
+    program: &Program,
+    name: &str,
+    target: &OffloadTarget,
+    port: &OffloadPort,
+    machine: &Machine,
+) -> Result<Service, NpError> {
+    let refuse = |why: String| NpError::Offload {
+        offload: name.to_owned(),
+        machine: machine.name.clone(),
+        why,
+    };
+    let config = realisation::config(target);
+    let kind = config.kind.as_str();
+    let Some(rule) = machine.rule(name, kind) else {
+        return Err(refuse(format!(
+            "its description says nothing of `{kind}`: add `[offload.{kind}]`"
+        )));
+    };
+    let called = match target {
+        OffloadTarget::Engine(engine) => {
+            Some(realisation::called(program, *engine, name).map_err(refuse)?)
+        }
+        OffloadTarget::Kind(_) => None,
+    };
+    let realisation = rule.realisation;
+    if !realisation.suits(kind, port) {
+        let name = realisation.name();
+        return Err(refuse(format!(
+            "a `{kind}` that is used like this cannot be realised as \"{name}\""
+        )));
+    }
+    if rule.place != Place::Pipe
+        && let Some(reason) = realisation.only_in_pipe()
+    {
+        return Err(refuse(reason.to_owned()));
+    }
+    if machine.engine.shell == ShellKind::Pipelined
+        && let Some(reason) = realisation.varies()
+    {
+        return Err(refuse(format!("{reason}, and a pipelined engine needs constant delays")));
+    }
+    realisation.check(&rule).map_err(refuse)?;
+    let methods = port.methods.iter().any(|m| m.name != "read");
+    let copies = rule.place != Place::Pipe || machine.lanes() > 1;
+    if (port.ordered || kind == "array" && methods) && copies {
+        return Err(refuse(
+            "packets change what others see, so there can be only one of it: set `place = \"pipe\"` and `lanes = 1`"
+                .to_owned(),
+        ));
+    }
+    Ok(Service {
+        name: port.name.clone(),
+        offload: name.to_owned(),
+        index: port.offload.index(),
+        rule,
+        config: config.clone(),
+        called,
+        port: port.clone(),
+        request_bits: port.request_bits as usize,
+        reply_bits: port.reply_bits as usize,
+    })
+}

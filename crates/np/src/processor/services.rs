@@ -1,0 +1,227 @@
+//! Services in their places: control targets, and the channels to memories outside the chip.
+
+use super::NpError;
+use super::plan::{Channel, Plan, Service};
+use super::wires::{bit, bits, element, input, output, vector};
+use crate::description::{Machine, Place};
+use wireloom_codegen::hardware::pipelined::Lookup;
+use wireloom_codegen::hardware::sv::short::{clocked, int, name};
+use wireloom_codegen::hardware::sv::{Binary, Expr, Instance, Item, Port, Type, Unary};
+
+/// Bits of an index that reaches every element.
+pub(crate) fn index_bits(elements: usize) -> usize {
+    bits(elements) as usize
+}
+
+/// Control targets of a service in a pipe, outside its clusters.
+pub(crate) fn pipe_targets(plan: &Plan, service: &Service) -> usize {
+    match service.rule.place {
+        Place::Engine | Place::Cluster => 0,
+        Place::Pipe => service.rule.realisation.targets(plan, service),
+    }
+}
+
+/// Returns the number of a service's first control target, from the base of its place.
+pub(crate) fn first_target(plan: &Plan, service: &Service, place: Place) -> usize {
+    let before = plan.services.iter().take_while(|other| other.name != service.name);
+    match place {
+        Place::Pipe => before.map(|other| pipe_targets(plan, other)).sum(),
+        _ => before
+            .filter(|other| other.is_controlled_in_cluster())
+            .map(|other| if other.rule.place == Place::Engine { plan.machine.engines } else { 1 })
+            .sum(),
+    }
+}
+
+/// The number of a service's first control target, from the base of its pipe.
+pub(crate) fn first_pipe_target(plan: &Plan, service: &Service) -> usize {
+    first_target(plan, service, Place::Pipe)
+}
+
+/// The control targets of a cluster, in order: service, and engine if there is one in each.
+pub(crate) fn cluster_targets(plan: &Plan) -> Vec<(&Service, Option<usize>)> {
+    let inside = plan.services.iter().filter(|service| service.is_controlled_in_cluster());
+    inside
+        .flat_map(|service| {
+            let engines =
+                if service.rule.place == Place::Engine { plan.machine.engines } else { 0 };
+            let each = (0..engines).map(move |engine| (service, Some(engine)));
+            each.chain((engines == 0).then_some((service, None)))
+        })
+        .collect()
+}
+
+/// Returns a service of a cluster, or the part of a pipe's service that is in the cluster.
+pub(crate) fn in_cluster(plan: &Plan, service: &Service) -> Vec<Item> {
+    let realisation = service.rule.realisation;
+    if service.leaves_cluster() {
+        return realisation.cluster_part(plan, service);
+    }
+    realisation.items(
+        plan,
+        service,
+        plan.cluster_tag_bits(),
+        first_target(plan, service, Place::Cluster),
+    )
+}
+
+/// A service of a pipe.
+pub(crate) fn in_pipe(plan: &Plan, service: &Service) -> Vec<Item> {
+    let target = first_target(plan, service, Place::Pipe);
+    service.rule.realisation.items(plan, service, plan.pipe_tag_bits(), target)
+}
+
+/// Returns which targets are in this place, and the combined control response of all of them.
+pub(crate) fn gather_control(plan: &Plan, place: Place) -> Vec<Item> {
+    let inside = |service: &&Service| match place {
+        Place::Pipe => pipe_targets(plan, service) > 0,
+        _ => service.is_controlled_in_cluster(),
+    };
+    let targets = if place == Place::Pipe { plan.targets_a_pipe() } else { plan.cluster_targets() };
+    if targets == 0 {
+        let inputs = super::cluster::control_ports(plan)
+            .into_iter()
+            .filter(|port| port.name.ends_with("_i"));
+        let inputs = inputs.map(|port| name(port.name)).chain([name("control_base_i")]).collect();
+        return vec![
+            Item::Blank,
+            Item::comment("The control plane finds nothing here."),
+            Item::assign("ctl_done_o", Expr::number(1, 0)),
+            Item::assign("ctl_data_o", Expr::Zeros),
+            Item::value("unused_control", Type::Bit, Expr::Concat(inputs).unary(Unary::Parity)),
+        ];
+    }
+    let mut dones = Vec::new();
+    let mut answers = Vec::new();
+    let mut items = vec![
+        Item::Blank,
+        Item::comment(
+            "Control targets count from the base of this place; what is meant for others is not seen.",
+        ),
+        Item::net("here_valid", Type::Bit),
+        vector("here_target", 8),
+        Item::assign("here_target", name("ctl_target_i").sub(name("control_base_i"))),
+        Item::assign(
+            "here_valid",
+            name("ctl_valid_i").and(name("here_target").less(Expr::number(8, targets as u64))),
+        ),
+    ];
+    for service in plan.services.iter().filter(inside) {
+        let s = &service.name;
+        if service.rule.place == Place::Engine {
+            let engines = plan.machine.engines;
+            items.extend([
+                vector(format!("{s}_dones"), engines),
+                vector(format!("{s}_answers"), engines * plan.control_bits),
+            ]);
+            dones.push(name(format!("{s}_dones")).unary(Unary::AnyOf));
+            answers.extend(
+                (0..engines).map(|e| element(format!("{s}_answers"), int(e), plan.control_bits)),
+            );
+        } else {
+            dones.push(name(format!("{s}_done")));
+            answers.push(name(format!("{s}_answer")));
+        }
+    }
+    if place == Place::Pipe && plan.cluster_targets() > 0 {
+        let clusters = plan.machine.clusters_a_pipe();
+        items.extend([
+            vector("cluster_done", clusters),
+            vector("cluster_answer", clusters * plan.control_bits),
+        ]);
+        dones.push(name("cluster_done").unary(Unary::AnyOf));
+        answers.extend((0..clusters).map(|c| element("cluster_answer", int(c), plan.control_bits)));
+    }
+    let any = |parts: Vec<Expr>| Expr::chain(Binary::Or, parts, Expr::Zeros);
+    items
+        .extend([Item::assign("ctl_done_o", any(dones)), Item::assign("ctl_data_o", any(answers))]);
+    items
+}
+
+/// The memories of a pipe.
+pub(crate) fn channels(
+    services: &[Service],
+    lookups: &[Lookup],
+    machine: &Machine,
+) -> Result<Vec<Channel>, NpError> {
+    let mut channels = Vec::new();
+    for service in services {
+        let of_service = service.rule.realisation.channels(service, lookups, machine);
+        channels.extend(of_service.map_err(|why| refusal(service, machine, why))?);
+    }
+    Ok(channels)
+}
+
+/// The refusal of an offload.
+pub(crate) fn refusal(service: &Service, machine: &Machine, why: String) -> NpError {
+    NpError::Offload { offload: service.offload.clone(), machine: machine.name.clone(), why }
+}
+
+/// The memory side of a channel, as ports of a pipe: name and width.
+pub(crate) fn memory_port_names(channel: &Channel) -> Vec<(String, usize)> {
+    let port = |what: &str, width: usize| (format!("{}_{what}", channel.name), width);
+    vec![
+        port("rd_cmd_o", 1),
+        port("rd_addr_o", channel.address_bits()),
+        port("rd_data_i", channel.data_bits()),
+        port("wr_cmd_o", 1),
+        port("wr_addr_o", channel.address_bits()),
+        port("wr_data_o", channel.data_bits()),
+    ]
+}
+
+/// Returns the signals as ports, for `pipes` pipes side by side.
+pub(crate) fn memory_ports(channel: &Channel, pipes: usize) -> Vec<Port> {
+    let port = |(name, width): (String, usize)| match name.ends_with("_i") {
+        true => input(name, pipes * width, "QDR SRAM: user port of its controller."),
+        false => output(name, pipes * width, "QDR SRAM: user port of its controller."),
+    };
+    memory_port_names(channel).into_iter().map(port).collect()
+}
+
+/// A channel with its memory side connected; the users' and the control bus' are to come.
+pub(crate) fn memory_side(plan: &Plan, channel: &Channel) -> Instance {
+    let mut instance = clocked("wl_memory_channel", format!("u_{}_channel", channel.name))
+        .parameter("Slots", int(channel.slots))
+        .parameter("AddressBits", int(channel.address_bits()))
+        .parameter("DataBits", int(channel.data_bits()))
+        .parameter("MemoryLatency", int(plan.machine.memory.latency))
+        .port("clk_mem_i", name("clk_mem_i"));
+    for (port, _) in memory_port_names(channel) {
+        let what = port
+            .strip_prefix(&format!("{}_", channel.name))
+            .expect("it begins with the name")
+            .to_owned();
+        let value = if port.contains("cmd") { bit(port, int(0)) } else { name(&port) };
+        instance = instance.port(what, value);
+    }
+    instance
+}
+
+/// Models of a memory for all pipes, for simulation.
+pub(crate) fn model(plan: &Plan, channel: &Channel) -> Item {
+    let i = || name("i");
+    let mut model = Instance::new("wl_qdr_model", format!("u_{}", channel.name))
+        .parameter("WordBits", int(channel.word_bits))
+        .parameter("Words", int(channel.words))
+        .parameter("AddressBits", int(channel.address_bits()))
+        .parameter("Latency", int(plan.machine.memory.latency))
+        .parameter("Image", Expr::Text(channel.name.clone()))
+        .port("clk_mem_i", name("clk_mem_i"));
+    for (port, width) in memory_port_names(channel) {
+        let what =
+            port.strip_prefix(&format!("{}_", channel.name)).expect("it begins with the name");
+        // What goes out of the processor goes into the memory.
+        let (stem, direction) = what.split_at(what.len() - 1);
+        let there = format!("{stem}{}", if direction == "o" { "i" } else { "o" });
+        let net = format!("{}_{}", channel.name, stem.trim_end_matches('_'));
+        let value = if width == 1 { bit(net, i()) } else { element(net, i(), width) };
+        model = model.port(there, value);
+    }
+    Item::For {
+        label: format!("gen_{}", channel.name),
+        variable: "i".into(),
+        count: int(plan.machine.lanes()),
+        items: vec![Item::Instance(model)],
+    }
+}

@@ -1,0 +1,60 @@
+//! Small helpers for modules that are made of instances.
+
+use wireloom_codegen::hardware::sv::{Expr, Item, Port, Type};
+
+/// Bits that number `count` things: `wl_pkg::bits`.
+pub fn bits(count: usize) -> u32 {
+    count.max(2).next_power_of_two().trailing_zeros()
+}
+
+/// Declares a net of this width, always as a vector: elements of it are selected.
+pub fn vector(name: impl Into<String>, width: usize) -> Item {
+    Item::net(name, Type::vector(Expr::int(width as u64)))
+}
+
+/// A vector as an input.
+pub fn input(name: impl Into<String>, width: usize, doc: &str) -> Port {
+    Port::input(name, Type::vector(Expr::int(width as u64)), doc)
+}
+
+/// A vector as an output.
+pub fn output(name: impl Into<String>, width: usize, doc: &str) -> Port {
+    Port::output(name, Type::vector(Expr::int(width as u64)), doc)
+}
+
+/// One bit as an input.
+pub fn bit_in(name: impl Into<String>, doc: &str) -> Port {
+    Port::input(name, Type::Bit, doc)
+}
+
+/// One bit as an output.
+pub fn bit_out(name: impl Into<String>, doc: &str) -> Port {
+    Port::output(name, Type::Bit, doc)
+}
+
+/// Element `index` of a vector of elements of `width` bits; the index may be a loop's variable.
+pub fn element(name: impl Into<String>, index: Expr, width: usize) -> Expr {
+    let width = Expr::int(width as u64);
+    let low = match &index {
+        Expr::Int(0) => Expr::int(0),
+        _ => index.mul(width.clone()),
+    };
+    Expr::name(name).part(low, width)
+}
+
+/// Bit `index` of a vector.
+pub fn bit(name: impl Into<String>, index: Expr) -> Expr {
+    Expr::name(name).index(index)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn bits_are_those_of_the_package() {
+        for (count, expected) in [(1, 1), (2, 1), (3, 2), (4, 2), (5, 3), (64, 6), (65, 7)] {
+            assert_eq!(bits(count), expected, "{count}");
+        }
+    }
+}

@@ -1,0 +1,216 @@
+//! `automaton`: search for many patterns at once by an automaton, in the pipe's body buffer.
+
+mod patterns;
+
+use std::collections::BTreeMap;
+
+use wireloom_bits::Bits;
+use wireloom_codegen::hardware::core::{MAX_LENGTH, OffloadPort};
+use wireloom_codegen::hardware::sv::short::{clocked, int};
+use wireloom_codegen::hardware::sv::{Expr, Item};
+use wireloom_offloads::{EntryKey, Row, Store, Update};
+
+pub use patterns::{PatternWrite, Patterns};
+
+use self::patterns::{Automaton as Tables, LENGTH_BITS, TARGETS, illegal, state_bits, table};
+use super::body::{BUFFER, reader, turn};
+use super::meter::ONE_REQUEST;
+use super::wiring::on_bus;
+use super::{Realisation, instance};
+use crate::control::{ControlWrite, Updater};
+use crate::description::Rule;
+use crate::processor::images::line;
+use crate::processor::memory_map::{Contents, leaves_of, packed};
+use crate::processor::{Image, NpError, Plan, Processor, Service};
+use crate::simulation::Operation;
+
+/// Names of the contents of the first three control targets.
+const TABLES: [&str; 3] = ["classes", "next", "matches"];
+
+/// An automaton that searches packets.
+pub(super) struct Automaton;
+
+impl Realisation for Automaton {
+    fn name(&self) -> &'static str {
+        "automaton"
+    }
+
+    fn about(&self) -> &'static str {
+        "an automaton in block RAM"
+    }
+
+    fn describe(&self, service: &Service) -> String {
+        let Rule { states, classes, .. } = service.rule;
+        let kind = &service.config.kind;
+        format!("{kind}: {} of {states} states and {classes} classes of bytes", self.about())
+    }
+
+    fn suits(&self, kind: &str, _port: &OffloadPort) -> bool {
+        kind == "match"
+    }
+
+    fn only_in_pipe(&self) -> Option<&'static str> {
+        Some(BUFFER)
+    }
+
+    fn varies(&self) -> Option<&'static str> {
+        Some(ONE_REQUEST)
+    }
+
+    fn check(&self, rule: &Rule) -> Result<(), String> {
+        illegal(rule.states, rule.classes).map_or(Ok(()), Err)
+    }
+
+    fn items(&self, plan: &Plan, service: &Service, tag_bits: usize, target: usize) -> Vec<Item> {
+        let (ends, access) = turn(plan, service);
+        let search =
+            reader(clocked("wl_body_match", format!("u_{}", service.name)), tag_bits, &access)
+                .parameter("DataBytes", int(plan.data_bytes))
+                .parameter("Ahead", int(plan.beats_ahead()))
+                .parameter("ValueBits", int(service.value_bits()))
+                .parameter("States", int(service.rule.states))
+                .parameter("Classes", int(service.rule.classes))
+                .parameter("Image", plan.image(&service.offload));
+        on_bus(
+            plan,
+            service,
+            ends.whole(search).parameter("CtlTarget", Expr::number(8, target as u64)),
+        )
+    }
+
+    fn control_bits(&self, service: &Service) -> usize {
+        (LENGTH_BITS as usize + service.value_bits()).max(1 + state_bits(service) as usize)
+    }
+
+    fn targets(&self, _plan: &Plan, _service: &Service) -> usize {
+        TARGETS
+    }
+
+    fn contents(&self, _plan: &Plan, service: &Service) -> Vec<(String, Contents)> {
+        targets(service).into_iter().map(|contents| (service.offload.clone(), contents)).collect()
+    }
+
+    /// Packets are searched with automaton 0 at first.
+    fn images(&self, plan: &Plan, service: &Service, store: &Store) -> Result<Vec<Image>, NpError> {
+        let Some((_, instance)) = instance(store, &service.offload) else { return Ok(Vec::new()) };
+        let tables = Tables::new(&table(service, &instance.rows()), &service.rule);
+        let tables = tables.map_err(|why| plan.refusal(service, why))?;
+        let image = |(name, table): (&str, &BTreeMap<u32, Bits>)| Image {
+            name: format!("{}_{name}", service.offload),
+            text: table.iter().fold(String::new(), |mut text, (address, entry)| {
+                line(&mut text, (*address).into(), entry);
+                text
+            }),
+        };
+        Ok(TABLES.into_iter().zip(&tables.tables).map(image).collect())
+    }
+
+    fn updater(
+        &self,
+        processor: &Processor,
+        service: &Service,
+        store: &Store,
+    ) -> Result<Option<Box<dyn Updater>>, String> {
+        let rows =
+            instance(store, &service.offload).map_or(Vec::new(), |(_, instance)| instance.rows());
+        let patterns =
+            processor.patterns(&service.offload, &rows).expect("its realisation was looked at")?;
+        Ok(Some(Box::new(Searched { patterns, is_first: true })))
+    }
+}
+
+/// Returns the contents of the control targets, in order.
+fn targets(service: &Service) -> Vec<Contents> {
+    let Rule { states, classes, .. } = service.rule;
+    let part = |name: &str, bits: u32| (name.to_owned(), bits);
+    let table = |name: &str, address: &str, size: usize, parts: Vec<(String, u32)>| {
+        Contents::new(name, address, 2 * size as u64, packed(parts))
+    };
+    let [classes_name, next, matches] = TABLES;
+    let transition = vec![part("match", 1), part("state", state_bits(service))];
+    let found =
+        [vec![part("length", LENGTH_BITS)], leaves_of("value", service.config.value.as_ref())]
+            .concat();
+    let live = Contents::new(
+        "the automaton that is searched with",
+        "0",
+        1,
+        packed([part("automaton", 1)]),
+    );
+    vec![
+        table(
+            classes_name,
+            "256 times the automaton (0 or 1), and a byte",
+            256,
+            vec![part("class", classes.trailing_zeros())],
+        ),
+        table(
+            next,
+            &format!(
+                "{} times the automaton, {classes} times the state, and the class",
+                states * classes
+            ),
+            states * classes,
+            transition,
+        ),
+        table(matches, &format!("{states} times the automaton, and the state"), states, found),
+        live,
+    ]
+}
+
+/// Updates of patterns.
+struct Searched {
+    patterns: Patterns,
+    /// Whether the idle automaton has not been used yet.
+    is_first: bool,
+}
+
+impl Updater for Searched {
+    fn plan(&mut self, processor: &Processor, update: &Update) -> Result<Vec<Operation>, String> {
+        let EntryKey::Pattern(pattern) = &update.key else { return Ok(Vec::new()) };
+        let mut operations = Vec::new();
+        if !std::mem::take(&mut self.is_first) {
+            // Packets may still be searched with the automaton that is written now.
+            operations.push(Operation::Rest(processor.search_cycles()));
+        }
+        for write in self.patterns.set(pattern, update.value.as_ref())? {
+            let writes = processor.pattern_writes(&update.offload, write);
+            operations.extend(writes.into_iter().map(Operation::from));
+        }
+        Ok(operations)
+    }
+}
+
+impl Processor {
+    /// The patterns of a `match` offload with these rows, to be changed; `None` if the offload is
+    /// not realised as an automaton.
+    ///
+    /// # Errors
+    /// If they do not fit the machine's automaton: a sentence without a final stop.
+    pub fn patterns(&self, offload: &str, rows: &[Row]) -> Option<Result<Patterns, String>> {
+        automaton(&self.plan, offload).map(|service| Patterns::new(service, rows))
+    }
+
+    /// The writes of the control port, in every pipe, that carry out a write of patterns. There are
+    /// none if the offload has no patterns.
+    pub fn pattern_writes(
+        &self,
+        offload: &str,
+        (target, address, value): PatternWrite,
+    ) -> Vec<ControlWrite> {
+        let service = automaton(&self.plan, offload);
+        service.map_or(Vec::new(), |service| self.in_every_pipe(service, target, address, &value))
+    }
+
+    /// Core cycles after which every search that had begun has ended.
+    pub fn search_cycles(&self) -> u64 {
+        let bytes = u64::from(MAX_LENGTH);
+        // As `wl_body_match` promises.
+        bytes + bytes.div_ceil(self.plan.data_bytes as u64) + 9
+    }
+}
+
+fn automaton<'a>(plan: &'a Plan, offload: &str) -> Option<&'a Service> {
+    let is_automaton = |service: &&Service| service.rule.realisation.name() == Automaton.name();
+    plan.services.iter().filter(is_automaton).find(|service| service.offload == offload)
+}

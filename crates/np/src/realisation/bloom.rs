@@ -1,0 +1,158 @@
+//! `bloom`: a Bloom filter in block RAM.
+
+use wireloom_bits::Bits;
+use wireloom_codegen::hardware::core::OffloadPort;
+use wireloom_codegen::hardware::sv::short::{clocked, int};
+use wireloom_codegen::hardware::sv::{Expr, Item};
+use wireloom_offloads::kinds::bloom::{WORD_BITS, positions};
+use wireloom_offloads::{Config, EntryKey, Instance, Store, Update};
+
+use super::entries::{index_below, load, refused};
+use super::meter::ONE_REQUEST;
+use super::wiring::{Ends, methods, on_bus};
+use super::{Realisation, instance};
+use crate::control::{ControlBus, ControlError, Updater, targets};
+use crate::processor::memory_map::{Contents, packed};
+use crate::processor::{Plan, Processor, Service};
+use crate::simulation::Operation;
+
+/// A Bloom filter.
+pub(super) struct Bloom;
+
+impl Realisation for Bloom {
+    fn name(&self) -> &'static str {
+        "bloom"
+    }
+
+    fn about(&self) -> &'static str {
+        "a Bloom filter in block RAM"
+    }
+
+    fn describe(&self, service: &Service) -> String {
+        let config = &service.config;
+        let [size, hashes] = ["size", "hashes"].map(|name| config.param(name).low_u64());
+        format!("{} of {size} bits and {hashes} hashes: {}", config.kind, self.about())
+    }
+
+    fn suits(&self, kind: &str, _port: &OffloadPort) -> bool {
+        kind == "bloom"
+    }
+
+    fn varies(&self) -> Option<&'static str> {
+        Some(ONE_REQUEST)
+    }
+
+    fn items(&self, plan: &Plan, service: &Service, tag_bits: usize, target: usize) -> Vec<Item> {
+        let config = &service.config;
+        let ends = Ends::behind_tree(service);
+        let filter = clocked("wl_bloom", format!("u_{}", service.name))
+            .parameter("KeyBits", int(service.key_bits()))
+            .parameter("Size", int(service.elements()))
+            .parameter("Hashes", int(config.param("hashes").low_u64() as usize))
+            .parameter("MethodCount", int(service.port.methods.len()))
+            .parameter("Methods", methods(service, 1))
+            .parameter("TagBits", int(tag_bits))
+            .parameter("CtlTarget", Expr::number(8, target as u64));
+        // A program that only adds keys has no use for replies.
+        let filter =
+            if service.reply_bits > 0 { ends.whole(filter) } else { ends.requests(filter) };
+        on_bus(plan, service, filter)
+    }
+
+    fn control_bits(&self, _service: &Service) -> usize {
+        WORD_BITS as usize
+    }
+
+    fn contents(&self, _plan: &Plan, service: &Service) -> Vec<(String, Contents)> {
+        let word = packed([("bits".to_owned(), WORD_BITS)]);
+        let contents = Contents::new(
+            "bits; a write sets those that are one",
+            "number of a word",
+            words(service),
+            word,
+        );
+        vec![(service.offload.clone(), contents)]
+    }
+
+    fn is_changed(&self, _service: &Service) -> bool {
+        true
+    }
+
+    fn indices(&self, service: &Service) -> u64 {
+        words(service)
+    }
+
+    /// The write of a word of the filter's state.
+    fn entry(
+        &self,
+        path: &str,
+        config: &Config,
+        key: &EntryKey,
+        value: Option<&Bits>,
+    ) -> Result<(u32, Bits), String> {
+        let Some(value) = value else { return Err(refused(config)) };
+        let words = config.param("size").low_u64().div_ceil(u64::from(WORD_BITS));
+        Ok((index_below(path, config, words, key)?, value.clone()))
+    }
+
+    /// Copies are added up bit by bit.
+    fn read_back(
+        &self,
+        _service: &Service,
+        targets: &[u8],
+        indices: &[u64],
+        bus: &mut dyn ControlBus,
+        instance: &mut dyn Instance,
+    ) -> Result<bool, ControlError> {
+        let addresses: Vec<u32> = indices.iter().map(|&index| index as u32).collect();
+        let mut words = vec![Bits::zero(WORD_BITS); indices.len()];
+        for &target in targets {
+            for (word, entry) in words.iter_mut().zip(bus.read_entries(target, &addresses)?) {
+                *word = word.or(&entry.resize(WORD_BITS));
+            }
+        }
+        for (&index, word) in indices.iter().zip(words) {
+            load(instance, EntryKey::Index(index), word)?;
+        }
+        Ok(true)
+    }
+
+    fn updater(
+        &self,
+        _processor: &Processor,
+        service: &Service,
+        store: &Store,
+    ) -> Result<Option<Box<dyn Updater>>, String> {
+        Ok(instance(store, &service.offload).map(|(config, _)| Box::new(Keys(config.clone())) as _))
+    }
+}
+
+/// Updates of a filter: each key that is added sets its bits.
+struct Keys(Config);
+
+impl Updater for Keys {
+    fn plan(&mut self, processor: &Processor, update: &Update) -> Result<Vec<Operation>, String> {
+        let is_added = update.value.as_ref().is_some_and(|value| !value.is_zero());
+        let (EntryKey::Exact(key), true) = (&update.key, is_added) else {
+            return Err("a key cannot be taken out of a Bloom filter".to_owned());
+        };
+        let [size, hashes] = ["size", "hashes"].map(|name| self.0.param(name).low_u64());
+        let mut operations = Vec::new();
+        for position in positions(key, size, hashes as u32) {
+            let (word, bit) = (position / u64::from(WORD_BITS), position % u64::from(WORD_BITS));
+            operations.extend(targets(processor, &update.offload).into_iter().map(|target| {
+                Operation::Write {
+                    target,
+                    address: word as u32,
+                    value: Bits::new(WORD_BITS, 1 << bit),
+                }
+            }));
+        }
+        Ok(operations)
+    }
+}
+
+/// Words of a filter.
+fn words(service: &Service) -> u64 {
+    (service.elements() as u64).div_ceil(WORD_BITS.into())
+}

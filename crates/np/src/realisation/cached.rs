@@ -1,0 +1,137 @@
+//! `cached`: an array that packets only read, in QDR SRAM, with a hash cache in each cluster.
+
+use wireloom_bits::Bits;
+use wireloom_codegen::hardware::core::OffloadPort;
+use wireloom_codegen::hardware::pipelined::Lookup;
+use wireloom_codegen::hardware::sv::short::{clocked, int, name};
+use wireloom_codegen::hardware::sv::{Expr, Instance, Item};
+use wireloom_offloads::{Config, EntryKey, Store};
+
+use super::Realisation;
+use super::direct::Direct;
+use super::wiring::Ends;
+use crate::description::{Machine, Place};
+use crate::processor::memory_map::Contents;
+use crate::processor::probes::ProbePort;
+use crate::processor::services::{first_target, index_bits};
+use crate::processor::{Channel, Image, NpError, Plan, Service};
+
+/// A [`Direct`] table with caches.
+pub(super) struct Cached;
+
+impl Realisation for Cached {
+    fn name(&self) -> &'static str {
+        "cached"
+    }
+
+    fn about(&self) -> &'static str {
+        "hash cache in each cluster, table in QDR SRAM"
+    }
+
+    fn suits(&self, kind: &str, port: &OffloadPort) -> bool {
+        Direct.suits(kind, port)
+    }
+
+    fn only_in_pipe(&self) -> Option<&'static str> {
+        Direct.only_in_pipe()
+    }
+
+    fn varies(&self) -> Option<&'static str> {
+        Some(
+            "a cache answers sooner what it has than what it has not (`realisation = \"direct\"` does not)",
+        )
+    }
+
+    fn channels(
+        &self,
+        service: &Service,
+        lookups: &[Lookup],
+        machine: &Machine,
+    ) -> Result<Vec<Channel>, String> {
+        Direct.channels(service, lookups, machine)
+    }
+
+    fn items(&self, plan: &Plan, service: &Service, tag_bits: usize, target: usize) -> Vec<Item> {
+        Direct.items(plan, service, tag_bits, target)
+    }
+
+    fn has_cluster_part(&self) -> bool {
+        true
+    }
+
+    fn cluster_part(&self, plan: &Plan, service: &Service) -> Vec<Item> {
+        vec![Item::Instance(cache(plan, service))]
+    }
+
+    fn cluster_probes(&self, service: &Service) -> Vec<ProbePort> {
+        let s = &service.name;
+        vec![
+            ProbePort::of_cluster(
+                &format!("{s}_hits"),
+                "The cache has answered a request,",
+                &format!("hits of the cache of {s}"),
+            ),
+            ProbePort::of_cluster(
+                &format!("{s}_misses"),
+                "or has asked the table.",
+                &format!("misses of the cache of {s}"),
+            ),
+        ]
+    }
+
+    fn control_bits(&self, service: &Service) -> usize {
+        Direct.control_bits(service)
+    }
+
+    fn contents(&self, plan: &Plan, service: &Service) -> Vec<(String, Contents)> {
+        Direct.contents(plan, service)
+    }
+
+    fn is_outside(&self, contents: &Contents) -> bool {
+        Direct.is_outside(contents)
+    }
+
+    fn images(&self, plan: &Plan, service: &Service, store: &Store) -> Result<Vec<Image>, NpError> {
+        Direct.images(plan, service, store)
+    }
+
+    fn entry(
+        &self,
+        path: &str,
+        config: &Config,
+        key: &EntryKey,
+        value: Option<&Bits>,
+    ) -> Result<(u32, Bits), String> {
+        Direct.entry(path, config, key, value)
+    }
+}
+
+/// The cache of a cluster, between its tree and its ports.
+fn cache(plan: &Plan, service: &Service) -> Instance {
+    let here = |what: &str| Expr::name(format!("{}_{what}", service.name));
+    let cache = clocked("wl_hash_cache", format!("u_{}", service.name))
+        .parameter("KeyBits", int(index_bits(service.elements())))
+        .parameter("Size", int(service.elements()))
+        .parameter("ValueBits", int(service.value_bits()))
+        .parameter("IndexBits", int(service.request_bits))
+        .parameter("TagBits", int(plan.cluster_tag_bits()))
+        .parameter("Bins", int(service.rule.bins))
+        .parameter("Sets", int(service.rule.sets))
+        .parameter("CtlTarget", Expr::number(8, first_target(plan, service, Place::Pipe) as u64));
+    Ends::behind_tree(service)
+        .whole(cache)
+        .port("miss_valid_o", here("request_valid_o"))
+        .port("miss_ready_i", here("request_ready_i"))
+        .port("miss_tag_o", here("request_tag_o"))
+        .port("miss_data_o", here("request_data_o"))
+        .port("fill_valid_i", here("reply_valid_i"))
+        .port("fill_tag_i", here("reply_tag_i"))
+        .port("fill_data_i", here("reply_data_i"))
+        .port("ctl_valid_i", name("ctl_valid_i"))
+        .port("ctl_write_i", name("ctl_write_i"))
+        .port("ctl_target_i", name("ctl_target_i"))
+        .port("ctl_address_i", name("ctl_address_i"))
+        .port("ctl_done_i", name("ctl_finished_i"))
+        .port("hit_o", here("hits_o"))
+        .port("miss_o", here("misses_o"))
+}

@@ -1,0 +1,301 @@
+//! Realisations: what a machine builds for an offload.
+//!
+//! Each realisation is one file, which holds all that the processor has to know of it: which
+//! offloads it suits, its modules and their ports, its control targets, the contents of its
+//! memories, its probes, and how table entries are written and read over the control port. [`ALL`]
+//! lists them. A machine's description names one for each offload ([`Rule::realisation`]).
+
+mod automaton;
+mod bloom;
+mod body;
+mod cached;
+mod counters;
+mod direct;
+mod entries;
+mod flow_counter;
+mod hash_table;
+mod meter;
+mod pipeline;
+mod random;
+mod table;
+mod trie;
+mod wiring;
+
+use std::fmt;
+use std::sync::LazyLock;
+
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
+use wireloom_bits::Bits;
+use wireloom_codegen::hardware::core::OffloadPort;
+use wireloom_codegen::hardware::pipelined::Lookup;
+use wireloom_codegen::hardware::sv::Item;
+use wireloom_offloads::{Config, EntryKey, Instance, Row, Store};
+
+use crate::control::{ControlBus, ControlError, Updater};
+use crate::description::{Machine, Rule};
+use crate::processor::memory_map::Contents;
+use crate::processor::probes::ProbePort;
+use crate::processor::{Channel, Image, NpError, Plan, Processor, Service};
+
+pub use automaton::{PatternWrite, Patterns};
+pub use meter::RATE_BITS;
+pub use pipeline::Called;
+pub(crate) use pipeline::{called, config};
+pub(crate) use trie::{lookups, modules};
+
+/// Every realisation, in the order of the documentation (docs/machines/np.md).
+pub static ALL: &[&dyn Realisation] = &[
+    &table::Table,
+    &trie::Trie,
+    &cached::Cached,
+    &direct::Direct,
+    &counters::Counters,
+    &flow_counter::FlowCounter,
+    &hash_table::HashTable,
+    &bloom::Bloom,
+    &meter::Meter,
+    &random::Random,
+    &body::Body,
+    &automaton::Automaton,
+    &pipeline::Pipeline,
+];
+
+/// A way to provide an offload.
+///
+/// Methods that have a default need an implementation only where the realisation differs from a
+/// single small module without control targets.
+pub trait Realisation: Sync {
+    /// The name in machine descriptions.
+    fn name(&self) -> &'static str;
+
+    /// A short description for users.
+    fn about(&self) -> &'static str;
+
+    /// A description of a service, without its place.
+    fn describe(&self, service: &Service) -> String {
+        format!("{} of {}: {}", service.config.kind, service.size(), self.about())
+    }
+
+    // Legality.
+
+    /// Whether it can provide an offload of this kind that the engine calls through this port.
+    fn suits(&self, kind: &str, port: &OffloadPort) -> bool;
+
+    /// Why it must be placed in the pipe; `None` if each cluster can have it too.
+    fn only_in_pipe(&self) -> Option<&'static str> {
+        None
+    }
+
+    /// Whether each engine can have it ([`Self::in_engine`]).
+    fn stands_in_engines(&self) -> bool {
+        false
+    }
+
+    /// Why its replies do not come after a constant time; `None` if they do.
+    fn varies(&self) -> Option<&'static str> {
+        None
+    }
+
+    /// Checks the numbers of a rule.
+    ///
+    /// # Errors
+    /// A sentence without a final stop.
+    fn check(&self, _rule: &Rule) -> Result<(), String> {
+        Ok(())
+    }
+
+    /// The channels to memories outside the chip.
+    ///
+    /// # Errors
+    /// If the machine's memories are too small or too slow: a sentence without a final stop.
+    fn channels(
+        &self,
+        _service: &Service,
+        _lookups: &[Lookup],
+        _machine: &Machine,
+    ) -> Result<Vec<Channel>, String> {
+        Ok(Vec::new())
+    }
+
+    /// The width of its keys if it uses a generated lookup pipeline ([`Plan::lookups`]).
+    fn lookup_key_bits(&self, _service: &Service) -> Option<u32> {
+        None
+    }
+
+    // Hardware.
+
+    /// Returns the modules, between the nets of the request tree of their place. Tags have
+    /// `tag_bits` bits; the first control target has number `target`.
+    fn items(&self, plan: &Plan, service: &Service, tag_bits: usize, target: usize) -> Vec<Item>;
+
+    /// Returns the modules inside the loop over the engines of a cluster; called only if engines
+    /// have it.
+    fn in_engine(&self, _plan: &Plan, _service: &Service) -> Vec<Item> {
+        Vec::new()
+    }
+
+    /// Whether each cluster has a part of a service of the pipe ([`Self::cluster_part`]).
+    fn has_cluster_part(&self) -> bool {
+        false
+    }
+
+    /// The part in each cluster of a service of the pipe.
+    fn cluster_part(&self, _plan: &Plan, _service: &Service) -> Vec<Item> {
+        Vec::new()
+    }
+
+    /// Probes of the part in each cluster.
+    fn cluster_probes(&self, _service: &Service) -> Vec<ProbePort> {
+        Vec::new()
+    }
+
+    // Control plane.
+
+    /// The width of the widest entry on the control bus.
+    fn control_bits(&self, service: &Service) -> usize;
+
+    /// The number of control targets.
+    fn targets(&self, _plan: &Plan, _service: &Service) -> usize {
+        1
+    }
+
+    /// The path of the offload and the contents of each control target, in order.
+    fn contents(&self, plan: &Plan, service: &Service) -> Vec<(String, Contents)>;
+
+    /// Whether a control target's entries lie in a memory outside the chip.
+    fn is_outside(&self, _contents: &Contents) -> bool {
+        false
+    }
+
+    /// Whether it uses both ends of its memory, however few entries there are.
+    fn spans_memory(&self) -> bool {
+        false
+    }
+
+    /// The contents of its memories when the processor starts.
+    ///
+    /// # Errors
+    /// If the tables in the store do not fit.
+    fn images(
+        &self,
+        _plan: &Plan,
+        _service: &Service,
+        _store: &Store,
+    ) -> Result<Vec<Image>, NpError> {
+        Ok(Vec::new())
+    }
+
+    // Entries.
+
+    /// Whether the control plane must write the state at the start, which packets then may change.
+    fn is_changed(&self, _service: &Service) -> bool {
+        false
+    }
+
+    /// The number of elements that are read back by index.
+    fn indices(&self, service: &Service) -> u64 {
+        service.elements() as u64
+    }
+
+    /// Whether an element's value is the sum over all copies, so that a written value goes to one
+    /// copy and zeros go to the others.
+    fn sums_copies(&self) -> bool {
+        false
+    }
+
+    /// Address and data of the write that sets an entry of the offload at this path, or removes it.
+    ///
+    /// # Errors
+    /// If the entry does not suit the offload: a sentence without a final stop.
+    fn entry(
+        &self,
+        _path: &str,
+        config: &Config,
+        _key: &EntryKey,
+        _value: Option<&Bits>,
+    ) -> Result<(u32, Bits), String> {
+        Err(entries::refused(config))
+    }
+
+    /// The value of a row of the golden instance, as [`Self::entry`] takes it.
+    fn row_value(&self, _service: &Service, row: &Row) -> Bits {
+        entries::packed(row).unwrap_or_else(|| Bits::zero(1))
+    }
+
+    /// Reads the state back into a golden instance.
+    ///
+    /// `targets` are the control targets of all copies; `indices` are the elements to read, for
+    /// offloads that are indexed. Returns false if the realisation cannot report its state.
+    ///
+    /// # Errors
+    /// If the machine fails or the instance refuses an entry.
+    fn read_back(
+        &self,
+        _service: &Service,
+        _targets: &[u8],
+        _indices: &[u64],
+        _bus: &mut dyn ControlBus,
+        _instance: &mut dyn Instance,
+    ) -> Result<bool, ControlError> {
+        Ok(false)
+    }
+
+    /// The planner of updates for tables whose entries do not lie where their keys say; `None` if
+    /// an update is one write of [`Self::entry`] to each copy.
+    ///
+    /// # Errors
+    /// If the tables in the store do not fit: a sentence without a final stop.
+    fn updater(
+        &self,
+        _processor: &Processor,
+        _service: &Service,
+        _store: &Store,
+    ) -> Result<Option<Box<dyn Updater>>, String> {
+        Ok(None)
+    }
+}
+
+/// The realisation of that name in machine descriptions.
+pub fn find(name: &str) -> Option<&'static dyn Realisation> {
+    ALL.iter().copied().find(|realisation| realisation.name() == name)
+}
+
+impl PartialEq for dyn Realisation {
+    fn eq(&self, other: &Self) -> bool {
+        self.name() == other.name()
+    }
+}
+
+impl Eq for dyn Realisation {}
+
+impl fmt::Debug for dyn Realisation {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.name())
+    }
+}
+
+impl Serialize for dyn Realisation {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.serialize_str(self.name())
+    }
+}
+
+impl<'de> Deserialize<'de> for &'static dyn Realisation {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        static NAMES: LazyLock<Vec<&str>> =
+            LazyLock::new(|| ALL.iter().map(|r| r.name()).collect());
+        let name = String::deserialize(deserializer)?;
+        find(&name).ok_or_else(|| serde::de::Error::unknown_variant(&name, &NAMES))
+    }
+}
+
+/// The golden instance of the offload at a path.
+pub(crate) fn instance<'a>(store: &'a Store, path: &str) -> Option<(&'a Config, &'a dyn Instance)> {
+    match &store.find(path)?.content {
+        wireloom_offloads::Content::Kind { config, instance } => Some((config, instance.as_ref())),
+        wireloom_offloads::Content::Engine(_) => None,
+    }
+}
+
+#[cfg(test)]
+mod tests;

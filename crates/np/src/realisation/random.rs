@@ -1,0 +1,56 @@
+//! `random`: a generator of pseudo-random numbers. It has no state, so the control plane finds
+//! nothing there.
+
+use wireloom_codegen::hardware::core::OffloadPort;
+use wireloom_codegen::hardware::sv::short::{clocked, int};
+use wireloom_codegen::hardware::sv::{Expr, Item};
+
+use super::Realisation;
+use super::meter::ONE_REQUEST;
+use super::wiring::Ends;
+use crate::processor::memory_map::Contents;
+use crate::processor::{Plan, Service};
+
+/// A generator of random numbers.
+pub(super) struct Random;
+
+impl Realisation for Random {
+    fn name(&self) -> &'static str {
+        "random"
+    }
+
+    fn about(&self) -> &'static str {
+        "SplitMix64"
+    }
+
+    fn describe(&self, service: &Service) -> String {
+        format!("{}: {}", service.config.kind, self.about())
+    }
+
+    fn suits(&self, kind: &str, _port: &OffloadPort) -> bool {
+        kind == "random"
+    }
+
+    fn varies(&self) -> Option<&'static str> {
+        Some(ONE_REQUEST)
+    }
+
+    fn items(&self, _plan: &Plan, service: &Service, tag_bits: usize, _target: usize) -> Vec<Item> {
+        let random = clocked("wl_random", format!("u_{}", service.name))
+            .parameter("Seed", Expr::Number(service.config.param("seed").resize(64)))
+            .parameter("TagBits", int(tag_bits));
+        vec![Item::Instance(Ends::behind_tree(service).whole(random))]
+    }
+
+    fn control_bits(&self, _service: &Service) -> usize {
+        0
+    }
+
+    fn targets(&self, _plan: &Plan, _service: &Service) -> usize {
+        0
+    }
+
+    fn contents(&self, _plan: &Plan, _service: &Service) -> Vec<(String, Contents)> {
+        Vec::new()
+    }
+}

@@ -1,0 +1,254 @@
+//! Nets and modules that several realisations share: the ends of a service, the control bus, memory
+//! channels.
+
+use wireloom_bits::Bits;
+use wireloom_codegen::hardware::core::PortMethod;
+use wireloom_codegen::hardware::sv::short::{int, name};
+use wireloom_codegen::hardware::sv::{Expr, Instance, Item, Type, Unary};
+
+use crate::description::Machine;
+use crate::processor::services::memory_side;
+use crate::processor::wires::vector;
+use crate::processor::{Channel, Plan, Service};
+
+/// The names of a service's requests and replies in its place.
+pub(super) struct Ends {
+    pub(super) request_valid: Expr,
+    pub(super) request_ready: Expr,
+    pub(super) request_tag: Expr,
+    pub(super) request_data: Expr,
+    pub(super) reply_valid: Expr,
+    pub(super) reply_tag: Expr,
+    pub(super) reply_data: Expr,
+}
+
+impl Ends {
+    /// The nets at the end of a request tree.
+    pub(super) fn behind_tree(service: &Service) -> Self {
+        let here = |what: &str| Expr::name(format!("{}_{what}", service.name));
+        Self {
+            request_valid: here("in_valid"),
+            request_ready: here("in_ready"),
+            request_tag: here("in_tag"),
+            request_data: here("in_data"),
+            reply_valid: here("out_valid"),
+            reply_tag: here("out_tag"),
+            reply_data: here("out_data"),
+        }
+    }
+
+    /// Connects a service that has no use for replies.
+    pub(super) fn requests(self, instance: Instance) -> Instance {
+        instance
+            .port("request_valid_i", self.request_valid)
+            .port("request_ready_o", self.request_ready)
+            .port("request_tag_i", self.request_tag)
+            .port("request_data_i", self.request_data)
+            .open("reply_valid_o")
+            .open("reply_tag_o")
+            .open("reply_data_o")
+    }
+
+    /// Connects a service that replies to every request.
+    pub(super) fn whole(self, instance: Instance) -> Instance {
+        instance
+            .port("request_valid_i", self.request_valid)
+            .port("request_ready_o", self.request_ready)
+            .port("request_tag_i", self.request_tag)
+            .port("request_data_i", self.request_data)
+            .port("reply_valid_o", self.reply_valid)
+            .port("reply_tag_o", self.reply_tag)
+            .port("reply_data_o", self.reply_data)
+    }
+}
+
+/// Connects a service that control targets reach, and its responses, to the control bus.
+pub(super) fn on_bus(plan: &Plan, service: &Service, instance: Instance) -> Vec<Item> {
+    let s = &service.name;
+    let mut items = answer_nets(plan, s);
+    if service.reply_bits > 0 && service.port.methods.iter().all(|method| method.reply == 0) {
+        items.push(Item::assign(format!("{s}_out_data"), Expr::Zeros));
+    }
+    items.push(Item::Instance(controlled(instance, plan, s)));
+    items
+}
+
+/// Connects a slave to the control bus as it is inside a cluster or pipe: targets count from its
+/// base.
+pub(super) fn controlled(instance: Instance, plan: &Plan, answer: &str) -> Instance {
+    instance
+        .parameter("CtlBits", int(plan.control_bits))
+        .port("ctl_valid_i", name("here_valid"))
+        .port("ctl_write_i", name("ctl_write_i"))
+        .port("ctl_target_i", name("here_target"))
+        .port("ctl_address_i", name("ctl_address_i"))
+        .port("ctl_data_i", name("ctl_data_i"))
+        .port("ctl_done_o", name(format!("{answer}_done")))
+        .port("ctl_data_o", name(format!("{answer}_answer")))
+}
+
+/// Returns the nets of a slave's responses.
+pub(super) fn answer_nets(plan: &Plan, answer: &str) -> Vec<Item> {
+    vec![
+        Item::net(format!("{answer}_done"), Type::Bit),
+        vector(format!("{answer}_answer"), plan.control_bits),
+    ]
+}
+
+/// Returns the numbers of the called methods within the kind, each with this many bits.
+pub(super) fn methods(service: &Service, bits: u32) -> Expr {
+    let number = |method: &PortMethod| Expr::number(bits, method.method as u64);
+    Expr::Concat(service.port.methods.iter().rev().map(number).collect())
+}
+
+/// Returns the boundaries of an element's fields: a one at each lowest bit.
+pub(super) fn cuts(service: &Service) -> Bits {
+    let width = service.value_bits() as u32;
+    let mut cuts = Bits::zero(width);
+    let fields = service.config.value.as_ref().map_or(&[][..], |layout| &layout.fields);
+    let mut low = width;
+    for (_, field) in fields {
+        low -= field;
+        cuts = cuts.or(&Bits::new(width, 1).shl(low));
+    }
+    cuts
+}
+
+/// Adds the parameters of both counter templates: the `counter` kind counts bytes in counter 0 and
+/// packets in counter 1.
+pub(super) fn counter_parameters(instance: Instance, service: &Service) -> Instance {
+    let arguments = &service.port.methods[0].arguments;
+    instance
+        .parameter("Size", int(service.elements()))
+        .parameter("Arguments", int(1))
+        .parameter("ArgumentBits", int(arguments[1] as usize))
+        .parameter("IndexBits", int(arguments[0] as usize))
+}
+
+/// Returns the channel of a service whose entries take this many bursts of 72 bits each, in a part
+/// of 36-bit words.
+///
+/// # Errors
+/// If the memory is too slow or too small: the message is a sentence without a final stop.
+pub(super) fn burst_channel(
+    service: &Service,
+    bursts: usize,
+    machine: &Machine,
+) -> Result<Vec<Channel>, String> {
+    let slots = machine.clock.memory_ratio;
+    if bursts > slots {
+        return Err(format!(
+            "an entry takes {bursts} bursts of 72 bits, but the memory does {slots} in a core cycle"
+        ));
+    }
+    // Parts of 36-bit words have half as many bursts as words.
+    let (has, needs) =
+        (machine.memory.mega_words << 18, service.elements() * bursts.next_power_of_two());
+    if needs > has {
+        let parts = machine.memory.mega_words * needs.div_ceil(has);
+        return Err(format!(
+            "it needs {needs} bursts of 72 bits, but a part holds {has}: set `memory.mega_words` to {parts} or more"
+        ));
+    }
+    Ok(vec![Channel {
+        name: service.name.clone(),
+        service: service.name.clone(),
+        slots,
+        used: bursts,
+        word_bits: 36,
+        words: 2 * has,
+    }])
+}
+
+/// A service that has slots of a memory channel, and the nets between them.
+pub(super) fn off_chip(plan: &Plan, service: &Service, instance: Instance) -> Vec<Item> {
+    let s = &service.name;
+    let channel = plan
+        .channels
+        .iter()
+        .find(|c| &c.service == s)
+        .expect("each service off the chip has a channel");
+    let (used, slots) = (channel.used, channel.slots);
+    let net = |what: &str| format!("{}_{what}", channel.name);
+    let user = |what: &str| format!("{}_user_{what}", channel.name);
+    let mut instance = controlled(instance, plan, s)
+        .parameter("DataBits", int(channel.data_bits()))
+        .parameter("AddressBits", int(channel.address_bits()))
+        .parameter("ReadLatency", read_latency(plan));
+    let mut items = answer_nets(plan, s);
+    for (what, width, is_output) in [
+        ("read_valid", 1, true),
+        ("read_address", channel.address_bits(), true),
+        ("read_data", channel.data_bits(), false),
+        ("write_valid", 1, true),
+        ("write_address", channel.address_bits(), true),
+        ("write_data", channel.data_bits(), true),
+    ] {
+        items.push(vector(net(what), slots * width));
+        items.push(vector(user(what), used * width));
+        let port = format!("{what}_{}", if is_output { "o" } else { "i" });
+        instance = instance.port(port, name(user(what)));
+        let value = match (is_output, used == slots) {
+            (true, true) => name(user(what)),
+            (true, false) => Expr::Concat(vec![
+                Expr::number(((slots - used) * width) as u32, 0),
+                name(user(what)),
+            ]),
+            (false, true) => name(net(what)),
+            (false, false) => name(net(what)).part(Expr::int(0), int(used * width)),
+        };
+        items.push(Item::assign(if is_output { net(what) } else { user(what) }, value));
+        if !is_output && used < slots {
+            items.push(unread(&net(what), used * width, (slots - used) * width));
+        }
+    }
+    items.push(Item::net(net("hold"), Type::Bit));
+    items.push(Item::Instance(instance.port("hold_i", name(net("hold")))));
+    items.extend(own_channel(plan, channel));
+    items
+}
+
+/// Marks as unused the bits of a channel's slots that its service does not use.
+pub(super) fn unread(data: &str, low: usize, width: usize) -> Item {
+    let rest = name(data).part(int(low), int(width)).unary(Unary::AnyOf);
+    Item::value(format!("unused_{data}"), Type::Bit, rest)
+}
+
+/// The latency of memory channels in core cycles, as the templates compute it.
+pub(super) fn read_latency(plan: &Plan) -> Expr {
+    let memory = &plan.machine.memory;
+    Expr::call(
+        "wl_pkg::adapter_latency",
+        vec![int(plan.machine.clock.memory_ratio), int(memory.latency)],
+    )
+}
+
+/// The channel to the memory of a service that reads and writes its entries for the control plane
+/// itself.
+fn own_channel(plan: &Plan, channel: &Channel) -> Vec<Item> {
+    let net = |what: &str| name(format!("{}_{what}", channel.name));
+    let mut instance = memory_side(plan, channel).parameter("CtlBits", int(plan.control_bits));
+    for port in [
+        "read_valid_i",
+        "read_address_i",
+        "read_data_o",
+        "write_valid_i",
+        "write_address_i",
+        "write_data_i",
+        "hold_o",
+    ] {
+        instance = instance.port(port, net(port.trim_end_matches("_i").trim_end_matches("_o")));
+    }
+    instance = instance
+        .port("ctl_valid_i", Expr::number(1, 0))
+        .port("ctl_write_i", Expr::number(1, 0))
+        .port("ctl_target_i", Expr::Zeros)
+        .port("ctl_address_i", Expr::Zeros)
+        .port("ctl_data_i", Expr::Zeros)
+        .open("ctl_done_o")
+        .open("ctl_data_o");
+    vec![
+        Item::Instance(instance),
+        Item::assign(format!("{}_reads_o", channel.name), net("read_valid")),
+    ]
+}

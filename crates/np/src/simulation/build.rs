@@ -1,0 +1,378 @@
+//! Builds a loaded model from SystemVerilog: Verilator, the C++ compiler, the cache.
+
+use std::fs;
+use std::io::{self, BufRead, BufReader, Write};
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+
+use super::model::Model;
+use super::source::{Geometry, Source};
+use crate::processor::Hash;
+use wireloom_install::{Cache, CacheError, tools};
+
+/// The harness, and the version of its interface to Rust: its files, the first of which includes
+/// the others.
+pub(crate) const HARNESS: [(&str, &str); 5] = [
+    ("harness.cpp", include_str!("harness.cpp")),
+    ("line.h", include_str!("line.h")),
+    ("lanes.h", include_str!("lanes.h")),
+    ("ports.h", include_str!("ports.h")),
+    ("routers.h", include_str!("routers.h")),
+];
+
+/// The finished model in its folder.
+const OBJECT: &str = "np_model.so";
+/// The additional file compiled with the harness: the parameters of the machine, then the harness.
+const DRIVER: &str = "np_driver";
+/// A function of the harness. It is in one file with the model, which is in an archive, and the
+/// linker takes only requested symbols from it.
+const ENTRY: &str = "wl_open";
+
+/// Options of the C++ compiler for all models with the harness.
+pub(crate) const STANDARD: [&str; 5] = [
+    "-std=c++17",
+    "-DVL_TIME_CONTEXT",
+    "-DVL_USER_FATAL=1",
+    "-DVL_USER_STOP=1",
+    "-DVL_USER_FINISH=1",
+];
+
+/// Build options.
+#[derive(Clone, Debug)]
+pub struct BuildOptions {
+    /// Waves can be written. Such a model is slower, and each instance of a module is translated
+    /// anew: Verilator does not look into blocks that it translates once.
+    pub waves: bool,
+    /// Assertions of the templates are checked while it runs.
+    pub assertions: bool,
+    /// Optimisation by the C++ compiler, 0 to 3.
+    pub optimise: u8,
+    /// Compilers at work at the same time.
+    pub jobs: usize,
+    /// The store of finished models.
+    pub cache: Cache,
+}
+
+impl Default for BuildOptions {
+    /// Fast models, one compiler a core, the usual cache.
+    fn default() -> Self {
+        let jobs = std::thread::available_parallelism().map_or(1, usize::from);
+        Self { waves: false, assertions: false, optimise: 2, jobs, cache: Cache::of_user("np") }
+    }
+}
+
+/// Why a model could not be built.
+#[derive(Debug, thiserror::Error)]
+pub enum BuildError {
+    /// A file cannot be read or written.
+    #[error("{}: {error}", path.display())]
+    File {
+        /// Which.
+        path: PathBuf,
+        /// Why.
+        error: io::Error,
+    },
+    /// A tool is missing, or too old.
+    #[error("{0}")]
+    Tool(String),
+    /// Models cannot be kept and loaded.
+    #[error(transparent)]
+    Cache(#[from] CacheError),
+    /// Verilator or the C++ compiler refused the design.
+    #[error("Verilator failed; all that it said is in {}\n{message}", log.display())]
+    Verilator {
+        /// The lines that say why.
+        message: String,
+        /// The whole log.
+        log: PathBuf,
+    },
+    /// The finished model cannot be loaded.
+    #[error("{}: {message}", path.display())]
+    Load {
+        /// Which.
+        path: PathBuf,
+        /// Why.
+        message: String,
+    },
+}
+
+fn file_error(path: &Path) -> impl FnOnce(io::Error) -> BuildError + '_ {
+    move |error| BuildError::File { path: path.to_owned(), error }
+}
+
+/// Builds the model of a design, or takes it from the cache; `progress` reports each activity.
+///
+/// # Errors
+/// If a tool is missing or refuses the design.
+pub fn build(
+    source: &Source,
+    options: &BuildOptions,
+    progress: &mut dyn FnMut(&str),
+) -> Result<Model, BuildError> {
+    let mut verilator = tools::verilator().map_err(BuildError::Tool)?;
+    let arguments = arguments(source, options);
+    options.cache.open_for_code()?;
+    let folder = options.cache.entry(&key(source, options, &arguments)?, |place, finished| {
+        verilator.args(&arguments);
+        verilate(verilator, source, options, place, progress)?;
+        for (from, name) in [(place.join("build"), OBJECT), (place.to_owned(), "build.log")] {
+            fs::rename(from.join(name), finished.join(name)).map_err(file_error(&from))?;
+        }
+        Ok::<(), BuildError>(())
+    })?;
+    Model::load(&folder.join(OBJECT), source.geometry.clone())
+}
+
+/// Returns the key of the model: everything that it depends on.
+fn key(
+    source: &Source,
+    options: &BuildOptions,
+    arguments: &[String],
+) -> Result<String, BuildError> {
+    let mut hash = Hash::default();
+    hash.text(&tools::verilator_version().map_err(BuildError::Tool)?);
+    HARNESS.iter().for_each(|(_, text)| hash.text(text));
+    hash.text(&driver(&source.geometry, options));
+    arguments
+        .iter()
+        .chain(&make_flags(options))
+        .chain(&source.blocks)
+        .for_each(|word| hash.text(word));
+    for file in &source.files {
+        hash.text(&file.name);
+        hash.text(&file.text);
+    }
+    Ok(hash.finish())
+}
+
+/// Verilator's arguments, without files.
+fn arguments(source: &Source, options: &BuildOptions) -> Vec<String> {
+    let mut words: Vec<String> =
+        ["--cc", "--exe", "-O3", "--no-timing", "-Wno-fatal", "-Wno-lint", "-Wno-style"]
+            .map(str::to_owned)
+            .to_vec();
+    words.extend([
+        "--prefix".to_owned(),
+        "np_model".to_owned(),
+        "--top-module".to_owned(),
+        source.top.clone(),
+    ]);
+    if options.assertions {
+        words.extend(["--assert", "-DFORMAL"].map(str::to_owned));
+    } else {
+        words.push("--no-assert".to_owned());
+    }
+    if !is_in_parts(options) {
+        // Half as much text as -O3 makes of a module that repeats, which is then written out each
+        // time.
+        words.extend(["--inline-mult", "1", "--decorations", "none"].map(str::to_owned));
+    }
+    if options.waves {
+        words.extend(["--trace-fst", "--trace-structs"].map(str::to_owned));
+    } else if is_hierarchical(source, options) {
+        words.push("--hierarchical".to_owned());
+    }
+    // Models that are loaded into one process must not find each other's symbols. All models have
+    // the same flags, so the compiler cache has Verilator's run-time for all of them.
+    words.extend(["-CFLAGS".to_owned(), format!("-fPIC -fno-gnu-unique {}", STANDARD.join(" "))]);
+    words.push("-LDFLAGS".to_owned());
+    words.push(format!("-shared -Wl,-Bsymbolic -Wl,-u,{ENTRY}"));
+    words.extend(["-o".to_owned(), OBJECT.to_owned()]);
+    words
+}
+
+/// Returns the harness's parameters of a machine: names and values of the C++ preprocessor.
+pub(crate) fn definitions(geometry: &Geometry) -> Vec<(&'static str, String)> {
+    let (narrow, bytes) =
+        geometry.ports.as_ref().map_or((0, 0), |ports| (ports.numbers.len(), ports.bytes));
+    let numbers: Vec<String> =
+        geometry.ports.iter().flat_map(|ports| &ports.numbers).map(u16::to_string).collect();
+    let router_lanes: Vec<String> =
+        geometry.routers.iter().flat_map(|routers| &routers.lanes).map(usize::to_string).collect();
+    let values = [
+        ("WL_LANES", geometry.lanes),
+        ("WL_PORTS", narrow),
+        ("WL_PORT_BYTES", bytes),
+        ("WL_USER_BITS", geometry.user_bits),
+        ("WL_ARRIVAL", usize::from(geometry.arrival)),
+        ("WL_MEMORY_RATIO", geometry.memory_ratio),
+        ("WL_PROBE_BITS", geometry.probe_bits()),
+        ("WL_ROUTERS", router_lanes.len()),
+        ("WL_EVENTS", geometry.routers.as_ref().map_or(0, |routers| routers.processors)),
+    ];
+    let values = values.map(|(name, value)| (name, value.to_string()));
+    let lists =
+        [("WL_PORT_NUMBERS", numbers.join(",")), ("WL_ROUTER_LANES", router_lanes.join(","))];
+    values.into_iter().chain(lists).collect()
+}
+
+/// The text of [`DRIVER`].
+fn driver(geometry: &Geometry, options: &BuildOptions) -> String {
+    let waves = ("WL_WAVES", u8::from(options.waves).to_string());
+    let definitions = definitions(geometry).into_iter().chain([waves]);
+    let definitions = definitions.map(|(name, value)| format!("#define {name} {value}\n"));
+    format!("{}#include \"../{}\"\n", definitions.collect::<String>(), HARNESS[0].0)
+}
+
+/// Returns the flags of `make`: the installed makefile was never configured, so it lacks the
+/// compiler's flags.
+fn make_flags(options: &BuildOptions) -> [String; 6] {
+    let level = options.optimise;
+    [
+        format!("VM_PARALLEL_BUILDS={}", u8::from(is_in_parts(options))),
+        "CFG_CXXFLAGS_PCH_I=-include".to_owned(),
+        "CFG_LDLIBS_THREADS=-pthread".to_owned(),
+        format!("OPT_FAST=-O{level}"),
+        "OPT_SLOW=-O0".to_owned(),
+        format!("OPT_GLOBAL=-O{level} -DVL_PRINTF=wl_print -include ../print.h"),
+    ]
+}
+
+/// Whether the files of a model are compiled apart. Without optimisation the compiler spends most
+/// of its time on headers: all is one file then, which has them once.
+fn is_in_parts(options: &BuildOptions) -> bool {
+    options.optimise > 0
+}
+
+/// Whether modules that repeat are translated once. Verilator does not look into those for waves;
+/// and without optimisation they are compiled faster than the headers of their files.
+fn is_hierarchical(source: &Source, options: &BuildOptions) -> bool {
+    !options.waves && is_in_parts(options) && !source.blocks.is_empty()
+}
+
+fn verilate(
+    mut verilator: Command,
+    source: &Source,
+    options: &BuildOptions,
+    place: &Path,
+    progress: &mut dyn FnMut(&str),
+) -> Result<(), BuildError> {
+    let write = |name: &str, text: &str| {
+        let path = place.join(name);
+        let folder = path.parent().unwrap_or(place);
+        fs::create_dir_all(folder)
+            .and_then(|()| fs::write(&path, text))
+            .map_err(file_error(&path))?;
+        Ok(path)
+    };
+    for (name, text) in HARNESS {
+        write(name, text)?;
+    }
+    let driver = write(&format!("build/{DRIVER}.cpp"), &driver(&source.geometry, options))?;
+    if is_in_parts(options) {
+        verilator.arg(driver);
+    }
+    let blocks = source.blocks.iter().map(|block| format!("hier_block -module \"{block}\"\n"));
+    let blocks =
+        write("blocks.vlt", &format!("`verilator_config\n{}", blocks.collect::<String>()))?;
+    let hierarchical = is_hierarchical(source, options);
+    if hierarchical {
+        verilator.arg(blocks);
+    }
+    write("print.h", "void wl_print(const char *format, ...);\n")?;
+    let files: Result<Vec<PathBuf>, BuildError> =
+        source.files.iter().map(|file| write(&file.name, &file.text)).collect();
+    verilator.args(files?).arg("--Mdir").arg(place.join("build")).current_dir(place);
+
+    let mut log = Log { text: String::new(), files: 0, compiled: 0, progress };
+    (log.progress)("translating SystemVerilog");
+    let mut done = log.run(&mut verilator, place)?;
+    if done {
+        let folder = place.join("build");
+        if !is_in_parts(options) {
+            let list = folder.join("np_model_classes.mk");
+            let file = fs::OpenOptions::new().append(true).open(&list);
+            let added = file.and_then(|mut file| writeln!(file, "VM_CLASSES_FAST += {DRIVER}"));
+            added.map_err(file_error(&list))?;
+        }
+        let makefile = if hierarchical { "np_model_hier.mk" } else { "np_model.mk" };
+        let mut make = Command::new("make");
+        make.args(["-f", makefile, "-j"]).arg(options.jobs.to_string()).args(make_flags(options));
+        make.current_dir(&folder);
+        tools::compiler_cache(&mut make);
+        log.files = sources(&folder) + 1;
+        done = log.run(&mut make, place)?;
+    }
+    if done {
+        write("build.log", &log.text)?;
+        return Ok(());
+    }
+    let path = options.cache.open()?.join("failed.log");
+    fs::write(&path, &log.text).map_err(file_error(&path))?;
+    Err(BuildError::Verilator { message: essence(&log.text), log: path })
+}
+
+/// Files of C++ that Verilator has written in a folder and those below it.
+fn sources(folder: &Path) -> usize {
+    let entries = fs::read_dir(folder).into_iter().flatten().flatten().map(|entry| entry.path());
+    entries
+        .map(|path| {
+            if path.is_dir() {
+                sources(&path)
+            } else {
+                usize::from(path.extension().is_some_and(|e| e == "cpp"))
+            }
+        })
+        .sum()
+}
+
+/// The output of Verilator, make and the compiler, as it appears.
+struct Log<'a> {
+    text: String,
+    /// Files to be compiled, and those that are or have been.
+    files: usize,
+    compiled: usize,
+    progress: &'a mut dyn FnMut(&str),
+}
+
+impl Log<'_> {
+    /// Runs a command; returns whether it succeeded.
+    fn run(&mut self, command: &mut Command, place: &Path) -> Result<bool, BuildError> {
+        let program = command.get_program().to_string_lossy().into_owned();
+        let missing = |error| {
+            BuildError::Tool(format!("'{program}' cannot be started: {error}; run `make tools`"))
+        };
+        let errors = place.join("stderr.log");
+        // A `make` that runs this has nothing to say to those below.
+        command.env_remove("MAKEFLAGS").env_remove("MAKELEVEL");
+        command.stderr(fs::File::create(&errors).map_err(file_error(&errors))?);
+        let mut child = command.stdout(Stdio::piped()).spawn().map_err(missing)?;
+        for line in BufReader::new(child.stdout.take().expect("it is piped")).lines() {
+            let line = line.map_err(file_error(Path::new(&program)))?;
+            if line.contains(" -c ") {
+                self.compiled += 1;
+                let name = line.rsplit(['/', ' ']).next().unwrap_or_default();
+                (self.progress)(&format!(
+                    "compiling {name}, {} of {}",
+                    self.compiled,
+                    self.files.max(self.compiled)
+                ));
+            }
+            self.text += &line;
+            self.text.push('\n');
+        }
+        let status = child.wait().map_err(file_error(Path::new(&program)))?;
+        self.text += &fs::read_to_string(&errors).map_err(file_error(&errors))?;
+        Ok(status.success())
+    }
+}
+
+/// Returns the lines of a log that state errors: at most ten.
+fn essence(log: &str) -> String {
+    let bad = |line: &&str| ["%Error", "error:", "Error "].iter().any(|mark| line.contains(mark));
+    let lines: Vec<&str> = log.lines().filter(bad).take(10).collect();
+    if lines.is_empty() { "it gave no reason".to_owned() } else { lines.join("\n") }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_essence_of_a_log_is_what_is_wrong() {
+        let log =
+            "c++ -c a.cpp\n%Error: a.sv:3: syntax error\nmake: something\na.cpp:1: error: no\n";
+        assert_eq!(essence(log), "%Error: a.sv:3: syntax error\na.cpp:1: error: no");
+        assert_eq!(essence("nothing"), "it gave no reason");
+    }
+}

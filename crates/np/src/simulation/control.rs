@@ -1,0 +1,97 @@
+//! Entries of tables and counters over the control port: the registers of `wl_axil_control`.
+
+use wireloom_bits::Bits;
+
+use super::run::{Access, Fault, Simulation};
+
+const DATA_BITS: u32 = 0x008;
+const STATUS: u32 = 0x00c;
+const TARGET: u32 = 0x010;
+const ADDRESS: u32 = 0x014;
+const COMMAND: u32 = 0x018;
+const DATA: u32 = 0x100;
+
+const READ: u32 = 1;
+const WRITE: u32 = 2;
+const FAILED: u32 = 2;
+
+/// Entries whose accesses are put in line together.
+const BATCH: usize = 64;
+
+impl Simulation {
+    /// Reads entries of a control target; each has the width of the control bus.
+    ///
+    /// # Errors
+    /// If the machine fails, or there is no such target.
+    pub fn read_entries(&mut self, target: u8, addresses: &[u32]) -> Result<Vec<Bits>, Fault> {
+        self.read_entries_at(0, target, addresses)
+    }
+
+    /// Reads entries through the registers that begin at byte `base`.
+    pub(super) fn read_entries_at(
+        &mut self,
+        base: u32,
+        target: u8,
+        addresses: &[u32],
+    ) -> Result<Vec<Bits>, Fault> {
+        let read = |address| Access::Read { address: base + address };
+        let write = |address, data| Access::Write { address: base + address, data };
+        let bits = self.control(&[read(DATA_BITS)])?[0];
+        let words = bits.div_ceil(32);
+        let mut entries = Vec::with_capacity(addresses.len());
+        self.control(&[write(TARGET, target.into())])?;
+        for addresses in addresses.chunks(BATCH) {
+            let mut accesses = Vec::new();
+            for &address in addresses {
+                accesses.extend([write(ADDRESS, address), write(COMMAND, READ)]);
+                accesses.extend((0..words).map(|word| read(DATA + 4 * word)));
+            }
+            let answers = self.control(&accesses)?;
+            for answer in answers.chunks(words as usize + 2) {
+                let value: Vec<u64> = answer[2..]
+                    .chunks(2)
+                    .map(|pair| u64::from(pair[0]) | u64::from(*pair.get(1).unwrap_or(&0)) << 32)
+                    .collect();
+                entries.push(Bits::from_words(bits, &value));
+            }
+            self.check(base, target)?;
+        }
+        Ok(entries)
+    }
+
+    /// Writes an entry of a control target.
+    ///
+    /// # Errors
+    /// As [`read_entries`](Self::read_entries).
+    pub fn write_entry(&mut self, target: u8, address: u32, value: &Bits) -> Result<(), Fault> {
+        self.write_entry_at(0, target, address, value)
+    }
+
+    /// Writes an entry through the registers that begin at byte `base`.
+    pub(super) fn write_entry_at(
+        &mut self,
+        base: u32,
+        target: u8,
+        address: u32,
+        value: &Bits,
+    ) -> Result<(), Fault> {
+        let write = |address, data| Access::Write { address: base + address, data };
+        let mut accesses = vec![write(TARGET, target.into()), write(ADDRESS, address)];
+        let words = (0..).zip(value.words()).flat_map(|(index, word)| {
+            [(2 * index, word as u32), (2 * index + 1, (word >> 32) as u32)]
+        });
+        let words = words.take(value.width().div_ceil(32) as usize);
+        accesses.extend(words.map(|(index, word)| write(DATA + 4 * index, word)));
+        accesses.push(write(COMMAND, WRITE));
+        self.control(&accesses)?;
+        self.check(base, target)
+    }
+
+    fn check(&mut self, base: u32, target: u8) -> Result<(), Fault> {
+        let status = self.control(&[Access::Read { address: base + STATUS }])?[0];
+        if status & FAILED == 0 {
+            return Ok(());
+        }
+        Err(Fault(format!("control target {target} does not answer")))
+    }
+}

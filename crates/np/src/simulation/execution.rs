@@ -1,0 +1,361 @@
+//! A simulated machine executes packets: what left is brought together with what arrived.
+
+use std::collections::VecDeque;
+
+use wireloom_ir::{Output, Reason, ReasonSetId, Verdict};
+use wireloom_net::Frame;
+
+use wireloom_bits::Bits;
+
+use super::measure::{Distribution, Meter, Pace, Pacer};
+use super::run::{Fate, Fault, Left, Simulation};
+use super::source::Geometry;
+
+/// The set of reasons by which an engine reports that a thread jumped back too often.
+const RUNAWAY_SET: u8 = 0xff;
+/// Packets that are kept in line before the machine, so that it never runs dry between two batches.
+const LINE: u64 = 1024;
+/// Cycles between two inspections of the output.
+const CHUNK: u64 = 256;
+/// Cycles that run before the packet of an update may enter.
+const SHORT_CHUNK: u64 = 8;
+/// Cycles that an empty machine is given to write back what it still holds.
+const SETTLE: u64 = 2000;
+
+/// A simulation that executes packets as other machines do.
+pub struct Execution {
+    simulation: Simulation,
+    pacer: Pacer,
+    meter: Meter,
+    /// Packets with an incomplete outcome, the oldest first: one queue for each narrow port, or one
+    /// for all.
+    open: Vec<VecDeque<Open>>,
+    /// The output of the oldest packet that was not lost.
+    parts: Vec<Left>,
+    /// Number of the next packet to be offered.
+    offered: u64,
+    lost: u64,
+    /// Packets that were dropped because their egress port does not exist.
+    unported: u64,
+    /// Changes of tables that are not done, in order.
+    updates: VecDeque<Update>,
+    /// When the first of them began, if it did: the cycle, and how many packets had left by then.
+    begun: Option<(u64, u64)>,
+    updated: Vec<Updated>,
+}
+
+/// A change of tables over the control port, while packets flow.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Update {
+    /// It begins when every packet before this one has entered the machine.
+    pub packet: u64,
+    /// The operations, in order.
+    pub operations: VecDeque<Operation>,
+}
+
+/// A part of an update.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Operation {
+    /// An entry of a control target is written.
+    Write {
+        /// The target's number.
+        target: u8,
+        /// The entry's address.
+        address: u32,
+        /// The entry.
+        value: Bits,
+    },
+    /// Waits for a number of cycles.
+    Rest(u64),
+}
+
+/// The time at which an update was made.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize)]
+pub struct Updated {
+    /// The packet that it was to be made before.
+    pub packet: u64,
+    /// The cycle in which its first access was put to the control port.
+    pub begun: u64,
+    /// The cycle after its last access.
+    pub done: u64,
+    /// Packets that were in the machine in the first of these cycles, and those that came in until
+    /// the last: each found the entry as it was or as it is.
+    pub between: u64,
+}
+
+struct Open {
+    number: u64,
+    ingress: u16,
+    arrival_ns: u64,
+}
+
+/// A packet whose outcome is complete.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Resolved {
+    /// Its number among those that arrived, from 0.
+    pub number: u64,
+    /// The port that it came in on.
+    pub ingress: u16,
+    /// Time of arrival, in nanoseconds.
+    pub arrival_ns: u64,
+    /// The outputs, in order; `None` if the packet was lost at the input.
+    pub left: Option<Vec<Left>>,
+}
+
+impl Resolved {
+    /// Returns the outputs in the form common to all machines.
+    pub fn outputs(&self) -> impl Iterator<Item = Output<'_>> {
+        self.left.iter().flatten().filter_map(|left| {
+            Some(Output {
+                sequence: self.number,
+                arrival_ns: self.arrival_ns,
+                ingress: self.ingress,
+                verdict: verdict(left)?,
+                bytes: &left.bytes,
+            })
+        })
+    }
+}
+
+/// Returns the fate of a packet; `None` if nothing came of it.
+fn verdict(left: &Left) -> Option<Verdict> {
+    let reason = || match left.reason {
+        (RUNAWAY_SET, _) => Reason::Runaway,
+        (set, value) => Reason::Program(ReasonSetId(set.into()), value),
+    };
+    match left.fate {
+        Fate::Finished | Fate::Emitted => Some(Verdict::Sent { port: left.egress }),
+        Fate::Dropped => Some(Verdict::Dropped(reason())),
+        Fate::ToCpu => Some(Verdict::ToCpu(reason())),
+        Fate::Done => None,
+    }
+}
+
+/// The result of a run.
+#[derive(Clone, Debug, PartialEq, serde::Serialize)]
+pub struct Report {
+    /// Cycles that were simulated.
+    pub cycles: u64,
+    /// The time that they took, in seconds.
+    pub seconds: f64,
+    /// Packets done in a cycle, over the middle of the run; `None` if there were too few packets.
+    pub packets_per_cycle: Option<f64>,
+    /// Packets that were lost at the input.
+    pub lost: u64,
+    /// Packets that were dropped because their egress port does not exist; `None` if a lane carries
+    /// packets for any port.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub unported: Option<u64>,
+    /// Cycles from a packet's first beat in to its last beat out.
+    pub latency: Distribution,
+    /// Cycles from a packet's arrival to its first beat in.
+    pub wait: Distribution,
+    /// The use of each part.
+    pub uses: Vec<Use>,
+    /// Changes of tables that were made while packets flowed.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub updates: Vec<Updated>,
+}
+
+/// The use of a part.
+#[derive(Clone, Debug, PartialEq, serde::Serialize)]
+pub struct Use {
+    /// The part.
+    pub name: String,
+    /// Its activity.
+    pub kind: String,
+    /// The share of its capacity that it used in these cycles: 0 to 1.
+    pub share: f64,
+}
+
+impl Use {
+    /// Computes the use of each probe from its counts over `cycles` cycles.
+    pub(super) fn of(geometry: &Geometry, counts: &[u64], cycles: u64) -> Vec<Self> {
+        let share = |count: u64, most: u64| count as f64 / (cycles * most).max(1) as f64;
+        let probes = geometry.probes.iter().zip(counts);
+        probes
+            .map(|(probe, &count)| Self {
+                name: probe.name.clone(),
+                kind: probe.kind.clone(),
+                share: share(count, probe.most),
+            })
+            .collect()
+    }
+}
+
+impl Execution {
+    /// Makes a machine whose packets arrive at this pace.
+    pub fn new(simulation: Simulation, pace: Pace) -> Self {
+        let lines = simulation.geometry().ports.as_ref().map_or(1, |ports| ports.numbers.len());
+        Self {
+            simulation,
+            pacer: Pacer::new(pace),
+            meter: Meter::default(),
+            open: (0..lines).map(|_| VecDeque::new()).collect(),
+            parts: Vec::new(),
+            offered: 0,
+            lost: 0,
+            unported: 0,
+            updates: VecDeque::new(),
+            begun: None,
+            updated: Vec::new(),
+        }
+    }
+
+    /// Queues frames and runs until few are left in the queue. Returns the packets with a complete
+    /// outcome, in the order in which the machine took them: the order of arrival or, for narrow
+    /// ports, that of their arbiter.
+    ///
+    /// # Errors
+    /// If the machine fails.
+    pub fn feed(
+        &mut self,
+        frames: &[Frame<'_>],
+        sink: &mut dyn FnMut(Resolved),
+    ) -> Result<(), Fault> {
+        for &packet in frames {
+            self.simulation.offer(packet, self.pacer.next(packet.arrival_ns));
+            let (number, ingress, arrival_ns) = (self.offered, packet.ingress, packet.arrival_ns);
+            let line = self.line(ingress);
+            self.open[line].push_back(Open { number, ingress, arrival_ns });
+            self.offered += 1;
+        }
+        while self.simulation.state().waiting > LINE {
+            self.advance(sink)?;
+        }
+        Ok(())
+    }
+
+    /// Returns the queue of a port: each narrow port has one.
+    fn line(&self, ingress: u16) -> usize {
+        let ports = self.simulation.geometry().ports.as_ref();
+        ports
+            .and_then(|ports| ports.numbers.iter().position(|number| *number == ingress))
+            .unwrap_or(0)
+    }
+
+    /// Has tables changed while packets flow. An update whose packet never comes is not made.
+    pub fn schedule(&mut self, updates: impl IntoIterator<Item = Update>) {
+        self.updates.extend(updates);
+    }
+
+    /// Changes tables now.
+    ///
+    /// # Errors
+    /// If the machine fails.
+    pub fn operate(&mut self, operation: &Operation) -> Result<(), Fault> {
+        match operation {
+            Operation::Write { target, address, value } => {
+                self.simulation.write_entry(*target, *address, value)
+            }
+            Operation::Rest(cycles) => self.simulation.rest(*cycles),
+        }
+    }
+
+    /// Runs until every packet is resolved, the updates of them are made, and the machine is at
+    /// rest.
+    ///
+    /// # Errors
+    /// If the machine fails.
+    pub fn finish(&mut self, sink: &mut dyn FnMut(Resolved)) -> Result<(), Fault> {
+        while self.open.iter().any(|line| !line.is_empty()) || self.is_due() {
+            self.advance(sink)?;
+        }
+        self.simulation.rest(SETTLE)
+    }
+
+    /// Packets that have entered the machine, or were lost.
+    fn entered(&self) -> u64 {
+        self.offered - self.simulation.state().waiting
+    }
+
+    fn is_due(&self) -> bool {
+        self.updates.front().is_some_and(|u| u.packet < self.offered && u.packet <= self.entered())
+    }
+
+    /// The next step of the update that is due.
+    fn update(&mut self) -> Result<(), Fault> {
+        let (entered, state) = (self.entered(), self.simulation.state());
+        let (begun, left) = *self.begun.get_or_insert((state.cycles, entered - state.inside));
+        let Some(update) = self.updates.front_mut() else { return Ok(()) };
+        if let Some(operation) = update.operations.pop_front() {
+            return self.operate(&operation);
+        }
+        let packet = update.packet;
+        self.updated.push(Updated { packet, begun, done: state.cycles, between: entered - left });
+        self.updates.pop_front();
+        self.begun = None;
+        Ok(())
+    }
+
+    fn advance(&mut self, sink: &mut dyn FnMut(Resolved)) -> Result<(), Fault> {
+        let is_near = |u: &Update| u.packet < self.entered() + LINE && u.packet < self.offered;
+        let ran = if self.is_due() {
+            self.update()
+        } else {
+            let is_near = self.updates.front().is_some_and(is_near);
+            self.simulation.run(if is_near { SHORT_CHUNK } else { CHUNK })
+        };
+        while let Some(left) = self.simulation.take() {
+            self.meter.note(&left);
+            let (number, done) = (left.number, left.fate != Fate::Emitted);
+            let leaves = matches!(left.fate, Fate::Finished | Fate::Emitted);
+            self.unported += u64::from(leaves && !self.simulation.geometry().has_port(left.egress));
+            self.parts.push(left);
+            if done {
+                self.resolve(number, sink);
+            }
+        }
+        let state = self.simulation.state();
+        if state.waiting == 0 && state.inside == 0 {
+            // No packet will leave after this: the packets that are open were lost.
+            (0..self.open.len()).for_each(|line| self.resolve_line(line, self.offered, sink));
+        }
+        ran
+    }
+
+    /// Hands on packet `number` with what left of it, and before it those of its line that were
+    /// lost.
+    fn resolve(&mut self, number: u64, sink: &mut dyn FnMut(Resolved)) {
+        let has =
+            |line: &VecDeque<Open>| line.binary_search_by_key(&number, |open| open.number).is_ok();
+        if let Some(line) = self.open.iter().position(has) {
+            self.resolve_line(line, number, sink);
+        }
+    }
+
+    fn resolve_line(&mut self, line: usize, number: u64, sink: &mut dyn FnMut(Resolved)) {
+        while self.open[line].front().is_some_and(|open| open.number <= number) {
+            let Some(open) = self.open[line].pop_front() else { break };
+            let left = (open.number == number).then(|| std::mem::take(&mut self.parts));
+            self.lost += u64::from(left.is_none());
+            sink(Resolved {
+                number: open.number,
+                ingress: open.ingress,
+                arrival_ns: open.arrival_ns,
+                left,
+            });
+        }
+    }
+
+    /// The machine itself: for its control port.
+    pub fn simulation(&mut self) -> &mut Simulation {
+        &mut self.simulation
+    }
+
+    /// Returns the results of the run so far.
+    pub fn report(&self) -> Report {
+        let cycles = self.simulation.state().cycles;
+        Report {
+            cycles,
+            seconds: self.simulation.time().as_secs_f64(),
+            packets_per_cycle: self.meter.rate(),
+            lost: self.lost,
+            unported: self.simulation.geometry().ports.as_ref().map(|_| self.unported),
+            latency: self.meter.latency(),
+            wait: self.meter.wait(),
+            uses: Use::of(self.simulation.geometry(), &self.simulation.probes(), cycles),
+            updates: self.updated.clone(),
+        }
+    }
+}

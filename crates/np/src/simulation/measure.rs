@@ -1,0 +1,277 @@
+//! The results of a run of packets through a simulated machine: rate, latency, loss.
+
+use hdrhistogram::Histogram;
+
+use super::run::{Arrival, Fate, Left};
+
+/// How packets arrive.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Pace {
+    /// As fast as the machine takes them; none is lost.
+    Most,
+    /// This many in each cycle, evenly; packets that the machine cannot take are lost.
+    PerCycle(f64),
+    /// At their own timestamps, at a clock of this many MHz; packets that the machine cannot take
+    /// are lost.
+    Timed {
+        /// The core's clock.
+        clock_mhz: u32,
+    },
+}
+
+/// Turns a pace into arrivals.
+#[derive(Clone, Debug)]
+pub struct Pacer {
+    pace: Pace,
+    offered: u64,
+    first_ns: Option<u64>,
+    latest: u64,
+}
+
+impl Pacer {
+    /// At this pace, from cycle 0.
+    pub fn new(pace: Pace) -> Self {
+        Self { pace, offered: 0, first_ns: None, latest: 0 }
+    }
+
+    /// Returns when the next packet arrives, given its timestamp.
+    pub fn next(&mut self, arrival_ns: u64) -> Arrival {
+        let cycle = match self.pace {
+            Pace::Most => return Arrival::Waiting,
+            Pace::PerCycle(rate) => (self.offered as f64 / rate) as u64,
+            Pace::Timed { clock_mhz } => {
+                let since = arrival_ns.saturating_sub(*self.first_ns.get_or_insert(arrival_ns));
+                u64::try_from(u128::from(since) * u128::from(clock_mhz) / 1000).unwrap_or(u64::MAX)
+            }
+        };
+        self.offered += 1;
+        // Times of a capture may go back; cycles do not.
+        self.latest = self.latest.max(cycle);
+        Arrival::At(self.latest)
+    }
+}
+
+/// Collects what left.
+#[derive(Clone, Debug)]
+pub struct Meter {
+    latency: Histogram<u64>,
+    wait: Histogram<u64>,
+    /// The cycle in which each packet was done with.
+    ends: Vec<u64>,
+}
+
+/// The distribution of a number of cycles.
+#[derive(Clone, Debug, Default, PartialEq, serde::Serialize)]
+pub struct Distribution {
+    /// The least.
+    pub least: u64,
+    /// The mean.
+    pub mean: f64,
+    /// Half are not greater.
+    pub p50: u64,
+    /// 90 % are not greater.
+    pub p90: u64,
+    /// 99 % are not greater.
+    pub p99: u64,
+    /// 99.9 % are not greater.
+    pub p999: u64,
+    /// The greatest.
+    pub most: u64,
+    /// The histogram of latencies, from the least to the greatest, without empty bins. Four bins of
+    /// equal size divide the range from a power of two to the next.
+    pub bins: Vec<Bin>,
+}
+
+/// Part of a histogram.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize)]
+pub struct Bin {
+    /// Cycles of the shortest that belong to it.
+    pub from: u64,
+    /// Cycles of the longest.
+    pub to: u64,
+    /// Number of packets.
+    pub packets: u64,
+}
+
+impl Default for Meter {
+    fn default() -> Self {
+        let histogram = || Histogram::new(3).expect("three digits are in range");
+        Self { latency: histogram(), wait: histogram(), ends: Vec::new() }
+    }
+}
+
+impl Meter {
+    /// Notes something that left.
+    pub fn note(&mut self, left: &Left) {
+        if left.fate == Fate::Emitted {
+            return;
+        }
+        for (histogram, cycles) in [
+            (&mut self.latency, left.left - left.entered),
+            (&mut self.wait, left.entered - left.arrived),
+        ] {
+            histogram.record(cycles).expect("it grows with what it is given");
+        }
+        self.ends.push(left.left);
+    }
+
+    /// Packets that were done with.
+    pub fn packets(&self) -> u64 {
+        self.ends.len() as u64
+    }
+
+    /// Cycles from a packet's first beat in to its last beat out.
+    pub fn latency(&self) -> Distribution {
+        distribution(&self.latency)
+    }
+
+    /// Cycles from a packet's arrival to its first beat in.
+    pub fn wait(&self) -> Distribution {
+        distribution(&self.wait)
+    }
+
+    /// Packets done in a cycle, over the middle eight tenths of the run: the first packets find an
+    /// empty machine, and the last ones leave it emptying. `None` for fewer than ten packets.
+    pub fn rate(&self) -> Option<f64> {
+        let tenth = self.ends.len() / 10;
+        if tenth == 0 {
+            return None;
+        }
+        let mut ends = self.ends.clone();
+        ends.sort_unstable();
+        let (from, to) = (tenth, ends.len() - tenth);
+        let cycles = ends[to - 1] - ends[from - 1];
+        Some((to - from) as f64 / cycles.max(1) as f64)
+    }
+}
+
+fn distribution(histogram: &Histogram<u64>) -> Distribution {
+    let at = |quantile| histogram.value_at_quantile(quantile);
+    Distribution {
+        least: histogram.min(),
+        mean: histogram.mean(),
+        p50: at(0.5),
+        p90: at(0.9),
+        p99: at(0.99),
+        p999: at(0.999),
+        most: histogram.max(),
+        bins: bins(histogram),
+    }
+}
+
+/// The bins of a histogram that are not empty.
+fn bins(histogram: &Histogram<u64>) -> Vec<Bin> {
+    let mut bins: Vec<Bin> = Vec::new();
+    for step in histogram.iter_recorded() {
+        let (cycles, packets) = (step.value_iterated_to(), step.count_at_value());
+        match bins.last_mut() {
+            Some(bin) if cycles <= bin.to => bin.packets += packets,
+            _ => bins.push(Bin { packets, ..Bin::of(cycles) }),
+        }
+    }
+    bins
+}
+
+impl Bin {
+    /// The bin of a number of cycles, empty.
+    fn of(cycles: u64) -> Self {
+        let size = 1 << cycles.checked_ilog2().unwrap_or(0).saturating_sub(2);
+        let from = cycles / size * size;
+        Self { from, to: from + size - 1, packets: 0 }
+    }
+}
+
+/// The maximum loss-free forwarding rate: the highest rate between the bounds, to within
+/// `resolution`, at which `loses` returns false. The search tries `high` first, then lower rates in
+/// steps that double, since the loss-free rate is usually close to the saturation rate. The result
+/// is `None` if there is loss even at `low`.
+///
+/// # Errors
+/// The first that `loses` gives.
+pub fn mlffr<E>(
+    low: f64,
+    high: f64,
+    resolution: f64,
+    mut loses: impl FnMut(f64) -> Result<bool, E>,
+) -> Result<Option<f64>, E> {
+    let (mut good, mut bad, mut step) = (high, high, resolution);
+    while loses(good)? {
+        if good <= low {
+            return Ok(None);
+        }
+        bad = good;
+        good = (high - step).max(low);
+        step *= 2.0;
+    }
+    while bad - good > resolution {
+        let middle = f64::midpoint(good, bad);
+        if loses(middle)? {
+            bad = middle;
+        } else {
+            good = middle;
+        }
+    }
+    Ok(Some(good))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn left(arrived: u64, entered: u64, left: u64) -> Left {
+        let (fate, bytes) = (Fate::Finished, Vec::new());
+        Left { number: 0, fate, egress: 0, reason: (0, 0), bytes, arrived, entered, left }
+    }
+
+    #[test]
+    fn a_pace_per_cycle_is_kept_exactly() {
+        let mut pacer = Pacer::new(Pace::PerCycle(1.5));
+        let arrivals: Vec<_> = (0..6).map(|_| pacer.next(0)).collect();
+        assert_eq!(arrivals, [0, 0, 1, 2, 2, 3].map(Arrival::At));
+        assert_eq!(Pacer::new(Pace::Most).next(7), Arrival::Waiting);
+    }
+
+    #[test]
+    fn times_of_a_capture_become_cycles_that_never_go_back() {
+        let mut pacer = Pacer::new(Pace::Timed { clock_mhz: 100 });
+        let arrivals: Vec<_> = [5_000, 5_100, 5_050, 5_200].map(|ns| pacer.next(ns)).to_vec();
+        assert_eq!(arrivals, [0, 10, 10, 20].map(Arrival::At));
+    }
+
+    #[test]
+    fn the_rate_is_that_of_the_middle() {
+        let mut meter = Meter::default();
+        assert_eq!(meter.rate(), None);
+        // A packet each second cycle, except for a slow beginning and a slow end.
+        for i in 0..100u64 {
+            let slow = if i < 10 { 8 + 10 * i } else { 80 + 2 * i };
+            let end = if i >= 95 { slow + 50 } else { slow };
+            meter.note(&left(0, end.saturating_sub(7), end));
+        }
+        let rate = meter.rate().expect("enough packets");
+        assert!((rate - 0.5).abs() < 0.01, "{rate}");
+        assert_eq!(meter.packets(), 100);
+        assert_eq!(meter.latency().p50, 7);
+        assert_eq!(meter.latency().bins, [Bin { from: 7, to: 7, packets: 100 }]);
+        meter.note(&left(0, 1000, 5_001_000));
+        let most = meter.latency().most;
+        assert!((4_990_000..=5_010_000).contains(&most), "{most}");
+        for cycles in [40, 47, 48] {
+            meter.note(&left(0, 0, cycles));
+        }
+        let bins = meter.latency().bins;
+        let expected = [(7, 7, 100), (40, 47, 2), (48, 55, 1), (4_194_304, 5_242_879, 1)];
+        assert_eq!(bins, expected.map(|(from, to, packets)| Bin { from, to, packets }));
+    }
+
+    #[test]
+    fn the_loss_free_rate_is_found_within_the_resolution() {
+        let search = |limit: f64| {
+            mlffr(0.1, 2.0, 0.01, |rate| Ok::<_, ()>(rate > limit)).expect("no trial fails")
+        };
+        assert_eq!(search(5.0), Some(2.0));
+        assert_eq!(search(0.05), None);
+        let found = search(1.234).expect("a rate");
+        assert!((1.224..=1.234).contains(&found), "{found}");
+    }
+}

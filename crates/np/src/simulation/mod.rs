@@ -1,0 +1,29 @@
+//! Simulation of network processors: Verilator translates the SystemVerilog, a small harness in C++
+//! drives its ports.
+//!
+//! [`build()`] makes a [`Model`] of a [`Source`], or takes it from the cache. A [`Simulation`] of
+//! it takes packets, each with the cycle in which it arrives, and hands over what left, in order.
+//! [`Meter`] says how fast that was; an [`Execution`] is all of it as a machine that executes
+//! packets.
+
+mod build;
+mod control;
+mod execution;
+mod measure;
+mod model;
+mod rig;
+mod run;
+mod source;
+#[cfg(test)]
+mod tests;
+mod trial;
+
+pub use build::{BuildError, BuildOptions, build};
+pub(crate) use build::{HARNESS, STANDARD, definitions};
+pub use execution::{Execution, Operation, Report, Resolved, Update, Updated, Use};
+pub use measure::{Bin, Distribution, Meter, Pace, Pacer, mlffr};
+pub use model::{Model, State};
+pub use rig::{RigReport, RigRun};
+pub use run::{Access, Arrival, Fate, Fault, Left, Settings, Simulation};
+pub use source::{Geometry, NarrowPorts, Probe, Routers, Source};
+pub use trial::{OnLoss, Trial};

