@@ -10,6 +10,7 @@ use super::machine::{Machine, Totals};
 use super::objects::Objects;
 
 /// A machine of either instruction set.
+#[derive(Clone)]
 pub(super) enum AnyMachine<O: Objects> {
     Arm(Box<Machine<Code<Arm>, O>>),
     Riscv(Box<Machine<Code<Riscv>, O>>),

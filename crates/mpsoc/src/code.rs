@@ -409,8 +409,12 @@ impl<S: Compiled> Workload for Code<S> {
         self.cut.of_thread.get(number as usize).copied().unwrap_or(0)
     }
 
+    fn address(&self, thread: &Self::Thread) -> Option<u32> {
+        Some(thread.ahead.pc().unwrap_or_else(|| thread.registers.pc()))
+    }
+
     fn place(&self, thread: &Self::Thread) -> String {
-        self.place_at(thread.ahead.pc().unwrap_or_else(|| thread.registers.pc()))
+        self.address(thread).map(|address| self.place_at(address)).unwrap_or_default()
     }
 
     fn place_at(&self, address: u32) -> String {

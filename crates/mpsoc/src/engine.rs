@@ -20,6 +20,7 @@ use super::spec::{CallOrder, Set, Spec};
 use super::toolchain::BuildError;
 
 /// An engine on a machine.
+#[derive(Clone)]
 pub struct Engine {
     machine: AnyMachine<Offloads>,
     /// The time up to which the machine is simulated.

@@ -10,7 +10,7 @@ use super::processor::Outside;
 use super::workload::Run;
 
 /// A hardware thread.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(super) struct Hardware<T> {
     pub(super) registers: T,
     pub(super) context: Context,

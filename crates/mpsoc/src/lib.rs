@@ -51,7 +51,7 @@ pub use code::Code;
 pub use context::Context;
 pub use io::{Delivered, Order, Reason, Verdict};
 pub use kind::KIND;
-pub use machine::{Failure, Latency, Machine, Options, Problem, RunError, Totals};
+pub use machine::{Failure, Latency, Machine, Options, Problem, RunError, Totals, View};
 pub use objects::{Called, MethodInterface, NoObjects, ObjectInterface, Objects, PacketUse, Words};
 pub use spec::Spec;
 pub use toolchain::BuildError;

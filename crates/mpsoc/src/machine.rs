@@ -1,10 +1,15 @@
 //! A runnable machine: the platform with its kernel.
 
+use std::ops::ControlFlow;
+
 use wireloom_isa::Cause;
 use wireloom_net::Packet;
 use wireloom_sim::stats::{Histogram, Record, Series};
 use wireloom_sim::wait_graph::{Patience, Stuck, Watchdog};
-use wireloom_sim::{Clock, Effort, EventSink, Kernel, SpecError, Stop, Time, Timeline};
+use wireloom_sim::{
+    Breakpoint, Clock, Effort, EventSink, Happened, Kernel, Observer, SingleStep, SpecError, Stop,
+    Time, Timeline,
+};
 
 use super::broker::Service;
 use super::io::Delivered;
@@ -60,6 +65,10 @@ impl Default for Options {
 }
 
 /// A machine with its workload and the objects that serve its calls.
+///
+/// A clone is a checkpoint of the whole machine: time, events under way, threads, caches, memories,
+/// objects, random numbers and statistics. A run that continues from it equals the original run.
+#[derive(Clone)]
 pub struct Machine<W: Workload, O: Objects> {
     kernel: Kernel<Event>,
     platform: Platform<W, O>,
@@ -210,6 +219,36 @@ impl Totals {
     }
 }
 
+/// A machine in the middle of a run, as [`Machine::run_to`] shows it.
+pub struct View<'a, W: Workload, O: Objects> {
+    kernel: &'a Kernel<Event>,
+    platform: &'a Platform<W, O>,
+}
+
+impl<W: Workload, O: Objects> View<'_, W, O> {
+    /// The time.
+    pub fn now(&self) -> Time {
+        self.kernel.now()
+    }
+
+    /// The numbers of packets that packet I/O has taken, and that threads have finished.
+    pub fn packets(&self) -> (u64, u64) {
+        self.platform.io.counts()
+    }
+
+    /// The address of the next instruction of a thread; `None` if there is no such thread, or its
+    /// workload has no addresses. With [`Effort::Active`] a thread may have executed instructions
+    /// before their issue time.
+    pub fn address(&self, processor: u32, thread: u32) -> Option<u32> {
+        self.platform.address(processor, thread)
+    }
+
+    /// The objects that serve calls.
+    pub fn objects(&self) -> &O {
+        &self.platform.objects
+    }
+}
+
 /// Mean latencies of packets from the arrival of their last bit on, in nanoseconds.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Latency {
@@ -275,17 +314,57 @@ impl<W: Workload, O: Objects> Machine<W, O> {
     /// # Errors
     /// A thread raises an exception, or the machine has packets and makes no progress.
     pub fn run(&mut self, until: Time) -> Result<(), RunError> {
+        let ControlFlow::Continue(()) = self.observe(until, &mut ())?;
+        Ok(())
+    }
+
+    /// Runs one step: an event arrives, or a processor has a turn. With [`Effort::Naive`] a turn is
+    /// a cycle; with [`Effort::Active`] it includes all cycles in which nothing can reach the
+    /// processor. Returns the kind of step, or `None` if nothing happens until that time.
+    ///
+    /// # Errors
+    /// See [`Machine::run`].
+    pub fn step(&mut self, until: Time) -> Result<Option<Happened>, RunError> {
+        Ok(self.observe(until, &mut SingleStep)?.break_value())
+    }
+
+    /// Runs as [`Machine::run`] does, and stops as soon as a condition holds: a breakpoint. It is
+    /// checked after each [step](Machine::step); the next run continues exactly there. Returns
+    /// `None` if the condition did not hold until that time.
+    ///
+    /// # Errors
+    /// See [`Machine::run`].
+    pub fn run_to(
+        &mut self,
+        until: Time,
+        mut condition: impl FnMut(&View<'_, W, O>) -> bool,
+    ) -> Result<Option<Happened>, RunError> {
+        let mut observer = Breakpoint(|platform: &Platform<W, O>, kernel: &Kernel<Event>| {
+            condition(&View { kernel, platform })
+        });
+        Ok(self.observe(until, &mut observer)?.break_value())
+    }
+
+    /// Runs until a time under an observer, and takes samples.
+    fn observe<B: Observer<Platform<W, O>>>(
+        &mut self,
+        until: Time,
+        observer: &mut B,
+    ) -> Result<ControlFlow<B::Break>, RunError> {
         while let Some(next) =
             self.sampler.as_ref().map(Sampler::next).filter(|next| *next <= until)
         {
-            let result = self.run_on(next);
+            let result = self.run_on(next, observer);
+            if matches!(result, Ok(ControlFlow::Break(_))) {
+                return result;
+            }
             self.look();
-            result?;
+            let _ = result?;
             if self.kernel.now() < next {
-                return Ok(());
+                return Ok(ControlFlow::Continue(()));
             }
         }
-        let result = self.run_on(until);
+        let result = self.run_on(until, observer);
         self.look();
         result
     }
@@ -300,20 +379,29 @@ impl<W: Workload, O: Objects> Machine<W, O> {
     }
 
     /// Runs until a time, or until no events remain.
-    fn run_on(&mut self, until: Time) -> Result<(), RunError> {
+    fn run_on<B: Observer<Platform<W, O>>>(
+        &mut self,
+        until: Time,
+        observer: &mut B,
+    ) -> Result<ControlFlow<B::Break>, RunError> {
         let stop = loop {
-            let stop = self.watchdog.run(&mut self.kernel, &mut self.platform, until);
-            self.platform.settle(self.kernel.now());
+            let stop = self.watchdog.observe(&mut self.kernel, &mut self.platform, until, observer);
+            // After a break, cycles at this instant may be still to come.
+            let is_over = !matches!(stop, Ok(ControlFlow::Break(_)));
+            self.platform.settle_before(self.kernel.now() + Time(u64::from(is_over)));
             match stop? {
-                Stop::Stopped if self.platform.is_warm() && self.counted_from.is_none() => {
+                ControlFlow::Break(reason) => return Ok(ControlFlow::Break(reason)),
+                ControlFlow::Continue(Stop::Stopped)
+                    if self.platform.is_warm() && self.counted_from.is_none() =>
+                {
                     self.begin_to_count()
                 }
-                stop => break stop,
+                ControlFlow::Continue(stop) => break stop,
             }
         };
         match self.platform.failure.take() {
             Some(failure) if stop == Stop::Stopped => Err(failure.into()),
-            _ => Ok(()),
+            _ => Ok(ControlFlow::Continue(())),
         }
     }
 

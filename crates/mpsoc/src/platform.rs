@@ -52,6 +52,7 @@ pub(super) enum Event {
 }
 
 /// The machine as the kernel sees it.
+#[derive(Clone)]
 pub(super) struct Platform<W: Workload, O: Objects> {
     workload: W,
     threads: u32,
@@ -172,6 +173,13 @@ impl<W: Workload, O: Objects> Platform<W, O> {
         platform.offer_hardware();
         platform.tell_who_answers();
         Ok(platform)
+    }
+
+    /// The address of the next instruction of a thread, if there is such a thread.
+    pub(super) fn address(&self, processor: u32, thread: u32) -> Option<u32> {
+        let processor = self.processors.get(processor as usize)?;
+        let (_, registers) = processor.threads().nth(thread as usize)?;
+        self.workload.address(registers)
     }
 
     /// Whether no call is in progress.

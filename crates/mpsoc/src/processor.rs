@@ -23,7 +23,7 @@ use super::workload::{Issued, Outcome, Port, Run, Start, Workload};
 pub(super) const NEVER: u64 = u64::MAX;
 
 /// A processor and its threads. In masks, bit `n` is thread `n`.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(super) struct Processor<T> {
     threads: Vec<Hardware<T>>,
     /// For each thread: instructions to issue before its next one. The thread's counters include
@@ -71,7 +71,7 @@ pub(super) struct Outside<'a> {
 }
 
 /// A message that a thread sends.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(super) struct Sent {
     /// The time at which it leaves, which may lie in the future.
     pub(super) at: Time,

@@ -6,6 +6,7 @@ use wireloom_sim::stats::{Column, Series};
 use super::machine::Totals;
 
 /// Samples a machine at equal intervals.
+#[derive(Clone)]
 pub(super) struct Sampler {
     series: Series,
     usage: Column,

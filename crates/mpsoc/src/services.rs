@@ -118,7 +118,7 @@ pub struct Server {
 }
 
 /// Services that hardware serves, with the engines that implement their methods.
-#[derive(Default)]
+#[derive(Clone, Default)]
 pub struct Services {
     offloads: Option<Offloads>,
     interfaces: Vec<ObjectInterface>,
@@ -128,7 +128,7 @@ pub struct Services {
 }
 
 /// The messages of a method, and the parameters of its engine.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 struct Messages {
     request: Vec<Place>,
     /// The widths of the engine's parameters; a structure or an array has one for each of its

@@ -9,7 +9,7 @@ use super::noc_payload::Request;
 /// takes time.
 pub trait Workload {
     /// The private state of a hardware thread: its register bank.
-    type Thread;
+    type Thread: Clone;
 
     /// The initial state of a thread; `number` counts all threads of the chip.
     fn thread(&self, number: u32) -> Self::Thread;
@@ -45,6 +45,11 @@ pub trait Workload {
     /// The part that a thread executes.
     fn part(&self, _number: u32) -> u32 {
         0
+    }
+
+    /// The address of a thread's next instruction; `None` if its workload has no addresses.
+    fn address(&self, _thread: &Self::Thread) -> Option<u32> {
+        None
     }
 
     /// The place of a thread in its program, for reports.

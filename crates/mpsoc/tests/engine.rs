@@ -2,8 +2,8 @@
 
 mod support;
 
-use support::engine::{agree_in_time, count, own_spec};
-use support::{compiled, generated, load_file, programs};
+use support::engine::{agree_in_time, count, keep, own_spec};
+use support::{compiled, generated, load_file, programs, rows};
 use wireloom_ir::builder::{EngineBuilder, StepBuilder, program_of};
 use wireloom_ir::{BinaryOp, Exit, Program, StepId, UnaryOp, store};
 use wireloom_mpsoc::engine::Engine;
@@ -86,6 +86,36 @@ fn the_router_does_the_same_at_the_same_times_whether_or_not_the_kernel_knows_of
             run(Effort::Naive),
             "{set:?} {processors} x {threads} {keys}"
         );
+    }
+}
+
+#[test]
+fn a_router_goes_on_from_a_checkpoint_as_the_router_does() {
+    let (program, packets) = (compiled("router.loom"), packets());
+    for (set, processors, threads, keys) in SHAPES {
+        let mut store = store(&program).expect("offloads of a verified program");
+        load(&mut store);
+        let spec = Spec { processors, threads, ..own_spec(set, keys) };
+        let mut engine =
+            Engine::new(&spec, &program, store, Options::default()).expect("an engine");
+        engine.offer(packets.clone());
+        // Packets are in all places, and routes, counters and caches have changed.
+        engine.run(250, &mut |_| {}).expect("it runs");
+        let checkpoint = engine.clone();
+        let end = |mut engine: Engine| {
+            let mut sent = Vec::new();
+            engine.finish(&mut |output| keep(&mut sent, output)).expect("it runs");
+            let record = serde_json::to_string(&engine.record()).expect("JSON");
+            (sent, rows(engine.store()), record)
+        };
+        let ((sent, state, record), from_checkpoint) = (end(engine), end(checkpoint));
+        assert!(sent.len() > 200, "{keys}");
+        assert_eq!(sent.len(), from_checkpoint.0.len(), "{set:?} {keys}");
+        for (sent, from_checkpoint) in sent.iter().zip(&from_checkpoint.0) {
+            assert_eq!(sent, from_checkpoint, "{set:?} {keys}");
+        }
+        assert!(state == from_checkpoint.1, "{set:?} {keys}: offloads differ");
+        assert!(record == from_checkpoint.2, "{set:?} {keys}: statistics differ");
     }
 }
 

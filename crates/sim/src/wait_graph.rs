@@ -6,8 +6,9 @@
 
 use std::collections::BTreeMap;
 use std::fmt;
+use std::ops::ControlFlow;
 
-use crate::{Kernel, Model, Stop, Time};
+use crate::{Kernel, Model, Observer, Stop, Time};
 
 /// Waits, gathered from a machine and its parts.
 #[derive(Clone, Debug, Default)]
@@ -102,7 +103,7 @@ impl WaitGraph {
     }
 }
 
-/// WaitGraph by the numbers of their names.
+/// A wait graph by the numbers of its names.
 struct Graph<'a> {
     names: Vec<&'a str>,
     /// From and to of each wait.
@@ -289,16 +290,36 @@ impl Watchdog {
         machine: &mut M,
         until: Time,
     ) -> Result<Stop, Box<Stuck>> {
+        let ControlFlow::Continue(stop) = self.observe(kernel, machine, until, &mut ())?;
+        Ok(stop)
+    }
+
+    /// Runs a machine as [`run`](Self::run) does, under an observer that can break the run
+    /// ([`Kernel::observe`]).
+    ///
+    /// # Errors
+    /// See [`run`](Self::run).
+    pub fn observe<M: Watched, O: Observer<M>>(
+        &mut self,
+        kernel: &mut Kernel<M::Event>,
+        machine: &mut M,
+        until: Time,
+        observer: &mut O,
+    ) -> Result<ControlFlow<O::Break, Stop>, Box<Stuck>> {
         loop {
             self.note(machine, kernel.now());
-            let stop = kernel.run(machine, self.deadline().max(kernel.now()).min(until));
+            let until_then = self.deadline().max(kernel.now()).min(until);
+            let stop = match kernel.observe(machine, until_then, observer) {
+                ControlFlow::Continue(stop) => stop,
+                ControlFlow::Break(reason) => return Ok(ControlFlow::Break(reason)),
+            };
             let (now, outstanding) = (kernel.now(), machine.outstanding());
             self.note(machine, now);
             let is_silent = match stop {
                 Stop::Silent if outstanding > 0 => true,
                 Stop::Reached if now >= self.deadline() => false,
                 Stop::Reached if now < until => continue,
-                _ => return Ok(stop),
+                _ => return Ok(ControlFlow::Continue(stop)),
             };
             let mut waits = WaitGraph::default();
             machine.waits(&mut waits);

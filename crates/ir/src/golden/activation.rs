@@ -6,6 +6,7 @@ use super::decode::{Engine, Place};
 use super::narrow::NARROW;
 
 /// The values of an engine's thread: its context variables, then those of each step.
+#[derive(Clone)]
 pub(super) struct Activation {
     /// Width of the value at each place.
     widths: Vec<u32>,

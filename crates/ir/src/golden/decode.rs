@@ -14,6 +14,7 @@ use crate::{
 pub(super) type Place = usize;
 
 /// An engine.
+#[derive(Clone)]
 pub(super) struct Engine {
     /// The code of each step.
     pub steps: Vec<Vec<Action>>,
@@ -28,6 +29,7 @@ pub(super) struct Engine {
 }
 
 /// An operation and its guard.
+#[derive(Clone)]
 pub(super) struct Action {
     pub guard: Option<Place>,
     pub kind: ActionKind,
@@ -35,6 +37,7 @@ pub(super) struct Action {
 
 /// An operation. `to` is the place of its result; resizes and calls may have none. Operators whose
 /// operands and result have at most [`NARROW`] bits have variants of their own.
+#[derive(Clone)]
 pub(super) enum ActionKind {
     NarrowUnary {
         op: UnaryOp,

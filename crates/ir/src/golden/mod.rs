@@ -80,6 +80,7 @@ impl Execute for Golden {
 }
 
 /// The golden model of single calls, for machines that run a called engine on its own.
+#[derive(Clone)]
 pub struct GoldenCalls {
     engines: Vec<decode::Engine>,
     activations: Vec<Activation>,

@@ -145,7 +145,7 @@ struct Leaving {
 }
 
 /// Packet I/O.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(super) struct PacketIo {
     spec: IoSpec,
     source: LineSource<Feed>,
@@ -167,11 +167,11 @@ pub(super) struct PacketIo {
 
 impl PacketIo {
     pub(super) fn new(spec: &IoSpec, seed: u64) -> Result<Self, SpecError> {
-        let supply = Supply::default();
-        let source = LineSource::new(spec.input, spec.pace, supply.feed(), Rng::new(seed, "line"));
+        let (feed, rng) = (Feed::default(), Rng::new(seed, "line"));
+        let source = LineSource::new(spec.input, spec.pace, feed, rng);
         Ok(Self {
             source: source.map_err(|error| error.within("io.input"))?,
-            supply,
+            supply: Supply::default(),
             sink: LineSink::new(spec.output).map_err(|error| error.within("io.output"))?,
             memory: Memory::new(spec.memory).map_err(|error| error.within("io.memory"))?,
             packets: Slab::new(),
@@ -194,7 +194,8 @@ impl PacketIo {
 
     /// Offers further packets to the line.
     pub(super) fn offer(&mut self, packets: Vec<Packet>, events: &mut impl EventSink<LineEvent>) {
-        if self.supply.offer(packets) {
+        let offered = self.supply.offer(packets);
+        if self.source.packets_mut().offer(offered) {
             self.source.begin(events);
         }
     }
@@ -206,7 +207,7 @@ impl PacketIo {
         count: u64,
         events: &mut impl EventSink<LineEvent>,
     ) {
-        if self.supply.offer_plain(bytes, count) {
+        if self.source.packets_mut().offer_plain(bytes, count) {
             self.source.begin(events);
         }
     }
@@ -411,7 +412,7 @@ impl PacketIo {
 
     /// The number of packets with contents that the line has not begun to bring.
     pub(super) fn to_come(&self) -> u64 {
-        self.supply.to_come()
+        self.source.packets().to_come()
     }
 
     /// The number of packets lost because all places in front of packet I/O were occupied.

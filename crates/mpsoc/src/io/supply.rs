@@ -1,26 +1,26 @@
 //! The packets of the line, with their contents until they have left.
 
 use std::collections::VecDeque;
-use std::sync::{Arc, Mutex, PoisonError};
 
 use wireloom_net::Packet;
 use wireloom_sim::Time;
 use wireloom_sim::parts::line::Offered;
 
-/// Packets by the numbers in which they are offered, from 0.
-#[derive(Debug, Default)]
+/// The contents of packets, by the numbers in which they are offered, from 0. It holds those from
+/// the oldest one that has not left on.
+#[derive(Clone, Debug, Default)]
 pub(super) struct Supply {
-    feed: Feed,
-    /// Packets with contents; one that has left is empty.
-    packets: Vec<Packet>,
+    packets: VecDeque<Option<Packet>>,
+    /// The number of the first of them.
+    first: u64,
+    /// The arrival time of packet 0, in nanoseconds: the first packet comes at once, whatever the
+    /// epoch.
+    epoch: Option<u64>,
 }
 
 /// The input of the line: an iterator that accepts more items after its end.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Feed(Arc<Mutex<Queue>>);
-
-#[derive(Debug, Default)]
-struct Queue {
+pub(super) struct Feed {
     offered: VecDeque<Offered>,
     /// The packets without contents that follow: their size in bytes, and their number.
     plain: (u32, u64),
@@ -34,64 +34,61 @@ struct Queue {
 const LATEST: Time = Time(1 << 62);
 
 impl Supply {
-    /// The input of the line.
-    pub(super) fn feed(&self) -> Feed {
-        self.feed.clone()
-    }
-
-    /// Adds packets; returns whether the line has found the supply empty and must be restarted.
-    ///
-    /// # Panics
-    /// Packets without contents were offered before.
-    pub(super) fn offer(&mut self, packets: Vec<Packet>) -> bool {
-        // The first packet comes at once, whatever the epoch.
-        let epoch = self.packets.first().or(packets.first()).map_or(0, |packet| packet.arrival_ns);
-        let numbers = self.packets.len() as u64..;
+    /// Adds packets, and returns them as the line brings them.
+    pub(super) fn offer(&mut self, packets: Vec<Packet>) -> Vec<Offered> {
+        let first = packets.first().map_or(0, |packet| packet.arrival_ns);
+        let epoch = *self.epoch.get_or_insert(first);
+        let numbers = self.first + self.packets.len() as u64..;
         let offered = numbers.zip(&packets).map(|(number, packet)| Offered {
             number,
             bytes: packet.bytes.len() as u32,
             at: Time(packet.arrival_ns.saturating_sub(epoch).saturating_mul(1000)).min(LATEST),
         });
-        let was_asked = self.feed.with(|queue| {
-            assert!(queue.plain.0 == 0, "packets with contents behind packets without");
-            queue.offered.extend(offered);
-            std::mem::take(&mut queue.is_asked)
-        });
-        self.packets.extend(packets);
-        was_asked
+        let offered = offered.collect();
+        self.packets.extend(packets.into_iter().map(Some));
+        offered
     }
 
-    /// Adds so many packets of so many bytes without contents; returns the same as
-    /// [`offer`](Self::offer).
-    pub(super) fn offer_plain(&mut self, bytes: u32, count: u64) -> bool {
-        self.feed.with(|queue| {
-            queue.plain = (bytes, count);
-            std::mem::take(&mut queue.is_asked)
-        })
-    }
-
-    /// The number of packets with contents that the line has not asked for.
-    pub(super) fn to_come(&self) -> u64 {
-        self.feed.with(|queue| queue.offered.len() as u64)
-    }
-
-    /// A packet with contents, by its number.
+    /// A packet with contents that has not left, by its number.
     pub(super) fn packet(&self, number: u64) -> Option<&Packet> {
-        self.packets.get(number as usize)
+        self.packets.get(number.checked_sub(self.first)? as usize)?.as_ref()
     }
 
     /// Frees the contents of a packet that has left or was lost.
     pub(super) fn forget(&mut self, number: u64) {
-        if let Some(packet) = self.packets.get_mut(number as usize) {
-            packet.bytes = Vec::new();
+        let place = number.checked_sub(self.first).map(|place| place as usize);
+        if let Some(packet) = place.and_then(|place| self.packets.get_mut(place)) {
+            *packet = None;
+        }
+        while let Some(None) = self.packets.front() {
+            self.packets.pop_front();
+            self.first += 1;
         }
     }
 }
 
 impl Feed {
-    fn with<R>(&self, act: impl FnOnce(&mut Queue) -> R) -> R {
-        // Nothing panics while the queue is half changed.
-        act(&mut self.0.lock().unwrap_or_else(PoisonError::into_inner))
+    /// Adds packets with contents; returns whether the line has found the feed empty and must be
+    /// restarted.
+    ///
+    /// # Panics
+    /// Packets without contents were offered before.
+    pub(super) fn offer(&mut self, packets: Vec<Offered>) -> bool {
+        assert!(self.plain.0 == 0, "packets with contents after packets without");
+        self.offered.extend(packets);
+        std::mem::take(&mut self.is_asked)
+    }
+
+    /// Adds so many packets of so many bytes without contents; returns the same as
+    /// [`offer`](Self::offer).
+    pub(super) fn offer_plain(&mut self, bytes: u32, count: u64) -> bool {
+        self.plain = (bytes, count);
+        std::mem::take(&mut self.is_asked)
+    }
+
+    /// The number of packets with contents that the line has not asked for.
+    pub(super) fn to_come(&self) -> u64 {
+        self.offered.len() as u64
     }
 }
 
@@ -99,16 +96,14 @@ impl Iterator for Feed {
     type Item = Offered;
 
     fn next(&mut self) -> Option<Offered> {
-        self.with(|queue| {
-            let Queue { offered, plain: (bytes, left), next, is_asked } = queue;
-            let item = offered.pop_front().or_else(|| {
-                *left = left.checked_sub(1)?;
-                Some(Offered { number: *next, bytes: *bytes, at: Time::ZERO })
-            });
-            *is_asked = item.is_none();
-            *next += 1;
-            item
-        })
+        let item = self.offered.pop_front().or_else(|| {
+            let (bytes, left) = &mut self.plain;
+            *left = left.checked_sub(1)?;
+            Some(Offered { number: self.next, bytes: *bytes, at: Time::ZERO })
+        });
+        self.is_asked = item.is_none();
+        self.next += 1;
+        item
     }
 }
 
@@ -122,39 +117,51 @@ mod tests {
 
     #[test]
     fn a_line_that_has_asked_in_vain_is_told_and_numbers_go_on() {
-        let mut supply = Supply::default();
-        let mut feed = supply.feed();
-        assert!(!supply.offer(vec![packet(5000, 60), packet(5010, 61)]));
+        let (mut supply, mut feed) = (Supply::default(), Feed::default());
+        assert!(!feed.offer(supply.offer(vec![packet(5000, 60), packet(5010, 61)])));
         let next = |feed: &mut Feed| {
             feed.next().map(|offered| (offered.number, offered.bytes, offered.at.0))
         };
         assert_eq!([next(&mut feed), next(&mut feed)], [Some((0, 60, 0)), Some((1, 61, 10_000))]);
         assert_eq!(next(&mut feed), None);
-        assert!(supply.offer(vec![packet(5030, 62)]));
-        assert_eq!(supply.to_come(), 1);
+        assert!(feed.offer(supply.offer(vec![packet(5030, 62)])));
+        assert_eq!(feed.to_come(), 1);
         assert_eq!([next(&mut feed), next(&mut feed)], [Some((2, 62, 30_000)), None]);
+    }
+
+    #[test]
+    fn packets_that_have_left_take_no_room() {
+        let mut supply = Supply::default();
+        supply.offer((0..4).map(|number| packet(0, 60 + number)).collect());
+        let lengths = |supply: &Supply| -> Vec<Option<usize>> {
+            (0..5).map(|number| supply.packet(number).map(|packet| packet.bytes.len())).collect()
+        };
         supply.forget(1);
-        let lengths: Vec<usize> =
-            (0..3).map(|number| supply.packet(number).unwrap().bytes.len()).collect();
-        assert_eq!(lengths, [60, 0, 62]);
+        assert_eq!(lengths(&supply), [Some(60), None, Some(62), Some(63), None]);
+        supply.forget(0);
+        supply.forget(0);
+        assert_eq!(lengths(&supply), [None, None, Some(62), Some(63), None]);
+        assert_eq!((supply.first, supply.packets.len()), (2, 2));
+        supply.forget(3);
+        supply.forget(2);
+        // Numbers and times continue.
+        let offered = supply.offer(vec![packet(70, 64)]);
+        assert_eq!((offered[0].number, offered[0].at), (4, Time(70_000)));
+        assert_eq!((supply.first, supply.packets.len()), (4, 1));
     }
 
     #[test]
     fn a_packet_of_long_after_begins_when_times_can_still_be_told() {
-        let mut supply = Supply::default();
-        let mut feed = supply.feed();
-        supply.offer(vec![packet(0, 60), packet(u64::MAX, 60)]);
-        assert_eq!(feed.next().map(|offered| offered.at), Some(Time::ZERO));
-        assert_eq!(feed.next().map(|offered| offered.at), Some(LATEST));
+        let offered = Supply::default().offer(vec![packet(0, 60), packet(u64::MAX, 60)]);
+        assert_eq!(offered[0].at, Time::ZERO);
+        assert_eq!(offered[1].at, LATEST);
     }
 
     #[test]
     fn packets_without_contents_are_as_many_as_offered() {
-        let mut supply = Supply::default();
-        assert!(!supply.offer_plain(54, 3));
-        let numbers: Vec<_> =
-            supply.feed().map(|offered| (offered.number, offered.bytes)).collect();
+        let mut feed = Feed::default();
+        assert!(!feed.offer_plain(54, 3));
+        let numbers: Vec<_> = feed.map(|offered| (offered.number, offered.bytes)).collect();
         assert_eq!(numbers, [(0, 54), (1, 54), (2, 54)]);
-        assert!(supply.packet(0).is_none());
     }
 }

@@ -110,7 +110,7 @@ struct Byte {
 }
 
 /// The race detector for threads that share memory.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub struct Watch {
     clocks: Vec<VectorClock>,
     meetings: BTreeMap<Meeting, VectorClock>,

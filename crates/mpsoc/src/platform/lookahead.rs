@@ -22,7 +22,7 @@
 //! a processor in cycles that it has executed.
 
 /// The edge up to which each processor has executed its cycles; that edge is still to come.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(super) struct Lookahead(Vec<u64>);
 
 impl Lookahead {

@@ -16,6 +16,7 @@ use crate::multiflex::races::{Meeting, Watch};
 use crate::multiflex::threads::{Effect, Request, Thread, ThreadManager, Waiting};
 
 /// The state that only applications have.
+#[derive(Clone)]
 pub(super) struct Application {
     manager: ThreadManager,
     /// For each hardware thread: its outstanding call of the thread manager.

@@ -75,8 +75,8 @@ impl<W: Workload, O: Objects> Platform<W, O> {
     }
 
     /// Counts the instructions issued up to now, for a report.
-    pub(in super::super) fn settle(&mut self, now: Time) {
-        let edge = self.clock.edge_from(now + Time(1));
+    pub(in super::super) fn settle_before(&mut self, end: Time) {
+        let edge = self.clock.edge_from(end);
         let Self { workload, processors, .. } = self;
         processors.iter_mut().for_each(|processor| processor.settle(edge, workload));
     }

@@ -11,7 +11,7 @@ use crate::workload::{Rounds, Run, Workload};
 
 /// The positions of a processor's threads in their programs and in the pipeline. In masks, bit `n`
 /// is thread `n`.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(super) struct IssueSlots {
     lanes: [Lane; 32],
     /// Threads with instructions in the pipeline.
@@ -325,6 +325,6 @@ impl<T> Processor<T> {
     /// Counts the instructions that threads have issued before an edge, for a report.
     pub(in super::super) fn settle<W: Workload<Thread = T>>(&mut self, edge: u64, workload: &W) {
         self.count_all_before(edge, workload);
-        self.lanes.counted = edge;
+        self.lanes.counted = self.lanes.counted.max(edge);
     }
 }

@@ -28,6 +28,7 @@ pub fn leaving(area: &[u8], registers: &Registers, behind: &[u8]) -> Option<Vec<
 
 /// The objects of a program: its offloads, and engines that are hardware elements, with the
 /// behaviour of golden.
+#[derive(Clone)]
 pub struct Offloads {
     interfaces: Vec<ObjectInterface>,
     placed: Vec<Placed>,
@@ -35,6 +36,7 @@ pub struct Offloads {
     calls: GoldenCalls,
 }
 
+#[derive(Clone)]
 struct Placed {
     /// The indices of the offloads that lead to it.
     slots: Vec<usize>,

@@ -6,7 +6,9 @@ use std::process::Command;
 
 use wireloom_isa::{Arm, Compiled, Program, Riscv};
 use wireloom_mpsoc::spec::{Multithreading, ObjectSpec};
-use wireloom_mpsoc::{Code, Delivered, Machine, Objects, Options, Reason, RunError, Spec, Verdict};
+use wireloom_mpsoc::{
+    Code, Delivered, Machine, Objects, Options, Reason, RunError, Spec, Verdict, View,
+};
 use wireloom_net::Packet;
 use wireloom_sim::parts::interconnect::InterconnectSpec;
 use wireloom_sim::stats::Value;
@@ -148,6 +150,33 @@ fn packets_go_through_an_arm_program_and_come_out_as_it_says_in_order() {
 #[test]
 fn packets_go_through_a_riscv_program_and_come_out_as_it_says_in_order() {
     forwards::<Riscv>(&spec());
+}
+
+#[test]
+fn a_run_stops_at_an_address_of_a_thread() {
+    let run = || machine::<Arm>(&spec(), "forward", packets(40, 6), Effort::Naive);
+    let until = Time::nanoseconds(30_000);
+    // The way of a thread through its program, cycle by cycle.
+    let (mut way, mut stepped) = (Vec::new(), run());
+    let mut note = |view: &View<'_, Code<Arm>, Sums>| {
+        let here = (view.address(1, 2), view.now());
+        if way.last().map(|(address, _)| *address) != Some(here.0) {
+            way.push(here);
+        }
+        false
+    };
+    assert_eq!(stepped.run_to(until, &mut note).expect("it runs"), None);
+    assert!(way.len() > 50, "{way:?}");
+    // A breakpoint stops at the first visit.
+    for place in [1, 10, 40] {
+        let (address, _) = way[place];
+        let first = way.iter().find(|(other, _)| *other == address).expect("that place itself");
+        let mut broken = run();
+        broken.run_to(until, |view| view.address(1, 2) == address).expect("it runs");
+        assert_eq!(broken.totals().now, first.1, "{address:?}");
+    }
+    let mut nobody = run();
+    assert_eq!(nobody.run_to(until, |view| view.address(9, 0).is_some()).expect("it runs"), None);
 }
 
 /// Compares the times that threads report, and all statistics, with and without run-ahead.

@@ -1,6 +1,7 @@
 //! External tests of the `mpsoc` machine: the synthetic load against closed forms, and compiled
 //! programs.
 
+mod checkpoints;
 mod compiled;
 mod objects;
 mod synthetic;

@@ -12,7 +12,8 @@ use wireloom_sim::stats::{Record, Value};
 
 use super::{Sent, rows};
 
-fn keep(sent: &mut Vec<Sent>, o: Output<'_>) {
+/// Adds an output to a list.
+pub fn keep(sent: &mut Vec<Sent>, o: Output<'_>) {
     sent.push((o.sequence, o.arrival_ns, o.ingress, o.verdict, o.bytes.to_vec()));
 }
 

@@ -121,7 +121,18 @@ impl<I: Iterator<Item = Offered>> LineSource<I> {
         Ok(Self { spec, pace, packets, rng, wire, next: 0.0, coming: None, queue, lost: 0 })
     }
 
-    /// Begins to play; once.
+    /// The packets to come.
+    pub fn packets(&self) -> &I {
+        &self.packets
+    }
+
+    /// The packets to come, for adding more. A line that has found no next packet stops until the
+    /// next [`begin`](Self::begin).
+    pub fn packets_mut(&mut self) -> &mut I {
+        &mut self.packets
+    }
+
+    /// Begins to play.
     pub fn begin(&mut self, events: &mut impl EventSink<LineEvent>) {
         self.next = events.now().0 as f64;
         self.advance(events);
