@@ -1,10 +1,10 @@
-//! What a design costs, before anybody places it: Yosys synthesis of each distinct module,
-//! multiplied up the hierarchy.
+//! Estimates the cost of a design before placement: synthesises each distinct module with Yosys,
+//! and multiplies the costs up the hierarchy.
 //!
 //! The units are the generated modules (engine, cluster, pipe, services, top); templates are
 //! flattened into them. A unit is synthesised once, with the units inside it as black boxes, so
-//! that a processor of 96 engines costs one engine's time. Table contents are ports and memories,
-//! never constants: nothing of them can be optimised away.
+//! that a processor of 96 engines takes the synthesis time of one engine. Table contents are ports
+//! and memories, never constants, so synthesis cannot optimise any part of them away.
 
 mod netlist;
 mod parts;
@@ -23,13 +23,13 @@ pub use timing::{Route, route};
 
 use crate::processor::Design;
 
-/// Why there is no estimate.
+/// A reason why there is no estimate.
 #[derive(Debug, thiserror::Error)]
 pub enum AreaError {
     /// A tool is missing, or cannot be started.
     #[error("{0}")]
     Tool(String),
-    /// A tool refused the design: an error of ours, not of the user's.
+    /// A tool refused the design. This is an error of Wireloom, not of the user.
     #[error("{tool} refused module {module}: {message}")]
     Refused {
         /// Yosys or nextpnr.
@@ -42,9 +42,9 @@ pub enum AreaError {
     /// A file cannot be read or written.
     #[error("{place}: {error}")]
     File {
-        /// Which.
+        /// The file.
         place: String,
-        /// Why.
+        /// The cause.
         error: std::io::Error,
     },
     /// The output of a tool cannot be read.
@@ -60,10 +60,10 @@ pub enum AreaError {
 /// The resources of a device that a module uses.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Cost {
-    /// Six-input LUTs in all: logic, and those that are memory or shift registers. Two small
-    /// functions that could share one LUT are counted as two, so a vendor's tool will need fewer.
+    /// All six-input LUTs: those for logic, and those used as memory or shift registers. Two small
+    /// functions that could share one LUT count as two, so a vendor's tool needs fewer LUTs.
     pub luts: u64,
-    /// LUTs among them that are memory or shift registers.
+    /// LUTs used as memory or shift registers.
     pub lut_rams: u64,
     /// Flip-flops.
     pub flip_flops: u64,
@@ -72,7 +72,7 @@ pub struct Cost {
 }
 
 impl Cost {
-    /// Block RAMs of 36 Kb, rounded up.
+    /// Returns the number of block RAMs of 36 Kb, rounded up.
     pub fn block_rams(&self) -> u64 {
         self.block_rams_18k.div_ceil(2)
     }
@@ -102,17 +102,17 @@ impl Mul<u64> for Cost {
 /// A unit of a report.
 #[derive(Clone, Debug, Serialize)]
 pub struct Unit {
-    /// Its module.
+    /// The module of the unit.
     pub module: String,
     /// Number of instances in the whole design.
     pub count: u64,
-    /// Cost of one without the units inside it.
+    /// Cost of one instance without the units inside it.
     pub own: Cost,
-    /// Cost of one with them.
+    /// Cost of one instance with the units inside it.
     pub whole: Cost,
     /// Levels of LUTs between two registers, or between a register and the unit's boundary.
     pub levels: u32,
-    /// The longest path, by the names of nets on it.
+    /// The longest path, as the names of the nets on it.
     pub path: Vec<String>,
 }
 
@@ -121,17 +121,17 @@ pub struct Unit {
 pub struct Report {
     /// `xc5v`, `xc6v` or `xc7`.
     pub family: &'static str,
-    /// The units, the top first.
+    /// The units, starting with the top module.
     pub units: Vec<Unit>,
-    /// The whole.
+    /// The cost of the whole design.
     pub total: Cost,
 }
 
-/// Device families that designs can be estimated for, with their names.
+/// The identifiers and names of the device families for which designs can be estimated.
 pub const FAMILIES: [(&str, &str); 3] =
     [("xc5v", "Virtex-5"), ("xc6v", "Virtex-6"), ("xc7", "Virtex-7")];
 
-/// Estimates a design and calls `progress` for each unit before its synthesis.
+/// Estimates the cost of a design. Calls `progress` for each unit before its synthesis.
 ///
 /// # Errors
 /// If a tool is missing or refuses the design.
@@ -149,8 +149,8 @@ pub fn estimate(
     Ok(report(design, family, &own))
 }
 
-/// The estimate of a design all of whose units have been synthesised before; nothing is synthesised
-/// for it.
+/// Returns the estimate of a design if all its units have been synthesised before. Synthesises
+/// nothing.
 pub fn remembered(design: &Design, family: &'static str, cache: &Cache) -> Option<Report> {
     let own = design.units.iter().map(|unit| {
         let resources = synthesis::remembered(design, &unit.name, family, cache)?;
@@ -159,9 +159,9 @@ pub fn remembered(design: &Design, family: &'static str, cache: &Cache) -> Optio
     Some(report(design, family, &own.collect::<Option<_>>()?))
 }
 
-/// The whole, of what each unit takes without those inside it.
+/// Computes the report from the resources of each unit without the units inside it.
 fn report(design: &Design, family: &'static str, own: &BTreeMap<&str, Resources>) -> Report {
-    // Units come after those that they contain.
+    // Each unit comes after the units that it contains.
     let mut whole: BTreeMap<&str, Cost> = BTreeMap::new();
     for unit in &design.units {
         let mut cost = own[unit.name.as_str()].cost;

@@ -1,4 +1,5 @@
-//! Reads what Yosys mapped: counts cells, and finds the longest path in levels of LUTs.
+//! Reads netlists mapped by Yosys: counts their cells, and finds the longest path in levels of
+//! LUTs.
 
 use std::collections::{BTreeMap, HashMap};
 
@@ -13,8 +14,9 @@ pub struct Resources {
     pub cost: Cost,
     /// Levels of LUTs on its longest path.
     pub levels: u32,
-    /// The longest path: names of the nets on it that have one, with those of the instances that
-    /// they are in, from the register or port where it begins to the one where it ends.
+    /// The longest path, from the register or port where it begins to the one where it ends. Each
+    /// entry is the name of a net on the path that has one, prefixed with the instances that
+    /// contain it.
     pub path: Vec<String>,
 }
 
@@ -33,7 +35,7 @@ struct Module {
 
 #[derive(Deserialize)]
 struct NetName {
-    /// Not 0: Yosys made the name up.
+    /// Nonzero if Yosys generated the name.
     #[serde(default)]
     hide_name: u32,
     bits: Vec<Bit>,
@@ -55,8 +57,8 @@ enum Bit {
     Constant(#[allow(dead_code, reason = "its presence is what counts")] String),
 }
 
-/// Delay of a LUT, in quarters of a level; that of a wide multiplexer or four bits of a carry chain
-/// is one quarter.
+/// Delay of a LUT, in quarters of a level. A wide multiplexer, or four bits of a carry chain, takes
+/// one quarter.
 const LUT: u32 = 4;
 
 /// Returns the cost of a cell, or `None` if it is not a cell of the device (a black box).
@@ -65,8 +67,8 @@ fn cost(kind: &str) -> Option<Cost> {
     let memory = |luts| Cost { luts, lut_rams: luts, ..Cost::default() };
     Some(match kind {
         "LUT1" | "LUT2" | "LUT3" | "LUT4" | "LUT5" | "LUT6" => lut(1),
-        // An inverter is absorbed by the LUT after it; wide multiplexers, carry chains and buffers
-        // are not LUTs.
+        // The LUT after an inverter absorbs it. Wide multiplexers, carry chains and buffers are not
+        // LUTs.
         "INV" | "MUXF5" | "MUXF6" | "MUXF7" | "MUXF8" | "MUXF9" | "CARRY4" | "MUXCY" | "XORCY"
         | "GND" | "VCC" | "BUFG" | "IBUF" | "OBUF" => Cost::default(),
         "SRL16" | "SRL16E" | "SRLC16E" | "SRLC32E" | "RAM32X1S" | "RAM64X1S" => memory(1),
@@ -81,11 +83,11 @@ fn cost(kind: &str) -> Option<Cost> {
     })
 }
 
-/// Returns the delay of a cell in quarters of a level; `None` if the path ends there.
+/// Returns the delay of a cell in quarters of a level, or `None` if paths end at the cell.
 fn delay(kind: &str) -> Option<u32> {
     Some(match kind {
         _ if kind.starts_with("LUT") => LUT,
-        // Reading is asynchronous: from the address on, LUT RAM is a LUT.
+        // LUT RAM reads asynchronously, so from the address to the data it behaves as a LUT.
         _ if kind.starts_with("RAM") && !kind.starts_with("RAMB") => LUT,
         _ if kind.starts_with("SRL") => LUT,
         "INV" => 0,
@@ -94,18 +96,18 @@ fn delay(kind: &str) -> Option<u32> {
     })
 }
 
-/// Counts the cells of a module in a netlist as Yosys writes it in JSON, and measures its longest
-/// path. Cells that are no part of the device are black boxes: they cost nothing here, and paths
-/// end at them.
+/// Counts the cells of a module in a netlist in Yosys' JSON format, and measures the longest path.
+/// Cells that the device does not have are black boxes: they cost nothing here, and paths end at
+/// them.
 ///
 /// # Errors
-/// A sentence, if the text is no such netlist, or a path of it closes a loop.
+/// If the text is not such a netlist or has a combinational loop. The error is a sentence.
 pub fn read(json: &str, module: &str) -> Result<Resources, String> {
     let netlist: Netlist = serde_json::from_str(json).map_err(|e| e.to_string())?;
     let module =
         netlist.modules.get(module).ok_or_else(|| format!("module {module} is not in it"))?;
     let mut resources = Resources::default();
-    // For each net that a cell with a path through it drives: that cell.
+    // For each net that is driven by a cell with a path through it: that cell.
     let mut drivers = HashMap::new();
     let cells: Vec<&Cell> = module.cells.values().collect();
     for (index, cell) in cells.iter().enumerate() {
@@ -131,7 +133,7 @@ pub fn read(json: &str, module: &str) -> Result<Resources, String> {
     Ok(resources)
 }
 
-/// The name of each net that has one in the source; the shortest of several.
+/// Returns the source name of each net that has one. If a net has several names, the shortest wins.
 fn names(netnames: &BTreeMap<String, NetName>) -> HashMap<u64, &str> {
     let mut names: HashMap<u64, &str> = HashMap::new();
     for (name, net) in netnames.iter().filter(|(_, net)| net.hide_name == 0) {
@@ -145,7 +147,7 @@ fn names(netnames: &BTreeMap<String, NetName>) -> HashMap<u64, &str> {
     names
 }
 
-/// Returns the names along the longest path to a cell, and that of a register after it.
+/// Returns the names along the longest path to a cell, and the name of a register after the cell.
 fn path(
     end: usize,
     cells: &[&Cell],
@@ -215,7 +217,8 @@ fn inputs(cell: &Cell) -> impl Iterator<Item = u64> {
         .flat_map(|(_, bits)| nets(bits))
 }
 
-/// The cells that drive a cell's inputs, other than the synchronous ones of memories.
+/// Returns the cells that drive the inputs of a cell, except for the synchronous inputs of
+/// memories.
 fn sources<'a>(
     cell: &'a Cell,
     drivers: &'a HashMap<u64, usize>,
@@ -231,7 +234,7 @@ fn sources<'a>(
         .filter_map(|net| drivers.get(&net).copied())
 }
 
-/// Computes when the outputs of a cell are ready, without recursion: paths can be long.
+/// Computes when the outputs of a cell are ready. It does not recurse because paths can be long.
 fn walk(
     start: usize,
     cells: &[&Cell],

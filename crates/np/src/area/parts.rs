@@ -1,4 +1,4 @@
-//! The devices that the paper names: `hardware/parts.toml`.
+//! The devices that the paper names, from `hardware/parts.toml`.
 
 use serde::{Deserialize, Serialize};
 
@@ -6,9 +6,9 @@ use serde::{Deserialize, Serialize};
 #[derive(Clone, Debug, Deserialize, Serialize)]
 #[serde(deny_unknown_fields)]
 pub struct Part {
-    /// Its order code without package and speed.
+    /// The order code without package and speed grade.
     pub name: String,
-    /// Yosys's name of its family.
+    /// The name of the device family in Yosys.
     pub family: String,
     /// Six-input LUTs.
     pub luts: u64,
@@ -16,9 +16,9 @@ pub struct Part {
     pub flip_flops: u64,
     /// Block RAMs of 36 Kb.
     pub block_rams: u64,
-    /// LUTs that can be memory.
+    /// LUTs that can be used as memory.
     pub of_lut_ram: u64,
-    /// Its use in the paper.
+    /// The use of the device in the paper.
     pub paper: String,
 }
 
@@ -28,7 +28,7 @@ struct File {
     part: Vec<Part>,
 }
 
-/// Every part.
+/// Returns all parts.
 pub fn parts() -> Vec<Part> {
     let file: File =
         toml::from_str(include_str!("../../../../hardware/parts.toml")).expect("a test reads it");

@@ -1,4 +1,4 @@
-//! Runs Yosys on one unit, and stores the result under a hash of everything that it depends on.
+//! Runs Yosys on one unit, and stores the result under a hash of all inputs.
 
 use std::fs;
 use std::path::Path;
@@ -8,14 +8,14 @@ use super::netlist::{self, Resources};
 use crate::processor::{Design, Unit};
 use wireloom_install::tools;
 
-/// The store of results.
+/// A cache of synthesis and routing results.
 #[derive(Clone, Debug)]
 pub struct Cache {
     files: wireloom_install::Cache,
 }
 
 impl Cache {
-    /// The cache of the user.
+    /// Returns the cache of the user.
     pub fn of_user() -> Self {
         Self { files: wireloom_install::Cache::of_user("area") }
     }
@@ -25,7 +25,7 @@ impl Cache {
         serde_json::from_slice(&self.files.load(&file(key))?).ok()
     }
 
-    /// Remembers something; if that fails, the next run finds it anew.
+    /// Stores a result. If that fails, the next run computes the result again.
     pub(super) fn store<T: serde::Serialize>(&self, key: &str, value: &T) {
         if let Ok(bytes) = serde_json::to_vec(value) {
             self.files.store(&file(key), &bytes);
@@ -58,8 +58,8 @@ pub fn synthesise(
     let sources = write_sources(design, folder.path())?;
     let boxed: Vec<String> =
         boxes.iter().map(|other| format!("--blackboxed-module {}", other.name)).collect();
-    // A black box has lost its parameters, but its instances still set them, with the constants of
-    // their context.
+    // A black box has no parameters, but its instances still set them to the constants of their
+    // context.
     let unset = |other: &&Unit| {
         let names =
             other.parameters.iter().map(|(name, _)| name.as_str()).chain(["ThreadBits", "i"]);
@@ -97,10 +97,11 @@ fn result(design: &Design, unit: &str, family: &str) -> String {
     key(design, unit, &["with path", &synthesis_for(family), &parameters(design, unit)])
 }
 
-/// Yosys' commands that map a design to a family. They are those of `synth_xilinx` but for how
-/// logic becomes LUTs: there every LUT of up to six inputs costs one, as it is counted, and ABC's
-/// script is the one that keeps the best of several mappings. By itself `synth_xilinx` takes a LUT
-/// of two inputs for 2 and one of six for 5, and prefers two small ones to a large one.
+/// Returns the Yosys commands that map a design to a family. They are those of `synth_xilinx`, with
+/// a different mapping of logic to LUTs. Here each LUT of up to six inputs costs 1, which matches
+/// how LUTs are counted, and the ABC script keeps the best of several mappings. By default
+/// `synth_xilinx` assigns cost 2 to a LUT of two inputs and cost 5 to a LUT of six inputs, and so
+/// prefers two small LUTs to a large one.
 fn synthesis_for(family: &str) -> String {
     let synthesis = format!("synth_xilinx -family {family} -flatten -noiopad -noclkbuf");
     format!(
@@ -118,7 +119,7 @@ fn synthesis_for(family: &str) -> String {
     )
 }
 
-/// Yosys' options for the parameters of a unit.
+/// Returns Yosys' options for the parameters of a unit.
 pub(super) fn parameters(design: &Design, unit: &str) -> String {
     let unit = design.units.iter().find(|other| other.name == unit);
     let parameters = unit.map_or(&[][..], |unit| &unit.parameters);
@@ -127,7 +128,7 @@ pub(super) fn parameters(design: &Design, unit: &str) -> String {
     options.join(" ")
 }
 
-/// Writes the sources of a design into a folder; their names, packages first.
+/// Writes the sources of a design into a folder. Returns their names, packages first.
 pub(super) fn write_sources(design: &Design, folder: &Path) -> Result<Vec<String>, AreaError> {
     let mut names = Vec::new();
     for file in &design.files {
@@ -160,7 +161,8 @@ pub(super) fn run(
     Err(AreaError::Refused { tool, module: module.to_owned(), message })
 }
 
-/// A name for the result of a tool on a unit: a hash of the sources that the unit is made of.
+/// Returns the cache key for the result of a tool on a unit: a hash of the unit's sources and
+/// `more`.
 pub(super) fn key(design: &Design, unit: &str, more: &[&str]) -> String {
     let mut hash = crate::processor::Hash::default();
     hash.text(unit);
@@ -172,14 +174,15 @@ pub(super) fn key(design: &Design, unit: &str, more: &[&str]) -> String {
     hash.finish()
 }
 
-/// The lines of a source that tools see: not those of comments alone, nor assertions.
+/// Returns the lines of a source that affect synthesis. Omits comment lines and assertions.
 fn synthesised(text: &str) -> impl Iterator<Item = &str> {
     let mut is_formal = false;
     text.lines().filter(move |line| {
         let line = line.trim();
         is_formal |= line == "`ifdef FORMAL";
         let seen = !is_formal && !line.starts_with("//");
-        // A nested condition ends the assertions too early: more lines count, never fewer.
+        // A nested condition ends the assertions too early, so the hash may cover more lines, never
+        // fewer.
         is_formal &= line != "`endif" && line != "`else";
         seen
     })

@@ -1,9 +1,9 @@
-//! A placed and routed clock rate, as evidence that the machine's clock is in reach.
+//! Places and routes a unit, as evidence that the machine's clock rate is within reach.
 //!
-//! The open tools route no Xilinx part, so this is for a Lattice ECP5-85 of speed grade 8, a
-//! smaller and slower device of the same time with four-input LUTs. The unit's ports do not go to
-//! pins: a shift register feeds them and a chain of exclusive ors takes them up, each a register
-//! away, so that only paths inside the unit are measured.
+//! The open tools cannot route Xilinx parts, so the target is a Lattice ECP5-85 of speed grade 8: a
+//! smaller and slower device of the same period with four-input LUTs. The ports of the unit do not
+//! go to pins. A shift register feeds the inputs and a chain of exclusive ors collects the outputs.
+//! A register separates each port from this harness, so only paths inside the unit are measured.
 
 use std::fmt::Write as _;
 use std::fs;
@@ -19,9 +19,9 @@ use crate::processor::Design;
 pub struct Route {
     /// The fastest clock in MHz.
     pub fmax_mhz: f64,
-    /// Four-input LUTs, carry and memory included, with those of the test harness.
+    /// Four-input LUTs, including carry, memory and the test harness.
     pub luts: u64,
-    /// The path that stops it, from and to, as nextpnr names them.
+    /// The critical path: start and end points, as nextpnr names them.
     pub critical_path: Vec<String>,
 }
 
@@ -103,7 +103,7 @@ pub fn route(
     Ok(route)
 }
 
-/// Verilog around a unit: two pins, and registers for its ports.
+/// Returns Verilog around a unit: two pins, and registers for the ports of the unit.
 fn harness(unit: &str, list: &PortList) -> String {
     let is_clock = |name: &str| name.starts_with("clk");
     let (mut inputs, mut outputs) = (0, 0);
@@ -149,7 +149,7 @@ endmodule
     )
 }
 
-/// The clock rate, the size and the critical path from nextpnr's report.
+/// Reads the clock rate, the size and the critical path from nextpnr's report.
 fn read_report(text: &str) -> Result<Route, String> {
     let report: serde_json::Value = serde_json::from_str(text).map_err(|e| e.to_string())?;
     let clocks = report["fmax"].as_object().ok_or("nextpnr reported no clock")?;

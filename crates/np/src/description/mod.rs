@@ -1,8 +1,8 @@
 //! Machine descriptions of kind `np`.
 //!
-//! A description is TOML. `machines/np.toml` states every key and its default; a file may extend
-//! another and change some; the names `np-C-E-T` stand for it with other numbers of clusters,
-//! engines and threads.
+//! A description is a TOML file. `machines/np.toml` states every key and its default. A file can
+//! extend another file and change some of its keys. The name `np-C-E-T` selects `np` with C
+//! clusters, E engines per cluster and T threads per engine.
 
 mod ports;
 mod rig;
@@ -24,26 +24,26 @@ pub use ports::{PortKind, Ports};
 pub use rig::{Rig, Traffic};
 pub use shell::{Scheduler, Shell, ShellKind, Storage};
 
-/// The name for engines that packets call, in addition to those of the offloads' kinds.
+/// The key under `[offload]` for all engines that packets call.
 pub const ENGINE_KIND: &str = "engine";
 
-/// Why a machine cannot be built.
+/// A reason why a machine cannot be built.
 #[derive(Debug, thiserror::Error)]
 pub enum MachineError {
-    /// There is no such machine.
+    /// The machine does not exist.
     #[error(
         "no network processor is called '{0}': say np-C-E-T (clusters, engines, threads), the name of a description (wireloom machines lists them) or the path of a .toml file"
     )]
     Unknown(String),
-    /// Its description cannot be read.
+    /// The description cannot be read.
     #[error(transparent)]
     Description(#[from] DescriptionError),
-    /// The keys are well-formed but do not go together.
+    /// The keys are well-formed but do not fit together.
     #[error("machine {machine}: {message}")]
     Illegal {
-        /// Its name.
+        /// The name of the machine.
         machine: String,
-        /// The misfit, and what would fit.
+        /// The conflict, and values that fit.
         message: String,
     },
 }
@@ -52,22 +52,22 @@ pub enum MachineError {
 #[derive(Clone, Debug, PartialEq, Deserialize, Serialize)]
 #[serde(deny_unknown_fields)]
 pub struct Machine {
-    /// Its name: that of the file, or `np-C-E-T`.
+    /// The name of the description file, or `np-C-E-T`.
     #[serde(skip_deserializing)]
     pub name: String,
     /// Always `np`.
     pub kind: Kind,
     /// Description for users.
     pub about: String,
-    /// Clusters of the whole processor.
+    /// Clusters in the whole processor.
     pub clusters: usize,
-    /// Engines of each cluster.
+    /// Engines in each cluster.
     pub engines: usize,
-    /// Threads of each engine.
+    /// Threads in each engine.
     pub threads: usize,
-    /// Lanes on which packets enter and leave.
+    /// Lanes on which packets enter and leave the processor.
     lanes: Lanes,
-    /// The streams on which they do so.
+    /// The packet streams of the processor.
     pub ports: Ports,
     /// Clocks.
     pub clock: Clock,
@@ -79,11 +79,11 @@ pub struct Machine {
     pub arbitration: Arbitration,
     /// Memory outside the chip.
     pub memory: Memory,
-    /// How offloads are realised, by name or kind.
+    /// How offloads are realised, by offload name or kind.
     pub offload: BTreeMap<String, Rule>,
     /// The embedded test rig, for processors that are built with one.
     pub rig: Rig,
-    /// The offload names or kinds in the user's own files.
+    /// The offload names and kinds that the user's own files mention.
     #[serde(skip)]
     own_offloads: Vec<String>,
 }
@@ -115,7 +115,7 @@ enum Auto {
 pub struct Clock {
     /// Clock of everything except the memories, in MHz.
     pub core_mhz: u32,
-    /// The memories' clock over it.
+    /// Ratio of the memory clock to the core clock.
     pub memory_ratio: usize,
 }
 
@@ -123,26 +123,26 @@ pub struct Clock {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, Serialize)]
 #[serde(deny_unknown_fields)]
 pub struct Balance {
-    /// Over the clusters of a pipe.
+    /// Among the clusters of a pipe.
     pub clusters: BalancePolicy,
-    /// Over the engines of a cluster.
+    /// Among the engines of a cluster.
     pub engines: BalancePolicy,
 }
 
-/// A way to choose a target.
+/// A policy that selects a target.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum BalancePolicy {
-    /// Each in turn, free or not (the paper).
+    /// Round robin, whether the target is free or not (the paper).
     Static,
-    /// The one with most free threads.
+    /// The target with the most free threads.
     LeastLoaded,
-    /// The first that is free.
+    /// The first free target.
     FirstFree,
 }
 
 impl BalancePolicy {
-    /// Its number in the templates.
+    /// Returns the number of this policy in the templates.
     pub fn number(self) -> u32 {
         match self {
             Self::Static => 0,
@@ -162,7 +162,7 @@ pub struct Arbitration {
     pub pipe: Policy,
 }
 
-/// Arbiters.
+/// An arbitration policy.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Policy {
@@ -176,9 +176,9 @@ pub enum Policy {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, Serialize)]
 #[serde(deny_unknown_fields)]
 pub struct Memory {
-    /// Memory cycles from a command to its data.
+    /// Latency from a command to its data, in memory cycles.
     pub latency: usize,
-    /// Words of a part, in units of 2^20.
+    /// Words in one part, in units of 2^20.
     pub mega_words: usize,
 }
 
@@ -186,23 +186,23 @@ pub struct Memory {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, Serialize)]
 #[serde(deny_unknown_fields)]
 pub struct Rule {
-    /// The provider.
+    /// The realisation that provides the offload.
     pub realisation: &'static dyn Realisation,
-    /// Where it is placed, which determines how many copies there are.
+    /// The placement, which determines the number of copies.
     pub place: Place,
-    /// Bins of a set, for a cache.
+    /// Bins per set, for a cache.
     #[serde(default = "default_bins")]
     pub bins: usize,
-    /// Sets, for a cache.
+    /// Number of sets, for a cache.
     #[serde(default = "default_sets")]
     pub sets: usize,
-    /// Different values that the prefixes can have, for a trie.
+    /// Number of different values that the prefixes can have, for a trie.
     #[serde(default = "default_values")]
     pub values: usize,
-    /// States, a power of two, for an automaton.
+    /// Number of states, a power of two, for an automaton.
     #[serde(default = "default_states")]
     pub states: usize,
-    /// Classes of bytes, a power of two, for an automaton.
+    /// Number of byte classes, a power of two, for an automaton.
     #[serde(default = "default_classes")]
     pub classes: usize,
 }
@@ -240,11 +240,11 @@ pub enum Place {
 }
 
 impl Machine {
-    /// The machine of a name (`np-16-6-4`, or a file of `machines/` without its ending) or a path
-    /// that ends in `.toml`.
+    /// Returns the machine with a name (`np-16-6-4`, or a file of `machines/` without its
+    /// extension) or with a path that ends in `.toml`.
     ///
     /// # Errors
-    /// If there is none, or its description is wrong.
+    /// If the machine does not exist or its description is wrong.
     pub fn find(name: &str) -> Result<Self, MachineError> {
         if let Some((name, description)) = Description::find(name)? {
             return Self::build(&name, description);
@@ -259,18 +259,18 @@ impl Machine {
         Self::build(name, description)
     }
 
-    /// A machine from the text of a description.
+    /// Builds a machine from the text of a description.
     ///
     /// # Errors
-    /// As [`find`](Self::find).
+    /// Returns the errors of [`find`](Self::find).
     pub fn parse(name: &str, text: &str) -> Result<Self, MachineError> {
         Self::build(name, Description::parse(name, text)?)
     }
 
-    /// A machine like this one with other numbers of clusters, engines and threads.
+    /// Returns this machine with other numbers of clusters, engines and threads.
     ///
     /// # Errors
-    /// If there can be none.
+    /// If the machine cannot have these numbers.
     pub fn shaped(
         &self,
         clusters: usize,
@@ -286,10 +286,10 @@ impl Machine {
         Ok(machine)
     }
 
-    /// The machine of a description.
+    /// Builds the machine of a description.
     ///
     /// # Errors
-    /// If it is wrong.
+    /// If the description is wrong.
     pub fn build(name: &str, description: Description) -> Result<Self, MachineError> {
         let parsed = Self::deserialize(description.table);
         let error =
@@ -298,7 +298,7 @@ impl Machine {
         machine.name = name.to_owned();
         let sections =
             description.own.iter().filter_map(|own| own.get("offload").and_then(Value::as_table));
-        // Those below come first.
+        // Base files come before the files that extend them.
         machine.own_offloads = sections.flat_map(Table::keys).cloned().collect();
         machine.check()?;
         Ok(machine)
@@ -360,7 +360,7 @@ impl Machine {
         MachineError::Illegal { machine: self.name.clone(), message }
     }
 
-    /// Lanes on which packets enter and leave; each has a pipe of its own.
+    /// Returns the number of lanes on which packets enter and leave. Each lane has its own pipe.
     pub fn lanes(&self) -> usize {
         match self.lanes {
             Lanes::Number(number) => number,
@@ -379,23 +379,23 @@ impl Machine {
         Self { name, lanes: Lanes::Number(lanes), ..self.clone() }
     }
 
-    /// Clusters of each pipe.
+    /// Returns the number of clusters in each pipe.
     pub fn clusters_a_pipe(&self) -> usize {
         self.clusters / self.lanes()
     }
 
-    /// Returns the header memory's parameters for the compiler.
+    /// Returns the parameters of the header memory for the compiler.
     pub fn pass_options(&self) -> PassOptions {
         PassOptions { header: Some(self.engine.header_ports()) }
     }
 
-    /// Returns how an offload of that name and kind is realised.
+    /// Returns the rule for an offload, by its name or else by its kind.
     pub fn rule(&self, name: &str, kind: &str) -> Option<Rule> {
         self.offload.get(name).or_else(|| self.offload.get(kind)).copied()
     }
 
-    /// Sections `[offload.NAME]` of the user's own files that are for none of these offloads and
-    /// for no kind: of another program, or misspelt.
+    /// Returns the `[offload.NAME]` sections of the user's own files that match none of these
+    /// offloads and no kind. Such a section is misspelt or belongs to another program.
     pub fn sections_for_nothing<'a>(
         &'a self,
         offloads: &'a [&str],
@@ -405,12 +405,12 @@ impl Machine {
     }
 }
 
-/// The kinds that a description can speak of.
+/// Returns the offload kinds that a description can mention.
 pub fn kinds() -> impl Iterator<Item = &'static str> + Clone {
     KINDS.iter().map(|kind| kind.name).chain([ENGINE_KIND])
 }
 
-/// Clusters, engines and threads of `np-C-E-T`.
+/// Returns the clusters, engines and threads of a name `np-C-E-T`.
 fn numbers(name: &str) -> Option<[i64; 3]> {
     let mut parts = name.strip_prefix("np-")?.split('-').map(|part| part.parse::<i64>().ok());
     let numbers = [parts.next()??, parts.next()??, parts.next()??];

@@ -2,41 +2,42 @@
 
 use serde::{Deserialize, Serialize};
 
-/// Bytes of a wide lane's beat.
+/// Bytes in a beat of a wide lane.
 const LANE_BYTES: usize = 64;
 
-/// How packets enter and leave.
+/// How packets enter and leave the processor.
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize, Serialize)]
 #[serde(deny_unknown_fields)]
 pub struct Ports {
-    /// On which streams.
+    /// The kind of the streams.
     pub kind: PortKind,
-    /// Bytes of a beat of a narrow port.
+    /// Bytes in a beat of a narrow port.
     pub bytes: usize,
-    /// The numbers of the narrow ports, as ingress and as egress port.
+    /// The port numbers of the narrow ports, both for ingress and for egress.
     pub numbers: Vec<u16>,
-    /// Beats of 64 bytes that the queue of a narrow port holds in each direction.
+    /// Beats of 64 bytes that each queue of a narrow port holds. A port has one queue per
+    /// direction.
     pub queue_beats: usize,
 }
 
-/// Kinds of streams.
+/// A kind of packet stream.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, Serialize)]
 pub enum PortKind {
-    /// Lanes of 64 bytes a cycle; a side signal carries each packet's port number.
+    /// Lanes of 64 bytes per cycle. A sideband signal carries the port number of each packet.
     #[serde(rename = "wide")]
     Wide,
-    /// A narrow stream for each physical port.
+    /// One narrow stream for each physical port.
     #[serde(rename = "10g")]
     TenGigabit,
 }
 
 impl Ports {
-    /// Whether each physical port has a stream of its own.
+    /// Returns whether each physical port has its own stream.
     pub fn are_narrow(&self) -> bool {
         self.kind == PortKind::TenGigabit
     }
 
-    /// Returns an error on a machine with `lanes` lanes, as a sentence.
+    /// Checks the ports on a machine with `lanes` lanes. The error is a sentence.
     pub(super) fn check(&self, lanes: usize) -> Result<(), String> {
         let (bytes, count) = (self.bytes, self.numbers.len());
         if !bytes.is_power_of_two() || !(8..=LANE_BYTES).contains(&bytes) {

@@ -1,5 +1,5 @@
-//! The embedded test rig of a machine (the Gorilla paper, section 4.6): its traffic, and the
-//! replacements of its memories.
+//! The embedded test rig of a machine (the Gorilla paper, section 4.6): its traffic, and the block
+//! RAM that replaces the machine's external memories.
 
 use serde::{Deserialize, Serialize};
 use wireloom_net::tables::{Family, Prefix};
@@ -8,25 +8,25 @@ use wireloom_net::tables::{Family, Prefix};
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize, Serialize)]
 #[serde(deny_unknown_fields)]
 pub struct Rig {
-    /// Kinds of packets, in equal shares.
+    /// The kinds of packets, in equal shares.
     pub traffic: Vec<Traffic>,
-    /// Labels of an MPLS packet.
+    /// Number of labels of an MPLS packet.
     pub labels: u32,
-    /// Lowest bits of a label that are random.
+    /// Number of random low-order bits of a label.
     pub label_bits: u32,
-    /// Bits of the random numbers of ingress ports.
+    /// Number of bits of the random ingress port numbers.
     pub port_bits: u32,
-    /// Destination of the frames: six bytes in hexadecimal, with colons.
+    /// Destination MAC address of the frames: six bytes in hexadecimal, separated by colons.
     pub router_mac: String,
-    /// The network of IPv4 sources and destinations.
+    /// The network of IPv4 source and destination addresses.
     pub network4: String,
-    /// The network of IPv6 destinations.
+    /// The network of IPv6 destination addresses.
     pub network6: String,
-    /// Words of block RAM in place of each part of QDR SRAM.
+    /// Words of block RAM that replace each QDR SRAM part.
     pub memory_words: usize,
 }
 
-/// Kinds of packets.
+/// A kind of packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Traffic {
@@ -34,12 +34,12 @@ pub enum Traffic {
     Ipv4,
     /// IPv6.
     Ipv6,
-    /// IPv4 under MPLS labels.
+    /// IPv4 inside MPLS.
     Mpls,
 }
 
 impl Rig {
-    /// Checks it; an error is a sentence.
+    /// Checks the parameters. The error is a sentence.
     pub(super) fn check(&self) -> Result<(), String> {
         let range = |what: &str, value: u32, least: u32, most: u32| {
             let message = format!("`{what}` is {value}; it can be {least} to {most}");
@@ -64,15 +64,16 @@ impl Rig {
         Ok(())
     }
 
-    /// The kinds of packets as the generator's parameter: bit 0 IPv4, 1 IPv6, 2 MPLS.
+    /// Returns the kinds of packets as the parameter of the generator. Bit 0 is IPv4, bit 1 is IPv6
+    /// and bit 2 is MPLS.
     pub fn templates(&self) -> u64 {
         self.traffic.iter().fold(0, |set, kind| set | 1 << *kind as u64)
     }
 
-    /// The destination of the frames.
+    /// Returns the destination MAC address of the frames.
     ///
     /// # Panics
-    /// If the description was not checked.
+    /// If the description has not been checked.
     pub fn mac(&self) -> u64 {
         self.mac_checked().expect("the machine was checked")
     }
@@ -89,18 +90,18 @@ impl Rig {
         bytes.iter().try_fold(0, join).ok_or_else(refuse)
     }
 
-    /// The network of IPv4 addresses.
+    /// Returns the network of IPv4 addresses.
     ///
     /// # Panics
-    /// If the description was not checked.
+    /// If the description has not been checked.
     pub fn network4(&self) -> Prefix {
         network("network4", &self.network4, Family::V4).expect("the machine was checked")
     }
 
-    /// The network of IPv6 destinations.
+    /// Returns the network of IPv6 destination addresses.
     ///
     /// # Panics
-    /// If the description was not checked.
+    /// If the description has not been checked.
     pub fn network6(&self) -> Prefix {
         network("network6", &self.network6, Family::V6).expect("the machine was checked")
     }

@@ -1,45 +1,45 @@
-//! How a machine's engines are built, and how their steps access the header.
+//! The shell of a machine's engines, and how their steps access the header.
 
 use serde::{Deserialize, Serialize};
 use wireloom_compile::passes::HeaderPorts;
 
-/// How an engine is built around its core.
+/// The shell around the core of an engine.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, Serialize)]
 #[serde(deny_unknown_fields)]
 pub struct Shell {
-    /// The shell.
+    /// The kind of shell.
     pub shell: ShellKind,
-    /// The choice of the next thread.
+    /// The thread scheduler.
     pub scheduler: Scheduler,
-    /// Where contexts and header windows are stored.
+    /// The memories for contexts and header windows.
     pub storage: Storage,
     /// Words of the header window that a step can read.
     pub header_reads: u32,
-    /// Words that it can write.
+    /// Words of the header window that a step can write.
     pub header_writes: u32,
-    /// Bytes of such a word: 4, 8 or 16.
+    /// Bytes in a header word: 4, 8 or 16.
     pub header_bytes: u32,
-    /// LUT levels between two registers.
+    /// LUT levels allowed between two registers.
     pub stage_levels: u32,
 }
 
-/// The shells of engines that take packets.
+/// A shell for engines that receive packets.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum ShellKind {
-    /// Many threads, one slot a cycle.
+    /// Many threads that share one slot per cycle.
     Multithreaded,
     /// One thread.
     StateMachine,
-    /// All steps in sequence, in place of all clusters of a pipe.
+    /// All steps as a pipeline that replaces all clusters of a pipe.
     Pipelined,
 }
 
-/// Thread schedulers (the paper, section 4.5.2).
+/// A thread scheduler (the paper, section 4.5.2).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Scheduler {
-    /// Each thread in turn, ready or not.
+    /// Each thread in turn, whether it is ready or not.
     RoundRobin,
     /// Any thread that is ready.
     ReadyToExecute,
@@ -51,14 +51,14 @@ pub enum Scheduler {
 pub enum Storage {
     /// LUT RAM.
     Lut,
-    /// Header windows in block RAM, what else threads keep in LUT RAM.
+    /// Header windows in block RAM, and all other thread state in LUT RAM.
     BlockWindows,
     /// Block RAM.
     Block,
 }
 
 impl Shell {
-    /// The ports through which a step reaches the header.
+    /// Returns the ports through which a step accesses the header.
     pub(super) fn header_ports(&self) -> HeaderPorts {
         HeaderPorts {
             reads: self.header_reads,
@@ -67,7 +67,7 @@ impl Shell {
         }
     }
 
-    /// Checks the choices; an error is a sentence.
+    /// Checks the parameters. The error is a sentence.
     pub(super) fn check(&self) -> Result<(), String> {
         let bytes = self.header_bytes;
         if ![4, 8, 16].contains(&bytes) {

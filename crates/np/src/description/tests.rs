@@ -33,7 +33,7 @@ fn the_common_description_states_every_key() {
             assert!(inside(keys, there).is_empty(), "[{section}]: {:?}", inside(keys, there));
         }
     }
-    // Keys with rules appear where they matter, with their defaults.
+    // Every key that a rule has by default appears in the default description, with its default.
     let least = "extends = \"np\"\n[offload.own]\nrealisation = \"table\"\nplace = \"pipe\"";
     let least =
         toml::Table::try_from(Machine::parse("mine", least).unwrap().offload["own"]).unwrap();
@@ -94,7 +94,7 @@ fn sections_for_nothing_are_those_of_own_files_without_offload_or_kind() {
         let text = format!("extends = \"{extends}\"\n{}", sections.collect::<String>());
         std::fs::write(folder.path().join(name), text).unwrap();
     };
-    // `ports` of np-200mpps is not the user's.
+    // The section `[offload.ports]` of np-200mpps is not the user's own.
     write("below.toml", "np-200mpps", &["prots", "array"]);
     write("own.toml", "below", &["labbels", "next_hops", "engine"]);
     let machine = Machine::find(folder.path().join("own.toml").to_str().unwrap()).unwrap();

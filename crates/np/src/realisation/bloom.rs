@@ -53,7 +53,7 @@ impl Realisation for Bloom {
             .parameter("Methods", methods(service, 1))
             .parameter("TagBits", int(tag_bits))
             .parameter("CtlTarget", Expr::number(8, target as u64));
-        // A program that only adds keys has no use for replies.
+        // A program that only adds keys does not use replies.
         let filter =
             if service.reply_bits > 0 { ends.whole(filter) } else { ends.requests(filter) };
         on_bus(plan, service, filter)
@@ -82,7 +82,7 @@ impl Realisation for Bloom {
         words(service)
     }
 
-    /// The write of a word of the filter's state.
+    /// Returns the write of a word of the filter's state.
     fn entry(
         &self,
         path: &str,
@@ -95,7 +95,7 @@ impl Realisation for Bloom {
         Ok((index_below(path, config, words, key)?, value.clone()))
     }
 
-    /// Copies are added up bit by bit.
+    /// Combines the copies with a bitwise OR.
     fn read_back(
         &self,
         _service: &Service,
@@ -127,7 +127,7 @@ impl Realisation for Bloom {
     }
 }
 
-/// Updates of a filter: each key that is added sets its bits.
+/// An updater of a filter. Each key that is added sets its bits.
 struct Keys(Config);
 
 impl Updater for Keys {
@@ -152,7 +152,7 @@ impl Updater for Keys {
     }
 }
 
-/// Words of a filter.
+/// Returns the number of words of a filter.
 fn words(service: &Service) -> u64 {
     (service.elements() as u64).div_ceil(WORD_BITS.into())
 }

@@ -1,4 +1,4 @@
-//! `body`: what reads, writes and sums up packets in the pipe's body buffer.
+//! `body`: reads, writes and sums packet bodies in the body buffer of the pipe.
 
 use wireloom_codegen::hardware::core::OffloadPort;
 use wireloom_codegen::hardware::core::offload::{Body as Access, PLACE_BITS};
@@ -14,7 +14,7 @@ use crate::processor::{Plan, Service};
 /// Why services that use the body buffer are placed in the pipe.
 pub(super) const BUFFER: &str = "the body buffer stands in the pipe: set `place = \"pipe\"`";
 
-/// Reads, writes and sums of bodies.
+/// Reads, writes and sums of packet bodies.
 pub(super) struct Body;
 
 impl Realisation for Body {
@@ -75,8 +75,8 @@ impl Realisation for Body {
     }
 }
 
-/// The ends of a service that uses the body buffer, and the beginning of the names of its nets to
-/// the buffer. Several such services take turns.
+/// Returns the ends of a service that uses the body buffer, and the prefix of the names of its nets
+/// to the buffer. Several such services take turns.
 pub(super) fn turn(plan: &Plan, service: &Service) -> (Ends, String) {
     let (s, ends) = (&service.name, Ends::behind_tree(service));
     if !plan.shares_bodies() {

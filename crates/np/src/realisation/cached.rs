@@ -1,4 +1,4 @@
-//! `cached`: an array that packets only read, in QDR SRAM, with a hash cache in each cluster.
+//! `cached`: an array in QDR SRAM that packets only read, with a hash cache in each cluster.
 
 use wireloom_bits::Bits;
 use wireloom_codegen::hardware::core::OffloadPort;
@@ -106,7 +106,7 @@ impl Realisation for Cached {
     }
 }
 
-/// The cache of a cluster, between its tree and its ports.
+/// Returns the cache of a cluster, between the cluster's request tree and its ports.
 fn cache(plan: &Plan, service: &Service) -> Instance {
     let here = |what: &str| Expr::name(format!("{}_{what}", service.name));
     let cache = clocked("wl_hash_cache", format!("u_{}", service.name))

@@ -1,4 +1,4 @@
-//! `counters`: counters in block RAM. Each copy counts on its own; a counter is the sum of its
+//! `counters`: counters in block RAM. Each copy counts independently; a counter is the sum of its
 //! copies.
 
 use wireloom_bits::Bits;
@@ -50,7 +50,8 @@ impl Realisation for Counters {
         vec![(service.offload.clone(), counts(service))]
     }
 
-    // The counters begin at zero in hardware; the control plane writes what the tables say.
+    // The hardware counters start at zero; the control plane writes the initial values of the
+    // tables.
     fn is_changed(&self, _service: &Service) -> bool {
         true
     }
@@ -81,7 +82,7 @@ impl Realisation for Counters {
     }
 }
 
-/// Counters as a control target has them.
+/// Returns the counters as the contents of a control target.
 pub(super) fn counts(service: &Service) -> Contents {
     let counts = packed(["packets", "bytes"].map(|name| (name.to_owned(), 64)));
     Contents::new("counters", "index", service.elements() as u64, counts)

@@ -1,4 +1,4 @@
-//! `direct`: an array that packets only read, in QDR SRAM.
+//! `direct`: an array in QDR SRAM that packets only read.
 
 use wireloom_bits::Bits;
 use wireloom_codegen::hardware::core::OffloadPort;

@@ -1,4 +1,4 @@
-//! Table entries as the words of the control bus: what several realisations share.
+//! Table entries as words of the control bus. Several realisations share these functions.
 
 use wireloom_bits::Bits;
 use wireloom_offloads::{Config, Entry, EntryKey, Instance, Row};
@@ -6,26 +6,27 @@ use wireloom_offloads::{Config, Entry, EntryKey, Instance, Row};
 use crate::control::{ControlBus, ControlError};
 use crate::processor::{Image, images};
 
-/// The packed value of a row, its first field most significant; `None` if it has no fields.
+/// Returns the packed value of a row, with its first field most significant; `None` if it has no
+/// fields.
 pub(super) fn packed(row: &Row) -> Option<Bits> {
     row.fields.iter().map(|(_, bits)| bits.clone()).reduce(|high, low| high.concat(&low))
 }
 
-/// Index and packed value of a row.
+/// Returns the index and the packed value of a row.
 pub(super) fn element(row: &Row) -> Option<(u64, Bits)> {
     let EntryKey::Index(index) = row.key else { return None };
     Some((index, packed(row)?))
 }
 
-/// The sentence for an entry that a realisation cannot write.
+/// Returns the error message for an entry that a realisation cannot write.
 pub(super) fn refused(config: &Config) -> String {
     format!("entries of `{}` cannot be changed on this machine", config.kind)
 }
 
-/// The address of the element that a key names.
+/// Returns the address of the element that a key names.
 ///
 /// # Errors
-/// If the key is no index, or out of range.
+/// If the key is not an index, or is out of range.
 pub(super) fn index(path: &str, config: &Config, key: &EntryKey) -> Result<u32, String> {
     let elements = config.params.get("size").map_or(0, |size| size.low_u64());
     index_below(path, config, elements, key)
@@ -34,7 +35,7 @@ pub(super) fn index(path: &str, config: &Config, key: &EntryKey) -> Result<u32, 
 /// Returns the address of the element that a key names, in a table of this size.
 ///
 /// # Errors
-/// If the key is not an index, or out of range.
+/// If the key is not an index, or is out of range.
 pub(super) fn index_below(
     path: &str,
     config: &Config,
@@ -50,10 +51,10 @@ pub(super) fn index_below(
     }
 }
 
-/// The write of an element of an array: its value, or zero where it is removed.
+/// Returns the write of an array element: its value, or zero if the element is removed.
 ///
 /// # Errors
-/// If the key is no index, or out of range.
+/// If the key is not an index, or is out of range.
 pub(super) fn array_entry(
     path: &str,
     config: &Config,
@@ -64,10 +65,10 @@ pub(super) fn array_entry(
     Ok((index(path, config, key)?, value.cloned().unwrap_or_else(|| Bits::zero(width))))
 }
 
-/// The write of a counter: packets and bytes, or zeros where it is removed.
+/// Returns the write of a counter: packets and bytes, or zeros if the counter is removed.
 ///
 /// # Errors
-/// If the key is no index, or out of range.
+/// If the key is not an index, or is out of range.
 pub(super) fn counter_entry(
     path: &str,
     config: &Config,
@@ -80,7 +81,7 @@ pub(super) fn counter_entry(
 /// Bits of a counter: packets and bytes, 64 bits each.
 pub(super) const COUNTER_BITS: u32 = 128;
 
-/// Reads elements of `width` bits at these indices, of the only copy.
+/// Reads the elements at these indices, of `width` bits each, from the only copy.
 ///
 /// # Errors
 /// If the machine fails or the instance refuses an element.
@@ -99,8 +100,8 @@ pub(super) fn read_elements(
     Ok(true)
 }
 
-/// Reads counters at these indices, and adds the copies up. Packets and bytes do not carry into
-/// each other.
+/// Reads the counters at these indices and sums the copies. There is no carry between packets and
+/// bytes.
 ///
 /// # Errors
 /// If the machine fails or the instance refuses a counter.
@@ -136,7 +137,7 @@ pub(super) fn load(
     instance.load(Entry { key, value }).map_err(|refused| ControlError::Refused(refused.0))
 }
 
-/// The image of a memory with one word for each element.
+/// Returns the image of a memory with one word for each element.
 pub(super) fn table_image(path: &str, rows: &[Row]) -> Image {
     let mut text = String::new();
     for (index, value) in rows.iter().filter_map(element) {
@@ -145,8 +146,8 @@ pub(super) fn table_image(path: &str, rows: &[Row]) -> Image {
     Image { name: path.to_owned(), text }
 }
 
-/// The image of a memory of bursts of 72 bits. The bursts of an element are rounded up to a power
-/// of two; its lowest bits come first.
+/// Returns the image of a memory of 72-bit bursts. The number of bursts per element is rounded up
+/// to a power of two. The lowest bits of an element come first.
 pub(super) fn burst_image(name: &str, rows: &[Row]) -> Image {
     const BURST: u32 = 72;
     let mut text = String::new();

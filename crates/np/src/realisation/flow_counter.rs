@@ -1,4 +1,4 @@
-//! `flow-counter`: counters in QDR SRAM, for numbers of them that do not fit on the chip.
+//! `flow-counter`: counters in QDR SRAM, for arrays of counters that do not fit on the chip.
 
 use wireloom_bits::Bits;
 use wireloom_codegen::hardware::core::OffloadPort;
@@ -17,7 +17,7 @@ use crate::description::Machine;
 use crate::processor::memory_map::Contents;
 use crate::processor::{Channel, Plan, Service};
 
-/// Bursts of 72 bits that a counter takes.
+/// Number of 72-bit bursts per counter.
 const BURSTS: usize = 2;
 
 /// Counters in QDR SRAM.
@@ -72,7 +72,8 @@ impl Realisation for FlowCounter {
         true
     }
 
-    // The counters begin at zero in hardware; the control plane writes what the tables say.
+    // The hardware counters start at zero; the control plane writes the initial values of the
+    // tables.
     fn is_changed(&self, _service: &Service) -> bool {
         true
     }

@@ -1,4 +1,4 @@
-//! `hash-table`: keys and values in block RAM, found by chains.
+//! `hash-table`: keys and values in block RAM, with chains of entries.
 
 use wireloom_bits::Bits;
 use wireloom_codegen::hardware::core::OffloadPort;
@@ -13,12 +13,12 @@ use crate::control::{ControlBus, ControlError};
 use crate::processor::memory_map::{Contents, leaves_of, packed};
 use crate::processor::{Plan, Service};
 
-/// Entries that are read together.
+/// Number of entries that are read together.
 const READ_TOGETHER: u64 = 64;
-/// Bits of an entry above its key as `wl_exact_table` reads it: used, live, static.
+/// One-bit flags above the key of an entry that is read from `wl_exact_table`.
 const FLAGS: [&str; 3] = ["used", "live", "static"];
 
-/// A table of keys and values.
+/// A hash table of keys and values.
 pub(super) struct HashTable;
 
 impl Realisation for HashTable {
@@ -93,7 +93,7 @@ impl Realisation for HashTable {
         Ok((0, removes.concat(key).concat(&value)))
     }
 
-    /// Entries are read by number, up to the first that was never used.
+    /// Reads entries by number, up to the first one that has never been used.
     fn read_back(
         &self,
         service: &Service,

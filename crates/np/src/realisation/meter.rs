@@ -13,9 +13,9 @@ use super::wiring::{Ends, methods, on_bus};
 use crate::processor::memory_map::{Contents, packed};
 use crate::processor::{Plan, Service};
 
-/// Bits of a rate or burst as `wl_meter` has it.
+/// Bits of a rate or burst in `wl_meter`.
 pub const RATE_BITS: u32 = MAX_RATE.ilog2() + 1;
-/// The rates of a meter, the most significant first.
+/// The fields of a meter's rates, the most significant first.
 const RATES: [&str; 5] = ["cir", "cbs", "ebs", "pir", "pbs"];
 /// Why a pipelined engine cannot wait for a service that works on one request at a time.
 pub(super) const ONE_REQUEST: &str = "it works on one request at a time, so that others wait";
@@ -83,14 +83,14 @@ impl Realisation for Meter {
         Ok((index, narrowed(&rates)))
     }
 
-    // A row continues with the present contents of the buckets.
+    // The buckets keep their present contents when a row is written.
     fn row_value(&self, _service: &Service, row: &Row) -> Bits {
         let rates = Row { key: row.key.clone(), fields: row.fields[..RATES.len()].to_vec() };
         packed_row(&rates).expect("a meter has rates")
     }
 }
 
-/// Rates of 64 bits each as `wl_meter` takes them.
+/// Converts rates of 64 bits each to the widths that `wl_meter` uses.
 fn narrowed(packed: &Bits) -> Bits {
     let rates = (0..RATES.len() as u32).rev().map(|rate| packed.slice(64 * rate, RATE_BITS));
     rates.reduce(|high, low| high.concat(&low)).expect("there are five")

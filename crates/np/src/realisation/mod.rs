@@ -1,9 +1,10 @@
-//! Realisations: what a machine builds for an offload.
+//! Realisations: the hardware that a machine builds for offloads.
 //!
-//! Each realisation is one file, which holds all that the processor has to know of it: which
+//! Each realisation is one file that holds everything the processor needs to know about it: which
 //! offloads it suits, its modules and their ports, its control targets, the contents of its
 //! memories, its probes, and how table entries are written and read over the control port. [`ALL`]
-//! lists them. A machine's description names one for each offload ([`Rule::realisation`]).
+//! lists the realisations. A machine description names one for each offload
+//! ([`Rule::realisation`]).
 
 mod automaton;
 mod bloom;
@@ -43,7 +44,7 @@ pub use pipeline::Called;
 pub(crate) use pipeline::{called, config};
 pub(crate) use trie::{lookups, modules};
 
-/// Every realisation, in the order of the documentation (docs/machines/np.md).
+/// All realisations, in the order of the documentation (docs/machines/np.md).
 pub static ALL: &[&dyn Realisation] = &[
     &table::Table,
     &trie::Trie,
@@ -62,52 +63,54 @@ pub static ALL: &[&dyn Realisation] = &[
 
 /// A way to provide an offload.
 ///
-/// Methods that have a default need an implementation only where the realisation differs from a
-/// single small module without control targets.
+/// A realisation overrides the default methods only where it differs from a single small module
+/// without control targets.
 pub trait Realisation: Sync {
-    /// The name in machine descriptions.
+    /// Returns the name in machine descriptions.
     fn name(&self) -> &'static str;
 
-    /// A short description for users.
+    /// Returns a short description for users.
     fn about(&self) -> &'static str;
 
-    /// A description of a service, without its place.
+    /// Describes a service, without its place.
     fn describe(&self, service: &Service) -> String {
         format!("{} of {}: {}", service.config.kind, service.size(), self.about())
     }
 
     // Legality.
 
-    /// Whether it can provide an offload of this kind that the engine calls through this port.
+    /// Returns whether it can provide an offload of this kind that the engine calls through this
+    /// port.
     fn suits(&self, kind: &str, port: &OffloadPort) -> bool;
 
-    /// Why it must be placed in the pipe; `None` if each cluster can have it too.
+    /// Returns why it must be placed in the pipe, or `None` if each cluster can also have it.
     fn only_in_pipe(&self) -> Option<&'static str> {
         None
     }
 
-    /// Whether each engine can have it ([`Self::in_engine`]).
+    /// Returns whether each engine can have it ([`Self::in_engine`]).
     fn stands_in_engines(&self) -> bool {
         false
     }
 
-    /// Why its replies do not come after a constant time; `None` if they do.
+    /// Returns why its replies do not come after a constant time, or `None` if they do.
     fn varies(&self) -> Option<&'static str> {
         None
     }
 
-    /// Checks the numbers of a rule.
+    /// Checks the numbers in a rule.
     ///
     /// # Errors
-    /// A sentence without a final stop.
+    /// If a number is illegal. The error is a sentence without a full stop.
     fn check(&self, _rule: &Rule) -> Result<(), String> {
         Ok(())
     }
 
-    /// The channels to memories outside the chip.
+    /// Returns the channels to memories outside the chip.
     ///
     /// # Errors
-    /// If the machine's memories are too small or too slow: a sentence without a final stop.
+    /// If the machine's memories are too small or too slow. The error is a sentence without a full
+    /// stop.
     fn channels(
         &self,
         _service: &Service,
@@ -117,62 +120,62 @@ pub trait Realisation: Sync {
         Ok(Vec::new())
     }
 
-    /// The width of its keys if it uses a generated lookup pipeline ([`Plan::lookups`]).
+    /// Returns the width of its keys if it uses a generated lookup pipeline ([`Plan::lookups`]).
     fn lookup_key_bits(&self, _service: &Service) -> Option<u32> {
         None
     }
 
     // Hardware.
 
-    /// Returns the modules, between the nets of the request tree of their place. Tags have
-    /// `tag_bits` bits; the first control target has number `target`.
+    /// Returns the modules, connected to the request tree of their place. Tags have `tag_bits`
+    /// bits. The first control target has number `target`.
     fn items(&self, plan: &Plan, service: &Service, tag_bits: usize, target: usize) -> Vec<Item>;
 
-    /// Returns the modules inside the loop over the engines of a cluster; called only if engines
-    /// have it.
+    /// Returns the modules inside the loop over the engines of a cluster. The method is called only
+    /// if the engines have the service.
     fn in_engine(&self, _plan: &Plan, _service: &Service) -> Vec<Item> {
         Vec::new()
     }
 
-    /// Whether each cluster has a part of a service of the pipe ([`Self::cluster_part`]).
+    /// Returns whether each cluster has a part of a pipe's service ([`Self::cluster_part`]).
     fn has_cluster_part(&self) -> bool {
         false
     }
 
-    /// The part in each cluster of a service of the pipe.
+    /// Returns the part of a pipe's service that each cluster has.
     fn cluster_part(&self, _plan: &Plan, _service: &Service) -> Vec<Item> {
         Vec::new()
     }
 
-    /// Probes of the part in each cluster.
+    /// Returns the probes of the part in each cluster.
     fn cluster_probes(&self, _service: &Service) -> Vec<ProbePort> {
         Vec::new()
     }
 
     // Control plane.
 
-    /// The width of the widest entry on the control bus.
+    /// Returns the width of the widest entry on the control bus, in bits.
     fn control_bits(&self, service: &Service) -> usize;
 
-    /// The number of control targets.
+    /// Returns the number of control targets.
     fn targets(&self, _plan: &Plan, _service: &Service) -> usize {
         1
     }
 
-    /// The path of the offload and the contents of each control target, in order.
+    /// Returns the path of the offload and the contents of each control target, in order.
     fn contents(&self, plan: &Plan, service: &Service) -> Vec<(String, Contents)>;
 
-    /// Whether a control target's entries lie in a memory outside the chip.
+    /// Returns whether the entries of a control target lie in a memory outside the chip.
     fn is_outside(&self, _contents: &Contents) -> bool {
         false
     }
 
-    /// Whether it uses both ends of its memory, however few entries there are.
+    /// Returns whether it uses both ends of its memory, regardless of the number of entries.
     fn spans_memory(&self) -> bool {
         false
     }
 
-    /// The contents of its memories when the processor starts.
+    /// Returns the contents of its memories when the processor starts.
     ///
     /// # Errors
     /// If the tables in the store do not fit.
@@ -187,26 +190,28 @@ pub trait Realisation: Sync {
 
     // Entries.
 
-    /// Whether the control plane must write the state at the start, which packets then may change.
+    /// Returns whether packets can change the state, so that the control plane must write it at the
+    /// start.
     fn is_changed(&self, _service: &Service) -> bool {
         false
     }
 
-    /// The number of elements that are read back by index.
+    /// Returns the number of elements that are read back by index.
     fn indices(&self, service: &Service) -> u64 {
         service.elements() as u64
     }
 
-    /// Whether an element's value is the sum over all copies, so that a written value goes to one
-    /// copy and zeros go to the others.
+    /// Returns whether the value of an element is the sum over all copies. If so, a written value
+    /// goes to one copy and zeros go to the others.
     fn sums_copies(&self) -> bool {
         false
     }
 
-    /// Address and data of the write that sets an entry of the offload at this path, or removes it.
+    /// Returns the address and data of the write that sets or removes an entry of the offload at
+    /// this path.
     ///
     /// # Errors
-    /// If the entry does not suit the offload: a sentence without a final stop.
+    /// If the entry does not suit the offload. The error is a sentence without a full stop.
     fn entry(
         &self,
         _path: &str,
@@ -217,15 +222,15 @@ pub trait Realisation: Sync {
         Err(entries::refused(config))
     }
 
-    /// The value of a row of the golden instance, as [`Self::entry`] takes it.
+    /// Returns the value of a row of the golden instance, in the format of [`Self::entry`].
     fn row_value(&self, _service: &Service, row: &Row) -> Bits {
         entries::packed(row).unwrap_or_else(|| Bits::zero(1))
     }
 
     /// Reads the state back into a golden instance.
     ///
-    /// `targets` are the control targets of all copies; `indices` are the elements to read, for
-    /// offloads that are indexed. Returns false if the realisation cannot report its state.
+    /// `targets` are the control targets of all copies. `indices` are the elements to read, for
+    /// offloads that are indexed. Returns `false` if the realisation cannot report its state.
     ///
     /// # Errors
     /// If the machine fails or the instance refuses an entry.
@@ -240,11 +245,11 @@ pub trait Realisation: Sync {
         Ok(false)
     }
 
-    /// The planner of updates for tables whose entries do not lie where their keys say; `None` if
-    /// an update is one write of [`Self::entry`] to each copy.
+    /// Returns the planner of updates for tables whose keys do not determine the place of entries,
+    /// or `None` if an update is one write of [`Self::entry`] to each copy.
     ///
     /// # Errors
-    /// If the tables in the store do not fit: a sentence without a final stop.
+    /// If the tables in the store do not fit. The error is a sentence without a full stop.
     fn updater(
         &self,
         _processor: &Processor,
@@ -255,7 +260,7 @@ pub trait Realisation: Sync {
     }
 }
 
-/// The realisation of that name in machine descriptions.
+/// Returns the realisation of that name in machine descriptions.
 pub fn find(name: &str) -> Option<&'static dyn Realisation> {
     ALL.iter().copied().find(|realisation| realisation.name() == name)
 }
@@ -289,7 +294,7 @@ impl<'de> Deserialize<'de> for &'static dyn Realisation {
     }
 }
 
-/// The golden instance of the offload at a path.
+/// Returns the golden instance of the offload at a path.
 pub(crate) fn instance<'a>(store: &'a Store, path: &str) -> Option<(&'a Config, &'a dyn Instance)> {
     match &store.find(path)?.content {
         wireloom_offloads::Content::Kind { config, instance } => Some((config, instance.as_ref())),

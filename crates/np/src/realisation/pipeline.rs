@@ -1,4 +1,4 @@
-//! `pipeline`: an engine that packets call, as a pipeline
+//! `pipeline`: an engine that packets call, built as a pipeline
 //! ([`wireloom_codegen::hardware::pipelined`]) with its tables in block RAM.
 
 use std::collections::BTreeMap;
@@ -20,7 +20,7 @@ use crate::processor::memory_map::{Contents, leaves, packed};
 use crate::processor::wires::{element, vector};
 use crate::processor::{Image, NpError, Plan, Service};
 
-/// A called engine.
+/// An engine that packets call.
 pub(super) struct Pipeline;
 
 impl Realisation for Pipeline {
@@ -91,25 +91,25 @@ fn called_by(service: &Service) -> &Called {
 /// An engine that packets call.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Called {
-    /// Its name in the source.
+    /// The name of the engine in the source.
     pub engine: String,
     /// The resulting pipeline.
     pub pipeline: wireloom_codegen::hardware::pipelined::Pipeline,
-    /// The paths of its tables below the offload, in the order of the pipeline's memories.
+    /// The paths of the engine's tables below the offload, in the order of the pipeline's memories.
     pub tables: Vec<String>,
 }
 
 impl Called {
-    /// Core cycles from a request to its reply.
+    /// Returns the core cycles from a request to its reply.
     pub fn latency(&self) -> u32 {
         self.pipeline.latency(&vec![TABLE_LATENCY; self.pipeline.memories.len()])
     }
 }
 
-/// Makes the pipeline of an engine that is called as `offload`.
+/// Builds the pipeline of an engine that is called as `offload`.
 ///
 /// # Errors
-/// Why it cannot be a pipeline.
+/// If the engine cannot be a pipeline. The error says why.
 pub(crate) fn called(program: &Program, engine: EngineId, offload: &str) -> Result<Called, String> {
     let pipeline = pipeline(program, engine).map_err(|refusal| refusal.to_string())?;
     if pipeline.request_bits == 0 {
@@ -128,7 +128,7 @@ pub(crate) fn called(program: &Program, engine: EngineId, offload: &str) -> Resu
     Ok(Called { engine: body.name.clone(), pipeline, tables })
 }
 
-/// The declaration of an offload. An engine has one without types and parameters.
+/// Returns the declaration of an offload. For an engine it has no types and no parameters.
 pub(crate) fn config(target: &OffloadTarget) -> Config {
     match target {
         OffloadTarget::Kind(config) => config.clone(),
@@ -151,7 +151,7 @@ fn targets(called: &Called) -> Vec<Contents> {
     called.pipeline.memories.iter().map(table).collect()
 }
 
-/// The pipeline and its tables, whose control targets count from `target`.
+/// Returns the pipeline and its tables. Their control targets count from `target`.
 fn items(plan: &Plan, service: &Service, called: &Called, target: usize) -> Vec<Item> {
     let s = &service.name;
     let here = |what: &str| Expr::name(format!("{s}_{what}"));
@@ -176,8 +176,8 @@ fn items(plan: &Plan, service: &Service, called: &Called, target: usize) -> Vec<
         items.extend(answer_nets(plan, &net("table")));
         dones.push(name(net("table_done")));
         answers.push(name(net("table_answer")));
-        // A copy for each step that reads: the control plane writes all of them at once, and reads
-        // the first.
+        // Each step that reads has its own copy of the table. The control plane writes all copies
+        // at once and reads the first one.
         for slot in 0..slots {
             let table = table(
                 memory,
@@ -233,7 +233,7 @@ fn items(plan: &Plan, service: &Service, called: &Called, target: usize) -> Vec<
     items
 }
 
-/// A copy of a table, without the ports that differ.
+/// Returns a copy of a table without the ports that differ between copies.
 fn table(memory: &MemoryPort, instance: &str, image: Expr, target: usize, copy: usize) -> Instance {
     clocked("wl_read_table", format!("u_{instance}{copy}"))
         .parameter("Width", int(memory.data_bits))

@@ -1,5 +1,5 @@
-//! `random`: a generator of pseudo-random numbers. It has no state, so the control plane finds
-//! nothing there.
+//! `random`: a generator of pseudo-random numbers. It has no state that the control plane could
+//! read.
 
 use wireloom_codegen::hardware::core::OffloadPort;
 use wireloom_codegen::hardware::sv::short::{clocked, int};
@@ -11,7 +11,7 @@ use super::wiring::Ends;
 use crate::processor::memory_map::Contents;
 use crate::processor::{Plan, Service};
 
-/// A generator of random numbers.
+/// A generator of pseudo-random numbers.
 pub(super) struct Random;
 
 impl Realisation for Random {

@@ -116,13 +116,13 @@ impl Realisation for Table {
     }
 }
 
-/// The elements of an array as a control target has them.
+/// Returns the elements of an array as the contents of a control target.
 pub(super) fn elements(service: &Service) -> Contents {
     let value = packed(leaves("value", service.config.value.as_ref()));
     Contents::new("elements", "index", service.elements() as u64, value)
 }
 
-/// The numbers of `array`'s methods in `wl_pkg`.
+/// Returns the number of a method of `array` in `wl_pkg`.
 fn table_method(method: &str) -> u64 {
     match method {
         "read" => 0,
@@ -134,7 +134,7 @@ fn table_method(method: &str) -> u64 {
     }
 }
 
-/// A table in block RAM, between nets or ports of its requests and replies.
+/// Returns a table in block RAM, connected to the nets or ports of its requests and replies.
 fn table(plan: &Plan, service: &Service, tag_bits: usize, target: Expr, ends: &Ends) -> Instance {
     let methods = &service.port.methods;
     let method = |m: &PortMethod| Expr::number(3, table_method(&m.name));
@@ -164,7 +164,8 @@ fn table(plan: &Plan, service: &Service, tag_bits: usize, target: Expr, ends: &E
         let table = table
             .port("reply_valid_o", ends.reply_valid.clone())
             .port("reply_tag_o", ends.reply_tag.clone());
-        // If no method replies, packets wait only for their turn.
+        // If no method replies with data, the reply only tells a packet that its request was served
+        // in turn.
         if answers {
             table.port("reply_data_o", ends.reply_data.clone())
         } else {

@@ -3,7 +3,7 @@ use std::collections::BTreeSet;
 use super::*;
 use crate::processor::{self, services};
 
-/// An engine with an offload for most realisations.
+/// An engine with offloads for most realisations.
 const SOURCE: &str = "
 struct Hop { u64 a; u16 c; };
 header Ask { u32 dst; u8 hop; u8 label; u16 a; u8 b; };

@@ -1,5 +1,5 @@
-//! Nets and modules that several realisations share: the ends of a service, the control bus, memory
-//! channels.
+//! Nets and modules that several realisations share: the ends of a service, the control bus and
+//! memory channels.
 
 use wireloom_bits::Bits;
 use wireloom_codegen::hardware::core::PortMethod;
@@ -11,7 +11,7 @@ use crate::processor::services::memory_side;
 use crate::processor::wires::vector;
 use crate::processor::{Channel, Plan, Service};
 
-/// The names of a service's requests and replies in its place.
+/// The signals of a service's requests and replies in its place.
 pub(super) struct Ends {
     pub(super) request_valid: Expr,
     pub(super) request_ready: Expr,
@@ -23,7 +23,7 @@ pub(super) struct Ends {
 }
 
 impl Ends {
-    /// The nets at the end of a request tree.
+    /// Returns the nets at the end of a request tree.
     pub(super) fn behind_tree(service: &Service) -> Self {
         let here = |what: &str| Expr::name(format!("{}_{what}", service.name));
         Self {
@@ -37,7 +37,7 @@ impl Ends {
         }
     }
 
-    /// Connects a service that has no use for replies.
+    /// Connects a service whose replies are not used.
     pub(super) fn requests(self, instance: Instance) -> Instance {
         instance
             .port("request_valid_i", self.request_valid)
@@ -62,7 +62,7 @@ impl Ends {
     }
 }
 
-/// Connects a service that control targets reach, and its responses, to the control bus.
+/// Connects a service with control targets, and its responses, to the control bus.
 pub(super) fn on_bus(plan: &Plan, service: &Service, instance: Instance) -> Vec<Item> {
     let s = &service.name;
     let mut items = answer_nets(plan, s);
@@ -73,8 +73,8 @@ pub(super) fn on_bus(plan: &Plan, service: &Service, instance: Instance) -> Vec<
     items
 }
 
-/// Connects a slave to the control bus as it is inside a cluster or pipe: targets count from its
-/// base.
+/// Connects a slave to the control bus inside a cluster or pipe, where targets count from the base
+/// of the cluster or pipe.
 pub(super) fn controlled(instance: Instance, plan: &Plan, answer: &str) -> Instance {
     instance
         .parameter("CtlBits", int(plan.control_bits))
@@ -95,13 +95,13 @@ pub(super) fn answer_nets(plan: &Plan, answer: &str) -> Vec<Item> {
     ]
 }
 
-/// Returns the numbers of the called methods within the kind, each with this many bits.
+/// Returns the numbers of the called methods within the kind, with `bits` bits each.
 pub(super) fn methods(service: &Service, bits: u32) -> Expr {
     let number = |method: &PortMethod| Expr::number(bits, method.method as u64);
     Expr::Concat(service.port.methods.iter().rev().map(number).collect())
 }
 
-/// Returns the boundaries of an element's fields: a one at each lowest bit.
+/// Returns the boundaries of an element's fields: a one at the lowest bit of each field.
 pub(super) fn cuts(service: &Service) -> Bits {
     let width = service.value_bits() as u32;
     let mut cuts = Bits::zero(width);
@@ -125,11 +125,11 @@ pub(super) fn counter_parameters(instance: Instance, service: &Service) -> Insta
         .parameter("IndexBits", int(arguments[0] as usize))
 }
 
-/// Returns the channel of a service whose entries take this many bursts of 72 bits each, in a part
+/// Returns the channel of a service whose entries take `bursts` bursts of 72 bits each, in a part
 /// of 36-bit words.
 ///
 /// # Errors
-/// If the memory is too slow or too small: the message is a sentence without a final stop.
+/// If the memory is too slow or too small. The error is a sentence without a full stop.
 pub(super) fn burst_channel(
     service: &Service,
     bursts: usize,
@@ -141,7 +141,7 @@ pub(super) fn burst_channel(
             "an entry takes {bursts} bursts of 72 bits, but the memory does {slots} in a core cycle"
         ));
     }
-    // Parts of 36-bit words have half as many bursts as words.
+    // A part of 36-bit words has half as many bursts as words.
     let (has, needs) =
         (machine.memory.mega_words << 18, service.elements() * bursts.next_power_of_two());
     if needs > has {
@@ -160,7 +160,7 @@ pub(super) fn burst_channel(
     }])
 }
 
-/// A service that has slots of a memory channel, and the nets between them.
+/// Returns a service that uses slots of a memory channel, the channel, and the nets between them.
 pub(super) fn off_chip(plan: &Plan, service: &Service, instance: Instance) -> Vec<Item> {
     let s = &service.name;
     let channel = plan
@@ -214,7 +214,7 @@ pub(super) fn unread(data: &str, low: usize, width: usize) -> Item {
     Item::value(format!("unused_{data}"), Type::Bit, rest)
 }
 
-/// The latency of memory channels in core cycles, as the templates compute it.
+/// Returns the latency of memory channels in core cycles, as the templates compute it.
 pub(super) fn read_latency(plan: &Plan) -> Expr {
     let memory = &plan.machine.memory;
     Expr::call(
@@ -223,8 +223,8 @@ pub(super) fn read_latency(plan: &Plan) -> Expr {
     )
 }
 
-/// The channel to the memory of a service that reads and writes its entries for the control plane
-/// itself.
+/// Returns the memory channel of a service that itself reads and writes its entries for the control
+/// plane.
 fn own_channel(plan: &Plan, channel: &Channel) -> Vec<Item> {
     let net = |what: &str| name(format!("{}_{what}", channel.name));
     let mut instance = memory_side(plan, channel).parameter("CtlBits", int(plan.control_bits));

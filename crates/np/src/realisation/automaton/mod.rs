@@ -1,4 +1,4 @@
-//! `automaton`: search for many patterns at once by an automaton, in the pipe's body buffer.
+//! `automaton`: searches for many patterns at once with an automaton in the pipe's body buffer.
 
 mod patterns;
 
@@ -24,10 +24,10 @@ use crate::processor::memory_map::{Contents, leaves_of, packed};
 use crate::processor::{Image, NpError, Plan, Processor, Service};
 use crate::simulation::Operation;
 
-/// Names of the contents of the first three control targets.
+/// Names of the images of the first three control targets.
 const TABLES: [&str; 3] = ["classes", "next", "matches"];
 
-/// An automaton that searches packets.
+/// An automaton that searches packets for patterns.
 pub(super) struct Automaton;
 
 impl Realisation for Automaton {
@@ -90,7 +90,7 @@ impl Realisation for Automaton {
         targets(service).into_iter().map(|contents| (service.offload.clone(), contents)).collect()
     }
 
-    /// Packets are searched with automaton 0 at first.
+    /// Returns the contents of automaton 0, which is the first to search packets.
     fn images(&self, plan: &Plan, service: &Service, store: &Store) -> Result<Vec<Image>, NpError> {
         let Some((_, instance)) = instance(store, &service.offload) else { return Ok(Vec::new()) };
         let tables = Tables::new(&table(service, &instance.rows()), &service.rule);
@@ -158,7 +158,7 @@ fn targets(service: &Service) -> Vec<Contents> {
     ]
 }
 
-/// Updates of patterns.
+/// An updater of patterns.
 struct Searched {
     patterns: Patterns,
     /// Whether the idle automaton has not been used yet.
@@ -170,7 +170,7 @@ impl Updater for Searched {
         let EntryKey::Pattern(pattern) = &update.key else { return Ok(Vec::new()) };
         let mut operations = Vec::new();
         if !std::mem::take(&mut self.is_first) {
-            // Packets may still be searched with the automaton that is written now.
+            // Searches that use the automaton to be written may still be running.
             operations.push(Operation::Rest(processor.search_cycles()));
         }
         for write in self.patterns.set(pattern, update.value.as_ref())? {
@@ -182,17 +182,18 @@ impl Updater for Searched {
 }
 
 impl Processor {
-    /// The patterns of a `match` offload with these rows, to be changed; `None` if the offload is
-    /// not realised as an automaton.
+    /// Returns the patterns of a `match` offload with these rows, ready to be updated. Returns
+    /// `None` if the offload is not realised as an automaton.
     ///
     /// # Errors
-    /// If they do not fit the machine's automaton: a sentence without a final stop.
+    /// If the patterns do not fit the machine's automaton. The error is a sentence without a full
+    /// stop.
     pub fn patterns(&self, offload: &str, rows: &[Row]) -> Option<Result<Patterns, String>> {
         automaton(&self.plan, offload).map(|service| Patterns::new(service, rows))
     }
 
-    /// The writes of the control port, in every pipe, that carry out a write of patterns. There are
-    /// none if the offload has no patterns.
+    /// Returns the control port writes that carry out a pattern write in every pipe. The result is
+    /// empty if the offload has no patterns.
     pub fn pattern_writes(
         &self,
         offload: &str,
@@ -202,10 +203,10 @@ impl Processor {
         service.map_or(Vec::new(), |service| self.in_every_pipe(service, target, address, &value))
     }
 
-    /// Core cycles after which every search that had begun has ended.
+    /// Returns the core cycles after which every search that has begun is complete.
     pub fn search_cycles(&self) -> u64 {
         let bytes = u64::from(MAX_LENGTH);
-        // As `wl_body_match` promises.
+        // `wl_body_match` guarantees this bound.
         bytes + bytes.div_ceil(self.plan.data_bytes as u64) + 9
     }
 }

@@ -1,5 +1,5 @@
 //! The table contents of `wl_body_match`: automata for the patterns of a `match` offload. There are
-//! two, so that one can be written while packets are searched with the other.
+//! two, so that the control plane can write one while packets are searched with the other.
 
 use std::collections::{BTreeMap, HashMap};
 
@@ -12,21 +12,22 @@ use crate::description::Rule;
 use crate::processor::Service;
 use crate::realisation::entries;
 
-/// Control targets of an automaton: classes, next states, matches, and the number of the automaton
-/// in use.
+/// Number of control targets of an automaton: classes, next states, matches, and the number of the
+/// automaton in use.
 pub(super) const TARGETS: usize = 4;
-/// Bits of a pattern's length.
+/// Bits of the length of a pattern.
 pub(super) const LENGTH_BITS: u32 = 16;
-/// An automaton is tried only if the patterns have at most this many times as many beginnings as it
-/// has states. The beginnings are about the states that the patterns need.
+/// The most distinct prefixes that patterns may have, as a multiple of the number of states. Beyond
+/// it no automaton is built. The number of distinct prefixes is about the number of states needed.
 const MOST_BEGINNINGS: usize = 4;
 
-/// Bits of the number of a state.
+/// Returns the number of bits of a state number.
 pub(super) fn state_bits(service: &Service) -> u32 {
     service.rule.states.trailing_zeros()
 }
 
-/// Why there is no automaton of these numbers of states and classes; `None` if there is.
+/// Returns why there is no automaton with these numbers of states and classes, or `None` if there
+/// is one.
 pub(super) fn illegal(states: usize, classes: usize) -> Option<String> {
     let power =
         |number: usize, most: usize| number.is_power_of_two() && (2..=most).contains(&number);
@@ -46,12 +47,12 @@ pub(super) struct Automaton {
 }
 
 impl Automaton {
-    /// Makes the automaton for patterns with their values, in the order of the table: leftmost,
-    /// then first.
+    /// Builds the automaton for patterns and their values, in the order of the table. The leftmost
+    /// match wins, and then the first pattern in the table.
     ///
     /// # Errors
-    /// If they need more states or classes than the machine has: the message is a sentence without
-    /// a final stop.
+    /// If the patterns need more states or classes than the machine has. The error is a sentence
+    /// without a full stop.
     pub(super) fn new(patterns: &[(Vec<u8>, Bits)], rule: &Rule) -> Result<Self, String> {
         let Rule { states, classes, .. } = *rule;
         let mut automaton = Self::default();
@@ -78,7 +79,8 @@ impl Automaton {
             .build(patterns.iter().map(|(pattern, _)| pattern))
             .map_err(|error| error.to_string())?;
         let start = machine.start_state(Anchored::No).map_err(|error| error.to_string())?;
-        // States in the order in which they are found; 0 is the end, 1 the first.
+        // States are numbered in the order of discovery. State 0 ends the search and state 1 is the
+        // start.
         let mut numbers: HashMap<StateID, u32> = HashMap::from([(start, 1)]);
         let mut found = vec![start];
         let mut rows: Vec<[u32; 256]> = Vec::new();
@@ -99,7 +101,7 @@ impl Automaton {
         if found.len() + 1 > states {
             return Err(too_many((found.len() + 1).to_string()));
         }
-        // Bytes that lead everywhere to the same states are one class.
+        // Bytes with the same transitions in all states form one class.
         let mut columns: HashMap<Vec<u32>, u32> = HashMap::new();
         let mut examples: Vec<usize> = Vec::new();
         let mut class_of = [0; 256];
@@ -146,7 +148,7 @@ impl Automaton {
     }
 }
 
-/// The number of different beginnings that patterns have.
+/// Returns the number of distinct prefixes of the patterns.
 fn beginnings(patterns: &[(Vec<u8>, Bits)]) -> usize {
     let mut sorted: Vec<&[u8]> = patterns.iter().map(|(pattern, _)| pattern.as_slice()).collect();
     sorted.sort_unstable();
@@ -184,30 +186,31 @@ pub struct Patterns {
     live: usize,
 }
 
-/// A write of a table: number of the control target, counted from the offload's first, address and
-/// entry.
+/// A table write: the number of the control target, counted from the offload's first, the address
+/// and the entry.
 pub type PatternWrite = (usize, u32, Bits);
 
 impl Patterns {
-    /// The patterns of a processor that starts with these rows.
+    /// Returns the patterns of a processor that starts with these rows.
     ///
     /// # Errors
-    /// If they do not fit the machine's automaton: a sentence without a final stop.
+    /// If the patterns do not fit the machine's automaton. The error is a sentence without a full
+    /// stop.
     pub(super) fn new(service: &Service, rows: &[Row]) -> Result<Self, String> {
         let table = table(service, rows);
         let first = Automaton::new(&table, &service.rule)?;
         Ok(Self { rule: service.rule, table, automata: [first, Automaton::default()], live: 0 })
     }
 
-    /// Gives a pattern a value, or removes it, as the golden model does: a pattern that is there
-    /// keeps its place, a new one becomes the last. Returns the writes: first those that bring the
-    /// idle automaton up to date, then the one that puts it to use. No packet may be under way that
-    /// is searched with the idle automaton
+    /// Gives a pattern a value, or removes it, as the golden model does: an existing pattern keeps
+    /// its position, and a new one is appended. Returns the writes: first those that bring the idle
+    /// automaton up to date, then the one that activates it. The caller must ensure that no packet
+    /// is still being searched with the idle automaton
     /// ([`Processor::search_cycles`](crate::processor::Processor::search_cycles)).
     ///
     /// # Errors
-    /// If the patterns do not fit the machine's automaton: a sentence without a final stop. Then
-    /// nothing has changed.
+    /// If the patterns do not fit the machine's automaton. The error is a sentence without a full
+    /// stop, and the patterns stay unchanged.
     pub fn set(
         &mut self,
         pattern: &[u8],

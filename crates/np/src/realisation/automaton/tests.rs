@@ -11,7 +11,7 @@ fn rule(states: usize, classes: usize) -> Rule {
     Rule { states, classes, ..rule }
 }
 
-/// Returns the beginning and the value of the match that `wl_body_match` would find.
+/// Returns the position and the value of the match that `wl_body_match` would find.
 fn search(automaton: &Automaton, rule: &Rule, text: &[u8]) -> Option<(usize, u64)> {
     let [classes, next, matches] = &automaton.tables;
     let at =
@@ -68,7 +68,7 @@ fn patterns_that_need_more_than_there_is_are_refused_with_what_would_do() {
     let refused = |patterns: &[&[u8]], states, classes| {
         Automaton::new(&table(patterns), &rule(states, classes)).unwrap_err()
     };
-    // The end, the first, one for each byte.
+    // The automaton needs the end state, the start state, and one state for each byte.
     assert!(Automaton::new(&table(&[b"abcd"]), &rule(8, 8)).is_ok());
     assert_eq!(
         refused(&[b"abcdefg"], 8, 8),
