@@ -1,7 +1,7 @@
 //! Places and routes a unit, as evidence that the machine's clock rate is within reach.
 //!
 //! The open tools cannot route Xilinx parts, so the target is a Lattice ECP5-85 of speed grade 8: a
-//! smaller and slower device of the same period with four-input LUTs. The ports of the unit do not
+//! smaller and slower device of the same era with four-input LUTs. The ports of the unit do not
 //! go to pins. A shift register feeds the inputs and a chain of exclusive ors collects the outputs.
 //! A register separates each port from this harness, so only paths inside the unit are measured.
 

@@ -1,4 +1,4 @@
-//! The body buffer of a pipe and the services that access bodies there.
+//! The body buffer of a pipe, and the services that access bodies in it.
 
 use super::plan::{Plan, Service};
 use super::wires::vector;
@@ -36,7 +36,7 @@ pub(super) fn access(plan: &Plan, buffer: Instance) -> Instance {
 pub(super) fn turns(plan: &Plan) -> Vec<Item> {
     let beat = 8 * plan.data_bytes;
     let services: Vec<&Service> = plan.body_services().collect();
-    // All of a kind in one vector, the first service in the lowest bits.
+    // Concatenates one signal of all services, with the first service in the lowest bits.
     let all = |what: &str| {
         Expr::Concat(services.iter().rev().map(|s| name(format!("{}_{what}", s.name))).collect())
     };

@@ -1,4 +1,5 @@
-//! A cluster: engines that share a stream of packets, a reorder queue and the way to the offloads.
+//! A cluster: engines that share a stream of packets, a reorder queue and the connections to the
+//! offloads.
 
 use super::plan::{Plan, Service};
 use super::wires::{bit, bit_in, bit_out, bits, element, input, output, vector};
@@ -7,14 +8,14 @@ use crate::description::{Place, Policy};
 use wireloom_codegen::hardware::sv::short::{clocked, int, name};
 use wireloom_codegen::hardware::sv::{Binary, Expr, Instance, Item, Module, Port};
 
-/// Rows of 16 bytes that a window can touch: 256 bytes from the 15th of a row on.
+/// Rows of 16 bytes that a window can touch: 256 bytes that start at the 15th byte of a row.
 pub(super) const WINDOW_ROWS: u64 = 17;
-/// Bits of a row.
+/// Bits in a row.
 const ROW: usize = 128;
 /// Bits of `wl_pkg::result_t`.
 pub(super) const RESULT: usize = 73;
 
-/// The ports of the control bus, as a slave.
+/// Returns the ports of the control bus, as a slave.
 pub(super) fn control_ports(plan: &Plan) -> Vec<Port> {
     vec![
         bit_in("ctl_valid_i", "Control bus: an access, until it is done."),
@@ -27,7 +28,7 @@ pub(super) fn control_ports(plan: &Plan) -> Vec<Port> {
     ]
 }
 
-/// Returns the control bus as far as a cluster needs it: to respond, or only to watch writes.
+/// Returns the part of the control bus that a cluster needs: to respond, or only to watch writes.
 pub(super) fn cluster_control_ports(plan: &Plan) -> Vec<Port> {
     let answers = plan.cluster_targets() > 0;
     let watches = plan.watches_control_in_clusters();
@@ -52,7 +53,7 @@ pub(super) fn cluster_control_ports(plan: &Plan) -> Vec<Port> {
     ports
 }
 
-/// The module.
+/// Returns the module of the cluster.
 pub fn module(plan: &Plan) -> Module {
     let machine = &plan.machine;
     let (engines, threads) = (machine.engines, machine.threads);
@@ -111,7 +112,7 @@ pub fn module(plan: &Plan) -> Module {
     module
 }
 
-/// Returns the ports of a service outside the module.
+/// Returns the ports to a service outside the module.
 pub(super) fn request_ports(service: &Service, tag_bits: usize) -> Vec<Port> {
     let s = &service.name;
     let mut ports = vec![
@@ -130,7 +131,7 @@ pub(super) fn request_ports(service: &Service, tag_bits: usize) -> Vec<Port> {
     ports
 }
 
-/// Converts beats of headers to rows, and gives each packet a tag and an engine.
+/// Converts header beats to rows, and assigns each packet a tag and an engine.
 fn headers(plan: &Plan, tag_bits: usize) -> Vec<Item> {
     let engines = plan.machine.engines;
     let width = 1 + ROW + plan.info_bits + tag_bits;
@@ -241,7 +242,8 @@ fn engine(plan: &Plan, tag_bits: usize) -> Instance {
         .port("busy_o", element("threads_o", i(), plan.machine.threads))
 }
 
-/// A pipelined engine, to which headers go as they come and from which they come back in order.
+/// Returns a pipelined engine, which receives headers in order of arrival and returns them in the
+/// same order.
 fn pipelined(plan: &Plan) -> Vec<Item> {
     let mut engine = clocked(&plan.engine_module, "u_engine").port("idle_o", name("free_o"));
     for port in ["valid_i", "ready_o", "data_i", "first_i", "last_i", "info_i"] {
@@ -255,7 +257,7 @@ fn pipelined(plan: &Plan) -> Vec<Item> {
     vec![engines_of(plan, engine)]
 }
 
-/// The engines with the services that they call, and what each of them says.
+/// Returns the engines with the services that they call, and the signals of each engine.
 fn engines_of(plan: &Plan, mut engine: Instance) -> Item {
     let machine = &plan.machine;
     let i = || name("i");
@@ -269,7 +271,7 @@ fn engines_of(plan: &Plan, mut engine: Instance) -> Item {
     for service in &plan.services {
         let s = &service.name;
         let in_engine = service.rule.place == Place::Engine;
-        // What is the engine's own has its nets in the loop.
+        // The nets of a service inside an engine are declared in the loop.
         let single = |what: &str| {
             let net = format!("{s}_{what}");
             if in_engine { name(net) } else { bit(net, i()) }
@@ -304,7 +306,7 @@ fn engines_of(plan: &Plan, mut engine: Instance) -> Item {
     }
 }
 
-/// Converts finished packets, in any order, to beats in order of arrival.
+/// Converts finished packets, which come in any order, to beats in order of arrival.
 fn reordering(plan: &Plan, tag_bits: usize) -> Vec<Item> {
     let machine = &plan.machine;
     let engines = machine.engines;
@@ -418,9 +420,9 @@ fn reordering(plan: &Plan, tag_bits: usize) -> Vec<Item> {
     items
 }
 
-/// Computes how many packets the cluster could begin with. Places of packets that wait for their
-/// turn to leave do not count as used: otherwise clusters with slow packets would look no busier
-/// than clusters that wait for them.
+/// Computes the number of packets that the cluster could start. Packets that wait for their turn to
+/// leave do not count. Otherwise clusters with slow packets would look no busier than clusters that
+/// wait for them.
 fn free_places(plan: &Plan) -> Vec<Item> {
     let idle_bits = bits(plan.machine.threads + 1) as usize;
     let width = || int(plan.free_bits());
@@ -455,7 +457,7 @@ fn ask_nets(service: &Service, engines: usize, thread_bits: usize) -> Vec<Item> 
     nets
 }
 
-/// The way from the engines to a service that they share, and back.
+/// Returns the connections from the engines to a service that they share, and back.
 fn service_of(plan: &Plan, service: &Service) -> Vec<Item> {
     let s = &service.name;
     let machine = &plan.machine;
@@ -467,8 +469,7 @@ fn service_of(plan: &Plan, service: &Service) -> Vec<Item> {
         Item::comment(&format!("`{}`: {}.", service.offload, service.describe())),
     ];
     items.extend(ask_nets(service, engines, thread_bits));
-    // Where the tree ends: at the cluster's ports, or at nets that lead to something in the
-    // cluster.
+    // The tree ends at the ports of the cluster, or at nets that lead to something in the cluster.
     let leads_out = service.is_direct_outside();
     let end = |outer: &str, inner: &str| if leads_out { here(outer) } else { here(inner) };
     if !leads_out {

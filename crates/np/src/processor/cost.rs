@@ -1,5 +1,5 @@
 //! The resources of a processor that are known before synthesis: the number of instances of each
-//! module, the engine's stages, the contents of memories.
+//! module, the stages of the engine, and the contents of memories.
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
@@ -10,12 +10,12 @@ use super::plan::{Channel, Plan};
 use super::{Processor, cluster};
 use crate::description::Storage;
 
-/// Rows of a header window in an engine, of 16 bytes each (`wl_pkg`: `WindowBytes`, `WordBytes`).
+/// Rows of 16 bytes in an engine's header window (`wl_pkg`: `WindowBytes`, `WordBytes`).
 const THREAD_ROWS: usize = 16;
-/// Bits of such a row.
+/// Bits in such a row.
 const ROW_BITS: usize = 128;
 
-/// A memory on the chip.
+/// An on-chip memory.
 struct Memory {
     what: String,
     words: u64,
@@ -33,7 +33,7 @@ impl Memory {
     }
 }
 
-/// The part of a folder's README about it.
+/// Returns the README section about the resources.
 pub(super) fn section(processor: &Processor, map: &MemoryMap) -> String {
     let Processor { plan, design, engine, .. } = processor;
     let mut text = String::from("\n## What it is made of\n\n| module | how many |\n|---|---|\n");
@@ -67,7 +67,7 @@ pub(super) fn section(processor: &Processor, map: &MemoryMap) -> String {
     text
 }
 
-/// Describes the number of external parts for the channels, and their contents.
+/// Returns a summary of the external memories of all channels: the number of parts and their size.
 pub(super) fn outside(plan: &Plan) -> String {
     let bits = |channel: &Channel| (channel.words * channel.word_bits) as u64;
     let lanes = plan.machine.lanes();
@@ -75,7 +75,7 @@ pub(super) fn outside(plan: &Plan) -> String {
     format!("In all {} parts, {} Mbit.", lanes * plan.channels.len(), kilobits(all).div_ceil(1024))
 }
 
-/// The memories on the chip, without what registers and small queues hold.
+/// Returns the on-chip memories, without registers and small queues.
 fn memories(plan: &Plan, map: &MemoryMap) -> Vec<Memory> {
     let machine = &plan.machine;
     let mut memories = Vec::new();
@@ -104,7 +104,7 @@ fn memories(plan: &Plan, map: &MemoryMap) -> Vec<Memory> {
         8 * plan.data_bytes,
         machine.lanes(),
     ));
-    // The copies of each control-plane target, in the order in which they come.
+    // Counts the copies of each control target's contents, in the order in which they first appear.
     let mut tables: Vec<Memory> = Vec::new();
     let mut places: BTreeMap<String, usize> = BTreeMap::new();
     for target in &map.targets {
@@ -126,13 +126,13 @@ fn memories(plan: &Plan, map: &MemoryMap) -> Vec<Memory> {
     memories
 }
 
-/// Whether the entries of a target lie in a memory outside the chip.
+/// Returns whether the entries of a target lie in a memory outside the chip.
 fn is_outside(plan: &Plan, target: &Target) -> bool {
     let service = plan.services.iter().find(|service| service.offload == target.offload);
     service.is_some_and(|service| service.rule.realisation.is_outside(&target.contents))
 }
 
-/// Rounded up.
+/// Converts bits to kilobits, rounded up.
 fn kilobits(bits: u64) -> u64 {
     bits.div_ceil(1024)
 }

@@ -6,40 +6,41 @@ use wireloom_codegen::hardware::sv::Module;
 /// A source file.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct File {
-    /// Path in the design's folder.
+    /// Path in the folder of the design.
     pub name: String,
-    /// Its text.
+    /// The text of the file.
     pub text: String,
-    /// The unit whose synthesis depends on it; `None` means all (templates, packages).
+    /// The unit whose synthesis depends on the file; `None` means all units (templates, packages).
     pub unit: Option<String>,
 }
 
 impl File {
-    /// A generated module, on which the synthesis of that unit depends.
+    /// Returns the file of a generated module, on which the synthesis of `unit` depends.
     pub(super) fn generated(module: &Module, unit: &str) -> Self {
         Self { name: module.file(), text: module.print(), unit: Some(unit.to_owned()) }
     }
 }
 
-/// A generated module and the generated modules in it.
+/// A generated module, and the generated modules inside it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Unit {
-    /// Its name.
+    /// The name of the module.
     pub name: String,
-    /// The parameters that all of its instances have, by name; the others have their defaults.
+    /// The parameters that all instances of the unit have, by name. Other parameters have their
+    /// defaults.
     pub parameters: Vec<(String, usize)>,
-    /// Units inside it, with how many of each.
+    /// The units inside it, with the number of instances of each.
     pub instances: Vec<(String, usize)>,
 }
 
 /// The sources of a network processor and its hierarchy.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Design {
-    /// The module on top.
+    /// The top module.
     pub top: String,
-    /// Sources: packages first.
+    /// The source files, packages first.
     pub files: Vec<File>,
-    /// The generated modules, each after those inside it.
+    /// The generated modules, each after the modules inside it.
     pub units: Vec<Unit>,
 }
 
@@ -56,7 +57,7 @@ impl Design {
         counts
     }
 
-    /// The files that a unit, with everything inside it, is made of.
+    /// Returns the files of a unit and of everything inside it.
     pub fn sources_of(&self, unit: &str) -> impl Iterator<Item = &File> {
         let mut inside = BTreeSet::from([unit.to_owned()]);
         for unit in self.units.iter().rev() {
@@ -70,7 +71,7 @@ impl Design {
     }
 }
 
-/// A stable hash of texts, for names of cached results: FNV-1a of 128 bits.
+/// A stable hash of texts for the names of cached results: FNV-1a with 128 bits.
 #[derive(Clone, Copy, Debug)]
 pub struct Hash(u128);
 
@@ -81,12 +82,12 @@ impl Default for Hash {
 }
 
 impl Hash {
-    /// Takes in a text, and where it ends.
+    /// Adds a text and an end mark.
     pub fn text(&mut self, text: &str) {
         self.bytes(text.as_bytes());
     }
 
-    /// Takes in bytes, and where they end.
+    /// Adds bytes and an end mark.
     pub fn bytes(&mut self, bytes: &[u8]) {
         for &byte in bytes.iter().chain(&[0xff]) {
             self.0 =
@@ -94,7 +95,7 @@ impl Hash {
         }
     }
 
-    /// The hash, in hexadecimal digits.
+    /// Returns the hash in hexadecimal digits.
     pub fn finish(self) -> String {
         format!("{:032x}", self.0)
     }

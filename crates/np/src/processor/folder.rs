@@ -10,8 +10,8 @@ use super::testbench::{self, Stimulus};
 use super::{Design, File, Processor, copies, cost, fusesoc};
 use crate::simulation::Geometry;
 
-/// Writes a processor, with the contents of its tables, into a folder, which is made if it is not
-/// there; with a test bench if there is something to send.
+/// Writes a processor and the contents of its tables into a folder, which is created if it does not
+/// exist. If there is a stimulus, writes a test bench too.
 ///
 /// # Errors
 /// If a file cannot be written.
@@ -45,22 +45,22 @@ pub fn write(
     fs::write(folder.join("README.md"), readme(processor, images, estimate))
 }
 
-/// The sources of a folder.
+/// The source files of a folder.
 pub(super) struct Sources<'a> {
     /// The design.
     pub design: &'a Design,
     /// The files for simulation only.
     pub simulation: &'a [File],
-    /// The module on top of it.
+    /// The top module of the simulation.
     pub simulation_top: &'a str,
-    /// The shape of its ports.
+    /// The shape of the top module's ports.
     pub geometry: &'a Geometry,
-    /// The core's clock.
+    /// The core clock in MHz.
     pub core_mhz: u32,
 }
 
 impl Sources<'_> {
-    /// Writes the files and the contents of tables.
+    /// Writes the files and the table contents.
     pub fn write(&self, images: &[Image], folder: &Path) -> io::Result<()> {
         for sub in ["rtl", "rtl/templates", "sim", "sim/templates", "images"] {
             fs::create_dir_all(folder.join(sub))?;
@@ -74,8 +74,8 @@ impl Sources<'_> {
         images.iter().try_for_each(|image| fs::write(folder.join(image.path()), &image.text))
     }
 
-    /// Writes the file list, as Verilator, slang and vendors' tools take it, and a FuseSoC
-    /// description of that name.
+    /// Writes a file list for Verilator, slang and vendors' tools, and a FuseSoC description with
+    /// this name.
     pub fn write_lists(
         &self,
         name: &str,
@@ -99,7 +99,7 @@ fn core_name(processor: &Processor) -> String {
     fusesoc::core_name(&format!("{}_{}", processor.plan.engine, processor.plan.machine.name))
 }
 
-/// The README's text on the rig.
+/// The README section about the rig.
 const RIG: &str = "
 ## The rig
 
@@ -107,7 +107,7 @@ Packets come from the chip itself and what leaves is checked there. A write of 1
 it; the entries of rtl/templates/wl_report.sv say what was sent and what came back. Block RAM stands in place of each QDR SRAM.
 ";
 
-/// The README's text on the test bench.
+/// The README section about the test bench.
 const TEST_BENCH: &str = "
 ## Test bench
 
@@ -122,12 +122,12 @@ from FuseSoC, whose np.core also brings the design into other projects, and lint
 
 ";
 
-/// Returns the README's text on the test bench of a core of that name.
+/// Returns the README section about the test bench of the core `core`.
 pub(super) fn test_bench(core: &str) -> String {
     format!("{TEST_BENCH}    fusesoc --cores-root . run --target sim {core}\n")
 }
 
-/// The head of the README's table of offloads.
+/// The head of the README table of offloads.
 const OFFLOADS: &str = "
 ## Offloads
 

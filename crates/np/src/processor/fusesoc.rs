@@ -1,32 +1,33 @@
-//! The description by which FuseSoC takes a folder in: a core file (CAPI 2), which is YAML.
+//! The FuseSoC description of a folder: a core file (CAPI 2), which is YAML.
 
 use std::fmt::Write as _;
 
-/// Returns the FuseSoC name of a core. Such a name has letters, digits and underscores; a machine's
-/// may be any file name.
+/// Returns the FuseSoC name of a core. FuseSoC names consist of letters, digits and underscores,
+/// while a machine name can be any file name.
 pub(super) fn core_name(name: &str) -> String {
     let legal = |c: char| if c.is_ascii_alphanumeric() { c } else { '_' };
     format!("wireloom:np:{}", name.chars().map(legal).collect::<String>())
 }
 
-/// The additions of simulation to a design.
+/// The parts that a simulation adds to a design.
 pub(super) struct Bench {
-    /// The module on top.
+    /// The top module.
     pub top: String,
-    /// SystemVerilog of the simulation alone.
+    /// SystemVerilog files for simulation only.
     pub models: Vec<String>,
-    /// C++ that is compiled.
+    /// C++ files to compile.
     pub programs: Vec<String>,
-    /// C++ that those include.
+    /// C++ headers that those files include.
     pub headers: Vec<String>,
     /// The data files that the simulation reads, by these names.
     pub data: Vec<String>,
-    /// Options of Verilator, of `make`, which compiles what it wrote, and of the simulation.
+    /// Options for Verilator, for `make`, which compiles Verilator's output, and for the
+    /// simulation.
     pub options: [Vec<String>; 3],
 }
 
-/// A core file: the design, to be taken in by others or read by a linter, and its simulation if
-/// there is a test bench.
+/// Returns a core file: the design, which other cores can include or a linter can read, and its
+/// simulation if there is a test bench.
 pub(super) fn core(
     name: &str,
     about: &str,
@@ -63,7 +64,7 @@ filesets:
     )
 }
 
-/// The files of a simulation.
+/// Returns the file set of a simulation.
 fn fileset(bench: &Bench) -> String {
     let mut text = String::from("  bench:\n    files:\n");
     let mut list = |files: &[String], about: &dyn Fn(&str) -> String| {
@@ -78,7 +79,7 @@ fn fileset(bench: &Bench) -> String {
     text
 }
 
-/// The target that simulates.
+/// Returns the simulation target.
 fn target(bench: &Bench) -> String {
     let [verilator, make, run] = &bench.options;
     let list = |options: &[String]| {
@@ -103,7 +104,7 @@ fn target(bench: &Bench) -> String {
     )
 }
 
-/// Returns a text as a double-quoted scalar of YAML 1.2 (section 7.3.1), which can hold every
+/// Returns a text as a double-quoted scalar of YAML 1.2 (section 7.3.1), which can represent every
 /// character.
 fn quoted(text: &str) -> String {
     let mut scalar = String::from("\"");

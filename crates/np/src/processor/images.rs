@@ -1,7 +1,7 @@
-//! The contents of tables, as files that memories are loaded from.
+//! Table contents, as files from which memories are loaded.
 //!
-//! The format is that of `$readmemh`: hexadecimal words, `@` before an address in words. Only what
-//! is not zero is written.
+//! The format is that of `$readmemh`: hexadecimal words, and `@` before an address in words. Only
+//! nonzero words are written.
 
 use std::fmt::Write as _;
 
@@ -14,23 +14,23 @@ use super::plan::Plan;
 /// The contents of a memory.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Image {
-    /// Name of the image's memory: `+wl_image_NAME=FILE`.
+    /// Name of the image, as in `+wl_image_NAME=FILE`.
     pub name: String,
-    /// The file's text.
+    /// The text of the file.
     pub text: String,
 }
 
 impl Image {
-    /// Path in a built folder.
+    /// Returns the path in a built folder.
     pub fn path(&self) -> String {
         format!("images/{}.hex", self.name)
     }
 }
 
-/// The contents of all memories of a processor whose tables are in a store.
+/// Returns the contents of all memories of a processor whose tables are in a store.
 ///
 /// # Errors
-/// If a table does not fit the memory that the machine has for it.
+/// If a table does not fit the memory that the machine provides for it.
 pub fn images(plan: &Plan, store: &Store) -> Result<Vec<Image>, NpError> {
     let mut images = Vec::new();
     for service in &plan.services {
@@ -40,12 +40,12 @@ pub fn images(plan: &Plan, store: &Store) -> Result<Vec<Image>, NpError> {
     Ok(images)
 }
 
-/// A line for a word.
+/// Appends a line for one word.
 pub(crate) fn line(text: &mut String, address: u64, word: &Bits) {
     let _ = writeln!(text, "@{address:x} {}", hex(word));
 }
 
-/// A number in hexadecimal digits.
+/// Returns a number in hexadecimal digits.
 pub(crate) fn hex(bits: &Bits) -> String {
     let bytes = bits.resize(bits.width().next_multiple_of(8)).to_bytes();
     bytes.iter().fold(String::new(), |mut text, byte| {

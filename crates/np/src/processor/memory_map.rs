@@ -1,5 +1,5 @@
-//! What the control plane reaches through the AXI4-Lite port: registers, targets, and the fields of
-//! their entries. Drivers are written from this map.
+//! The memory map of the AXI4-Lite port: registers, targets, and the fields of their entries.
+//! Drivers are written from this map.
 
 use std::fmt::Write as _;
 
@@ -10,12 +10,12 @@ use super::plan::Plan;
 use super::{Processor, ports, services};
 use crate::description::Place;
 
-/// The address of entries that are accessed burst by burst, in a memory outside the chip.
+/// The address kind of entries that are accessed by burst, in a memory outside the chip.
 pub(crate) const BURST: &str = "burst";
-/// Bits of a register.
+/// Bits in a register.
 const REGISTER_BITS: u32 = 32;
 
-/// A block of registers, and what can be reached through them.
+/// A block of registers, and the control targets that are accessed through it.
 #[derive(Clone, Debug, Serialize)]
 pub struct MemoryMap {
     /// The registers.
@@ -24,50 +24,50 @@ pub struct MemoryMap {
     pub targets: Vec<Target>,
 }
 
-/// A register of `wl_axil_control`, or several side by side.
+/// A register of `wl_axil_control`, or several consecutive ones.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Register {
-    /// Its name.
+    /// The name of the register.
     pub name: &'static str,
-    /// Byte address of the first.
+    /// Byte address of the first register.
     pub address: u32,
     /// Number of registers, four bytes apart.
     pub count: u32,
     /// `ro`, `rw` or `wo`.
     pub access: &'static str,
-    /// Its contents or effect.
+    /// Contents or effect.
     pub meaning: &'static str,
 }
 
 /// A control target.
 #[derive(Clone, Debug, Serialize)]
 pub struct Target {
-    /// Its number on the control bus.
+    /// Number on the control bus.
     pub number: usize,
-    /// The target's offload, by its name in the source; empty for the statistics.
+    /// The offload that the target belongs to, by its name in the source; empty for the statistics.
     #[serde(skip_serializing_if = "String::is_empty")]
     pub offload: String,
     /// The copy: pipe, cluster, engine.
     pub place: String,
-    /// Its contents.
+    /// The contents of the target.
     #[serde(flatten)]
     pub contents: Contents,
 }
 
-/// The contents of a control target: entries, each of which is read and written whole.
+/// The contents of a control target: entries, each of which is read and written as a whole.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Contents {
-    /// The table of an offload, or its meaning.
+    /// The table of an offload, or another description of the contents.
     pub holds: String,
     /// The meaning of ADDRESS.
     pub address: String,
-    /// Number of addresses, from 0 on.
+    /// Number of addresses, starting at 0.
     pub addresses: u64,
-    /// Bits of an entry, which occupies the lowest of the data registers.
+    /// Bits in an entry. They occupy the lowest data registers.
     pub bits: u32,
-    /// Data registers that it takes.
+    /// Number of data registers that an entry occupies.
     pub words: u32,
-    /// `rw`, or `ro` if a write does nothing.
+    /// `rw`, or `ro` if writes have no effect.
     pub access: &'static str,
     /// The fields of an entry, the most significant first.
     pub fields: Vec<Field>,
@@ -82,16 +82,16 @@ pub struct Contents {
 /// A part of an entry.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Field {
-    /// Its name: that of the source for what the program declares.
+    /// The name, taken from the source if the program declares the field.
     pub name: String,
-    /// Its lowest bit.
+    /// The lowest bit.
     pub offset: u32,
-    /// Its width.
+    /// The width in bits.
     pub bits: u32,
 }
 
 impl Contents {
-    /// Entries of these fields, by an address that counts so many.
+    /// Returns contents whose entries have these fields, with `addresses` addresses.
     pub(crate) fn new(holds: &str, address: &str, addresses: u64, fields: Vec<Field>) -> Self {
         let mut contents = Self {
             holds: holds.to_owned(),
@@ -108,14 +108,14 @@ impl Contents {
         contents
     }
 
-    /// Numbers of 64 bits that only count.
+    /// Returns the contents of a target with read-only 64-bit counters.
     pub(crate) fn statistics(entries: Vec<String>) -> Self {
         let count = packed([("count".to_owned(), 64)]);
         let contents = Self::new("statistics", "number of a counter", entries.len() as u64, count);
         Self { access: "ro", entries, ..contents }
     }
 
-    /// The same, but that something else is read than is written.
+    /// Returns these contents with other fields for reads than for writes.
     pub(crate) fn reading(mut self, read: Vec<Field>) -> Self {
         self.read = read;
         self.measure();
@@ -129,7 +129,7 @@ impl Contents {
     }
 }
 
-/// Names and widths, the most significant first, as fields of one entry.
+/// Returns names and widths, the most significant first, as the fields of one entry.
 pub(crate) fn packed(parts: impl IntoIterator<Item = (String, u32)>) -> Vec<Field> {
     let parts: Vec<(String, u32)> = parts.into_iter().collect();
     let mut offset: u32 = parts.iter().map(|(_, bits)| bits).sum();
@@ -140,7 +140,7 @@ pub(crate) fn packed(parts: impl IntoIterator<Item = (String, u32)>) -> Vec<Fiel
     parts.into_iter().map(field).collect()
 }
 
-/// The leaves of a key or value; `whole` is the name of one that has no parts.
+/// Returns the leaves of a key or value. A leaf without a name gets the name `whole`.
 pub(crate) fn leaves(whole: &str, layout: Option<&Layout>) -> Vec<(String, u32)> {
     let name = |name: &str| if name.is_empty() { whole.to_owned() } else { name.to_owned() };
     layout
@@ -206,7 +206,7 @@ pub(crate) fn registers(control_bits: usize) -> Vec<Register> {
     ]
 }
 
-/// Registers and control targets of a processor.
+/// Returns the registers and control targets of a processor.
 pub fn memory_map(processor: &Processor) -> MemoryMap {
     let plan = &processor.plan;
     let machine = &plan.machine;
@@ -265,14 +265,14 @@ fn statistics(plan: &Plan) -> Vec<String> {
     of_lanes.chain(ports::counter_names(plan)).collect()
 }
 
-/// How a driver uses the registers, for a folder's README.
+/// The README section about the use of the registers by a driver.
 pub(crate) const ACCESS: &str = "\
 Registers are 32 bits wide. To write an entry: wait until bit 0 of STATUS is 0; write TARGET, ADDRESS and the words of the entry to DATA,
 the lowest bits first; write 2 to COMMAND; wait again. To read one: TARGET, ADDRESS, 1 to COMMAND, wait, read DATA. Bit 1 of STATUS is 0 if
 the target answered. Entries move whole, so that no packet sees a torn one. memory_map.json has all of this for programs.
 ";
 
-/// Returns the registers as a table for readers.
+/// Returns the registers as a Markdown table.
 pub(crate) fn register_table(registers: &[Register]) -> String {
     let mut text = String::from("| byte address | register | | |\n|---|---|---|---|\n");
     for register in registers {
@@ -286,7 +286,7 @@ pub(crate) fn register_table(registers: &[Register]) -> String {
     text
 }
 
-/// Returns control targets as a table for readers.
+/// Returns the control targets as a Markdown table.
 pub(crate) fn target_table(targets: &[Target]) -> String {
     let mut text = String::from(
         "| target | what | where | address | bits (words) | fields: bits |\n|---|---|---|---|---|---|\n",

@@ -1,10 +1,11 @@
 //! Assembly of the canonical architecture (the Gorilla paper, Figure 4): clusters, pipes, services.
 //!
-//! [`assemble`] turns a program and a machine into a [`Processor`]: generated modules, each a tree
-//! printed once, and the templates that they are made of. From the inside out: `ENGINE_engine`
-//! (made by [`wireloom_codegen::hardware::engine`]), `ENGINE_cluster`, `ENGINE_pipe`, `np_top`; and
-//! `np_sim`, which is `np_top` with models of its memories. [`assemble_rig`] puts `np_top` into the
-//! embedded test rig, `np_rig`; [`chip`] puts several processors onto one chip.
+//! [`assemble`] turns a program and a machine into a [`Processor`]: generated modules, each printed
+//! once from a tree, and the templates that they use. From the inside out the modules are
+//! `ENGINE_engine` (made by [`wireloom_codegen::hardware::engine`]), `ENGINE_cluster`,
+//! `ENGINE_pipe` and `np_top`. `np_sim` is `np_top` with models of its memories. [`assemble_rig`]
+//! puts `np_top` into the embedded test rig, `np_rig`. [`chip`] puts several processors onto one
+//! chip.
 
 mod bodies;
 pub mod chip;
@@ -43,16 +44,16 @@ use wireloom_codegen::hardware::core::Refusal;
 use wireloom_codegen::hardware::engine::{EngineModule, Shell};
 use wireloom_codegen::hardware::sv::{Item, Module};
 
-/// Why a program cannot be built for a machine.
+/// A reason why a program cannot be built for a machine.
 #[derive(Debug, thiserror::Error)]
 pub enum NpError {
     /// The engine cannot become hardware.
     #[error(transparent)]
     Engine(#[from] Refusal),
-    /// An offload has no place on the machine.
+    /// The machine cannot provide an offload.
     #[error("offload `{offload}` cannot be had on machine {machine}: {why}")]
     Offload {
-        /// Its name.
+        /// The name of the offload.
         offload: String,
         /// The machine.
         machine: String,
@@ -64,7 +65,7 @@ pub enum NpError {
     Illegal {
         /// The machine.
         machine: String,
-        /// The misfit.
+        /// The conflict.
         message: String,
     },
 }
@@ -72,15 +73,15 @@ pub enum NpError {
 /// A network processor.
 #[derive(Clone, Debug)]
 pub struct Processor {
-    /// Its plan.
+    /// The plan of the processor.
     pub plan: Plan,
     /// The engine.
     pub engine: EngineModule,
-    /// Its sources, `np_top` or `np_rig` on top.
+    /// The sources, with `np_top` or `np_rig` as the top module.
     pub design: Design,
-    /// The simulation's top module, and what else only simulation needs.
+    /// The top module of the simulation, and other files that only the simulation needs.
     pub simulation: Vec<File>,
-    /// The shape of its ports.
+    /// The shape of the processor's ports.
     pub geometry: Geometry,
 }
 
@@ -95,11 +96,11 @@ pub fn assemble(program: &Program, machine: &Machine) -> Result<Processor, NpErr
     build(program, machine, false, "")
 }
 
-/// Builds a network processor that shares a design with others: the names of its modules, memory
+/// Builds a network processor that shares a design with others. The names of its modules, memory
 /// channels and images begin with `label`.
 ///
 /// # Errors
-/// As [`assemble`].
+/// Returns the errors of [`assemble`].
 pub fn assemble_labelled(
     program: &Program,
     machine: &Machine,
@@ -111,7 +112,7 @@ pub fn assemble_labelled(
 /// Builds a network processor in its embedded test rig.
 ///
 /// # Errors
-/// As [`assemble`], or if the rig cannot replace some interface.
+/// Returns the errors of [`assemble`], and an error if the rig cannot replace some interface.
 pub fn assemble_rig(program: &Program, machine: &Machine) -> Result<Processor, NpError> {
     build(program, machine, true, "")
 }
@@ -153,7 +154,7 @@ fn build(
         .extend(plan.lookups.iter().flat_map(|lookup| realisation::modules(lookup).map(in_pipe)));
     for called in plan.services.iter().filter_map(|service| service.called.as_ref()) {
         let module = &called.pipeline.module;
-        // An engine may be called as several offloads.
+        // Several offloads may call the same engine.
         if !generated.iter().any(|file| file.name == module.file()) {
             generated.push(in_pipe(module));
         }
@@ -183,8 +184,8 @@ fn build(
 }
 
 impl Processor {
-    /// The sources for Verilator: [`Self::simulation_top`], and the modules that it contains
-    /// several times.
+    /// Returns the sources for Verilator: [`Self::simulation_top`], and the modules that it
+    /// contains several times.
     pub fn source(&self) -> Source {
         let files = self.design.files.iter().chain(&self.simulation).cloned().collect();
         let machine = &self.plan.machine;
@@ -198,13 +199,13 @@ impl Processor {
         Source { files, top: self.simulation_top().into(), blocks, geometry: self.geometry.clone() }
     }
 
-    /// The module on top of a simulation.
+    /// Returns the name of the top module of a simulation.
     pub fn simulation_top(&self) -> &'static str {
         if self.plan.rig { "np_rig_sim" } else { "np_sim" }
     }
 }
 
-/// Puts declarations of nets before what uses them.
+/// Moves declarations of nets before their uses.
 fn declared_first(mut module: Module) -> Module {
     let is_net = |item: &Item| matches!(item, Item::Net { value: None, .. });
     let (nets, rest): (Vec<Item>, Vec<Item>) = module.items.into_iter().partition(is_net);
@@ -214,7 +215,7 @@ fn declared_first(mut module: Module) -> Module {
     module
 }
 
-/// Returns the ports' geometry for the simulation.
+/// Returns the geometry of the ports for the simulation.
 fn geometry(plan: &Plan) -> Geometry {
     let machine = &plan.machine;
     Geometry {
@@ -231,14 +232,14 @@ fn geometry(plan: &Plan) -> Geometry {
     }
 }
 
-/// Returns the core cycles from a request of a memory channel to its response, if the memory itself
-/// takes `memory_cycles`: `adapter_latency` of hardware/wl_pkg.sv.
+/// Returns the core cycles from a request on a memory channel to its response, if the memory itself
+/// takes `memory_cycles` memory cycles. This is `adapter_latency` of hardware/wl_pkg.sv.
 pub fn channel_latency(machine: &Machine, memory_cycles: usize) -> u32 {
     let ratio = machine.clock.memory_ratio;
     (1 + (ratio + 2 + memory_cycles).div_ceil(ratio)) as u32
 }
 
-/// Returns the places that hold copies of a service, for users.
+/// Returns the number of copies of a service, for users.
 pub fn copies(plan: &Plan, service: &Service) -> usize {
     let machine = &plan.machine;
     match service.rule.place {

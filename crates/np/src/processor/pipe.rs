@@ -13,10 +13,10 @@ use wireloom_codegen::hardware::sv::{Binary, Expr, Item, Module, Type};
 
 /// Bits of `wl_pkg::sent_t`.
 pub(super) const SENT: usize = 43;
-/// Beats that a pipe's body buffer holds: 128 KiB.
+/// Beats that the body buffer of a pipe holds: 128 KiB.
 pub(super) const BODY_BEATS: usize = 1 << PLACE_BITS;
 
-/// The module.
+/// Returns the module of the pipe.
 pub fn module(plan: &Plan) -> Module {
     let machine = &plan.machine;
     let clusters = machine.clusters_a_pipe();
@@ -78,7 +78,7 @@ pub fn module(plan: &Plan) -> Module {
     module
 }
 
-/// Converts packets to headers, each for a cluster; bodies go to the body buffer.
+/// Splits packets into headers, each for a cluster, and bodies, which go to the body buffer.
 fn entrance(plan: &Plan) -> Vec<Item> {
     let clusters = plan.machine.clusters_a_pipe();
     let beat = 8 * plan.data_bytes;
@@ -187,7 +187,8 @@ fn clusters_of(plan: &Plan) -> Item {
     for port in probes::of_cluster(plan) {
         cluster = cluster.port(port.name.clone(), element(port.name, i(), port.width));
     }
-    // Targets count from this pipe's base: those of the pipe first, then those of each cluster.
+    // Targets count from the base of this pipe: the pipe's own targets come first, then those of
+    // each cluster.
     let base = int(plan.pipe_targets()).add(i().mul(int(plan.cluster_targets())));
     for port in cluster_control_ports(plan) {
         let value = match port.name.as_str() {
@@ -227,7 +228,7 @@ fn clusters_of(plan: &Plan) -> Item {
     }
 }
 
-/// Combines the clusters' windows and the bodies into packets.
+/// Combines the header windows from the clusters and the bodies into packets.
 fn exit(plan: &Plan) -> Vec<Item> {
     let clusters = plan.machine.clusters_a_pipe();
     let beat = 8 * plan.data_bytes;
@@ -247,7 +248,7 @@ fn exit(plan: &Plan) -> Vec<Item> {
         .port("cluster_first_i", name("beat_first"))
         .port("cluster_last_i", name("beat_last"))
         .port("cluster_result_i", name("beat_result"))
-        // The body passes through the gatherer, which has a multiplexer already.
+        // The body passes through the gatherer, which already has a multiplexer.
         .port("body_data_i", name("body_read_data"))
         .port("beat_valid_o", name("window_valid"))
         .port("beat_ready_i", name("window_ready"))
@@ -349,7 +350,7 @@ fn exit(plan: &Plan) -> Vec<Item> {
     items
 }
 
-/// The way from the clusters to a service of the pipe, and back.
+/// Returns the connections from the clusters to a service of the pipe, and back.
 fn service_of(plan: &Plan, service: &Service) -> Vec<Item> {
     let s = &service.name;
     let clusters = plan.machine.clusters_a_pipe();
@@ -357,7 +358,7 @@ fn service_of(plan: &Plan, service: &Service) -> Vec<Item> {
     let pipe_tag = plan.pipe_tag_bits();
     let here = |what: &str| Expr::name(format!("{s}_{what}"));
     let single = |what: &str| Item::net(format!("{s}_{what}"), Type::Bit);
-    // The tree leads to the service, or to the gate before it.
+    // The tree leads to the service, or to the order gate before it.
     let is_ordered = service.port.ordered;
     let end = |what: &str| here(&format!("{}_{what}", if is_ordered { "any" } else { "in" }));
     let tree = clocked("wl_request_tree", format!("u_{s}_requests"))
@@ -372,7 +373,7 @@ fn service_of(plan: &Plan, service: &Service) -> Vec<Item> {
         .port("out_valid_o", end("valid"))
         .port("out_ready_i", end("ready"))
         .port("out_data_o", end("data"));
-    // The requester of a request without reply does not matter.
+    // A request without a reply does not need the tag of its requester.
     let answers = service.reply_bits > 0;
     let tree = if answers { tree.port("out_tag_o", end("tag")) } else { tree.open("out_tag_o") };
     let mut items = vec![
@@ -421,7 +422,7 @@ fn service_of(plan: &Plan, service: &Service) -> Vec<Item> {
     items
 }
 
-/// Returns the gate that admits requests to a service in the packets' order of arrival.
+/// Returns the gate that admits requests to a service in the order in which the packets arrived.
 fn gate(plan: &Plan, service: &Service) -> Vec<Item> {
     let s = &service.name;
     let here = |what: &str| Expr::name(format!("{s}_{what}"));

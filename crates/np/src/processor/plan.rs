@@ -1,4 +1,4 @@
-//! The plan of a network processor, before any text is written.
+//! The plan of a network processor, made before any text is generated.
 
 use wireloom_ir::{OffloadTarget, Program};
 use wireloom_offloads::Config;
@@ -13,52 +13,52 @@ use wireloom_codegen::hardware::engine::EngineModule;
 use wireloom_codegen::hardware::pipelined::Lookup;
 use wireloom_codegen::hardware::sv::Expr;
 
-/// An offload of the engine and its realisation.
+/// An offload of the engine, and its realisation.
 #[derive(Clone, Debug)]
 pub struct Service {
-    /// Its port's name, a legal one of SystemVerilog.
+    /// Name of the port, which is legal in SystemVerilog.
     pub name: String,
-    /// Its name in the source.
+    /// Name of the offload in the source.
     pub offload: String,
-    /// Its number in the engine.
+    /// Number of the offload in the engine.
     pub index: usize,
-    /// The realisation chosen by the machine.
+    /// The rule of the machine for the offload.
     pub rule: Rule,
-    /// The program's declaration; for an engine it only says that it is one.
+    /// The declaration in the program. For an engine it only states the kind.
     pub config: Config,
-    /// The engine, if it is one.
+    /// The called engine, if the offload is an engine.
     pub called: Option<Called>,
-    /// The engine's port.
+    /// The port of the calling engine.
     pub port: OffloadPort,
-    /// Bits of a request's data.
+    /// Bits of the data of a request.
     pub request_bits: usize,
-    /// Bits of a reply; 0 if there is none.
+    /// Bits of a reply; 0 if there are no replies.
     pub reply_bits: usize,
 }
 
 impl Service {
-    /// Bits of a request's data as the service receives them: without the place in the order of
-    /// packets.
+    /// Returns the bits of request data that the service receives, without the packet's place in
+    /// the order of arrival.
     pub fn own_bits(&self) -> usize {
         self.request_bits - self.port.order_bits() as usize
     }
 
-    /// Whether requests go from the cluster to the pipe.
+    /// Returns whether requests go from the cluster to the pipe.
     pub fn leaves_cluster(&self) -> bool {
         self.rule.place == Place::Pipe
     }
 
-    /// Whether the engines connect to the service outside directly.
+    /// Returns whether the engines connect directly to the service outside the cluster.
     pub fn is_direct_outside(&self) -> bool {
         self.leaves_cluster() && !self.rule.realisation.has_cluster_part()
     }
 
-    /// Whether the control plane reads and writes it in the cluster.
+    /// Returns whether the control plane reads and writes the service in the cluster.
     pub fn is_controlled_in_cluster(&self) -> bool {
         self.rule.place != Place::Pipe && self.rule.realisation.control_bits(self) > 0
     }
 
-    /// Describes it for users.
+    /// Describes the service for users.
     pub fn describe(&self) -> String {
         let place = match self.rule.place {
             Place::Engine => "in each engine",
@@ -68,7 +68,7 @@ impl Service {
         format!("{}, {place}", self.rule.realisation.describe(self))
     }
 
-    /// Returns the number of entries in its declaration, for users.
+    /// Returns the number of entries in the declaration, for users.
     pub fn size(&self) -> String {
         match self.config.params.get("size") {
             Some(size) => format!("{} entries", size.low_u64()),
@@ -76,17 +76,17 @@ impl Service {
         }
     }
 
-    /// Bits of a key, of the kinds that have keys.
+    /// Returns the bits of a key, or 0 for kinds without keys.
     pub fn key_bits(&self) -> usize {
         self.config.key.as_ref().map_or(0, |layout| layout.width() as usize)
     }
 
-    /// Bits of an element, of the kinds that have values.
+    /// Returns the bits of an element, or 0 for kinds without values.
     pub fn value_bits(&self) -> usize {
         self.config.value.as_ref().map_or(0, |layout| layout.width() as usize)
     }
 
-    /// Number of elements, of the kinds that have a size.
+    /// Returns the number of elements, or 0 for kinds without a size.
     pub fn elements(&self) -> usize {
         self.config.params.get("size").map_or(0, |size| size.low_u64() as usize)
     }
@@ -95,73 +95,73 @@ impl Service {
 /// A channel to a memory outside the chip.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Channel {
-    /// Its name: that of the service, and what of it.
+    /// Name of the channel: the name of the service and, for a trie, of the memory.
     pub name: String,
-    /// The service that it belongs to.
+    /// Name of the service that the channel belongs to.
     pub service: String,
-    /// Reads (and writes) that it can do in a core cycle.
+    /// Number of reads (and of writes) that the channel can do in a core cycle.
     pub slots: usize,
     /// Number of slots that the service uses.
     pub used: usize,
-    /// Bits of a word.
+    /// Bits in a word.
     pub word_bits: usize,
-    /// Words of the part.
+    /// Words in the memory part.
     pub words: usize,
 }
 
 impl Channel {
-    /// Bits of an address: of bursts.
+    /// Returns the bits of an address, which counts bursts.
     pub fn address_bits(&self) -> usize {
         bits(self.words / 2) as usize
     }
 
-    /// Bits of a burst of two words.
+    /// Returns the bits of a burst of two words.
     pub fn data_bits(&self) -> usize {
         2 * self.word_bits
     }
 }
 
-/// The parts of a network processor.
+/// The plan of a network processor.
 #[derive(Clone, Debug)]
 pub struct Plan {
     /// The machine.
     pub machine: Machine,
-    /// The engine's name in the source.
+    /// Name of the engine in the source.
     pub engine: String,
-    /// The engine's module.
+    /// Name of the engine's module.
     pub engine_module: String,
-    /// Bytes of a beat.
+    /// Bytes in a beat.
     pub data_bytes: usize,
-    /// Bits of a lane's `tuser`: ingress port and, if the program asks for it, arrival time.
+    /// Bits of a lane's `tuser`: the ingress port and, if the program reads it, the arrival time.
     pub user_bits: usize,
-    /// Bits of the packet's number, if the program asks for it.
+    /// Bits of the packet's number, or 0 if the program does not read it.
     pub sequence_bits: usize,
-    /// Bits of the place of the packet's body, if an offload accesses bodies.
+    /// Bits of the place of a packet's body, or 0 if no offload accesses bodies.
     pub place_bits: usize,
-    /// Bytes that a thread appends to its packet at most.
+    /// The most bytes that a thread appends to its packet.
     pub appended: usize,
-    /// Bits of a packet's constants.
+    /// Bits of the constants of a packet.
     pub info_bits: usize,
     /// The offloads.
     pub services: Vec<Service>,
-    /// The lookup services, one for each width of keys.
+    /// The lookup services, one for each key width.
     pub lookups: Vec<Lookup>,
-    /// The memories of a pipe.
+    /// The memory channels of a pipe.
     pub channels: Vec<Channel>,
-    /// Bits of the control bus' data: the widest entry.
+    /// Data bits of the control bus, enough for the widest entry.
     pub control_bits: usize,
     /// Whether the processor is built into its embedded test rig.
     pub rig: bool,
-    /// Prefix of the names of its modules, memory channels and images, so that several processors
-    /// can share a design; empty for a single one.
+    /// Prefix of the names of modules, memory channels and images, so that several processors can
+    /// share a design. It is empty for a single processor.
     pub label: String,
 }
 
 impl Plan {
-    /// Decides what the offloads of an engine become on a machine.
+    /// Maps the offloads of an engine to the services of a machine.
     ///
     /// # Errors
-    /// If the machine has nothing for one of them.
+    /// If the machine cannot provide one of the offloads.
     pub fn new(
         program: &Program,
         machine: &Machine,
@@ -239,7 +239,7 @@ impl Plan {
             .expect("each trie has a lookup")
     }
 
-    /// The parameters of the engine's module.
+    /// Returns the parameters of the engine's module.
     pub fn engine_parameters(&self) -> Vec<(String, usize)> {
         let mut parameters = vec![("Threads", self.machine.threads)];
         if !self.is_pipelined() {
@@ -254,60 +254,60 @@ impl Plan {
         parameters.into_iter().map(|(name, value)| (name.to_owned(), value)).collect()
     }
 
-    /// Whether the engine is a pipeline, which takes headers as they come and keeps their order by
-    /// itself.
+    /// Returns whether the engine is a pipeline, which takes headers in order of arrival and keeps
+    /// that order.
     pub fn is_pipelined(&self) -> bool {
         self.machine.engine.shell == ShellKind::Pipelined
     }
 
-    /// Returns the number of packets for which a cluster has places. A packet keeps its place until
-    /// all before it have left, its thread only until it is done: with twice as many places as
-    /// threads a slow packet of another cluster does not stop this one. The number is a power of
-    /// two, since the reorder queue's counters wrap.
+    /// Returns the number of packets that a cluster can hold. A packet keeps its place until all
+    /// packets before it have left, but its thread only until the packet is finished. With twice as
+    /// many places as threads, a slow packet of another cluster does not stall this cluster. The
+    /// number is a power of two because the counters of the reorder queue wrap.
     pub fn cluster_tags(&self) -> usize {
         (2 * self.machine.engines * self.machine.threads).next_power_of_two()
     }
 
-    /// Bits of a cluster's count of idle threads.
+    /// Returns the bits of a cluster's count of idle threads.
     pub fn free_bits(&self) -> usize {
         bits(self.machine.engines * self.machine.threads + 1) as usize
     }
 
-    /// The parameters of a cluster's reorder queue, `wl_reorder`.
+    /// Returns the parameters of a cluster's reorder queue, `wl_reorder`.
     pub fn reorder_parameters(&self) -> Vec<(String, usize)> {
         [("Tags", self.cluster_tags()), ("Rows", super::cluster::WINDOW_ROWS as usize)]
             .map(|(name, value)| (name.to_owned(), value))
             .to_vec()
     }
 
-    /// The refusal of an offload on this machine.
+    /// Returns the error that refuses an offload on this machine.
     pub(crate) fn refusal(&self, service: &Service, why: String) -> NpError {
         super::services::refusal(service, &self.machine, why)
     }
 
-    /// Name of the contents of a table in simulation.
+    /// Returns the name of the image of a table in simulation.
     pub(crate) fn image(&self, table: &str) -> Expr {
         Expr::Text(format!("{}{table}", self.label))
     }
 
-    /// Name of the processor's module.
+    /// Returns the name of the processor's module.
     pub fn top_module(&self) -> String {
         format!("{}np_top", self.label)
     }
 
-    /// Name of the cluster's module.
+    /// Returns the name of the cluster's module.
     pub fn cluster_module(&self) -> String {
         format!("{}_cluster", self.prefix())
     }
 
-    /// Name of the pipe's module.
+    /// Returns the name of the pipe's module.
     pub fn pipe_module(&self) -> String {
         format!("{}_pipe", self.prefix())
     }
 
-    /// Packets that an order gate tells apart: all that can be in a pipe after the distributor. A
-    /// cluster has as many as it has tags, and a few more before it takes a tag and after it gives
-    /// it back.
+    /// Returns the number of packets that an order gate distinguishes: all packets that can be in a
+    /// pipe after the distributor. A cluster holds one packet per tag, and a few more that do not
+    /// have a tag yet or have already returned it.
     pub fn order_slots(&self) -> usize {
         (self.machine.clusters_a_pipe() * (self.cluster_tags() + 8)).next_power_of_two()
     }
@@ -317,12 +317,13 @@ impl Plan {
         self.engine_module.strip_suffix("_engine").unwrap_or(&self.engine_module)
     }
 
-    /// Bits of a request's tag after the cluster: engine and thread.
+    /// Returns the bits of a request's tag after the cluster: engine and thread.
     pub fn cluster_tag_bits(&self) -> usize {
         (bits(self.machine.engines) + bits(self.machine.threads)) as usize
     }
 
-    /// Bits of a request's tag after the pipe's tree: cluster, engine and thread.
+    /// Returns the bits of a request's tag after the pipe's request tree: cluster, engine and
+    /// thread.
     pub fn pipe_tag_bits(&self) -> usize {
         bits(self.machine.clusters_a_pipe()) as usize + self.cluster_tag_bits()
     }
@@ -332,45 +333,46 @@ impl Plan {
         self.services.iter().filter(|service| service.port.body.is_some())
     }
 
-    /// Whether there are several of them, which take turns at the body buffer.
+    /// Returns whether several services access bodies. Such services take turns at the body buffer.
     pub fn shares_bodies(&self) -> bool {
         self.body_services().nth(1).is_some()
     }
 
-    /// Beats of a packet that precede its body in the body buffer: the header, if packets are
-    /// searched.
+    /// Returns the beats of a packet that precede its body in the body buffer: those of the header
+    /// if an offload searches packets, and none otherwise.
     pub fn beats_ahead(&self) -> usize {
         let searches = self.services.iter().any(|service| service.port.body == Some(Body::Search));
         if searches { WINDOW_LOADED as usize / self.data_bytes } else { 0 }
     }
 
-    /// Whether an offload changes the bodies of packets.
+    /// Returns whether an offload changes the bodies of packets.
     pub fn writes_bodies(&self) -> bool {
         self.services.iter().any(|s| matches!(s.port.body, Some(Body::Chunks { writes: true, .. })))
     }
 
-    /// Control targets in one cluster.
+    /// Returns the number of control targets in one cluster.
     pub fn cluster_targets(&self) -> usize {
         let inside = self.services.iter().filter(|s| s.is_controlled_in_cluster());
         inside.map(|s| if s.rule.place == Place::Engine { self.machine.engines } else { 1 }).sum()
     }
 
-    /// Whether something in the clusters keeps copies of what the control plane writes elsewhere.
+    /// Returns whether a part of the clusters keeps copies of data that the control plane writes
+    /// elsewhere.
     pub fn watches_control_in_clusters(&self) -> bool {
         self.services.iter().any(|service| service.rule.realisation.has_cluster_part())
     }
 
-    /// Control targets of a pipe outside its clusters.
+    /// Returns the number of control targets of a pipe outside its clusters.
     pub fn pipe_targets(&self) -> usize {
         self.services.iter().map(|service| super::services::pipe_targets(self, service)).sum()
     }
 
-    /// Control targets of a pipe with its clusters.
+    /// Returns the number of control targets of a pipe and its clusters.
     pub fn targets_a_pipe(&self) -> usize {
         self.pipe_targets() + self.machine.clusters_a_pipe() * self.cluster_targets()
     }
 
-    /// The scheduler as the templates number them.
+    /// Returns the number of the scheduler in the templates.
     fn scheduler_number(&self) -> usize {
         match self.machine.engine.scheduler {
             Scheduler::RoundRobin => 0,
@@ -378,7 +380,7 @@ impl Plan {
         }
     }
 
-    /// The storage of what threads keep and that of header windows, as the templates number them.
+    /// Returns the numbers of the storage of thread state and of header windows in the templates.
     fn storage_numbers(&self) -> (usize, usize) {
         match self.machine.engine.storage {
             Storage::Lut => (0, 0),
@@ -388,7 +390,7 @@ impl Plan {
     }
 }
 
-/// An offload's service, if the machine's rule for it fits.
+/// Returns the service of an offload if the machine's rule suits it.
 fn service(
     program: &Program,
     name: &str,

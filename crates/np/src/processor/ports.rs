@@ -1,5 +1,5 @@
-//! Narrow ports around the lane: `wl_port_gather` before the sequencer, `wl_port_spread` after the
-//! merger.
+//! Narrow ports around the lane: `wl_port_gather` before the sequencer, and `wl_port_spread` after
+//! the merger.
 
 use super::pipe::SENT;
 use super::plan::Plan;
@@ -8,8 +8,8 @@ use wireloom_bits::Bits;
 use wireloom_codegen::hardware::sv::short::{clocked, int, name};
 use wireloom_codegen::hardware::sv::{Expr, Instance, Item, Port, Type};
 
-/// Returns the name of a lane's net or port: the top module's own port if it has lanes, a net
-/// inside its narrow ports if it has those.
+/// Returns the name of a lane's net or port: a port of the top module if the machine has wide
+/// lanes, or a net inside the narrow ports.
 pub(super) fn lane(plan: &Plan, port: &str) -> Expr {
     if !plan.machine.ports.are_narrow() {
         return name(port);
@@ -22,12 +22,12 @@ fn net(port: &str) -> String {
     inside.trim_end_matches("_i").trim_end_matches("_o").to_owned()
 }
 
-/// Returns the bits of a narrow port's `tuser`: the packet's metadata except its port.
+/// Returns the bits of a narrow port's `tuser`: the packet metadata except for the port number.
 fn rest_bits(plan: &Plan) -> usize {
     plan.user_bits - 16
 }
 
-/// The ports of packets of a top module that has narrow ones.
+/// Returns the packet ports of a top module with narrow ports.
 pub(super) fn ports(plan: &Plan) -> Vec<Port> {
     let narrow = &plan.machine.ports;
     let (count, bytes) = (narrow.numbers.len(), narrow.bytes);
@@ -81,7 +81,7 @@ pub(super) fn ports(plan: &Plan) -> Vec<Port> {
     ports
 }
 
-/// The templates between the ports and the lane.
+/// Returns the templates between the ports and the lane.
 pub(super) fn items(plan: &Plan) -> Vec<Item> {
     let narrow = &plan.machine.ports;
     let numbers =
@@ -131,7 +131,7 @@ pub(super) fn items(plan: &Plan) -> Vec<Item> {
     ]
 }
 
-/// The nets between.
+/// Returns the nets between the narrow ports and the lane.
 pub(super) fn nets(plan: &Plan) -> Vec<Item> {
     let beat = 8 * plan.data_bytes;
     let lane = |prefix: &str, user: usize| {
@@ -153,8 +153,9 @@ pub(super) fn nets(plan: &Plan) -> Vec<Item> {
         .collect()
 }
 
-/// Returns the statistics inputs of narrow ports, the first in the lowest bits: received and waits
-/// of each, sent of each and to the control processor, and packets for ports that do not exist.
+/// Returns the statistics inputs of narrow ports, with the first in the lowest bits: packets
+/// received and cycles waited on each port, packets sent on each port and to the control processor,
+/// and packets for ports that do not exist.
 pub(super) fn counted(plan: &Plan) -> Vec<Expr> {
     if !plan.machine.ports.are_narrow() {
         return Vec::new();

@@ -5,21 +5,21 @@ use super::plan::{Plan, Service};
 use crate::description::Place;
 use crate::simulation::Probe;
 
-/// Outputs for statistics.
+/// A probe output for statistics.
 pub struct ProbePort {
-    /// Name of the port, of the clusters and of the pipe.
+    /// Name of the port, both on the clusters and on the pipe.
     pub name: String,
-    /// Number of bits: of one cluster, or of a pipe.
+    /// Number of bits, for one cluster or for one pipe.
     pub width: usize,
-    /// The meaning of a one.
+    /// The meaning of a set bit.
     pub doc: &'static str,
-    /// The name of the same in reports.
+    /// The name of the probe in reports.
     kind: String,
     part: Part,
 }
 
 impl ProbePort {
-    /// An output of one bit of each cluster.
+    /// Returns a one-bit output of each cluster.
     pub(crate) fn of_cluster(name: &str, doc: &'static str, kind: &str) -> Self {
         Self {
             name: format!("{name}_o"),
@@ -31,7 +31,7 @@ impl ProbePort {
     }
 }
 
-/// The owner of each bit of a port.
+/// The part of the processor that each bit of a port describes.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Part {
     Engine,
@@ -68,7 +68,7 @@ pub(super) fn of_cluster(plan: &Plan) -> Vec<ProbePort> {
             "engine waits for replies",
         ),
     ];
-    // A pipeline's places are no threads.
+    // The places of a pipeline are not threads.
     if !plan.is_pipelined() {
         let threads = machine.engines * machine.threads;
         let doc = "In simulation: this thread has a packet.";
@@ -110,7 +110,7 @@ fn of_pipe(plan: &Plan) -> Vec<ProbePort> {
     ports
 }
 
-/// All of a pipe: name, bits, what a one says.
+/// Returns all probes of a pipe, including those of its clusters.
 pub(super) fn of_whole_pipe(plan: &Plan) -> Vec<ProbePort> {
     let clusters = plan.machine.clusters_a_pipe();
     let mut ports = of_cluster(plan);
@@ -119,7 +119,7 @@ pub(super) fn of_whole_pipe(plan: &Plan) -> Vec<ProbePort> {
     ports
 }
 
-/// Whether a service of a cluster replies inside the cluster.
+/// Returns whether a service is placed in the cluster and replies there.
 pub(super) fn is_in_cluster(service: &Service) -> bool {
     service.rule.place == Place::Cluster
 }

@@ -1,10 +1,10 @@
 //! The embedded test rig (the Gorilla paper, section 4.6): the chip itself generates packets and
 //! checks the output.
 //!
-//! `np_rig` is `np_top` with a generator and a collector for each lane, the report unit with its
-//! own AXI4-Lite slave, and block RAM in place of the external memories. `np_rig_sim` gives it the
-//! ports of `np_sim`, so that the same harness drives it: the lanes are unused, and the report is
-//! read from `REPORT_BASE` on.
+//! `np_rig` contains `np_top` with a generator and a collector for each lane, the report unit with
+//! its own AXI4-Lite slave, and block RAM that replaces the external memories. `np_rig_sim` gives
+//! it the ports of `np_sim`, so that the same harness can drive it. There the lanes are unused, and
+//! the registers of the report start at `REPORT_BASE`.
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
@@ -23,13 +23,13 @@ use wireloom_codegen::hardware::sv::short::{clocked, int, name};
 use wireloom_codegen::hardware::sv::{Direction, Expr, Instance, Item, Module, Type, Unary};
 use wireloom_codegen::hardware::tables::Memory;
 
-/// Byte address of the report's registers in `np_rig_sim`.
+/// Byte address of the report registers in `np_rig_sim`.
 pub const REPORT_BASE: u32 = 1 << (super::top::REGISTER_BITS - 1);
 
-/// Bits of the report's control bus.
+/// Data bits of the report's control bus.
 const REPORT_BITS: usize = 64;
 
-/// Refuses processor features that the rig cannot replace.
+/// Rejects processor features that the rig does not support.
 pub(super) fn check(plan: &Plan) -> Result<(), NpError> {
     if plan.machine.ports.are_narrow() {
         let message = "the embedded rig drives lanes, and the machine has narrow ports: set `kind = \"wide\"` in [ports]"
@@ -66,20 +66,20 @@ fn refuse(plan: &Plan, service: &Service, why: String) -> NpError {
     NpError::Offload { offload: service.offload.clone(), machine: plan.machine.name.clone(), why }
 }
 
-/// Words of block RAM in place of a channel's memory.
+/// Returns the words of block RAM that replace the memory of a channel.
 fn words(plan: &Plan, channel: &Channel) -> usize {
     plan.machine.rig.memory_words.min(channel.words)
 }
 
-/// Whether the highest bit of an address chooses half of the block RAM: the levels of a trie lie at
-/// both ends of their memory.
+/// Returns whether the highest bit of an address selects a half of the block RAM. This is so for a
+/// trie, whose levels lie at both ends of its memory.
 fn keeps_half(plan: &Plan, channel: &Channel) -> bool {
     let service = plan.services.iter().find(|s| s.name == channel.service);
     service.is_some_and(|s| s.rule.realisation.spans_memory())
         && words(plan, channel) < channel.words
 }
 
-/// The network processor in its rig.
+/// Returns the network processor in its rig.
 pub fn module(plan: &Plan) -> Module {
     let doc = format!(
         "Embedded test rig around the engine `{}` on machine `{}`: it sends packets, checks what comes back, and reports.\n\
@@ -149,7 +149,8 @@ fn nets(plan: &Plan) -> Vec<Item> {
     items
 }
 
-/// The net at a port; `event` is a word of SystemVerilog.
+/// Returns the name of the net at a port. `event` is a keyword of SystemVerilog and cannot be a
+/// name.
 fn net(port: &str) -> String {
     match port {
         "event_o" => "ending".to_owned(),
@@ -175,7 +176,7 @@ fn processor(plan: &Plan) -> Instance {
     processor
 }
 
-/// A generator and a collector for each lane.
+/// Returns a generator and a collector for each lane.
 fn lanes(plan: &Plan) -> Item {
     let i = || name("i");
     let rig = &plan.machine.rig;
@@ -260,7 +261,7 @@ fn report(plan: &Plan) -> Vec<Item> {
     ]
 }
 
-/// Block RAM in place of a channel's memory, for each lane.
+/// Returns the block RAM that replaces the memory of a channel, for each lane.
 fn memory(plan: &Plan, channel: &Channel) -> Item {
     let i = || name("i");
     let words = words(plan, channel);
@@ -296,8 +297,8 @@ fn memory(plan: &Plan, channel: &Channel) -> Item {
     }
 }
 
-/// The rig with the ports of `np_sim`. Whose registers are meant, the highest bit of an address
-/// says; one access at a time.
+/// Returns the rig with the ports of `np_sim`. The highest bit of an address selects the registers
+/// of the processor or of the report. There is one access at a time.
 pub fn simulation(plan: &Plan) -> Module {
     let mut module = Module::new(
         "np_rig_sim",
@@ -352,8 +353,11 @@ pub fn simulation(plan: &Plan) -> Module {
     module
 }
 
-/// The contents of a trie's memory as the rig's block RAM has them: the first level of the rig's
-/// network only, and no two words at one place.
+/// Returns the contents of a trie's memory in the block RAM of the rig. Of the first level, they
+/// include only the network of the rig.
+///
+/// # Errors
+/// If two bursts have the same place in the block RAM.
 pub(crate) fn trie_image(
     plan: &Plan,
     service: &Service,
@@ -364,7 +368,7 @@ pub(crate) fn trie_image(
     let rig = &plan.machine.rig;
     let (network, width) =
         if service.request_bits == 32 { (rig.network4(), 32) } else { (rig.network6(), 128) };
-    // Entries of the first level; a memory has one block of it, from the beginning.
+    // Number of address bits of the first level, which a memory holds once, at its beginning.
     const ROOT_BITS: u32 = 20;
     let of_root = |key: u128| (key >> (width - ROOT_BITS)) as u64;
     let first = of_root(network.bits());

@@ -1,4 +1,4 @@
-//! Services in their places: control targets, and the channels to memories outside the chip.
+//! Services in their places: control targets, and channels to memories outside the chip.
 
 use super::NpError;
 use super::plan::{Channel, Plan, Service};
@@ -8,12 +8,12 @@ use wireloom_codegen::hardware::pipelined::Lookup;
 use wireloom_codegen::hardware::sv::short::{clocked, int, name};
 use wireloom_codegen::hardware::sv::{Binary, Expr, Instance, Item, Port, Type, Unary};
 
-/// Bits of an index that reaches every element.
+/// Returns the bits of an index that can address every element.
 pub(crate) fn index_bits(elements: usize) -> usize {
     bits(elements) as usize
 }
 
-/// Control targets of a service in a pipe, outside its clusters.
+/// Returns the number of control targets of a service in a pipe, outside the pipe's clusters.
 pub(crate) fn pipe_targets(plan: &Plan, service: &Service) -> usize {
     match service.rule.place {
         Place::Engine | Place::Cluster => 0,
@@ -33,12 +33,13 @@ pub(crate) fn first_target(plan: &Plan, service: &Service, place: Place) -> usiz
     }
 }
 
-/// The number of a service's first control target, from the base of its pipe.
+/// Returns the number of a service's first control target, from the base of its pipe.
 pub(crate) fn first_pipe_target(plan: &Plan, service: &Service) -> usize {
     first_target(plan, service, Place::Pipe)
 }
 
-/// The control targets of a cluster, in order: service, and engine if there is one in each.
+/// Returns the control targets of a cluster, in order: the service, and the engine if each engine
+/// has one.
 pub(crate) fn cluster_targets(plan: &Plan) -> Vec<(&Service, Option<usize>)> {
     let inside = plan.services.iter().filter(|service| service.is_controlled_in_cluster());
     inside
@@ -65,7 +66,7 @@ pub(crate) fn in_cluster(plan: &Plan, service: &Service) -> Vec<Item> {
     )
 }
 
-/// A service of a pipe.
+/// Returns a service of a pipe.
 pub(crate) fn in_pipe(plan: &Plan, service: &Service) -> Vec<Item> {
     let target = first_target(plan, service, Place::Pipe);
     service.rule.realisation.items(plan, service, plan.pipe_tag_bits(), target)
@@ -138,7 +139,7 @@ pub(crate) fn gather_control(plan: &Plan, place: Place) -> Vec<Item> {
     items
 }
 
-/// The memories of a pipe.
+/// Returns the memory channels of a pipe.
 pub(crate) fn channels(
     services: &[Service],
     lookups: &[Lookup],
@@ -152,12 +153,12 @@ pub(crate) fn channels(
     Ok(channels)
 }
 
-/// The refusal of an offload.
+/// Returns the error that refuses an offload.
 pub(crate) fn refusal(service: &Service, machine: &Machine, why: String) -> NpError {
     NpError::Offload { offload: service.offload.clone(), machine: machine.name.clone(), why }
 }
 
-/// The memory side of a channel, as ports of a pipe: name and width.
+/// Returns the ports of a pipe for the memory side of a channel, as names and widths.
 pub(crate) fn memory_port_names(channel: &Channel) -> Vec<(String, usize)> {
     let port = |what: &str, width: usize| (format!("{}_{what}", channel.name), width);
     vec![
@@ -170,7 +171,7 @@ pub(crate) fn memory_port_names(channel: &Channel) -> Vec<(String, usize)> {
     ]
 }
 
-/// Returns the signals as ports, for `pipes` pipes side by side.
+/// Returns the memory signals as ports, for `pipes` pipes side by side.
 pub(crate) fn memory_ports(channel: &Channel, pipes: usize) -> Vec<Port> {
     let port = |(name, width): (String, usize)| match name.ends_with("_i") {
         true => input(name, pipes * width, "QDR SRAM: user port of its controller."),
@@ -179,7 +180,8 @@ pub(crate) fn memory_ports(channel: &Channel, pipes: usize) -> Vec<Port> {
     memory_port_names(channel).into_iter().map(port).collect()
 }
 
-/// A channel with its memory side connected; the users' and the control bus' are to come.
+/// Returns a channel with its memory side connected. The caller connects the user side and the
+/// control bus.
 pub(crate) fn memory_side(plan: &Plan, channel: &Channel) -> Instance {
     let mut instance = clocked("wl_memory_channel", format!("u_{}_channel", channel.name))
         .parameter("Slots", int(channel.slots))
@@ -198,7 +200,7 @@ pub(crate) fn memory_side(plan: &Plan, channel: &Channel) -> Instance {
     instance
 }
 
-/// Models of a memory for all pipes, for simulation.
+/// Returns simulation models of one memory for all pipes.
 pub(crate) fn model(plan: &Plan, channel: &Channel) -> Item {
     let i = || name("i");
     let mut model = Instance::new("wl_qdr_model", format!("u_{}", channel.name))
@@ -211,7 +213,7 @@ pub(crate) fn model(plan: &Plan, channel: &Channel) -> Item {
     for (port, width) in memory_port_names(channel) {
         let what =
             port.strip_prefix(&format!("{}_", channel.name)).expect("it begins with the name");
-        // What goes out of the processor goes into the memory.
+        // Outputs of the processor are inputs of the memory.
         let (stem, direction) = what.split_at(what.len() - 1);
         let there = format!("{stem}{}", if direction == "o" { "i" } else { "o" });
         let net = format!("{}_{}", channel.name, stem.trim_end_matches('_'));

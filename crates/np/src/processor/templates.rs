@@ -1,4 +1,4 @@
-//! The hand-written templates of `hardware/`, and which of them a design needs.
+//! The hand-written templates of `hardware/`, and the selection of those that a design needs.
 
 use std::collections::BTreeSet;
 
@@ -7,10 +7,11 @@ use wireloom_codegen::hardware::sv::Module;
 
 include!(concat!(env!("OUT_DIR"), "/templates.rs"));
 
-/// The package that all others use.
+/// The package that all templates use.
 const PACKAGE: &str = "wl_pkg";
 
-/// The templates that some texts name, with all that those name in turn; the package first.
+/// Returns the templates that the texts name, directly or through other templates; the package
+/// comes first.
 pub fn needed(texts: &[&str]) -> Vec<File> {
     let mut wanted: BTreeSet<&str> = BTreeSet::new();
     let mut open: Vec<&str> = texts.to_vec();
@@ -32,8 +33,8 @@ pub fn needed(texts: &[&str]) -> Vec<File> {
     std::iter::once(PACKAGE).chain(wanted).map(file).collect()
 }
 
-/// Puts the templates that a design needs before its generated files; likewise the simulation's top
-/// module after the templates that only it needs.
+/// Puts the templates that a design needs before its generated files. Likewise puts the top module
+/// of the simulation after the templates that only the simulation needs.
 pub(super) fn complete(generated: Vec<File>, simulation: &Module) -> (Vec<File>, Vec<File>) {
     let texts: Vec<&str> = generated.iter().map(|file| file.text.as_str()).collect();
     let mut files = needed(&texts);
@@ -45,7 +46,7 @@ pub(super) fn complete(generated: Vec<File>, simulation: &Module) -> (Vec<File>,
     (files, only_simulation)
 }
 
-/// The words of a text that begin as names of templates do.
+/// Returns the words in a text that start like template names.
 fn names(text: &str) -> impl Iterator<Item = &str> {
     let code = text.lines().map(|line| line.split("//").next().unwrap_or(""));
     code.flat_map(|line| line.split(|c: char| !c.is_ascii_alphanumeric() && c != '_'))

@@ -1,4 +1,4 @@
-//! The top module, and the one that adds models of the memories for simulation.
+//! The top module, and the module that adds models of the memories for simulation.
 
 use super::pipe::SENT;
 use super::plan::Plan;
@@ -8,22 +8,22 @@ use super::{probes, services};
 use wireloom_codegen::hardware::sv::short::{clocked, int, name};
 use wireloom_codegen::hardware::sv::{Expr, Instance, Item, Module, Port, Type};
 
-/// Bits of an event: how the packet ended and why.
+/// Bits of an event: how the packet ended, and why.
 pub(super) const EVENT: usize = 27;
-/// Bits of an address of the control registers.
+/// Bits in an address of the control registers.
 pub(super) const REGISTER_BITS: usize = 16;
 
-/// Bits of `probe_o`.
+/// Returns the number of bits of `probe_o`.
 pub(super) fn probe_bits(plan: &Plan) -> usize {
     plan.machine.lanes() * pipe_probe_bits(plan)
 }
 
-/// Probe bits of a pipe.
+/// Returns the number of probe bits of a pipe.
 pub(super) fn pipe_probe_bits(plan: &Plan) -> usize {
     probes::of_whole_pipe(plan).iter().map(|port| port.width).sum::<usize>() + 1
 }
 
-/// Clocks and reset.
+/// Returns the clock and reset ports.
 pub(super) fn clocks(plan: &Plan) -> Vec<Port> {
     let mut ports = vec![bit_in("clk_i", "Clock."), bit_in("rst_i", "Reset, synchronous.")];
     if !plan.channels.is_empty() {
@@ -36,7 +36,7 @@ pub(super) fn clocks(plan: &Plan) -> Vec<Port> {
     ports
 }
 
-/// The ports of packets and control, which both modules have.
+/// Returns the packet and control ports, which both modules have.
 pub(super) fn ports(plan: &Plan) -> Vec<Port> {
     let lanes = plan.machine.lanes();
     let mut ports = clocks(plan);
@@ -58,7 +58,7 @@ pub(super) fn ports(plan: &Plan) -> Vec<Port> {
     ports
 }
 
-/// The lanes.
+/// Returns the ports of the wide lanes.
 fn lane_ports(plan: &Plan) -> Vec<Port> {
     let lanes = plan.machine.lanes();
     let beat = 8 * plan.data_bytes;
@@ -86,12 +86,12 @@ fn lane_ports(plan: &Plan) -> Vec<Port> {
     ]
 }
 
-/// The statistics.
+/// Returns the statistics output.
 pub(super) fn probe(plan: &Plan) -> Port {
     output("probe_o", probe_bits(plan), "What the pipes do in this cycle, for statistics.")
 }
 
-/// The ports of an AXI4-Lite slave.
+/// Returns the ports of an AXI4-Lite slave.
 pub(super) fn axil(prefix: &str, doc: &str) -> Vec<Port> {
     axil_wide(prefix, doc, REGISTER_BITS)
 }
@@ -120,7 +120,7 @@ pub(super) fn axil_wide(prefix: &str, doc: &str, address_bits: usize) -> Vec<Por
     ]
 }
 
-/// The network processor.
+/// Returns the top module of the network processor.
 pub fn top(plan: &Plan) -> Module {
     let machine = &plan.machine;
     let doc = format!(
@@ -148,7 +148,7 @@ pub fn top(plan: &Plan) -> Module {
     module
 }
 
-/// Nets between the parts.
+/// Returns the nets between the parts.
 fn nets(plan: &Plan) -> Vec<Item> {
     let lanes = plan.machine.lanes();
     let beat = 8 * plan.data_bytes;
@@ -246,7 +246,7 @@ fn pipes(plan: &Plan) -> Item {
         .port("ctl_data_i", name("ctl_data"))
         .port("ctl_done_o", bit("pipe_done", i()))
         .port("ctl_data_o", element("pipe_answer", i(), plan.control_bits))
-        // Target 0 is the statistics.
+        // Target 0 holds the statistics.
         .port("control_base_i", int(1).add(i().mul(int(plan.targets_a_pipe()))).cast(int(8)));
     for channel in &plan.channels {
         for (port, width) in services::memory_port_names(channel) {
@@ -269,7 +269,7 @@ fn pipes(plan: &Plan) -> Item {
     }
 }
 
-/// Bits `at` and up of a pipe's part of `probe_o`.
+/// Returns the bits from `at` in a pipe's part of `probe_o`.
 fn probe_part(stride: usize, at: usize, width: usize) -> Expr {
     name("probe_o").part(name("i").mul(int(stride)).add(int(at)), int(width))
 }
@@ -317,12 +317,13 @@ fn exit(plan: &Plan) -> Vec<Item> {
     ]
 }
 
-/// The control plane's access.
+/// Returns the control plane's access.
 fn control(plan: &Plan) -> Vec<Item> {
     let machine = &plan.machine;
     let lanes = machine.lanes();
     let slave = axil_slave(plan, "s_axil", "ctl").parameter("CtlBits", int(plan.control_bits));
-    // Counters: packets sent, events and stalls, each of every lane; then what narrow ports count.
+    // The counters are packets sent, events and stalls, each for all lanes, followed by those of the
+    // narrow ports.
     let lane = |port: &str| narrow::lane(plan, port);
     let sent = lane("m_axis_tvalid_o").and(lane("m_axis_tready_i")).and(lane("m_axis_tlast_o"));
     let counted =
@@ -364,8 +365,8 @@ fn control(plan: &Plan) -> Vec<Item> {
     ]
 }
 
-/// Returns the slave of the AXI4-Lite ports with a prefix, master of a control bus whose nets begin
-/// with another.
+/// Returns the slave of the AXI4-Lite ports with the prefix `ports`. The slave is the master of a
+/// control bus whose nets have the prefix `bus`.
 pub(super) fn axil_slave(plan: &Plan, ports: &str, bus: &str) -> Instance {
     let machine = &plan.machine;
     let lanes = machine.lanes();
@@ -387,7 +388,7 @@ pub(super) fn axil_slave(plan: &Plan, ports: &str, bus: &str) -> Instance {
         .port("ctl_data_i", net("answer"))
 }
 
-/// The network processor with models of its memories, whose contents come from files
+/// Returns the network processor with models of its memories, which load their contents from files
 /// (`+wl_image_NAME=FILE`).
 pub fn simulation(plan: &Plan) -> Module {
     let mut module = Module::new("np_sim", "The network processor with models of its memories.");

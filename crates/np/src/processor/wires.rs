@@ -2,37 +2,38 @@
 
 use wireloom_codegen::hardware::sv::{Expr, Item, Port, Type};
 
-/// Bits that number `count` things: `wl_pkg::bits`.
+/// Returns the number of bits needed to number `count` items: `wl_pkg::bits`.
 pub fn bits(count: usize) -> u32 {
     count.max(2).next_power_of_two().trailing_zeros()
 }
 
-/// Declares a net of this width, always as a vector: elements of it are selected.
+/// Declares a net of this width. The net is always a vector because its elements are selected.
 pub fn vector(name: impl Into<String>, width: usize) -> Item {
     Item::net(name, Type::vector(Expr::int(width as u64)))
 }
 
-/// A vector as an input.
+/// Declares a vector input.
 pub fn input(name: impl Into<String>, width: usize, doc: &str) -> Port {
     Port::input(name, Type::vector(Expr::int(width as u64)), doc)
 }
 
-/// A vector as an output.
+/// Declares a vector output.
 pub fn output(name: impl Into<String>, width: usize, doc: &str) -> Port {
     Port::output(name, Type::vector(Expr::int(width as u64)), doc)
 }
 
-/// One bit as an input.
+/// Declares a one-bit input.
 pub fn bit_in(name: impl Into<String>, doc: &str) -> Port {
     Port::input(name, Type::Bit, doc)
 }
 
-/// One bit as an output.
+/// Declares a one-bit output.
 pub fn bit_out(name: impl Into<String>, doc: &str) -> Port {
     Port::output(name, Type::Bit, doc)
 }
 
-/// Element `index` of a vector of elements of `width` bits; the index may be a loop's variable.
+/// Returns element `index` of a vector whose elements have `width` bits. The index may be a loop
+/// variable.
 pub fn element(name: impl Into<String>, index: Expr, width: usize) -> Expr {
     let width = Expr::int(width as u64);
     let low = match &index {
@@ -42,7 +43,7 @@ pub fn element(name: impl Into<String>, index: Expr, width: usize) -> Expr {
     Expr::name(name).part(low, width)
 }
 
-/// Bit `index` of a vector.
+/// Returns bit `index` of a vector.
 pub fn bit(name: impl Into<String>, index: Expr) -> Expr {
     Expr::name(name).index(index)
 }

@@ -1,4 +1,4 @@
-//! The folder of a chip. It is self-contained, like that of a processor.
+//! The folder of a chip. Like the folder of a processor, it is self-contained.
 
 use std::fmt::Write as _;
 use std::path::Path;
@@ -18,7 +18,7 @@ use crate::processor::testbench::{self, Stimulus};
 struct Block {
     /// Bits 23:16 of its addresses.
     block: usize,
-    /// The byte address that those of its registers are added to.
+    /// The byte address to which the addresses of the block's registers are added.
     base: usize,
     /// Its owner: `chip`, or the label of a processor.
     of: String,
@@ -32,7 +32,7 @@ impl Block {
     }
 }
 
-/// Everything that a chip's control plane reaches.
+/// Returns all blocks that the control plane of a chip can access.
 fn blocks(chip: &Chip) -> Vec<Block> {
     let routers: usize = chip.lanes.iter().map(|members| lane::routers(members).count()).sum();
     let lanes = 0..chip.lanes.len();
@@ -53,8 +53,8 @@ fn blocks(chip: &Chip) -> Vec<Block> {
     std::iter::once(Block::new(0, "chip", own)).chain(members).collect()
 }
 
-/// Writes a chip, with the contents of its tables and a test bench, into a folder, which is created
-/// if it does not exist. `names` are those of the routers, by number; `estimate` is the cost.
+/// Writes a chip, the contents of its tables and a test bench into a folder, which is created if it
+/// does not exist. `names` are the names of the routers, by number; `estimate` is the cost.
 ///
 /// # Errors
 /// If a file cannot be written.

@@ -1,4 +1,4 @@
-//! The way into and out of the processors of a lane.
+//! The paths into and out of the processors of a lane.
 
 use super::{BURST, INSIDE, MOST_BEATS, Member, QUEUE_BEATS, Resident};
 use crate::processor::pipe::SENT;
@@ -7,13 +7,14 @@ use crate::processor::wires::{bit, bit_in, bit_out, element, input, output, vect
 use wireloom_codegen::hardware::sv::short::{clocked, int, name};
 use wireloom_codegen::hardware::sv::{Expr, Item, Module, Type};
 
-/// Bits of a lane's `tuser` in: the ingress port.
+/// Bits of the `tuser` input of a lane: the ingress port.
 pub(super) const USER: usize = 16;
-/// Bytes of a beat.
+/// Bytes in a beat.
 pub(super) const BYTES: usize = 64;
-/// Bits of a router's number, and of its own port.
+/// Bits of a router's number, and of a port number within a router.
 const PORT: usize = 8;
-/// Bits of a beat in a router's queue: its own port, which bytes there are, and the bytes.
+/// Bits of a beat in a router's queue: the port within the router, the byte valid flags, and the
+/// bytes.
 const QUEUED: usize = PORT + 9 * BYTES;
 
 /// Returns the routers of a lane, grouped by processor.
@@ -21,14 +22,14 @@ pub(super) fn routers(members: &[Member]) -> impl Iterator<Item = &Resident> {
     members.iter().flat_map(|member| &member.routers)
 }
 
-/// Returns numbers of this width, the first in the lowest bits.
+/// Concatenates numbers of this width, with the first in the lowest bits.
 fn list(width: u32, numbers: impl Iterator<Item = u64>) -> Expr {
     let mut parts: Vec<Expr> = numbers.map(|number| Expr::number(width, number)).collect();
     parts.reverse();
     Expr::Concat(parts)
 }
 
-/// Returns which routers each processor serves: parameters of ingress and egress.
+/// Returns the assignment of routers to processors, as parameters of ingress and egress.
 fn who(members: &[Member]) -> [(&'static str, Expr); 4] {
     [
         ("Routers", int(routers(members).count())),
@@ -38,17 +39,17 @@ fn who(members: &[Member]) -> [(&'static str, Expr); 4] {
     ]
 }
 
-/// Clock and reset.
+/// Returns the clock and reset ports.
 fn clocks() -> Vec<wireloom_codegen::hardware::sv::Port> {
     vec![bit_in("clk_i", "Clock."), bit_in("rst_i", "Reset, synchronous.")]
 }
 
-/// Name of the module before the processors of a lane.
+/// Returns the name of the ingress module of a lane.
 pub(super) fn ingress_module(lane: usize) -> String {
     format!("virtual_ingress{lane}")
 }
 
-/// Name of the egress module of a lane.
+/// Returns the name of the egress module of a lane.
 pub(super) fn egress_module(lane: usize) -> String {
     format!("virtual_egress{lane}")
 }
@@ -219,7 +220,7 @@ pub(super) fn egress(lane: usize, members: &[Member]) -> Module {
     module
 }
 
-/// A net between the parts of a lane.
+/// Declares a net between the parts of a lane.
 pub(super) fn net(lane: usize, what: &str, width: usize) -> Item {
     Item::net(format!("lane{lane}_{what}"), Type::vector(int(width)))
 }

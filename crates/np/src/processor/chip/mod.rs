@@ -1,9 +1,9 @@
-//! Processors of virtual routers on one chip: for each lane an ingress that gives every router its
+//! Processors of virtual routers on one chip. Each lane has an ingress that gives every router its
 //! share, the processors, and an egress that merges their output onto the lane (docs/virtual.md).
 //!
-//! [`join`] puts [`Member`]s, which were assembled with a label each
-//! ([`super::assemble_labelled`]), into a [`Chip`]: `virtual_top`, and `virtual_sim`, which adds
-//! models of all memories.
+//! [`join`] combines [`Member`]s into a [`Chip`]: `virtual_top`, and `virtual_sim`, which adds
+//! models of all memories. Each member has been assembled with its own label
+//! ([`super::assemble_labelled`]).
 
 mod folder;
 mod lane;
@@ -17,30 +17,30 @@ use crate::processor::Design;
 use crate::simulation::{Geometry, Routers, Source};
 use wireloom_codegen::hardware::sv::Module;
 
-/// Beats of a router's queue before its processor: 32 KiB.
+/// Beats in the queue of a router before its processor: 32 KiB.
 pub const QUEUE_BEATS: usize = 512;
-/// Bytes of the longest packet that the ingress takes; bytes beyond that are cut.
+/// Bytes of the longest packet that the ingress accepts. Further bytes are cut off.
 pub const LONGEST: usize = 64 * MOST_BEATS;
 /// Beats of the longest packet.
 const MOST_BEATS: usize = 150;
-/// Beats that a router which was idle may send at once into its processor.
+/// Beats that an idle router may send to its processor at once.
 const BURST: usize = 16;
-/// Packets that can be in a processor of several routers at a time.
+/// Packets that a processor with several routers can hold at a time.
 const INSIDE: usize = 1024;
-/// Cycles in which a share of the lane is counted.
+/// Cycles over which the share of a router is counted.
 const SHARE_CYCLES: f64 = 65536.0;
 
 /// A virtual router on a chip.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Resident {
-    /// Its number on the chip: the upper byte of its ports.
+    /// The router's number on the chip, which is the upper byte of its port numbers.
     pub number: u8,
-    /// Beats that it may send in a cycle: more than 0, at most 1.
+    /// Beats that the router may send per cycle: more than 0, at most 1.
     pub share: f64,
 }
 
 impl Resident {
-    /// Its share as the ingress counts it, no less.
+    /// Returns the share as the ingress counts it, rounded up.
     fn beats(&self) -> u64 {
         (self.share * SHARE_CYCLES).ceil().clamp(1.0, SHARE_CYCLES) as u64
     }
@@ -49,13 +49,13 @@ impl Resident {
 /// A processor on a chip.
 #[derive(Clone, Debug)]
 pub struct Member {
-    /// The processor: of one lane, with a label of its own.
+    /// The processor, which has one lane and its own label.
     pub processor: Processor,
-    /// Its routers, by their places in it.
+    /// The routers of the processor, in the order of their places.
     pub routers: Vec<Resident>,
 }
 
-/// Why processors cannot be joined: a sentence.
+/// The reason why processors cannot be joined, as a sentence.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("the processors cannot stand on one chip: {0}")]
 pub struct NotJoined(String);
@@ -65,21 +65,21 @@ pub struct NotJoined(String);
 pub struct Chip {
     /// The processors of each lane.
     pub lanes: Vec<Vec<Member>>,
-    /// Its sources, `virtual_top` on top.
+    /// The sources, with `virtual_top` as the top module.
     pub design: Design,
-    /// The units that are not of a processor: ingress, egress and control.
+    /// The units outside the processors: ingress, egress and control.
     pub shared_units: Vec<String>,
-    /// The simulation's top module, and what else only simulation needs.
+    /// The top module of the simulation, and other files that only the simulation needs.
     pub simulation: Vec<File>,
-    /// The shape of its ports.
+    /// The shape of the chip's ports.
     pub geometry: Geometry,
 }
 
 /// Joins the processors of each lane.
 ///
 /// # Errors
-/// If routers are not numbered from 0 on, each once; a processor has several lanes, or a program
-/// that reads the time of arrival; or their clocks differ.
+/// If the routers are not numbered consecutively from 0, a processor has several lanes or a program
+/// that reads the arrival time, or the clocks of the processors differ.
 pub fn join(lanes: Vec<Vec<Member>>) -> Result<Chip, NotJoined> {
     let routers = check(&lanes)?;
     let mut modules: Vec<Module> = Vec::new();
@@ -123,12 +123,12 @@ pub fn join(lanes: Vec<Vec<Member>>) -> Result<Chip, NotJoined> {
     Ok(Chip { lanes, design, shared_units, simulation, geometry })
 }
 
-/// All processors, lane by lane: their places here are their numbers.
+/// Returns all processors, lane by lane. Their positions are their numbers.
 fn members(lanes: &[Vec<Member>]) -> impl Iterator<Item = &Member> {
     lanes.iter().flatten()
 }
 
-/// The lane of each router, if all is well.
+/// Returns the lane of each router if the lanes are legal.
 fn check(lanes: &[Vec<Member>]) -> Result<Vec<usize>, NotJoined> {
     let refuse = |why: String| Err(NotJoined(why));
     let Some(first) = members(lanes).next() else { return refuse("there are none".into()) };
@@ -136,7 +136,7 @@ fn check(lanes: &[Vec<Member>]) -> Result<Vec<usize>, NotJoined> {
     if lanes.iter().any(Vec::is_empty) {
         return refuse("a lane has no processor".into());
     }
-    // The first block of control registers is the chip's.
+    // The first block of control registers belongs to the chip.
     if members(lanes).count() > 255 {
         return refuse("there are more than 255".into());
     }
@@ -182,7 +182,7 @@ impl Chip {
         Source { files, top: top::SIMULATION.into(), blocks, geometry: self.geometry.clone() }
     }
 
-    /// All processors; their places here are their numbers.
+    /// Returns all processors. Their positions are their numbers.
     pub fn members(&self) -> impl Iterator<Item = &Member> {
         members(&self.lanes)
     }

