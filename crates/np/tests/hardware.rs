@@ -1,24 +1,24 @@
-//! The hand-written templates: lint, test benches, and parameters that are refused.
+//! Tests of the hand-written templates: lint, test benches, and parameters that are rejected.
 //!
 //! A test bench is a module `hardware/tests/NAME_tb.sv`. It is built with Verilator below target/
-//! and must print `PASS` (docs/hardware/README.md). Assertions of the templates are on.
+//! and must print `PASS` (docs/hardware/README.md). The assertions of the templates are enabled.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use wireloom_install::tools;
 
-/// The checkout that the tests run in.
+/// Returns the checkout that the tests run in.
 fn repository() -> PathBuf {
     wireloom_install::checkout().expect("tests run in a checkout")
 }
 
-/// The hand-written templates.
+/// Returns the folder of the hand-written templates.
 fn hardware() -> PathBuf {
     repository().join("hardware")
 }
 
-/// Makes a test of each bench, and the list of them.
+/// Makes a test of each bench, and a list of all benches.
 macro_rules! benches {
     ($($name:ident)*) => {
         const BENCHES: &[&str] = &[$(stringify!($name)),*];
@@ -84,7 +84,7 @@ benches! {
     wl_virtual_ingress_tb
 }
 
-/// Parameters that make no sense, and the sentence that they stop elaboration with.
+/// Illegal parameters, and the message with which elaboration stops.
 const REFUSED: &[(&str, &[&str], &str)] = &[
     ("wl_skid", &["Width=0"], "wl_skid: Width must be 1 or more"),
     ("wl_delay", &["Width=0"], "wl_delay: Width must be 1 or more"),
@@ -264,7 +264,7 @@ const REFUSED: &[(&str, &[&str], &str)] = &[
     ("wl_packet_generator", &["Labels=5"], "wl_packet_generator: Labels must be 1 to 4"),
 ];
 
-/// The SystemVerilog files of a folder below hardware/, in the order of their names.
+/// Returns the SystemVerilog files of a folder below hardware/, in the order of their names.
 fn sources(folder: &Path) -> Vec<PathBuf> {
     let mut found: Vec<PathBuf> = std::fs::read_dir(folder)
         .unwrap_or_else(|error| panic!("{}: {error}", folder.display()))
@@ -275,7 +275,7 @@ fn sources(folder: &Path) -> Vec<PathBuf> {
     found
 }
 
-/// The folders of templates: all below hardware/ but those of tests and proofs.
+/// Returns the folders of templates: all folders below hardware/ except for tests and proofs.
 fn template_folders() -> Vec<PathBuf> {
     let mut folders: Vec<PathBuf> = std::fs::read_dir(hardware())
         .expect("hardware/ can be read")
@@ -298,7 +298,7 @@ fn module(path: &Path) -> &str {
     path.file_stem().and_then(|stem| stem.to_str()).expect("a name in UTF-8")
 }
 
-/// Verilator, told where templates are.
+/// Returns Verilator with the folders of the templates.
 fn verilator() -> Command {
     let mut command = tools::verilator().unwrap_or_else(|message| panic!("{message}"));
     for folder in template_folders() {
@@ -308,7 +308,7 @@ fn verilator() -> Command {
     command
 }
 
-/// Runs a command: whether it succeeded, and what it said.
+/// Runs a command. Returns whether it succeeded, and its output.
 fn outcome(command: &mut Command) -> (bool, String) {
     let output = command.output().unwrap_or_else(|error| panic!("{command:?}: {error}"));
     let said = format!(
@@ -337,9 +337,9 @@ fn run_bench(name: &str) {
                 "unique",
                 "--quiet",
             ])
-            // One file of C++ each: several would read the same headers again.
+            // One C++ file per bench, because several files would read the same headers again.
             .args(["--output-split", "0"])
-            // The templates are linted on their own, below; a bench is no design.
+            // The templates are linted separately below, and a bench is not a design.
             .args(["-Wno-lint", "-Wno-style"])
             .arg("-y")
             .arg(&tests)
@@ -350,7 +350,7 @@ fn run_bench(name: &str) {
     );
     assert!(built, "{name} does not build:\n{said}");
 
-    // Registers start with random values, the same in each run.
+    // Registers start with random values, which are the same in each run.
     let (passed, said) = outcome(
         Command::new(folder.join(format!("V{name}")))
             .args(["+verilator+seed+1", "+verilator+rand+reset+2"])
@@ -388,7 +388,7 @@ fn verilator_has_nothing_to_say_of_a_template() {
 
 #[test]
 fn yosys_has_nothing_to_say_of_the_templates() {
-    // Yosys sees the folder that it stands in, wherever that is, but not every other.
+    // Yosys can read the folder that it runs in, wherever that is, but not every other folder.
     let relative = |path: &Path| {
         let path = path.strip_prefix(repository()).expect("templates lie in the repository");
         path.to_str().expect("a path in UTF-8").to_string()

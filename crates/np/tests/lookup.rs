@@ -1,5 +1,5 @@
-//! The generated lookup services in Verilator, with models of their memories, against the golden
-//! prefix tables.
+//! Tests the generated lookup services in Verilator, with models of their memories, against the
+//! golden prefix tables.
 
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
@@ -14,12 +14,12 @@ use wireloom_install::tools;
 use wireloom_net::tables::{Family, read_prefixes};
 use wireloom_offloads::lpm::Table;
 
-/// The checkout that the tests run in.
+/// Returns the checkout that the tests run in.
 fn repository() -> PathBuf {
     wireloom_install::checkout().expect("tests run in a checkout")
 }
 
-/// The hand-written templates.
+/// Returns the folder of the hand-written templates.
 fn hardware() -> PathBuf {
     repository().join("hardware")
 }
@@ -27,11 +27,11 @@ fn hardware() -> PathBuf {
 const VALUE_BITS: u32 = 27;
 const VALUES: u32 = 1000;
 const CONTROL_BITS: u32 = 288;
-/// Core cycles of a read: the bench's three slots and ten memory cycles.
+/// Core cycles of a read, with the bench's three slots and ten memory cycles.
 const READ_LATENCY: u32 = 6;
 const POOL: usize = 32;
 
-/// Pseudo-random numbers, the same in each run.
+/// A generator of pseudo-random numbers, which are the same in each run.
 struct Random(u64);
 
 impl Random {
@@ -54,7 +54,7 @@ impl Random {
     }
 }
 
-/// A golden table, its image and what the bench is to do.
+/// A golden table, its hardware image, and the random numbers for the stimulus.
 struct Case {
     shape: Shape,
     golden: Table,
@@ -93,7 +93,7 @@ impl Case {
         self.golden.lookup(&self.shape.golden_key(key)).low_u64()
     }
 
-    /// A key at an end of a prefix, beside one, or inside.
+    /// Returns a key at an end of a prefix, next to the prefix, or inside it.
     fn near(&mut self, (key, length): (Key, u32)) -> Key {
         let all = mask(self.shape, self.shape.key_bits);
         let host = all & !mask(self.shape, length);
@@ -116,7 +116,7 @@ impl Case {
         keys
     }
 
-    /// Changes: prefixes that come, change their value and go, of all lengths.
+    /// Returns updates that add prefixes of all lengths, change their values, and remove them.
     fn updates(
         &mut self,
         prefixes: &[(Key, u32)],
@@ -131,7 +131,7 @@ impl Case {
             } else {
                 let (key, old) = prefixes[self.random.below(prefixes.len())];
                 let longer = self.random.below((self.shape.key_bits - old + 1) as usize) as u32;
-                // Prefixes that cover much of the first level take a long time to write.
+                // Prefixes that cover a large part of the first level take a long time to write.
                 let length = (old + longer).max(root - 4);
                 let noise = self.random.key(self.shape) & !mask(self.shape, old);
                 (((key | noise) & mask(self.shape, length), length), true)
@@ -157,7 +157,7 @@ impl Case {
     }
 }
 
-/// The lines of `writes.hex`.
+/// Appends the lines of `writes.hex`.
 fn write_lines(lookup: &Lookup, writes: &[Write], text: &mut String) {
     let channels = lookup.channels().count();
     let mut line = |kind: u8, target: usize, address: u32, data: &Bits| {
@@ -167,8 +167,8 @@ fn write_lines(lookup: &Lookup, writes: &[Write], text: &mut String) {
     };
     for write in writes {
         match write {
-            // The channels' targets come first, then the value table's, then those of the other
-            // tables on the chip.
+            // The targets of the channels come first, followed by the value table and then by the
+            // other tables on the chip.
             Write::Burst { memory, address, data } if *memory < channels => {
                 line(0, *memory, *address, data)
             }
@@ -211,7 +211,8 @@ fn run(shape: Shape, prefixes: &[(Key, u32)], keys: usize, updates: usize) {
     file("values.hex", &values);
     plusargs.push(format!("+wl_image_trie_values={}", folder.join("values.hex").display()));
 
-    // Each key of an update with its answer before, behind, and behind the next one.
+    // Each key of an update comes with its expected replies before the update, after it, and after
+    // the next update.
     let changes = case.updates(prefixes, updates);
     let mut pools: Vec<Vec<(Key, Vec<u64>)>> = Vec::new();
     let mut writes = String::new();
@@ -308,7 +309,8 @@ fn succeed(command: &mut Command) -> String {
     said
 }
 
-/// Every `step`-th prefix of the table of 2015, if it was fetched (`make data`).
+/// Returns every `step`-th prefix of the routing table of 2015, if it has been fetched (`make
+/// data`).
 fn real(family: Family, step: usize) -> Option<Vec<(Key, u32)>> {
     let folder = ".cache/data/pyasn/usr/lib/python3/dist-packages/data";
     let path = repository().join(folder).join("ipasn6_20151101.dat.gz");
@@ -321,7 +323,7 @@ fn real(family: Family, step: usize) -> Option<Vec<(Key, u32)>> {
     Some(family.step_by(step).map(|prefix| (prefix.bits().into(), prefix.length())).collect())
 }
 
-/// Prefixes of all lengths, nested.
+/// Returns nested prefixes of all lengths.
 fn made(shape: Shape) -> Vec<(Key, u32)> {
     let mut random = Random(42);
     let lengths = [0, 1, 8, 16, 20, 21, 24, 25, 28, 32, 33, 48, 49, 64, 65, 96, 120, 127, 128];

@@ -1,7 +1,7 @@
-//! The pages of docs/hardware/modules: one for each template, drawn and written from its source, so
-//! that they are always true.
+//! Tests the pages of docs/hardware/modules. Each template has one, drawn and written from its
+//! source so that it is always correct.
 //!
-//! The test compares them with what the sources say. `make pages` writes them anew.
+//! The test compares the pages with the sources. `make pages` writes them again.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -16,9 +16,9 @@ mod symbol;
 
 use module::Module;
 
-/// Set to write the pages in place of comparing them.
+/// If this variable is set, the test writes the pages instead of comparing them.
 const WRITE: &str = "WIRELOOM_WRITE_PAGES";
-/// The folders of templates, and the page of docs/hardware that tells of each as a whole.
+/// The folders of templates, and the page of docs/hardware that describes each folder as a whole.
 const FOLDERS: [(&str, &str); 5] =
     [("engine", "engine"), ("flow", "flow"), ("memory", "memory"), ("np", "np"), ("rig", "rig")];
 
@@ -26,7 +26,7 @@ fn root() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).ancestors().nth(2).expect("the repository").to_owned()
 }
 
-/// The files of a folder that end so, by name.
+/// Returns the files of a folder whose names have this ending, sorted by name.
 fn files(folder: &Path, end: &str) -> Vec<PathBuf> {
     let entries =
         fs::read_dir(folder).unwrap_or_else(|error| panic!("{}: {error}", folder.display()));
@@ -40,7 +40,8 @@ fn text(path: &Path) -> String {
     fs::read_to_string(path).unwrap_or_else(|error| panic!("{}: {error}", path.display()))
 }
 
-/// The pages and drawings that there should be: paths from the repository's root, and contents.
+/// Returns the expected pages and drawings: their paths from the root of the repository, and their
+/// contents.
 fn expected(root: &Path) -> Vec<(String, String)> {
     let hardware = root.join("hardware");
     let named = |folder: &str, end: &str| -> Vec<(String, String)> {

@@ -1,5 +1,5 @@
-//! A called engine as a pipeline in Verilator against the golden model: steps that are skipped,
-//! guarded reads, two memories of unequal latency in one step, indices that are out of range.
+//! Tests a called engine as a pipeline in Verilator against the golden model: skipped steps,
+//! guarded reads, two memories of unequal latency in one step, and indices out of range.
 
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
@@ -13,7 +13,7 @@ use wireloom_ir::{EngineId, Execute, Golden, Program, Verdict};
 use wireloom_net::Packet;
 use wireloom_offloads::{Content, Entry, EntryKey};
 
-/// The hand-written templates.
+/// Returns the folder of the hand-written templates.
 fn hardware() -> PathBuf {
     wireloom_install::checkout().expect("tests run in a checkout").join("hardware")
 }
@@ -86,10 +86,10 @@ fn program() -> Program {
     program
 }
 
-/// Element `index` of a memory of `width` bits.
+/// Returns element `index` of a memory of `width` bits.
 fn element(index: u64, width: u32) -> Bits {
     let mixed = u128::from(index + 1).wrapping_mul(0x9e37_79b9_7f4a_7c15_f39c_c060_5ced_c835);
-    // Few kinds, all of them often.
+    // There are few kinds, and all of them are frequent.
     Bits::new(width, mixed >> 40)
 }
 
@@ -98,7 +98,7 @@ fn request(number: usize) -> (u16, u8) {
     ((mixed >> 20) as u16, (mixed >> 50) as u8)
 }
 
-/// What the golden model replies to each request.
+/// Returns the golden model's reply to each request.
 fn golden(program: &Program) -> Vec<u32> {
     let mut store = wireloom_ir::store(program).unwrap();
     for (path, size, width) in [("walker.cells", 200, 16), ("walker.wide", 64, 40)] {
@@ -232,7 +232,7 @@ fn a_pipeline_replies_as_golden_does() {
         folder.join(name)
     };
     let replies = golden(&program);
-    // The test is worth something only if many ways through the steps are taken.
+    // The test is meaningful only if the requests take many different paths through the steps.
     let distinct: std::collections::BTreeSet<u32> = replies.iter().copied().collect();
     assert!(
         distinct.len() > REQUESTS / 4 && replies.iter().filter(|reply| **reply == 7).count() > 20
@@ -243,7 +243,7 @@ fn a_pipeline_replies_as_golden_does() {
         writeln!(lines, "{a:04x}{b:02x}{reply:06x}").unwrap();
     }
     file("lines.hex", &lines);
-    // Behind the end of `cells` there is something, which nobody may see.
+    // There is data beyond the end of `cells`, which must never be visible.
     file(
         "cells.hex",
         &(0..256).map(|index| format!("{:x}\n", element(index, 16))).collect::<String>(),

@@ -1,4 +1,4 @@
-//! Numbers that the templates of `hardware/` state once more are those of the generator.
+//! Tests that numbers repeated in the templates of `hardware/` match the generator.
 
 use wireloom_codegen::hardware::core::{MAX_LENGTH, ROW_BYTES, WINDOW_BYTES, WINDOW_LOADED};
 use wireloom_net::packet::HEADROOM;
@@ -8,7 +8,7 @@ const PACKAGE: &str = include_str!("../../../hardware/wl_pkg.sv");
 const PREPROCESSOR: &str = include_str!("../../../hardware/np/wl_preprocessor.sv");
 const METER: &str = include_str!("../../../hardware/memory/wl_meter.sv");
 
-/// The value of a constant or the default of a parameter.
+/// Returns the value of a constant, or the default of a parameter.
 fn number(template: &str, name: &str) -> u32 {
     let found = template.split_once(&format!(" {name} = "));
     let (_, rest) = found.unwrap_or_else(|| panic!("there is no `{name}`"));

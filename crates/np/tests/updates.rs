@@ -1,6 +1,6 @@
-//! A whole network processor whose tables the control processor changes over AXI4-Lite while
-//! packets flow: what a packet finds is what the tables said at some moment while it was inside,
-//! whole, and what they say now once a change is done.
+//! Tests a whole network processor whose tables the control processor changes over AXI4-Lite while
+//! packets flow. Each packet must find entire entries that the tables held at some time while it
+//! was inside. Once a change is complete, packets must find the new entries.
 
 use wireloom_bits::Bits;
 use wireloom_codegen::hardware::tables::{TrieImage, Write};
@@ -11,8 +11,8 @@ use wireloom_np::processor::{self, Processor};
 use wireloom_np::simulation::{self, Arrival, BuildOptions, Left, Settings, Simulation};
 use wireloom_offloads::Content;
 
-/// Asks three tables and sends what they say. `labels` goes through the caches of the clusters, by
-/// its name in machines/np.toml.
+/// Reads three tables and sends the results. `labels` goes through the caches of the clusters, as
+/// machines/np.toml sets for its name.
 const SOURCE: &str = "
 struct Route { u16 port; u11 class; };
 struct Hop { u64 a; u64 b; u16 c; };
@@ -40,13 +40,14 @@ engine ask() {
 }
 ";
 
-/// Elements of each array.
+/// Elements in each array.
 const ELEMENTS: usize = 4;
 const CHANGES: usize = 120;
-/// Packets that wait at the input: few, so that they ask for what is being changed.
+/// Number of packets queued at the input. There are few, so that packets ask for the entries that
+/// are being changed.
 const LINE: u64 = 6;
 
-/// Pseudo-random numbers, the same in each run.
+/// A generator of pseudo-random numbers, which are the same in each run.
 struct Random(u64);
 
 impl Random {
@@ -58,12 +59,12 @@ impl Random {
     }
 }
 
-/// What the tables say.
+/// The contents of the tables.
 #[derive(Clone)]
 struct Tables {
     /// Prefix, length, egress port.
     routes: Vec<(u32, u32, u16)>,
-    /// Of `hops` and `labels`: a number of which all fields of the element are made.
+    /// For `hops` and `labels`, the number from which all fields of each element are derived.
     elements: [[u64; ELEMENTS]; 2],
 }
 
@@ -79,7 +80,8 @@ impl Tables {
     }
 }
 
-/// A change of the tables, from the first access of the control port until the last was done.
+/// A change of the tables, from the first access on the control port until the last access is
+/// complete.
 struct Change {
     after: Tables,
     begun: u64,
@@ -117,10 +119,10 @@ struct Run {
     simulation: Simulation,
     trie: TrieImage,
     random: Random,
-    /// The beginning of what the packets ask for: destination, hop, label.
+    /// The keys of each packet: destination, hop, label.
     asked: Vec<(u32, u8, u8)>,
     left: Vec<Left>,
-    /// The prefix that changes, and so what many packets ask for.
+    /// The prefix that changes, which many packets therefore ask for.
     focus: (u32, u32),
 }
 
@@ -192,7 +194,7 @@ impl Run {
     }
 }
 
-/// A prefix: a new one, one that was there, or one inside or around it.
+/// Returns a prefix: a new one, an existing one, or one inside or around an existing one.
 fn prefix(random: &mut Random, routes: &[(u32, u32, u16)]) -> (u32, u32) {
     let (key, length) = match (random.below(4), routes) {
         (0, _) | (_, []) => (random.below(1 << 32) as u32, 12 + random.below(21) as u32),
@@ -236,7 +238,7 @@ fn tables_change_whole_while_packets_flow() {
     }
     run.run(500);
     run.collect();
-    // Packets of the time before are not looked at: the elements had other values.
+    // Packets from before the changes are not checked because the elements had other values.
     let first = run.asked.len();
     let mut changes = vec![Change { after: now.clone(), begun: 0, done: 0 }];
     for number in 0..CHANGES {
@@ -269,8 +271,8 @@ fn tables_change_whole_while_packets_flow() {
     let mut changed = [0; 3];
     for left in run.left.iter().skip(first) {
         let (dst, hop, label) = run.asked[left.number as usize];
-        // What the tables may have said while the packet was inside: not what was replaced before,
-        // nor what came behind.
+        // These are the versions of the tables while the packet was inside. Versions that were
+        // replaced before it entered, or that came after it left, are excluded.
         let last = changes.partition_point(|change| change.begun <= left.left);
         let oldest = changes.partition_point(|change| change.done < left.entered).max(1) - 1;
         let versions = &changes[oldest..last];

@@ -322,8 +322,8 @@ fn control(plan: &Plan) -> Vec<Item> {
     let machine = &plan.machine;
     let lanes = machine.lanes();
     let slave = axil_slave(plan, "s_axil", "ctl").parameter("CtlBits", int(plan.control_bits));
-    // The counters are packets sent, events and stalls, each for all lanes, followed by those of the
-    // narrow ports.
+    // The counters are packets sent, events and stalls, each for all lanes, followed by those of
+    // the narrow ports.
     let lane = |port: &str| narrow::lane(plan, port);
     let sent = lane("m_axis_tvalid_o").and(lane("m_axis_tready_i")).and(lane("m_axis_tlast_o"));
     let counted =

@@ -1,4 +1,4 @@
-//! Builds a loaded model from SystemVerilog: Verilator, the C++ compiler, the cache.
+//! Builds a loaded model from SystemVerilog with Verilator, the C++ compiler and the cache.
 
 use std::fs;
 use std::io::{self, BufRead, BufReader, Write};
@@ -10,8 +10,8 @@ use super::source::{Geometry, Source};
 use crate::processor::Hash;
 use wireloom_install::{Cache, CacheError, tools};
 
-/// The harness, and the version of its interface to Rust: its files, the first of which includes
-/// the others.
+/// The files of the harness, which also determine the version of its interface to Rust. The first
+/// file includes the others.
 pub(crate) const HARNESS: [(&str, &str); 5] = [
     ("harness.cpp", include_str!("harness.cpp")),
     ("line.h", include_str!("line.h")),
@@ -22,10 +22,10 @@ pub(crate) const HARNESS: [(&str, &str); 5] = [
 
 /// The finished model in its folder.
 const OBJECT: &str = "np_model.so";
-/// The additional file compiled with the harness: the parameters of the machine, then the harness.
+/// The additional file that is compiled: the parameters of the machine, followed by the harness.
 const DRIVER: &str = "np_driver";
-/// A function of the harness. It is in one file with the model, which is in an archive, and the
-/// linker takes only requested symbols from it.
+/// A function of the harness. It is in one file with the model. That file is in an archive, from
+/// which the linker takes only requested symbols.
 const ENTRY: &str = "wl_open";
 
 /// Options of the C++ compiler for all models with the harness.
@@ -40,58 +40,58 @@ pub(crate) const STANDARD: [&str; 5] = [
 /// Build options.
 #[derive(Clone, Debug)]
 pub struct BuildOptions {
-    /// Waves can be written. Such a model is slower, and each instance of a module is translated
-    /// anew: Verilator does not look into blocks that it translates once.
+    /// Whether waves can be written. Such a model is slower, and each instance of a module is
+    /// translated separately because Verilator does not trace blocks that it translates once.
     pub waves: bool,
-    /// Assertions of the templates are checked while it runs.
+    /// Whether the model checks the assertions of the templates.
     pub assertions: bool,
-    /// Optimisation by the C++ compiler, 0 to 3.
+    /// Optimisation level of the C++ compiler, 0 to 3.
     pub optimise: u8,
-    /// Compilers at work at the same time.
+    /// Number of compilers that run at the same time.
     pub jobs: usize,
-    /// The store of finished models.
+    /// The cache of finished models.
     pub cache: Cache,
 }
 
 impl Default for BuildOptions {
-    /// Fast models, one compiler a core, the usual cache.
+    /// Returns options for fast models, one compiler per core, and the usual cache.
     fn default() -> Self {
         let jobs = std::thread::available_parallelism().map_or(1, usize::from);
         Self { waves: false, assertions: false, optimise: 2, jobs, cache: Cache::of_user("np") }
     }
 }
 
-/// Why a model could not be built.
+/// A reason why a model cannot be built.
 #[derive(Debug, thiserror::Error)]
 pub enum BuildError {
     /// A file cannot be read or written.
     #[error("{}: {error}", path.display())]
     File {
-        /// Which.
+        /// The file.
         path: PathBuf,
-        /// Why.
+        /// The cause.
         error: io::Error,
     },
-    /// A tool is missing, or too old.
+    /// A tool is missing or too old.
     #[error("{0}")]
     Tool(String),
-    /// Models cannot be kept and loaded.
+    /// Models cannot be stored and loaded.
     #[error(transparent)]
     Cache(#[from] CacheError),
     /// Verilator or the C++ compiler refused the design.
     #[error("Verilator failed; all that it said is in {}\n{message}", log.display())]
     Verilator {
-        /// The lines that say why.
+        /// The lines of the log that state errors.
         message: String,
-        /// The whole log.
+        /// The path of the whole log.
         log: PathBuf,
     },
     /// The finished model cannot be loaded.
     #[error("{}: {message}", path.display())]
     Load {
-        /// Which.
+        /// The file.
         path: PathBuf,
-        /// Why.
+        /// The cause.
         message: String,
     },
 }
@@ -100,7 +100,7 @@ fn file_error(path: &Path) -> impl FnOnce(io::Error) -> BuildError + '_ {
     move |error| BuildError::File { path: path.to_owned(), error }
 }
 
-/// Builds the model of a design, or takes it from the cache; `progress` reports each activity.
+/// Builds the model of a design, or loads it from the cache. `progress` reports each activity.
 ///
 /// # Errors
 /// If a tool is missing or refuses the design.
@@ -123,7 +123,7 @@ pub fn build(
     Model::load(&folder.join(OBJECT), source.geometry.clone())
 }
 
-/// Returns the key of the model: everything that it depends on.
+/// Returns the cache key of the model, which covers everything that the model depends on.
 fn key(
     source: &Source,
     options: &BuildOptions,
@@ -145,7 +145,7 @@ fn key(
     Ok(hash.finish())
 }
 
-/// Verilator's arguments, without files.
+/// Returns Verilator's arguments, without the files.
 fn arguments(source: &Source, options: &BuildOptions) -> Vec<String> {
     let mut words: Vec<String> =
         ["--cc", "--exe", "-O3", "--no-timing", "-Wno-fatal", "-Wno-lint", "-Wno-style"]
@@ -163,8 +163,8 @@ fn arguments(source: &Source, options: &BuildOptions) -> Vec<String> {
         words.push("--no-assert".to_owned());
     }
     if !is_in_parts(options) {
-        // Half as much text as -O3 makes of a module that repeats, which is then written out each
-        // time.
+        // This generates half as much text as -O3, which copies a repeated module into each place
+        // of use.
         words.extend(["--inline-mult", "1", "--decorations", "none"].map(str::to_owned));
     }
     if options.waves {
@@ -173,7 +173,7 @@ fn arguments(source: &Source, options: &BuildOptions) -> Vec<String> {
         words.push("--hierarchical".to_owned());
     }
     // Models that are loaded into one process must not find each other's symbols. All models have
-    // the same flags, so the compiler cache has Verilator's run-time for all of them.
+    // the same flags, so the compiler cache holds Verilator's run-time library for all of them.
     words.extend(["-CFLAGS".to_owned(), format!("-fPIC -fno-gnu-unique {}", STANDARD.join(" "))]);
     words.push("-LDFLAGS".to_owned());
     words.push(format!("-shared -Wl,-Bsymbolic -Wl,-u,{ENTRY}"));
@@ -181,7 +181,7 @@ fn arguments(source: &Source, options: &BuildOptions) -> Vec<String> {
     words
 }
 
-/// Returns the harness's parameters of a machine: names and values of the C++ preprocessor.
+/// Returns the harness parameters of a machine: names and values of C++ preprocessor macros.
 pub(crate) fn definitions(geometry: &Geometry) -> Vec<(&'static str, String)> {
     let (narrow, bytes) =
         geometry.ports.as_ref().map_or((0, 0), |ports| (ports.numbers.len(), ports.bytes));
@@ -206,7 +206,7 @@ pub(crate) fn definitions(geometry: &Geometry) -> Vec<(&'static str, String)> {
     values.into_iter().chain(lists).collect()
 }
 
-/// The text of [`DRIVER`].
+/// Returns the text of [`DRIVER`].
 fn driver(geometry: &Geometry, options: &BuildOptions) -> String {
     let waves = ("WL_WAVES", u8::from(options.waves).to_string());
     let definitions = definitions(geometry).into_iter().chain([waves]);
@@ -214,7 +214,7 @@ fn driver(geometry: &Geometry, options: &BuildOptions) -> String {
     format!("{}#include \"../{}\"\n", definitions.collect::<String>(), HARNESS[0].0)
 }
 
-/// Returns the flags of `make`: the installed makefile was never configured, so it lacks the
+/// Returns the flags of `make`. The installed makefile has not been configured, so it lacks the
 /// compiler's flags.
 fn make_flags(options: &BuildOptions) -> [String; 6] {
     let level = options.optimise;
@@ -228,14 +228,14 @@ fn make_flags(options: &BuildOptions) -> [String; 6] {
     ]
 }
 
-/// Whether the files of a model are compiled apart. Without optimisation the compiler spends most
-/// of its time on headers: all is one file then, which has them once.
+/// Returns whether the files of a model are compiled separately. Without optimisation the compiler
+/// spends most of its time on headers, so the model is then a single file that reads them once.
 fn is_in_parts(options: &BuildOptions) -> bool {
     options.optimise > 0
 }
 
-/// Whether modules that repeat are translated once. Verilator does not look into those for waves;
-/// and without optimisation they are compiled faster than the headers of their files.
+/// Returns whether repeated modules are translated once. Verilator cannot trace such modules, and
+/// without optimisation their code compiles faster than the headers of their separate files.
 fn is_hierarchical(source: &Source, options: &BuildOptions) -> bool {
     !options.waves && is_in_parts(options) && !source.blocks.is_empty()
 }
@@ -302,7 +302,7 @@ fn verilate(
     Err(BuildError::Verilator { message: essence(&log.text), log: path })
 }
 
-/// Files of C++ that Verilator has written in a folder and those below it.
+/// Returns the number of C++ files that Verilator has written to a folder and its subfolders.
 fn sources(folder: &Path) -> usize {
     let entries = fs::read_dir(folder).into_iter().flatten().flatten().map(|entry| entry.path());
     entries
@@ -316,24 +316,24 @@ fn sources(folder: &Path) -> usize {
         .sum()
 }
 
-/// The output of Verilator, make and the compiler, as it appears.
+/// The output of Verilator, make and the compiler, read while they run.
 struct Log<'a> {
     text: String,
-    /// Files to be compiled, and those that are or have been.
+    /// Number of files to compile, and number of files whose compilation has started.
     files: usize,
     compiled: usize,
     progress: &'a mut dyn FnMut(&str),
 }
 
 impl Log<'_> {
-    /// Runs a command; returns whether it succeeded.
+    /// Runs a command. Returns whether it succeeded.
     fn run(&mut self, command: &mut Command, place: &Path) -> Result<bool, BuildError> {
         let program = command.get_program().to_string_lossy().into_owned();
         let missing = |error| {
             BuildError::Tool(format!("'{program}' cannot be started: {error}; run `make tools`"))
         };
         let errors = place.join("stderr.log");
-        // A `make` that runs this has nothing to say to those below.
+        // The settings of an outer `make` must not affect this build.
         command.env_remove("MAKEFLAGS").env_remove("MAKELEVEL");
         command.stderr(fs::File::create(&errors).map_err(file_error(&errors))?);
         let mut child = command.stdout(Stdio::piped()).spawn().map_err(missing)?;
@@ -357,7 +357,7 @@ impl Log<'_> {
     }
 }
 
-/// Returns the lines of a log that state errors: at most ten.
+/// Returns the lines of a log that state errors, at most ten.
 fn essence(log: &str) -> String {
     let bad = |line: &&str| ["%Error", "error:", "Error "].iter().any(|mark| line.contains(mark));
     let lines: Vec<&str> = log.lines().filter(bad).take(10).collect();

@@ -1,4 +1,4 @@
-//! Entries of tables and counters over the control port: the registers of `wl_axil_control`.
+//! Table entries and counters over the control port, through the registers of `wl_axil_control`.
 
 use wireloom_bits::Bits;
 
@@ -15,14 +15,14 @@ const READ: u32 = 1;
 const WRITE: u32 = 2;
 const FAILED: u32 = 2;
 
-/// Entries whose accesses are put in line together.
+/// Number of entries whose accesses are queued together.
 const BATCH: usize = 64;
 
 impl Simulation {
-    /// Reads entries of a control target; each has the width of the control bus.
+    /// Reads entries of a control target. Each entry has the width of the control bus.
     ///
     /// # Errors
-    /// If the machine fails, or there is no such target.
+    /// If the machine fails, or the target does not exist.
     pub fn read_entries(&mut self, target: u8, addresses: &[u32]) -> Result<Vec<Bits>, Fault> {
         self.read_entries_at(0, target, addresses)
     }
@@ -62,7 +62,7 @@ impl Simulation {
     /// Writes an entry of a control target.
     ///
     /// # Errors
-    /// As [`read_entries`](Self::read_entries).
+    /// Returns the errors of [`read_entries`](Self::read_entries).
     pub fn write_entry(&mut self, target: u8, address: u32, value: &Bits) -> Result<(), Fault> {
         self.write_entry_at(0, target, address, value)
     }

@@ -1,4 +1,4 @@
-//! A simulated machine executes packets: what left is brought together with what arrived.
+//! A simulated machine that executes packets. It matches the outputs to the packets that arrived.
 
 use std::collections::VecDeque;
 
@@ -11,56 +11,58 @@ use super::measure::{Distribution, Meter, Pace, Pacer};
 use super::run::{Fate, Fault, Left, Simulation};
 use super::source::Geometry;
 
-/// The set of reasons by which an engine reports that a thread jumped back too often.
+/// The set of reasons with which an engine reports that a thread jumped back too often.
 const RUNAWAY_SET: u8 = 0xff;
-/// Packets that are kept in line before the machine, so that it never runs dry between two batches.
+/// Number of packets queued at the input, so that the machine does not run out of packets between
+/// two batches.
 const LINE: u64 = 1024;
-/// Cycles between two inspections of the output.
+/// Cycles between two polls of the output.
 const CHUNK: u64 = 256;
-/// Cycles that run before the packet of an update may enter.
+/// Cycles per run shortly before the packet of an update enters.
 const SHORT_CHUNK: u64 = 8;
-/// Cycles that an empty machine is given to write back what it still holds.
+/// Cycles that an empty machine runs to complete its write-backs.
 const SETTLE: u64 = 2000;
 
-/// A simulation that executes packets as other machines do.
+/// A simulation that executes packets like other machines.
 pub struct Execution {
     simulation: Simulation,
     pacer: Pacer,
     meter: Meter,
-    /// Packets with an incomplete outcome, the oldest first: one queue for each narrow port, or one
-    /// for all.
+    /// Packets with an incomplete outcome, the oldest first. There is one queue for each narrow
+    /// port, or else one queue for all packets.
     open: Vec<VecDeque<Open>>,
-    /// The output of the oldest packet that was not lost.
+    /// The outputs so far of the oldest packet that was not lost.
     parts: Vec<Left>,
-    /// Number of the next packet to be offered.
+    /// Number of the next packet to offer.
     offered: u64,
     lost: u64,
     /// Packets that were dropped because their egress port does not exist.
     unported: u64,
-    /// Changes of tables that are not done, in order.
+    /// Table updates that are not complete, in order.
     updates: VecDeque<Update>,
-    /// When the first of them began, if it did: the cycle, and how many packets had left by then.
+    /// The start of the first update, if it has started: the cycle, and the number of packets that
+    /// had left by then.
     begun: Option<(u64, u64)>,
     updated: Vec<Updated>,
 }
 
-/// A change of tables over the control port, while packets flow.
+/// An update of tables over the control port while packets flow.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Update {
-    /// It begins when every packet before this one has entered the machine.
+    /// The update starts when every packet before this one has entered the machine.
     pub packet: u64,
     /// The operations, in order.
     pub operations: VecDeque<Operation>,
 }
 
-/// A part of an update.
+/// A step of an update.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Operation {
-    /// An entry of a control target is written.
+    /// Writes an entry of a control target.
     Write {
-        /// The target's number.
+        /// Number of the target.
         target: u8,
-        /// The entry's address.
+        /// Address of the entry.
         address: u32,
         /// The entry.
         value: Bits,
@@ -69,17 +71,17 @@ pub enum Operation {
     Rest(u64),
 }
 
-/// The time at which an update was made.
+/// The timing of an update.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize)]
 pub struct Updated {
-    /// The packet that it was to be made before.
+    /// The packet before which the update was scheduled.
     pub packet: u64,
-    /// The cycle in which its first access was put to the control port.
+    /// The cycle in which the first access was issued to the control port.
     pub begun: u64,
     /// The cycle after its last access.
     pub done: u64,
-    /// Packets that were in the machine in the first of these cycles, and those that came in until
-    /// the last: each found the entry as it was or as it is.
+    /// Number of packets that were in the machine in cycle `begun` or entered it until cycle
+    /// `done`. Each of them saw either the old or the new entry.
     pub between: u64,
 }
 
@@ -92,11 +94,11 @@ struct Open {
 /// A packet whose outcome is complete.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Resolved {
-    /// Its number among those that arrived, from 0.
+    /// Number of the packet in order of arrival, from 0.
     pub number: u64,
-    /// The port that it came in on.
+    /// The ingress port.
     pub ingress: u16,
-    /// Time of arrival, in nanoseconds.
+    /// Arrival time in nanoseconds.
     pub arrival_ns: u64,
     /// The outputs, in order; `None` if the packet was lost at the input.
     pub left: Option<Vec<Left>>,
@@ -117,7 +119,7 @@ impl Resolved {
     }
 }
 
-/// Returns the fate of a packet; `None` if nothing came of it.
+/// Returns the verdict on a packet, or `None` if the packet ended without an output.
 fn verdict(left: &Left) -> Option<Verdict> {
     let reason = || match left.reason {
         (RUNAWAY_SET, _) => Reason::Runaway,
@@ -134,42 +136,43 @@ fn verdict(left: &Left) -> Option<Verdict> {
 /// The result of a run.
 #[derive(Clone, Debug, PartialEq, serde::Serialize)]
 pub struct Report {
-    /// Cycles that were simulated.
+    /// Number of simulated cycles.
     pub cycles: u64,
-    /// The time that they took, in seconds.
+    /// Wall-clock time of the simulation, in seconds.
     pub seconds: f64,
-    /// Packets done in a cycle, over the middle of the run; `None` if there were too few packets.
+    /// Packets completed per cycle over the middle of the run; `None` if there were too few
+    /// packets.
     pub packets_per_cycle: Option<f64>,
-    /// Packets that were lost at the input.
+    /// Number of packets lost at the input.
     pub lost: u64,
-    /// Packets that were dropped because their egress port does not exist; `None` if a lane carries
+    /// Number of packets dropped because their egress port does not exist; `None` if a lane carries
     /// packets for any port.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub unported: Option<u64>,
-    /// Cycles from a packet's first beat in to its last beat out.
+    /// Cycles from the first beat in to the last beat out of each packet.
     pub latency: Distribution,
-    /// Cycles from a packet's arrival to its first beat in.
+    /// Cycles from the arrival of each packet to its first beat in.
     pub wait: Distribution,
-    /// The use of each part.
+    /// The utilisation of each part.
     pub uses: Vec<Use>,
-    /// Changes of tables that were made while packets flowed.
+    /// Updates of tables that were made while packets flowed.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub updates: Vec<Updated>,
 }
 
-/// The use of a part.
+/// The utilisation of a part.
 #[derive(Clone, Debug, PartialEq, serde::Serialize)]
 pub struct Use {
     /// The part.
     pub name: String,
-    /// Its activity.
+    /// The activity that counts as use.
     pub kind: String,
-    /// The share of its capacity that it used in these cycles: 0 to 1.
+    /// The fraction of the part's capacity that was used in the run, 0 to 1.
     pub share: f64,
 }
 
 impl Use {
-    /// Computes the use of each probe from its counts over `cycles` cycles.
+    /// Computes the utilisation of each probe from its counts over `cycles` cycles.
     pub(super) fn of(geometry: &Geometry, counts: &[u64], cycles: u64) -> Vec<Self> {
         let share = |count: u64, most: u64| count as f64 / (cycles * most).max(1) as f64;
         let probes = geometry.probes.iter().zip(counts);
@@ -184,7 +187,7 @@ impl Use {
 }
 
 impl Execution {
-    /// Makes a machine whose packets arrive at this pace.
+    /// Returns a machine whose packets arrive at this pace.
     pub fn new(simulation: Simulation, pace: Pace) -> Self {
         let lines = simulation.geometry().ports.as_ref().map_or(1, |ports| ports.numbers.len());
         Self {
@@ -202,9 +205,9 @@ impl Execution {
         }
     }
 
-    /// Queues frames and runs until few are left in the queue. Returns the packets with a complete
-    /// outcome, in the order in which the machine took them: the order of arrival or, for narrow
-    /// ports, that of their arbiter.
+    /// Queues frames and runs until few are left in the queue. Passes the packets with a complete
+    /// outcome to `sink`, in the order in which the machine accepted them. That is the order of
+    /// arrival or, for narrow ports, the order of their arbiter.
     ///
     /// # Errors
     /// If the machine fails.
@@ -226,7 +229,7 @@ impl Execution {
         Ok(())
     }
 
-    /// Returns the queue of a port: each narrow port has one.
+    /// Returns the queue of a port. Each narrow port has its own queue.
     fn line(&self, ingress: u16) -> usize {
         let ports = self.simulation.geometry().ports.as_ref();
         ports
@@ -234,12 +237,13 @@ impl Execution {
             .unwrap_or(0)
     }
 
-    /// Has tables changed while packets flow. An update whose packet never comes is not made.
+    /// Schedules table updates while packets flow. An update whose packet never arrives is not
+    /// made.
     pub fn schedule(&mut self, updates: impl IntoIterator<Item = Update>) {
         self.updates.extend(updates);
     }
 
-    /// Changes tables now.
+    /// Carries out an operation on the tables now.
     ///
     /// # Errors
     /// If the machine fails.
@@ -252,8 +256,8 @@ impl Execution {
         }
     }
 
-    /// Runs until every packet is resolved, the updates of them are made, and the machine is at
-    /// rest.
+    /// Runs until the outcome of every packet is complete, the updates due by then are made, and
+    /// the machine is idle.
     ///
     /// # Errors
     /// If the machine fails.
@@ -264,7 +268,7 @@ impl Execution {
         self.simulation.rest(SETTLE)
     }
 
-    /// Packets that have entered the machine, or were lost.
+    /// Returns the number of packets that have entered the machine or were lost.
     fn entered(&self) -> u64 {
         self.offered - self.simulation.state().waiting
     }
@@ -273,7 +277,7 @@ impl Execution {
         self.updates.front().is_some_and(|u| u.packet < self.offered && u.packet <= self.entered())
     }
 
-    /// The next step of the update that is due.
+    /// Does the next step of the update that is due.
     fn update(&mut self) -> Result<(), Fault> {
         let (entered, state) = (self.entered(), self.simulation.state());
         let (begun, left) = *self.begun.get_or_insert((state.cycles, entered - state.inside));
@@ -308,14 +312,14 @@ impl Execution {
         }
         let state = self.simulation.state();
         if state.waiting == 0 && state.inside == 0 {
-            // No packet will leave after this: the packets that are open were lost.
+            // No packet leaves after this point, so packets with an incomplete outcome were lost.
             (0..self.open.len()).for_each(|line| self.resolve_line(line, self.offered, sink));
         }
         ran
     }
 
-    /// Hands on packet `number` with what left of it, and before it those of its line that were
-    /// lost.
+    /// Passes packet `number` with its outputs to `sink`, and before it the lost packets ahead of
+    /// it in its queue.
     fn resolve(&mut self, number: u64, sink: &mut dyn FnMut(Resolved)) {
         let has =
             |line: &VecDeque<Open>| line.binary_search_by_key(&number, |open| open.number).is_ok();
@@ -338,7 +342,7 @@ impl Execution {
         }
     }
 
-    /// The machine itself: for its control port.
+    /// Returns the simulation, for access to its control port.
     pub fn simulation(&mut self) -> &mut Simulation {
         &mut self.simulation
     }

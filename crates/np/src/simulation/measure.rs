@@ -7,19 +7,20 @@ use super::run::{Arrival, Fate, Left};
 /// How packets arrive.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Pace {
-    /// As fast as the machine takes them; none is lost.
+    /// As fast as the machine accepts them; no packet is lost.
     Most,
-    /// This many in each cycle, evenly; packets that the machine cannot take are lost.
+    /// At this rate in packets per cycle, evenly spaced. Packets that the machine cannot accept are
+    /// lost.
     PerCycle(f64),
-    /// At their own timestamps, at a clock of this many MHz; packets that the machine cannot take
-    /// are lost.
+    /// At their own timestamps, with a clock of this many MHz. Packets that the machine cannot
+    /// accept are lost.
     Timed {
-        /// The core's clock.
+        /// The core clock in MHz.
         clock_mhz: u32,
     },
 }
 
-/// Turns a pace into arrivals.
+/// Converts a pace to arrivals.
 #[derive(Clone, Debug)]
 pub struct Pacer {
     pace: Pace,
@@ -29,7 +30,7 @@ pub struct Pacer {
 }
 
 impl Pacer {
-    /// At this pace, from cycle 0.
+    /// Starts at cycle 0 with this pace.
     pub fn new(pace: Pace) -> Self {
         Self { pace, offered: 0, first_ns: None, latest: 0 }
     }
@@ -45,49 +46,49 @@ impl Pacer {
             }
         };
         self.offered += 1;
-        // Times of a capture may go back; cycles do not.
+        // Timestamps of a capture can decrease; cycles cannot.
         self.latest = self.latest.max(cycle);
         Arrival::At(self.latest)
     }
 }
 
-/// Collects what left.
+/// Collects measurements of the packets that left.
 #[derive(Clone, Debug)]
 pub struct Meter {
     latency: Histogram<u64>,
     wait: Histogram<u64>,
-    /// The cycle in which each packet was done with.
+    /// The cycle in which each packet was completed.
     ends: Vec<u64>,
 }
 
-/// The distribution of a number of cycles.
+/// The distribution of numbers of cycles.
 #[derive(Clone, Debug, Default, PartialEq, serde::Serialize)]
 pub struct Distribution {
-    /// The least.
+    /// The minimum.
     pub least: u64,
     /// The mean.
     pub mean: f64,
-    /// Half are not greater.
+    /// The 50th percentile.
     pub p50: u64,
-    /// 90 % are not greater.
+    /// The 90th percentile.
     pub p90: u64,
-    /// 99 % are not greater.
+    /// The 99th percentile.
     pub p99: u64,
-    /// 99.9 % are not greater.
+    /// The 99.9th percentile.
     pub p999: u64,
-    /// The greatest.
+    /// The maximum.
     pub most: u64,
-    /// The histogram of latencies, from the least to the greatest, without empty bins. Four bins of
-    /// equal size divide the range from a power of two to the next.
+    /// The histogram of latencies in increasing order, without empty bins. Four bins of equal size
+    /// divide the range from a power of two to the next one.
     pub bins: Vec<Bin>,
 }
 
-/// Part of a histogram.
+/// A bin of a histogram.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize)]
 pub struct Bin {
-    /// Cycles of the shortest that belong to it.
+    /// The smallest number of cycles in the bin.
     pub from: u64,
-    /// Cycles of the longest.
+    /// The largest number of cycles in the bin.
     pub to: u64,
     /// Number of packets.
     pub packets: u64,
@@ -101,7 +102,7 @@ impl Default for Meter {
 }
 
 impl Meter {
-    /// Notes something that left.
+    /// Records an output.
     pub fn note(&mut self, left: &Left) {
         if left.fate == Fate::Emitted {
             return;
@@ -115,23 +116,23 @@ impl Meter {
         self.ends.push(left.left);
     }
 
-    /// Packets that were done with.
+    /// Returns the number of completed packets.
     pub fn packets(&self) -> u64 {
         self.ends.len() as u64
     }
 
-    /// Cycles from a packet's first beat in to its last beat out.
+    /// Returns the cycles from the first beat in to the last beat out of each packet.
     pub fn latency(&self) -> Distribution {
         distribution(&self.latency)
     }
 
-    /// Cycles from a packet's arrival to its first beat in.
+    /// Returns the cycles from the arrival of each packet to its first beat in.
     pub fn wait(&self) -> Distribution {
         distribution(&self.wait)
     }
 
-    /// Packets done in a cycle, over the middle eight tenths of the run: the first packets find an
-    /// empty machine, and the last ones leave it emptying. `None` for fewer than ten packets.
+    /// Returns the packets completed per cycle over the middle 80 % of the run, because the machine
+    /// fills at the beginning and drains at the end. Returns `None` for fewer than ten packets.
     pub fn rate(&self) -> Option<f64> {
         let tenth = self.ends.len() / 10;
         if tenth == 0 {
@@ -159,7 +160,7 @@ fn distribution(histogram: &Histogram<u64>) -> Distribution {
     }
 }
 
-/// The bins of a histogram that are not empty.
+/// Returns the nonempty bins of a histogram.
 fn bins(histogram: &Histogram<u64>) -> Vec<Bin> {
     let mut bins: Vec<Bin> = Vec::new();
     for step in histogram.iter_recorded() {
@@ -173,7 +174,7 @@ fn bins(histogram: &Histogram<u64>) -> Vec<Bin> {
 }
 
 impl Bin {
-    /// The bin of a number of cycles, empty.
+    /// Returns the bin of a number of cycles, empty.
     fn of(cycles: u64) -> Self {
         let size = 1 << cycles.checked_ilog2().unwrap_or(0).saturating_sub(2);
         let from = cycles / size * size;
@@ -181,13 +182,13 @@ impl Bin {
     }
 }
 
-/// The maximum loss-free forwarding rate: the highest rate between the bounds, to within
-/// `resolution`, at which `loses` returns false. The search tries `high` first, then lower rates in
-/// steps that double, since the loss-free rate is usually close to the saturation rate. The result
-/// is `None` if there is loss even at `low`.
+/// Returns the maximum loss-free forwarding rate: the highest rate between the bounds, to within
+/// `resolution`, at which `loses` returns `false`. The search tries `high` first, and then lower
+/// rates in steps that double, because the loss-free rate is usually close to the saturation rate.
+/// Returns `None` if there is loss even at `low`.
 ///
 /// # Errors
-/// The first that `loses` gives.
+/// Returns the first error of `loses`.
 pub fn mlffr<E>(
     low: f64,
     high: f64,
@@ -242,7 +243,7 @@ mod tests {
     fn the_rate_is_that_of_the_middle() {
         let mut meter = Meter::default();
         assert_eq!(meter.rate(), None);
-        // A packet each second cycle, except for a slow beginning and a slow end.
+        // A packet every other cycle, except for a slow beginning and a slow end.
         for i in 0..100u64 {
             let slow = if i < 10 { 8 + 10 * i } else { 80 + 2 * i };
             let end = if i >= 95 { slow + 50 } else { slow };

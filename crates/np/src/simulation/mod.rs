@@ -1,10 +1,10 @@
-//! Simulation of network processors: Verilator translates the SystemVerilog, a small harness in C++
-//! drives its ports.
+//! Simulation of network processors. Verilator translates the SystemVerilog, and a small C++
+//! harness drives its ports.
 //!
-//! [`build()`] makes a [`Model`] of a [`Source`], or takes it from the cache. A [`Simulation`] of
-//! it takes packets, each with the cycle in which it arrives, and hands over what left, in order.
-//! [`Meter`] says how fast that was; an [`Execution`] is all of it as a machine that executes
-//! packets.
+//! [`build()`] builds a [`Model`] of a [`Source`], or loads it from the cache. A [`Simulation`] of
+//! the model takes packets, each with the cycle in which it arrives, and returns the outputs in
+//! order. A [`Meter`] measures rate and latency. An [`Execution`] combines them into a machine that
+//! executes packets.
 
 mod build;
 mod control;

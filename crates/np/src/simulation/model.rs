@@ -1,4 +1,4 @@
-//! A built model in this process: the C interface of `harness.cpp`.
+//! A model loaded into this process through the C interface of `harness.cpp`.
 
 use std::ffi::{CStr, CString, c_char, c_int};
 use std::path::Path;
@@ -42,15 +42,15 @@ pub(super) struct RawLeft {
 #[repr(C)]
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct State {
-    /// Cycles that were simulated.
+    /// Number of simulated cycles.
     pub cycles: u64,
-    /// Cycles, including those that were skipped because the machine was empty.
+    /// Number of cycles, including those skipped because the machine was empty.
     pub now: u64,
-    /// Packets that were offered and have not begun to enter the machine.
+    /// Number of packets that were offered and have not started to enter the machine.
     pub waiting: u64,
-    /// Packets in the machine.
+    /// Number of packets in the machine.
     pub inside: u64,
-    /// Packets that were lost at the input.
+    /// Number of packets that were lost at the input.
     pub lost: u64,
 }
 
@@ -76,8 +76,7 @@ struct Functions {
     probes: unsafe extern "C" fn(*const RawSimulation) -> *const u64,
 }
 
-/// A machine, translated and loaded. Any number of simulations can be begun with it. Cheap to
-/// clone.
+/// A translated and loaded machine. It can start any number of simulations, and is cheap to clone.
 #[derive(Clone)]
 pub struct Model {
     /// Keeps the code of `functions` in memory.
@@ -93,11 +92,12 @@ impl Model {
             message: error.to_string(),
         };
         // SAFETY: the object was built from our harness and Verilator's code, whose initialisers
-        // only set up themselves.
+        // only initialise their own data.
         let library = unsafe { libloading::Library::new(object) }.map_err(refused)?;
         macro_rules! function {
             ($name:literal) => {
-                // SAFETY: the harness defines it with this type; `Model` keeps the library loaded.
+                // SAFETY: the harness defines the function with this type, and `Model` keeps the
+                // library loaded.
                 unsafe { *library.get($name).map_err(refused)? }
             };
         }
@@ -117,20 +117,20 @@ impl Model {
         Ok(Self { _library: Arc::new(library), functions, geometry: Arc::new(geometry) })
     }
 
-    /// The shape of its ports.
+    /// Returns the shape of the machine's ports.
     pub fn geometry(&self) -> &Geometry {
         &self.geometry
     }
 }
 
-/// A model in operation. Calls go straight to the harness.
+/// A running model. Its methods call the harness directly.
 pub(super) struct Instance {
     model: Model,
     raw: *mut RawSimulation,
 }
 
-// SAFETY: all data of the harness is reachable from the address, and no two calls run at a time.
-// Each call sets anew what Verilator keeps for each thread.
+// SAFETY: all data of the harness is reachable from the address, and no two calls run at the same
+// time. Each call sets Verilator's thread-local data anew.
 unsafe impl Send for Instance {}
 
 impl Instance {
@@ -157,8 +157,8 @@ impl Instance {
             waves: waves.as_ref().map_or(std::ptr::null(), |path| path.as_ptr()),
         };
         let mut error = vec![0u8; 4096];
-        // SAFETY: the options and everything that they point to live through the call, which keeps
-        // none of it.
+        // SAFETY: the options and everything that they point to outlive the call, which keeps none
+        // of it.
         let raw = unsafe {
             (model.functions.open)(
                 &raw const options,
@@ -196,9 +196,9 @@ impl Instance {
         }
     }
 
-    /// Runs; `whatever`: also if there is nothing to do.
+    /// Runs the machine. If `whatever` is set, it also runs while it is idle.
     pub fn run(&mut self, cycles: u64, whatever: bool) -> Result<(), Fault> {
-        // SAFETY: the simulation is open; its error is text until the next call.
+        // SAFETY: the simulation is open, and its error text is valid until the next call.
         unsafe {
             if (self.model.functions.run)(self.raw, cycles, c_int::from(whatever)) == 0 {
                 return Ok(());
@@ -208,7 +208,7 @@ impl Instance {
         }
     }
 
-    /// Hands over the next thing that left, with its bytes.
+    /// Passes the next output to `with`, with its bytes.
     pub fn take<T>(&mut self, with: impl FnOnce(&RawLeft, &[u8]) -> T) -> Option<T> {
         let mut left = std::mem::MaybeUninit::uninit();
         // SAFETY: the harness fills the structure if it returns 1; its bytes are valid until the
@@ -252,12 +252,12 @@ impl Instance {
         state
     }
 
-    /// For each bit of the probes, the cycles in which it was set.
+    /// Returns, for each bit of the probes, the number of cycles in which it was set.
     pub fn probes(&self) -> &[u64] {
         match self.model.geometry.probe_bits() {
             0 => &[],
-            // SAFETY: the harness has a count for each bit of the geometry; `self` is borrowed
-            // meanwhile.
+            // SAFETY: the harness has a count for each bit of the geometry, and `self` stays
+            // borrowed.
             bits => unsafe {
                 std::slice::from_raw_parts((self.model.functions.probes)(self.raw), bits)
             },
@@ -271,7 +271,7 @@ impl Instance {
 
 impl Drop for Instance {
     fn drop(&mut self) {
-        // SAFETY: it is open, and no other code holds it.
+        // SAFETY: the simulation is open, and no other code holds it.
         unsafe { (self.model.functions.close)(self.raw) };
     }
 }

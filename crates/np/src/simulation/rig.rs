@@ -1,4 +1,4 @@
-//! The embedded test rig in operation: started and stopped, and its report read (`wl_report`).
+//! Control of the embedded test rig: starts it, stops it, and reads its report (`wl_report`).
 
 use serde::Serialize;
 use wireloom_bits::Bits;
@@ -6,11 +6,11 @@ use wireloom_bits::Bits;
 use super::execution::Use;
 use super::run::{Fault, Simulation};
 
-/// The report's number on its control bus.
+/// The target number of the report on its control bus.
 const TARGET: u8 = 0;
 /// The entry that starts and stops the rig.
 const RUN: u32 = 0;
-/// Cycles in which nothing comes back, after which nothing more will.
+/// If no packet returns for this many cycles, no packet is outstanding.
 const QUIET: u64 = 20_000;
 
 /// The counts of the rig's report unit since reset.
@@ -18,30 +18,30 @@ const QUIET: u64 = 20_000;
 pub struct RigReport {
     /// Cycles in which the generators ran.
     pub cycles: u64,
-    /// Packets that they sent.
+    /// Packets that the generators sent.
     pub sent: u64,
-    /// Cycles, over all lanes, in which a packet was refused.
+    /// Cycles, summed over all lanes, in which a packet was refused.
     pub refused: u64,
-    /// Packets that came back.
+    /// Packets that returned.
     pub received: u64,
-    /// Received packets before which others are missing.
+    /// Received packets with missing packets before them.
     pub gaps: u64,
-    /// Packets that came too late, or twice.
+    /// Packets that returned too late, or twice.
     pub late: u64,
-    /// Packets that differ from what was sent.
+    /// Packets that differ from the packets sent.
     pub wrong: u64,
     /// Packets that the network processor dropped.
     pub events: u64,
 }
 
 impl RigReport {
-    /// Packets that are nowhere: neither came back nor were dropped.
+    /// Returns the number of packets that neither returned nor were dropped.
     pub fn missing(&self) -> u64 {
         self.sent.saturating_sub(self.received + self.events)
     }
 
-    /// Whether every packet came back in order and right, or was dropped by the program. A drop
-    /// leaves a gap.
+    /// Returns whether every packet returned unchanged and in order, or was dropped by the program.
+    /// A drop leaves a gap.
     pub fn is_faultless(&self) -> bool {
         self.received + self.events == self.sent
             && self.gaps <= self.events
@@ -53,12 +53,12 @@ impl RigReport {
 /// The result of a run of the rig.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct RigRun {
-    /// The report when all was over.
+    /// The report at the end of the run.
     #[serde(flatten)]
     pub report: RigReport,
-    /// Packets in a cycle that came back or were dropped, over the last three quarters of the run.
+    /// Packets per cycle that returned or were dropped, over the last three quarters of the run.
     pub packets_per_cycle: f64,
-    /// The use of each part over these.
+    /// The utilisation of each part over the same cycles.
     pub uses: Vec<Use>,
 }
 
@@ -104,7 +104,7 @@ impl Simulation {
     /// Returns the counts of the report so far.
     ///
     /// # Errors
-    /// As [`Self::run_rig`].
+    /// Returns the errors of [`Self::run_rig`].
     pub fn rig_report(&mut self) -> Result<RigReport, Fault> {
         let entries: Vec<u32> = (0..8).collect();
         let counts = self.read_entries_at(crate::processor::REPORT_BASE, TARGET, &entries)?;

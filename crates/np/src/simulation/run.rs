@@ -1,4 +1,5 @@
-//! A machine in operation: packets in, packets out, each with the cycles in which it came and went.
+//! A running machine: packets in and packets out, each with the cycles in which it entered and
+//! left.
 
 use std::collections::VecDeque;
 use std::path::PathBuf;
@@ -19,21 +20,21 @@ pub struct Fault(pub String);
 pub struct Settings {
     /// Arguments for the model: `+wl_image_NAME=FILE` loads a memory.
     pub arguments: Vec<String>,
-    /// Packets that the input buffer holds for each lane.
+    /// Number of packets that the input buffer holds for each lane.
     pub buffer: u32,
-    /// Percentage of the cycles in which a lane could offer a beat and offers none.
+    /// Percentage of cycles in which a lane could offer a beat but does not.
     pub idle_percent: u32,
-    /// Percentage of the cycles in which no lane's output is taken.
+    /// Percentage of cycles in which the outputs of all lanes are stalled.
     pub stall_percent: u32,
-    /// Seed of the two above, and of what memories hold before they are written.
+    /// Seed for these random cycles, and for the contents of memories before they are written.
     pub seed: u64,
     /// Cycles without progress after which the machine counts as stuck.
     pub patience: u64,
-    /// The core's clock: the times in waves follow from it.
+    /// The core clock in MHz, from which the times in waves follow.
     pub clock_mhz: u32,
-    /// Path of the waves (FST); the model must be built for them.
+    /// Path of the waves (FST). The model must be built with waves.
     pub waves: Option<PathBuf>,
-    /// The assertions of the templates are checked; the model must be built for it.
+    /// Whether the assertions of the templates are checked. The model must be built with them.
     pub assertions: bool,
 }
 
@@ -58,43 +59,44 @@ impl Default for Settings {
 pub enum Arrival {
     /// As soon as the input buffer has room.
     Waiting,
-    /// In this cycle, no earlier than the one before; it is lost if the input buffer is full then.
+    /// In this cycle, which must not be before the previous arrival. The packet is lost if the
+    /// input buffer is full then.
     At(u64),
 }
 
 /// The fate of a packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Fate {
-    /// It left the machine by a port.
+    /// The packet left the machine on a port.
     Finished,
-    /// A copy left by a port; the packet's thread continues.
+    /// A copy of the packet left on a port, and the packet's thread continues.
     Emitted,
-    /// Dropped.
+    /// The packet was dropped.
     Dropped,
-    /// It left the machine for the control processor.
+    /// The packet left the machine for the control processor.
     ToCpu,
-    /// It ended without leaving.
+    /// The packet ended without leaving.
     Done,
 }
 
-/// Something that left: a packet, or word of one that does not.
+/// An output: a packet, or the report of a packet that does not leave.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Left {
-    /// Number of the packet among those that were offered, from 0.
+    /// Number of the packet among those offered, from 0.
     pub number: u64,
-    /// Its fate.
+    /// The fate of the packet.
     pub fate: Fate,
-    /// Egress port of a packet that leaves.
+    /// Egress port, if the packet leaves.
     pub egress: u16,
-    /// Set and number of the reason, of a drop or for the control processor.
+    /// Set and number of the reason why the packet was dropped or sent to the control processor.
     pub reason: (u8, u16),
-    /// The bytes of a packet that leaves.
+    /// The bytes, if the packet leaves.
     pub bytes: Vec<u8>,
-    /// Cycle in which the packet had arrived.
+    /// Cycle in which the packet arrived.
     pub arrived: u64,
-    /// Cycle in which its first beat entered the machine.
+    /// Cycle in which the first beat entered the machine.
     pub entered: u64,
-    /// Cycle in which its last beat left the machine.
+    /// Cycle in which the last beat left the machine.
     pub left: u64,
 }
 
@@ -121,10 +123,10 @@ impl Left {
     }
 }
 
-/// A model with its clock running.
+/// A model with a running clock.
 pub struct Simulation {
     instance: Instance,
-    /// Things that left, lane by lane, which packets enter and leave in turn.
+    /// Outputs of each lane. Packets enter and leave the lanes in turn.
     lanes: Vec<VecDeque<Left>>,
     /// The lane of the oldest packet with an incomplete outcome.
     turn: usize,
@@ -132,7 +134,7 @@ pub struct Simulation {
 }
 
 impl Simulation {
-    /// Resets the machine.
+    /// Resets the machine and starts a simulation.
     ///
     /// # Errors
     /// If the model refuses an image, or the waves cannot be written.
@@ -142,7 +144,7 @@ impl Simulation {
         Ok(Self { instance, lanes, turn: 0, time: Duration::ZERO })
     }
 
-    /// Puts a packet in line. Bytes past the longest packet are cut, as on every machine.
+    /// Queues a packet. Bytes beyond the longest packet are cut off, as on every machine.
     pub fn offer<'a>(&mut self, packet: impl Into<Frame<'a>>, arrival: Arrival) {
         let packet = packet.into();
         let bytes = &packet.bytes[..packet.bytes.len().min(wireloom_net::packet::MAX_LENGTH)];
@@ -156,7 +158,7 @@ impl Simulation {
     /// Runs for this many cycles, or until the machine is idle.
     ///
     /// # Errors
-    /// If the machine fails; it stays so.
+    /// If the machine fails. It then remains failed.
     pub fn run(&mut self, cycles: u64) -> Result<(), Fault> {
         let ran = self.clock(cycles, false);
         while let Some((lane, left)) =
@@ -182,9 +184,10 @@ impl Simulation {
         ran
     }
 
-    /// The next thing that left, in the order in which packets entered, or were taken from narrow
-    /// ports; those of one packet in the order in which it sent them. A packet for a port that does
-    /// not exist has no bytes. Of virtual routers, those of each in its order.
+    /// Returns the next output, in the order in which packets entered or, for narrow ports, were
+    /// accepted. The outputs of one packet come in the order in which it sent them. A packet for a
+    /// port that does not exist has no bytes. With virtual routers, only the packets of one router
+    /// are in order.
     pub fn take(&mut self) -> Option<Left> {
         let left = self.lanes[self.turn].pop_front()?;
         if left.fate != Fate::Emitted {
@@ -193,13 +196,13 @@ impl Simulation {
         Some(left)
     }
 
-    /// The number of the next packet that was lost at the input, in order.
+    /// Returns the number of the next packet that was lost at the input, in order.
     pub fn take_lost(&mut self) -> Option<u64> {
         self.instance.take_lost()
     }
 
-    /// Executes accesses of the control port in order, while packets flow; returns what was read,
-    /// one word for each access.
+    /// Executes accesses of the control port in order, while packets flow. Returns one word for
+    /// each access.
     ///
     /// # Errors
     /// If the machine fails or refuses an access.
@@ -239,17 +242,17 @@ impl Simulation {
         sums
     }
 
-    /// Returns its state.
+    /// Returns the state of the simulation.
     pub fn state(&self) -> State {
         self.instance.state()
     }
 
-    /// The time that all cycles so far have taken.
+    /// Returns the wall-clock time of all cycles so far.
     pub fn time(&self) -> Duration {
         self.time
     }
 
-    /// The shape of the machine's ports.
+    /// Returns the shape of the machine's ports.
     pub fn geometry(&self) -> &Geometry {
         self.instance.geometry()
     }

@@ -1,48 +1,48 @@
-//! One run of packets through a machine that is empty before and after: how fast, and what was
-//! lost.
+//! One run of packets through a machine that is empty before and after. It measures rate and loss.
 
 use super::execution::Use;
 use super::measure::{Distribution, Meter, Pace, Pacer};
 use super::run::{Arrival, Fate, Fault, Simulation};
 use wireloom_net::Packet;
 
-/// Cycles between two inspections of the output.
+/// Cycles between two polls of the output.
 const CHUNK: u64 = 256;
-/// Packets that wait for their time or for room, at least, while there are more to come: no lane
-/// takes one more often than each cycle.
+/// The minimum number of packets queued at the input while there are more to come. A lane takes at
+/// most one packet per cycle.
 const AHEAD: u64 = 4 * CHUNK;
 
-/// What a trial does when a packet is lost at the input.
+/// The reaction of a trial to a packet that is lost at the input.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum OnLoss {
-    /// It counts it.
+    /// The trial counts the loss and continues.
     Count,
-    /// It gives the machine no more packets: one is enough to know that the pace is too fast.
+    /// The trial offers no more packets. One loss shows that the pace is too fast.
     Stop,
 }
 
 /// The result of a run.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Trial {
-    /// Packets that were given to the machine.
+    /// Number of packets offered to the machine.
     pub offered: u64,
-    /// Cycles from the first packet's arrival until the machine was empty.
+    /// Simulated cycles from the first packet's arrival until the machine was empty.
     pub cycles: u64,
-    /// Packets done in a cycle, over the middle of the run; `None` if there were too few packets.
+    /// Packets completed per cycle over the middle of the run; `None` if there were too few
+    /// packets.
     pub packets_per_cycle: Option<f64>,
-    /// Packets that left by a port.
+    /// Number of packets that left on a port.
     pub sent: u64,
-    /// Packets that were lost at the input.
+    /// Number of packets that were lost at the input.
     pub lost: u64,
-    /// Cycles from a packet's first beat in to its last beat out.
+    /// Cycles from the first beat in to the last beat out of each packet.
     pub latency: Distribution,
-    /// The use of each part in these cycles.
+    /// The utilisation of each part in these cycles.
     pub uses: Vec<Use>,
 }
 
 impl Simulation {
-    /// Gives packets to the machine at this pace and waits until it is empty. The machine must be
-    /// empty before; what caches and counters hold stays from one trial to the next.
+    /// Offers packets to the machine at this pace and waits until it is empty. The machine must be
+    /// empty at the start. The contents of caches and counters persist from one trial to the next.
     ///
     /// # Errors
     /// If the machine fails.
@@ -58,8 +58,8 @@ impl Simulation {
         let (mut meter, mut offered, mut sent) = (Meter::default(), 0, 0);
         let mut state = before;
         loop {
-            // So many that the machine does not run out of them before the next look, nor stops
-            // early.
+            // Offer enough packets that the machine does not run out of them before the next poll
+            // and does not stop early.
             while state.waiting < AHEAD
                 && let Some(packet) = coming.next()
             {
@@ -107,8 +107,8 @@ impl Simulation {
 }
 
 impl Trial {
-    /// Returns the total activity of all parts of a kind, in units of one fully used part: five
-    /// engines used at half are 2.5.
+    /// Returns the total activity of all parts of a kind, in units of one fully used part. For
+    /// example, five engines that are used half of the time give 2.5.
     pub fn used(&self, kind: &str) -> f64 {
         self.uses.iter().filter(|part| part.kind == kind).map(|part| part.share).sum()
     }

@@ -1,4 +1,4 @@
-//! An engine in Verilator, its offloads answered by the golden model's.
+//! Runs an engine in Verilator. The offloads of the golden model reply to it.
 
 use std::fmt::Write as _;
 use std::io::{BufRead, BufReader, Write as _};
@@ -13,29 +13,29 @@ use wireloom_ir::{self as ir, Execute, Golden, Program, Reason, ReasonSetId, Ver
 use wireloom_net::Packet;
 use wireloom_offloads::{Content, Env, Store};
 
-/// What became of a packet.
+/// An output of the engine.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Left {
-    /// What happened.
+    /// The verdict on the packet.
     pub verdict: Verdict,
-    /// Its bytes; nothing of dropped ones.
+    /// The bytes of the packet; empty if it was dropped.
     pub bytes: Vec<u8>,
 }
 
-/// How an engine is built for a run.
+/// The configuration of an engine for a run.
 #[derive(Clone, Copy, Debug)]
 pub struct Setting {
-    /// Threads.
+    /// Number of threads.
     pub threads: u32,
-    /// Scheduler.
+    /// Number of the scheduler in the templates.
     pub scheduler: u32,
-    /// Storage, of windows too.
+    /// Number of the storage in the templates, also for windows.
     pub storage: u32,
-    /// LUT levels of a stage.
+    /// LUT levels in a stage.
     pub levels: u32,
-    /// Shell.
+    /// The shell.
     pub shell: Shell,
-    /// Bytes of a word of the header.
+    /// Bytes in a header word.
     pub header_bytes: u32,
 }
 
@@ -52,7 +52,7 @@ impl Default for Setting {
     }
 }
 
-/// An engine, built.
+/// An engine that has been built.
 pub struct Bench {
     program: Program,
     engine: EngineModule,
@@ -60,7 +60,7 @@ pub struct Bench {
 }
 
 impl Bench {
-    /// Builds the main engine of a program in regions. `name` is that of the folder.
+    /// Builds the main engine of a program in regions, in a folder with this name.
     pub fn new(name: &str, program: &Program, setting: Setting) -> Self {
         let options = Options { levels: setting.levels, header_bytes: setting.header_bytes };
         let engine = build(program, program.main, &options, setting.shell)
@@ -104,13 +104,13 @@ impl Bench {
         Self { program: program.clone(), engine, binary: folder.join("build/Vbench") }
     }
 
-    /// Register stages of the core.
+    /// Returns the number of register stages in the core.
     pub fn stages(&self) -> u32 {
         self.engine.core.core_stages
     }
 
-    /// Runs packets; what became of each, in the order in which it sent them. `slow`: nobody is
-    /// always ready.
+    /// Runs packets. Returns the outputs of each packet, in the order in which it sent them. If
+    /// `slow` is set, the bench stalls its interfaces and delays replies at random.
     pub fn run(
         &self,
         packets: &[Packet],
@@ -181,7 +181,7 @@ impl Bench {
         info
     }
 
-    /// What an offload answers.
+    /// Returns the reply of an offload.
     fn serve(&self, port: usize, data: &str, store: &mut Store) -> Option<Bits> {
         let port = &self.engine.core.ports[port];
         let mut rest = bits(data).resize(port.request_bits.max(1));
@@ -221,8 +221,8 @@ impl Bench {
         })
     }
 
-    /// Holds the engine to the golden model of its program: what becomes of each packet, and the
-    /// offloads' state in the end. Returns what became of them.
+    /// Compares the engine with the golden model of its program: the outputs of each packet, and
+    /// the final state of the offloads. Returns the outputs.
     pub fn compare(
         &self,
         packets: &[Packet],
@@ -261,12 +261,13 @@ impl Bench {
     }
 }
 
-/// The offloads of a program in their initial state.
+/// Returns the offloads of a program in their initial state.
 pub fn empty(program: &Program) -> Store {
     ir::store(program).unwrap_or_else(|refused| panic!("{}", refused.0))
 }
 
-/// What left, from the shell's result and rows; nothing of a thread that ended without sending.
+/// Returns the output in the shell's result and rows, or `None` if the thread ended without
+/// sending.
 fn outcome(packet: &Packet, result: &str, rows: &str) -> Option<Left> {
     let result = bits(result);
     let field = |low, width| result.slice(low, width).low_u64();
@@ -292,7 +293,7 @@ fn outcome(packet: &Packet, result: &str, rows: &str) -> Option<Left> {
     Some(Left { verdict, bytes })
 }
 
-/// What the bench must know of the ports.
+/// Returns the description of the ports for the bench.
 fn ports(engine: &EngineModule) -> String {
     let mut text = format!("#define PORTS {}\n", engine.core.ports.len().max(1));
     let list = |replying: bool| -> String {
@@ -310,7 +311,7 @@ fn ports(engine: &EngineModule) -> String {
         if replies.is_empty() { "false".into() } else { replies.join(", ") }
     );
     text.push_str("#define SET_ARGUMENTS(a) (void)a\n#define REPLY_OR(data) data\n");
-    // A runaway thread takes 65,536 steps of some cycles each.
+    // A runaway thread takes 65,536 steps of a few cycles each.
     text.push_str("#define LIMIT 1500000\n");
     text
 }
@@ -328,7 +329,7 @@ fn unhex(text: &str) -> Vec<u8> {
         .collect()
 }
 
-/// A number in whole bytes of hexadecimal digits.
+/// Converts whole bytes of hexadecimal digits to a number.
 fn bits(text: &str) -> Bits {
     Bits::from_bytes(&unhex(text))
 }

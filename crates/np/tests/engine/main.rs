@@ -1,14 +1,14 @@
-//! Engines in SystemVerilog, shell and all, held to the golden model: packets in, packets out,
-//! offloads answered by golden's own.
+//! Compares engines in SystemVerilog, including their shells, with the golden model: packets in,
+//! packets out. The golden model's offloads reply to the engines.
 
 mod bench;
 
-/// The checkout that the tests run in.
+/// Returns the checkout that the tests run in.
 fn repository() -> PathBuf {
     wireloom_install::checkout().expect("tests run in a checkout")
 }
 
-/// The hand-written templates.
+/// Returns the folder of the hand-written templates.
 fn hardware() -> PathBuf {
     repository().join("hardware")
 }
@@ -26,7 +26,7 @@ use wireloom_testkit::TestFile;
 
 use bench::{Bench, Setting};
 
-/// A file of packet tests, with its program in regions for so many ports.
+/// Returns a file of packet tests, and its program in regions for these header ports.
 fn tests(name: &str, ports: HeaderPorts) -> (TestFile, Program) {
     let path = repository().join("programs/tests").join(name);
     let tests = TestFile::read(&path).unwrap_or_else(|e| panic!("{e}"));
@@ -46,7 +46,7 @@ fn loaded(program: &Program, tables: Option<&Path>) -> Store {
     store
 }
 
-/// The packets of a test file, and damaged ones of each.
+/// Returns the packets of a test file, and damaged versions of each packet.
 fn packets(tests: &TestFile, damaged: usize) -> Vec<Packet> {
     let mut packets: Vec<Packet> = tests.packets().cloned().collect();
     let mut state = 0x9e37_79b9_7f4a_7c15u64;
@@ -63,7 +63,7 @@ fn packets(tests: &TestFile, damaged: usize) -> Vec<Packet> {
                 0 if length > 0 => packet.bytes.truncate(draw(length)),
                 1 if length > 0 => packet.bytes[draw(length.min(64))] = draw(256) as u8,
                 2 if length > 0 => packet.bytes[draw(length.min(64))] ^= 1 << draw(8),
-                // Four bytes more or less somewhere: a tag, a label.
+                // Inserts four bytes, such as a tag or a label.
                 _ if length > 24 => {
                     let at = 12 + draw(length.min(60) - 12);
                     let bytes: Vec<u8> = packet.bytes[at - 4..at].to_vec();
@@ -88,7 +88,7 @@ fn hold(name: &str, file: &str, ports: HeaderPorts, setting: Setting) {
 
 #[test]
 fn a_table_that_packets_change_ends_as_golden_says() {
-    // Packets change the table in order of arrival: one thread.
+    // Packets change the table in order of arrival, which requires a single thread.
     let setting = Setting { threads: 1, storage: 1, ..Setting::default() };
     hold("flowcount", "flowcount.packets", HeaderPorts::new(3, 1), setting);
 }
@@ -98,8 +98,8 @@ fn the_router_forwards_as_golden_does() {
     hold("router", "router.packets", HeaderPorts::new(3, 2), Setting::default());
 }
 
-/// A thread in a state machine, each with another storage or another number of words that a step
-/// writes.
+/// Returns a state machine with one thread. Each test has a different storage or number of words
+/// that a step writes.
 fn state_machine(storage: u32) -> Setting {
     Setting { threads: 1, storage, shell: Shell::StateMachine, ..Setting::default() }
 }
@@ -119,7 +119,7 @@ fn a_state_machine_forwards_ipv4_as_golden_does() {
     hold("ipv4-fsm", "ipv4.packets", HeaderPorts::new(2, 1), state_machine(0));
 }
 
-/// Packets whose first bytes say what to do with them, most of them short.
+/// Returns packets whose first bytes are commands to the program. Most of the packets are short.
 fn commands(count: usize) -> Vec<Packet> {
     let mut state = 7u64;
     let mut draw = move |below: u64| {
@@ -136,8 +136,8 @@ fn commands(count: usize) -> Vec<Packet> {
             };
             let mut bytes: Vec<u8> =
                 (0..length).map(|_| if draw(3) == 0 { 0 } else { draw(256) as u8 }).collect();
-            // Offsets near the packet's ends, small counts, and few threads that run away: these
-            // take long.
+            // Offsets near the ends of the packet, small counts, and few runaway threads, because
+            // these take long.
             if length > 4 {
                 let at = [0, draw(8), length - draw(4), length, 127, 128, draw(300), draw(65_536)]
                     [draw(8) as usize];
@@ -157,8 +157,8 @@ fn commands(count: usize) -> Vec<Packet> {
         .collect()
 }
 
-/// Runs packets of all sorts through a program of corners. The meter and `fetch_add` want packets
-/// in order: one thread.
+/// Runs packets of all kinds through a program of corner cases. There is one thread because the
+/// meter and `fetch_add` require packets in order.
 fn corners(name: &str, header_bytes: u32) {
     let path = repository().join("crates/np/tests/engine/corners.loom");
     let checked = wireloom_lang::check(&path, &wireloom_lang::Options::default());

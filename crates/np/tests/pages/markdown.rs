@@ -1,22 +1,22 @@
-//! A template's page.
+//! Writes the page of a template.
 
 use std::fmt::Write as _;
 
 use super::module::{Group, Module};
 
-/// What is known of a template from elsewhere.
+/// Facts about a template from outside its source.
 pub struct About<'a> {
     /// Folder below hardware/.
     pub folder: &'a str,
-    /// Page of docs/hardware that tells of the folder.
+    /// The page of docs/hardware that describes the folder.
     pub page: &'a str,
-    /// Templates that have it inside.
+    /// Templates that instantiate the template.
     pub users: &'a [&'a str],
-    /// Test benches and proofs that have it inside, without `.sv`.
+    /// Test benches and proofs that instantiate the template, without `.sv`.
     pub checked: &'a [&'a str],
 }
 
-/// The page.
+/// Returns the page.
 pub fn page(module: &Module, about: &About) -> String {
     let name = &module.name;
     let mut page = format!("# {name}\n\n");
@@ -55,7 +55,7 @@ pub fn page(module: &Module, about: &About) -> String {
     page
 }
 
-/// The list of all templates.
+/// Returns the list of all templates.
 pub fn list(modules: &[(&str, &Module)]) -> String {
     let mut page = "# The templates, one by one\n\nA page each, from its source. [How they fit together](../README.md).\n".to_owned();
     let mut last = "";
@@ -73,8 +73,8 @@ pub fn list(modules: &[(&str, &Module)]) -> String {
     page
 }
 
-/// The comment as Markdown: what is indented under `Contract` are its clauses, what is indented
-/// elsewhere stays as it is laid out.
+/// Converts the comment to Markdown. Indented lines under `Contract` are its clauses. Other
+/// indented lines keep their layout.
 fn prose(comment: &[String]) -> String {
     let (mut made, mut in_contract, mut in_code) = (String::new(), false, false);
     for (number, line) in comment.iter().enumerate() {
@@ -101,7 +101,7 @@ fn prose(comment: &[String]) -> String {
             in_code = true;
             made += &format!("{line}\n");
         } else {
-            // A paragraph of its own for what has a name: timing, cost, requests.
+            // A labelled line (timing, cost, requests) starts its own paragraph.
             match line.split_once(':').filter(|(name, _)| number > 0 && is_label(name)) {
                 Some((name, rest)) => {
                     made += &format!("\n**{}:**{}\n", escaped(name), escaped(rest))
@@ -113,7 +113,8 @@ fn prose(comment: &[String]) -> String {
     made + if in_code { "```\n\n" } else { "\n" }
 }
 
-/// Whether words in front of a colon name what follows: a few, the first with a capital.
+/// Returns whether the words before a colon are a label: a few words, the first with a capital
+/// letter.
 fn is_label(words: &str) -> bool {
     words.starts_with(|c: char| c.is_ascii_uppercase())
         && words.split(' ').count() <= 5
@@ -165,12 +166,12 @@ fn ports(groups: &[Group], page: &mut String) {
     page.push('\n');
 }
 
-/// Text in a table.
+/// Escapes text for a table cell.
 fn cell(text: &str) -> String {
     escaped(text).replace('|', "\\|")
 }
 
-/// Text in which Markdown sees no markup but code, and names of the source are code.
+/// Escapes text so that Markdown interprets only code spans. Names from the source become code.
 fn escaped(text: &str) -> String {
     let mut made = String::new();
     for (number, part) in text.split('`').enumerate() {

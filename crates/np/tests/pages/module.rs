@@ -1,20 +1,20 @@
-//! What a template's source says of it: the comment in front, parameters, ports, and what is
-//! inside.
+//! Reads the source of a template: the leading comment, the parameters, the ports, and the
+//! instances.
 
 use std::collections::BTreeSet;
 
 /// A template.
 pub struct Module {
     pub name: String,
-    /// The comment in front, without the parameters' table.
+    /// The leading comment, without the table of parameters.
     pub comment: Vec<String>,
     pub parameters: Vec<Parameter>,
     pub ports: Vec<Group>,
-    /// Templates that it has inside.
+    /// Templates that this template instantiates.
     pub inside: Vec<String>,
-    /// Why it refuses parameters.
+    /// The messages with which the template rejects parameters.
     pub refusals: Vec<String>,
-    /// Names of its assertions.
+    /// Names of the assertions.
     pub assertions: Vec<String>,
 }
 
@@ -24,7 +24,7 @@ pub struct Parameter {
     pub meaning: String,
 }
 
-/// Ports that stand together in the source.
+/// Ports that are grouped together in the source.
 pub struct Group {
     pub about: Vec<String>,
     pub ports: Vec<Port>,
@@ -33,13 +33,13 @@ pub struct Group {
 pub struct Port {
     pub name: String,
     pub is_input: bool,
-    /// How wide it is: an expression, a type, or empty for one bit.
+    /// The width: an expression, a type, or empty for one bit.
     pub width: String,
     pub meaning: String,
 }
 
 impl Module {
-    /// Reads a template, which is laid out as all are.
+    /// Parses a template, which must have the common layout.
     pub fn parse(name: &str, source: &str) -> Self {
         let lines: Vec<&str> = source.lines().collect();
         let at = |what: &str| {
@@ -71,14 +71,14 @@ impl Module {
     }
 }
 
-/// All names of modules that a text has.
+/// Returns all module names in a text.
 pub fn names(text: &str) -> BTreeSet<&str> {
     text.split(|c: char| !c.is_ascii_alphanumeric() && c != '_')
         .filter(|word| word.starts_with("wl_"))
         .collect()
 }
 
-/// The comment in front of a module, and the meanings of parameters that stand there.
+/// Splits the leading comment into the text and the meanings of parameters.
 fn divide(lines: &[&str]) -> (Vec<String>, Vec<(String, String)>) {
     let mut comment: Vec<String> = Vec::new();
     let mut meanings: Vec<(String, String)> = Vec::new();
@@ -105,7 +105,7 @@ fn divide(lines: &[&str]) -> (Vec<String>, Vec<(String, String)>) {
     (comment, meanings)
 }
 
-/// A line without its comment and the comma at its end, and the comment.
+/// Splits a line into the code, without a comma at its end, and the comment.
 fn parted(line: &str) -> (&str, String) {
     let (code, comment) = line.split_once("//").unwrap_or((line, ""));
     (code.trim().trim_end_matches(','), comment.trim().to_owned())
@@ -148,7 +148,7 @@ fn port(line: &str) -> Port {
         rest.trim().rsplit_once(' ').unwrap_or_else(|| panic!("not a port: `{line}`"));
     let kind = kind.trim().strip_prefix("logic").unwrap_or(kind).trim();
     let width = match kind.strip_prefix('[').and_then(|range| range.strip_suffix(":0]")) {
-        // From the highest bit to the width.
+        // Convert the highest bit to the width.
         Some(high) => match (high.trim().strip_suffix("-1"), high.trim().parse::<u32>()) {
             (Some(width), _) => width.trim().to_owned(),
             (None, Ok(high)) => (high + 1).to_string(),
@@ -159,7 +159,8 @@ fn port(line: &str) -> Port {
     Port { name: name.to_owned(), is_input: direction == "input", width, meaning }
 }
 
-/// Templates of which the lines make instances: a name, then parameters or the instance's name.
+/// Returns the templates that the lines instantiate. An instance starts with the template's name,
+/// followed by parameters or the name of the instance.
 fn inside(own: &str, lines: &[&str]) -> Vec<String> {
     let mut found: Vec<String> = Vec::new();
     for line in lines.iter().map(|line| line.trim_start()) {

@@ -1,19 +1,19 @@
-//! A template as a drawing: a box with its inputs on the left, its outputs on the right and what it
-//! has inside.
+//! Draws a template as a box with its inputs on the left, its outputs on the right, and its
+//! instances inside.
 
 use std::fmt::Write as _;
 
 use super::module::{Module, Port};
 
-/// Height of a row, and room between groups of ports.
+/// Height of a row, and space between groups of ports.
 const ROW: usize = 18;
 const GAP: usize = 10;
-/// Width of a letter of the names, and of the smaller ones of widths.
+/// Width of a letter in names, and in the smaller text of widths.
 const LETTER: f64 = 6.7;
 const SMALL: f64 = 5.6;
 const ARROW: usize = 26;
 
-/// The drawing, in SVG.
+/// Returns the drawing in SVG.
 pub fn draw(module: &Module) -> String {
     let ports = || module.ports.iter().flat_map(|group| &group.ports);
     let widest = |is_input: bool, text: fn(&Port) -> usize| {
@@ -67,8 +67,8 @@ pub fn draw(module: &Module) -> String {
     )
 }
 
-/// A port: its arrow outside, its width above that, its name inside. Thick if it is wider than a
-/// bit.
+/// Draws a port: an arrow outside the box with the width above it, and the name inside the box. The
+/// arrow is thick if the port is wider than one bit.
 fn arrow(port: &Port, left: usize, box_width: usize, y: usize, rows: &mut String) {
     let (from, to, name, anchor, width, side) = if port.is_input {
         (left - ARROW, left, left + 8, "start", left - ARROW - 4, "end")

@@ -1,4 +1,4 @@
-//! The harness, with a machine that sends packets back (`echo.sv`).
+//! Tests of the harness with a machine that sends packets back (`echo.sv`).
 
 use std::fs;
 use std::path::PathBuf;
@@ -11,7 +11,7 @@ use wireloom_net::Packet;
 use super::*;
 use crate::processor::File;
 
-/// The echo machine with this many lanes. Built once for all test runs.
+/// Returns the echo machine with this many lanes. It is built once for all test runs.
 fn echo(lanes: usize, waves: bool) -> Model {
     static ONE_AT_A_TIME: Mutex<()> = Mutex::new(());
     let _turn = ONE_AT_A_TIME.lock().unwrap_or_else(PoisonError::into_inner);
@@ -19,7 +19,7 @@ fn echo(lanes: usize, waves: bool) -> Model {
     build(&echo_source(lanes), &options, &mut |_| ()).unwrap_or_else(|error| panic!("{error}"))
 }
 
-/// The SystemVerilog of the echo machine.
+/// Returns the SystemVerilog of the echo machine.
 fn echo_source(lanes: usize) -> Source {
     let text = include_str!("echo.sv").replace("`LANES", &lanes.to_string());
     let level =
@@ -50,19 +50,20 @@ fn echo_source(lanes: usize) -> Source {
     }
 }
 
-/// Settings with which each lane takes a beat in this many cycles.
+/// Returns settings with which each lane accepts one beat per `interval` cycles.
 fn taking(interval: u32) -> Settings {
     Settings { arguments: vec![format!("+interval={interval}")], ..Settings::default() }
 }
 
-/// A packet that begins with these bytes, made longer to `length` by bytes that its number decides.
+/// Returns a packet that begins with these bytes, extended to `length` bytes that depend on its
+/// number.
 fn packet(number: usize, start: &[u8], length: usize) -> Packet {
     let mut bytes = start.to_vec();
     bytes.extend((start.len()..length).map(|i| (i * 7 + number * 13) as u8));
     Packet { ingress: (number % 1000) as u16, arrival_ns: 0, bytes }
 }
 
-/// Packets of many lengths and fates.
+/// Returns packets of many lengths and fates.
 fn assorted(count: usize) -> Vec<Packet> {
     (0..count)
         .map(|i| match i % 7 {
@@ -76,7 +77,7 @@ fn assorted(count: usize) -> Vec<Packet> {
         .collect()
 }
 
-/// The compared properties: number, fate, egress, reason, bytes.
+/// The properties that tests compare: number, fate, egress port, reason and bytes.
 type Told = (u64, Fate, u16, (u8, u16), Vec<u8>);
 
 /// Returns the expected outputs of the echo machine for a packet.
@@ -140,8 +141,8 @@ fn a_machine_is_offered_a_beat_each_cycle_on_each_lane() {
 
 #[test]
 fn what_a_slow_machine_cannot_take_is_lost_at_the_input() {
-    // Two lanes that take a packet in four cycles, offered one in each cycle: half of them are
-    // lost, but for those that the buffer and the lanes hold at the end.
+    // Two lanes that accept a packet every four cycles are offered one packet per cycle. Half of
+    // the packets are lost, except for those that the buffer and the lanes hold at the end.
     let settings = Settings { buffer: 2, ..taking(4) };
     let mut simulation = Simulation::start(&echo(2, false), &settings).expect("it starts");
     let packets: Vec<_> = (0..1000).map(|i| packet(i, &[0], 64)).collect();
@@ -157,7 +158,7 @@ fn what_a_slow_machine_cannot_take_is_lost_at_the_input() {
     numbers.sort_unstable();
     assert!(numbers.into_iter().eq(0..1000), "each packet left or was lost, once");
 
-    // At half that rate none is.
+    // At half that rate no packet is lost.
     let mut simulation = Simulation::start(&echo(2, false), &settings).expect("it starts");
     let mut pacer = Pacer::new(Pace::PerCycle(0.5));
     packets.iter().for_each(|packet| simulation.offer(packet, pacer.next(0)));
@@ -175,7 +176,7 @@ fn packets_arrive_in_their_cycle() {
     let cycles: Vec<_> = left.iter().map(|left| (left.arrived, left.entered, left.left)).collect();
     let late = 1_000_000_000;
     assert_eq!(cycles, [(5, 5, 6), (5, 6, 7), (6, 7, 8), (40, 40, 41), (late, late, late + 1)]);
-    // Nobody waits for a machine that has nothing to do.
+    // The simulation skips cycles in which the machine is idle.
     assert!(simulation.state().cycles < 3000);
     assert_eq!(simulation.state().now, late + 2);
 }
@@ -223,7 +224,7 @@ fn probes_add_up() {
     (0..100).for_each(|i| simulation.offer(&packet(i, &[0], 64), Arrival::Waiting));
     finish(&mut simulation);
     let probes = simulation.probes();
-    // Each lane holds each of its 50 packets for a cycle; the input of two lanes is busy for about
+    // Each lane holds each of its 50 packets for a cycle. The input of two lanes is busy for about
     // a hundred cycles.
     assert_eq!(probes[1..], [50, 50]);
     assert!((99..=101).contains(&probes[0]), "{}", probes[0]);
@@ -385,7 +386,7 @@ fn a_model_that_is_damaged_is_built_anew() {
         .find(|entry| entry.path().is_dir());
     let object = entry.expect("an entry").path().join("np_model.so");
     let whole = fs::read(&object).expect("the model");
-    // A library that is loaded must not change: the damaged one takes its place.
+    // A loaded library must not change, so the damaged file replaces it.
     fs::remove_file(&object).expect("it is there");
     fs::write(&object, &whole[..whole.len() / 2]).expect("truncated");
     assert!(built() && !built());
@@ -397,8 +398,8 @@ fn a_trial_begins_and_ends_with_an_empty_machine() {
     let settings = Settings { buffer: 2, ..taking(4) };
     let mut simulation = Simulation::start(&echo(2, false), &settings).expect("it starts");
     let packets: Vec<_> = (0..1000).map(|i| packet(i, &[0], 64)).collect();
-    // Two lanes that take a packet in four cycles: half a packet a cycle is the most, and what one
-    // trial lost is not told of the next.
+    // Two lanes that accept a packet every four cycles process at most half a packet per cycle. The
+    // losses of one trial do not count in the next one.
     for (pace, rate, lost) in [
         (Pace::Most, 0.5, 0..=0),
         (Pace::PerCycle(1.0), 0.5, 495..=510),
