@@ -15,7 +15,7 @@ fn field(field: &str) -> Expr {
     name("m").arrow(field)
 }
 
-/// The address of the thread in a seat.
+/// The address of the thread in a slot of `seats`.
 fn thread(seat: Expr) -> Expr {
     field("seats").index(seat).member("thread").address()
 }
@@ -28,7 +28,7 @@ fn thread_type(engine: &PacketEngine<'_>) -> Type {
     Type::structure(&format!("{}_thread", engine.prefix))
 }
 
-/// Returns the number of states.
+/// The number of states.
 fn states(engine: &PacketEngine<'_>) -> Expr {
     name(format!("{}_STATES", engine.prefix.to_uppercase()))
 }
@@ -55,7 +55,7 @@ fn function(
     vec![Item::Comment(comment.into()), Item::Function(signature, body), Item::Blank]
 }
 
-/// The states and the machine's structure.
+/// Writes the states and the machine's structure.
 pub fn machine(engine: &PacketEngine<'_>) -> Vec<Item> {
     let mut enumerators = vec![engine.ended()];
     enumerators.extend(engine.waiting().map(|step| engine.state(step)));
@@ -104,7 +104,7 @@ pub fn machine(engine: &PacketEngine<'_>) -> Vec<Item> {
     ]
 }
 
-/// The loop and all that it needs.
+/// Writes the loop and all that it needs.
 pub fn execution(engine: &PacketEngine<'_>) -> Vec<Item> {
     let mut items = wait(engine);
     if engine.is_ordered() {
@@ -200,7 +200,8 @@ fn execute(engine: &PacketEngine<'_>, unordered: &[usize]) -> Vec<Item> {
     function("Executes a batch.", "static", format!("{prefix}_execute"), parameters, body)
 }
 
-/// Writes one list: each access of all its searches is in flight before the first search needs it.
+/// Writes the function for one list. Each access of all its searches is in flight before the first
+/// search needs it.
 fn list(engine: &PacketEngine<'_>, step: usize) -> Vec<Item> {
     let state = || name(engine.state(step));
     let waiting = || field("waiting").index(state());
@@ -223,7 +224,7 @@ fn list(engine: &PacketEngine<'_>, step: usize) -> Vec<Item> {
     function(&comment, "WL_FUNCTION", format!("{}_list", engine.enter(step)), parameters, body)
 }
 
-/// Steps with calls of order-sensitive offloads: see `plan`.
+/// Writes the steps with calls of order-sensitive offloads; see `plan`.
 fn in_order(engine: &PacketEngine<'_>) -> Vec<Item> {
     let prefix = &engine.prefix;
     let ordered: Vec<usize> =

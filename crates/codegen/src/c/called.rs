@@ -1,5 +1,4 @@
-//! An engine that is called: one C function, which runs to its end for each call, with a context of
-//! its own.
+//! A called engine: one C function, which runs to its end for each call, with a context of its own.
 
 use wireloom_ir::{Engine, EngineKind, Exit, Op, OpKind, Program};
 
@@ -12,7 +11,7 @@ use super::tree::{
 use super::types::{Class, Model};
 use super::{effects, exits, plan};
 
-/// An engine that is called.
+/// A called engine.
 pub struct Called<'a> {
     /// The program.
     pub program: &'a Program,
@@ -20,17 +19,17 @@ pub struct Called<'a> {
     pub engine: &'a Engine,
     /// The function's name.
     pub function: String,
-    /// For each offload: its first slot, relative to the engine's first.
+    /// The first slot of each offload, relative to the engine's first slot.
     pub slot_index: Vec<usize>,
-    /// For each offload that is an engine: its function.
+    /// The C function of each offload that is an engine.
     pub functions: Vec<Option<String>>,
 }
 
-/// The count of jumps back.
+/// The variable that counts jumps back.
 const BACKWARD: &str = "backward";
 
 impl Called<'_> {
-    /// The function.
+    /// Writes the function.
     pub fn items(&self) -> Vec<Item> {
         let EngineKind::Call { params, reply } = &self.engine.kind else {
             unreachable!("only engines that are called become functions");
@@ -111,7 +110,7 @@ impl Called<'_> {
         }
     }
 
-    /// Ends a thread that was stopped: its reply is zero.
+    /// The statement that ends a stopped thread: its reply is zero.
     fn zero(&self) -> Stmt {
         Stmt::Return(self.reply_class().zero_value())
     }
@@ -166,7 +165,7 @@ impl Effects for CallEffects<'_> {
     }
 }
 
-/// Counts a jump back; returns whether the thread had already made the maximum number.
+/// Counts a jump back and tests whether the thread had already made the maximum number.
 pub fn last_jump_back(count: Expr) -> Expr {
     count.increment().binary(Binary::Equal, Expr::name("WL_MAX_BACKWARD_JUMPS"))
 }

@@ -1,5 +1,5 @@
-//! Calls of offloads: as C of the offload's kind where there is some ([`kinds`](super::kinds)),
-//! through the host's instance where there is none.
+//! Calls of offloads. A kind with its own C code ([`kinds`](super::kinds)) writes them; all others
+//! go through the host's instance.
 
 use wireloom_ir::{Engine, OffloadTarget, Op, OpKind};
 use wireloom_offloads::{Config, Method, registry};
@@ -10,14 +10,14 @@ use super::ops::{Operand, from_words, high_word};
 use super::tree::{Binary, Declaration, Expr, Stmt};
 use super::types::{Class, Model};
 
-/// The context of calls. The offloads' slots are the array `slots`, the thread's environment is
+/// The context of calls. The offloads' slots are the array `slots`; the thread's environment is
 /// `env`.
 pub struct Surroundings<'a> {
-    /// For each offload of the engine: its first slot.
+    /// The first slot of each offload of the engine.
     pub slot_index: &'a [usize],
-    /// For each offload that is an engine: the C function that executes it.
+    /// The C function of each offload that is an engine.
     pub functions: &'a [Option<String>],
-    /// The current packet and the arena, both pointers; a called engine has none.
+    /// The current packet and the arena, both pointers. A called engine has neither.
     pub packet: Option<(Expr, Expr)>,
 }
 
@@ -32,13 +32,13 @@ pub fn slots() -> Expr {
     Expr::name("slots")
 }
 
-/// The environment of a thread: a pointer.
+/// The environment of a thread, a pointer.
 pub fn env() -> Expr {
     Expr::name("env")
 }
 
-/// Writes a call; `result` is the object for the reply, if something uses it. `walk` is the state
-/// of a search that was begun before.
+/// Writes a call. `result` is the object for the reply, if the reply is used. `walk` is the state
+/// of a search that has already begun.
 pub fn call(
     around: &Surroundings<'_>,
     emitter: &mut Emitter<'_>,
@@ -87,14 +87,14 @@ pub fn call(
     kinds::find(config).and_then(|kind| (kind.call)(&call)).unwrap_or_else(|| call.through_host())
 }
 
-/// Writes what fetches the first memory that a split-phase call will read.
+/// Writes the prefetch of the first memory that a split-phase call will read.
 pub fn fetch(around: &Surroundings<'_>, emitter: &mut Emitter<'_>, op: &Op) -> Stmt {
     let phases = split_phase(emitter.scope.engine, &op.kind).expect("a split-phase call");
     phases.fetch(&access(around, emitter, op))
 }
 
-/// Writes how a search continues after the preceding fetches. `pause` counts from 0; `walk` is its
-/// state.
+/// Writes how a search continues after the preceding fetches. `pause` counts from 0; `walk` is the
+/// state of the search.
 pub fn advance(
     around: &Surroundings<'_>,
     emitter: &mut Emitter<'_>,
@@ -107,19 +107,19 @@ pub fn advance(
     search.advance(&access(around, emitter, op), pause, walk)
 }
 
-/// Returns how a call splits into a request and a reply; nothing if splitting does not pay off.
+/// Returns how a call splits into a request and a reply, or `None` if splitting does not pay off.
 pub fn split_phase(engine: &Engine, kind: &OpKind) -> Option<&'static dyn SplitPhase> {
     let config = config(engine, kind)?;
     (kinds::find(config)?.split_phase)(config)
 }
 
-/// Returns how often the search of a call pauses; 0 for all other calls.
+/// Returns the number of pauses of a call's search; 0 for all other calls.
 pub fn pauses(engine: &Engine, op: &Op) -> usize {
     let search = split_phase(engine, &op.kind).and_then(SplitPhase::search);
     search.zip(config(engine, &op.kind)).map_or(0, |(search, config)| search.pauses(config))
 }
 
-/// The configuration of the offload that a call is of, if that is of a kind.
+/// Returns the configuration of the called offload, unless that is an engine.
 fn config<'a>(engine: &'a Engine, kind: &OpKind) -> Option<&'a Config> {
     let OpKind::Call { offload, .. } = kind else { return None };
     match &engine.offloads[offload.index()].target {
@@ -136,7 +136,7 @@ fn access<'a>(around: &Surroundings<'_>, emitter: &mut Emitter<'a>, op: &Op) -> 
     Access { slot, config, key: emitter.operand(args[0]) }
 }
 
-/// A call of an offload of a kind, ready to be written.
+/// A call of an offload that is not an engine, with everything needed to write it.
 pub struct Call<'a> {
     /// The context of the call.
     pub around: &'a Surroundings<'a>,
@@ -144,22 +144,22 @@ pub struct Call<'a> {
     pub config: &'a Config,
     /// The method.
     pub method: &'static Method,
-    /// Its number among those of the kind.
+    /// The method's index among those of the kind.
     pub number: usize,
-    /// The arguments, none of them an expression with operators.
+    /// The arguments. None of them is an expression with operators.
     pub args: &'a [Operand],
     /// The offload's slot.
     pub slot: Expr,
     /// The object for the reply.
     pub result: Option<&'a Expr>,
-    /// The state of a search that was begun before.
+    /// The state of a search that has already begun.
     pub walk: Option<Expr>,
-    /// Width of the reply; 0 if there is none.
+    /// The width of the reply in bits; 0 if there is none.
     pub width: u32,
 }
 
 impl Call<'_> {
-    /// An argument.
+    /// Returns the C expression of an argument.
     pub fn arg(&self, index: usize) -> Expr {
         self.args[index].c.clone()
     }
@@ -169,7 +169,7 @@ impl Call<'_> {
         self.slot.clone().address()
     }
 
-    /// A call of a function that returns a scalar.
+    /// Writes a call of a function that returns a scalar.
     pub fn scalar(&self, value: Expr) -> Vec<Stmt> {
         vec![match self.result {
             Some(result) => Stmt::Assign(result.clone(), value),
@@ -177,12 +177,13 @@ impl Call<'_> {
         }]
     }
 
-    /// A call of a function that writes the words of its reply: `function(arguments, reply)`.
+    /// Writes a call of a function that writes the words of its reply: `function(arguments,
+    /// reply)`.
     pub fn fill(&self, function: &str, args: Vec<Expr>) -> Vec<Stmt> {
         self.fill_before(function, args, Vec::new())
     }
 
-    /// A call of a function that writes its reply, with more arguments after the reply.
+    /// Writes a call of a function that writes its reply and takes more arguments after the reply.
     pub fn fill_before(&self, function: &str, args: Vec<Expr>, after: Vec<Expr>) -> Vec<Stmt> {
         let into = |reply: Expr| Stmt::call(function, args.into_iter().chain([reply]).chain(after));
         match (self.result, Model::Bits64.class(self.width)) {
@@ -203,7 +204,7 @@ impl Call<'_> {
         Declaration::new("uint64_t", "reply").sized([Expr::number(n)]).into()
     }
 
-    /// The host executes the call on its instance.
+    /// Writes a call that the host executes on its instance.
     pub fn through_host(&self) -> Vec<Stmt> {
         let (args, reply) = (Expr::name("args"), Expr::name("reply"));
         let none = || Expr::name("NULL");
@@ -242,12 +243,12 @@ impl Call<'_> {
     }
 }
 
-/// The address of a word of an array.
+/// Returns the address of a word of an array.
 fn at_word(array: &Expr, at: u32) -> Expr {
     array.clone().binary(Binary::Add, Expr::number(at))
 }
 
-/// Copies a number of words, each as large as an element of `array`.
+/// Copies `words` words, each as large as an element of `array`.
 fn copy(to: Expr, from: Expr, words: u32, array: &Expr) -> Stmt {
     let word = Expr::SizeOf(Box::new(array.clone().target()));
     Stmt::call("memcpy", [to, from, Expr::number(words).binary(Binary::Mul, word)])

@@ -4,7 +4,7 @@
 use wireloom_ir::{Engine, Meta, OffloadTarget, OpKind};
 use wireloom_offloads::{Method, registry};
 
-/// Something that operations read and change.
+/// A resource that operations read and change.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Resource {
     /// A context variable, by index.
@@ -18,7 +18,7 @@ pub enum Resource {
 }
 
 impl Resource {
-    /// Whether changing this changes what reading `other` gives.
+    /// Whether a change of this resource changes the result of reading `other`.
     pub fn covers(self, other: Self) -> bool {
         self == other || self == Self::Packet && !matches!(other, Self::Context(_))
     }
@@ -58,7 +58,7 @@ pub fn reads_packet(engine: &Engine, kind: &OpKind) -> bool {
     method(engine, kind).is_some_and(|method| method.reads_packet)
 }
 
-/// Returns the called method, if the offload is of a kind.
+/// Returns the called method, unless the offload is an engine.
 fn method(engine: &Engine, kind: &OpKind) -> Option<&'static Method> {
     let OpKind::Call { offload, method, .. } = kind else { return None };
     match &engine.offloads[offload.index()].target {

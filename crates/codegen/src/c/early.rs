@@ -1,4 +1,4 @@
-//! Exits as early as they can be taken.
+//! Places exits as early as they can be taken.
 //!
 //! A step in the form of regions computes all its conditions, executes the effects that they guard,
 //! and exits at its end. A processor that executes a step for one packet does less work if it exits
@@ -12,8 +12,8 @@
 //! next forward when %fine                 next forward
 //! ```
 //!
-//! After an exit its condition is known to be false, so guards shrink to single conditions or
-//! vanish.
+//! After an exit, its condition is known to be false, so guards shrink to single conditions or
+//! disappear.
 
 use std::collections::{HashMap, HashSet};
 
@@ -36,7 +36,7 @@ struct Sequence<'a> {
     ops: &'a [Op],
     definition: HashMap<Value, usize>,
     tables: Tables,
-    /// The cases that are possible at the next operation: no earlier exit was taken.
+    /// The cases that are possible at the next operation: those in which no earlier exit was taken.
     possible: Table,
     placed: Vec<bool>,
     out: Vec<Op>,
@@ -78,7 +78,7 @@ impl<'a> Sequence<'a> {
         self.out
     }
 
-    /// The first exit that may be taken before everything that has not been placed yet.
+    /// Returns the first exit that may be taken before all operations not placed yet.
     fn ready_exit(&self) -> Option<usize> {
         (0..self.ops.len()).find(|index| {
             let op = &self.ops[*index];
@@ -107,8 +107,8 @@ impl<'a> Sequence<'a> {
         })
     }
 
-    /// Whether a value can be computed now: no operation still to be placed is among its operands,
-    /// or would change what it reads.
+    /// Whether a value can be computed now: neither its operands nor the resources that it reads
+    /// depend on an effect that has not been placed.
     fn is_available(&self, value: Value) -> bool {
         let mut open = vec![value];
         let mut seen = HashSet::new();
@@ -128,7 +128,7 @@ impl<'a> Sequence<'a> {
         true
     }
 
-    /// Whether an effect in front of an operation, not yet placed, changes something.
+    /// Whether an effect before an operation that has not been placed yet changes a resource.
     fn waits_for_change(&self, index: usize, resource: Resource) -> bool {
         (0..index).any(|i| {
             !self.placed[i]
@@ -177,8 +177,8 @@ impl<'a> Sequence<'a> {
         )
     }
 
-    /// The value that says what a guard says, as far as that is still open, with the least
-    /// computation; `None` if it always holds.
+    /// Returns the value that is cheapest to compute and equals a guard in all cases that are still
+    /// possible, or `None` if the guard holds in all of them.
     fn simplest(&self, guard: Option<Value>) -> Option<Value> {
         let guard = guard?;
         let wanted = self.open(&self.tables.known[&guard]);
@@ -196,7 +196,7 @@ impl<'a> Sequence<'a> {
         table.iter().zip(&self.possible).map(|(word, possible)| word & possible).collect()
     }
 
-    /// Whether a condition is made of others.
+    /// Whether a condition is composed of others.
     fn is_connective(&self, value: Value) -> bool {
         let operands = self.ops[self.definition[&value]].kind.operands();
         !operands.is_empty() && operands.iter().all(|v| self.tables.known.contains_key(v))
@@ -210,8 +210,8 @@ mod tests {
 
     use super::*;
 
-    /// Returns the result of `exits_first` for the only step of an engine: each effect with its
-    /// guard.
+    /// Returns the effects in the result of `exits_first` for the only step of an engine, each with
+    /// its guard.
     fn effects(engine: EngineBuilder) -> Vec<(String, Option<u32>)> {
         let program = program_of(engine);
         let engine = &program.engines[0];

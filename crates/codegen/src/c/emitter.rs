@@ -17,28 +17,28 @@ use super::print;
 use super::tree::{Binary, Declaration, Expr, Stmt};
 use super::types::{Class, Model};
 
-/// The longest expression, in characters, that is written in place rather than named.
+/// The longest expression, in characters, that is written in place. Longer ones get a name.
 const LONGEST: usize = 96;
 
-/// Names of the things that operations refer to, as C expressions of the function that is written.
+/// C expressions for the names that operations refer to, in the function being written.
 pub struct Scope<'a> {
     /// The program.
     pub program: &'a Program,
-    /// The engine that the step is of.
+    /// The engine that contains the step.
     pub engine: &'a Engine,
     /// The step.
     pub step: &'a Step,
-    /// For each context variable: its expression.
+    /// The expression of each context variable.
     pub context: &'a [Expr],
-    /// The current packet: a pointer.
+    /// The current packet, a pointer.
     pub packet: Expr,
     /// The C compiler's types.
     pub model: Model,
 }
 
-/// Writes effects. The owner asks the emitter for the operands.
+/// Writes effects. The implementation asks the emitter for the operands.
 pub trait Effects {
-    /// Writes the effect of an operation into the present block; `result` is the object for its
+    /// Writes the effect of an operation into the current block. `result` is the object for its
     /// reply.
     fn effect(&mut self, emitter: &mut Emitter<'_>, op: &Op, result: Option<&Expr>) -> Vec<Stmt>;
 
@@ -53,14 +53,15 @@ pub trait Effects {
 enum Made {
     /// Not written yet.
     No,
-    /// Written, or there from the beginning: this expression.
+    /// Written, or provided from the beginning, as this expression.
     Yes(Operand),
 }
 
-/// A statement of the `if` that is being filled.
+/// A line of the open `if`.
 enum Line {
     Plain(Stmt),
-    /// Defines a local, perhaps in front of the `if`: that is known when the `if` is closed.
+    /// Defines a local. Whether its declaration moves before the `if` is known when the `if` is
+    /// closed.
     Define(Local),
 }
 
@@ -77,7 +78,7 @@ enum Content {
     Statements(Fill),
 }
 
-/// The `if` that is being filled.
+/// The open `if`.
 struct Group {
     guard: Value,
     condition: Operand,
@@ -88,16 +89,17 @@ struct Group {
 
 /// Writes the operations of one function.
 pub struct Emitter<'a> {
-    /// The meaning of names.
+    /// The C expressions of names.
     pub scope: Scope<'a>,
     names: Names,
     ops: Vec<&'a Op>,
-    /// The operation that defines a value.
+    /// The operation that defines each value.
     definition: Vec<Option<usize>>,
-    /// How often live operations use a value, and how many of these uses are not yet written.
+    /// The number of uses of each value by live operations, and the number of these uses not yet
+    /// written.
     uses: Vec<u32>,
     left: Vec<u32>,
-    /// The guard without which a value is not needed.
+    /// The only guard under which each value is needed, if there is one.
     only: Vec<Option<Value>>,
     made: Vec<Made>,
     written: Vec<bool>,
@@ -107,8 +109,8 @@ pub struct Emitter<'a> {
 }
 
 impl<'a> Emitter<'a> {
-    /// An emitter for these operations, in order. `wanted` are values that are needed besides by
-    /// the effects.
+    /// Creates an emitter for these operations, in order. `wanted` are the values that are needed
+    /// in addition to those that the effects use.
     pub fn new(scope: Scope<'a>, ops: Vec<&'a Op>, wanted: &[Value]) -> Self {
         let count = scope.step.values.len();
         let mut emitter = Self {
@@ -169,13 +171,13 @@ impl<'a> Emitter<'a> {
         self.left = self.uses.clone();
     }
 
-    /// Declares that a value already exists, as this expression.
+    /// Declares that a value already exists as the expression `c`.
     pub fn provide(&mut self, value: Value, c: Expr) {
         let width = self.width(value);
         self.made[value.index()] = Made::Yes(self.scope.model.operand(c, width));
     }
 
-    /// Width of a value.
+    /// The width of a value in bits.
     pub fn width(&self, value: Value) -> u32 {
         self.scope.step.values[value.index()].width
     }
@@ -185,7 +187,7 @@ impl<'a> Emitter<'a> {
         self.uses[value.index()] > 0
     }
 
-    /// The constant that a value is.
+    /// Returns the constant that defines a value, if it is one.
     pub fn constant(&self, value: Value) -> Option<&'a wireloom_bits::Bits> {
         match &self.ops[self.definition[value.index()]?].kind {
             OpKind::Const(bits) => Some(bits),
@@ -206,7 +208,7 @@ impl<'a> Emitter<'a> {
         self.close();
     }
 
-    /// The statements that were written.
+    /// Returns the statements that were written.
     pub fn finish(mut self) -> Vec<Stmt> {
         self.close();
         self.top
@@ -218,7 +220,7 @@ impl<'a> Emitter<'a> {
         self.top.push(statement);
     }
 
-    /// A value that is needed outside all `if`s, never as an expression with operators.
+    /// Returns a value that is needed outside all `if`s, never as an expression with operators.
     pub fn kept_outside(&mut self, value: Value) -> Operand {
         self.close();
         self.kept_operand(value)
@@ -272,7 +274,7 @@ impl<'a> Emitter<'a> {
         }
     }
 
-    /// `/* file:line */` when an effect is of another line than the one before.
+    /// Returns the comment `/* file:line */` if an effect is from another line than the one before.
     fn located(&mut self, op: &Op) -> Option<Stmt> {
         if op.loc.line == 0 || self.last_line == Some(op.loc) {
             return None;
@@ -283,8 +285,8 @@ impl<'a> Emitter<'a> {
         Some(Stmt::Comment(format!("{file}:{}", op.loc.line)))
     }
 
-    /// Writes the reads in front of an effect that it would falsify and that something later still
-    /// needs.
+    /// Writes the earlier reads whose results an effect would invalidate and that later operations
+    /// still need.
     fn keep_reads(&mut self, index: usize) {
         let changed = changes(self.scope.engine, &self.ops[index].kind);
         if changed.is_empty() {
@@ -311,9 +313,9 @@ impl<'a> Emitter<'a> {
         }
     }
 
-    /// Whether writing the value now, in front of the open `if`, would be too early: it needs a
-    /// reply of an effect in the `if`, or reads what one changes. A value that goes into the `if`
-    /// itself has no such trouble.
+    /// Whether it would be too early to write the value now, before the open `if`: it needs a reply
+    /// of an effect in the `if`, or reads something that such an effect changes. A value that goes
+    /// into the `if` itself is never too early.
     fn depends_on_group(&self, value: Value, guard: Option<Value>) -> bool {
         let Some(group) = &self.group else { return false };
         if matches!(self.made[value.index()], Made::Yes(_)) {
@@ -351,7 +353,7 @@ impl<'a> Emitter<'a> {
             || op.kind.operands().iter().any(|v| self.unsafe_in_front(*v, group))
     }
 
-    /// Ends the open `if`. Locals in it that something later needs move in front.
+    /// Closes the open `if`. Locals in it that later operations need are declared before it.
     fn close(&mut self) {
         let Some(group) = self.group.take() else { return };
         if group.lines.is_empty() {
@@ -374,7 +376,7 @@ impl<'a> Emitter<'a> {
         self.top.push(Stmt::If(group.condition.c, body));
     }
 
-    /// Declares a local in front of the `if` that sets it.
+    /// Declares a local before the `if` that sets it.
     fn declare_zero(&mut self, value: Value, name: &str) {
         let class = self.scope.model.class(self.width(value));
         self.top.push(Declaration::new(class.c_type(), name).with(class.zero()).into());
@@ -400,7 +402,7 @@ impl<'a> Emitter<'a> {
         self.names.give(&hint)
     }
 
-    /// The expression of an operand, which this use takes.
+    /// Returns the expression of an operand. The call counts as one use of the value.
     pub fn operand(&mut self, value: Value) -> Operand {
         if let Made::No = self.made[value.index()] {
             let index = self.definition[value.index()].expect("a value has a definition");
@@ -447,9 +449,9 @@ impl<'a> Emitter<'a> {
         self.operand(value)
     }
 
-    /// Returns the place of the window field that a value equals. This use consumes the value,
-    /// which then need not be read. Returns nothing if the value is not a field, does not begin at
-    /// a byte, or has been read.
+    /// Returns the position of the window field that a value equals. The call counts as a use of
+    /// the value, which then need not be read. Returns `None` if the value is not a field, does not
+    /// begin at a byte boundary, or has already been read.
     pub fn field(&mut self, value: Value) -> Option<Place> {
         let Made::No = self.made[value.index()] else { return None };
         let OpKind::ReadPacket { base, bit } = self.ops[self.definition[value.index()]?].kind
@@ -545,7 +547,7 @@ impl<'a> Emitter<'a> {
         model.operand(c, width)
     }
 
-    /// Returns the place of a field that begins `bit` bits after byte `base` of the window.
+    /// Returns the position of a field that begins `bit` bits after byte `base` of the window.
     pub fn place(&mut self, base: Value, bit: u32) -> Place {
         let byte = bit / 8;
         let base = self.operand(base);
@@ -577,7 +579,8 @@ impl From<Form> for Content {
 }
 
 impl Local {
-    /// The statements that give the local its value, and declare it if it is not.
+    /// Returns the statements that give the local its value, and declare it unless it is already
+    /// declared.
     fn define(self, class: Class, is_declared: bool) -> Vec<Stmt> {
         let name = Expr::name(&self.name);
         match self.content {

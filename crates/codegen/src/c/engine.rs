@@ -1,9 +1,9 @@
-//! An engine that takes packets: its thread as a structure, its steps as functions.
+//! An engine that takes packets: a structure for its thread and functions for its steps.
 //!
-//! A step that waits becomes two functions. The first computes the requests, fetches the memory
-//! that they will need, and returns the state in which the thread waits. The second makes the
-//! calls, edits, and jumps: it ends in the first function of the next step. Other steps are one
-//! function.
+//! A step that waits becomes two functions. The first computes the requests, prefetches the memory
+//! that they will need, and returns the state in which the thread waits. The second makes the calls
+//! and edits, and jumps: it ends with a call of the first function of the next step. Any other step
+//! is one function.
 
 use wireloom_ir::{Engine, Exit, Op, OpKind, Program, Step, StepId, Value};
 
@@ -18,7 +18,7 @@ use super::tree::{self, Aggregate, Declaration, Expr, Field, Item, Signature, St
 use super::types::Model;
 use super::{effects, exits, source_line};
 
-/// Everything about an engine that its functions share.
+/// The properties of an engine that all its functions share.
 pub struct PacketEngine<'a> {
     /// The program.
     pub program: &'a Program,
@@ -26,7 +26,7 @@ pub struct PacketEngine<'a> {
     pub engine: &'a Engine,
     /// Prefix of the engine's own identifiers.
     pub prefix: String,
-    /// For each step: how it is executed.
+    /// How each step is executed.
     pub plans: Vec<StepPlan>,
     slot_index: Vec<usize>,
     functions: Vec<Option<String>>,
@@ -40,18 +40,18 @@ pub struct PacketEngine<'a> {
 struct Split {
     /// Indices of the operations of the request region that are computed early.
     early: Vec<usize>,
-    /// Values of these that the rest of the step uses: they are kept in the thread, under this
-    /// name.
+    /// The early values that the rest of the step uses, each with the name under which the thread
+    /// keeps it.
     kept: Vec<(Value, String)>,
-    /// Indices of the calls whose memory is fetched ahead.
+    /// Indices of the calls whose memory is prefetched.
     fetched: Vec<usize>,
-    /// The calls among these that are searches, with the name of their state in the thread.
+    /// The calls among these that are searches, each with the name of its state in the thread.
     walks: Vec<(usize, &'static dyn Search, String)>,
 }
 
 impl<'a> PacketEngine<'a> {
-    /// Plans the engine. `slot_index` says for each offload where its slots begin, `functions` for
-    /// each that is an engine which function executes it.
+    /// Plans the engine. `slot_index` gives the first slot of each offload; `functions` gives the C
+    /// function of each offload that is an engine.
     pub fn new(
         program: &'a Program,
         engine: &'a Engine,
@@ -90,18 +90,18 @@ impl<'a> PacketEngine<'a> {
         (0..self.plans.len()).filter(|step| self.plans[*step].waits)
     }
 
-    /// The function that enters a step.
+    /// The name of the function that enters a step.
     pub fn enter(&self, step: usize) -> String {
         format!("{}_{}", self.prefix, self.step_names[step])
     }
 
-    /// The function that continues when the replies of a step have arrived.
+    /// The name of the function that continues after the replies of a step have arrived.
     pub fn resume(&self, step: usize) -> String {
         format!("{}_{}_reply", self.prefix, self.step_names[step])
     }
 
-    /// The functions that take the searches of a step from one access of memory to the next, in
-    /// order.
+    /// The names of the functions that take the searches of a step from one memory access to the
+    /// next, in order.
     pub fn advances(&self, step: usize) -> Vec<String> {
         let ops: Vec<&Op> = plan::ops(&self.engine.steps[step]).collect();
         let searches = self.splits[step].walks.iter();
@@ -111,17 +111,17 @@ impl<'a> PacketEngine<'a> {
             .collect()
     }
 
-    /// The state of a thread that waits at a step.
+    /// The name of the state of a thread that waits at a step.
     pub fn state(&self, step: usize) -> String {
         format!("{}_AT_{}", self.prefix.to_uppercase(), self.step_names[step])
     }
 
-    /// The state of a thread that has ended.
+    /// The name of the state of a thread that has ended.
     pub fn ended(&self) -> String {
         format!("{}_ENDED", self.prefix.to_uppercase())
     }
 
-    /// The structure of a thread.
+    /// Writes the structure of a thread.
     pub fn thread(&self) -> Vec<Item> {
         let prefix = &self.prefix;
         let mut fields = vec![
@@ -180,7 +180,7 @@ impl<'a> PacketEngine<'a> {
         values.chain(walks).collect()
     }
 
-    /// The functions of all steps.
+    /// Writes the functions of all steps.
     pub fn steps(&self) -> Vec<Item> {
         let steps = 0..self.engine.steps.len();
         let mut items: Vec<Item> =
@@ -260,8 +260,8 @@ impl<'a> PacketEngine<'a> {
         self.context.iter().map(|name| Expr::name("c").arrow(name)).collect()
     }
 
-    /// Computes requests and prefetches their data; after a pause advances searches to their next
-    /// access.
+    /// Writes the function that computes requests and prefetches their data, or the one that
+    /// advances the searches to their next access after a pause.
     fn early_part(&self, index: usize, pause: Option<usize>) -> Vec<Stmt> {
         let is_first = pause.is_none();
         let split = &self.splits[index];
@@ -291,8 +291,8 @@ impl<'a> PacketEngine<'a> {
             }
         }
         let around = self.surroundings();
-        // A fetch needs no guard: it changes nothing, and a search stays inside its table whatever
-        // the key.
+        // A fetch needs no guard: it changes nothing, and a search stays inside its table for every
+        // key.
         for op in fetched {
             let statement = match (pause, split.walk(&all, op)) {
                 (Some(pause), Some(walk)) => {
@@ -307,7 +307,7 @@ impl<'a> PacketEngine<'a> {
         body
     }
 
-    /// Everything else of the step, in the order in which it was written.
+    /// Writes the rest of the step. Effects other than exits keep their program order.
     fn late_part(&self, index: usize) -> Vec<Stmt> {
         let split = &self.splits[index];
         let ops: Vec<&Op> = plan::ops(&self.engine.steps[index])
@@ -341,12 +341,12 @@ impl<'a> PacketEngine<'a> {
         }
     }
 
-    /// Ends the thread.
+    /// The statement that ends the thread.
     fn end(&self) -> Stmt {
         Stmt::Return(Expr::name(self.ended()))
     }
 
-    /// Statements that go on at a step.
+    /// Statements that continue at step `to`.
     fn jump(&self, from: usize, to: StepId) -> Vec<Stmt> {
         let mut statements = Vec::new();
         if to.index() <= from {
@@ -366,17 +366,17 @@ fn machine() -> Expr {
     Expr::name("m").arrow("machine")
 }
 
-/// The thread's packet, as the runtime's functions that end it take it.
+/// The thread's packet, as arguments of the runtime's functions that end it.
 fn packet_to_end() -> [Expr; 3] {
     [machine().address(), Expr::name("t").arrow("end"), Expr::name("p")]
 }
 
-/// A packet that is not sent: what becomes of it, and why.
+/// The arguments for a packet that is not sent: its verdict and the reason for it.
 fn set_aside(verdict: &str, reasons: u32, reason: Expr) -> impl Iterator<Item = Expr> {
     packet_to_end().into_iter().chain([Expr::name(verdict), Expr::number(reasons), reason])
 }
 
-/// Operations that cost nothing to do twice.
+/// Whether an operation costs nothing to do twice.
 fn is_free(kind: &OpKind) -> bool {
     matches!(kind, OpKind::Const(_) | OpKind::ReadContext(_))
 }
@@ -427,7 +427,7 @@ impl Split {
                 kept.push((value, names.give(&hint)));
             }
         }
-        // Where threads go on one by one, in order, a search has nothing to pause for.
+        // Threads that continue one by one, in order, gain nothing from a pause in a search.
         let searches =
             fetched.iter().filter(|call| plan.ordered == 0 && !ops[**call].results.is_empty());
         let walks = searches
@@ -439,12 +439,12 @@ impl Split {
         Self { early, kept, fetched, walks }
     }
 
-    /// Whether the thread keeps anything.
+    /// Whether the thread keeps any values or search states.
     fn keeps(&self) -> bool {
         !self.kept.is_empty() || !self.walks.is_empty()
     }
 
-    /// The state of a search.
+    /// Returns the name of the state of a call's search, if the call is one.
     fn walk(&self, ops: &[&Op], op: &Op) -> Option<&str> {
         let found = self.walks.iter().find(|(index, ..)| ops[*index].results == op.results);
         found.map(|(.., name)| name.as_str())

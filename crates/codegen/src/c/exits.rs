@@ -1,17 +1,18 @@
-//! Guards, as truth tables over the conditions that they are made of: which are the same, which
-//! exits cannot happen together, and which exit needs no test because all others have been tested.
+//! Truth tables of guards over their conditions. They show which guards are equal, which exits
+//! exclude each other, and which exit needs no test because all others have been tested.
 
 use std::collections::HashMap;
 
 use wireloom_ir::{BinaryOp, Exit, Op, OpKind, UnaryOp, Value};
 
-/// More independent conditions than this are not tried out.
+/// The maximum number of independent conditions for which truth tables are made.
 const MOST_CONDITIONS: usize = 16;
 
-/// The operations of a step, so arranged that the C code tests little: guards that always agree
-/// become one; where no two exits can happen together, the exit under the guard of the last edit
-/// comes first (they share an `if`), then those on which packets go on, then those that set them
-/// aside; the last exit has no guard if there is no other case.
+/// Returns the operations of a step, arranged so that the C code makes few tests. Guards that
+/// always agree become one. If no two exits can happen together, the exit under the guard of the
+/// last edit comes first (they share an `if`), then the exits to other steps, then those that drop
+/// the packet, send it to the CPU or end the call. The last exit has no guard if the exits cover
+/// all cases.
 pub fn arrange(ops: &[&Op]) -> Vec<Op> {
     let mut ops: Vec<Op> = ops.iter().map(|op| (*op).clone()).collect();
     let first_exit =
@@ -21,8 +22,8 @@ pub fn arrange(ops: &[&Op]) -> Vec<Op> {
     let mut same: HashMap<&[u64], Value> = HashMap::new();
     let mut representatives = Vec::new();
     for (index, op) in ops.iter().enumerate() {
-        // Values in the order of their definition, so that the representative exists when it is
-        // needed.
+        // Values are visited in the order of their definition, so that the representative is
+        // defined before its uses.
         for value in &op.results {
             if let Some(table) = tables.known.get(value) {
                 same.entry(table).or_insert(*value);
@@ -46,7 +47,8 @@ pub fn arrange(ops: &[&Op]) -> Vec<Op> {
         exits.iter().filter(|op| matches!(op.kind, OpKind::Exit(_))).map(|op| op.guard).collect();
     let covered = tables.cover(&guards);
     if only_exits && covered.is_exclusive {
-        // What computes guards and reasons comes first; it is written where it is needed.
+        // The computations of guards and reasons come first; the emitter writes them where they are
+        // needed.
         let rank = |op: &Op| match &op.kind {
             OpKind::Exit(_) if op.guard.is_some() && Some(op.guard) == last_edit => 1,
             OpKind::Exit(Exit::Drop(..) | Exit::ToCpu(..) | Exit::Done) => 3,
@@ -65,26 +67,26 @@ pub fn arrange(ops: &[&Op]) -> Vec<Op> {
     ops
 }
 
-/// The truth tables of all guards and their operands. A table has a bit for each case of the
-/// conditions, 64 to a word. Conditions other than connectives of one bit are taken to be
+/// The truth tables of all guards and their operands. A table has one bit for each case of the
+/// conditions, 64 bits to a word. All conditions that are not one-bit connectives are taken to be
 /// independent.
 pub(super) struct Tables {
-    /// Truth tables of each guard, and of each value that a guard is composed of.
+    /// The truth table of each guard, and of each value that a guard is composed of.
     pub known: HashMap<Value, Table>,
-    /// Words of a table.
+    /// The number of words of a table.
     pub words: usize,
 }
 
-/// The cases that the guards of exits cover.
+/// How the guards of exits cover the cases.
 struct Cover {
-    /// No two hold together.
+    /// Whether no two guards hold together.
     is_exclusive: bool,
-    /// One always holds.
+    /// Whether some guard holds in every case.
     is_exhaustive: bool,
 }
 
 impl Tables {
-    /// `None` if there are too many conditions.
+    /// Returns the tables of all guards, or `None` if there are too many conditions.
     pub fn of(ops: &[Op]) -> Option<Self> {
         let definitions: Definitions<'_> =
             ops.iter().flat_map(|op| op.results.iter().map(move |r| (*r, op))).collect();
@@ -124,10 +126,11 @@ impl Tables {
 }
 
 type Definitions<'a> = HashMap<Value, &'a Op>;
-/// A bit for each case.
+/// One bit for each case.
 pub(super) type Table = Vec<u64>;
 
-/// The table of condition number `bit`: in case `i` it is bit `bit` of `i`.
+/// Returns the table of the condition with index `bit`: in case `i` the condition is bit `bit` of
+/// `i`.
 fn independent(bit: usize, words: usize) -> Table {
     let word = |index: usize| match bit {
         0 => 0xaaaa_aaaa_aaaa_aaaa,
@@ -142,7 +145,7 @@ fn independent(bit: usize, words: usize) -> Table {
     (0..words).map(word).collect()
 }
 
-/// The operands of a connective of one bit; `None` for anything else.
+/// Returns the operands of a one-bit connective, or `None` for any other operation.
 fn connective(value: Value, definitions: &Definitions<'_>) -> Option<Vec<Value>> {
     match &definitions.get(&value)?.kind {
         OpKind::Unary(UnaryOp::Not, a) => Some(vec![*a]),
@@ -152,7 +155,7 @@ fn connective(value: Value, definitions: &Definitions<'_>) -> Option<Vec<Value>>
     }
 }
 
-/// Counts how often each value is used as a guard, or as an operand of a connective that guards are
+/// Counts the uses of each value as a guard or as an operand of a connective that guards are
 /// composed of.
 fn count_uses(value: Value, definitions: &Definitions<'_>, uses: &mut HashMap<Value, u32>) {
     let count = uses.entry(value).or_default();
@@ -164,8 +167,8 @@ fn count_uses(value: Value, definitions: &Definitions<'_>, uses: &mut HashMap<Va
     }
 }
 
-/// Returns the connective's operands, unless it can count as a single condition: its operands are
-/// used nowhere else.
+/// Returns the operands of a connective. Returns `None` if the value counts as a single condition:
+/// it is no connective, or its operands are conditions used nowhere else.
 fn visible(
     value: Value,
     definitions: &Definitions<'_>,

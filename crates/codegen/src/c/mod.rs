@@ -1,9 +1,9 @@
 //! Step IR to C.
 //!
-//! [`plan`] decides which steps wait. [`engine`], [`called`] and [`batch`] make the functions and
+//! [`plan`] decides which steps wait. [`engine`], [`called`] and [`batch`] write the functions and
 //! the loop. [`emitter`] orders the operations of a step into statements; [`ops`] and [`calls`]
-//! know what a single one looks like, [`kinds`] what offloads of a kind do in C. All of them build
-//! a tree ([`tree`]), which [`print`] makes a text.
+//! write single operations, and [`kinds`] the C code of offload kinds. All of them build a tree
+//! ([`tree`]), which [`print`] converts to text.
 
 mod batch;
 mod called;
@@ -49,7 +49,7 @@ const COMMON: [Header; 10] = [
     ("batch.h", include_str!("../../runtime/c/batch.h")),
 ];
 
-/// The runtime's headers, those of offload kinds among them.
+/// The runtime's headers, including those of offload kinds.
 pub const RUNTIME: &[Header] = &{
     let mut all = [COMMON[0]; COMMON.len() + count_headers(KINDS)];
     let (mut at, mut kind) = (0, 0);
@@ -76,7 +76,7 @@ const fn count_headers(kinds: &[&KindInC]) -> usize {
     count
 }
 
-/// Warnings about what the program says, not about how it is written in C.
+/// Warnings about the source program rather than about the generated C.
 const IGNORED_WARNINGS: &[&str] = &[
     "type-limits",
     "tautological-compare",
@@ -89,8 +89,8 @@ const IGNORED_WARNINGS: &[&str] = &[
 /// A program as C.
 #[derive(Clone, Debug)]
 pub struct GeneratedC {
-    /// Path below the output folder, and text, of each file: the engine's source, the runtime's
-    /// headers, a makefile and a page that explains them. The folder is self-contained.
+    /// The path below the output folder and the text of each file: the engine's source, the
+    /// runtime's headers, a makefile and a page that explains them. The folder is self-contained.
     pub files: Vec<(String, String)>,
 }
 
@@ -100,8 +100,8 @@ pub struct Unit {
     pub symbol: String,
 }
 
-/// A program, whose steps are in the form of regions, as readable C. The result depends on the
-/// program alone.
+/// Returns a program, whose steps are in the form of regions, as readable C. The result depends on
+/// the program alone.
 ///
 /// # Panics
 /// If a step is not in that form, or the program does not verify.
@@ -197,24 +197,24 @@ fn opening(program: &Program, page: &str) -> Vec<Item> {
     vec![Item::Comment(comment), Item::Blank]
 }
 
-/// Turns a warning of the C compiler off.
+/// Disables a warning of the C compiler.
 fn ignored(warning: &str) -> Item {
     Item::Directive(format!("pragma GCC diagnostic ignored \"-W{warning}\""))
 }
 
-/// Declares the type of values of this many words.
+/// Declares the type of values of `words` words.
 fn declare_wide(words: u32) -> Item {
     Item::Macro(Expr::call("WL_WIDE", [Expr::number(words)]))
 }
 
-/// The line of a step, `, file:line`; nothing if it is not known.
+/// The source line of a step as `, file:line`; empty if it is not known.
 fn source_line(program: &Program, step: &Step) -> String {
     let file = program.files.get(step.loc.file as usize).filter(|_| step.loc.line != 0);
     let name = |file: &String| file.rsplit('/').next().unwrap_or(file).to_owned();
     file.map(|file| format!(", {}:{}", name(file), step.loc.line)).unwrap_or_default()
 }
 
-/// Whether an engine of the program has an offload of a kind.
+/// Whether an engine of the program has an offload of the given kind.
 fn calls_kind(program: &Program, kind: &str) -> bool {
     let mut offloads = program.engines.iter().flat_map(|engine| &engine.offloads);
     offloads.any(
@@ -222,12 +222,12 @@ fn calls_kind(program: &Program, kind: &str) -> bool {
     )
 }
 
-/// Number of slots that an engine and those that it calls need.
+/// The number of slots that an engine and the engines that it calls need.
 fn slot_count(program: &Program, engine: &Engine) -> usize {
     engine.offloads.iter().map(|offload| slots_of(program, &offload.target)).sum()
 }
 
-/// The first slot of each offload of an engine, counted from the engine's own.
+/// The first slot of each offload of an engine, relative to the engine's first slot.
 fn first_slots(program: &Program, engine: &Engine) -> Vec<usize> {
     let mut next = 0;
     let first = |offload: &Offload| {
@@ -261,7 +261,7 @@ fn reachable(program: &Program) -> BTreeSet<usize> {
     found
 }
 
-/// Widths in bits of all values: of context variables, of steps, of the replies of engines.
+/// The widths in bits of all values: of context variables, of steps, of the replies of engines.
 fn widths(program: &Program) -> BTreeSet<u32> {
     let mut widths = BTreeSet::new();
     for engine in &program.engines {
@@ -276,7 +276,7 @@ fn widths(program: &Program) -> BTreeSet<u32> {
     widths
 }
 
-/// Sizes in words of the values that are no scalars. A division needs a second object of the size
+/// Sizes in words of the values that are not scalars. A division needs a second object of the size
 /// of its operands, which is among these.
 fn wide_sizes(widths: BTreeSet<u32>, model: Model) -> BTreeSet<u32> {
     let wide = widths.into_iter().filter_map(|width| match model.class(width) {
@@ -320,7 +320,7 @@ mod tests {
 
     use super::*;
 
-    /// The value of an enumerator of a header.
+    /// Returns the value of an enumerator of a header.
     fn enumerator(header: &str, name: &str) -> usize {
         let (_, text) =
             RUNTIME.iter().find(|(file, _)| *file == header).expect("a header of the runtime");

@@ -13,14 +13,14 @@ const TAKEN: &[&str] = &[
     "next", "lists", "state", "hand", "verdict", "objects", "context", "rest", "quotient", "words",
 ];
 
-/// A scope in which every identifier is given once.
+/// A scope in which each identifier is unique.
 #[derive(Clone, Debug, Default)]
 pub struct Names {
     used: HashSet<String>,
 }
 
 impl Names {
-    /// An identifier for `hint`, told apart by a number from those given before: `class.port`
+    /// Returns an identifier for `hint`. A number distinguishes it from earlier ones: `class.port`
     /// becomes `class_port`, a second one `class_port_2`.
     pub fn give(&mut self, hint: &str) -> String {
         let base = identifier(hint);
@@ -34,7 +34,7 @@ impl Names {
     }
 }
 
-/// `hint` with everything that C does not allow in an identifier replaced.
+/// Returns `hint` with all characters replaced that C does not allow in an identifier.
 pub fn identifier(hint: &str) -> String {
     let mut name: String =
         hint.chars().map(|c| if c.is_ascii_alphanumeric() { c } else { '_' }).collect();

@@ -1,4 +1,4 @@
-//! Pure operations and reads as C expressions, or as calls of the runtime for values that are no
+//! Pure operations and reads as C expressions, or as calls of the runtime for values that are not
 //! scalars.
 
 use wireloom_bits::Bits;
@@ -31,7 +31,7 @@ impl Operand {
         self.c.clone().member("w")
     }
 
-    /// The value as a shift count: at most a word, saturated.
+    /// The value as a shift count: at most one word, saturated.
     pub fn count(&self) -> Expr {
         match self.class() {
             Class::Wide(n) => Expr::call("wl_wide_count", [self.words(), Expr::number(n)]),
@@ -51,7 +51,7 @@ pub enum Form {
     Statements(Fill),
 }
 
-/// Makes the statements that fill the object whose name they get.
+/// Makes the statements that fill the object with the given name.
 pub type Fill = Box<dyn FnOnce(&Expr) -> Vec<Stmt>>;
 
 /// A call of the runtime: `function(result.w, arguments)`.
@@ -62,8 +62,8 @@ fn runtime(function: &'static str, arguments: impl IntoIterator<Item = Expr>) ->
     }))
 }
 
-/// An expression of C type at least `int`, made a value of `width` bits. `masked` says that it may
-/// have bits above.
+/// Converts an expression of a C type at least as wide as `int` to a value of `width` bits.
+/// `masked` says that bits above the width may be set and must be cleared.
 fn fit(model: Model, width: u32, expression: Expr, masked: bool) -> Form {
     let class = model.class(width);
     let is_partial = masked && width < class.bits();
@@ -75,7 +75,7 @@ fn fit(model: Model, width: u32, expression: Expr, masked: bool) -> Form {
     })
 }
 
-/// A unary operator.
+/// Writes a unary operation.
 pub fn unary(op: UnaryOp, a: &Operand) -> Form {
     let (model, width) = (a.model, a.width);
     match (op, a.class()) {
@@ -95,7 +95,7 @@ pub fn unary(op: UnaryOp, a: &Operand) -> Form {
     }
 }
 
-/// A binary operator on operands of one width (shifts: any count).
+/// Writes a binary operation on operands of the same width. A shift count may have any width.
 pub fn binary(op: BinaryOp, a: &Operand, b: &Operand) -> Form {
     if let Some(known) = compare_with_limit(op, a, b) {
         let c = Expr::name(if known { "true" } else { "false" });
@@ -177,7 +177,8 @@ fn binary_of_scalars(op: BinaryOp, a: &Operand, b: &Operand) -> Form {
     use BinaryOp as B;
     let (model, width, class) = (a.model, a.width, a.class());
     let (x, y) = (a.c.clone(), b.c.clone());
-    // What the runtime's functions work on: shifts on a word or a scalar, division also on 32 bits.
+    // Sizes in bits of the runtime's functions: those for shifts work on a word or a scalar, those
+    // for division also on 32 bits.
     let size =
         if class.bits() <= model.word_bits() { model.word_bits() } else { model.scalar_bits() };
     let narrow = if class.bits() <= 32 { 32 } else { size };
@@ -220,7 +221,8 @@ fn binary_of_scalars(op: BinaryOp, a: &Operand, b: &Operand) -> Form {
     }
 }
 
-/// A comparison that a constant decides, so that the C compiler has nothing to warn of.
+/// Returns the result of a comparison that its constant operand decides, so that the C compiler
+/// does not warn about it.
 fn compare_with_limit(op: BinaryOp, a: &Operand, b: &Operand) -> Option<bool> {
     if a.width > 64 {
         return None;
@@ -235,13 +237,13 @@ fn compare_with_limit(op: BinaryOp, a: &Operand, b: &Operand) -> Option<bool> {
     }
 }
 
-/// The low bit of an expression, as a flag.
+/// The lowest bit of an expression, as a flag.
 fn low_bit(expression: Expr) -> Expr {
     expression.binary(Binary::And, Expr::number(1)).nonzero()
 }
 
-/// An expression of a word or a scalar, cut to the type of `width`, and masked if it may have bits
-/// above.
+/// Narrows an expression of a word or a scalar to the type of `width`. `masked` says that bits
+/// above the width may be set and must be cleared.
 fn narrowed(model: Model, width: u32, expression: Expr, masked: bool) -> Form {
     let class = model.class(width);
     let c = match class {
@@ -255,7 +257,7 @@ fn narrowed(model: Model, width: u32, expression: Expr, masked: bool) -> Form {
     Form::Expression(model.operand(c, width))
 }
 
-/// Zero-extension.
+/// Writes a zero-extension.
 pub fn extend(a: &Operand, width: u32) -> Form {
     match (a.class(), a.model.class(width)) {
         (Class::Wide(from), Class::Wide(n)) => {
@@ -270,7 +272,7 @@ pub fn extend(a: &Operand, width: u32) -> Form {
     }
 }
 
-/// Bits `lo .. lo + width`.
+/// Writes an extraction of bits `lo .. lo + width`.
 pub fn slice(a: &Operand, lo: u32, width: u32) -> Form {
     let (from, to) = (a.class(), a.model.class(width));
     let shifted = || match lo {
@@ -297,7 +299,7 @@ pub fn slice(a: &Operand, lo: u32, width: u32) -> Form {
     Form::Expression(a.model.operand(c, width))
 }
 
-/// Concatenation, first most significant.
+/// Writes a concatenation of parts, the most significant first.
 pub fn concat(parts: &[Operand]) -> Form {
     let width: u32 = parts.iter().map(|part| part.width).sum();
     let model = parts[0].model;
@@ -314,8 +316,8 @@ pub fn concat(parts: &[Operand]) -> Form {
     if let Class::Wide(n) = class {
         return Form::Statements(Box::new(move |result| placed_in_words(n, &placed, result)));
     }
-    // Parts are widened before they are shifted; `int` would do for the smallest but may turn
-    // negative.
+    // Parts are widened before they are shifted: `int` would be wide enough for the smallest, but
+    // its value might become negative.
     let wide = if class.bits() < 32 { Type::named("uint32_t") } else { class.c_type() };
     let terms = placed.into_iter().map(|(lo, part)| match lo {
         0 => part.c,
@@ -326,7 +328,7 @@ pub fn concat(parts: &[Operand]) -> Form {
     fit(model, width, whole, false)
 }
 
-/// Puts parts into an object of `n` words, each at its lowest bit.
+/// Writes parts into an object of `n` words. Each part comes with the position of its lowest bit.
 fn placed_in_words(n: u32, placed: &[(u32, Operand)], result: &Expr) -> Vec<Stmt> {
     let words = || result.clone().member("w");
     let mut statements = vec![Stmt::call("wl_wide_zero", [words(), Expr::number(n)])];
@@ -342,35 +344,35 @@ fn placed_in_words(n: u32, placed: &[(u32, Operand)], result: &Expr) -> Vec<Stmt
     statements
 }
 
-/// The second operand if the first is 1, else the third.
+/// Writes a selection: the value is `a` if the condition is 1, else `b`.
 pub fn select(condition: &Operand, a: &Operand, b: &Operand) -> Form {
     let c = condition.c.clone().choose(a.c.clone(), b.c.clone());
     Form::Expression(a.model.operand(c, a.width))
 }
 
-/// A place in the header window, as the runtime's functions take it: the packet, then the byte.
+/// A position in the header window, as the runtime's functions take it: the packet, then the byte.
 #[derive(Clone, Debug)]
 pub struct Place {
-    /// The packet and the byte: one argument, or, for processors of 32 bits, where its header
-    /// begins and the constant offset from there.
+    /// The packet and the byte. On a 64-bit processor, the byte is one argument; on a 32-bit
+    /// processor it is two: the start of the header and the constant offset from there.
     pub arguments: Vec<Expr>,
-    /// Bits (0 to 7) from the beginning of the byte to the field.
+    /// The number of bits (0 to 7) from the beginning of the byte to the field.
     pub bit: u32,
 }
 
 impl Place {
-    /// The arguments, then these.
+    /// The arguments, followed by `more`.
     fn then<const N: usize>(&self, more: [Expr; N]) -> impl Iterator<Item = Expr> + use<N> {
         self.arguments.clone().into_iter().chain(more)
     }
 
-    /// Bytes that a field of `width` bits lies in.
+    /// The number of bytes that a field of `width` bits touches.
     fn bytes(&self, width: u32) -> u32 {
         (self.bit + width).div_ceil(8)
     }
 }
 
-/// A field of the window.
+/// Writes the read of a field of the window.
 pub fn read_packet(model: Model, place: &Place, width: u32) -> Form {
     let [bit, bits] = [place.bit, width].map(Expr::number);
     if let Class::Wide(n) = model.class(width) {
@@ -385,7 +387,7 @@ pub fn read_packet(model: Model, place: &Place, width: u32) -> Form {
         let field = Expr::call(format!("wl_get_bits{scalar}"), place.then([bit, bits]));
         return narrowed(model, width, field, false);
     }
-    // A processor of 64 bits that can read at any address has nothing from reading less.
+    // Smaller loads gain nothing on a 64-bit processor that can load from any address.
     let load = match model {
         Model::Bits64 => 8 * bytes.next_power_of_two(),
         Model::Bits32 => 8 * bytes,
@@ -394,7 +396,7 @@ pub fn read_packet(model: Model, place: &Place, width: u32) -> Form {
     slice(&whole, load - place.bit - width, width)
 }
 
-/// Writes such a field.
+/// Writes the store of a field of the window.
 pub fn write_packet(place: &Place, value: &Operand) -> Stmt {
     let (model, width, bytes) = (value.model, value.width, place.bytes(value.width));
     let shift = 8 * bytes - place.bit - width;
@@ -430,7 +432,7 @@ pub fn high_word(value: &Expr) -> Expr {
     value.clone().binary(Binary::Shr, Expr::number(64)).cast("uint64_t")
 }
 
-/// A value as an array of 64-bit words, to be passed to the runtime of processors of 64 bits.
+/// A value as an array of 64-bit words, as the runtime of 64-bit processors takes it.
 pub fn as_words(value: &Operand) -> Expr {
     let words = match value.class() {
         Class::Wide(_) => return value.words(),

@@ -1,12 +1,12 @@
-//! How the steps of a packet engine execute: which of them wait on a list, and which calls keep
-//! packets in order.
+//! Plans the execution of a packet engine's steps: which of them wait on a list, and which calls
+//! keep packets in order.
 
 use wireloom_compile::analysis::order;
 use wireloom_ir::{Block, Code, EngineId, Exit, Op, OpKind, Program, Step};
 
 use super::calls::split_phase;
 
-/// The regions of a step.
+/// Returns the regions of a step, if it is in that form.
 pub fn regions(step: &Step) -> Option<[&Block; 3]> {
     match &step.code {
         Code::Regions { request, edit, jump } => Some([request, edit, jump]),
@@ -14,7 +14,7 @@ pub fn regions(step: &Step) -> Option<[&Block; 3]> {
     }
 }
 
-/// All operations of a step, in order.
+/// Returns all operations of a step, in order.
 pub fn ops(step: &Step) -> impl Iterator<Item = &Op> {
     regions(step).into_iter().flatten().flat_map(|block| &block.ops)
 }
@@ -27,11 +27,12 @@ pub fn successors(step: &Step) -> impl Iterator<Item = usize> {
     })
 }
 
-/// The facts about a step that the generator needs before it writes any.
+/// The facts about a step that the generator needs before it writes any step.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct StepPlan {
-    /// Threads wait here: the step has calls worth a prefetch, calls that must keep the order of
-    /// arrival, or is where a loop begins. Other steps are done at once by whoever jumps to them.
+    /// Whether threads wait here: the step has calls worth a prefetch, has calls that must keep the
+    /// order of arrival, or begins a loop. Any other step executes as part of the step that jumps
+    /// to it.
     pub waits: bool,
     /// The order-sensitive offloads that the step calls, one bit each.
     pub ordered: u64,

@@ -1,4 +1,5 @@
-//! The printer: four spaces a level, lines of at most [`COLUMNS`] where a break is possible.
+//! The printer. It indents by four spaces per level and breaks lines at [`COLUMNS`] characters
+//! where possible.
 //!
 //! The printer adds parentheses where the grammar needs them, and where readers and compilers
 //! expect them: around comparisons and sums next to bit operations, around a sum that is shifted,
@@ -19,15 +20,16 @@ pub fn file(items: &[Item]) -> String {
     out.text
 }
 
-/// Characters of an expression on one line, with parentheses around every operand that has an
-/// operator of its own. The measure does not depend on which of them the printer leaves out.
+/// The number of characters of an expression on one line, with parentheses around every operand
+/// that has an operator of its own. The result does not depend on the parentheses that the printer
+/// leaves out.
 pub fn width(expression: &Expr) -> usize {
     let mut flat = Flat { is_measure: true, ..Flat::default() };
     flat.expression(expression);
     flat.text.chars().count()
 }
 
-/// How tightly an expression binds; operands that bind less tightly need parentheses.
+/// Returns the precedence of an expression. Operands of lower precedence need parentheses.
 fn binding(expression: &Expr) -> u32 {
     match expression {
         Expr::Conditional(..) => 1,
@@ -76,7 +78,7 @@ fn symbol(operator: Binary) -> &'static str {
     }
 }
 
-/// Kinds of operators that are not mixed without parentheses.
+/// Families of operators that are not mixed without parentheses.
 #[derive(PartialEq, Eq)]
 enum Family {
     Arithmetic,
@@ -120,11 +122,11 @@ fn is_enclosed(outer: Binary, operand: &Expr, is_right: bool) -> bool {
     }
 }
 
-/// An expression on one line, and where that may be broken.
+/// An expression on one line, with its possible line breaks.
 #[derive(Default)]
 struct Flat {
     text: String,
-    /// Possible line breaks: a position in the text, and its depth in the expression.
+    /// Possible line breaks: the position in the text and the depth in the expression.
     breaks: Vec<(usize, usize)>,
     depth: usize,
     /// Whether only the width matters: see [`width`].
@@ -221,7 +223,7 @@ impl Flat {
         self.depth -= 1;
     }
 
-    /// A chain of one operator is as deep as its first link, so that it breaks evenly.
+    /// All links of a chain of one operator have the same depth, so that the chain breaks evenly.
     fn binary(&mut self, operator: Binary, a: &Expr, b: &Expr) {
         match a {
             Expr::Binary(inner, c, d) if *inner == operator && self.is_chain(operator, a) => {
@@ -240,7 +242,7 @@ impl Flat {
     }
 
     fn term(&mut self, operator: Binary, operand: &Expr, is_right: bool) {
-        // Fields that are put together or taken apart are measured as they are printed.
+        // Operands that combine or extract fields are measured as they are printed.
         let is_field = match operand {
             Expr::Binary(inner, ..) => {
                 family(*inner) == Family::Shift && family(operator) == Family::Bits
@@ -285,8 +287,8 @@ impl Flat {
         }
     }
 
-    /// Returns the text in lines of at most this many characters (the later ones of `less` fewer),
-    /// broken at the outermost possible places.
+    /// Splits the text into lines of at most `room` characters, broken at the outermost possible
+    /// places. Lines after the first have `less` characters less.
     fn lines(&self, room: usize, less: usize) -> Vec<String> {
         let mut lines = Vec::new();
         let (mut start, mut room) = (0, room);
@@ -304,7 +306,7 @@ impl Flat {
     }
 }
 
-/// A type without a name that it declares.
+/// A type without a declared name.
 fn type_name(ty: &Type) -> String {
     let constant = if ty.is_const { "const " } else { "" };
     let shape = match ty.shape {
@@ -316,7 +318,7 @@ fn type_name(ty: &Type) -> String {
     format!("{constant}{}{shape}", ty.name)
 }
 
-/// A type and the name that it declares.
+/// A type with the name that it declares.
 fn declared(ty: &Type, name: &str) -> String {
     match ty.shape {
         Shape::Pointer => format!("{}{name}", type_name(ty)),
@@ -334,7 +336,7 @@ fn designator_text(designator: &Designator) -> String {
     }
 }
 
-/// Text that cannot end a comment.
+/// Returns the text with all ends of comments broken up.
 fn harmless(text: &str) -> String {
     text.replace("*/", "* /")
 }
@@ -362,7 +364,7 @@ impl Writer {
         self.level -= usize::from(lines.len() > 1);
     }
 
-    /// `head expression tail`
+    /// Writes `head expression tail`.
     fn with(&mut self, head: &str, expression: &Expr, tail: &str) {
         let mut flat = Flat::of(head);
         flat.expression(expression);
@@ -370,7 +372,7 @@ impl Writer {
         self.flat(&flat);
     }
 
-    /// A comment in lines.
+    /// Writes a comment, broken into lines.
     fn comment(&mut self, text: &str) {
         let room = COLUMNS.saturating_sub(4 * self.level + 3);
         let mut lines = vec![String::from("/*")];
@@ -482,7 +484,7 @@ impl Writer {
         self.level += 1;
         for (index, statement) in statements.iter().enumerate() {
             match statement {
-                // A label must precede a statement; a declaration is none.
+                // A label must precede a statement, and a declaration is not one.
                 Stmt::Label(name) => {
                     let next = statements[index + 1..]
                         .iter()

@@ -8,7 +8,7 @@ pub enum Expr {
     Name(String),
     /// A number as C writes it: `12u`, `UINT64_C(0x800)`.
     Number(String),
-    /// A string literal, without its quotation marks. Holds no character that C would escape.
+    /// A string literal, without its quotation marks. It contains no character that C would escape.
     Text(String),
     /// A call of a function or a macro.
     Call(Box<Expr>, Vec<Expr>),
@@ -30,7 +30,8 @@ pub enum Expr {
     Conditional(Box<Expr>, Box<Expr>, Box<Expr>),
     /// An initialiser: `{ a, b }`.
     List(Vec<Expr>),
-    /// An initialiser whose elements are named: `{ .a = x }` or `{ [a] = x }`. One element a line.
+    /// An initialiser with named elements: `{ .a = x }` or `{ [a] = x }`. Each element has its own
+    /// line.
     Designated(Vec<(Designator, Expr)>),
     /// An object without a name: `(type){ a, b }`.
     Object(Type, Vec<Expr>),
@@ -81,12 +82,12 @@ pub enum Binary {
     Either,
 }
 
-/// A type: a name, perhaps constant, perhaps a pointer to that, or an array without a size.
+/// A type: a name, which may be constant, or a pointer to it, or an array of it without a size.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Type {
     /// The name, with `struct` in front of a tag.
     pub name: String,
-    /// Whether what the name says is constant.
+    /// Whether the named type is constant.
     pub is_const: bool,
     /// The derivation from the named type.
     pub shape: Shape,
@@ -95,7 +96,7 @@ pub struct Type {
 /// A derived type.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Shape {
-    /// Nothing.
+    /// The named type itself.
     Value,
     /// `*`
     Pointer,
@@ -123,9 +124,9 @@ pub struct Declaration {
 /// A field of a structure or a union.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Field {
-    /// An object, perhaps at a multiple of some bytes.
+    /// An object, with its alignment in bytes if one is given.
     Plain { align: Option<u32>, declaration: Declaration },
-    /// A structure or a union in the structure.
+    /// A structure or a union inside the structure.
     Nested { aggregate: Aggregate, name: String, sizes: Vec<Expr> },
 }
 
@@ -151,33 +152,33 @@ pub enum Stmt {
     Assign(Expr, Expr),
     /// `a |= b;`
     Include(Expr, Expr),
-    /// An expression for its effect.
+    /// An expression statement.
     Expr(Expr),
-    /// Does the statements if the condition holds.
+    /// Executes the statements if the condition holds.
     If(Expr, Vec<Stmt>),
     /// Counts a `uint32_t` of this name from zero to below the limit.
     Count { variable: String, limit: Expr, body: Vec<Stmt> },
     /// Repeats the statements while the condition holds.
     While(Expr, Vec<Stmt>),
-    /// Repeats the statements for ever.
+    /// Repeats the statements forever.
     Forever(Vec<Stmt>),
-    /// Chooses by a value. The case without a label is the default.
+    /// Selects a case by value. The case without a label is the default.
     Switch(Expr, Vec<(Option<Expr>, Vec<Stmt>)>),
-    /// Ends a case.
+    /// Leaves a case.
     Break,
-    /// A scope of its own.
+    /// A block with its own scope.
     Block(Vec<Stmt>),
     /// A place to jump to.
     Label(String),
     /// Jumps to a label.
     Goto(String),
-    /// Ends the function.
+    /// Returns from the function.
     Return(Expr),
-    /// A comment of its own line.
+    /// A comment on its own line.
     Comment(String),
 }
 
-/// Attributes of function declarations.
+/// The signature of a function.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Signature {
     /// Storage class and attributes.
@@ -190,22 +191,22 @@ pub struct Signature {
     pub parameters: Vec<(Type, String)>,
 }
 
-/// Something outside all functions.
+/// A top-level item.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Item {
     /// A comment, broken into lines.
     Comment(String),
     /// An empty line.
     Blank,
-    /// A line of the preprocessor, without its `#`.
+    /// A preprocessor line, without its `#`.
     Directive(String),
-    /// A macro that declares something.
+    /// A macro call that declares something.
     Macro(Expr),
     /// Declares a structure.
     Struct(Aggregate),
     /// Declares enumerators.
     Enum(Vec<String>),
-    /// Declares an object, with this storage class.
+    /// Declares an object with the given storage class.
     Object(&'static str, Declaration),
     /// Declares a function.
     Prototype(Signature),
@@ -219,12 +220,12 @@ impl Expr {
         Self::Name(name.into())
     }
 
-    /// A number as it is written.
+    /// A number in C notation.
     pub fn number(number: impl ToString) -> Self {
         Self::Number(number.to_string())
     }
 
-    /// A call of a function by its name.
+    /// A call of a function by name.
     pub fn call(function: impl Into<String>, arguments: impl IntoIterator<Item = Expr>) -> Self {
         Self::Call(Box::new(Self::name(function)), arguments.into_iter().collect())
     }
@@ -301,12 +302,12 @@ impl Expr {
         Self::Conditional(Box::new(self), Box::new(yes), Box::new(no))
     }
 
-    /// `(void)self;`: says that it is not used.
+    /// `(void)self;`, which marks the value as unused.
     pub fn unused(self) -> Stmt {
         Stmt::Expr(self.cast(Type::named("void")))
     }
 
-    /// Whether the expression uses this name. Names of fields do not count.
+    /// Whether the expression uses a name. Names of fields do not count.
     pub fn uses(&self, name: &str) -> bool {
         matches!(self, Self::Name(own) if own == name)
             || self.operands().into_iter().any(|operand| operand.uses(name))
@@ -333,7 +334,7 @@ impl Expr {
 }
 
 impl Type {
-    /// A type by its name.
+    /// A type by name.
     pub fn named(name: impl Into<String>) -> Self {
         Self { name: name.into(), is_const: false, shape: Shape::Value }
     }
@@ -343,25 +344,25 @@ impl Type {
         Self::named(format!("struct {tag}"))
     }
 
-    /// The same, constant.
+    /// The type as a constant.
     #[must_use]
     pub fn constant(self) -> Self {
         Self { is_const: true, ..self }
     }
 
-    /// A pointer to such a value.
+    /// A pointer to the type.
     #[must_use]
     pub fn pointer(self) -> Self {
         Self { shape: Shape::Pointer, ..self }
     }
 
-    /// A pointer to such a value that always points to the same.
+    /// A constant pointer to the type.
     #[must_use]
     pub fn const_pointer(self) -> Self {
         Self { shape: Shape::ConstPointer, ..self }
     }
 
-    /// An array of such values.
+    /// An array of the type.
     #[must_use]
     pub fn array(self) -> Self {
         Self { shape: Shape::Array, ..self }
@@ -381,7 +382,7 @@ impl From<String> for Type {
 }
 
 impl Declaration {
-    /// An object without a value.
+    /// A declaration of an object without a value.
     pub fn new(ty: impl Into<Type>, name: impl Into<String>) -> Self {
         Self { ty: ty.into(), name: name.into(), sizes: Vec::new(), value: None, comment: None }
     }
@@ -418,7 +419,7 @@ impl From<Declaration> for Field {
 }
 
 impl Stmt {
-    /// A call for its effect.
+    /// A function call as a statement.
     pub fn call(function: impl Into<String>, arguments: impl IntoIterator<Item = Expr>) -> Self {
         Self::Expr(Expr::call(function, arguments))
     }
@@ -459,7 +460,7 @@ impl Stmt {
     }
 }
 
-/// Whether statements, or those inside them, use a name in an expression.
+/// Whether statements, including nested ones, use a name in an expression.
 pub fn uses(statements: &[Stmt], name: &str) -> bool {
     statements.iter().any(|statement| {
         statement.expressions().into_iter().any(|expression| expression.uses(name))
@@ -467,7 +468,7 @@ pub fn uses(statements: &[Stmt], name: &str) -> bool {
     })
 }
 
-/// Whether statements, or those inside them, jump to a label.
+/// Whether statements, including nested ones, jump to a label.
 pub fn jumps_to(statements: &[Stmt], label: &str) -> bool {
     statements.iter().any(|statement| {
         matches!(statement, Stmt::Goto(to) if to == label)
@@ -475,7 +476,7 @@ pub fn jumps_to(statements: &[Stmt], label: &str) -> bool {
     })
 }
 
-/// Whether control never continues after the statements: the last one leaves.
+/// Whether control never continues after the statements: the last one returns or jumps.
 pub fn leaves(statements: &[Stmt]) -> bool {
     matches!(statements.last(), Some(Stmt::Return(_) | Stmt::Goto(_)))
 }

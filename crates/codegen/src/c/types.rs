@@ -1,17 +1,17 @@
-//! Which C type holds a value of a given width, and how its constants are written.
+//! The C types of values by width, and the notation of their constants.
 
 use wireloom_bits::Bits;
 
 use super::ops::Operand;
 use super::tree::{Expr, Type};
 
-/// The capabilities of a C compiler's types.
+/// The C types available on a processor.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Model {
-    /// For processors of 64 bits: scalars of up to 128 bits; wide values in words of 64.
+    /// 64-bit processors: scalars of up to 128 bits; wide values in 64-bit words.
     Bits64,
-    /// For processors of 32 bits: scalars of up to 64 bits; wide values in words of 32. Smaller
-    /// types than a register would only cost masks, so there are none.
+    /// 32-bit processors: scalars of up to 64 bits; wide values in 32-bit words. Types smaller than
+    /// a register are not used: they would only cost masks.
     Bits32,
 }
 
@@ -27,7 +27,7 @@ impl Model {
         }
     }
 
-    /// Bits of a word of a wide value: a register.
+    /// The number of bits of a word of a wide value, which is the size of a register.
     pub fn word_bits(self) -> u32 {
         match self {
             Self::Bits64 => 64,
@@ -35,12 +35,12 @@ impl Model {
         }
     }
 
-    /// Bits of the largest scalar.
+    /// The number of bits of the largest scalar.
     pub fn scalar_bits(self) -> u32 {
         2 * self.word_bits()
     }
 
-    /// Number of words of a value.
+    /// The number of words of a value of `width` bits.
     pub fn words(self, width: u32) -> u32 {
         width.div_ceil(self.word_bits())
     }
@@ -55,7 +55,7 @@ impl Model {
         Operand { c, width, constant: None, model: self }
     }
 
-    /// A C constant: decimal when it is small, else hexadecimal. Not for wide values.
+    /// A C constant: decimal if it is small, else hexadecimal. Not for wide values.
     pub fn literal(self, value: &Bits) -> Expr {
         let low = value.low_u64();
         let digits = |v: u64| if v < 1024 { format!("{v}") } else { format!("{v:#x}") };
@@ -88,7 +88,7 @@ impl Model {
         self.literal(&Bits::ones(width))
     }
 
-    /// The mask of the most significant word of a wide value.
+    /// The mask of the used bits of a wide value's most significant word.
     pub fn top_mask(self, width: u32) -> Expr {
         let used = match width % self.word_bits() {
             0 => self.word_bits(),
@@ -113,16 +113,17 @@ fn double(high: u64, low: u64) -> Expr {
 pub enum Class {
     /// Width 1: `bool`.
     Bool,
-    /// Up to 64 bits: the next larger of `uint8_t` ... `uint64_t`, whose width this is.
+    /// Up to 64 bits: the next larger of `uint8_t` ... `uint64_t`. The field is the width of that
+    /// type in bits.
     Word(u32),
-    /// 65 to 128 bits, where the compiler has such a type: `wl_u128`.
+    /// 65 to 128 bits, if the compiler has such a type: `wl_u128`.
     Double,
-    /// More: `wl_wN`, a structure of N words.
+    /// More bits: `wl_wN`, a structure of N words.
     Wide(u32),
 }
 
 impl Class {
-    /// Bits of the C type; 1 for `bool`.
+    /// The number of bits of the C type; 1 for `bool`.
     pub fn bits(self) -> u32 {
         match self {
             Self::Bool => 1,

@@ -1,4 +1,4 @@
-//! `array` works on the elements where they lie in the host's memory.
+//! `array` accesses its elements directly in the host's memory.
 
 use wireloom_offloads::{Config, Layout};
 
@@ -16,7 +16,7 @@ pub const KIND: KindInC = KindInC {
     ..KindInC::PLAIN
 };
 
-/// Words of an element.
+/// The number of words of an element.
 fn words(config: &Config) -> u32 {
     Model::Bits64.words(config.value.as_ref().map_or(1, Layout::width))
 }
@@ -57,7 +57,7 @@ fn call(call: &Call<'_>) -> Vec<Stmt> {
     }
 }
 
-/// The fields of an element, each with its lowest bit and its width.
+/// Returns the fields of an element, each with its lowest bit and its width.
 fn lanes(layout: &Layout) -> Vec<Expr> {
     let mut top = layout.width();
     let lane = |width: &u32| {

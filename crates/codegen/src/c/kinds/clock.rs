@@ -1,4 +1,4 @@
-//! `clock` is in the thread's environment.
+//! `clock` reads the time from the thread's environment.
 
 use super::KindInC;
 use crate::c::calls::env;

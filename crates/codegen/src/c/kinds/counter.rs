@@ -1,9 +1,9 @@
-//! `counter` counts in the host's memory: packets and bytes, a word each.
+//! `counter` counts in the host's memory: one word for packets and one for bytes.
 
 use super::{Access, KindInC, SplitPhase, is_far};
 use crate::c::tree::{Expr, Stmt};
 
-/// Words of a counter.
+/// The number of words of a counter.
 const WORDS: u32 = 2;
 
 pub const KIND: KindInC = KindInC {

@@ -1,4 +1,4 @@
-//! `lpm` searches the host's table, and pauses before each access to it.
+//! `lpm` searches the host's table and pauses before each access to it.
 
 use wireloom_offloads::{Config, Layout};
 
@@ -34,8 +34,9 @@ impl Search for Table {
         Type::structure("wl_lpm_walk")
     }
 
-    /// Once for the direct entry, then once a node. Searches that go deeper finish without a pause:
-    /// IPv4 tables seldom need a second node; deeper ones of IPv6 tables are few, and near.
+    /// A search pauses once for the direct entry, then once for each node. Searches that go deeper
+    /// finish without a pause: IPv4 tables seldom need a second node; deeper nodes of IPv6 tables
+    /// are few and are likely to be in the cache.
     fn pauses(&self, config: &Config) -> usize {
         if config.key.as_ref().map_or(0, Layout::width) <= 32 { 2 } else { 3 }
     }
@@ -72,14 +73,15 @@ fn search(call: &Call<'_>) -> Vec<Stmt> {
     }
 }
 
-/// A call of the runtime's function for keys of this form.
+/// Calls the runtime's function for keys of this form.
 fn function<const N: usize>(name: &str, slot: &Expr, key: &Operand, more: [Expr; N]) -> Expr {
     let (form, key) = search_key(key);
     let arguments = std::iter::once(slot.clone()).chain(key).chain(more);
     Expr::call(format!("wl_lpm{form}_{name}"), arguments)
 }
 
-/// The form of a search key, and the key as its arguments: a scalar at the upper end of its words.
+/// Returns the form of a search key, and the key as arguments. A scalar key is left-aligned in its
+/// words.
 fn search_key(key: &Operand) -> (&'static str, Vec<Expr>) {
     let shifted = |value: Expr, spare: u32| match spare {
         0 => value,
@@ -93,7 +95,7 @@ fn search_key(key: &Operand) -> (&'static str, Vec<Expr>) {
     }
 }
 
-/// Bits of a key that index the direct table.
+/// The number of bits of a key that index the direct table.
 fn direct_bits(key: &Operand) -> Expr {
     Expr::number(key.width.min(wireloom_offloads::lpm::DIRECT_BITS))
 }

@@ -1,8 +1,8 @@
-//! The offload kinds that have C of their own, a file each. A call of any other kind goes through
-//! the host's instance on this computer, and to an object over the network on a processor of 32
-//! bits.
+//! The offload kinds that have their own C code, one file each. On the host, a call of any other
+//! kind goes through the host's instance; on a 32-bit processor, it becomes a message to an object
+//! over the network.
 //!
-//! To give a kind C of its own, write its file here and, if it needs functions of the runtime, a
+//! To give a kind its own C code, write its file here and, if it needs functions of the runtime, a
 //! header in `runtime/c`, then add it to [`KINDS`].
 
 mod array;
@@ -20,7 +20,7 @@ use super::calls::Call;
 use super::ops::Operand;
 use super::tree::{Expr, Stmt, Type};
 
-/// All of them.
+/// All kinds with their own C code.
 pub const KINDS: &[&KindInC] = &[
     &array::KIND,
     &checksum::KIND,
@@ -32,20 +32,20 @@ pub const KINDS: &[&KindInC] = &[
     &random::KIND,
 ];
 
-/// The C realisation of an offload kind.
+/// The C implementation of an offload kind.
 pub struct KindInC {
     /// The kind's name.
     pub name: &'static str,
-    /// The runtime's header with its functions: name and text. Programs that use the kind include
-    /// it.
+    /// The runtime header with the kind's functions: its name and its text. Programs that use the
+    /// kind include it.
     pub header: Option<(&'static str, &'static str)>,
-    /// Writes a call on this computer. Returns nothing for calls that the host's instance executes.
+    /// Writes a call for the host. Returns `None` for calls that the host's instance executes.
     pub call: fn(&Call<'_>) -> Option<Vec<Stmt>>,
-    /// How calls of such an offload split into a request and a reply; nothing if splitting does not
-    /// pay off.
+    /// Returns how calls of an offload of the kind split into a request and a reply, or `None` if
+    /// splitting does not pay off.
     pub split_phase: fn(&Config) -> Option<&'static dyn SplitPhase>,
-    /// How a hardware thread of a 32-bit processor executes a method itself; nothing if it sends a
-    /// call.
+    /// Returns how a hardware thread of a 32-bit processor executes a method itself, or `None` if
+    /// it sends a call.
     pub by_thread: fn(&Method) -> Option<ByThread>,
 }
 
@@ -54,31 +54,31 @@ pub struct KindInC {
 pub type ByThread = fn(Expr, Vec<Expr>) -> Expr;
 
 impl KindInC {
-    /// A kind whose calls all go elsewhere.
+    /// A kind without any C code of its own.
     const PLAIN: Self =
         Self { name: "", header: None, call: |_| None, split_phase: |_| None, by_thread: |_| None };
 }
 
-/// A kind whose calls name memory that is likely to be far, so that it pays to fetch it ahead.
+/// A kind whose calls access memory that is likely to be far away, so that a prefetch pays off.
 pub trait SplitPhase {
     /// Fetches the first memory that a call will read.
     fn fetch(&self, access: &Access<'_>) -> Stmt;
 
-    /// How the call proceeds from one memory access to the next, if it has several.
+    /// Returns how the call proceeds from one memory access to the next, if it has several.
     fn search(&self) -> Option<&'static dyn Search> {
         None
     }
 }
 
-/// A call that reads memory several times and can pause before each.
+/// A call that reads memory several times and can pause before each access.
 pub trait Search {
     /// The type of the state of a search.
     fn state(&self) -> Type;
 
-    /// How often a search pauses after the first fetch.
+    /// The number of pauses of a search after the first fetch.
     fn pauses(&self, config: &Config) -> usize;
 
-    /// Goes on after a pause, counted from 0, to the next fetch.
+    /// Continues after pause number `pause`, counted from 0, up to the next fetch.
     fn advance(&self, access: &Access<'_>, pause: usize, state: &Expr) -> Stmt;
 }
 
@@ -92,17 +92,17 @@ pub struct Access<'a> {
     pub key: Operand,
 }
 
-/// The C of the kind of an offload, if it has some.
+/// Returns the C implementation of an offload's kind, if there is one.
 pub fn find(config: &Config) -> Option<&'static KindInC> {
     KINDS.iter().find(|kind| kind.name == config.kind).copied()
 }
 
-/// How a hardware thread executes a call itself, if it does.
+/// Returns how a hardware thread executes a call itself, if it does.
 pub fn by_thread(config: &Config, method: &Method) -> Option<ByThread> {
     (find(config)?.by_thread)(method)
 }
 
-/// Arrays and counters of at most this many bytes are assumed to be in the first level of cache:
+/// Arrays and counters of at most this many bytes are assumed to be in the first-level cache:
 /// waiting for them would cost more than it hides.
 const NEAR_BYTES: u64 = 8 << 10;
 

@@ -1,5 +1,5 @@
-//! Engines that are called and are hardware elements of their own: objects like those of a kind,
-//! with one method.
+//! Called engines that are hardware elements of their own: objects like those of a kind, with one
+//! method.
 //!
 //! A call of any other engine is a call of a C function; its offloads are objects of the caller.
 
@@ -11,18 +11,18 @@ use wireloom_offloads::registry;
 use super::message::{Arguments, Reply};
 use super::{Refused, is_local};
 
-/// The offloads of a program that are hardware elements: each by the index of the engine that has
-/// it, and its own.
+/// The offloads of a program that are hardware elements. Each is identified by the index of the
+/// engine that has it and by its index in that engine.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Elements(BTreeSet<(usize, usize)>);
 
 impl Elements {
-    /// None: every engine that is called is a function of its caller.
+    /// No elements: every called engine is a function of its caller.
     pub fn none() -> Self {
         Self::default()
     }
 
-    /// Returns the engines of these names, or those that realise offloads of these names.
+    /// Returns the engines with these names, or those that implement offloads with these names.
     ///
     /// # Errors
     /// If the program calls no such engine.
@@ -53,12 +53,12 @@ impl Elements {
         Ok(Self(elements))
     }
 
-    /// Whether an offload of an engine is one.
+    /// Whether an offload of an engine is a hardware element.
     pub fn contains(&self, engine: EngineId, offload: usize) -> bool {
         self.0.contains(&(engine.index(), offload))
     }
 
-    /// The engines that are executed by threads as functions of the main one.
+    /// The engines that threads execute as functions, called by the main engine directly or not.
     pub(super) fn functions(&self, program: &Program) -> BTreeSet<usize> {
         let mut found = BTreeSet::new();
         let mut open = vec![program.main];
@@ -118,17 +118,17 @@ fn called(program: &Program, engine: EngineId) -> impl Iterator<Item = (usize, E
     })
 }
 
-/// The messages of a method of an object.
+/// The messages of an object's method.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Messages {
     /// A call.
     pub arguments: Arguments,
-    /// The reply; none if calls are one-way.
+    /// The reply, or `None` if calls are one-way.
     pub reply: Option<Reply>,
 }
 
 impl Messages {
-    /// Makes the element of a called engine.
+    /// Returns the messages of a called engine.
     ///
     /// # Panics
     /// If the engine takes packets.
@@ -141,7 +141,7 @@ impl Messages {
     }
 }
 
-/// An engine, with what its calls are.
+/// An engine together with what is needed to resolve its calls.
 #[derive(Clone, Copy)]
 pub struct Caller<'a> {
     pub program: &'a Program,
@@ -155,8 +155,8 @@ impl<'a> Caller<'a> {
         &self.program.engines[self.id.index()]
     }
 
-    /// Returns the messages of a call; none if the thread executes the call itself, or nothing is
-    /// called.
+    /// Returns the messages of a call, or `None` if the thread executes the call itself or the
+    /// operation is not a call.
     pub fn messages(&self, op: &Op) -> Option<Messages> {
         let OpKind::Call { offload, method, .. } = &op.kind else { return None };
         match &self.engine().offloads[offload.index()].target {

@@ -1,5 +1,5 @@
-//! An engine as a C function, or one for each of its parts: steps are labels, the context is local
-//! variables.
+//! An engine as one C function, or as one function for each of its parts. Steps are labels and the
+//! context is local variables.
 
 use std::ops::Range;
 
@@ -23,11 +23,12 @@ use super::order::Releases;
 use super::replies::{self, Split, Variable, Wait};
 use super::{Refused, symbol};
 
-/// The count of jumps back.
+/// The variable that counts jumps back.
 pub(super) const BACKWARD: &str = "backward";
 /// The label after all statements for a packet.
 pub(super) const NEXT: &str = "next";
-/// The label in front of what sends a packet back, and the variable that says what becomes of it.
+/// The label before the statements that send a packet back, and the variable with the packet's
+/// verdict.
 const LEAVE: &str = "leave";
 const VERDICT: &str = "verdict";
 
@@ -39,21 +40,21 @@ pub struct EngineFunction<'a> {
     program: &'a Program,
     engine: &'a Engine,
     function: String,
-    /// For each offload: its first object, relative to the engine's first.
+    /// The first object of each offload, relative to the engine's first object.
     objects: Vec<usize>,
-    /// For each engine of the program: the function that a call of it executes.
+    /// The function that executes calls of each engine of the program.
     callees: Vec<String>,
     split: Split,
-    /// For each context variable, those of calls included: its expression.
+    /// The expression of each context variable, including those added for calls.
     context: Vec<Expr>,
     labels: Vec<String>,
-    /// The handovers, if the engine is cut.
+    /// The handovers, if the engine is cut into parts.
     handovers: Option<Handovers<'a>>,
     releases: Releases,
 }
 
 impl<'a> EngineFunction<'a> {
-    /// Prepares an engine, whose calls use tickets from `first_ticket` on.
+    /// Prepares an engine whose calls use tickets from `first_ticket` on.
     ///
     /// # Errors
     /// If there are not enough tickets.
@@ -94,7 +95,7 @@ impl<'a> EngineFunction<'a> {
         })
     }
 
-    /// The function, or those of its parts.
+    /// Writes the function, or the functions of its parts.
     pub fn items(&self) -> Vec<Item> {
         let all = 0..self.engine.steps.len();
         match (&self.engine.kind, &self.handovers) {
@@ -115,7 +116,7 @@ impl<'a> EngineFunction<'a> {
         }
     }
 
-    /// Statements of steps, after those in `before`.
+    /// Writes the statements of steps after those in `before`.
     fn body(&self, range: Range<usize>, before: Vec<Stmt>) -> Vec<Stmt> {
         let mut body = before;
         let steps: Vec<Vec<Stmt>> = range.clone().map(|step| self.step(step)).collect();
@@ -138,8 +139,8 @@ impl<'a> EngineFunction<'a> {
         body
     }
 
-    /// A function that executes some steps for one packet after the other; `entry` says where to
-    /// begin, if not at the first of them.
+    /// Writes a function that executes a range of steps for one packet after another. `entry` jumps
+    /// to the step at which to begin, unless that is the first one.
     fn packets(&self, function: String, steps: Range<usize>, entry: Vec<Stmt>) -> Vec<Item> {
         let names: Vec<&str> =
             [steps.start, steps.end - 1].map(|step| self.engine.steps[step].name.as_str()).into();
@@ -187,7 +188,7 @@ impl<'a> EngineFunction<'a> {
         ]
     }
 
-    /// The function that each thread begins with: it executes the thread's part.
+    /// Writes the function that each thread starts with: it executes the thread's part.
     fn parts(&self, parts: usize) -> Vec<Item> {
         let execute = |part| Stmt::call(part_function(part), []);
         let is = |part: usize| Expr::name("part").binary(Binary::Equal, Expr::number(part));
@@ -226,7 +227,7 @@ impl<'a> EngineFunction<'a> {
         vec![Item::Comment(comment), Item::Function(signature, body), Item::Blank]
     }
 
-    /// Definitions of the context variables but those in `given`.
+    /// Writes definitions of the context variables except those in `given`.
     fn variables(&self, given: &[usize]) -> impl Iterator<Item = Stmt> {
         let variables = self.engine.context.iter().zip(&self.context).enumerate();
         variables.filter(|(index, _)| !given.contains(index)).filter_map(|(_, (var, c))| {
@@ -273,7 +274,7 @@ impl<'a> EngineFunction<'a> {
         statements
     }
 
-    /// Statements that end the thread of a packet; a called engine replies zero.
+    /// Statements that end the thread of a packet. A called engine replies zero.
     fn end(&self, verdict: Expr) -> Vec<Stmt> {
         match &self.engine.kind {
             EngineKind::Packet => {
@@ -283,7 +284,7 @@ impl<'a> EngineFunction<'a> {
         }
     }
 
-    /// Statements that go on at a step.
+    /// Statements that continue at a step.
     fn jump(&self, from: usize, to: StepId) -> Vec<Stmt> {
         let mut statements = Vec::new();
         if to.index() <= from {
@@ -311,19 +312,20 @@ impl<'a> EngineFunction<'a> {
     }
 }
 
-/// The declaration of `wl_main`: only the runtime's start, in assembly, calls it.
+/// The storage class and attributes of `wl_main`, which only the runtime's startup code, in
+/// assembly, calls.
 const MAIN: &str = "__attribute__((used)) static";
 
 fn main_parameters() -> Vec<(Type, String)> {
     ["thread", "part"].map(|name| (Type::named("uint32_t"), name.to_owned())).into()
 }
 
-/// Says that the packet makes no more calls of an object.
+/// The statement that tells the runtime that the packet makes no more calls of an object.
 fn release(object: usize) -> Stmt {
     Stmt::call("wl_release", [Expr::number(object)])
 }
 
-/// The count of jumps back, if statements count any.
+/// Declares the count of jumps back, if the statements use it.
 fn count_of_jumps(statements: &[Stmt]) -> Option<Stmt> {
     uses(statements, BACKWARD)
         .then(|| Declaration::new("uint32_t", BACKWARD).with(Expr::number(0)).into())
@@ -336,9 +338,9 @@ fn part_function(part: usize) -> String {
 struct StepEffects<'a> {
     function: &'a EngineFunction<'a>,
     from: usize,
-    /// The waits of the calls that are still to come.
+    /// The waits of the calls not yet written.
     waits: std::slice::Iter<'a, Wait>,
-    /// For each offload: the calls that are still to come.
+    /// The number of calls of each offload not yet written.
     calls_left: Vec<usize>,
 }
 
@@ -392,8 +394,8 @@ impl<'a> StepEffects<'a> {
         statements
     }
 
-    /// A call that is not a message: of an engine that is a function, or of what the thread does
-    /// itself.
+    /// Writes a call that is not a message: a call of an engine that is a function, or a method
+    /// that the thread executes itself.
     fn local_call(
         &self,
         emitter: &mut Emitter<'_>,

@@ -1,6 +1,7 @@
-//! How packets move between the parts of an engine: with the context that later steps still read.
+//! How packets move between the parts of an engine, together with the context that later steps
+//! still read.
 //!
-//! A jump to a step of another part stores the words of these variables, and sends the packet. The
+//! A jump to a step of another part stores the words of these variables and sends the packet. The
 //! receiving thread loads them and continues at the step:
 //!
 //! ```text
@@ -26,27 +27,29 @@ use super::replies::{TICKET_WORDS, TICKETS};
 use super::{Refused, cut_sentence};
 
 const MODEL: Model = Model::Bits32;
-/// Words of a thread's local store for what goes with a packet: those of all replies.
+/// The number of words in a thread's local memory for the context of a packet: the area of all
+/// replies.
 const WORDS: u32 = TICKETS * TICKET_WORDS;
-/// Entries of a part that a message can name.
+/// The number of entries of a part that a message can address.
 const ENTRIES: usize = 256;
 
-/// The hand-overs of an engine that is cut.
+/// The handovers of an engine that is cut into parts.
 pub struct Handovers<'a> {
     engine: &'a Engine,
     partition: &'a Partition,
     live: Liveness,
     known: KnownContext,
-    /// For each step: whether a jump back can follow, so that the count of earlier ones matters.
+    /// For each step, whether a jump back can follow, so that the count of earlier ones must be
+    /// kept.
     counts: Vec<bool>,
 }
 
 impl<'a> Handovers<'a> {
-    /// Makes the handovers of an engine, if it is cut.
+    /// Returns the handovers of an engine, or `None` if it is not cut.
     ///
     /// # Errors
-    /// If more context crosses a cut than a message carries, or a part can be entered at too many
-    /// steps.
+    /// If more context crosses a cut than a message carries, or if a part can be entered at too
+    /// many steps.
     pub fn new(engine: &'a Engine, partition: &'a Partition) -> Result<Option<Self>, Refused> {
         if partition.parts() == 1 {
             return Ok(None);
@@ -81,7 +84,7 @@ impl<'a> Handovers<'a> {
         self.partition
     }
 
-    /// The variables that go with a packet to a step.
+    /// The variables that travel with a packet to a step.
     fn variables(&self, step: usize) -> impl Iterator<Item = ContextId> + '_ {
         self.live.kept_in[step].iter()
     }
@@ -90,14 +93,14 @@ impl<'a> Handovers<'a> {
         self.engine.context[variable.index()].width
     }
 
-    /// Words that go with a packet to a step.
+    /// The number of words that travel with a packet to a step.
     fn words(&self, step: usize) -> u32 {
         let context: u32 = self.variables(step).map(|variable| words(self.width(variable))).sum();
         context + u32::from(self.counts[step])
     }
 
-    /// Statements that hand the packet over to a step of another part. `context` are the variables
-    /// in C.
+    /// Statements that hand the packet over to a step of another part. `context` holds the C
+    /// expressions of the variables.
     pub fn leave(&self, to: usize, context: &[Expr]) -> Vec<Stmt> {
         let value = |variable: ContextId| {
             MODEL.operand(context[variable.index()].clone(), self.width(variable))
@@ -117,8 +120,9 @@ impl<'a> Handovers<'a> {
         stored.chain([Stmt::call("wl_hand_over", target), Stmt::Goto(NEXT.into())]).collect()
     }
 
-    /// The steps at which a part is entered, by the numbers of the entries. Packets that have just
-    /// arrived enter the first part at its first step, with a context of zeros: `None`.
+    /// The steps at which a part is entered, indexed by entry number. `None` is the entry of
+    /// packets that have just arrived: they enter the first part at its first step, with a context
+    /// of zeros.
     fn entries(&self, part: usize) -> Vec<Option<usize>> {
         let arrival = (part == 0).then_some(None);
         arrival
@@ -127,7 +131,8 @@ impl<'a> Handovers<'a> {
             .collect()
     }
 
-    /// Statements that receive a packet of a part and go on where it was handed over.
+    /// Statements that receive a packet for a part and continue at the step to which it was handed
+    /// over.
     pub fn entry(&self, part: usize, context: &[Expr], labels: &[String]) -> Vec<Stmt> {
         let entries = self.entries(part);
         let last = entries.len() - 1;
@@ -168,8 +173,8 @@ impl<'a> Handovers<'a> {
         statements
     }
 
-    /// A word that travels with a packet. The compiler is told the known values of its two lowest
-    /// bits: whether a header begins at a multiple of 4 decides how its fields are loaded.
+    /// Loads a word that travels with a packet. It tells the compiler the known values of the two
+    /// lowest bits: whether a header begins at a multiple of 4 decides how its fields are loaded.
     fn aligned(&self, step: usize, variable: ContextId, at: u32) -> Expr {
         let known = &self.known.at(step)[variable.index()];
         let low = Bits::ones(2).resize(known.width());
@@ -183,7 +188,7 @@ impl<'a> Handovers<'a> {
     }
 }
 
-/// A word that goes with a packet.
+/// A word that travels with a packet.
 fn context_word(at: u32) -> Expr {
     Expr::name("WL_CONTEXT").at(at)
 }

@@ -10,29 +10,29 @@ use wireloom_offloads::{Config, Layout, Method, ReplyType, ValueType, registry};
 
 use super::elements::{Elements, Messages};
 
-/// Bits of a word.
+/// The number of bits of a word.
 const WORD: u32 = 32;
-/// The longest field that a call can name by its place, in bits: as far past the window as the
+/// The longest field, in bits, that a call can pass by its position: as far past the window as the
 /// runtime reads without leaving its area.
 const LONGEST_FIELD: u32 = 8 * 40;
 
-/// Whether a call names the window field that is its only argument by its place, if the field
-/// begins at a byte and has this many bits. Reading and sending a field of a single word takes as
-/// many instructions.
+/// Whether a call passes its only argument by position in the window, if the argument is a field
+/// that begins at a byte and has `width` bits. Reading and sending a field of a single word takes
+/// as many instructions.
 pub fn goes_by_place(width: u32) -> bool {
     width.is_multiple_of(8) && width > WORD && width <= LONGEST_FIELD
 }
 
-/// The target of calls, by its place in the list of [`objects`].
+/// A target of calls, identified by its index in the list of [`objects`].
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Object {
     /// Names of the offloads that lead to it, joined by dots, as in `Store::find`.
     pub path: String,
-    /// Its nature.
+    /// The kind of target.
     pub is: ObjectIs,
 }
 
-/// The nature of an object.
+/// The kind of target that an object is.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum ObjectIs {
     /// An offload of a kind.
@@ -42,7 +42,7 @@ pub enum ObjectIs {
 }
 
 impl Object {
-    /// The messages of its methods, in the order by which calls number them.
+    /// The messages of its methods, in the order in which calls number them.
     pub fn methods(&self, program: &Program) -> Vec<Messages> {
         match &self.is {
             ObjectIs::Element(id) => vec![Messages::of_engine(&program.engines[id.index()])],
@@ -95,11 +95,11 @@ pub fn words(width: u32) -> u32 {
     width.div_ceil(WORD)
 }
 
-/// The arguments of a method: each value in as many words as it needs, lowest first, one value
-/// after the other.
+/// The arguments of a method. Each value takes as many words as it needs, lowest first, and the
+/// values follow one another.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Arguments {
-    /// Width of each value in bits.
+    /// The width of each value in bits.
     pub widths: Vec<u32>,
 }
 
@@ -114,8 +114,8 @@ impl Arguments {
         self.widths.iter().map(|width| words(*width)).sum()
     }
 
-    /// The values in a message of [`words`](Self::words) words. Bits above a value's width are
-    /// ignored.
+    /// Decodes the values of a message of [`words`](Self::words) words. Bits above a value's width
+    /// are ignored.
     ///
     /// # Panics
     /// If the message is shorter.
@@ -129,33 +129,33 @@ impl Arguments {
     }
 }
 
-/// A field of a reply, and where the message has it.
+/// A field of a reply and its position in the message.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Leaf {
     /// Its least significant bit in the packed reply.
     pub lo: u32,
     /// Its width in bits.
     pub width: u32,
-    /// The word of the message that its least significant bit is in.
+    /// The word of the message that contains its least significant bit.
     pub word: u32,
-    /// The bit of that word.
+    /// The position of that bit in the word.
     pub bit: u32,
-    /// Whether the word that its most significant bit is in holds something above it.
+    /// Whether other fields lie above its most significant bit in the same word.
     pub shares_top: bool,
 }
 
-/// The reply of a method: its leaves from the least significant on. A leaf of more than 32 bits has
-/// words of its own; smaller leaves share one word as long as they fit.
+/// The reply of a method as a list of leaves, least significant first. A leaf of more than 32 bits
+/// has its own words; smaller leaves share a word as long as they fit.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Reply {
-    /// Width of the packed reply in bits.
+    /// The width of the packed reply in bits.
     pub width: u32,
     /// The leaves, least significant first.
     pub leaves: Vec<Leaf>,
 }
 
 impl Reply {
-    /// Returns the reply of an offload's method; `None` if it has none.
+    /// Returns the reply of an offload's method, or `None` if it has none.
     pub fn of(method: &Method, config: &Config) -> Option<Self> {
         let widths = leaf_widths(&method.reply, config);
         (!widths.is_empty()).then(|| Self::packed(&widths))
@@ -201,7 +201,7 @@ impl Reply {
         words.into_iter()
     }
 
-    /// Puts a packed reply into a message of [`words`](Self::words) words that are zero.
+    /// Writes a packed reply into a message of [`words`](Self::words) words that are zero.
     ///
     /// # Panics
     /// If the message is shorter.
@@ -216,7 +216,7 @@ impl Reply {
     }
 }
 
-/// Widths of a reply's leaves, most significant first.
+/// Returns the widths of a reply's leaves in bits, most significant first.
 fn leaf_widths(reply: &ReplyType, config: &Config) -> Vec<u32> {
     let of = |ty: &ValueType| {
         let layout = match ty {
@@ -241,7 +241,7 @@ fn message_words(value: &Bits, lo: u32, width: u32) -> impl Iterator<Item = u32>
         .map(move |at| value.extract(lo + at, WORD.min(width - at)) as u32)
 }
 
-/// The value of `width` bits in words, lowest first.
+/// Returns the value of `width` bits in words, lowest first.
 fn from_words(width: u32, words: &[u32]) -> Bits {
     if width <= u128::BITS {
         return Bits::new(

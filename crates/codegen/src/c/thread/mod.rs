@@ -1,12 +1,12 @@
-//! Step IR to C for one hardware thread of a processor of 32 bits: one packet after the other, each
-//! from its first step to its end, calls over a message passing engine.
+//! Step IR to C for one hardware thread of a 32-bit processor. A thread executes one packet after
+//! another, each from its first step to its end, and makes calls through a message passing engine.
 //!
 //! There is no batch and no prefetch: while a thread waits for a reply, the processor runs others.
-//! So an engine is one C function, in which steps are labels: the compiler keeps in registers what
-//! one step leaves to the next. [`replies`] makes a call a launch and a wait; [`engine`] writes the
-//! function; [`message`] says what calls look like on the network. An engine that is cut
-//! ([`partition`]) is one function for each part, and jumps between them are messages
-//! ([`handover`]).
+//! An engine is therefore one C function with steps as labels: the compiler keeps values that pass
+//! from one step to the next in registers. [`replies`] splits a call into a launch and a wait;
+//! [`engine`] writes the function; [`message`] defines the format of calls on the network. An
+//! engine that is cut ([`partition`]) has one function for each part, and jumps between the parts
+//! are messages ([`handover`]).
 
 mod elements;
 mod engine;
@@ -35,7 +35,7 @@ pub use self::elements::{Elements, Messages};
 pub use self::order::ordered_objects;
 pub use self::partition::{PARTS, Partition};
 
-/// The runtime: names and texts of its headers and of the linker's script.
+/// The runtime: names and texts of its headers and of the linker script.
 pub const RUNTIME: &[(&str, &str)] = &[
     ("thread.h", include_str!("../../../runtime/c/thread/thread.h")),
     ("bits.h", include_str!("../../../runtime/c/bits.h")),
@@ -48,18 +48,18 @@ pub const RUNTIME: &[(&str, &str)] = &[
     (LINKER_SCRIPT, include_str!("../../../runtime/c/thread/program.ld")),
 ];
 
-/// The one of [`RUNTIME`] that is the linker's.
+/// The name of the linker script in [`RUNTIME`].
 pub const LINKER_SCRIPT: &str = "program.ld";
 
-/// Words of a thread's local store for all words of a call's arguments but the last.
+/// The number of words in a thread's local memory for a call's arguments, all words but the last.
 const ARGUMENT_WORDS: u32 = 32;
-/// Objects that the address of a call can name: three more numbers are the platform's.
+/// The number of objects that the address of a call can name. The platform uses three more numbers.
 const OBJECTS: usize = 125;
-/// Sets of reasons that a verdict can name.
+/// The number of sets of reasons that a verdict can name.
 const REASON_SETS: usize = 256;
 
-/// Why a program cannot be executed by such threads: a sentence that names the engine, and the step
-/// and the offload if it is about one.
+/// Why such threads cannot execute a program: a sentence that names the engine and, if it concerns
+/// one, the step and the offload.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{0}")]
 pub struct Refused(pub String);
@@ -72,15 +72,16 @@ fn cut_sentence(engine: &Engine, step: usize, why: &str) -> Refused {
     Refused(format!("engine `{}`, step `{}`: {why}", engine.name, engine.steps[step].name))
 }
 
-/// A program, whose steps are in the form of regions, as the text of one C file, which includes
-/// `thread.h` of [`RUNTIME`]; its main engine is cut as `partition` says, and the calls of
-/// `elements` are messages, both of this program. It depends on these alone.
+/// Returns the text of one C file for a program whose steps are in the form of regions. The file
+/// includes `thread.h` of [`RUNTIME`]. The main engine is cut according to `partition`, and calls
+/// of `elements` are messages; both must belong to this program. The result depends on the
+/// arguments alone.
 ///
 /// # Errors
-/// If the program does what such threads cannot.
+/// If the program does something that such threads cannot execute.
 ///
 /// # Panics
-/// If a step is not in that form, or the program does not verify.
+/// If a step is not in that form or the program does not verify.
 pub fn generate(
     program: &Program,
     partition: &Partition,
@@ -116,7 +117,7 @@ pub fn generate(
     Ok(print::file(&items))
 }
 
-/// Whether a call is done by the thread itself.
+/// Whether the thread executes a call itself.
 fn is_local(config: &Config, method: &Method) -> bool {
     kinds::by_thread(config, method).is_some()
 }
@@ -162,7 +163,8 @@ fn check_call(caller: &Caller<'_>, step: &Step, op: &Op) -> Result<(), Refused> 
     Ok(())
 }
 
-/// Returns the first ticket of each engine: after all that may wait for replies while it runs.
+/// Returns the first ticket of each engine: it follows all tickets that may wait for replies while
+/// the engine runs.
 fn first_tickets(program: &Program, elements: &Elements) -> Vec<u32> {
     let mut first = vec![0; program.engines.len()];
     // Engines come after those that they call.
@@ -180,7 +182,7 @@ fn first_tickets(program: &Program, elements: &Elements) -> Vec<u32> {
     first
 }
 
-/// Sizes in words of all values that are no scalars, fields of keys and replies among them.
+/// Sizes in words of all values that are not scalars, including fields of keys and replies.
 fn wide_sizes_with_messages(program: &Program) -> BTreeSet<u32> {
     let mut widths = widths(program);
     for offload in program.engines.iter().flat_map(|engine| &engine.offloads) {

@@ -1,10 +1,11 @@
-//! Objects that must see packets in order of arrival: where a packet makes its last call of one.
+//! Objects that must see packets in order of arrival: finds the last call of such an object that a
+//! packet makes.
 //!
 //! The message passing engine numbers the calls that a packet makes of such an object, and the
 //! object executes them packet by packet. To let the next packet start as early as possible, the
-//! program says when a packet has finished with an object: after the last possible call, and on
-//! entry to a step from which no call can be reached. For all other objects the end of the packet
-//! says so.
+//! program releases an object when a packet has finished with it: after the last possible call, and
+//! on entry to a step from which no call can be reached. The end of the packet releases all other
+//! objects.
 
 use std::collections::BTreeSet;
 
@@ -19,9 +20,9 @@ use super::message::objects;
 /// caller does.
 #[derive(Debug)]
 pub struct Releases {
-    /// For each step: the offloads that it and later steps may call.
+    /// The offloads that each step and its successors may call.
     reach: Vec<BTreeSet<usize>>,
-    /// For each offload: its order-sensitive objects, relative to the engine's first.
+    /// The order-sensitive objects of each offload, relative to the engine's first object.
     objects: Vec<Vec<usize>>,
     /// The successors of each step.
     behind: Vec<Vec<usize>>,
@@ -75,8 +76,8 @@ impl Releases {
         self.behind[step].iter().flat_map(|to| &self.reach[*to]).copied().collect()
     }
 
-    /// The objects that packets are over with where a step begins, and perhaps were not in the step
-    /// before.
+    /// Returns the objects that packets no longer need on entry to a step, but may have needed in
+    /// the step before.
     pub fn at(&self, step: usize) -> Vec<usize> {
         let before = (0..self.reach.len()).filter(|from| self.behind[*from].contains(&step));
         let before: BTreeSet<usize> = before.flat_map(|from| &self.reach[from]).copied().collect();

@@ -1,5 +1,6 @@
-//! Partition within a packet: which steps of the main engine a thread executes before it hands the
-//! packet over (the StepNP paper, sections 5.1 and 5.3: the processing graph is cut).
+//! Partition of an engine into parts: it decides which steps of the main engine a thread executes
+//! before it hands the packet over (the StepNP paper, sections 5.1 and 5.3: the processing graph is
+//! cut).
 
 use wireloom_ir::{Engine, OffloadTarget, Op, OpKind, Program, Step};
 
@@ -8,28 +9,28 @@ use super::Refused;
 use super::elements::{Caller, Elements};
 use super::message::words;
 
-/// Parts that an engine can be cut into: the first services of the object request broker are
-/// theirs.
+/// The maximum number of parts of an engine. The parts use the first services of the object request
+/// broker.
 pub const PARTS: usize = 16;
 
-/// The cuts of an engine: each part is a run of its steps, in the order of the program.
+/// The cuts of an engine. Each part is a sequence of its steps, in program order.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Partition {
-    /// The first step of each part, in order; that of the first is 0.
+    /// The first step of each part, in order. The first part begins with step 0.
     begins: Vec<usize>,
 }
 
 impl Partition {
-    /// One part: a thread has a packet from its first step to its end.
+    /// A single part: each thread executes all steps of a packet.
     pub fn whole() -> Self {
         Self { begins: vec![0] }
     }
 
-    /// Cut in front of the steps of these names, whatever their order.
+    /// Cuts before the steps with these names, in any order.
     ///
     /// # Errors
-    /// If there is no such step, one is named twice or is the first, or there are more than
-    /// [`PARTS`] parts.
+    /// If there is no such step, if a step is named twice or is the first one, or if there are more
+    /// than [`PARTS`] parts.
     pub fn at(program: &Program, names: &[impl AsRef<str>]) -> Result<Self, Refused> {
         let engine = &program.engines[program.main.index()];
         let mut begins = vec![0];
@@ -60,7 +61,7 @@ impl Partition {
     /// Cuts the engine into `parts` parts and minimises the largest [`work`](Self::work) of a part.
     ///
     /// # Errors
-    /// If there are fewer steps, no part at all, or more than [`PARTS`].
+    /// If `parts` is 0, exceeds [`PARTS`] or exceeds the number of steps.
     pub fn balanced(program: &Program, elements: &Elements, parts: usize) -> Result<Self, Refused> {
         let main = Caller { program, id: program.main, elements };
         let engine = main.engine();
@@ -76,7 +77,7 @@ impl Partition {
                 Some(*sum)
             }))
             .collect();
-        // For the first steps, by their number: the largest work of a part, and the beginning of
+        // Indexed by the number of leading steps: the largest work of a part, and the first step of
         // the last part.
         let mut best: Vec<(u64, usize)> = sums.iter().map(|sum| (*sum, 0)).collect();
         let mut begins_of_last = Vec::new();
@@ -104,7 +105,7 @@ impl Partition {
                 format!("is cut into {parts} parts; the broker serves {PARTS}: name fewer cuts");
             return Err(Refused(format!("engine `{}` {why}", engine.name)));
         }
-        // The first part has the packets that come.
+        // The first part receives the packets that arrive.
         for part in 1..parts {
             if self.entries(engine, part).is_empty() {
                 let first = &engine.steps[self.begins[part]].name;
@@ -127,7 +128,7 @@ impl Partition {
         self.begins[part]..self.begins.get(part + 1).copied().unwrap_or(engine.steps.len())
     }
 
-    /// The steps with which the parts begin.
+    /// The names of the first steps of the parts.
     pub fn names(&self, program: &Program) -> Vec<String> {
         let steps = &program.engines[program.main.index()].steps;
         self.begins.iter().map(|begin| steps[*begin].name.clone()).collect()
@@ -140,13 +141,13 @@ impl Partition {
         (0..engine.steps.len()).any(goes_back)
     }
 
-    /// The part of a step.
+    /// The part that contains a step.
     pub fn part(&self, step: usize) -> usize {
         self.begins.partition_point(|begin| *begin <= step) - 1
     }
 
-    /// Returns the work of each part, if a packet goes through all of its steps: approximately the
-    /// instructions of a 32-bit processor.
+    /// Returns the work of each part for a packet that executes all of its steps: approximately the
+    /// number of instructions of a 32-bit processor.
     pub fn work(&self, program: &Program, elements: &Elements) -> Vec<u64> {
         let main = Caller { program, id: program.main, elements };
         let engine = main.engine();
@@ -190,7 +191,7 @@ fn work_of(caller: &Caller<'_>, step: &Step, op: &Op) -> u64 {
         OpKind::WriteMeta(..) | OpKind::Exit(_) => 2,
         OpKind::ReadPacket { .. } => 2 * result(),
         OpKind::WritePacket { value, .. } => 2 * words_of(step.values[value.index()].width),
-        // Bytes are moved one by one, a header's.
+        // A header's bytes are moved one by one.
         OpKind::Insert { .. } | OpKind::Remove { .. } | OpKind::Reset { .. } => 40,
         OpKind::Call { offload, args, .. } => {
             match caller.engine().offloads[offload.index()].target {
@@ -216,7 +217,7 @@ mod tests {
     use wireloom_ir::builder::{EngineBuilder, program_of};
     use wireloom_ir::{BinaryOp, Exit, StepId};
 
-    /// Four steps in sequence, with the given numbers of additions.
+    /// A program of four steps in sequence, with the given numbers of additions.
     fn program(additions: [usize; 4]) -> Program {
         let mut engine = EngineBuilder::packet("chain");
         for (index, count) in additions.into_iter().enumerate() {

@@ -1,11 +1,11 @@
-//! Calls as what a thread does: it launches those of a step, then waits for each, then reads the
-//! replies where they are.
+//! Rewrites calls as a thread executes them: it launches the calls of a step, then waits for each,
+//! then reads the replies in place.
 //!
-//! A reply becomes variables, one for each of its leaves; a slice of the reply that is (part of) a
-//! leaf reads just that. A call becomes two effects: the launch, and the wait, which is written as
-//! if it set a variable of its own. Exits come first ([`early`](super::super::early)), so that
-//! nothing is asked for in vain. What may change the packet is waited for at once: the thread has
-//! no packet until it comes back.
+//! A reply becomes variables, one for each of its leaves; a slice of the reply that lies in a leaf
+//! reads only that leaf. A call becomes two effects: the launch, and the wait, which is written as
+//! if it set a variable of its own. Exits come first ([`early`](super::super::early)), so that no
+//! unnecessary call is made. The thread waits at once for a call that may change the packet: it has
+//! no packet until the call returns.
 //!
 //! ```text
 //! %2:u49 = call ports.read(%1)           call ports.read(%1)
@@ -27,9 +27,9 @@ use super::elements::Caller;
 use super::message::{Leaf, Reply, goes_by_place, words};
 use super::{Refused, sentence};
 
-/// Tickets of a thread, each with a place of [`TICKET_WORDS`] for its reply.
+/// The number of tickets of a thread. Each has [`TICKET_WORDS`] words for its reply.
 pub const TICKETS: u32 = 16;
-/// Words of a reply's place. A longer reply runs on into the next places.
+/// The number of words for a reply. A longer reply also occupies the words of the next tickets.
 pub const TICKET_WORDS: u32 = 8;
 
 /// An engine with its calls rewritten.
@@ -38,7 +38,7 @@ pub struct Split {
     pub engine: Engine,
     /// The operations of each step, in order.
     pub ops: Vec<Vec<Op>>,
-    /// For each added variable: its meaning.
+    /// The meaning of each added variable.
     pub variables: Vec<Variable>,
     /// The waits of each step, in the order of the calls that have replies.
     pub waits: Vec<Vec<Wait>>,
@@ -58,10 +58,10 @@ pub enum Variable {
 pub struct Wait {
     /// The reply of this ticket.
     pub ticket: u32,
-    /// The words, except the first, that hold several leaves. They are read once: after the step's
-    /// writes to the packet the C compiler would read them again.
+    /// The words, except the first, that hold several leaves. They are read once: otherwise the C
+    /// compiler would read them again after the step's writes to the packet.
     pub shared_words: Vec<u32>,
-    /// Whether the packet comes back with it, changed perhaps.
+    /// Whether the call returns the packet, possibly changed.
     pub brings_packet: bool,
 }
 
@@ -85,7 +85,7 @@ pub fn tickets_used(caller: &Caller<'_>) -> u32 {
     caller.engine().steps.iter().map(of_step).max().unwrap_or(0)
 }
 
-/// Rewrites an engine, which uses tickets from `first` on.
+/// Rewrites an engine that uses tickets from `first` on.
 ///
 /// # Errors
 /// If there are not enough tickets.
@@ -111,7 +111,7 @@ pub fn split(caller: &Caller<'_>, first: u32) -> Result<Split, Refused> {
     Ok(split)
 }
 
-/// The reply of a call that goes over the network, if it has one.
+/// Returns the reply of a call that goes over the network, if it has one.
 fn reply_of(caller: &Caller<'_>, op: &Op) -> Option<Reply> {
     caller.messages(op)?.reply
 }
@@ -135,7 +135,7 @@ struct Rewriter<'a> {
     next_ticket: u32,
     waits: Vec<Wait>,
     waiting: Vec<Pending>,
-    /// The value of each leaf of a reply that was waited for.
+    /// The leaves of each reply that was waited for, with their values.
     replies: HashMap<Value, Vec<(Leaf, Value)>>,
     ops: Vec<Op>,
 }
@@ -198,9 +198,9 @@ impl Rewriter<'_> {
         Ok(())
     }
 
-    /// The call with its only argument, if that is a field of the window which can go by its place,
-    /// read by an operation in front of the call that nothing else uses: whether or not the field
-    /// is also read for other things, the call need not carry it.
+    /// Returns the call with a separate read as its only argument, if that is a field of the window
+    /// that can be passed by position and the window has not changed since the field was read.
+    /// Nothing else uses the separate read, so the call need not carry the field.
     fn read_for_call(&mut self, engine: &Engine, op: &Op) -> Op {
         let mut op = op.clone();
         if let OpKind::Call { args, .. } = &mut op.kind
@@ -220,7 +220,7 @@ impl Rewriter<'_> {
         op
     }
 
-    /// Waits for all that was launched; from here on the replies can be read.
+    /// Waits for all launched calls. Afterwards the replies can be read.
     fn wait(&mut self) {
         for pending in std::mem::take(&mut self.waiting) {
             let wait = self.variable("wait", 1, Variable::Wait(pending.wait.clone()));
@@ -246,7 +246,7 @@ impl Rewriter<'_> {
         }
     }
 
-    /// Copies an operation; reads of a reply become reads of the leaf.
+    /// Copies an operation. Reads of a reply become reads of the leaf.
     fn copy(&mut self, op: &Op) {
         let mut op = op.clone();
         if let OpKind::Slice(value, lo) = op.kind
@@ -290,7 +290,7 @@ impl Rewriter<'_> {
     }
 }
 
-/// The variable that a wait puts the first word of a ticket's reply into.
+/// The name of the variable into which a wait stores the first word of a ticket's reply.
 pub fn first_word(ticket: u32) -> String {
     format!("reply_{ticket}")
 }
@@ -299,7 +299,7 @@ fn shared_word(ticket: u32, word: u32) -> String {
     format!("{}_{word}", first_word(ticket))
 }
 
-/// Returns the place of a word of a ticket's reply.
+/// Returns the location of a word of a ticket's reply.
 fn place(ticket: u32, word: u32) -> Expr {
     Expr::name("WL_REPLIES").at(ticket * TICKET_WORDS + word)
 }
