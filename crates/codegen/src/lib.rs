@@ -1,8 +1,7 @@
-//! Step IR to the languages of the machines.
+//! Code generators: step IR to the languages of the targets.
 //!
-//! [`c`] writes C for batches on the host and for single threads of processors of 32 bits;
-//! [`hardware`] writes SystemVerilog. Both read step IR and nothing else, and know no machine's
-//! clockwork.
+//! [`c`] writes C for batches on the host and for single threads of 32-bit processors; [`hardware`]
+//! writes SystemVerilog. Both depend only on step IR, and not on the timing of any machine.
 
 pub mod c;
 pub mod hardware;

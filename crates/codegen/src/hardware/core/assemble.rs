@@ -1,4 +1,4 @@
-//! The steps of an engine put together: each output of the core, chosen by the step that runs.
+//! Combines the steps of an engine: each output of the core is selected by the step that runs.
 
 use wireloom_bits::Bits;
 use wireloom_compile::analysis::liveness::Liveness;
@@ -15,29 +15,29 @@ use super::select::{Case, case, choose};
 
 /// `wl_pkg::EXIT_*`.
 pub mod exit_code {
-    /// Goes on.
+    /// Continues at the next step.
     pub const NEXT: u64 = 0;
-    /// Sends.
+    /// Sends the packet.
     pub const FINISH: u64 = 1;
     /// Sends a copy and continues.
     pub const EMIT: u64 = 2;
-    /// Drops.
+    /// Drops the packet.
     pub const DROP: u64 = 3;
-    /// Hands to the control processor.
+    /// Hands the packet to the control processor.
     pub const TO_CPU: u64 = 4;
-    /// Ends.
+    /// Ends the thread.
     pub const DONE: u64 = 5;
-    /// Returns.
+    /// Returns from a called engine.
     pub const REPLY: u64 = 6;
 }
 
 /// The outputs of the core and of the address module.
 pub struct Outputs {
-    /// Byte offset of each word to be read, 17 bits.
+    /// The byte offset of each word to read, 17 bits.
     pub offsets: Vec<Node>,
     /// Whether each port has a request.
     pub request_valid: Vec<Node>,
-    /// Its data.
+    /// The data of each port's request.
     pub request_data: Vec<Node>,
     /// Whether the slot is the step's last.
     pub commit: Node,
@@ -45,33 +45,33 @@ pub struct Outputs {
     pub step: Node,
     /// The next state.
     pub state: Node,
-    /// Words to be written.
+    /// The words to write.
     pub writes: Vec<WriteOutput>,
-    /// Whether bytes are to be cleared.
+    /// Whether bytes are cleared.
     pub clear_valid: Node,
-    /// The first of them, 8 bits.
+    /// The physical address of the first cleared byte, 8 bits.
     pub clear_address: Node,
-    /// Number of bytes, 9 bits.
+    /// The number of cleared bytes, 9 bits.
     pub clear_count: Node,
     /// `wl_pkg::EXIT_*`.
     pub exit: Node,
-    /// Why, 24 bits.
+    /// The reason for the exit, 24 bits.
     pub reason: Node,
 }
 
-/// A word to be written.
+/// A word to write.
 pub struct WriteOutput {
-    /// Whether any byte is.
+    /// Whether any byte is written.
     pub valid: Node,
-    /// Physical address of its first byte, 8 bits.
+    /// The physical address of its first byte, 8 bits.
     pub address: Node,
     /// Bit `k`: whether byte `k` is written.
     pub strobe: Node,
-    /// Byte 0 most significant.
+    /// The data, byte 0 most significant.
     pub data: Node,
 }
 
-/// Puts steps together.
+/// Combines the steps.
 pub struct Assembly<'a> {
     /// The engine.
     pub engine: &'a Engine,
@@ -81,13 +81,13 @@ pub struct Assembly<'a> {
     pub ports: &'a [OffloadPort],
     /// The logic of each step.
     pub steps: &'a [StepLogic],
-    /// One bit each: the step runs. One more for the step that ends runaway threads, if there is
-    /// one.
+    /// A bit for each step, which is set if the step runs. One more bit belongs to the step that
+    /// ends runaway threads, if there is one.
     pub active: Vec<Node>,
 }
 
 impl<'a> Assembly<'a> {
-    /// Makes the assembly of an engine whose steps have been lowered.
+    /// Creates the assembly of an engine whose steps have been lowered.
     pub fn new(
         graph: &mut Graph,
         engine: &'a Engine,
@@ -109,10 +109,11 @@ impl<'a> Assembly<'a> {
         Self { engine, layout, ports, steps, active }
     }
 
-    /// Every output.
+    /// Builds all outputs.
     ///
     /// # Errors
-    /// The index of a step that reads its packet where it cannot know before it has read it.
+    /// If a step reads its packet at an offset that depends on a read of the same step. The error
+    /// is the index of the step.
     pub fn outputs(&self, graph: &mut Graph) -> Result<Outputs, usize> {
         let offsets = self.offsets(graph)?;
         let (request_valid, request_data) = self.requests(graph);
@@ -178,7 +179,7 @@ impl<'a> Assembly<'a> {
         (valid, data)
     }
 
-    /// A slot is the step's last if it has the replies or waits for none.
+    /// Returns whether the slot is the step's last one: it has the replies or waits for none.
     fn commit(&self, graph: &mut Graph, valid: &[Node]) -> Node {
         let waits: Vec<Node> = self
             .ports
@@ -196,7 +197,7 @@ impl<'a> Assembly<'a> {
         graph.or(phase, free)
     }
 
-    /// For each bit of the result, the active exits that set it.
+    /// Returns the code of the active exit. Each bit is computed from the exits that set it.
     fn coded(
         &self,
         graph: &mut Graph,
@@ -309,7 +310,7 @@ impl<'a> Assembly<'a> {
         node
     }
 
-    /// Whether the slot's step continues at itself or an earlier one.
+    /// Returns whether the slot's step continues at itself or an earlier step.
     fn jumps_back(&self, graph: &mut Graph) -> Node {
         let mut terms = Vec::new();
         for (index, (step, active)) in self.steps.iter().zip(&self.active).enumerate() {
@@ -333,7 +334,7 @@ impl<'a> Assembly<'a> {
     fn state(&self, graph: &mut Graph) -> Node {
         let state = graph.input(Input::State, self.layout.state_bits);
         let live = Liveness::of(self.engine);
-        // What of the state each step changes, by exit: bits, from one on, and their value.
+        // The fields of the state that each step changes, by exit.
         let mut cuts = vec![0, self.layout.state_bits];
         let mut fields: Vec<Vec<Vec<Field>>> = Vec::new();
         for (index, step) in self.steps.iter().enumerate() {
@@ -361,7 +362,7 @@ impl<'a> Assembly<'a> {
                         alternatives.push((exit.condition, value));
                     }
                 }
-                // The most common value is the one that need not be asked for.
+                // The most common value becomes the default.
                 let common = alternatives.iter().map(|(_, v)| *v).max_by_key(|v| {
                     (alternatives.iter().filter(|(_, other)| other == v).count(), *v)
                 });
@@ -513,7 +514,7 @@ impl<'a> Assembly<'a> {
     }
 }
 
-/// Some bits of the state.
+/// A field of the state: its lowest bit and its value.
 struct Field {
     low: u32,
     value: Node,

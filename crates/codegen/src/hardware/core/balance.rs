@@ -1,19 +1,19 @@
-//! Makes trees of chains of AND and OR where that shortens the logic.
+//! Converts chains of AND and OR to trees where that shortens the logic.
 //!
 //! Guards are conjunctions that grow from exit to exit, each with one condition more than the one
-//! before; as chains they cost least and are slowest. Synthesis keeps the chains that it finds
-//! where their links are used elsewhere, so the slow ones are taken apart here: a node whose
-//! operands would be there much earlier than the end of its chain becomes a tree over them, what
-//! comes last nearest to the root.
+//! before. As chains they take the least area and are the slowest. Synthesis tools keep chains
+//! whose links are also used elsewhere, so the slow ones are split here: a node whose operands are
+//! ready much earlier than the end of its chain becomes a tree over them, with the latest operands
+//! nearest to the root.
 
 use wireloom_ir::BinaryOp;
 
 use super::graph::{Graph, Kind, Node};
 use super::schedule::{Arrival, through};
 
-/// Half levels that a tree must gain to be worth its gates.
+/// The half levels that a tree must save to be worth its gates.
 const GAIN: u32 = 2;
-/// Operands that a tree may have.
+/// The maximum number of operands of a tree.
 const MOST: usize = 64;
 
 /// Rebuilds the nodes that the roots depend on, and updates the roots.
@@ -33,7 +33,7 @@ pub fn balance(graph: &mut Graph, roots: &mut [&mut Node]) {
     }
 }
 
-/// Brings the arrivals up to date with the graph.
+/// Updates the arrivals for new nodes of the graph.
 fn arrive(graph: &Graph, at: &mut Vec<Arrival>) {
     for node in graph.nodes().skip(at.len()) {
         let mut inputs = Vec::new();

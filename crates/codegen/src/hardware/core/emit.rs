@@ -1,8 +1,8 @@
 //! Prints the graph as readable SystemVerilog.
 //!
-//! A node becomes a net if it has a name in the source, if several others use it, if it crosses
-//! into a later stage, or if the expression around it would grow too long. Otherwise it is written
-//! inside the expression that uses it.
+//! A node becomes a net if it has a name in the source, if several nodes use it, if it is
+//! registered for a later stage, or if the expression around it would grow too long. Otherwise it
+//! is written inside the expression that uses it.
 
 use std::collections::{BTreeMap, HashMap};
 
@@ -14,41 +14,42 @@ use super::schedule::{Schedule, is_transparent};
 use crate::hardware::sv::names::Scope;
 use crate::hardware::sv::{Binary, Expr, Item, Statement, Type, Unary};
 
-/// Operands that an expression may have before it is broken into nets.
+/// The maximum number of operands of an expression that is not broken into nets.
 const LONGEST: usize = 8;
 
-/// The context that the emitter needs.
+/// The names and expressions that the emitter needs.
 pub struct Naming<'a> {
-    /// Names of the steps, legal ones.
+    /// The names of the steps, as legal identifiers.
     pub steps: &'a [String],
-    /// For each step, the comment that introduces its logic.
+    /// The comment that introduces the logic of each step.
     pub comments: &'a [String],
     /// The expression of an input: a port or a part of one, and whether it is the whole port.
     pub input: &'a dyn Fn(Input) -> Expr,
-    /// Where a line is, for a comment.
+    /// The text of a source location, for a comment.
     pub place: &'a dyn Fn(wireloom_ir::Loc) -> Option<String>,
 }
 
-/// Prints what outputs depend on.
+/// Prints the logic of outputs.
 pub struct Emitter<'a> {
     graph: &'a Graph,
     schedule: &'a Schedule,
     naming: &'a Naming<'a>,
     scope: Scope,
-    /// Number of uses of each node; for a [`transparent`](is_transparent) one, in its own stage.
+    /// The number of uses of each node; for a [`transparent`](is_transparent) one, in its own
+    /// stage.
     uses: Vec<u32>,
-    /// The latest stage that each node is kept for; its own if not registered.
+    /// The latest stage for which each node is kept; its own stage if it is not registered.
     until: Vec<u32>,
-    /// Name of each node that is a net, without the stage.
+    /// The name of each node that is a net, without the stage.
     names: HashMap<Node, String>,
-    /// The bits of each net, input and register that have a reader.
+    /// The bits of each net, input and register that are read.
     seen: HashMap<(Node, u32), Bits>,
-    /// Size of the expression of each inlined node.
+    /// The size of the expression of each inlined node.
     sizes: HashMap<Node, usize>,
 }
 
 impl<'a> Emitter<'a> {
-    /// Makes an emitter for outputs, all of them in the schedule's last stage.
+    /// Creates an emitter for outputs. All of them are in the schedule's last stage.
     pub fn new(
         graph: &'a Graph,
         schedule: &'a Schedule,
@@ -188,8 +189,8 @@ impl<'a> Emitter<'a> {
         if self.is_leaf(node) { 1 } else { self.sizes.get(&node).copied().unwrap_or(1) }
     }
 
-    /// Returns all items that precede the outputs' assignments: nets in order of stage and step,
-    /// with registers between.
+    /// Returns all items before the assignments of outputs: nets in order of stage and step, with
+    /// registers between stages.
     pub fn items(&mut self) -> Vec<Item> {
         let mut items = Vec::new();
         let order: Vec<Node> = self.graph.nodes().filter(|n| self.uses[n.index()] > 0).collect();
@@ -226,8 +227,8 @@ impl<'a> Emitter<'a> {
         items
     }
 
-    /// The step under which each node is printed, past the last one for what puts steps together:
-    /// that of its origin, but not before its operands.
+    /// Returns the step under which each node is printed: the step of its origin, but not before
+    /// its operands. Nodes that combine steps follow the last step.
     fn sections(&self) -> Vec<usize> {
         let count = self.naming.steps.len();
         let mut sections = vec![0; self.uses.len()];
@@ -243,7 +244,7 @@ impl<'a> Emitter<'a> {
         sections
     }
 
-    /// The registers between a stage and the one before it.
+    /// Writes the registers between a stage and the one before it.
     fn registers(&mut self, order: &[Node], stage: u32) -> Vec<Item> {
         let kept: Vec<Node> = order
             .iter()
@@ -267,7 +268,7 @@ impl<'a> Emitter<'a> {
         format!("{}_r{stage}", self.names[&node])
     }
 
-    /// Notes that bits of a node are looked at in a stage.
+    /// Records that bits of a node are read in a stage.
     fn see(&mut self, node: Node, stage: u32, low: u32, width: u32) {
         let own = self.graph.width(node);
         let bits = Bits::ones(width).resize(own).shl(low);
@@ -275,7 +276,7 @@ impl<'a> Emitter<'a> {
         *seen = seen.or(&bits);
     }
 
-    /// The node's value as an operand of something in a stage.
+    /// Returns the node's value as an operand in a stage.
     pub fn reference(&mut self, node: Node, stage: u32) -> Expr {
         self.part(node, stage, 0, self.graph.width(node))
     }
@@ -285,7 +286,8 @@ impl<'a> Emitter<'a> {
         self.stacked(nodes, width * count)
     }
 
-    /// Outputs, the first in the lowest bits, with zeros above up to a width.
+    /// Returns outputs as one vector, the first in the lowest bits, with zeros above them up to a
+    /// width.
     pub fn stacked(&mut self, nodes: &[Node], width: u32) -> Expr {
         let own: u32 = nodes.iter().map(|n| self.graph.width(*n)).sum();
         let mut parts = Vec::new();
@@ -301,7 +303,7 @@ impl<'a> Emitter<'a> {
         }
     }
 
-    /// Some bits of it.
+    /// Returns some bits of the node's value.
     fn part(&mut self, node: Node, stage: u32, low: u32, width: u32) -> Expr {
         let whole = width == self.graph.width(node);
         let own = self.stage(node);
@@ -398,7 +400,7 @@ impl<'a> Emitter<'a> {
     }
 
     /// Returns an assignment to `unused` of everything that has unread bits, including these ports,
-    /// so that lint accepts them.
+    /// so that linters accept it.
     pub fn unused(&mut self, ports: &[(Expr, Input)], others: &[&str]) -> Vec<Item> {
         let mut rest: Vec<Expr> = others.iter().map(|name| Expr::name(*name)).collect();
         let mut symbols: Vec<((Node, u32), Bits)> = self.seen.drain().collect();

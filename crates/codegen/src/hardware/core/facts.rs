@@ -1,8 +1,8 @@
-//! Implications between conditions: which other conditions hold given one, and which cannot.
+//! Implications between conditions: which other conditions hold given one, and which cannot hold.
 //!
-//! Exits of a step exclude each other, and so do many guards. With this knowledge, a state bit that
-//! is written where one exit is taken and dead where any other is needs no multiplexer. The result
-//! `None` means "not known".
+//! Exits of a step exclude each other, and so do many guards. A state bit that is written before
+//! one exit and dead after all others therefore needs no multiplexer. The result `None` means "not
+//! known".
 
 use std::collections::HashMap;
 
@@ -10,10 +10,10 @@ use wireloom_ir::{BinaryOp, UnaryOp};
 
 use super::graph::{Graph, Kind, Node};
 
-/// Maximum depth of the analysis of conditions.
+/// The maximum depth of the analysis of conditions.
 const DEPTH: u32 = 12;
 
-/// The facts that hold while a condition holds.
+/// The facts that follow from a condition.
 pub struct Facts<'a> {
     graph: &'a Graph,
     known: HashMap<Node, bool>,
@@ -27,7 +27,7 @@ impl<'a> Facts<'a> {
         facts
     }
 
-    /// Whether nothing can make the condition true.
+    /// Adds the fact that a one-bit node has a value.
     pub fn learn(&mut self, node: Node, value: bool) {
         let mut work = vec![(node, value)];
         while let Some((node, value)) = work.pop() {
@@ -45,7 +45,7 @@ impl<'a> Facts<'a> {
         }
     }
 
-    /// Whether a one-bit node is certainly 1, or certainly 0.
+    /// Returns the value of a one-bit node if it is known.
     pub fn value(&self, node: Node) -> Option<bool> {
         self.look(node, DEPTH)
     }
@@ -87,7 +87,7 @@ impl<'a> Facts<'a> {
         }
     }
 
-    /// Whether two nodes are equal, from the facts about one of them and other constants.
+    /// Returns whether two nodes are equal, from the facts about one of them and other constants.
     fn equality(&self, a: Node, b: Node) -> Option<bool> {
         for (fact, value) in &self.known {
             match self.graph.kind(*fact) {
@@ -113,11 +113,11 @@ impl<'a> Facts<'a> {
         None
     }
 
-    /// Whether `a < b` or, if not strict, `a <= b`, from the facts about the two.
+    /// Returns whether `a < b` or, if not strict, `a <= b`, from the facts about the two.
     fn order(&self, a: Node, b: Node, strict: bool) -> Option<bool> {
         for (fact, value) in &self.known {
             let Kind::Binary(op, x, y) = self.graph.kind(*fact) else { continue };
-            // The fact as `low < high` or `low <= high`.
+            // The fact in the form `low < high` or `low <= high`.
             let (low, high, apart) = match (op, value) {
                 (BinaryOp::Ult, true) => (*x, *y, true),
                 (BinaryOp::Ult, false) => (*y, *x, false),
@@ -136,12 +136,12 @@ impl<'a> Facts<'a> {
     }
 }
 
-/// Whether two conditions never hold together, as far as one can see.
+/// Whether two conditions are known never to hold together.
 pub fn exclusive(graph: &Graph, a: Node, b: Node) -> bool {
     Facts::given(graph, a).value(b) == Some(false) || Facts::given(graph, b).value(a) == Some(false)
 }
 
-/// The largest number that a node of at most 32 bits can be, as far as is seen at once.
+/// Returns an upper bound of the value of a node of at most 32 bits.
 pub fn most(graph: &Graph, node: Node) -> u64 {
     let all = (1 << graph.width(node).min(32)) - 1;
     let found = match graph.kind(node) {
@@ -150,7 +150,7 @@ pub fn most(graph: &Graph, node: Node) -> u64 {
         Kind::Mask(_, a) => most(graph, *a),
         Kind::Binary(BinaryOp::And, a, b) => most(graph, *a).min(most(graph, *b)),
         Kind::Binary(BinaryOp::Or, a, b) => {
-            // No bit above the highest of either.
+            // No bit above the highest bit of either operand can be set.
             let bits = most(graph, *a).max(most(graph, *b));
             (bits + 1).next_power_of_two() - 1
         }
@@ -165,8 +165,8 @@ pub fn most(graph: &Graph, node: Node) -> u64 {
     found.min(all)
 }
 
-/// Returns the upper bound while a condition holds. The condition may imply that a difference is
-/// not negative.
+/// Returns an upper bound of a node's value while a condition holds. The condition may imply that a
+/// difference is not negative.
 pub fn most_given(graph: &Graph, condition: Node, node: Node) -> u64 {
     let Kind::Binary(BinaryOp::Sub, a, b) = graph.kind(node) else { return most(graph, node) };
     let facts = Facts::given(graph, condition);
@@ -183,7 +183,7 @@ pub fn most_given(graph: &Graph, condition: Node, node: Node) -> u64 {
     if graph.nodes().any(says_so) { most(graph, *a) } else { most(graph, node) }
 }
 
-/// A node without the zeros with which it was extended.
+/// Returns the node without its zero extension.
 fn unextended(graph: &Graph, node: Node) -> Node {
     match graph.kind(node) {
         Kind::Concat(parts)

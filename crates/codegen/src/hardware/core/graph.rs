@@ -1,9 +1,8 @@
-//! The logic of an engine as one graph of word-level operations, in which everything exists once.
+//! The logic of an engine as one graph of word-level operations without duplicates.
 //!
-//! All steps are lowered into one graph. A node is found again if its operation and operands are
-//! the same, so that steps share what they have in common (a field of a reply, a comparison of the
-//! packet's length), and the constructors simplify what the steps' borders hide from the compiler's
-//! passes.
+//! All steps are lowered into one graph. Nodes with the same operation and operands are shared, so
+//! that steps have common logic (a field of a reply, a comparison of the packet's length) only
+//! once. The constructors simplify expressions across steps, which the compiler's passes cannot do.
 
 mod simplify;
 #[cfg(test)]
@@ -14,7 +13,7 @@ use std::collections::HashMap;
 use wireloom_bits::Bits;
 use wireloom_ir::{BinaryOp, Loc, UnaryOp};
 
-/// A node of a [`Graph`]; operands have smaller numbers.
+/// A node of a [`Graph`]. Its operands have smaller numbers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Node(u32);
 
@@ -34,30 +33,30 @@ pub enum Kind {
     Const(Bits),
     /// A unary operator.
     Unary(UnaryOp, Node),
-    /// A binary operator; a shift's count is not constant.
+    /// A binary operator. The count of a shift is not constant.
     Binary(BinaryOp, Node, Node),
-    /// The second if the first (one bit) is 1, else the third.
+    /// The second operand if the first (one bit) is 1, else the third.
     Select(Node, Node, Node),
-    /// The second where the first (one bit) is 1, else zero.
+    /// The second operand if the first (one bit) is 1, else zero.
     Mask(Node, Node),
-    /// Bits from one on.
+    /// Bits from the given position on.
     Slice(Node, u32),
-    /// First most significant.
+    /// A concatenation, the first part most significant.
     Concat(Vec<Node>),
-    /// Whether an odd number of the bits under the mask are 1.
+    /// The parity of the bits under the mask: 1 if an odd number of them are 1.
     Parity(Node, Bits),
 }
 
 /// An input of the core.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Input {
-    /// Number of the step.
+    /// The number of the step.
     Step,
     /// Whether the replies have arrived.
     Phase,
     /// The thread's state.
     State,
-    /// The constants of the packet.
+    /// The constant data of the packet.
     Info,
     /// The data of a read port.
     Word(u32),
@@ -68,11 +67,11 @@ pub enum Input {
 /// The source location of a node, for readers.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Origin {
-    /// The step that made it first; `None` if what puts the steps together did.
+    /// The step that created it first, or `None` for logic that combines the steps.
     pub step: Option<usize>,
-    /// The source's name for it, if it has one.
+    /// The name in the source, if it has one.
     pub name: Option<String>,
-    /// Its line.
+    /// The source line.
     pub loc: Loc,
 }
 
@@ -102,27 +101,27 @@ impl Graph {
         &self.entries[node.index()].kind
     }
 
-    /// Its width in bits.
+    /// Returns the width of a node in bits.
     pub fn width(&self, node: Node) -> u32 {
         self.entries[node.index()].width
     }
 
-    /// Returns its origin.
+    /// Returns the origin of a node.
     pub fn origin(&self, node: Node) -> Option<&Origin> {
         self.entries[node.index()].origin.as_ref()
     }
 
-    /// Every node, operands first.
+    /// Returns all nodes, operands first.
     pub fn nodes(&self) -> impl Iterator<Item = Node> + use<> {
         (0..self.entries.len() as u32).map(Node)
     }
 
-    /// Nodes made from now on come from this step and line.
+    /// Sets the step and the line from which new nodes originate.
     pub fn set_place(&mut self, place: Option<(usize, Loc)>) {
         self.place = place;
     }
 
-    /// Gives a node the source's name for it, if it has none yet.
+    /// Gives a node its name in the source, if it has none yet.
     pub fn set_name(&mut self, node: Node, name: &str) {
         if matches!(self.kind(node), Kind::Const(_) | Kind::Input(_)) {
             return;
@@ -137,7 +136,7 @@ impl Graph {
         origin.name.get_or_insert_with(|| name.to_owned());
     }
 
-    /// Hands on each operand.
+    /// Calls `f` for each operand.
     pub fn for_each_operand(&self, node: Node, mut f: impl FnMut(Node)) {
         match self.kind(node) {
             Kind::Input(_) | Kind::Const(_) => {}
@@ -155,7 +154,7 @@ impl Graph {
         }
     }
 
-    /// The nodes that these depend on, themselves included, as a set by index.
+    /// Returns the nodes that the roots depend on, including the roots, as a set by index.
     pub fn cone(&self, roots: impl IntoIterator<Item = Node>) -> Vec<bool> {
         let mut inside = vec![false; self.entries.len()];
         let mut work: Vec<Node> = roots.into_iter().collect();
@@ -167,7 +166,7 @@ impl Graph {
         inside
     }
 
-    /// The node again, of other operands, and with the same origin.
+    /// Rebuilds the node with other operands and the same origin.
     pub fn rebuilt(&mut self, node: Node, operand: impl Fn(Node) -> Node) -> Node {
         let origin = self.origin(node).cloned();
         let place = self.place;
@@ -215,7 +214,7 @@ impl Graph {
         self.intern(Kind::Const(bits), width)
     }
 
-    /// A constant of at most 64 bits of value.
+    /// A constant whose value has at most 64 bits.
     pub fn number(&mut self, width: u32, value: u64) -> Node {
         self.constant(Bits::new(width, u128::from(value)))
     }
@@ -233,7 +232,7 @@ impl Graph {
         }
     }
 
-    /// Whether the node is this truth value.
+    /// Whether the node is the given truth value.
     pub fn is_bit(&self, node: Node, value: bool) -> bool {
         self.width(node) == 1 && self.as_constant(node).is_some_and(|c| c.bit(0) == value)
     }
@@ -303,23 +302,23 @@ impl Graph {
         }
     }
 
-    /// Both.
+    /// The conjunction.
     pub fn and(&mut self, a: Node, b: Node) -> Node {
         self.binary(BinaryOp::And, a, b)
     }
 
-    /// One at least.
+    /// The disjunction.
     pub fn or(&mut self, a: Node, b: Node) -> Node {
         self.binary(BinaryOp::Or, a, b)
     }
 
-    /// All of them; 1 if there are none.
+    /// The conjunction of all bits; 1 if there are none.
     pub fn all(&mut self, bits: impl IntoIterator<Item = Node>) -> Node {
         let one = self.bit(true);
         bits.into_iter().fold(one, |all, bit| self.and(all, bit))
     }
 
-    /// Any of them; 0 if there are none.
+    /// The disjunction of all bits; 0 if there are none.
     pub fn any(&mut self, bits: impl IntoIterator<Item = Node>) -> Node {
         let zero = self.bit(false);
         bits.into_iter().fold(zero, |any, bit| self.or(any, bit))
@@ -361,7 +360,7 @@ impl Graph {
             let other = self.not(condition);
             return self.mask(other, b);
         }
-        // Equal bits of both need no choice.
+        // Equal leading parts of both need no selection.
         if let (Kind::Concat(x), Kind::Concat(y)) = (self.kind(a), self.kind(b))
             && x[0] == y[0]
         {
@@ -373,7 +372,7 @@ impl Graph {
         self.intern(Kind::Select(condition, a, b), width)
     }
 
-    /// `a` where the bit is 1, else zero.
+    /// `a` if the bit is 1, else zero.
     pub fn mask(&mut self, bit: Node, a: Node) -> Node {
         let width = self.width(a);
         if self.is_bit(bit, true) || self.is_zero(a) {
@@ -398,7 +397,7 @@ impl Graph {
         self.concat(vec![zeros, a])
     }
 
-    /// Resizes to a width: extends or cuts.
+    /// Extends or truncates to a width.
     pub fn resize(&mut self, a: Node, width: u32) -> Node {
         if self.width(a) > width { self.slice(a, 0, width) } else { self.extend(a, width) }
     }
@@ -427,7 +426,8 @@ impl Graph {
                 }
                 self.concat(pieces)
             }
-            // Bits of what is done bit by bit; a sum's low bits are the sum of low bits.
+            // Slices of bitwise operations are sliced in their operands. The low bits of a sum are
+            // the sum of the low bits.
             Kind::Unary(UnaryOp::Not, inner) => {
                 let inner = self.slice(inner, low, width);
                 self.not(inner)
@@ -448,7 +448,7 @@ impl Graph {
         }
     }
 
-    /// First most significant.
+    /// Concatenates parts, the first most significant.
     pub fn concat(&mut self, parts: Vec<Node>) -> Node {
         let mut flat: Vec<Node> = Vec::new();
         for part in parts {
@@ -464,7 +464,7 @@ impl Graph {
         self.intern(Kind::Concat(flat), width)
     }
 
-    /// Whether an odd number of the bits under a mask of the node's width are 1.
+    /// The parity of the bits under a mask of the node's width: 1 if an odd number of them are 1.
     pub fn parity(&mut self, a: Node, mask: Bits) -> Node {
         match self.as_constant(a) {
             Some(bits) => {
@@ -476,7 +476,7 @@ impl Graph {
         }
     }
 
-    /// Appends a part to others; parts that belong together become one.
+    /// Appends a part to others. Adjacent parts that belong together are merged.
     fn append(&mut self, flat: &mut Vec<Node>, part: Node) {
         let Some(last) = flat.last().copied() else {
             flat.push(part);

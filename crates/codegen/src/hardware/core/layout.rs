@@ -6,60 +6,63 @@ use wireloom_ir::{Engine, EngineKind, Program, StepId};
 
 use super::offload::{OffloadPort, PLACE_BITS, TICKET_BITS, TimeUse, bits_for};
 
-/// Lowest bits of the packet's part of the state (`wl_pkg::State*Lsb`).
+/// The lowest bit of the window's front, the first field of the packet's part of the state
+/// (`wl_pkg::State*Lsb`).
 pub const FRONT: u32 = 0;
-/// Its window's length, 9 bits.
+/// The lowest bit of the window's length (9 bits).
 pub const WINDOW: u32 = 8;
-/// Its length, 16 bits.
+/// The lowest bit of the packet's length (16 bits).
 pub const LENGTH: u32 = 17;
-/// Its egress port, 16 bits.
+/// The lowest bit of the egress port (16 bits).
 pub const EGRESS: u32 = 33;
-/// Lowest bit of the context.
+/// The lowest bit of the context.
 pub const CONTEXT: u32 = 49;
 
-/// Lowest bit of the length at arrival (`wl_pkg::InfoLengthLsb`).
+/// The lowest bit of the length at arrival (`wl_pkg::InfoLengthLsb`).
 pub const INFO_LENGTH: u32 = 0;
-/// Position of the ingress port.
+/// The lowest bit of the ingress port.
 pub const INFO_INGRESS: u32 = 16;
 const INFO_REST: u32 = 32;
 
 /// The vectors of an engine.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Layout {
-    /// Whether the engine takes packets; else its state is the context alone.
+    /// Whether the engine takes packets. Otherwise its state is the context alone.
     pub has_packet: bool,
-    /// Bytes of a word that the engine reads or writes of its packet (`HeaderBytes` of the shells).
+    /// The size in bytes of a word of the packet that the engine reads or writes (`HeaderBytes` of
+    /// the shells).
     pub header_bytes: u32,
-    /// Bits of a step's number.
+    /// The number of bits of a step's number.
     pub step_bits: u32,
-    /// The step that ends runaway threads; none if no thread can run away.
+    /// The step that ends runaway threads; `None` if no thread can run away.
     pub runaway_step: Option<u32>,
-    /// Lowest bit of the number of backward jumps.
+    /// The lowest bit of the count of backward jumps.
     pub backward_jumps: Option<u32>,
-    /// Bits of a thread's state.
+    /// The number of bits of a thread's state.
     pub state_bits: u32,
-    /// Lowest bit of each context variable.
+    /// The lowest bit of each context variable.
     pub context: Vec<u32>,
-    /// Bits of a called engine's reply, which begins at bit 0 of its last state; 0 if the engine
-    /// takes packets.
+    /// The number of bits of a called engine's reply, which begins at bit 0 of its last state; 0 if
+    /// the engine takes packets.
     pub reply_bits: u32,
-    /// Bits of a packet's information.
+    /// The number of bits of a packet's information.
     pub info_bits: u32,
-    /// Lowest bit of the arrival time, if it is needed.
+    /// The lowest bit of the arrival time, if it is needed.
     pub arrival: Option<u32>,
-    /// Lowest bit of the sequence number, if it is needed.
+    /// The lowest bit of the sequence number, if it is needed.
     pub sequence: Option<u32>,
-    /// Bits of it: 64, or those of a ticket if only the order matters.
+    /// The number of bits of the sequence number: 64, or those of a ticket if only the order
+    /// matters.
     pub sequence_bits: u32,
-    /// Lowest bit of the place of the packet's body ([`PLACE_BITS`] bits), if it is needed.
+    /// The lowest bit of the address of the packet's body ([`PLACE_BITS`] bits), if it is needed.
     pub place: Option<u32>,
-    /// Lowest bit of each offload port's request.
+    /// The lowest bit of each offload port's request.
     pub requests: Vec<u32>,
-    /// Bits of all requests.
+    /// The number of bits of all requests.
     pub request_bits: u32,
-    /// Lowest bit of each offload port's reply.
+    /// The lowest bit of each offload port's reply.
     pub replies: Vec<u32>,
-    /// Bits of all replies.
+    /// The number of bits of all replies.
     pub reply_total: u32,
 }
 
@@ -120,24 +123,24 @@ impl Layout {
         }
     }
 
-    /// Bits of a word that is read or written.
+    /// The number of bits of a word that is read or written.
     pub fn word_bits(&self) -> u32 {
         8 * self.header_bytes
     }
 
-    /// Bits of a port's reply.
+    /// The number of bits of a port's reply.
     pub fn reply_bits_of(&self, port: u32) -> u32 {
         let low = self.replies[port as usize];
         self.replies.get(port as usize + 1).copied().unwrap_or(self.reply_total) - low
     }
 
-    /// Whether a jump counts as one backward.
+    /// Whether a jump counts as a backward jump.
     pub fn is_backward(from: usize, to: StepId) -> bool {
         to.index() <= from
     }
 }
 
-/// Returns the lowest bit of each of some adjacent fields, and the total number of bits.
+/// Returns the lowest bit of each of several adjacent fields, and the total number of bits.
 fn stacked(widths: impl Iterator<Item = u32>) -> (Vec<u32>, u32) {
     let mut end = 0;
     let offsets = widths

@@ -1,4 +1,4 @@
-//! One step of an engine as logic: from step IR in regions into the graph.
+//! Lowers one step of an engine: from step IR in regions to logic in the graph.
 //!
 //! The operations are lowered in program order, as the golden model executes them. [`StepLogic`]
 //! collects their effects: requests, exits, the next state, words to read and to write. The steps
@@ -26,14 +26,14 @@ use super::offload::{self, OffloadPort};
 use super::packet::Hand;
 use super::refusal::Refusal;
 
-/// Writes in program order: each happens if its condition holds.
+/// Writes in program order: condition and value.
 pub type Writes = Vec<(Node, Node)>;
 
 /// The logic of a step.
 pub struct StepLogic {
-    /// Calls, of each port at most one: port, condition, data.
+    /// The calls, at most one for each port: port, condition and data.
     pub requests: Vec<(usize, Node, Node)>,
-    /// How the step ends; conditions exclude each other.
+    /// The exits of the step. Their conditions exclude each other.
     pub exits: Vec<ExitLogic>,
     /// Writes of context variables.
     pub context: HashMap<ContextId, Writes>,
@@ -45,47 +45,47 @@ pub struct StepLogic {
 
 /// An exit.
 pub struct ExitLogic {
-    /// When it is taken.
+    /// The condition under which it is taken.
     pub condition: Node,
-    /// Which.
+    /// Its kind.
     pub kind: ExitKind,
 }
 
-/// What an exit does.
+/// The kind of an exit.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ExitKind {
-    /// Goes on.
+    /// Continues at a step.
     Next(usize),
     /// Sends a copy and continues.
     Emit(usize),
-    /// Sends.
+    /// Sends the packet.
     Finish,
-    /// Drops, for a reason of 24 bits.
+    /// Drops the packet, for a reason of 24 bits.
     Drop(Node),
-    /// Hands to the control processor, likewise.
+    /// Hands the packet to the control processor, for a reason of 24 bits.
     ToCpu(Node),
-    /// Ends.
+    /// Ends the thread.
     Done,
-    /// Returns.
+    /// Returns a value from a called engine.
     Reply(Node),
 }
 
-/// What lowering a step needs to know of the engine.
+/// The properties of the engine that lowering a step needs.
 pub struct Surroundings<'a> {
     program: &'a Program,
     engine: &'a Engine,
     layout: &'a Layout,
     ports: &'a [OffloadPort],
-    /// For each step: its accesses to the header.
+    /// The accesses of each step to the header.
     groups: Vec<StepPorts>,
-    /// For each step: what may have been written before it.
+    /// The context variables that may have been written before each step.
     written: Vec<ContextSet>,
-    /// For each step and offload: whether no later step calls it ([`offload::last_calls`]).
+    /// For each step and offload, whether no later step calls it ([`offload::last_calls`]).
     last: Vec<Vec<bool>>,
 }
 
 impl<'a> Surroundings<'a> {
-    /// Those of an engine with this layout and these offload ports.
+    /// Returns the surroundings for an engine with this layout and these offload ports.
     pub fn new(
         program: &'a Program,
         engine: &'a Engine,
@@ -107,7 +107,7 @@ impl<'a> Surroundings<'a> {
 /// Lowers a step.
 ///
 /// # Errors
-/// What the machine cannot do.
+/// If the hardware cannot execute the step.
 pub fn step(
     graph: &mut Graph,
     around: &Surroundings<'_>,
@@ -163,11 +163,11 @@ struct Lowering<'a> {
     step: &'a Step,
     definitions: &'a Definitions<'a>,
     values: Vec<Option<Node>>,
-    /// The present value of each context variable.
+    /// The current value of each context variable.
     context: Vec<Node>,
     hand: Hand,
     logic: Parts,
-    /// The current operation's place in the source.
+    /// The source location of the current operation.
     loc: Loc,
 }
 
@@ -433,7 +433,7 @@ impl Lowering<'_> {
         Ok(())
     }
 
-    /// The result of a call, if it has one: its port's reply.
+    /// Defines the result of a call, if it has one, as its port's reply.
     fn define_reply(&mut self, op: &Op, number: usize, guard: Node) {
         let Some(result) = op.results.first() else { return };
         let width = self.width(*result);
@@ -449,7 +449,7 @@ impl Lowering<'_> {
         self.graph.slice(reply, 0, width)
     }
 
-    /// A request at a port, if a condition holds.
+    /// Adds a request at a port, under a condition.
     fn ask(&mut self, number: usize, guard: Node, data: Node) -> Result<(), Refusal> {
         match self.logic.requests.iter().position(|(port, ..)| *port == number) {
             None => self.logic.requests.push((number, guard, data)),
@@ -471,7 +471,7 @@ impl Lowering<'_> {
         Ok(())
     }
 
-    /// A request's data, as [`OffloadPort`] says.
+    /// Returns the data of a request in the format of [`OffloadPort`].
     fn request(&mut self, port: &OffloadPort, method: usize, arguments: Vec<Node>) -> Node {
         let position = port
             .methods
@@ -500,8 +500,8 @@ impl Lowering<'_> {
         self.graph.concat(parts)
     }
 
-    /// The reply of a call that may not have happened is then zero; where no reader can tell, it
-    /// may be anything.
+    /// Returns a reply that is zero if the call does not happen. If nothing can observe the
+    /// difference, the reply is not masked.
     fn masked_reply(&mut self, op: &Op, guard: Node, reply: Node) -> Node {
         let Some(result) = op.results.first() else { return reply };
         match op.guard {
@@ -510,7 +510,7 @@ impl Lowering<'_> {
         }
     }
 
-    /// Whether a one-bit value is certainly 1, or certainly 0, given the facts about others.
+    /// Whether a one-bit value certainly has the given polarity, given the known literals.
     fn follows(&self, known: &Literals, value: Value, polarity: bool) -> bool {
         if let Some(is) = known.get(&value) {
             return *is == polarity;
@@ -549,7 +549,7 @@ impl Lowering<'_> {
                     return;
                 }
                 if !is_pure(&op.kind) {
-                    // A guard that is the value itself may hold or not as it likes.
+                    // An effect that the value itself guards depends on it.
                     is_seen |=
                         op.guard == Some(value) || !op.guard.is_some_and(|g| implies(g, true));
                     return;
@@ -582,7 +582,7 @@ impl Lowering<'_> {
     }
 }
 
-/// The group that an access is in, and where its field begins in the group's run.
+/// Returns the group that contains an access, and the bit at which its field begins in the group.
 fn located(groups: &[Group], (block, op): (usize, usize)) -> (usize, u32) {
     for (index, group) in groups.iter().enumerate() {
         if let Some(access) = group.accesses.iter().find(|a| (a.block, a.op) == (block, op)) {

@@ -1,18 +1,20 @@
 //! The generated part of an engine: its steps as logic.
 //!
-//! From an engine in regions, [`build`] makes two modules that a hand-written shell
-//! (`hardware/engine`) runs for many threads: `ENGINE_address`, combinational, which says what
-//! words of the header a step reads, and `ENGINE_core`, which computes everything else: requests,
-//! next state, writes to the packet, and how the step ends.
+//! [`build`] turns an engine in regions into two modules that a hand-written shell
+//! (`hardware/engine`) runs for many threads: `ENGINE_address`, which is combinational and
+//! determines the header words that a step reads, and `ENGINE_core`, which computes everything
+//! else: requests, the next state, writes to the packet, and the exit of the step.
 //!
-//! - [`lower`] makes the logic of each step, [`packet`] that of the current packet, [`offload`]
-//!   that of offloads which need no memory; all in one [`graph`], so that steps share common logic;
-//! - [`assemble`] puts the steps together; [`select`] chooses between their values, [`facts`] finds
-//!   out where no choice is needed;
-//! - [`balance`] shortens the logic; [`schedule`] cuts the graph into stages; [`emit`] prints it.
+//! - [`lower`] builds the logic of each step, [`packet`] that of the current packet, and
+//!   [`offload`] that of offloads which need no memory; all logic is in one [`graph`], so that
+//!   steps share common parts;
+//! - [`assemble`] combines the steps; [`select`] selects between their values, and [`facts`]
+//!   determines where no selection is needed;
+//! - [`balance`] shortens the logic; [`schedule`] divides the graph into stages; [`emit`] prints
+//!   it.
 //!
-//! The semantics match the golden model bit by bit, also in the corner cases: fields partly outside
-//! the window, refused resizes, runaway threads.
+//! The semantics match the golden model bit by bit, including the corner cases: fields partly
+//! outside the window, refused resizes, runaway threads.
 
 pub mod assemble;
 pub mod balance;
@@ -44,26 +46,27 @@ pub use offload::{OffloadPort, PortMethod};
 pub use refusal::Refusal;
 use schedule::{Root, Schedule, schedule};
 
-/// Bytes of a row of the header memory (`wl_pkg::WordBytes`): windows are loaded and unloaded by
-/// rows.
+/// The number of bytes of a row of the header memory (`wl_pkg::WordBytes`). Windows are loaded and
+/// unloaded by rows.
 pub const ROW_BYTES: u32 = 16;
-/// Bytes that a header window can hold (`wl_pkg::WindowBytes`).
+/// The number of bytes that a header window can hold (`wl_pkg::WindowBytes`).
 pub const WINDOW_BYTES: u32 = (packets::WINDOW + packets::HEADROOM) as u32;
-/// Bytes of a packet that are loaded into it when the packet comes (`wl_pkg::WindowLoaded`).
+/// The number of bytes of an arriving packet that are loaded into the window
+/// (`wl_pkg::WindowLoaded`).
 pub const WINDOW_LOADED: u32 = packets::WINDOW as u32;
-/// Bytes of the longest packet.
+/// The number of bytes of the longest packet.
 pub const MAX_LENGTH: u32 = packets::MAX_LENGTH as u32;
-/// The reason, as the core puts it out, of a packet whose thread jumped back too often.
+/// The reason that the core outputs for a packet whose thread jumped back too often.
 pub const RUNAWAY: u32 = 0xff_0000;
 
 /// Options of the core.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Options {
-    /// LUT levels that a stage of the core may have, by the model of
+    /// The maximum number of LUT levels of a stage of the core, according to the model of
     /// `wireloom_compile::analysis::depth`.
     pub levels: u32,
-    /// Bytes of a word that a header port reads or writes at once: 4, 8 or 16. The program's steps
-    /// must have been fitted to such ports.
+    /// The number of bytes that a header port reads or writes at once: 4, 8 or 16. The program's
+    /// steps must have been fitted to such ports.
     pub header_bytes: u32,
 }
 
@@ -73,10 +76,10 @@ impl Default for Options {
     }
 }
 
-/// The generated modules of an engine, and what one must know to build around them.
+/// The generated modules of an engine, and the properties that their surroundings need.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Core {
-    /// The engine's name, a legal one: prefix of its modules.
+    /// The engine's name as a legal identifier, which is the prefix of its modules.
     pub name: String,
     /// `NAME_address` and `NAME_core`.
     pub modules: Vec<Module>,
@@ -84,38 +87,38 @@ pub struct Core {
     pub ports: Vec<OffloadPort>,
     /// The layout of the vectors.
     pub layout: Layout,
-    /// Words that a slot reads; at least 1.
+    /// The number of words that a slot reads; at least 1.
     pub read_ports: u32,
-    /// Words that a slot writes; at least 1.
+    /// The number of words that a slot writes; at least 1.
     pub write_ports: u32,
-    /// Register stages in the core.
+    /// The number of register stages in the core.
     pub core_stages: u32,
-    /// Levels of six-input tables of the core's deepest stage and of the address module, by the
-    /// model.
+    /// The number of levels of six-input LUTs of the core's deepest stage and of the address
+    /// module, according to the model.
     pub depth: (u32, u32),
-    /// Bytes that a thread appends to its packet at most.
+    /// The maximum number of bytes that a thread appends to its packet.
     pub appended: u32,
-    /// The steps' names by number; one more, `runaway`, if threads can run away.
+    /// The names of the steps by number. The last one is `runaway` if threads can run away.
     pub steps: Vec<String>,
 }
 
 impl Core {
-    /// Name and text of each file.
+    /// The name and the text of each file.
     pub fn files(&self) -> Vec<(String, String)> {
         self.modules.iter().map(|m| (m.file(), m.print())).collect()
     }
 
-    /// Offload ports of the shell: at least 1.
+    /// The number of the shell's offload ports; at least 1.
     pub fn offloads(&self) -> u32 {
         (self.ports.len() as u32).max(1)
     }
 }
 
-/// Makes the modules of an engine whose steps are in regions
+/// Builds the modules of an engine whose steps are in regions
 /// (`wireloom_compile::pipeline::optimise`).
 ///
 /// # Errors
-/// What the machine cannot do.
+/// If the hardware cannot execute the engine.
 pub fn build(program: &Program, engine: EngineId, options: &Options) -> Result<Core, Refusal> {
     let body = &program.engines[engine.index()];
     let ports = offload::ports(program, engine);
@@ -188,7 +191,7 @@ pub fn build(program: &Program, engine: EngineId, options: &Options) -> Result<C
     })
 }
 
-/// Why a step is refused for which [`Assembly::outputs`] reports that its read offsets are known
+/// The reason for refusing a step if [`Assembly::outputs`] reports that its read offsets are known
 /// too late.
 pub const LATE_OFFSET: &str = "the header is read at an offset that depends on what this step reads or asks for: this machine \
                                       reads its words as a step begins";
@@ -207,7 +210,7 @@ pub fn step_comments(program: &Program, engine: &Engine) -> Vec<String> {
     engine.steps.iter().map(comment).collect()
 }
 
-/// Bits of a port; the port itself if they are all.
+/// Selects bits of a port; returns the port itself if these are all its bits.
 pub fn part_of(port: &str, low: u32, width: u32, total: u32) -> Expr {
     let port = Expr::name(port);
     match width == total {
@@ -393,7 +396,7 @@ impl Generator<'_> {
 }
 
 impl Outputs {
-    /// Every node, to be changed.
+    /// Returns mutable references to all nodes.
     pub fn all(&mut self) -> Vec<&mut Node> {
         let mut all = vec![
             &mut self.commit,
@@ -414,8 +417,8 @@ impl Outputs {
     }
 
     /// Returns all outputs of the core, with the half levels that the shells add to each:
-    /// `wl_engine_commit` determines the outcome of the slot, and from it `wl_engine_threads`
-    /// determines which threads can run. Only ports that do not reply can lack room.
+    /// `wl_engine_commit` determines the outcome of the slot, from which `wl_engine_threads`
+    /// determines the threads that can run. Only ports that do not reply can be full.
     fn roots(&self, replies: impl Fn(usize) -> bool) -> Vec<Root> {
         let behind = |behind: u32| move |node: &Node| Root { node: *node, behind };
         let mut roots = vec![

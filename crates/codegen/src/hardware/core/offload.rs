@@ -1,4 +1,4 @@
-//! Ports of an engine's offloads, and the logic of offloads that the core computes itself.
+//! The ports of an engine's offloads, and the logic of offloads that the core computes itself.
 
 use wireloom_bits::Bits;
 use wireloom_compile::analysis::loops::Loops;
@@ -11,26 +11,26 @@ use super::graph::{Graph, Node};
 
 /// A port through which an engine calls an offload.
 ///
-/// A request is, from the most significant bit: whether it is the packet's last, and the packet's
-/// ticket, if the calls of packets are to take effect in order; the number of the method among the
-/// used ones, if there are several; the arguments, zero-extended to those of the method that has
-/// most bits; the arrival time and the sequence number of the packet, if the offload uses them. The
-/// reply is as wide as the widest one; shorter ones are zero-extended.
+/// A request consists of these fields, from the most significant bit: whether it is the packet's
+/// last one, and the packet's ticket, if the calls of packets take effect in order; the index of
+/// the method among the used ones, if there are several; the arguments, zero-extended to the
+/// longest arguments of any method; the arrival time and the sequence number of the packet, if the
+/// offload uses them. The reply is as wide as the widest one; shorter replies are zero-extended.
 ///
 /// An offload that accesses the packet beyond the header window has its own request format
 /// ([`Body`]).
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct OffloadPort {
-    /// The offload's name, made a legal one.
+    /// The offload's name, as a legal identifier.
     pub name: String,
     /// The offload in the engine.
     pub offload: OffloadId,
-    /// Bits of a request's data.
+    /// The number of bits of a request's data.
     pub request_bits: u32,
-    /// Bits of a reply; 0 if no used method replies. If one does, every call gets a reply, which
-    /// may be zeros. Where order matters, every call gets one.
+    /// The number of bits of a reply; 0 if no call gets one. If a used method replies or if order
+    /// matters, every call gets a reply, which may be zero.
     pub reply_bits: u32,
-    /// Bits of the longest arguments.
+    /// The number of bits of the longest arguments.
     pub argument_bits: u32,
     /// The methods that the engine uses, in the order of their numbers in requests.
     pub methods: Vec<PortMethod>,
@@ -38,35 +38,36 @@ pub struct OffloadPort {
     pub arrival: bool,
     /// Whether requests carry the packet's sequence number (64 bits).
     pub sequence: bool,
-    /// Whether packets are to call it in the order of their arrival (`wl_order_gate`).
+    /// Whether packets must call it in the order of their arrival (`wl_order_gate`).
     pub ordered: bool,
     /// Its access to packets' bodies, if any.
     pub body: Option<Body>,
 }
 
-/// How an offload accesses the body of a packet: the bytes after its header window. The engine
-/// handles the window itself (the pass `window`), so requests count from the body's first byte,
-/// except those of a search.
+/// How an offload accesses the body of a packet, which is the bytes after its header window. The
+/// engine handles the window itself (the pass `window`), so positions in requests count from the
+/// body's first byte, except those of a search.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Body {
-    /// `wl_payload`: reads and writes of chunks; `append` is a write after the end.
+    /// `wl_payload`: reads and writes of chunks; `append` is a write after the end of the body.
     Chunks {
-        /// Bytes of a chunk.
+        /// The number of bytes of a chunk.
         bytes: u32,
         /// Whether chunks are read.
         reads: bool,
-        /// Whether they are written.
+        /// Whether chunks are written.
         writes: bool,
     },
     /// `wl_body_sum`.
     Sum,
-    /// `wl_body_match`, which searches the packet as it came, header window included.
+    /// `wl_body_match`, which searches the packet as it arrived, including the header window.
     Search,
 }
 
-/// Bits of where a body begins, counted from a packet's body: signed, since it may lie before it.
+/// The number of bits of a position relative to the beginning of a packet's body. It is signed,
+/// since it may lie before the body.
 pub const BEGIN_BITS: u32 = 17;
-/// Bits of the place of a body in the body buffer, in beats.
+/// The number of bits of the address of a body in the body buffer, in beats.
 pub const PLACE_BITS: u32 = 11;
 
 impl Body {
@@ -83,7 +84,7 @@ impl Body {
         }
     }
 
-    /// Bits of a request.
+    /// The number of bits of a request.
     fn request_bits(self) -> u32 {
         let place = PLACE_BITS + BEGIN_BITS;
         match self {
@@ -96,7 +97,7 @@ impl Body {
     }
 }
 
-/// Bits of a ticket: the lowest of the packet's number.
+/// The number of bits of a ticket, which is the low bits of the packet's number.
 pub const TICKET_BITS: u32 = 16;
 
 /// A method that an engine uses.
@@ -106,30 +107,30 @@ pub struct PortMethod {
     pub method: usize,
     /// Its name.
     pub name: String,
-    /// Widths of its arguments.
+    /// The widths of its arguments in bits.
     pub arguments: Vec<u32>,
-    /// Width of its reply; 0 if it has none.
+    /// The width of its reply in bits; 0 if it has none.
     pub reply: u32,
 }
 
 impl OffloadPort {
-    /// Bits that number the methods; none if there is one only.
+    /// The number of bits that identify the method; 0 if there is only one.
     pub fn method_bits(&self) -> u32 {
         bits_for(self.methods.len())
     }
 
-    /// Bits of a request that give its place in the order of packets.
+    /// The number of bits of a request that give its position in the order of packets.
     pub fn order_bits(&self) -> u32 {
         if self.ordered { 1 + TICKET_BITS } else { 0 }
     }
 }
 
-/// Returns the bits that number a count of things; none if there is only one.
+/// Returns the number of bits that number `count` things; 0 if there is only one.
 pub fn bits_for(count: usize) -> u32 {
     count.max(1).next_power_of_two().trailing_zeros()
 }
 
-/// Which parts of the packet's information an engine and those that it calls use.
+/// The parts of the packet's information that an engine and the engines that it calls use.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
 pub struct TimeUse {
     /// The arrival time.
@@ -171,12 +172,12 @@ impl TimeUse {
     }
 }
 
-/// Whether an offload is of a kind that reads the packet.
+/// Whether an offload reads the packet.
 pub fn looks_at_packet(target: &OffloadTarget) -> bool {
     matches!(target, OffloadTarget::Kind(config) if matches!(config.kind.as_str(), "payload" | "checksum" | "match"))
 }
 
-/// Whether time matters to a table: if entries age, or are asked for their age.
+/// Whether a table depends on time: entries age, or their age is read.
 fn looks_at_time(engine: &Engine, offload: usize, config: &Config) -> bool {
     let kind = registry::kind(&config.kind).expect("verified programs use kinds of the registry");
     let mut asked = !config.param("age").is_zero();
@@ -197,14 +198,15 @@ pub fn is_inside(kind: &str, method: &str) -> bool {
     matches!((kind, method), ("hash" | "clock", _) | ("payload", "truncate"))
 }
 
-/// Why no hardware can provide a kind; `None` if some can. Whether a machine does, its description
-/// says.
+/// Returns the reason why no hardware can provide a kind, or `None` if some can. The description of
+/// a machine says whether that machine does.
 pub fn missing(kind: &str) -> Option<String> {
     (kind == "park")
         .then(|| "`park` keeps whole packets, for which this machine has no memory".into())
 }
 
-/// The ports of an engine, in order of the offloads; offloads that are not called have none.
+/// Returns the ports of an engine in the order of its offloads. Offloads that are not called have
+/// none.
 pub fn ports(program: &Program, id: EngineId) -> Vec<OffloadPort> {
     let engine = &program.engines[id.index()];
     let ordered = order::sensitive(program, id);
@@ -222,7 +224,7 @@ pub fn ports(program: &Program, id: EngineId) -> Vec<OffloadPort> {
     let mut ports = Vec::new();
     for (index, (offload, mut used)) in engine.offloads.iter().zip(used).enumerate() {
         used.sort_unstable();
-        // A called engine has no packet: there is nothing to ask for.
+        // A called engine has no packet, so the offload has nothing to do.
         let is_bodiless =
             !matches!(engine.kind, EngineKind::Packet) && looks_at_packet(&offload.target);
         let methods: Vec<PortMethod> = match &offload.target {
@@ -281,7 +283,7 @@ pub fn last_calls(engine: &Engine) -> Vec<Vec<bool>> {
             _ => {}
         });
     }
-    // What may be called from each step on: until nothing is added.
+    // The offloads that may be called from each step on, up to a fixed point.
     loop {
         let before = calls.clone();
         for (step, next) in next.iter().enumerate() {
@@ -304,8 +306,8 @@ pub fn last_calls(engine: &Engine) -> Vec<Vec<bool>> {
 /// reserves that much room after each body.
 ///
 /// # Errors
-/// The step, and what it does, if it appends in a loop, or if it changes a body that may still have
-/// to leave as it is.
+/// If it appends in a loop, or if it changes a body that may still have to leave unchanged. The
+/// error contains the step and the reason.
 pub fn appended(engine: &Engine) -> Result<u32, (usize, String)> {
     let loops = Loops::of(engine);
     let steps = engine.steps.len();
@@ -373,8 +375,8 @@ pub fn appended(engine: &Engine) -> Result<u32, (usize, String)> {
             ));
         }
     }
-    // The maximum that is appended from a step on. Steps that append are in no loop, so after as
-    // many rounds as there are steps nothing changes.
+    // The maximum that is appended from a step on. Steps that append are not in loops, so the
+    // values are final after as many rounds as there are steps.
     let mut most = own.clone();
     for _ in 0..steps {
         for step in (0..steps).rev() {
@@ -407,9 +409,9 @@ fn kind_method(config: &Config, index: usize) -> Option<PortMethod> {
     })
 }
 
-/// The reply of a method of `hash`. All of them are linear over GF(2) except for the constant that
-/// CRC-32 adds, so each bit of the reply is the parity of some bits of the data; the golden model
-/// determines which ones.
+/// Builds the reply of a method of `hash`. All methods are linear over GF(2) except for the
+/// constant that CRC-32 adds, so each bit of the reply is the parity of some bits of the data; the
+/// golden model determines which ones.
 pub fn hash_logic(graph: &mut Graph, config: &Config, method: &str, data: Node) -> Node {
     let [multiplier48, multiplier64] =
         ["multiplier48", "multiplier64"].map(|name| config.param(name).low_u64());

@@ -1,9 +1,9 @@
 //! The current packet as logic: `wireloom_net::PacketInHand` in terms of a circular header memory.
 //!
 //! Byte `k` of the window is at physical byte `front + k`. Pushes and pops move `front` and change
-//! the two lengths by the same number, so a step's resizes are a condition and a *growth* each, and
-//! resizes that exclude each other share their adders. All words are read when the step begins and
-//! written when it ends.
+//! the two lengths by the same number. Each resize of a step is therefore a condition and a
+//! *growth*, and resizes that exclude each other share their adders. All words are read at the
+//! beginning of the step and written at its end.
 
 mod write;
 
@@ -17,45 +17,45 @@ use super::graph::{Graph, Input, Kind, Node};
 use super::layout::{self, Layout};
 use super::{MAX_LENGTH, WINDOW_BYTES};
 
-/// A word that a step reads: the bytes that a header port serves, from an address on.
+/// A word that a step reads: the bytes from an address on that a header port returns.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ReadWord {
-    /// The origin of the address; `None`: the window's first byte.
+    /// The origin of the address; `None` for the window's first byte.
     pub root: Option<Node>,
-    /// Bytes from there.
+    /// The offset in bytes from the origin.
     pub offset: i64,
 }
 
 /// A word that a step writes.
 pub struct WriteWord {
-    /// Physical address of byte 0 of the window, 8 bits.
+    /// The physical address of byte 0 of the window, 8 bits.
     pub front: Node,
-    /// The origin of the address; `None`: the window's first byte.
+    /// The origin of the address; `None` for the window's first byte.
     pub root: Option<Node>,
-    /// Bytes from there.
+    /// The offset in bytes from the origin.
     pub offset: i64,
-    /// Each byte that may be written: whether it is, and what.
+    /// For each byte that may be written, the condition and the value.
     pub bytes: Vec<Option<(Node, Node)>>,
 }
 
 /// The bytes that a step's pushes clear.
 pub struct Clear {
-    /// Whether there is anything.
+    /// Whether any bytes are cleared.
     pub valid: Node,
     /// The first physical byte, 8 bits.
     pub address: Node,
-    /// Number of bytes, 9 bits.
+    /// The number of bytes, 9 bits.
     pub count: Node,
 }
 
-/// The packet, at some point of a step.
+/// The state of the packet at some point of a step.
 pub struct Hand {
-    /// The front after the last change that is not among the `moves`.
+    /// The front at the anchor, which is the state before the `moves`.
     front: Node,
     window: Node,
     length: Node,
-    /// Resizes at the front since then, which exclude each other: condition and growth (16 bits,
-    /// modulo 2^16).
+    /// Later resizes at the front, which exclude each other: condition and growth (16 bits, modulo
+    /// 2^16).
     moves: Vec<(Node, Node)>,
     /// Whether the window has changed since the step began.
     is_moved: bool,
@@ -63,23 +63,23 @@ pub struct Hand {
     settled: Option<Node>,
     /// Whether bytes may have been pushed after a pop.
     is_mixed: bool,
-    /// Whether the packet was made anew.
+    /// The condition under which the packet was reset.
     zeroed: Option<Node>,
     is_cut: bool,
-    /// Bytes of a word.
+    /// The number of bytes of a word.
     word_bytes: u32,
     words: Vec<Option<ReadWord>>,
     /// The first word of each group of reads.
     firsts: Vec<usize>,
     groups: Vec<Option<WriteGroup>>,
-    /// The pushes: condition and count.
+    /// The pushes: condition and number of bytes.
     pushed: Vec<(Node, Node)>,
     clear: Option<Clear>,
     writes: Vec<WriteWord>,
 }
 
 impl Hand {
-    /// The packet as a step begins.
+    /// The packet at the beginning of a step.
     pub fn new(graph: &mut Graph, layout: &Layout, ports: &StepPorts) -> Self {
         let field = |graph: &mut Graph, low, width, name| {
             if !layout.has_packet {
@@ -121,7 +121,7 @@ impl Hand {
         self.words.iter().flatten().copied()
     }
 
-    /// The words that it writes.
+    /// The words that the step writes.
     pub fn writes(&self) -> &[WriteWord] {
         &self.writes
     }
@@ -136,7 +136,7 @@ impl Hand {
         self.is_moved
     }
 
-    /// The most bytes that the step can push.
+    /// The maximum number of bytes that the step can push.
     pub fn most_pushed(&self, graph: &Graph) -> u64 {
         self.pushed
             .iter()
@@ -145,7 +145,7 @@ impl Hand {
             .unwrap_or(0)
     }
 
-    /// Returns the growth of the window since the anchor; `None` if it was not resized.
+    /// Returns the growth of the window since the anchor, or `None` if it was not resized.
     fn growth(&self, graph: &mut Graph) -> Option<Node> {
         let (_, first) = *self.moves.first()?;
         if self.moves.iter().all(|(_, growth)| *growth == first) {
@@ -160,7 +160,7 @@ impl Hand {
         )
     }
 
-    /// Returns the present physical address of byte 0, 8 bits.
+    /// Returns the current physical address of byte 0, 8 bits.
     pub fn front(&self, graph: &mut Graph) -> Node {
         match self.growth(graph) {
             Some(growth) => {
@@ -171,7 +171,7 @@ impl Hand {
         }
     }
 
-    /// The window's length now, 9 bits.
+    /// Returns the current length of the window, 9 bits.
     pub fn window(&self, graph: &mut Graph) -> Node {
         match self.growth(graph) {
             Some(growth) => {
@@ -182,7 +182,7 @@ impl Hand {
         }
     }
 
-    /// The packet's length now, 16 bits.
+    /// Returns the current length of the packet, 16 bits.
     pub fn length(&self, graph: &mut Graph) -> Node {
         match self.growth(graph) {
             Some(growth) => graph.binary(BinaryOp::Add, self.length, growth),
@@ -190,7 +190,8 @@ impl Hand {
         }
     }
 
-    /// Returns the growth of the window since the step began; `None` if it was not resized.
+    /// Returns the growth of the window since the beginning of the step, or `None` if it was not
+    /// resized.
     fn total_growth(&self, graph: &mut Graph) -> Option<Node> {
         match (self.settled, self.growth(graph)) {
             (Some(a), Some(b)) => Some(graph.binary(BinaryOp::Add, a, b)),
@@ -198,7 +199,7 @@ impl Hand {
         }
     }
 
-    /// Makes the present state the anchor.
+    /// Makes the current state the anchor.
     fn settle(&mut self, graph: &mut Graph) {
         self.settled = self.total_growth(graph);
         let (front, window, length) = (self.front(graph), self.window(graph), self.length(graph));
@@ -206,7 +207,8 @@ impl Hand {
         self.moves.clear();
     }
 
-    /// Pushes `count` (16 bits) bytes if the guard holds; returns whether that was done.
+    /// Pushes `count` (16 bits) bytes if the guard holds. Returns the condition under which this is
+    /// done.
     pub fn insert(&mut self, graph: &mut Graph, guard: Node, count: Node) -> Result<Node, String> {
         if self.is_moved && !self.excludes_writes(graph, guard) {
             return Err("bytes are popped, written and pushed in one step: \
@@ -238,7 +240,8 @@ impl Hand {
         Ok(done)
     }
 
-    /// Pops `count` (16 bits) bytes if the guard holds; returns whether that was done.
+    /// Pops `count` (16 bits) bytes if the guard holds. Returns the condition under which this is
+    /// done.
     pub fn remove(&mut self, graph: &mut Graph, guard: Node, count: Node) -> Result<Node, String> {
         self.prepare(graph, guard);
         let window = graph.extend(self.window, 16);
@@ -255,20 +258,21 @@ impl Hand {
         Ok(done)
     }
 
-    /// A resize under this guard sees the anchor, if it excludes the resizes since then.
+    /// Prepares a resize under a guard: if the guard does not exclude the resizes since the anchor,
+    /// the anchor moves to the current state.
     fn prepare(&mut self, graph: &mut Graph, guard: Node) {
         if self.moves.iter().any(|(other, _)| !facts::exclusive(graph, *other, guard)) {
             self.settle(graph);
         }
     }
 
-    /// Whether a condition excludes all writes so far.
+    /// Whether a condition excludes all earlier writes.
     fn excludes_writes(&self, graph: &Graph, condition: Node) -> bool {
         let mut pieces = self.groups.iter().flatten().flat_map(|g| g.bytes.iter().flatten());
         pieces.all(|piece| facts::exclusive(graph, piece.condition, condition))
     }
 
-    /// Makes the packet one of `count` zero bytes.
+    /// Replaces the packet by `count` zero bytes.
     pub fn reset(&mut self, graph: &mut Graph, guard: Node, count: Node) -> Result<Node, String> {
         if !self.excludes_writes(graph, guard) {
             return Err("the packet is reset behind a write of one step: \
@@ -297,7 +301,7 @@ impl Hand {
         Ok(done)
     }
 
-    /// Cuts the packet to `length` (16 bits) bytes.
+    /// Truncates the packet to `length` (16 bits) bytes.
     pub fn truncate(&mut self, graph: &mut Graph, guard: Node, length: Node) -> Node {
         self.settle(graph);
         let fits = graph.binary(BinaryOp::Ule, length, self.length);
@@ -312,14 +316,14 @@ impl Hand {
         done
     }
 
-    /// Lengthens the packet by `count` (16 bits) bytes after its window, if a condition holds.
+    /// Extends the packet by `count` (16 bits) bytes after its window, if a condition holds.
     pub fn append(&mut self, graph: &mut Graph, done: Node, count: Node) {
         self.settle(graph);
         let length = graph.binary(BinaryOp::Add, self.length, count);
         self.length = graph.select(done, length, self.length);
     }
 
-    /// A field: `width` bits from `bit` of a group's run. Bytes outside the window are zero.
+    /// Reads a field of `width` bits from `bit` of a group on. Bytes outside the window are zero.
     pub fn read(
         &mut self,
         graph: &mut Graph,
@@ -382,7 +386,7 @@ impl Hand {
         graph.concat(parts)
     }
 
-    /// Whether the bytes before `end`, counted from a root, lie before the window's end.
+    /// Whether the bytes before `end`, counted from a root, lie inside the window.
     fn is_inside(&self, graph: &mut Graph, root: Option<Node>, end: i64) -> Node {
         let window = self.window(graph);
         let Some(root) = root else {
@@ -398,8 +402,8 @@ impl Hand {
             let window = graph.extend(window, 17);
             return graph.binary(BinaryOp::Ule, end, window);
         }
-        // The bytes of the window after the root, computed once for all fields after it; bit 16 is
-        // set if there are none.
+        // The number of window bytes after the root, computed once for all fields after it. Bit 16
+        // is set if there are none.
         let (window, root) = (graph.extend(window, 17), graph.extend(root, 17));
         let left = graph.binary(BinaryOp::Sub, window, root);
         let nothing = graph.slice(left, 16, 1);
@@ -412,7 +416,7 @@ impl Hand {
     }
 }
 
-/// Whether a node comes of the step's number, the state and the packet's information alone.
+/// Whether a node depends only on the step's number, the state and the packet's information.
 pub fn is_early(graph: &Graph, node: Node) -> bool {
     let cone = graph.cone([node]);
     graph.nodes().filter(|n| cone[n.index()]).all(|n| {
@@ -420,7 +424,7 @@ pub fn is_early(graph: &Graph, node: Node) -> bool {
     })
 }
 
-/// A constant of this many bits from a number that wraps.
+/// A constant of `width` bits from a number modulo 2^`width`.
 pub fn wrapped(graph: &mut Graph, width: u32, value: i64) -> Node {
     let bits = Bits::new(width, u128::from(value.rem_euclid(1i64 << width).unsigned_abs()));
     graph.constant(bits)

@@ -1,8 +1,8 @@
-//! Refusals: features that the hardware lacks, with the place in the program and the reason.
+//! Refusals: features that the hardware lacks, with the source location and the reason.
 
 use wireloom_ir::{Engine, Loc, Program, Step};
 
-/// Why an engine is not built.
+/// The reason why an engine is not built.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{}step `{step}` of `{engine}`: {reason}", place.as_ref().map_or(String::new(), |p| format!("{p}: ")))]
 pub struct Refusal {
@@ -12,12 +12,12 @@ pub struct Refusal {
     pub step: String,
     /// File and line, if the operation has one.
     pub place: Option<String>,
-    /// The missing feature, as a sentence without a final stop.
+    /// The missing feature, as a sentence without a final period.
     pub reason: String,
 }
 
 impl Refusal {
-    /// Makes the refusal of an engine's step for an operation at a place of the source.
+    /// Creates the refusal of a step of an engine for an operation at a source location.
     pub fn at(
         program: &Program,
         engine: &Engine,
@@ -34,7 +34,7 @@ impl Refusal {
     }
 }
 
-/// A place in the source as `FILE:LINE`.
+/// Returns a source location as `FILE:LINE`.
 pub fn place(program: &Program, loc: Loc) -> Option<String> {
     let file = program.files.get(loc.file as usize)?;
     (loc.line > 0).then(|| format!("{file}:{}", loc.line))

@@ -1,22 +1,22 @@
 //! Assigns each node to one of the core's register stages.
 //!
-//! A node is computed as soon as its operands are ready and its own depth still fits into the
-//! budget of a stage. The depth is that of `wireloom_compile::analysis::depth`, in half levels of
-//! six-input tables, except for carry chains: chains in sequence overlap along the carry. The logic
-//! of a shell between an output and its next register counts to the last stage. Of all budgets that
-//! take the same number of stages, the smallest one is used, so that the stages are about equally
-//! deep.
+//! A node is computed as soon as its operands are ready and its own depth fits into the remaining
+//! budget of a stage. Depths are those of `wireloom_compile::analysis::depth`, in half levels of
+//! six-input LUTs, except for carry chains: chains in sequence overlap along the carry. The logic
+//! of a shell between an output and its next register belongs to the last stage. Of all budgets
+//! that take the same number of stages, the smallest one is used, so that the stages are about
+//! equally deep.
 
 use wireloom_compile::analysis::depth;
 use wireloom_ir::{BinaryOp, UnaryOp};
 
 use super::graph::{Graph, Kind, Node};
 
-/// Half levels into a carry chain and out of it again, which chains in series all cost: 1.5 ns on
-/// an ECP5 of speed grade 8, where a level of other logic takes some 1 ns, ways included (nextpnr's
-/// report for the router's engine).
+/// The half levels to enter and leave a carry chain, which every chain in a series costs: 1.5 ns on
+/// an ECP5 of speed grade 8, where a level of other logic takes about 1 ns including routing
+/// (nextpnr's report for the router's engine).
 const CHAIN: u32 = 3;
-/// Bits along a carry chain in half a level: 30 ps each there.
+/// The number of bits along a carry chain in half a level: 30 ps each on that part.
 const CHAIN_BITS: u32 = 16;
 
 /// An output.
@@ -24,7 +24,7 @@ const CHAIN_BITS: u32 = 16;
 pub struct Root {
     /// The node.
     pub node: Node,
-    /// Half levels of logic outside the core, before the next register.
+    /// The half levels of logic outside the core, before the next register.
     pub behind: u32,
 }
 
@@ -32,20 +32,20 @@ pub struct Root {
 pub struct Schedule {
     /// The stage of each node, by index; registers separate stage `n` from `n + 1`.
     pub stages: Vec<u32>,
-    /// The last stage: the number of cuts.
+    /// The last stage, which is also the number of register boundaries.
     pub last: u32,
-    /// Depth of the deepest stage in half levels.
+    /// The depth of the deepest stage in half levels.
     pub depth: u32,
 }
 
-/// Whether a node is no logic of its own, so that it costs nothing to have it in each stage where
-/// it is used.
+/// Whether a node has no logic of its own, so that it costs nothing to duplicate it in each stage
+/// that uses it.
 pub fn is_transparent(kind: &Kind) -> bool {
     matches!(kind, Kind::Const(_) | Kind::Concat(_) | Kind::Unary(UnaryOp::Not, _))
 }
 
-/// Schedules everything that the roots depend on, with stages of at most `budget` half levels,
-/// except for single operations that are deeper.
+/// Schedules everything that the roots depend on. Stages have at most `budget` half levels, unless
+/// a single operation is deeper.
 pub fn schedule(graph: &Graph, roots: &[Root], budget: u32) -> Schedule {
     let cone = graph.cone(roots.iter().map(|root| root.node));
     let mut best = assign(graph, &cone, roots, budget);
@@ -59,16 +59,17 @@ pub fn schedule(graph: &Graph, roots: &[Root], budget: u32) -> Schedule {
     best
 }
 
-/// Depth of the logic between the inputs and these nodes, in half levels, without registers.
+/// Returns the depth in half levels of the logic between the inputs and these nodes, without
+/// registers.
 pub fn depth(graph: &Graph, roots: &[Node]) -> u32 {
     let cone = graph.cone(roots.iter().copied());
     let roots: Vec<Root> = roots.iter().map(|node| Root { node: *node, behind: 0 }).collect();
     assign(graph, &cone, &roots, u32::MAX).depth
 }
 
-/// When a node's bits are ready, in half levels after the stage's registers: the lowest bit of a
-/// carry chain is ready at once and the highest one late, so the next chain can begin while the
-/// first one still runs.
+/// The time at which a node's bits are ready, in half levels after the stage's registers. The
+/// lowest bit of a carry chain is ready at once and the highest one late, so that the next chain
+/// can begin while the first one is still in progress.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Arrival {
     /// The lowest bit.
@@ -85,7 +86,7 @@ fn assign(graph: &Graph, cone: &[bool], roots: &[Root], budget: u32) -> Schedule
         stages[node.index()] = stage;
         at[node.index()] = arrival;
     }
-    // A root whose logic outside no longer fits has a register in front of that.
+    // If the logic outside the core no longer fits into a root's stage, a register precedes it.
     let end = |root: &Root| {
         let (stage, own) = (stages[root.node.index()], at[root.node.index()].high);
         let fits = own == 0 || own.saturating_add(root.behind) <= budget;
@@ -97,7 +98,7 @@ fn assign(graph: &Graph, cone: &[bool], roots: &[Root], budget: u32) -> Schedule
     Schedule { depth: inside.chain(ends).max().unwrap_or(0), stages, last }
 }
 
-/// Stage and arrival of a node.
+/// Returns the stage and the arrival of a node.
 fn place(graph: &Graph, node: Node, stages: &[u32], at: &[Arrival], budget: u32) -> (u32, Arrival) {
     let mut leaves = Vec::new();
     graph.for_each_operand(node, |operand| leaves.push(operand));
@@ -132,7 +133,7 @@ pub fn through(graph: &Graph, node: Node, inputs: &[Arrival]) -> Arrival {
             let result = (high + into).max(low + into + along);
             Arrival { low: result, high: result }
         }
-        // Wires, and what works bit by bit.
+        // Wires and bitwise operations.
         Kind::Concat(_)
         | Kind::Unary(UnaryOp::Not, _)
         | Kind::Select(..)
@@ -153,9 +154,9 @@ pub fn through(graph: &Graph, node: Node, inputs: &[Arrival]) -> Arrival {
     }
 }
 
-/// Depth at the root of a tree of six-input tables over leaves that arrive at these depths: what is
-/// there first goes in first. A table that is not full has room for the next one's logic, hence the
-/// half levels.
+/// Returns the depth at the root of a tree of six-input LUTs over leaves that arrive at these
+/// depths. Early leaves are combined first. A LUT with free inputs has room for a part of the next
+/// one's logic, hence the half levels.
 fn balanced(mut arrivals: Vec<u32>) -> u32 {
     arrivals.sort_unstable_by(|a, b| b.cmp(a));
     while arrivals.len() > 1 {

@@ -1,16 +1,17 @@
-//! Searches of a packet that has been changed.
+//! Searches of packets that may have been changed.
 
 use wireloom_compile::analysis::Definitions;
 use wireloom_compile::analysis::guards::Guards;
 use wireloom_ir::{Engine, Exit, OffloadTarget, OpKind};
 use wireloom_offloads::registry;
 
-/// Returns a step that searches its packet (`match`) where an earlier step may have changed it.
-/// Changes in the step itself come after its calls.
+/// Returns a step that searches its packet (`match`) after an earlier step may have changed it.
+/// Changes in the same step come after its calls.
 pub(super) fn after_changes(engine: &Engine) -> Option<usize> {
     let steps = engine.steps.len();
     let mut searches = vec![false; steps];
-    // For each step, its successors, and whether it may have changed the packet before the jump.
+    // The successors of each step, and whether the step may have changed the packet before the
+    // jump.
     let mut next: Vec<Vec<(usize, bool)>> = vec![Vec::new(); steps];
     for (index, step) in engine.steps.iter().enumerate() {
         let definitions = Definitions::of(step);
@@ -43,7 +44,7 @@ pub(super) fn after_changes(engine: &Engine) -> Option<usize> {
             }
         });
     }
-    // Where the packet may have been changed when a step begins: until nothing is added.
+    // Finds the steps on entry to which the packet may have been changed, up to a fixed point.
     let mut changed = vec![false; steps];
     loop {
         let before = changed.clone();

@@ -1,10 +1,10 @@
-//! Choosing among the values that different steps, and different exits of a step, have for one
-//! thing.
+//! Selection among the values that different steps, and different exits of a step, have for the
+//! same output.
 //!
-//! What comes in is a list of *cases*: while a step runs, an ordered list of conditions with
-//! values, and a value otherwise. Steps that are not in the list do not care. Equal values meet;
-//! what is left is chosen by a binary code, so that four values take one six-input table a bit and
-//! the code's logic is shared by all bits.
+//! The input is a list of *cases*. A case applies while its step runs; it has an ordered list of
+//! conditions with values, and a default value. For steps without a case the result does not
+//! matter. Equal values are merged; the remaining ones are selected by a binary code, so that four
+//! values take one six-input LUT per bit and all bits share the logic of the code.
 
 use std::collections::HashMap;
 
@@ -12,28 +12,29 @@ use super::graph::{Graph, Node};
 
 /// A value that depends on conditions while a step runs.
 pub struct Case {
-    /// One bit: the step runs.
+    /// Whether the step runs (one bit).
     pub active: Node,
-    /// Conditions that exclude each other, with the values that apply.
+    /// Conditions that exclude each other, with their values.
     pub when: Vec<(Node, Node)>,
-    /// The value if none of them holds.
+    /// The value if none of the conditions holds.
     pub otherwise: Node,
 }
 
-/// Makes a case from alternatives of which one holds whenever the result matters; the last one is
-/// taken unconditionally.
+/// Returns a case for alternatives of which one holds whenever the result matters. The last one
+/// becomes the default.
 pub fn case(active: Node, mut alternatives: Vec<(Node, Node)>) -> Option<Case> {
     let (_, otherwise) = alternatives.pop()?;
     alternatives.retain(|(_, value)| *value != otherwise);
     Some(Case { active, when: alternatives, otherwise })
 }
 
-/// The value of whatever case is active; anything if none is.
+/// Returns the value of the active case. Without an active case the result is arbitrary.
 pub fn choose(graph: &mut Graph, cases: &[Case]) -> Option<Node> {
     let mut counts: HashMap<Node, usize> = HashMap::new();
     let mut order: Vec<Node> = Vec::new();
     for case in cases {
-        // What is taken without asking is best told by zeros.
+        // Default values count twice: the most frequent value gets the code zero, which needs no
+        // logic.
         for (value, weight) in case.when.iter().map(|(_, v)| (*v, 1)).chain([(case.otherwise, 2)]) {
             let count = counts.entry(value).or_insert_with(|| {
                 order.push(value);
@@ -53,7 +54,7 @@ pub fn choose(graph: &mut Graph, cases: &[Case]) -> Option<Node> {
     Some(pick(graph, &order, &code))
 }
 
-/// A bit of the code.
+/// Returns a bit of the code.
 fn code_bit(graph: &mut Graph, cases: &[Case], codes: &HashMap<Node, usize>, bit: u32) -> Node {
     let is_set = |value: &Node| codes[value] >> bit & 1 == 1;
     let mut terms = Vec::new();
@@ -72,7 +73,7 @@ fn code_bit(graph: &mut Graph, cases: &[Case], codes: &HashMap<Node, usize>, bit
     graph.any(terms)
 }
 
-/// The value with that code.
+/// Returns the value with the given code.
 fn pick(graph: &mut Graph, values: &[Node], code: &[Node]) -> Node {
     let Some((top, rest)) = code.split_last() else { return values[0] };
     let half = 1 << rest.len();

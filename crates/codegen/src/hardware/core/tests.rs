@@ -4,7 +4,7 @@ use wireloom_ir::Program;
 
 use super::*;
 
-/// A program of the repository in regions.
+/// A program of the repository, in regions.
 fn program(name: &str) -> Program {
     let path =
         std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../..").join("programs").join(name);

@@ -1,9 +1,9 @@
 //! An engine: its core in a shell, with a port for each offload.
 //!
-//! [`build`] makes the module `NAME_engine`: the hand-written shell (`hardware/engine`), the
-//! generated modules `NAME_address` and `NAME_core` ([`crate::hardware::core`]), and for each
-//! offload a queue of requests and a store of replies. Whoever instantiates it chooses the number
-//! of threads, the scheduler and the storage.
+//! [`build`] makes the module `NAME_engine`. It contains the hand-written shell
+//! (`hardware/engine`), the generated modules `NAME_address` and `NAME_core`
+//! ([`crate::hardware::core`]), and for each offload a queue of requests and a store of replies.
+//! The instance chooses the number of threads, the scheduler and the storage.
 
 mod instances;
 
@@ -13,15 +13,16 @@ use crate::hardware::core::{self, Core, OffloadPort, Options, Refusal};
 use crate::hardware::sv::short::{int, name, vector};
 use crate::hardware::sv::{Binary, Expr, Item, Module, Parameter, Port, Type};
 
-/// The template around the core.
+/// The template that contains the core.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
 pub enum Shell {
     /// Many threads share one pipeline.
     #[default]
     Multithreaded,
-    /// One thread at a time, its state in registers.
+    /// One thread at a time, with its state in registers.
     StateMachine,
-    /// All steps in sequence, each packet in one of them ([`crate::hardware::pipelined::packet`]).
+    /// All steps in sequence, each with a packet of its own
+    /// ([`crate::hardware::pipelined::packet`]).
     Pipelined,
 }
 
@@ -37,35 +38,35 @@ impl Shell {
 
 /// An engine as modules.
 ///
-/// The ports of the module `name` are, after clock and reset: `load_*` and `unload_*` (the
-/// shell's), `order_*`, `idle_o`, `busy_o`, `slot_valid_o` and `wait_o`; and for each offload port
+/// The ports of the module `name`, after clock and reset, are `load_*` and `unload_*` (the
+/// shell's), `order_*`, `idle_o`, `busy_o`, `slot_valid_o` and `wait_o`, and for each offload port
 /// `X`: `X_request_valid_o`, `X_request_ready_i`, `X_request_thread_o`, `X_request_data_o` and, if
-/// it replies, `X_reply_valid_i`, `X_reply_thread_i`, `X_reply_data_i`. A called engine takes its
-/// arguments by `load_arguments_i`, packed as a structure is, and replies by `unload_reply_o`.
-/// Parameters are `Threads`, `TagBits`, `Scheduler`, `Storage` and `WindowStorage`.
+/// it replies, `X_reply_valid_i`, `X_reply_thread_i`, `X_reply_data_i`. A called engine receives
+/// its arguments on `load_arguments_i`, packed like a structure, and replies on `unload_reply_o`.
+/// The parameters are `Threads`, `TagBits`, `Scheduler`, `Storage` and `WindowStorage`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct EngineModule {
     /// The module's name: `NAME_engine`.
     pub name: String,
-    /// Its modules, each after those inside it.
+    /// Its modules. Each follows the modules that it contains.
     pub modules: Vec<Module>,
-    /// The core, with everything about its offload ports, steps, stages and state. What is constant
-    /// for a packet (`load_info_i`) is length and ingress port, and if its layout has them arrival
-    /// time and sequence number.
+    /// The core, which describes its offload ports, steps, stages and state. The constant data of a
+    /// packet (`load_info_i`) are the length and the ingress port and, if the layout includes them,
+    /// the arrival time and the sequence number.
     pub core: Core,
 }
 
 impl EngineModule {
-    /// Name and text of each file.
+    /// The name and the text of each file.
     pub fn files(&self) -> Vec<(String, String)> {
         self.modules.iter().map(|m| (m.file(), m.print())).collect()
     }
 }
 
-/// Makes an engine whose steps are in regions (`wireloom_compile::pipeline::optimise`).
+/// Builds an engine whose steps are in regions (`wireloom_compile::pipeline::optimise`).
 ///
 /// # Errors
-/// What the machine cannot do.
+/// If the hardware cannot execute the engine.
 pub fn build(
     program: &Program,
     engine: EngineId,
@@ -85,7 +86,7 @@ pub fn build(
     Ok(EngineModule { name, modules, core })
 }
 
-/// Lowest bit in the state and width of each argument of a called engine.
+/// Returns the lowest bit in the state and the width of each argument of a called engine.
 fn arguments(program: &Program, engine: EngineId, core: &Core) -> Vec<(u32, u32)> {
     let body = &program.engines[engine.index()];
     match &body.kind {
@@ -236,7 +237,7 @@ impl Wrapper<'_> {
         self.arguments.iter().map(|(_, width)| width).sum::<u32>().max(1)
     }
 
-    /// The vectors between shell, address module and core, with their widths.
+    /// The vectors between shell, address module and core, with their widths in bits.
     fn wires(&self) -> Vec<(&'static str, u32)> {
         let core = self.core;
         let layout = &core.layout;
@@ -330,7 +331,7 @@ impl Wrapper<'_> {
         items
     }
 
-    /// The state with which a called engine begins: its arguments in their places.
+    /// The initial state of a called engine, with the arguments in their positions.
     fn called_state(&self) -> Vec<Item> {
         let bits = self.core.layout.state_bits;
         let mut places = Vec::new();

@@ -9,22 +9,24 @@ use wireloom_lang::{LIBRARY, Options, check_source, render};
 /// A called engine of `programs/accelerators`, ready for the shell.
 #[derive(Clone, Debug)]
 pub struct Accelerator {
-    /// The program that it is part of, optimised.
+    /// The optimised program that contains it.
     pub program: Program,
     /// The engine.
     pub engine: EngineId,
 }
 
-/// The accelerator of the file `programs/accelerators/NAME.loom`, whose engine has the same name.
+/// Returns the accelerator of the file `programs/accelerators/NAME.loom`. Its engine has the same
+/// name.
 ///
 /// # Errors
-/// If the file cannot be read or is refused: what the compiler says.
+/// If the file cannot be read or the compiler refuses it. The error contains the compiler's
+/// messages.
 pub fn accelerator(name: &str) -> Result<Accelerator, String> {
     let file = format!("programs/accelerators/{name}.loom");
     let text =
         embedded::find(&file).ok_or_else(|| format!("there is no accelerator `{name}`"))??;
     let mut accelerator = called(&format!("{LIBRARY}{file}"), &text, name)?;
-    // Generated code names the lines of files as they are called in the repository.
+    // Generated code refers to lines of files by their paths in the repository.
     for file in &mut accelerator.program.files {
         if let Some(inside) = file.strip_prefix(LIBRARY) {
             *file = inside.to_owned();
@@ -33,8 +35,9 @@ pub fn accelerator(name: &str) -> Result<Accelerator, String> {
     Ok(accelerator)
 }
 
-/// Returns the text that follows the source of called engines, since a program needs one that takes
-/// packets: an engine that drops all packets, with offloads of these names that are these engines.
+/// Returns text to append to the source of called engines, since a program needs an engine that
+/// takes packets: an engine that drops all packets, with offloads of these names that are these
+/// engines.
 pub fn caller(offloads: &[(&str, &str)]) -> String {
     let offloads: String = offloads
         .iter()
@@ -45,7 +48,7 @@ pub fn caller(offloads: &[(&str, &str)]) -> String {
     )
 }
 
-/// A called engine of a source text.
+/// Compiles a called engine from source text.
 pub(super) fn called(file: &str, text: &str, name: &str) -> Result<Accelerator, String> {
     let text = format!("{text}{}", caller(&[("called", name)]));
     let checked =

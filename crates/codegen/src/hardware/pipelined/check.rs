@@ -1,4 +1,4 @@
-//! Decides whether an engine can be a straight pipeline, and in which order its steps come.
+//! Checks whether an engine can be a straight pipeline, and determines the order of its steps.
 
 use wireloom_compile::analysis::loops::Loops;
 use wireloom_ir::{
@@ -9,10 +9,10 @@ use wireloom_offloads::{Delay, registry};
 use crate::hardware::core::Refusal;
 use crate::hardware::core::offload::TimeUse;
 
-/// Returns the order of the steps: each after all that jump to it.
+/// Returns the order of the steps. Each follows all steps that jump to it.
 ///
 /// # Errors
-/// Why the engine cannot be a pipeline, with the step and the line.
+/// If the engine cannot be a pipeline. The refusal names the step and the line.
 pub fn order(program: &Program, engine: EngineId) -> Result<Vec<usize>, Refusal> {
     let body = &program.engines[engine.index()];
     let refuse =
@@ -49,8 +49,8 @@ pub fn order(program: &Program, engine: EngineId) -> Result<Vec<usize>, Refusal>
     Ok(topological(body))
 }
 
-/// The last step of a loop, where it jumps back and why that cannot be; nothing if all jumps go
-/// forward.
+/// Returns the last step of a loop, the location of its backward jump and the reason for the
+/// refusal, or `None` if all jumps go forward.
 pub(super) fn backward_jump(body: &Engine) -> Option<(&Step, Loc, String)> {
     let loops = Loops::of(body);
     let latest = loops.iter().next()?.iter().max().expect("a loop has steps");
@@ -64,7 +64,7 @@ pub(super) fn backward_jump(body: &Engine) -> Option<(&Step, Loc, String)> {
     ))
 }
 
-/// Why a pipeline cannot call a method, if it cannot.
+/// Returns the reason why a pipeline cannot call a method, if there is one.
 fn unsuitable(body: &Engine, offload: usize, method: usize) -> Option<String> {
     let called = &body.offloads[offload];
     let config = match &called.target {
@@ -110,14 +110,14 @@ pub fn successors(step: &Step) -> Vec<usize> {
     found
 }
 
-/// Returns the steps that the first one reaches, each after all that jump to it.
+/// Returns the steps that are reachable from the first one. Each follows all steps that jump to it.
 pub(super) fn topological(engine: &Engine) -> Vec<usize> {
     fn visit(engine: &Engine, step: usize, seen: &mut [bool], done: &mut Vec<usize>) {
         if std::mem::replace(&mut seen[step], true) {
             return;
         }
-        // The later ones of the source first, so that the reversed order is that of the source
-        // where it can be.
+        // Steps that come later in the source are visited first, so that the reversed order is that
+        // of the source where possible.
         let mut next = successors(&engine.steps[step]);
         next.sort_unstable_by(|a, b| b.cmp(a));
         next.into_iter().for_each(|next| visit(engine, next, seen, done));

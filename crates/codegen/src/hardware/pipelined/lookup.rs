@@ -7,44 +7,46 @@ use crate::hardware::sv::short::{clocked, int, name, vector};
 use crate::hardware::sv::{Binary, Expr, Instance, Item, Module, Parameter, Port, Type};
 use crate::hardware::tables::{MemoryShape, Shape, VALUE_BITS};
 
-/// Cycles that a read of a table on the chip takes (`wl_read_table`).
+/// The latency in cycles of reading a table on the chip (`wl_read_table`).
 pub const TABLE_LATENCY: u32 = 2;
 
-/// A lookup service, generated once for each trie: what differs from table to table are parameters
-/// of the module.
+/// A lookup service. It is generated once for each trie; the properties that differ between tables
+/// are parameters of the module.
 #[derive(Clone, Debug)]
 pub struct Lookup {
     /// The trie.
     pub shape: Shape,
     /// Its pipeline.
     pub pipeline: Pipeline,
-    /// The service, called `ENGINE_lookup`: see [`lookup`].
+    /// The service, a module called `ENGINE_lookup`: see [`lookup`].
     pub module: Module,
-    /// Its tables on the chip, in the order of their control targets from `CtlTarget` on.
+    /// Its tables on the chip. Their control targets follow one another from `CtlTarget` on, in
+    /// this order.
     pub tables: Vec<Control>,
 }
 
 /// A table on the chip that the control plane writes.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Control {
-    /// Its contents: `values`, or the name of the memory. Its image in simulation is
+    /// The name of its contents: `values`, or the name of the memory. Its image in simulation is
     /// `+wl_image_<Image>_<name>`.
     pub name: String,
-    /// Number of entries; none for `values`, whose number is the parameter `Values`.
+    /// The number of entries; `None` for `values`, whose number is the parameter `Values`.
     pub entries: Option<u32>,
-    /// Bits of an entry; none for `values`, whose width is the parameter `ValueBits`.
+    /// The number of bits of an entry; `None` for `values`, whose width is the parameter
+    /// `ValueBits`.
     pub width: Option<u32>,
 }
 
 impl Lookup {
-    /// The memories outside the chip with their slots: each needs a `wl_memory_channel` with at
-    /// least that number of slots.
+    /// The memories outside the chip with their ports. Each needs a `wl_memory_channel` with at
+    /// least as many slots as the port.
     pub fn channels(&self) -> impl Iterator<Item = (&MemoryShape, &MemoryPort)> {
         let all = self.shape.memories.iter().zip(&self.pipeline.memories);
         all.filter(|(shape, _)| is_outside(shape))
     }
 
-    /// Returns the cycles from a request to its reply, given the cycles of each channel.
+    /// Returns the cycles from a request to its reply, given the latency of each channel in cycles.
     pub fn latency(&self, channel: u32) -> u32 {
         let memories = self.shape.memories.iter();
         let latencies: Vec<u32> = memories
@@ -58,15 +60,15 @@ fn is_outside(memory: &MemoryShape) -> bool {
     memory.burst > 1
 }
 
-/// The lookup service of a trie, the names of whose modules begin with `label`. Its ports are those
-/// of a service; besides, for each memory M outside the chip: `M_read_valid_o`, `M_read_address_o`
-/// (of bursts) and `M_read_data_i`, one part for each slot, and `M_hold_i`. Its parameters:
+/// Builds the lookup service of a trie. The names of its modules begin with `label`. Its ports are
+/// those of a service and, for each memory M outside the chip, `M_read_valid_o`, `M_read_address_o`
+/// (of bursts) and `M_read_data_i`, with one part for each slot, and `M_hold_i`. Its parameters are
 /// `TagBits`, `ValueBits`, `Values` (elements of the value table), `MLatency` for each of these
 /// memories, `CtlBits`, `CtlTarget` (of the first of [`Lookup::tables`]; the others follow),
 /// `Patience` and `Image`.
 ///
 /// # Errors
-/// If the accelerator's source cannot be read, or is none that can be a pipeline.
+/// If the accelerator's source cannot be read, or cannot become a pipeline.
 pub fn lookup(shape: &Shape, label: &str) -> Result<Lookup, String> {
     let mut accelerator = accelerator(shape.engine)?;
     accelerator.program.engines[accelerator.engine.index()].name.insert_str(0, label);
@@ -96,7 +98,7 @@ pub fn lookup(shape: &Shape, label: &str) -> Result<Lookup, String> {
 
 struct Generator<'a> {
     shape: &'a Shape,
-    /// Prefix of the module's name.
+    /// The prefix of the module's name.
     label: &'a str,
     pipeline: &'a Pipeline,
     tables: &'a [Control],
@@ -302,7 +304,7 @@ impl Generator<'_> {
         items
     }
 
-    /// A table on the chip without its read port.
+    /// Returns a table on the chip without its read port.
     fn table(&self, number: u32, width: Expr, size: Expr, table: &str) -> Instance {
         let target = match number {
             0 => name("CtlTarget"),
@@ -371,7 +373,7 @@ fn burst_address_bits(shape: &MemoryShape, port: &MemoryPort) -> u32 {
     port.address_bits - shape.burst.trailing_zeros()
 }
 
-/// Entries of bursts: the lowest bits of an address choose among those that come together.
+/// Selects entries from bursts by the lowest bits of an address.
 fn bursts(shape: &MemoryShape, port: &MemoryPort) -> Vec<Item> {
     let of = |what: &str| format!("{}_{what}", port.name);
     let slots = port.slots.len() as u32;

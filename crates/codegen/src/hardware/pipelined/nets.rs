@@ -1,4 +1,4 @@
-//! The nets of a stage: its logic, and the delay line next to its memories.
+//! The nets of a stage: its logic, and the delay line parallel to its memories.
 
 use std::ops::Range;
 
@@ -15,14 +15,15 @@ use crate::hardware::sv::{Expr, Instance, Item, Statement, Type};
 struct Reply {
     /// The offload port.
     port: usize,
-    /// The net that has it.
+    /// The net with the data.
     name: String,
-    /// The net that has it whether the index was in range or not, where that is to be seen.
+    /// The net with the data regardless of whether the index was in range, if that must be checked.
     unmasked: Option<String>,
 }
 
 impl Builder<'_> {
-    /// Makes a stage; returns the values known after it, and the depth of its logic in half levels.
+    /// Writes a stage. Returns the values known after it, and the depth of its logic in half
+    /// levels.
     pub(super) fn stage(
         &self,
         stage: &Stage,
@@ -52,7 +53,7 @@ impl Builder<'_> {
             false => self.wait(stage, names, state.as_deref(), scope, items),
         };
 
-        // What the thread has become.
+        // The new state of the thread.
         let mut edits: Vec<Node> = stage.next.iter().map(|(_, condition)| *condition).collect();
         let first_reply = edits.len();
         edits.extend(stage.reply);
@@ -122,8 +123,8 @@ impl Builder<'_> {
         (after, depth)
     }
 
-    /// Makes the delay line next to the memories. Returns the values known when the data arrive,
-    /// the state at that time, and the name of the reply of each read's port.
+    /// Writes the delay line parallel to the memories. Returns the values known when the data
+    /// arrive, the state at that time, and the name of the reply of each read's port.
     fn wait(
         &self,
         stage: &Stage,
@@ -203,7 +204,7 @@ impl Builder<'_> {
                 1 => port,
                 _ => port.bits(slot * memory.data_bits, memory.data_bits),
             };
-            // Data of faster memories wait for those of the slowest.
+            // Data of faster memories are delayed until those of the slowest arrive.
             let data = match stage.reads.iter().all(|other| other.port == read.port) {
                 true => data,
                 false => {
@@ -234,7 +235,7 @@ impl Builder<'_> {
         (Names { at, held: held_back, earlier }, state_back, replies)
     }
 
-    /// Logic of a stage: its nets, and the expressions of outputs.
+    /// Writes the logic of a stage: its nets, and the expressions of its outputs.
     #[allow(clippy::too_many_arguments)] // the surroundings of one place, used twice
     fn logic(
         &self,

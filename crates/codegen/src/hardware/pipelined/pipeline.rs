@@ -1,4 +1,4 @@
-//! The stages of an engine put together to a module.
+//! Combines the stages of an engine into a module.
 
 use std::ops::Range;
 
@@ -17,40 +17,40 @@ use crate::hardware::sv::{Expr, Instance, Item, Module, Parameter, Port, Stateme
 pub struct Pipeline {
     /// The module, called `ENGINE_pipeline`.
     pub module: Module,
-    /// Bits of a request: the arguments, the first most significant.
+    /// The number of bits of a request: the arguments, the first most significant.
     pub request_bits: u32,
-    /// Bits of a reply.
+    /// The number of bits of a reply.
     pub reply_bits: u32,
     /// The memories that it reads, in the order of the engine's offloads.
     pub memories: Vec<MemoryPort>,
-    /// The steps in the order of the stages, and which of the memories each reads.
+    /// The steps in the order of the stages, with the indices of the memories that each reads.
     pub steps: Vec<(String, Vec<usize>)>,
-    /// Levels of six-input tables between two registers, or between a register and a memory, by the
-    /// model.
+    /// The number of levels of six-input LUTs between two registers, or between a register and a
+    /// memory, according to the model.
     pub depth: u32,
 }
 
 /// A memory that a pipeline reads.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct MemoryPort {
-    /// Name of the offload, which the module's ports begin with.
+    /// The name of the offload, with which the names of the module's ports begin.
     pub name: String,
-    /// The module's parameter that says how many cycles a read takes.
+    /// The module's parameter for the latency of a read in cycles.
     pub parameter: String,
-    /// Number of elements.
+    /// The number of elements.
     pub size: u64,
-    /// Bits of an element's address.
+    /// The number of bits of an element's address.
     pub address_bits: u32,
-    /// Bits of an element.
+    /// The number of bits of an element.
     pub data_bits: u32,
-    /// Layout of an element.
+    /// The layout of an element.
     pub layout: Layout,
-    /// The steps that read it: each has the slot of that number.
+    /// The steps that read it. Each uses the slot with its index.
     pub slots: Vec<String>,
 }
 
 impl Pipeline {
-    /// Returns the cycles from a request to its reply, given the cycles of each memory.
+    /// Returns the cycles from a request to its reply, given the latency of each memory in cycles.
     pub fn latency(&self, memories: &[u32]) -> u32 {
         let of =
             |reads: &Vec<usize>| reads.iter().map(|&memory| memories[memory]).max().unwrap_or(0);
@@ -61,7 +61,7 @@ impl Pipeline {
 /// Builds an engine, whose steps are in regions, as a pipeline.
 ///
 /// # Errors
-/// Why it cannot be one.
+/// If the engine cannot be a pipeline.
 pub fn pipeline(program: &Program, engine: EngineId) -> Result<Pipeline, Refusal> {
     let order = check::order(program, engine)?;
     let frame = Frame::new(program, engine, order);
@@ -100,7 +100,7 @@ fn memories(frame: &Frame<'_>, stages: &[Stage]) -> Vec<MemoryPort> {
     frame.ports.iter().enumerate().map(memory).collect()
 }
 
-/// `near_words` as `NearWords`.
+/// Converts a name from snake case to camel case: `near_words` becomes `NearWords`.
 pub(super) fn camel(name: &str) -> String {
     let words = name.split('_').filter(|word| !word.is_empty());
     words.map(|word| word[..1].to_uppercase() + &word[1..]).collect()
@@ -111,9 +111,9 @@ pub(super) struct Builder<'a> {
     pub(super) memories: &'a [MemoryPort],
 }
 
-/// The values known of the threads before a stage or in it: names of nets.
+/// The names of the nets with the values known about the threads before a stage or in it.
 pub(super) struct Names {
-    /// Whether the thread is at each of some steps.
+    /// The net for each of some steps that is true if the thread is at that step.
     pub(super) at: Vec<(usize, String)>,
     /// The needed bits of the state.
     pub(super) held: Option<String>,
@@ -234,7 +234,7 @@ impl Builder<'_> {
         }
     }
 
-    /// Cycles that the reads of a stage take.
+    /// The latency in cycles of a stage's reads.
     pub(super) fn stage_latency(&self, stage: &Stage) -> Expr {
         let mut names: Vec<&str> =
             stage.reads.iter().map(|read| self.memories[read.port].parameter.as_str()).collect();
@@ -281,7 +281,7 @@ impl Builder<'_> {
         Names { at, held, earlier }
     }
 
-    /// The register in front of the first stage.
+    /// Writes the register before the first stage.
     fn first(&self, stage: &Stage, scope: &mut Scope, items: &mut Vec<Item>) -> Names {
         items.extend([Item::Blank, Item::comment("The request.")]);
         let names = self.declare(stage, false, scope, items);
@@ -341,7 +341,7 @@ impl Builder<'_> {
         names
     }
 
-    /// The state as a whole, with zeros where nothing is needed.
+    /// The complete state, with zeros for bits that are not needed.
     pub(super) fn state(&self, runs: &[Range<u32>], held: &str) -> Expr {
         let mut parts = Vec::new();
         let (mut at, mut low) = (0, 0);

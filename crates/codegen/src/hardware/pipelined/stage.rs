@@ -22,24 +22,24 @@ pub struct Frame<'a> {
     pub(super) order: Vec<usize>,
 }
 
-/// A step. In the graph [`Input::Phase`] says that the thread is at this step, [`Input::Info`] is
-/// what an earlier step replied.
+/// A step. In the graph, [`Input::Phase`] means that the thread is at this step, and
+/// [`Input::Info`] is the reply of an earlier step.
 pub struct Stage {
     /// The step.
     pub(super) step: usize,
     pub(super) graph: Graph,
     pub(super) reads: Vec<Read>,
-    /// Where the thread continues: steps and conditions.
+    /// The steps at which the thread continues, with their conditions.
     pub(super) next: Vec<(usize, Node)>,
-    /// The reply after this step, if a step up to here can reply.
+    /// The reply after this step, if this or an earlier step can reply.
     pub(super) reply: Option<Node>,
-    /// Steps that a thread can be at in front of this one; this one first.
+    /// The steps at which a thread can be before this stage, beginning with this one.
     pub(super) present: Vec<usize>,
-    /// Bits of the state that are needed in front of it.
+    /// The bits of the state that are needed before the stage.
     pub(super) needs: Vec<Range<u32>>,
-    /// The kept bits that are needed when the memories have returned their data.
+    /// The kept bits that are needed after the memories have returned their data.
     pub(super) keeps: Vec<Range<u32>>,
-    /// Bits of the state that are needed after it, and their values then.
+    /// The bits of the state that are needed after the stage, with their values.
     pub(super) leaves: Vec<(Range<u32>, Node)>,
 }
 
@@ -47,11 +47,11 @@ pub struct Stage {
 pub struct Read {
     /// The offload port.
     pub(super) port: usize,
-    /// Whether it happens.
+    /// The condition of the read.
     pub(super) valid: Node,
     /// The index, as wide as the memory's addresses.
     pub(super) address: Node,
-    /// Whether the index is in range, where it need not be: else the reply is zero.
+    /// Whether the index is in range, unless it always is. Out of range, the reply is zero.
     pub(super) inside: Option<Node>,
 }
 
@@ -59,17 +59,17 @@ impl<'a> Frame<'a> {
     pub(super) fn new(program: &'a Program, engine: EngineId, order: Vec<usize>) -> Self {
         let body = &program.engines[engine.index()];
         let ports = offload::ports(program, engine);
-        // A called engine reaches no header: its words may be of any length.
+        // A called engine accesses no header, so its words may have any length.
         let layout = Layout::of(program, body, &ports, ROW_BYTES);
         Self { program, engine: body, layout, ports, order }
     }
 
-    /// Number of elements of a port's memory.
+    /// The number of elements of a port's memory.
     pub(super) fn size(&self, port: usize) -> u64 {
         self.config(port).param("size").low_u64()
     }
 
-    /// Returns its declaration.
+    /// Returns the configuration of a port's offload.
     pub(super) fn config(&self, port: usize) -> &'a Config {
         match &self.engine.offloads[self.ports[port].offload.index()].target {
             OffloadTarget::Kind(config) => config,
@@ -77,12 +77,12 @@ impl<'a> Frame<'a> {
         }
     }
 
-    /// Bits of its addresses.
+    /// The number of bits of the addresses of a port's memory.
     pub(super) fn address_bits(&self, port: usize) -> u32 {
         self.size(port).next_power_of_two().trailing_zeros().max(1)
     }
 
-    /// The stages.
+    /// Builds the stages.
     pub(super) fn stages(&self) -> Result<Vec<Stage>, Refusal> {
         let around = Surroundings::new(self.program, self.engine, &self.layout, &self.ports);
         let mut present = vec![self.order[0]];
@@ -159,7 +159,7 @@ impl Stage {
     }
 }
 
-/// Returns where a thread continues.
+/// Returns the steps at which a thread continues, with their conditions.
 fn nexts(graph: &mut Graph, logic: &StepLogic) -> Vec<(usize, Node)> {
     let mut next: Vec<(usize, Node)> = Vec::new();
     for exit in &logic.exits {
@@ -172,8 +172,8 @@ fn nexts(graph: &mut Graph, logic: &StepLogic) -> Vec<(usize, Node)> {
     next
 }
 
-/// Returns the reply after a step: of this step's thread, or of one that has replied before. Its
-/// value for threads that continue does not matter.
+/// Returns the reply after a step, either of the thread at this step or of one that has already
+/// replied. Its value for threads that continue does not matter.
 fn reply(
     graph: &mut Graph,
     logic: &StepLogic,
@@ -199,7 +199,7 @@ fn reply(
     }
 }
 
-/// Returns the needed bits of the state after a step.
+/// Returns the bits of the state that are needed after a step, with their values.
 fn leaves(
     frame: &Frame<'_>,
     graph: &mut Graph,
@@ -221,7 +221,7 @@ fn leaves(
             (frame.layout.context[id.index()], frame.engine.context[id.index()].width);
         let mut value = graph.slice(state, low, width);
         for &(guard, new) in writes {
-            // If no other thread's bits can be meant, the final state of an ended thread does not
+            // If no other thread can be in this stage, the final state of an ended thread does not
             // matter.
             let always = graph.is_bit(guard, true) || next == [guard];
             let happens = if alone && always { graph.bit(true) } else { graph.and(active, guard) };
@@ -256,7 +256,7 @@ fn leaves(
     left
 }
 
-/// Whether an index is below the size of a memory; nothing if it always is.
+/// Returns whether an index is below the size of a memory, or `None` if it always is.
 fn inside(graph: &mut Graph, index: Node, bits: u32, size: u64) -> Option<Node> {
     let width = graph.width(index);
     let known = match graph.kind(index) {
@@ -275,7 +275,7 @@ fn inside(graph: &mut Graph, index: Node, bits: u32, size: u64) -> Option<Node> 
     Some(graph.binary(BinaryOp::Ult, index, size))
 }
 
-/// Bits of the state that roots depend on.
+/// Returns the bits of the state that the roots depend on.
 fn demand(graph: &Graph, roots: &[Node], state_bits: u32) -> Bits {
     let mut needed = Bits::zero(state_bits);
     let cone = graph.cone(roots.iter().copied());
@@ -298,7 +298,7 @@ fn demand(graph: &Graph, roots: &[Node], state_bits: u32) -> Bits {
     needed
 }
 
-/// The runs of bits that are set.
+/// Returns the ranges of consecutive set bits.
 pub(super) fn runs(bits: &Bits) -> Vec<Range<u32>> {
     let mut runs: Vec<Range<u32>> = Vec::new();
     for at in (0..bits.width()).filter(|&at| bits.bit(at)) {

@@ -9,13 +9,13 @@ pub enum Expr {
     Name(String),
     /// A number with a width.
     Number(Bits),
-    /// A number without one: in parameters and bounds.
+    /// A number without a width, for parameters and bounds.
     Int(u64),
-    /// A string literal: in parameters.
+    /// A string literal, for parameters.
     Text(String),
     /// `'0`.
     Zeros,
-    /// `base[index]`; the base is a name or a selection of one.
+    /// `base[index]`; the base is a name or a selection from one.
     Index(Box<Expr>, Box<Expr>),
     /// `base[high:low]`.
     Slice(Box<Expr>, Box<Expr>, Box<Expr>),
@@ -27,7 +27,7 @@ pub enum Expr {
     Binary(Binary, Box<Expr>, Box<Expr>),
     /// `condition ? then : otherwise`.
     Ternary(Box<Expr>, Box<Expr>, Box<Expr>),
-    /// `{a, b}`, first most significant.
+    /// `{a, b}`, the first most significant.
     Concat(Vec<Expr>),
     /// `{count{value}}`.
     Replicate(Box<Expr>, Box<Expr>),
@@ -129,7 +129,8 @@ impl Binary {
         }
     }
 
-    /// Whether a chain of it reads the same with and without parentheses around its first part.
+    /// Whether a chain of the operator means the same with and without parentheses around its first
+    /// part.
     pub(super) fn chains(self) -> bool {
         matches!(
             self,
@@ -222,13 +223,13 @@ impl Expr {
         Self::Call(function.into(), arguments)
     }
 
-    /// `width'(self)`: the one way to change a width that is a parameter.
+    /// `width'(self)`: the only way to change a width that is a parameter.
     #[must_use]
     pub fn cast(self, width: Self) -> Self {
         Self::Cast(Box::new(width), Box::new(self))
     }
 
-    /// All of them under a binary operator that chains; `empty` if there are none.
+    /// Joins all parts by a binary operator that chains. Returns `empty` if there are no parts.
     pub fn chain(op: Binary, parts: impl IntoIterator<Item = Self>, empty: Self) -> Self {
         parts.into_iter().reduce(|a, b| a.binary(op, b)).unwrap_or(empty)
     }

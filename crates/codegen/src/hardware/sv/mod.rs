@@ -1,11 +1,11 @@
-//! SystemVerilog as a tree, and its one printer.
+//! SystemVerilog as a tree, with a printer.
 //!
-//! Whoever makes hardware builds [`Module`]s and prints them with [`Module::print`]; no
-//! SystemVerilog is pasted together from strings. The tree is as small as generated code needs:
-//! continuous assignments, registers, `always_comb` with `case`, instances, generate loops,
-//! comments. It knows nothing of widths: whoever builds an expression gives every operand the width
-//! that the language wants, so that nothing is extended or cut silently (Verilator's `-Wall`).
-//! [`names`] makes legal names of those in the source.
+//! The hardware generators build [`Module`]s and print them with [`Module::print`]; they do not
+//! concatenate strings of SystemVerilog. The tree has only the constructs that generated code
+//! needs: continuous assignments, registers, `always_comb` with `case`, instances, generate loops
+//! and comments. It does not check widths: the generators give every operand the width that the
+//! language requires, so that nothing is extended or truncated silently (Verilator's `-Wall`).
+//! [`names`] converts names of the source to legal names.
 //!
 //! ```
 //! use wireloom_codegen::hardware::sv::{Expr, Item, Module, Port, Type};
@@ -25,12 +25,12 @@ mod tests;
 
 pub use expr::{Binary, Expr, Unary};
 
-/// A module: a file of its own.
+/// A module, which has its own file.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Module {
-    /// Its name, which is also the file's.
+    /// Its name, which is also the name of the file.
     pub name: String,
-    /// The comment above it; a line each.
+    /// The comment above it, as lines.
     pub doc: Vec<String>,
     /// Its parameters.
     pub parameters: Vec<Parameter>,
@@ -47,7 +47,7 @@ pub struct Parameter {
     pub name: String,
     /// Its type, as in `int unsigned`.
     pub ty: Type,
-    /// Its value when an instance gives none.
+    /// Its value if an instance gives none.
     pub default: Expr,
     /// Description; may be empty.
     pub doc: String,
@@ -58,10 +58,10 @@ pub struct Parameter {
 pub enum Type {
     /// `logic`.
     Bit,
-    /// `logic [N-1:0]`, also for one bit; the number of bits is a number or an expression of
+    /// `logic [N-1:0]`, even for one bit. The number of bits is a number or an expression of
     /// parameters.
     Vector(Expr),
-    /// Named elsewhere: `int unsigned`, `wl_pkg::result_t`.
+    /// A named type: `int unsigned`, `wl_pkg::result_t`.
     Named(String),
 }
 
@@ -70,7 +70,7 @@ pub enum Type {
 pub enum Direction {
     /// Into the module.
     Input,
-    /// Out of it.
+    /// Out of the module.
     Output,
 }
 
@@ -90,7 +90,7 @@ pub struct Port {
 /// An item of a module or a generate block.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Item {
-    /// A blank line: separates the preceding items from the following ones.
+    /// A blank line, which separates the preceding items from the following ones.
     Blank,
     /// Lines of a comment.
     Comment(Vec<String>),
@@ -109,7 +109,7 @@ pub enum Item {
         name: String,
         /// Its type.
         ty: Type,
-        /// Its constant driver; without it another item drives it.
+        /// The expression that drives it. Without one, another item drives it.
         value: Option<Expr>,
         /// A comment at the line's end.
         comment: Option<String>,
@@ -152,7 +152,7 @@ pub enum Item {
     If {
         /// The block's name.
         label: String,
-        /// A constant.
+        /// A constant expression.
         condition: Expr,
         /// The items present if the condition holds.
         items: Vec<Item>,
@@ -161,13 +161,13 @@ pub enum Item {
     Refuse {
         /// The block's name.
         label: String,
-        /// A constant that says that something is wrong.
+        /// A constant expression that is true in case of an error.
         condition: Expr,
-        /// A sentence that says what.
+        /// A sentence that describes the error.
         message: String,
     },
-    /// Items present only under a macro (`FORMAL`), or, with `defined` false, only without it
-    /// (`SYNTHESIS`).
+    /// Items that are present only if a macro is defined (`FORMAL`) or, with `defined` false, only
+    /// if it is not (`SYNTHESIS`).
     Under {
         /// The macro.
         macro_name: String,
@@ -185,18 +185,18 @@ pub enum Statement {
     Comment(String),
     /// An assignment.
     Assign(Expr, Expr),
-    /// `if`; the second list may be empty.
+    /// `if`; the second list, for `else`, may be empty.
     If(Expr, Vec<Statement>, Vec<Statement>),
     /// `unique case` over labels that exclude each other.
     Case {
         /// The selecting expression.
         subject: Expr,
-        /// Labels, a comment that may be empty, and what happens.
+        /// Labels, a comment that may be empty, and statements.
         arms: Vec<(Vec<Expr>, String, Vec<Statement>)>,
         /// The statements of the default case.
         default: Vec<Statement>,
     },
-    /// `assert` by name, as an immediate assertion.
+    /// A named `assert`, as an immediate assertion.
     Assert {
         /// Its label.
         name: String,
@@ -208,7 +208,7 @@ pub enum Statement {
 /// An instance of a module.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Instance {
-    /// Name of the module that it instantiates.
+    /// The name of the instantiated module.
     pub module: String,
     /// Its name.
     pub name: String,
@@ -219,7 +219,7 @@ pub struct Instance {
 }
 
 impl Module {
-    /// An empty module with a comment, whose lines are parted by line breaks.
+    /// Creates an empty module. `doc` is its comment, one or more lines.
     pub fn new(name: impl Into<String>, doc: &str) -> Self {
         Self {
             name: name.into(),
@@ -230,12 +230,12 @@ impl Module {
         }
     }
 
-    /// The file's name.
+    /// The name of the file.
     pub fn file(&self) -> String {
         format!("{}.sv", self.name)
     }
 
-    /// The file's text.
+    /// The text of the file.
     pub fn print(&self) -> String {
         print::module(self)
     }
@@ -254,7 +254,7 @@ impl Type {
         if width == 1 { Self::Bit } else { Self::Vector(Expr::int(u64::from(width))) }
     }
 
-    /// Returns a vector type whose width is a constant expression; it is a vector even for one bit.
+    /// Returns a vector type whose width is a constant expression. It is a vector even for one bit.
     pub fn vector(width: Expr) -> Self {
         Self::Vector(width)
     }
@@ -283,12 +283,12 @@ impl Item {
         Self::Comment(text.lines().map(str::to_owned).collect())
     }
 
-    /// A net that something else drives.
+    /// A net that another item drives.
     pub fn net(name: impl Into<String>, ty: Type) -> Self {
         Self::Net { name: name.into(), ty, value: None, comment: None }
     }
 
-    /// A net that is always a value.
+    /// A net that is declared with its value.
     pub fn value(name: impl Into<String>, ty: Type, value: Expr) -> Self {
         Self::Net { name: name.into(), ty, value: Some(value), comment: None }
     }
@@ -312,7 +312,7 @@ impl Statement {
 }
 
 impl Instance {
-    /// An instance without parameters and ports yet.
+    /// An instance that has no parameters and ports yet.
     pub fn new(module: impl Into<String>, name: impl Into<String>) -> Self {
         Self { module: module.into(), name: name.into(), parameters: Vec::new(), ports: Vec::new() }
     }

@@ -1,9 +1,9 @@
-//! Names of the source as names of SystemVerilog.
+//! Conversion of source names to SystemVerilog names.
 
 use std::collections::HashSet;
 
-/// Words that SystemVerilog (IEEE 1800-2017, table B.1) keeps for itself and that a name of a
-/// packet program could be.
+/// Reserved words of SystemVerilog (IEEE 1800-2017, table B.1) that may occur as names in a packet
+/// program.
 const KEYWORDS: &[&str] = &[
     "accept_on",
     "alias",
@@ -255,8 +255,9 @@ const KEYWORDS: &[&str] = &[
     "xor",
 ];
 
-/// A name with everything that is not a letter, digit or underscore made an underscore:
-/// `route.port`, `digest[2]` and `look.1` become `route_port`, `digest_2` and `look_1`.
+/// Returns a name with all characters except letters, digits and underscores replaced by
+/// underscores: `route.port`, `digest[2]` and `look.1` become `route_port`, `digest_2` and
+/// `look_1`.
 pub fn legal(name: &str) -> String {
     let mut legal = String::with_capacity(name.len());
     for c in name.chars() {
@@ -276,24 +277,25 @@ pub fn legal(name: &str) -> String {
     legal
 }
 
-/// Names of one scope, each given out once.
+/// A scope in which each name is unique.
 #[derive(Clone, Debug, Default)]
 pub struct Scope {
     taken: HashSet<String>,
 }
 
 impl Scope {
-    /// A scope in which nothing is taken.
+    /// Creates an empty scope.
     pub fn new() -> Self {
         Self::default()
     }
 
-    /// Keeps a name from being given out.
+    /// Reserves a name so that [`unique`](Self::unique) does not return it.
     pub fn reserve(&mut self, name: impl Into<String>) {
         self.taken.insert(name.into());
     }
 
-    /// A [`legal`] name like the wanted one; numbered from 2 if that is taken.
+    /// Returns a [`legal`] name like the wanted one. If that is taken, a number from 2 on is
+    /// appended.
     pub fn unique(&mut self, wanted: &str) -> String {
         let base = legal(wanted);
         let mut name = base.clone();

@@ -1,4 +1,5 @@
-//! The printer: two blanks a level, lines of at most [`COLUMNS`] where an expression can be broken.
+//! The printer. It indents by two spaces per level and breaks lines at [`COLUMNS`] characters where
+//! possible.
 
 use wireloom_bits::Bits;
 
@@ -56,13 +57,13 @@ fn ports(ports: &[Port]) -> Vec<(String, &str)> {
     lines
 }
 
-/// Returns a type as written before a name, including the blank between them.
+/// Returns a type as it is written before a name, including the space between them.
 fn ty(ty: &Type) -> String {
     match ty {
         Type::Bit => "logic ".into(),
         Type::Vector(Expr::Int(width)) => format!("logic [{}:0] ", width.saturating_sub(1)),
         Type::Vector(width) => format!("logic [{}-1:0] ", operand(width, None)),
-        // The type of a parameter that takes that of its value: texts.
+        // The type of a parameter that takes the type of its value, such as a string.
         Type::Named(name) if name.is_empty() => String::new(),
         Type::Named(name) => format!("{name} "),
     }
@@ -82,7 +83,7 @@ impl Writer {
         self.text.push('\n');
     }
 
-    /// Lines with a comment each, the comments below each other where that leaves room.
+    /// Writes lines with a comment each. The comments are aligned if there is room.
     fn documented(&mut self, lines: &[(String, &str)]) {
         self.indent += 1;
         let commented = lines.iter().filter(|(_, doc)| !doc.is_empty());
@@ -97,7 +98,7 @@ impl Writer {
         self.indent -= 1;
     }
 
-    /// `head value;`, broken if it is too long.
+    /// Writes `head value;`, broken if it is too long.
     fn statement(&mut self, head: &str, value: &Expr, comment: Option<&str>) {
         let room = COLUMNS.saturating_sub(2 * self.indent);
         let text = broken(head, value, ";", room);
@@ -243,7 +244,7 @@ fn print_instance(out: &mut Writer, instance: &Instance) {
         match value {
             Some(value) => connection(out, name, value, comma),
             None => {
-                // Verilator asks whether an open output is meant.
+                // Verilator warns about open outputs.
                 out.line("  /* verilator lint_off PINCONNECTEMPTY */");
                 out.line(&format!("  .{name}(){comma}"));
                 out.line("  /* verilator lint_on PINCONNECTEMPTY */");
@@ -262,15 +263,15 @@ fn connection(out: &mut Writer, name: &str, value: &Expr, comma: &str) {
     out.indent -= 1;
 }
 
-/// Returns the lines of an expression between a head and a tail, within this number of columns.
+/// Returns the lines of an expression between a head and a tail, each of at most `room` columns.
 fn broken(head: &str, value: &Expr, tail: &str, room: usize) -> Vec<String> {
     let line = format!("{head}{}{tail}", flat(value));
     let parts = if line.len() <= room { Vec::new() } else { parts(value) };
     if parts.is_empty() {
         return vec![line];
     }
-    // The opening bracket stays on the head's line; the closing one gets a line of its own before
-    // the tail.
+    // The opening bracket stays on the head's line; the closing one begins a new line with the
+    // tail.
     let (open, close) = match value {
         Expr::Concat(_) => ("{", "}"),
         Expr::Replicate(..) | Expr::Call(..) | Expr::Cast(..) => {
@@ -300,11 +301,11 @@ fn broken(head: &str, value: &Expr, tail: &str, room: usize) -> Vec<String> {
     lines
 }
 
-/// A part of an expression on a line of its own: the text before it, the part, the text after it,
-/// and whether it needs parentheses.
+/// A part of an expression on its own line: the text before it, the part, the text after it, and
+/// whether it needs parentheses.
 type Part<'a> = (String, &'a Expr, String, bool);
 
-/// The parts that an expression breaks into; none if it cannot be broken.
+/// Returns the parts that an expression breaks into; none if it cannot be broken.
 fn parts(value: &Expr) -> Vec<Part<'_>> {
     match value {
         Expr::Binary(op, ..) => {
@@ -331,7 +332,7 @@ fn parts(value: &Expr) -> Vec<Part<'_>> {
     }
 }
 
-/// The operands of a chain of one operator, in order.
+/// Collects the operands of a chain of one operator, in order.
 fn flatten<'a>(op: Binary, value: &'a Expr, into: &mut Vec<&'a Expr>) {
     let mut rest = value;
     let mut reversed = Vec::new();
@@ -351,7 +352,7 @@ fn is_primary(value: &Expr) -> bool {
     !matches!(value, Expr::Unary(..) | Expr::Binary(..) | Expr::Ternary(..))
 }
 
-/// An operand: with parentheses where the reader would have to know the precedence.
+/// Formats an operand. It gets parentheses if readers would otherwise have to know the precedence.
 fn operand(value: &Expr, chain: Option<Binary>) -> String {
     let bare = match value {
         Expr::Binary(op, ..) => chain == Some(*op) && op.chains(),
@@ -365,7 +366,7 @@ fn list(values: &[Expr]) -> String {
     values.iter().map(flat).collect::<Vec<_>>().join(", ")
 }
 
-/// An expression on one line.
+/// Formats an expression on one line.
 fn flat(value: &Expr) -> String {
     match value {
         Expr::Name(name) => name.clone(),
@@ -381,7 +382,8 @@ fn flat(value: &Expr) -> String {
             format!("{} {} {}", operand(a, Some(*op)), op.symbol(), operand(b, None))
         }
         Expr::Ternary(condition, then, otherwise) => {
-            // A chain of choices reads down; one in the first arm does not.
+            // A chain of conditional operators needs no parentheses, but one in the second operand
+            // does.
             let then = if matches!(**then, Expr::Ternary(..)) {
                 format!("({})", flat(then))
             } else {
@@ -396,7 +398,7 @@ fn flat(value: &Expr) -> String {
     }
 }
 
-/// Small numbers in decimal, others in hexadecimal digits parted in fours.
+/// Formats small numbers in decimal, others in hexadecimal with digits in groups of four.
 fn number(bits: &Bits) -> String {
     let width = bits.width();
     match bits.to_u128() {

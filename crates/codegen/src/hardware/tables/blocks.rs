@@ -1,12 +1,12 @@
-//! Which entries of a memory are free.
+//! The free entries of a memory.
 //!
-//! Blocks have 1, 16, 256 or 4,096 entries and begin at a multiple of their size. A larger block is
-//! divided into sixteen when none of the size asked for is free; sixteen free neighbours become one
-//! again.
+//! Blocks have 1, 16, 256 or 4,096 entries and begin at a multiple of their size. If no block of
+//! the requested size is free, a larger block is divided into sixteen; sixteen free neighbours
+//! merge into one again.
 
 use std::collections::BTreeSet;
 
-/// Sizes of blocks, as powers of two.
+/// The sizes of blocks, as powers of two.
 const SIZES: [u32; 4] = [0, 4, 8, 12];
 
 /// The free blocks of a part of a memory.
@@ -16,20 +16,20 @@ pub(super) struct Region {
 }
 
 impl Region {
-    /// Entries `from .. to`, all free; both are multiples of 4,096.
+    /// Creates a region of the entries `from .. to`, all free. Both are multiples of 4,096.
     pub(super) fn new(from: u32, to: u32) -> Self {
         let mut free: [BTreeSet<u32>; SIZES.len()] = Default::default();
         free[3] = (from..to).step_by(1 << SIZES[3]).collect();
         Self { free }
     }
 
-    /// The lowest free block of `1 << bits` entries, or the highest.
+    /// Allocates the lowest free block of `1 << bits` entries, or the highest.
     pub(super) fn take(&mut self, bits: u32, lowest: bool) -> Option<u32> {
         let size = SIZES.iter().position(|&size| size == bits)?;
         let from = (size..SIZES.len()).find(|&larger| !self.free[larger].is_empty())?;
         let set = &mut self.free[from];
         let block = if lowest { set.pop_first() } else { set.pop_last() }?;
-        // Divide it until it is as small as it is to be.
+        // Divide it until it has the requested size.
         let mut block = block;
         for divided in (size..from).rev() {
             let parts = (0..16).map(|part| block + (part << SIZES[divided]));
@@ -40,7 +40,7 @@ impl Region {
         Some(block)
     }
 
-    /// Gives a block of `1 << bits` entries back.
+    /// Frees a block of `1 << bits` entries.
     pub(super) fn give(&mut self, block: u32, bits: u32) {
         let mut block = block;
         for (size, &bits) in SIZES.iter().enumerate().skip_while(|&(_, &size)| size < bits) {

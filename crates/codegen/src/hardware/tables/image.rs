@@ -1,4 +1,4 @@
-//! The memory contents of a lookup accelerator for a prefix table, and their changes.
+//! The memory contents of a lookup accelerator for a prefix table, and how they change.
 
 use std::any::Any;
 use std::collections::{BTreeMap, HashMap};
@@ -14,14 +14,15 @@ use super::refusal::{self, DoesNotFit};
 use super::shape::{KEY_BITS, Key, Shape, VALUE_BITS, head, key};
 use super::values::Values;
 
-/// One write of the control plane.
+/// One write by the control plane.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Write {
     /// A burst of entries of a memory.
     Burst {
         /// Index of the memory in [`Shape::memories`].
         memory: usize,
-        /// Address of the burst: of its first entry, divided by the entries of a burst.
+        /// The address of the burst: the address of its first entry divided by the entries of a
+        /// burst.
         address: u32,
         /// The entries, the first in the least significant bits.
         data: Bits,
@@ -33,15 +34,15 @@ pub enum Write {
         /// The value.
         value: Bits,
     },
-    /// Continue when every lookup that began before has ended: later writes may reuse what earlier
-    /// writes freed.
+    /// Wait until every lookup that began earlier has ended: later writes may reuse memory that
+    /// earlier writes freed.
     Barrier,
 }
 
 /// The memory images of a prefix table: a trie whose leaves are numbers of values, and the values.
 ///
-/// It also keeps the prefixes, so that each change of one yields the writes that bring the memories
-/// from the old state to the new one ([`TrieImage::insert`]).
+/// It also keeps the prefixes, so that each change of a prefix yields the writes that bring the
+/// memories from the old state to the new one ([`TrieImage::insert`]).
 #[derive(Clone, Debug)]
 pub struct TrieImage {
     shape: Shape,
@@ -66,7 +67,7 @@ impl Block {
     }
 }
 
-/// A change of the memories in the making: what lies where now and then, and the entries to write,
+/// A change of the memories in progress: the old and the new structure, and the entries to write,
 /// in order.
 struct Change {
     old: Slot,
@@ -74,14 +75,14 @@ struct Change {
     writes: Entries,
 }
 
-/// Entries to write, in order: memory, address, entry.
+/// Entries to write, in order: memory, address and contents.
 type Entries = Vec<(usize, u32, Bits)>;
 
-/// There is no room.
+/// The error that there is no room.
 struct Full;
 
 impl TrieImage {
-    /// Makes the image without a prefix: every lookup returns `miss`. The value table has
+    /// Creates the image of an empty table: every lookup returns `miss`. The value table has
     /// `value_limit` elements.
     pub fn new(shape: Shape, miss: &Bits, value_limit: u32) -> Self {
         let memories = shape.memories.iter().map(|memory| Memory::new(*memory)).collect();
@@ -96,10 +97,10 @@ impl TrieImage {
         image
     }
 
-    /// Makes the image of the table of an `lpm` offload.
+    /// Creates the image of the table of an `lpm` offload.
     ///
     /// # Errors
-    /// If there is no accelerator for its keys, or the table does not fit: the message says what
+    /// If there is no accelerator for its keys, or if the table does not fit. The message says what
     /// would help.
     pub fn of_instance(
         config: &Config,
@@ -120,11 +121,11 @@ impl TrieImage {
         Self::build(shape, config.param("miss"), value_limit, &routes)
     }
 
-    /// Makes the image of prefixes (distinct right-aligned keys whose bits after the length are
-    /// zero) with their values.
+    /// Creates the image of prefixes with their values. The prefixes are distinct right-aligned
+    /// keys whose bits after the length are zero.
     ///
     /// # Errors
-    /// As [`TrieImage::of_instance`].
+    /// The same as for [`TrieImage::of_instance`].
     pub fn build(
         shape: Shape,
         miss: &Bits,
@@ -138,7 +139,7 @@ impl TrieImage {
             };
             image.prefixes.insert((shape.align(*key), *length), number);
         }
-        // The short ones by length, so that longer ones lie over shorter ones.
+        // Short prefixes are entered by length, so that longer ones overwrite shorter ones.
         let root_bits = shape.root_bits();
         let mut short: Vec<_> =
             image.prefixes.iter().filter(|((_, length), _)| *length <= root_bits).collect();
@@ -167,18 +168,17 @@ impl TrieImage {
         &self.shape
     }
 
-    /// The memories, as [`Shape::memories`] names them.
+    /// The memories, in the order of [`Shape::memories`].
     pub fn memories(&self) -> &[Memory] {
         &self.memories
     }
 
-    /// The elements of the value table, by number; those that no prefix holds are whatever they
-    /// were.
+    /// The elements of the value table, by number. The contents of unused elements are unspecified.
     pub fn values(&self) -> &[Bits] {
         self.values.all()
     }
 
-    /// Entries of each level: of all of its blocks.
+    /// The number of entries of each level, over all of its blocks.
     pub fn levels(&self) -> &[u64] {
         &self.places.levels
     }
@@ -188,19 +188,19 @@ impl TrieImage {
         self.prefixes.len()
     }
 
-    /// Whether there is none.
+    /// Whether there are no prefixes.
     pub fn is_empty(&self) -> bool {
         self.prefixes.is_empty()
     }
 
-    /// Inserts or replaces a prefix (right-aligned bits, those after the length zero). If the
-    /// writes are made in this order, every concurrent lookup sees the old table or the new one.
+    /// Inserts or replaces a prefix (right-aligned bits; those after the length are zero). If the
+    /// writes are made in order, every concurrent lookup sees either the old table or the new one.
     ///
     /// # Errors
-    /// If it does not fit; in that case nothing has changed.
+    /// If it does not fit. In that case nothing changes.
     ///
     /// # Panics
-    /// If the length exceeds the key's.
+    /// If the length exceeds the width of the key.
     pub fn insert(
         &mut self,
         key: Key,
@@ -232,12 +232,12 @@ impl TrieImage {
         }
     }
 
-    /// Removes a prefix; the list of writes is empty if the table did not have it. The writes
-    /// behave as those of [`TrieImage::insert`].
+    /// Removes a prefix. The list of writes is empty if the table did not contain it. Concurrent
+    /// lookups behave as for [`TrieImage::insert`].
     ///
     /// # Errors
-    /// If there is no room: a tree of ranges that changes needs a new place next to the old one. In
-    /// that case nothing has changed.
+    /// If there is no room: a tree of ranges that changes needs new nodes while the old ones are
+    /// still in use. In that case nothing changes.
     pub fn remove(&mut self, key: Key, length: u32) -> Result<Vec<Write>, DoesNotFit> {
         let key = (self.shape.align(key), length);
         let mut writes = Vec::new();
@@ -254,8 +254,7 @@ impl TrieImage {
         }
     }
 
-    /// Brings the memories to where the prefixes are, after a change of this one. Returns whether
-    /// anything was freed.
+    /// Updates the memories after a change of this prefix. Returns whether any memory was freed.
     fn bring_up(
         &mut self,
         (key, length): (Key, u32),
@@ -269,7 +268,7 @@ impl TrieImage {
             self.write(&entries, writes);
             return Ok(freed);
         }
-        // It covers whole entries of the first level.
+        // The prefix covers whole entries of the first level.
         let inherited = self.inherited(first, length);
         let leaf = entry(true, inherited);
         let (mut freed, mut entries) = (false, Vec::new());
@@ -292,8 +291,8 @@ impl TrieImage {
         Ok(freed)
     }
 
-    /// The length of a prefix of the first level that begins at an entry and is longer than
-    /// `length`: the shortest of them.
+    /// Returns the length of the shortest prefix that ends in the first level, begins at the entry
+    /// `slot` and is longer than `length`.
     fn nested(&self, slot: u32, length: u32) -> Option<u32> {
         let root_bits = self.shape.root_bits();
         if length == root_bits {
@@ -311,8 +310,8 @@ impl TrieImage {
         }
     }
 
-    /// The value of the longest prefix of at most `longest` bits that covers an entry of the first
-    /// level.
+    /// Returns the value of the longest prefix of at most `longest` bits that covers an entry of
+    /// the first level.
     fn inherited(&self, slot: u32, longest: u32) -> u32 {
         let key = Key::from(slot) << (KEY_BITS - self.shape.root_bits());
         let lengths = (0..=longest).rev();
@@ -321,8 +320,9 @@ impl TrieImage {
         found.next().copied().unwrap_or(0)
     }
 
-    /// Plans what is below an entry of the first level anew, and finds places for it: the entries
-    /// to write, in order, children before what points to them; and whether anything was freed.
+    /// Plans the structure below an entry of the first level again, and allocates it. Returns the
+    /// entries to write, in order, children before the entries that point to them, and whether any
+    /// memory was freed.
     fn replan(&mut self, slot: u32, inherited: u32) -> Result<(Entries, bool), DoesNotFit> {
         let root_bits = self.shape.root_bits();
         let from = Key::from(slot) << (KEY_BITS - root_bits);
@@ -335,7 +335,8 @@ impl TrieImage {
         let mut change = Change { old, new: Slot::default(), writes: Vec::new() };
         let placed = self.place(&cell, &mut change);
         let Change { old, new, mut writes } = change;
-        // What is in one of them only goes: the new if there was no room, else the old.
+        // Blocks and trees that are in only one structure are freed: those of the new one if there
+        // was no room, else those of the old one.
         let (from, kept) = if placed.is_ok() { (&old, &new) } else { (&new, &old) };
         let mut freed = false;
         for block in from.blocks.iter().filter(|block| !kept.blocks.contains(block)) {
@@ -364,7 +365,7 @@ impl TrieImage {
         }
     }
 
-    /// Finds places for what an entry leads to. Returns the entry.
+    /// Allocates the blocks and trees that an entry leads to. Returns the entry.
     fn place(&mut self, cell: &Cell, change: &mut Change) -> Result<Bits, Full> {
         let block = match cell {
             Cell::Leaf(number) => return Ok(entry(true, *number)),
@@ -387,8 +388,8 @@ impl TrieImage {
             own.push(self.place(below, change)?);
         }
         for (address, entry) in (placed.address..).zip(own) {
-            // What a new place holds is not known: the memory may hold anything where nothing was
-            // written yet.
+            // The contents of a newly allocated entry are unknown: memory that was never written
+            // may contain anything.
             if kept.is_none() || self.memories[level.memory].low(address) != entry.low_u64() {
                 change.writes.push((level.memory, address, entry));
             }
@@ -396,7 +397,8 @@ impl TrieImage {
         Ok(entry(false, (placed.address - level.base) >> level.stride))
     }
 
-    /// Finds places for the nodes of a tree of ranges, which stays as it is or is written anew.
+    /// Allocates the nodes of a tree of ranges and writes them, unless the same tree already
+    /// exists.
     fn place_tail(&mut self, ranges: &[(u64, u32)], change: &mut Change) -> Result<Bits, Full> {
         if let [(_, number)] = ranges {
             return Ok(entry(true, *number));
@@ -421,7 +423,7 @@ impl TrieImage {
             };
             parts.push((Bits::new(64, u128::from(*from)), entry));
         }
-        // A node with fewer parts repeats its last one, after bounds that divide nothing.
+        // A node with fewer parts repeats its last one, after bounds that separate nothing.
         let last = parts.last().expect("a node has parts").1.clone();
         parts.resize(4, (Bits::ones(64), last));
         let bounds = parts[1..].iter().map(|(from, _)| from);
@@ -432,14 +434,14 @@ impl TrieImage {
         Ok(entry(false, address))
     }
 
-    /// Does the writes, and says them in bursts.
+    /// Makes the writes and records them as bursts.
     fn write(&mut self, entries: &[(usize, u32, Bits)], writes: &mut Vec<Write>) {
         let burst = |(memory, address, _): &(usize, u32, Bits)| {
             (*memory, address / self.shape.memories[*memory].burst)
         };
         for group in entries.chunk_by(|a, b| burst(a) == burst(b)) {
             let (memory, address) = burst(&group[0]);
-            // The entries of the first level are said whether they change or not.
+            // Entries of the first level are listed even if they do not change.
             let is_root = memory == 0 && group[0].1 >> self.shape.root_bits() == 0;
             let changes =
                 |(_, at, entry): &(usize, u32, Bits)| self.memories[memory].get(*at) != *entry;
@@ -456,7 +458,7 @@ impl TrieImage {
     }
 }
 
-/// An entry of a block.
+/// Returns an entry of a block.
 fn entry(leaf: bool, next: u32) -> Bits {
     Bits::new(VALUE_BITS + 1, u128::from(leaf) << VALUE_BITS | u128::from(next))
 }

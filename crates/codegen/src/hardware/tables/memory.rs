@@ -1,4 +1,4 @@
-//! The words of a memory.
+//! The contents of a memory.
 
 use std::io::{self, Write};
 
@@ -6,11 +6,11 @@ use wireloom_bits::Bits;
 
 use super::shape::MemoryShape;
 
-/// The contents of a memory: all zero at first.
+/// The contents of a memory, initially all zero.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Memory {
     shape: MemoryShape,
-    /// Little-endian 64-bit words; each entry has the words that its width needs.
+    /// Little-endian 64-bit words. Each entry occupies as many words as its width needs.
     words: Vec<u64>,
 }
 
@@ -19,18 +19,18 @@ impl Memory {
         Self { shape, words: vec![0; shape.entries as usize * shape.width.div_ceil(64) as usize] }
     }
 
-    /// The memory.
+    /// The shape of the memory.
     pub fn shape(&self) -> &MemoryShape {
         &self.shape
     }
 
-    /// An entry.
+    /// Returns an entry.
     pub fn get(&self, address: u32) -> Bits {
         let stride = self.shape.width.div_ceil(64) as usize;
         Bits::from_words(self.shape.width, &self.words[address as usize * stride..][..stride])
     }
 
-    /// The low 64 bits of an entry.
+    /// Returns the low 64 bits of an entry.
     pub(super) fn low(&self, address: u32) -> u64 {
         self.words[address as usize * self.shape.width.div_ceil(64) as usize]
     }
@@ -44,7 +44,7 @@ impl Memory {
         }
     }
 
-    /// The entries of a burst: the first in the least significant bits.
+    /// Returns the entries of a burst, the first in the least significant bits.
     pub fn burst(&self, address: u32) -> Bits {
         let first = address * self.shape.burst;
         let entries = (first..first + self.shape.burst).map(|address| self.get(address));
@@ -59,8 +59,8 @@ impl Memory {
         }
     }
 
-    /// Writes it in the format of `$readmemh`, one burst a line: only non-zero lines, each run
-    /// after its address.
+    /// Writes the contents in the format of `$readmemh`, one burst per line. Only non-zero lines
+    /// are written, each sequence after its address.
     ///
     /// # Errors
     /// If writing fails.

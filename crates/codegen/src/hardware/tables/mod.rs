@@ -1,15 +1,15 @@
 //! The memory contents of lookup accelerators: images of prefix tables, and the writes that change
 //! them during lookups.
 //!
-//! An accelerator walks a trie (`programs/accelerators`); its leaves are numbers of values, which
-//! are stored in a table of their own. [`TrieImage`] lays such a trie out for the prefixes of an
-//! `lpm` offload, and returns a list of [`Write`]s for each change of a prefix.
+//! An accelerator walks a trie (`programs/accelerators`). The trie's leaves are numbers of values,
+//! and the values are stored in a separate table. [`TrieImage`] builds such a trie for the prefixes
+//! of an `lpm` offload, and returns a list of [`Write`]s for each change of a prefix.
 //! docs/hardware/accelerators.md describes the layouts.
 //!
 //! # Changes
-//! A lookup reads pointers and finally one leaf. A change replaces a leaf by one write; where
-//! blocks change their shape, new ones are written first, then what points to them, so that a
-//! lookup sees either the old block or the whole new one. Freed blocks are reused only after a
+//! A lookup reads pointers and finally one leaf. A change replaces a leaf by one write. If blocks
+//! change their shape, the new blocks are written before the entries that point to them, so that a
+//! lookup sees either the old block or the complete new one. Freed blocks are reused only after a
 //! [`Write::Barrier`], when no lookup can still reach them.
 
 mod blocks;

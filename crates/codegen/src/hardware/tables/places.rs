@@ -1,4 +1,4 @@
-//! The places of blocks and trees.
+//! The addresses of blocks and trees.
 
 use std::collections::BTreeSet;
 
@@ -6,36 +6,36 @@ use super::blocks::Region;
 use super::plan::Ranges;
 use super::shape::{Key, Shape};
 
-/// The keys that reach a block, and its level. Lookups read two blocks with the same identity
-/// alike, so one can replace the other entry by entry.
+/// The keys that reach a block, and its level. Lookups read two blocks with the same identity in
+/// the same way, so one can replace the other entry by entry.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Identity {
     pub(super) level: usize,
     pub(super) covers: Key,
 }
 
-/// A block and its first entry.
+/// A block and the address of its first entry.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Placed {
     pub(super) identity: Identity,
     pub(super) address: u32,
 }
 
-/// A tree of ranges and the places of its nodes (level and address), the root's first. Trees do not
-/// change in place.
+/// A tree of ranges and the positions of its nodes (level and address), beginning with the root's.
+/// Trees do not change in place.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct PlacedTail {
     pub(super) ranges: Ranges,
     pub(super) nodes: Vec<(u32, u32)>,
 }
 
-/// The free places.
+/// The free memory.
 #[derive(Clone, Debug)]
 pub(super) struct Places {
     regions: Vec<Region>,
     /// The free nodes of each level of trees.
     nodes: Vec<BTreeSet<u32>>,
-    /// Entries of all blocks of each level.
+    /// The number of entries of all blocks of each level.
     pub(super) levels: Vec<u64>,
 }
 
@@ -52,7 +52,8 @@ impl Places {
         Self { regions, nodes: nodes.collect(), levels }
     }
 
-    /// The first entry of a place for a block of a level.
+    /// Allocates a block of a level. Returns the address of its first entry, or `None` if there is
+    /// no room.
     pub(super) fn take(&mut self, shape: &Shape, level: usize) -> Option<u32> {
         let stride = shape.levels[level].stride;
         let mut places = shape.levels[level].places.iter();
@@ -62,7 +63,7 @@ impl Places {
         Some(block)
     }
 
-    /// Gives the place of a block back.
+    /// Frees a block.
     pub(super) fn give(&mut self, shape: &Shape, block: &Placed) {
         let level = &shape.levels[block.identity.level];
         let mut regions = shape.regions.iter();
@@ -73,12 +74,12 @@ impl Places {
         self.levels[block.identity.level] -= 1 << level.stride;
     }
 
-    /// A place for a node of a level of trees.
+    /// Allocates a node in a level of trees.
     pub(super) fn take_node(&mut self, level: u32) -> Option<u32> {
         self.nodes.get_mut(level as usize)?.pop_first()
     }
 
-    /// Gives the places of a tree's nodes back.
+    /// Frees the nodes of a tree.
     pub(super) fn give_tail(&mut self, tail: &PlacedTail) {
         for &(level, node) in &tail.nodes {
             self.nodes[level as usize].insert(node);

@@ -1,21 +1,21 @@
-//! Plans blocks and trees for the prefixes below one entry of the first level: their contents,
-//! independent of their places.
+//! Plans the contents of blocks and trees for the prefixes below one entry of the first level,
+//! independently of their addresses.
 
 use super::shape::{KEY_BITS, Key, Shape, bits};
 
 /// A prefix and the number of its value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Route {
-    /// Its bits, the first at the top.
+    /// Its bits, left-aligned.
     pub(super) key: Key,
     pub(super) length: u32,
     pub(super) value: u32,
 }
 
-/// An entry.
+/// The contents of an entry.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Cell {
-    /// Number of a value.
+    /// The number of a value.
     Leaf(u32),
     /// A block of the next level.
     Block(Block),
@@ -28,24 +28,24 @@ pub(super) enum Cell {
 pub(super) struct Block {
     /// Index of its level.
     pub(super) level: usize,
-    /// The bits that all keys begin with that come here.
+    /// The leading bits that all keys that reach this block have in common.
     pub(super) covers: Key,
     pub(super) cells: Vec<Cell>,
 }
 
-/// Ranges of the key bits after those that the trie covers: the beginning of each, and the number
-/// of its value. The first begins at 0, and neighbours have different values.
+/// Ranges of the key bits after those that the trie covers: the beginning of each range and the
+/// number of its value. The first range begins at 0, and neighbours have different values.
 pub(super) type Ranges = Vec<(u64, u32)>;
 
-/// The entry of the first level whose keys begin as `covers` does.
+/// Plans the entry of the first level for keys with the leading bits `covers`.
 ///
-/// `routes` are the prefixes below it that are longer than the first level's stride, by their bits,
-/// then by length; `inherited` is the value of the longest one that is not.
+/// `routes` are the prefixes below it that are longer than the first level's stride, sorted by
+/// their bits, then by length. `inherited` is the value of the longest prefix that is not longer.
 pub(super) fn plan(shape: &Shape, routes: &[Route], covers: Key, inherited: u32) -> Cell {
     cell(shape, routes, shape.root_bits(), covers, inherited, 1)
 }
 
-/// The entry that leads to `level`, for prefixes that are longer than `at`.
+/// Plans the entry that leads to `level`, for prefixes longer than `at` bits.
 fn cell(
     shape: &Shape,
     routes: &[Route],
@@ -61,8 +61,7 @@ fn cell(
         return Cell::Tail(ranges(routes, at, inherited));
     };
     let end = at + stride;
-    // Prefixes that end in this block are pushed down to the entries, longer ones over shorter
-    // ones.
+    // Prefixes that end in this block are expanded to entries; longer ones overwrite shorter ones.
     let mut values = vec![inherited; 1 << stride];
     let mut ending: Vec<&Route> = routes.iter().filter(|route| route.length <= end).collect();
     ending.sort_by_key(|route| route.length);
@@ -90,8 +89,8 @@ fn cell(
     Cell::Block(Block { level, covers, cells: cells.collect() })
 }
 
-/// Returns the ranges into which prefixes longer than `at` bits, equal in these, divide the
-/// remaining bits.
+/// Returns the ranges into which prefixes longer than `at` bits divide the remaining bits. The
+/// prefixes agree in the first `at` bits.
 fn ranges(routes: &[Route], at: u32, inherited: u32) -> Ranges {
     let begin = |route: &Route| (route.key << at >> (KEY_BITS - 64)).as_u64();
     let end = |route: &Route| {
@@ -99,7 +98,8 @@ fn ranges(routes: &[Route], at: u32, inherited: u32) -> Ranges {
     };
     let mut ranges = Ranges::new();
     let mut note = |from: u64, value: u32| {
-        // The last of several that begin in one place counts; a value applies until it changes.
+        // If several ranges begin at the same position, the last one counts. Neighbours with equal
+        // values merge.
         while ranges.last().is_some_and(|&(last, _)| last == from) {
             ranges.pop();
         }
@@ -108,7 +108,7 @@ fn ranges(routes: &[Route], at: u32, inherited: u32) -> Ranges {
         }
     };
     note(0, inherited);
-    // The prefixes that contain the present place, outermost first.
+    // The prefixes that contain the current position, outermost first.
     let mut open: Vec<&Route> = Vec::new();
     let close = |open: &mut Vec<&Route>, until: Option<u64>, note: &mut dyn FnMut(u64, u32)| {
         while let Some(last) = open.last() {
@@ -135,23 +135,24 @@ fn ranges(routes: &[Route], at: u32, inherited: u32) -> Ranges {
 /// A node of a tree of ranges.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Node {
-    /// Index of its level, 0 for the root's.
+    /// The index of its level; the root has level 0.
     pub(super) level: u32,
-    /// Up to four parts: the beginning and the content of each.
+    /// Up to four parts: the beginning and the contents of each.
     pub(super) parts: Vec<(u64, Part)>,
 }
 
 /// A part of a node.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Part {
-    /// Number of a value.
+    /// The number of a value.
     Leaf(u32),
     Node(Node),
 }
 
-/// The tree of at least two ranges.
+/// Returns the tree of at least two ranges.
 pub(super) fn tree(ranges: &[(u64, u32)], level: u32) -> Node {
-    // The depth that it takes, and as many ranges to a part as that leaves levels for.
+    // The number of ranges in a part: as many as the remaining levels of a tree of minimum depth
+    // can hold.
     let mut share = 1;
     while share * 4 < ranges.len() {
         share *= 4;
@@ -163,7 +164,7 @@ pub(super) fn tree(ranges: &[(u64, u32)], level: u32) -> Node {
     Node { level, parts: parts.collect() }
 }
 
-/// Returns the levels of a tree of this many ranges.
+/// Returns the number of levels of a tree of `ranges` ranges.
 pub(super) fn tree_levels(ranges: usize) -> u32 {
     (1..).find(|&levels| 4usize.pow(levels) >= ranges).expect("some power of four is large enough")
 }

@@ -6,7 +6,7 @@ use super::plan::{Cell, Ranges, tree_levels};
 use super::shape::{Key, Shape};
 use super::storage::Storage;
 
-/// Why a table does not fit: a sentence without a final stop.
+/// The reason why a table does not fit: a sentence without a final period.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct DoesNotFit(pub String);
 
@@ -18,7 +18,7 @@ impl fmt::Display for DoesNotFit {
 
 impl std::error::Error for DoesNotFit {}
 
-/// The value table is full.
+/// Reports that the value table is full.
 pub(super) fn values(elements: usize) -> DoesNotFit {
     DoesNotFit(format!(
         "the prefixes have more different values than the value table has elements ({elements}, the one for misses counted); give it \
@@ -26,7 +26,8 @@ pub(super) fn values(elements: usize) -> DoesNotFit {
     ))
 }
 
-/// There is no room for these prefixes (aligned bits, length), found when `cell` was to be placed.
+/// Reports that there is no room for these prefixes (left-aligned bits, length). `cell` is the
+/// entry that could not be allocated.
 pub(super) fn full(shape: &Shape, prefixes: Vec<(Key, u32)>, cell: &Cell) -> DoesNotFit {
     let storage = Storage::new(shape.key_bits, prefixes);
     let levels = storage.entries(&shape.strides());
@@ -73,7 +74,7 @@ pub(super) fn full(shape: &Shape, prefixes: Vec<(Key, u32)>, cell: &Cell) -> Doe
 }
 
 fn words(shape: &Shape, storage: &Storage, levels: &str, has: u32, needed: u64) -> String {
-    // Blocks of some levels can lie in a part of the memory only.
+    // Blocks of some levels can only lie in a part of the memory.
     let numbered = shape.levels.iter().zip(storage.entries(&shape.strides()));
     let behind =
         numbered.map(|(level, entries)| u64::from(level.base) + entries).max().unwrap_or(0);

@@ -3,42 +3,43 @@
 use ethnum::U256;
 use wireloom_bits::Bits;
 
-/// A key, or the bits of a prefix: right-aligned, or *aligned*, with its most significant bit at
-/// the top.
+/// A key, or the bits of a prefix. It is either right-aligned or *aligned*, which means that its
+/// most significant bit is the most significant bit of the type.
 pub type Key = U256;
 
-/// Bits of a [`Key`]; an accelerator's keys use some of them.
+/// The number of bits of a [`Key`]. An accelerator's keys use some of them.
 pub(super) const KEY_BITS: u32 = 256;
 
-/// A memory that a trie is walked in.
+/// A memory that contains a part of a trie.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct MemoryShape {
-    /// Name of the offload in the accelerator's source.
+    /// The name of the offload in the accelerator's source.
     pub name: &'static str,
-    /// Number of entries.
+    /// The number of entries.
     pub entries: u32,
-    /// Width of an entry in bits.
+    /// The width of an entry in bits.
     pub width: u32,
-    /// Entries in one burst of two words of the memory, which are read and written at once. 1 for
-    /// memories on the chip.
+    /// The number of entries in one burst of two memory words. A burst is read and written at once.
+    /// It is 1 for memories on the chip.
     pub burst: u32,
 }
 
 /// A level of a trie.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Level {
-    /// Bits of the key that index its blocks.
+    /// The number of key bits that index its blocks.
     pub stride: u32,
-    /// Index of the memory that its blocks lie in.
+    /// The index of the memory that contains its blocks.
     pub memory: usize,
-    /// Entry of the memory at which block 0 begins; an entry that leads to block `n` holds `n`.
+    /// The entry of the memory at which block 0 begins. An entry that leads to block `n` contains
+    /// `n`.
     pub base: u32,
-    /// Where to look for room for a block: regions, and whether for the lowest place or the
-    /// highest.
+    /// The regions that may contain its blocks, in order of preference, and whether to take the
+    /// lowest or the highest free block.
     pub(super) places: &'static [(usize, bool)],
 }
 
-/// A part of a memory that blocks are put into.
+/// A part of a memory that contains blocks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct RegionShape {
     pub(super) memory: usize,
@@ -46,32 +47,32 @@ pub(super) struct RegionShape {
     pub(super) to: u32,
 }
 
-/// Trees on the chip for the key bits after those that the trie covers.
+/// On-chip trees for the key bits after those that the trie covers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Tails {
-    /// Index of the memory of the first level; those of the others follow.
+    /// The index of the memory of the first level. The memories of the other levels follow.
     pub memory: usize,
-    /// Levels, each with a memory of its own; a node has four ranges.
+    /// The number of levels. Each has its own memory; a node has four ranges.
     pub levels: u32,
 }
 
 /// An accelerator's trie.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Shape {
-    /// Name of the engine; its source is `programs/accelerators/NAME.loom`.
+    /// The name of the engine; its source is `programs/accelerators/NAME.loom`.
     pub engine: &'static str,
-    /// Width of the key.
+    /// The width of the key in bits.
     pub key_bits: u32,
     /// The memories.
     pub memories: &'static [MemoryShape],
-    /// The levels; the first is one block, from entry 0 of the first memory.
+    /// The levels. The first one is a single block that begins at entry 0 of the first memory.
     pub levels: &'static [Level],
     pub(super) regions: &'static [RegionShape],
-    /// Trees for prefixes that are longer than the sum of the levels' strides.
+    /// The trees for prefixes that are longer than the sum of the levels' strides.
     pub tails: Option<Tails>,
 }
 
-/// Width of the numbers of values and of blocks in an entry; the bit above says whether it is a
+/// The width in bits of the numbers of values and blocks in an entry. The next higher bit marks a
 /// leaf.
 pub const VALUE_BITS: u32 = 17;
 
@@ -85,7 +86,8 @@ const fn tail(name: &'static str) -> MemoryShape {
 
 const MILLION: u32 = 1 << 20;
 
-/// The trie of 20, 4 and 8 bits (Gorilla, section 4.2), in a part of four million 18-bit words.
+/// The trie with strides of 20, 4 and 8 bits (Gorilla, section 4.2), in a memory part of four
+/// million 18-bit words.
 pub const IPV4: Shape = Shape {
     engine: "ipv4_trie",
     key_bits: 32,
@@ -93,7 +95,7 @@ pub const IPV4: Shape = Shape {
     levels: &[
         Level { stride: 20, memory: 0, base: 0, places: &[] },
         Level { stride: 4, memory: 0, base: 2 * MILLION, places: &[(1, true)] },
-        // Below the blocks of the second level, and after them where they leave room.
+        // First below the blocks of the second level, then at the upper end of their region.
         Level { stride: 8, memory: 0, base: 0, places: &[(0, true), (1, false)] },
     ],
     regions: &[
@@ -103,8 +105,8 @@ pub const IPV4: Shape = Shape {
     tails: None,
 };
 
-/// The trie of 20, 8 and 8 bits over four bits of a virtual router's number and an IPv4 address, in
-/// such a part: up to 16 routers.
+/// The trie with strides of 20, 8 and 8 bits over four bits of a virtual router's number and an
+/// IPv4 address, in a memory part of the same size. It serves up to 16 routers.
 pub const IPV4_SHARED: Shape = Shape {
     engine: "ipv4_shared_trie",
     key_bits: 36,
@@ -118,7 +120,7 @@ pub const IPV4_SHARED: Shape = Shape {
     tails: None,
 };
 
-/// The trie of 20, 12, 8, 8, 8 and 8 bits in two such parts.
+/// The trie with strides of 20, 12, 8, 8, 8 and 8 bits in two such memory parts.
 pub const IPV6: Shape = Shape {
     engine: "ipv6_trie",
     key_bits: 128,
@@ -146,9 +148,9 @@ pub const IPV6: Shape = Shape {
     tails: Some(Tails { memory: 2, levels: 5 }),
 };
 
-/// The trie of 20 and six times 8 bits over four bits of a virtual router's number and an IPv6
-/// address: up to 16 routers. Two such parts, and the second level on the chip, so that neither is
-/// read more than three times a cycle.
+/// The trie with a stride of 20 bits and six strides of 8 bits over four bits of a virtual router's
+/// number and an IPv6 address. It serves up to 16 routers. It uses two such memory parts and has
+/// the second level on the chip, so that neither part is read more than three times a cycle.
 pub const IPV6_SHARED: Shape = Shape {
     engine: "ipv6_shared_trie",
     key_bits: 132,
@@ -180,10 +182,10 @@ pub const IPV6_SHARED: Shape = Shape {
 };
 
 impl Shape {
-    /// Returns the accelerator for keys of this width.
+    /// Returns the accelerator for keys of `key_bits` bits.
     ///
     /// # Errors
-    /// If there is none: a sentence without a final stop.
+    /// If there is none. The error is a sentence without a final period.
     pub fn for_key(key_bits: u32) -> Result<Self, String> {
         [IPV4, IPV4_SHARED, IPV6, IPV6_SHARED].into_iter().find(|shape| shape.key_bits == key_bits).ok_or_else(|| {
             format!(
@@ -198,34 +200,34 @@ impl Shape {
         self.levels.iter().map(|level| level.stride).collect()
     }
 
-    /// Bits of the key that the first level uses.
+    /// The number of key bits that the first level uses.
     pub(super) fn root_bits(&self) -> u32 {
         self.levels[0].stride
     }
 
-    /// Bits of the key that all levels together use.
+    /// The number of key bits that all levels together use.
     pub(super) fn trie_bits(&self) -> u32 {
         self.levels.iter().map(|level| level.stride).sum()
     }
 
-    /// The key with its most significant bit at the top.
+    /// Aligns a right-aligned key.
     pub(super) fn align(&self, key: Key) -> Key {
         key << (KEY_BITS - self.key_bits)
     }
 
-    /// A right-aligned key as the golden model has it.
+    /// Converts a right-aligned key to the representation of the golden model.
     pub fn golden_key(&self, key: Key) -> Bits {
         let (high, low) = key.into_words();
         Bits::new(128, high).concat(&Bits::new(128, low)).resize(self.key_bits)
     }
 
-    /// The entry of the first level that an aligned key leads to.
+    /// Returns the entry of the first level that an aligned key leads to.
     pub(super) fn slot(&self, aligned: Key) -> u32 {
         bits(aligned, 0, self.root_bits())
     }
 }
 
-/// The first `length` bits of an aligned key; the others zero.
+/// Returns an aligned key with all bits after the first `length` cleared.
 pub(super) fn head(aligned: Key, length: u32) -> Key {
     if length == 0 { Key::ZERO } else { aligned & Key::MAX << (KEY_BITS - length) }
 }
@@ -235,10 +237,10 @@ pub(super) fn bits(aligned: Key, at: u32, count: u32) -> u32 {
     (aligned << at >> (KEY_BITS - count)).as_u32()
 }
 
-/// Returns a key of this width, right-aligned.
+/// Returns the right-aligned key with these bits.
 ///
 /// # Panics
-/// If there are more than a [`Key`] has.
+/// If there are more bits than a [`Key`] has.
 pub fn key(bits: &Bits) -> Key {
     assert!(bits.width() <= KEY_BITS, "no accelerator has keys of {} bits", bits.width());
     bits.words()

@@ -1,16 +1,17 @@
-//! The number of entries that a table takes in a trie of fixed strides, and what would fit a
-//! memory.
+//! The number of entries that a table takes in a trie of fixed strides, and the trie that would fit
+//! a memory.
 
 use wireloom_net::tables::Prefix;
 
 use super::shape::{KEY_BITS, Key, head};
 
-/// Counts of the blocks of a table: from these the entries of a trie of any strides follow.
+/// Counts of the blocks of a table. The number of entries of a trie with any strides follows from
+/// them.
 #[derive(Clone, Debug)]
 pub struct Storage {
     key_bits: u32,
-    /// For each number of bits: the number of different beginnings of that length among longer
-    /// prefixes.
+    /// For each number of bits, the number of different sequences of leading bits of that length
+    /// among longer prefixes.
     beginnings: Vec<u64>,
 }
 
@@ -24,7 +25,7 @@ impl Storage {
         Self::new(key_bits, aligned.collect())
     }
 
-    /// Computes the storage of prefixes, given as bits, the first at the top, and length.
+    /// Computes the storage of prefixes. Each is given by its bits, left-aligned, and its length.
     pub(super) fn new(key_bits: u32, mut prefixes: Vec<(Key, u32)>) -> Self {
         prefixes.sort_unstable();
         let mut beginnings = vec![0; key_bits as usize];
@@ -41,10 +42,10 @@ impl Storage {
         Self { key_bits, beginnings }
     }
 
-    /// Entries of each level of a trie with these strides.
+    /// Returns the number of entries of each level of a trie with these strides.
     ///
-    /// The first level is always whole; a block of a further level is there for each beginning that
-    /// a longer prefix has. That is how Gorilla counts (Figure 6).
+    /// The first level is always complete. A further level has a block for each sequence of leading
+    /// bits that a longer prefix has. Gorilla counts in the same way (Figure 6).
     pub fn entries(&self, strides: &[u32]) -> Vec<u64> {
         let mut at = 0;
         let mut entries = Vec::with_capacity(strides.len());
@@ -57,7 +58,8 @@ impl Storage {
         entries
     }
 
-    /// The strides of three levels that take the fewest entries, and how many.
+    /// Returns the strides of three levels that take the fewest entries, and that number of
+    /// entries.
     pub fn best_of_three(&self) -> ([u32; 3], u64) {
         let bits = self.key_bits;
         let all = (1..bits.min(32))
@@ -65,7 +67,7 @@ impl Storage {
         let cost = |&(first, second): &(u32, u32)| {
             let strides = [first, second, bits - first - second];
             let widest = strides.iter().copied().max().unwrap_or(0);
-            // Wider blocks than that never pay, and their number of entries need not fit a word.
+            // Blocks wider than that never pay off, and their number of entries might overflow.
             let total = if widest > 40 { u64::MAX } else { self.entries(&strides).iter().sum() };
             (strides, total)
         };
@@ -92,7 +94,7 @@ mod tests {
         .map(|text| text.parse().unwrap())
         .collect();
         let storage = Storage::of_prefixes(&prefixes);
-        // 10.1.0.0/20 and 10.1.16.0/20 have longer prefixes below; 10.1.16.0/24 has.
+        // 10.1.0.0/20 and 10.1.16.0/20 contain longer prefixes, and so does 10.1.16.0/24.
         assert_eq!(storage.entries(&[20, 4, 8]), [1 << 20, 32, 256]);
         assert_eq!(storage.entries(&[16, 8, 8]), [1 << 16, 256, 256]);
         assert_eq!(storage.entries(&[24, 4, 4]), [1 << 24, 16, 16]);

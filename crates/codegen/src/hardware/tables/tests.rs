@@ -8,7 +8,7 @@ use wireloom_offloads::lpm::Table;
 use super::shape::KEY_BITS;
 use super::*;
 
-/// Values of 20 bits; misses return the largest.
+/// A value of 20 bits. Lookups without a match return the largest one.
 fn value(number: u32) -> Bits {
     Bits::new(20, u128::from(number))
 }
@@ -17,7 +17,7 @@ fn miss() -> Bits {
     Bits::ones(20)
 }
 
-/// Golden prefix table and image; both get the same changes.
+/// The golden prefix table and the image; both get the same changes.
 struct Pair {
     golden: Table,
     image: TrieImage,
@@ -58,12 +58,12 @@ fn shapes() -> impl Strategy<Value = Shape> {
     prop_oneof![Just(IPV4), Just(IPV4_SHARED), Just(IPV6), Just(IPV6_SHARED)]
 }
 
-/// All bits that a key has.
+/// All bits of a key set.
 fn all(shape: Shape) -> Key {
     Key::MAX >> (KEY_BITS - shape.key_bits)
 }
 
-/// Keys that share beginnings of many lengths, so that random prefixes nest.
+/// Keys with common leading bits of many lengths, so that random prefixes nest.
 fn key(shape: Shape) -> impl Strategy<Value = Key> {
     let parts = [
         0x2001_0db8_0000_0000_0000_0000_0000_0001,
@@ -75,7 +75,7 @@ fn key(shape: Shape) -> impl Strategy<Value = Key> {
     (prop::sample::select(parts.to_vec()), noise, 0u32..=132).prop_map(
         move |(part, (noise, last), keep)| {
             let mask = Key::MAX >> keep;
-            // The key's own bits are those at the top.
+            // The key is left-aligned until the last shift.
             let part = Key::from_words(part, 0);
             let noise = Key::from_words(noise, u128::from(last) << 120);
             (part & !mask | noise & mask) >> (KEY_BITS - shape.key_bits)
@@ -85,7 +85,7 @@ fn key(shape: Shape) -> impl Strategy<Value = Key> {
 
 fn prefix(shape: Shape) -> impl Strategy<Value = (Key, u32)> {
     let width = shape.key_bits;
-    // All lengths; but mostly those that tables have.
+    // All lengths, but mostly those that occur in real tables.
     let usual = [0, 8, 16, 20, 21, 24, 28, 29, 32, 48, 64, 127, 128, 132];
     let length = prop_oneof![prop::sample::select(usual.to_vec()), 0u32..=132, 64u32..=132];
     (key(shape), length).prop_map(move |(key, length)| {
@@ -174,8 +174,7 @@ proptest! {
             let old: Vec<Bits> = keys.iter().map(|&key| pair.golden(key)).collect();
             let Ok(writes) = pair.change(prefix, new) else { continue };
             walks.iter_mut().for_each(|(_, key, answers)| answers.push(pair.golden(*key)));
-            // The very many writes of a short prefix are all alike, so lookups check only some of
-            // them.
+            // The many writes of a short prefix are all alike, so lookups check only some of them.
             let every = 1 + writes.len() / 64;
             for (index, write) in writes.into_iter().enumerate() {
                 let drain = write == Write::Barrier;
@@ -212,7 +211,8 @@ proptest! {
 fn a_prefix_of_the_first_level_takes_one_burst_and_a_longer_one_its_blocks_first() {
     let mut image = TrieImage::new(IPV4, &miss(), 8);
     let host = image.insert(Key::new(0x0a00_0001), 32, &value(1)).unwrap();
-    // The value; a block of 256 entries, a block of 16, and at last what points to them.
+    // The value, a block of 256 entries, a block of 16 entries, and finally the entry that points
+    // to them.
     assert_eq!(host.len(), 1 + 128 + 8 + 1);
     assert!(matches!(host[0], Write::Value { number: 1, .. }));
     assert!(matches!(host[137], Write::Burst { memory: 0, address: 0x5000, .. }));
@@ -248,7 +248,7 @@ fn what_does_not_fit_is_refused_with_what_would() {
     ));
     assert_eq!((image.len(), image.values()), (before.len(), before.values()));
 
-    // A /21 in each of 131,073 different /20: one block more than there is room for.
+    // A /21 in each of 131,073 different /20s: one block too many.
     let routes: Vec<_> =
         (0..=1u128 << 17).map(|index| (Key::new(index << 12), 21, value(1))).collect();
     let refused = TrieImage::build(IPV4, &miss(), 8, &routes).unwrap_err();
@@ -258,7 +258,7 @@ fn what_does_not_fit_is_refused_with_what_would() {
          8388608 words would hold them, and levels of [10, 11, 11] bits would take 265216 words"
     );
 
-    // A /33 in each of 769 different /20: blocks of 4,096 and of 256.
+    // A /33 in each of 769 different /20s: blocks of 4,096 and of 256 entries.
     let routes: Vec<_> =
         (0..=768u128).map(|index| (Key::new(index << 108), 33, value(1))).collect();
     let refused = TrieImage::build(IPV6, &miss(), 8, &routes).unwrap_err();
@@ -271,8 +271,8 @@ fn what_does_not_fit_is_refused_with_what_would() {
 
 #[test]
 fn a_level_on_the_chip_that_is_full_is_told_of() {
-    // A /17 of each of 257 beginnings of 16 bits and a router's number: one block more than the
-    // second level has room for.
+    // A /17 for each of 257 different sequences of 16 leading bits, and a router's number: one
+    // block too many for the second level.
     let routes: Vec<_> =
         (0..=256u32).map(|index| (Key::from(index) << 112, 21, value(1))).collect();
     assert!(TrieImage::build(IPV6_SHARED, &miss(), 8, &routes[1..]).is_ok());
@@ -286,7 +286,7 @@ fn a_level_on_the_chip_that_is_full_is_told_of() {
 
 #[test]
 fn trees_of_ranges_have_their_limits_and_say_so() {
-    // Every other address of a network, all with values of their own.
+    // Every other address of a network, each with its own value.
     let routes: Vec<_> =
         (0..600u128).map(|index| (Key::new(index * 2), 128, value(index as u32))).collect();
     let refused = TrieImage::build(IPV6, &miss(), 1 << 12, &routes).unwrap_err();
@@ -296,7 +296,7 @@ fn trees_of_ranges_have_their_limits_and_say_so() {
     );
     let mut image = TrieImage::build(IPV6, &miss(), 1 << 12, &routes[..512]).unwrap();
     assert_eq!((image.lookup(Key::new(22)), image.lookup(Key::new(23))), (&value(11), &miss()));
-    // The last level has room for it twice; but not for a third one of that size.
+    // The last level has room for two copies of the tree, but not for a third tree of that size.
     assert!(image.insert(Key::new(23), 128, &value(5)).is_ok());
     assert_eq!((image.lookup(Key::new(22)), image.lookup(Key::new(23))), (&value(11), &value(5)));
     let other = |index: u128| (Key::new((1 << 64) + index * 2), 128, value(index as u32));
@@ -320,7 +320,8 @@ fn trees_of_ranges_have_their_limits_and_say_so() {
     );
 }
 
-/// The prefixes of a file of python3-pyasn with numbers of values, if it was fetched (`make data`).
+/// The prefixes of a file of python3-pyasn with their value numbers, if the file was fetched (`make
+/// data`).
 fn real(file: &str, family: Family) -> Option<Vec<(Key, u32, Bits)>> {
     let folder = ".cache/data/pyasn/usr/lib/python3/dist-packages/data";
     let path: PathBuf =

@@ -1,11 +1,11 @@
-//! The distinct values of a prefix table: entries of the trie hold their numbers.
+//! The distinct values of a prefix table. Entries of the trie contain their numbers.
 
 use std::collections::HashMap;
 
 use wireloom_bits::Bits;
 
-/// Numbered values, with how many prefixes hold each. Number 0 is the result of a lookup that finds
-/// nothing.
+/// Numbered values with their reference counts: the number of prefixes that have each. Number 0 is
+/// the result of a lookup without a match.
 #[derive(Clone, Debug)]
 pub(super) struct Values {
     values: Vec<Bits>,
@@ -16,14 +16,14 @@ pub(super) struct Values {
 }
 
 impl Values {
-    /// Makes an empty set with room for `limit` values, including the one for misses.
+    /// Creates an empty set with room for `limit` values, including the one for misses.
     pub(super) fn new(miss: &Bits, limit: u32) -> Self {
         let numbers = HashMap::from([(miss.clone(), 0)]);
         Self { values: vec![miss.clone()], held: vec![1], numbers, free: Vec::new(), limit }
     }
 
-    /// The number of a value, held once more, and whether it is a new one; nothing if there is no
-    /// room.
+    /// Adds a reference to a value. Returns the value's number and whether it is new, or `None` if
+    /// there is no room.
     pub(super) fn hold(&mut self, value: &Bits) -> Option<(u32, bool)> {
         if let Some(&number) = self.numbers.get(value) {
             self.held[number as usize] += 1;
@@ -44,8 +44,8 @@ impl Values {
         Some((number, true))
     }
 
-    /// Releases a prefix's hold of a number. Returns whether no prefix holds it now, so that it may
-    /// be given to another value.
+    /// Drops a prefix's reference to a number. Returns whether no prefix has it any more, so that
+    /// the number may be reused for another value.
     pub(super) fn release(&mut self, number: u32) -> bool {
         self.held[number as usize] -= 1;
         if self.held[number as usize] > 0 {
@@ -56,7 +56,7 @@ impl Values {
         true
     }
 
-    /// All of them, by number; those of numbers that are not in use are whatever they were.
+    /// All values, by number. The contents of unused numbers are unspecified.
     pub(super) fn all(&self) -> &[Bits] {
         &self.values
     }

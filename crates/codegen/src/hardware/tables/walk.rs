@@ -10,10 +10,10 @@ use super::shape::{KEY_BITS, Key, Shape, VALUE_BITS, bits};
 #[derive(Clone, Copy, Debug)]
 pub struct Walk {
     shape: Shape,
-    /// Number of entries read.
+    /// The number of entries read.
     level: usize,
     at: u32,
-    /// The bits that have not been looked at, the first at the top.
+    /// The bits that have not been used, aligned.
     rest: Key,
 }
 
@@ -24,11 +24,10 @@ impl Walk {
         Self { shape, level: 0, at: shape.slot(aligned), rest: aligned << shape.root_bits() }
     }
 
-    /// Reads one entry, as the accelerator does. Returns the number of the value when it has found
-    /// it.
+    /// Reads one entry, as the accelerator does. Returns the number of the value once it is found.
     ///
     /// # Panics
-    /// If it has been found before.
+    /// If the value has already been found.
     pub fn read(&mut self, memories: &[Memory]) -> Option<u32> {
         let entry = match self.shape.levels.get(self.level) {
             Some(level) => memories[level.memory].low(self.at),
@@ -47,7 +46,7 @@ impl Walk {
         None
     }
 
-    /// The entry of the range that the rest of the key is in.
+    /// Returns the entry of the range that contains the rest of the key.
     fn range(&self, memories: &[Memory]) -> u64 {
         let tails = self.shape.tails.expect("only leaves at the last level of other tries");
         let node = memories[tails.memory + self.level - self.shape.levels.len()].get(self.at);
@@ -61,7 +60,7 @@ impl Walk {
 }
 
 impl TrieImage {
-    /// Returns what the accelerator and its value table reply for a right-aligned key.
+    /// Returns the reply of the accelerator and its value table to a right-aligned key.
     pub fn lookup(&self, key: Key) -> &Bits {
         let mut walk = Walk::new(*self.shape(), key);
         loop {

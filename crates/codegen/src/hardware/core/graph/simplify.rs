@@ -1,4 +1,4 @@
-//! Binary operators, simplified as they are made.
+//! Construction of binary operators, with simplification.
 
 use wireloom_bits::Bits;
 use wireloom_ir::BinaryOp;
@@ -6,7 +6,7 @@ use wireloom_ir::BinaryOp;
 use super::{Graph, Kind, Node};
 
 impl Graph {
-    /// A binary operator with the meaning of [`BinaryOp`].
+    /// A binary operation with the semantics of [`BinaryOp`].
     pub fn binary(&mut self, op: BinaryOp, a: Node, b: Node) -> Node {
         if let (Kind::Const(x), Kind::Const(y)) = (self.kind(a), self.kind(b)) {
             let bits = op.apply(x, y);
@@ -15,7 +15,7 @@ impl Graph {
         if let Some(simpler) = self.simplified(op, a, b) {
             return simpler;
         }
-        // Gives commuting operands one order; constants come last.
+        // Operands of commutative operations are put into a canonical order; constants come last.
         let commutes = matches!(
             op,
             BinaryOp::Add
@@ -62,7 +62,8 @@ impl Graph {
             BinaryOp::Xor | BinaryOp::Add if self.is_zero(a) => Some(b),
             BinaryOp::Xor | BinaryOp::Add | BinaryOp::Sub if self.is_zero(b) => Some(a),
             BinaryOp::Sub => {
-                // Sums of constants meet in one form.
+                // A subtraction of a constant becomes an addition, so that sums with constants have
+                // one form.
                 let constant = self.as_constant(b)?.neg();
                 let constant = self.constant(constant);
                 Some(self.binary(BinaryOp::Add, a, constant))
@@ -128,7 +129,8 @@ impl Graph {
             return Some(self.bit(!strict));
         }
         let width = self.width(a);
-        // Less than nothing, at most everything, and what cannot be as large as the constant.
+        // Comparisons with zero, with all ones, and with constants that the other operand cannot
+        // reach.
         if strict && self.is_zero(b) || !strict && self.is_ones(a) && !self.is_ones(b) {
             let never = strict;
             return if never {
@@ -166,7 +168,7 @@ impl Graph {
         self.trimmed(op, a, b)
     }
 
-    /// A comparison of no more bits than one of the operands has that can be 1.
+    /// Compares only the bits that can be 1 in one of the operands.
     fn trimmed(&mut self, op: BinaryOp, a: Node, b: Node) -> Option<Node> {
         let width = self.width(a);
         let needed = self.significant(a).0.max(self.significant(b).0).max(1);
@@ -176,7 +178,8 @@ impl Graph {
         })
     }
 
-    /// Returns how many low bits can be 1, and how many bits above them cannot.
+    /// Returns the number of low bits that can be 1, and the number of bits above them, which
+    /// cannot.
     fn significant(&self, node: Node) -> (u32, u32) {
         let width = self.width(node);
         let low = match self.kind(node) {

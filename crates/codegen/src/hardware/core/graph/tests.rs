@@ -2,10 +2,10 @@ use proptest::prelude::*;
 
 use super::*;
 
-/// The inputs: state and information.
+/// The widths of the inputs in bits: state and information.
 const WIDTHS: [u32; 2] = [12, 5];
 
-/// A recipe for a node, from those made so far.
+/// A recipe for a node whose operands are earlier nodes.
 #[derive(Clone, Debug)]
 enum Make {
     Const(u32, u64),
@@ -72,7 +72,7 @@ fn evaluate(graph: &Graph, node: Node, inputs: &[Bits; 2]) -> Bits {
     bits
 }
 
-/// One of so many nodes, often one of the last.
+/// Picks one of `count` nodes, often one of the last.
 fn pick(n: usize, count: usize) -> usize {
     if n < 500 { count - 1 - n % count.min(3) } else { n % count }
 }
@@ -84,7 +84,7 @@ fn edge() -> impl Strategy<Value = u64> {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(3_000))]
 
-    /// Whatever the constructors simplify, the value is the operator's.
+    /// The value equals the operator's, whatever the constructors simplify.
     #[test]
     fn simplified_nodes_mean_the_same(
         recipe in prop::collection::vec(make(), 1..24),
@@ -96,7 +96,7 @@ proptest! {
             .iter()
             .map(|(a, b)| [Bits::new(WIDTHS[0], u128::from(*a)), Bits::new(WIDTHS[1], u128::from(*b))])
             .collect();
-        // The value of each node in each run, by definition.
+        // The value of each node in each run, computed by definition.
         let mut values: Vec<Vec<Bits>> = vec![
             runs.iter().map(|r| r[0].clone()).collect(),
             runs.iter().map(|r| r[1].clone()).collect(),

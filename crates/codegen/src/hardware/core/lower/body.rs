@@ -29,7 +29,8 @@ impl Lowering<'_> {
         let (window, length) = (wide(self.graph, window), wide(self.graph, length));
         let body = self.graph.binary(BinaryOp::Sub, length, window);
         let body = self.graph.slice(body, 0, 16);
-        // What `write` and `append` are asked for, and what of it is done.
+        // The data that `write` and `append` request to be written, and the condition under which
+        // they are.
         let (begin, data, count) = match name {
             "write" => (arguments[0], Some(arguments[1]), Some(arguments[2])),
             "append" => (length, Some(arguments[0]), Some(arguments[1])),
@@ -81,7 +82,7 @@ impl Lowering<'_> {
         Ok(())
     }
 
-    /// A search of the packet, from its first byte on.
+    /// Lowers a search of the packet, which begins at the packet's first byte.
     fn search(
         &mut self,
         op: &Op,
@@ -97,14 +98,14 @@ impl Lowering<'_> {
         Ok(())
     }
 
-    /// Returns the place of the packet's body in the body buffer.
+    /// Returns the address of the packet's body in the body buffer.
     fn place(&mut self) -> Node {
         let low = self.around.layout.place.expect("the layout has what the ports use");
         let info = self.graph.input(Input::Info, self.around.layout.info_bits);
         self.graph.slice(info, low, PLACE_BITS)
     }
 
-    /// A call in an engine without packet: of an empty one nothing can be read or changed.
+    /// Lowers a call in an engine without a packet: it behaves as for an empty packet.
     pub(super) fn bodiless_call(&mut self, op: &Op, kind: &str, arguments: &[Node], guard: Node) {
         let Some(result) = op.results.first() else { return };
         let reply = match kind {

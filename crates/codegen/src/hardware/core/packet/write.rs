@@ -1,4 +1,4 @@
-//! Writes to the current packet: fields become bytes, with their conditions.
+//! Writes to the current packet: fields are converted to bytes with conditions.
 
 use wireloom_compile::analysis::ports::Group;
 use wireloom_ir::BinaryOp;
@@ -9,30 +9,30 @@ use super::{Clear, Hand, ReadWord, WriteWord, is_early};
 
 /// The data that a write port writes.
 pub(super) struct WriteGroup {
-    /// Physical address of byte 0 of the window at the time of the write.
+    /// The physical address of byte 0 of the window at the time of the write.
     pub(super) front: Node,
-    /// The growth of the window until then.
+    /// The growth of the window up to the write.
     pub(super) growth: Option<Node>,
-    /// Whether the packet was made anew before.
+    /// The condition under which the packet was reset before the write.
     pub(super) zeroed: Option<Node>,
     pub(super) root: Option<Node>,
     pub(super) offset: i64,
     pub(super) bytes: Vec<Vec<Piece>>,
 }
 
-/// Bits of a byte that a write sets.
+/// The bits of a byte that a write sets.
 #[derive(Clone, Copy)]
 pub(super) struct Piece {
     pub(super) condition: Node,
-    /// The lowest bit, counted from the least significant.
+    /// The position of the lowest bit.
     low: u32,
     width: u32,
     value: Node,
 }
 
 impl Hand {
-    /// Writes a field that begins at `bit` of a group's run, if the guard holds and all of its
-    /// bytes are in the window.
+    /// Writes a field that begins at `bit` of a group, if the guard holds and all of its bytes are
+    /// in the window.
     pub fn write(
         &mut self,
         graph: &mut Graph,
@@ -57,7 +57,7 @@ impl Hand {
             bytes: vec![Vec::new(); bytes],
         });
         if into.front != front {
-            // Where an earlier write happens, no resize does, so byte 0 has not moved.
+            // Whenever an earlier write happens, no resize does, so byte 0 has not moved.
             let mut pieces = into.bytes.iter().flatten();
             let apart =
                 pieces.all(|p| moves.iter().all(|(c, _)| facts::exclusive(graph, p.condition, *c)));
@@ -82,7 +82,7 @@ impl Hand {
         Ok(())
     }
 
-    /// Ends the step: brings the written and the cleared bytes into their final form.
+    /// Ends the step: converts the written and the cleared bytes to their final form.
     pub fn seal(&mut self, graph: &mut Graph) -> Result<(), String> {
         let groups: Vec<WriteGroup> = self.groups.drain(..).flatten().collect();
         for group in groups {
@@ -119,8 +119,8 @@ impl Hand {
         Ok(())
     }
 
-    /// A byte that is written: whether, and with what. Where it keeps some of its bits, they are
-    /// read.
+    /// Returns the condition and the value of a written byte. If some of its bits keep their value,
+    /// the old byte is read.
     fn byte(
         &mut self,
         graph: &mut Graph,
@@ -135,7 +135,7 @@ impl Hand {
         let mut now: Option<Node> = None;
         let mut rest = pieces;
         while let Some(first) = rest.first() {
-            // Pieces of one condition are one write.
+            // Pieces with the same condition form one write.
             let run = rest.iter().take_while(|p| p.condition == first.condition).count();
             let (together, behind) = rest.split_at(run);
             rest = behind;
@@ -157,7 +157,8 @@ impl Hand {
         Ok(now.map(|value| (strobe, value)))
     }
 
-    /// Returns the value of a group's byte when the step began; zero if it was pushed since.
+    /// Returns the value of a group's byte at the beginning of the step, or zero if it was pushed
+    /// since.
     fn old_byte(
         &mut self,
         graph: &mut Graph,
@@ -174,8 +175,8 @@ impl Hand {
         let (root, offset) = match group.growth {
             None => (group.root, offset),
             Some(growth) => {
-                // Bytes stood elsewhere before the resize; those that were pushed stood in front of
-                // the window.
+                // Bytes were at another offset before the resize. Pushed bytes were before the
+                // window.
                 let root = match group.root {
                     Some(root) => graph.resize(root, 17),
                     None => graph.number(17, 0),
@@ -220,7 +221,7 @@ impl Hand {
 }
 
 impl WriteGroup {
-    /// Whether it sets a bit of a run of bits, counted from the root.
+    /// Whether it sets any of the bits `first .. end`, counted from the root.
     pub(super) fn overlaps(&self, first: i64, end: i64) -> bool {
         self.bytes.iter().enumerate().any(|(index, pieces)| {
             let byte = (self.offset + index as i64) * 8;
@@ -231,7 +232,7 @@ impl WriteGroup {
     }
 }
 
-/// A node with some of its bits replaced.
+/// Returns a node with some of its bits replaced.
 fn with_slice(graph: &mut Graph, node: Node, low: u32, part: Node) -> Node {
     let (width, part_width) = (graph.width(node), graph.width(part));
     let mut parts = Vec::new();

@@ -1,4 +1,4 @@
-//! Puts the steps of a packet engine into their templates and chains them.
+//! Inserts the steps of a packet engine into their templates and chains them.
 
 mod calls;
 
@@ -8,19 +8,19 @@ use crate::hardware::engine::offload_ports;
 use crate::hardware::sv::short::{clocked, int, name, vector};
 use crate::hardware::sv::{Binary, Expr, Instance, Item, Module, Parameter, Port, Type, Unary};
 
-/// Bytes of a header that are loaded.
+/// The number of bytes of a header that are loaded.
 const LOADED: u64 = WINDOW_LOADED as u64;
-/// Bytes of a beat.
+/// The number of bytes of a beat.
 const BEAT: u64 = 64;
 
-/// Returns the bytes before the header that windows have for this maximum of pushed bytes; nothing
-/// if these are too many.
+/// Returns the number of bytes before the header in the windows, for this maximum of pushed bytes,
+/// or `None` if there are too many.
 pub(super) fn headroom(pushed: u64) -> Option<u64> {
     let headroom = pushed.next_multiple_of(u64::from(ROW_BYTES));
     (headroom <= LOADED).then_some(headroom)
 }
 
-/// The module `NAME_engine`.
+/// Builds the module `NAME_engine`.
 pub(super) fn module(frame: &Frame<'_>, steps: &[Logic], headroom: u64) -> Module {
     let assembly = Assembly { frame, steps, headroom: headroom as u32 };
     let doc = format!(
@@ -50,7 +50,7 @@ impl Assembly<'_> {
         8 * (self.headroom + LOADED as u32)
     }
 
-    /// Bits of a record below the window and the information.
+    /// The number of bits of a record below the window and the information.
     fn record_bits(&self) -> u32 {
         let layout = &self.frame.layout;
         self.window_bits() + layout.info_bits + layout.step_bits + 3 + 24 + layout.state_bits
@@ -145,8 +145,8 @@ impl Assembly<'_> {
             .port("free_o", name("idle_o"));
         let rooms = self.sites().filter(|site| self.frame.ports[site.1.port].reply_bits == 0);
         let rooms: Vec<Expr> = rooms.map(|(step, call)| self.wire(step, call, "room")).collect();
-        // The step's number, exit and reason of a packet that begins are zeros, as is its state but
-        // for the packet's own part.
+        // The step's number, exit and reason of a new packet are zero, as is its state except the
+        // packet's own part.
         let layout_zeros = Expr::number(layout.step_bits + 3 + 24 + layout.state_bits - 33, 0);
         vec![
             Item::net("valid_0", Type::Bit),
@@ -205,7 +205,7 @@ impl Assembly<'_> {
             Item::Blank,
             Item::comment(&format!("Step `{}`.", frame.engine.steps[step.step].name)),
         ];
-        // What goes between the template and the logic: name, bits; 0 is a scalar.
+        // The nets between the template and the logic, with their widths in bits; 0 is a scalar.
         let wires = [
             ("address_state", state),
             ("address_info", layout.info_bits),
@@ -380,7 +380,7 @@ impl Assembly<'_> {
     }
 }
 
-/// Some bits of a net; the net itself if they are all.
+/// Selects bits of a net; returns the net itself if these are all its bits.
 fn part(net: Expr, low: u32, width: u32, total: u32) -> Expr {
     if width == total { net } else { net.part(int(low), int(width)) }
 }

@@ -1,4 +1,4 @@
-//! Whether an engine that takes packets can be a straight pipeline.
+//! Checks whether an engine that takes packets can be a straight pipeline.
 
 use wireloom_compile::analysis::order;
 use wireloom_ir::{Engine, EngineId, Exit, Loc, OffloadId, OffloadTarget, OpKind, Program, Step};
@@ -7,10 +7,10 @@ use wireloom_offloads::{Delay, registry};
 use super::super::check::{backward_jump, topological};
 use crate::hardware::core::Refusal;
 
-/// Returns the order of the steps: each after all that jump to it.
+/// Returns the order of the steps. Each follows all steps that jump to it.
 ///
 /// # Errors
-/// Why the engine cannot be a pipeline, with the step and the line.
+/// If the engine cannot be a pipeline. The refusal names the step and the line.
 pub fn order(program: &Program, engine: EngineId) -> Result<Vec<usize>, Refusal> {
     let body = &program.engines[engine.index()];
     let refuse =
@@ -44,7 +44,7 @@ pub fn order(program: &Program, engine: EngineId) -> Result<Vec<usize>, Refusal>
     Ok(topological(body))
 }
 
-/// Why a pipeline cannot do an operation, if it cannot.
+/// Returns the reason why a pipeline cannot execute an operation, if there is one.
 fn unsuitable(body: &Engine, op: &OpKind) -> Option<String> {
     match op {
         OpKind::Exit(Exit::Emit(_)) => {

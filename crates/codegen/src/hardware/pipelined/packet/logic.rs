@@ -1,4 +1,5 @@
-//! The logic of one step of a packet engine, as modules: what it reads, requests and outputs.
+//! The logic of one step of a packet engine, as modules for its reads, its requests and its
+//! outputs.
 
 use wireloom_ir::{Engine, EngineId, Program};
 
@@ -21,36 +22,36 @@ pub(super) struct Frame<'a> {
     pub(super) engine: &'a Engine,
     pub(super) layout: Layout,
     pub(super) ports: Vec<OffloadPort>,
-    /// Prefix of the module names.
+    /// The prefix of the module names.
     pub(super) name: String,
-    /// The steps' names, legal ones.
+    /// The names of the steps, as legal identifiers.
     pub(super) steps: Vec<String>,
     comments: Vec<String>,
 }
 
 /// A step as modules.
 pub(super) struct Logic {
-    /// Its number.
+    /// The index of the step.
     pub(super) step: usize,
-    /// `NAME_STEP_address`, if it reads its packet.
+    /// `NAME_STEP_address`, if the step reads its packet.
     pub(super) address: Option<Module>,
-    /// `NAME_STEP_request`, if it calls offloads.
+    /// `NAME_STEP_request`, if the step calls offloads.
     pub(super) request: Option<Module>,
     /// `NAME_STEP_edit`.
     pub(super) edit: Module,
-    /// Words that it reads and writes.
+    /// The number of window words that the step reads and writes.
     pub(super) reads: u32,
     pub(super) writes: u32,
-    /// Register stages of request and edit.
+    /// The number of register stages of request and edit.
     pub(super) stages: (u32, u32),
-    /// The offload ports that it calls.
+    /// Its calls of offloads.
     pub(super) calls: Vec<Call>,
-    /// Whether its window is to be cleared somewhere, or may move.
+    /// Whether some path of the step clears the window, and whether it may move the window.
     pub(super) clears: bool,
     pub(super) moves: bool,
-    /// Bytes that it pushes at most.
+    /// The maximum number of bytes that the step pushes.
     pub(super) pushed: u64,
-    /// Levels of six-input tables of its deepest stage, by the model.
+    /// The number of levels of six-input LUTs of its deepest stage, according to the model.
     pub(super) depth: u32,
 }
 
@@ -58,24 +59,24 @@ pub(super) struct Logic {
 pub(super) struct Call {
     /// The offload port.
     pub(super) port: usize,
-    /// Position of the request among those of the step.
+    /// The position of the request among those of the step.
     pub(super) request_low: u32,
-    /// Position of the reply among those of the step.
+    /// The position of the reply among those of the step.
     pub(super) reply_low: u32,
 }
 
 impl Logic {
-    /// Whether it has to wait for replies.
+    /// Whether the step waits for replies.
     pub(super) fn waits(&self, frame: &Frame<'_>) -> bool {
         self.calls.iter().any(|call| frame.ports[call.port].reply_bits > 0)
     }
 
-    /// Bits of all its replies.
+    /// The number of bits of all its replies.
     pub(super) fn reply_bits(&self, frame: &Frame<'_>) -> u32 {
         self.calls.iter().map(|call| frame.ports[call.port].reply_bits).sum()
     }
 
-    /// Bits of all its requests.
+    /// The number of bits of all its requests.
     pub(super) fn request_bits(&self, frame: &Frame<'_>) -> u32 {
         self.calls.iter().map(|call| frame.ports[call.port].request_bits.max(1)).sum()
     }
@@ -97,7 +98,7 @@ impl<'a> Frame<'a> {
         }
     }
 
-    /// The logic of each of some steps.
+    /// Builds the logic of each step in `order`.
     pub(super) fn logic(&self, order: &[usize], options: &Options) -> Result<Vec<Logic>, Refusal> {
         let around = Surroundings::new(self.program, self.engine, &self.layout, &self.ports);
         let step = |&step: &usize| {
@@ -115,7 +116,7 @@ impl<'a> Frame<'a> {
         mut logic: StepLogic,
         options: &Options,
     ) -> Result<Logic, Refusal> {
-        // The step's own ports, in the order of its requests.
+        // The ports that the step uses, in the order of its requests.
         let calls = self.calls(&logic);
         let ports: Vec<OffloadPort> =
             calls.iter().map(|call| self.ports[call.port].clone()).collect();
@@ -180,12 +181,13 @@ impl<'a> Frame<'a> {
     }
 }
 
-/// An output that `wl_pipeline_step` takes into registers as it is.
+/// Describes an output that `wl_pipeline_step` registers directly.
 fn registered(node: &Node) -> Root {
     Root { node: *node, behind: 0 }
 }
 
-/// Outputs of a module: name, bits, description, and the nodes, the first in the lowest bits.
+/// The outputs of a module: name, number of bits, description, and nodes, the first in the lowest
+/// bits.
 type Output = (&'static str, u32, &'static str, Vec<Node>);
 
 struct Writer<'a> {
@@ -317,8 +319,8 @@ impl Writer<'_> {
         }
     }
 
-    /// Makes a module of the step. `inputs` names the ports; any word represents all words, and any
-    /// reply all replies.
+    /// Builds a module of the step. `inputs` names the ports. A single word in it represents all
+    /// words, and a single reply all replies.
     fn module(
         &self,
         part: &str,
@@ -331,7 +333,7 @@ impl Writer<'_> {
         let name = format!("{}_{}_{part}", frame.name, frame.steps[self.step]);
         let mut module = Module::new(name, &format!("{}: {doc}", frame.comments[self.step]));
         let bits = |width: u32| Type::vector(Expr::int(u64::from(width)));
-        // The combinational one has no clock.
+        // The address module is combinational and has no clock.
         let clocked = part != "address";
         if clocked {
             module.ports.push(Port::input("clk_i", Type::Bit, "Clock."));

@@ -1,13 +1,15 @@
-//! An engine that takes packets as a straight pipeline: in the best case a packet each cycle.
+//! An engine that takes packets as a straight pipeline, with a throughput of up to one packet per
+//! cycle.
 //!
-//! Gorilla (section 3.3): the steps form a chain. A packet marches through all of them with its
-//! header window, its state and its current step; a step changes packets that are at it and passes
-//! the others on. Where a step calls offloads the packet waits in a queue, in order, for its
-//! replies. No step waits for a later one: each queue has room for all packets that the entrance
-//! admits (`hardware/engine/wl_pipeline_*`).
+//! Gorilla (section 3.3): the steps form a chain. A packet passes through all of them with its
+//! header window, its state and its current step. A step changes the packets that are at it and
+//! passes the others on unchanged. If a step calls offloads, the packet waits in a queue, in order,
+//! for its replies. No step waits for a later one: each queue has room for all packets that the
+//! entrance admits (`hardware/engine/wl_pipeline_*`).
 //!
-//! - [`check`] decides whether an engine can be built this way, and in which order its steps come;
-//! - `logic` makes the modules of a step; `assemble` puts them into the templates and chains these.
+//! - [`check`] decides whether an engine can be built this way, and the order of its steps;
+//! - `logic` makes the modules of a step; `assemble` inserts them into the templates and chains the
+//!   templates.
 
 mod assemble;
 pub mod check;
@@ -20,14 +22,14 @@ use crate::hardware::engine::EngineModule;
 use logic::Frame;
 
 /// Builds an engine, whose steps are in regions, as a pipeline: the module `NAME_engine`, which
-/// takes and emits beats of headers.
+/// receives and sends beats of headers.
 ///
-/// Its ports are, after clock and reset, `header_*`, `beat_*` and those of the offloads as in
-/// [`EngineModule`]. A request's thread is the number of the call site, and replies must come in
+/// Its ports, after clock and reset, are `header_*`, `beat_*` and those of the offloads as in
+/// [`EngineModule`]. A request's thread is the number of the call site, and replies must arrive in
 /// the order of the requests.
 ///
 /// # Errors
-/// Why it cannot be a pipeline.
+/// If the engine cannot be a pipeline.
 pub fn build(
     program: &Program,
     engine: EngineId,

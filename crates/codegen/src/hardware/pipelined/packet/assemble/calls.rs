@@ -1,5 +1,5 @@
-//! Calls of offloads: the queues of each place from which an offload is called, and the way from
-//! these to its port.
+//! Calls of offloads: the queues of each call site, and the connection from the queues to the
+//! offload's port.
 
 use super::{Assembly, part};
 use crate::hardware::core::OffloadPort;
@@ -8,12 +8,12 @@ use crate::hardware::sv::short::{clocked, int, name, vector};
 use crate::hardware::sv::{Expr, Instance, Item, Type, Unary};
 
 impl Assembly<'_> {
-    /// Each place from which an offload is called: step and call.
+    /// Returns the call sites: the step and the call.
     pub(super) fn sites(&self) -> impl Iterator<Item = (&Logic, &Call)> {
         self.steps.iter().flat_map(|step| step.calls.iter().map(move |call| (step, call)))
     }
 
-    /// A net of a call.
+    /// The expression of a net of a call.
     pub(super) fn wire(&self, step: &Logic, call: &Call, what: &str) -> Expr {
         Expr::name(self.wire_name(step, call, what))
     }
@@ -22,7 +22,7 @@ impl Assembly<'_> {
         format!("{}_{}_{what}", self.frame.steps[step.step], self.frame.ports[call.port].name)
     }
 
-    /// The request logic of a step, and its calls' queues.
+    /// Writes the request logic of a step and the queues of its calls.
     pub(super) fn request(&self, step: &Logic, idle: &mut Vec<Expr>) -> Vec<Item> {
         let frame = self.frame;
         let x = &frame.steps[step.step];
@@ -110,7 +110,7 @@ impl Assembly<'_> {
         items
     }
 
-    /// The port of an offload, and the way to it from the places from which it is called.
+    /// Writes the port of an offload and its connections to the call sites.
     pub(super) fn offload(&self, index: usize, port: &OffloadPort) -> Vec<Item> {
         let x = &port.name;
         let outside = |what: &str| Expr::name(format!("{x}_{what}"));
@@ -172,7 +172,7 @@ impl Assembly<'_> {
     }
 }
 
-/// `wl_pkg::bits`.
+/// Computes `wl_pkg::bits`.
 fn wl_bits(count: u32) -> u32 {
     count.max(2).next_power_of_two().trailing_zeros()
 }
