@@ -1,4 +1,4 @@
-//! Many programs, one after the other, on all cores.
+//! Runs many programs in sequence, on all cores.
 
 use std::path::Path;
 use std::sync::Mutex;
@@ -18,30 +18,30 @@ const TRIES: u32 = 4_000;
 
 /// A fuzzing campaign.
 pub struct Campaign<'a> {
-    /// The first seed; programs use this one and those after it.
+    /// The first seed. The programs use this seed and those after it.
     pub seed: u64,
-    /// The number of programs; fewer if the time is up.
+    /// The number of programs. Fewer are run if the time is up.
     pub programs: u64,
-    /// When to stop.
+    /// The time at which to stop.
     pub until: Option<Instant>,
-    /// Where failing cases are kept.
+    /// The folder for failing cases.
     pub keep: &'a Path,
     /// Called with the number of programs done, after each batch.
     pub progress: &'a (dyn Fn(u64) + Sync),
 }
 
-/// A failure, with the seed of the program that failed and the name of the case that was kept.
+/// A failure, with the seed of the failing program and the name of the saved case.
 pub struct Found {
     /// The seed.
     pub seed: u64,
     /// The failure after shrinking.
     pub failure: Failure,
-    /// Name of the file without its ending.
+    /// The name of the file without its extension.
     pub name: String,
 }
 
-/// Runs a campaign; stops at the first failure, which it shrinks and keeps. Returns the number of
-/// programs run.
+/// Runs a campaign. It stops at the first failure, which it shrinks and saves. Returns the number
+/// of programs run.
 pub fn run(campaign: &Campaign<'_>) -> (u64, Option<Found>) {
     let (next, done) = (AtomicU64::new(0), AtomicU64::new(0));
     let (stop, found) = (AtomicBool::new(false), Mutex::new(None));
@@ -80,7 +80,7 @@ pub fn case(seed: u64) -> (Case, Result<crate::compare::Compiled, Failure>) {
     (Case { program, input }, compiled)
 }
 
-/// The first failure among `count` programs from `first`.
+/// Returns the first failure among `count` programs from `first`.
 fn batch(first: u64, count: u64) -> Option<(u64, Failure)> {
     let cases: Vec<_> = (first..first + count)
         .map(|seed| {
@@ -93,7 +93,7 @@ fn batch(first: u64, count: u64) -> Option<(u64, Failure)> {
 }
 
 fn keep(dir: &Path, seed: u64, failure: &Failure) -> Found {
-    // Native code takes long to build: only where the failure is its own.
+    // Native code takes long to build, so it is built only for failures of native code.
     let native = failure.kind.is_native();
     let (small, failure) = shrink(case(seed).0, failure.clone(), TRIES, |case| {
         compare::run(&case.program.text(), &case.input, native)

@@ -1,8 +1,8 @@
-//! Running a program in every way that must agree, and finding where two of them differ.
+//! Runs a program in every way whose results must agree, and finds where two of them differ.
 //!
 //! The reference is the golden model on the program as lowered. It is compared with the golden
-//! model on the optimised program, native code of that program, and the golden model on the program
-//! optimised for hardware with few header ports.
+//! model on the optimised program, with native code of that program, and with the golden model on
+//! the program optimised for hardware with few header ports.
 
 use std::fmt::Write as _;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -20,29 +20,30 @@ use crate::input::Input;
 /// The failure of a program.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Failure {
-    /// In which way.
+    /// The kind of failure.
     pub kind: FailureKind,
-    /// The particulars, for people.
+    /// A description for the user.
     pub details: String,
 }
 
-/// In which way a program failed. Shrinking keeps the way.
+/// The kind of a failure. Shrinking preserves it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum FailureKind {
-    /// The checker refuses a well-typed program: codes of the errors.
+    /// The checker refuses a well-typed program. The field contains the codes of the errors.
     Refused(Vec<&'static str>),
-    /// A part of Wireloom panics: which.
+    /// A part of Wireloom panics. The field names the part.
     Panic(&'static str),
     /// The IR does not verify after lowering or optimisation, or has no store.
     Malformed(&'static str),
     /// Native code does not build.
     Build,
-    /// Two ways of running the program differ: which one differs from the reference.
+    /// Two ways of running the program differ. The field names the one that differs from the
+    /// reference.
     Differs(&'static str),
 }
 
 impl FailureKind {
-    /// Whether it shows only when native code is built and run.
+    /// Whether the failure occurs only when native code is built and run.
     pub fn is_native(&self) -> bool {
         matches!(
             self,
@@ -59,27 +60,27 @@ impl Failure {
     }
 }
 
-/// The header ports that programs are compiled for.
+/// The configurations of header ports for which programs are compiled.
 const HEADER_PORTS: [HeaderPorts; 3] = [
     HeaderPorts { reads: 1, writes: 1, bytes: 16 },
     HeaderPorts { reads: 2, writes: 1, bytes: 16 },
     HeaderPorts { reads: 2, writes: 2, bytes: 5 },
 ];
 
-/// A program in all forms that are run.
+/// A program in all forms that are executed.
 pub struct Compiled {
     /// The program as lowered.
     pub plain: Program,
-    /// After the default passes.
+    /// The program after the default passes.
     pub optimised: Program,
-    /// After the default passes for hardware, for different header ports.
+    /// The program after the default passes for hardware, for different header ports.
     pub hardware: Vec<Program>,
 }
 
 /// Compiles a source text.
 ///
 /// # Errors
-/// Whatever keeps a well-typed program from that.
+/// If a well-typed program cannot be compiled.
 pub fn compile(source: &str) -> Result<Compiled, Failure> {
     let checked = guarded("checker", || check_source("fuzz.loom", source, &Options::default()))?;
     let Some(hir) = &checked.program else {
@@ -128,9 +129,9 @@ fn guarded<T>(what: &'static str, run: impl FnOnce() -> T) -> Result<T, Failure>
 /// The output of a machine for an input.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Outcome {
-    /// Sequence number, arrival, ingress port, verdict and bytes of each packet that left.
+    /// The sequence number, arrival time, ingress port, verdict and bytes of each packet that left.
     sent: Vec<(u64, u64, u16, Verdict, Vec<u8>)>,
-    /// Path and rows of each offload.
+    /// The path and the rows of each offload.
     rows: Vec<(String, Vec<Row>)>,
 }
 
@@ -163,7 +164,7 @@ fn golden(program: &Program, input: &Input) -> Result<Outcome, Failure> {
 /// Runs a program on the golden model before and after optimisation.
 ///
 /// # Errors
-/// If the two differ, or one of them fails.
+/// If the two differ, or if one of them fails.
 pub fn reference(compiled: &Compiled, input: &Input) -> Result<Outcome, Failure> {
     let reference = golden(&compiled.plain, input)?;
     differ("optimised", &reference, &golden(&compiled.optimised, input)?)?;
@@ -190,18 +191,18 @@ fn differ(what: &'static str, expected: &Outcome, got: &Outcome) -> Result<(), F
     Err(Failure::new(FailureKind::Differs(what), details))
 }
 
-/// Returns the build options of native code for fuzzing: many programs that each run briefly.
+/// Returns the build options of native code for fuzzing, where many programs run briefly.
 fn build_options() -> BuildOptions {
     BuildOptions { flags: vec!["-O1".to_owned()], ..BuildOptions::default() }
 }
 
-/// Runs programs in all ways, with the native code of all of them built together. Returns their
+/// Runs programs in all ways. The native code of all of them is built together. Returns their
 /// outcomes in order.
 pub fn run_batch(batch: &[(Result<Compiled, Failure>, Input)]) -> Vec<Result<(), Failure>> {
     let good: Vec<&Program> =
         batch.iter().filter_map(|(c, _)| c.as_ref().ok()).map(|c| &c.optimised).collect();
     let programs: Vec<Program> = good.into_iter().cloned().collect();
-    // If they do not build together, the ones to blame are found one by one.
+    // If they do not build together, they are built one by one to find the failing ones.
     let together = build(&programs).ok();
     let mut built = together.into_iter().flatten();
     batch
@@ -230,7 +231,7 @@ fn build(programs: &[Program]) -> Result<Vec<Library>, Failure> {
         .map_err(|error| Failure::new(FailureKind::Build, error.to_string()))
 }
 
-/// Compiles and runs one program in all ways; in the native one only if `with_native`.
+/// Compiles and runs one program in all ways; as native code only if `with_native` is set.
 ///
 /// # Errors
 /// If the program fails.

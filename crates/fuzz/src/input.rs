@@ -10,7 +10,7 @@ use wireloom_net::traffic::{Generator, Sizes, Spec};
 use wireloom_offloads::registry::{self, TableKey};
 use wireloom_offloads::{Config, Content, Entry, EntryKey, Store};
 
-/// The numbers of packets that a program runs on: fewer than a batch of the native engine, and
+/// The numbers of packets that a program processes: fewer than a batch of the native engine, and
 /// several batches.
 const PACKETS: [usize; 5] = [4, 16, 24, 70, 150];
 /// The longest packet, in bytes.
@@ -19,14 +19,14 @@ const JUMBO: usize = 2_000;
 /// Table entries and packets.
 #[derive(Clone, Debug, PartialEq, Default)]
 pub struct Input {
-    /// Path of the offload, and entry.
+    /// The path of the offload and the entry.
     pub entries: Vec<(String, Entry)>,
-    /// In order of arrival.
+    /// The packets in order of arrival.
     pub packets: Vec<Packet>,
 }
 
 impl Input {
-    /// Entries that suit the program's offloads, and packets.
+    /// Draws entries that suit the program's offloads, and packets.
     pub fn random(program: &wireloom_ir::Program, seed: u64) -> Self {
         let mut rng = ChaCha8Rng::seed_from_u64(seed ^ 0x7ab1e5);
         let mut entries = Vec::new();
@@ -43,13 +43,13 @@ impl Input {
         Self { entries, packets: packets(&mut rng, seed) }
     }
 
-    /// Loads the entries. Those that the offload refuses are left out, on every machine alike.
+    /// Loads the entries. Every machine ignores the entries that an offload refuses.
     pub fn load(&self, store: &mut Store) {
         for (path, entry) in &self.entries {
             if let Some(slot) = store.find_mut(path)
                 && let Content::Kind { instance, .. } = &mut slot.content
             {
-                // A refusal depends on the entry and those before it only.
+                // A refusal depends only on the entry and those before it.
                 let _ = instance.load(entry.clone());
             }
         }
@@ -93,7 +93,7 @@ fn small_or_random(rng: &mut ChaCha8Rng, width: u32) -> Bits {
     Bits::from_words(width, &words)
 }
 
-/// Valid packets of many protocols, some of them damaged, some garbage, some long.
+/// Valid packets of many protocols, some of them damaged; random bytes; long packets.
 fn packets(rng: &mut ChaCha8Rng, seed: u64) -> Vec<Packet> {
     let sizes = [64, 64, 128, 200, 1_518].map(Sizes::Fixed);
     let spec = Spec {

@@ -1,9 +1,9 @@
-//! Differential fuzzing: random well-typed engines on random packets, run in every way that must
-//! agree.
+//! Differential fuzzing: random well-typed engines process random packets in every way whose
+//! results must agree.
 //!
-//! [`generate`] makes programs, [`input`] tables and packets for them, [`compare`] runs both on the
-//! golden model before and after optimisation and as native code, [`shrink`] reduces failures,
-//! [`regression`] keeps them as tests.
+//! [`generate`] makes programs, [`input`] makes tables and packets for them, [`compare`] runs both
+//! on the golden model before and after optimisation and as native code, [`shrink`] reduces
+//! failures, and [`regression`] saves them as tests.
 
 pub mod campaign;
 pub mod compare;

@@ -23,7 +23,7 @@ struct Arguments {
     /// Stop after this number of minutes.
     #[arg(long)]
     minutes: Option<f64>,
-    /// Where failing cases are kept.
+    /// The folder for failing cases.
     #[arg(long, default_value = "tests/regressions")]
     keep: PathBuf,
     /// Print the program of the seed and stop.
@@ -47,7 +47,7 @@ fn main() -> ExitCode {
     .expect("the template is well-formed");
     bar.set_style(style);
     let start = Instant::now();
-    // Panics of the parts under test are failures that are reported, not noise.
+    // Panics of the parts under test are reported as failures, so their messages are suppressed.
     std::panic::set_hook(Box::new(|_| {}));
     let (done, found) = campaign::run(&Campaign {
         seed: arguments.seed,

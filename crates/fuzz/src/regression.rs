@@ -1,4 +1,4 @@
-//! Failing cases as files: `NAME.loom`, the program, and next to it `NAME.input`, tables and
+//! Failing cases as files: `NAME.loom` contains the program, and `NAME.input` contains tables and
 //! packets as text.
 //!
 //! ```text
@@ -9,7 +9,7 @@
 //! entry o8 pattern 0845 = 16'0x1
 //! packet 3 1000 020000000001...
 //! ```
-//! A packet is its ingress port, its arrival in nanoseconds and its bytes.
+//! A packet is its ingress port, its arrival time in nanoseconds and its bytes.
 
 use std::fs;
 use std::io;
@@ -52,7 +52,7 @@ pub fn save(dir: &Path, name: &str, source: &str, input: &Input, why: &str) -> i
 /// Reads the program at `path` and its input.
 ///
 /// # Errors
-/// If a file cannot be read, or the input is not well-formed; with its line.
+/// If a file cannot be read, or if the input is malformed. The error names the line.
 pub fn load(path: &Path) -> Result<(String, Input), String> {
     let read =
         |path: &Path| fs::read_to_string(path).map_err(|e| format!("{}: {e}", path.display()));
@@ -95,7 +95,7 @@ fn parse_line(line: &str, input: &mut Input) -> Option<()> {
     Some(())
 }
 
-/// `16'0x800`, as `Bits` prints for debugging.
+/// Parses a number such as `16'0x800`, the debug format of `Bits`.
 fn bits(text: &str) -> Option<Bits> {
     let (width, digits) = text.split_once("'0x")?;
     let width = width.parse().ok().filter(|w| (1..=wireloom_bits::MAX_WIDTH).contains(w))?;

@@ -1,8 +1,8 @@
-//! Shrinks a failing program and its input to a small one that fails in the same way.
+//! Shrinks a failing program and its input to a small case that fails in the same way.
 //!
-//! Every cut is tried on the source text as a whole: a cut that the checker refuses, or that fails
-//! differently or not at all, is undone. Cuts need not be careful: a variable's declaration can be
-//! removed only after its uses.
+//! Every cut is tried on the complete source text. A cut is undone if the checker refuses the
+//! result, or if it fails differently or not at all. Cuts therefore need not be careful: a cut that
+//! removes a variable's declaration succeeds only after its uses are gone.
 
 use crate::compare::Failure;
 use crate::input::Input;
@@ -17,8 +17,8 @@ pub struct Case {
     pub input: Input,
 }
 
-/// Shrinks until no cut keeps the failure, or `tries` cuts were tried; `run` returns the outcome of
-/// a case.
+/// Shrinks until no cut keeps the failure, or until `tries` cuts were tried. `run` returns the
+/// outcome of a case.
 pub fn shrink(
     case: Case,
     failure: Failure,
@@ -38,7 +38,7 @@ struct Shrinker<R> {
 }
 
 impl<R: FnMut(&Case) -> Result<(), Failure>> Shrinker<R> {
-    /// Tries every kind of cut; whether one of them was good.
+    /// Tries every kind of cut. Returns whether one of them kept the failure.
     fn round(&mut self) -> bool {
         let mut progress = self.lists();
         for cut in CUTS {
@@ -49,7 +49,7 @@ impl<R: FnMut(&Case) -> Result<(), Failure>> Shrinker<R> {
                     break;
                 }
                 if candidate.program != self.case.program && self.accept(candidate) {
-                    // The next element has moved to this place.
+                    // The next element has moved to this index.
                     progress = true;
                 } else {
                     at += 1;
@@ -59,7 +59,7 @@ impl<R: FnMut(&Case) -> Result<(), Failure>> Shrinker<R> {
         progress && self.tries > 0
     }
 
-    /// Drops packets and table entries: halves first, then single ones.
+    /// Drops packets and table entries, halves first, then single ones.
     fn lists(&mut self) -> bool {
         let mut progress = false;
         for drop in [drop_packets, drop_entries] {
@@ -110,7 +110,8 @@ fn drop_entries(input: &mut Input, at: usize, count: usize) -> bool {
     any
 }
 
-/// Each makes its cut number `at`; `false` if it has no more.
+/// The kinds of cuts. Each function makes its cut number `at`, or returns `false` if it has no
+/// more.
 const CUTS: [fn(&mut Program, usize) -> bool; 7] = [
     drop_engine,
     drop_step,
@@ -131,14 +132,14 @@ fn remove_nth<T>(list: &mut Vec<T>, at: &mut usize) -> bool {
 }
 
 fn drop_engine(program: &mut Program, at: usize) -> bool {
-    // The last one is the main one.
+    // The last engine is the main one.
     at + 1 < program.engines.len() && {
         program.engines.remove(at);
         true
     }
 }
 
-/// Drops a step; jumps to it go to the next one, or end the thread.
+/// Drops a step. Jumps to it go to the next step, or end the thread.
 fn drop_step(program: &mut Program, mut at: usize) -> bool {
     for engine in &mut program.engines {
         if at < engine.steps.len() {
@@ -188,7 +189,7 @@ fn functions_mut(program: &mut Program) -> impl Iterator<Item = &mut Function> {
     program.functions.iter_mut().chain(own)
 }
 
-/// The bodies of all steps, then those of all functions.
+/// Returns the bodies of all steps, then those of all functions.
 fn bodies_mut(program: &mut Program) -> Vec<&mut Vec<Stmt>> {
     let mut out = Vec::new();
     for engine in &mut program.engines {
@@ -202,7 +203,7 @@ fn bodies_mut(program: &mut Program) -> Vec<&mut Vec<Stmt>> {
 /// Applies a function to statement number `at`, counted through the whole program.
 fn at_statement(program: &mut Program, at: usize, act: fn(&mut Vec<Stmt>, usize) -> bool) -> bool {
     fn walk(body: &mut Vec<Stmt>, at: &mut usize, act: fn(&mut Vec<Stmt>, usize) -> bool) -> bool {
-        // From the end: declarations go after their uses.
+        // Statements are visited from the end, so that declarations are removed after their uses.
         for index in (0..body.len()).rev() {
             if *at == 0 {
                 return act(body, index);
@@ -225,7 +226,7 @@ fn drop_statement(program: &mut Program, at: usize) -> bool {
     })
 }
 
-/// Puts the contents of a compound statement in its place; anything else is left as it is.
+/// Replaces a compound statement by its contents. Other statements are left unchanged.
 fn unwrap_statement(program: &mut Program, at: usize) -> bool {
     at_statement(program, at, |body, index| {
         let mut stmt = body.remove(index);
@@ -273,7 +274,8 @@ fn statement_expressions_mut(stmt: &mut Stmt) -> Vec<&mut Expr> {
     }
 }
 
-/// Applies a function to expression number `at` of the program. Assigned places are left alone.
+/// Applies a function to expression number `at` of the program. Targets of assignments are left
+/// unchanged.
 fn at_expression(program: &mut Program, at: usize, act: fn(&mut Expr) -> bool) -> bool {
     fn walk(expr: &mut Expr, at: &mut usize, act: fn(&mut Expr) -> bool) -> bool {
         if *at == 0 {

@@ -1,5 +1,5 @@
-//! A Loom C program as the generator makes it and the shrinker cuts it down: a tree that knows the
-//! type of every expression, and prints as source text.
+//! A Loom C program that the generator makes and the shrinker reduces: a tree that contains the
+//! type of every expression, and that can be printed as source text.
 
 use std::fmt::Write as _;
 
@@ -10,7 +10,7 @@ pub enum Ty {
     Bits(u32),
     /// `bool`.
     Bool,
-    /// An enumeration: name and width.
+    /// An enumeration, with its name and its width in bits.
     Enum(String, u32),
     /// A structure or header.
     Struct(Box<Struct>),
@@ -25,7 +25,7 @@ pub struct Struct {
     pub name: String,
     /// Whether it is a `header`.
     pub is_header: bool,
-    /// Name and type of each field.
+    /// The name and the type of each field.
     pub fields: Vec<(String, Ty)>,
 }
 
@@ -34,14 +34,14 @@ pub struct Struct {
 pub struct Enum {
     /// Its name.
     pub name: String,
-    /// Width of its underlying type.
+    /// The width of its underlying type in bits.
     pub width: u32,
-    /// Name and value of each member.
+    /// The name and the value of each member.
     pub members: Vec<(String, u64)>,
 }
 
 impl Ty {
-    /// Width in bits when packed.
+    /// The width in bits when packed.
     pub fn width(&self) -> u32 {
         match self {
             Self::Bits(n) | Self::Enum(_, n) => *n,
@@ -62,7 +62,7 @@ impl Ty {
         }
     }
 
-    /// A declaration of `name` with this type. The generator makes no arrays of arrays.
+    /// Returns a declaration of `name` with this type. The generator makes no arrays of arrays.
     pub fn declare(&self, name: &str) -> String {
         match self {
             Self::Array(element, count) => format!("{} {name}[{count}]", element.name()),
@@ -109,7 +109,7 @@ pub enum ExprKind {
 }
 
 impl Expr {
-    /// An expression of that type and kind.
+    /// Creates an expression of the given type and kind.
     pub fn new(ty: Ty, kind: ExprKind) -> Self {
         Self { ty, kind }
     }
@@ -119,7 +119,7 @@ impl Expr {
         Self::new(ty, ExprKind::Atom(text.into()))
     }
 
-    /// Zero of the type.
+    /// Creates a zero of the type.
     pub fn zero(ty: Ty) -> Self {
         let text = match &ty {
             Ty::Bool => "false".to_owned(),
@@ -129,7 +129,7 @@ impl Expr {
         Self::atom(ty, text)
     }
 
-    /// Its direct parts.
+    /// Returns its direct parts.
     pub fn parts_mut(&mut self) -> Vec<&mut Expr> {
         match &mut self.kind {
             ExprKind::Atom(_) => vec![],
@@ -147,7 +147,7 @@ impl Expr {
         }
     }
 
-    /// Returns the source text; in parentheses where anything but an atom or call would need them.
+    /// Returns the source text. Operators, casts and aggregates are in parentheses.
     pub fn text(&self) -> String {
         let list = |parts: &[Expr]| parts.iter().map(Expr::text).collect::<Vec<_>>().join(", ");
         match &self.kind {
@@ -180,11 +180,11 @@ pub enum Stmt {
     Assign(Expr, &'static str, Expr),
     /// `place++;` or `place--;`
     Step(Expr, &'static str),
-    /// An expression for its effect.
+    /// An expression statement.
     Expr(Expr),
     /// `if`
     If(Expr, Vec<Stmt>, Vec<Stmt>),
-    /// `switch`: labels and body of each case, and the default.
+    /// `switch`: the labels and the body of each case, and the default.
     Switch(Expr, Vec<(Vec<u64>, Vec<Stmt>)>, Vec<Stmt>),
     /// `for (uW name = 0; name < count; name++)`
     For(u32, String, u32, Vec<Stmt>),
@@ -192,7 +192,7 @@ pub enum Stmt {
     Leave(&'static str),
     /// `return value;`
     Return(Expr),
-    /// `next STEP;` or `emit(STEP);`: the text before and after the step's name.
+    /// `next STEP;` or `emit(STEP);`.
     Jump(JumpKind, String),
     /// `Next_step = STEP;`
     SetNext(String),
@@ -211,14 +211,14 @@ pub enum JumpKind {
     Emit,
 }
 
-/// A function; a view parameter has a header type.
+/// A function. A view parameter has a header type.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Function {
     /// Its name.
     pub name: String,
     /// Its result.
     pub result: Option<Ty>,
-    /// Name and type of each parameter.
+    /// The name and the type of each parameter.
     pub params: Vec<(String, Ty)>,
     /// Its body.
     pub body: Vec<Stmt>,
@@ -238,30 +238,30 @@ pub struct Step {
 pub struct Engine {
     /// Its name.
     pub name: String,
-    /// For a called engine: parameters and reply.
+    /// The parameters and the reply of a called engine.
     pub interface: Option<(Vec<(String, Ty)>, Ty)>,
-    /// Declarations of offloads, each a whole line.
+    /// The declarations of offloads, a complete line each.
     pub offloads: Vec<String>,
-    /// Context variables.
+    /// The context variables.
     pub context: Vec<(String, Ty)>,
-    /// Views: header, name, offset.
+    /// The views: header, name and offset.
     pub views: Vec<(String, String, Expr)>,
-    /// Functions of the engine.
+    /// The functions of the engine.
     pub functions: Vec<Function>,
-    /// Steps; the first is where a thread begins.
+    /// The steps. A thread begins at the first one.
     pub steps: Vec<Step>,
 }
 
 /// A program.
 #[derive(Clone, Debug, PartialEq, Default)]
 pub struct Program {
-    /// Enumerations.
+    /// The enumerations.
     pub enums: Vec<Enum>,
-    /// Structures and headers.
+    /// The structures and headers.
     pub structs: Vec<Struct>,
-    /// File-level functions.
+    /// The file-level functions.
     pub functions: Vec<Function>,
-    /// Engines; the last is the main one.
+    /// The engines. The last one is the main engine.
     pub engines: Vec<Engine>,
 }
 

@@ -1,5 +1,5 @@
-//! Random programs agree on every machine; so do those that once did not; and the fuzzer would
-//! notice if they did not.
+//! Checks that random programs, and programs that once failed, have the same results on every
+//! machine, and that the fuzzer detects differences.
 
 use std::path::{Path, PathBuf};
 
@@ -49,7 +49,7 @@ fn a_seed_gives_the_same_case_every_time() {
     assert_ne!(case(1).0.program.text(), case(2).0.program.text());
 }
 
-/// Replaces the program's operator number `at` by another; returns `false` if there is none.
+/// Replaces the program's operator number `at` by another one. Returns `false` if there is none.
 fn break_operator(program: &mut Program, mut at: usize) -> bool {
     let mut done = false;
     let steps = program.engines.iter_mut().flat_map(|e| &mut e.steps);
@@ -72,7 +72,7 @@ fn break_operator(program: &mut Program, mut at: usize) -> bool {
     done
 }
 
-/// Returns another operator of the same widths.
+/// Returns another operator with operands and results of the same widths.
 fn other_binary(op: BinaryOp) -> BinaryOp {
     match op {
         BinaryOp::Add => BinaryOp::Sub,
@@ -91,9 +91,9 @@ fn other_binary(op: BinaryOp) -> BinaryOp {
     }
 }
 
-/// Tests the fuzzer's power: of all single wrong operators that optimisation could produce, it
-/// finds a good part with one program each. (Others are not observable: the result is unused on
-/// every packet's path, or equal.)
+/// Tests the fuzzer's sensitivity: of all single wrong operators that optimisation could produce,
+/// it detects a good part with one program each. (Others are not observable: the result is unused
+/// on every packet's path, or equal.)
 #[test]
 fn wrong_operators_are_found() {
     let (mut found, mut tried) = (0, 0);

@@ -1,4 +1,4 @@
-//! A configured offload with its state, and how machines and the control plane use it.
+//! A configured offload with its state, and its interface for machines and the control plane.
 
 use std::any::Any;
 
@@ -11,7 +11,8 @@ use crate::RawView;
 pub struct Env<'a> {
     /// The current packet; `None` inside a called engine, which has none.
     pub packet: Option<&'a mut PacketInHand>,
-    /// Now: the arrival time of the packet that the thread was begun for, in nanoseconds.
+    /// The current time: the arrival time of the packet for which the thread was started, in
+    /// nanoseconds.
     pub now_ns: u64,
     /// The sequence number of that packet.
     pub sequence: u64,
@@ -20,72 +21,74 @@ pub struct Env<'a> {
 /// The key of a table entry.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum EntryKey {
-    /// A prefix, for `lpm`: the first `length` bits of the key count, and the rest are zero.
+    /// A prefix, for `lpm`. The first `length` bits of the key are significant, and the rest are
+    /// zero.
     Prefix {
-        /// Key-wide bits.
+        /// The bits, as many as the key has.
         bits: Bits,
-        /// Number of leading bits that count.
+        /// The number of significant leading bits.
         length: u32,
     },
-    /// A whole key. `exact`.
+    /// A whole key, for `exact`.
     Exact(Bits),
-    /// An index. `array`, `counter`, `meter`.
+    /// An index, for `array`, `counter` and `meter`.
     Index(u64),
-    /// A byte string. `match`.
+    /// A byte string, for `match`.
     Pattern(Vec<u8>),
 }
 
-/// An entry that the control plane writes: its key and its packed value (for `meter`: the rates,
-/// see there).
+/// An entry that the control plane writes: its key and its packed value. For `meter`, the value
+/// contains the rates; see [`crate::kinds::meter`].
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Entry {
-    /// Where.
+    /// The key.
     pub key: EntryKey,
-    /// What.
+    /// The packed value.
     pub value: Bits,
 }
 
-/// Why the control plane's entry was refused: a sentence without a final stop, for "FILE:LINE:
-/// ...".
+/// The reason why an entry of the control plane was refused: a sentence without a final period, to
+/// follow "FILE:LINE: ".
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Refused(pub String);
 
-/// One row of an offload's state: key and packed fields, in a stable order, for reports and
-/// comparison.
+/// A row of an offload's state, for reports and comparison: its key and its fields, in a stable
+/// order.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Row {
-    /// Where.
+    /// The key.
     pub key: EntryKey,
-    /// Name and value of each field.
+    /// The name and the value of each field.
     pub fields: Vec<(String, Bits)>,
 }
 
-/// A configured offload with its state. A machine that knows a kind's own type (`kinds::lpm::Lpm`,
-/// ...) can turn a `&mut dyn Instance` into a `&mut dyn Any` and downcast it.
+/// A configured offload with its state. A machine that knows the type of a kind (`kinds::lpm::Lpm`,
+/// ...) can convert a `&mut dyn Instance` to a `&mut dyn Any` and downcast it.
 pub trait Instance: Any + Send + Duplicate {
-    /// Executes a call: `method` is an index into the kind's methods, the arguments have the widths
-    /// that it states. The reply is packed; a method without one returns a single zero bit.
+    /// Executes a call. `method` is an index into the kind's methods, and the arguments have the
+    /// widths that the method states. The reply is packed; a method without one returns a single
+    /// zero bit.
     fn call(&mut self, method: usize, args: &[Bits], env: &mut Env<'_>) -> Bits;
 
-    /// The control plane inserts or replaces an entry.
+    /// Inserts or replaces an entry for the control plane.
     ///
     /// # Errors
-    /// If the kind has no table, the key does not suit it, or there is no room.
+    /// If the kind has no table, if the key does not suit it, or if there is no room.
     fn load(&mut self, entry: Entry) -> Result<(), Refused>;
 
-    /// The control plane is about to load many entries: calls need not see them before
+    /// Begins a load of many entries by the control plane. Calls need not see the entries before
     /// [`Instance::end_load`].
     fn begin_load(&mut self) {}
 
     /// Ends the load that [`Instance::begin_load`] began.
     ///
     /// # Errors
-    /// If there is not enough memory for what was loaded.
+    /// If there is not enough memory for the loaded entries.
     fn end_load(&mut self) -> Result<(), Refused> {
         Ok(())
     }
 
-    /// The control plane removes an entry; returns whether it was there.
+    /// Removes an entry for the control plane. Returns whether it was present.
     ///
     /// # Errors
     /// If the kind has no table or the key does not suit it.
@@ -95,36 +98,36 @@ pub trait Instance: Any + Send + Duplicate {
     /// elements, live entries, kept packets.
     fn rows(&self) -> Vec<Row>;
 
-    /// The entry that the control plane would write for a row: its key and packed value.
+    /// Returns the entry that the control plane would write for a row: its key and packed value.
     fn entry(&self, row: &Row) -> Entry {
         Entry { key: row.key.clone(), value: packed(&row.fields) }
     }
 
-    /// Returns the location of the state, for machines that realise the kind over the same memory.
-    /// `lpm`, `array` and `counter` return it (and only they need to).
+    /// Returns the location of the state, for machines that implement the kind on the same memory.
+    /// Only `lpm`, `array` and `counter` return it.
     fn raw(&mut self) -> Option<RawView> {
         None
     }
 
-    /// Tells the instance that the machine no longer uses what [`Instance::raw`] returned, until it
-    /// asks again. Call it after each batch: objects that a control plane in another thread
-    /// replaces stay in memory until then.
+    /// Tells the instance that the machine no longer uses the view that [`Instance::raw`] returned,
+    /// until it calls `raw` again. Call it after each batch: objects that a control plane in
+    /// another thread replaces stay in memory until then.
     fn raw_done(&mut self) {}
 }
 
-/// The packed value of fields, the first one most significant; a single zero bit of none.
+/// Packs fields, the first one most significant. Without fields the result is a single zero bit.
 pub(crate) fn packed(fields: &[(String, Bits)]) -> Bits {
     let fields = fields.iter().map(|(_, bits)| bits.clone());
     fields.reduce(|high, low| high.concat(&low)).unwrap_or_else(|| Bits::zero(1))
 }
 
-/// Copies of instances, with all their state. Every instance that can be cloned has them.
+/// Copies of instances with all their state. Every instance that implements `Clone` supports them.
 pub trait Duplicate {
-    /// An instance of its own with the same state.
+    /// Returns an independent instance with the same state.
     fn duplicate(&self) -> Box<dyn Instance>;
 
-    /// Takes over the state of another instance. Returns false, and changes nothing, if that one is
-    /// of another kind.
+    /// Copies the state of another instance. Returns false, and changes nothing, if that instance
+    /// is of another kind.
     fn assign(&mut self, other: &dyn Instance) -> bool;
 }
 

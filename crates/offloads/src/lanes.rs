@@ -1,13 +1,13 @@
-//! Lane-wise arithmetic on packed values, and how replies are packed.
+//! Lane-wise arithmetic on packed values, and the packing of replies.
 
 use wireloom_bits::Bits;
 
 use crate::Layout;
 
-/// The leaves of a packed value, for operations that work on each by itself.
+/// The leaves of a packed value, for operations on individual leaves.
 #[derive(Clone, Debug)]
 pub(crate) struct Lanes {
-    /// Position of the least significant bit, and width, of each leaf.
+    /// The position of the least significant bit, and the width, of each leaf.
     lanes: Vec<(u32, u32)>,
 }
 
@@ -21,7 +21,7 @@ impl Lanes {
         Self { lanes: lanes.collect() }
     }
 
-    /// Leaf by leaf sum; each wraps at its own width.
+    /// Adds leaf by leaf. Each sum wraps at the leaf's width.
     pub(crate) fn add(&self, a: &Bits, b: &Bits) -> Bits {
         if let [_] = self.lanes[..] {
             return a.add(b);
@@ -34,7 +34,7 @@ impl Lanes {
     }
 }
 
-/// A packed structure: the first part most significant.
+/// Packs a structure, the first part most significant.
 pub(crate) fn pack(parts: &[Bits]) -> Bits {
     parts
         .iter()
@@ -43,12 +43,12 @@ pub(crate) fn pack(parts: &[Bits]) -> Bits {
         .expect("a reply has at least one part")
 }
 
-/// The reply of a method that has none.
+/// The reply of methods without one.
 pub(crate) fn nothing() -> Bits {
     Bits::zero(1)
 }
 
-/// Number of 64-bit words that hold a value of `width` bits.
+/// The number of 64-bit words of a value of `width` bits.
 pub(crate) fn words(width: u32) -> usize {
     width.div_ceil(64) as usize
 }

@@ -1,8 +1,8 @@
-//! The offload kinds: one registry of their interfaces, and the golden meaning of each.
+//! The offload kinds: a registry of their interfaces, and the golden implementation of each.
 //!
-//! The language checks calls against [`registry`]; the step IR carries a [`Config`] for each
-//! offload of an engine; the golden model and (for the kinds that it does not realise in C) the
-//! native engine run an [`Instance`].
+//! The compiler checks calls against [`registry`]. The step IR contains a [`Config`] for each
+//! offload of an engine. The golden model runs an [`Instance`], and so does the native engine for
+//! kinds that have no C code of their own.
 
 pub mod instance;
 pub mod kinds;

@@ -1,4 +1,4 @@
-//! Memory that begins as zeros and is refused, not fatal, when there is not enough.
+//! Zero-initialised memory. A lack of memory is an error, not fatal.
 
 use std::alloc::{self, Layout};
 use std::ops::Deref;
@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicU32, AtomicU64};
 
 use crate::Refused;
 
-/// Types that may be made of zero bytes.
+/// Types for which all-zero bytes are a valid value.
 ///
 /// # Safety
 /// All-zero bytes must be a valid value, and the type must not be of size zero.
@@ -20,11 +20,11 @@ unsafe impl Zeroable for AtomicU64 {}
 // SAFETY: as above.
 unsafe impl Zeroable for AtomicU32 {}
 
-/// `count` elements of zero bytes. The system hands out the pages as they are first written, so
-/// that a large, sparsely used table costs little.
+/// Allocates `count` elements of zero bytes. The system provides pages when they are first written,
+/// so that a large, sparsely used table costs little.
 ///
 /// # Errors
-/// If there is not so much memory.
+/// If there is not enough memory.
 pub(crate) fn zeroed<T: Zeroable>(count: usize) -> Result<Box<[T]>, Refused> {
     if count == 0 {
         return Ok(Box::default());
@@ -44,12 +44,12 @@ pub(crate) fn zeroed<T: Zeroable>(count: usize) -> Result<Box<[T]>, Refused> {
     Ok(unsafe { Box::from_raw(std::ptr::slice_from_raw_parts_mut(start, count)) })
 }
 
-/// Bytes of a huge page of x86-64 and AArch64.
+/// The size in bytes of a huge page on x86-64 and AArch64.
 const HUGE_PAGE: usize = 2 << 20;
 
-/// Zeroed elements that are looked up all over the place. From half a huge page on they lie in huge
-/// pages, if the system has them to give: lookups in ordinary ones would miss the translation
-/// buffers nearly every time. All of it is real memory from the beginning.
+/// Zeroed elements for random access. From half a huge page on they lie in huge pages, if the
+/// system can provide them: random accesses to ordinary pages would miss the TLB nearly every time.
+/// All pages are backed by physical memory from the beginning.
 pub(crate) struct Dense<T> {
     start: NonNull<T>,
     count: usize,
@@ -62,10 +62,10 @@ unsafe impl<T: Send> Send for Dense<T> {}
 unsafe impl<T: Sync> Sync for Dense<T> {}
 
 impl<T: Zeroable> Dense<T> {
-    /// `count` elements of zero bytes.
+    /// Allocates `count` elements of zero bytes.
     ///
     /// # Errors
-    /// If there is not so much memory.
+    /// If there is not enough memory.
     pub(crate) fn new(count: usize) -> Result<Self, Refused> {
         let bytes = count.saturating_mul(size_of::<T>());
         let refused =

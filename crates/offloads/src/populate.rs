@@ -1,5 +1,5 @@
-//! Loading table files: matches the keys and fields of the text with the layouts that offloads
-//! declare.
+//! Loading of table files: the keys and fields of the text are matched with the layouts that
+//! offloads declare.
 
 use wireloom_bits::Bits;
 use wireloom_net::tables::{Key, Literal, TableError, TableFile};
@@ -7,16 +7,16 @@ use wireloom_net::tables::{Key, Literal, TableError, TableFile};
 use crate::registry::{self, TableForm, TableKey};
 use crate::{Config, Content, Entry, EntryKey, Instance, Layout, Refused, Store};
 
-/// The contents of a table file.
+/// A summary of the entries loaded from a table file.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct LoadSummary {
-    /// Path of each offload that the file has a section for, in the file's order, and the number of
-    /// entries that were loaded into it (an entry that replaces another counts too).
+    /// The path of each offload for which the file has a section, in the file's order, and the
+    /// number of entries that were loaded into it. An entry that replaces another one counts too.
     pub tables: Vec<(String, u64)>,
 }
 
 impl LoadSummary {
-    /// Entries of all tables together.
+    /// The number of entries of all tables together.
     pub fn entries(&self) -> u64 {
         self.tables.iter().map(|(_, entries)| entries).sum()
     }
@@ -24,12 +24,12 @@ impl LoadSummary {
 
 /// Loads a table file into the offloads that its sections name.
 ///
-/// A field of a value (or of a key) that an entry does not give is zero; for `meter` it is the
+/// A field of a key or of a value that an entry does not give is zero; for `meter` it has the
 /// declared value. An entry replaces an existing one with the same key.
 ///
 /// # Errors
-/// At the first entry that does not suit its offload: file, line, error and remedy. Entries before
-/// it stay loaded.
+/// At the first entry that does not suit its offload. The error names the file, the line, the
+/// problem and a remedy. Entries before it stay loaded.
 pub fn load_tables(store: &mut Store, file: &TableFile) -> Result<LoadSummary, TableError> {
     let mut summary = LoadSummary::default();
     for (path, line) in file.sections() {
@@ -62,7 +62,7 @@ pub fn load_tables(store: &mut Store, file: &TableFile) -> Result<LoadSummary, T
     Ok(summary)
 }
 
-/// The offload that a section names.
+/// Returns the offload that a section names.
 pub(crate) fn target<'a>(
     store: &'a mut Store,
     path: &str,
@@ -81,7 +81,7 @@ pub(crate) fn target<'a>(
     }
 }
 
-/// Returns a key in the offload's form.
+/// Converts a key to the offload's representation.
 pub(crate) fn entry_key(config: &Config, key: &Key) -> Result<EntryKey, String> {
     let layout = config.key.clone().unwrap_or_default();
     Ok(match table(config)?.key {
@@ -95,13 +95,13 @@ pub(crate) fn entry_key(config: &Config, key: &Key) -> Result<EntryKey, String> 
     })
 }
 
-/// Returns a value in the offload's form.
+/// Converts a value to the offload's representation.
 pub(crate) fn entry_value(config: &Config, fields: &[(String, Literal)]) -> Result<Bits, String> {
     let (layout, base) = (table(config)?.value)(config);
     pack(&layout, base, fields)
 }
 
-/// The entries of an offload's table.
+/// Returns the form of the entries of an offload's table.
 fn table(config: &Config) -> Result<TableForm, String> {
     let kind = registry::kind(&config.kind);
     kind.and_then(|kind| kind.table)
@@ -143,7 +143,7 @@ fn pattern(key: &Key) -> Result<Vec<u8>, String> {
     }
 }
 
-/// Returns `base` with the given fields in their places; no field comes twice.
+/// Returns `base` with the given fields replaced. No field may be given twice.
 fn pack(layout: &Layout, base: Bits, given: &[(String, Literal)]) -> Result<Bits, String> {
     let mut packed = base;
     for (name, literal) in given {
@@ -157,7 +157,7 @@ fn pack(layout: &Layout, base: Bits, given: &[(String, Literal)]) -> Result<Bits
     Ok(packed)
 }
 
-/// Least significant bit and width of a field.
+/// Returns the least significant bit and the width of a field.
 fn field(layout: &Layout, name: &str) -> Result<(u32, u32), String> {
     let mut top = layout.width();
     for (own, width) in &layout.fields {
@@ -181,7 +181,7 @@ fn field(layout: &Layout, name: &str) -> Result<(u32, u32), String> {
     })
 }
 
-/// `, the nearest of the names` or all of them, to end a sentence with.
+/// Returns the end of a sentence that suggests the nearest of the names, or lists all of them.
 fn suggest<'a>(wrong: &str, names: impl Iterator<Item = &'a str> + Clone) -> String {
     let close = names
         .clone()
@@ -193,7 +193,7 @@ fn suggest<'a>(wrong: &str, names: impl Iterator<Item = &'a str> + Clone) -> Str
     }
 }
 
-/// Returns at most eight of the names after a lead; nothing if there are no names.
+/// Lists at most eight of the names after a lead; returns an empty string if there are no names.
 fn list(lead: &str, names: impl Iterator<Item = String>) -> String {
     let all: Vec<String> = names.collect();
     match all.len() {
@@ -203,8 +203,8 @@ fn list(lead: &str, names: impl Iterator<Item = String>) -> String {
     }
 }
 
-/// Least number of insertions, removals and replacements of characters that make one word of the
-/// other (Levenshtein).
+/// Returns the least number of insertions, removals and replacements of characters that change one
+/// word to the other (Levenshtein distance).
 fn distance(a: &str, b: &str) -> usize {
     let b: Vec<char> = b.chars().collect();
     let mut row: Vec<usize> = (0..=b.len()).collect();

@@ -1,14 +1,14 @@
-//! The memory of an instance's state, for machines that realise the kind themselves over the same
+//! The memory of an instance's state, for machines that implement the kind themselves on the same
 //! memory.
 //!
-//! The native engine's C code works on these addresses, so the instance's own methods, the control
-//! plane and reports see packets' changes without copying. A view is valid until the instance is
-//! next used through `&mut`.
+//! The native engine's C code works on these addresses, so that the instance's own methods, the
+//! control plane and reports see changes by packets without copying. A view is valid until the next
+//! use of the instance through `&mut`.
 
 use crate::lpm::LpmView;
 
-/// The memory of an instance. Elements are little-endian arrays of 64-bit words (`Bits::words`),
-/// bits above the width zero.
+/// The memory of an instance. Elements are little-endian arrays of 64-bit words (`Bits::words`);
+/// bits above the width are zero.
 #[derive(Clone, Copy, Debug)]
 pub enum RawView {
     /// `array`: `elements` elements of `ceil(width of the value / 64)` words each.
@@ -25,8 +25,8 @@ pub enum RawView {
         /// Number of counters.
         elements: u64,
     },
-    /// `lpm`: see [`crate::lpm`] for how it is read. The view is that of a pinned reader, so a
-    /// control plane in another thread may change the table meanwhile;
+    /// `lpm`: [`crate::lpm`] describes how to read it. The view belongs to a pinned reader, so that
+    /// a control plane in another thread may change the table in the meantime;
     /// [`crate::Instance::raw_done`] releases it.
     Lpm(LpmView),
 }

@@ -7,13 +7,13 @@ use wireloom_bits::Bits;
 
 use crate::{Instance, Refused};
 
-/// The leaves of a Loom C type in packed order, most significant first: how table files name the
-/// fields of keys and values, and how lane-wise operations (`add`, `accumulate`) find their lanes.
-/// A scalar is one field with the empty name; nested names are joined by dots, array elements are
+/// The leaves of a Loom C type in packed order, most significant first. Table files name the fields
+/// of keys and values by them, and lane-wise operations (`add`, `accumulate`) work on them. A
+/// scalar is one field with an empty name. Nested names are joined by dots, and array elements are
 /// `name[0]`.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, Default)]
 pub struct Layout {
-    /// Name and width in bits of each leaf.
+    /// The name and the width in bits of each leaf.
     pub fields: Vec<(String, u32)>,
 }
 
@@ -23,27 +23,27 @@ impl Layout {
         Self { fields: vec![(String::new(), width)] }
     }
 
-    /// Width of the packed value, in bits.
+    /// The width of the packed value in bits.
     pub fn width(&self) -> u32 {
         self.fields.iter().map(|(_, w)| w).sum()
     }
 }
 
-/// An offload of an engine, fully configured: what its declaration says.
+/// The declaration of an engine's offload with all defaults filled in.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Config {
     /// The kind's name, as in [`Kind::name`].
     pub kind: String,
-    /// Layout of the key type, for kinds that have one.
+    /// The layout of the key type, for kinds that have one.
     pub key: Option<Layout>,
-    /// Layout of the value type, for kinds that have one.
+    /// The layout of the value type, for kinds that have one.
     pub value: Option<Layout>,
-    /// Named parameters, defaults filled in. Each has the width that its [`Param`] states.
+    /// The named parameters, with defaults filled in. Each has the width that its [`Param`] states.
     pub params: BTreeMap<String, Bits>,
 }
 
 impl Config {
-    /// A parameter that the registry guarantees to be there.
+    /// Returns a parameter that every configuration of the kind has.
     ///
     /// # Panics
     /// If the kind has no such parameter.
@@ -70,20 +70,20 @@ pub enum ValueType {
 /// The type of a method's reply.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ReplyType {
-    /// Nothing: the call is a statement.
+    /// No reply: the call is a statement.
     None,
     /// One value.
     One(ValueType),
-    /// A structure; packed with the first field most significant, as all structures are.
+    /// A structure. It is packed with the first field most significant, like all structures.
     Record(&'static [(&'static str, ValueType)]),
 }
 
 /// The delay of a reply on a machine.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Delay {
-    /// The same delay for every call: the kind can be used in a pipeline.
+    /// The same delay for every call. The kind can be used in a pipeline.
     Constant,
-    /// Varies with data or contention.
+    /// A delay that varies with data or contention.
     Variable,
 }
 
@@ -92,12 +92,12 @@ pub enum Delay {
 pub struct Param {
     /// Its name.
     pub name: &'static str,
-    /// Its type; the declaration's constant is checked against it.
+    /// Its type, which the declaration's constant must have.
     pub ty: ValueType,
-    /// Its value when the declaration does not give it (`Value`-typed parameters default to zero);
-    /// `None` if it must.
+    /// Its value if the declaration does not give it (`Value`-typed parameters default to zero), or
+    /// `None` if the declaration must give it.
     pub default: Option<u64>,
-    /// Smallest and largest value allowed, for `Bits` parameters of at most 64 bits.
+    /// The smallest and the largest allowed value, for `Bits` parameters of at most 64 bits.
     pub range: (u64, u64),
     /// One sentence for the reference and for diagnostics.
     pub doc: &'static str,
@@ -105,8 +105,8 @@ pub struct Param {
 
 /// The effect of a method on the state of its offload, which all packets share. An offload is
 /// *order-sensitive* in an engine if the engine uses a [`Change`](Self::Change) method of it, or
-/// both `Read` and `Commuting` ones: then calls by different packets must happen in arrival order
-/// for the result to be the golden one.
+/// both `Read` and `Commuting` methods. Calls by different packets must then happen in arrival
+/// order for the result to match the golden model.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum StateUse {
     /// Neither reads nor changes state.
@@ -120,36 +120,36 @@ pub enum StateUse {
 }
 
 impl StateUse {
-    /// Whether a call whose reply is unused still matters.
+    /// Whether a call matters even if its reply is unused.
     pub fn has_effect(self) -> bool {
         matches!(self, Self::Commuting | Self::Change)
     }
 }
 
-/// Which bytes of the current packet a call works on, for machines that fetch them; numbers are
-/// those of arguments.
+/// The bytes of the current packet that a call accesses, for machines that fetch them. Numbers are
+/// argument indices.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Extent {
     /// None.
     Nothing,
-    /// The bytes from the one that one argument names, as many as another argument says.
+    /// The bytes from the offset in one argument on, as many as another argument says.
     Range {
-        /// The first byte.
+        /// The argument with the offset of the first byte.
         offset: usize,
-        /// Argument that is the number of bytes.
+        /// The argument with the number of bytes.
         length: usize,
     },
-    /// The bytes from the one that an argument names, as many as the value type has.
+    /// The bytes from the offset in an argument on, as many as the value type has.
     Chunk {
-        /// The first byte.
+        /// The argument with the offset of the first byte.
         offset: usize,
     },
     /// The last bytes of the packet after the call, as many as an argument says.
     End {
-        /// Argument that is the number of bytes.
+        /// The argument with the number of bytes.
         count: usize,
     },
-    /// All.
+    /// All bytes.
     Whole,
 }
 
@@ -158,7 +158,7 @@ pub enum Extent {
 pub struct Method {
     /// Its name.
     pub name: &'static str,
-    /// Name and type of each argument.
+    /// The name and the type of each argument.
     pub args: &'static [(&'static str, ValueType)],
     /// Its reply.
     pub reply: ReplyType,
@@ -168,7 +168,7 @@ pub struct Method {
     pub reads_packet: bool,
     /// Whether it changes the current packet.
     pub writes_packet: bool,
-    /// The bytes of it.
+    /// The bytes of the packet that it accesses.
     pub extent: Extent,
     /// The delay of its reply.
     pub delay: Delay,
@@ -191,20 +191,20 @@ pub struct Kind {
     pub methods: &'static [Method],
     /// A paragraph for the reference.
     pub doc: &'static str,
-    /// The form of its tables' entries; `None` if the control plane has nothing to load.
+    /// The form of its tables' entries, or `None` if the control plane has nothing to load.
     pub table: Option<TableForm>,
-    /// Makes an instance as declared, in its initial state.
+    /// Creates an instance as declared, in its initial state.
     ///
     /// # Errors
-    /// If the types do not suit the kind or there is not enough memory; a sentence without a final
-    /// stop.
+    /// If the types do not suit the kind, or if there is not enough memory. The error is a sentence
+    /// without a final period.
     pub make: fn(&Config) -> Result<Box<dyn Instance>, Refused>,
 }
 
-/// The entries of a kind's tables.
+/// The form of the entries of a kind's tables.
 #[derive(Clone, Copy, Debug)]
 pub struct TableForm {
-    /// Their keys.
+    /// The form of their keys.
     pub key: TableKey,
     /// The layout of their values, and the value of an entry that gives no fields.
     pub value: fn(&Config) -> (Layout, Bits),
@@ -223,7 +223,8 @@ pub enum TableKey {
     Pattern,
 }
 
-/// Values of the offload's value type, zero unless fields are given.
+/// Returns the layout of the offload's value type, and zero as the value of an entry that gives no
+/// fields.
 pub(crate) fn declared_value(config: &Config) -> (Layout, Bits) {
     let layout = config.value.clone().unwrap_or_default();
     let zero = Bits::zero(layout.width());
@@ -234,7 +235,7 @@ pub(crate) const U16: ValueType = ValueType::Bits(16);
 pub(crate) const U32: ValueType = ValueType::Bits(32);
 pub(crate) const U64: ValueType = ValueType::Bits(64);
 
-/// The defaults of most methods; each method states its differences.
+/// The defaults of most methods. Each method states only its differences.
 pub(crate) const METHOD: Method = Method {
     name: "",
     args: &[],
@@ -247,7 +248,7 @@ pub(crate) const METHOD: Method = Method {
     doc: "",
 };
 
-/// The reply of methods that look for an entry.
+/// The reply of methods that search for an entry.
 pub(crate) const FOUND_VALUE: ReplyType =
     ReplyType::Record(&[("found", ValueType::Bool), ("value", ValueType::Value)]);
 
@@ -261,11 +262,11 @@ pub(crate) const fn param(
     Param { name, ty, default, range, doc }
 }
 
-/// Entries that an offload can have at most.
+/// The maximum number of entries of an offload.
 pub const MOST_ENTRIES: u64 = 1 << 28;
-/// The parameter of kinds that have a number of entries.
+/// The parameter of kinds with a number of entries.
 pub(crate) const SIZE: Param = param("size", U32, None, (1, MOST_ENTRIES), "Number of entries.");
-/// The parameter of kinds whose entries age.
+/// The parameter of kinds with ageing entries.
 pub(crate) const AGE: Param = param(
     "age",
     U64,
@@ -276,21 +277,21 @@ pub(crate) const AGE: Param = param(
 
 pub use crate::kinds::KINDS;
 
-/// The kind of that name.
+/// Returns the kind with a name.
 pub fn kind(name: &str) -> Option<&'static Kind> {
     KINDS.iter().find(|k| k.name == name)
 }
 
 impl Kind {
-    /// The position and description of a method.
+    /// Returns the index and the description of a method.
     pub fn method(&self, name: &str) -> Option<(usize, &'static Method)> {
         self.methods.iter().enumerate().find(|(_, m)| m.name == name)
     }
 }
 
 impl Extent {
-    /// The bytes that a call with these arguments works on, of a packet that has `length` bytes
-    /// afterwards.
+    /// Returns the range of bytes that a call with these arguments accesses, in a packet that has
+    /// `length` bytes after the call.
     ///
     /// # Panics
     /// If there are fewer arguments than the method has.
@@ -310,7 +311,7 @@ impl Extent {
 }
 
 impl ValueType {
-    /// Width in bits, given the offload's types.
+    /// The width in bits, given the offload's types.
     pub fn width(self, config: &Config) -> u32 {
         match self {
             Self::Bits(n) => n,
@@ -322,7 +323,7 @@ impl ValueType {
 }
 
 impl ReplyType {
-    /// Width of the packed reply in bits, given the offload's types; 0 for none.
+    /// The width of the packed reply in bits, given the offload's types; 0 for none.
     pub fn width(self, config: &Config) -> u32 {
         match self {
             Self::None => 0,
@@ -339,7 +340,7 @@ mod tests {
     #[test]
     fn every_method_that_needs_the_packets_bytes_says_which() {
         for method in KINDS.iter().flat_map(|kind| kind.methods) {
-            // Only cutting needs none.
+            // Only `truncate` needs no extent.
             let needs = (method.reads_packet || method.writes_packet) && method.name != "truncate";
             assert_eq!(method.extent != Extent::Nothing, needs, "{}", method.name);
         }

@@ -1,13 +1,13 @@
-//! The offloads of an engine with their state: what a table file is loaded into and what reports
-//! read.
+//! The offloads of an engine with their state. Table files are loaded into them, and reports read
+//! them.
 
 use crate::{Config, Instance};
 
-/// The offloads of an engine, in the order of their declaration; those of an engine that it calls
+/// The offloads of an engine, in the order of their declaration. The offloads of a called engine
 /// are nested.
 #[derive(Default)]
 pub struct Store {
-    /// One for each offload of the engine.
+    /// One slot for each offload of the engine.
     pub slots: Vec<Slot>,
 }
 
@@ -28,13 +28,13 @@ pub enum Content {
         /// The state.
         instance: Box<dyn Instance>,
     },
-    /// Another engine, with offloads of its own.
+    /// Another engine, with its own offloads.
     Engine(Store),
 }
 
 impl Store {
     /// Returns the offload under a path of names joined by dots: `routes`, or `walk.memory` for
-    /// offload `memory` of the engine that realises offload `walk`.
+    /// offload `memory` of the engine that implements offload `walk`.
     pub fn find(&self, path: &str) -> Option<&Slot> {
         let (first, rest) = split(path);
         let slot = self.slots.iter().find(|s| s.name == first)?;
@@ -45,7 +45,7 @@ impl Store {
         }
     }
 
-    /// Returns the offload under a path, as [`Store::find`], to be changed.
+    /// Returns a mutable reference to the offload under a path; see [`Store::find`].
     pub fn find_mut(&mut self, path: &str) -> Option<&mut Slot> {
         let (first, rest) = split(path);
         let slot = self.slots.iter_mut().find(|s| s.name == first)?;
@@ -58,8 +58,8 @@ impl Store {
         }
     }
 
-    /// Returns the path of every offload that is of a kind (not an engine), in order of
-    /// declaration; nested ones come in the place of their engine.
+    /// Returns the path of every offload that is not an engine, in order of declaration. Nested
+    /// offloads come at the position of their engine.
     pub fn paths(&self) -> Vec<String> {
         let mut paths = Vec::new();
         for slot in &self.slots {
@@ -77,7 +77,7 @@ impl Store {
 }
 
 impl Clone for Store {
-    /// Offloads of their own with the same state.
+    /// Returns independent offloads with the same state.
     fn clone(&self) -> Self {
         let slots = self.slots.iter().map(|slot| {
             let content = match &slot.content {
@@ -93,9 +93,9 @@ impl Clone for Store {
 }
 
 impl Store {
-    /// Takes over the state of another store of the same program; instances stay where they are in
-    /// memory. Returns false if the other store is another program's; some offloads may have its
-    /// state then.
+    /// Copies the state of another store of the same program; instances keep their addresses in
+    /// memory. Returns false if the other store belongs to another program; in that case some
+    /// offloads may already have its state.
     pub fn assign(&mut self, other: &Self) -> bool {
         self.slots.len() == other.slots.len()
             && self.slots.iter_mut().zip(&other.slots).all(|(own, other)| {

@@ -1,4 +1,4 @@
-//! Updates: entries that the control plane changes between packets.
+//! Updates: changes of entries that the control plane makes between packets.
 
 use wireloom_bits::Bits;
 use wireloom_net::tables::{TableError, UpdateFile};
@@ -9,23 +9,23 @@ use crate::{Entry, EntryKey, Refused, Store};
 /// A change of an entry.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Update {
-    /// The packet before which it happens, from 0.
+    /// The index, from 0, of the packet before which the change happens.
     pub packet: u64,
-    /// Path of the offload.
+    /// The path of the offload.
     pub offload: String,
     /// The entry's key.
     pub key: EntryKey,
-    /// The packed value that it gets; `None` if it is removed.
+    /// The new packed value, or `None` if the entry is removed.
     pub value: Option<Bits>,
     /// The line of its file, from 1.
     pub line: u64,
 }
 
-/// Returns the updates of a file, their keys and fields resolved against the offloads'
-/// declarations.
+/// Returns the updates of a file, with keys and fields resolved against the offloads' declarations.
 ///
 /// # Errors
-/// At the first one that does not suit its offload: file, line, error and remedy.
+/// At the first update that does not suit its offload. The error names the file, the line, the
+/// problem and a remedy.
 pub fn resolve_updates(store: &mut Store, file: &UpdateFile) -> Result<Vec<Update>, TableError> {
     let mut updates = Vec::new();
     for entry in file.updates() {
@@ -43,10 +43,10 @@ pub fn resolve_updates(store: &mut Store, file: &UpdateFile) -> Result<Vec<Updat
 }
 
 impl Update {
-    /// Changes the entry. One that is to be removed need not be there.
+    /// Changes the entry. An entry to be removed may be absent.
     ///
     /// # Errors
-    /// If the key does not suit the offload, or there is no room.
+    /// If the key does not suit the offload, or if there is no room.
     pub fn apply(&self, store: &mut Store) -> Result<(), Refused> {
         let (_, instance) = target(store, &self.offload).map_err(Refused)?;
         match &self.value {

@@ -1,5 +1,5 @@
 //! The Internet's routing table of 2015 (Debian package python3-pyasn, unpacked into the cache by
-//! `make data`). Where the cache is not there, the tests say so and pass.
+//! `make data`). Without the cache, the tests print a note and pass.
 
 use std::path::{Path, PathBuf};
 use std::time::Instant;
@@ -40,8 +40,7 @@ fn table(store: &Store, path: &str) -> std::sync::Arc<std::sync::Mutex<Table>> {
     any.downcast_ref::<kinds::lpm::Lpm>().expect("an lpm").table()
 }
 
-/// The prefixes by length, sorted: a search of each length is a scan that is quick enough for a
-/// real table.
+/// The prefixes by length, sorted. A binary search of each length is fast enough for a real table.
 struct ByLength(Vec<Vec<(u128, u64)>>);
 
 impl ByLength {
@@ -103,7 +102,7 @@ fn the_internet_of_2015_is_loaded_and_searched() {
             assert_eq!(got, naive.lookup(family, address), "{path}: {address:#x}");
         };
         for (prefix, _) in prefixes.iter().step_by(3) {
-            // Its first and last addresses, those just outside, and one inside.
+            // The first and the last address of the prefix, those just outside, and a random one.
             let (first, last) = (prefix.address(0), prefix.address(u128::MAX));
             for address in
                 [first, last, first.wrapping_sub(1), last.wrapping_add(1), prefix.address(step())]
@@ -111,7 +110,7 @@ fn the_internet_of_2015_is_loaded_and_searched() {
                 check(&table, &naive, Prefix::new(family, address, width).unwrap().bits());
             }
         }
-        // A tenth of the table goes and is replaced while it is searched.
+        // A tenth of the table is removed and inserted again, with lookups after each change.
         for (prefix, _) in prefixes.iter().step_by(10) {
             let bits = Bits::new(width, prefix.bits());
             assert_eq!(table.remove(&bits, prefix.length()), Ok(true));

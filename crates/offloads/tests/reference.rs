@@ -1,6 +1,6 @@
-//! docs/offloads describes the registry as it is: every kind has its page, which the index in
-//! docs/offloads.md names; every parameter and method has its place there, with its signature and
-//! what it does to state and packet.
+//! Checks that docs/offloads agrees with the registry: every kind has a page, which the index in
+//! docs/offloads.md names, and the page describes every parameter and every method with its
+//! signature and its effect on the state and the packet.
 
 use std::path::Path;
 
@@ -71,7 +71,7 @@ fn row(kind: &Kind, param: &Param) -> String {
     format!("| `{}` | `{}` | {default} |", param.name, type_name(param.ty))
 }
 
-/// The kind's name with its types.
+/// The name of the kind with its types.
 fn title(kind: &Kind) -> String {
     let types = match (kind.has_key, kind.has_value) {
         (true, true) => "<Key, Value>",

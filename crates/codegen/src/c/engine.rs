@@ -26,7 +26,7 @@ pub struct PacketEngine<'a> {
     pub engine: &'a Engine,
     /// Prefix of the engine's own identifiers.
     pub prefix: String,
-    /// How each step is executed.
+    /// The plan of each step.
     pub plans: Vec<StepPlan>,
     slot_index: Vec<usize>,
     functions: Vec<Option<String>>,

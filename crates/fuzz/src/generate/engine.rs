@@ -8,13 +8,15 @@ use crate::tree::{Engine, Expr, ExprKind, Function, JumpKind, Step, Stmt, Struct
 
 /// The maximum number of backward jumps of a thread.
 const FUEL: u32 = 5;
-/// The context variable that counts them.
+/// The context variable that counts the backward jumps.
 const SPENT: &str = "spent";
-/// The maximum bytes of context put in front of a packet, which is the limit of a push.
+/// The maximum number of context bytes that are pushed in front of a packet, which is the limit of
+/// a push.
 const MAX_DUMP: u32 = 120;
 
 impl Generator {
-    /// A function that sees `outer`: that of an engine sees its context, views and offloads.
+    /// Generates a function in the scope `outer`. A function of an engine sees its context, views
+    /// and offloads.
     pub(super) fn function(&mut self, outer: &Scope, has_packet: bool) -> Function {
         let name = self.fresh("g");
         let result = if self.chance(85) { Some(self.function_type()) } else { None };
@@ -40,7 +42,7 @@ impl Generator {
         Function { name, result, params, body }
     }
 
-    /// Types of parameters and results: no arrays.
+    /// Returns a type of parameters and results, which are not arrays.
     fn function_type(&mut self) -> Ty {
         match self.value_type() {
             Ty::Array(..) => Ty::Bits(16),
@@ -48,7 +50,7 @@ impl Generator {
         }
     }
 
-    /// An engine: called if it has a reply.
+    /// Generates an engine. It is a called engine if it has a reply.
     pub(super) fn engine(&mut self, reply: Option<Ty>) {
         let has_packet = reply.is_none();
         let name = self.fresh("e");
@@ -112,7 +114,7 @@ impl Generator {
         });
     }
 
-    /// Views at constant offsets or at one that a context variable holds.
+    /// Generates views at constant offsets or at an offset in a context variable.
     fn views(&mut self, context: &[(String, Ty)]) -> Vec<(String, String, Expr)> {
         let mut views = Vec::new();
         for _ in 0..1 + self.below(3) {
@@ -135,7 +137,7 @@ impl Generator {
         views
     }
 
-    /// Generates a last step that puts the context in front of the packet, so that wrong
+    /// Generates a last step that pushes the context in front of the packet, so that wrong
     /// intermediate results become visible.
     fn dump_step(&mut self, context: &[(String, Ty)]) -> Step {
         let mut writes = Vec::new();
@@ -181,7 +183,7 @@ impl Generator {
             if self.chance(35) {
                 body.push(self.backward_jump());
             }
-            // `Next_step` names the step to go to when the end is reached.
+            // `Next_step` selects the step that follows when the end is reached.
             if !self.scope.forward.is_empty() && self.chance(15) {
                 body.insert(0, Stmt::SetNext(self.scope.forward[0].clone()));
             } else {
@@ -220,7 +222,7 @@ impl Generator {
     }
 }
 
-/// Whether a function takes a view: then only engines with packets call it.
+/// Whether a function takes a view. Only engines with packets can call such a function.
 fn has_view(function: &Function) -> bool {
     function.params.iter().any(|(_, ty)| matches!(ty, Ty::Struct(s) if s.is_header))
 }

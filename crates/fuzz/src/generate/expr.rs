@@ -1,4 +1,4 @@
-//! Expressions of a wanted type.
+//! Expressions of a given type.
 
 use rand::Rng;
 
@@ -9,7 +9,7 @@ const ARITHMETIC: [&str; 8] = ["+", "-", "*", "/", "%", "&", "|", "^"];
 const COMPARISONS: [&str; 6] = ["==", "!=", "<", "<=", ">", ">="];
 
 impl Generator {
-    /// Generates an expression of exactly this type, with at most this number of levels.
+    /// Generates an expression of exactly this type, with at most `depth` levels.
     pub(super) fn expr(&mut self, ty: &Ty, depth: u32) -> Expr {
         if depth == 0 || self.chance(12) {
             return self.leaf(ty);
@@ -53,7 +53,7 @@ impl Generator {
         Expr::new(ty.clone(), ExprKind::Conditional(Box::new(condition), Box::new(a), Box::new(b)))
     }
 
-    /// A literal, or the value of a variable, cast if it must be.
+    /// Generates a literal, or the value of a variable, with a cast if necessary.
     pub(super) fn leaf(&mut self, ty: &Ty) -> Expr {
         if !self.scope.variables.is_empty() && self.chance(75) {
             let place = self.place(1);
@@ -87,7 +87,7 @@ impl Generator {
         }
     }
 
-    /// A variable or a part of one. With `depth` 0, indices are literals.
+    /// Generates a variable or a part of one. With `depth` 0, indices are literals.
     pub(super) fn place(&mut self, depth: u32) -> Expr {
         // Prefer recent declarations, so that results are used.
         let count = self.scope.variables.len();
@@ -97,7 +97,7 @@ impl Generator {
         self.part_of(place, depth)
     }
 
-    /// A place that can be assigned, if there is one.
+    /// Generates the target of an assignment, if there is one.
     pub(super) fn target(&mut self) -> Option<Expr> {
         let targets: Vec<_> =
             self.scope.variables.iter().filter(|v| v.can_assign).cloned().collect();
@@ -116,7 +116,7 @@ impl Generator {
                     (ty, ExprKind::Field(Box::new(place), name))
                 }
                 Ty::Array(element, count) if self.chance(75) => {
-                    // Now and then out of range.
+                    // The index is sometimes out of range.
                     let index = self.index(count + 1, depth);
                     (*element, ExprKind::Index(Box::new(place), Box::new(index)))
                 }
@@ -129,7 +129,7 @@ impl Generator {
         }
     }
 
-    /// Some bits, or one bit, of a `uN` place.
+    /// Generates a slice, or one bit, of a `uN` variable.
     fn bits_of(&mut self, place: Expr, width: u32, depth: u32) -> Expr {
         if self.chance(40) {
             let index = self.index(width + 2, depth);
@@ -140,7 +140,7 @@ impl Generator {
         Expr::new(Ty::Bits(hi - lo + 1), ExprKind::Slice(Box::new(place), hi, lo))
     }
 
-    /// An index, usually below `limit`. A constant one is always in range.
+    /// Generates an index, usually below `limit`. A constant index is always in range.
     fn index(&mut self, limit: u32, depth: u32) -> Expr {
         if depth == 0 || self.chance(50) {
             let value = if limit > 2 { self.below(limit as usize - 2) } else { 0 };
@@ -162,7 +162,7 @@ impl Generator {
             1 => ExprKind::Unary("-", Box::new(self.expr(&ty, depth))),
             2..=6 => {
                 let op = *self.pick(&ARITHMETIC);
-                // The narrower operand is extended to the wider.
+                // The narrower operand is extended to the width of the wider one.
                 let narrower =
                     if self.chance(30) { 1 + self.below(width as usize) as u32 } else { width };
                 let (a, b) = (self.expr(&ty, depth), self.expr(&Ty::Bits(narrower), depth));
@@ -188,7 +188,7 @@ impl Generator {
                 let wider = (width + self.below(40) as u32).min(MAX_EXPR.max(width));
                 let lo = self.rng.random_range(0..=wider - width);
                 let whole = self.expr(&Ty::Bits(wider), depth);
-                // Slices are taken of names and parentheses.
+                // A slice is taken of a name or of an expression in parentheses.
                 ExprKind::Slice(Box::new(cast(&Ty::Bits(wider), whole)), lo + width - 1, lo)
             }
             13 => {
@@ -221,7 +221,7 @@ impl Generator {
         self.expr(&Ty::Bits(count), depth)
     }
 
-    /// A call, cast to the type, if one may be made; else a leaf.
+    /// Generates a call, cast to the type, if one is possible, or else a leaf.
     fn effect_or(&mut self, ty: &Ty, depth: u32) -> Expr {
         match self.effect(depth) {
             Some(reply) => convert(ty, reply),
@@ -261,7 +261,7 @@ impl Generator {
         Expr::new(Ty::Bool, kind)
     }
 
-    /// `packet.push(n)` and its like, mostly in range.
+    /// Generates `packet.push(n)` or a similar operation, with arguments mostly in range.
     pub(super) fn resize(&mut self) -> Expr {
         let small = |g: &mut Self, most: u16| {
             if g.chance(15) {
@@ -281,12 +281,12 @@ impl Generator {
     }
 }
 
-/// The value at another type, as its bits say.
+/// Reinterprets the bits of a value as another type.
 pub(super) fn cast(ty: &Ty, from: Expr) -> Expr {
     Expr::new(ty.clone(), ExprKind::Cast(Box::new(from)))
 }
 
-/// Casts as [`cast`] does, if it is needed.
+/// Casts like [`cast`], if necessary.
 pub(super) fn convert(ty: &Ty, from: Expr) -> Expr {
     if from.ty == *ty { from } else { cast(ty, from) }
 }

@@ -1,7 +1,7 @@
-//! Random well-typed programs. Everything follows from one seed.
+//! Random well-typed programs. A program depends only on its seed.
 //!
-//! Programs always end: each backward jump spends one unit of a context variable, `fuel`, which the
-//! engine begins with in full, and loops and calls nest in bounded depth.
+//! Programs always end: each backward jump adds one to a context variable, `spent`, up to a limit,
+//! and loops and calls have bounded nesting depth.
 
 mod engine;
 mod expr;
@@ -14,7 +14,7 @@ use rand_chacha::ChaCha8Rng;
 use crate::tree::{Enum, Function, Program, Struct, Ty};
 use offload::Method;
 
-/// Widths that are interesting: around powers of two and machine words, and of common fields.
+/// Interesting widths: around powers of two and machine words, and widths of common fields.
 const WIDTHS: [u32; 27] = [
     1, 2, 3, 4, 5, 7, 8, 8, 9, 12, 13, 16, 16, 16, 20, 24, 31, 32, 32, 33, 48, 63, 64, 65, 80, 127,
     128,
@@ -25,7 +25,7 @@ const WIDE: [u32; 5] = [129, 160, 200, 256, 400];
 /// The widest value that an expression builds.
 const MAX_EXPR: u32 = 512;
 
-/// A random program.
+/// Generates a random program.
 pub fn program(seed: u64) -> Program {
     let mut generator = Generator {
         rng: ChaCha8Rng::seed_from_u64(seed),
@@ -39,7 +39,7 @@ pub fn program(seed: u64) -> Program {
     generator.program
 }
 
-/// An engine that others can call.
+/// An engine that other engines can call.
 #[derive(Clone)]
 struct Callee {
     name: String,
@@ -64,16 +64,16 @@ struct Scope {
     methods: Vec<Method>,
     /// Whether there is a current packet.
     has_packet: bool,
-    /// Steps that can be jumped to freely, and those that cost fuel.
+    /// The steps to which jumps are free, and those to which jumps cost fuel.
     forward: Vec<String>,
     backward: Vec<String>,
-    /// The step that shows the context in the packet.
+    /// The step that writes the context to the packet.
     dump: Option<String>,
-    /// The type of the reply at the thread's end, if the engine is called.
+    /// The type of the reply at the end of the thread, if the engine is called.
     reply: Option<Ty>,
-    /// In a function: its result (`None`: it is `void`). A function ends no step.
+    /// In a function, its result; the inner `None` stands for `void`. A function ends no step.
     function: Option<Option<Ty>>,
-    /// In a `for` loop.
+    /// Whether the code is in a `for` loop.
     in_loop: bool,
 }
 
@@ -82,7 +82,7 @@ struct Generator {
     program: Program,
     callees: Vec<Callee>,
     scope: Scope,
-    /// Makes names unique.
+    /// A counter that makes names unique.
     counter: u32,
     /// The number of further effects (calls of offloads and functions, resizes) that the current
     /// code may have.
@@ -143,7 +143,7 @@ impl Generator {
         self.program.enums.push(Enum { name, width, members });
     }
 
-    /// A structure, or a header of a whole number of bytes.
+    /// Generates a structure, or a header with a whole number of bytes.
     fn structure(&mut self, is_header: bool) {
         let name = self.fresh(if is_header { "H" } else { "S" });
         let mut fields = Vec::new();
@@ -161,7 +161,7 @@ impl Generator {
         self.program.structs.push(Struct { name, is_header, fields });
     }
 
-    /// Types of fields: mostly scalars, seldom an array or a structure.
+    /// Returns a type of fields: mostly a scalar, sometimes an array or a structure.
     fn field_type(&mut self) -> Ty {
         match self.below(10) {
             0 => {
@@ -179,7 +179,7 @@ impl Generator {
         Ty::Bits(if self.chance(6) { *self.pick(&WIDE) } else { *self.pick(&WIDTHS) })
     }
 
-    /// Returns the type of addresses: fields of packets that calls use as keys.
+    /// Returns a type of addresses: fields of packets that calls use as keys.
     fn address_type(&mut self) -> Ty {
         Ty::Bits(*self.pick(&[40, 48, 64, 128]))
     }
@@ -196,7 +196,7 @@ impl Generator {
         Ty::Enum(e.name.clone(), e.width)
     }
 
-    /// Types of variables, keys, values, parameters and replies.
+    /// Returns a type of variables, keys, values, parameters and replies.
     fn value_type(&mut self) -> Ty {
         match self.below(12) {
             0..=2 if !self.program.structs.is_empty() => self.struct_type(),

@@ -1,4 +1,4 @@
-//! Offloads: declarations of every kind, and calls of their methods as the registry describes them.
+//! Offloads: declarations of all kinds, and calls of their methods according to the registry.
 
 use wireloom_offloads::registry::{self, ReplyType, ValueType};
 
@@ -20,7 +20,7 @@ pub(super) struct Method {
 enum Reply {
     None,
     One(Ty),
-    /// The fields, one of which is chosen.
+    /// The fields. A call selects one of them.
     Record(Vec<(&'static str, Ty)>),
 }
 
@@ -31,7 +31,7 @@ pub(super) struct Declared {
 }
 
 impl Generator {
-    /// A declaration of an offload of a random kind.
+    /// Generates a declaration of an offload of a random kind.
     pub(super) fn offload(&mut self, has_packet: bool) -> Declared {
         let kinds: Vec<_> = registry::KINDS
             .iter()
@@ -53,8 +53,8 @@ impl Generator {
                 "cir" | "pir" => *self.pick(&[0, 1_000, 1_000_000_000]),
                 "cbs" | "ebs" | "pbs" => *self.pick(&[0, 100, 1_500, 5_000]),
                 "seed" => self.below(1 << 20) as u64,
-                // A number of few values takes any of them; the others keep their defaults where
-                // they have one.
+                // A parameter with few values takes any of them. Other parameters keep their
+                // defaults, if they have one.
                 _ if param.range.1 - param.range.0 < 64 => {
                     param.range.0 + self.below((param.range.1 - param.range.0) as usize + 1) as u64
                 }
@@ -90,7 +90,7 @@ impl Generator {
         Declared { line, methods: methods.collect() }
     }
 
-    /// Returns an offload that is an engine made before, if there is one.
+    /// Declares an offload that is an existing engine, if there is one.
     pub(super) fn engine_offload(&mut self) -> Option<Declared> {
         if self.callees.is_empty() {
             return None;
@@ -108,21 +108,21 @@ impl Generator {
         Some(Declared { line, methods: vec![method] })
     }
 
-    /// Keys are narrow, so that they are found again, or addresses, or structures of narrow fields;
-    /// data to hash has any width.
+    /// Returns a type of keys. Keys are narrow, so that lookups find them, or addresses, or
+    /// structures of narrow fields. Data for hashes have any width.
     fn key_type(&mut self, is_data: bool) -> Ty {
         if self.chance(25) {
             return self.address_type();
         }
         if is_data || self.chance(25) {
             let ty = self.value_type();
-            // Arrays are not written as type arguments.
+            // Type arguments cannot be arrays.
             return if matches!(ty, Ty::Array(..)) { Ty::Bits(32) } else { ty };
         }
         Ty::Bits(*self.pick(&[1, 3, 4, 8, 8, 16, 32, 128]))
     }
 
-    /// A call of an offload or a function with a reply, if the budget allows one.
+    /// Generates a call of an offload or a function with a reply, if the budget allows one.
     pub(super) fn effect(&mut self, depth: u32) -> Option<Expr> {
         if self.budget == 0 {
             return None;
@@ -136,28 +136,29 @@ impl Generator {
             Reply::One(ty) => Some(Expr::new(ty, call)),
             Reply::Record(fields) => {
                 let (field, ty) = self.pick(&fields).clone();
-                // The record itself has no name: its type does not matter.
+                // The record itself has no name, so its type does not matter.
                 let record = Expr::new(ty.clone(), call);
                 Some(Expr::new(ty, ExprKind::Field(Box::new(record), field.to_owned())))
             }
         }
     }
 
-    /// A call of an offload as a statement.
+    /// Generates a call of an offload as a statement.
     pub(super) fn call_statement(&mut self) -> Option<Expr> {
         let (call, _) = self.method_call(2, false)?;
-        // The reply is discarded: its type does not matter.
+        // The reply is discarded, so its type does not matter.
         Some(Expr::new(Ty::Bool, call))
     }
 
-    /// `auto r = offload.method(...);` of a method whose reply is a record.
+    /// Generates `auto r = offload.method(...);` for a method whose reply is a record.
     pub(super) fn record(&mut self) -> Option<Stmt> {
         let (call, reply) = self.method_call(2, true)?;
         let Reply::Record(fields) = reply else {
             return Some(Stmt::Expr(Expr::new(Ty::Bool, call)));
         };
         let fields = fields.into_iter().map(|(name, ty)| (name.to_owned(), ty)).collect();
-        // `auto` replaces the type's name. Nothing else has this type, so no other place names it.
+        // `auto` replaces the name of the type. No other object has this type, so no other code
+        // names it.
         let ty = Ty::Struct(Box::new(Struct { name: "auto".to_owned(), is_header: false, fields }));
         let name = self.fresh("r");
         self.declare(&name, ty.clone(), false, false);
@@ -184,8 +185,8 @@ impl Generator {
         Some((ExprKind::Call(method.name, args), method.reply))
     }
 
-    /// Arguments are often small, so that they are in range and keys are met again, or fields of
-    /// the packet.
+    /// Generates an argument. Arguments are often small, so that they are in range and keys recur,
+    /// or fields of the packet.
     fn argument(&mut self, ty: &Ty, depth: u32) -> Expr {
         let fields = if ty.width() > 32 { self.fields_of(ty) } else { Vec::new() };
         match ty {
@@ -198,7 +199,7 @@ impl Generator {
         }
     }
 
-    /// The fields of views that are numbers of this width.
+    /// Returns the fields of views that are numbers of this width.
     fn fields_of(&self, ty: &Ty) -> Vec<Expr> {
         let of_view = |view: &Variable| match &view.ty {
             Ty::Struct(header) if view.is_view => {
@@ -215,7 +216,7 @@ impl Generator {
         self.scope.variables.iter().flat_map(of_view).collect()
     }
 
-    /// A call of a function; its result is of any type.
+    /// Generates a call of a function. Its result may have any type.
     pub(super) fn function_call(&mut self, depth: u32, must_reply: bool) -> Option<Expr> {
         let views: Vec<_> = self.scope.variables.iter().filter(|v| v.is_view).cloned().collect();
         let functions: Vec<_> = self

@@ -6,7 +6,7 @@ use super::{Generator, Variable};
 use crate::tree::{Expr, JumpKind, Stmt, Ty};
 
 impl Generator {
-    /// Generates a run of statements; their declarations are out of scope after it.
+    /// Generates a sequence of statements. Their declarations are out of scope after it.
     pub(super) fn body(&mut self, depth: u32, most: usize) -> Vec<Stmt> {
         let visible = self.scope.variables.len();
         let mut out = Vec::new();
@@ -19,7 +19,7 @@ impl Generator {
         out
     }
 
-    /// Mixes most of these variables, which go out of scope, into ones that stay in scope;
+    /// Combines most of these variables, which go out of scope, with variables that stay in scope;
     /// otherwise their values would not be observed.
     fn absorb(&mut self, declared: Vec<Variable>, out: &mut Vec<Stmt>) {
         let is_number = |v: &&Variable| v.can_assign && !v.is_view && matches!(v.ty, Ty::Bits(_));
@@ -83,7 +83,7 @@ impl Generator {
         self.scope.variables.push(Variable { name: name.to_owned(), ty, can_assign, is_view });
     }
 
-    /// Byte offset of a view: mostly near the front.
+    /// Generates the byte offset of a view, mostly near the front.
     pub(super) fn offset(&mut self) -> Expr {
         if self.chance(60) {
             let at = self.rng.random_range(0..60);
@@ -106,7 +106,7 @@ impl Generator {
         } else {
             "="
         };
-        // A wider value is cut, a narrower one extended.
+        // A wider value is truncated, and a narrower one extended.
         let ty = if is_number && self.chance(10) { self.bits_type() } else { target.ty.clone() };
         let value = self.expr(&ty, 3);
         Some(Stmt::Assign(target, op, value))
@@ -131,7 +131,7 @@ impl Generator {
         let outer = std::mem::replace(&mut self.scope.in_loop, true);
         let visible = self.scope.variables.len();
         self.declare(&name, Ty::Bits(8), false, false);
-        // Unrolling multiplies effects.
+        // Unrolling multiplies the effects.
         let budget = self.budget;
         self.budget = budget.min(1);
         let body = self.body(depth, 3);
@@ -141,7 +141,7 @@ impl Generator {
         Stmt::For(8, name, count, body)
     }
 
-    /// Leaves the loop, the function or the step early, on a condition.
+    /// Generates a conditional early exit from the loop, the function or the step.
     fn leave(&mut self) -> Option<Stmt> {
         let stmt = match self.scope.function.clone() {
             _ if self.scope.in_loop && self.chance(40) => {
@@ -158,7 +158,7 @@ impl Generator {
         Some(Stmt::If(condition, vec![stmt], vec![]))
     }
 
-    /// Generates a statement that ends a step. `last`: it is at the step's end.
+    /// Generates a statement that ends a step. `last` means that it is at the end of the step.
     pub(super) fn end(&mut self, last: bool) -> Stmt {
         let forward = !self.scope.forward.is_empty();
         if let Some(reply) = self.scope.reply.clone() {
@@ -187,7 +187,7 @@ impl Generator {
     }
 
     pub(super) fn forward_step(&mut self) -> String {
-        // The next one more often than not, so that most steps are reached.
+        // The next step is preferred, so that most steps are reached.
         let steps = self.scope.forward.clone();
         if self.chance(70) { steps[0].clone() } else { self.pick(&steps).clone() }
     }

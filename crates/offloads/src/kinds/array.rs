@@ -76,12 +76,12 @@ pub struct Array {
     lanes: Lanes,
     width: u32,
     size: usize,
-    /// The elements, each in the little-endian words that its width needs.
+    /// The elements. Each occupies as many little-endian words as its width needs.
     elements: Box<[u64]>,
 }
 
 impl Array {
-    /// An instance as declared, all zero.
+    /// Creates an instance as declared, with all elements zero.
     ///
     /// # Errors
     /// If there is not enough memory.

@@ -1,13 +1,13 @@
-//! `bloom`: a set of keys that takes one or two bytes for each, and that now and then takes a
-//! stranger for a member.
+//! `bloom`: a set of keys that takes one or two bytes for each key and may report a key that it
+//! does not contain.
 //!
 //! A Bloom filter (Bloom: Space/Time Trade-offs in Hash Coding with Allowable Errors, CACM 13(7),
-//! 1970) keeps only bits. A key sets, or looks at, as many of them as there are hashes. The hashes
-//! are made of two CRCs of the key's bytes in network order, by double hashing (Kirsch,
+//! 1970) keeps only bits. A key sets or tests as many of them as there are hashes. The hashes are
+//! computed from two CRCs of the key's bytes in network order, by double hashing (Kirsch,
 //! Mitzenmacher: Less Hashing, Same Performance, ESA 2006): hash *i* is `crc32(key) + i *
-//! (crc32c(key) | 1)` modulo 2^32. A hash *h* means bit `h * size >> 32`, so that `size` need not
-//! be a power of two. Every machine uses these same bits, so that all of them mistake the same
-//! keys.
+//! (crc32c(key) | 1)` modulo 2^32. A hash *h* selects bit `h * size >> 32`, so that `size` need not
+//! be a power of two. Every machine uses the same bits, so that all of them have the same false
+//! positives.
 
 use wireloom_bits::Bits;
 
@@ -20,7 +20,7 @@ use crate::registry::{
 };
 use crate::{Config, Entry, EntryKey, Env, Instance, Layout, Refused, Row};
 
-/// Bits that the filter keeps at most.
+/// The maximum number of bits of a filter.
 const MOST_BITS: u64 = 1 << 28;
 
 /// The interface of `bloom`.
@@ -59,18 +59,18 @@ pub const KIND: Kind = Kind {
     make: |config| Ok(Box::new(Bloom::new(config)?)),
 };
 
-/// Bits of a word, the unit in which the state is read and loaded.
+/// The number of bits of a word, the unit in which the state is read and loaded.
 pub const WORD_BITS: u32 = 32;
 
-/// CRC-32C (Castagnoli; RFC 3720, appendix B.4) over the data's bytes in network order; data of no
-/// whole number of bytes have zero bits in front.
+/// Returns the CRC-32C (Castagnoli; RFC 3720, appendix B.4) of the data's bytes in network order.
+/// Data that are not a whole number of bytes are preceded by zero bits.
 pub fn crc32c(data: &Bits) -> u32 {
     const POLYNOMIAL: u32 = 0x82f6_3b78;
     let step = |crc: u32, _| if crc & 1 == 1 { crc >> 1 ^ POLYNOMIAL } else { crc >> 1 };
     !data.to_bytes().iter().fold(u32::MAX, |crc, byte| (0..8).fold(crc ^ u32::from(*byte), step))
 }
 
-/// The bits, numbered from 0, that a key sets in a filter of `size` bits.
+/// Returns the bits, numbered from 0, that a key sets in a filter of `size` bits.
 pub fn positions(key: &Bits, size: u64, hashes: u32) -> impl Iterator<Item = u64> {
     let (first, step) = (crc32(key), crc32c(key) | 1);
     (0..hashes).map(move |number| {
@@ -89,7 +89,7 @@ pub struct Bloom {
 }
 
 impl Bloom {
-    /// An instance as declared, empty.
+    /// Creates an empty instance as declared.
     ///
     /// # Errors
     /// If there is no key type or not enough memory.
@@ -120,7 +120,7 @@ impl Bloom {
         })
     }
 
-    /// The word of that number.
+    /// Returns the word with the given index.
     fn word(&mut self, number: u64) -> Result<&mut u64, Refused> {
         let count = self.words.len();
         self.words.get_mut(number as usize).ok_or_else(|| {
@@ -131,7 +131,7 @@ impl Bloom {
     }
 }
 
-/// The refusal to take a key out.
+/// Refuses to remove a key.
 fn stays<T>() -> Result<T, Refused> {
     Err(Refused(
         "a key cannot be taken out of a Bloom filter: its bits may be those of others too".into(),
@@ -150,7 +150,8 @@ impl Instance for Bloom {
         }
     }
 
-    /// A whole key with the value 1 is added; an index replaces the word of that number.
+    /// Adds a key, if the entry has a whole key and the value 1; replaces a word, if the entry has
+    /// an index.
     fn load(&mut self, entry: Entry) -> Result<(), Refused> {
         match entry.key {
             EntryKey::Exact(key) if key.width() == self.key_bits => {
@@ -182,7 +183,7 @@ impl Instance for Bloom {
         }
     }
 
-    /// The words that are not zero: the keys themselves are not kept.
+    /// The words that are not zero. The keys themselves are not stored.
     fn rows(&self) -> Vec<Row> {
         let words = self.words.iter().enumerate().filter(|(_, word)| **word != 0);
         words
@@ -211,8 +212,8 @@ mod tests {
 
     #[test]
     fn crc32c_is_that_of_rfc_3720() {
-        // Appendix B.4: the CRCs of 32 bytes of zeros, of ones, and of 0 to 31, whose bytes are
-        // listed in the order in which they are sent.
+        // Appendix B.4: the CRCs of 32 bytes of zeros, of ones, and of 0 to 31. The bytes of the
+        // CRCs are listed in the order in which they are sent.
         let crc = |bytes: &[u8]| crc32c(&Bits::from_bytes(bytes)).to_le_bytes();
         assert_eq!(crc(&[0; 32]), [0xaa, 0x36, 0x91, 0x8a]);
         assert_eq!(crc(&[0xff; 32]), [0x43, 0xab, 0xa8, 0x62]);
@@ -239,7 +240,7 @@ mod tests {
                 mistaken += u32::from(found);
             }
         }
-        // (1 - e^(-k n / m))^k, of Bloom's paper.
+        // (1 - e^(-k n / m))^k, from Bloom's paper.
         let expected =
             (1.0 - (-f64::from(hashes) * members as f64 / f64::from(size)).exp()).powi(hashes);
         let rate = f64::from(mistaken) / f64::from(strangers);
@@ -251,8 +252,8 @@ mod tests {
 
     #[test]
     fn the_bits_are_those_that_the_reference_states() {
-        // CRC-32 and CRC-32C of `123456789` are 0xcbf43926 and 0xe3069283 (the check values of
-        // both).
+        // CRC-32 and CRC-32C of `123456789` are 0xcbf43926 and 0xe3069283, the check values of
+        // both.
         let digits = Bits::from_bytes(b"123456789");
         let expected = [0xcbf4_3926u64, 0xaefa_cba9, 0x9201_5e2c].map(|hash| (hash * 1000) >> 32);
         assert!(positions(&digits, 1000, 3).eq(expected));

@@ -33,9 +33,9 @@ pub const KIND: Kind = Kind {
 #[derive(Clone)]
 pub struct Checksum;
 
-/// The ones'-complement sum of `length` bytes from byte `offset`, begun with `initial`, not
-/// inverted (RFC 1071, section 1). Words begin at `offset`. Bytes past the end count as zero, an
-/// odd last byte is the upper half of its word.
+/// Returns the ones'-complement sum of `length` bytes from byte `offset`, starting with `initial`
+/// and not inverted (RFC 1071, section 1). Words begin at `offset`. Bytes past the end count as
+/// zero, and an odd last byte is the upper half of its word.
 pub fn sum(bytes: &[u8], offset: u16, length: u16, initial: u16) -> u16 {
     let start = usize::from(offset).min(bytes.len());
     let end = (usize::from(offset) + usize::from(length)).min(bytes.len());

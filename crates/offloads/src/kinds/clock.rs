@@ -1,4 +1,4 @@
-//! `clock`: time, which is the arrival time of the packet that the thread was begun for.
+//! `clock`: the time, which is the arrival time of the packet for which the thread was started.
 
 use wireloom_bits::Bits;
 

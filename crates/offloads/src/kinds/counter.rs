@@ -1,4 +1,4 @@
-//! `counter`: packets and bytes by index.
+//! `counter`: counts of packets and bytes by index.
 
 use wireloom_bits::Bits;
 
@@ -34,12 +34,12 @@ fn counts_layout() -> Layout {
 /// An instance of `counter`.
 #[derive(Clone)]
 pub struct Counter {
-    /// Packets and bytes of each counter in turn.
+    /// The counts of packets and of bytes of each counter, alternating.
     cells: Box<[u64]>,
 }
 
 impl Counter {
-    /// An instance as declared, all zero.
+    /// Creates an instance as declared, with all counters zero.
     ///
     /// # Errors
     /// If there is not enough memory.
@@ -63,7 +63,7 @@ impl Instance for Counter {
         nothing()
     }
 
-    /// Sets a counter: packets are the upper 64 bits of the value, bytes the lower.
+    /// Sets a counter. The upper 64 bits of the value are the packets, the lower 64 bits the bytes.
     fn load(&mut self, entry: Entry) -> Result<(), Refused> {
         let index = index_of(&entry.key, self.size())?;
         self.cells[2 * index] = entry.value.word(1);

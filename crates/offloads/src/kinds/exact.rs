@@ -1,17 +1,17 @@
 //! `exact`: a table from keys to values, with ageing.
 //!
-//! The behaviour of a table depends only on the calls and their times, never on how keys hash:
+//! The behaviour of a table depends only on the calls and their times, never on the hashes of keys:
 //! - *The table's time* is the latest time of any call that changes the table; it never runs
-//!   backwards. Methods that only read (`lookup`, `age`) see the later of that and the time of the
-//!   call.
-//! - An entry that was touched more than `age` nanoseconds ago is expired: absent to every method,
-//!   and its place is free. Entries that the control plane loaded are static and never expire, also
-//!   not by `expire`.
-//! - The table is full when it holds `size` entries that are not expired.
+//!   backwards. Methods that only read (`lookup`, `age`) use the later of that time and the time of
+//!   the call.
+//! - An entry that was touched more than `age` nanoseconds ago is expired: it is absent to every
+//!   method, and its memory is free. Entries that the control plane loaded are static and never
+//!   expire; `expire` does not remove them either.
+//! - The table is full when it contains `size` entries that are not expired.
 //!
 //! A list links entries in the order in which they were touched, which is the order in which they
-//! expire. Every method is O(1): the next call that changes the table removes expired entries from
-//! the end of the list.
+//! expire. Every method is O(1) amortised: the next call that changes the table removes expired
+//! entries from the end of the list.
 
 use std::hash::{BuildHasher, RandomState};
 
@@ -123,7 +123,7 @@ pub const KIND: Kind = Kind {
     make: |config| Ok(Box::new(Exact::new(config)?)),
 };
 
-/// No entry.
+/// The index for "no entry".
 const NONE: u32 = u32::MAX;
 
 /// An instance of `exact`.
@@ -136,22 +136,22 @@ pub struct Exact {
     age_ns: u64,
     time_ns: u64,
     index: HashTable<u32>,
-    /// Keyed at random, so that no packets can be made up that all collide. What the table does is
-    /// not affected.
+    /// The hasher has a random key, so that nobody can construct packets whose keys all collide.
+    /// The table's behaviour does not depend on it.
     hasher: RandomState,
     entries: Entries,
 }
 
-/// The entries, by number.
+/// The entries, by index.
 #[derive(Clone)]
 struct Entries {
     key_words: usize,
     value_width: u32,
     records: Vec<Record>,
-    /// Words of the key, then of the value, of each entry.
+    /// The words of the key, followed by those of the value, of each entry.
     data: Vec<u64>,
     free: Vec<u32>,
-    /// Ends of the list of entries that age: the one touched longest ago, and the one touched last.
+    /// The ends of the list of ageing entries: the least and the most recently touched one.
     oldest: u32,
     newest: u32,
 }
@@ -161,7 +161,7 @@ struct Record {
     touched_ns: u64,
     older: u32,
     newer: u32,
-    /// Loaded by the control plane: is not in the list.
+    /// Whether the control plane loaded the entry. Static entries are not in the list.
     is_static: bool,
 }
 
@@ -186,7 +186,7 @@ impl Entries {
         }
     }
 
-    /// A new entry, not in the list.
+    /// Adds a new entry, which is not in the list.
     fn add(&mut self, key: &[u64], value: &Bits) -> u32 {
         let record = Record { touched_ns: 0, older: NONE, newer: NONE, is_static: true };
         let entry = self.free.pop().unwrap_or_else(|| {
@@ -213,7 +213,7 @@ impl Entries {
         }
     }
 
-    /// Puts an entry that is not in the list at its young end.
+    /// Appends an entry that is not in the list as the most recently touched one.
     fn link(&mut self, entry: u32, now_ns: u64) {
         let older = self.newest;
         self.records[entry as usize] =
@@ -234,7 +234,7 @@ impl Entries {
 }
 
 impl Exact {
-    /// An instance as declared, empty.
+    /// Creates an empty instance as declared.
     ///
     /// # Errors
     /// If a type is missing.
@@ -265,7 +265,7 @@ impl Exact {
         })
     }
 
-    /// The entry under a key, expired or not.
+    /// Returns the entry with a key, expired or not.
     fn find(&self, key: &[u64]) -> Option<u32> {
         self.index.find(self.hasher.hash_one(key), |&e| self.entries.key(e) == key).copied()
     }
@@ -277,13 +277,13 @@ impl Exact {
         (self.age_ns == 0 || age <= self.age_ns).then_some(age)
     }
 
-    /// Finds a key at a given time, ignoring expired entries; returns the entry and its age.
+    /// Finds a key at a given time, ignoring expired entries. Returns the entry and its age.
     fn peek(&self, key: &[u64], now_ns: u64) -> Option<(u32, u64)> {
         let entry = self.find(key)?;
         Some((entry, self.live_age(entry, now_ns.max(self.time_ns))?))
     }
 
-    /// Lets time pass, and takes out what has expired.
+    /// Advances the time and removes expired entries.
     fn advance(&mut self, now_ns: u64) {
         self.time_ns = self.time_ns.max(now_ns);
         if self.age_ns != 0 {
@@ -303,8 +303,8 @@ impl Exact {
         before - self.index.len()
     }
 
-    /// Inserts a new entry, static until it is linked; the key must be absent and the table not
-    /// full.
+    /// Inserts a new entry, which is static until it is linked. The key must be absent and the
+    /// table must not be full.
     fn put_in(&mut self, key: &[u64], value: &Bits) -> u32 {
         let entry = self.entries.add(key, value);
         let hash = self.hasher.hash_one(key);
@@ -337,7 +337,7 @@ impl Exact {
         pack(&[Bits::bool(entry.is_some()), value])
     }
 
-    /// Implements `insert` and `accumulate`: `change` decides the new value of an existing entry.
+    /// Implements `insert` and `accumulate`: `change` computes the new value of an existing entry.
     fn insert(
         &mut self,
         key: &[u64],
@@ -407,7 +407,7 @@ impl Exact {
 
 impl Instance for Exact {
     fn call(&mut self, method: usize, args: &[Bits], env: &mut Env<'_>) -> Bits {
-        // A key of Loom C's widest type has 16 words.
+        // A key of the widest type in Loom C has 16 words.
         let mut buffer = [0u64; (wireloom_bits::MAX_WIDTH / 64) as usize];
         let count = words(args[0].width());
         for (to, from) in buffer.iter_mut().zip(args[0].words()) {

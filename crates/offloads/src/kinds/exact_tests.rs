@@ -150,12 +150,12 @@ fn a_million_entries() {
     }
 }
 
-/// The table as its documentation has it: a list that is searched.
+/// The table as its documentation describes it: a list with linear search.
 struct Model {
     size: usize,
     age: u64,
     time: u64,
-    /// Key, value, time of the last touch (none for static entries).
+    /// Key, value and time of the last touch (`None` for static entries).
     entries: Vec<(u32, u16, Option<u64>)>,
 }
 
@@ -251,7 +251,8 @@ proptest! {
         for mut op in ops {
             if op.method == "load" {
                 let there = model.entries.iter().position(|e| e.0 == op.key);
-                // Loading does not let time pass: what the last change found alive still is.
+                // Loading does not advance the time: entries that were alive at the last change are
+                // still alive.
                 let expected = there.is_some() || model.entries.len() < size;
                 if load(&mut b, op.key, op.value).is_ok() {
                     model.entries.retain(|e| e.0 != op.key);

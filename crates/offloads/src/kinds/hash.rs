@@ -1,10 +1,10 @@
 //! `hash`: CRC-32 and the hash unit of Intel's IXP network processors.
 //!
-//! The hash unit takes its operand for a polynomial over GF(2), multiplies it by a programmable
+//! The hash unit treats its operand as a polynomial over GF(2), multiplies it by a programmable
 //! multiplier polynomial and divides the product by a fixed irreducible generator polynomial; the
 //! remainder is the hash (Intel IXP2800 Network Processor Hardware Reference Manual, section
-//! 7.1.3.2, equations 7 to 10). The hardware's operands are as wide as the hash; a wider key here
-//! is reduced modulo the generator first, a narrower one is zero-extended.
+//! 7.1.3.2, equations 7 to 10). The hardware's operands are as wide as the hash. Here a wider key
+//! is reduced modulo the generator first, and a narrower one is zero-extended.
 
 use wireloom_bits::Bits;
 
@@ -77,7 +77,7 @@ pub struct Hash {
 }
 
 impl Hash {
-    /// An instance as declared.
+    /// Creates an instance as declared.
     pub fn new(config: &Config) -> Self {
         let [multiplier48, multiplier64] =
             ["multiplier48", "multiplier64"].map(|name| config.param(name).low_u64());
@@ -94,7 +94,7 @@ struct Field {
 }
 
 impl Field {
-    /// `x` times the polynomial, plus 1 if `bit` is set.
+    /// Returns `x` times the polynomial, plus 1 if `bit` is set.
     fn shift_in(self, value: u64, bit: bool) -> u64 {
         let carry = value >> (self.degree - 1) & 1 == 1;
         let shifted = (value << 1 | u64::from(bit)) & (u64::MAX >> (64 - self.degree));
@@ -113,20 +113,21 @@ impl Field {
     }
 }
 
-/// The 48-bit hash of `data`, whose most significant bit is the highest coefficient.
+/// Returns the 48-bit hash of `data`, whose most significant bit is the highest coefficient.
 pub fn hash48(data: &Bits, multiplier: u64) -> u64 {
     let field = Field { degree: 48, generator: GENERATOR_48 };
     field.multiply(field.reduce(data), multiplier)
 }
 
-/// The 64-bit hash of `data`, whose most significant bit is the highest coefficient.
+/// Returns the 64-bit hash of `data`, whose most significant bit is the highest coefficient.
 pub fn hash64(data: &Bits, multiplier: u64) -> u64 {
     let field = Field { degree: 64, generator: GENERATOR_64 };
     field.multiply(field.reduce(data), multiplier)
 }
 
-/// CRC-32 of IEEE 802.3 (reflected, begun with and inverted by all ones) over the data's bytes in
-/// network order; data of no whole number of bytes have zero bits in front.
+/// Returns the CRC-32 of IEEE 802.3 (reflected, with all ones as initial value and final inversion)
+/// of the data's bytes in network order. Data that are not a whole number of bytes are preceded by
+/// zero bits.
 pub fn crc32(data: &Bits) -> u32 {
     crc32fast::hash(&data.to_bytes())
 }
@@ -161,7 +162,7 @@ mod tests {
     use super::*;
     use crate::kinds::tests::Bench;
 
-    /// The hash as the manual states it: the whole product first, then long division.
+    /// The hash according to the manual: the complete product first, then long division.
     fn reference(data: &Bits, multiplier: u64, degree: u32, exponents: &[u32]) -> Bits {
         let width = data.width() + 64 + degree + 1;
         let mut rest = Bits::zero(width);
@@ -218,8 +219,8 @@ mod tests {
 
     #[test]
     fn the_hash_is_one_to_one_on_its_own_width() {
-        // The generators are irreducible, so that x^(2^degree) = x (mod G), and a multiplier other
-        // than zero loses nothing.
+        // The generators are irreducible, so that x^(2^degree) = x (mod G), and a non-zero
+        // multiplier loses no information.
         for (degree, generator) in [(48, GENERATOR_48), (64, GENERATOR_64)] {
             let field = Field { degree, generator };
             let frobenius = (0..degree).fold(2, |power, _| field.multiply(power, power));

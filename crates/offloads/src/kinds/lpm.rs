@@ -1,4 +1,4 @@
-//! `lpm`: longest-prefix match. The structure is the module [`crate::lpm`]'s.
+//! `lpm`: longest-prefix match. The module [`crate::lpm`] contains the data structure.
 
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -45,7 +45,7 @@ pub struct Lpm {
 }
 
 impl Lpm {
-    /// An instance as declared, without prefixes.
+    /// Creates an instance as declared, without prefixes.
     ///
     /// # Errors
     /// If a type is missing or too wide, or there is not enough memory.
@@ -64,24 +64,25 @@ impl Lpm {
         })
     }
 
-    /// The table, for a control plane in another thread: it changes it while packets are looked up.
+    /// Returns the table for a control plane in another thread, which can change it while packets
+    /// are looked up.
     pub fn table(&self) -> Arc<Mutex<Table>> {
         Arc::clone(&self.table)
     }
 
-    /// A reader of its own, for a machine that looks keys up by itself.
+    /// Returns an independent reader, for a machine that looks up keys itself.
     pub fn reader(&self) -> Reader {
         self.reader.clone()
     }
 
     fn with_table<T>(&self, work: impl FnOnce(&mut Table) -> T) -> T {
-        // A panic elsewhere cannot have left the table half changed where lookups see it.
+        // A panic elsewhere cannot have left a half-changed table visible to lookups.
         work(&mut self.table.lock().unwrap_or_else(PoisonError::into_inner))
     }
 }
 
 impl Clone for Lpm {
-    /// A table of its own with the same prefixes.
+    /// Returns an independent table with the same prefixes.
     fn clone(&self) -> Self {
         let same = "what one table has room for has room in another";
         let mut table = Table::new(self.key_width, &self.miss).expect(same);
@@ -132,7 +133,7 @@ impl Instance for Lpm {
         self.with_table(Table::end_bulk)
     }
 
-    /// All prefixes, by their bits, then by length.
+    /// All prefixes, sorted by their bits, then by length.
     fn rows(&self) -> Vec<Row> {
         let mut rows = Vec::new();
         self.with_table(|table| {
@@ -239,7 +240,7 @@ mod tests {
                 table.end_bulk().unwrap();
             });
         });
-        // SAFETY: the view is of a reader that is still pinned; value 1 was the first to be
+        // SAFETY: the view belongs to a reader that is still pinned; value 1 was the first to be
         // numbered.
         assert_eq!(unsafe { *view.values.add(view.value_words as usize) }, 1);
         assert!(table.lock().unwrap().memory() > before, "old arrays and new");

@@ -40,28 +40,28 @@ pub const KIND: Kind = Kind {
     make: |config| Ok(Box::new(Match::new(config))),
 };
 
-/// Most bytes that the patterns of one offload have together: well inside what the automaton can
-/// number.
+/// The maximum number of bytes of all patterns of one offload together, well below the limit of the
+/// automaton.
 const MAX_PATTERN_BYTES: usize = 1 << 24;
 
 /// An instance of `match`.
 #[derive(Clone)]
 pub struct Match {
     layout: Layout,
-    /// Patterns and values in the table's order, which decides between patterns that match at one
-    /// place.
+    /// Patterns and values in the order of the table, which decides between patterns that match at
+    /// the same position.
     patterns: Vec<(Vec<u8>, Bits)>,
     /// The index of each pattern in `patterns`.
     places: HashMap<Vec<u8>, usize>,
-    /// Bytes of all patterns together.
+    /// The number of bytes of all patterns together.
     total: usize,
-    /// Made of the patterns when first needed after a change, so that loading many is not
-    /// quadratic.
+    /// The automaton of the patterns. It is built when it is first needed after a change, so that
+    /// loading many patterns does not take quadratic time.
     automaton: Option<AhoCorasick>,
 }
 
 impl Match {
-    /// An instance as declared, without patterns.
+    /// Creates an instance as declared, without patterns.
     pub fn new(config: &Config) -> Self {
         Self {
             layout: config.value.clone().unwrap_or_default(),
@@ -95,8 +95,8 @@ impl Instance for Match {
         pack(&[Bits::bool(found.is_some()), Bits::new(16, place as u128), value])
     }
 
-    /// Adds a pattern after those in the table; a pattern that is already there keeps its place and
-    /// gets the new value.
+    /// Adds a pattern after those in the table. A pattern that is already in the table keeps its
+    /// position and gets the new value.
     fn load(&mut self, entry: Entry) -> Result<(), Refused> {
         let EntryKey::Pattern(bytes) = entry.key else {
             return Err(Refused("the key is not a byte string".into()));
@@ -133,7 +133,7 @@ impl Instance for Match {
         Ok(true)
     }
 
-    /// The patterns in the table's order.
+    /// The patterns in the order of the table.
     fn rows(&self) -> Vec<Row> {
         let rows = self.patterns.iter().map(|(bytes, value)| Row {
             key: EntryKey::Pattern(bytes.clone()),
@@ -162,7 +162,7 @@ mod tests {
         bench.instance.load(Entry { key, value: Bits::new(8, value) })
     }
 
-    /// Offset and value, if something was found.
+    /// The offset and the value, if a pattern was found.
     fn scan(bench: &mut Bench, offset: u16, length: u16) -> Option<(u64, u64)> {
         let args = [offset, length].map(|v| Bits::new(16, u128::from(v)));
         let reply = bench.call("scan", &args);

@@ -1,10 +1,11 @@
 //! `meter`: the three-colour markers of RFC 2697 (single rate) and RFC 2698 (two rates).
 //!
-//! Token buckets are whole numbers of bytes. A token for a rate of `r` bytes a second falls at each
-//! time `k / r` seconds for whole `k`; so between two arrivals at `a` and `b` nanoseconds fall
-//! `floor(b r / 10^9) - floor(a r / 10^9)` tokens, and no fraction is ever lost, whatever the
-//! arrival times. Buckets are full at the start. Time never runs backwards: a packet that is
-//! stamped earlier than the one before it finds the buckets as that one left them.
+//! Token buckets contain whole numbers of bytes. With a rate of `r` bytes a second, a token is
+//! added at each time `k / r` seconds for whole `k`. Between two arrivals at `a` and `b`
+//! nanoseconds, `floor(b r / 10^9) - floor(a r / 10^9)` tokens are added, and no fraction is ever
+//! lost, whatever the arrival times. Buckets are full at the start. Time never runs backwards: a
+//! packet with an earlier timestamp than its predecessor finds the buckets as the predecessor left
+//! them.
 
 use std::collections::BTreeMap;
 
@@ -66,14 +67,15 @@ pub const KIND: Kind = Kind {
     make: |config| Ok(Box::new(Meter::new(config)?)),
 };
 
-/// A colour, as the methods return it.
+/// A colour as the methods return it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Color {
     /// Within the committed rate and burst.
     Green = 0,
-    /// Beyond that, within the excess burst (RFC 2697) or the peak rate (RFC 2698).
+    /// Beyond the committed rate, but within the excess burst (RFC 2697) or the peak rate (RFC
+    /// 2698).
     Yellow = 1,
-    /// Beyond both.
+    /// Beyond both limits.
     Red = 2,
 }
 
@@ -95,11 +97,12 @@ pub struct Rates {
 /// The names of the rates, in the order in which a table's value packs them, 64 bits each.
 pub const RATE_NAMES: [&str; 5] = ["cir", "cbs", "ebs", "pir", "pbs"];
 
-/// The largest rate (bytes a second) and burst (bytes).
+/// The largest rate in bytes a second and the largest burst in bytes.
 pub const MAX_RATE: u64 = 1 << 40;
 
-/// Words of a meter's state: tokens missing from the first bucket, tokens missing from the second,
-/// time of the last packet. All zero is a meter that was never used: its buckets are full.
+/// The number of words of a meter's state: tokens missing from the first bucket, tokens missing
+/// from the second bucket, and the time of the last packet. A meter that was never used is all
+/// zero: its buckets are full.
 const STATE_WORDS: usize = 3;
 
 /// An instance of `meter`.
@@ -138,27 +141,27 @@ impl Rates {
 /// Returns the tokens that a rate adds between two times.
 fn tokens(rate: u64, from_ns: u64, to_ns: u64) -> u64 {
     let fallen = |time: u64| u128::from(time) * u128::from(rate) / 1_000_000_000;
-    // At most 2^64 ns at 2^40 bytes a second: 2^75. More than any bucket holds is as good as 2^64 -
-    // 1.
+    // At most 2^64 ns at 2^40 bytes a second: 2^75. Any value that exceeds the capacity of all
+    // buckets may saturate at 2^64 - 1.
     (fallen(to_ns) - fallen(from_ns)).try_into().unwrap_or(u64::MAX)
 }
 
-/// Whether a bucket of this size, with this many tokens missing, has `bytes` tokens.
+/// Whether a bucket of this size, with `missing` tokens missing, contains `bytes` tokens.
 fn fits(size: u64, missing: u64, bytes: u64) -> bool {
     size - missing >= bytes
 }
 
-/// A meter's buckets at work.
+/// The buckets of a meter while it processes a packet.
 struct Buckets<'a> {
     rates: Rates,
-    /// Missing from bucket C.
+    /// The tokens missing from bucket C.
     committed: &'a mut u64,
-    /// Missing from bucket E (RFC 2697) or P (RFC 2698).
+    /// The tokens missing from bucket E (RFC 2697) or P (RFC 2698).
     other: &'a mut u64,
 }
 
 impl Buckets<'_> {
-    /// RFC 2697, section 3: tokens fall into C; when that is full, into E.
+    /// RFC 2697, section 3: tokens are added to C; when that is full, to E.
     fn single_rate(&mut self, from_ns: u64, to_ns: u64, bytes: u64, color: Color) -> Color {
         let fallen = tokens(self.rates.cir, from_ns, to_ns);
         let into_committed = fallen.min(*self.committed);
@@ -175,7 +178,8 @@ impl Buckets<'_> {
         }
     }
 
-    /// RFC 2698, section 3: each bucket has its own rate; a green packet takes from both.
+    /// RFC 2698, section 3: each bucket has its own rate, and a green packet takes tokens from
+    /// both.
     fn two_rates(&mut self, from_ns: u64, to_ns: u64, bytes: u64, color: Color) -> Color {
         *self.committed = self.committed.saturating_sub(tokens(self.rates.cir, from_ns, to_ns));
         *self.other = self.other.saturating_sub(tokens(self.rates.pir, from_ns, to_ns));
@@ -192,7 +196,7 @@ impl Buckets<'_> {
 }
 
 impl Meter {
-    /// An instance as declared, all buckets full.
+    /// Creates an instance as declared, with all buckets full.
     ///
     /// # Errors
     /// If there is not enough memory.
@@ -246,7 +250,7 @@ impl Instance for Meter {
         Bits::new(2, color as u128)
     }
 
-    /// Sets the rates of a meter, packed as [`rates_layout`] says, and fills its buckets.
+    /// Sets the rates of a meter, packed according to [`rates_layout`], and fills its buckets.
     fn load(&mut self, entry: Entry) -> Result<(), Refused> {
         let index = index_of(&entry.key, self.size())?;
         check_value(&entry.value, 320)?;
@@ -261,20 +265,21 @@ impl Instance for Meter {
         Ok(())
     }
 
-    /// Gives a meter its declared rates back, and fills its buckets.
+    /// Restores the declared rates of a meter, and fills its buckets.
     fn unload(&mut self, key: &EntryKey) -> Result<bool, Refused> {
         let index = index_of(key, self.size())?;
         self.state[index * STATE_WORDS..][..STATE_WORDS].fill(0);
         Ok(self.set.remove(&(index as u64)).is_some())
     }
 
-    /// The meters that were used or set: rates, and the tokens in their buckets when the last
-    /// packet had passed, which was at `last_ns`. The rates of a row: the control plane does not
-    /// write what is in the buckets.
+    /// Returns the entry for a row. It contains only the rates: the control plane does not write
+    /// the buckets' contents.
     fn entry(&self, row: &Row) -> Entry {
         Entry { key: row.key.clone(), value: packed(&row.fields[..RATE_NAMES.len()]) }
     }
 
+    /// The meters that were used or set: their rates, the tokens in their buckets after the last
+    /// packet, and the time `last_ns` of that packet.
     fn rows(&self) -> Vec<Row> {
         let mut rows = Vec::new();
         for (index, state) in self.state.chunks_exact(STATE_WORDS).enumerate() {
@@ -376,8 +381,8 @@ mod tests {
 
     #[test]
     fn no_fraction_of_a_token_is_lost() {
-        // Three bytes a second: one each 333,333,333 1/3 ns. Polled each nanosecond around the
-        // third one.
+        // Three bytes a second: one every 333,333,333 1/3 ns. The meter is polled around the time
+        // of each token.
         let mut m = single(3, 3, 0);
         assert_eq!(blind(&mut m, 0, 3), 0);
         for now in [333_333_333, 333_333_334, 666_666_666, 666_666_667, 999_999_999] {
@@ -423,7 +428,7 @@ mod tests {
     }
 
     proptest! {
-        /// RFC 2697 as its text has it, one token at a time.
+        /// RFC 2697 as its text describes it, one token at a time.
         #[test]
         fn single_rate_equals_one_token_at_a_time(
             cir in 0u64..50, cbs in 0u64..40, ebs in 0u64..40,

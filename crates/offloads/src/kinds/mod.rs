@@ -1,5 +1,5 @@
-//! The kinds: the interface and the golden meaning of each in one file, named as the kind is in
-//! Loom C (`match` is `matching`).
+//! The kinds. The interface and the golden implementation of each kind are in one file, which is
+//! named after the kind in Loom C (`match` is in `matching`).
 
 pub mod array;
 pub mod bloom;
@@ -20,8 +20,8 @@ use wireloom_bits::Bits;
 use crate::registry::{self, Kind};
 use crate::{Config, EntryKey, Instance, Layout, Refused};
 
-/// Every kind, in the order of the reference. (`engine` offloads are not a kind: their interface is
-/// the engine's.)
+/// All kinds, in the order of the reference. (`engine` offloads are not a kind: their interface is
+/// that of the engine.)
 pub static KINDS: &[Kind] = &[
     lpm::KIND,
     exact::KIND,
@@ -38,11 +38,11 @@ pub static KINDS: &[Kind] = &[
     park::KIND,
 ];
 
-/// An offload as declared, in its initial state.
+/// Creates an offload as declared, in its initial state.
 ///
 /// # Errors
-/// If there is no such kind, its types do not suit it or there is not enough memory; a sentence
-/// without a final stop.
+/// If there is no such kind, if the types do not suit the kind, or if there is not enough memory.
+/// The error is a sentence without a final period.
 pub fn instantiate(config: &Config) -> Result<Box<dyn Instance>, Refused> {
     match registry::kind(&config.kind) {
         Some(kind) => (kind.make)(config),
@@ -50,7 +50,7 @@ pub fn instantiate(config: &Config) -> Result<Box<dyn Instance>, Refused> {
     }
 }
 
-/// The refusal of an entry by a kind without a table.
+/// Refuses an entry for a kind without a table.
 fn no_table<T>(kind: &str) -> Result<T, Refused> {
     Err(Refused(format!("`{kind}` has no table: remove the section")))
 }
@@ -66,7 +66,7 @@ fn index_of(key: &EntryKey, size: usize) -> Result<usize, Refused> {
     }
 }
 
-/// Refuses a value that is not of the offload's value type.
+/// Refuses a value whose width differs from that of the offload's value type.
 pub(crate) fn check_value(value: &Bits, width: u32) -> Result<(), Refused> {
     if value.width() == width {
         return Ok(());
@@ -74,7 +74,7 @@ pub(crate) fn check_value(value: &Bits, width: u32) -> Result<(), Refused> {
     Err(Refused(format!("a value of {} bits where the offload holds {width}", value.width())))
 }
 
-/// Name and value of each leaf of a packed value; a scalar is called `value`.
+/// Returns the name and the value of each leaf of a packed value. A scalar is called `value`.
 fn field_values(layout: &Layout, value: &Bits) -> Vec<(String, Bits)> {
     let mut top = layout.width();
     let leaves = layout.fields.iter().map(|(name, width)| {
@@ -92,7 +92,7 @@ pub(crate) mod tests {
     use super::*;
     use crate::{Entry, EntryKey, Env, ValueType};
 
-    /// A configuration with defaults filled in, as the language makes it.
+    /// A configuration with defaults filled in, as the compiler makes it.
     pub(crate) fn config(
         kind: &str,
         key: Option<&[(&str, u32)]>,
@@ -123,7 +123,7 @@ pub(crate) mod tests {
         PacketInHand::arrive(&Packet { ingress: 1, arrival_ns: 5, bytes: bytes.to_vec() }, 0)
     }
 
-    /// An instance whose methods are called by name, with arguments and reply checked against the
+    /// An instance whose methods are called by name. Arguments and replies are checked against the
     /// registry.
     pub(crate) struct Bench {
         pub(crate) instance: Box<dyn Instance>,
@@ -167,7 +167,7 @@ pub(crate) mod tests {
         }
     }
 
-    /// A copy has all state that calls can see, and none in common with the original.
+    /// A copy has all state that calls can observe, and shares none with the original.
     #[test]
     fn copies_behave_as_their_originals() {
         let byte = |value: u32| Bits::new(8, u128::from(value));
@@ -203,7 +203,7 @@ pub(crate) mod tests {
         for (mut original, call) in cases {
             let bits = word(1 << 24);
             let prefix = Entry { key: EntryKey::Prefix { bits, length: 8 }, value: byte(5) };
-            // Only prefix tables take it.
+            // Only prefix tables accept it.
             let _ = original.instance.load(prefix);
             (0..20).for_each(|i| drop(call(&mut original, i)));
             let mut copy = Bench {

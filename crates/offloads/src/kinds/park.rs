@@ -1,7 +1,7 @@
-//! `park`: packets set aside under a key.
+//! `park`: packets that are set aside under a key.
 //!
-//! Packets under one key form a queue. Age counts from the time of the `keep`. The park's time is
-//! the latest arrival time that any call has seen, so that it never runs backwards.
+//! Packets under one key form a queue. Their age counts from the time of the `keep`. The park's
+//! time is the latest arrival time that any call has seen, so that it never runs backwards.
 
 use std::collections::{BTreeMap, HashMap, VecDeque};
 
@@ -68,7 +68,7 @@ pub struct Park {
     age_ns: u64,
     /// The latest time that a call has seen.
     time_ns: u64,
-    /// The packets by a running number: the oldest first.
+    /// The packets by a running number, oldest first.
     packets: BTreeMap<u64, Kept>,
     /// The running numbers under each key, oldest first. No queue is empty.
     queues: HashMap<Bits, VecDeque<u64>>,
@@ -83,7 +83,7 @@ struct Kept {
 }
 
 impl Park {
-    /// An instance as declared, empty.
+    /// Creates an empty instance as declared.
     pub fn new(config: &Config) -> Self {
         Self {
             size: config.param("size").low_u64() as usize,
@@ -95,7 +95,7 @@ impl Park {
         }
     }
 
-    /// Lets time pass, and throws away what has grown too old.
+    /// Advances the time and drops packets that have grown too old.
     fn advance(&mut self, now_ns: u64) {
         self.time_ns = self.time_ns.max(now_ns);
         if self.age_ns != 0 {
@@ -115,7 +115,7 @@ impl Park {
         before - self.packets.len()
     }
 
-    /// Takes the oldest number off a key's queue.
+    /// Removes the oldest number from a key's queue.
     fn unqueue(&mut self, key: &Bits) -> Option<u64> {
         let queue = self.queues.get_mut(key)?;
         let number = queue.pop_front();
@@ -139,7 +139,8 @@ impl Park {
     fn take(&mut self, key: &Bits, packet: &mut PacketInHand) -> bool {
         let Some(number) = self.unqueue(key) else { return false };
         let kept = self.packets.remove(&number).expect("a number in a queue has its packet");
-        // What leaves is still accounted to the packet that has just arrived.
+        // The packet that leaves takes over the sequence number of the packet that has just
+        // arrived.
         let sequence = packet.sequence;
         *packet = kept.packet;
         packet.sequence = sequence;
@@ -162,7 +163,7 @@ impl Instance for Park {
         Err(Refused("`park` holds packets, not entries: remove the section".into()))
     }
 
-    /// Throws away the packets kept under a key.
+    /// Drops the packets kept under a key.
     fn unload(&mut self, key: &EntryKey) -> Result<bool, Refused> {
         let EntryKey::Exact(key) = key else {
             return Err(Refused("the key is not a whole key".into()));
@@ -174,7 +175,7 @@ impl Instance for Park {
         Ok(true)
     }
 
-    /// The packets, the one kept first in front.
+    /// The packets, the oldest first.
     fn rows(&self) -> Vec<Row> {
         let rows = self.packets.values().map(|kept| {
             let word = |width, value: u64| Bits::new(width, u128::from(value));
@@ -211,7 +212,7 @@ mod tests {
         bench.call("keep", &[Bits::new(8, key)]).bit(0)
     }
 
-    /// First byte of the packet taken.
+    /// The first byte of the packet taken, if there is one.
     fn take(bench: &mut Bench, key: u128) -> Option<u8> {
         let mut arrived = packet(&[0; 60]);
         arrived.sequence = 77;

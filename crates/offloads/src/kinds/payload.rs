@@ -1,4 +1,4 @@
-//! `payload`: the bytes of the packet by offset from its start, a chunk at a time.
+//! `payload`: access to the bytes of the packet in chunks, by offset from its start.
 
 use wireloom_bits::Bits;
 
@@ -64,14 +64,14 @@ pub const KIND: Kind = Kind {
     make: |config| Ok(Box::new(Payload::new(config)?)),
 };
 
-/// An instance of `payload`. Its state is the packet's.
+/// An instance of `payload`. Its state is the packet.
 #[derive(Clone)]
 pub struct Payload {
     width: u32,
 }
 
 impl Payload {
-    /// An instance as declared.
+    /// Creates an instance as declared.
     ///
     /// # Errors
     /// If the chunk is not a whole number of bytes.

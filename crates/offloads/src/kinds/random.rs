@@ -1,10 +1,10 @@
-//! `random`: numbers that look random and that every machine draws alike.
+//! `random`: pseudo-random numbers that are the same on every machine.
 //!
 //! SplitMix64 (Steele, Lea, Flood: Fast Splittable Pseudorandom Number Generators, OOPSLA 2014) is
-//! a counter whose values are mixed, so that any output can be had directly. The packet with
-//! sequence number `n` is given the output `n` of the generator seeded with `seed`; that output
-//! seeds a generator of the packet's own, whose output `stream` is drawn, and its upper 32 bits are
-//! the reply.
+//! a counter whose values are mixed, so that any output can be computed directly. The packet with
+//! sequence number `n` gets output `n` of the generator seeded with `seed`. That output seeds a
+//! second generator for the packet. The reply is the upper 32 bits of that generator's output
+//! `stream`.
 
 use wireloom_bits::Bits;
 
@@ -38,7 +38,7 @@ pub struct Random {
     seed: u64,
 }
 
-/// Output `index`, from 0, of the SplitMix64 generator seeded with `seed`.
+/// Returns output `index`, from 0, of the SplitMix64 generator seeded with `seed`.
 pub fn splitmix64(seed: u64, index: u64) -> u64 {
     let counter = seed.wrapping_add(0x9e37_79b9_7f4a_7c15_u64.wrapping_mul(index.wrapping_add(1)));
     let mixed = (counter ^ counter >> 30).wrapping_mul(0xbf58_476d_1ce4_e5b9);
@@ -46,13 +46,13 @@ pub fn splitmix64(seed: u64, index: u64) -> u64 {
     mixed ^ mixed >> 31
 }
 
-/// The number that `random.next(stream)` draws for a packet.
+/// Returns the number that `random.next(stream)` yields for a packet.
 pub fn draw(seed: u64, sequence: u64, stream: u32) -> u32 {
     (splitmix64(splitmix64(seed, sequence), u64::from(stream)) >> 32) as u32
 }
 
 impl Random {
-    /// An instance as declared.
+    /// Creates an instance as declared.
     pub fn new(config: &Config) -> Self {
         Self { seed: config.param("seed").low_u64() }
     }
@@ -84,8 +84,8 @@ mod tests {
 
     #[test]
     fn splitmix64_gives_its_published_sequence() {
-        // The outputs for seed 1234567 that implementations of SplitMix64 commonly check themselves
-        // against.
+        // The outputs for seed 1234567 with which implementations of SplitMix64 are commonly
+        // tested.
         let expected =
             [6_457_827_717_110_365_317, 3_203_168_211_198_807_973, 9_817_491_932_198_370_423];
         for (index, value) in expected.into_iter().enumerate() {
@@ -113,7 +113,7 @@ mod tests {
         for n in 0..64_000 {
             buckets[(draw(1, n / 4, (n % 4) as u32) >> 28) as usize] += 1;
         }
-        // Chi-squared with 15 degrees of freedom exceeds 37.7 once in a thousand times.
+        // Chi-squared with 15 degrees of freedom exceeds 37.7 with a probability of 0.1%.
         let chi: f64 = buckets.iter().map(|&n| (f64::from(n) - 4000.0).powi(2) / 4000.0).sum();
         assert!(chi < 37.7, "{chi}: {buckets:?}");
     }

@@ -1,8 +1,8 @@
-//! Epochs: they determine when no reader can access an object any longer.
+//! Epochs, which determine when no reader can access an object any longer.
 //!
-//! A reader notes the present epoch while it is pinned. The writer unlinks an object, then ends the
-//! epoch; readers that pin later cannot see it. The object is free once every pinned reader has
-//! noted a later epoch than the ended one.
+//! A pinned reader has noted the epoch in which it was pinned. The writer unlinks an object, then
+//! ends the epoch; readers that pin later cannot see the object. The object is free once every
+//! pinned reader has noted a later epoch than the one that ended.
 //!
 //! Two sequentially consistent fences ensure that no reader is overlooked: the reader's, between
 //! noting its epoch and any access, and the writer's, between unlinking an object and reading the
@@ -11,7 +11,7 @@
 use std::sync::atomic::{AtomicU64, Ordering, fence};
 use std::sync::{Arc, Mutex, PoisonError};
 
-/// A reader that is not pinned.
+/// The note of a reader that is not pinned.
 const IDLE: u64 = 0;
 
 /// The epoch and the readers' notes.
@@ -28,20 +28,20 @@ impl Epochs {
         Self { now: AtomicU64::new(IDLE + 1), notes: Mutex::new(Vec::new()) }
     }
 
-    /// A new reader, not pinned.
+    /// Registers a new reader, which is not pinned.
     pub(super) fn register(&self) -> Note {
         let note = Arc::new(AtomicU64::new(IDLE));
         self.notes.lock().unwrap_or_else(PoisonError::into_inner).push(Arc::clone(&note));
         Note(note)
     }
 
-    /// Pins a reader: objects that it sees from now on stay until [`Note::unpin`].
+    /// Pins a reader: objects that it sees from now on remain valid until [`Note::unpin`].
     pub(super) fn pin(&self, note: &Note) {
         note.0.store(self.now.load(Ordering::SeqCst), Ordering::SeqCst);
         fence(Ordering::SeqCst);
     }
 
-    /// Ends the epoch, after something was taken out of sight; returns which one it was.
+    /// Ends the epoch after an object was unlinked. Returns the ended epoch.
     pub(super) fn end(&self) -> u64 {
         self.now.fetch_add(1, Ordering::SeqCst)
     }
@@ -58,7 +58,7 @@ impl Epochs {
 }
 
 impl Note {
-    /// Unpins the reader: it accesses no shared object from now on.
+    /// Unpins the reader, which no longer accesses any shared object.
     pub(super) fn unpin(&self) {
         self.0.store(IDLE, Ordering::Release);
     }

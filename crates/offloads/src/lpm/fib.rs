@@ -1,8 +1,8 @@
-//! The data that lookups read: see the layout in the module's documentation.
+//! The data that lookups read. The module's documentation describes the layout.
 //!
-//! All memory is atomic words, read and written without ordering except for the direct entries,
-//! which publish (release) and are looked up (acquire); so not even a mistake in reclamation could
-//! be undefined behaviour.
+//! All memory consists of atomic words. They are read and written without ordering except for the
+//! direct entries, which are written with release and read with acquire ordering. Therefore not
+//! even a mistake in reclamation could cause undefined behaviour.
 
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 
@@ -13,46 +13,46 @@ use super::key::Key;
 use crate::Refused;
 use crate::memory::{Dense, Zeroable};
 
-/// A node as C sees it: 24 bytes in native byte order, padded to 32, so that none lies across two
-/// cache lines: one access is one miss, and one prefetch fetches all of it.
+/// A node as C sees it: 24 bytes in native byte order, padded to 32, so that no node crosses a
+/// cache line: one access is at most one miss, and one prefetch fetches the complete node.
 #[repr(C, align(32))]
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct LpmNode {
     /// Bit `s` is set if slot `s` has a child node.
     pub children: u64,
-    /// Bit `s` is set if the value of slot `s` is not that of slot `s - 1`. Zero if no slot has a
-    /// value; else bit 0 is set.
+    /// Bit `s` is set if the value of slot `s` differs from that of slot `s - 1`. All bits are zero
+    /// if no slot has a value; otherwise bit 0 is set.
     pub leaves: u64,
-    /// Index of the first child node; the others follow, in the order of their slots.
+    /// The index of the first child node. The others follow, in the order of their slots.
     pub child_base: u32,
-    /// Index of the first leaf; the others follow.
+    /// The index of the first leaf. The others follow.
     pub leaf_base: u32,
 }
 
-/// The location of a table's memory, for readers in C. `#[repr(C)]`; valid as long as the guard
-/// that gave it is held.
+/// The location of a table's memory, for readers in C. It is valid as long as the guard that
+/// returned it exists.
 #[repr(C)]
 #[derive(Clone, Copy, Debug)]
 pub struct LpmView {
-    /// `2^direct_bits` entries: index of a node (0: none) in the upper 32 bits, number of a value
-    /// in the lower.
+    /// `2^direct_bits` entries: the index of a node (0 for none) in the upper 32 bits, the number
+    /// of a value in the lower 32 bits.
     pub direct: *const u64,
-    /// The nodes; number 0 means none: it has neither children nor leaves, so a reader may read it
-    /// as well.
+    /// The nodes. Number 0 means none; it has neither children nor leaves, so that a reader may
+    /// also read it.
     pub nodes: *const LpmNode,
-    /// The leaves: numbers of values. 0: no better value here.
+    /// The leaves, which are numbers of values. 0 means that there is no better value here.
     pub leaves: *const u32,
-    /// The values, `value_words` little-endian 64-bit words each. Number 0 is the miss value.
+    /// The values, with `value_words` little-endian 64-bit words each. Number 0 is the miss value.
     pub values: *const u64,
-    /// Words of a value.
+    /// The number of words of a value.
     pub value_words: u32,
-    /// Bits of the key that index the direct table.
+    /// The number of key bits that index the direct table.
     pub direct_bits: u32,
-    /// Width of the key in bits.
+    /// The width of the key in bits.
     pub key_bits: u32,
 }
 
-/// [`LpmNode`], to be read while others are written.
+/// An [`LpmNode`] that can be read while others are written.
 #[repr(C, align(32))]
 struct NodeCell {
     children: AtomicU64,
@@ -87,7 +87,7 @@ pub(super) struct Capacity {
 }
 
 impl Fib {
-    /// Without a prefix.
+    /// Creates the arrays of an empty table.
     pub(super) fn new(
         key_bits: u32,
         direct_bits: u32,
@@ -107,12 +107,12 @@ impl Fib {
         })
     }
 
-    /// Number of values that there is room for.
+    /// The number of values for which there is room.
     pub(super) fn value_capacity(&self) -> usize {
         self.values.len() / self.value_words
     }
 
-    /// Bytes of memory.
+    /// The memory in bytes.
     pub(super) fn memory(&self) -> usize {
         size_of_val(&*self.direct)
             + size_of_val(&*self.nodes)
@@ -120,13 +120,13 @@ impl Fib {
             + size_of_val(&*self.values)
     }
 
-    /// A direct entry: node and value.
+    /// Returns the node and the value of a direct entry.
     pub(super) fn direct(&self, slot: usize) -> (u32, u32) {
         let entry = self.direct[slot].load(Ordering::Acquire);
         ((entry >> 32) as u32, entry as u32)
     }
 
-    /// Puts a direct entry in place, and with it all that was written before.
+    /// Stores a direct entry, and publishes with it everything that was written before.
     pub(super) fn publish(&self, slot: usize, node: u32, value: u32) {
         self.direct[slot].store(u64::from(node) << 32 | u64::from(value), Ordering::Release);
     }
@@ -160,7 +160,7 @@ impl Fib {
         }
     }
 
-    /// The value with this number.
+    /// Returns the value with a number.
     pub(super) fn value(&self, id: u32) -> Bits {
         let cells = &self.values[id as usize * self.value_words..][..self.value_words];
         match cells {
@@ -173,7 +173,7 @@ impl Fib {
         }
     }
 
-    /// The number of the value of the longest prefix that matches a key; 0 if none does.
+    /// Returns the number of the value of the longest prefix that matches a key, or 0 if none does.
     pub(super) fn lookup(&self, key: &impl Key) -> u32 {
         let (mut id, mut best) = self.direct(key.chunk(0, self.direct_bits));
         let mut at = self.direct_bits;
@@ -207,14 +207,14 @@ impl Fib {
     }
 }
 
-/// Number of bits set below bit `index`, which is at most 64.
+/// Returns the number of bits set below bit `index`, which is at most 64.
 fn rank(bitmap: u64, index: usize) -> usize {
     let below = if index == 64 { bitmap } else { bitmap & ((1 << index) - 1) };
     below.count_ones() as usize
 }
 
 impl LpmNode {
-    /// Index of the child at a slot.
+    /// Returns the index of the child at a slot, if there is one.
     pub(super) fn child(&self, slot: usize) -> Option<u32> {
         (self.children >> slot & 1 == 1).then(|| self.child_base + rank(self.children, slot) as u32)
     }
@@ -224,18 +224,18 @@ impl LpmNode {
         rank(self.children, slot)
     }
 
-    /// Number of children.
+    /// The number of children.
     pub(super) fn child_count(&self) -> usize {
         self.children.count_ones() as usize
     }
 
-    /// Number of leaves.
+    /// The number of leaves.
     pub(super) fn leaf_count(&self) -> usize {
         self.leaves.count_ones() as usize
     }
 }
 
-/// The bitmap of leaves for the values of the slots.
+/// Returns the bitmap of leaves for the values of the slots.
 pub(super) fn leaf_bitmap(slots: &[u32; 64]) -> u64 {
     if slots.iter().all(|&value| value == 0) {
         return 0;

@@ -1,10 +1,10 @@
-//! Keys as lookups take them apart: by runs of bits from the most significant one on.
+//! Keys as lookups read them: by groups of bits from the most significant bit on.
 
 use wireloom_bits::Bits;
 
-/// A key, aligned so that its most significant bit is bit 0.
+/// A key. Its most significant bit is bit 0.
 pub(super) trait Key {
-    /// Returns `count` (1 to 18) bits from bit `at` on; bits after the end are zero.
+    /// Returns `count` (1 to 18) bits from bit `at` on. Bits after the end are zero.
     fn chunk(&self, at: u32, count: u32) -> usize;
 }
 
@@ -49,7 +49,7 @@ impl Key for Wide {
     }
 }
 
-/// Calls a function with a key in the form that suits its width.
+/// Evaluates an expression with a key in the representation that suits its width.
 macro_rules! with_key {
     ($bits:expr, |$key:ident| $body:expr) => {
         if $bits.width() <= 128 {

@@ -1,27 +1,27 @@
-//! Longest-prefix match: a prefix table of any key width up to 1024 bits, searched while it
+//! Longest-prefix match: a prefix table for keys of up to 1024 bits that can be searched while it
 //! changes.
 //!
-//! # Structure, and why
-//! The *RIB* (`rib.rs`) is the source of truth: for each node of a multibit trie, the set of
-//! prefixes that end in it. The *FIB* (`fib.rs`) is what lookups read: the same trie, compressed as
-//! in Poptrie (Asai, Ohara: Poptrie, SIGCOMM 2015), so that a node is 32 bytes, half a cache line,
-//! however many of its 64 slots are in use:
-//! - The first 18 bits of the key (all of them, if it has fewer) index a *direct table*. 18 is
-//!   where IPv4 tables pay most: one access resolves prefixes of up to 18 bits, and one more node
-//!   those of up to 24, which are nearly all others; for IPv6 the strides then end at 24, 30, 36,
-//!   42 and 48 bits, so that the common /32 and /48 take three and five nodes.
-//! - Each further node takes 6 bits, for which a 64-bit word is a bitmap and a population count is
-//!   an index.
+//! # Structure and rationale
+//! The *RIB* (`rib.rs`) is the source of truth: for each node of a multibit trie, it contains the
+//! set of prefixes that end in the node. Lookups read the *FIB* (`fib.rs`): the same trie,
+//! compressed as in Poptrie (Asai, Ohara: Poptrie, SIGCOMM 2015), so that a node takes 32 bytes,
+//! half a cache line, regardless of how many of its 64 slots are in use:
+//! - The first 18 bits of the key (all of them, if it has fewer) index a *direct table*. 18 bits
+//!   pay off most for IPv4 tables: one access resolves prefixes of up to 18 bits, and one more node
+//!   resolves those of up to 24 bits, which are nearly all others. For IPv6 the strides then end at
+//!   24, 30, 36, 42 and 48 bits, so that the common /32 and /48 take three and five nodes.
+//! - Each further node takes 6 bits: a 64-bit word is then the bitmap of its slots, and a
+//!   population count computes an index.
 //!
-//! Unlike Poptrie, leaves do not inherit from shorter prefixes above their node: a lookup remembers
-//! the last value on its path. A change thus touches one node, however much of the table lies under
-//! the prefix, and needs no search of the RIB. The price is one access to a leaf in each node
-//! passed that has leaves; it does not depend on the access to the next node, so that the two
-//! overlap.
+//! Unlike in Poptrie, leaves do not inherit from shorter prefixes above their node: a lookup
+//! remembers the last value on its path. A change thus touches one node, however much of the table
+//! lies under the prefix, and needs no search of the RIB. The price is one access to a leaf in each
+//! node on the path that has leaves. It does not depend on the access to the next node, so that the
+//! two overlap.
 //!
 //! # Memory layout
-//! Four arrays, all at fixed addresses while a reader is pinned; [`LpmView`] says where. C reads
-//! them so:
+//! The table consists of four arrays, all at fixed addresses while a reader is pinned; [`LpmView`]
+//! contains the addresses. C code reads them as follows:
 //! ```c
 //! // direct[i] = node << 32 | value; node 0 is none, value 0 is `miss` (or: nothing better than before).
 //! const uint64_t *lpm(const struct lpm_view *v, key k) {
@@ -41,19 +41,19 @@
 //! }
 //! ```
 //! `bits(k, at, n)` are the `n` bits of the key that begin `at` bits from its most significant one;
-//! bits after the key's end are zero. All but the direct entry may be read with plain loads: what a
-//! direct entry leads to is written before the entry is, and not changed until no pinned reader can
-//! hold it. A prefetch of a node may race with a change of the direct entry, and is then useless,
-//! not wrong: the lookup loads the entry again.
+//! bits after the key's end are zero. All data but the direct entry may be read with plain loads:
+//! everything that a direct entry leads to is written before the entry, and does not change until
+//! no pinned reader can refer to it. A prefetch of a node may race with a change of the direct
+//! entry. It is then useless but not wrong, because the lookup loads the entry again.
 //!
-//! # Changes while lookups go on
-//! There is one writer. It never writes where a reader may read: the nodes on the path to a change
-//! are copied, and one atomic store of the direct entry puts them in place. A lookup sees the old
+//! # Concurrent changes
+//! There is one writer. It never writes where a reader may read: it copies the nodes on the path to
+//! a change and publishes the copies by one atomic store of the direct entry. A lookup sees the old
 //! entry or the new one. A prefix of 18 bits or less occupies several direct entries, which change
-//! one after the other; each lookup reads one. Replaced nodes are reused when every reader that was
+//! one after another; each lookup reads one. Replaced nodes are reused when every reader that was
 //! pinned at the time has been unpinned (epochs, `epoch.rs`). Readers never wait. When the arrays
-//! are full, or after a bulk load, a new FIB is laid out from the RIB and put in place by one store
-//! of a pointer.
+//! are full, or after a bulk load, a new FIB is built from the RIB and published by one store of a
+//! pointer.
 
 mod epoch;
 mod fib;
@@ -66,9 +66,9 @@ mod values;
 pub use fib::{LpmNode, LpmView};
 pub use table::{Guard, Reader, Table};
 
-/// Bits of the key that index the direct table, if the key has that many.
+/// The number of key bits that index the direct table, if the key has that many.
 pub const DIRECT_BITS: u32 = 18;
-/// Bits of the key that a node takes.
+/// The number of key bits that a node takes.
 pub const STRIDE: u32 = 6;
 
 #[cfg(test)]

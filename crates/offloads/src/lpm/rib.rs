@@ -1,4 +1,4 @@
-//! The source of truth: which prefixes the table has, by the node of the trie that they end in.
+//! The source of truth: the prefixes of the table, by the node of the trie in which they end.
 
 use std::collections::BTreeMap;
 
@@ -11,17 +11,17 @@ use super::key::Key;
 /// A node: the prefixes that end 1 to 6 bits after its first bit, and its children.
 #[derive(Default)]
 pub(super) struct RibNode {
-    /// Bit `2^l + b` for the prefix of `l` more bits `b`.
+    /// Bit `2^l + b` represents the prefix of `l` more bits `b`.
     present: [u64; 2],
-    /// The values' numbers, in the order of those bits.
+    /// The numbers of the values, in the order of those bits.
     values: Vec<u32>,
-    /// Bitmap of the 64 slots that have a child.
+    /// The bitmap of the slots, 64 in total, that have a child.
     children: u64,
     /// The children, in the order of those bits.
     kids: Vec<u32>,
 }
 
-/// Number of bits set below bit `index`.
+/// Returns the number of bits set below bit `index`.
 fn rank(bitmap: u64, index: usize) -> usize {
     (bitmap & ((1 << index) - 1)).count_ones() as usize
 }
@@ -77,19 +77,20 @@ impl RibNode {
         self.present == [0, 0] && self.children == 0
     }
 
-    /// The bitmap of slots with a child, and the children.
+    /// Returns the bitmap of slots with a child, and the children.
     pub(super) fn children(&self) -> (u64, &[u32]) {
         (self.children, &self.kids)
     }
 
-    /// Position and value's number of each prefix; the shorter ones first.
+    /// Returns the position and the value's number of each prefix, shorter prefixes first.
     fn prefixes(&self) -> impl Iterator<Item = (usize, u32)> {
         (2..128)
             .filter(|&p| self.present[p / 64] >> (p % 64) & 1 == 1)
             .zip(self.values.iter().copied())
     }
 
-    /// The number of the best value for each slot, 0 where no prefix of this node covers it.
+    /// Returns the number of the best value for each slot, or 0 if no prefix of this node covers
+    /// it.
     pub(super) fn slots(&self) -> [u32; 64] {
         let mut slots = [0; 64];
         for (position, value) in self.prefixes() {
@@ -102,33 +103,32 @@ impl RibNode {
     }
 }
 
-/// All prefixes.
+/// All prefixes of the table.
 pub(super) struct Rib {
     direct_bits: u32,
-    /// Prefixes of at most `direct_bits`: their bits (right-aligned) and length, and the value's
-    /// number.
+    /// The prefixes of at most `direct_bits` bits: their bits (right-aligned), their lengths and
+    /// the numbers of their values.
     short: BTreeMap<(u32, u32), u32>,
-    /// For each direct entry, one more than the length of the longest prefix that covers it; 0:
+    /// For each direct entry, one more than the length of the longest prefix that covers it; 0 if
     /// none does.
     covered: Vec<u8>,
-    /// For each direct entry, the node below; 0: none.
+    /// For each direct entry, the node below it; 0 if there is none.
     roots: Vec<u32>,
     nodes: Vec<RibNode>,
     free: Vec<u32>,
     count: usize,
 }
 
-/// The consequence of a change of the RIB for the FIB.
+/// The update of the FIB that a change of the RIB requires.
 pub(super) enum Change {
-    /// These direct entries have this value now.
+    /// These direct entries have a new value.
     Direct(Vec<usize>, u32),
-    /// Under a direct entry, the node at this depth has other prefixes, or has lost the child that
-    /// the key leads to; those above lead to it.
+    /// Under a direct entry, the prefixes of the node at this depth have changed, or the node has
+    /// lost the child that the key leads to. The nodes above lead to it.
     Path {
-        /// Nodes from the root down to the one that has changed; empty if none is left.
+        /// The nodes from the root down to the changed one; empty if none is left.
         nodes: Vec<u32>,
-        /// Whether what has changed is that the last node lost a child (or the direct entry its
-        /// root).
+        /// Whether the change is that the last node lost a child (or the direct entry its root).
         pruned: bool,
     },
 }
@@ -146,12 +146,12 @@ impl Rib {
         }
     }
 
-    /// Number of prefixes.
+    /// The number of prefixes.
     pub(super) fn len(&self) -> usize {
         self.count
     }
 
-    /// Number of nodes.
+    /// The number of nodes.
     pub(super) fn node_count(&self) -> usize {
         self.nodes.len() - 1 - self.free.len()
     }
@@ -160,7 +160,7 @@ impl Rib {
         &self.nodes[id as usize]
     }
 
-    /// Number of leaves that all nodes have.
+    /// The number of leaves of all nodes.
     pub(super) fn leaf_count(&self) -> usize {
         self.nodes.iter().map(|node| leaf_bitmap(&node.slots()).count_ones() as usize).sum()
     }
@@ -170,7 +170,8 @@ impl Rib {
         self.roots.iter().copied().enumerate().filter(|(_, root)| *root != 0)
     }
 
-    /// The short prefixes, shortest first, as the range of direct entries and the value's number.
+    /// The short prefixes, shortest first, each as the range of direct entries and the value's
+    /// number.
     pub(super) fn short_ranges(&self) -> Vec<(std::ops::Range<usize>, u32)> {
         let mut all: Vec<_> =
             self.short.iter().map(|(&(bits, length), &value)| (length, bits, value)).collect();
@@ -187,8 +188,8 @@ impl Rib {
         if length == 0 { 0 } else { key.chunk(0, length) as u32 }
     }
 
-    /// Returns the place of a prefix of `length` bits: bits before its node, and position in the
-    /// node.
+    /// Returns the position of a prefix of `length` bits: the number of bits before its node, and
+    /// the position in the node.
     fn position(&self, key: &impl Key, length: u32) -> (u32, usize) {
         let depth = (length - self.direct_bits - 1) / STRIDE;
         let at = self.direct_bits + depth * STRIDE;
@@ -196,7 +197,7 @@ impl Rib {
         (at, (1 << more) + key.chunk(at, more))
     }
 
-    /// The value's number of a prefix.
+    /// Returns the number of a prefix's value.
     pub(super) fn find(&self, key: &impl Key, length: u32) -> Option<u32> {
         if length <= self.direct_bits {
             return self.short.get(&(Self::short_bits(key, length), length)).copied();
@@ -211,7 +212,7 @@ impl Rib {
         if node == 0 { None } else { self.node(node).value(position) }
     }
 
-    /// Inserts or replaces a prefix; returns the number that it had before.
+    /// Inserts or replaces a prefix. Returns the number of its previous value.
     pub(super) fn insert(
         &mut self,
         key: &impl Key,
@@ -254,7 +255,7 @@ impl Rib {
         (before, Change::Path { nodes: path, pruned: false })
     }
 
-    /// Removes a prefix; returns its number, or `None` if it is absent.
+    /// Removes a prefix. Returns the number of its value, or `None` if the prefix is absent.
     pub(super) fn remove(&mut self, key: &impl Key, length: u32) -> Option<(u32, Change)> {
         if length <= self.direct_bits {
             return self.remove_short(Self::short_bits(key, length), length);
@@ -315,8 +316,8 @@ impl Rib {
         })
     }
 
-    /// Visits every prefix: its bits at the key's `width`, zero after the length; the length; the
-    /// value's number.
+    /// Visits every prefix with its bits at the key's `width` (zero after the length), its length
+    /// and the number of its value.
     pub(super) fn for_each(&self, width: u32, visit: &mut dyn FnMut(Bits, u32, u32)) {
         for (&(bits, length), &value) in &self.short {
             visit(
@@ -346,8 +347,8 @@ impl Rib {
         }
     }
 
-    /// Bytes of memory. (The lists inside nodes have the lengths that they need; each costs the
-    /// allocator about 16 bytes more.)
+    /// The memory in bytes. The lists inside nodes have no spare capacity; each costs the allocator
+    /// about 16 bytes more.
     pub(super) fn memory(&self) -> usize {
         let lists: usize = self
             .nodes
@@ -356,7 +357,7 @@ impl Rib {
             .filter(|&capacity| capacity > 0)
             .map(|capacity| capacity * 4 + 16)
             .sum();
-        // A B-tree's nodes are two thirds full on the average.
+        // The nodes of a B-tree are two thirds full on average.
         let short = self.short.len() * 12 * 3 / 2;
         let flat = self.covered.len() + self.roots.len() * 4 + self.free.capacity() * 4;
         self.nodes.capacity() * size_of::<RibNode>() + lists + short + flat

@@ -3,8 +3,9 @@
 /// The longest run: a node has at most 64 children and 64 leaves.
 pub(super) const LONGEST: usize = 64;
 
-/// Allocates runs of 1 to 64 elements of an array. Freed runs are kept by length and reused whole;
-/// space lost to lengths that are no longer requested is recovered when the array is laid out anew.
+/// Allocates runs of 1 to 64 elements of an array. Freed runs are kept by length and reused without
+/// splitting; space lost to lengths that are no longer requested is recovered when the array is
+/// rebuilt.
 pub(super) struct Runs {
     free: Vec<Vec<u32>>,
     next: u32,
@@ -12,20 +13,20 @@ pub(super) struct Runs {
 }
 
 impl Runs {
-    /// Manages an array of `capacity` elements, the first `used` of them taken.
+    /// Manages an array of `capacity` elements. The first `used` elements are allocated.
     pub(super) fn new(used: u32, capacity: u32) -> Self {
         Self { free: vec![Vec::new(); LONGEST + 1], next: used, capacity }
     }
 
-    /// Elements that were never handed out.
+    /// The number of elements that were never allocated.
     pub(super) fn untouched(&self) -> usize {
         (self.capacity - self.next) as usize
     }
 
-    /// The first element of a run of `length`.
+    /// Allocates a run of `length` elements and returns its first element.
     ///
     /// # Panics
-    /// If there is none: callers see to it that [`Runs::untouched`] suffices for a whole change.
+    /// If there is no room. Callers check that [`Runs::untouched`] suffices for a complete change.
     pub(super) fn take(&mut self, length: usize) -> u32 {
         if let Some(start) = self.free[length].pop() {
             return start;
@@ -36,12 +37,12 @@ impl Runs {
         start
     }
 
-    /// Gives a run back.
+    /// Frees a run.
     pub(super) fn give(&mut self, start: u32, length: usize) {
         self.free[length].push(start);
     }
 
-    /// Bytes of memory.
+    /// The memory in bytes.
     pub(super) fn memory(&self) -> usize {
         self.free.iter().map(|runs| runs.capacity() * 4 + size_of::<Vec<u32>>()).sum()
     }

@@ -1,4 +1,4 @@
-//! The table: its writer, and its readers.
+//! The table, with its writer and its readers.
 
 use std::collections::VecDeque;
 use std::mem::ManuallyDrop;
@@ -16,7 +16,7 @@ use super::values::Values;
 use super::{DIRECT_BITS, STRIDE};
 use crate::Refused;
 
-/// A prefix table, to be changed. Lookups in other threads go through a [`Reader`].
+/// A prefix table that can be changed. Lookups in other threads go through a [`Reader`].
 pub struct Table {
     key_width: u32,
     value_width: u32,
@@ -39,40 +39,40 @@ pub struct Table {
 struct Shared {
     /// The FIB to read. It is one of `owned`.
     fib: AtomicPtr<Fib>,
-    /// The present FIB, and older ones with the epoch that ended when they were replaced.
+    /// The current FIB, and older ones with the epoch that ended when they were replaced.
     owned: Mutex<Vec<(u64, Arc<Fib>)>>,
     epochs: Epochs,
 }
 
 /// An object that readers might still access.
 enum Retired {
-    /// A run of nodes: first and length.
+    /// A run of nodes: the first node and the length.
     Nodes(u32, usize),
-    /// A run of leaves.
+    /// A run of leaves: the first leaf and the length.
     Leaves(u32, usize),
     /// The number of a value.
     Value(u32),
 }
 
-/// A thread's way to look things up while the table changes.
+/// A handle with which a thread can look up keys while the table changes.
 pub struct Reader {
     shared: Arc<Shared>,
     note: Note,
     key_width: u32,
 }
 
-/// A pinned reader: everything that it sees stays in memory until it is dropped. Hold one for a
-/// batch of lookups, not for long: objects that the writer replaces meanwhile are not reused
-/// before.
+/// A pinned reader: everything that it sees stays in memory until the guard is dropped. Keep a
+/// guard for a batch of lookups, but not for long: objects that the writer replaces in the meantime
+/// cannot be reused before.
 pub struct Guard<'a> {
     reader: &'a Reader,
 }
 
 impl Table {
-    /// Makes an empty table for keys of `key_width` bits; lookups that find nothing return `miss`.
+    /// Creates an empty table for keys of `key_width` bits. Lookups without a match return `miss`.
     ///
     /// # Errors
-    /// If the width is not 1 to 1024, or there is not enough memory.
+    /// If the width is not in 1 to 1024, or if there is not enough memory.
     pub fn new(key_width: u32, miss: &Bits) -> Result<Self, Refused> {
         if !(1..=1024).contains(&key_width) {
             return Err(Refused(format!(
@@ -106,17 +106,18 @@ impl Table {
         })
     }
 
-    /// Number of prefixes.
+    /// The number of prefixes.
     pub fn len(&self) -> usize {
         self.rib.len()
     }
 
-    /// Whether there is no prefix.
+    /// Whether there are no prefixes.
     pub fn is_empty(&self) -> bool {
         self.rib.len() == 0
     }
 
-    /// Bytes of memory that the table takes, RIB and FIB, the allocator's own needs estimated.
+    /// The memory of the table in bytes: the RIB and the FIB, with an estimate of the allocator's
+    /// overhead.
     pub fn memory(&self) -> usize {
         let owned = self.shared.owned.lock().unwrap_or_else(PoisonError::into_inner);
         let fibs: usize = owned.iter().map(|(_, fib)| fib.memory()).sum();
@@ -124,12 +125,12 @@ impl Table {
         fibs + runs + self.rib.memory() + self.values.memory()
     }
 
-    /// Inserts or replaces a prefix: key-wide bits, those after `length` zero. Returns whether the
-    /// table had it.
+    /// Inserts or replaces a prefix. It has as many bits as a key, and those after `length` are
+    /// zero. Returns whether the table contained it.
     ///
     /// # Errors
-    /// If a width or the length does not suit the table, a bit after the length is set, or there is
-    /// not enough memory.
+    /// If a width or the length does not suit the table, if a bit after the length is set, or if
+    /// there is not enough memory.
     pub fn insert(&mut self, prefix: &Bits, length: u32, value: &Bits) -> Result<bool, Refused> {
         self.check(prefix, length)?;
         crate::kinds::check_value(value, self.value_width)?;
@@ -154,10 +155,10 @@ impl Table {
         Ok(before.is_some())
     }
 
-    /// Removes a prefix; returns whether it was there.
+    /// Removes a prefix. Returns whether the table contained it.
     ///
     /// # Errors
-    /// As [`Table::insert`].
+    /// The errors are those of [`Table::insert`].
     pub fn remove(&mut self, prefix: &Bits, length: u32) -> Result<bool, Refused> {
         self.check(prefix, length)?;
         if !self.bulk {
@@ -176,20 +177,20 @@ impl Table {
         Ok(before.is_some())
     }
 
-    /// The value of exactly this prefix.
+    /// Returns the value of exactly this prefix.
     pub fn get(&self, prefix: &Bits, length: u32) -> Option<Bits> {
         self.check(prefix, length).ok()?;
         with_key!(prefix, |key| self.rib.find(key, length)).map(|id| self.values.value(id))
     }
 
-    /// The value of the longest prefix that matches a key, else the miss value. During a bulk load:
-    /// as before it.
+    /// Returns the value of the longest prefix that matches a key, or the miss value. During a bulk
+    /// load, lookups see the table as it was before.
     pub fn lookup(&self, key: &Bits) -> Bits {
         self.fib.value(with_key!(key, |key| self.fib.lookup(key)))
     }
 
-    /// Begins a bulk change: changes are recorded but invisible to lookups until
-    /// [`Table::end_bulk`], which makes many changes faster.
+    /// Begins a bulk load: changes are recorded but invisible to lookups until [`Table::end_bulk`].
+    /// This makes many changes faster.
     pub fn begin_bulk(&mut self) {
         self.bulk = true;
     }
@@ -197,7 +198,8 @@ impl Table {
     /// Ends a bulk load: lookups see all changes at once.
     ///
     /// # Errors
-    /// If there is not enough memory; lookups then go on as before the load.
+    /// If there is not enough memory. In that case lookups continue to see the table as it was
+    /// before the load.
     pub fn end_bulk(&mut self) -> Result<(), Refused> {
         if self.bulk {
             self.lay_out()?;
@@ -206,14 +208,14 @@ impl Table {
         Ok(())
     }
 
-    /// Visits every prefix (key-wide bits, length) and its value, in no particular order.
+    /// Visits every prefix (bits and length) with its value, in no particular order.
     pub fn for_each(&self, visit: &mut dyn FnMut(Bits, u32, Bits)) {
         self.rib.for_each(self.key_width, &mut |bits, length, id| {
             visit(bits, length, self.values.value(id))
         });
     }
 
-    /// A new reader of this table.
+    /// Creates a new reader of this table.
     pub fn reader(&self) -> Reader {
         Reader {
             shared: Arc::clone(&self.shared),
@@ -241,13 +243,13 @@ impl Table {
         Ok(())
     }
 
-    /// Most nodes that one change can write.
+    /// The maximum number of nodes that one change can write.
     fn longest_path(key_width: u32) -> usize {
         let depth = key_width.saturating_sub(DIRECT_BITS).div_ceil(STRIDE) as usize;
         (depth + 1) * LONGEST
     }
 
-    /// Sees to it that the next change finds room.
+    /// Ensures that the next change has enough room.
     fn make_room(&mut self) -> Result<(), Refused> {
         let room = self.nodes.untouched() >= Self::longest_path(self.key_width)
             && self.leaves.untouched() >= LONGEST
@@ -255,7 +257,7 @@ impl Table {
         if room { Ok(()) } else { self.lay_out() }
     }
 
-    /// Lays the FIB out anew from the RIB, with room for half as much again, and puts it in place.
+    /// Builds a new FIB from the RIB, with room for half as much again, and publishes it.
     fn lay_out(&mut self) -> Result<(), Refused> {
         let (nodes, leaves, values) =
             (self.rib.node_count(), self.rib.leaf_count(), self.values.count());
@@ -288,7 +290,8 @@ impl Table {
         let Layout { fib, nodes, leaves } = layout;
         (self.fib, self.nodes, self.leaves) = (Arc::new(fib), nodes, leaves);
         self.shared.replace(&self.fib);
-        // Runs of the old arrays go with them; and the new one holds no value that no prefix holds.
+        // The runs of the old arrays disappear with the arrays. The new FIB contains only values
+        // that some prefix has.
         for (_, retired) in self.retired.drain(..) {
             if let Retired::Value(id) = retired {
                 self.values.forget(id);
@@ -298,7 +301,7 @@ impl Table {
         Ok(())
     }
 
-    /// Brings a change of the RIB to where lookups see it.
+    /// Makes a change of the RIB visible to lookups.
     fn apply(&mut self, key: &impl Key, change: Change) {
         if self.bulk {
             return;
@@ -357,7 +360,7 @@ impl Table {
         self.fib.publish(slot, root, value);
     }
 
-    /// A copy of a node with another child at a slot, or none.
+    /// Returns a copy of a node with another child at a slot, or with none.
     fn with_child(&mut self, node: LpmNode, slot: usize, child: Option<LpmNode>) -> LpmNode {
         let first = node.child_base;
         let mut children: Vec<LpmNode> =
@@ -408,7 +411,7 @@ impl Table {
     }
 }
 
-/// A FIB that is being laid out.
+/// A FIB under construction.
 struct Layout {
     fib: Fib,
     nodes: Runs,
@@ -416,7 +419,7 @@ struct Layout {
 }
 
 impl Layout {
-    /// Lays out everything below a node of the RIB; the caller places the node itself.
+    /// Builds everything below a node of the RIB. The caller stores the node itself.
     fn node(&mut self, rib: &Rib, id: u32) -> LpmNode {
         let node = rib.node(id);
         let (leaves, leaf_base) = write_leaves(&self.fib, &mut self.leaves, &node.slots());
@@ -427,7 +430,8 @@ impl Layout {
     }
 }
 
-/// Writes the leaves of a node where no reader looks; returns bitmap and first index.
+/// Writes the leaves of a node to memory that no reader reads. Returns the bitmap and the first
+/// index.
 fn write_leaves(fib: &Fib, runs: &mut Runs, slots: &[u32; 64]) -> (u64, u32) {
     let bitmap = leaf_bitmap(slots);
     if bitmap == 0 {
@@ -441,7 +445,7 @@ fn write_leaves(fib: &Fib, runs: &mut Runs, slots: &[u32; 64]) -> (u64, u32) {
     (bitmap, base)
 }
 
-/// Writes a run of nodes where no reader looks; returns its first index.
+/// Writes a run of nodes to memory that no reader reads. Returns the index of the first node.
 fn write_nodes(fib: &Fib, runs: &mut Runs, nodes: &[LpmNode]) -> u32 {
     if nodes.is_empty() {
         return 0;
@@ -454,7 +458,7 @@ fn write_nodes(fib: &Fib, runs: &mut Runs, nodes: &[LpmNode]) -> u32 {
 }
 
 impl Shared {
-    /// Puts another FIB in place.
+    /// Publishes another FIB.
     fn replace(&self, fib: &Arc<Fib>) {
         let mut owned = self.owned.lock().unwrap_or_else(PoisonError::into_inner);
         owned.push((u64::MAX, Arc::clone(fib)));
@@ -482,8 +486,8 @@ impl Reader {
         Guard { reader: self }
     }
 
-    /// Pins the reader until it is pinned again or released, and returns the location of the table:
-    /// for machines that cannot hold a guard.
+    /// Pins the reader until it is pinned again or released, and returns the location of the table.
+    /// For machines that cannot keep a guard.
     pub fn hold(&mut self) -> LpmView {
         self.shared.epochs.pin(&self.note);
         let guard = ManuallyDrop::new(Guard { reader: self });
@@ -508,24 +512,24 @@ impl Clone for Reader {
 
 impl Guard<'_> {
     fn fib(&self) -> &Fib {
-        // SAFETY: the pointer is to the content of an `Arc` in `Shared::owned`, of which this
-        // reader holds the `Shared`. The writer removes it only after another pointer was stored
-        // and every reader that was pinned then has been unpinned (`Epochs`), which this guard's
-        // drop does.
+        // SAFETY: the pointer refers to the content of an `Arc` in `Shared::owned`, and this reader
+        // keeps the `Shared` alive. The writer removes the `Arc` only after another pointer was
+        // stored and every reader that was pinned then has been unpinned (`Epochs`), which happens
+        // when this guard is dropped.
         unsafe { &*self.reader.shared.fib.load(Ordering::SeqCst) }
     }
 
-    /// The value of the longest prefix that matches a key, else the miss value.
+    /// Returns the value of the longest prefix that matches a key, or the miss value.
     ///
     /// # Panics
-    /// If the key is not of the table's width.
+    /// If the key does not have the table's width.
     pub fn lookup(&self, key: &Bits) -> Bits {
         assert_eq!(key.width(), self.reader.key_width, "a key of the table's width");
         let fib = self.fib();
         fib.value(with_key!(key, |key| fib.lookup(key)))
     }
 
-    /// Returns the table's present location in memory. Changes that need no new arrays are visible
+    /// Returns the table's current location in memory. Changes that need no new arrays are visible
     /// through it.
     pub fn view(&self) -> LpmView {
         self.fib().view()

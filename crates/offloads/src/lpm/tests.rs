@@ -1,5 +1,5 @@
-//! The table against a naive scan, against readers in other threads, and against its own
-//! documentation.
+//! Compares the table with a naive scan, reads it in other threads while it changes, and reads it
+//! according to its documentation.
 
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -15,7 +15,7 @@ fn value(v: u128) -> Bits {
     Bits::new(16, v)
 }
 
-/// The definition: every prefix is looked at.
+/// The definition: a scan of all prefixes.
 #[derive(Default)]
 struct Naive(BTreeMap<(Bits, u32), u128>);
 
@@ -37,7 +37,7 @@ fn read_as_c(view: &LpmView, key: &Bits) -> u64 {
             b << 1 | u64::from(at + i < view.key_bits && key.bit(view.key_bits - 1 - at - i))
         })
     };
-    // SAFETY: the caller holds the table still; all indices are as the layout has them.
+    // SAFETY: the caller keeps the table unchanged; all indices follow the documented layout.
     unsafe {
         let direct = view.direct.add(bits(0, view.direct_bits) as usize).cast::<AtomicU64>();
         let entry = (*direct).load(Ordering::Acquire);
@@ -71,7 +71,7 @@ enum Op {
     Bulk(bool),
 }
 
-/// A prefix in a small neighbourhood, so that prefixes nest: bits are drawn from few patterns.
+/// A prefix whose bits come from few patterns, so that prefixes nest.
 fn prefix(width: u32, seed: u64, length: u32) -> Bits {
     let spread = [0, 0x9e37_79b9_7f4a_7c15, u64::MAX, 0x5555_5555_5555_5555];
     let words: Vec<u64> = (0..16).map(|i| spread[(seed >> (2 * i) & 3) as usize]).collect();
@@ -124,7 +124,7 @@ proptest! {
             match op {
                 Op::Insert(seed, length, v) => {
                     let bits = prefix(width, seed, length);
-                    // The prefix's ends, and the keys just outside them.
+                    // The first and the last key of the prefix, and the key after it.
                     let last = bits.or(&Bits::ones(width).lshr(length));
                     keys.extend([bits.clone(), last.clone(), last.add(&Bits::new(width, 1))]);
                     let was = naive.0.insert((bits.clone(), length), v).is_some();
@@ -209,7 +209,7 @@ fn what_does_not_suit_the_table_is_refused() {
     assert!(table.is_empty());
 }
 
-/// Readers look up keys whose prefixes change all the time; each must see the old or the new value,
+/// Readers look up keys whose prefixes change all the time. Each must see the old or the new value,
 /// and a key under an untouched prefix must never change.
 #[test]
 fn lookups_go_on_while_the_table_changes() {
@@ -241,8 +241,8 @@ fn lookups_go_on_while_the_table_changes() {
             table.insert(&key(0x0a01_0200), 24, &value(24)).unwrap();
             table.insert(&key(0x0a01_0203), 32, &value(32)).unwrap();
             table.insert(&key(0x0a01_0203), 32, &value(100 + round % 100)).unwrap();
-            // Neighbours, so that runs are copied, freed and used again; now and then arrays are
-            // laid out anew.
+            // Neighbours, so that runs are copied, freed and reused. From time to time the arrays
+            // are rebuilt.
             for neighbour in 0..8 {
                 let bits = key(0x0a01_0000 | (round as u32 * 37 + neighbour * 256) & 0xff00);
                 table.insert(&bits, 27, &value(1000 + round % 50)).unwrap();
@@ -263,7 +263,7 @@ fn lookups_go_on_while_the_table_changes() {
     assert_eq!(table.len(), 2);
 }
 
-/// A pinned reader prevents the reuse of everything that it may see.
+/// A pinned reader prevents the reuse of everything that it may access.
 #[test]
 fn a_pinned_view_stays_readable() {
     let mut table = Table::new(32, &value(MISS)).unwrap();

@@ -1,4 +1,4 @@
-//! Values, each kept once: prefixes hold their numbers.
+//! Values without duplicates. Prefixes refer to them by number.
 
 use std::hash::{BuildHasher, RandomState};
 
@@ -7,15 +7,15 @@ use wireloom_bits::Bits;
 
 use crate::lanes::words;
 
-/// Numbered values with a count of the prefixes that hold each. Number 0 is the result of a lookup
-/// that finds nothing.
+/// Numbered values with their reference counts: the number of prefixes that have each. Number 0 is
+/// the result of a lookup without a match.
 pub(super) struct Values {
     width: u32,
-    /// Words of each value in turn.
+    /// The words of all values, one value after another.
     words: Vec<u64>,
-    /// Number of prefixes that hold each.
+    /// The number of prefixes that have each value.
     held: Vec<u32>,
-    /// Numbers that may be given to other values.
+    /// The numbers that may be reused for other values.
     free: Vec<u32>,
     index: HashTable<u32>,
     hasher: RandomState,
@@ -33,7 +33,7 @@ impl Values {
         }
     }
 
-    /// The number of a value, held once more.
+    /// Adds a reference to a value and returns the value's number.
     pub(super) fn hold(&mut self, value: &Bits) -> u32 {
         let own: Vec<u64> = value.words().collect();
         let hash = self.hasher.hash_one(&own[..]);
@@ -57,8 +57,8 @@ impl Values {
         id
     }
 
-    /// Releases a prefix's hold of a value. Returns whether no prefix holds it now; its number must
-    /// then be passed to [`Values::forget`] once no reader can see it.
+    /// Drops a prefix's reference to a value. Returns whether no prefix has it any more; its number
+    /// must then be passed to [`Values::forget`] once no reader can see it.
     pub(super) fn release(&mut self, id: u32) -> bool {
         self.held[id as usize] -= 1;
         if self.held[id as usize] > 0 {
@@ -72,7 +72,7 @@ impl Values {
         true
     }
 
-    /// The number may be given to another value.
+    /// Frees a number for another value.
     pub(super) fn forget(&mut self, id: u32) {
         self.free.push(id);
     }
@@ -88,12 +88,12 @@ impl Values {
         Bits::from_words(self.width, self.words(id))
     }
 
-    /// Numbers in use or free: all are below this.
+    /// An upper bound of all numbers, used and free.
     pub(super) fn count(&self) -> usize {
         self.held.len()
     }
 
-    /// Bytes of memory.
+    /// The memory in bytes.
     pub(super) fn memory(&self) -> usize {
         self.words.capacity() * 8
             + (self.held.capacity() + self.free.capacity()) * 4
@@ -118,7 +118,7 @@ mod tests {
         values.forget(first);
         assert_eq!(values.hold(&Bits::new(70, 5)), first, "the number is used again");
         assert_eq!(values.value(second), b);
-        // A value equal to the miss value is a value of its own.
+        // A value equal to the miss value has its own number.
         assert_ne!(values.hold(&Bits::new(70, 9)), 0);
     }
 }

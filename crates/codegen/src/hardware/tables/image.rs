@@ -125,7 +125,7 @@ impl TrieImage {
     /// keys whose bits after the length are zero.
     ///
     /// # Errors
-    /// The same as for [`TrieImage::of_instance`].
+    /// The errors are those of [`TrieImage::of_instance`].
     pub fn build(
         shape: Shape,
         miss: &Bits,

@@ -1,4 +1,4 @@
-//! Why a table does not fit an accelerator, and what would fit.
+//! Explains why a table does not fit an accelerator, and what would fit.
 
 use std::fmt;
 

@@ -151,7 +151,8 @@ proptest! {
     }
 
     /// The writes reach separate memories one by one, and between any two of them lookups in
-    /// progress read an entry: each lookup returns what was right at some moment since it began.
+    /// progress read an entry. Each lookup returns a result that was correct at some time since it
+    /// began.
     #[test]
     fn lookups_see_the_old_table_or_the_new_one((shape, routes, keys) in tables(), seed in 1u64..) {
         let mut pair = Pair::new(shape);
