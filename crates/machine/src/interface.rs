@@ -25,6 +25,17 @@ pub trait Machine {
     /// If the machine fails, or a frame comes from a port that it does not have.
     fn offer(&mut self, frames: &[Frame<'_>], sink: Sink<'_>) -> Result<Settled>;
 
+    /// Works on without new frames for about this number of cycles of its main clock, or until
+    /// every packet has settled: a machine at rest stays at its time. A machine without a time of
+    /// its own has settled all packets when [`offer`](Self::offer) returns.
+    ///
+    /// # Errors
+    /// If the machine fails.
+    fn advance(&mut self, cycles: u64, sink: Sink<'_>) -> Result<Settled> {
+        let _ = (cycles, sink);
+        Ok(Settled::default())
+    }
+
     /// Works on without new frames until every packet that it was offered has settled.
     ///
     /// # Errors

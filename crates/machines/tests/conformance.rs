@@ -156,6 +156,34 @@ fn every_packet_settles_once() {
     }
 }
 
+#[test]
+fn a_machine_that_advances_a_few_cycles_at_a_time_comes_to_the_same_end() {
+    let program = program();
+    let packets = packets(700);
+    for machine in examples() {
+        let name = machine.name();
+        let (expected, _) = run(start(&machine, &program, store(&program)).as_mut(), &packets);
+        let mut slow = start(&machine, &program, store(&program));
+        let mut outputs = Outputs::default();
+        let mut settled = slow
+            .offer(&frames(&packets), &mut |output| outputs.keep(output))
+            .unwrap_or_else(|error| panic!("{name}: {}", error.message));
+        let (mut steps, mut last) = (0, settled.taken.len());
+        while settled.taken.len() + settled.lost.len() < 700 {
+            let more = slow.advance(40, &mut |output| outputs.keep(output));
+            settled.extend(&more.unwrap_or_else(|error| panic!("{name}: {}", error.message)));
+            // Few packets settle in 40 cycles.
+            assert!(settled.taken.len() - last < 100, "{name}");
+            (steps, last) = (steps + 1, settled.taken.len());
+            assert!(steps < 50_000, "{name}: {} packets have settled", settled.taken.len());
+        }
+        assert!(steps > 3 || !machine.capabilities().times, "{name}: {steps}");
+        let more = slow.advance(40, &mut |_| panic!("{name}: all packets have settled"));
+        assert_eq!(more.expect("it works"), Settled::default(), "{name}");
+        assert!(outputs.iter().eq(expected.iter()), "{name}");
+    }
+}
+
 /// Runs on from a snapshot, on the machine that it was taken of and on another that it is given to.
 #[test]
 fn a_machine_runs_on_from_a_snapshot_as_the_one_that_gave_it() {

@@ -266,6 +266,28 @@ impl Engine {
         Ok(settled)
     }
 
+    /// Simulates this number of cycles of the processors, or until all packets on the line have
+    /// left. Reports the packets that have left.
+    ///
+    /// # Errors
+    /// The program raises an exception, or the machine makes no progress.
+    pub fn advance(
+        &mut self,
+        cycles: u64,
+        sink: &mut dyn FnMut(Output<'_>),
+    ) -> Result<Settled, RunError> {
+        let mut settled = Settled::default();
+        each!(&mut self.machine, machine => {
+            if !machine.is_at_rest() {
+                let now = machine.totals().now.max(self.until);
+                self.until = now + machine.clock().cycles(cycles);
+                machine.run(self.until)?;
+            }
+        });
+        self.settle(&mut settled, sink);
+        Ok(settled)
+    }
+
     fn simulate(
         &mut self,
         ahead: u64,
@@ -278,6 +300,14 @@ impl Engine {
                 self.until = machine.totals().now.max(self.until) + STEP;
                 machine.run(self.until)?;
             }
+        });
+        self.settle(settled, sink);
+        Ok(())
+    }
+
+    /// Reports the packets that have left since the last report.
+    fn settle(&mut self, settled: &mut Settled, sink: &mut dyn FnMut(Output<'_>)) {
+        each!(&mut self.machine, machine => {
             for delivered in machine.delivered() {
                 let is_last = delivered.is_last;
                 self.open.push(delivered);
@@ -288,7 +318,6 @@ impl Engine {
             }
             settled.lost.extend(machine.lost());
         });
-        Ok(())
     }
 
     /// The offloads with their state.

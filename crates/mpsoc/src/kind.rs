@@ -169,6 +169,10 @@ impl Machine for Mpsoc {
         settled(self.engine.execute(&packets, sink))
     }
 
+    fn advance(&mut self, cycles: u64, sink: Sink<'_>) -> Result<Settled> {
+        settled(self.engine.advance(cycles, sink))
+    }
+
     fn finish(&mut self, sink: Sink<'_>) -> Result<Settled> {
         settled(self.engine.finish(sink))
     }

@@ -447,6 +447,11 @@ impl<W: Workload, O: Objects> Machine<W, O> {
         self.platform.io.to_come()
     }
 
+    /// The clock of the processors.
+    pub fn clock(&self) -> Clock {
+        self.clock
+    }
+
     /// The totals up to now.
     pub fn totals(&self) -> Totals {
         totals(&self.kernel, &self.platform)

@@ -280,6 +280,13 @@ impl Machine for Np {
         Ok(settled)
     }
 
+    fn advance(&mut self, cycles: u64, sink: Sink<'_>) -> Result<Settled> {
+        let mut settled = Settled::default();
+        let mut note = |resolved: Resolved| note(&mut settled, &resolved, sink);
+        self.execution.advance(cycles, &mut note).map_err(Error::new)?;
+        Ok(settled)
+    }
+
     fn finish(&mut self, sink: Sink<'_>) -> Result<Settled> {
         let mut settled = Settled::default();
         let mut note = |resolved: Resolved| note(&mut settled, &resolved, sink);

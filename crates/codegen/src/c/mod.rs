@@ -325,7 +325,8 @@ mod tests {
         let (_, text) =
             RUNTIME.iter().find(|(file, _)| *file == header).expect("a header of the runtime");
         let (_, rest) = text.split_once(&format!(" {name} = ")).expect("the enumerator");
-        let digits = rest.find(|c: char| !c.is_ascii_digit()).expect("something behind the number");
+        let digits =
+            rest.find(|c: char| !c.is_ascii_digit()).expect("a character after the number");
         rest[..digits].parse().expect("a number")
     }
 

@@ -224,7 +224,7 @@ impl Execution {
             self.offered += 1;
         }
         while self.simulation.state().waiting > LINE {
-            self.advance(sink)?;
+            self.step(CHUNK, sink)?;
         }
         Ok(())
     }
@@ -262,10 +262,31 @@ impl Execution {
     /// # Errors
     /// If the machine fails.
     pub fn finish(&mut self, sink: &mut dyn FnMut(Resolved)) -> Result<(), Fault> {
-        while self.open.iter().any(|line| !line.is_empty()) || self.is_due() {
-            self.advance(sink)?;
+        while self.has_work() {
+            self.step(CHUNK, sink)?;
         }
         self.simulation.rest(SETTLE)
+    }
+
+    /// Runs for this number of cycles, or until the outcome of every packet is complete and the
+    /// updates due by then are made. An update that begins in time is made to its end.
+    ///
+    /// # Errors
+    /// If the machine fails.
+    pub fn advance(&mut self, cycles: u64, sink: &mut dyn FnMut(Resolved)) -> Result<(), Fault> {
+        let end = self.simulation.state().cycles.saturating_add(cycles);
+        while self.has_work() {
+            match end.saturating_sub(self.simulation.state().cycles) {
+                0 => break,
+                left => self.step(left.min(CHUNK), sink)?,
+            }
+        }
+        Ok(())
+    }
+
+    /// Whether packets have an incomplete outcome, or an update is due.
+    fn has_work(&self) -> bool {
+        self.open.iter().any(|line| !line.is_empty()) || self.is_due()
     }
 
     /// Returns the number of packets that have entered the machine or were lost.
@@ -292,13 +313,14 @@ impl Execution {
         Ok(())
     }
 
-    fn advance(&mut self, sink: &mut dyn FnMut(Resolved)) -> Result<(), Fault> {
+    /// Runs for at most this number of cycles, or does the next step of the update that is due.
+    fn step(&mut self, cycles: u64, sink: &mut dyn FnMut(Resolved)) -> Result<(), Fault> {
         let is_near = |u: &Update| u.packet < self.entered() + LINE && u.packet < self.offered;
         let ran = if self.is_due() {
             self.update()
         } else {
             let is_near = self.updates.front().is_some_and(is_near);
-            self.simulation.run(if is_near { SHORT_CHUNK } else { CHUNK })
+            self.simulation.run(if is_near { cycles.min(SHORT_CHUNK) } else { cycles })
         };
         while let Some(left) = self.simulation.take() {
             self.meter.note(&left);
