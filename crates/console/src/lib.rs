@@ -13,7 +13,7 @@ use wireloom_machine::{LoadedTables, Result};
 use wireloom_offloads::Store;
 
 pub use progress::{Working, bar};
-pub use staged::{Staged, cannot_be_made};
+pub use staged::Staged;
 pub use wireloom_machine::thousands;
 
 /// Makes the offloads of a program and loads table files into them; a terminal shows which.

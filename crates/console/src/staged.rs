@@ -63,6 +63,14 @@ impl Staged {
         output::write_file(&path, text.as_bytes())
     }
 
+    /// Writes files, whose names may have folders in them.
+    ///
+    /// # Errors
+    /// If one cannot be written.
+    pub fn write_all(&self, files: &[(String, String)]) -> Result {
+        files.iter().try_for_each(|(name, text)| self.write(name, text))
+    }
+
     /// Puts the folder into its place: the files that the last build made there go, these come, all
     /// others stay.
     ///
@@ -153,7 +161,7 @@ fn files(folder: &Path) -> io::Result<BTreeSet<PathBuf>> {
 }
 
 /// Returns the failure of a folder.
-pub fn cannot_be_made(path: &Path) -> impl Fn(io::Error) -> Error + '_ {
+fn cannot_be_made(path: &Path) -> impl Fn(io::Error) -> Error + '_ {
     move |error| Error::new(format!("{}: cannot be made: {error}", path.display()))
 }
 

@@ -5,7 +5,7 @@
 //! test-all`.
 
 use std::collections::BTreeSet;
-use std::path::Path;
+use std::path::{Component, Path};
 use std::sync::Arc;
 
 use wireloom_bits::Bits;
@@ -153,6 +153,24 @@ fn every_packet_settles_once() {
         let left: Vec<u64> = outputs.iter().map(|output| output.sequence).collect();
         assert_eq!(left, settled.taken.iter().collect::<Vec<_>>(), "{name}");
         assert!(left.iter().all(|number| taken.contains(number)), "{name}");
+    }
+}
+
+#[test]
+fn what_is_built_for_a_machine_is_files_or_the_reason_why_there_are_none() {
+    for machine in examples() {
+        let name = machine.name();
+        match machine.generate(&program()) {
+            Ok(files) => {
+                let names: BTreeSet<&str> = files.iter().map(|(name, _)| name.as_str()).collect();
+                assert!(!names.is_empty() && names.len() == files.len(), "{name}: {names:?}");
+                let is_inside = |file: &&str| {
+                    Path::new(file).components().all(|part| matches!(part, Component::Normal(_)))
+                };
+                assert!(names.iter().all(is_inside), "{name}: {names:?}");
+            }
+            Err(why) => assert!(why.help.is_some(), "{name}: {}", why.message),
+        }
     }
 }
 

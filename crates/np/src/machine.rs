@@ -13,8 +13,8 @@ use wireloom_description::Description;
 use wireloom_ir as ir;
 use wireloom_lang::suggest::suggest_or_list;
 use wireloom_machine::{
-    Bar, Capabilities, Configured, Error, Kind, Knob, Line, Machine, Named, Options, Part, Pattern,
-    Program, Rate, Record, Refusal, Result, Settled, Sink, Snapshot, UpdateError, Wanted,
+    Bar, Capabilities, Configured, Error, Files, Kind, Knob, Line, Machine, Named, Options, Part,
+    Pattern, Program, Rate, Record, Refusal, Result, Settled, Sink, Snapshot, UpdateError, Wanted,
     thousands,
 };
 use wireloom_net::Frame;
@@ -139,6 +139,14 @@ impl Configured for Spec {
         progress: &dyn Fn(&str),
     ) -> Result<Box<dyn Machine>> {
         Ok(Box::new(Np::build(self, program, store, options, progress)?))
+    }
+
+    /// The processor in SystemVerilog, with empty tables and without a test bench.
+    fn generate(&self, program: &Program) -> Result<Files> {
+        let processor = processor(self, program, Form::Alone)?;
+        let store = ir::store(&program.optimised).map_err(|refused| Error::new(refused.0))?;
+        let images = processor::images(&processor.plan, &store).map_err(Error::new)?;
+        Ok(processor::files(&processor, images, None, processor::NOT_ESTIMATED))
     }
 
     fn as_any(&self) -> &dyn Any {

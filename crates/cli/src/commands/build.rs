@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use clap::{Args, ValueHint};
-use wireloom_console::{Staged, cannot_be_made, load_store, output};
+use wireloom_console::{Staged, load_store, output};
 use wireloom_explore::area::{Area, Families};
 use wireloom_io::{Captures, Generated, Source};
 use wireloom_ir::{Execute, Golden, Output, Verdict};
@@ -16,10 +16,6 @@ use wireloom_np::processor::{self, Processor, Stimulus};
 use crate::failure::{Failure, Outcome};
 use crate::machine::{MachineName, warn_of_sections};
 use crate::program::ProgramArgs;
-
-/// The cost note in the folder if no estimate was requested.
-const NOT_ESTIMATED: &str = "LUTs, flip-flops and block RAMs are not estimated. The `wireloom build` command that made this folder, given again with `--area`,
-synthesises what it has not synthesised before, which takes minutes, and writes the estimate here.";
 
 /// See `wireloom build --help`.
 #[derive(Args, Debug)]
@@ -95,9 +91,7 @@ impl Build {
             .with_help("leave out --packets"));
         }
         let staged = Staged::at(&self.out)?;
-        for (name, text) in &files {
-            staged.write(name, text)?;
-        }
+        staged.write_all(&files)?;
         staged.install()?;
         for (name, text) in &files {
             output::say(format!(
@@ -132,10 +126,10 @@ impl Build {
         // Without --area, use the cached results of earlier builds.
         let known = if area.is_none() { Area::remembered(&processor) } else { None };
         let estimate = area.as_ref().or(known.as_ref());
-        let estimate = estimate.map_or_else(|| NOT_ESTIMATED.to_owned(), Area::markdown);
+        let estimate = estimate.map_or_else(|| processor::NOT_ESTIMATED.to_owned(), Area::markdown);
         let staged = Staged::at(&self.out)?;
-        processor::write(&processor, &images, stimulus.as_ref(), &estimate, staged.path())
-            .map_err(cannot_be_made(&self.out))?;
+        let count = images.len();
+        staged.write_all(&processor::files(&processor, images, stimulus, &estimate))?;
         if let Some(area) = &area {
             let json = serde_json::to_vec_pretty(area).expect("plain data");
             output::write_file(&staged.path().join("area.json"), &json)?;
@@ -151,7 +145,7 @@ impl Build {
             "{}: {} modules, {total} lines of SystemVerilog, {} memory images; README.md there tells of them",
             self.out.display(),
             files.count(),
-            images.len(),
+            count,
         ));
         Ok(())
     }

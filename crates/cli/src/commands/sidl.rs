@@ -40,9 +40,7 @@ impl Sidl {
         ];
         files.extend(generate::systemverilog(&interfaces));
         let staged = Staged::at(&self.out)?;
-        for (name, text) in &files {
-            staged.write(name, text)?;
-        }
+        staged.write_all(&files)?;
         staged.install()?;
         for (name, text) in &files {
             output::say(format!(

@@ -107,7 +107,7 @@ impl Virtual {
         let luts = processors.zip(shared_luts).map(|(processors, shared)| processors + shared);
         let staged = self.out.as_deref().map(Staged::at).transpose()?;
         if let Some(staged) = &staged {
-            evaluator.write(&joined, shared_luts, staged.path())?;
+            staged.write_all(&evaluator.files(&joined, shared_luts)?)?;
         }
         let overloaded = overload.filter(|_| self.verify);
         let verified =

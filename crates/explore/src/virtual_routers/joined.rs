@@ -1,7 +1,5 @@
 //! The processors of a choice on one chip.
 
-use std::path::Path;
-
 use wireloom_np::area::{Cache, synthesise};
 use wireloom_np::processor::chip::{self, Chip, Member, Resident};
 use wireloom_np::processor::{self, Image, Stimulus};
@@ -9,9 +7,7 @@ use wireloom_np::processor::{self, Image, Stimulus};
 use super::lanes::{Evaluator, Lane, packed};
 use super::schedule::Schedule;
 use wireloom_console::Working;
-use wireloom_console::cannot_be_made;
-use wireloom_machine::thousands;
-use wireloom_machine::{Error, Result};
+use wireloom_machine::{Error, Files, Result, thousands};
 
 /// Packets of the test bench in a folder.
 const BENCH_PACKETS: usize = 500;
@@ -74,13 +70,13 @@ impl Evaluator<'_> {
         Ok(luts)
     }
 
-    /// Writes a chip with its tables into a folder, with a test bench: packets of its routers with
+    /// Returns the files of a chip with its tables and a test bench: packets of its routers with
     /// their arrival times, and the output of golden machines with one router each. `shared` is the
     /// number of LUTs outside the processors, if known.
     ///
     /// # Errors
-    /// If golden refuses a table, or a file cannot be written.
-    pub fn write(&self, joined: &Joined, shared: Option<u64>, folder: &Path) -> Result {
+    /// If golden refuses a table.
+    pub fn files(&self, joined: &Joined, shared: Option<u64>) -> Result<Files> {
         let mut schedule = Schedule::new(self, &joined.lanes, None)?;
         schedule.truncate(BENCH_PACKETS);
         let mut stimulus = Stimulus::default();
@@ -89,8 +85,7 @@ impl Evaluator<'_> {
         let names: Vec<&str> =
             self.description().routers.iter().map(|router| router.name.as_str()).collect();
         let estimate = self.estimate(joined, shared);
-        chip::write(&joined.chip, &names, &joined.images, &stimulus, &estimate, folder)
-            .map_err(cannot_be_made(folder))
+        Ok(chip::files(&joined.chip, &names, &joined.images, stimulus, &estimate))
     }
 
     /// Returns the cost of a chip as Markdown.

@@ -1,8 +1,8 @@
 //! The folder that `wireloom build` writes. It is self-contained.
 
 use std::fmt::Write as _;
-use std::path::Path;
-use std::{fs, io};
+
+use wireloom_machine::Files;
 
 use super::images::Image;
 use super::memory_map::{self, memory_map};
@@ -10,18 +10,20 @@ use super::testbench::{self, Stimulus};
 use super::{Design, File, Processor, copies, cost, fusesoc};
 use crate::simulation::Geometry;
 
-/// Writes a processor and the contents of its tables into a folder, which is created if it does not
-/// exist. If there is a stimulus, writes a test bench too.
-///
-/// # Errors
-/// If a file cannot be written.
-pub fn write(
+/// The cost section of the README if no estimate was requested.
+pub const NOT_ESTIMATED: &str =
+    "LUTs, flip-flops and block RAMs are not estimated. The `wireloom build` command that made this
+folder, given again with `--area`, synthesises what it has not synthesised before, which takes
+minutes, and writes the estimate here.";
+
+/// Returns the files of a processor with the contents of its tables. If there is a stimulus, adds
+/// a test bench; `estimate` is the section of the README about the cost.
+pub fn files(
     processor: &Processor,
-    images: &[Image],
-    stimulus: Option<&Stimulus>,
+    images: Vec<Image>,
+    stimulus: Option<Stimulus>,
     estimate: &str,
-    folder: &Path,
-) -> io::Result<()> {
+) -> Files {
     let sources = Sources {
         design: &processor.design,
         simulation: &processor.simulation,
@@ -29,20 +31,16 @@ pub fn write(
         geometry: &processor.geometry,
         core_mhz: processor.plan.machine.clock.core_mhz,
     };
-    sources.write(images, folder)?;
     let map = serde_json::to_string_pretty(&memory_map(processor)).expect("plain data");
-    fs::write(folder.join("memory_map.json"), map + "\n")?;
-    if let Some(stimulus) = stimulus {
-        testbench::write(&sources, stimulus, folder)?;
-    }
-    let bench = stimulus.map(|_| testbench::bench(&sources, images));
-    sources.write_lists(
-        &core_name(processor),
-        &processor.plan.machine.about,
-        bench.as_ref(),
-        folder,
-    )?;
-    fs::write(folder.join("README.md"), readme(processor, images, estimate))
+    let bench = stimulus.as_ref().map(|_| testbench::bench(&sources, &images));
+    let about = &processor.plan.machine.about;
+    let mut files = sources.files();
+    files.push(("memory_map.json".into(), map + "\n"));
+    files.extend(sources.lists(&core_name(processor), about, bench.as_ref()));
+    files.extend(stimulus.into_iter().flat_map(|stimulus| testbench::files(&sources, stimulus)));
+    files.push(("README.md".into(), readme(processor, &images, estimate)));
+    files.extend(images.into_iter().map(|image| (image.path(), image.text)));
+    files
 }
 
 /// The source files of a folder.
@@ -60,33 +58,21 @@ pub(super) struct Sources<'a> {
 }
 
 impl Sources<'_> {
-    /// Writes the files and the table contents.
-    pub fn write(&self, images: &[Image], folder: &Path) -> io::Result<()> {
-        for sub in ["rtl", "rtl/templates", "sim", "sim/templates", "images"] {
-            fs::create_dir_all(folder.join(sub))?;
-        }
-        for file in &self.design.files {
-            fs::write(folder.join("rtl").join(&file.name), &file.text)?;
-        }
-        for file in self.simulation {
-            fs::write(folder.join("sim").join(&file.name), &file.text)?;
-        }
-        images.iter().try_for_each(|image| fs::write(folder.join(image.path()), &image.text))
+    /// The design, and what simulations need in addition.
+    pub fn files(&self) -> Files {
+        let named = |folder: &'static str| {
+            move |file: &File| (format!("{folder}/{}", file.name), file.text.clone())
+        };
+        let simulation = self.simulation.iter().map(named("sim"));
+        self.design.files.iter().map(named("rtl")).chain(simulation).collect()
     }
 
-    /// Writes a file list for Verilator, slang and vendors' tools, and a FuseSoC description with
-    /// this name.
-    pub fn write_lists(
-        &self,
-        name: &str,
-        about: &str,
-        bench: Option<&fusesoc::Bench>,
-        folder: &Path,
-    ) -> io::Result<()> {
+    /// A file list for Verilator, slang and vendors' tools, and a FuseSoC description with this
+    /// name.
+    pub fn lists(&self, name: &str, about: &str, bench: Option<&fusesoc::Bench>) -> Files {
         let list = self.rtl().fold(String::new(), |list, file| list + &file + "\n");
-        fs::write(folder.join("np.f"), list)?;
         let core = fusesoc::core(name, about, &self.design.top, self.rtl(), bench);
-        fs::write(folder.join("np.core"), core)
+        vec![("np.f".into(), list), ("np.core".into(), core)]
     }
 
     fn rtl(&self) -> impl Iterator<Item = String> {

@@ -30,7 +30,7 @@ pub(crate) mod wires;
 use wireloom_ir::Program;
 
 pub use design::{Design, File, Hash, Unit};
-pub use folder::write;
+pub use folder::{NOT_ESTIMATED, files};
 pub use images::{Image, images};
 pub use memory_map::{Contents, Field, MemoryMap, Register, Target, memory_map};
 pub use plan::{Channel, Plan, Service};

@@ -1,10 +1,9 @@
 //! The folder of a chip. Like the folder of a processor, it is self-contained.
 
 use std::fmt::Write as _;
-use std::path::Path;
-use std::{fs, io};
 
 use serde::Serialize;
+use wireloom_machine::Files;
 
 use super::{Chip, LONGEST, lane, top};
 use crate::processor::folder::{Sources, test_bench};
@@ -53,19 +52,15 @@ fn blocks(chip: &Chip) -> Vec<Block> {
     std::iter::once(Block::new(0, "chip", own)).chain(members).collect()
 }
 
-/// Writes a chip, the contents of its tables and a test bench into a folder, which is created if it
-/// does not exist. `names` are the names of the routers, by number; `estimate` is the cost.
-///
-/// # Errors
-/// If a file cannot be written.
-pub fn write(
+/// Returns the files of a chip with the contents of its tables and a test bench. `names` are the
+/// names of the routers, by number; `estimate` is the cost.
+pub fn files(
     chip: &Chip,
     names: &[&str],
     images: &[Image],
-    stimulus: &Stimulus,
+    stimulus: Stimulus,
     estimate: &str,
-    folder: &Path,
-) -> io::Result<()> {
+) -> Files {
     let clock =
         chip.members().next().map_or(0, |member| member.processor.plan.machine.clock.core_mhz);
     let sources = Sources {
@@ -75,13 +70,15 @@ pub fn write(
         geometry: &chip.geometry,
         core_mhz: clock,
     };
-    sources.write(images, folder)?;
     let map = serde_json::to_string_pretty(&blocks(chip)).expect("plain data");
-    fs::write(folder.join("memory_map.json"), map + "\n")?;
-    testbench::write(&sources, stimulus, folder)?;
     let bench = testbench::bench(&sources, images);
-    sources.write_lists(&core_name("virtual"), "virtual routers", Some(&bench), folder)?;
-    fs::write(folder.join("README.md"), readme(chip, names, estimate, clock))
+    let mut files = sources.files();
+    files.push(("memory_map.json".into(), map + "\n"));
+    files.extend(testbench::files(&sources, stimulus));
+    files.extend(sources.lists(&core_name("virtual"), "virtual routers", Some(&bench)));
+    files.push(("README.md".into(), readme(chip, names, estimate, clock)));
+    files.extend(images.iter().map(|image| (image.path(), image.text.clone())));
+    files
 }
 
 fn readme(chip: &Chip, names: &[&str], estimate: &str, clock: u32) -> String {

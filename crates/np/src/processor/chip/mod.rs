@@ -9,7 +9,7 @@ mod folder;
 mod lane;
 mod top;
 
-pub use folder::write;
+pub use folder::files;
 
 use super::templates;
 use super::{File, Processor, Unit};

@@ -2,10 +2,9 @@
 //! but nothing of Wireloom.
 
 use std::fmt::Write as _;
-use std::path::Path;
-use std::{fs, io};
 
 use wireloom_ir::{Output, Reason, Verdict};
+use wireloom_machine::Files;
 use wireloom_net::Frame;
 
 use super::folder::Sources;
@@ -67,22 +66,20 @@ const EXPECTED: &str = "sim/expected.txt";
 /// there the class keeps the name from Verilator.
 const MODEL: &str = "sim/fusesoc/np_model.h";
 
-/// Writes the test bench next to a processor's sources.
-///
-/// # Errors
-/// If a file cannot be written.
-pub(super) fn write(sources: &Sources<'_>, stimulus: &Stimulus, folder: &Path) -> io::Result<()> {
-    for (name, text) in HARNESS {
-        fs::write(folder.join("sim").join(name), text)?;
-    }
-    fs::write(folder.join("sim/main.cpp"), include_str!("main.cpp"))?;
-    fs::create_dir_all(folder.join("sim/fusesoc"))?;
+/// Returns the files of the test bench next to a processor's sources.
+pub(super) fn files(sources: &Sources<'_>, stimulus: Stimulus) -> Files {
     let model =
         format!("#include \"V{top}.h\"\nusing np_model = V{top};\n", top = sources.simulation_top);
-    fs::write(folder.join(MODEL), model)?;
-    fs::write(folder.join(PACKETS), &stimulus.packets)?;
-    fs::write(folder.join(EXPECTED), &stimulus.expected)?;
-    fs::write(folder.join("Makefile"), makefile(sources))
+    let mut files: Files =
+        HARNESS.iter().map(|(name, text)| (format!("sim/{name}"), (*text).to_owned())).collect();
+    files.extend([
+        ("sim/main.cpp".into(), include_str!("main.cpp").into()),
+        (MODEL.into(), model),
+        (PACKETS.into(), stimulus.packets),
+        (EXPECTED.into(), stimulus.expected),
+        ("Makefile".into(), makefile(sources)),
+    ]);
+    files
 }
 
 /// Returns the test bench for FuseSoC.
