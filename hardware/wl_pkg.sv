@@ -1,19 +1,20 @@
-// Constants and types that templates and generated modules share.
-// Nobody uses all of them.
+// Constants and types that templates and generated modules share. No module uses all of them.
 // verilator lint_off UNUSEDPARAM
 package wl_pkg;
 
-  // Bits that number `count` things; at least one, so that a vector of them exists.
+  // Returns the bits of a number below `count`; at least one, so that a vector of this width
+  // exists.
   function automatic int unsigned bits(int unsigned count);
     return count > 1 ? $clog2(count) : 1;
   endfunction
 
-  // Core cycles from a request at `wl_rate_adapter` to its answer; the memory behind it takes `memory_latency` of its own.
+  // Returns the core cycles from a request at `wl_rate_adapter` to its reply, for a memory with a
+  // latency of `memory_latency` memory cycles.
   function automatic int unsigned adapter_latency(int unsigned slots, int unsigned memory_latency);
     return 1 + (slots + 2 + memory_latency + slots - 1) / slots;
   endfunction
 
-  // How a step ends (docs/ir.md, "Exits").
+  // The ways in which a step ends (docs/ir.md, "Exits").
   localparam logic [2:0] EXIT_NEXT = 3'd0;
   localparam logic [2:0] EXIT_FINISH = 3'd1;
   localparam logic [2:0] EXIT_EMIT = 3'd2;
@@ -22,46 +23,48 @@ package wl_pkg;
   localparam logic [2:0] EXIT_DONE = 3'd5;
   localparam logic [2:0] EXIT_REPLY = 3'd6;
 
-  // The header window of a packet lies in a circular memory of so many bytes; a packet's first byte is loaded at `WindowFront`.
+  // The header window of a packet is stored in a circular memory of WindowBytes bytes; a packet's
+  // first byte is loaded at `WindowFront`.
   localparam int unsigned WindowBytes = 256;
   localparam int unsigned WindowLoaded = 128;
   localparam int unsigned WindowFront = 128;
 
-  // Bytes of a row of the header memory: windows are loaded, unloaded and moved by aligned rows. What a port of it reads or writes at once,
-  // at any byte address, is as long or shorter (`HeaderBytes` of the engine shells).
+  // Bytes of a row of the header memory: windows are loaded, unloaded and moved by aligned rows.
+  // The words that a port reads or writes at any byte address are as long or shorter (`HeaderBytes`
+  // of the engine shells).
   localparam int unsigned WordBytes = 16;
   localparam int unsigned WordBits = 8 * WordBytes;
 
-  // Bits that count the words of `bytes` bytes in a window, from none to all.
+  // Returns the bits of a count of words of `bytes` bytes in a window, from none to all.
   function automatic int unsigned chunk_bits(int unsigned bytes);
     return bits(WindowBytes / bytes + 1);
   endfunction
 
-  // The packet's part of a thread's state; the context stands above it.
-  localparam int unsigned StateFrontLsb = 0;    // 8 bits: where byte 0 of the window stands
+  // The packet's part of a thread's state; the context is above it.
+  localparam int unsigned StateFrontLsb = 0;    // 8 bits: physical byte of byte 0 of the window
   localparam int unsigned StateWindowLsb = 8;   // 9 bits: length of the window
   localparam int unsigned StateLengthLsb = 17;  // 16 bits: length of the packet
   localparam int unsigned StateEgressLsb = 33;  // 16 bits: egress port
   localparam int unsigned StateContextLsb = 49;
 
-  // What is constant for a packet: length and ingress port, then what the program asks for.
+  // Constant information of a packet: length and ingress port, then what the program asks for.
   localparam int unsigned InfoLengthLsb = 0;    // 16 bits
   localparam int unsigned InfoIngressLsb = 16;  // 16 bits
   localparam int unsigned InfoRestLsb = 32;
 
-  // What an engine says of a packet when it is done with it.
+  // The result of an engine for a packet.
   typedef struct packed {
     logic [2:0] kind;      // EXIT_*
-    logic [23:0] reason;   // reason set (8 bits) and reason (16 bits), of a drop or what goes to the control processor
+    logic [23:0] reason;   // reason set (8 bits), reason (16 bits), for EXIT_DROP and EXIT_TO_CPU
     logic [15:0] egress;   // egress port
     logic [3:0] start;     // byte of the first row at which the window begins
     logic [8:0] window;    // bytes of the window
     logic [15:0] length;   // bytes of the whole packet
-    logic more;            // a copy: the packet's thread goes on and will send again
+    logic more;            // a copy: the packet's thread continues and will send again
   } result_t;
   localparam int unsigned ResultBits = $bits(result_t);
 
-  // What a packet carries beside it when it leaves (`tuser`).
+  // The sideband bits of a packet that leaves (`tuser`).
   typedef struct packed {
     logic [2:0] kind;      // EXIT_FINISH, EXIT_EMIT or EXIT_TO_CPU
     logic [23:0] reason;   // as in result_t
@@ -69,7 +72,7 @@ package wl_pkg;
   } sent_t;
   localparam int unsigned SentBits = $bits(sent_t);
 
-  // What `wl_table` does to an element (docs/offloads.md, `array`).
+  // The operations of `wl_table` on an element (docs/offloads.md, `array`).
   localparam int unsigned MethodBits = 3;
   localparam logic [MethodBits-1:0] TABLE_READ = 3'd0;
   localparam logic [MethodBits-1:0] TABLE_WRITE = 3'd1;
@@ -78,13 +81,14 @@ package wl_pkg;
   localparam logic [MethodBits-1:0] TABLE_EXCHANGE = 3'd4;
   localparam logic [MethodBits-1:0] TABLE_COMPARE_SWAP = 3'd5;
 
-  // Whether a method is among the first `count` of `methods` (MethodBits each).
+  // Returns whether a method is among the first `count` of `methods` (MethodBits each).
   function automatic logic table_has(int unsigned count, logic [23:0] methods, logic [MethodBits-1:0] method);
     for (int unsigned k = 0; k < count; k++) if (methods[k*MethodBits+:MethodBits] == method) return 1'b1;
     return 1'b0;
   endfunction
 
-  // Bits of a request to `wl_table`: the method if there are several, and the arguments of the widest.
+  // Returns the bits of a request to `wl_table`: the method if there are several, and the arguments
+  // of the widest method.
   function automatic int unsigned table_request_bits(int unsigned count, logic [23:0] methods, int unsigned index_bits,
                                                      int unsigned width);
     int unsigned values;

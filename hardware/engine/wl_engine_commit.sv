@@ -1,21 +1,24 @@
-// What becomes of a slot when the core has answered: the rules that the engine shells share. Combinational.
+// Decides the outcome of a slot from the core's results, by rules that the engine shells share.
+// Combinational.
 //
-//   refused    the slot does nothing and runs again: an offload without reply that it asks for has no room, or the window takes
-//              another write. An offload that replies has room: a thread has at most one call under way for each
-//   clear      a word (or the first bytes of one) is written with zeros; the slot runs again, in the same phase
-//   issue      its requests go out
-//   commit     state, step and packet writes are taken
-//   waits      requests went out and not all is done: the next slot is phase 1
+//   refused    the slot has no effect and runs again: it calls an offload without reply that has no
+//              room, or the window still takes another write. An offload that replies always has
+//              room, because a thread has at most one call under way to each
+//   clear      a word (or the first bytes of one) is written with zeros; the slot runs again, in
+//              the same phase
+//   issue      the slot's requests are sent
+//   commit     state, step and packet writes take effect
+//   waits      requests are sent and the step is not complete: the thread's next slot is in phase 1
 module wl_engine_commit #(
     parameter int unsigned Offloads = 1,
     parameter int unsigned WritePorts = 1,
-    parameter int unsigned HeaderBytes = 16,  // of a word of the window: 4, 8 or 16
+    parameter int unsigned HeaderBytes = 16,  // bytes of a word of the window: 4, 8 or 16
     parameter bit Clears = 1'b1,  // 0: the core never clears
     localparam int unsigned ChunkBits = wl_pkg::chunk_bits(HeaderBytes)
 ) (
-    input logic       valid_i,   // a slot is at its end
+    input logic       valid_i,   // a slot ends
     input logic       phase_i,
-    input logic [ChunkBits-1:0] chunk_i,  // words that are cleared already
+    input logic [ChunkBits-1:0] chunk_i,  // words already cleared
 
     input logic [ Offloads-1:0] request_valid_i,
     input logic [ Offloads-1:0] request_ready_i,
@@ -33,7 +36,7 @@ module wl_engine_commit #(
     output logic                  clear_o,
     output logic [           7:0] clear_address_o,
     output logic [HeaderBytes-1:0] clear_strobe_o,
-    output logic                  phase_o,          // of the thread's next slot
+    output logic                  phase_o,          // phase of the thread's next slot
     output logic [ ChunkBits-1:0] chunk_o
 );
   logic [Offloads-1:0] requests;
@@ -74,7 +77,8 @@ module wl_engine_commit #(
   always_comb begin
     OneOutcome_A : assert (!(commit_o && clear_o) && (valid_i || !(commit_o || clear_o)));
     Requests_A : assert ((request_valid_o & ~requests) == '0 && (valid_i || request_valid_o == '0));
-    // Who does not reply is asked only if it has room; who replies, in the first phase only.
+    // An offload without reply gets a request only if it has room, and one with replies only in
+    // phase 0.
     Room_A : assert ((request_valid_o & ~waits_i & ~request_ready_i) == '0 && (!phase_i || request_valid_o == '0));
     Writes_A : assert (commit_o || write_valid_o == '0);
     Busy_A : assert (!write_busy_i || WritePorts == 1 || !(clear_o || write_valid_o != '0));

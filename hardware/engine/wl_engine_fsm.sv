@@ -1,28 +1,29 @@
-// State machine engine shell: one thread, its state in registers; the smallest shell, for small engines and low rates.
+// State machine engine shell: one thread with its state in registers. It is the smallest shell, for
+// small engines and low rates.
 //
-// Same ports and the same meaning of a slot as wl_engine_mt, which see. Nothing overlaps: a packet is loaded, run and unloaded before
-// the next one is taken. A slot takes five cycles (and CoreStages, and one more with two write ports); that of a called engine three (and
-// CoreStages).
+// The ports and the meaning of a slot are those of wl_engine_mt. Nothing overlaps: a packet is
+// loaded, run and unloaded before the next one is accepted. A slot takes 5 + CoreStages cycles, and
+// one more with two write ports; in a called engine it takes 3 + CoreStages cycles.
 module wl_engine_fsm #(
-    parameter int unsigned Threads = 1,     // must be 1: here so that either shell can be put in the other's place
-    parameter int unsigned StateBits = 64,  // a thread's state (wl_pkg::State*, then the context); HasPacket = 0: the context alone
+    parameter int unsigned Threads = 1,     // must be 1 (same parameters as wl_engine_mt)
+    parameter int unsigned StateBits = 64,  // wl_pkg::State*, context; HasPacket = 0: only context
     parameter int unsigned InfoBits = 32,   // what is constant for a packet (wl_pkg::Info*)
     parameter int unsigned StepBits = 4,    // a step's number
-    parameter int unsigned ReadPorts = 1,   // words of the packet that a slot reads; at least 1 (tie what is not used)
+    parameter int unsigned ReadPorts = 1,   // words of the packet that a slot reads; at least 1
     parameter int unsigned WritePorts = 1,  // words of the packet that a slot writes: 1 or 2
     parameter int unsigned HeaderBytes = 16,  // bytes of such a word: 4, 8 or 16
-    parameter int unsigned Offloads = 1,    // offload ports; at least 1 (tie what is not used)
+    parameter int unsigned Offloads = 1,    // offload ports; at least 1 (tie off unused ones)
     parameter int unsigned CoreStages = 0,  // register stages inside the core
     parameter int unsigned TagBits = 8,     // the tag that a packet brings and keeps
-    parameter bit HasPacket = 1'b1,         // 0: a called engine, without packet and windows; its state comes with the call
+    parameter bit HasPacket = 1'b1,         // 0: a called engine, no packets; calls bring states
     parameter bit Emits = 1'b1,             // 0: the core never exits with EXIT_EMIT
     parameter bit Clears = 1'b1,            // 0: the core never clears
-    parameter int unsigned Scheduler = 1,   // of no effect
-    parameter int unsigned Storage = 0,     // of no effect: the state is in registers
-    parameter int unsigned WindowStorage = 0,  // the window in 0: LUT RAM, 1: block RAM
-    parameter int unsigned FirstStep = 0,   // the step at which threads begin
-    parameter int unsigned ReplyLsb = 0,    // HasPacket = 0: where the reply stands in the final state,
-    parameter int unsigned ReplyBits = 1,   // and its width
+    parameter int unsigned Scheduler = 1,   // no effect
+    parameter int unsigned Storage = 0,     // no effect: the state is in registers
+    parameter int unsigned WindowStorage = 0,  // window in 0: LUT RAM, 1: block RAM
+    parameter int unsigned FirstStep = 0,   // first step of every thread
+    parameter int unsigned ReplyLsb = 0,    // HasPacket = 0: position of the reply in the state
+    parameter int unsigned ReplyBits = 1,   // HasPacket = 0: bits of the reply
     localparam int unsigned ThreadBits = wl_pkg::bits(Threads),
     localparam int unsigned IdleBits = wl_pkg::bits(Threads + 1),
     localparam int unsigned Word = 8 * HeaderBytes
@@ -30,7 +31,8 @@ module wl_engine_fsm #(
     input logic clk_i,
     input logic rst_i,
 
-    // Packets (or calls) in: rows of 16 bytes, byte 0 most significant. Information, tag and state with the first row.
+    // Packets (or calls) in: rows of 16 bytes, byte 0 most significant. Information, tag and state
+    // are valid with the first row.
     input  logic                        load_valid_i,
     output logic                        load_ready_o,
     input  logic                        load_first_i,
@@ -40,7 +42,8 @@ module wl_engine_fsm #(
     input  logic [        InfoBits-1:0] load_info_i,
     input  logic [       StateBits-1:0] load_state_i,  // HasPacket = 0 only
 
-    // Packets (or replies) out: the rows that the window touches; tag and result on every row.
+    // Packets (or replies) out: the rows that the window touches. Tag and result are valid on every
+    // row.
     output logic                          unload_valid_o,
     input  logic                          unload_ready_i,
     output logic                          unload_first_o,
@@ -50,35 +53,36 @@ module wl_engine_fsm #(
     output logic [wl_pkg::ResultBits-1:0] unload_result_o,
     output logic [         ReplyBits-1:0] unload_reply_o,   // HasPacket = 0 only
 
-    // A copy (`more`) is unloaded only while its tag is at the head of the order and all before it has gone.
+    // A copy (`more`) is unloaded only while its tag is at the head of the order and all packets
+    // before it have left.
     input logic [TagBits-1:0] order_head_i,
     input logic               order_drained_i,
 
-    output logic [IdleBits-1:0] idle_o,        // threads without packet
-    output logic [ Threads-1:0] busy_o,        // for statistics, in simulation only: this thread has a packet
+    output logic [IdleBits-1:0] idle_o,        // threads without a packet
+    output logic [ Threads-1:0] busy_o,        // for statistics in simulation: it has a packet
     output logic                slot_valid_o,  // a slot begins
-    output logic                wait_o,        // none does, though a thread waits for replies
+    output logic                wait_o,        // no slot begins while a thread waits for replies
 
-    // The generated address module: combinational.
+    // The generated address module, combinational.
     output logic [    StepBits-1:0] address_step_o,
     output logic [   StateBits-1:0] address_state_o,
     output logic [    InfoBits-1:0] address_info_o,
     input  logic [ReadPorts*17-1:0] address_offset_i,
 
-    // The generated core: inputs,
+    // Inputs of the generated core.
     output logic [                  StepBits-1:0] core_step_o,
     output logic [                 StateBits-1:0] core_state_o,
     output logic [                  InfoBits-1:0] core_info_o,
     output logic [            ReadPorts*Word-1:0] core_words_o,
     output logic                                  core_phase_o,
 
-    // and outputs, CoreStages cycles later.
+    // Outputs of the generated core, CoreStages cycles later.
     input logic [                    Offloads-1:0] core_request_valid_i,
     input logic                                    core_commit_i,
     input logic [                    StepBits-1:0] core_step_i,
     input logic [                   StateBits-1:0] core_state_i,
     input logic [                  WritePorts-1:0] core_write_valid_i,
-    input logic [                WritePorts*8-1:0] core_write_address_i,  // physical byte that byte 0 goes to
+    input logic [                WritePorts*8-1:0] core_write_address_i,  // physical byte of byte 0
     input logic [      WritePorts*HeaderBytes-1:0] core_write_strobe_i,   // bit k: byte k
     input logic [             WritePorts*Word-1:0] core_write_data_i,     // byte 0 most significant
     input logic                                    core_clear_valid_i,
@@ -87,12 +91,13 @@ module wl_engine_fsm #(
     input logic [                             2:0] core_exit_i,
     input logic [                            23:0] core_reason_i,
 
-    // Offloads. The request's data go from the core to its wl_request_queue; this says whether, and whose they are.
+    // Offloads. The data of a request go from the core to its wl_request_queue; these ports carry
+    // the valid bits and the thread.
     input  logic [           Offloads-1:0] waits_i,           // constant: this offload replies
     output logic [           Offloads-1:0] request_valid_o,
     input  logic [           Offloads-1:0] request_ready_i,   // the offload's queue has room
     output logic [         ThreadBits-1:0] request_thread_o,
-    output logic [         ThreadBits-1:0] replies_thread_o,  // to the wl_reply_stores: read_thread_i
+    output logic [         ThreadBits-1:0] replies_thread_o,  // to wl_reply_store: read_thread_i
     input  logic [           Offloads-1:0] replied_valid_i,   // a reply arrives at the reply store
     input  logic [Offloads*ThreadBits-1:0] replied_thread_i
 );
@@ -116,15 +121,17 @@ module wl_engine_fsm #(
     $fatal(1, "wl_engine_fsm: Scheduler, Storage and WindowStorage must be 0 or 1");
   end
 
-  // From one slot's end to the next one's address cycle: what was written can be read again (wl_scratchpad, "Write").
+  // Cycles from the end of a slot to the address cycle of the next one: then a read sees what was
+  // written (wl_scratchpad, "Write").
   localparam int unsigned Rest = HasPacket ? WritePorts : 0;
-  // From the address cycle to the core: as long as a read of the window or of a reply takes.
+  // Cycles from the address cycle to the core: the latency of a read of the window or of a reply.
   localparam int unsigned Read = HasPacket ? 3 : 2;
 
-  // A slot is a pulse that runs through a line of flip-flops; while none is in the line and no reply is due, the next one starts.
-  logic running;  // the packet is here and its engine works on it
+  // A slot is a pulse that passes through a line of flip-flops. The next one starts when the line
+  // is empty and no reply is due.
+  logic running;  // the engine works on a packet
   logic [Offloads-1:0] due;
-  logic busy;     // a slot is in the line, or its writes are
+  logic busy;     // a slot or its writes are in the line
   logic a_slot, end_slot, phase;
   localparam int unsigned ChunkBits = wl_pkg::chunk_bits(HeaderBytes);
   logic [ChunkBits-1:0] chunk;
@@ -142,7 +149,7 @@ module wl_engine_fsm #(
   assign slot_valid_o = a_slot;
   assign wait_o = due != '0;
 
-  // ---- The slot's end ----
+  // ---- End of the slot ----
 
   logic loaded, load_first, commit, again_now, left, resumed, phase_next, room, load_thread, left_thread, end_thread;
   logic [ChunkBits-1:0] chunk_next;

@@ -1,11 +1,13 @@
-// Free threads of an engine, and the way of packets into them.
+// Allocates the free threads of an engine and loads packets into them.
 //
 // Contract
-//   A packet is taken row by row while row_ready_i, into a thread that was free. Rows go to the windows from row 8 on, where
-//   wl_pkg::WindowFront is. A thread becomes free again by end_valid_i.
-//   InTurn 1: threads are filled in the order of their numbers, else the lowest that is free.
+//   A packet is accepted row by row while row_ready_i is high, into a thread that was free. Its
+//   rows are written to the window from row 8 on, which is wl_pkg::WindowFront. end_valid_i frees a
+//   thread again.
+//   InTurn 1: threads are filled in the order of their numbers. InTurn 0: the free thread with the
+//   lowest number is filled.
 // Throughput: one row a cycle, without a gap between packets.
-// Timing: `load_ready_o` is row_ready_i and a register.
+// Timing: `load_ready_o` is the AND of row_ready_i and a register.
 module wl_engine_load #(
     parameter int unsigned Threads = 4,
     parameter bit InTurn = 1'b0,
@@ -20,19 +22,19 @@ module wl_engine_load #(
     input  logic load_first_i,
     input  logic load_last_i,
 
-    input  logic                  row_ready_i,  // the windows take a row
-    output logic                  row_valid_o,  // here it is
+    input  logic                  row_ready_i,  // the windows accept a row
+    output logic                  row_valid_o,  // a row is written
     output logic [ThreadBits-1:0] row_thread_o,
     output logic [           3:0] row_o,
-    output logic                  first_o,      // a packet begins: information and tag are to be stored
-    output logic                  last_o,       // it is complete: the thread may run
+    output logic                  first_o,      // a packet begins: store its information and tag
+    output logic                  last_o,       // the packet is complete: the thread may run
 
     input logic                  end_valid_i,
     input logic [ThreadBits-1:0] end_thread_i,
 
-    output logic                room_o,  // a thread is there for the next packet
-    output logic [IdleBits-1:0] idle_o,  // threads without packet
-    output logic [ Threads-1:0] busy_o   // for statistics, in simulation only: this thread has a packet
+    output logic                room_o,  // a thread is free for the next packet
+    output logic [IdleBits-1:0] idle_o,  // threads without a packet
+    output logic [ Threads-1:0] busy_o   // for statistics in simulation: the thread has a packet
 );
 `ifdef SYNTHESIS
   assign busy_o = '0;
@@ -65,7 +67,8 @@ module wl_engine_load #(
     logic unused;
     assign unused = &{end_thread_i, refill};
   end else begin : g_threads
-    // The thread that takes the packet now, or will take the next, is chosen ahead and no longer free.
+    // The thread that loads a packet now, or will load the next one, is chosen in advance and is no
+    // longer free.
     logic [Threads-1:0] free;
     logic [ThreadBits-1:0] candidate;
     logic candidate_valid;

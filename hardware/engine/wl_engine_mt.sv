@@ -1,47 +1,58 @@
-// Multithreaded engine shell: threads of hardware that share one pipeline; every cycle can run a step of another thread.
+// Multithreaded engine shell: hardware threads share one pipeline, and each cycle can start a step
+// of another thread.
 //
-// The generated core is combinational but for CoreStages registers; this shell has everything around it: the threads' states, their
-// header windows, the choice of the thread that runs, waiting for replies, loading and unloading of packets.
+// The generated core is combinational except for CoreStages registers. This shell holds everything
+// around it: the states of the threads, their header windows, the choice of the thread that runs,
+// the wait for replies, and the loading and unloading of packets.
 //
 // One *slot* is one pass of one thread through the pipeline, which never stalls:
 //   pick      a ready thread is chosen
-//   address   its step, state and information go out (address_*_o); the byte offsets of the words to read come back in this cycle
+//   address   its step, state and information are driven (address_*_o); the byte offsets of the
+//             words to read return in this cycle
 //   read      the words are read
-//   rotate    they are rotated and masked; replies_thread_o asks the reply stores for what this thread waited for
-//   core      core_*_o are inputs of the core; what it answers CoreStages cycles later decides what becomes of the slot
-// A thread can run again five cycles (and CoreStages) after it was picked; one cycle later still if there are two write ports.
+//   rotate    the words are rotated and masked; replies_thread_o addresses the reply stores for the
+//             replies of this thread
+//   core      core_*_o are the inputs of the core; its outputs, CoreStages cycles later, decide the
+//             outcome of the slot
+// A thread can run again 5 + CoreStages cycles after it was picked, and one cycle later still with
+// two write ports.
 //
-// What becomes of a slot, by the core's answers:
-//   core_commit_i = 0   phase 0 only: core_request_valid_i are issued; the thread waits for the replies of those offloads that give one,
-//                       then runs the same step again in phase 1, where no request is issued.
-//   core_commit_i = 1   state, next step and packet writes are taken, and in phase 0 also requests that have no reply. core_exit_i says
-//                       how the thread goes on. The core must commit in phase 1, and in phase 0 when it asks for nothing that replies.
-//   core_clear_valid_i  with a commit: core_clear_count_i bytes from physical byte core_clear_address_i on are cleared first, a word by a
-//                       slot that does nothing else; requests without reply are issued when all is cleared.
-// A slot that asks for an offload whose queue is full (request_ready_i = 0) does nothing and is run again: that happens only with
-// offloads that give no reply, since a thread has at most one call under way for each of the others.
-// A thread's first slot sees step FirstStep and an initial state: front = WindowFront, window and length from its information, egress
-// and the whole context zero. A called engine (HasPacket = 0) sees load_state_i.
+// The core's outputs decide the outcome of a slot:
+//   core_commit_i = 0   phase 0 only: the requests in core_request_valid_i are issued; the thread
+//                       waits for the replies of those offloads that give one, then runs the same
+//                       step again in phase 1, which issues no request.
+//   core_commit_i = 1   state, next step and packet writes take effect, and in phase 0 also
+//                       requests without reply. core_exit_i says how the thread continues. The core
+//                       must commit in phase 1, and in phase 0 if it calls no offload that replies.
+//   core_clear_valid_i  with a commit: core_clear_count_i bytes from physical byte
+//                       core_clear_address_i on are cleared first, one word by each slot, and these
+//                       slots do nothing else; requests without reply are issued when all bytes are
+//                       cleared.
+// A slot that calls an offload whose queue is full (request_ready_i = 0) has no effect and runs
+// again. This happens only with offloads that give no reply, since a thread has at most one call
+// under way to each of the others. A thread's first slot runs step FirstStep with an initial state:
+// front = WindowFront, window and length from its information, egress and the whole context zero.
+// In a called engine (HasPacket = 0) the initial state is load_state_i.
 module wl_engine_mt #(
     parameter int unsigned Threads = 4,     // threads: packets in the engine at a time
-    parameter int unsigned StateBits = 64,  // a thread's state (wl_pkg::State*, then the context); HasPacket = 0: the context alone
+    parameter int unsigned StateBits = 64,  // wl_pkg::State*, context; HasPacket = 0: only context
     parameter int unsigned InfoBits = 32,   // what is constant for a packet (wl_pkg::Info*)
     parameter int unsigned StepBits = 4,    // a step's number
-    parameter int unsigned ReadPorts = 1,   // words of the packet that a slot reads; at least 1 (tie what is not used)
+    parameter int unsigned ReadPorts = 1,   // words of the packet that a slot reads; at least 1
     parameter int unsigned WritePorts = 1,  // words of the packet that a slot writes: 1 or 2
     parameter int unsigned HeaderBytes = 16,  // bytes of such a word: 4, 8 or 16
-    parameter int unsigned Offloads = 1,    // offload ports; at least 1 (tie what is not used)
+    parameter int unsigned Offloads = 1,    // offload ports; at least 1 (tie off unused ones)
     parameter int unsigned CoreStages = 0,  // register stages inside the core
     parameter int unsigned TagBits = 8,     // the tag that a packet brings and keeps
-    parameter bit HasPacket = 1'b1,         // 0: a called engine, without packet and windows; its state comes with the call
+    parameter bit HasPacket = 1'b1,         // 0: a called engine, no packets; calls bring states
     parameter bit Emits = 1'b1,             // 0: the core never exits with EXIT_EMIT
     parameter bit Clears = 1'b1,            // 0: the core never clears
-    parameter int unsigned Scheduler = 1,   // 0: strict round robin, packets leave in order; 1: ready to execute
+    parameter int unsigned Scheduler = 1,   // 0: strict round robin (in order); 1: ready to execute
     parameter int unsigned Storage = 0,     // states in 0: LUT RAM, 1: block RAM
-    parameter int unsigned WindowStorage = 0,  // windows, the same
-    parameter int unsigned FirstStep = 0,   // the step at which threads begin
-    parameter int unsigned ReplyLsb = 0,    // HasPacket = 0: where the reply stands in the final state,
-    parameter int unsigned ReplyBits = 1,   // and its width
+    parameter int unsigned WindowStorage = 0,  // windows in 0: LUT RAM, 1: block RAM
+    parameter int unsigned FirstStep = 0,   // first step of every thread
+    parameter int unsigned ReplyLsb = 0,    // HasPacket = 0: position of the reply in the state
+    parameter int unsigned ReplyBits = 1,   // HasPacket = 0: bits of the reply
     localparam int unsigned ThreadBits = wl_pkg::bits(Threads),
     localparam int unsigned IdleBits = wl_pkg::bits(Threads + 1),
     localparam int unsigned Word = 8 * HeaderBytes
@@ -49,7 +60,8 @@ module wl_engine_mt #(
     input logic clk_i,
     input logic rst_i,
 
-    // Packets (or calls) in: rows of 16 bytes, byte 0 most significant. Information, tag and state with the first row.
+    // Packets (or calls) in: rows of 16 bytes, byte 0 most significant. Information, tag and state
+    // are valid with the first row.
     input  logic                        load_valid_i,
     output logic                        load_ready_o,
     input  logic                        load_first_i,
@@ -59,7 +71,8 @@ module wl_engine_mt #(
     input  logic [        InfoBits-1:0] load_info_i,
     input  logic [       StateBits-1:0] load_state_i,  // HasPacket = 0 only
 
-    // Packets (or replies) out: the rows that the window touches; tag and result on every row.
+    // Packets (or replies) out: the rows that the window touches. Tag and result are valid on every
+    // row.
     output logic                          unload_valid_o,
     input  logic                          unload_ready_i,
     output logic                          unload_first_o,
@@ -69,35 +82,36 @@ module wl_engine_mt #(
     output logic [wl_pkg::ResultBits-1:0] unload_result_o,
     output logic [         ReplyBits-1:0] unload_reply_o,   // HasPacket = 0 only
 
-    // A copy (`more`) is unloaded only while its tag is at the head of the order and all before it has gone.
+    // A copy (`more`) is unloaded only while its tag is at the head of the order and all packets
+    // before it have left.
     input logic [TagBits-1:0] order_head_i,
     input logic               order_drained_i,
 
-    output logic [IdleBits-1:0] idle_o,        // threads without packet
-    output logic [ Threads-1:0] busy_o,        // for statistics, in simulation only: this thread has a packet
+    output logic [IdleBits-1:0] idle_o,        // threads without a packet
+    output logic [ Threads-1:0] busy_o,        // for statistics in simulation: it has a packet
     output logic                slot_valid_o,  // a slot begins
-    output logic                wait_o,        // none does, though a thread waits for replies
+    output logic                wait_o,        // no slot begins while a thread waits for replies
 
-    // The generated address module: combinational.
+    // The generated address module, combinational.
     output logic [    StepBits-1:0] address_step_o,
     output logic [   StateBits-1:0] address_state_o,
     output logic [    InfoBits-1:0] address_info_o,
     input  logic [ReadPorts*17-1:0] address_offset_i,
 
-    // The generated core: inputs,
+    // Inputs of the generated core.
     output logic [                  StepBits-1:0] core_step_o,
     output logic [                 StateBits-1:0] core_state_o,
     output logic [                  InfoBits-1:0] core_info_o,
     output logic [            ReadPorts*Word-1:0] core_words_o,
     output logic                                  core_phase_o,
 
-    // and outputs, CoreStages cycles later.
+    // Outputs of the generated core, CoreStages cycles later.
     input logic [                    Offloads-1:0] core_request_valid_i,
     input logic                                    core_commit_i,
     input logic [                    StepBits-1:0] core_step_i,
     input logic [                   StateBits-1:0] core_state_i,
     input logic [                  WritePorts-1:0] core_write_valid_i,
-    input logic [                WritePorts*8-1:0] core_write_address_i,  // physical byte that byte 0 goes to
+    input logic [                WritePorts*8-1:0] core_write_address_i,  // physical byte of byte 0
     input logic [      WritePorts*HeaderBytes-1:0] core_write_strobe_i,   // bit k: byte k
     input logic [             WritePorts*Word-1:0] core_write_data_i,     // byte 0 most significant
     input logic                                    core_clear_valid_i,
@@ -106,12 +120,13 @@ module wl_engine_mt #(
     input logic [                             2:0] core_exit_i,
     input logic [                            23:0] core_reason_i,
 
-    // Offloads. The request's data go from the core to its wl_request_queue; this says whether, and whose they are.
+    // Offloads. The data of a request go from the core to its wl_request_queue; these ports carry
+    // the valid bits and the thread.
     input  logic [           Offloads-1:0] waits_i,           // constant: this offload replies
     output logic [           Offloads-1:0] request_valid_o,
     input  logic [           Offloads-1:0] request_ready_i,   // the offload's queue has room
     output logic [         ThreadBits-1:0] request_thread_o,
-    output logic [         ThreadBits-1:0] replies_thread_o,  // to the wl_reply_stores: read_thread_i
+    output logic [         ThreadBits-1:0] replies_thread_o,  // to wl_reply_store: read_thread_i
     input  logic [           Offloads-1:0] replied_valid_i,   // a reply arrives at the reply store
     input  logic [Offloads*ThreadBits-1:0] replied_thread_i
 );
@@ -132,12 +147,13 @@ module wl_engine_mt #(
     $fatal(1, "wl_engine_mt: Scheduler, Storage and WindowStorage must be 0 or 1");
   end
 
-  // Cycles for which a thread is held back after its slot until what it wrote can be read (wl_scratchpad, "Write").
+  // Cycles for which a thread is held back after its slot until a read sees what it wrote
+  // (wl_scratchpad, "Write").
   localparam int unsigned Hold = HasPacket ? WritePorts - 1 : 0;
 
   // ---- Pick ----
 
-  logic end_slot, end_token;  // a slot, or a call that is being loaded, is at its end
+  logic end_slot, end_token;  // a slot, or a call that is being loaded, ends
   logic [ThreadBits-1:0] end_thread;
   logic loaded, load_first, room, again_now, again, commit, left, resumed;
   logic [ThreadBits-1:0] load_thread, again_thread, left_thread;
@@ -170,7 +186,7 @@ module wl_engine_mt #(
       .waiting_o(waiting)
   );
 
-  // ---- Address: read what the thread is ----
+  // ---- Address: read the state of the thread ----
 
   logic a_slot, a_token;
   logic [ThreadBits-1:0] a_thread;
@@ -213,8 +229,9 @@ module wl_engine_mt #(
       .read_data_o(address_info_o)
   );
 
-  // How far the step has come: words cleared, phase, and whether state and step were ever written for this packet. It is stored at the
-  // end of every slot; before the first one of a packet it does not count.
+  // Progress of the step: the words cleared, the phase, and whether a slot has written state and
+  // step for this packet. It is stored at the end of every slot, and ignored in the first slot of a
+  // packet.
   localparam int unsigned ChunkBits = wl_pkg::chunk_bits(HeaderBytes);
   typedef struct packed {
     logic committed;
@@ -276,7 +293,8 @@ module wl_engine_mt #(
     {r_thread, r_progress, r_step, r_state, r_info} <= {a_thread, a_progress, address_step_o, address_state_o, address_info_o};
     {t_thread, t_progress, t_step, t_state, t_info} <= {r_thread, r_progress, r_step, r_state, r_info};
     {x_thread, x_progress} <= {t_thread, t_progress};
-    // Zero in cycles without a slot: a reset costs nothing, where a line of three registers without one would be made of LUTs.
+    // These registers are zero in cycles without a slot. The reset is free, and it keeps synthesis
+    // from mapping the line of three registers to LUTs.
     if (!t_slot) {core_step_o, core_state_o, core_info_o} <= '0;
     else {core_step_o, core_state_o, core_info_o} <= {t_step, t_state, t_info};
   end
@@ -305,7 +323,7 @@ module wl_engine_mt #(
       .data_o({end_thread, end_progress})
   );
 
-  // ---- The slot's end ----
+  // ---- End of the slot ----
 
   assign request_thread_o = end_thread;
   assign progress_write_data.committed = end_progress.committed || commit;
@@ -404,7 +422,7 @@ module wl_engine_mt #(
   );
 
   if (HasPacket) begin : g_packet_state
-    // States are written by slots only: a packet's first slot makes its state up.
+    // Only slots write states: the first slot of a packet forms its initial state.
     assign pick_token = 1'b0;
     assign state_write = commit;
     assign state_thread = end_thread;
@@ -413,7 +431,8 @@ module wl_engine_mt #(
     logic unused;
     assign unused = &{load_state_i, room, end_token, left, left_thread};
   end else begin : g_call_state
-    // A call takes a slot: when it comes to its end nobody else writes a state. One is under way at a time.
+    // A call occupies a slot, so that no other slot writes a state when the call reaches the end.
+    // At most one call is in the pipeline at a time.
     logic token_out;
     assign pick_token = load_valid_i && room && !token_out;
     always_ff @(posedge clk_i) begin

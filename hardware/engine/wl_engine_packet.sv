@@ -1,8 +1,9 @@
-// What both engine shells do with packets (or calls): take them in, keep their windows, decide what becomes of each slot, write what it
-// writes, and send them out. The shells add the states and the course of the slots.
+// The part of both engine shells that handles packets (or calls): it loads them, stores their
+// windows, decides the outcome of each slot, performs its writes, and unloads them. The shells add
+// the states and the sequence of the slots.
 //
-// Contract: see wl_engine_mt for slots, wl_engine_load and wl_engine_unload for the ways in and out, wl_scratchpad for when a write is
-// seen by a read.
+// Contract: wl_engine_mt specifies slots, wl_engine_load and wl_engine_unload specify loading and
+// unloading, and wl_scratchpad specifies when a read sees a write.
 module wl_engine_packet #(
     parameter int unsigned Threads = 4,
     parameter int unsigned StateBits = 64,
@@ -14,7 +15,7 @@ module wl_engine_packet #(
     parameter bit HasPacket = 1'b1,
     parameter bit Emits = 1'b1,
     parameter bit Clears = 1'b1,
-    parameter bit InTurn = 1'b0,         // packets enter and leave in the order of the threads' numbers
+    parameter bit InTurn = 1'b0,         // packets enter and leave in order of thread numbers
     parameter int unsigned Storage = 0,
     parameter int unsigned ReplyLsb = 0,
     parameter int unsigned ReplyBits = 1,
@@ -27,7 +28,7 @@ module wl_engine_packet #(
     input logic clk_i,
     input logic rst_i,
 
-    // The shell's own ports.
+    // Ports of the shell itself.
     input  logic                          load_valid_i,
     output logic                          load_ready_o,
     input  logic                          load_first_i,
@@ -48,20 +49,20 @@ module wl_engine_packet #(
     output logic [           Threads-1:0] busy_o,
 
     // Loading.
-    input  logic                  call_ready_i,   // HasPacket = 0: a call may be taken now
-    output logic                  load_room_o,    // a thread is there for the next packet
+    input  logic                  call_ready_i,   // HasPacket = 0: a call may be accepted now
+    output logic                  load_room_o,    // a thread is free for the next packet
     output logic                  load_first_o,   // a packet begins
-    output logic                  loaded_o,       // it is complete
+    output logic                  loaded_o,       // the packet is complete
     output logic [ThreadBits-1:0] load_thread_o,
 
-    // Reading; words two cycles later.
+    // Reads; the words are valid two cycles later.
     input  logic [     ThreadBits-1:0] read_thread_i,
     input  logic [                7:0] read_front_i,
     input  logic [                8:0] read_window_i,
     input  logic [   ReadPorts*17-1:0] read_offset_i,
     output logic [ReadPorts*Word-1:0] read_words_o,
 
-    // A slot at its end, with what the core says.
+    // A slot that ends, with the outputs of the core.
     input  logic                       end_slot_i,
     input  logic [     ThreadBits-1:0] end_thread_i,
     input  logic                       phase_i,
@@ -81,12 +82,13 @@ module wl_engine_packet #(
     input  logic [       Offloads-1:0] request_ready_i,
     input  logic [       Offloads-1:0] waits_i,         // constant: this offload replies
     output logic [       Offloads-1:0] request_valid_o,
-    output logic                       commit_o,        // state and step are to be stored
-    output logic                       again_o,         // the thread runs on (when its replies are there)
-    output logic                       phase_o,         // of its next slot
+    output logic                       commit_o,        // store state and step
+    output logic                       again_o,         // the thread continues (after its replies)
+    output logic                       phase_o,         // phase of its next slot
     output logic [      ChunkBits-1:0] chunk_o,
 
-    // A packet has left: its thread is free; or a copy of it has, and it runs on.
+    // A packet has left, and its thread is free; or a copy of it has left, and its thread
+    // continues.
     output logic                  left_o,
     output logic                  left_copy_o,
     output logic [ThreadBits-1:0] left_thread_o

@@ -1,9 +1,10 @@
-// Which threads of an engine can run, and the choice among them.
+// Tracks which threads of an engine can run, and chooses among them.
 //
-// Contract: a thread can run from the cycle after it was loaded, its slot ended without finishing, or its copy had left, until it is
-// picked, but not while a reply is due. All events may come in one cycle, for different threads or (replies) for the same.
-//   Fairness is wl_thread_scheduler's.
-// Timing: from registers through the scheduler to `pick_*_o`.
+// Contract: a thread can run from the cycle after it was loaded, its slot ended without finishing,
+// or its copy left, until it is picked, except while a reply is due. All events may occur in one
+// cycle, for different threads or (replies) for the same thread.
+//   Fairness is that of wl_thread_scheduler.
+// Timing: a path from registers through the scheduler to `pick_*_o`.
 module wl_engine_threads #(
     parameter int unsigned Threads = 4,
     parameter int unsigned Offloads = 1,
@@ -13,7 +14,7 @@ module wl_engine_threads #(
     input logic clk_i,
     input logic rst_i,
 
-    // A thread can run.
+    // These threads can run.
     input logic                  loaded_valid_i,
     input logic [ThreadBits-1:0] loaded_thread_i,
     input logic                  again_valid_i,
@@ -21,17 +22,17 @@ module wl_engine_threads #(
     input logic                  resumed_valid_i,
     input logic [ThreadBits-1:0] resumed_thread_i,
 
-    // It has to wait for these offloads' replies.
+    // This thread waits for the replies of these offloads.
     input logic [  Offloads-1:0] due_valid_i,
     input logic [ThreadBits-1:0] due_thread_i,
 
     input logic [           Offloads-1:0] replied_valid_i,
     input logic [Offloads*ThreadBits-1:0] replied_thread_i,
 
-    input  logic                  hold_i,        // nothing is to be picked
+    input  logic                  hold_i,        // no thread is picked
     output logic                  pick_valid_o,
     output logic [ThreadBits-1:0] pick_thread_o,
-    output logic                  waiting_o      // some thread waits for replies
+    output logic                  waiting_o      // a thread waits for replies
 );
   logic [Threads-1:0] runnable, due_any, ready;
   logic [Threads-1:0][Offloads-1:0] due;

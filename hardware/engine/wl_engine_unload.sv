@@ -1,14 +1,17 @@
-// Finished threads of an engine, and the way out of their packets.
+// Holds the finished threads of an engine and unloads their packets.
 //
 // Contract
-//   A thread that finishes gives its result; its packet leaves as the rows that the window touches, from the row that holds byte
-//   `front` on, with tag and result on every row. What was dropped, is done or has an empty window leaves as one row of any content.
-//   A copy (`more`) leaves only while its tag is at the head of the order and all before it has gone; threads behind it need not wait.
-//   end_valid_o says that a thread's last row was read: the thread is free, or with end_more_o goes on.
-//   Order: with InTurn 0 whoever is found first, searching round; so no thread starves. With InTurn 1 thread after thread, as they
-//   were loaded.
+//   A thread that finishes gives its result. Its packet leaves as the rows that the window touches,
+//   starting with the row that holds byte `front`, with tag and result on every row. A packet that
+//   is dropped, is done or has an empty window leaves as one row of arbitrary content.
+//   A copy (`more`) leaves only while its tag is at the head of the order and all packets before it
+//   have left; the threads after it need not wait.
+//   end_valid_o says that the last row of a thread was read: the thread is free or, with
+//   end_more_o, continues.
+//   Order: InTurn 0 unloads the first finished thread of a circular search, so that no thread
+//   starves. InTurn 1 unloads the threads in the order in which they were loaded.
 //   A called engine (HasPacket = 0) gives its reply, in one row.
-// Throughput: one row a cycle while the windows' port is free, and one cycle between packets.
+// Throughput: one row a cycle while the windows' port is free, and one idle cycle between packets.
 // Timing: data, tag and result are registers.
 module wl_engine_unload #(
     parameter int unsigned Threads = 4,
@@ -17,23 +20,23 @@ module wl_engine_unload #(
     parameter bit HasPacket = 1'b1,
     parameter bit InTurn = 1'b0,
     parameter bit Emits = 1'b1,            // 0: there are no copies
-    parameter int unsigned Storage = 0,    // of the windows: see wl_scratchpad, "Unload"
+    parameter int unsigned Storage = 0,    // storage of the windows: see wl_scratchpad, "Unload"
     localparam int unsigned ThreadBits = wl_pkg::bits(Threads),
     localparam int unsigned Word = wl_pkg::WordBits
 ) (
     input logic clk_i,
     input logic rst_i,
 
-    // Tags come when packets are loaded,
+    // Tags arrive when packets are loaded.
     input logic                  tag_write_i,
     input logic [ThreadBits-1:0] tag_thread_i,
     input logic [   TagBits-1:0] tag_i,
 
-    // results when they finish.
+    // Results arrive when threads finish.
     input logic                          finish_valid_i,
     input logic [        ThreadBits-1:0] finish_thread_i,
     input logic [wl_pkg::ResultBits-1:0] finish_result_i,
-    input logic [                   3:0] finish_row_i,     // that holds the first byte of the window
+    input logic [                   3:0] finish_row_i,     // row with the window's first byte
     input logic [         ReplyBits-1:0] finish_reply_i,
 
     output logic                  end_valid_o,
@@ -136,7 +139,8 @@ module wl_engine_unload #(
   if (Threads == 1) begin : g_one
     assign turn = '0;
   end else begin : g_turn
-    // In turn: on after a packet has left, but not after a copy. Otherwise: on wherever there is nothing to unload.
+    // InTurn 1: advance after a packet has left, but not after a copy. InTurn 0: advance after each
+    // start, and past each thread that has nothing to unload.
     logic on;
     if (InTurn) begin : g_in_turn
       assign on = end_valid_o && !end_more_o;
@@ -151,13 +155,13 @@ module wl_engine_unload #(
 
   // ---- Unloading ----
 
-  logic take;  // a row goes into the output register
+  logic take;  // a row enters the output register
   logic taken_last;
   assign taken_last = unload_valid_o && unload_ready_i && unload_last_o;
 
   if (HasPacket) begin : g_rows
-    logic active;            // rows are left to be read
-    logic fresh;             // none was read yet
+    logic active;            // rows remain to be read
+    logic fresh;             // no row was read yet
     logic [ThreadBits-1:0] thread;
     logic [3:0] row;
     logic [4:0] left;        // rows after this one
@@ -166,7 +170,8 @@ module wl_engine_unload #(
     assign start = found && !active && (!unload_valid_o || taken_last);
     assign take = active && row_there && (!unload_valid_o || unload_ready_i);
 
-    // Rows after the first. A window of 256 bytes that begins inside a row comes back to it: 17 rows.
+    // Rows after the first. A window of 256 bytes that begins inside a row ends in the same row: it
+    // touches 17 rows.
     logic no_data;
     logic [9:0] bytes_to_end;
     assign no_data = result.kind == wl_pkg::EXIT_DROP || result.kind == wl_pkg::EXIT_DONE || result.window == '0;
@@ -203,14 +208,14 @@ module wl_engine_unload #(
       assign row_o = row;
       assign row_there = row_valid_i;
     end else begin : g_row_before
-      // What is read now comes next cycle, when this row may have gone.
+      // The row read now arrives in the next cycle, by which time the current row may have left.
       logic asked;
       always_ff @(posedge clk_i) asked <= active && !start;
       assign row_o = take ? row + 1'b1 : row;
       assign row_there = row_valid_i && asked;
     end
 
-    // The thread is at rest from its last row on: what it was is in registers.
+    // The thread ends with the read of its last row: its tag and result are in registers.
     if (Emits) begin : g_end_copy
       wl_pkg::result_t leaving;
       assign leaving = unload_result_o;

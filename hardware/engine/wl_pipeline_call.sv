@@ -1,12 +1,13 @@
-// A place in a pipelined engine from which an offload is called: a queue of requests and one of replies.
+// Calls an offload from a pipelined engine: a queue of requests and a queue of replies.
 //
 // Contract
-//   Requests leave in the order in which they were issued, replies are taken in the order in which they came. An offload that answers in
-//   another order must not be called from a pipeline.
-//   Nothing that is issued is lost: with ReplyBits > 0 there is room for a request and a reply of each of `Packets` packets; else
-//   `room_o` says a cycle later that `Packets` more requests have room.
+//   Requests leave in the order in which they were issued, and replies are taken in the order in
+//   which they arrived. A pipeline must not call an offload that replies out of order.
+//   Nothing that is issued is lost: with ReplyBits > 0 there is room for one request and one reply
+//   of each of `Packets` packets; without replies, `room_o` says one cycle later that `Packets`
+//   more requests have room.
 //   Throughput: one request and one reply a cycle. Latency: two cycles each.
-// Timing: block RAM's registers.
+// Timing: outputs are registers; the data come from the registers of block RAM.
 module wl_pipeline_call #(
     parameter int unsigned Packets = 64,      // packets in the pipeline
     parameter int unsigned RequestBits = 32,
@@ -26,7 +27,7 @@ module wl_pipeline_call #(
     input  logic                   reply_valid_i,
     input  logic [       Data-1:0] reply_data_i,
 
-    output logic            head_valid_o,  // the oldest reply is there
+    output logic            head_valid_o,  // the oldest reply is available
     input  logic            head_take_i,
     output logic [Data-1:0] head_data_o
 );

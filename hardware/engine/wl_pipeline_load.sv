@@ -1,17 +1,20 @@
-// Entrance of a pipelined engine: beats of headers become packets, as many at a time as the pipeline has room for.
+// Entrance of a pipelined engine: assembles beats of headers into packets, and admits as many
+// packets as the pipeline has room for.
 //
-// Nothing inside a pipeline waits for what is behind it: every queue there has room for all packets that are inside. So the only place
-// that holds packets back is this one.
+// Nothing inside a pipeline waits for a later stage: every queue there has room for all packets in
+// the pipeline. This module is therefore the only place that holds packets back.
 //
 // Contract
-//   Data and order: a packet leaves in the cycle behind its last beat, in order. Byte p of `window_o`, counted from the lowest, is
-//   physical byte WindowFront - Headroom + p; the header stands from WindowFront on. What no beat of the packet filled is anything.
-//   At most `Packets` packets are inside: those that left here and for which `left_i` was not told.
+//   Data and order: a packet leaves in the cycle after its last beat, in order. Byte p of
+//   `window_o`, counted from the lowest, is physical byte WindowFront - Headroom + p; the header
+//   begins at WindowFront. Bytes that no beat of the packet filled are arbitrary.
+//   At most `Packets` packets are inside: those that left this module and that `left_i` has not
+//   reported yet.
 //   Throughput: one beat a cycle, so one packet a cycle if it has one beat.
-// Timing: registers only; `header_ready_o` is one.
+// Timing: all outputs are registers, `header_ready_o` included.
 module wl_pipeline_load #(
     parameter int unsigned Packets = 64,   // packets inside
-    parameter int unsigned Headroom = 0,   // bytes in front of the header, a multiple of 16, at most 128
+    parameter int unsigned Headroom = 0,   // bytes before the header, a multiple of 16, at most 128
     parameter int unsigned DataBytes = 64, // bytes of a beat; a divisor of wl_pkg::WindowLoaded
     parameter int unsigned InfoBits = 32,  // what is constant for a packet (wl_pkg::Info*)
     localparam int unsigned Bytes = Headroom + wl_pkg::WindowLoaded,
@@ -27,7 +30,7 @@ module wl_pipeline_load #(
     input  logic                   header_last_i,
     input  logic [   InfoBits-1:0] header_info_i,   // on every beat
 
-    input logic room_i,  // the queues of requests that nobody waits for have room for `Packets` more
+    input logic room_i,  // the queues of requests without reply have room for `Packets` more
     input logic left_i,  // a packet has left the pipeline
 
     output logic                 valid_o,
@@ -54,7 +57,7 @@ module wl_pipeline_load #(
   assign enters = accept && header_last_i;
   assign next_free = free_o - CountBits'(enters) + CountBits'(left_i);
 
-  logic [BeatBits-1:0] beat;  // of the packet in hand
+  logic [BeatBits-1:0] beat;  // number of the beat in the current packet
   logic [BeatBits-1:0] place;
   assign place = header_first_i ? '0 : beat;
 

@@ -1,13 +1,15 @@
-// Words of a header window that a step of a pipelined engine reads, each at a byte offset that is known only now.
+// Reads the words of a header window that a step of a pipelined engine needs, each at a byte offset
+// that is computed at run time.
 //
-// Contract: word r has HeaderBytes bytes of the window from byte offset_i[r] on, byte 0 most significant; bytes behind the window's end are zero,
-// and all are if the offset is negative (17 bits, modulo 2^17): as wl_scratchpad reads.
-//   Latency: two cycles; `window_i` is looked at in the second of them, hence `window_later_i`.
-// Timing: an addition; then eight levels of two-way multiplexers and a mask.
+// Contract: word r consists of the HeaderBytes bytes of the window from byte offset_i[r] on, byte 0
+// most significant. Bytes past the end of the window are zero, and all bytes are zero if the offset
+// is negative (17 bits, modulo 2^17), as in wl_scratchpad.
+//   Latency: two cycles; `window_i` is used in the second of them, hence `window_later_i`.
+// Timing: an adder, then eight levels of two-way multiplexers and a mask.
 module wl_pipeline_read #(
-    parameter int unsigned Headroom = 0,   // bytes in front of the header, as in wl_pipeline_load
+    parameter int unsigned Headroom = 0,   // bytes before the header, as in wl_pipeline_load
     parameter int unsigned ReadPorts = 1,
-    parameter int unsigned HeaderBytes = 16,  // of a word: 4, 8 or 16
+    parameter int unsigned HeaderBytes = 16,  // bytes of a word: 4, 8 or 16
     localparam int unsigned Bytes = Headroom + wl_pkg::WindowLoaded,
     localparam int unsigned Word = 8 * HeaderBytes
 ) (
@@ -16,7 +18,7 @@ module wl_pipeline_read #(
     input  logic [             7:0] front_i,         // physical byte at which the window begins
     input  logic [             8:0] length_i,        // bytes of the window
     input  logic [ReadPorts*17-1:0] offset_i,
-    input  logic [     8*Bytes-1:0] window_later_i,  // a cycle behind the others
+    input  logic [     8*Bytes-1:0] window_later_i,  // one cycle after the other inputs
     output logic [ReadPorts*Word-1:0] words_o
 );
   if (ReadPorts < 1) begin : g_illegal
@@ -31,7 +33,7 @@ module wl_pipeline_read #(
   for (genvar r = 0; r < ReadPorts; r++) begin : g_port
     logic [7:0] from, start;
     logic [17:0] left;
-    logic [PlaceBits:0] remain;  // so many bytes of the word lie inside the window
+    logic [PlaceBits:0] remain;  // bytes of the word that lie inside the window
     assign from = front_i + offset_i[r*17+:8] - 8'(wl_pkg::WindowFront - Headroom);
     assign left = {9'b0, length_i} - {1'b0, offset_i[r*17+:17]};
     always_ff @(posedge clk_i) begin

@@ -1,36 +1,42 @@
-// A step of a pipelined engine: everything around the generated logic. A packet can enter each cycle; nothing ever waits for what is
-// behind it.
+// One step of a pipelined engine: everything around the generated logic. A packet can enter in each
+// cycle, and no stage waits for a later one.
 //
-// A packet and all that is known of it march through as one record: header window, information, next step, exit, reason, state.
-//   read      address_*_o go out, the offsets of the words to be read come back in the same cycle; two cycles later the words are there
-//   request   request_*_o are inputs of the request logic; RequestStages cycles later request_valid_i says which offloads it calls
-//   wait      Waits = 1: the record waits, in order, until reply_valid_i holds for all offloads that it called
-//   edit      edit_*_o are inputs of the edit logic, whose answers come EditStages cycles later; then the window is cleared and written
-// Packets that are at another step, or have ended (exit not EXIT_NEXT), go through unchanged and call nothing.
+// A packet and its state move through the step as one record: header window, information, next
+// step, exit, reason, state.
+//   read      address_*_o are driven, and the offsets of the words to read return in the same
+//             cycle; the words are valid two cycles later
+//   request   request_*_o are the inputs of the request logic; RequestStages cycles later
+//             request_valid_i says which offloads it calls
+//   wait      Waits = 1: the record waits, in order, until reply_valid_i is high for all offloads
+//             that it called
+//   edit      edit_*_o are the inputs of the edit logic, whose outputs are valid EditStages cycles
+//             later; then the window is cleared and written
+// Packets whose next step is another one, and packets that have ended (exit not EXIT_NEXT), pass
+// through unchanged and call nothing.
 //
 // Contract
-//   Data and order: what goes in comes out, once, in order, changed as above. There is room for `Packets` packets; who feeds the pipeline
-//   keeps to that number.
-//   Throughput: a packet each cycle. Latency: 2 if there are words to read, and 2 + EditStages; with Waits = 1, RequestStages + 3 more, and
-//   as long as the replies take.
-// Timing: each part between registers; see wl_pipeline_read and wl_pipeline_write.
+//   Data and order: each record that enters leaves once, in order, changed as described above.
+//   There is room for `Packets` packets, and the entrance of the pipeline keeps to that number.
+//   Throughput: one packet a cycle. Latency: 2 cycles if there are words to read, plus 2 +
+//   EditStages; with Waits = 1, RequestStages + 3 more, and the latency of the replies.
+// Timing: registers separate the parts; see wl_pipeline_read and wl_pipeline_write.
 module wl_pipeline_step #(
     parameter int unsigned Packets = 64,       // packets in the pipeline
-    parameter int unsigned Headroom = 0,       // bytes in front of the header, as in wl_pipeline_load
+    parameter int unsigned Headroom = 0,       // bytes before the header, as in wl_pipeline_load
     parameter int unsigned StateBits = 64,     // wl_pkg::State*, then the context
     parameter int unsigned InfoBits = 32,      // wl_pkg::Info*
     parameter int unsigned StepBits = 4,       // a step's number
-    parameter int unsigned Step = 0,           // this step's
+    parameter int unsigned Step = 0,           // number of this step
     parameter int unsigned ReadPorts = 1,      // words of the window that it reads; may be 0
     parameter int unsigned WritePorts = 1,     // words that it writes; may be 0
     parameter int unsigned HeaderBytes = 16,   // bytes of such a word: 4, 8 or 16
     parameter bit Clears = 1'b1,               // 0: it never clears
-    parameter bit FrontFixed = 1'b0,           // 1: before this step no packet's window has moved from WindowFront
+    parameter bit FrontFixed = 1'b0,           // 1: before this step windows are at WindowFront
     parameter int unsigned Calls = 1,          // offloads that it calls; may be 0
     parameter bit Waits = 1'b1,                // 0: none of them replies
-    parameter int unsigned ReplyBits = 1,      // of all of them; at least 1
+    parameter int unsigned ReplyBits = 1,      // bits of all replies together; at least 1
     parameter int unsigned RequestStages = 0,  // register stages of the request logic
-    parameter int unsigned EditStages = 0,     // of the edit logic
+    parameter int unsigned EditStages = 0,     // register stages of the edit logic
     localparam int unsigned Bytes = Headroom + wl_pkg::WindowLoaded,
     localparam int unsigned Word = 8 * HeaderBytes,
     localparam int unsigned Reads = ReadPorts == 0 ? 1 : ReadPorts,
@@ -47,7 +53,7 @@ module wl_pipeline_step #(
     output logic                  valid_o,
     output logic [RecordBits-1:0] record_o,
 
-    // The generated address logic: combinational.
+    // The generated address logic, combinational.
     output logic [StateBits-1:0] address_state_o,
     output logic [ InfoBits-1:0] address_info_o,
     input  logic [ Reads*17-1:0] address_offset_i,
@@ -57,27 +63,27 @@ module wl_pipeline_step #(
     output logic [  InfoBits-1:0] request_info_o,
     output logic [Reads*Word-1:0] request_words_o,
     input  logic [     Asked-1:0] request_valid_i,  // RequestStages cycles later
-    output logic [     Asked-1:0] issue_valid_o,    // the requests are to be taken, with them the data that the logic gives
+    output logic [     Asked-1:0] issue_valid_o,    // issue the requests, with their data
 
-    // Replies, each kept until it is taken.
+    // Replies; each is held until it is taken.
     input  logic [    Asked-1:0] reply_valid_i,
     output logic [    Asked-1:0] reply_take_o,
     input  logic [    Asked-1:0] replies_i,      // constant: this offload replies
     input  logic [ReplyBits-1:0] reply_data_i,
 
-    // The generated edit logic: inputs,
+    // Inputs of the generated edit logic.
     output logic [ StateBits-1:0] edit_state_o,
     output logic [  InfoBits-1:0] edit_info_o,
     output logic [Reads*Word-1:0] edit_words_o,
     output logic [ ReplyBits-1:0] edit_replies_o,
 
-    // and outputs, EditStages cycles later.
+    // Outputs of the generated edit logic, EditStages cycles later.
     input logic [  StepBits-1:0] edit_step_i,
     input logic [ StateBits-1:0] edit_state_i,
     input logic [           2:0] edit_exit_i,
     input logic [          23:0] edit_reason_i,
     input logic [    Writes-1:0] edit_write_valid_i,
-    input logic [  Writes*8-1:0] edit_write_address_i,  // physical byte that byte 0 goes to
+    input logic [  Writes*8-1:0] edit_write_address_i,  // physical byte address of byte 0
     input logic [Writes*HeaderBytes-1:0] edit_write_strobe_i,  // bit k: byte k
     input logic [Writes*Word-1:0] edit_write_data_i,    // byte 0 most significant
     input logic                  edit_clear_valid_i,
@@ -106,7 +112,7 @@ module wl_pipeline_step #(
     logic [StateBits-1:0] state;
   } record_t;
 
-  // As long as no window has moved, nobody needs logic to know where they begin.
+  // While no window has moved, the front is a constant and needs no logic.
   function automatic logic [StateBits-1:0] known(logic [StateBits-1:0] state);
     known = state;
     if (FrontFixed) known[wl_pkg::StateFrontLsb+:8] = 8'(wl_pkg::WindowFront);
@@ -273,7 +279,7 @@ module wl_pipeline_step #(
       .data_o(e)
   );
 
-  // The record behind the step, but for its window, and what is to be done to that.
+  // The record after the edit, without its window, and the changes to apply to the window.
   logic c_valid;
   record_t c, out;
   logic e_here;

@@ -1,12 +1,13 @@
-// Exit of a pipelined engine: windows become beats.
+// Exit of a pipelined engine: splits windows into beats.
 //
 // Contract
-//   Data and order: packets leave in order, each as the rows of 16 bytes that its window touches, DataBytes / 16 in a beat, byte 0 in the
-//   lowest bits; byte `start` of the first row is the window's first. What was dropped, is done or has an empty window leaves as
-//   one beat of any content. The result stands on every beat.
+//   Data and order: packets leave in order, each as the rows of 16 bytes that its window touches,
+//   DataBytes / 16 rows in a beat, byte 0 in the lowest bits. Byte `start` of the first row is the
+//   first byte of the window. A packet that is dropped, is done or has an empty window leaves as
+//   one beat of arbitrary content. The result is valid on every beat.
 //   There is room for `Packets` packets.
 //   Throughput: one beat a cycle. Latency: three cycles.
-// Timing: a multiplexer of rows between block RAM and the output's registers.
+// Timing: a multiplexer of rows between block RAM and the output registers.
 module wl_pipeline_unload #(
     parameter int unsigned Packets = 64,
     parameter int unsigned Headroom = 0,    // as in wl_pipeline_load
@@ -41,8 +42,8 @@ module wl_pipeline_unload #(
     $fatal(1, "wl_pipeline_unload: DataBytes must be a multiple of 16");
   end
 
-  localparam int unsigned Rows = DataBytes / 16;   // of a beat
-  localparam int unsigned Stored = Bytes / 16;     // of a window's memory
+  localparam int unsigned Rows = DataBytes / 16;   // rows of a beat
+  localparam int unsigned Stored = Bytes / 16;     // rows of a window's memory
   localparam int unsigned FirstRow = (wl_pkg::WindowFront - Headroom) / 16;
   localparam int unsigned Width = 8 * Bytes + 4 + wl_pkg::ResultBits;
 
@@ -78,7 +79,7 @@ module wl_pipeline_unload #(
   );
   assign head = head_bits;
 
-  // Rows behind the beat in hand, if it is not the last.
+  // Rows after the current beat, if it is not the last.
   logic fresh, last, move;
   logic [4:0] done;  // rows that have left
   logic no_data;

@@ -1,12 +1,14 @@
-// What a step of a pipelined engine does to a header window: clears a run of bytes, then writes words. Combinational.
+// Applies the changes of a step of a pipelined engine to a header window: clears a run of bytes,
+// then writes words. Combinational.
 //
-// Contract: byte p of the window (physical byte WindowFront - Headroom + p) is, if a word's byte goes there, that byte; else zero if it is
-// among the `clear_count_i` bytes from physical byte `clear_address_i` on, modulo 256; else what it was. Words do not overlap.
-// Timing: a rotator of 16 ways, and the choice.
+// Contract: byte p of the window is physical byte WindowFront - Headroom + p. It becomes the byte
+// of a word that is written there, if any; else zero if it is among the `clear_count_i` bytes from
+// physical byte `clear_address_i` on, modulo 256; else it keeps its value. Words must not overlap.
+// Timing: a 16-way rotator and a multiplexer.
 module wl_pipeline_write #(
-    parameter int unsigned Headroom = 0,    // bytes in front of the header, as in wl_pipeline_load
+    parameter int unsigned Headroom = 0,    // bytes before the header, as in wl_pipeline_load
     parameter int unsigned WritePorts = 1,
-    parameter int unsigned HeaderBytes = 16,  // of a word: 4, 8 or 16
+    parameter int unsigned HeaderBytes = 16,  // bytes of a word: 4, 8 or 16
     parameter bit Clears = 1'b1,            // 0: nothing is ever cleared
     localparam int unsigned Bytes = Headroom + wl_pkg::WindowLoaded,
     localparam int unsigned Word = 8 * HeaderBytes
@@ -16,7 +18,7 @@ module wl_pipeline_write #(
     input  logic [               7:0] clear_address_i,
     input  logic [               8:0] clear_count_i,
     input  logic [    WritePorts-1:0] write_valid_i,
-    input  logic [  WritePorts*8-1:0] write_address_i,  // physical byte that byte 0 goes to
+    input  logic [  WritePorts*8-1:0] write_address_i,  // physical byte address of byte 0
     input  logic [WritePorts*HeaderBytes-1:0] write_strobe_i,  // bit k: byte k
     input  logic [WritePorts*Word-1:0] write_data_i,    // byte 0 most significant
     output logic [       8*Bytes-1:0] window_o
@@ -32,8 +34,9 @@ module wl_pipeline_write #(
 
   localparam int unsigned PlaceBits = wl_pkg::bits(HeaderBytes);
 
-  // Each word turned round so that byte q goes to a place of that number in its row, and the row in which it goes there. Places that a
-  // word shorter than a row does not reach get some byte of it, and no strobe.
+  // Each word is rotated to its place in a row: byte q of `data` goes to byte q of row `row`. If a
+  // word is shorter than a row, the places that it does not reach hold arbitrary bytes, without a
+  // strobe.
   logic [WritePorts-1:0][15:0] strobe;
   logic [WritePorts-1:0][15:0][7:0] data;
   logic [WritePorts-1:0][15:0][3:0] row;

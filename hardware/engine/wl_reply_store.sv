@@ -1,8 +1,10 @@
-// Replies of one offload, one for each thread, until the thread's slot comes for it.
+// Stores the replies of one offload, one for each thread, until the thread's slot reads its reply.
 //
-// Contract: `read_data_o` shows, one cycle after `read_thread_i`, the last reply that came for this thread; one that arrives in the
-// cycle of the address is not seen yet (the engine never asks for it that early).
-// Timing: a register's output. Cost: Width * Threads / 48 LUTs, for up to 32 threads as for 32; Width flip-flops.
+// Contract: one cycle after `read_thread_i`, `read_data_o` shows the last reply that arrived for
+// this thread. A reply that arrives in the cycle of the address is not seen yet (the engine never
+// reads that early).
+// Timing: the output is a register. Cost: Width * Threads / 48 LUTs, where fewer than 32 threads
+// cost as much as 32; Width flip-flops.
 module wl_reply_store #(
     parameter int unsigned Width = 32,   // bits of a reply
     parameter int unsigned Threads = 4,  // threads of the engine
@@ -21,7 +23,7 @@ module wl_reply_store #(
   if (Width < 1 || Threads < 1 || Storage > 1) begin : g_illegal
     $fatal(1, "wl_reply_store: Width and Threads must be at least one, Storage 0 or 1");
   end else begin : g_store
-    // Block RAM has the register inside.
+    // Block RAM contains the output register.
     localparam bit Inside = Storage == 1 && Threads > 1;
 
     logic [Width-1:0] word;

@@ -1,10 +1,14 @@
-// Requests of an engine to one offload, between the core, which cannot wait, and the way to the service, which may.
+// Queues the requests of an engine to one offload, between the core, which cannot wait, and the
+// service, which may stall.
 //
-// Contract: requests leave in order, each with its thread; the head does not change until it is taken. A thread has at most one
-// call under way for an offload that replies, so with room for one request of each thread the queue is always ready for these.
-// Calls without reply may come faster than the service takes them; then `push_ready_o` falls, and the engine runs the slot again.
+// Contract: requests leave in order, each with its thread; the head does not change until it is
+// taken. A thread has at most one call under way to an offload that replies, so with room for one
+// request of each thread the queue is always ready for these calls. Calls without reply may arrive
+// faster than the service takes them; then `push_ready_o` falls, and the engine runs the slot
+// again.
 // Throughput: one request a cycle (Depth of two or more). Latency: one cycle.
-// Timing: ready and valid are registers, the data an asynchronous read of LUT RAM. Cost: see wl_fifo.
+// Timing: ready and valid are registers, the data an asynchronous read of LUT RAM. Cost: see
+// wl_fifo.
 module wl_request_queue #(
     parameter int unsigned Width = 32,       // bits of a request's data
     parameter int unsigned Threads = 4,      // threads of the engine
@@ -14,7 +18,7 @@ module wl_request_queue #(
     input logic clk_i,
     input logic rst_i,
 
-    // From the engine's shell (valid, thread) and core (data).
+    // From the engine shell (valid, thread) and the core (data).
     input  logic                  push_valid_i,
     output logic                  push_ready_o,
     input  logic [ThreadBits-1:0] push_thread_i,

@@ -1,23 +1,29 @@
-// The header windows of an engine's threads: for each a circular memory of 256 bytes that is read and written by words of HeaderBytes
-// bytes at any byte address, and loaded and unloaded by rows of 16 aligned bytes.
+// The header windows of an engine's threads. Each is a circular memory of 256 bytes, which is read
+// and written by words of HeaderBytes bytes at any byte address, and loaded and unloaded by aligned
+// rows of 16 bytes.
 //
-// Sixteen lanes, each a byte wide with a row address of its own: an unaligned word touches a lane at most once, in one row or the next.
+// Each of sixteen lanes is one byte wide and has its own row address. An unaligned word touches a
+// lane at most once, in one row or the next.
 //
 // Contract
-//   Read: words asked for in cycle n stand at read_words_o in cycle n + 3, byte 0 most significant. Of a word only the first
-//   bytes that lie inside the window are read; all others are zero, also where the offset is past the window's end.
-//   Write: up to WritePorts words a cycle, never refused, byte by byte as the strobe says. A second word goes in one cycle after the
-//   first: in the cycle after one with two words write_busy_o is high and nothing may be written. A write of cycle n is seen by reads
-//   of cycle n + 2 and later; with two ports, n + 3.
+//   Read: a word that is addressed in cycle n is valid at read_words_o in cycle n + 3, byte 0 most
+//   significant. Bytes of a word that lie past the end of the window are zero, and so are all bytes
+//   if the offset is past the end.
+//   Write: up to WritePorts words a cycle, byte by byte as the strobe says; writes are never
+//   refused. A second word is written one cycle after the first: in the cycle after one with two
+//   words write_busy_o is high, and no write may be issued. A write of cycle n is seen by reads of
+//   cycle n + 2 and later; with two ports, n + 3.
 //   Load: yields to writes (ready). A row of cycle n is seen by reads of cycle n + 1 and later.
-//   Unload: yields to both. LUT RAM: unload_data_o is the row at unload_row_i in any cycle with unload_valid_o. Block RAM: in any
-//   cycle with unload_valid_o it is the row asked for in the cycle before.
-// Timing, between registers: an adder in front; an increment and the RAM; two multiplexers behind it. The write side is an OR and the RAM.
+//   Unload: yields to both. LUT RAM: unload_data_o is the row at unload_row_i in any cycle with
+//   unload_valid_o. Block RAM: in any cycle with unload_valid_o it is the row addressed in the
+//   cycle before.
+// Timing, between registers: an adder, then an increment and the RAM, then two multiplexers. The
+// write side is an OR and the RAM.
 module wl_scratchpad #(
     parameter int unsigned Threads = 4,     // windows
     parameter int unsigned ReadPorts = 1,   // words read in a cycle
     parameter int unsigned WritePorts = 1,  // words written in a cycle: 1 or 2
-    parameter int unsigned HeaderBytes = 16,  // of a word: 4, 8 or 16
+    parameter int unsigned HeaderBytes = 16,  // bytes of a word: 4, 8 or 16
     parameter int unsigned Storage = 0,     // 0: LUT RAM, 1: block RAM
     localparam int unsigned ThreadBits = wl_pkg::bits(Threads),
     localparam int unsigned Word = 8 * HeaderBytes,
@@ -26,14 +32,15 @@ module wl_scratchpad #(
     input logic clk_i,
     input logic rst_i,
 
-    // Reads: one thread, any number of words. Offsets count from the first byte of the packet.
+    // Reads: any number of words of one thread. Offsets count from the first byte of the packet.
     input  logic [  ThreadBits-1:0] read_thread_i,
-    input  logic [             7:0] read_front_i,   // where byte 0 of the window stands
+    input  logic [             7:0] read_front_i,   // physical address of byte 0 of the window
     input  logic [             8:0] read_window_i,  // bytes of the window
     input  logic [ReadPorts*17-1:0] read_offset_i,
     output logic [ReadPorts*Word-1:0] read_words_o,
 
-    // Writes of one thread, at physical byte addresses. With write_zero_i the first word, which must be there, is zero.
+    // Writes of one thread, at physical byte addresses. With write_zero_i the first word, which
+    // must be valid, is written as zero.
     input  logic [     WritePorts-1:0] write_valid_i,
     input  logic [     ThreadBits-1:0] write_thread_i,
     input  logic [   WritePorts*8-1:0] write_address_i,
@@ -71,7 +78,8 @@ module wl_scratchpad #(
   localparam int unsigned AddressBits = wl_pkg::bits(Depth);
   localparam int unsigned PlaceBits = wl_pkg::bits(HeaderBytes);
 
-  // The row of a lane: that of byte 0 of the word, or the next for lanes that the word reaches by wrapping around.
+  // Returns the row of a lane: the row of byte 0 of the word, or the next row for lanes that the
+  // word reaches by wrapping around.
   function automatic logic [3:0] lane_row(logic [3:0] lane, logic [3:0] row, logic [3:0] after, logic [3:0] first);
     return lane < first ? after : row;
   endfunction
@@ -83,13 +91,14 @@ module wl_scratchpad #(
   for (genvar p = 0; p < ReadPorts; p++) begin : g_read
     logic [7:0] from;
     logic [17:0] left;
-    logic [PlaceBits:0] remain_next, remain;  // so many bytes of the word lie inside the window, 0 to HeaderBytes
+    // Bytes of the word that lie inside the window, 0 to HeaderBytes.
+    logic [PlaceBits:0] remain_next, remain;
     assign from = read_front_i + read_offset_i[p*17+:8];
     assign left = {9'b0, read_window_i} - {1'b0, read_offset_i[p*17+:17]};
     assign remain_next = left[17] ? '0 : left[16:PlaceBits] != '0 ? (PlaceBits + 1)'(HeaderBytes) : left[PlaceBits:0];
 
-    logic [7:0] from_a;  // while the lanes read,
-    logic [3:0] from_r;  // and while what they have read is rotated
+    logic [7:0] from_a;  // while the lanes read
+    logic [3:0] from_r;  // while the bytes read are rotated
     logic [PlaceBits:0] remain_a;
     logic [ThreadBits-1:0] thread_a;
     always_ff @(posedge clk_i) begin
@@ -107,8 +116,8 @@ module wl_scratchpad #(
           AddressBits'({thread_a, lane_row(4'(l), from_a[7:4], row_after, from_a[3:0])});
     end
 
-    // Byte k of the word is that of lane from + k: rotate by four lanes, then by single ones, which take up to three lanes more than the
-    // word has bytes.
+    // Byte k of the word comes from lane from + k. The lanes are rotated by multiples of four, then
+    // by single lanes; the first rotation keeps up to three lanes more than the word has bytes.
     localparam int unsigned Turned = HeaderBytes + 3 < Lanes ? HeaderBytes + 3 : Lanes;
     logic [8*Turned-1:0] by_four;
     for (genvar l = 0; l < Turned; l++) begin : g_four
@@ -123,7 +132,7 @@ module wl_scratchpad #(
       for (genvar c = 0; c < 4; c++) begin : g_choice
         assign choice[c] = by_four[8*((k+c)%Lanes)+:8];
       end
-      // The mask is the register's synchronous reset, which costs no LUT of the data path.
+      // The mask is the synchronous reset of the register, which costs no LUT of the data path.
       logic [7:0] word_byte;
       always_ff @(posedge clk_i) begin
         if ((PlaceBits + 1)'(k) >= remain) word_byte <= '0;
@@ -135,7 +144,7 @@ module wl_scratchpad #(
 
   // ---- Writes ----
 
-  // First stage: the word to write. A second one waits for a cycle.
+  // First stage: the word to write. A second word waits for one cycle.
   logic w_valid, w_valid_next;
   logic [ThreadBits-1:0] w_thread;
   logic [7:0] w_address, w_address_next;
@@ -160,7 +169,7 @@ module wl_scratchpad #(
       second_data <= write_data_i[Word+:Word];
       if (!write_busy_o) w_thread <= write_thread_i;
     end
-    // A lone word of the second port takes the way of the first.
+    // A single word at the second port takes the path of the first.
     logic [1:0] from;
     assign from = {write_busy_o, write_valid_i == 2'b10};
     assign w_valid_next = write_busy_o || write_valid_i != 2'b00;
@@ -177,9 +186,11 @@ module wl_scratchpad #(
     else w_data <= w_data_next;
   end
 
-  // Second stage: rotated by four lanes, in four copies of which all but one are zero: then rotating by single lanes is an OR, with an
-  // input to spare for the row of a load. (Zero by the registers' reset; that way rotating and loading take two LUTs a bit, not three.)
-  // Of a word shorter than the row the lanes that it does not reach get some byte of it: only the strobes have to know which these are.
+  // Second stage: the word is rotated by multiples of four lanes, into four copies of which all but
+  // one are zero. The rotation by single lanes is then an OR, with an input to spare for the row of
+  // a load. (The reset of the registers makes the copies zero; rotating and loading thus take two
+  // LUTs a bit, not three.) If a word is shorter than a row, the lanes that it does not reach hold
+  // arbitrary bytes of it; only the strobes tell them apart.
   logic [3:0][Word-1:0] turned_data;
   logic [3:0][Lanes-1:0] turned_strobe;
   logic [Row-1:0] loaded;
@@ -189,7 +200,7 @@ module wl_scratchpad #(
 
   assign load_ready_o = !w_valid;
 
-  logic [Word-1:0] by_four_data;  // by lanes: lanes l, l + HeaderBytes and so on at [8l +: 8]
+  logic [Word-1:0] by_four_data;  // by lane: lanes l, l + HeaderBytes and so on at [8l +: 8]
   logic [Lanes-1:0] row_strobe, by_four_strobe;
   assign row_strobe = Lanes'(w_strobe);
   for (genvar l = 0; l < HeaderBytes; l++) begin : g_turn

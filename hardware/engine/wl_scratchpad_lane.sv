@@ -1,10 +1,13 @@
-// One byte-wide lane of the header windows: memory with ReadPorts read ports (A) and one port that writes or reads (B).
+// One byte-wide lane of the header windows: a memory with ReadPorts read ports (A) and one port
+// that reads or writes (B).
 //
-// Contract: `a_data_o` shows the byte at `a_address_i` in the next cycle; a byte that is written in the cycle of the address is unknown.
-// Port B: writes, or reads. LUT RAM: `b_data_o` shows the byte at `b_address_i` in the same cycle; block RAM: in the next cycle, and in
-// a cycle after a write it is unknown. Sharing port B is what makes lanes small: a LUT RAM with one more read port costs half as much
-// again.
-// Timing: `a_data_o` is a register. LUT RAM up to 128 bytes: one LUT level and a multiplexer of the slice in front of it.
+// Contract: `a_data_o` shows the byte at `a_address_i` in the next cycle; a byte that is written in
+// the cycle of the address is unknown.
+// Port B: writes, or reads. LUT RAM: `b_data_o` shows the byte at `b_address_i` in the same cycle.
+// In block RAM it shows the byte in the next cycle, and is unknown in a cycle after a write. The
+// shared port B keeps lanes small: a LUT RAM with one more read port costs half as much again.
+// Timing: `a_data_o` is a register. LUT RAM of up to 128 bytes: one LUT level and a multiplexer of
+// the slice in front of it.
 module wl_scratchpad_lane #(
     parameter int unsigned Depth = 64,     // bytes
     parameter int unsigned ReadPorts = 1,  // ports A
@@ -21,8 +24,8 @@ module wl_scratchpad_lane #(
     input  logic [            7:0] b_data_i,
     output logic [            7:0] b_data_o
 );
-  // Each port A has a copy of its own, and copies are written together: a block RAM has two ports, and copies of LUT RAM are smaller
-  // than the multiplexers of wider ones.
+  // Each port A has its own copy, and all copies are written together: a block RAM has two ports,
+  // and copies of LUT RAM are smaller than the multiplexers of RAMs with more read ports.
   if (Storage == 0) begin : g_lut
     for (genvar p = 0; p < ReadPorts; p++) begin : g_port
       (* ram_style = "distributed" *) logic [7:0] memory[Depth];

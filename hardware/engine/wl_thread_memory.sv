@@ -1,12 +1,14 @@
-// What an engine keeps for each thread, read when the thread's slot begins.
+// Stores one word of an engine for each thread, which is read when the thread's slot begins.
 //
-// Contract: `read_data_o` shows the word of `thread_i`, which is `next_thread_i` of the cycle before. A word that was written in an
-// earlier cycle is seen; one written in the cycle of `next_thread_i` is not seen from block RAM, and the engine never asks that early.
-// Contents are unknown until written.
-// Timing: LUT RAM: an asynchronous read; block RAM: its output. Cost: Width * Threads / 48 LUTs, for up to 32 threads as for 32.
+// Contract: `read_data_o` shows the word of `thread_i`, which must equal `next_thread_i` of the
+// cycle before. A word that was written in an earlier cycle is seen. A word written in the cycle of
+// `next_thread_i` is not seen from block RAM; the engine never reads that early. Contents are
+// unknown until written.
+// Timing: LUT RAM: an asynchronous read; block RAM: its output. Cost: Width * Threads / 48 LUTs,
+// where fewer than 32 threads cost as much as 32.
 module wl_thread_memory #(
     parameter int unsigned Width = 32,   // bits of a word
-    parameter int unsigned Threads = 4,  // words; one is a register
+    parameter int unsigned Threads = 4,  // words; one word is a register
     parameter int unsigned Storage = 0,  // 0: LUT RAM, 1: block RAM
     localparam int unsigned ThreadBits = wl_pkg::bits(Threads)
 ) (

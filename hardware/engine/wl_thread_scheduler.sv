@@ -1,12 +1,14 @@
 // Chooses the thread that runs next in a multithreaded engine.
 //
 // Contract
-//   A grant goes only to a thread that is ready, at most one a cycle, and is always taken.
-//   Policy 0, strict round robin: thread n has every Threads-th cycle, ready or not; cycles of threads that wait are lost.
-//   Policy 1, ready to execute: work conserving (some thread is granted if any is ready) and fair: a thread that stays ready is
-//   granted after at most Threads - 1 grants to others.
-// Timing: combinational from `ready_i`, a tournament of two-input nodes: its depth is the logarithm of Threads (5 for 32).
-// Cost of policy 1: some four LUTs for each thread; of policy 0 less than one.
+//   A grant goes only to a thread that is ready, at most one a cycle, and always takes effect.
+//   Policy 0, strict round robin: thread n has every Threads-th cycle, ready or not; the cycles of
+//   threads that wait are lost.
+//   Policy 1, ready to execute: work conserving (a thread is granted if any is ready) and fair: a
+//   thread that stays ready is granted after at most Threads - 1 grants to others.
+// Timing: combinational from `ready_i` through a tree of two-input nodes, whose depth is the
+// logarithm of Threads (5 for 32).
+// Cost of policy 1: about four LUTs for each thread; of policy 0, less than one.
 module wl_thread_scheduler #(
     parameter int unsigned Threads = 4,  // threads to choose from; 1 is a wire
     parameter int unsigned Policy = 1,   // 0: strict round robin, 1: ready to execute
@@ -16,7 +18,7 @@ module wl_thread_scheduler #(
     input  logic                  rst_i,
     input  logic [   Threads-1:0] ready_i,
     output logic                  grant_valid_o,  // a thread is granted
-    output logic [ThreadBits-1:0] grant_thread_o  // its number; means nothing without a grant
+    output logic [ThreadBits-1:0] grant_thread_o  // its number; valid only with a grant
 );
   if (Threads < 1) begin : g_illegal_threads
     $fatal(1, "wl_thread_scheduler: Threads must be at least one");
@@ -39,15 +41,17 @@ module wl_thread_scheduler #(
   end else begin : g_ready
     localparam int unsigned Leaves = 2 ** ThreadBits;
 
-    // Who was granted last. Threads above it come before all others, and then the lowest first.
+    // The thread that was granted last. Threads with a higher number come first, then the others;
+    // within each group the lowest comes first.
     logic [ThreadBits-1:0] last;
     always_ff @(posedge clk_i) begin
       if (rst_i) last <= '0;
       else if (grant_valid_o) last <= grant_thread_o;
     end
 
-    // A tournament: node n has the children 2n and 2n + 1, the root is 1, thread t is leaf Leaves + t. The winner of a node is the
-    // left child's unless the right one has a thread that is ready and above the last, or ready at all, and the left one has not.
+    // The tree: node n has the children 2n and 2n + 1, the root is 1, and thread t is leaf Leaves +
+    // t. The winner of a node is that of the left child, unless only the right child has a ready
+    // thread above the last one, or neither has one and only the right child has a ready thread.
     logic [2*Leaves-1:1] any_above, any_ready;
     logic [2*Leaves-1:1][ThreadBits-1:0] winner;
     always_comb begin

@@ -1,18 +1,22 @@
-// Fair arbiter: round robin. Who was served last comes last.
+// Fair arbiter: round robin. The input that was served last has the lowest priority.
 //
 // Contract
-//   At most one grant; a grant only to who requests.
-//   Work conserving: if anyone requests, someone is granted, unless a packet is under way (Lock) whose owner has none ready.
-//   Fair: who keeps requesting sees at most Inputs - 1 packets (beats, without Lock) of others before its own.
-//   With Lock a grant stays until it is taken with `last_i`: packets are not mixed, and what a `valid` made of the grant
-//   has promised does not change. Without Lock every cycle decides anew: for use before a register that is written only
-//   when the grant is taken; `last_i` is then to be 1.
-// Timing: combinational from `request_i` to `grant_o`; the depth grows with the logarithm of Inputs, one level above that
-// of wl_arbiter_fixed. Cost: Inputs - 1 flip-flops for the turn, Inputs + 1 for the lock.
+//   At most one grant is active, and only an input that requests gets one.
+//   Work conserving: if any input requests, one is granted, unless a packet is under way (Lock)
+//   whose owner has no beat ready.
+//   Fair: an input that keeps requesting sees at most Inputs - 1 packets (beats, without Lock) of
+//   others before its own.
+//   With Lock a grant stays until it is taken with `last_i`: packets are not interleaved, and a
+//   `valid` that is derived from the grant stays stable. Without Lock the arbiter decides anew in
+//   every cycle: use this in front of a register that is written only when the grant is taken, and
+//   tie `last_i` to 1.
+// Timing: combinational from `request_i` to `grant_o`; the depth grows with the logarithm of
+// Inputs, one level more than wl_arbiter_fixed. Cost: Inputs - 1 flip-flops for the round robin,
+// Inputs + 1 for the lock.
 //
 // Parameters
-//   Inputs   who can ask; 1 is a wire
-//   Lock     1: see above
+//   Inputs   requesters; 1 is a wire
+//   Lock     1: a grant is held for a whole packet, see above
 module wl_arbiter_fair #(
     parameter int unsigned Inputs = 2,
     parameter bit Lock = 1'b1
@@ -20,10 +24,10 @@ module wl_arbiter_fair #(
     input  logic              clk_i,
     input  logic              rst_i,
     input  logic [Inputs-1:0] request_i,
-    input  logic              taken_i,   // what is granted happens in this cycle
-    input  logic              last_i,    // and is the last beat of its packet
-    output logic [Inputs-1:0] grant_o,   // one hot, or zero
-    output logic              valid_o    // there is a grant
+    input  logic              taken_i,   // the grant takes effect in this cycle
+    input  logic              last_i,    // the beat is the last of its packet
+    output logic [Inputs-1:0] grant_o,   // one-hot, or zero
+    output logic              valid_o    // an input is granted
 );
 
   if (Inputs < 1) begin : g_illegal
@@ -36,7 +40,8 @@ module wl_arbiter_fair #(
     assign grant_o = request_i;
     assign valid_o = request_i[0];
   end else begin : g_turn
-    // Bit i says that input i stands above the one served last: it comes before those that do not. Ones at the upper end.
+    // Bit i says that input i has a higher number than the input served last, and so comes first.
+    // The ones are at the upper end.
     logic [Inputs-1:1] above;
 
     // The lowest request among those above, else the lowest of all.
@@ -55,7 +60,7 @@ module wl_arbiter_fair #(
       end
     end
 
-    // Served now: what stands above that is next.
+    // If the grant is taken, the inputs above it come first next.
     logic [Inputs-1:1] above_grant;
     always_comb begin
       logic passed;

@@ -1,16 +1,19 @@
-// Arbiter with fixed priorities: the lowest number wins. Unfair: input 0 can keep all others out.
+// Arbiter with fixed priorities: the lowest number wins. It is unfair: input 0 can starve all
+// others.
 //
 // Contract
-//   At most one grant; a grant only to who requests.
-//   Work conserving: if anyone requests, someone is granted, unless a packet is under way (Lock) whose owner has none ready.
-//   With Lock a grant stays until it is taken with `last_i`: packets are not mixed, and what a `valid` made of the grant
-//   has promised does not change. Without Lock every cycle decides anew: for use before a register that is written only
-//   when the grant is taken.
-// Timing: combinational from `request_i` to `grant_o`; the depth grows with the logarithm of Inputs.
+//   At most one grant is active, and only an input that requests gets one.
+//   Work conserving: if any input requests, one is granted, unless a packet is under way (Lock)
+//   whose owner has no beat ready.
+//   With Lock a grant stays until it is taken with `last_i`: packets are not interleaved, and a
+//   `valid` that is derived from the grant stays stable. Without Lock the arbiter decides anew in
+//   every cycle: use this in front of a register that is written only when the grant is taken.
+// Timing: combinational from `request_i` to `grant_o`; the depth grows with the logarithm of
+// Inputs.
 //
 // Parameters
-//   Inputs   who can ask; 1 is a wire
-//   Lock     1: see above
+//   Inputs   requesters; 1 is a wire
+//   Lock     1: a grant is held for a whole packet, see above
 module wl_arbiter_fixed #(
     parameter int unsigned Inputs = 2,
     parameter bit Lock = 1'b1
@@ -18,17 +21,17 @@ module wl_arbiter_fixed #(
     input  logic              clk_i,
     input  logic              rst_i,
     input  logic [Inputs-1:0] request_i,
-    input  logic              taken_i,   // what is granted happens in this cycle
-    input  logic              last_i,    // and is the last beat of its packet
-    output logic [Inputs-1:0] grant_o,   // one hot, or zero
-    output logic              valid_o    // there is a grant
+    input  logic              taken_i,   // the grant takes effect in this cycle
+    input  logic              last_i,    // the beat is the last of its packet
+    output logic [Inputs-1:0] grant_o,   // one-hot, or zero
+    output logic              valid_o    // an input is granted
 );
 
   if (Inputs < 1) begin : g_illegal
     $fatal(1, "wl_arbiter_fixed: Inputs must be 1 or more");
   end
 
-  // The lowest bit that is set.
+  // Returns the lowest bit that is set.
   function automatic logic [Inputs-1:0] lowest(logic [Inputs-1:0] set);
     logic below;
     below = 1'b0;

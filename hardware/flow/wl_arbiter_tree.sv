@@ -1,21 +1,24 @@
-// Tree of arbiters: merges many valid/ready streams of packets into one, level by level, where each level has a radix, a
-// policy and perhaps a register stage of its own.
+// Tree of arbiters: merges many valid/ready streams of packets into one, level by level. Each level
+// has its own radix, policy and optional register stage.
 //
 // Contract
-//   Data and order: what goes in at an input comes out once, in that input's order; the beats of a packet are not mixed
-//   with those of others. An output that is not taken stays as it is.
-//   Throughput: one beat a cycle. Latency: a cycle for each level with a register.
-//   Fairness: if every level is fair and every node of a level has as many inputs, each input sees at most Inputs - 1 packets
-//   of others before its own, and what stands in registers; a fixed level favours the lower numbers of each node.
-// Timing: a level is an arbiter and a multiplexer; put a register where the levels between would get too deep.
+//   Data and order: each beat that enters at an input leaves once, in that input's order; packets
+//   are not interleaved. An output that is not taken stays stable.
+//   Throughput: one beat a cycle. Latency: one cycle for each level with a register.
+//   Fairness: if every level is fair and all nodes of a level have the same number of inputs, each
+//   input sees at most Inputs - 1 packets of others before its own, besides those in registers; a
+//   fixed level favours the lower numbers of each node.
+// Timing: a level is an arbiter and a multiplexer; use a register where the levels between
+// registers would get too deep.
 //
 // Parameters
 //   Inputs      streams
 //   Width       bits of a beat, `last` not counted
 //   Levels      levels; level 0 is next to the inputs
-//   Radices     8 bits for each level, level 0 lowest: inputs of a node. The last node of a level may have fewer.
-//   Fair        bit for each level: 1 wl_arbiter_fair, 0 wl_arbiter_fixed
-//   Registers   bit for each level: 1 puts a skid buffer behind each of its nodes
+//   Radices     8 bits for each level, level 0 lowest: inputs of a node. The last node of a level
+//               may have fewer.
+//   Fair        one bit for each level: 1 wl_arbiter_fair, 0 wl_arbiter_fixed
+//   Registers   one bit for each level: 1 adds a skid buffer at the output of each of its nodes
 module wl_arbiter_tree #(
     parameter int unsigned Inputs = 4,
     parameter int unsigned Width = 8,
@@ -38,7 +41,8 @@ module wl_arbiter_tree #(
     output logic [Width-1:0] out_data_o
 );
 
-  // Streams that enter a level; those that enter level `Levels` leave the tree.
+  // Returns the number of streams that enter a level; those that "enter" level `Levels` leave the
+  // tree.
   function automatic int unsigned streams(int unsigned level);
     streams = Inputs;
     for (int unsigned i = 0; i < level; i++) begin
@@ -115,13 +119,13 @@ module wl_arbiter_tree #(
   assign out_data_o = g_level[Levels-1].node_data;
 
 `ifdef FORMAL
-  // Beats that the registers hold at most: two behind each node of a level with registers.
+  // Returns the most beats that the registers hold: two for each node of a level with registers.
   function automatic int unsigned room();
     room = 0;
     for (int unsigned i = 0; i < Levels; i++) if (Registers[i]) room += 2 * streams(i + 1);
   endfunction
 
-  int unsigned held;  // beats that are inside
+  int unsigned held;  // beats inside the tree
   logic was_stalled;
   logic [Width:0] was;
   always_ff @(posedge clk_i) begin

@@ -1,18 +1,21 @@
-// Load balancer: hands each packet of a stream to one of several targets.
+// Load balancer: distributes the packets of a stream over several targets.
 //
 // Contract
-//   Data and order: each packet goes whole to one target, once; a target sees its packets in order. A beat that is offered to a
-//   target stays offered until it is taken.
-//   Policy 0, static round robin (as in the Gorilla paper): each target in turn, waiting for it while it is busy.
-//   Policy 1, least loaded: the target with the most free places; of equals the lowest. None is chosen while all are full.
-//   Policy 2, first free: the lowest target that has a free place. None is chosen while all are full.
+//   Data and order: each packet goes to one target as a whole, once; a target sees its packets in
+//   order. A beat that is offered to a target stays offered until it is taken.
+//   Policy 0, static round robin (as in the Gorilla paper): the targets in turn; the balancer waits
+//   for a target that is busy.
+//   Policy 1, least loaded: the target with the most free places, the lowest of equals. None is
+//   chosen while all are full.
+//   Policy 2, first free: the lowest target that has a free place. None is chosen while all are
+//   full.
 //   Throughput: one beat a cycle while the chosen target takes one a cycle. Latency: none.
-// Timing: combinational. Policy 1 compares free counts in a tree: about FreeBits + 1 LUT levels for each doubling of
-// Targets; policies 0 and 2 take two or three levels.
+// Timing: combinational. Policy 1 compares free counts in a tree: about FreeBits + 1 LUT levels for
+// each doubling of Targets; policies 0 and 2 take two or three levels.
 //
 // Parameters
-//   Targets    where a packet can go; 1 is a wire
-//   Width      bits of a beat, `last` not counted
+//   Targets    targets of the packets; 1 is a wire
+//   Width      bits of a beat, without `last`
 //   FreeBits   bits of a target's count of free places
 //   Policy     0, 1 or 2: see above
 module wl_balancer #(
@@ -30,14 +33,14 @@ module wl_balancer #(
     input  logic             in_last_i,   // the packet's last beat
     input  logic [Width-1:0] in_data_i,
 
-    input logic [Targets*FreeBits-1:0] free_i,  // free places of each target; policy 0 does not look at it
+    input logic [Targets*FreeBits-1:0] free_i,  // free places of each target; unused by policy 0
 
     output logic [Targets-1:0] out_valid_o,
     input  logic [Targets-1:0] out_ready_i,
     output logic               out_last_o,
     output logic [  Width-1:0] out_data_o,
 
-    output logic [TargetBits-1:0] target_o  // the target chosen, while there is an `out_valid_o`
+    output logic [TargetBits-1:0] target_o  // the chosen target, valid with `out_valid_o`
 );
 
   if (Targets < 1 || Width < 1 || FreeBits < 1) begin : g_illegal
@@ -49,7 +52,7 @@ module wl_balancer #(
 
   logic taken;
   logic [TargetBits-1:0] choice;
-  logic some;  // there is a choice
+  logic some;  // a target can be chosen
 
   if (Policy == 0) begin : g_round_robin
     always_ff @(posedge clk_i) begin
@@ -60,7 +63,8 @@ module wl_balancer #(
     logic unused;
     assign unused = &free_i;
   end else if (Policy == 1) begin : g_least_loaded
-    // A tree, as an array of nodes: 2 i + 1 and 2 i + 2 are below i; the leaves stand last.
+    // The tree is an array of nodes: node i has the children 2 i + 1 and 2 i + 2, and the leaves
+    // come last.
     localparam int unsigned Leaves = 2 ** $clog2(Targets);
     logic [2*Leaves-2:0][FreeBits-1:0] most;
     logic [2*Leaves-2:0][TargetBits-1:0] which;
@@ -93,7 +97,7 @@ module wl_balancer #(
     end
   end
 
-  // Once a beat has been offered, its packet stays with that target.
+  // Once a beat has been offered, the rest of its packet goes to the same target.
   logic chosen;
   logic [TargetBits-1:0] owner;
   assign target_o = chosen ? owner : choice;

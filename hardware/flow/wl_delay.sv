@@ -1,11 +1,12 @@
-// Delay line: what goes in comes out a fixed number of cycles later. It never stalls.
+// Delay line: each input word appears at the output a fixed number of cycles later. It never
+// stalls.
 //
-// Without reset it maps to shift registers in LUTs (SRL): use it so for data, and with reset for what says that the data
-// means something.
+// Without reset it maps to shift registers in LUTs (SRL). Use it without reset for data, and with
+// reset for valid bits.
 //
 // Parameters
 //   Width    bits of a word
-//   Cycles   how much later; 0 is a wire
+//   Cycles   delay in cycles; 0 is a wire
 //   Reset    1: reset puts zeros into every stage
 module wl_delay #(
     parameter int unsigned Width = 8,
@@ -27,7 +28,7 @@ module wl_delay #(
     assign unused = &{clk_i, rst_i};
     assign data_o = data_i;
   end else begin : g_line
-    // The newest word in the lowest bits.
+    // The newest word is in the lowest bits.
     logic [Cycles*Width-1:0] line;
     logic [(Cycles+1)*Width-1:0] next;
     assign next = {line, data_i};

@@ -1,4 +1,4 @@
-// The number of the one bit that is set; 0 if none is.
+// Encodes a one-hot word as the number of its bit; no bit gives 0.
 //
 // Parameters
 //   Inputs   bits; with 1 the number is always 0

@@ -1,16 +1,19 @@
-// Small FIFO in LUT RAM: the head is at the output as soon as it is stored.
+// Small FIFO in LUT RAM: a word is at the output as soon as it is stored.
 //
 // Contract
-//   Data and order: what goes in comes out, once, in order; an output that is not taken stays as it is.
-//   Throughput: one word a cycle for a depth of two or more; a depth of one takes a word every second cycle, because
-//   `in_ready_o` never depends on `out_ready_i`.
+//   Data and order: each word that enters leaves once, in order; an output that is not taken stays
+//   stable.
+//   Throughput: one word a cycle for a depth of two or more; a depth of one accepts a word every
+//   second cycle, because `in_ready_o` never depends on `out_ready_i`.
 //   Latency: one cycle. Room: Depth words. After reset it is empty.
-// Timing: `in_ready_o` and `out_valid_o` are registers; `out_data_o` is an asynchronous read of LUT RAM.
-// Cost: Width LUTs for each 32 or 64 words (two words a LUT where the device has dual-output LUT RAM), and two counters.
+// Timing: `in_ready_o` and `out_valid_o` are registers; `out_data_o` is an asynchronous read of LUT
+// RAM.
+// Cost: Width LUTs for every 32 or 64 words (two words a LUT on devices with dual-output LUT RAM),
+// and two counters.
 //
 // Parameters
 //   Width   bits of a word
-//   Depth   words of room; any number from 1 on, but above some 64 `wl_fifo_block` is smaller
+//   Depth   capacity in words: 1 or more; above about 64 `wl_fifo_block` is smaller
 module wl_fifo #(
     parameter int unsigned Width = 8,
     parameter int unsigned Depth = 2,

@@ -1,15 +1,17 @@
-// Large FIFO in block RAM. The RAM's own read register is the output register, so that nothing lies between it and the
-// reader.
+// Large FIFO in block RAM. The read register of the RAM is the output register, so that no logic
+// lies between it and the reader.
 //
 // Contract
-//   Data and order: what goes in comes out, once, in order; an output that is not taken stays as it is.
+//   Data and order: each word that enters leaves once, in order; an output that is not taken stays
+//   stable.
 //   Throughput: one word a cycle for a depth of two or more, every second cycle for a depth of one.
-//   Latency: two cycles. Room: Depth words in the RAM and one in the output register. After reset it is empty.
+//   Latency: two cycles. Room: Depth words in the RAM and one in the output register. After reset
+//   it is empty.
 // Timing: `in_ready_o` and `out_valid_o` are registers; `out_data_o` is the block RAM's register.
 //
 // Parameters
 //   Width   bits of a word
-//   Depth   words of room in the RAM, any number from 1 on
+//   Depth   capacity of the RAM in words: 1 or more
 module wl_fifo_block #(
     parameter int unsigned Width = 72,
     parameter int unsigned Depth = 512,
@@ -26,7 +28,7 @@ module wl_fifo_block #(
     input  logic             out_ready_i,
     output logic [Width-1:0] out_data_o,
 
-    output logic [FillBits-1:0] fill_o  // words stored, that at the output included
+    output logic [FillBits-1:0] fill_o  // words stored, including the output register
 );
 
   if (Width < 1) begin : g_illegal_width
@@ -39,8 +41,8 @@ module wl_fifo_block #(
   localparam int unsigned AddressBits = wl_pkg::bits(Depth);
   localparam int unsigned StoredBits = wl_pkg::bits(Depth + 1);
 
-  // `stored` counts what is in the RAM and has not been read from it. It is below Depth whenever a word comes in, so that a
-  // word is never read in the cycle that writes to its place.
+  // `stored` counts the words in the RAM that have not been read from it. It is below Depth
+  // whenever a word is written, so that a word is never read in the cycle that writes to its place.
   logic [StoredBits-1:0] stored;
   logic some;  // stored != 0
   logic [AddressBits-1:0] head, tail;

@@ -1,15 +1,18 @@
-// Merges valid/ready streams of packets into one: an arbiter, a multiplexer and, if wanted, a register stage.
+// Merges valid/ready streams of packets into one: an arbiter, a multiplexer and an optional
+// register stage.
 //
 // Contract
-//   Data and order: what goes in at an input comes out once, in that input's order; the beats of a packet (up to the one
-//   with `last`) are not mixed with those of others. An output that is not taken stays as it is.
-//   Throughput: one beat a cycle, however few inputs have something. Latency: none, or one cycle with Register.
+//   Data and order: each beat that enters at an input leaves once, in that input's order; packets
+//   (up to the beat with `last`) are not interleaved. An output that is not taken stays stable.
+//   Throughput: one beat a cycle, however few inputs are active. Latency: none, or one cycle with
+//   Register.
 //   Fairness: that of the arbiter.
-// Timing: without Register everything is combinational; with it all outputs and, behind the arbiter, `in_ready_o` are cut.
+// Timing: without Register all paths are combinational. With Register all outputs are registers,
+// and the path from `out_ready_i` to `in_ready_o` is cut in front of the arbiter.
 //
 // Parameters
 //   Inputs     streams; 1 is a wire (or a register)
-//   Width      bits of a beat, `last` not counted
+//   Width      bits of a beat, without `last`
 //   Fair       1: wl_arbiter_fair, 0: wl_arbiter_fixed
 //   Register   1: a skid buffer at the output
 module wl_merge #(
@@ -108,12 +111,12 @@ module wl_merge #(
   end
 
 `ifdef FORMAL
-  // Of each input, whether it was kept waiting, and what it offered; whose packet is under way.
+  // Whether each input was stalled, what it offered, and the owner of the packet under way.
   logic [Inputs-1:0] taken, was_waiting, was_last, owner;
   logic [Inputs*Width-1:0] was_data;
   logic midst, was_stalled;
   logic [Width:0] was;
-  logic [2:0] held;  // beats that are inside
+  logic [2:0] held;  // beats inside the module
   assign taken = in_valid_i & in_ready_o;
   always_ff @(posedge clk_i) begin
     if (rst_i) begin

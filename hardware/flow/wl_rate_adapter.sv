@@ -1,43 +1,48 @@
-// Rate adapter: Slots words in parallel on the core's clock, one after the other on a memory's clock that is Slots times
-// as fast, and the answers back in parallel. So one 100 MHz pipeline has three reads a cycle of a 300 MHz memory.
+// Rate adapter: sends Slots parallel words of the core's clock one after the other on a memory's
+// clock, which is Slots times as fast, and returns the replies in parallel. With it a 100 MHz
+// pipeline has three reads a cycle of a 300 MHz memory.
 //
 //              core cycle        |        core cycle       |        core cycle
 //   down_i   ---< 2 | 1 | 0 >----+
 //   down_o                             --< 0 >--< 1 >--< 2 >--
 //   up_i                                       MemoryLatency later: --< 0 >--< 1 >--< 2 >--
-//   up_o                                                               all of them: ---< 2 | 1 | 0 >---
+//   up_o                                                               all of them: --< 2 | 1 | 0 >
 //
 // Contract
-//   Data and order: slot k of a core cycle leaves as the k-th word of a memory cycle group, once; there is no `valid` and
-//   nothing stalls: each slot of each cycle is carried, from the second core cycle after reset on. Until then `down_o` is zero,
-//   so let the bit of a word that says "this is a command" be 1 when it is one.
-//   What the memory shows on `up_i` MemoryLatency memory cycles after a word stood on `down_o` comes back in that word's
-//   slot.
-//   Throughput: Slots words a core cycle, both ways.
-//   Latency: fixed. `up_o` holds the answers wl_pkg::adapter_latency(Slots, MemoryLatency) core cycles after their words
-//   stood on `down_i`, that is 1 + ceil((Slots + 2 + MemoryLatency) / Slots).
-// Clocks: each edge of `clk_i` is an edge of `clk_mem_i` (both from one PLL); crossing paths have one memory cycle. The adapter
-// finds the phase itself, in the first core cycle after a reset of at least one.
-// Timing: on the memory's clock only registers and a Slots-way multiplexer.
+//   Data and order: slot k of a core cycle leaves as the k-th word of a group of memory cycles,
+//   once. There is no `valid`, and nothing stalls: each slot of each cycle is transferred, from the
+//   second core cycle after reset on. Until then `down_o` is zero, so the bit of a word that marks
+//   a command should be active high.
+//   The word at `up_i` MemoryLatency memory cycles after a word was at `down_o` returns in that
+//   word's slot.
+//   Throughput: Slots words a core cycle, in both directions.
+//   Latency: fixed. `up_o` holds the replies wl_pkg::adapter_latency(Slots, MemoryLatency) core
+//   cycles after their words were at `down_i`, that is 1 + ceil((Slots + 2 + MemoryLatency) /
+//   Slots).
+// Clocks: each edge of `clk_i` is an edge of `clk_mem_i` (both from one PLL); paths between the
+// clocks have one memory cycle. The adapter detects the phase itself, in the first core cycle after
+// a reset of at least one core cycle.
+// Timing: in the memory's clock domain there are only registers and a Slots-way multiplexer.
 //
 // Parameters
-//   Slots           memory cycles in a core cycle; with 1 both clocks are the same
+//   Slots           memory cycles in a core cycle; with 1 both clocks must be the same
 //   DownWidth       bits of a word to the memory: address, command, write data
 //   UpWidth         bits of a word from the memory
-//   MemoryLatency   memory cycles from a word on `down_o` to its answer on `up_i`; 0: in the same cycle
+//   MemoryLatency   memory cycles from a word on `down_o` to its reply on `up_i`; 0: in the same
+//                   cycle
 module wl_rate_adapter #(
     parameter int unsigned Slots = 3,
     parameter int unsigned DownWidth = 24,
     parameter int unsigned UpWidth = 36,
     parameter int unsigned MemoryLatency = 5
 ) (
-    // Core's side.
+    // Core side.
     input  logic                       clk_i,
     input  logic                       rst_i,
     input  logic [Slots*DownWidth-1:0] down_i,  // slot k at bits [k*DownWidth +: DownWidth]
     output logic [  Slots*UpWidth-1:0] up_o,
 
-    // Memory's side.
+    // Memory side.
     input  logic                 clk_mem_i,
     output logic [DownWidth-1:0] down_o,
     input  logic [  UpWidth-1:0] up_i
@@ -49,15 +54,15 @@ module wl_rate_adapter #(
 
   localparam int unsigned PhaseBits = wl_pkg::bits(Slots);
 
-  // In memory cycles after the edge that takes `down_i`: the answer to slot k is sampled at edge k + 2 + MemoryLatency, and
-  // the first core edge that sees all samples is number `Back`.
+  // Counted in memory cycles after the edge that takes `down_i`, the reply to slot k is sampled at
+  // edge k + 2 + MemoryLatency, and `Back` is the first core edge that sees all samples.
   localparam int unsigned Back = ((Slots + 2 + MemoryLatency + Slots - 1) / Slots) * Slots;
-  // At that edge so many samples are younger than slot 0's.
+  // The number of samples that are younger than that of slot 0 at edge `Back`.
   localparam int unsigned Age = Back - 3 - MemoryLatency;
 
   logic [Slots*DownWidth-1:0] down;
-  logic beat;  // changes every core cycle: where it has just changed, a core cycle begins
-  logic settled;  // the phase is known when what is taken now leaves
+  logic beat;  // toggles every core cycle: a change marks the begin of a core cycle
+  logic settled;  // the phase is known when the words taken now leave
   always_ff @(posedge clk_i) begin
     if (rst_i) begin
       beat <= 1'b0;
@@ -70,7 +75,7 @@ module wl_rate_adapter #(
     else down <= down_i;
   end
 
-  // Which memory cycle of the core cycle this is.
+  // The number of the memory cycle in its core cycle.
   logic [PhaseBits-1:0] phase;
   if (Slots == 1) begin : g_same
     logic unused;
@@ -92,7 +97,7 @@ module wl_rate_adapter #(
     end
   end
 
-  // Samples of `up_i`, the youngest in the lowest bits.
+  // The samples of `up_i`, the youngest in the lowest bits.
   logic [(Age+1)*UpWidth-1:0] samples;
   logic [(Age+2)*UpWidth-1:0] samples_next;
   assign samples_next = {samples, up_i};
@@ -108,9 +113,10 @@ module wl_rate_adapter #(
   assign unused_oldest = &samples_next[(Age+1)*UpWidth+:UpWidth];
 
 `ifdef FORMAL
-  // What the memory has been given in the last memory cycles, the oldest lowest, and what it should have been.
+  // The words that the memory got in the last memory cycles, the oldest lowest, and the expected
+  // words.
   logic [Slots*DownWidth-1:0] given, given_next, asked;
-  logic known;  // the phase is
+  logic known;  // the phase is known
   assign given_next = (Slots * DownWidth)'({down_o, given} >> DownWidth);
   always_ff @(posedge clk_i) begin
     asked <= down;
@@ -121,13 +127,14 @@ module wl_rate_adapter #(
     given <= given_next;
     if (!rst_i && settled && known) begin
       Phase_A : assert (32'(phase) < Slots);
-      // The words of a core cycle have all been on the memory's side when the first memory cycle of the next ends.
+      // All words of a core cycle have reached the memory side when the first memory cycle of the
+      // next core cycle ends.
       Carried_A : assert (phase != '0 || given_next == asked);
     end
   end
   if (Slots > 1) begin : g_ratio
     // A core cycle begins every Slots memory cycles.
-    int unsigned since;  // the last one began
+    int unsigned since;  // memory cycles since the last one began
     logic begins;
     assign begins = beat != g_phase.beat_before;
     always_ff @(posedge clk_mem_i) begin

@@ -1,14 +1,16 @@
-// The way back from an offload: hands a reply to the asker whose number stands above the tag, as `wl_request_tree` put it.
-// Replies have no `ready`: who asked has room.
+// Return path from an offload: delivers each reply to the requester whose number is above the tag,
+// where `wl_request_tree` put it. Replies have no `ready`: a requester always has room for its
+// replies.
 //
 // Contract
-//   Data and order: each reply comes out once, at its asker, in order. Throughput: one a cycle.
+//   Data and order: each reply leaves once, at its requester, in order. Throughput: one a cycle.
 //   Latency: one cycle, none with Register = 0.
-// Timing: with Register outputs are registers. Tag and data are shared by all outputs; only `out_valid_o` tells them apart.
+// Timing: with Register outputs are registers. All outputs share tag and data; only `out_valid_o`
+// selects one.
 //
 // Parameters
-//   Outputs    askers, as Inputs of the tree
-//   TagBits    bits of the askers' tags
+//   Outputs    requesters, the Inputs of the tree
+//   TagBits    bits of the requesters' tags
 //   DataBits   bits of a reply
 //   Register   1: outputs are registers, 0: wires
 module wl_reply_spread #(
@@ -22,7 +24,7 @@ module wl_reply_spread #(
     input logic rst_i,
 
     input logic                         in_valid_i,
-    input logic [IndexBits+TagBits-1:0] in_tag_i,    // {asker, tag}
+    input logic [IndexBits+TagBits-1:0] in_tag_i,    // {requester, tag}
     input logic [         DataBits-1:0] in_data_i,
 
     output logic [ Outputs-1:0] out_valid_o,

@@ -1,22 +1,27 @@
-// Requests of several askers, one stream: one level of the way from engines to an offload. The number of the asker is put
-// above the tag, and `wl_reply_spread` takes it off again on the way back.
+// Merges the requests of several requesters into one stream: one level of the path from engines to
+// an offload. The number of the requester is added above the tag; `wl_reply_spread` removes it on
+// the return path.
 //
-// Who is next is decided a cycle ahead and kept in a register, so that the multiplexer of the requests is chosen by a
-// register: a third smaller than one behind the arbiter, and never on the critical path. The choice is a guess: if its asker
-// has nothing, nothing is lost but the cycle.
+// The next requester is chosen one cycle ahead and stored in a register, so that a register selects
+// the input of the request multiplexer. That makes the multiplexer a third smaller than one after
+// the arbiter, and keeps it off the critical path. The choice is a prediction: if the chosen
+// requester is idle, one cycle is lost.
 //
 // Contract
-//   Data and order: what goes in comes out once, an asker's requests in its order; an output that is not taken stays as it is.
-//   Throughput: one request a cycle while anyone who was asking goes on. Latency: two cycles, one for who was served last.
-//   Fairness: Fair = 1: an asker sees at most Inputs requests of others before its own; Fair = 0: low numbers first, but
-//   nobody twice in a row while others ask.
-// Timing: outputs are registers. `in_ready_o` depends on registers and on `out_ready_i`, which a chain of trees passes through: a
-// LUT level for each tree.
-// Cost: one register of the output's width, a multiplexer of (TagBits + DataBits) * Inputs, and the arbiter.
+//   Data and order: each request that enters leaves once, a requester's requests in order; an
+//   output that is not taken stays stable.
+//   Throughput: one request a cycle while a requester that was active stays active. Latency: two
+//   cycles, or one for the requester that was served last.
+//   Fairness: Fair = 1: a requester sees at most Inputs requests of others before its own; Fair =
+//   0: low numbers first, but no requester twice in a row while others request.
+// Timing: outputs are registers. `in_ready_o` depends on registers and on `out_ready_i`; this path
+// runs through a chain of trees, with one LUT level for each tree.
+// Cost: one register of the output's width, a multiplexer of (TagBits + DataBits) * Inputs, and the
+// arbiter.
 //
 // Parameters
-//   Inputs     askers; with one the number is a single zero bit
-//   TagBits    bits of the askers' tags
+//   Inputs     requesters; with one the number is a single zero bit
+//   TagBits    bits of the requesters' tags
 //   DataBits   bits of a request
 //   Fair       1: round robin, 0: fixed priorities
 module wl_request_tree #(
@@ -36,7 +41,7 @@ module wl_request_tree #(
 
     output logic                         out_valid_o,
     input  logic                         out_ready_i,
-    output logic [IndexBits+TagBits-1:0] out_tag_o,    // {asker, tag}
+    output logic [IndexBits+TagBits-1:0] out_tag_o,    // {requester, tag}
     output logic [         DataBits-1:0] out_data_o
 );
 
@@ -44,7 +49,7 @@ module wl_request_tree #(
     $fatal(1, "wl_request_tree: Inputs, TagBits and DataBits must be 1 or more");
   end
 
-  logic [IndexBits-1:0] pick, choice;  // whose turn it is, and whose next
+  logic [IndexBits-1:0] pick, choice;  // the input that is served, and the next one
   logic [Inputs-1:0] picked, grant;
   logic some, asks, free;
   logic [TagBits-1:0] tag;
@@ -56,7 +61,8 @@ module wl_request_tree #(
   assign free = !out_valid_o || out_ready_i;
   assign in_ready_o = picked & {Inputs{free}};
 
-  // Who is picked and asks is served now, or else the choice has to wait: whether it asks again is not known.
+  // If the picked requester requests but is not accepted, the choice waits: whether it will request
+  // again is not known.
   logic choose;
   assign choose = free || !asks;
 
@@ -67,7 +73,7 @@ module wl_request_tree #(
     ) i_arbiter (
         .clk_i,
         .rst_i,
-        .request_i(in_valid_i),  // who is picked comes last anyway
+        .request_i(in_valid_i),  // the picked input has the lowest priority
         .taken_i(choose),
         .last_i(1'b1),
         .grant_o(grant),

@@ -1,8 +1,9 @@
-// Multiplexer.
+// Multiplexer with a binary select.
 //
-// Its choice is a number, because a 6-LUT holds a four-way multiplexer with an encoded choice but only three terms of an
-// AND-OR with a one-hot one: two LUTs a bit for six inputs, three for eight. That is what it takes when the choice comes from
-// registers; from an arbiter in the same cycle, synthesis for speed takes up to half as much again.
+// The select is binary, because a 6-LUT holds a four-way multiplexer with a binary select, but only
+// three terms of an AND-OR with a one-hot select. The binary form takes two LUTs a bit for six
+// inputs, three for eight, when the select comes from registers; when it comes from an arbiter in
+// the same cycle, synthesis for speed takes up to half as much again.
 //
 // Parameters
 //   Inputs   words to choose from; 1 is a wire
@@ -21,7 +22,7 @@ module wl_select #(
     $fatal(1, "wl_select: Inputs and Width must be 1 or more");
   end
 
-  // Four by four, and then among the fours.
+  // First stage: four-way multiplexers; second stage: the choice among their outputs.
   localparam int unsigned Groups = (Inputs + 3) / 4;
   logic [Groups*Width-1:0] chosen;
   for (genvar group = 0; group < Groups; group++) begin : g_group
@@ -35,7 +36,7 @@ module wl_select #(
     end
   end
 
-  if (Groups <= 1) begin : g_one  // none is illegal, and must not begin again for ever
+  if (Groups <= 1) begin : g_one  // zero groups are illegal, and must not recurse without end
     assign data_o = chosen;
   end else begin : g_more
     wl_select #(

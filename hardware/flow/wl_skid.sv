@@ -1,11 +1,12 @@
 // Skid buffer: a register stage for a valid/ready stream that cuts every path, `ready` included.
 //
 // Contract
-//   Data and order: what goes in comes out, once, in order; an output that is not taken stays as it is.
+//   Data and order: each word that enters leaves once, in order; an output that is not taken stays
+//   stable.
 //   Throughput: one word a cycle. Latency: one cycle. Room: two words.
 //   After reset it is empty.
-// Timing: `in_ready_o` and all outputs come straight from registers, but for a two-way multiplexer before the output
-// register.
+// Timing: `in_ready_o` and all outputs are registers; the output register has a two-way multiplexer
+// in front of it.
 //
 // Parameters
 //   Width   bits of a word
@@ -28,7 +29,7 @@ module wl_skid #(
     $fatal(1, "wl_skid: Width must be 1 or more");
   end
 
-  // The word that came in while the output stood; while it waits nothing more is accepted.
+  // A word that arrived while the output stalled; while it waits no further word is accepted.
   logic spare_valid;
   logic [Width-1:0] spare_data;
   logic free;

@@ -1,17 +1,22 @@
 // Bloom filter as a service: the `bloom` kind (docs/offloads/bloom.md) in block RAM.
 //
-//   key --> two CRCs --> hash, its bit --> word is read --> bit is looked at, or set --> next hash
+//   key --> two CRCs --> hash, its bit --> word is read --> bit is tested or set --> next hash
 //
 // Contract
-//   Data: hash i, from 0, is crc32(key) + i * (crc32c(key) | 1) modulo 2^32, over the key's bytes, the most significant first, with zero
-//   bits in front if it is no whole number of bytes. Hash h means bit h * Size >> 32. `add` sets the bits of all hashes, `test` replies
-//   whether all of them are set. Each request is one atomic operation, in the order in which they are taken. The control plane reads a
-//   word of 32 bits, bit 0 the lowest of them, or sets the bits of it that are one in its data, in one operation among the others.
-//   Nothing clears a bit, a reset neither. A word out of range reads as zero and cannot be set.
-//   Latency and throughput: one operation at a time; a request is answered 3 * Hashes + 2 cycles after it is taken. While the control
-//   plane keeps the filter busy, a request is taken after each of its accesses.
-// Timing: between two registers the CRCs of a key, exclusive ORs of up to KeyBits bits, or a product of 32 bits by Size.
-// Cost: the memory, two CRCs, and a multiplier by a constant, which is wires if Size is a power of two.
+//   Data: hash i, from 0, is crc32(key) + i * (crc32c(key) | 1) modulo 2^32. The CRCs cover the
+//   bytes of the key, the most significant first, with zero bits in front if the key is not a whole
+//   number of bytes. Hash h selects bit h * Size >> 32. `add` sets the bits of all hashes; `test`
+//   replies whether all of them are set. Each request is one atomic operation, in the order in
+//   which the requests are taken. The control plane reads a word of 32 bits, bit 0 lowest, or sets
+//   the bits that are one in its data, in one operation among the others. Nothing clears a bit, not
+//   even a reset. A word out of range reads as zero and cannot be set.
+//   Latency and throughput: one operation at a time; the reply to a request comes 3 * Hashes + 2
+//   cycles after it is taken. While the control plane keeps the filter busy, one request is taken
+//   after each of its accesses.
+// Timing: between two registers there are either the CRCs of a key, which are exclusive ORs of up
+// to KeyBits bits, or a product of 32 bits by Size.
+// Cost: the memory, two CRCs, and a multiplier by a constant, which is only wires if Size is a
+// power of two.
 //
 // Request: {method, if there are two; key}.
 //
@@ -22,7 +27,7 @@
 //   MethodCount   methods that are called: 1 or 2
 //   Methods       0 `add`, 1 `test`; one bit each, method 0 lowest
 //   TagBits       bits of the tag that a reply repeats
-//   CtlBits, CtlTarget   of the control bus; its addresses are words
+//   CtlBits, CtlTarget   those of the control bus; its addresses are words
 module wl_bloom #(
     parameter int unsigned KeyBits = 32,
     parameter int unsigned Size = 8192,
@@ -50,10 +55,10 @@ module wl_bloom #(
     input  logic               ctl_valid_i,    // held until `ctl_done_o`
     input  logic               ctl_write_i,
     input  logic [        7:0] ctl_target_i,
-    input  logic [       31:0] ctl_address_i,  // word
+    input  logic [       31:0] ctl_address_i,  // word address
     input  logic [CtlBits-1:0] ctl_data_i,     // bits to set
     output logic               ctl_done_o,     // a pulse
-    output logic [CtlBits-1:0] ctl_data_o      // the word from before, zero unless done
+    output logic [CtlBits-1:0] ctl_data_o      // the old word, zero unless done
 );
   if (KeyBits < 1 || TagBits < 1) begin : g_illegal_widths
     $fatal(1, "wl_bloom: KeyBits and TagBits must be at least one");
@@ -88,7 +93,8 @@ module wl_bloom #(
     crc = ~crc;
   endfunction
 
-  // Idle; the key is hashed; a hash finds its bit; its word is read; its word is there.
+  // In order: idle; the key is hashed; a hash selects its bit; the word of the bit is read; the
+  // word is available.
   typedef enum logic [2:0] {
     IDLE,
     HASH,
@@ -112,7 +118,8 @@ module wl_bloom #(
     assign method = Methods[0];
   end
 
-  // An access of the control plane is taken when the filter is idle, but not in the first cycle after one.
+  // An access of the control plane starts when the filter is idle, but not in the first cycle after
+  // another access.
   logic wanted, takes_control;
   assign wanted = ctl_valid_i && ctl_target_i == CtlTarget;
   assign takes_control = state == IDLE && wanted && control_turn;

@@ -1,14 +1,15 @@
-// Gives an access of the control plane a place in the stream of requests of a service.
+// Inserts accesses of the control plane into the request stream of a service.
 //
-// Contract: an access to this service (its target) enters once, in a cycle in which no request comes; if requests have come in each of
-// `Patience` cycles, `request_ready_o` falls for one cycle and the access takes that one. So the service takes one request a cycle, but
-// for at most one cycle of `Patience` + 1 or more while the control plane keeps it busy. `request_ready_o` does not depend on
-// `request_valid_i`. One access at a time: after `done_i` the master's next one is looked at.
+// Contract: an access to this service (its target) enters once, in a cycle without a request; if
+// requests have come in each of `Patience` cycles, `request_ready_o` falls for one cycle, and the
+// access takes that cycle. The service thus takes one request a cycle, except for at most one cycle
+// in `Patience` + 1 while the control plane keeps it busy. `request_ready_o` does not depend on
+// `request_valid_i`. Only one access is under way: the next one is accepted after `done_i`.
 // Timing: `request_ready_o` is a register.
 //
 // Parameters
 //   CtlTarget   number of the service on the control bus
-//   Patience    cycles that an access waits for an idle one
+//   Patience    cycles that an access waits for an idle cycle
 module wl_control_slot #(
     parameter logic [7:0] CtlTarget = 8'd0,
     parameter int unsigned Patience = 16
@@ -17,13 +18,13 @@ module wl_control_slot #(
     input logic rst_i,
 
     input  logic request_valid_i,
-    output logic request_ready_o,  // the service takes a request
+    output logic request_ready_o,  // the service accepts a request
 
     input logic       ctl_valid_i,   // held until `done_i`
     input logic [7:0] ctl_target_i,
 
-    output logic take_o,  // the access enters now, in the place of a request
-    input  logic done_i   // it is done; a pulse
+    output logic take_o,  // the access enters now, in place of a request
+    input  logic done_i   // the access is done; a pulse
 );
   if (Patience < 1) begin : g_illegal
     $fatal(1, "wl_control_slot: Patience must be at least one cycle");

@@ -1,10 +1,11 @@
-// Counters by index in block RAM: what `wl_flow_counter` does in a QDR SRAM, for numbers of counters that fit on the chip. The same
-// parameters, request and control accesses.
+// Indexed counters in block RAM: the on-chip counterpart of `wl_flow_counter`, which uses a QDR
+// SRAM. It has the same parameters, request and control accesses.
 //
 // Contract: that of `wl_flow_counter`.
 // Timing: that of `wl_table`.
 //
-// Parameters: see wl_flow_counter. The defaults are the `counter` kind: bytes are counter 0, packets counter 1.
+// Parameters: see wl_flow_counter. The defaults are the `counter` kind: bytes are counter 0,
+// packets counter 1.
 module wl_counter_table #(
     parameter int unsigned Size = 1024,
     parameter int unsigned Counters = 2,
@@ -30,9 +31,9 @@ module wl_counter_table #(
     input  logic               ctl_write_i,
     input  logic [        7:0] ctl_target_i,
     input  logic [       31:0] ctl_address_i,  // index
-    input  logic [CtlBits-1:0] ctl_data_i,     // its counters
+    input  logic [CtlBits-1:0] ctl_data_i,     // the counters to write
     output logic               ctl_done_o,     // a pulse
-    output logic [CtlBits-1:0] ctl_data_o      // its counters from before, zero unless done
+    output logic [CtlBits-1:0] ctl_data_o      // the old counters, zero unless done
 );
   localparam int unsigned AllBits = Counters * CounterBits;
 

@@ -1,15 +1,20 @@
-// Direct-mapped table in a QDR SRAM as a service: the `array` kind with `read` only, for sizes that on-chip memory does not hold.
-// The second level of the MPLS lookup is one, of a million labels (the paper, section 4.2).
+// Direct-mapped table in a QDR SRAM as a service: the `array` kind with `read` only, for sizes that
+// exceed on-chip memory. The second level of the MPLS lookup is such a table, with a million labels
+// (the paper, section 4.2).
 //
-// It uses one slot of a memory channel for each burst of an entry, the same for reads and writes.
+// It uses one slot of a memory channel for each burst of an element, the same slot for reads and
+// writes.
 //
 // Contract
-//   Data: the element at the index; zero for an index out of range. The control plane writes and reads a whole element in the place of
-//   one request, so that nobody sees half of one; requests that are taken later see what was written.
-//   Order and latency: each request is answered exactly ReadLatency + 2 cycles after it was taken.
-//   Throughput: one request a cycle, but for those cycles that control accesses take (`wl_control_slot`).
+//   Data: the element at the index; zero for an index out of range. The control plane writes and
+//   reads a whole element in place of one request, so that no reader sees a partial write; requests
+//   that are taken later see what was written.
+//   Order and latency: the reply to each request comes exactly ReadLatency + 2 cycles after it was
+//   taken.
+//   Throughput: one request a cycle, except for the cycles that control accesses take
+//   (`wl_control_slot`).
 // Request: {index}. Reply: the value.
-// Timing: registers at both ends; the range check is before the first.
+// Timing: registers at both ends; the range check comes before the first register.
 //
 // Parameters
 //   Width         bits of an element
@@ -18,11 +23,12 @@
 //   TagBits       bits of the tag that a reply repeats
 //   DataBits      bits of a burst of the memory
 //   AddressBits   bits of a burst's address
-//   Base          burst of element 0; a multiple of the bursts from one element to the next (a power of two)
-//   ReadLatency   the memory channel's
+//   Base          burst of element 0; a multiple of the bursts from one element to the next (a
+//                 power of two)
+//   ReadLatency   read latency of the memory channel
 //   CtlBits       bits of the control bus' data
 //   CtlTarget     number of this table on the control bus; its addresses are the indices
-//   Patience      cycles that a control access waits for an idle one
+//   Patience      cycles that a control access waits for an idle cycle
 module wl_direct_table #(
     parameter int unsigned Width = 36,
     parameter int unsigned Size = 1048576,
@@ -55,7 +61,7 @@ module wl_direct_table #(
     input  logic [       31:0] ctl_address_i,  // index
     input  logic [CtlBits-1:0] ctl_data_i,     // the element, in the lowest bits
     output logic               ctl_done_o,     // a pulse
-    output logic [CtlBits-1:0] ctl_data_o,     // the element from before, zero unless done
+    output logic [CtlBits-1:0] ctl_data_o,     // the old element, zero unless done
 
     // Slots of a memory channel.
     output logic [            Bursts-1:0] read_valid_o,
@@ -64,7 +70,7 @@ module wl_direct_table #(
     output logic [            Bursts-1:0] write_valid_o,
     output logic [Bursts*AddressBits-1:0] write_address_o,
     output logic [   Bursts*DataBits-1:0] write_data_o,
-    input  logic                          hold_i            // take no request
+    input  logic                          hold_i            // accept no request
 );
   localparam int unsigned ShiftBits = $clog2(Bursts);
 
@@ -95,7 +101,7 @@ module wl_direct_table #(
   logic [31:0] index;
   assign index = take ? ctl_address_i : 32'(request_data_i);
 
-  // What goes to the memory.
+  // The path to the memory.
   logic a_valid, a_ctl, a_in;
   logic [TagBits-1:0] a_tag;
   logic [AddressBits-1:0] a_address;
@@ -113,7 +119,7 @@ module wl_direct_table #(
   end
 
   logic [Bursts*DataBits-1:0] element;
-  assign element = (Bursts * DataBits)'(ctl_data_i[Width-1:0]);  // held until it is done
+  assign element = (Bursts * DataBits)'(ctl_data_i[Width-1:0]);  // held until the access is done
   for (genvar k = 0; k < Bursts; k++) begin : g_burst
     assign read_valid_o[k] = a_valid && a_in;
     assign write_valid_o[k] = a_ctl && a_in && ctl_write_i;
@@ -122,7 +128,7 @@ module wl_direct_table #(
   end
   assign write_data_o = element;
 
-  // What comes back.
+  // The path from the memory.
   logic b_valid, b_ctl, b_in;
   logic [TagBits-1:0] b_tag;
   wl_delay #(

@@ -1,23 +1,32 @@
-// Table from keys to values as a service: the `exact` kind (docs/offloads.md), with ageing, in block RAM.
+// Table from keys to values as a service: the `exact` kind (docs/offloads.md), with ageing, in
+// block RAM.
 //
-//   head of the key's chain --> entry --> next entry ... --> found, or the chain's end --> change --> reply
+//   head of the key's chain --> entry --> next entry ...
+//                           --> found, or end of the chain --> change --> reply
 //
-// Each key hashes to a chain of entries. Entries that age hang in a list in the order in which they were touched, which is the order in
-// which they expire. So every key finds its place while fewer than Size entries are in the table, whatever the keys.
+// Each key hashes to a chain of entries. Entries that age form a list in the order in which they
+// were touched, which is the order in which they expire. A key therefore always finds a place while
+// the table holds fewer than Size entries, whatever the keys.
 //
 // Contract
-//   Data: one operation after the other, each as `exact` says; those of packets in the order in which they are taken. The control plane
-//   inserts static entries, removes entries and reads them by number, each in one operation among the others.
-//   Time: the latest of the calls that changed something. Expired entries are taken out by the next call that changes something.
-//   Latency: 6 cycles for a key at the head of its chain, 2 more for each entry before it; 3 more where the entry is touched or made;
-//   3 and those of its chain for each entry that has expired.
+//   Data: one operation after the other, each as `exact` defines it; those of packets in the order
+//   in which they are taken. The control plane inserts static entries, removes entries and reads
+//   them by number, each in one operation among the others.
+//   Time: the latest time of the calls that changed something. The next call that changes something
+//   removes expired entries.
+//   Latency: 6 cycles for a key at the head of its chain, 2 more for each entry before it, and 3
+//   more if the entry is touched or created; for each entry that has expired, 3 cycles and those of
+//   its chain.
 //   Throughput: one operation at a time.
 //   After a reset the table is empty; Chains cycles pass before the first operation.
-// Timing: between two registers at most: an entry's value and a field's addition; or the compare of two times.
+// Timing: between two registers there are at most an entry's value and a field addition, or the
+// comparison of two times.
 //
-// Request: {method, if there are several; arguments, zero-extended on the left; the time, 64 bits, if HasTime}.
-// Control: a write inserts {0, key, value} or removes {1, key, any}, at any address. A read answers entry `address` as {1, live, static,
-// key, value}; behind the last entry that was ever used all bits are zero.
+// Request: {method, if there are several; arguments, zero-extended on the left; the time, 64 bits,
+// if HasTime}.
+// Control: a write inserts {0, key, value} or removes {1, key, any}, at any address. A read returns
+// entry `address` as {1, live, static, key, value}; past the last entry that was ever used all bits
+// are zero.
 //
 // Parameters
 //   KeyBits, ValueBits   bits of a key and of a value
@@ -26,11 +35,11 @@
 //   Methods              their numbers in the kind, 3 bits each, method 0 lowest
 //   ArgumentBits         bits of the longest arguments
 //   ReplyBits            bits of the longest reply
-//   HasTime              requests bring the time: entries age, or are asked for their age
-//   Age                  nanoseconds that an entry stays untouched; 0: for ever
+//   HasTime              requests carry the time: entries age, or their age is read
+//   Age                  nanoseconds after which an untouched entry expires; 0: never
 //   Cuts                 where the fields of a value begin (`wl_field_add`)
 //   TagBits              bits of the tag that a reply repeats
-//   CtlBits, CtlTarget   of the control bus
+//   CtlBits, CtlTarget   those of the control bus
 //   Chains               chains; a power of two
 module wl_exact_table #(
     parameter int unsigned KeyBits = 32,
@@ -87,7 +96,7 @@ module wl_exact_table #(
   localparam int unsigned CountBits = wl_pkg::bits(Size + 1);
   localparam int unsigned ChainBits = wl_pkg::bits(Chains);
 
-  // What an operation is: a method of the kind, or the control plane's.
+  // The kind of an operation: a method of the kind, or an access of the control plane.
   typedef enum logic [3:0] {
     LOOKUP = 4'd0,
     TOUCH = 4'd1,
@@ -103,30 +112,30 @@ module wl_exact_table #(
   } method_e;
 
   typedef enum logic [3:0] {
-    CLEAR,    // chains are emptied
-    IDLE,     // an operation is taken
+    CLEAR,    // the chains are emptied
+    IDLE,     // an operation is accepted
     OLDEST,   // the oldest entry is read
-    EXPIRED,  // has it expired?
+    EXPIRED,  // the oldest entry is tested for expiry
     HEAD,     // the head of the key's chain is read
     FIRST,    // the first entry is read
-    COMPARE,  // is it the one?
-    WALK,     // if so, it is changed; else the next one is read
-    MISS,     // there is none: a free one is read
-    PUT,      // it gets the key
-    FREE,     // an entry that was taken out goes to the free ones
-    LINK,     // an entry goes to the young end of the list
+    COMPARE,  // the entry's key is compared
+    WALK,     // on a match the entry is changed; otherwise the next one is read
+    MISS,     // no entry matches: a free one is read
+    PUT,      // the free entry gets the key
+    FREE,     // a removed entry returns to the free list
+    LINK,     // an entry is appended to the young end of the list
     LINKED,
     SHOWN,    // an entry was read for the control plane
     REPLY
   } state_e;
 
-  // A link to an entry, or to none.
+  // A link to an entry, or a null link.
   typedef struct packed {
     logic some;
     logic [IndexBits-1:0] index;
   } link_t;
 
-  // The set of digits' exclusive or, so that runs of keys do not meet.
+  // The exclusive OR of all digits, so that consecutive keys do not collide.
   function automatic logic [ChainBits-1:0] chain_of(logic [KeyBits-1:0] key);
     chain_of = '0;
     for (int unsigned k = 0; k < KeyBits; k++) chain_of[(k+k/ChainBits)%ChainBits] ^= key[k];
@@ -279,7 +288,7 @@ module wl_exact_table #(
     assign unused = &{older_write, newer_write, touched_write, older_address, newer_address, older_data, newer_data};
   end
 
-  // ---- What comes ----
+  // ---- Requests and control accesses ----
 
   logic is_control, take;
   logic [SelectBits-1+32'(SelectBits==0):0] select;
@@ -298,7 +307,7 @@ module wl_exact_table #(
     end
   end
 
-  // A call that changes something lets time pass first.
+  // A call that changes something first removes expired entries.
   logic sweeps;
   logic [63:0] call_time;
   assign sweeps = HasTime && asked != LOOKUP && asked != AGE;
@@ -308,22 +317,24 @@ module wl_exact_table #(
     assign call_time = '0;
   end
 
-  // The control plane has every second operation, if it wants one.
+  // The control plane gets every second operation if it requests one.
   logic control_turn;
   assign request_ready_o = state == IDLE && !(is_control && control_turn);
 
   localparam int unsigned ArgumentLsb = HasTime ? 64 : 0;
-  logic [ArgumentBits+KeyBits+ValueBits+63:0] arguments;  // with room for whatever is taken out of it
+  // Extended, so that every argument can be selected.
+  logic [ArgumentBits+KeyBits+ValueBits+63:0] arguments;
   assign arguments = (ArgumentBits + KeyBits + ValueBits + 64)'(request_data_i[ArgumentLsb+:ArgumentBits]);
 
-  // ---- How long ago ----
+  // ---- Age of an entry ----
 
   logic is_live, has_expired;
   logic [63:0] limit;
   assign limit = expiring_older ? older_than : Age;
   if (HasTime) begin : g_age
     logic [63:0] at;
-    logic is_late;  // compared a cycle ahead: both are known long before an entry of the call is read
+    // Compared one cycle ahead: both are known long before an entry of the call is read.
+    logic is_late;
     always_ff @(posedge clk_i) is_late <= now < seen;
     assign at = state == EXPIRED || is_late || method == SHOW ? seen : now;
     assign age = entry_static ? '0 : at - touched;
@@ -346,7 +357,7 @@ module wl_exact_table #(
   assign is_full = used == CountBits'(Size);
   assign makes = (method == INSERT || method == ACCUMULATE || method == LOAD) && !is_full;
 
-  // The entry leaves the list of those that age.
+  // The entry leaves the list of ageing entries.
   logic unlinks;
   assign unlinks = HasTime && hit && !entry_static && (takes_out || touches || method == LOAD);
 
@@ -426,7 +437,7 @@ module wl_exact_table #(
           older_than <= arguments[0+:64];
           now <= call_time;
           state <= sweeps ? OLDEST : HEAD;
-          // Time never runs backwards.
+          // Time never decreases.
           if (sweeps && call_time > seen) seen <= call_time;
         end else if (is_control) begin
           method <= !ctl_write_i ? SHOW : ctl_data_i[KeyBits+ValueBits] ? UNLOAD : LOAD;
@@ -555,13 +566,14 @@ module wl_exact_table #(
       {used, fresh, seen, now} <= '0;
       {free, oldest, newest} <= '0;
     end else if (state != CLEAR) begin
-      // Of the key that the operation has, or of the entry that expires; a cycle before HEAD reads.
+      // The chain of the operation's key, or of the entry that expires, one cycle before HEAD reads
+      // it.
       if (state == EXPIRED && has_expired) chain <= chain_of(entry_key);
       else if (state == IDLE || state == OLDEST || state == EXPIRED) chain <= chain_of(wanted);
     end
   end
 
-  // The key of the operation, also in the cycle in which it comes.
+  // The key of the operation, valid already in the cycle in which the operation arrives.
   always_comb begin
     wanted = key;
     if (state == IDLE) begin
@@ -579,7 +591,7 @@ module wl_exact_table #(
     if (!rst_i) begin
       Room_A : assert (used <= CountBits'(Size) && fresh <= CountBits'(Size) && used <= fresh);
       List_A : assert (state != IDLE || oldest.some == newest.some);
-      // A request comes only with a method that there is.
+      // A request always has a valid method.
       Method_M : assume (!take || 32'(select) < MethodCount);
     end
   end

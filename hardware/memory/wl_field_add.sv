@@ -1,4 +1,4 @@
-// Adds field by field: each field of the two words is added on its own and wraps at its own width.
+// Adds field by field: each field of the two words is added separately and wraps at its own width.
 //
 // Timing: combinational, one carry chain a field.
 //
@@ -17,7 +17,7 @@ module wl_field_add #(
     $fatal(1, "wl_field_add: Width must be at least one bit");
   end
 
-  // Bits of the field that begins at bit `from`.
+  // Returns the width of the field that begins at bit `from`.
   function automatic int unsigned field(int unsigned from);
     for (int unsigned k = from + 1; k < Width; k++) if (Cuts[k]) return k - from;
     return Width - from;

@@ -1,23 +1,30 @@
-// Counters by flow in a QDR SRAM: up to three of 72 bits for each flow, all of one packet added to at once (the paper, section 4.3).
+// Counters by flow in a QDR SRAM: up to three counters of 72 bits for each flow, which are all
+// updated at once for a packet (the paper, section 4.3).
 //
 //   cycle 0: request    1: reads    1 + ReadLatency: sums    2 + ReadLatency: writes
 //
-// A flow's counters are in as many bursts (two words of 36 bits are a counter of 72), counter k in bank k; each is read and written in a
-// slot of its own of a memory channel, so that one packet has one read-modify-write of up to 216 bits and a memory of 300 MHz takes a
-// packet each 100 MHz cycle.
+// The counters of a flow occupy one burst each (two words of 36 bits are a counter of 72 bits),
+// counter k in bank k. Each burst is read and written in its own slot of a memory channel, so that
+// a packet has one read-modify-write of up to 216 bits, and a memory of 300 MHz serves one packet
+// in each 100 MHz cycle.
 //
-// Between a read and its write lie ReadLatency + 1 cycles, in which further packets of the same flow come. Each is compared with those
-// under way when it is read; if one is of its flow, it takes the youngest's sum in place of what the memory has: sums of the last cycles
-// are kept in LUT RAM, at the cycle in which they were made. So the sum is exact whatever comes.
+// Between a read and its write lie ReadLatency + 1 cycles, in which further packets of the same
+// flow may arrive. Each packet is compared with those under way when it is read. If one of them has
+// the same flow, the youngest one's sum replaces the word from memory: LUT RAM holds the sums of
+// the last cycles, addressed by the cycle of the sum. The sum is therefore exact for any sequence
+// of packets.
 //
 // Contract
-//   Data: the counters of a flow are the sums of what was added, modulo 2^CounterBits; a flow out of range has none. The control plane
-//   reads and writes all counters of a flow in one operation among the requests, at which everything that was taken before has been
-//   added. There are no replies.
-//   Throughput: one request a cycle, but for those cycles that control accesses take (`wl_control_slot`).
+//   Data: the counters of a flow are the sums of what was added, modulo 2^CounterBits; a flow out
+//   of range has no counters. The control plane reads and writes all counters of a flow in one
+//   operation among the requests, after everything that was taken before it has been added. There
+//   are no replies.
+//   Throughput: one request a cycle, except for the cycles that control accesses take
+//   (`wl_control_slot`).
 // Request: {index, arguments}, the first argument most significant.
-// Timing: between two registers at most: read the LUT RAM, choose, add CounterBits. Cost: about 12 LUTs for each cycle of ReadLatency,
-// and 4 for each bit of counters.
+// Timing: between two registers there are at most the read of the LUT RAM, a multiplexer, and an
+// addition of CounterBits. Cost: about 12 LUTs for each cycle of ReadLatency, and 4 for each bit of
+// counters.
 //
 // Parameters
 //   Size           flows
@@ -25,16 +32,18 @@
 //   CounterBits    bits of a counter
 //   Arguments      arguments of a request after the index, 0 to 3
 //   ArgumentBits   bits of each
-//   Adds           2 bits a counter, counter 0 lowest: 0 adds one; k adds the k-th argument
+//   Adds           2 bits a counter, counter 0 lowest: 0 adds one; k adds argument k, counted from
+//                  1
 //   IndexBits      bits of the index in a request
 //   DataBits       bits of a burst of the memory
 //   AddressBits    bits of a burst's address
-//   Base           burst of flow 0's counter 0; a multiple of Banks times a bank's bursts (powers of two)
-//   ReadLatency    the memory channel's; at least two
+//   Base           burst of flow 0's counter 0; a multiple of Banks times a bank's bursts (powers
+//                  of two)
+//   ReadLatency    read latency of the memory channel; at least two
 //   CtlBits        bits of the control bus' data
-//   CtlTarget      number of these counters on the control bus; its addresses are the flows, counter k in bits [k*CounterBits +:
-//                  CounterBits] of its data
-//   Patience       cycles that a control access waits for an idle one
+//   CtlTarget      number of these counters on the control bus; its addresses are the flows,
+//                  counter k in bits [k*CounterBits +: CounterBits] of its data
+//   Patience       cycles that a control access waits for an idle cycle
 // The defaults are the `counter` kind (docs/offloads.md): bytes are counter 0, packets counter 1.
 module wl_flow_counter #(
     parameter int unsigned Size = 65536,
@@ -64,9 +73,9 @@ module wl_flow_counter #(
     input  logic               ctl_write_i,
     input  logic [        7:0] ctl_target_i,
     input  logic [       31:0] ctl_address_i,  // flow
-    input  logic [CtlBits-1:0] ctl_data_i,     // its counters
+    input  logic [CtlBits-1:0] ctl_data_i,     // the counters to write
     output logic               ctl_done_o,     // a pulse
-    output logic [CtlBits-1:0] ctl_data_o,     // its counters from before, zero unless done
+    output logic [CtlBits-1:0] ctl_data_o,     // the old counters, zero unless done
 
     // Slots of a memory channel.
     output logic [            Counters-1:0] read_valid_o,
@@ -75,13 +84,14 @@ module wl_flow_counter #(
     output logic [            Counters-1:0] write_valid_o,
     output logic [Counters*AddressBits-1:0] write_address_o,
     output logic [   Counters*DataBits-1:0] write_data_o,
-    input  logic                            hold_i            // take no request
+    input  logic                            hold_i            // accept no request
 );
   localparam int unsigned FlowBits = wl_pkg::bits(Size);
   localparam int unsigned BankBits = $clog2(Counters);
   localparam int unsigned AllBits = Counters * CounterBits;
   localparam int unsigned AddendBits = Arguments > 0 ? Arguments * ArgumentBits : 1;
-  // The memory shows a write to reads this many cycles after the read that it belongs to; the ones before are forwarded.
+  // A read sees a write this many cycles after the read that the write belongs to; sums that are
+  // younger are forwarded.
   localparam int unsigned Window = ReadLatency + 1;
   localparam int unsigned PointerBits = wl_pkg::bits(Window);
 
@@ -135,7 +145,7 @@ module wl_flow_counter #(
     end
   endfunction
 
-  // Cycle 1: read. `a_valid`: a flow that there is.
+  // Cycle 1: read. `a_valid`: the flow is in range.
   logic a_valid, a_ctl;
   logic [FlowBits-1:0] a_flow;
   logic [AddendBits-1:0] a_addends;
@@ -153,7 +163,8 @@ module wl_flow_counter #(
   assign read_valid_o = {Counters{a_valid}};
   assign read_address_o = addresses(a_flow);
 
-  // Which of those under way are of the same flow: bit d - 1 for the one that was read d cycles before.
+  // Marks the operations under way that have the same flow: bit d - 1 is that of the read d cycles
+  // before.
   logic [Window-1:0] past_valid, same;
   logic [Window*FlowBits-1:0] past_flow;
   logic [(Window+1)*FlowBits-1:0] past_flow_next;
@@ -169,7 +180,8 @@ module wl_flow_counter #(
     end
   end
 
-  // Cycle 2: the youngest of them, and where its sum will stand when this one's data come.
+  // Cycle 2: the youngest of them, and the address of its sum at the time when the data of this
+  // operation arrive.
   logic [PointerBits-1:0] cycle, from;
   logic near, far;
   always_ff @(posedge clk_i) begin
@@ -186,7 +198,7 @@ module wl_flow_counter #(
     from = from + cycle;
   end
 
-  // Cycle 1 + ReadLatency: data come.
+  // Cycle 1 + ReadLatency: the data arrive.
   logic e_valid, e_ctl, e_near, e_far;
   logic [FlowBits-1:0] e_flow;
   logic [AddendBits-1:0] e_addends;
@@ -247,7 +259,7 @@ module wl_flow_counter #(
     assign old = e_near ? w_sums[k*CounterBits+:CounterBits]
                : e_far ? e_kept[k*CounterBits+:CounterBits] : read_data_i[k*DataBits+:CounterBits];
     assign e_old[k*CounterBits+:CounterBits] = old;
-    // A control access holds its data until it is done; one that reads writes back what it found.
+    // A control access holds its data until it is done; a read access writes back what it read.
     assign e_sums[k*CounterBits+:CounterBits] = !e_ctl ? old + addend
                                               : ctl_write_i ? ctl_data_i[k*CounterBits+:CounterBits] : old;
     assign write_data_o[k*DataBits+:DataBits] = DataBits'(w_sums[k*CounterBits+:CounterBits]);
@@ -273,8 +285,8 @@ module wl_flow_counter #(
   assign unused = &{1'b0, ctl_data_i, read_data_i, past_flow_next, past_valid_next, e_addends};
 
 `ifdef FORMAL
-  // Of any one flow: each operation sees it as the one before has left it.
-  logic [FlowBits-1:0] f_flow;  // never changes: any
+  // For an arbitrary flow, each operation sees the result of the one before.
+  logic [FlowBits-1:0] f_flow;  // arbitrary constant
   always_ff @(posedge clk_i) f_flow <= f_flow;
   logic f_known, f_touched;
   logic [AllBits-1:0] f_sums;

@@ -1,34 +1,44 @@
-// A cluster's cache before a table that is far: the first level of the MPLS lookup (the paper, section 4.2).
+// A cluster's cache in front of a remote table: the first level of the MPLS lookup (the paper,
+// section 4.2).
 //
-//   cycle 0: request    1: block RAM is read    2: keys are compared    3: a miss goes to the table    8: the reply of a hit
+//   cycle 0: request    1: block RAM is read    2: keys are compared
+//         3: a miss goes to the table    8: the reply of a hit
 //
-// `Bins` entries may hold a key: those at its hash, of `Sets`. A miss is sent on to the table with its tag; the reply goes to the asker
-// and into the first empty bin, or else into each in turn. The hash folds the key by exclusive or, so that runs of keys do not collide;
-// as the set says the lower bits, an entry holds only the upper bits of its key.
+// A key may be in `Bins` entries, those of its set; the hash of the key selects one of `Sets` sets.
+// A miss is sent on to the table with its tag. The reply goes to the requester and fills the first
+// empty bin, or else the bins in turn. The hash folds the key by exclusive OR, so that consecutive
+// keys do not collide; as the set determines the lower bits, an entry holds only the upper bits of
+// its key.
 //
 // Contract
-//   Data: the table's element; zero for an index out of range. What the control plane writes to the table (it writes the table, not the
-//   cache: the cache watches the bus) is seen by every request that is taken after the write is done, and an element is never a mix of
-//   old and new. Packets must not write the table.
-//   Order and latency: a request whose key is cached, or out of range, is answered exactly `HitLatency` cycles after it was taken; others
-//   as soon as the table has answered and no such reply is due. Replies are in no order between tags, each request has exactly one, and
-//   a tag is used again only after its reply. Two misses of one key are two requests to the table.
-//   Throughput: one request a cycle, whatever else misses or waits; but for one cycle for each write of the control plane, one in 16 or
-//   more when the reply of a miss finds no gap between those of hits, and `Sets` cycles after reset, in which the cache is emptied.
-// The control bus: the cache must see an access at most (the table's least time from access to done, three or more) - 3 cycles after
-// the table does, and its end not before the table is done.
+//   Data: the table's element; zero for an index out of range. The control plane writes the table,
+//   not the cache: the cache observes the bus. Every request that is taken after a write is done
+//   sees what was written, and an element is never a mix of old and new. Packets must not write the
+//   table.
+//   Order and latency: a request whose key is cached or out of range is answered exactly
+//   `HitLatency` cycles after it was taken; the others as soon as the table has replied and no such
+//   reply is due. Replies with different tags are unordered, each request has exactly one reply,
+//   and a tag may be used again only after its reply. Two misses of one key are two requests to the
+//   table.
+//   Throughput: one request a cycle, whatever else misses or waits, with these exceptions: one
+//   cycle for each write of the control plane, at most one cycle in 16 when the reply of a miss
+//   finds no gap between those of hits, and `Sets` cycles after reset, in which the cache is
+//   emptied.
+// The control bus: the cache must see an access no later than (the table's least time from access
+// to done, three or more) - 3 cycles after the table does, and must not see its end before the
+// table is done.
 // Request: {index}. Reply: the value. Downstream: the same.
-// Timing: block RAM, compare, choose; nothing more between registers.
+// Timing: block RAM, a comparison, a multiplexer; nothing else between registers.
 //
 // Parameters
 //   KeyBits       bits of an index that is in range
 //   Size          elements of the table
 //   ValueBits     bits of an element
 //   IndexBits     bits of the index in a request
-//   TagBits       bits of a tag; there may be as many requests under way as there are tags
+//   TagBits       bits of a tag; at most one request for each tag is under way
 //   Bins          entries of a set
 //   Sets          sets; a power of two
-//   HitLatency    cycles from a request to its reply if it hits; at least four
+//   HitLatency    cycles from a request to its reply on a hit; at least four
 //   CtlTarget     number of the table on the control bus
 module wl_hash_cache #(
     parameter int unsigned KeyBits = 20,
@@ -62,14 +72,14 @@ module wl_hash_cache #(
     input  logic [  TagBits-1:0] fill_tag_i,
     input  logic [ValueBits-1:0] fill_data_i,
 
-    // The control bus, watched.
+    // The control bus, which the cache only observes.
     input logic        ctl_valid_i,
     input logic        ctl_write_i,
     input logic [ 7:0] ctl_target_i,
     input logic [31:0] ctl_address_i,  // index
     input logic        ctl_done_i,     // the access is done; a pulse
 
-    output logic hit_o,  // for statistics: a request has hit, or missed
+    output logic hit_o,  // for statistics: a request hits or misses
     output logic miss_o
 );
   localparam int unsigned Tags = 1 << TagBits;
@@ -114,8 +124,8 @@ module wl_hash_cache #(
     end
   end
 
-  // A write of the control plane to the table: from when it is asked for until it is done. It enters as an operation that empties the
-  // entry of its key.
+  // A write of the control plane to the table, from its request until it is done. It enters as an
+  // operation that empties the entry of its key.
   logic changing, entered, empty_key;
   assign changing  = ctl_valid_i && ctl_write_i && ctl_target_i == CtlTarget;
   assign empty_key = changing && !entered && !sweeping;
@@ -185,7 +195,7 @@ module wl_hash_cache #(
     assign b_match[k] = b_full[k] && upper == upper_of(b_key);
   end
 
-  // The value of the bin that matches, and the bin that a miss is to fill.
+  // The value of the bin that matches, and the bin that a miss will fill.
   logic [ValueBits-1:0] b_value;
   logic [BinBits-1:0] b_bin, turn;
   always_comb begin
@@ -224,7 +234,7 @@ module wl_hash_cache #(
   assign hit_o  = c_hit;
   assign miss_o = c_miss;
 
-  // Misses: to the table, and down in memory for when it answers.
+  // Misses go to the table, and into a memory that is read when the table replies.
   logic miss_room;
   logic [KeyBits-1:0] miss_key, filled_key;
   logic [BinBits-1:0] filled_bin;
@@ -256,7 +266,7 @@ module wl_hash_cache #(
       .read_data_o({filled_key, filled_bin})
   );
 
-  // An answer that may be from before a change is passed on to who asked for it, but not kept.
+  // A reply that may predate a change is delivered to its requester, but not cached.
   logic [Tags-1:0] fresh;
   always_ff @(posedge clk_i) begin
     if (changing) fresh <= '0;
@@ -273,12 +283,12 @@ module wl_hash_cache #(
     f_key   <= filled_key;
     f_bin   <= filled_bin;
     f_value <= fill_data_i;
-    // One turn for each fill, so that misses of one key that wait together fill the same bin.
+    // The turn advances once for each fill, so that concurrent misses of one key fill the same bin.
     if (rst_i) turn <= '0;
     else if (f_valid) turn <= turn == BinBits'(Bins - 1) ? '0 : turn + 1'b1;
   end
 
-  // Emptying goes before filling: an answer that is not kept is only asked for again.
+  // Emptying has priority over filling: a reply that is not cached only causes another miss.
   always_comb begin
     write_set   = sweeping ? sweep : set_of(c_empty ? c_key : f_key);
     write_entry = {!(sweeping || c_empty), upper_of(f_key), f_value};
@@ -287,7 +297,7 @@ module wl_hash_cache #(
     end
   end
 
-  // Replies: hits at their time, answers of the table between them.
+  // Replies: hits at their fixed time, replies of the table in the gaps between them.
   logic d_hit, late_valid, late_ready, late_room;
   logic [TagBits-1:0] d_tag, late_tag;
   logic [ValueBits-1:0] d_value, late_value;
@@ -344,7 +354,7 @@ module wl_hash_cache #(
   assign unused = &{1'b0, index, miss_room, late_room, miss_fill, fill_fill};
 
 `ifdef FORMAL
-  logic [Tags-1:0] f_asked, f_missed;  // tags under way; those that the table has to answer
+  logic [Tags-1:0] f_asked, f_missed;  // tags under way; those that wait for the table
   always_ff @(posedge clk_i) begin
     if (rst_i) begin
       f_asked  <= '0;

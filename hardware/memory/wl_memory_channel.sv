@@ -1,30 +1,37 @@
-// A channel to a QDR SRAM: `Slots` reads and `Slots` writes a core cycle, and the control plane's way to the memory.
+// A channel to a QDR SRAM: `Slots` reads and `Slots` writes in each core cycle, and the control
+// plane's access to the memory.
 //
-// Each slot belongs to one user on the core's side: a stage of a lookup pipeline, a table, a counter. The memory's clock is `Slots` times
-// the core's, and carries out slot k of a core cycle in that cycle's k-th memory cycle (`wl_rate_adapter`).
+// Each slot belongs to one user on the core side: a stage of a lookup pipeline, a table, or a
+// counter. The memory's clock has `Slots` times the frequency of the core's; slot k of a core cycle
+// is performed in the k-th memory cycle of that core cycle (`wl_rate_adapter`).
 //
 // Contract
-//   Data: `read_data_o` of a slot holds the burst exactly `ReadLatency` core cycles after `read_valid_i`. A read sees all writes of
-//   earlier core cycles. Of the writes of its own core cycle it sees those of lower slots, and not its own slot's: an entry of several
-//   bursts that is read in the slots in which it is written is never seen in half.
+//   Data: `read_data_o` of a slot holds the burst exactly `ReadLatency` core cycles after
+//   `read_valid_i`. A read sees all writes of earlier core cycles. Of the writes of its own core
+//   cycle it sees those of lower slots, but not that of its own slot: if an element of several
+//   bursts is read in the same slots in which it is written, a reader never sees a partial write.
 //   Throughput: every slot in every core cycle. Nothing stalls.
-//   Control plane: an access is one burst, at its address in the memory, and takes slot `CtlSlot` in a cycle in which its user leaves it
-//   idle. If there is no such cycle for `Patience` cycles, `hold_o` asks the users for one cycle to take no new request, and again after
-//   as many cycles: the gap comes to the slot in its time. So the users lose at most one request in `Patience` + 1 while the control
-//   plane is at the memory. An access that writes is done when each read that comes later sees it.
-// Clocks: as `wl_rate_adapter`'s.
+//   Control plane: an access is one burst at its address in the memory. It takes slot `CtlSlot` in
+//   a cycle in which the user of the slot leaves it idle. If there is no such cycle for `Patience`
+//   cycles, `hold_o` asks the users for one cycle to accept no new request, and again after as many
+//   cycles; the gap reaches the slot later. The users thus lose at most one request in `Patience` +
+//   1 while the control plane accesses the memory. A write access is done when each later read sees
+//   it.
+// Clocks: those of `wl_rate_adapter`.
 // Timing: one multiplexer between the users and a register.
 //
 // Parameters
-//   Slots           memory cycles in a core cycle: 3 for a 300 MHz QDRII and a 100 MHz core, 6 for QDRII+
+//   Slots           memory cycles in a core cycle: 3 for a 300 MHz QDRII and a 100 MHz core, 6 for
+//                   QDRII+
 //   AddressBits     bits of a burst's address
 //   DataBits        bits of a burst: two words
 //   MemoryLatency   memory cycles from a command on `rd_cmd_o` to its data on `rd_data_i`
-//   ReadLatency     core cycles from `read_valid_i` to `read_data_o`; at least, and by default, wl_pkg::adapter_latency's
-//   CtlSlot         slot that the control plane shares with its user
+//   ReadLatency     core cycles from `read_valid_i` to `read_data_o`; the minimum, and default, is
+//                   wl_pkg::adapter_latency
+//   CtlSlot         the slot that the control plane shares with its user
 //   CtlBits         bits of the control bus' data
 //   CtlTarget       number of this memory on the control bus
-//   Patience        cycles that a control access waits before it asks for an idle one
+//   Patience        cycles that a control access waits before it asks for an idle cycle
 module wl_memory_channel #(
     parameter int unsigned Slots = 3,
     parameter int unsigned AddressBits = 21,
@@ -46,7 +53,7 @@ module wl_memory_channel #(
     input  logic [            Slots-1:0] write_valid_i,
     input  logic [Slots*AddressBits-1:0] write_address_i,
     input  logic [   Slots*DataBits-1:0] write_data_i,
-    output logic                         hold_o,           // take no request
+    output logic                         hold_o,           // accept no request
 
     input  logic               ctl_valid_i,    // held until `ctl_done_o`
     input  logic               ctl_write_i,
@@ -54,9 +61,9 @@ module wl_memory_channel #(
     input  logic [       31:0] ctl_address_i,  // of a burst
     input  logic [CtlBits-1:0] ctl_data_i,     // the burst, in the lowest bits
     output logic               ctl_done_o,     // a pulse
-    output logic [CtlBits-1:0] ctl_data_o,     // the burst that was read, zero unless done
+    output logic [CtlBits-1:0] ctl_data_o,     // the burst read, zero unless done
 
-    // The memory's user port.
+    // The user port of the memory.
     input  logic                   clk_mem_i,
     output logic                   rd_cmd_o,
     output logic [AddressBits-1:0] rd_addr_o,
@@ -79,7 +86,7 @@ module wl_memory_channel #(
     $fatal(1, "wl_memory_channel: AddressBits must be 1 to 32, CtlBits hold a burst, and Patience be at least one cycle");
   end
 
-  // The control plane's access.
+  // The access of the control plane.
   logic entered, wanted, take_read, take_write, read_done;
   logic [WaitBits-1:0] waited;
   assign wanted = ctl_valid_i && ctl_target_i == CtlTarget && !entered;
@@ -112,7 +119,7 @@ module wl_memory_channel #(
     ctl_data_o <= read_done && !rst_i ? CtlBits'(read_data_o[CtlSlot*DataBits+:DataBits]) : '0;
   end
 
-  // To the memory.
+  // The path to the memory.
   logic [Slots*DownWidth-1:0] down;
   for (genvar k = 0; k < Slots; k++) begin : g_slot
     logic reads, writes;

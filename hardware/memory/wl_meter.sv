@@ -1,29 +1,39 @@
-// Meters as a service: the `meter` kind (docs/offloads.md), three-colour markers of RFC 2697 and RFC 2698, in block RAM.
+// Meters as a service: the `meter` kind (docs/offloads.md), three-colour markers of RFC 2697 and
+// RFC 2698, in block RAM.
 //
-//   meter is read --> tokens since 1970, by long multiplication and division, two bits of the time a cycle --> buckets, colour --> reply
+//   meter is read --> tokens since 1970, by long multiplication and division, two bits of the time
+//   a cycle --> buckets, colour --> reply
 //
-// A token of a rate of r bytes a second falls at each time k / r seconds. So floor(time * r / 10^9) tokens have fallen until a time, and
-// what has fallen since the packet before is the difference to that number at its time, which is remembered: no fraction is ever lost.
-// r is kept as a number of 10^9 and a rest; the long multiplication by the time, highest bit first, keeps its sum so too.
+// At a rate of r bytes a second, one token falls at each time k / r seconds. By a given time
+// floor(time * r / 10^9) tokens have therefore fallen, and the tokens since the previous packet are
+// the difference from that number at the previous packet's time, which is stored: no fraction is
+// ever lost. The rate r is stored as a multiple of 10^9 and a remainder; the long multiplication by
+// the time, highest bit first, keeps its sum in the same form.
 //
 // Contract
-//   Data: each request is one atomic operation, in the order in which they are taken. A time before that of the packet before counts as
-//   that one's. An index that is out of range is answered with red and changes nothing. The control plane sets the rates of one meter
+//   Data: each request is one atomic operation, in the order in which the requests are taken. A
+//   time before that of the previous packet counts as the previous packet's time. The reply to an
+//   index out of range is red, and nothing changes. The control plane sets the rates of one meter
 //   and fills its buckets, or reads its rates, in one operation among the others.
 //   Latency and throughput: one operation at a time, in 41 cycles at most.
-//   After a reset all meters are as declared, their buckets full; Size cycles pass before the first operation.
-// Timing: between two registers two steps of the division, each a sum of 32 bits and a comparison.
+//   After a reset all meters are as declared, with full buckets; Size cycles pass before the first
+//   operation.
+// Timing: between two registers there are two steps of the division, each a sum of 32 bits and a
+// comparison.
 //
-// Request: {method, if there are two; index, bytes (, colour), zero-extended on the left; time in nanoseconds}.
+// Request: {method, if there are two; index, bytes (, colour), zero-extended on the left; time in
+// nanoseconds}.
 //
 // Parameters
 //   Size          meters
 //   TwoRates      0: RFC 2697; 1: RFC 2698
-//   Declared      cir, cbs, ebs, pir and pbs of a meter that the control plane has not set; 41 bits each, at most 2^40
+//   Declared      cir, cbs, ebs, pir and pbs of a meter that the control plane has not set; 41 bits
+//                 each, at most 2^40
 //   MethodCount   methods that are called: 1 or 2
 //   Methods       0 `color`, 1 `color_aware`; one bit each, method 0 lowest
 //   TagBits       bits of the tag that a reply repeats
-//   CtlBits, CtlTarget   of the control bus; its addresses are indices, its data the five rates as in Declared
+//   CtlBits, CtlTarget   those of the control bus; its addresses are indices, its data the five
+//                        rates as in Declared
 module wl_meter #(
     parameter int unsigned Size = 64,
     parameter bit TwoRates = 1'b0,
@@ -55,7 +65,7 @@ module wl_meter #(
     input  logic [       31:0] ctl_address_i,
     input  logic [CtlBits-1:0] ctl_data_i,
     output logic               ctl_done_o,     // a pulse
-    output logic [CtlBits-1:0] ctl_data_o      // the rates from before, zero unless done
+    output logic [CtlBits-1:0] ctl_data_o      // the old rates, zero unless done
 );
   if (Size < 1 || CtlBits < 205) begin : g_illegal
     $fatal(1, "wl_meter: Size must be at least one, and CtlBits hold five rates of 41 bits");
@@ -66,7 +76,7 @@ module wl_meter #(
 
   localparam int unsigned IndexBits = wl_pkg::bits(Size);
   localparam int unsigned RateBits = 41;
-  localparam int unsigned FallenBits = 75;  // 2^64 nanoseconds at 2^40 bytes a second
+  localparam int unsigned FallenBits = 75;  // for 2^64 nanoseconds at 2^40 bytes a second
   localparam logic [31:0] Second = 32'd1_000_000_000;
   localparam int unsigned Units = TwoRates ? 2 : 1;
 
@@ -78,7 +88,7 @@ module wl_meter #(
     logic [RateBits-1:0] pbs;
   } rates_t;
 
-  // A rate as so many times 10^9 and a rest.
+  // A rate as a multiple of 10^9 and a remainder.
   typedef struct packed {
     logic [10:0] times;
     logic [29:0] rest;
@@ -88,7 +98,8 @@ module wl_meter #(
     return '{11'(rate / RateBits'(Second)), 30'(rate % RateBits'(Second))};
   endfunction
 
-  // What a meter remembers: tokens that its buckets lack, the time of the packet before, and tokens that had fallen then.
+  // The state of a meter: the tokens that its buckets lack, the time of the previous packet, and
+  // the tokens that had fallen by then.
   typedef struct packed {
     logic [RateBits-1:0] committed;
     logic [RateBits-1:0] other;
@@ -99,7 +110,7 @@ module wl_meter #(
   typedef enum logic [3:0] {CLEAR, IDLE, READ, BEGIN, COUNT, SUM, FELL, FILL, MARK, SET} state_e;
   state_e state;
 
-  // ---- What comes ----
+  // ---- Requests and control accesses ----
 
   logic is_control, take, setting, control_turn;
   logic [31:0] index, bytes;
@@ -124,7 +135,7 @@ module wl_meter #(
 
   // ---- Memories ----
 
-  logic [IndexBits-1:0] at;  // the meter in hand; in CLEAR the one that is cleared
+  logic [IndexBits-1:0] at;  // the current meter; in CLEAR the one that is cleared
   logic in_range, read;
   logic [IndexBits-1:0] read_at;
   assign read = state == IDLE;
@@ -170,17 +181,17 @@ module wl_meter #(
   end
   assign rate = is_set ? stored_parts : declared_parts;
 
-  // ---- Tokens until a time: long multiplication by the time, with a sum that is kept divided by 10^9 ----
+  // ---- Tokens until a time: long multiplication by the time; the sum is kept divided by 10^9 ----
 
   logic [5:0] count;
   logic [Units-1:0][63:0] rest_of_time;
   logic [Units-1:0][FallenBits-1:0] tokens;
   for (genvar k = 0; k < Units; k++) begin : g_unit
-    // One step: the sum is doubled, and the rate added if the time has the bit.
+    // One step: the sum is doubled, and the rate is added if the bit of the time is set.
     function automatic logic [31:0] step(logic [29:0] rest, logic [29:0] addend);
       logic [31:0] sum;
       sum = {1'b0, rest, 1'b0} + 32'(addend);
-      // Carries in the two highest bits; the rest below 10^9 needs no more than 30.
+      // The two highest bits are carries; the remainder, below 10^9, needs only 30 bits.
       if (sum >= 2 * Second) return {2'd2, 30'(sum - 2 * Second)};
       if (sum >= Second) return {2'd1, 30'(sum - Second)};
       return {2'd0, 30'(sum)};
@@ -189,9 +200,9 @@ module wl_meter #(
     parts_t by;
     logic [29:0] rest;
     logic [31:0] high, low;
-    logic [13:0] carries;  // what this cycle's two steps add to the whole numbers, a cycle later
+    logic [13:0] carries;  // what the two steps of this cycle add to the quotient, a cycle later
     logic counted;
-    logic [1:0][11:0] added;  // by each of the two
+    logic [1:0][11:0] added;  // by each of the two steps
     assign added[1] = (rest_of_time[k][63] ? {1'b0, by.times} : 12'd0) + 12'(high[31:30]);
     assign added[0] = (rest_of_time[k][62] ? {1'b0, by.times} : 12'd0) + 12'(low[31:30]);
     assign high = step(rest, rest_of_time[k][63] ? by.rest : 30'd0);
@@ -224,7 +235,7 @@ module wl_meter #(
   logic red_before, fits_committed, fits_other;
   logic [1:0] marked;
 
-  // What is left of a number of missing tokens when so many fall.
+  // Returns the number of missing tokens after `falling` tokens have fallen.
   function automatic logic [RateBits-1:0] filled(logic [RateBits-1:0] missing, logic [FallenBits-1:0] falling);
     return falling >= FallenBits'(missing) ? '0 : missing - falling[RateBits-1:0];
   endfunction
@@ -234,7 +245,7 @@ module wl_meter #(
   assign red_before = color > 2'd1;
   assign over = fell[0] > FallenBits'(meter.committed) ? fell[0] - FallenBits'(meter.committed) : '0;
 
-  // The marking, of registers that FILL and the cycle behind it have set.
+  // The marking, from registers that FILL and the cycle after it have set.
   logic takes_committed, takes_other;
   always_comb begin
     if (TwoRates) begin
@@ -248,7 +259,7 @@ module wl_meter #(
     end
   end
 
-  logic fit;  // MARK has its second cycle
+  logic fit;  // MARK is in its second cycle
   always_comb begin
     meter_write = state == CLEAR || (state == SET && in_range) || (state == MARK && fit && in_range);
     rates_write = state == CLEAR || (state == SET && in_range);
@@ -289,7 +300,7 @@ module wl_meter #(
         is_later <= now > meter.last;
         state <= BEGIN;
         if (setting) begin
-          // What is answered to a write, too.
+          // A read is done here; a write returns the old rates in SET.
           if (!ctl_write_i) begin
             ctl_done_o <= 1'b1;
             ctl_data_o <= in_range ? CtlBits'(rates) : '0;
@@ -308,7 +319,7 @@ module wl_meter #(
         if (count == 6'd31) state <= SUM;
       end
 
-      // The last two steps reach the whole numbers.
+      // The last two steps reach the quotient.
       SUM: state <= setting ? SET : FELL;
 
       FELL: begin

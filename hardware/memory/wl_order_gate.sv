@@ -1,25 +1,32 @@
-// Order gate: lets the calls of a service through in the order in which packets arrived, before a service whose state tells one order
-// from another (docs/offloads.md, "What can be relied on").
+// Order gate: passes calls to a service in the order in which their packets arrived. It is used in
+// front of a service whose results depend on the order (docs/offloads.md, "What can be relied on").
 //
-//   requests, in any order --> a place for each packet --> the packet whose turn it is --> service
+//   requests, in any order --> a slot for each packet --> the packet with the turn --> service
 //
-// Each packet has a ticket: its number. The turn is that of one packet at a time. It goes on to the next packet when a request of this
-// one was marked as the last that the packet can make, or when the packet has left the pipe: so a packet that makes no call holds up
-// those behind it no longer than it takes to leave.
+// Each packet has a ticket: its number. One packet at a time has the turn. The turn advances to the
+// next packet when a request of the current one is marked as the last that the packet can make, or
+// when the packet has left the pipe. A packet that makes no call thus delays those after it no
+// longer than it takes to leave.
 //
 // Contract
-//   Order: requests leave in the order of their tickets; those of one ticket as they came. Data and tag are unchanged.
-//   A packet has at most one request here at a time: it waits for the reply. It makes none behind its last.
-//   No deadlock: `request_ready_o` is high but for the first Slots cycles after a reset. The packet whose turn it is needs nobody behind it.
-//   Throughput: one request a cycle if packets come in order and each first request is the last. Latency: two cycles.
-//   Tickets under way: fewer than Slots apart, from the oldest packet that has not left to the youngest with a request.
+//   Order: requests leave in the order of their tickets; those of one ticket in the order of
+//   arrival. Data and tag are unchanged.
+//   A packet has at most one request here at a time: it waits for the reply. It makes none after
+//   its last.
+//   No deadlock: `request_ready_o` is high except for the first Slots cycles after a reset. The
+//   packet that has the turn never depends on a later one.
+//   Throughput: one request a cycle if packets come in order and each first request is the
+//   last. Latency: two cycles.
+//   Tickets under way: fewer than Slots apart, from the oldest packet that has not left to the
+//   youngest with a request.
 // Timing: `out_*` are registers. The longest path reads three LUT RAMs at the turn.
-// Cost: (TagBits + DataBits + 6) * Slots / 48 LUTs or so, and as many flip-flops as the request has bits.
+// Cost: about (TagBits + DataBits + 6) * Slots / 48 LUTs, and as many flip-flops as the request has
+// bits.
 //
 // Parameters
-//   Slots        packets that can be told apart; a power of two, 2 or more
-//   TicketBits   bits of a ticket in a request, of which the lowest count
-//   TagBits      bits of the tag that comes back with the reply
+//   Slots        packets that can be distinguished; a power of two, 2 or more
+//   TicketBits   bits of a ticket in a request; only the lowest are used
+//   TagBits      bits of the tag that returns with the reply
 //   DataBits     bits of a request for the service
 module wl_order_gate #(
     parameter int unsigned Slots = 32,
@@ -34,14 +41,14 @@ module wl_order_gate #(
     input  logic                             request_valid_i,
     output logic                             request_ready_o,
     input  logic [              TagBits-1:0] request_tag_i,
-    input  logic [1+TicketBits+DataBits-1:0] request_data_i,   // {it is the packet's last, ticket, data}
+    input  logic [1+TicketBits+DataBits-1:0] request_data_i,   // {packet's last, ticket, data}
 
     output logic                out_valid_o,
     input  logic                out_ready_i,
     output logic [ TagBits-1:0] out_tag_o,
     output logic [DataBits-1:0] out_data_o,
 
-    input logic left_i  // the oldest packet has left the pipe; packets leave in order, from ticket 0 on
+    input logic left_i  // the oldest packet has left; packets leave in order from ticket 0 on
 );
   if (Slots < 2 || 2 ** $clog2(Slots) != Slots || TagBits < 1 || DataBits < 1) begin : g_illegal
     $fatal(1, "wl_order_gate: Slots must be a power of two, at least 2, TagBits and DataBits at least one");
@@ -69,7 +76,8 @@ module wl_order_gate #(
   end
   assign request_ready_o = !clearing;
 
-  // The turn, and how many packets have left: behind it by less than Slots, or ahead by what the turn has not followed yet.
+  // The turn, and the number of packets that have left. That number is below the turn by less than
+  // Slots, or above it if the turn has still to catch up.
   logic [SlotBits:0] turn, left, behind;
   logic take, is_last, passed;
   assign behind = left - turn;
@@ -84,7 +92,8 @@ module wl_order_gate #(
     end
   end
 
-  // A request waits in its slot while the two marks of the slot differ: one is turned when it comes, one when it goes.
+  // A request waits in its slot while the two marks of the slot differ: its arrival toggles one
+  // mark, its departure the other.
   logic came, gone, gone_there, store;
   assign store = request_valid_i && request_ready_o;
   wl_ram_lut #(
@@ -145,9 +154,9 @@ module wl_order_gate #(
 `ifdef FORMAL
   always_ff @(posedge clk_i) begin
     if (!rst_i && !clearing) begin
-      // The turn never lags by more than packets can leave while it steps on.
+      // No request is taken while the turn has to catch up with packets that have left.
       Passed_A : assert (!take || !passed);
-      // Whoever has left waits for nothing: what stands in the slot of a packet that has left has gone.
+      // A packet that has left has no request waiting in its slot.
       LeftEmpty_A : assert (!passed || came == gone);
       OneEach_M : assume (!store || slot != turn[SlotBits-1:0] || came == gone);
     end

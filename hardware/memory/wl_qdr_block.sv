@@ -1,9 +1,10 @@
-// Block RAM with the user port and the timing of a QDR SRAM (`wl_qdr_model`), for an FPGA board without one: the paper's embedded
-// test system (section 4.6) looks its routes up in such a memory.
+// Block RAM with the user port and the timing of a QDR SRAM (`wl_qdr_model`), for FPGA boards
+// without one. The paper's embedded test system (section 4.6) keeps its routes in such a memory.
 //
-// Contract: that of `wl_qdr_model`, cycle for cycle; `rd_data_o` means nothing in cycles without an answer, and addresses wrap at
-// the end of the memory.
-// Timing: registers on both sides of the block RAM from a `Latency` of three on, so that it keeps a memory's clock.
+// Contract: that of `wl_qdr_model`, cycle for cycle; `rd_data_o` is arbitrary in cycles without
+// read data, and addresses wrap at the end of the memory.
+// Timing: with a `Latency` of three or more there are registers on both sides of the block RAM, so
+// that it meets a memory's clock.
 //
 // Parameters
 //   WordBits      bits of a word; a burst has two
@@ -38,7 +39,7 @@ module wl_qdr_block #(
     $fatal(1, "wl_qdr_block: data come at least one cycle after their command");
   end
 
-  // Stages before the RAM; the RAM's read is one; the others follow it.
+  // Stages before the RAM; the read of the RAM is one stage, and the others follow it.
   localparam int unsigned Before = Latency > 2 ? 1 : 0;
 
   logic rd_cmd, wr_cmd;

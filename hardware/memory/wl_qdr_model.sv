@@ -1,14 +1,19 @@
-// Behavioural QDRII / QDRII+ SRAM, burst of two, with its controller's user port. For test benches only.
+// Behavioural model of a QDRII / QDRII+ SRAM, burst of two, with the user port of its controller.
+// For test benches only.
 //
-// One read command and one write command each memory cycle, to any addresses: the part takes the read's address on the rising and the
-// write's on the falling edge of the clock, and has a data bus for each, two words a cycle. So a read sees all writes of earlier cycles
-// and none of its own cycle (QDRII: "forwards data"). A 300 MHz QDRII has 300 million reads and as many writes a second; a QDRII+ of
-// the paper's section 4.4 has 600 million: what differs is the clock that drives this module.
+// It accepts one read command and one write command in each memory cycle, to any addresses: the
+// part takes the read address on the rising edge and the write address on the falling edge of the
+// clock, and has one data bus for each direction, two words a cycle. A read thus sees all writes of
+// earlier cycles and none of its own cycle (QDRII: "forwards data"). A 300 MHz QDRII performs 300
+// million reads and as many writes a second; a QDRII+ of the paper's section 4.4 performs 600
+// million: only the clock that drives this module differs.
 //
-// Contract: `rd_data_o` holds the burst exactly `Latency` cycles after its command, for one cycle; in cycles without an answer it holds
-// something else on purpose. A command outside the part stops the simulation. Commands in the first eight cycles of a simulation are
-// ignored (a part must lock its clock first), so the reset of those who give them must last longer. Contents: zero, or +wl_image_<Image>=FILE of bursts in
-// hexadecimal (`$readmemh`), the first word of a burst in the lowest bits.
+// Contract: `rd_data_o` holds the burst exactly `Latency` cycles after its command, for one cycle;
+// in cycles without read data it deliberately holds a wrong value. A command outside the part stops
+// the simulation. Commands in the first eight cycles of a simulation are ignored (a part must lock
+// its clock first), so the reset of its users must last longer. Contents: zero, or
+// +wl_image_<Image>=FILE of bursts in hexadecimal (`$readmemh`), the first word of a burst in the
+// lowest bits.
 //
 // Parameters
 //   WordBits      18 or 36
@@ -45,7 +50,7 @@ module wl_qdr_model #(
   localparam int unsigned BurstBits = wl_pkg::bits(Bursts);
 
   logic [DataBits-1:0] memory[Bursts];
-  logic [Latency*DataBits-1:0] line;  // what comes, the youngest in the lowest bits
+  logic [Latency*DataBits-1:0] line;  // data under way, the youngest in the lowest bits
   logic [(Latency+1)*DataBits-1:0] line_next;
   logic locked, reads, writes;
   assign reads = rd_cmd_i && locked;

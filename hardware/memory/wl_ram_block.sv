@@ -1,10 +1,12 @@
-// A memory in block RAM: one write port, one read port, both of one clock.
+// A memory in block RAM: one write port and one read port on the same clock.
 //
-// Contract: the word at `read_address_i` stands on `read_data_o` one cycle after `read_i`, and stays until the next read. One read and
-// one write a cycle. A read of the address that is written in the same cycle gives the OLD word. Contents: zero at power-up, as the
-// target's block RAMs are when a bitstream does not say otherwise; in simulation the memory loads from a file of hexadecimal words
-// (`$readmemh`) where there is a plusarg `+wl_image_<Image>=FILE`. There is no reset.
-// Timing: the read is a register's output; only memories deeper than one block have a multiplexer behind it.
+// Contract: the word at `read_address_i` is on `read_data_o` one cycle after `read_i`, and stays
+// until the next read. There is one read and one write a cycle. A read of the address that is
+// written in the same cycle returns the OLD word. Contents: zero at power-up, which is the default
+// of the target's block RAMs; in simulation the memory is loaded from a file of hexadecimal words
+// (`$readmemh`) if the plusarg `+wl_image_<Image>=FILE` is given. There is no reset.
+// Timing: the read data come from a register; only memories deeper than one block have a
+// multiplexer after it.
 module wl_ram_block #(
   parameter int unsigned Width = 32,                          // bits of a word
   parameter int unsigned Depth = 1024,                        // words

@@ -1,8 +1,10 @@
 // A small memory in LUT RAM: one write port, one read port.
 //
-// Contract: `read_data_o` shows the word at `read_address_i` in the same cycle; a word that is being written shows its old value until
-// the clock edge. One read and one write a cycle. Contents are unknown until written: there is no reset.
-// Timing: a read is two LUT levels for up to 256 words; area is Width * Depth / 64 LUTs, rounded up to pairs (simple dual port).
+// Contract: `read_data_o` shows the word at `read_address_i` in the same cycle; a word that is
+// being written shows its old value until the clock edge. There is one read and one write a
+// cycle. Contents are unknown until written: there is no reset.
+// Timing: a read takes two LUT levels for up to 256 words. Cost: Width * Depth / 64 LUTs, rounded
+// up to pairs (simple dual port).
 module wl_ram_lut #(
   parameter int unsigned Width = 32,                          // bits of a word
   parameter int unsigned Depth = 16,                          // words

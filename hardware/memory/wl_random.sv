@@ -1,15 +1,15 @@
 // Pseudo-random numbers as a service: the `random` kind (docs/offloads.md), by SplitMix64.
 //
 // Contract
-//   Data: {stream, packet's number} is answered with the upper 32 bits of S(S(Seed, number), stream), where S(seed, n) is output n of
-//   SplitMix64. Nothing is remembered.
-//   Latency and throughput: one request at a time, in 6 * 64 / Digit + 1 cycles: six products of 64 bits, made by one multiplier that takes
-//   Digit bits a cycle.
-// Timing: between two registers one product of 64 by Digit bits and one addition.
-// Cost: the multiplier, and some 500 flip-flops.
+//   Data: the reply to {stream, packet's number} is the upper 32 bits of S(S(Seed, number),
+//   stream), where S(seed, n) is output n of SplitMix64. The module keeps no state.
+//   Latency and throughput: one request at a time, in 6 * 64 / Digit + 1 cycles: six products of 64
+//   bits, computed by one multiplier that takes Digit bits a cycle.
+// Timing: between two registers there are one product of 64 by Digit bits and one addition.
+// Cost: the multiplier, and about 500 flip-flops.
 //
 // Parameters
-//   Seed       of the outer generator
+//   Seed       seed of the outer generator
 //   Digit      bits of a factor that are multiplied in a cycle: 1 to 64, a power of two
 //   TagBits    bits of the tag that a reply repeats
 module wl_random #(
@@ -45,16 +45,18 @@ module wl_random #(
   localparam int unsigned CountBits = wl_pkg::bits(Digits);
 
   logic busy;
-  logic [2:0] product;  // of the six: number, mix, mix, stream, mix, mix
+  logic [2:0] product;  // number of the product, in the order number, mix, mix, stream, mix, mix
   logic [CountBits-1:0] count;
   logic [31:0] stream;
-  // The product so far; the factors, the one without the digits that are done, the other times what they stand for.
+  // The partial product, and the two factors: `rest` without the digits that are done, `factor`
+  // shifted by as much.
   logic [63:0] sum, rest, factor;
 
   logic [63:0] next_sum, counter, mixed;
   assign next_sum = sum + factor * 64'(rest[Digit-1:0]);
 
-  // What the product that ends is for. The first of each three begins at the seed, so that its end is the generator's counter.
+  // The use of a finished product. The first of every three starts from the seed, so that it ends
+  // as the generator's counter.
   always_comb begin
     unique case (product)
       3'd0, 3'd3: mixed = next_sum ^ (next_sum >> 30);

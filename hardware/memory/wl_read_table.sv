@@ -1,13 +1,14 @@
-// Table in block RAM that a pipeline reads every cycle: it never makes the pipeline wait.
+// Table in block RAM that a pipeline reads in every cycle; it never stalls the pipeline.
 //
 // Contract
-//   Data: the word at `read_address_i` stands on `read_data_o` exactly `ReadLatency` cycles after `read_valid_i`; a read sees each write
-//   that was done before. The control plane writes a whole word in one cycle, whatever is read meanwhile, so that nobody sees half of
-//   one. It reads in a cycle in which the pipeline does not; if there is no such cycle for `Patience` cycles, `hold_o` asks the users to
-//   begin nothing new until there has been one.
+//   Data: the word at `read_address_i` is on `read_data_o` exactly `ReadLatency` cycles after
+//   `read_valid_i`; a read sees each write that was done before. The control plane writes a whole
+//   word in one cycle, independently of reads, so that no reader sees a partial write. It reads in
+//   a cycle in which the pipeline does not; if there is no such cycle for `Patience` cycles,
+//   `hold_o` asks the users to start nothing new until there has been one.
 //   Throughput: one read a cycle.
 //   Contents: zero at power-up; in simulation from +wl_image_<Image>=FILE.
-// Timing: a block RAM between registers, from a `ReadLatency` of 2 on.
+// Timing: with a `ReadLatency` of 2 or more, a block RAM between registers.
 //
 // Parameters
 //   Width         bits of a word
@@ -15,7 +16,7 @@
 //   ReadLatency   cycles from a read to its data; at least one
 //   CtlBits       bits of the control bus' data
 //   CtlTarget     number of this table on the control bus; its addresses are the words' indices
-//   Patience      cycles that a control read waits before it asks for an idle one
+//   Patience      cycles that a control read waits before it asks for an idle cycle
 //   Image         name of the contents in simulation
 module wl_read_table #(
     parameter int unsigned Width = 32,
@@ -33,7 +34,7 @@ module wl_read_table #(
     input  logic                   read_valid_i,
     input  logic [AddressBits-1:0] read_address_i,
     output logic [      Width-1:0] read_data_o,
-    output logic                   hold_o,          // begin nothing new
+    output logic                   hold_o,          // start nothing new
 
     input  logic               ctl_valid_i,    // held until `ctl_done_o`
     input  logic               ctl_write_i,
@@ -41,7 +42,7 @@ module wl_read_table #(
     input  logic [       31:0] ctl_address_i,  // index
     input  logic [CtlBits-1:0] ctl_data_i,     // the word, in the lowest bits
     output logic               ctl_done_o,     // a pulse
-    output logic [CtlBits-1:0] ctl_data_o      // the word that was read, zero unless done
+    output logic [CtlBits-1:0] ctl_data_o      // the word read, zero unless done
 );
   if (Width < 1 || Size < 1 || Patience < 1 || CtlBits < Width) begin : g_illegal
     $fatal(1, "wl_read_table: Width, Size and Patience must be at least one, and CtlBits hold a word");

@@ -1,19 +1,28 @@
-// Table in block RAM as a service: the `array` kind (docs/offloads.md) with the methods that an engine calls.
+// Table in block RAM as a service: the `array` kind (docs/offloads.md) with the methods that an
+// engine calls.
 //
-//   cycle 0: request or control access    cycle 1: block RAM is read    cycle 2: new value    cycle 3: reply; block RAM is written
+//   cycle 0: request or control access    1: block RAM is read    2: new value
+//         3: reply; block RAM is written
 //   (a control access to a table that requests only read: written in cycle 1)
 //
 // Contract
-//   Data: each request is one atomic operation on the element as all requests before it have left it, at any distance: what has not
-//   reached the memory yet is forwarded. An index that is out of range changes nothing and is answered with zero. The control plane
-//   reads and writes a whole element in one operation among the requests, so that nobody sees half of one.
-//   Order and latency: each request has its reply, also one whose method answers nothing, exactly three cycles after it was taken.
-//   Throughput: one request a cycle, but for those cycles that control accesses take (`wl_control_slot`).
+//   Data: each request is one atomic operation on the element as all requests before it have left
+//   it, at any distance: values that have not reached the memory yet are forwarded. A request with
+//   an index out of range changes nothing, and its reply is zero. The control plane reads and
+//   writes a whole element in one operation among the requests, so that no reader sees a partial
+//   write.
+//   Order and latency: each request has a reply, even if its method returns nothing, exactly three
+//   cycles after it was taken.
+//   Throughput: one request a cycle, except for the cycles that control accesses take
+//   (`wl_control_slot`).
 //   Contents: zero at power-up; in simulation from +wl_image_<Image>=FILE.
-// Request: {method, if there are several; arguments, the first most significant}, the arguments zero-extended on the left:
-//   {index} for read; {index, value} for write, add, fetch_add and exchange; {index, expected, value} for compare_swap.
+// Request: {method, if there are several; arguments, the first most significant}, the arguments
+// zero-extended on the left:
+//   {index} for read; {index, value} for write, add, fetch_add and exchange;
+//   {index, expected, value} for compare_swap.
 // Reply: the value; {swapped, value} if compare_swap is among the methods.
-// Timing: between two registers at most: compare a value with the expected one, choose; or add, choose.
+// Timing: between two registers there are at most a comparison with the expected value and a
+// multiplexer, or an addition and a multiplexer.
 //
 // Parameters
 //   Width         bits of an element
@@ -25,7 +34,7 @@
 //   TagBits       bits of the tag that a reply repeats
 //   CtlBits       bits of the control bus' data
 //   CtlTarget     number of this table on the control bus; its addresses are the indices
-//   Patience      cycles that a control access waits for an idle one
+//   Patience      cycles that a control access waits for an idle cycle
 //   Image         name of the contents in simulation
 module wl_table #(
     parameter int unsigned Width = 32,
@@ -61,7 +70,7 @@ module wl_table #(
     input  logic [       31:0] ctl_address_i,  // index
     input  logic [CtlBits-1:0] ctl_data_i,     // the element, in the lowest bits
     output logic               ctl_done_o,     // a pulse
-    output logic [CtlBits-1:0] ctl_data_o      // the element from before, zero unless done
+    output logic [CtlBits-1:0] ctl_data_o      // the old element, zero unless done
 );
   import wl_pkg::*;
 
@@ -73,7 +82,7 @@ module wl_table #(
   localparam logic HasFetchAdd = table_has(MethodCount, All, TABLE_FETCH_ADD);
   localparam logic HasWrite = table_has(MethodCount, All, TABLE_WRITE);
   localparam logic HasExchange = table_has(MethodCount, All, TABLE_EXCHANGE);
-  // Requests that carry a value; if none does, only the control plane writes.
+  // Whether requests carry a value; if none does, only the control plane writes.
   localparam logic HasValue = HasAdd || HasFetchAdd || HasWrite || HasExchange || HasSwap;
 
   if (Width < 1 || Size < 1 || IndexBits < AddressBits || IndexBits > 32 || CtlBits < Width) begin : g_illegal
@@ -83,7 +92,7 @@ module wl_table #(
     $fatal(1, "wl_table: there must be one to six methods");
   end
 
-  // What enters: a request, or a control access in its place.
+  // A request enters, or a control access in its place.
   logic take;
   wl_control_slot #(
       .CtlTarget(CtlTarget),
@@ -113,7 +122,7 @@ module wl_table #(
     assign request_method = Methods[MethodBits-1:0];
   end
 
-  // The index is the first argument, so that it stands above the others.
+  // The index is the first argument, so it is above the others.
   logic [IndexBits-1:0] request_index;
   always_comb begin
     request_index = '0;
@@ -184,7 +193,8 @@ module wl_table #(
   );
 
   if (HasValue) begin : g_change
-    // Cycle 3: the element after the operation. The last two operations are not in what was read.
+    // Cycle 3: the element after the operation. The data read do not include the last two
+    // operations.
     logic b_after_c, b_after_d;
     logic b_write, c_write, c_in;
     logic [AddressBits-1:0] c_index;
@@ -243,8 +253,8 @@ module wl_table #(
     assign b_write = b_adds || b_method == TABLE_WRITE || b_method == TABLE_EXCHANGE || b_swapped;
     assign b_new   = b_adds ? b_sum : b_write ? b_value : b_old;
   end else begin : g_read_only
-    // Only the control plane writes: as soon as the element is read (the RAM gives the old one), so that requests behind see it.
-    // A control access holds its data until it is done.
+    // Only the control plane writes. It does so as soon as the element is read (the RAM returns the
+    // old one), so that later requests see it. A control access holds its data until it is done.
     assign write = a_ctl && ctl_write_i && a_in && !rst_i;
     assign write_index = a_index;
     assign write_value = ctl_data_i[Width-1:0];
@@ -271,8 +281,8 @@ module wl_table #(
   assign unused = &{1'b0, ctl_data_i, request_data_i};
 
 `ifdef FORMAL
-  // Of any one element: an operation sees it as the one before has left it.
-  logic [AddressBits-1:0] f_index;  // never changes: any
+  // For an arbitrary element, each operation sees the result of the one before.
+  logic [AddressBits-1:0] f_index;  // arbitrary constant
   always_ff @(posedge clk_i) f_index <= f_index;
   logic f_known, f_touched;
   logic [Width-1:0] f_value, f_new;

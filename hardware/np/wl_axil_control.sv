@@ -1,30 +1,36 @@
-// Control port of the network processor: an AXI4-Lite slave of 32 bits that reads and writes entries of tables and counters over the
-// control bus. An entry may be wider than 32 bits: it is put together in the data registers and then moved in one access, so that no
-// packet sees a torn entry.
+// Control port of the network processor: an AXI4-Lite slave of 32 bits that reads and writes
+// entries of tables and counters over the control bus. An entry may be wider than 32 bits: it is
+// assembled in the data registers and then transferred in one access, so that no packet sees a
+// partial entry.
 //
 // Memory map (byte addresses; all registers 32 bits wide)
 //   0x000  VERSION    ro   Version
 //   0x004  GEOMETRY   ro   {0, clusters[23:16], engines[15:8], threads[7:0]}
 //   0x008  DATABITS   ro   CtlBits
-//   0x00c  STATUS     ro   bit 0 busy; bit 1 failed: the last command got no answer (no such target) within Timeout cycles
-//   0x010  TARGET     rw   bits 7:0: whom the next command is for
+//   0x00c  STATUS     ro   bit 0: busy; bit 1: failed: no reply to the last command within
+//                          Timeout cycles (no such target)
+//   0x010  TARGET     rw   bits 7:0: target of the next command
 //   0x014  ADDRESS    rw   entry of that target
-//   0x018  COMMAND    wo   1 read, 2 write; starts the command. Bit 8: add 1 to ADDRESS when it is done. While busy: waits.
+//   0x018  COMMAND    wo   1 read, 2 write; starts the command. Bit 8: add 1 to ADDRESS when it
+//                          is done. While busy: waits.
 //   0x01c  CONFIG     ro   {targets of a pipe[31:8], pipes[7:0]}
-//   0x100  DATA[k]    rw   word k of the entry (k < ceil(CtlBits / 32)), word 0 least significant: to be written, or what was read
-// A write of anything while a command is under way waits until it is done; so does a read of DATA. What is not in this list, a write of
-// what is read-only, a command that is neither, and a write with a `wstrb` that is not all ones are answered with SLVERR: they do
-// nothing, and read as zero.
+//   0x100  DATA[k]    rw   word k of the entry (k < ceil(CtlBits / 32)), word 0 least
+//                          significant: the entry to write, or the entry read
+// Any write while a command is under way waits until the command is done, and so does a read of
+// DATA. The response is SLVERR for an address that is not in this list, a write to a read-only
+// register, a command other than read and write, and a write with a `wstrb` that is not all ones;
+// such an access has no effect and reads as zero.
 //
-// Contract: one control access at a time; ctl_* stay until `ctl_done_i`. Replies on AXI come in order.
-// Timing: one multiplexer for reads, registered.
+// Contract: one control access at a time; ctl_* stay stable until `ctl_done_i`. AXI responses are
+// in order.
+// Timing: one multiplexer for reads, with a register after it.
 //
 // Parameters
 //   CtlBits    bits of the control bus' data, 1 to 2048
-//   Version    what VERSION reads as
-//   Geometry   what GEOMETRY reads as
-//   Config     what CONFIG reads as
-//   Timeout    cycles until a command without answer fails
+//   Version    value of VERSION
+//   Geometry   value of GEOMETRY
+//   Config     value of CONFIG
+//   Timeout    cycles after which a command without reply fails
 module wl_axil_control #(
     parameter int unsigned CtlBits = 64,
     parameter bit [31:0] Version = 32'd1,
@@ -54,7 +60,7 @@ module wl_axil_control #(
     output logic [31:0] s_axil_rdata_o,
     output logic [ 1:0] s_axil_rresp_o,
 
-    // Control bus, as master.
+    // Control bus, as the master.
     output logic               ctl_valid_o,
     output logic               ctl_write_o,
     output logic [        7:0] ctl_target_o,
@@ -92,7 +98,7 @@ module wl_axil_control #(
   assign flat = data;
   assign ctl_data_o = flat[CtlBits-1:0];
 
-  // Writes: address and data are taken together.
+  // Writes: address and data are accepted together.
   logic write, write_good;
   logic [15:0] write_address;
   logic unused;
@@ -171,7 +177,7 @@ module wl_axil_control #(
   end
 
 `ifdef FORMAL
-  logic was_write, was_read, was_address, was_data, was_busy;  // what was offered and not taken
+  logic was_write, was_read, was_address, was_data, was_busy;  // what was offered and not accepted
   logic [1:0] was_bresp, was_rresp;
   logic [31:0] was_rdata, was_wdata;
   logic [15:0] was_awaddr, was_araddr;

@@ -1,10 +1,13 @@
-// Split of an AXI4-Lite port among several slaves, each of which has a block of 64 KiB: the address above it is the slave's number.
+// Connects one AXI4-Lite port to several slaves, each with a block of 64 KiB: the address bits
+// above it are the number of the slave.
 //
 // Contract
-//   A write goes to one slave, and so does a read; one write and one read are under way at a time, and their answers come in order. What is
-//   meant for no slave is answered with DECERR and zero.
-//   Slaves take address and data of a write in the same cycle, as wl_axil_control does.
-// Timing: valid and ready pass a comparison of the number, answers a multiplexer. Latency: none.
+//   A write goes to one slave, and so does a read. One write and one read are under way at a time,
+//   and their responses are in order. An access to a slave that does not exist gets DECERR and
+//   zero.
+//   Slaves must accept address and data of a write in the same cycle, as wl_axil_control does.
+// Timing: valid and ready pass through a comparison of the number, responses through a
+// multiplexer. Latency: none.
 //
 // Parameters
 //   Slaves   slaves, 1 to 256
@@ -33,7 +36,7 @@ module wl_axil_split #(
     output logic [31:0] s_axil_rdata_o,
     output logic [ 1:0] s_axil_rresp_o,
 
-    // To the slaves; addresses and data are the same for all.
+    // To the slaves; address and data are common to all.
     output logic [   Slaves-1:0] m_axil_awvalid_o,
     input  logic [   Slaves-1:0] m_axil_awready_i,
     output logic [         15:0] m_axil_awaddr_o,
@@ -69,7 +72,7 @@ module wl_axil_split #(
   assign m_axil_wstrb_o  = s_axil_wstrb_i;
   assign m_axil_araddr_o = s_axil_araddr_i[15:0];
 
-  // Writes: who has one, if anybody, until its answer is taken.
+  // Writes: the slave that has one, if any, until its response is taken.
   logic writing, write_taken;
   logic [Slaves-1:0] writer, written;
   assign written = {Slaves{!writing && s_axil_awvalid_i && s_axil_wvalid_i}} & write_meant;

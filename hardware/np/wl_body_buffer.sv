@@ -1,23 +1,31 @@
-// Body buffer of a pipe: keeps what lies behind the header windows, in order, in block RAM, until the header comes back.
+// Body buffer of a pipe: stores the part of each packet after its header window, in order, in block
+// RAM, until the header returns.
 //
 // Contract
-//   Data and order: bodies are read in the order in which they were closed. `read_i` reads the next beat of the oldest body; after
-//   `rewind_i` its first beat comes again (for copies); `free_i` gives up the oldest body, read or not, in one cycle.
-//   Throughput: a beat in and a beat out each cycle. Latency: a closed body can be read two cycles later, data one cycle behind `read_i`.
-//   The largest body must be smaller than the buffer: one of Beats - Spare beats or more would wait for ever.
-//   With HasAccess engines reach bodies by their places while these wait: a read a cycle, data one cycle behind it; a write of a beat takes
-//   the place of one that arrives (`ready_o` is low). A body's place holds until it is freed. What is asked for is the asker's affair.
-//   The first Ahead beats of a body are for engines only: they lie before its place, and are not read as beats of it. A body may have fewer.
-// Timing: outputs are registers but for the block RAM's own multiplexer, and for `access_write_i`, which holds `ready_o` down.
-// Cost: with HasAccess the RAM twice, once for each reader.
+//   Data and order: bodies are read in the order in which they were closed. `read_i` reads the next
+//   beat of the oldest body; after `rewind_i` the body is read again from its first beat (for
+//   copies); `free_i` frees the oldest body, read or not, in one cycle.
+//   Throughput: one beat in and one beat out in each cycle. Latency: a closed body can be read two
+//   cycles later, with data one cycle after `read_i`.
+//   The largest body must be smaller than the buffer: one of Beats - Spare beats or more would wait
+//   forever.
+//   With HasAccess engines access stored bodies by their places: one read a cycle, with data one
+//   cycle later; a write of a beat takes precedence over an arriving beat (`ready_o` is low). The
+//   place of a body is valid until the body is freed. The buffer does not check the addresses of
+//   these accesses.
+//   The first Ahead beats of a body are for engines only: they precede its place, and are not read
+//   as its beats. A body may have fewer.
+// Timing: outputs are registers, except for the multiplexer of the block RAM itself and the path
+// from `access_write_i` to `ready_o`.
+// Cost: with HasAccess two copies of the RAM, one for each reader.
 //
 // Parameters
 //   DataBytes   bytes of a beat
-//   Beats       room in beats, a power of two
-//   Packets     packets under way at most, bodies of no beats included
-//   Spare       beats left free behind each body, for what engines append
-//   HasAccess   1: engines reach bodies
-//   Ahead       beats that stand before each body
+//   Beats       capacity in beats, a power of two
+//   Packets     most packets under way, including those with an empty body
+//   Spare       beats left free after each body, for data that engines append
+//   HasAccess   1: engines access bodies
+//   Ahead       beats that precede the place of each body
 module wl_body_buffer #(
     parameter int unsigned DataBytes = 64,
     parameter int unsigned Beats = 2048,
@@ -35,23 +43,23 @@ module wl_body_buffer #(
     output logic                   ready_o,  // room for a beat and for another packet
     input  logic                   write_i,
     input  logic [8*DataBytes-1:0] data_i,
-    input  logic                   close_i,  // what was written since the last one is a body; may come with its last beat
-    output logic [AddressBits-1:0] place_o,  // where the body that is being written begins
+    input  logic                   close_i,  // ends a body; may come with the body's last beat
+    output logic [AddressBits-1:0] place_o,  // place of the body that is being written
 
-    // From engines; without HasAccess nothing comes.
+    // From engines; unused without HasAccess.
     input  logic                   access_read_i,
     input  logic [AddressBits-1:0] access_address_i,
-    output logic [8*DataBytes-1:0] access_data_o,   // the beat, from the next cycle until the next `access_read_i`
+    output logic [8*DataBytes-1:0] access_data_o,   // from the next cycle to the next read
     input  logic                   access_write_i,
     input  logic [AddressBits-1:0] access_write_address_i,
     input  logic [8*DataBytes-1:0] access_write_data_i,
 
     // To wl_postprocessor.
-    output logic                   body_valid_o,  // there is a body, the oldest
-    input  logic                   read_i,        // read its next beat; only with `body_valid_o`
-    output logic [8*DataBytes-1:0] read_data_o,   // the beat, from the next cycle until the next `read_i`
-    input  logic                   rewind_i,      // the next beat is its first again; not with read_i
-    input  logic                   free_i         // give it up; not with read_i, rewind_i
+    output logic                   body_valid_o,  // the oldest body is available
+    input  logic                   read_i,        // reads its next beat; only with `body_valid_o`
+    output logic [8*DataBytes-1:0] read_data_o,   // from the next cycle to the next `read_i`
+    input  logic                   rewind_i,      // back to its first beat; not with read_i
+    input  logic                   free_i         // frees the body; not with read_i, rewind_i
 );
 
   if (DataBytes < 1 || Packets < 1) begin : g_illegal
@@ -63,16 +71,17 @@ module wl_body_buffer #(
   if (Spare + Ahead >= Beats) begin : g_illegal_spare
     $fatal(1, "wl_body_buffer: Spare and Ahead must be less than Beats together");
   end
-  // What is appended to a body that ends before its place lies behind that.
+  // Beats that are left free after a body. Appended data follow the body's place even if the body
+  // ends before it, so Ahead beats are added.
   localparam int unsigned Left = Spare == 0 ? 0 : Spare + Ahead;
 
   logic [AddressBits-1:0] tail;  // where the next beat is written
-  logic [AddressBits-1:0] head;  // where the oldest body begins
-  logic [AddressBits-1:0] next;  // which beat of it is read next
+  logic [AddressBits-1:0] head;  // place of the oldest body
+  logic [AddressBits-1:0] next;  // the next beat to read
   logic [BeatBits-1:0] used;  // beats stored
   logic [BeatBits-1:0] open;  // beats of the body that is being written
 
-  // The oldest body's beats.
+  // The number of beats of the oldest body.
   logic [BeatBits-1:0] beats;
   logic packets_ready;
   logic [wl_pkg::bits(Packets + 2)-1:0] unused;
@@ -91,7 +100,8 @@ module wl_body_buffer #(
       .fill_o     (unused)
   );
 
-  // `used` reaches Beats, whose highest bit is a bit of its own. A beat more may be the last of its body, and close it.
+  // The highest bit of `used` is set only when it reaches Beats. An accepted beat may end its body,
+  // so there must also be room for a packet.
   logic room;
   if (Left == 0) begin : g_all
     assign room = !used[BeatBits-1];
@@ -100,7 +110,7 @@ module wl_body_buffer #(
   end
   assign ready_o = packets_ready && room && !(HasAccess && access_write_i);
 
-  // What arrives, or what an engine writes.
+  // A beat that arrives, or one that an engine writes.
   logic any_write;
   logic [AddressBits-1:0] any_address;
   logic [8*DataBytes-1:0] any_data;
@@ -129,7 +139,7 @@ module wl_body_buffer #(
     assign unused_access = &{access_read_i, access_address_i, access_write_i, access_write_address_i, access_write_data_i};
   end
 
-  logic [AddressBits-1:0] behind;  // where the next beat, or body, goes
+  logic [AddressBits-1:0] behind;  // where the next beat or body goes
   assign behind = tail + AddressBits'(write_i) + (close_i ? AddressBits'(Left) : '0);
 
   always_ff @(posedge clk_i) begin

@@ -1,29 +1,36 @@
-// Multi-pattern search of packets that wait in wl_body_buffer, for engines (docs/offloads.md, `match`).
+// Multi-pattern search in packets that are stored in wl_body_buffer, for engines (docs/offloads.md,
+// `match`).
 //
-// An automaton looks at a byte a cycle: the byte's class and the state make the next state. What it searches is the packet as it came: the buffer
-// has the header before the body.
+// An automaton processes one byte a cycle: the class of the byte and the state determine the next
+// state. It searches the packet as received: the buffer holds the header in front of the body.
 //
 // Contract
-//   Request: {place, offset, length, limit}. `place` is the body's first beat, Ahead beats behind the packet's. Searched are `length` bytes
-//   from byte `offset` of the packet, as far as they are in 0 .. limit - 1.
-//   Reply: {found, offset, value} of the last state on the way that is a match: where the match begins, and its value; zero if there is none.
-//   The automaton begins in state 1. State 0 is its end: it stops there.
-//   Every request is answered, in order. Throughput: a byte a cycle. A request of n bytes in b beats is followed by the next after n + b + 9
-//   cycles at most. Latency: as long.
-//   Tables: there are two automata, of which a request has one from its beginning to its end: the one that `live` names when it begins. The
-//   control plane writes the other one, and reads both while nobody searches or between two beats.
+//   Request: {place, offset, length, limit}. `place` is the first beat of the body, Ahead beats
+//   after the first beat of the packet. The search covers `length` bytes from byte `offset` of the
+//   packet, as far as they are in 0 .. limit - 1.
+//   Reply: {found, offset, value} of the last state on the path that is a match: where the match
+//   begins, and its value; zero if there is none.
+//   The automaton starts in state 1. It stops in state 0.
+//   Every request gets a reply, in order. Throughput: one byte a cycle; after a request of n bytes
+//   in b beats the next one starts within n + b + 9 cycles. Latency: the same.
+//   Tables: there are two automata. A request uses one of them throughout: the one that `live`
+//   selects when it begins. The control plane writes the other one, and reads both while there is
+//   no search, or between two beats.
 //     target 0   class of a byte; address {automaton, byte}
 //     target 1   {match, next state}; address {automaton, state, class}
-//     target 2   {length of the pattern in bytes, value} of a state that is a match; address {automaton, state}
+//     target 2   {length of the pattern in bytes, value} of a state that is a match; address
+//                {automaton, state}
 //     target 3   `live`, one bit
-//   Contents: zero at power-up, so that nothing is found; in simulation from +wl_image_<Image>_classes=FILE, _next and _matches.
-// Timing: block RAMs between registers, but that of the next states, whose data and a multiplexer are its address.
+//   Contents: zero at power-up, so that nothing is found; in simulation from
+//   +wl_image_<Image>_classes=FILE, _next and _matches.
+// Timing: block RAMs between registers, except for that of the next states, whose address comes
+// from its own data and a multiplexer.
 //
 // Parameters
 //   DataBytes     bytes of a beat, a power of two
 //   AddressBits   bits of a beat's place
 //   TagBits       bits of a request's tag
-//   Ahead         beats of a packet before its body's place
+//   Ahead         beats of a packet before the place of its body
 //   ValueBits     bits of a value
 //   States        states of an automaton, a power of two
 //   Classes       classes of bytes, a power of two up to 256
@@ -58,7 +65,7 @@ module wl_body_match #(
     // To wl_body_buffer.
     output logic                   access_read_o,
     output logic [AddressBits-1:0] access_address_o,
-    input  logic [8*DataBytes-1:0] access_data_i,     // from the cycle behind access_read_o on; byte 0 in bits 7:0
+    input  logic [8*DataBytes-1:0] access_data_i,     // from the next cycle on; byte 0 lowest
 
     input  logic               ctl_valid_i,    // held until `ctl_done_o`
     input  logic               ctl_write_i,
@@ -66,7 +73,7 @@ module wl_body_match #(
     input  logic [       31:0] ctl_address_i,
     input  logic [CtlBits-1:0] ctl_data_i,     // the entry, in the lowest bits
     output logic               ctl_done_o,     // a pulse
-    output logic [CtlBits-1:0] ctl_data_o      // the entry that was read, zero unless done
+    output logic [CtlBits-1:0] ctl_data_o      // the entry read, zero unless done
 );
 
   localparam int unsigned ByteBits = $clog2(DataBytes);
@@ -106,20 +113,20 @@ module wl_body_match #(
   logic [15:0] offset, length, limit;
   logic automaton, live;
 
-  // The range within the packet, and the byte in hand: at most 65,535.
+  // The range within the packet, and the number of the current byte: at most 65,535.
   logic [16:0] asked;
   logic [15:0] at, behind;
   assign asked = 17'(offset) + 17'(length);
   assign access_read_o = phase == Fetch;
   assign access_address_o = place + AddressBits'(at[15:ByteBits]) - AddressBits'(Ahead);
 
-  // Three stages: the byte; its class; the next state, which is known a cycle later.
+  // Three stages: the byte, its class, and the next state, which is known one cycle later.
   logic byte_valid, class_valid, step_valid;
   logic [7:0] octet;
   logic [ClassBits-1:0] octet_class;
   state_t state, next_state, held;
   logic is_match, from_first;
-  logic [15:0] steps;  // bytes that the automaton has seen
+  logic [15:0] steps;  // bytes that the automaton has processed
   assign state = from_first ? First : step_valid ? next_state : held;
 
   logic found, ended, stop;
@@ -188,7 +195,8 @@ module wl_body_match #(
     end
   end
 
-  // The tables. Nobody needs to wait for the control plane: it finds idle cycles between beats and between requests.
+  // The tables. The control plane finds idle cycles between beats and between requests, so nothing
+  // waits for it.
   logic [3:0] done;
   logic [2:0] unused_hold;
   logic [3:0][CtlBits-1:0] answer;
@@ -247,7 +255,7 @@ module wl_body_match #(
 `ifdef FORMAL
   always_ff @(posedge clk_i) begin
     if (!rst_i) begin
-      // The automaton has seen all before its answer is taken.
+      // The automaton has processed all bytes before its result is taken.
       Drained_A : assert (phase != Find || !(byte_valid || class_valid || step_valid));
       Inside_A : assert (phase != Look || at < behind);
       Tag_A : assert (!reply_valid_o || reply_tag_o == tag);

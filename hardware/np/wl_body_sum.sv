@@ -1,15 +1,20 @@
-// The Internet checksum (RFC 1071) of a range of a body that waits in wl_body_buffer, for engines (docs/offloads.md, `checksum`).
+// Computes the Internet checksum (RFC 1071) of a range of a body that is stored in wl_body_buffer,
+// for engines (docs/offloads.md, `checksum`).
 //
-// What of the range lies in the header window is the engine's own affair, and comes as what the sum begins with.
+// The engine sums the part of the range that lies in the header window, and passes it as the
+// initial value.
 //
 // Contract
-//   Request: {place, begin, length, limit, initial}. `place` is the body's first beat; the range is `length` bytes from byte `begin`, counted
-//   from the body's first, signed, as far as they are in 0 .. limit - 1, of at most MaxBytes. Words begin at `begin`, also where that is odd;
-//   an odd last byte is the upper half of its word.
-//   Reply: the ones'-complement sum of the words and `initial`, not inverted: 0 only if all of them are 0.
-//   Every request is answered, in order. Throughput: a beat a cycle. A request of n beats is followed by the next after n + 6 cycles
-//   at most. Latency: n + 8 cycles.
-// Timing: inputs go to registers, outputs are registers; between them sums of four, then of eight.
+//   Request: {place, begin, length, limit, initial}. `place` is the first beat of the body. The
+//   range is `length` bytes from byte `begin`, which counts from the first byte of the body and is
+//   signed, as far as they are in 0 .. limit - 1, of at most MaxBytes. Words begin at `begin`, even
+//   if it is odd; an odd last byte is the upper half of its word.
+//   Reply: the ones'-complement sum of the words and `initial`, not inverted: 0 only if all of them
+//   are 0.
+//   Every request gets a reply, in order. Throughput: one beat a cycle; after a request of n beats
+//   the next one starts within n + 6 cycles. Latency: n + 8 cycles.
+// Timing: inputs go to registers, outputs are registers; between them there are sums of four, then
+// of eight.
 //
 // Parameters
 //   DataBytes     bytes of a beat, a power of two
@@ -35,7 +40,7 @@ module wl_body_sum #(
     // To wl_body_buffer.
     output logic                   access_read_o,
     output logic [AddressBits-1:0] access_address_o,
-    input  logic [8*DataBytes-1:0] access_data_i      // one cycle behind access_read_o; byte 0 in bits 7:0
+    input  logic [8*DataBytes-1:0] access_data_i      // a cycle after the read; byte 0 lowest
 );
 
   if (DataBytes < 8 || 2 ** $clog2(DataBytes) != DataBytes) begin : g_illegal_beat
@@ -48,12 +53,13 @@ module wl_body_sum #(
   localparam int unsigned ByteBits = $clog2(DataBytes);
   localparam int unsigned Words = DataBytes / 2;
   localparam int unsigned Parts = Words / 4;
-  localparam int unsigned PartBits = 18;  // four words
+  localparam int unsigned PartBits = 18;  // a sum of four words
   localparam int unsigned BeatBits = 16 + $clog2(Words);
-  localparam int unsigned SumBits = 32;  // 32,768 words
-  typedef logic [ByteBits:0] edge_t;  // a place in a beat, or its end
+  localparam int unsigned SumBits = 32;  // a sum of 32,768 words
+  typedef logic [ByteBits:0] edge_t;  // a byte position in a beat, or its end
 
-  // One request at a time: taken, its range found, its beats read, their sum folded.
+  // One request at a time: it is accepted, its range computed, its beats read, and their sum
+  // folded.
   typedef enum logic [2:0] {
     Idle,
     Range,
@@ -70,7 +76,7 @@ module wl_body_sum #(
   logic [16:0] begins;
   logic [15:0] length, limit, initial_sum;
 
-  // The range within the body: first byte, and the first behind it.
+  // The range within the body: its first byte, and the first byte after it.
   logic [17:0] end_asked, first, behind;
   always_comb begin
     end_asked = {begins[16], begins} + 18'(length);
@@ -80,8 +86,8 @@ module wl_body_sum #(
   end
 
   logic [AddressBits-1:0] address;
-  logic [15:0] left;  // bytes of the range from the beat on that is read next
-  edge_t skip;        // bytes of that beat that are before it
+  logic [15:0] left;  // bytes of the range from the next beat to read on
+  edge_t skip;        // bytes of that beat before the range
   logic [2:0] wait_left;
   logic last;
   assign last = 17'(left) + 17'(skip) <= 17'(DataBytes);
@@ -89,7 +95,7 @@ module wl_body_sum #(
   assign access_address_o = address;
 
   logic reading;
-  edge_t from, upto;  // of the beat that comes from the buffer
+  edge_t from, upto;  // range within the beat from the buffer
   logic [SumBits-1:0] sum;
   logic [16:0] folded;
   logic [15:0] result;
@@ -124,12 +130,13 @@ module wl_body_sum #(
         if (wait_left == 3'd0) state <= Fold;
       end
       Fold: begin
-        // At most 2^16 - 1 and 2^15: no second carry but that into bit 16.
+        // At most 2^16 - 1 plus 2^15: the only second carry is that into bit 16.
         folded <= 17'(sum[15:0]) + 17'(sum[SumBits-1:16]);
         state <= Turn;
       end
       default: begin
-        // A range that begins at an odd byte of the body was summed with its words' halves exchanged (RFC 1071 section 2, B).
+        // A range that begins at an odd byte of the body was summed with the halves of its words
+        // exchanged (RFC 1071 section 2, B).
         {reply_valid_o, reply_tag_o} <= {1'b1, tag};
         reply_data_o <= plus(begins[0] ? {result[7:0], result[15:8]} : result, initial_sum);
         state <= Idle;
@@ -141,14 +148,15 @@ module wl_body_sum #(
     end
   end
 
-  // The sum of two, with the carry added.
+  // Returns the sum of two words, with the carry added.
   function automatic logic [15:0] plus(logic [15:0] a, logic [15:0] b);
     logic [16:0] wide;
     wide = 17'(a) + 17'(b);
     return wide[15:0] + 16'(wide[16]);
   endfunction
 
-  // Three stages: bytes that count, sums of four words; sums of those; the sum of all beats.
+  // Three stages: the bytes in the range, as sums of four words; sums of those; the sum of all
+  // beats.
   logic [8*DataBytes-1:0] kept;
   logic kept_valid, part_valid;
   logic [Parts*PartBits-1:0] parts;
@@ -175,7 +183,7 @@ module wl_body_sum #(
 `ifdef FORMAL
   always_ff @(posedge clk_i) begin
     if (!rst_i) begin
-      // All of it is in the sum when that is folded, and the reply is that of the request in hand.
+      // The sum is complete when it is folded, and the reply is that of the current request.
       Summed_A : assert (state != Fold || !(reading || kept_valid || part_valid));
       Range_A : assert (state != Read || left != '0);
       Tag_A : assert (!reply_valid_o || reply_tag_o == tag);

@@ -1,20 +1,23 @@
-// Lets several services look at bodies through the one access port of wl_body_buffer, by turns.
+// Shares the single access port of wl_body_buffer among several services, which take turns.
 //
 // Contract
-//   Requests to a service pass as they are, while it has the turn. The turn goes on when all requests that were taken have been answered,
-//   so what a service has written is there when another reads, and no two of them reach for the buffer in one cycle.
-//   Fairness: a service that waits has the turn after one turn of each other at most. A turn ends, if anybody waits, with the request that
-//   began it; while nobody waits it lasts, and requests follow each other as fast as the service takes them.
-//   Every request is answered once (`reply_valid_i`), at least a cycle after it was taken; a write is done when it is answered.
-//   Latency: none while the service has the turn; a cycle to change it.
-// Timing: `request_ready_o` and `service_valid_o` depend on the other's opposite and on registers; the accesses go through a multiplexer whose
-// choice is a register.
+//   Requests to a service pass unchanged while it has the turn. The turn advances when all accepted
+//   requests have been answered, so that a service sees what another has written, and no two
+//   services access the buffer in one cycle.
+//   Fairness: a service that waits gets the turn after at most one turn of each other service. A
+//   turn ends with the request that began it if another service waits; otherwise it lasts, and
+//   requests follow each other as fast as the service accepts them.
+//   Every request is answered once (`reply_valid_i`), at least one cycle after it was accepted; a
+//   write is done when it is answered.
+//   Latency: none while the service has the turn; one cycle to change it.
+// Timing: `request_ready_o` depends on `service_ready_i` and registers, `service_valid_o` on
+// `request_valid_i` and registers; the accesses go through a multiplexer that a register selects.
 //
 // Parameters
 //   Services      services
 //   DataBytes     bytes of a beat
 //   AddressBits   bits of a beat's place
-//   MostOpen      requests of a service that can be under way; more have to wait
+//   MostOpen      most requests of a service under way; further ones wait
 module wl_body_turns #(
     parameter int unsigned Services = 2,
     parameter int unsigned DataBytes = 64,
@@ -24,14 +27,14 @@ module wl_body_turns #(
     input logic clk_i,
     input logic rst_i,
 
-    // Requests from engines, and to the services, which are told only whether there is one.
+    // Requests from engines and to the services; only valid and ready pass through this module.
     input  logic [Services-1:0] request_valid_i,
     output logic [Services-1:0] request_ready_o,
     output logic [Services-1:0] service_valid_o,
     input  logic [Services-1:0] service_ready_i,
     input  logic [Services-1:0] reply_valid_i,
 
-    // The services' accesses, and the buffer's; its data go to all of them.
+    // Accesses of the services and of the buffer; the data of the buffer go to all services.
     input  logic [            Services-1:0] read_i,
     input  logic [Services*AddressBits-1:0] address_i,
     input  logic [            Services-1:0] write_i,
@@ -56,8 +59,8 @@ module wl_body_turns #(
 
   logic [TurnBits-1:0] turn;
   logic [Services-1:0] has_turn, others;
-  logic [OpenBits-1:0] open;  // requests taken and not answered
-  logic served;  // one was taken in this turn
+  logic [OpenBits-1:0] open;  // requests accepted and not answered
+  logic served;  // a request was accepted in this turn
   logic may, take, answer, over;
   for (genvar i = 0; i < Services; i++) begin : g_turn
     assign has_turn[i] = turn == TurnBits'(i);
@@ -70,7 +73,7 @@ module wl_body_turns #(
   assign answer = (reply_valid_i & has_turn) != '0;
   assign over = others != '0 && open == '0 && !take && (served || (request_valid_i & has_turn) == '0);
 
-  // The next that waits, counted from who has the turn.
+  // The next service that waits, counted from the one that has the turn.
   logic [TurnBits-1:0] following;
   always_comb begin
     following = turn;
@@ -117,7 +120,7 @@ module wl_body_turns #(
 `ifdef FORMAL
   always_ff @(posedge clk_i) begin
     if (!rst_i) begin
-      // Who answers or reaches for the buffer has the turn, so there is one of them.
+      // Only the service that has the turn replies or accesses the buffer.
       Access_A : assert (((read_i | write_i) & ~has_turn) == '0);
       Reply_A : assert ((reply_valid_i & ~has_turn) == '0);
       Reply_M : assume (!answer || open != '0);

@@ -1,14 +1,18 @@
-// Distributor of a pipe: gives each header to a cluster, and says which, so that wl_gatherer can bring them back in order.
+// Distributor of a pipe: assigns each header to a cluster, and records the choice, so that
+// wl_gatherer can restore the order.
 //
 // Contract
-//   Data and order: each packet goes whole to one cluster, once. The choice is recorded with the packet's first beat.
-//   Policy: as wl_balancer (0 static round robin, 1 least loaded, 2 first free). What 1 and 2 see of `free_i` is a cycle old, and
-//   whether there is any and its upper three bits are all of it; a cluster that turns out to be full is waited for.
+//   Data and order: each packet goes to one cluster as a whole, once. The choice is recorded with
+//   the packet's first beat.
+//   Policy: as in wl_balancer (0 static round robin, 1 least loaded, 2 first free). Policies 1 and
+//   2 see `free_i` one cycle late, and only whether it is zero and its upper three bits; if a
+//   chosen cluster turns out to be full, the distributor waits for it.
 //   Throughput: one beat a cycle. Latency: none.
-// Timing: policy 1 compares numbers of three bits in a tree; `header_ready_o` depends on the chosen cluster's `cluster_ready_i`.
+// Timing: policy 1 compares numbers of three bits in a tree; `header_ready_o` depends on
+// `cluster_ready_i` of the chosen cluster.
 //
 // Parameters
-//   Clusters    clusters of the pipe; 1 is wires
+//   Clusters    clusters of the pipe; 1 is only wires
 //   DataBytes   bytes of a beat
 //   InfoBits    bits of a packet's information
 //   FreeBits    bits of a cluster's count of free places
@@ -32,14 +36,15 @@ module wl_distributor #(
     input  logic                   header_last_i,
     input  logic [   InfoBits-1:0] header_info_i,
 
-    // To each cluster's wl_header_serializer: `valid` and `ready` of its own, the rest for all.
+    // To the wl_header_serializer of each cluster: separate `valid` and `ready`, the rest in
+    // common.
     output logic [         Clusters-1:0] cluster_valid_o,
     input  logic [         Clusters-1:0] cluster_ready_i,
     output logic [      8*DataBytes-1:0] cluster_data_o,
     output logic                         cluster_first_o,
     output logic                         cluster_last_o,
     output logic [         InfoBits-1:0] cluster_info_o,
-    input  logic [Clusters*FreeBits-1:0] free_i,           // of each, at least one where it can take a packet; policy 0 does not look at it
+    input  logic [Clusters*FreeBits-1:0] free_i,           // free places, 0 only if full
 
     // To wl_gatherer: the cluster of each packet.
     output logic                   order_valid_o,
@@ -53,8 +58,9 @@ module wl_distributor #(
 
   localparam int unsigned Width = InfoBits + 1 + 8 * DataBytes;
 
-  // What the balancer sees of a cluster: none free while its serialiser is busy, else which seventh of what it could have was free a
-  // cycle ago. So few bits that two of them are compared in one LUT.
+  // The free places that the balancer sees: zero while the cluster's serialiser is busy, else the
+  // free places of the cycle before, in sevenths of the maximum, rounded up. Three bits of two
+  // clusters are compared in one LUT.
   localparam int unsigned SeenBits = FreeBits < 3 ? FreeBits : 3;
   logic [Clusters*SeenBits-1:0] seen, eligible;
   for (genvar i = 0; i < Clusters; i++) begin : g_cluster
@@ -68,7 +74,7 @@ module wl_distributor #(
     assign eligible[i*SeenBits+:SeenBits] = cluster_ready_i[i] ? seen[i*SeenBits+:SeenBits] : '0;
   end
 
-  // The packet's first beat waits until its choice can be recorded.
+  // The first beat of a packet waits until the choice can be recorded.
   logic valid, ready;
   assign valid = header_valid_i && (order_ready_i || !header_first_i);
   assign header_ready_o = ready && (order_ready_i || !header_first_i);
@@ -96,7 +102,8 @@ module wl_distributor #(
 
 `ifdef FORMAL
   logic taken, midst, was_waiting;
-  logic [Clusters-1:0] given, chosen, was_stalled;  // to whom this beat goes, and the packet
+  // The cluster of this beat, and that of the packet.
+  logic [Clusters-1:0] given, chosen, was_stalled;
   logic [8*DataBytes+InfoBits+1:0] header, was;
   assign taken = header_valid_i && header_ready_o;
   assign given = cluster_valid_o & cluster_ready_i;

@@ -1,16 +1,20 @@
-// Downsizer: an AXI4-Stream of wide beats becomes one of narrow beats. The lowest bytes of a wide beat leave first.
+// Downsizer: converts an AXI4-Stream of wide beats to narrow beats. The lowest bytes of a wide beat
+// leave first.
 //
 // Contract
-//   Data and order: the narrow beats have the wide ones' bytes, in order. A wide beat becomes as many narrow ones as its bytes fill; one
-//   without bytes becomes one. An output that is not taken stays as it is.
-//   `keep` of a wide beat has no holes, and is all ones in a beat that is not its packet's last.
-//   Throughput: a narrow beat a cycle, without gaps between wide beats. Latency: one cycle.
-// Timing: outputs are registers, but `out_last_o` is an AND of two; `in_ready_o` depends on `out_ready_i` and on registers.
+//   Data and order: the narrow beats have the bytes of the wide beats, in order. A wide beat
+//   becomes as many narrow beats as its bytes fill; one without bytes becomes one. An output that
+//   is not taken stays stable.
+//   `keep` of a wide beat must have no holes, and must be all ones except in the last beat of a
+//   packet.
+//   Throughput: one narrow beat a cycle, without gaps between wide beats. Latency: one cycle.
+// Timing: outputs are registers, except that `out_last_o` is an AND of two; `in_ready_o` depends on
+// `out_ready_i` and on registers.
 //
 // Parameters
 //   InBytes    bytes of a wide beat, a multiple of OutBytes
 //   OutBytes   bytes of a narrow beat
-//   UserBits   bits that come with a packet
+//   UserBits   sideband bits of a packet
 module wl_downsizer #(
     parameter int unsigned InBytes = 64,
     parameter int unsigned OutBytes = 8,
@@ -41,7 +45,8 @@ module wl_downsizer #(
     $fatal(1, "wl_downsizer: InBytes must be a multiple of OutBytes");
   end
 
-  // What is left of the wide beat, moved down as its parts leave. The last part of a beat has no byte behind it.
+  // The rest of the wide beat, shifted down as its parts leave. After the last part of a beat no
+  // byte is left.
   logic [8*InBytes-1:0] data;
   logic [InBytes-1:0] keep;
   logic last, final_part;
@@ -77,7 +82,7 @@ module wl_downsizer #(
     was <= {out_user_o, out_last_o, out_keep_o, out_data_o};
     if (!rst_i) begin
       Stable_A : assert (!was_stalled || (out_valid_o && {out_user_o, out_last_o, out_keep_o, out_data_o} == was));
-      // Bytes have no holes between them, and only a packet's last beat lacks some.
+      // `keep` has no holes, and only the last beat of a packet is partial.
       Holes_M : assume (!in_valid_i || (in_keep_i & (in_keep_i + 1'b1)) == '0);
       Full_M : assume (!in_valid_i || in_last_i || in_keep_i == '1);
     end

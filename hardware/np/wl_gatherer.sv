@@ -1,19 +1,21 @@
-// Gatherer of a pipe: takes finished headers from the clusters, in the order in which wl_distributor gave them out.
+// Gatherer of a pipe: takes finished headers from the clusters, in the order in which
+// wl_distributor assigned them.
 //
 // Contract
-//   Data and order: the packets of a cluster are in order; the recorded choices say which cluster is next. A packet with copies (`more`)
-//   is taken with all of them before the next.
-//   Throughput: one beat a cycle, also from one cluster after another, as long as the cluster whose turn it is has one. Latency: one
-//   cycle.
-//   `beat_data_o` shows the beat while `beat_ready_i`, and `body_data_i` otherwise: the body of a packet passes through here because it
-//   then costs no multiplexer of its own.
-// Timing: a register for each cluster's data, zero but for the cluster whose turn it is, and an OR of them.
+//   Data and order: the packets of a cluster are in order; the recorded choices determine the next
+//   cluster. A packet with copies (`more`) is taken with all of them before the next packet.
+//   Throughput: one beat a cycle, also from one cluster after another, as long as the cluster that
+//   has the turn has a beat. Latency: one cycle.
+//   `beat_data_o` shows the beat while `beat_ready_i` is high, and `body_data_i` otherwise: this
+//   path for the body of a packet saves a separate multiplexer.
+// Timing: a register for the data of each cluster, zero except for the cluster that has the turn,
+// and an OR of them.
 //
 // Parameters
 //   Clusters     clusters of the pipe
 //   DataBytes    bytes of a beat
-//   Policy       that of wl_distributor; with 0 the order is known and nothing is stored
-//   OrderDepth   packets between distributor and gatherer at most (Policy other than 0)
+//   Policy       that of wl_distributor; with 0 the order is fixed and nothing is stored
+//   OrderDepth   most packets between distributor and gatherer (Policy other than 0)
 module wl_gatherer #(
     parameter int unsigned Clusters = 8,
     parameter int unsigned DataBytes = 64,
@@ -43,7 +45,7 @@ module wl_gatherer #(
     // To wl_postprocessor.
     output logic                          beat_valid_o,
     input  logic                          beat_ready_i,
-    output logic [       8*DataBytes-1:0] beat_data_o,    // or the body's
+    output logic [       8*DataBytes-1:0] beat_data_o,    // or the data of the body
     output logic                          beat_first_o,
     output logic                          beat_last_o,
     output logic [wl_pkg::ResultBits-1:0] beat_result_o
@@ -53,7 +55,7 @@ module wl_gatherer #(
     $fatal(1, "wl_gatherer: Clusters, DataBytes and OrderDepth must be 1 or more");
   end
 
-  // Whose turn it is.
+  // The cluster that has the turn.
   logic turn_valid, turn_ready;
   logic [ClusterBits-1:0] turn;
   if (Clusters == 1) begin : g_one
@@ -101,7 +103,8 @@ module wl_gatherer #(
     else if (free) beat_valid_o <= |take;
   end
 
-  // Data, first, last and result of the cluster whose turn it is; zero for the others, so that their OR is the beat.
+  // Data, first, last and result of the cluster that has the turn; zero for the others, so that
+  // their OR is the beat.
   localparam int unsigned Width = 8 * DataBytes + 2 + wl_pkg::ResultBits;
   logic [Clusters-1:0][Width-1:0] chosen;
   for (genvar i = 0; i < Clusters; i++) begin : g_cluster
@@ -120,7 +123,8 @@ module wl_gatherer #(
     end
   end
 
-  // Six of them fill a 6-LUT, and what is left of eight fits into the LUT of the body's multiplexer; `keep` has synthesis see it so.
+  // An OR of six inputs fills a 6-LUT, and the rest of eight fits into the LUT of the body's
+  // multiplexer; `keep` makes synthesis preserve this split.
   (* keep *) logic [Width-1:0] some;
   logic [Width-1:0] beat;
   always_comb begin

@@ -1,11 +1,12 @@
-// Header deserialiser of a cluster: rows from the reorder queue to beats of the pipe.
+// Header deserialiser of a cluster: assembles rows from the reorder queue to beats of the pipe.
 //
 // Contract
-//   Data and order: row k of a packet is part k mod (DataBytes / RowBytes) of its beat k / (DataBytes / RowBytes). Parts of the last
-//   beat that no row filled hold anything. Bytes are turned round, as wl_header_serializer does.
-//   Throughput: one row a cycle while beats are taken when offered or up to a beat's rows later. Latency: two cycles behind the beat's
-//   last row. Room: two beats.
-// Timing: registers only. Cost: two registers of a beat, no multiplexer.
+//   Data and order: row k of a packet is part k mod (DataBytes / RowBytes) of its beat k /
+//   (DataBytes / RowBytes). Parts of the last beat that no row filled are arbitrary. The byte order
+//   is reversed, as in wl_header_serializer.
+//   Throughput: one row a cycle, if a beat is taken at the latest when the rows of the next one
+//   have arrived. Latency: two cycles after the last row of the beat. Room: two beats.
+// Timing: only registers. Cost: two registers of a beat, no multiplexer.
 //
 // Parameters
 //   DataBytes   bytes of a beat, a multiple of RowBytes
@@ -39,7 +40,7 @@ module wl_header_deserializer #(
   localparam int unsigned Parts = DataBytes / RowBytes;
   localparam int unsigned PartBits = wl_pkg::bits(Parts);
 
-  // Rows gather in `fill`; when it is complete it moves on to the output as a whole.
+  // Rows are collected in `fill`; a complete beat moves to the output as a whole.
   logic complete, move, accept;
   logic [PartBits-1:0] part;
   logic [8*DataBytes-1:0] fill_data;
@@ -89,7 +90,7 @@ module wl_header_deserializer #(
 `ifdef FORMAL
   logic was_stalled, row_midst, beat_midst;
   logic [8*DataBytes+1+wl_pkg::ResultBits:0] was;
-  logic [1:0] lasts;  // packets that have ended here and not yet left
+  logic [1:0] lasts;  // packets that have ended here and not left yet
   always_ff @(posedge clk_i) begin
     if (rst_i) begin
       row_midst <= 1'b0;

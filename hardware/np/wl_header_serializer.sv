@@ -1,15 +1,17 @@
-// Header serialiser of a cluster: beats of the pipe to the rows that engines load.
+// Header serialiser of a cluster: splits beats of the pipe into the rows that engines load.
 //
 // Contract
-//   Data and order: a packet of n bytes becomes ceil(n / RowBytes) rows, at least one and at most as many as its beats hold, in order.
-//   Bytes are turned round: byte 0 is the least significant in a beat and the most significant in a row.
-//   Throughput: one row a cycle; the next beat is taken while the last row of the one before leaves. Latency: one cycle.
-// Timing: one multiplexer behind registers; `ready_o` depends on `row_ready_i`.
+//   Data and order: a packet of n bytes becomes ceil(n / RowBytes) rows, at least one and at most
+//   as many as its beats hold, in order.
+//   Byte order: byte 0 is the least significant in a beat and the most significant in a row.
+//   Throughput: one row a cycle; the next beat is accepted while the last row of the one before
+//   leaves. Latency: one cycle.
+// Timing: one multiplexer after registers; `ready_o` depends on `row_ready_i`.
 //
 // Parameters
 //   DataBytes     bytes of a beat, a power of two times RowBytes
 //   RowBytes      bytes of a row, a power of two
-//   WindowBytes   bytes of a header at most
+//   WindowBytes   most bytes of a header
 //   InfoBits      bits of a packet's information, its length in the lowest 16
 module wl_header_serializer #(
     parameter int unsigned DataBytes = 64,
@@ -48,10 +50,10 @@ module wl_header_serializer #(
 
   logic held, first, last;
   logic [8*DataBytes-1:0] data;
-  logic [PartBits-1:0] part;  // the row of the beat that is offered
+  logic [PartBits-1:0] part;  // number of the offered row in its beat
 
-  // The last row of the packet's last beat that holds a byte. `last_byte` is the number of the packet's last byte; a packet that is
-  // longer than its header fills all rows of its last beat.
+  // The last row of the packet's last beat that holds a byte. `last_byte` is the number of the
+  // packet's last byte; a packet that is longer than its header fills all rows of its last beat.
   logic [15:0] last_byte;
   logic [PartBits-1:0] last_part;
   logic whole, beat_end, advance;

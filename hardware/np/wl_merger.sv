@@ -1,15 +1,17 @@
-// Merger: releases what the pipes send in the order of the packets' numbers: packet n, or the event in its place, does not start before
-// packet n - 1 has started. In one cycle higher numbers may start on other lanes.
+// Merger: releases the items of the pipes in the order of the packets' numbers: packet n, or the
+// event in its place, does not start before packet n - 1 has started. In the same cycle later
+// packets may start on other lanes.
 //
 // Contract
-//   Data and order: lane l sends what pipe l sends, unchanged. Copies (`more`) of a packet belong to it: the next packet starts when
-//   the packet's last item has started.
-//   Throughput: Lanes items a cycle, events included. Latency: none.
-//   Events come out beside the lanes, for one cycle, and cannot be refused.
-// Timing: data are wires. `m_tvalid_o` of a lane depends on `m_tready_i` of others, whose packets come before.
+//   Data and order: lane l sends what pipe l sends, unchanged. Copies (`more`) of a packet belong
+//   to it: the next packet starts when the last item of the packet has started.
+//   Throughput: Lanes items a cycle, including events. Latency: none.
+//   Events appear on separate ports, for one cycle, and cannot be stalled.
+// Timing: data are wires. `m_tvalid_o` of a lane depends on `m_tready_i` of other lanes, whose
+// packets come before.
 //
 // Parameters
-//   Lanes       pipes, and AXI4-Stream lanes out: 1 to 8
+//   Lanes       pipes, and AXI4-Stream output lanes: 1 to 8
 //   DataBytes   bytes of a beat
 module wl_merger #(
     parameter int unsigned Lanes = 2,
@@ -39,7 +41,7 @@ module wl_merger #(
     // Events: packets that end without being sent.
     output logic [   Lanes-1:0] event_valid_o,
     output logic [ Lanes*3-1:0] event_kind_o,   // wl_pkg::EXIT_DROP or EXIT_DONE
-    output logic [Lanes*24-1:0] event_reason_o  // set and reason, as result_t
+    output logic [Lanes*24-1:0] event_reason_o  // reason set and reason, as in result_t
 );
 
   if (Lanes < 1 || Lanes > 8) begin : g_illegal_lanes
@@ -48,13 +50,14 @@ module wl_merger #(
 
   localparam int unsigned LaneBits = wl_pkg::bits(Lanes);
 
-  logic [Lanes-1:0] midst;  // the lane is behind the first beat of a packet
+  logic [Lanes-1:0] midst;  // the first beat of a packet has left on this lane
   logic [LaneBits-1:0] turn, turn_after;  // the lane of the next packet that may start
 
-  // Lanes are visited in the order of the packets' numbers; an item starts if all before it have, in this cycle or earlier.
+  // Lanes are visited in the order of the packets' numbers; an item starts if all items before it
+  // have started, in this cycle or earlier.
   logic [Lanes-1:0] allowed, taken;
   if (Lanes == 1) begin : g_one
-    // It has no others to wait for: nothing leads from `m_tready_i` to `m_tvalid_o`.
+    // A single lane has no others to wait for: there is no path from `m_tready_i` to `m_tvalid_o`.
     assign allowed = '1;
     assign turn_after = '0;
     logic unused;
@@ -109,9 +112,9 @@ module wl_merger #(
   always_ff @(posedge clk_i) begin
     was_stalled <= rst_i ? '0 : m_tvalid_o & ~m_tready_i;
     if (!rst_i) begin
-      // What has been offered stays offered.
+      // An offer is not withdrawn.
       Stable_A : assert ((was_stalled & pipe_valid_i & ~m_tvalid_o) == '0);
-      // The packet whose turn it is waits only for its own lane.
+      // The packet that has the turn waits only for its own lane.
       NoDeadlock_A : assert (midst[turn] || allowed[turn]);
       Event_M : assume ((pipe_event_i & ~pipe_last_i & pipe_valid_i) == '0);
     end

@@ -1,15 +1,20 @@
-// Store-and-forward queue: a packet leaves when all of it is here, so that what takes it is not held up by who sends it.
+// Store-and-forward queue: a packet leaves when it is complete, so that its receiver does not wait
+// for the sender.
 //
 // Contract
-//   Data and order: what goes in comes out, once, in order; an output that is not taken stays as it is.
-//   A packet is offered when its last beat is in, or, if it is longer than the queue, when the queue is full; then its beats leave as they
-//   come. So a packet of at most Beats beats leaves without gaps, and no packet is too long.
-//   Throughput: one beat a cycle. Latency: two cycles behind the packet's last beat. Room: Beats beats, and one at the output.
-// Timing: `in_ready_o` is a register; the data are block RAM's registers; `out_valid_o` is two levels behind registers.
+//   Data and order: each beat that enters leaves once, in order; an output that is not taken stays
+//   stable.
+//   A packet is offered when its last beat is stored, or, if it is longer than the queue, when the
+//   queue is full; then its beats leave as they arrive. A packet of at most Beats beats thus leaves
+//   without gaps, and no packet is too long.
+//   Throughput: one beat a cycle. Latency: two cycles after the packet's last beat. Room: Beats
+//   beats, and one at the output.
+// Timing: `in_ready_o` is a register; the data are the registers of block RAM; `out_valid_o` is two
+// LUT levels after registers.
 //
 // Parameters
-//   Width   bits of a beat, `last` not counted
-//   Beats   beats of room, any number from 2 on
+//   Width   bits of a beat, without `last`
+//   Beats   capacity in beats, 2 or more
 module wl_packet_queue #(
     parameter int unsigned Width = 592,
     parameter int unsigned Beats = 512
@@ -38,7 +43,7 @@ module wl_packet_queue #(
   localparam int unsigned FillBits = wl_pkg::bits(Beats + 2);
 
   logic [FillBits-1:0] fill, whole;  // beats in the queue; packets whose last beat is in it
-  logic some, midway;  // there is one of those; the packet at the output has begun to leave
+  logic some, midway;  // a whole packet is stored; the packet at the output has begun to leave
   logic valid, open, push, pop;
   wl_fifo_block #(
       .Width(Width + 1),
@@ -55,7 +60,8 @@ module wl_packet_queue #(
       .fill_o(fill)
   );
 
-  // `in_ready_o` is low only if all room is taken. A queue that stands full with its output refused stays so.
+  // `in_ready_o` is low only if the queue is full. It stays low while the queue is full and the
+  // output is stalled.
   assign open = some || midway || !in_ready_o;
   assign out_valid_o = valid && open;
   assign push = in_valid_i && in_ready_o && in_last_i;

@@ -1,17 +1,25 @@
-// Reads and writes chunks of the bodies that wait in wl_body_buffer, for engines (docs/offloads.md, `payload`).
+// Reads and writes chunks of the bodies that are stored in wl_body_buffer, for engines
+// (docs/offloads.md, `payload`).
 //
-// A chunk begins at any byte. The header window is the engine's own affair: what of a chunk stands in it, before the body, reads as zero
-// and is not written, and so does what stands behind the body.
+// A chunk begins at any byte. The engine handles the header window itself: the part of a chunk
+// before the body reads as zero and is not written, and the same holds for the part after the body.
 //
 // Contract
-//   Request: {write, place, begin, limit, data}. `write` only if there are both reads and writes; `place` is the body's first beat; `begin`
-//   the chunk's first byte, counted from the body's first, signed; `data` only if there are writes, its first byte most significant.
-//     read    byte k of the reply is byte begin + k of the body if that is in 0 .. limit - 1, else zero.
-//     write   the first `limit` bytes of `data`, at most all, go to the body's bytes from `begin` on, but for those before byte 0.
-//   Every request is answered, a write when it is done; its reply has no meaning. Replies come in the order of the requests.
-//   One request is under way for a body; between bodies there is no order.
-//   Throughput: a request each Spans cycles, the beats that a chunk can touch: 2 for chunks of 2 to 65 bytes. Latency: Spans + 5 cycles.
-// Timing: inputs go to registers, outputs are registers. Between them a byte network of wl_rotate, one more for writes.
+//   Request: {write, place, begin, limit, data}. `write` exists only if there are both reads and
+//   writes; `place` is the first beat of the body; `begin` is the first byte of the chunk, counted
+//   from the first byte of the body, signed; `data` exists only if there are writes, with its first
+//   byte most significant.
+//     read    byte k of the reply is byte begin + k of the body if that is in 0 .. limit - 1, else
+//             zero.
+//     write   the first `limit` bytes of `data`, at most all, are written to the body from byte
+//             `begin` on, except for those before byte 0.
+//   Every request gets a reply, a write when it is done; the data of its reply are meaningless.
+//   Replies are in the order of the requests.
+//   At most one request for a body may be under way; requests for different bodies are not ordered.
+//   Throughput: one request every Spans cycles, the number of beats that a chunk can touch: 2 for
+//   chunks of 2 to 65 bytes. Latency: Spans + 5 cycles.
+// Timing: inputs go to registers, outputs are registers. Between them there is a byte network of
+// wl_rotate, and a second one for writes.
 //
 // Parameters
 //   ChunkBytes    bytes of a chunk
@@ -45,7 +53,7 @@ module wl_payload #(
     // To wl_body_buffer.
     output logic                   access_read_o,
     output logic [AddressBits-1:0] access_address_o,
-    input  logic [8*DataBytes-1:0] access_data_i,           // one cycle behind access_read_o; byte 0 in bits 7:0
+    input  logic [8*DataBytes-1:0] access_data_i,           // a cycle after the read; byte 0 lowest
     output logic                   access_write_o,
     output logic [AddressBits-1:0] access_write_address_o,
     output logic [8*DataBytes-1:0] access_write_data_o
@@ -65,16 +73,19 @@ module wl_payload #(
   end
 
   localparam int unsigned ByteBits = $clog2(DataBytes);
-  localparam int unsigned Groups = (ChunkBytes + DataBytes - 1) / DataBytes;  // beats that it fills
-  localparam int unsigned Spans = (ChunkBytes + DataBytes - 2) / DataBytes + 1;  // and that it can touch
+  // Beats that a chunk fills.
+  localparam int unsigned Groups = (ChunkBytes + DataBytes - 1) / DataBytes;
+  // Beats that a chunk can touch.
+  localparam int unsigned Spans = (ChunkBytes + DataBytes - 2) / DataBytes + 1;
   localparam int unsigned SpanBits = wl_pkg::bits(Spans);
   localparam int unsigned CountBits = wl_pkg::bits(ChunkBytes + DataBytes + 1);
   localparam int unsigned PlaceBits = ByteBits + 1;
   localparam int unsigned StoreBits = HasWrite ? ChunkBits : 1;
-  typedef logic [CountBits-1:0] count_t;  // bytes of a chunk, and of what is before it in its first beat
-  typedef logic [PlaceBits-1:0] edge_t;  // a place in a beat, or its end
+  // Bytes of a chunk, and of the part of its first beat before it.
+  typedef logic [CountBits-1:0] count_t;
+  typedef logic [PlaceBits-1:0] edge_t;  // a byte position in a beat, or its end
 
-  // ---- A request, as it came ----
+  // ---- The request ----
   logic asked, move;
   logic asked_write;
   logic [AddressBits-1:0] asked_place;
@@ -105,9 +116,9 @@ module wl_payload #(
     assign asked_data = '0;
   end
 
-  // Which of its bytes count: from `lead` on, before `stop`.
+  // The valid bytes of the chunk: from `lead` on, before `stop`.
   count_t asked_lead, asked_stop;
-  logic [17:0] left;  // bytes of the body behind `begin`, signed
+  logic [17:0] left;  // bytes of the body from `begin` on, signed
   logic [16:0] missing;  // bytes of the chunk before the body
   always_comb begin
     missing = -asked_begin;
@@ -119,13 +130,13 @@ module wl_payload #(
     else asked_stop = left > 18'(ChunkBytes) ? count_t'(ChunkBytes) : count_t'(left);
   end
 
-  // ---- The beats that it touches, one a cycle ----
+  // ---- The beats that the chunk touches, one a cycle ----
   typedef struct packed {
     logic write;
-    logic [SpanBits-1:0] span;     // which of its beats
+    logic [SpanBits-1:0] span;     // number of the beat in the chunk
     logic last;
     logic [AddressBits-1:0] address;
-    logic [ByteBits-1:0] shift;    // place of its first byte in its first beat
+    logic [ByteBits-1:0] shift;    // position of the chunk's first byte in its first beat
     count_t lead;
     count_t stop;
     logic [TagBits-1:0] tag;
@@ -156,7 +167,7 @@ module wl_payload #(
   assign access_read_o = busy;
   assign access_address_o = at.address;
 
-  // ---- Its data are there ----
+  // ---- The data of the beat arrive ----
   logic here;
   note_t beat;
   logic [ByteBits-1:0] turn, turn_not;  // see wl_rotate
@@ -168,7 +179,7 @@ module wl_payload #(
     turn_not <= ~(-at.shift);
   end
 
-  // ---- Turned, so that the chunk begins at place 0 ----
+  // ---- Rotated, so that the chunk begins at byte 0 ----
   logic turned;
   note_t note;
   logic [8*DataBytes-1:0] turned_data;
@@ -185,7 +196,8 @@ module wl_payload #(
     assign unused = &turned_data;
   end
 
-  // ---- Replies: bytes up to where the next beat's begin are this one's, the others belong to the part before ----
+  // ---- Replies: bytes below the begin of the next beat are from this beat, the others from the
+  // one before ----
   always_ff @(posedge clk_i) begin
     if (rst_i) reply_valid_o <= 1'b0;
     else reply_valid_o <= turned && note.last;
@@ -216,7 +228,7 @@ module wl_payload #(
     assign unused = &{turned_data, turn, turn_not, note.lead, note.stop, note.shift, note.span};
   end
 
-  // ---- Writes: the beat with what of the chunk belongs to it ----
+  // ---- Writes: each beat with its part of the chunk inserted ----
   if (HasWrite) begin : g_write
     logic [ChunkBits-1:0] chunk;
     logic [ByteBits-1:0] to, to_not;
@@ -227,7 +239,8 @@ module wl_payload #(
       to <= at.shift;
       to_not <= ~at.shift;
     end
-    // The part of the chunk that begins in this beat, its first byte in place 0; nothing in the last beat, if it only ends there.
+    // The part of the chunk that begins in this beat, with its first byte at position 0; zero in a
+    // last beat in which the chunk only ends.
     always_comb begin
       part = '0;
       for (int unsigned group = 0; group < Groups; group++) begin
@@ -245,7 +258,7 @@ module wl_payload #(
         .turn_i({to_not, to}),
         .data_o(placed)
     );
-    // Where in the beat what counts begins and ends.
+    // Returns the position in the beat at which the valid bytes begin or end.
     function automatic edge_t clamp(logic [CountBits-1:0] count, logic [ByteBits-1:0] shift, logic [SpanBits-1:0] span);
       logic [CountBits+ByteBits:0] where, first;
       where = (CountBits + ByteBits + 1)'(count) + (CountBits + ByteBits + 1)'(shift);
@@ -282,7 +295,7 @@ module wl_payload #(
 `ifdef FORMAL
   always_ff @(posedge clk_i) begin
     if (!rst_i) begin
-      // What is answered has been read, and nothing is written that was not asked for.
+      // Each reply has been read, and only requested writes are performed.
       Reply_A : assert (!reply_valid_o || (reply_tag_o == $past(note.tag) && $past(note.last)));
       Write_A : assert (!access_write_o || $past(turned && note.write));
       Span_A : assert (!busy || 32'(at.span) < Spans);

@@ -1,24 +1,29 @@
-// Gathers packets from narrow ports into one wide lane: each port has an upsizer and a store-and-forward queue; whole packets take
-// turns.
+// Gathers packets from narrow ports into one wide lane. Each port has an upsizer and a
+// store-and-forward queue; the ports take turns with whole packets.
 //
 // Contract
-//   Data and order: the lane gets each packet whole, once; those of a port in their order. `tuser` of a packet on the lane is the port's
-//   number and, above it, what came with the packet.
-//   Fairness: ports that have a packet take turns, a packet each (wl_arbiter_fair). No port waits for another's packet to arrive.
-//   Throughput: a beat a cycle on each port and on the lane. The lane holds up no port if each packet has at most 1 / Ports as many wide
-//   beats as narrow ones: with four ports of 8 bytes and a lane of 64, packets of 25 bytes and more.
-//   Nothing is lost: a port whose queue is full has to wait. A packet longer than the queue holds the lane until its end.
-//   `taken_o` tells the order in which packets entered: for statistics, and for who compares with a model.
-//   Latency: four cycles behind a packet's last narrow beat.
-// Timing: every output is a register, but `taken_o` and `s_tready_o`, which are an AND of few.
+//   Data and order: the lane gets each packet as a whole, once; those of a port in order. `tuser`
+//   of a packet on the lane is the number of the port and, above it, the sideband bits of the
+//   packet.
+//   Fairness: ports that have a packet take turns, one packet each (wl_arbiter_fair). No port waits
+//   for the arrival of another port's packet.
+//   Throughput: one beat a cycle on each port and on the lane. The lane stalls no port if each
+//   packet has at most 1 / Ports as many wide beats as narrow ones: with four ports of 8 bytes and
+//   a lane of 64, packets of 25 bytes and more.
+//   Nothing is lost: a port whose queue is full is stalled. A packet longer than the queue occupies
+//   the lane until its end.
+//   `taken_o` reports the order in which packets enter the lane, for statistics and for comparison
+//   with a model.
+//   Latency: four cycles after a packet's last narrow beat.
+// Timing: every output is a register, except `taken_o` and `s_tready_o`, which are an AND of a few.
 //
 // Parameters
 //   Ports       ports, 1 to 8
 //   InBytes     bytes of a port's beat
 //   DataBytes   bytes of the lane's beat, a multiple of InBytes
-//   RestBits    bits that come with a packet beside its port's number
-//   Numbers     the ports' numbers, 16 bits each, the first in the lowest
-//   Beats       wide beats of room for each port
+//   RestBits    sideband bits of a packet, without the number of its port
+//   Numbers     the ports' numbers, 16 bits each, the first in the lowest bits
+//   Beats       capacity of each port's queue in wide beats
 module wl_port_gather #(
     parameter int unsigned Ports = 4,
     parameter int unsigned InBytes = 8,
@@ -37,7 +42,7 @@ module wl_port_gather #(
     input  logic [Ports*8*InBytes-1:0] s_tdata_i,
     input  logic [  Ports*InBytes-1:0] s_tkeep_i,
     input  logic [          Ports-1:0] s_tlast_i,
-    input  logic [ Ports*RestPort-1:0] s_tuser_i,   // on the first beat; not looked at if RestBits is 0
+    input  logic [ Ports*RestPort-1:0] s_tuser_i,   // on the first beat; unused if RestBits is 0
 
     // The lane.
     output logic                   m_tvalid_o,
@@ -48,8 +53,8 @@ module wl_port_gather #(
     output logic [  RestBits+15:0] m_tuser_o,
 
     // Statistics.
-    output logic [Ports-1:0] taken_o,  // the first beat of a packet of this port goes onto the lane
-    output logic [Ports-1:0] stall_o   // the port has a beat that is not taken in this cycle
+    output logic [Ports-1:0] taken_o,  // the first beat of a packet of this port enters the lane
+    output logic [Ports-1:0] stall_o   // the port has a beat that is not accepted in this cycle
 );
 
   if (Ports < 1 || Ports > 8) begin : g_illegal_ports
@@ -139,7 +144,7 @@ module wl_port_gather #(
     assign m_tuser_o = {rest, number};
   end
 
-  logic behind;  // the lane is behind the first beat of a packet
+  logic behind;  // the first beat of a packet has left on the lane
   always_ff @(posedge clk_i) begin
     if (rst_i) behind <= 1'b0;
     else if (m_tvalid_o && m_tready_i) behind <= !m_tlast_o;
@@ -158,14 +163,16 @@ module wl_port_gather #(
     if (!rst_i) begin
       Stable_A : assert (!was_stalled || (m_tvalid_o && lane == was));
       Port_A : assert (!m_tvalid_o || 32'(port) < Ports);
-      // Bytes stand side by side from byte 0 on, and only a packet's last beat has fewer than all.
+      // The bytes of a beat are contiguous from byte 0 on, and only the last beat of a packet is
+      // partial.
       Keep_A : assert (!m_tvalid_o || ((m_tkeep_o & (m_tkeep_o + 1'b1)) == '0 && (m_tlast_o || m_tkeep_o == '1)));
     end
   end
   for (genvar i = 0; i < Ports; i++) begin : g_inside
-    localparam int unsigned Room = Beats + 6;  // of the queue and its registers, the upsizer, and the skid buffer
+    // The room of the queue and its registers, the upsizer, and the skid buffer.
+    localparam int unsigned Room = Beats + 6;
     logic begins, midst, was_waiting;
-    int unsigned packets;  // that have begun to enter and not to leave
+    int unsigned packets;  // packets that have begun to enter, and not yet to leave
     logic [9*InBytes:0] beat_in, was_in;
     assign beat_in = {s_tlast_i[i], s_tkeep_i[i*InBytes+:InBytes], s_tdata_i[i*8*InBytes+:8*InBytes]};
     assign begins = s_tvalid_i[i] && s_tready_o[i] && !midst;

@@ -1,21 +1,27 @@
-// Spreads the packets of one wide lane over narrow ports by their egress port; what is for the control processor leaves on a stream of its
-// own, the last. Each has a store-and-forward queue and a downsizer.
+// Distributes the packets of one wide lane to narrow ports by their egress port; packets for the
+// control processor leave on a separate stream, the last. Each stream has a store-and-forward queue
+// and a downsizer.
 //
 // Contract
-//   Data and order: a packet leaves whole, once, on the port that its egress port names; those of a port in their order.
-//   A packet for a port that does not exist is dropped whole (`unknown_o`).
+//   Data and order: a packet leaves as a whole, once, on the port that its egress port selects;
+//   those of a port in order.
+//   A packet for a port that does not exist is dropped as a whole (`unknown_o`).
 //   A packet of at most Beats wide beats leaves without gaps while its port takes it.
-//   Nothing else is lost: a packet whose queue is full waits, and those behind it with it, whatever port they are for.
-//   Throughput: a beat a cycle on the lane and on each port. Latency: five cycles behind a packet's last wide beat.
-//   `went_o` tells where each packet goes, in the order of the lane: for statistics, and for who compares with a model.
-// Timing: from the lane to a skid buffer; from there by a comparison with constants to the queues. Outputs are those of wl_downsizer.
+//   Nothing else is lost: a packet whose queue is full waits, and stalls the packets after it,
+//   whatever port they are for.
+//   Throughput: one beat a cycle on the lane and on each port. Latency: five cycles after a
+//   packet's last wide beat.
+//   `went_o` reports the stream of each packet, in the order of the lane, for statistics and for
+//   comparison with a model.
+// Timing: the lane enters a skid buffer; a comparison with constants leads from there to the
+// queues. Outputs are those of wl_downsizer.
 //
 // Parameters
 //   Ports       ports, 1 to 8
 //   DataBytes   bytes of the lane's beat, a multiple of OutBytes
 //   OutBytes    bytes of a port's beat
-//   Numbers     the ports' numbers, 16 bits each, the first in the lowest; no two of them equal
-//   Beats       wide beats of room for each port
+//   Numbers     the ports' numbers, 16 bits each, the first in the lowest bits; all different
+//   Beats       capacity of each port's queue in wide beats
 module wl_port_spread #(
     parameter int unsigned Ports = 4,
     parameter int unsigned DataBytes = 64,
@@ -35,7 +41,7 @@ module wl_port_spread #(
     input  logic                        s_tlast_i,
     input  logic [wl_pkg::SentBits-1:0] s_tuser_i,   // wl_pkg::sent_t, on each beat
 
-    // The ports, and above them the control processor's stream.
+    // The ports, and after them the stream to the control processor.
     output logic [                 Streams-1:0] m_tvalid_o,
     input  logic [                 Streams-1:0] m_tready_i,
     output logic [      Streams*8*OutBytes-1:0] m_tdata_o,
@@ -43,9 +49,9 @@ module wl_port_spread #(
     output logic [                 Streams-1:0] m_tlast_o,
     output logic [Streams*wl_pkg::SentBits-1:0] m_tuser_o,
 
-    // Statistics: of a packet, in the cycle in which its first beat is taken from the lane.
-    output logic [Streams-1:0] went_o,    // it goes to this stream
-    output logic               unknown_o  // it goes nowhere
+    // Statistics on a packet, in the cycle in which its first beat is taken from the lane.
+    output logic [Streams-1:0] went_o,    // the packet goes to this stream
+    output logic               unknown_o  // the packet is dropped
 );
 
   if (Ports < 1 || Ports > 8) begin : g_illegal_ports
@@ -60,7 +66,7 @@ module wl_port_spread #(
     else for (int unsigned i = 0; i < Ports; i++) goal[i] = egress == Numbers[i*16+:16];
   endfunction
 
-  // Statistics look at the lane itself, beside the events of packets that do not leave.
+  // The statistics observe the lane itself, like the events of packets that do not leave.
   logic behind, begins;
   logic [Streams-1:0] for_stream;
   wl_pkg::sent_t lane_user;

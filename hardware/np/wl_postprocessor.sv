@@ -1,18 +1,21 @@
-// Post-processor of a pipe: puts headers and bodies together again, byte by byte, without gaps.
+// Post-processor of a pipe: joins headers and bodies, byte by byte, without gaps.
 //
-// What leaves is an *item*: a packet of one or more beats, or an event (a packet was dropped, or its thread ended without sending).
+// Its outputs are *items*. An item is a packet of one or more beats, or an event (a packet was
+// dropped, or its thread ended without sending).
 //
 // Contract
-//   A sent packet (finish, emit, to_cpu) is its window, which begins at byte `start` of its first header beat, and then the first
-//   `length - window` bytes of its body; the rest of the body is discarded. An event discards all of it.
-//   `more_o` marks copies: the body stays for what the same packet still sends.
+//   A sent packet (finish, emit, to_cpu) consists of its window, which begins at byte `start` of
+//   its first header beat, and the first `length - window` bytes of its body; the rest of the body
+//   is discarded. An event discards the whole body.
+//   `more_o` marks copies: the body is kept for the further items of the same packet.
 //   Order: items leave in the order of the headers.
-//   Throughput: one packet a cycle where header and packet have one beat; one event a cycle; else one beat a cycle in or out.
-//   An item that is not taken stays as it is. A packet of no bytes is one beat without a byte.
-// Timing: the byte network has a register behind it; outputs are registers.
+//   Throughput: one packet a cycle if header and packet have one beat; one event a cycle; otherwise
+//   one beat a cycle in or out.
+//   An item that is not taken stays stable. A packet of no bytes is one beat without a byte.
+// Timing: the byte network has a register after it; outputs are registers.
 //
 // Parameters
-//   DataBytes   bytes of a beat, a power of two from 16 on
+//   DataBytes   bytes of a beat, a power of two, at least 16
 module wl_postprocessor #(
     parameter int unsigned DataBytes = 64
 ) (
@@ -22,12 +25,12 @@ module wl_postprocessor #(
     // Headers, from wl_gatherer.
     input  logic                          beat_valid_i,
     output logic                          beat_ready_o,
-    input  logic [       8*DataBytes-1:0] beat_data_i,    // while not beat_ready_o: what the body buffer read last
+    input  logic [       8*DataBytes-1:0] beat_data_i,    // or the body's beat, see wl_gatherer
     input  logic                          beat_first_i,
     input  logic                          beat_last_i,
     input  logic [wl_pkg::ResultBits-1:0] beat_result_i,
 
-    // Bodies, from wl_body_buffer; their data come by way of wl_gatherer.
+    // Bodies, from wl_body_buffer; their data arrive through wl_gatherer.
     input  logic body_valid_i,
     output logic body_read_o,
     output logic body_rewind_o,
@@ -37,7 +40,7 @@ module wl_postprocessor #(
     output logic                        valid_o,
     input  logic                        ready_i,
     output logic                        event_o,  // an event: one beat without data
-    output logic                        more_o,   // the same packet will send again
+    output logic                        more_o,   // the same packet will send another item
     output logic [     8*DataBytes-1:0] data_o,
     output logic [       DataBytes-1:0] keep_o,
     output logic                        last_o,
@@ -50,34 +53,36 @@ module wl_postprocessor #(
 
   localparam int unsigned ByteBits = $clog2(DataBytes);
   localparam int unsigned CountBits = ByteBits + 1;
-  typedef logic [ByteBits-1:0] place_t;  // of a byte in a beat
-  typedef logic [CountBits-1:0] count_t;  // of bytes of a beat
+  typedef logic [ByteBits-1:0] place_t;  // position of a byte in a beat
+  typedef logic [CountBits-1:0] count_t;  // number of bytes of a beat
 
-  // What is known of a beat, beside its data.
+  // The properties of a beat, without its data.
   typedef struct packed {
     logic is_event;
     logic more;
-    logic last;            // the item's last beat here
-    place_t place;         // where its first byte goes in the beat that leaves
-    count_t count;         // bytes of it that go
+    logic last;            // the last beat of the item here
+    place_t place;         // position of its first byte in the output beat
+    count_t count;         // its bytes that are sent
     wl_pkg::sent_t user;
   } note_t;
 
-  logic go;      // stages move on
-  logic source_go;  // the first two do
+  logic go;      // the stages advance
+  logic source_go;  // the first two stages advance
 
-  // ---- Which beat is next: of the header, or of the body ----
+  // ---- The next beat, of the header or of the body ----
   wl_pkg::result_t result;
   assign result = beat_result_i;
   logic sends;
   assign sends = result.kind != wl_pkg::EXIT_DROP && result.kind != wl_pkg::EXIT_DONE;
 
   logic in_body;
-  place_t place;              // where the next byte goes
-  logic [15:0] body_left;     // bytes of the body that have not been taken, the beat that is on offer included
+  place_t place;              // position of the next byte
+  // Bytes of the body that have not been taken, including the offered beat.
+  logic [15:0] body_left;
   note_t body_note;
 
-  // The window begins at `start`, so its first beat has fewer bytes; where it ends in its last beat follows from its length.
+  // The window begins at `start`, so its first beat has fewer bytes; its length determines where it
+  // ends in its last beat.
   place_t window_end;
   count_t header_begin, header_end, header_count;
   logic [15:0] body_bytes;
@@ -135,11 +140,11 @@ module wl_postprocessor #(
     end
   end
 
-  // ---- The beat, and how far to turn it ----
+  // ---- The beat, and its rotation ----
   logic source_valid;
   logic [8*DataBytes-1:0] source_data;
   note_t source;
-  place_t turn, turn_not;  // and its complement: see wl_rotate
+  place_t turn, turn_not;  // with its complement: see wl_rotate
   always_ff @(posedge clk_i) begin
     if (rst_i) source_valid <= 1'b0;
     else if (source_go) source_valid <= take_header || take_body;
@@ -151,13 +156,15 @@ module wl_postprocessor #(
     end
   end
 
-  // ---- Turned: byte i goes to place (i + turn) mod DataBytes ----
+  // ---- Rotated: byte i goes to position (i + turn) mod DataBytes ----
   logic turned_valid;
   logic [8*DataBytes-1:0] turned_data;
   note_t turned;
-  logic fills, spills;       // it completes a beat; bytes of the item's last beat are left for one more
+  // `fills`: the beat completes an output beat; `spills`: bytes of the item's last beat are left
+  // for one more.
+  logic fills, spills;
   count_t spill_count;
-  logic [CountBits:0] reach;  // where its bytes end
+  logic [CountBits:0] reach;  // position after its last byte
   assign reach = (CountBits + 1)'(source.place) + (CountBits + 1)'(source.count);
 
   logic [8*DataBytes-1:0] rotated;
@@ -174,7 +181,7 @@ module wl_postprocessor #(
     if (source_go) begin
       turned_data <= rotated;
       turned <= source;
-      // Bytes that leave with the beat that this one completes, or all.
+      // The valid bytes of the output beat, if this one completes it.
       turned.count <= reach >= (CountBits + 1)'(DataBytes) ? count_t'(DataBytes) : reach[CountBits-1:0];
       fills <= reach >= (CountBits + 1)'(DataBytes) || source.last;
       spills <= source.last && reach > (CountBits + 1)'(DataBytes);
@@ -182,8 +189,9 @@ module wl_postprocessor #(
     end
   end
 
-  // ---- Put together: places below `turned.place` come from the beat before, of which `carry` has what did not fit ----
-  logic spilling;  // what is left in `carry` leaves as a beat of its own
+  // ---- Joined: positions below `turned.place` come from `carry`, which holds the rest of the beat
+  // before ----
+  logic spilling;  // the rest in `carry` leaves as a separate beat
   logic [8*DataBytes-1:0] carry;
   assign go = !valid_o || ready_i;
   assign source_go = go && !(turned_valid && spills && !spilling);
@@ -210,7 +218,8 @@ module wl_postprocessor #(
   end
 
 `ifdef FORMAL
-  // What must leave, in the order of the headers: of each item its length, and what is said of it on every beat.
+  // The expected items, in the order of the headers: the length of each, and its properties on
+  // every beat.
   typedef struct packed {
     logic is_event;
     logic more;
@@ -220,7 +229,7 @@ module wl_postprocessor #(
   item_t items[8];
   item_t next;
   logic [2:0] put, got;
-  logic [15:0] bytes, bytes_with;  // of the item that is leaving, before and with this beat
+  logic [15:0] bytes, bytes_with;  // of the item that leaves, before and with this beat
   logic begins, was_stalled;
   logic [9*DataBytes+wl_pkg::SentBits+2:0] out, was;
   assign begins = take_header && beat_first_i;
@@ -247,7 +256,8 @@ module wl_postprocessor #(
       Body_M : assume (!in_body || body_valid_i);
       Stable_A : assert (!was_stalled || (valid_o && out == was));
       Turn_A : assert (!source_valid || turn_not == ~turn);
-      // Bytes stand side by side from byte 0 on, and only an item's last beat has fewer than all.
+      // The bytes of a beat are contiguous from byte 0 on, and only the last beat of an item is
+      // partial.
       Keep_A : assert (!valid_o || ((keep_o & (keep_o + 1'b1)) == '0 && (last_o || keep_o == '1)));
       Order_A : assert (!valid_o || (put != got && {event_o, more_o, user_o} == {next.is_event, next.more, next.user}));
       Length_A : assert (!valid_o || (last_o ? bytes_with == next.length : bytes_with < next.length));

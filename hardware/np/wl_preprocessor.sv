@@ -1,26 +1,34 @@
-// Pre-processor of a pipe: parts packets into header and body and adds what is known of them.
+// Pre-processor of a pipe: splits packets into header and body and adds their information.
 //
-// The header is the first WindowBytes bytes; what lies behind goes to the body buffer, with KeepHeader a copy of the header before it. A header
-// leaves as soon as its packet is whole, because its information has the packet's length.
+// The header is the first WindowBytes bytes; the rest goes to the body buffer, with KeepHeader
+// after a copy of the header. A header leaves when its packet is complete, because its information
+// includes the packet's length.
 //
 // Contract
-//   Data and order: packets leave in order; the body of a packet is in the body buffer before its header leaves.
-//   Header beats carry zeros behind the packet's end. A packet of no bytes has one header beat.
-//   Throughput: one beat a cycle, so one packet a cycle if it has one beat. Latency: three cycles behind the last beat.
-//   Nothing is lost inside: a beat is taken only when header store and body buffer have room.
-//   Any input is defined: of a last beat the bytes before the first zero of `keep_i` count, of other beats all; what would
-//   make a packet longer than MaxBytes is cut off. Both are reported (`malformed_o`, `oversize_o`), once a packet.
-// Timing: inputs go to registers; outputs come from block RAM and registers. `ready_o` is a register.
+//   Data and order: packets leave in order; the body of a packet is in the body buffer before its
+//   header leaves. Header beats have zeros after the packet's end. A packet of no bytes has one
+//   header beat.
+//   Throughput: one beat a cycle, so one packet a cycle if it has one beat. Latency: three cycles
+//   after the last beat.
+//   Nothing is lost inside: a beat is accepted only when header store and body buffer have room.
+//   Any input is defined: of a last beat the bytes before the first zero of `keep_i` are valid, of
+//   other beats all; bytes that would make a packet longer than MaxBytes are cut off. Both are
+//   reported (`malformed_o`, `oversize_o`), once a packet.
+// Timing: inputs go to registers; outputs come from block RAM and registers. `ready_o` is a
+// register.
 //
 // Parameters
 //   DataBytes      bytes of a beat
-//   WindowBytes    bytes of a header at most, a multiple of DataBytes
-//   UserBits       bits that come with a packet: ingress port (16), then what else the program asks for
+//   WindowBytes    most bytes of a header, a multiple of DataBytes
+//   UserBits       sideband bits of a packet: ingress port (16), then what else the program asks
+//                  for
 //   SequenceBits   bits of the packet's number that go into the information; 0: none
-//   PlaceBits      bits of a body's place in wl_body_buffer, which goes into the information if engines reach bodies; 0: it does not
-//   MaxBytes       longest packet; the body buffer must have room for more beats than what goes there of it fills
+//   PlaceBits      bits of a body's place in wl_body_buffer, which is part of the information if
+//                  engines access bodies; 0: it is not
+//   MaxBytes       longest packet; the body buffer must have room for more beats than the part that
+//                  is stored there fills
 //   KeepHeader     1: bodies begin with a copy of the header
-//   HeaderBeats    room for header beats (block RAM)
+//   HeaderBeats    capacity for header beats (block RAM)
 module wl_preprocessor #(
     parameter int unsigned DataBytes = 64,
     parameter int unsigned WindowBytes = wl_pkg::WindowLoaded,
@@ -47,7 +55,7 @@ module wl_preprocessor #(
     input  logic [   UserBits-1:0] user_i,      // on the first beat
     input  logic [ NumberBits-1:0] sequence_i,  // on the first beat
 
-    // Headers: beats as above, of packets that are whole.
+    // Headers: beats as above, of complete packets.
     output logic                   header_valid_o,
     input  logic                   header_ready_i,
     output logic [8*DataBytes-1:0] header_data_o,
@@ -57,16 +65,16 @@ module wl_preprocessor #(
 
     // Bodies, to wl_body_buffer.
     input  logic                   body_ready_i,  // room for a beat and for another packet
-    input  logic [  PlacePort-1:0] body_place_i,  // where the packet's body begins
-    output logic                   body_write_o,  // a beat
+    input  logic [  PlacePort-1:0] body_place_i,  // place of the packet's body
+    output logic                   body_write_o,  // writes a beat
     output logic [8*DataBytes-1:0] body_data_o,
-    output logic                   body_close_o,  // the packet is whole: what was written since the last one is its body
+    output logic                   body_close_o,  // the packet is complete: ends its body
 
     // Statistics: each for one cycle.
-    output logic                 packet_o,     // a packet is whole
-    output logic [CountBits-1:0] bytes_o,      // bytes taken in this cycle
-    output logic                 malformed_o,  // it had a `keep_i` with a hole, or one of a beat that was not its last was not full
-    output logic                 oversize_o    // it was longer than MaxBytes and is cut
+    output logic                 packet_o,     // a packet is complete
+    output logic [CountBits-1:0] bytes_o,      // bytes accepted in this cycle
+    output logic                 malformed_o,  // hole in `keep_i`, or a partial beat in the middle
+    output logic                 oversize_o    // it was longer than MaxBytes and was cut
 );
 
   if (DataBytes < 8 || 2 ** $clog2(DataBytes) != DataBytes) begin : g_illegal_beat
@@ -87,13 +95,15 @@ module wl_preprocessor #(
 
   localparam int unsigned WindowBeats = WindowBytes / DataBytes;
   localparam int unsigned MaxBeats = (MaxBytes + DataBytes - 1) / DataBytes;
-  localparam int unsigned LastBytes = MaxBytes - (MaxBeats - 1) * DataBytes;  // of beat MaxBeats - 1
+  // Bytes of beat MaxBeats - 1.
+  localparam int unsigned LastBytes = MaxBytes - (MaxBeats - 1) * DataBytes;
   localparam int unsigned IndexBits = wl_pkg::bits(MaxBeats + 1);
   localparam int unsigned ByteBits = $clog2(DataBytes);
   localparam int unsigned HeaderBeatBits = wl_pkg::bits(WindowBeats);
 
-  // How many bytes stand before the first zero of `keep_i`, and whether a one stands behind it. Four bits of `keep_i` at a time, and the
-  // groups by doubling: as one chain over all of them this was the pipe's deepest path.
+  // The number of bytes before the first zero of `keep_i`, and whether a one follows it. Four bits
+  // of `keep_i` form a group, and the groups are combined by doubling: a single chain was the
+  // deepest path of the pipe.
   localparam int unsigned Groups = DataBytes / 4;
   logic [CountBits-1:0] count;
   logic [DataBytes-1:0] kept;
@@ -109,7 +119,7 @@ module wl_preprocessor #(
     hole = 1'b0;
     for (int unsigned group = 0; group < Groups; group++) begin
       logic [3:0] keep;
-      logic [1:0] ones;  // if they are not four
+      logic [1:0] ones;  // number of leading ones if they are not four
       keep = keep_i[4*group+:4];
       ones = !keep[0] ? 2'd0 : !keep[1] ? 2'd1 : !keep[2] ? 2'd2 : 2'd3;
       hole |= (keep & (keep + 4'd1)) != '0 || (!whole[group] && keep != '0);
@@ -118,7 +128,7 @@ module wl_preprocessor #(
     end
   end
 
-  // A beat in hand.
+  // The current beat.
   logic held, last, bad, take, go;
   logic behind;  // the next beat taken is not its packet's first
   logic [CountBits-1:0] bytes;
@@ -140,7 +150,7 @@ module wl_preprocessor #(
       last  <= last_i;
       bytes <= last_i ? count : CountBits'(DataBytes);
       bad   <= last_i ? hole : keep_i != '1;
-      // Bytes that do not count become zero: registers with a reset, so this takes no logic.
+      // Bytes that are not valid become zero, by the reset of registers, which takes no logic.
       for (int unsigned i = 0; i < DataBytes; i++) begin
         if (!kept[i]) data[8*i+:8] <= '0;
         else data[8*i+:8] <= data_i[8*i+:8];
@@ -152,7 +162,7 @@ module wl_preprocessor #(
     end
   end
 
-  // Its place in its packet: `index` stops at MaxBeats.
+  // The position in the packet: `index` stops at MaxBeats.
   logic [IndexBits-1:0] index;
   logic in_window, beyond, cut, was_bad, packet;
   logic [CountBits-1:0] stored;
@@ -183,14 +193,14 @@ module wl_preprocessor #(
     oversize_o  <= !rst_i && packet && (was_cut || cut);
   end
 
-  // A last beat without bytes behind others adds nothing: it is not stored.
+  // A last beat without bytes that is not the first adds nothing, and is not stored.
   logic some;
   assign some = index == '0 || bytes != '0;
   assign body_write_o = go && (KeepHeader || !in_window) && !beyond && some;
   assign body_close_o = packet;
   assign body_data_o  = data;
 
-  // Header beats, and what is known of the packet, which completes it.
+  // Header beats, and the information of the packet, which completes it.
   logic beat_valid, info_valid, beat_taken;
   logic [wl_pkg::bits(HeaderBeats + 2)-1:0] header_fill, info_fill;
   wl_fifo_block #(
@@ -235,7 +245,7 @@ module wl_preprocessor #(
       .fill_o     (info_fill)
   );
 
-  // Which beat of its header this is follows from the length.
+  // The packet's length determines which beat of its header this is.
   logic [HeaderBeatBits-1:0] beat;
   assign header_valid_o = beat_valid && info_valid;
   assign beat_taken = header_valid_o && header_ready_i;

@@ -1,17 +1,21 @@
-// Rate limit of a stream of packets: a bucket of credit, of which each beat takes one. A packet starts only if there is credit for a beat,
-// and then is not stopped; what a long one takes too much, the next has to wait for.
+// Limits the rate of a packet stream: each beat takes one unit of credit from a bucket. A packet
+// starts only if there is credit for a beat, and is then not interrupted; if a long packet
+// overdraws the credit, the next one waits.
 //
 // Contract
-//   Data and order: what goes in comes out, once, in order; beats are passed on as they are.
-//   Limit: in any n cycles at most Burst + MaxBeats + n * Share / 65536 beats pass, of packets of up to MaxBeats.
-//   Guarantee: a stream that always has a beat, and whose output is always taken, passes at least n * Share / 65536 - 1 beats in n cycles.
+//   Data and order: each beat that enters leaves once, in order and unchanged.
+//   Limit: in any n cycles at most Burst + MaxBeats + n * Share / 65536 beats pass, of packets of
+//   up to MaxBeats.
+//   Guarantee: a stream that always has a beat, and whose output is always taken, passes at least
+//   n * Share / 65536 - 1 beats in n cycles.
 //   Latency: none. An output that is offered stays until it is taken.
-// Timing: one LUT from `in_valid_i` to `out_valid_o` and from `out_ready_i` to `in_ready_o`; the bucket is an adder between registers.
+// Timing: one LUT from `in_valid_i` to `out_valid_o` and from `out_ready_i` to `in_ready_o`; the
+// bucket is an adder between registers.
 //
 // Parameters
-//   Width      bits of a beat, `last` not counted
-//   Share      beats that are allowed in 65,536 cycles: 1 to 65,536, the latter no limit
-//   Burst      beats of credit that a stream which was idle can have
+//   Width      bits of a beat, without `last`
+//   Share      beats that are allowed in 65,536 cycles: 1 to 65,536, the latter without limit
+//   Burst      most beats of credit of a stream that was idle
 //   MaxBeats   beats of the longest packet
 module wl_rate_limit #(
     parameter int unsigned Width = 592,
@@ -40,11 +44,11 @@ module wl_rate_limit #(
     $fatal(1, "wl_rate_limit: Share must be 1 to 65536");
   end
 
-  // Credit in 65536ths of a beat: from minus the longest packet to the burst.
+  // The credit in 65536ths of a beat: from minus the longest packet to the burst.
   localparam int unsigned Bits = 17 + wl_pkg::bits((Burst > MaxBeats ? Burst : MaxBeats) + 3);
   localparam logic signed [Bits-1:0] Beat = Bits'(65536);
   localparam logic signed [Bits-1:0] Gain = Bits'(Share);
-  // What a cycle brings beyond the burst is not cut off, or it would be missing from the rate.
+  // The increment of a cycle beyond the burst is kept; cutting it off would reduce the rate.
   localparam logic signed [Bits-1:0] Most = Bits'(Burst * 65536 + Share);
   localparam logic signed [Bits-1:0] Least = -Bits'(MaxBeats * 65536);
 
@@ -64,7 +68,7 @@ module wl_rate_limit #(
       credit <= Most;
       behind <= 1'b0;
     end else begin
-      // A packet longer than MaxBeats takes no more than the register holds.
+      // A packet longer than MaxBeats takes no more credit than the register holds.
       if (after > Most) credit <= Most;
       else if (after < Least) credit <= Least;
       else credit <= after;
@@ -78,7 +82,7 @@ module wl_rate_limit #(
     offered <= !rst_i && out_valid_o && !out_ready_i;
     if (!rst_i) begin
       Most_A : assert (credit <= Most);
-      // What is offered is not withdrawn: credit only grows while nothing passes.
+      // An offer is not withdrawn: the credit only grows while nothing passes.
       Stays_A : assert (!offered || open);
     end
   end

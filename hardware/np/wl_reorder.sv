@@ -1,24 +1,31 @@
-// Reorder queue of a cluster: packets are given tags in order, finish in any order, and leave in order of their tags.
+// Reorder queue of a cluster: packets get tags in order, finish in any order, and leave in the
+// order of their tags.
 //
-// A tag owns a record (the result) and a strip of rows in block RAM. A packet has one last record and, before it, any number of
-// copies (`more`, by `emit`), which use the same strip one after the other.
+// A tag owns a record (the result) and a strip of rows in block RAM. A packet has one last record
+// and, before it, any number of copies (`more`, by `emit`), which use the same strip one after the
+// other.
 //
 // Contract
-//   Tags are given in a ring, so the order of tags is that of loading. A tag is free again when its last record has left.
-//   In: the rows of a packet are contiguous; tag and result on every row. A packet without rows (dropped, done, or with an empty
-//   window) is one beat whose data do not count.
-//   A copy may come only for the tag at the head. A record whose strip still holds a copy waits (`finish_ready_o` low) until that
-//   has been read: this holds up nobody for ever, because it is at the head.
-//   Out: records in order, rows as they came; packets without rows as one beat. Result on every row.
-//   Throughput: one row in and one row out each cycle, one packet without rows each cycle. Latency: three cycles from the last row
-//   of the packet at the head to its first row out.
-//   No deadlock: as long as all tags given finish and the output is taken, all leave.
+//   Tags are assigned in a ring, so the order of tags is that of loading. A tag is free again when
+//   its last record has left.
+//   In: the rows of a packet are contiguous, with tag and result on every row. A packet without
+//   rows (dropped, done, or with an empty window) is one beat whose data are ignored.
+//   A copy may come only for the tag at the head. A record whose strip still holds a copy waits
+//   (`finish_ready_o` low) until that has been read; this wait always ends, because the tag is at
+//   the head.
+//   Out: records in order, rows as they came; packets without rows as one beat. The result is on
+//   every row.
+//   Throughput: one row in and one row out in each cycle, or one packet without rows in each
+//   cycle. Latency: three cycles from the last row of the packet at the head to its first output
+//   row.
+//   No deadlock: as long as all assigned tags finish and the output is taken, all packets leave.
 // Timing: outputs come from block RAM and registers.
 // Cost: Tags * 2^ceil(log2 Rows) rows of block RAM; a result for each tag in LUT RAM.
 //
 // Parameters
-//   Tags       packets under way at most: 1 or a power of two
-//   Rows       rows of a packet at most; a window of 256 bytes that begins in the last byte of a row has 17
+//   Tags       most packets under way: 1 or a power of two
+//   Rows       most rows of a packet; a window of 256 bytes that begins in the last byte of a row
+//              has 17
 //   RowBytes   bytes of a row
 module wl_reorder #(
     parameter int unsigned Tags = 32,
@@ -34,7 +41,7 @@ module wl_reorder #(
     input  logic                alloc_valid_i,
     output logic                alloc_ready_o,
     output logic [ TagBits-1:0] alloc_tag_o,
-    output logic [FreeBits-1:0] free_o,         // tags that are free
+    output logic [FreeBits-1:0] free_o,         // free tags
 
     // Finished packets, from the engines.
     input  logic                          finish_valid_i,
@@ -45,7 +52,7 @@ module wl_reorder #(
     input  logic [           TagBits-1:0] finish_tag_i,
     input  logic [wl_pkg::ResultBits-1:0] finish_result_i,
 
-    // To the engines: the tag whose turn it is, and whether all it has sent so far has left.
+    // To the engines: the tag at the head, and whether all that it has sent so far has left.
     output logic [TagBits-1:0] order_head_o,
     output logic               order_drained_o,
 
@@ -69,9 +76,9 @@ module wl_reorder #(
   localparam int unsigned ShiftBits = $clog2(RowBytes);
   localparam int unsigned RowAddressBits = wl_pkg::bits(Tags * 2 ** RowIndexBits);
 
-  // Tags that are under way: from `head` (the oldest) to before `tail`.
+  // The tags under way: from `head` (the oldest) to before `tail`.
   logic [TagBits-1:0] head, tail;
-  logic some;  // head is under way
+  logic some;  // the tag at the head is under way
   logic alloc, retire;
   assign alloc_ready_o = free_o != '0;
   assign alloc_tag_o = tail;
@@ -97,8 +104,9 @@ module wl_reorder #(
     end
   end
 
-  // A tag's last record is there when its two bits differ. Giving the tag out makes them equal, finishing makes them differ: each
-  // memory has one writer, and neither needs to be cleared.
+  // The last record of a tag is stored when its two bits differ. Assigning the tag makes them
+  // equal, finishing makes them differ: each memory has one writer, and neither needs to be
+  // cleared.
   (* ram_style = "distributed" *) logic given[Tags];
   (* ram_style = "distributed" *) logic finished[Tags];
   logic store, store_end, store_last, copy_held;
@@ -107,10 +115,10 @@ module wl_reorder #(
     if (store_last) finished[finish_tag_i] <= !given[finish_tag_i];
   end
 
-  // Finished rows come in.
+  // Input of finished rows.
   logic finish_more;
   logic [RowIndexBits-1:0] store_row;
-  // `more` is the lowest bit of result_t; the rest matters when the record is read.
+  // `more` is the lowest bit of result_t; the other bits are used when the record is read.
   assign finish_more = finish_result_i[0];
   assign finish_ready_o = !(copy_held && finish_tag_i == head);
   assign store = finish_valid_i && finish_ready_o;
@@ -122,7 +130,7 @@ module wl_reorder #(
     else if (store) store_row <= finish_last_i ? '0 : store_row + 1'b1;
   end
 
-  // The record at the head, row by row. `copy_held`: the head's strip holds a copy.
+  // The record at the head, row by row. `copy_held`: the strip of the head holds a copy.
   wl_pkg::result_t result;
   logic pending, fetch, fetch_end;
   logic [RowIndexBits-1:0] fetch_row;
@@ -184,11 +192,11 @@ module wl_reorder #(
   );
 
 `ifdef FORMAL
-  // What is under way is counted by both pointers; a record is pending only for a tag that was given out.
+  // Both pointers count the packets under way; a record is pending only for an assigned tag.
   logic was_stalled;
   logic [TagBits-1:0] copying;
   logic in_record;
-  logic [Tags-1:0] done;  // the tag's last record is there: what the marks say, kept plainly
+  logic [Tags-1:0] done;  // the last record of the tag is stored: a plain copy of the two marks
   logic [TagBits-1:0] record_tag;
   always_ff @(posedge clk_i) begin
     was_stalled <= !rst_i && row_valid_o && !row_ready_i;
@@ -203,12 +211,14 @@ module wl_reorder #(
       Pointers_A : assert (Tags == 1 || TagBits'(tail - head) == TagBits'(FreeBits'(Tags) - free_o));
       Stable_A : assert (!was_stalled || row_valid_o);
       Marks_A : assert (!some || done[head] == (given[head] != finished[head]));
-      // A copy is of the packet at the head, and holds up nothing behind it but what is of the same packet.
+      // A copy belongs to the packet at the head, and stalls only later records of the same packet.
       Copy_A : assert (!copy_held || (some && copying == head));
-      // No deadlock: what is pending moves when the output does, and only the head's own record can be refused.
+      // No deadlock: a pending record advances with the output, and only the head's own record can
+      // be stalled.
       Progress_A : assert (!pending || fetch || (row_valid_o && !row_ready_i));
       Refuse_A : assert (!finish_valid_i || finish_ready_o || (pending && finish_tag_i == head));
-      // The engines keep to the contract: rows of a record are contiguous, a record is of a tag that is under way, a copy of the head.
+      // The engines keep to the contract: the rows of a record are contiguous, a record has a tag
+      // under way, and a copy that of the head.
       First_M : assume (!finish_valid_i || finish_first_i == !in_record);
       Contiguous_M : assume (!finish_valid_i || !in_record || finish_tag_i == record_tag);
       UnderWay_M : assume (!finish_valid_i || FreeBits'(TagBits'(finish_tag_i - head)) < FreeBits'(Tags) - free_o);

@@ -1,9 +1,11 @@
-// Turns a beat round by bytes: byte i goes to place (i + turn) mod Bytes.
+// Rotates a beat by bytes: byte i goes to position (i + turn) mod Bytes.
 //
-// Timing: combinational, one LUT level for each two bits of the turn: a four-way multiplexer is a 6-LUT. Cost: 8 * Bytes LUTs a level.
-// The turn comes twice, from registers of their own; the second is complemented, so that synthesis does not make one of them. Where a
-// four-way multiplexer chooses between the pairs (a, b) and (c, d), another chooses between (c, d) and (e, f): were (c, d) chosen by
-// the same signal, synthesis would share that choice, and need twice the LUTs in twice the levels.
+// Timing: combinational, one LUT level for every two bits of the turn: a four-way multiplexer is a
+// 6-LUT. Cost: 8 * Bytes LUTs a level. The turn comes twice, from two sets of registers; the second
+// one is complemented, so that synthesis does not merge them. Where one four-way multiplexer
+// chooses between the pairs (a, b) and (c, d), another one chooses between (c, d) and (e, f): if
+// the same signal selected from (c, d) in both, synthesis would share this selection, and need
+// twice the LUTs in twice the levels.
 //
 // Parameters
 //   Bytes   bytes of a beat, a power of two
@@ -34,7 +36,7 @@ module wl_rotate #(
       assign from = g_level[level-1].data;
     end
     for (genvar i = 0; i < Bytes; i++) begin : g_byte
-      // Place i takes what stands 0, 1, 2 or 3 steps before it.
+      // Byte i comes from the byte 0, 1, 2 or 3 steps before it.
       logic [3:0][7:0] choice;
       for (genvar k = 0; k < 4; k++) begin : g_choice
         localparam int unsigned From = (i + 4 * Bytes - k * Step) % Bytes;
@@ -46,7 +48,7 @@ module wl_rotate #(
   assign data_o = g_level[Levels-1].data;
 
 `ifdef FORMAL
-  // Where both turns are the same; after power-up they need not be.
+  // Holds if both turns are equal; after power-up they may differ.
   always_comb begin
     Turned_A :
     assert (turn_i[2*TurnBits-1:TurnBits] != ~turn_i[TurnBits-1:0]

@@ -1,21 +1,28 @@
-// Sequencer: deals the packets of the input lanes to the pipes, so that packet n goes to pipe n mod Lanes.
+// Sequencer: distributes the packets of the input lanes over the pipes, so that packet n goes to
+// pipe n mod Lanes.
 //
-// Packets are numbered in the order in which they start, the lower lane first within a cycle; who has waited for a pipe comes before who
-// arrives. Wireloom's whole notion of order (what leaves when, which packet sees which state) goes back to these numbers.
+// Packets are numbered in the order in which they start, the lower lane first within a cycle; a
+// packet that has waited for a pipe comes before one that arrives. These numbers define the packet
+// order in all of Wireloom (what leaves when, which packet sees which state).
 //
 // Contract
-//   Data and order: each packet goes whole to one pipe; a pipe gets its packets in order of their numbers.
-//   Throughput: Lanes beats a cycle while packets that are under way together are of the same number of beats; a packet waits for its
-//   pipe while an earlier one is still going there. Latency: none.
-//   `tuser` counts on the first beat. Beats are passed on as they are: `wl_preprocessor` makes sense of any `tkeep` and length.
-//   With one lane this is wires and the counter.
-// Timing: a Lanes-way multiplexer from lane to pipe; `s_tready_o` depends on `pipe_ready_i` and on registers.
+//   Data and order: each packet goes to one pipe as a whole; a pipe gets its packets in the order
+//   of their numbers.
+//   Throughput: Lanes beats a cycle while the packets under way at the same time have the same
+//   number of beats; a packet waits for its pipe while an earlier one still goes there. Latency:
+//   none.
+//   `tuser` is valid on the first beat. Beats pass unchanged: `wl_preprocessor` defines the meaning
+//   of any `tkeep` and length.
+//   With one lane the module is only wires and the counter.
+// Timing: a Lanes-way multiplexer from lane to pipe; `s_tready_o` depends on `pipe_ready_i` and on
+// registers.
 //
 // Parameters
-//   Lanes          AXI4-Stream lanes in, and pipes: 1 to 8
+//   Lanes          AXI4-Stream input lanes, and pipes: 1 to 8
 //   DataBytes      bytes of a beat
 //   UserBits       bits of tuser
-//   SequenceBits   bits of the packets' numbers, 0 if no program asks for them (`pipe_sequence_o` is then one zero bit a pipe)
+//   SequenceBits   bits of the packets' numbers, 0 if no program uses them (`pipe_sequence_o` is
+//                  then one zero bit a pipe)
 module wl_sequencer #(
     parameter int unsigned Lanes = 2,
     parameter int unsigned DataBytes = 64,
@@ -41,10 +48,10 @@ module wl_sequencer #(
     output logic [  Lanes*DataBytes-1:0] pipe_keep_o,
     output logic [            Lanes-1:0] pipe_last_o,
     output logic [   Lanes*UserBits-1:0] pipe_user_o,
-    output logic [ Lanes*NumberBits-1:0] pipe_sequence_o,  // number of the packet, on its first beat
+    output logic [ Lanes*NumberBits-1:0] pipe_sequence_o,  // packet's number, on its first beat
 
     // Statistics.
-    output logic [Lanes-1:0] stall_o  // the lane has a beat that is not taken in this cycle
+    output logic [Lanes-1:0] stall_o  // the lane has a beat that is not accepted in this cycle
 );
 
   if (Lanes < 1 || Lanes > 8) begin : g_illegal_lanes
@@ -59,7 +66,7 @@ module wl_sequencer #(
 
   assign stall_o = s_tvalid_i & ~s_tready_o;
 
-  logic [NumberBits-1:0] number;  // of the next packet that starts
+  logic [NumberBits-1:0] number;  // number of the next packet to start
 
   if (Lanes == 1) begin : g_wires
     assign pipe_valid_o = s_tvalid_i;
@@ -70,23 +77,23 @@ module wl_sequencer #(
     assign pipe_user_o = s_tuser_i;
     assign pipe_sequence_o = number;
 
-    // The number counts when the packet is through, so that it stands still from the first beat on.
+    // The number advances at the end of a packet, so that it is stable from the first beat on.
     always_ff @(posedge clk_i) begin
       if (rst_i || SequenceBits == 0) number <= '0;
       else if (pipe_valid_o[0] && pipe_ready_i[0] && pipe_last_o[0]) number <= number + 1'b1;
     end
   end else begin : g_deal
     logic [Lanes-1:0] waited;  // the lane has a packet that found its pipe busy
-    logic [Lanes-1:0] bound;  // the lane's packet has a pipe,
-    logic [Lanes-1:0][LaneBits-1:0] bound_pipe;  // this one,
-    logic [Lanes-1:0][NumberBits-1:0] bound_number;  // and this number
-    logic [LaneBits-1:0] turn;  // the pipe of the next packet that starts
+    logic [Lanes-1:0] bound;  // a pipe is assigned to the lane's packet
+    logic [Lanes-1:0][LaneBits-1:0] bound_pipe;  // that pipe
+    logic [Lanes-1:0][NumberBits-1:0] bound_number;  // number of the packet
+    logic [LaneBits-1:0] turn;  // pipe of the next packet to start
 
     function automatic logic [LaneBits-1:0] after(logic [LaneBits-1:0] pipe);
       return pipe == LaneBits'(Lanes - 1) ? '0 : pipe + 1'b1;
     endfunction
 
-    logic [Lanes-1:0] busy;  // pipes that are in the middle of a packet
+    logic [Lanes-1:0] busy;  // pipes in the middle of a packet
     always_comb begin
       busy = '0;
       for (int unsigned lane = 0; lane < Lanes; lane++) begin
@@ -96,7 +103,8 @@ module wl_sequencer #(
       end
     end
 
-    // Whose packet goes where. A packet that finds its pipe busy holds up those that would start behind it: the turn stays.
+    // The assignment of packets to pipes. A packet that finds its pipe busy stalls those that would
+    // start after it: the turn stays.
     logic [Lanes-1:0] active;
     logic [Lanes-1:0][LaneBits-1:0] pipe_of;
     logic [Lanes-1:0][NumberBits-1:0] number_of;
@@ -158,7 +166,7 @@ module wl_sequencer #(
 
     for (genvar pipe = 0; pipe < Lanes; pipe++) begin : g_pipe
       logic [LaneBits-1:0] from;
-      logic [Lanes-1:0] goes;  // the lane's packet goes here
+      logic [Lanes-1:0] goes;  // the lane's packet goes to this pipe
       always_comb begin
         from = '0;
         for (int unsigned lane = 0; lane < Lanes; lane++) begin

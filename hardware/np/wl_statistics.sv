@@ -1,18 +1,21 @@
-// Statistics: many counters of 64 bits that cost little logic.
+// Statistics: many counters of 64 bits with little logic.
 //
-// Each counter is a few bits of its own, which a scanner adds to a 64-bit word in block RAM, one counter after another, and clears. So a
-// number that is read may lack what was counted in the last 2 * Counters + 4 cycles; nothing is lost.
+// Each counter has a few bits in registers. A scanner visits one counter after another, adds these
+// bits to a 64-bit word in block RAM, and clears them. A value that is read may therefore lack the
+// counts of the last 2 * Counters + 4 cycles; nothing is lost.
 //
 // Contract
-//   Each `add_i` is added in its cycle to its counter. A read gives the counter at that address, or 0 for one that does not exist.
-//   A write does nothing. Counters are zero after reset.
-//   Control bus: a read is done at most 2 * Counters + 8 cycles after reset, else within 4 cycles.
-// Timing: one adder of a few bits for each counter, one of 64 bits in all.
+//   Each `add_i` is added to its counter in its cycle. A read returns the counter at that address,
+//   or 0 for one that does not exist.
+//   A write has no effect. Counters are zero after reset.
+//   Control bus: a read is done at most 2 * Counters + 8 cycles after reset, and otherwise within 4
+//   cycles.
+// Timing: one adder of a few bits for each counter, and a single one of 64 bits.
 //
 // Parameters
 //   Counters    counters, 2 to 512
-//   AddBits     bits of what is added to a counter in one cycle
-//   CtlTarget   the number at which it answers on the control bus
+//   AddBits     bits of the increment of a counter in one cycle
+//   CtlTarget   number of the module on the control bus
 //   CtlBits     bits of the control bus' data
 module wl_statistics #(
     parameter int unsigned Counters = 16,
@@ -45,15 +48,16 @@ module wl_statistics #(
     $fatal(1, "wl_statistics: CtlBits must be 64 or more");
   end
 
-  // The scanner comes to each counter at least every 2 * Counters cycles: a read takes its place in at most every second cycle.
+  // The scanner visits each counter at least every 2 * Counters cycles: reads take its place in at
+  // most every second cycle.
   localparam int unsigned NearBits = $clog2(2 * Counters + 2) + AddBits;
   localparam int unsigned IndexBits = wl_pkg::bits(Counters);
 
-  logic [Counters-1:0][NearBits-1:0] near;  // counted, and not yet added
-  logic [IndexBits-1:0] scanned;  // whose turn it is
-  logic first_round;  // what block RAM has is not ours yet
+  logic [Counters-1:0][NearBits-1:0] near;  // counts not yet added to block RAM
+  logic [IndexBits-1:0] scanned;  // the counter to visit
+  logic first_round;  // block RAM is not initialised yet
 
-  // A read: asked, then answered in the next cycle. Its words come through the scanner's read port.
+  // A read: it is issued, and its word arrives in the next cycle. It uses the scanner's read port.
   logic asked, ask, exists;
   logic [63:0] word;
   assign ask = ctl_valid_i && ctl_target_i == CtlTarget && !asked && !ctl_done_o && !first_round;
@@ -74,7 +78,7 @@ module wl_statistics #(
     reading <= !ctl_write_i;
   end
 
-  // The scanner: reads a word and takes what was counted near by, then writes their sum.
+  // The scanner: it reads a word and takes the register's count, then writes their sum.
   logic adding, fresh;
   logic [IndexBits-1:0] added;
   logic [NearBits-1:0] taken;
@@ -116,10 +120,13 @@ module wl_statistics #(
   assign unused = &{ctl_data_i, ctl_address_i};
 
 `ifdef FORMAL
-  // Each counter as it is, and as it was a while ago: at least as long as the scanner takes to come round.
+  // Each counter's exact value, and an older value: at least as old as one round of the scanner
+  // takes.
   localparam int unsigned Round = 2 * Counters + 4;
   logic [Counters-1:0][63:0] exact, recent, old;
-  int unsigned age, waited;  // cycles since both were taken; that a read has waited, the first round not counted
+  // `age`: cycles since both were taken; `waited`: cycles that a read has waited, except in the
+  // first round.
+  int unsigned age, waited;
   logic [63:0] read_exact, read_old;
   logic meant, was_meant;
   assign meant = ctl_valid_i && ctl_target_i == CtlTarget;
@@ -150,7 +157,7 @@ module wl_statistics #(
     end
   end
   for (genvar i = 0; i < Counters; i++) begin : g_near
-    // What is near by has room until the scanner comes.
+    // The register of a counter has room until the scanner comes.
     always_ff @(posedge clk_i) begin
       if (!rst_i) Room_A : assert ((NearBits + 1)'(near[i]) + (NearBits + 1)'(add_i[i*AddBits+:AddBits]) < 2 ** NearBits);
     end

@@ -1,16 +1,19 @@
-// Upsizer: an AXI4-Stream of narrow beats becomes one of wide beats. The first narrow beat comes to lie in the lowest bytes.
+// Upsizer: converts an AXI4-Stream of narrow beats to wide beats. The first narrow beat fills the
+// lowest bytes.
 //
 // Contract
-//   Data and order: the wide beats have the narrow ones' bytes and `keep`, in order; a packet's first byte is byte 0 of a wide beat. What
-//   follows a packet's last narrow beat in its wide beat is not kept and zero. An output that is not taken stays as it is.
-//   Any `keep` goes through as it is, holes and beats without bytes included.
-//   Throughput: a narrow beat a cycle. Latency: one cycle behind the narrow beat that completes a wide one.
+//   Data and order: the wide beats have the bytes and `keep` of the narrow beats, in order; the
+//   first byte of a packet is byte 0 of a wide beat. The rest of a wide beat after the packet's
+//   last narrow beat is not kept, and is zero. An output that is not taken stays stable.
+//   Any `keep` passes unchanged, including holes and beats without bytes.
+//   Throughput: one narrow beat a cycle. Latency: one cycle after the narrow beat that completes a
+//   wide one.
 // Timing: outputs are registers; `in_ready_o` depends on `out_ready_i` and on a register.
 //
 // Parameters
 //   InBytes    bytes of a narrow beat
 //   OutBytes   bytes of a wide beat, a multiple of InBytes
-//   UserBits   bits that come with a packet
+//   UserBits   sideband bits of a packet
 module wl_upsizer #(
     parameter int unsigned InBytes = 8,
     parameter int unsigned OutBytes = 64,
@@ -24,7 +27,7 @@ module wl_upsizer #(
     input  logic [8*InBytes-1:0] in_data_i,
     input  logic [  InBytes-1:0] in_keep_i,
     input  logic                 in_last_i,
-    input  logic [ UserBits-1:0] in_user_i,   // counts on the first beat of a packet
+    input  logic [ UserBits-1:0] in_user_i,   // valid on the first beat of a packet
 
     output logic                  out_valid_o,
     input  logic                  out_ready_i,
@@ -44,8 +47,8 @@ module wl_upsizer #(
   localparam int unsigned Parts = OutBytes / InBytes;
   localparam int unsigned PartBits = wl_pkg::bits(Parts);
 
-  logic [PartBits-1:0] part;  // of the wide beat, that the next narrow one becomes
-  logic behind;  // it is not its packet's first
+  logic [PartBits-1:0] part;  // part of the wide beat that the next narrow beat becomes
+  logic behind;  // the next narrow beat is not the first of its packet
   logic take, whole;
   assign in_ready_o = !out_valid_o || out_ready_i;
   assign take = in_valid_i && in_ready_o;
@@ -86,7 +89,7 @@ module wl_upsizer #(
     was <= {out_user_o, out_last_o, out_keep_o, out_data_o};
     if (!rst_i) begin
       Stable_A : assert (!was_stalled || (out_valid_o && {out_user_o, out_last_o, out_keep_o, out_data_o} == was));
-      // What stands at the output is whole: the next narrow beat begins another.
+      // The beat at the output is complete: the next narrow beat begins another.
       Whole_A : assert (!out_valid_o || part == '0);
     end
   end

@@ -1,18 +1,21 @@
-// Demultiplexer of virtual routers: each packet of one lane goes to its router, each of which has a queue of its own.
-// What a router does not take in time is lost to it alone.
+// Demultiplexer for virtual routers: each packet of a lane goes to its router, and each router has
+// its own queue. If a router does not take its packets in time, only this router loses packets.
 //
 // Contract
-//   Data and order: a router gets its packets whole, in order, once. A packet that comes while its router's queue has not room for the
-//   longest packet is lost whole (`lost_o`); one that is meant for no router is lost (`unknown_o`). A packet of more than MaxBeats beats ends
-//   with its MaxBeats-th (`cut_o`).
-//   Isolation: a beat is taken every cycle, whatever the routers do; what one router gets, and when, does not depend on what others take.
+//   Data and order: a router gets its packets as a whole, in order, once. A packet that arrives
+//   while its router's queue has no room for the longest packet is dropped as a whole (`lost_o`),
+//   and so is a packet that belongs to no router (`unknown_o`). A packet of more than MaxBeats
+//   beats is cut after MaxBeats beats (`cut_o`).
+//   Isolation: a beat is accepted in every cycle, whatever the routers do; what a router gets, and
+//   when, does not depend on the other routers.
 //   Throughput: one beat a cycle in, and one a cycle to each router. Latency: two cycles.
-// Timing: the outputs are block RAM's registers; from `meant_i` to the queues' writes it is a comparison and two gates.
+// Timing: the outputs are the registers of block RAM; from `meant_i` to the writes of the queues
+// there are a comparison and two gates.
 //
 // Parameters
 //   Routers    virtual routers
-//   Width      bits of a beat, `last` not counted
-//   Beats      beats of room in each queue
+//   Width      bits of a beat, without `last`
+//   Beats      capacity of each queue in beats
 //   MaxBeats   beats of the longest packet
 module wl_virtual_demux #(
     parameter int unsigned Routers = 2,
@@ -24,7 +27,7 @@ module wl_virtual_demux #(
     input logic rst_i,
 
     input logic               valid_i,
-    input logic [Routers-1:0] meant_i,  // the packet's router, if any; counts on the first beat of a packet
+    input logic [Routers-1:0] meant_i,  // router of the packet, if any; valid on its first beat
     input logic               last_i,
     input logic [  Width-1:0] data_i,
 
@@ -34,10 +37,10 @@ module wl_virtual_demux #(
     output logic [      Routers-1:0] router_last_o,
     output logic [Routers*Width-1:0] router_data_o,
 
-    // Statistics: of a packet, in the cycle of its first beat.
+    // Statistics on a packet, in the cycle of its first beat.
     output logic [Routers-1:0] lost_o,
     output logic               unknown_o,
-    output logic               cut_o       // in the cycle of its last beat that is kept
+    output logic               cut_o       // in the cycle of its last beat that is stored
 );
 
   if (Routers < 1 || Width < 1) begin : g_illegal
@@ -51,8 +54,8 @@ module wl_virtual_demux #(
   localparam int unsigned CountBits = wl_pkg::bits(MaxBeats);
 
   logic behind;  // this beat is not the packet's first
-  logic [Routers-1:0] kept;  // the router that gets this packet's beats; none if they are lost
-  logic [CountBits-1:0] count;  // beats of it before this one
+  logic [Routers-1:0] kept;  // router that gets the beats of this packet; none if they are dropped
+  logic [CountBits-1:0] count;  // beats of the packet before this one
   logic [Routers-1:0] room, gets;
   logic full, last;
   assign full = count == CountBits'(MaxBeats - 1);
@@ -69,7 +72,7 @@ module wl_virtual_demux #(
       count  <= '0;
     end else if (valid_i) begin
       behind <= !last_i;
-      // What comes behind the longest packet's end is for nobody.
+      // Beats past the longest packet's end are dropped.
       kept   <= last ? '0 : gets;
       count  <= last_i || full ? '0 : count + 1'b1;
     end

@@ -1,21 +1,26 @@
-// Egress of a lane of virtual routers: what its processors send leaves by the lane, a packet at a time, and carries the tag of the router
-// whose it is, whatever the program says.
+// Egress of a lane of virtual routers: merges the packets of the processors onto the lane, one
+// packet at a time, and sets the tag of the router that owns each packet, independently of the
+// program.
 //
 // Contract
-//   Data and order: what a processor sends leaves whole, in order, once; upper byte of the egress port: the router's tag.
-//   Fairness: processors in turn. As long as what they send together is no more than a beat a cycle, each gets all that it sends.
-//   Events come out beside the lane, for one cycle, and cannot be refused: {kind, reason, egress} with the tag in the upper byte of the
-//   egress port, the lower zero. An event comes behind the last beat of what its processor sent before.
+//   Data and order: the packets of a processor leave as a whole, in order, once; the upper byte of
+//   the egress port is the router's tag.
+//   Fairness: processors take turns. As long as they send no more than one beat a cycle in total,
+//   each can send everything.
+//   Events appear on separate ports, for one cycle, and cannot be stalled: {kind, reason, egress}
+//   with the tag in the upper byte of the egress port, and a zero lower byte. An event comes after
+//   the last beat that its processor sent before.
 //   `ends_o`: the oldest packet of a processor has left it, with all its copies.
 //   Throughput: one beat a cycle. Latency: none.
-// Timing: the arbiter and the multiplexer of wl_merge; the tags are a multiplexer of constants before it. Nothing is registered, or an event
-//   would overtake packets.
+// Timing: the arbiter and the multiplexer of wl_merge; the tags are a multiplexer of constants
+// before it. There are no registers, because an event would overtake packets.
 //
 // Parameters
 //   Routers      virtual routers
 //   Processors   processors
-//   Counts       of each processor, 9 bits: its routers; those of a processor stand one behind the other
-//   Tags         of each router, 8 bits: what its packets are tagged with
+//   Counts       9 bits for each processor: the number of its routers; the routers of a processor
+//                have consecutive numbers
+//   Tags         8 bits for each router: the tag of its packets
 //   DataBytes    bytes of a beat
 module wl_virtual_egress #(
     parameter int unsigned Routers = 2,
@@ -33,11 +38,11 @@ module wl_virtual_egress #(
     input  logic [                 Processors-1:0] in_last_i,
     input  logic [     Processors*8*DataBytes-1:0] in_data_i,
     input  logic [       Processors*DataBytes-1:0] in_keep_i,
-    input  logic [Processors*wl_pkg::SentBits-1:0] in_user_i,   // wl_pkg::sent_t: {kind, reason, egress}
+    input  logic [Processors*wl_pkg::SentBits-1:0] in_user_i,   // wl_pkg::sent_t
     input  logic [                 Processors-1:0] in_event_i,
     input  logic [              Processors*27-1:0] in_event_data_i,  // {kind, reason}
 
-    // Whose the next packet of each is: its place among the processor's routers.
+    // The owner of the next packet of each processor: its place among the processor's routers.
     input  logic [Processors*8-1:0] place_i,
     output logic [  Processors-1:0] ends_o,
 
@@ -49,7 +54,7 @@ module wl_virtual_egress #(
     output logic                        m_tlast_o,
     output logic [wl_pkg::SentBits-1:0] m_tuser_o,
 
-    // Events, a processor each.
+    // Events, one port for each processor.
     output logic [                 Processors-1:0] event_valid_o,
     output logic [Processors*wl_pkg::SentBits-1:0] event_o
 );
@@ -118,8 +123,8 @@ module wl_virtual_egress #(
 `ifdef FORMAL
   logic midst, was_stalled;
   logic [9*DataBytes+wl_pkg::SentBits:0] lane, was;
-  logic [7:0] tag, owner;  // of what is on offer, and of the packet under way
-  logic known;  // the tag is a router's
+  logic [7:0] tag, owner;  // of the offered packet, and of the packet under way
+  logic known;  // the tag belongs to a router
   assign lane = {m_tlast_o, m_tkeep_o, m_tuser_o, m_tdata_o};
   assign tag = m_tuser_o[15:8];  // the upper byte of the egress port
   always_comb begin

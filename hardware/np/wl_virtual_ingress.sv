@@ -1,26 +1,31 @@
-// Ingress of a lane of virtual routers: a queue for each router, from which it is given no more than its share of the lane; for each
-// processor fair arbitration among those of its routers that have something.
+// Ingress of a lane of virtual routers: each router has a queue, whose output is limited to the
+// router's share of the lane; each processor arbitrates fairly among its routers that have packets.
 //
 // Contract
-//   Data and order: a router's packets go to its processor, whole, in order, once; each beat carries the router's place in its processor.
-//   Losses are those of wl_virtual_demux: what comes while a router's queue has not room for the longest packet is lost to that router alone.
-//   Isolation: if a processor takes as many beats as the Shares of its routers together come to, then a router that sends no more than its
-//   share, in bursts that its queue holds beside a packet of MaxBeats of every other router of its processor, loses nothing, whatever the
-//   others send. What one processor takes makes no difference to the others.
+//   Data and order: the packets of a router go to its processor as a whole, in order, once; each
+//   beat carries the router's place in its processor.
+//   Losses are those of wl_virtual_demux: a packet that arrives while its router's queue has no
+//   room for the longest packet is lost to that router only.
+//   Isolation: if a processor accepts as many beats as the Shares of its routers add up to, then a
+//   router loses nothing, whatever the others send, as long as it sends no more than its share, in
+//   bursts that its queue holds besides a packet of MaxBeats of every other router of its
+//   processor. The processors do not affect each other.
 //   Throughput: one beat a cycle in, and one to each processor. Latency: three cycles.
-// Timing: from a tag to the queues' writes it is two comparisons; from the queues' block RAM through wl_rate_limit, the arbiter and the
-//   multiplexer of wl_merge to its skid buffer.
+// Timing: from a tag to the writes of the queues there are two comparisons; from the block RAM of
+// the queues the path goes through wl_rate_limit, the arbiter and the multiplexer of wl_merge to
+// its skid buffer.
 //
 // Parameters
 //   Routers      virtual routers
 //   Processors   processors
-//   Counts       of each processor, 9 bits: its routers; those of a processor stand one behind the other
-//   Tags         of each router, 8 bits: what its packets are tagged with
-//   Width        bits of a beat, `last` not counted
-//   Beats        beats of room in each queue
+//   Counts       9 bits for each processor: the number of its routers; the routers of a processor
+//                have consecutive numbers
+//   Tags         8 bits for each router: the tag of its packets
+//   Width        bits of a beat, without `last`
+//   Beats        capacity of each queue in beats
 //   MaxBeats     beats of the longest packet
-//   Burst        beats that a router which was idle may send at once
-//   Shares       of each router, 17 bits: beats that it may send in 65,536 cycles
+//   Burst        beats that a router may send at once after it was idle
+//   Shares       17 bits for each router: beats that it may send in 65,536 cycles
 module wl_virtual_ingress #(
     parameter int unsigned Routers = 2,
     parameter int unsigned Processors = 1,
@@ -36,29 +41,29 @@ module wl_virtual_ingress #(
     input logic rst_i,
 
     input logic             valid_i,
-    input logic [      7:0] tag_i,    // counts on the first beat of a packet
+    input logic [      7:0] tag_i,    // valid on the first beat of a packet
     input logic             last_i,
     input logic [Width-1:0] data_i,
 
     // To the processors.
     output logic [      Processors-1:0] out_valid_o,
     input  logic [      Processors-1:0] out_ready_i,
-    output logic [    Processors*8-1:0] out_place_o,  // of the router among those of its processor
+    output logic [    Processors*8-1:0] out_place_o,  // place of the router in its processor
     output logic [      Processors-1:0] out_last_o,
     output logic [Processors*Width-1:0] out_data_o,
 
-    // Statistics, as those of wl_virtual_demux.
+    // Statistics, as in wl_virtual_demux.
     output logic [Routers-1:0] lost_o,
     output logic               unknown_o,
     output logic               cut_o
 );
 
-  // The first router of a processor; of the one behind the last: how many there are.
+  // Returns the first router of a processor; for the number of processors, the number of routers.
   function automatic int unsigned first(int unsigned processor);
     first = 0;
     for (int unsigned i = 0; i < processor; i++) first += 32'(Counts[i*9+:9]);
   endfunction
-  // Processors without routers, and routers with the tag of another.
+  // Returns the number of processors without routers, and of pairs of routers with the same tag.
   function automatic int unsigned wrong();
     wrong = 0;
     for (int unsigned i = 0; i < Processors; i++) if (Counts[i*9+:9] == '0) wrong += 1;
@@ -141,7 +146,8 @@ module wl_virtual_ingress #(
   end
 
 `ifdef FORMAL
-  // Of each router the packets that have begun to enter and not to leave: what its queue and the registers behind it have room for.
+  // The packets of each router that have begun to enter and not to leave: its queue and the
+  // registers after it have room for these.
   localparam int unsigned Room = Beats + 4;
   logic [Routers-1:0] leaves;
   logic behind;

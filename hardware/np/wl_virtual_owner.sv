@@ -1,16 +1,21 @@
-// Owners of the packets in a processor that virtual routers share: whose the packet is that leaves next, whatever the program makes of it.
-// It stands in the way of valid and ready into the processor and keeps the routers' places in the order in which their packets went in, which
-// is the order in which a processor of one lane lets them go.
+// Tracks the owners of the packets in a processor that virtual routers share: it reports the router
+// of the packet that leaves next, independently of the program. The valid and ready signals into
+// the processor pass through this module. It stores the routers' places in the order in which their
+// packets enter, which is the order in which a processor of one lane releases them.
 //
 // Contract
-//   Data and order: valid and ready are passed on, but a packet does not begin while Packets of them are inside.
-//   `place_o` is the place of the oldest packet inside that has not ended; `ends_i` says that it has.
-//   A packet ends three cycles after its first beat was taken, or later. Latency: none.
-// Timing: one LUT from valid to valid and from ready to ready; `place_o` is block RAM's register.
+//   Data and order: valid and ready pass through, but a packet does not begin while Packets of them
+//   are inside.
+//   `place_o` is the place of the oldest packet inside that has not ended; `ends_i` reports that it
+//   has.
+//   A packet must end no earlier than three cycles after its first beat was accepted. Latency:
+//   none.
+// Timing: one LUT from valid to valid and from ready to ready; `place_o` is the register of block
+// RAM.
 //
 // Parameters
-//   Routers   routers that share the processor; one is the owner of all
-//   Packets   packets that can be inside at a time
+//   Routers   routers that share the processor; a single one owns all packets
+//   Packets   most packets inside at a time
 module wl_virtual_owner #(
     parameter int unsigned Routers = 2,
     parameter int unsigned Packets = 512
@@ -28,7 +33,7 @@ module wl_virtual_owner #(
     output logic out_valid_o,
     input  logic out_ready_i,
 
-    // Of the packet that leaves next.
+    // The packet that leaves next.
     output logic [7:0] place_o,
     input  logic       ends_i
 );

@@ -1,12 +1,15 @@
-// Packet collector of the embedded test rig: says of every packet that comes back whether it is the next, and whether it is what
-// wl_packet_generator sent, as routing leaves it.
+// Packet collector of the embedded test rig: checks of every packet that returns whether it is the
+// next one, and whether it is the packet that wl_packet_generator sent, as changed by routing.
 //
-// A packet is known by its last eight bytes, wherever routing has moved them (by multiples of four bytes: labels come and go). An IPv4
-// packet must have a right header checksum.
+// A packet is identified by its last eight bytes, at any position to which routing has moved them
+// (by multiples of four bytes, as labels are pushed and popped). An IPv4 packet must have a correct
+// header checksum.
 //
 // Contract
-//   Takes a beat each cycle. What it finds comes two cycles behind a packet's last beat, each for one cycle.
-// Timing: the marks are chosen in the first cycle and compared in the second; the checksum takes both.
+//   It accepts a beat in each cycle. The results for a packet appear two cycles after its last
+//   beat, each for one cycle.
+// Timing: the marks are selected in the first cycle and compared in the second; the checksum takes
+// both.
 //
 // Parameters
 //   First, Stride   those of the generator whose packets arrive here
@@ -24,15 +27,16 @@ module wl_packet_collector #(
     input  logic [ 63:0] s_tkeep_i,
     input  logic         s_tlast_i,
 
-    output logic received_o,  // a packet has come
-    output logic gap_o,       // and packets before it have not
-    output logic late_o,      // or it, or a later one, had come before
-    output logic wrong_o      // or it is not what was sent
+    output logic received_o,  // a packet has arrived
+    output logic gap_o,       // packets before it are missing
+    output logic late_o,      // it, or a later one, had arrived before
+    output logic wrong_o      // it differs from the packet sent
 );
 
   assign s_tready_o = 1'b1;
 
-  // Words of four bytes in the order of the wire; the last two that are there, perhaps one of them of the beat before.
+  // Words of four bytes in wire order; the last two valid ones, of which one may be of the beat
+  // before.
   logic [15:0][31:0] words;
   logic [4:0] count;  // words of this beat
   for (genvar i = 0; i < 16; i++) begin : g_word
@@ -63,7 +67,7 @@ module wl_packet_collector #(
       number <= count == 5'd1 ? last_word : words[4'(count - 5'd2)];
       scrambled <= words[4'(count - 5'd1)];
       whole <= count != 5'd0 && (behind || count > 5'd1) && (s_tkeep_i == '1 || !s_tkeep_i[6'({count[3:0], 2'b00})]);
-      // An IPv4 header behind Ethernet's 14 bytes: five words from the middle of word 3 on.
+      // An IPv4 header follows the 14 bytes of Ethernet: five words from the middle of word 3 on.
       if (!behind) begin
         is_ip4 <= words[3][31:16] == 16'h0800;
         sum_low <= 19'(words[3][15:0]) + 19'(words[4][31:16]) + 19'(words[4][15:0]) + 19'(words[5][31:16]) + 19'(words[5][15:0]);
@@ -101,7 +105,8 @@ module wl_packet_collector #(
 `ifdef FORMAL
   always_ff @(posedge clk_i) begin
     if (!rst_i) begin
-      // Bytes stand side by side from byte 0 on, and only a packet's last beat has fewer than all.
+      // The bytes of a beat are contiguous from byte 0 on, and only the last beat of a packet is
+      // partial.
       Keep_M : assume (!s_tvalid_i || ((s_tkeep_i & (s_tkeep_i + 1'b1)) == '0 && (s_tlast_i || s_tkeep_i == '1)));
       Verdict_A : assert ($onehot0({gap_o, late_o, wrong_o}) && (received_o || !(gap_o || late_o || wrong_o)));
     end

@@ -1,26 +1,31 @@
-// Packet generator of the embedded test rig (section 4.6 of the Gorilla paper): random packets of 64 bytes, one each cycle.
+// Packet generator of the embedded test rig (section 4.6 of the Gorilla paper): random packets of
+// 64 bytes, one in each cycle.
 //
-// A packet is Ethernet to `RouterMac`, then IPv4, IPv6, or MPLS with IPv4 in it, by chance among those that are asked for. Addresses and
-// labels are random, header checksums are right, hop limits are 64. Its last eight bytes say which it is, for wl_packet_collector:
-// its number, and the number scrambled.
+// A packet is an Ethernet frame to `RouterMac` with IPv4, IPv6, or MPLS with IPv4 in it, chosen at
+// random among the selected kinds. Addresses and labels are random, header checksums are correct,
+// hop limits are 64. The last eight bytes identify the packet for wl_packet_collector: its number,
+// and the scrambled number.
 //
 // Contract
-//   Data and order: packets are numbered First, First + Stride, ... The same parameters give the same packets.
-//   Throughput: one packet each cycle while `run_i` and `m_tready_i`. A packet that is offered stays until it is taken.
-// Timing: chance, sums, folding, and the packet are in registers of their own, which move when the output is taken.
+//   Data and order: packets are numbered First, First + Stride, ... The same parameters give the
+//   same packets.
+//   Throughput: one packet in each cycle while `run_i` and `m_tready_i` are high. A packet that is
+//   offered stays until it is taken.
+// Timing: random numbers, sums, folding, and the packet have separate registers, which advance when
+// the output is taken.
 //
 // Parameters
 //   Templates   bit 0: IPv4, 1: IPv6, 2: MPLS; at least one
-//   Labels      labels of an MPLS packet: 1 to 4, the last with the bottom of stack bit
-//   LabelMask   which bits of a label are random; the others are zero
+//   Labels      labels of an MPLS packet: 1 to 4, the last with the bottom-of-stack bit
+//   LabelMask   the random bits of a label; the others are zero
 //   Mask4, Base4   IPv4 destinations are (random & Mask4) | Base4
 //   SourceMask4, SourceBase4   IPv4 sources likewise
 //   Mask6, Base6   IPv6 destinations likewise; the source is Base6
 //   RouterMac   destination of the Ethernet frames
-//   PortBits    ingress ports are random numbers of so many bits, 0 to 16
+//   PortBits    ingress ports are random numbers of this many bits, 0 to 16
 //   First       number of the first packet
-//   Stride      from one packet's number to the next: lanes of the rig
-//   Seed        of chance; not zero
+//   Stride      increment of the packet numbers: lanes of the rig
+//   Seed        seed of the random numbers; not zero
 module wl_packet_generator #(
     parameter bit [2:0] Templates = 3'b001,
     parameter int unsigned Labels = 1,
@@ -63,7 +68,8 @@ module wl_packet_generator #(
     $fatal(1, "wl_packet_generator: Seed must not be zero");
   end
 
-  // Two generators of 64 bits with linear feedback, of full period (Marsaglia, "Xorshift RNGs": 13, 7, 17).
+  // Two linear-feedback generators of 64 bits with full period (Marsaglia, "Xorshift RNGs": 13, 7,
+  // 17).
   function automatic logic [63:0] next_random(logic [63:0] state);
     logic [63:0] value;
     value = state ^ (state << 13);
@@ -74,7 +80,7 @@ module wl_packet_generator #(
   logic go;
   assign go = !m_tvalid_o || m_tready_i;
 
-  // Chance.
+  // Random numbers.
   logic drawn;
   logic [63:0] low, high;
   logic [31:0] number;
@@ -94,7 +100,8 @@ module wl_packet_generator #(
     end
   end
 
-  // What is random in a packet. The sum of its IPv4 header is that of what is constant, and of four words.
+  // The random parts of a packet. The sum of its IPv4 header is that of the constant parts and of
+  // four words.
   typedef struct packed {
     logic [1:0]   kind;
     logic [31:0]  number;
@@ -109,7 +116,7 @@ module wl_packet_generator #(
   logic [15:0] length4;
   logic [16:0] fold;
 
-  // A kind that is not asked for becomes the next that is.
+  // A kind that is not selected becomes the next selected one.
   function automatic logic [1:0] kind_of(logic [1:0] random);
     logic [1:0] kind;
     kind = random == 2'd3 ? 2'd0 : random;
@@ -186,7 +193,8 @@ module wl_packet_generator #(
   assign m_tlast_o = 1'b1;
 
 `ifdef FORMAL
-  // The packet on offer, its first byte most significant; the sum of its IPv4 header if it is one, and its number.
+  // The offered packet, its first byte most significant; the sum of its IPv4 header if it has one,
+  // and its number.
   logic [511:0] offer;
   logic [31:0] awaited;
   int unsigned total;

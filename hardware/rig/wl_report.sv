@@ -1,19 +1,20 @@
-// Report unit of the embedded test rig: starts and stops it, and has its counters, read over the control bus.
+// Report unit of the embedded test rig: starts and stops the rig, and contains its counters, which
+// are read over the control bus.
 //
 // Entries
-//   0   cycles in which the rig ran; writing it starts (bit 0 is 1) or stops the rig
+//   0   cycles in which the rig ran; a write starts (bit 0 is 1) or stops the rig
 //   1   packets that the generators sent
-//   2   cycles, over all lanes, in which a packet was refused: the network processor was overrun
-//   3   packets that came back
+//   2   cycles, over all lanes, in which a packet was stalled: the network processor was overrun
+//   3   packets that returned
 //   4   of these: packets before which others are missing
 //   5   packets that came too late, or twice
-//   6   packets that are not what was sent
+//   6   packets that differ from what was sent
 //   7   events: packets that the network processor dropped
-// Contract and timing: as wl_statistics. The counters are never cleared but by reset.
+// Contract and timing: as wl_statistics. Only reset clears the counters.
 //
 // Parameters
 //   Lanes       generators and collectors
-//   CtlTarget   the number at which it answers on the control bus
+//   CtlTarget   number of the module on the control bus
 //   CtlBits     bits of the control bus' data
 module wl_report #(
     parameter int unsigned Lanes = 1,
@@ -24,7 +25,7 @@ module wl_report #(
     input  logic rst_i,
     output logic run_o,  // to the generators
 
-    // Of each lane, in this cycle.
+    // For each lane, in this cycle.
     input logic [Lanes-1:0] sent_i,
     input logic [Lanes-1:0] refused_i,
     input logic [Lanes-1:0] received_i,
@@ -93,7 +94,7 @@ module wl_report #(
     was_told <= rst_i || (ctl_done_o && ctl_write_i && ctl_target_i == CtlTarget && ctl_address_i == 32'd0);
     if (!rst_i) begin
       Told_A : assert (run_o == was_run || was_told);
-      // Of a packet that has come one thing is said at most.
+      // At most one of these is reported for a received packet.
       Received_M : assume ($countones({gap_i, late_i, wrong_i}) <= $countones(received_i));
     end
   end

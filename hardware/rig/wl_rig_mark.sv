@@ -1,4 +1,5 @@
-// What stands at the end of a packet of the embedded test rig: its number, and the number scrambled. Combinational.
+// The mark at the end of a packet of the embedded test rig: its number, and the scrambled number.
+// Combinational.
 module wl_rig_mark (
     input  logic [31:0] number_i,
     output logic [63:0] mark_o     // number first
