@@ -1,7 +1,8 @@
-// A service that does one thing at a time, for requests or for the control plane, seen from outside: what the control plane does is assumed,
-// what the service promises of order and answers is asserted. Each request and access is answered once at most, with its tag; none is taken
-// before the one before is answered; the control plane waits for one request at most. What the module knows itself (`idle_i` and so on) makes
-// the induction close.
+// A service that performs one operation at a time, for requests or for the control plane, seen from
+// outside: the behaviour of the control plane is assumed, the service's order and replies are
+// asserted. Each request and access is answered at most once, with its tag; none is accepted before
+// the previous one is answered; the control plane waits for at most one request. The internal state
+// of the module (`idle_i` and so on) makes the induction close.
 module single_request_model #(
     parameter int unsigned TagBits = 1,
     parameter int unsigned CtlBits = 1
@@ -18,20 +19,21 @@ module single_request_model #(
     input logic [31:0] ctl_address_i,
     input logic [CtlBits-1:0] ctl_data_i,
     input logic ctl_done_i,
-    // Of the module: it clears its memory, it waits; an access of the control plane stands before it, has its turn, is what it does; the tag.
+    // Internal state of the module: it clears its memory; it is idle; an access of the control
+    // plane waits, has the turn, is under way; the tag.
     input logic clear_i,
     input logic idle_i,
     input logic is_control_i,
     input logic control_turn_i,
     input logic from_control_i,
     input logic [TagBits-1:0] tag_i,
-    output logic started_o,  // reset has been
-    output logic take_o,     // a request is taken now, an access
+    output logic started_o,  // reset has ended
+    output logic take_o,     // a request, or an access, is accepted now
     output logic take_ctl_o,
-    output logic due_o,      // a request is under way, an access
+    output logic due_o,      // a request, or an access, is under way
     output logic due_ctl_o
 );
-  logic passed;  // a request was taken before the access that waits
+  logic passed;  // a request was accepted before the access that waits
   logic [TagBits-1:0] tag;
   assign take_o = request_valid_i && request_ready_i;
   assign take_ctl_o = idle_i && is_control_i && !take_o;
@@ -67,7 +69,7 @@ module single_request_model #(
       Tag_A : assert (!reply_valid_i || reply_tag_i == tag);
       Alone_A : assert (!request_ready_i || !(due_o || due_ctl_o) || reply_valid_i || ctl_done_i);
       Turn_A : assert (!(passed && take_o));
-      // What makes the induction close.
+      // Invariants for the induction.
       Under_Way_A : assert (!(due_o && due_ctl_o) && (!due_ctl_o || ctl_valid_i));
       if (clear_i) Clear_A : assert (!due_o && !due_ctl_o);
       else if (idle_i) Idle_A : assert (due_o == reply_valid_i && due_ctl_o == ctl_done_i);

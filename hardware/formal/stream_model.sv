@@ -1,5 +1,6 @@
-// What a FIFO must do, as simply as it can be said: a queue that shifts. Asserts that the stream that comes out is what went
-// in, and no more than is stored; `words_o` lets a proof relate the queue to the storage.
+// The simplest model of a FIFO: a queue that shifts. It asserts that the output stream equals the
+// input stream, and has no more words than are stored; `words_o` lets a proof relate the queue to
+// the storage.
 module stream_model #(
     parameter int unsigned Width = 3,
     parameter int unsigned Depth = 2,
@@ -13,7 +14,7 @@ module stream_model #(
     input logic out_ready_i,
     input logic [Width-1:0] out_data_i,
     output logic [CountBits-1:0] count_o,
-    output logic [Depth*Width-1:0] words_o  // the oldest lowest
+    output logic [Depth*Width-1:0] words_o  // oldest word lowest
 );
   logic pop;
   logic [(Depth+1)*Width-1:0] shifted;

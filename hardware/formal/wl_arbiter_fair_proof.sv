@@ -1,5 +1,6 @@
-// wl_arbiter_fair, for any requests: beside what the module asserts of itself, nobody sees more than Inputs - 1 packets of
-// others while it keeps requesting, and a grant that was promised stays. Proved by induction, for ever.
+// Proof of wl_arbiter_fair, for any requests: in addition to the module's own assertions, an input
+// that keeps requesting sees at most Inputs - 1 packets of others, and a grant that was promised
+// stays. Unbounded, by induction.
 module wl_arbiter_fair_proof #(
     parameter int unsigned Inputs = 3,
     parameter bit Lock = 1'b1
@@ -16,7 +17,7 @@ module wl_arbiter_fair_proof #(
       .clk_i, .rst_i, .request_i, .taken_i, .last_i, .grant_o(grant), .valid_o(valid)
   );
 
-  // Any input: a register that never changes has any value.
+  // An arbitrary input: a register that never changes has any value.
   logic [7:0] watched;
   logic started = 1'b0;
   always_ff @(posedge clk_i) begin
@@ -31,7 +32,7 @@ module wl_arbiter_fair_proof #(
   assign waits  = request_i[watched[$clog2(Inputs+1)-1:0]] && !grant[watched[$clog2(Inputs+1)-1:0]];
   assign served = valid && taken_i && last_i;
 
-  // Packets of others since the watched input has been waiting.
+  // Packets of others since the watched input began to wait.
   logic [7:0] others;
   logic was_promised;
   logic [Inputs-1:0] was_grant;
@@ -47,8 +48,8 @@ module wl_arbiter_fair_proof #(
     end
   end
 
-  // What makes the induction close: the turn is a row of ones at the upper end, and says how many may still come before the
-  // watched input.
+  // Invariants for the induction: the turn is a row of ones at the upper end, and determines how
+  // many inputs may still come before the watched one.
   if (Inputs > 1) begin : g_invariants
     logic [7:0] last_served;
     logic [Inputs-1:1] above, next_above;

@@ -1,5 +1,6 @@
-// wl_arbiter_fixed, for any requests: beside what the module asserts of itself (one grant, only to who requests, work
-// conserving), a new grant goes to the lowest request, and one that was promised stays. Proved by induction, for ever.
+// Proof of wl_arbiter_fixed, for any requests: in addition to the module's own assertions (one
+// grant, only to a requester, work conserving), a new grant goes to the lowest request, and a grant
+// that was promised stays. Unbounded, by induction.
 module wl_arbiter_fixed_proof #(
     parameter int unsigned Inputs = 3,
     parameter bit Lock = 1'b1
@@ -16,7 +17,7 @@ module wl_arbiter_fixed_proof #(
       .clk_i, .rst_i, .request_i, .taken_i, .last_i, .grant_o(grant), .valid_o(valid)
   );
 
-  // No packet is under way: nothing was granted since the last that was taken with `last`.
+  // No packet is under way: nothing was granted since the last grant that was taken with `last`.
   logic idle;
   logic was_promised;
   logic [Inputs-1:0] was_grant;

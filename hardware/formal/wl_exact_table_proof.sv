@@ -1,6 +1,7 @@
-// wl_exact_table, for any requests and control accesses: each is answered once at most, with its tag, and none is taken before the one before
-// is answered; the control plane waits for one request at most. What is answered, and that chains end, is for the bench, which compares
-// with a plain map from keys to values. Proved by induction, for ever.
+// Proof of wl_exact_table, for any requests and control accesses: each is answered at most once,
+// with its tag, and none is accepted before the previous one is answered; the control plane waits
+// for at most one request. The test bench checks the data of replies, and that chains end, against
+// a plain map from keys to values. Unbounded, by induction.
 module wl_exact_table_proof #(
     parameter bit HasTime = 1'b0,
     parameter int unsigned MethodCount = 5,
@@ -18,12 +19,12 @@ module wl_exact_table_proof #(
     input logic [31:0] ctl_address_i,
     input logic [5:0] ctl_data_i
 );
-  // Four keys in two chains, and room for two.
+  // Four keys in two chains, and two entries.
   localparam int unsigned KeyBits = 2;
   localparam int unsigned Size = 2;
   localparam logic [63:0] Age = HasTime ? 64'd3 : 64'd0;
 
-  // As in the module.
+  // The encoding of the module.
   typedef enum logic [3:0] {CLEAR = 4'd0, IDLE = 4'd1, SHOWN = 4'd13} state_e;
   logic [3:0] state;
   assign state = i_dut.state;

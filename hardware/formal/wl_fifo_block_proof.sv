@@ -1,6 +1,6 @@
-// wl_fifo_block, for any traffic: every word that goes in comes out, once, in order, and there is room for Depth of them in the
-// RAM and one in the output register. Proved by induction, for ever: the oldest word of the model is in the register, the others
-// are where head points to and behind.
+// Proof of wl_fifo_block, for any traffic: every word that enters leaves once, in order, and there
+// is room for Depth words in the RAM and one in the output register. Unbounded, by induction: the
+// oldest word of the model is in the register, the others are in the RAM from the head on.
 module wl_fifo_block_proof #(
     parameter int unsigned Width = 2,
     parameter int unsigned Depth = 3

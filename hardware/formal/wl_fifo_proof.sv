@@ -1,5 +1,5 @@
-// wl_fifo, for any traffic: every word that goes in comes out, once, in order, and there is room for Depth of them. Proved by
-// induction, for ever: word i of the model is where head + i points to.
+// Proof of wl_fifo, for any traffic: every word that enters leaves once, in order, and there is
+// room for Depth words. Unbounded, by induction: word i of the model is at address head + i.
 module wl_fifo_proof #(
     parameter int unsigned Width = 2,
     parameter int unsigned Depth = 3

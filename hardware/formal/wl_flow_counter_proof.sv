@@ -1,8 +1,10 @@
-// wl_flow_counter before any memory that keeps its contract, for any requests and control accesses: the sums are exact, however close
-// hits of one flow are. Proved by induction, for ever.
+// Proof of wl_flow_counter in front of any memory that keeps its contract, for any requests and
+// control accesses: the sums are exact, however close together the operations on a flow are.
+// Unbounded, by induction.
 //
-// The module asserts that each operation on a flow (any one) finds the sums that the one before has left. What stands here: the memory,
-// that what it holds is what the last operation left, and that each operation adds what it was told.
+// The module itself asserts that each operation on an arbitrary flow finds the sums of the previous
+// one. This file adds the memory, and proves that it holds the result of the last operation, and
+// that each operation adds its arguments.
 module wl_flow_counter_proof #(
     parameter int unsigned Size = 2,
     parameter int unsigned CounterBits = 2,
@@ -78,7 +80,8 @@ module wl_flow_counter_proof #(
     end
   end
 
-  // What was taken in a cycle is in the sums ReadLatency + 2 cycles later, and nothing else.
+  // The operations accepted in a cycle, and no others, are in the sums ReadLatency + 2 cycles
+  // later.
   localparam int unsigned Later = ReadLatency + 1;
   logic [Later*(3+CounterBits)-1:0] asked;
   logic e_due;

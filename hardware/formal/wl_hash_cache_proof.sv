@@ -1,11 +1,13 @@
-// wl_hash_cache before any table that keeps the contract of a service, whatever the control plane writes meanwhile: a reply is an element
-// as it was at some time between the request and the reply, so never one that was overwritten before the request. Shown for every run of
-// so many cycles from reset (wl_hash_cache_proof.sby).
+// Proof of wl_hash_cache in front of any table that keeps the contract of a service, for any writes
+// of the control plane: a reply is an element at some time between the request and the reply, and
+// so never one that was overwritten before the request. Bounded: it covers every run of the number
+// of cycles from reset that wl_hash_cache_proof.sby sets.
 module wl_hash_cache_proof #(
     parameter int unsigned KeyBits = 1,
     parameter int unsigned Bins = 1,
     parameter int unsigned Sets = 1,
-    parameter bit Prompt = 1'b0  // a table that never waits, and one tag: fewer runs, so that longer ones can be looked at
+    // 1: a table that never waits, and one tag: fewer runs, so that longer ones can be checked.
+    parameter bit Prompt = 1'b0
 ) (
     input logic clk_i,
     input logic rst_i,
@@ -13,7 +15,7 @@ module wl_hash_cache_proof #(
     input logic request_tag_i,
     input logic [KeyBits-1:0] request_key_i,
     input logic miss_ready_i,
-    input logic [1:0] look_up_i,  // the table looks up the request of a tag now
+    input logic [1:0] look_up_i,  // the table reads the element for the request of a tag now
     input logic fill_valid_i,
     input logic fill_tag_i,
     input logic ctl_valid_i,
@@ -39,21 +41,21 @@ module wl_hash_cache_proof #(
       .hit_o(hit), .miss_o(miss)
   );
 
-  // The table, of one bit an element: a write turns it over, so that old and new differ.
+  // The table, of one bit an element: a write inverts the element, so that old and new differ.
   logic [Keys-1:0] element;
   logic [1:0] at_table, looked_up, looked;
   logic [KeyBits-1:0] key0, key1;
   assign fill_data = looked[fill_tag_i];
 
-  // What a request may be answered with: bit v for value v.
+  // The permitted replies to a request: bit v for value v.
   logic [1:0] allowed0, allowed1;
   logic writing, effected;      // a write of the control plane is under way; it has taken effect
-  logic [1:0] age;              // cycles of it, up to three
+  logic [1:0] age;              // cycles of the write, up to three
   logic was_ctl;
   logic [KeyBits-1:0] was_key;
   logic started = 1'b0;
 
-  // Values of an element that a request of this cycle may see.
+  // Returns the values of an element that a request of this cycle may see.
   function automatic logic [1:0] visible(logic [KeyBits-1:0] key);
     visible = 2'b01 << element[key];
     if (ctl_valid_i && ctl_key_i == key && effected) visible = 2'b11;
@@ -76,7 +78,7 @@ module wl_hash_cache_proof #(
       age <= '0;
       NoCtl_M : assume (!ctl_valid_i);
     end else begin
-      // The bus, as `wl_table` behaves on it.
+      // The bus, with the behaviour of `wl_table`.
       if (was_ctl) Held_M : assume (ctl_valid_i && ctl_key_i == was_key);
       if (ctl_effect_i) Effect_M : assume (ctl_valid_i && !effected);
       if (ctl_done_i) Done_M : assume (ctl_valid_i && effected && age == 2'd3);
@@ -84,7 +86,7 @@ module wl_hash_cache_proof #(
       effected <= ctl_valid_i && !ctl_done_i && (effected || ctl_effect_i);
       if (ctl_effect_i) element[ctl_key_i] <= !element[ctl_key_i];
 
-      // The table answers what it has looked up.
+      // The table replies with what it has read.
       if (fill_valid_i) Fill_M : assume (at_table[fill_tag_i] && looked_up[fill_tag_i]);
       if (miss_valid && miss_ready_i) begin
         at_table[miss_tag]  <= 1'b1;
@@ -99,7 +101,7 @@ module wl_hash_cache_proof #(
       end
       if (fill_valid_i) at_table[fill_tag_i] <= 1'b0;
 
-      // What may be answered: what was visible in any cycle since the request.
+      // The permitted replies: all values that were visible in any cycle since the request.
       allowed0 <= allowed0 | visible(key0);
       allowed1 <= allowed1 | visible(key1);
       if (request_valid_i && request_ready) begin

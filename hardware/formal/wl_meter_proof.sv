@@ -1,6 +1,8 @@
-// wl_meter, for any requests and control accesses: each is answered once, with its tag, within the promised cycles, and none is taken
-// meanwhile; the control plane waits for one request at most; and no bucket ever lacks more tokens than it can hold, so none is spent that
-// is not there. How many tokens fall is for the bench, which compares with RFC 2697 and RFC 2698. Proved by induction, for ever.
+// Proof of wl_meter, for any requests and control accesses: each is answered once, with its tag,
+// within the promised cycles, and none is accepted meanwhile; the control plane waits for at most
+// one request; and no bucket ever lacks more tokens than it can hold, so that no missing token is
+// spent. The test bench checks the number of tokens against RFC 2697 and RFC 2698. Unbounded, by
+// induction.
 module wl_meter_proof #(
     parameter bit TwoRates = 1'b0,
     parameter int unsigned MethodCount = 2,
@@ -18,10 +20,10 @@ module wl_meter_proof #(
     input logic [204:0] ctl_data_i
 );
   localparam int unsigned Size = 2;
-  // A rate of more than a token a nanosecond, and buckets of 3000, 5000 and 7000 bytes.
+  // A rate of more than one token a nanosecond, and buckets of 3000, 5000 and 7000 bytes.
   localparam logic [204:0] Declared = {41'd1_000_000_007, 41'd3000, 41'd5000, 41'd64, 41'd7000};
 
-  // As in the module.
+  // The encoding of the module.
   typedef enum logic [3:0] {CLEAR, IDLE, READ, BEGIN, COUNT, SUM, FELL, FILL, MARK, SET} state_e;
   logic [3:0] state;
   assign state = i_dut.state;
@@ -39,7 +41,7 @@ module wl_meter_proof #(
   );
 
   logic started, due, due_ctl, take, take_ctl;
-  logic [5:0] since;  // cycles since what is under way was taken
+  logic [5:0] since;  // cycles since the operation under way was accepted
   single_request_model #(.TagBits(2), .CtlBits(205)) i_model (
       .clk_i, .rst_i, .request_valid_i, .request_ready_i(request_ready), .request_tag_i, .reply_valid_i(reply_valid), .reply_tag_i(reply_tag),
       .ctl_valid_i, .ctl_write_i, .ctl_address_i, .ctl_data_i, .ctl_done_i(ctl_done),
@@ -52,12 +54,13 @@ module wl_meter_proof #(
     since <= take || take_ctl ? 6'd1 : since + 1'b1;
     if (!rst_i) begin
       Within_A : assert (!(due || due_ctl) || since <= 6'd41);
-      // Ready again once it is answered, but for the control plane.
+      // Ready again once the operation is answered, except for the control plane.
       Ready_A : assert (due || due_ctl || state == CLEAR || state == IDLE);
     end
   end
 
-  // What makes the induction close: how long each state takes, and that what is in hand is as good as what is stored.
+  // Invariants for the induction: the duration of each state, and that the current meter is as
+  // valid as those stored.
   always_ff @(posedge clk_i) begin
     if (!rst_i && started) begin
       Clear_A : assert (state != CLEAR || 32'(i_dut.at) < Size);
@@ -78,7 +81,7 @@ module wl_meter_proof #(
     end
   end
 
-  // Buckets: of each meter that is stored, and of the one in hand.
+  // Buckets of each stored meter, and of the current one.
   logic in_hand;
   assign in_hand = state != CLEAR && state != IDLE;
   localparam int unsigned MeterBits = 2 * 41 + 64 + (TwoRates ? 2 : 1) * 75;

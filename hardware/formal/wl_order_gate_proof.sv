@@ -1,9 +1,11 @@
-// wl_order_gate, for any packets and any service that keep its contract: each request leaves once, unchanged, and none behind one of a
-// younger packet; and a request whose elders have left or made their last is let through in the next cycle but one (no deadlock). Proved
-// by induction, for ever.
+// Proof of wl_order_gate, for any packets and any service that keep its contract: each request
+// leaves once, unchanged, and none after a request of a younger packet; and if all older packets
+// have left or made their last request, a request passes within two cycles (no deadlock).
+// Unbounded, by induction.
 //
-// A packet here makes any number of requests, each after the one before has reached the service, and may mark one as its last; it
-// leaves at any time when it waits for nothing. The tag of a request is its ticket.
+// A packet here makes any number of requests, each after the previous one has reached the service,
+// and may mark one as its last; it may leave at any time when it waits for nothing. The tag of a
+// request is its ticket.
 module wl_order_gate_proof #(
     parameter int unsigned Slots = 4,
     localparam int unsigned SlotBits = wl_pkg::bits(Slots),
@@ -27,10 +29,13 @@ module wl_order_gate_proof #(
       .left_i
   );
 
-  // Packets, each in the slot of its ticket: whether it has a request that has not reached the service, what, and whether it has made its
-  // last one. Those under way are `left` and the Slots - 1 behind it.
+  // Packets, each in the slot of its ticket: whether it has a request that has not reached the
+  // service, the data of the request, and whether it has made its last one. The packets under way
+  // are `left` and the Slots - 1 after it.
   logic [Slots-1:0] asks, closed, data;
-  logic [TicketBits-1:0] left, newest;  // the oldest packet under way; the youngest one, of it and those that were let through
+  // `left` is the oldest packet under way, `newest` the youngest of it and of those whose requests
+  // have passed.
+  logic [TicketBits-1:0] left, newest;
   logic store, out;
   logic [SlotBits-1:0] slot, out_slot, left_slot;
   assign store = request_valid_i && request_ready;
@@ -44,7 +49,7 @@ module wl_order_gate_proof #(
   endfunction
 
   logic started = 1'b0;
-  logic [Slots-1:0] late;  // the packet's request could have been let through in the cycle before
+  logic [Slots-1:0] late;  // the packet's request could have passed in the cycle before
   logic [Slots-1:0] could;
   always_ff @(posedge clk_i) begin
     started <= 1'b1;
@@ -77,14 +82,15 @@ module wl_order_gate_proof #(
         Request_A : assert (under_way(out_ticket) && asks[out_slot] && out_data == data[out_slot]);
         Order_A : assert (TicketBits'(out_ticket - left) >= TicketBits'(newest - left));
       end
-      // What was refused is taken later: refused only after a reset.
+      // A stalled request is accepted later: requests are stalled only after a reset.
       Ready_A : assert (request_ready == !i_dut.clearing);
       NoDeadlock_A : assert ((late & could) == '0);
     end
   end
 
-  // What makes the induction close: where the turn is, and what the marks say.
-  logic [TicketBits-1:0] turned;  // packets under way that had their turn; all ones: the turn has not followed yet
+  // Invariants for the induction: the place of the turn, and the meaning of the marks.
+  // Packets under way that had their turn; all ones: the turn has still to catch up.
+  logic [TicketBits-1:0] turned;
   assign turned = i_dut.turn - left;
   logic [Slots-1:0] in_gate, had_turn;
   always_ff @(posedge clk_i) begin
@@ -98,7 +104,7 @@ module wl_order_gate_proof #(
     end
   end
   for (genvar s = 0; s < Slots; s++) begin : g_slot
-    logic [SlotBits-1:0] place;  // how far behind the oldest
+    logic [SlotBits-1:0] place;  // distance to the oldest packet
     logic came, gone, at_out, elders_done;
     assign place = SlotBits'(s) - left_slot;
     assign came = i_dut.i_came.memory[s];

@@ -1,5 +1,6 @@
-// wl_random, for any requests: each is answered once, with its tag, after the promised cycles, and none is taken meanwhile. What it is
-// answered with, the bench compares with SplitMix64. Proved by induction, for ever.
+// Proof of wl_random, for any requests: each is answered once, with its tag, after the promised
+// cycles, and none is accepted meanwhile. The test bench compares the values with SplitMix64.
+// Unbounded, by induction.
 module wl_random_proof #(
     parameter int unsigned Digit = 8
 ) (
@@ -21,7 +22,7 @@ module wl_random_proof #(
   );
 
   logic due;         // a request is under way
-  logic [9:0] since;  // cycles since it was taken
+  logic [9:0] since;  // cycles since it was accepted
   logic [1:0] tag;
   logic started = 1'b0;
   always_ff @(posedge clk_i) begin
@@ -42,7 +43,7 @@ module wl_random_proof #(
       Reply_A : assert (reply_valid == (due && 32'(since) == Cycles));
       Tag_A : assert (!reply_valid || reply_tag == tag);
       Alone_A : assert (request_ready == (!due || reply_valid));
-      // What makes the induction close: how far the products are.
+      // Invariants for the induction: the progress of the products.
       Busy_A : assert (i_dut.busy == (due && 32'(since) < Cycles));
       Count_A : assert (!i_dut.busy || 32'(since) == 32'(i_dut.product) * (64 / Digit) + 32'(i_dut.count) + 1);
       Digits_A : assert (!i_dut.busy || (32'(i_dut.count) < 64 / Digit && i_dut.product < 3'd6 && reply_tag == tag));

@@ -1,11 +1,13 @@
-// wl_rate_adapter, for any words: a word of any slot of any core cycle stands on the memory's side when it should, and its
-// answer is in its slot wl_pkg::adapter_latency cycles later.
+// Proof of wl_rate_adapter, for any words: a word of any slot of any core cycle is on the memory
+// side at the right time, and its reply is in its slot wl_pkg::adapter_latency cycles later.
 //
-// Bounded: nothing depends on the words, the phase is that of the clocks from the first core cycle after reset on (proved
-// below for each cycle within the bound), and everything else is a pipeline without feedback that is shorter than the bound;
-// so what holds for the words of the first cycles holds for all.
+// Bounded, for this reason: nothing depends on the values of words, the phase is that of the clocks
+// from the first core cycle after reset on (proved below for each cycle within the bound), and
+// everything else is a pipeline without feedback that is shorter than the bound. A property of the
+// words of the first cycles therefore holds for all words.
 //
-// A memory cycle is two steps of the proof, and a pulse of the core's clock is as long as one of the memory's.
+// A memory cycle is two steps of the proof, and a pulse of the core clock is as long as one of the
+// memory clock.
 module wl_rate_adapter_proof #(
     parameter int unsigned Slots = 3,
     parameter int unsigned MemoryLatency = 1
@@ -25,7 +27,7 @@ module wl_rate_adapter_proof #(
     gate <= count == 8'(Slots - 1);
   end
 
-  // Core cycles: two of reset, then they count.
+  // Core cycles: two of reset, then the counted ones.
   logic [7:0] cycle = '0;
   logic rst;
   assign rst = cycle < 2;
@@ -37,7 +39,7 @@ module wl_rate_adapter_proof #(
       .clk_i(clk), .rst_i(rst), .down_i, .up_o(up), .clk_mem_i, .down_o(to_memory), .up_i(from_memory)
   );
 
-  // The memory answers with the complement.
+  // The memory returns the complement.
   logic [2*(MemoryLatency+1)-1:0] line;
   always_ff @(posedge clk_mem_i) line <= (2 * (MemoryLatency + 1))'({line, to_memory});
   if (MemoryLatency == 0) begin : g_at_once
@@ -46,7 +48,7 @@ module wl_rate_adapter_proof #(
     assign from_memory = ~line[2*(MemoryLatency-1)+:2];
   end
 
-  // What stood on `down_i` in the last cycles, the youngest lowest.
+  // The words at `down_i` in the last cycles, the youngest lowest.
   logic [Latency*Slots*2-1:0] past;
   always_ff @(posedge clk) begin
     past <= (Latency * Slots * 2)'({past, down_i});
@@ -55,8 +57,8 @@ module wl_rate_adapter_proof #(
     end
   end
 
-  // The memory cycle that ends with this rising edge, and the word that stood on `down_o` in it: words come out a memory cycle
-  // after they are chosen.
+  // The memory cycle that ends with this rising edge, and the word at `down_o` in it: words leave
+  // one memory cycle after they are selected.
   logic [7:0] phase;
   logic [1:0] expected;
   assign phase = count == 0 ? 8'(Slots - 1) : count - 1'b1;

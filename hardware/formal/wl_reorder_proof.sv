@@ -1,9 +1,10 @@
-// wl_reorder, for any engines that keep to its contract: what leaves is what the oldest packet under way finished with, its copies first,
-// rows in their order; and as long as packets finish and the output is taken, something leaves (no deadlock). A model beside it keeps
-// what each tag has finished, as plainly as it can be said.
+// Proof of wl_reorder, for any engines that keep to its contract: the output is the result of the
+// oldest packet under way, its copies first, rows in order; and as long as packets finish and the
+// output is taken, something leaves (no deadlock). A plain model records what each tag has
+// finished.
 //
-// `Rows` is 2: what matters is that there are packets with one row, with several, and with none. Proved by induction, for ever: the
-// relations at the end tie the model to the queue's memories.
+// `Rows` is 2, which covers packets with one row, with several, and with none. Unbounded, by
+// induction: the relations at the end tie the model to the memories of the queue.
 module wl_reorder_proof #(
     parameter int unsigned Tags = 2,
     localparam int unsigned Rows = 2,
@@ -19,7 +20,7 @@ module wl_reorder_proof #(
     input logic finish_last_i,
     input logic [8*RowBytes-1:0] finish_data_i,
     input logic [TagBits-1:0] finish_tag_i,
-    input logic [1:0] finish_rows_i,  // of the record
+    input logic [1:0] finish_rows_i,  // rows of the record
     input logic finish_more_i,
     input logic row_ready_i
 );
@@ -44,14 +45,15 @@ module wl_reorder_proof #(
       .row_valid_o(row_valid), .row_ready_i, .row_first_o(row_first), .row_last_o(row_last), .row_data_o(row), .row_result_o(out)
   );
 
-  // The model: for each tag, whether it has a record whose rows have not all been fetched for the output, and which.
+  // The model: for each tag, whether it has a record with rows that have not been fetched for the
+  // output, and which.
   logic [Tags-1:0] there, more;
   logic [Tags-1:0][1:0] rows;
   logic [Tags-1:0][1:0][8*RowBytes-1:0] data;
   logic [FreeBits-1:0] count;  // packets under way
-  logic [TagBits-1:0] oldest;  // the tag of the first of them
-  logic [1:0] finishing;       // row of the record that is coming in
-  logic [1:0] fetching;        // row of the oldest's record that is fetched next
+  logic [TagBits-1:0] oldest;  // tag of the oldest packet under way
+  logic [1:0] finishing;       // row of the record that arrives
+  logic [1:0] fetching;        // row of the oldest record that is fetched next
 
   logic alloc, finish, fetch, fetch_last, retire;
   assign alloc = alloc_valid_i && alloc_ready;
@@ -60,7 +62,7 @@ module wl_reorder_proof #(
   assign fetch_last = rows[oldest] == 0 || fetching == rows[oldest] - 2'd1;
   assign retire = fetch && fetch_last && !more[oldest];
 
-  // What stands at the output.
+  // The record at the output.
   logic is_valid, is_first, is_last, is_more;
   logic [1:0] is_rows;
   logic [8*RowBytes-1:0] is_data;
@@ -69,7 +71,7 @@ module wl_reorder_proof #(
   always_ff @(posedge clk_i) begin
     started <= 1'b1;
     Reset_M : assume (started ? !rst_i : rst_i);
-    // The engines: the rows of a record are as many as it says, and all say the same.
+    // The engines: a record has as many rows as it says, and all rows say the same.
     Rows_M : assume (!finish_valid_i || finish_rows_i <= 2'd2);
     Last_M : assume (!finish_valid_i || finish_last_i == (finish_rows_i == 0 || finishing == finish_rows_i - 2'd1));
     if (rst_i) begin
@@ -102,22 +104,25 @@ module wl_reorder_proof #(
         is_valid <= 1'b0;
       end
 
-      // Tags: as many under way as there are, each given once, in a ring.
+      // Tags: at most as many packets are under way as there are tags, and each tag is assigned
+      // once, in a ring.
       Given_A : assert (!alloc || (32'(count) < Tags && 32'(alloc_tag) == (32'(oldest) + 32'(count)) % Tags));
       Free_A : assert (32'(free) + 32'(count) == Tags && head == oldest);
-      // Order: only the oldest packet's record is fetched, and what stands at the output is what was fetched.
+      // Order: only the record of the oldest packet is fetched, and the output is what was fetched.
       Oldest_A : assert (!fetch || (count != 0 && there[oldest]));
       Output_A : assert (row_valid == is_valid);
       Record_A : assert (!row_valid || (row_first == is_first && row_last == is_last && out == record(is_rows, is_more)));
       Data_A : assert (!row_valid || is_rows == 0 || row == is_data);
-      // Nothing is lost: a record that has not been fetched is not overwritten, and an output that is not taken stays.
+      // Nothing is lost: a record that has not been fetched is not overwritten, and an output that
+      // is not taken stays.
       Kept_A : assert (!finish || !there[finish_tag_i]);
       Drained_A : assert (drained == !(count != 0 && there[oldest] && more[oldest]));
-      // No deadlock: when the oldest packet's record is there, it moves as the output does; and an engine is refused only while it does.
+      // No deadlock: a record of the oldest packet advances with the output, and an engine is
+      // stalled only while there is one.
       NoDeadlock_A : assert (!(count != 0 && there[oldest]) || fetch || (row_valid && !row_ready_i));
       Refused_A : assert (!finish_valid_i || finish_ready || (count != 0 && there[oldest] && finish_tag_i == oldest));
 
-      // The queue's registers are the model's.
+      // The registers of the queue match the model.
       Registers_A : assert (i_dut.store_row == finishing[0] && i_dut.fetch_row == fetching[0] && !finishing[1] && !fetching[1]);
       Fetching_A : assert (fetching == 0 || (count != 0 && there[oldest] && fetching < rows[oldest]));
       Copy_A : assert (i_dut.copy_held == (count != 0 && there[oldest] && more[oldest]));
@@ -126,7 +131,7 @@ module wl_reorder_proof #(
     end
   end
 
-  // Each tag: the memories are the model's.
+  // The memories match the model, for each tag.
   for (genvar tag = 0; tag < Tags; tag++) begin : g_tag
     logic under_way, coming;
     assign under_way = 32'(TagBits'(TagBits'(tag) - oldest)) < 32'(count);

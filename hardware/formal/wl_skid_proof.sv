@@ -1,4 +1,5 @@
-// wl_skid, for any traffic: every word that goes in comes out, once, in order. Proved by induction, for ever.
+// Proof of wl_skid, for any traffic: every word that enters leaves once, in order. Unbounded, by
+// induction.
 module wl_skid_proof #(
     parameter int unsigned Width = 3
 ) (

@@ -1,5 +1,6 @@
-// wl_table, for any requests and control accesses: each operation on an element (any one) finds what the one before has left, and leaves
-// what its method says. Proved by induction, for ever.
+// Proof of wl_table, for any requests and control accesses: each operation on an arbitrary element
+// finds the result of the previous one, and its own result is that of its method. Unbounded, by
+// induction.
 module wl_table_proof
   import wl_pkg::*;
 #(
@@ -38,7 +39,7 @@ module wl_table_proof
   logic was_ctl, was_write;
   logic [31:0] was_address;
   logic [Width-1:0] was_data;
-  logic [2:0] due, tags;  // requests that were taken one, two and three cycles ago
+  logic [2:0] due, tags;  // requests accepted one, two and three cycles ago
   always_ff @(posedge clk_i) begin
     started <= 1'b1;
     was_ctl <= !rst_i && ctl_valid_i && !ctl_done;
@@ -61,14 +62,15 @@ module wl_table_proof
     end
   end
 
-  // What makes the induction close: the memory holds what the last operation left, but for what is being written.
+  // Invariants for the induction: the memory holds the result of the last operation, except for
+  // writes under way.
   logic in;
   assign in = 32'(i_dut.f_index) < Size;
   if (RequestBits > IndexBits) begin : g_change
     logic [Width-1:0] held;
     assign held = i_dut.write && i_dut.write_index == i_dut.f_index ? i_dut.write_value : i_dut.i_ram.memory[i_dut.f_index];
     always_ff @(posedge clk_i) if (!rst_i && in && i_dut.f_known) Held_A : assert (held == i_dut.f_value);
-    // What the methods do.
+    // The results of the methods.
     always_ff @(posedge clk_i) begin
       if (!rst_i && i_dut.b_valid && !i_dut.b_ctl && i_dut.b_in) begin
         case (i_dut.g_change.b_method)
@@ -81,7 +83,7 @@ module wl_table_proof
       end
     end
   end else begin : g_read_only
-    // A control access writes as it reads, so the memory is ahead of what has been seen.
+    // A control access writes when it reads, so the memory is ahead of the model.
     always_ff @(posedge clk_i) begin
       if (!rst_i && in && i_dut.f_touched) Next_A : assert (i_dut.i_ram.memory[i_dut.f_index] == i_dut.f_new);
       else if (!rst_i && in && i_dut.f_known) Held_A : assert (i_dut.i_ram.memory[i_dut.f_index] == i_dut.f_value);

@@ -1,6 +1,7 @@
-// wl_thread_scheduler, for any course of the threads' being ready: a grant goes to one thread that is ready, and nobody starves. Ready
-// to execute: whoever stays ready sees at most Threads - 1 grants to others. Strict round robin: whoever stays ready is granted within
-// Threads cycles. Proved by induction, for ever.
+// Proof of wl_thread_scheduler, for any sequence of ready threads: a grant goes to one thread that
+// is ready, and no thread starves. Ready to execute: a thread that stays ready sees at most
+// Threads - 1 grants to others. Strict round robin: a thread that stays ready is granted within
+// Threads cycles. Unbounded, by induction.
 module wl_thread_scheduler_proof #(
     parameter int unsigned Threads = 4,
     parameter int unsigned Policy = 1
@@ -16,7 +17,7 @@ module wl_thread_scheduler_proof #(
       .clk_i, .rst_i, .ready_i, .grant_valid_o(valid), .grant_thread_o(thread)
   );
 
-  // Any thread: a register that never changes has any value.
+  // An arbitrary thread: a register that never changes has any value.
   logic [ThreadBits-1:0] watched;
   logic started = 1'b0;
   always_ff @(posedge clk_i) begin
@@ -29,12 +30,13 @@ module wl_thread_scheduler_proof #(
   logic waits;
   assign waits = ready_i[watched] && !(valid && thread == watched);
 
-  // Threads that come before `to` if the search begins behind `from`.
+  // Returns the number of threads that come before `to` if the search begins after `from`.
   function automatic logic [7:0] between(logic [ThreadBits-1:0] from, logic [ThreadBits-1:0] to);
     return 8'((32'(to) + 2 * Threads - 32'(from) - 1) % Threads);
   endfunction
 
-  // Grants to others (or cycles, where the turn goes on in any case) since the watched thread has been waiting.
+  // Grants to others (or cycles, if the turn advances in every cycle) since the watched thread
+  // began to wait.
   logic [7:0] others;
   always_ff @(posedge clk_i) begin
     if (rst_i || !waits) others <= '0;
@@ -46,7 +48,8 @@ module wl_thread_scheduler_proof #(
     end
   end
 
-  // What makes the induction close: whose turn it was says how many may still come before the watched thread.
+  // Invariants for the induction: the last thread determines how many may still come before the
+  // watched one.
   if (Threads > 1) begin : g_invariants
     logic [ThreadBits-1:0] last;
     if (Policy == 0) begin : g_strict

@@ -1,5 +1,6 @@
-// One arbiter against a model of it: requests come and stay until their packet is through, grants are taken at once or late.
-// The model keeps who was served last as a number and searches from there, one by one.
+// Compares one arbiter with a model: requests arrive and stay until their packet has passed, and
+// grants are taken at once or late. The model keeps the number of the input served last and
+// searches from there, one by one.
 module tb_arbiter #(
     parameter int unsigned Inputs = 2,
     parameter bit Lock = 1'b1,
@@ -22,9 +23,9 @@ module tb_arbiter #(
     );
   end
 
-  int unsigned cycle, served;       // served: who was served last
-  int owner;                        // of the packet under way, or -1
-  int unsigned waited[Inputs];      // packets of others since it has been asking
+  int unsigned cycle, served;       // served: the input served last
+  int owner;                        // owner of the packet under way, or -1
+  int unsigned waited[Inputs];      // packets of others since the input began to request
   int unsigned grants[Inputs];
 
   function automatic int expected();
@@ -65,10 +66,10 @@ module tb_arbiter #(
       if (through) served <= winner;
       if (Lock && winner >= 0) owner <= through ? -1 : winner;
       taken <= tb_pkg::chance(cycle < 1000 ? 256 : 128);
-      // Without a lock there are no packets.
+      // Without a lock every beat is a packet.
       last <= !Lock || tb_pkg::chance(100);
     end else begin
-      // The high inputs of a wide arbiter with fixed priorities may well starve.
+      // With fixed priorities the high inputs of a wide arbiter may starve.
       for (int i = 0; i < int'(Inputs); i++) begin
         if (grants[i] == 0 && (Fair || i < 8)) $fatal(1, "%m: input %0d was never granted", i);
       end

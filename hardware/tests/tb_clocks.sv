@@ -1,4 +1,5 @@
-// A core's and a memory's clock that is `Slots` times as fast, their edges aligned, and the core's reset.
+// Generates a core clock, a memory clock that is `Slots` times as fast with aligned edges, and the
+// reset of the core.
 module tb_clocks #(
     parameter int unsigned Slots = 3
 ) (
@@ -6,14 +7,14 @@ module tb_clocks #(
     output logic clk_mem_o,
     output logic rst_o
 );
-  int unsigned edges;  // of the memory's clock, both kinds
+  int unsigned edges;  // edges of the memory clock, rising and falling
   initial begin
     clk_o = 1'b0;
     clk_mem_o = 1'b0;
     edges = 0;
     forever begin
       #5;
-      // The core's clock rises with the memory's, and falls somewhere in between.
+      // The core clock rises with the memory clock, and falls somewhere in between.
       clk_o = edges % (2 * Slots) < Slots;
       clk_mem_o = edges % 2 == 0;
       edges++;
@@ -22,7 +23,7 @@ module tb_clocks #(
 
   initial begin
     rst_o = 1'b1;
-    repeat (10) @(negedge clk_o);  // longer than the memory ignores commands
+    repeat (10) @(negedge clk_o);  // longer than the time in which the memory ignores commands
     rst_o = 1'b0;
   end
 endmodule

@@ -1,6 +1,8 @@
-// Drives a module of counters with random requests and control accesses, and checks what the control plane reads against sums.
+// Drives a counter module with random requests and control accesses, and compares what the control
+// plane reads with sums.
 //
-// What was taken up to a control access is in what it reads: an access takes effect `Latency` cycles before it is done.
+// A control access reads the requests that were accepted before it: an access takes effect
+// `Latency` cycles before it is done.
 module tb_counter #(
     parameter int unsigned Size = 4,
     parameter int unsigned Counters = 2,
@@ -13,7 +15,8 @@ module tb_counter #(
     parameter logic [7:0] Target = 8'd3,
     parameter int unsigned Latency = 3,
     parameter int unsigned Idle = 0,     // percent of cycles without a request
-    parameter int unsigned Control = 0,  // percent of cycles in which an idle control master begins an access
+    // Percent of cycles in which an idle control master begins an access.
+    parameter int unsigned Control = 0,
     parameter int unsigned Again = 50,   // percent of requests for the same flow as the one before
     parameter int unsigned Cycles = 4000,
     localparam int unsigned RequestBits = IndexBits + Arguments * ArgumentBits
@@ -30,7 +33,7 @@ module tb_counter #(
     output logic [    CtlBits-1:0] ctl_data_o,
     input  logic                   ctl_done_i,
     input  logic [    CtlBits-1:0] ctl_data_i,
-    input  logic                   hold_i,           // the memory channel asked for an idle cycle
+    input  logic                   hold_i,           // the memory channel requests an idle cycle
     output logic                   done_o
 );
   localparam int unsigned AllBits = Counters * CounterBits;
@@ -40,7 +43,7 @@ module tb_counter #(
   endfunction
 
   logic [AllBits-1:0] reference[Size];
-  logic [RequestBits:0] taken[Latency+1];  // validity and data, the youngest first
+  logic [RequestBits:0] taken[Latency+1];  // valid bit and data, the youngest first
   int unsigned cycle, requests, refused, held, controls, checked;
 
   function automatic void add(logic [RequestBits-1:0] request);
@@ -111,7 +114,7 @@ module tb_counter #(
           ctl_target_o  <= percent(80) ? Target : Target + 1'b1;
           ctl_address_o <= percent(95) ? $urandom() % Size : $urandom();
         end else begin
-          // At the end, read everything: the last sums are in the memory.
+          // At the end everything is read: the last sums are in the memory.
           ctl_valid_o   <= cycle > Cycles + 3 * Latency && checked < Size;
           ctl_write_o   <= 1'b0;
           ctl_target_o  <= Target;

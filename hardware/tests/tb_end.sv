@@ -1,7 +1,7 @@
-// Clock and reset of a test bench, and its end: PASS when all cases are done.
+// Clock, reset and end of a test bench: prints PASS when all cases are done.
 module tb_end #(
     parameter int unsigned Cases = 1,
-    parameter int unsigned Limit = 100_000  // cycles after which a bench that is not done has failed
+    parameter int unsigned Limit = 100_000  // cycles after which an unfinished bench has failed
 ) (
     output logic clk_o,
     output logic rst_o,
@@ -19,7 +19,7 @@ module tb_end #(
     rst_o = 1'b0;
     for (int unsigned cycle = 0; cycle < Limit && done_i != '1; cycle++) @(posedge clk_o);
     if (done_i != '1) $fatal(1, "not done after %0d cycles: cases %b", Limit, done_i);
-    repeat (2) @(posedge clk_o);  // what a case checks when it is done has been checked
+    repeat (2) @(posedge clk_o);  // lets the checks of the last cycle finish
     $display("PASS");
     $finish;
   end

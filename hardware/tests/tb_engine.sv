@@ -1,14 +1,15 @@
-// One engine shell with tb_engine_core in it, fed with packets (or calls) and services, and held against a model that runs the same
-// program on bytes in order. Stops the simulation unless every packet leaves once, with the right bytes, tag and result, its copies
-// before it and only when they may, and every call was made once; unless no packet takes longer than Patience cycles; and unless there
-// was a slot in `Slots` of 256 cycles at full speed.
+// Compares one engine shell with tb_engine_core inside, fed with packets (or calls) and services,
+// with a model that runs the same program on bytes in order. The simulation stops with an error
+// unless every packet leaves once, with the right bytes, tag and result, and with its copies before
+// it and only when they may leave; unless every call is made once; unless no packet takes longer
+// than Patience cycles; and unless there is a slot in at least `Slots` of 256 cycles at full speed.
 module tb_engine #(
     parameter bit Machine = 1'b0,           // 1: wl_engine_fsm
     parameter int unsigned Threads = 4,
     parameter int unsigned ReadPorts = 1,
     parameter int unsigned WritePorts = 1,
     parameter int unsigned HeaderBytes = 16,
-    parameter int unsigned Offloads = 2,    // the highest of two or more gives no reply
+    parameter int unsigned Offloads = 2,    // if there are two or more, the highest gives no reply
     parameter int unsigned CoreStages = 0,
     parameter bit HasPacket = 1'b1,
     parameter int unsigned Scheduler = 1,
@@ -18,10 +19,10 @@ module tb_engine #(
     parameter bit Clears = 1'b1,
     parameter bit Calls = 1'b1,
     parameter int unsigned Steps = 8,
-    parameter int unsigned Delay = 24,      // of a service, at most
+    parameter int unsigned Delay = 24,      // longest delay of a service
     parameter int unsigned Patience = 4000,
     parameter int unsigned Slots = 0,
-    parameter int unsigned Cycles = 1500    // of a phase of tb_pressure
+    parameter int unsigned Cycles = 1500    // cycles of a phase of tb_pressure
 ) (
     input  logic clk_i,
     input  logic rst_i,
@@ -125,9 +126,9 @@ module tb_engine #(
       .clear_count_o(clear_count), .exit_o(leave), .reason_o(reason)
   );
 
-  // ---- Services: replies come after a while, those of different threads and offloads in any order ----
+  // ---- Services: replies come after a delay, in any order between threads and offloads ----
 
-  logic [Offloads-1:0][31:0] calls, called_sum;  // made, and the sum of their data
+  logic [Offloads-1:0][31:0] calls, called_sum;  // calls made, and the sum of their data
   int unsigned refused;
   for (genvar o = 0; o < Offloads; o++) begin : g_offload
     logic valid, ready;
@@ -190,7 +191,7 @@ module tb_engine #(
   // ---- Packets in ----
 
   leaving_t expected[Tags][$];
-  int unsigned since[Tags];  // the cycle in which the packet with the tag came
+  int unsigned since[Tags];  // cycle in which the packet with the tag arrived
   logic [Tags-1:0] out;
   int unsigned cycle, sent, arrived, rows, row;
   logic [Offloads-1:0][31:0] model_calls, model_sum;
@@ -198,7 +199,7 @@ module tb_engine #(
 
   logic [31:0] seed;
   logic [15:0] length;
-  logic [127:0][7:0] bytes;  // that are loaded; more than the packet has is anything
+  logic [127:0][7:0] bytes;  // the bytes to load; those past the packet's end are arbitrary
   assign load_info = {seed, 16'h1234, length};
   assign load_first = row == 0;
   assign load_last = row + 1 == rows;
@@ -207,7 +208,7 @@ module tb_engine #(
   end
   assign load_state = {8'd0, seed + 32'd9};
 
-  // The model: what leaves for a packet, in order.
+  // The model: computes the expected output for a packet, in order.
   task automatic run();
     logic [255:0][7:0] window;
     int unsigned size;
@@ -301,7 +302,8 @@ module tb_engine #(
     end else if (!load_valid && row != 0) begin
       load_valid <= !tb_pkg::chance(idle);
     end else begin
-      // The last packet has gone in: perhaps another. Tags come round; one is not given again before its packet has left.
+      // After the last row of a packet another packet may follow. Tags are assigned in a ring; a
+      // tag is not reused before its packet has left.
       logic [TagBits-1:0] tag;
       tag = load_tag;
       if (load_valid) begin
@@ -403,7 +405,7 @@ module tb_engine #(
   endtask
   int unload_row_count;
 
-  // ---- All in all ----
+  // ---- Summary ----
 
   int unsigned full_cycles, full_slots, most_idle;
   always_ff @(posedge clk_i) begin

@@ -1,8 +1,11 @@
-// A generated engine's address and core modules, as a bench wants them: every step reads words at odd places, calls offloads by guards
-// that depend on what it reads, edits, writes, pushes, pops, and ends by chance. All chance comes from the packet's seed (in its
-// information) and the number of steps so far (in its context), so that `tb_engine` can do the same on bytes in order.
+// The address and core modules of a generated engine, for the test bench: every step reads words at
+// odd offsets, calls offloads under guards that depend on what it reads, edits, writes, pushes,
+// pops, and ends at random. All random decisions come from the packet's seed (in its information)
+// and the number of steps so far (in its context), so that `tb_engine` can make the same decisions
+// on bytes in order.
 //
-// Context: acc[31:0], which everything read and replied goes into, then n[7:0], the number of steps so far.
+// Context: acc[31:0], which combines everything that was read and replied, then n[7:0], the number
+// of steps so far.
 module tb_engine_core #(
     parameter int unsigned StateBits = 89,
     parameter int unsigned InfoBits = 64,
@@ -16,7 +19,7 @@ module tb_engine_core #(
     parameter bit Emits = 1'b1,
     parameter bit Clears = 1'b1,
     parameter bit Calls = 1'b1,
-    parameter int unsigned Steps = 8  // at most; at least one
+    parameter int unsigned Steps = 8  // most steps; at least one
 ) (
     input logic clk_i,
     input logic [Offloads-1:0] waits_i,
@@ -51,7 +54,7 @@ module tb_engine_core #(
   localparam int unsigned Word = 8 * HeaderBytes;
   localparam int unsigned Context = HasPacket ? wl_pkg::StateContextLsb : 0;
 
-  // ---- The program: what a step decides ----
+  // ---- The program: the decisions of a step ----
 
   function automatic logic [31:0] decide(logic [31:0] seed, logic [StepBits-1:0] step, logic [7:0] n, int unsigned what);
     return tb_pkg::mix(seed ^ tb_pkg::mix(32'(n) * 32'd64 + what + (32'(step) << 20)));
@@ -63,7 +66,7 @@ module tb_engine_core #(
     return h[9:5] == '0 ? h[31:15] : 17'(h[4:0] * h[13:11]) + 17'(acc[3:0]);
   endfunction
 
-  // What was read, as one number.
+  // Returns the words that were read as one number.
   function automatic logic [31:0] fold(logic [ReadPorts*Word-1:0] words);
     fold = 32'd1;
     for (int unsigned i = 0; i < ReadPorts * HeaderBytes / 4; i++) fold = tb_pkg::mix(fold ^ words[32*i+:32]) + i;
@@ -81,7 +84,7 @@ module tb_engine_core #(
     return tb_pkg::mix(data + 77 * offload + 1);
   endfunction
 
-  // Bytes pushed (positive) or popped (negative).
+  // Returns the number of bytes pushed (positive) or popped (negative).
   function automatic int resize(logic [31:0] seed, logic [StepBits-1:0] step, logic [7:0] n, logic [8:0] window);
     logic [31:0] h;
     int unsigned count;
@@ -133,13 +136,13 @@ module tb_engine_core #(
     return StepBits'(decide(seed, step, n, 16));
   endfunction
 
-  // What the step makes of what it got.
+  // Returns the new value of acc.
   function automatic logic [31:0] next_acc(logic [31:0] acc, logic [31:0] read, logic [Offloads*32-1:0] replies, logic [Offloads-1:0] replied);
     next_acc = acc ^ read;
     for (int unsigned o = 0; o < Offloads; o++) next_acc = tb_pkg::mix(next_acc ^ (replied[o] ? replies[32*o+:32] : 32'd0)) + o;
   endfunction
 
-  // ---- The same as a core ----
+  // ---- The same program as a core ----
 
   always_comb begin
     for (int unsigned p = 0; p < ReadPorts; p++) begin

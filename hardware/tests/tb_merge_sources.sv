@@ -1,10 +1,11 @@
-// The inputs of something that merges streams of packets: a source for each, and a check of what comes out, whose word is
-// {source, word of that source}.
+// The inputs of a module that merges streams of packets: a source for each input, and a check of
+// the output, whose word is {source, word of that source}.
 module tb_merge_sources #(
     parameter int unsigned Inputs = 2,
-    parameter int unsigned Width = 24,          // of a beat: 8 bits of source, then its word
+    parameter int unsigned Width = 24,          // bits of a beat: 8 bits of source, then its word
     parameter bit Packets = 1'b1,               // 0: every beat is a packet
-    parameter int unsigned Wait = 0             // at most so many packets of others before one's own; 0: no promise
+    // Most packets of others before an input's own; 0: not checked.
+    parameter int unsigned Wait = 0
 ) (
     input logic clk_i,
     input logic rst_i,
@@ -37,7 +38,7 @@ module tb_merge_sources #(
   end
 
   int unsigned received[Inputs], total, waited[Inputs];
-  int owner;  // of the packet under way, or -1
+  int owner;  // owner of the packet under way, or -1
   logic offered;
   logic [Width-1:0] was;
   int unsigned from;
@@ -71,7 +72,7 @@ module tb_merge_sources #(
         received[from] <= received[from] + 1;
         total <= total + 1;
         for (int i = 0; i < int'(Inputs); i++) begin
-          // What the tree holds of an input counts as waiting, too.
+          // An input also waits while the tree holds its packets.
           waited[i] <= i == int'(from) || sent[i] == received[i] && !valid_o[i] ? 0 : waited[i] + 32'(last_i);
           if (Wait != 0 && waited[i] > Wait) $fatal(1, "%m: input %0d waited for %0d packets", i, waited[i]);
         end

@@ -1,11 +1,12 @@
-// Looks on at a stream and stops the simulation unless its packets are the next of those that a tb_packet_source sends to this goal, and
-// what is offered stays until it is taken. With Dense a packet has no gap between its beats.
+// Observes a stream and stops the simulation unless its packets are the next ones that a
+// tb_packet_source sends to this goal, and an offer stays until it is taken. With Dense a packet
+// must have no gap between its beats.
 module tb_packet_check #(
     parameter int unsigned Bytes = 8,
     parameter int unsigned Shape = 0,
     parameter int unsigned Source = 0,
-    parameter int unsigned Goals = 1,   // the source's packets are for so many goals
-    parameter int unsigned Goal = 0,    // and these are for this one
+    parameter int unsigned Goals = 1,   // the source's packets are for this number of goals
+    parameter int unsigned Goal = 0,    // the goal of this stream
     parameter bit Dense = 1'b0
 ) (
     input logic clk_i,
@@ -16,8 +17,8 @@ module tb_packet_check #(
     input logic [8*Bytes-1:0] data_i,
     input logic [Bytes-1:0] keep_i,
     output logic first_o,
-    output int unsigned number_o,     // of the packet that comes
-    output int unsigned count_o       // packets that have come
+    output int unsigned number_o,     // number of the current packet
+    output int unsigned count_o       // packets received
 );
 
   function automatic int unsigned following(int unsigned number);

@@ -1,20 +1,22 @@
-// Sends packets of `tb_pkg::bytes` and `octet` as beats, with idle cycles between them as often as asked. Bytes that do not count are not zero.
+// Sends packets of `tb_pkg::bytes` and `octet` as beats, with idle cycles between them. Invalid
+// bytes are not zero.
 module tb_packet_source #(
-    parameter int unsigned Bytes = 8,   // of a beat
-    parameter int unsigned Shape = 0,   // of tb_pkg::bytes
+    parameter int unsigned Bytes = 8,   // bytes of a beat
+    parameter int unsigned Shape = 0,   // shape for tb_pkg::bytes
     parameter int unsigned Source = 0
 ) (
     input logic clk_i,
     input logic rst_i,
-    input logic send_i,               // go on sending; a packet that has begun is sent to its end
-    input int unsigned idle_i,        // of 256 cycles, so many without a new beat
+    input logic send_i,               // keep sending; a packet that has begun is sent to its end
+    input int unsigned idle_i,        // cycles of 256 without a new beat
     output logic valid_o,
     input logic ready_i,
     output logic last_o,
     output logic [8*Bytes-1:0] data_o,
     output logic [Bytes-1:0] keep_o,
     output logic first_o,
-    output int unsigned number_o      // of the packet, and so how many were sent before
+    // Number of the packet, which is the number of packets sent before.
+    output int unsigned number_o
 );
 
   int unsigned beat, length;

@@ -1,10 +1,10 @@
-// What test benches share: words that are known from their source and number, so that a reader at the far end knows what
-// must come next, and chance.
+// Functions that test benches share: words that follow from their source and number, so that a
+// receiver knows which word must come next, and random decisions.
 package tb_pkg;
 
   localparam int unsigned WordBits = 512;
 
-  // A good mixing of 32 bits (the finaliser of MurmurHash3).
+  // Mixes 32 bits (the finaliser of MurmurHash3).
   function automatic logic [31:0] mix(logic [31:0] value);
     mix = value;
     mix = (mix ^ (mix >> 16)) * 32'h85ebca6b;
@@ -12,31 +12,34 @@ package tb_pkg;
     mix = mix ^ (mix >> 16);
   endfunction
 
-  // Word `number` of `source`: random in its lowest 32 bits, which the bits above repeat, differently in each 32.
+  // Returns word `number` of `source`: random in its lowest 32 bits; the bits above repeat them,
+  // differently in each 32.
   function automatic logic [WordBits-1:0] word(int unsigned source, int unsigned number);
     logic [31:0] random;
     random = mix(number + source * 32'h9e3779b9);
     for (int unsigned i = 0; i < WordBits / 32; i++) word[32*i+:32] = random ^ (i * 32'h01234567);
   endfunction
 
-  // Whether word `number` of `source` is the last of its packet; packets have four words on average.
+  // Returns whether word `number` of `source` is the last of its packet; packets have four words on
+  // average.
   function automatic bit last(int unsigned source, int unsigned number);
     return mix(mix(number) + source) % 4 == 0;
   endfunction
 
-  // True `of_256` times in 256.
+  // Returns true `of_256` times in 256.
   function automatic bit chance(int unsigned of_256);
     return ($urandom() % 256) < of_256;
   endfunction
 
-  // Byte `place` of packet `number` of `source`.
+  // Returns byte `place` of packet `number` of `source`.
   function automatic logic [7:0] octet(int unsigned source, int unsigned number, int unsigned place);
     logic [31:0] random;
     random = mix(number * 32'd2654435761 + source + (place / 4) * 32'd40503);
     return random[8*(place%4)+:8];
   endfunction
 
-  // Bytes of packet `number` of `source`. Shape 0: always 64; 1: 1 to 64; 2: none to 300, often near multiples of 64; 3: up to 2,000.
+  // Returns the bytes of packet `number` of `source`. Shape 0: always 64; 1: 1 to 64; 2: none to
+  // 300, often near multiples of 64; 3: up to 2,000.
   function automatic int unsigned bytes(int unsigned shape, int unsigned source, int unsigned number);
     int unsigned random;
     random = mix(mix(number) + source + 32'd77);
@@ -48,7 +51,7 @@ package tb_pkg;
     endcase
   endfunction
 
-  // Which of `goals` packet `number` of `source` is for.
+  // Returns the goal, below `goals`, of packet `number` of `source`.
   function automatic int unsigned goal(int unsigned goals, int unsigned source, int unsigned number);
     return mix(mix(number) + source + 32'd5) % goals;
   endfunction

@@ -1,8 +1,10 @@
-// The course of a test of streams: how often sources idle and sinks stall, phase by phase, then draining.
+// Controls the phases of a test of streams: how often sources idle and sinks stall, and the final
+// drain.
 //   full speed; idle; stalls; both; mostly idle; mostly stalled; nothing sent while stalls end.
-// `window_o` is high in the middle of the phase at full speed: there the promised throughput is to be seen.
+// `window_o` is high in the middle of the full-speed phase, in which the promised throughput is
+// checked.
 module tb_pressure #(
-    parameter int unsigned Cycles = 400  // of a phase
+    parameter int unsigned Cycles = 400  // cycles of a phase
 ) (
     input logic clk_i,
     input logic rst_i,
@@ -10,7 +12,7 @@ module tb_pressure #(
     output int unsigned idle_o,
     output int unsigned stall_o,
     output logic window_o,
-    output logic done_o          // everything has had time to come out
+    output logic done_o          // all phases are over, and the pipeline had time to drain
 );
 
   int unsigned cycle;

@@ -1,12 +1,12 @@
-// Takes words, with cycles between in which it is not ready as often as asked, and stops the simulation unless each is the
-// next of `tb_pkg::word` and a word that is offered stays until it is taken.
+// Takes words, with stall cycles in between, and stops the simulation unless each word is the next
+// of `tb_pkg::word`, and an offered word stays until it is taken.
 module tb_sink #(
     parameter int unsigned Width = 8,
     parameter int unsigned Source = 0
 ) (
     input logic clk_i,
     input logic rst_i,
-    input int unsigned stall_i,       // of 256 cycles, so many in which it is not ready
+    input int unsigned stall_i,       // cycles of 256 in which it is not ready
     input logic valid_i,
     output logic ready_o,
     input logic [Width-1:0] data_i,

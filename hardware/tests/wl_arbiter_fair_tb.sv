@@ -1,4 +1,5 @@
-// wl_arbiter_fair: every grant is that of a model, for packets and single beats, taken at once and late; and nobody waits longer than promised.
+// Test bench of wl_arbiter_fair: every grant equals that of a model, for packets and single beats,
+// taken at once and late; no input waits longer than promised.
 module wl_arbiter_fair_tb;
   logic clk, rst;
   logic [11:0] done;

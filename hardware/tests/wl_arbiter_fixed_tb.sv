@@ -1,4 +1,5 @@
-// wl_arbiter_fixed: every grant is that of a model, for packets and single beats, taken at once and late.
+// Test bench of wl_arbiter_fixed: every grant equals that of a model, for packets and single beats,
+// taken at once and late.
 module wl_arbiter_fixed_tb;
   logic clk, rst;
   logic [11:0] done;

@@ -1,5 +1,5 @@
-// wl_arbiter_tree: no loss, no duplication, order, whole packets, throughput, over radices, policies and registers of the
-// levels; fairness where all levels are fair and full.
+// Test bench of wl_arbiter_tree: no loss, no duplication, order, whole packets and throughput, over
+// radices, policies and registers of the levels; fairness if all levels are fair and full.
 module wl_arbiter_tree_tb;
   localparam int unsigned Cases = 6;
 
@@ -16,10 +16,11 @@ module wl_arbiter_tree_tb;
   // A last node with fewer inputs than the others, and an unfair level below a fair one.
   tree_case #(.Inputs(7), .Levels(2), .Radices({8'd4, 8'd3}), .Fair(2'b10), .Registers(2'b01), .Wait(0))
       i_mixed (.clk_i(clk), .rst_i(rst), .done_o(done[3]));
-  // Two others and two in the node's register, each alternating with three of the other nodes; and two in the last register.
+  // Two others and two in the node's register, each alternating with three of the other nodes; and
+  // two in the last register.
   tree_case #(.Inputs(12), .Levels(3), .Radices({8'd2, 8'd2, 8'd3}), .Fair(3'b111), .Registers(3'b101), .Wait(21))
       i_deep (.clk_i(clk), .rst_i(rst), .done_o(done[4]));
-  // More room than inputs: levels with a single node.
+  // More capacity than inputs: levels with a single node.
   tree_case #(.Inputs(3), .Levels(3), .Radices({8'd1, 8'd5, 8'd2}), .Fair(3'b011), .Registers(3'b010), .Wait(0))
       i_loose (.clk_i(clk), .rst_i(rst), .done_o(done[5]));
 endmodule
@@ -30,7 +31,8 @@ module tree_case #(
     parameter bit [8*Levels-1:0] Radices = '0,
     parameter bit [Levels-1:0] Fair = '0,
     parameter bit [Levels-1:0] Registers = '0,
-    parameter int unsigned Wait = 0  // packets of others before one's own, those in the tree's registers included
+    // Packets of others before an input's own, including those in the tree's registers.
+    parameter int unsigned Wait = 0
 ) (
     input  logic clk_i,
     input  logic rst_i,

@@ -1,5 +1,6 @@
-// wl_axil_control before wl_statistics and a memory of wide entries: registers read as documented, entries go as a whole, unknown targets
-// fail after the timeout, bad accesses are refused; and counters have counted every event. Over widths and numbers of counters.
+// Test bench of wl_axil_control in front of wl_statistics and a memory of wide entries: registers
+// read as documented, entries are transferred as a whole, unknown targets fail after the timeout,
+// bad accesses get an error, and counters count every event. Over widths and numbers of counters.
 module wl_axil_control_tb;
   localparam int unsigned Cases = 4;
 
@@ -16,7 +17,7 @@ module control_case #(
     parameter int unsigned CtlBits = 64,
     parameter int unsigned Counters = 2,
     parameter int unsigned AddBits = 1,
-    parameter int unsigned Stall = 0  // of 256 cycles, so many in which the master does not take an answer
+    parameter int unsigned Stall = 0  // cycles of 256 in which the master does not take a response
 ) (
     input  logic clk_i,
     input  logic rst_i,
@@ -45,13 +46,13 @@ module control_case #(
       .ctl_done_i(ram_done || statistics_done), .ctl_data_i(ram_data | statistics_data)
   );
 
-  // Events of each counter, until `quiet`.
+  // The events of each counter, until `quiet`.
   logic [Counters*AddBits-1:0] add;
   logic quiet;
   longint unsigned counted[Counters];
   always_ff @(posedge clk_i) begin
     for (int unsigned i = 0; i < Counters; i++) begin
-      // At the limit for a while: nothing may overflow between two visits of the scanner.
+      // At the maximum rate for a while: no counter may overflow between two visits of the scanner.
       add[i*AddBits+:AddBits] <= quiet || rst_i ? '0 : i % 2 == 0 ? '1 : AddBits'($urandom());
       if (rst_i) counted[i] <= 0;
       else counted[i] <= counted[i] + 64'(add[i*AddBits+:AddBits]);
@@ -63,7 +64,8 @@ module control_case #(
       .ctl_done_o(statistics_done), .ctl_data_o(statistics_data)
   );
 
-  // A target with entries as wide as the bus, which answers after a while; it never sees a part of an entry.
+  // A target with entries as wide as the bus, which replies after a delay; it must never see a
+  // partial entry.
   logic [CtlBits-1:0] memory[Entries];
   int unsigned wait_left;
   always_ff @(posedge clk_i) begin
@@ -81,7 +83,7 @@ module control_case #(
     end
   end
 
-  // The master changes its signals at falling edges, and looks at rising ones.
+  // The master changes its signals at falling edges, and samples at rising ones.
   task automatic put(input logic [15:0] at, input logic [31:0] what, input logic [3:0] strobe, output logic [1:0] response);
     @(negedge clk_i);
     awaddr = at;
@@ -149,7 +151,7 @@ module control_case #(
     expect_word(16'h004, 32'h9abc);
     expect_word(16'h008, CtlBits);
     expect_word(16'h01c, 32'hdef0);
-    // Entries are written with the address counting on, and read back in another order.
+    // Entries are written with an incrementing address, and read back in another order.
     set(16'h010, 3);
     set(16'h014, 0);
     for (int unsigned k = 0; k < Entries; k++) begin
@@ -164,12 +166,12 @@ module control_case #(
       set(16'h014, k - 1);
       set(16'h018, 32'h1);
       for (int unsigned i = 0; i < Words; i++) begin
-        // Bits above CtlBits are not there.
+        // Bits above CtlBits read as zero.
         expect_word(16'h100 + 16'(4 * i), 32'((32 * Words)'(CtlBits'(entries[k-1])) >> (32 * i)));
       end
       expect_word(16'h014, k - 1);
     end
-    // What is refused does nothing.
+    // An access that gets an error has no effect.
     put(16'h014, 32'hffff, 4'h3, response);
     if (response != 2'b10) $fatal(1, "%m: half a word is taken");
     put(16'h000, 32'hffff, 4'hf, response);
@@ -181,7 +183,7 @@ module control_case #(
     put(16'h100 + 16'(4 * Words), 32'h1, 4'hf, response);
     if (response != 2'b10) $fatal(1, "%m: a word behind the entry is written");
     expect_word(16'h014, 0);
-    // A target that is not there.
+    // A target that does not exist.
     set(16'h010, 9);
     set(16'h018, 32'h1);
     expect_word(16'h100, 0);
@@ -190,7 +192,7 @@ module control_case #(
     set(16'h018, 32'h1);
     expect_word(16'h100, 32'(CtlBits'(entries[0])));
     expect_word(16'h00c, 0);
-    // Counters, read while they count, and when all is added.
+    // Counters, read while they count, and when everything has been added.
     set(16'h010, 7);
     for (int unsigned k = 0; k < 40; k++) begin
       automatic longint unsigned before_;
@@ -212,7 +214,7 @@ module control_case #(
       expect_word(16'h100, counted[at][31:0]);
       expect_word(16'h104, counted[at][63:32]);
     end
-    // No such counter.
+    // A counter that does not exist.
     set(16'h018, 32'h1);
     expect_word(16'h100, 0);
     expect_word(16'h00c, 0);

@@ -1,5 +1,6 @@
-// wl_axil_split before several wl_axil_control: what is written to a slave is read back from it and from no other, writes and reads at the
-// same time; addresses of no slave are answered with DECERR. Over numbers of slaves, also against a master that is slow to take answers.
+// Test bench of wl_axil_split in front of several wl_axil_control: data written to a slave are read
+// back from it and from no other, with writes and reads at the same time; addresses without a slave
+// get DECERR. Over numbers of slaves, also with a master that takes responses slowly.
 module wl_axil_split_tb;
   localparam int unsigned Cases = 3;
 
@@ -13,7 +14,7 @@ endmodule
 
 module split_case #(
     parameter int unsigned Slaves = 2,
-    parameter int unsigned Stall = 0  // of 256 cycles, so many in which the master does not take an answer
+    parameter int unsigned Stall = 0  // cycles of 256 in which the master does not take a response
 ) (
     input  logic clk_i,
     input  logic rst_i,
@@ -55,7 +56,8 @@ module split_case #(
     );
   end
 
-  // Register 0x014 holds what was written last; register 0 tells whose it is; 0x000 cannot be written.
+  // Register 0x014 holds the last value written; register 0 identifies the slave; 0x000 cannot be
+  // written.
   logic [31:0] held[Slaves];
   logic [Slaves-1:0] known;
   int unsigned writes, reads, strangers, write_to, read_from, read_what;
@@ -94,7 +96,7 @@ module split_case #(
         reading = 1'b0;
         reads = reads + 1;
       end
-      // A read of what is being written would be undecided.
+      // A read of the register that is being written would be undetermined.
       if (!writing && !(reading && read_what != 0) && tb_pkg::chance(100)) begin
         write_to = $urandom() % (Slaves + 2);
         illegal = tb_pkg::chance(30);

@@ -1,5 +1,6 @@
-// wl_balancer: packets go whole to one target each, none is lost, doubled or overtaken, and the target is the one that the
-// policy names, in the cycle in which the packet is first offered. Over targets and policies.
+// Test bench of wl_balancer: each packet goes to one target as a whole, none is lost, duplicated or
+// reordered, and the target is the one that the policy selects, in the cycle in which the packet is
+// first offered. Over targets and policies.
 module wl_balancer_tb;
   localparam int unsigned Cases = 12;
 
@@ -23,7 +24,7 @@ module balancer_case #(
     output logic done_o
 );
   localparam int unsigned Width = 24;
-  localparam int unsigned Places = 5;  // of a target
+  localparam int unsigned Places = 5;  // free places of a target
   localparam int unsigned FreeBits = wl_pkg::bits(Places + 1);
 
   logic send, window, in_valid, in_ready, in_last, out_last;
@@ -45,16 +46,17 @@ module balancer_case #(
       .out_valid_o(out_valid), .out_ready_i(out_ready), .out_last_o(out_last), .out_data_o(out_data), .target_o(target)
   );
 
-  // A target has places for packets: one is taken with the first beat and becomes free some time after the last.
+  // A target has places for packets: the first beat takes one, which becomes free some time after
+  // the last beat.
   int unsigned free_places[Targets];
-  logic [Targets-1:0] midway;  // in a packet
+  logic [Targets-1:0] midway;  // in the middle of a packet
   logic willing;               // back-pressure
   for (genvar i = 0; i < Targets; i++) begin : g_target
     assign free[i*FreeBits+:FreeBits] = FreeBits'(free_places[i]);
     assign out_ready[i] = willing && (midway[i] || free_places[i] != 0);
   end
 
-  // Which target the policy names; -1: none.
+  // Returns the target that the policy selects; -1: none.
   int unsigned turn;
   function automatic int named();
     automatic int best = -1;
@@ -66,7 +68,7 @@ module balancer_case #(
   endfunction
 
   int unsigned received, used;
-  int packet_target;  // that of the packet on offer, or -1
+  int packet_target;  // target of the offered packet, or -1
   always_ff @(posedge clk_i) begin
     if (rst_i) begin
       willing <= 1'b0;
@@ -100,9 +102,9 @@ module balancer_case #(
         packet_target <= takes && out_last ? -1 : expected;
         if (takes && out_last && Policy == 0) turn <= (turn + 1) % Targets;
       end
-      // With a place free in every target, nothing stands in the way of a beat a cycle.
+      // While every target has a free place, the throughput is one beat a cycle.
       if (window && sent < 800 && Targets > 1 && !(in_valid && in_ready)) $fatal(1, "%m: less than a beat a cycle");
-      // The last targets may never be needed by policies 1 and 2.
+      // Policies 1 and 2 may never use the last targets.
       if (done_o && (received != sent || received < 500 || $countones(used) < (Policy == 0 ? Targets : (Targets + 2) / 3))) begin
         $fatal(1, "%m: sent %0d, received %0d, targets used %b", sent, received, used);
       end

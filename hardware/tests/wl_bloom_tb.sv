@@ -1,6 +1,8 @@
-// wl_bloom: what was added is found, what was not has the reply that a model of the filter gives, each after the promised cycles; words
-// are read and set by the control plane meanwhile; over widths of keys, sizes, numbers of hashes and methods. The model makes its CRCs
-// the other way round: most significant bit first, from the polynomials as the standards print them.
+// Test bench of wl_bloom: keys that were added are found, and the reply for other keys is that of a
+// model of the filter, each after the promised cycles; the control plane reads and sets words
+// meanwhile; over key widths, sizes, numbers of hashes and methods. The model computes its CRCs in
+// the other direction: most significant bit first, from the polynomials as the standards print
+// them.
 module wl_bloom_tb;
   localparam int unsigned Cases = 5;
   localparam bit [Cases*32-1:0] KeyBits = {32'd13, 32'd1, 32'd104, 32'd32, 32'd48};

@@ -1,5 +1,7 @@
-// wl_body_match with wl_body_buffer: each request finds what an automaton finds that is run over its bytes, whatever its range; while packets, shorter
-// than what stands ahead and longer, come and go, and the control plane writes the other automaton and makes it the one that is meant.
+// Test bench of wl_body_match with wl_body_buffer: the reply to each request equals that of an
+// automaton that runs over its bytes, for any range; meanwhile packets, shorter and longer than the
+// part ahead of the body, come and go, and the control plane writes the other automaton and selects
+// it.
 module wl_body_match_tb;
   localparam int unsigned Cases = 3;
   logic clk, rst;
@@ -25,11 +27,12 @@ module body_match_case #(
   localparam int unsigned ValueBits = 9;
   localparam int unsigned CtlBits = 32;
   localparam int unsigned Packets = 60;
-  localparam int unsigned Each = 12;  // requests of a packet
+  localparam int unsigned Each = 12;  // requests for each packet
   localparam int unsigned Turns = 4;  // automata that are written, one after the other
   localparam logic [7:0] Target = 8'd5;
   localparam int unsigned StateBits = $clog2(States);
-  localparam int unsigned Words = 256 + States * Classes + States;  // of an automaton's tables
+  // Words of an automaton's tables.
+  localparam int unsigned Words = 256 + States * Classes + States;
 
   logic room, write, close, body_valid, free;
   logic [8*DataBytes-1:0] arriving, unused_body;
@@ -65,7 +68,8 @@ module body_match_case #(
       .ctl_done_o(ctl_done), .ctl_data_o(ctl_answer)
   );
 
-  // Automaton a (0: nothing written, as at power-up) in closed form. One transition in eight ends it, one in four comes to a match.
+  // Automaton a in closed form (0: nothing written, as at power-up). One transition in eight ends
+  // the search, one in four leads to a match.
   function automatic int unsigned octet_class(int unsigned a, int unsigned octet);
     return a == 0 ? 0 : tb_pkg::mix(a * 1000 + octet) % Classes;
   endfunction
@@ -86,7 +90,7 @@ module body_match_case #(
     return tb_pkg::octet(1, n, at);
   endfunction
 
-  // Packets come while there is room, and the oldest is given up when it has had its requests.
+  // Packets arrive while there is room, and the oldest is freed after its requests.
   int unsigned closed, freed, beat, asked;
   logic [AddressBits-1:0] places[8];
   logic willing, waits;
@@ -100,7 +104,8 @@ module body_match_case #(
   assign free = body_valid && asked == Each && !valid && !waits;
   assign done_o = freed == Packets && turn == Turns;
 
-  // The control plane: writes the automaton that is not meant, reads some of it back, and lets it be the one that is.
+  // The control plane writes the automaton that is not selected, reads parts of it back, and
+  // selects it.
   int unsigned turn, word, other;
   logic reading;
   assign other = 32'(turn % 2 == 0);
@@ -126,7 +131,8 @@ module body_match_case #(
     end
   end
 
-  // Which automata a request may have: the one that was meant when it began, or the next if that changes meanwhile.
+  // The automata that a request may use: the one that was selected when it began, or the next one
+  // if the selection changes meanwhile.
   int unsigned cycle, most, meant;
   logic [16+ValueBits:0] also;
   int unsigned range_from, range_length, range_limit;
@@ -166,7 +172,8 @@ module body_match_case #(
         freed <= freed + 1;
         asked <= 0;
       end
-      // No request is under way when what it may have is written anew: the control plane waits for that, as its contract says.
+      // No request is under way when an automaton that it may use is rewritten: the control plane
+      // waits for that, as its contract requires.
       if (!ctl_valid && turn < Turns && (word != 0 || (!valid && !waits)) && tb_pkg::chance(230)) ctl_valid <= 1'b1;
       if (ctl_done) begin
         if (!ctl_valid) $fatal(1, "%m: an answer that nobody waits for");

@@ -1,5 +1,6 @@
-// wl_body_sum with wl_body_buffer: each request has the sum that a loop over its bytes makes, whatever its range: even, odd, empty, outside,
-// begun before the body or reaching behind it; while bodies come and go, and within the promised time.
+// Test bench of wl_body_sum with wl_body_buffer: each sum equals that of a loop over the bytes, for
+// any range: even, odd, empty, outside, beginning before the body or ending after it; bodies come
+// and go meanwhile, and the replies come within the promised time.
 module wl_body_sum_tb;
   localparam int unsigned Cases = 2;
   logic clk, rst;
@@ -19,7 +20,7 @@ module body_sum_case #(
   localparam int unsigned Beats = 64;
   localparam int unsigned AddressBits = 6;
   localparam int unsigned Packets = 60;
-  localparam int unsigned Each = 20;  // requests of a body
+  localparam int unsigned Each = 20;  // requests for each body
 
   logic room, write, close, body_valid, free;
   logic [8*DataBytes-1:0] arriving, unused_body;
@@ -54,7 +55,7 @@ module body_sum_case #(
     return n % 7 == 1 ? 8'h00 : n % 7 == 2 ? 8'hff : tb_pkg::octet(1, n, at);
   endfunction
 
-  // Bodies come while there is room, and the oldest is given up when it has had its requests.
+  // Bodies arrive while there is room, and the oldest is freed after its requests.
   int unsigned closed, freed, beat, asked;
   logic [AddressBits-1:0] places[8];
   logic willing;

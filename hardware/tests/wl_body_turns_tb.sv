@@ -1,6 +1,7 @@
-// wl_body_turns before services that read and write one memory, each request several times, in a memory without arbitration: every request is
-// answered once, in order; what one service has written the others read; nobody waits for more than one turn of each other; who is alone is
-// served each cycle. Over numbers of services.
+// Test bench of wl_body_turns in front of services that read and write one memory without
+// arbitration, several times for each request: every request is answered once, in order; each
+// service sees what the others have written; no service waits for more than one turn of each other;
+// a service that is alone is served in each cycle. Over numbers of services.
 module wl_body_turns_tb;
   localparam int unsigned Cases = 3;
 
@@ -51,8 +52,9 @@ module turns_case #(
     if (!rst_i && $countones(write) > 1) $fatal(1, "%m: services %b write at once", write);
   end
 
-  // Service i adds i + 1 to a word: it reads as it takes a request, and writes when it answers. Requests of one service that follow each
-  // other closely are for different words: a service of its own would look after that.
+  // Service i adds i + 1 to a word: it reads when it accepts a request, and writes when it replies.
+  // Requests to one service in close succession are for different words; a real service would
+  // resolve such conflicts itself.
   int unsigned sums_of[Services][8], known[8];
   for (genvar i = 0; i < Services; i++) begin : g_service
     int unsigned asked, answered, waited, others;
@@ -86,7 +88,8 @@ module turns_case #(
         if (take != (request_valid[i] && request_ready[i])) $fatal(1, "%m: a request is lost or made up");
         asked <= asked + 32'(take);
         answered <= answered + 32'(reply_valid[i]);
-        // While it waits, each other service is served once at most, but for what goes on when it comes.
+        // While a service waits, each other service is served at most once, except for requests
+        // that were already under way.
         if (take || !request_valid[i]) others <= 0;
         else others <= others + 32'((service_valid & service_ready) != '0);
         if (others > Services) $fatal(1, "%m: %0d requests of others came first", others);
@@ -94,7 +97,7 @@ module turns_case #(
         if (done_o && (asked != answered || asked < 50)) $fatal(1, "%m: %0d answers to %0d requests", answered, asked);
       end
     end
-    // What all have added is there in the end.
+    // At the end the words hold the sum of all additions.
     always_comb begin
       for (int unsigned word = 0; word < 8; word++) sums_of[i][word] = (asked + 7 - word) / 8 * (i + 1);
     end

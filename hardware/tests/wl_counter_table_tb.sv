@@ -1,4 +1,5 @@
-// wl_counter_table: exact sums under back-to-back hits, over numbers of counters, idle cycles and control accesses.
+// Test bench of wl_counter_table: exact sums under back-to-back hits, over numbers of counters,
+// idle cycles and control accesses.
 module wl_counter_table_tb;
   localparam int unsigned Crosses = 3;
   localparam int unsigned Cases = 3 * Crosses;
@@ -9,7 +10,8 @@ module wl_counter_table_tb;
   for (genvar k = 0; k < Crosses; k++) begin : g_cross
     localparam int unsigned Idle = k == 1 ? 50 : 0;
     localparam int unsigned Control = k == 0 ? 0 : 40;
-    // The `counter` kind; three counters of 72 bits that add what comes in another order; one of three bits that counts.
+    // The `counter` kind; three counters of 72 bits that add arguments in another order; one
+    // counter of three bits that counts.
     counter_table_case #(.Idle(Idle), .Control(Control)) i_kind (.clk_i(clk), .rst_i(rst), .done_o(done[3*k]));
     counter_table_case #(
         .Size(5), .Counters(3), .CounterBits(72), .Arguments(2), .ArgumentBits(20), .Adds(6'b10_00_01), .IndexBits(3),

@@ -1,4 +1,5 @@
-// wl_delay: what comes out is what went in so many cycles before; with reset, zeros until then.
+// Test bench of wl_delay: the output is the input of the given number of cycles before; with reset,
+// zeros until then.
 module wl_delay_tb;
   localparam int unsigned Cases = 6;
   localparam bit [Cases*32-1:0] Widths = {32'd1, 32'd8, 32'd8, 32'd40, 32'd8, 32'd1};
@@ -20,7 +21,7 @@ module delay_case #(
     input  logic rst_i,
     output logic done_o
 );
-  int unsigned number;  // of the word that goes in
+  int unsigned number;  // number of the input word
   logic [Width-1:0] in, plain, reset, expected;
   assign in = Width'(tb_pkg::word(1, number));
   assign expected = Width'(tb_pkg::word(1, number - Cycles));

@@ -1,11 +1,11 @@
-// wl_direct_table over a memory channel and a QDR SRAM: order, latency, rate and whole elements, over elements of one burst and of
-// several, idle cycles and control accesses.
+// Test bench of wl_direct_table with a memory channel and a QDR SRAM: order, latency, rate and
+// whole elements, over elements of one and several bursts, idle cycles and control accesses.
 module wl_direct_table_tb;
   localparam int unsigned Cases = 5;
   logic [Cases-1:0] done;
   direct_table_case #() i_full (.done_o(done[0]));
   direct_table_case #(.Idle(50), .Control(30), .Extra(9)) i_idle (.done_o(done[1]));
-  // Two bursts and three: half of an element would be seen.
+  // Two and three bursts, with which a partial element would be visible.
   direct_table_case #(.Width(72), .Size(3), .Control(60)) i_two (.done_o(done[2]));
   direct_table_case #(.Width(100), .Size(5), .Slots(6), .Control(60), .Hold(10)) i_three (.done_o(done[3]));
   direct_table_case #(.Width(1), .Size(1), .Slots(1), .MemoryLatency(1), .Control(20), .IndexBits(1)) i_one (.done_o(done[4]));
@@ -27,7 +27,7 @@ module direct_table_case #(
     parameter int unsigned Extra = 0,
     parameter int unsigned Idle = 0,
     parameter int unsigned Control = 0,
-    parameter int unsigned Hold = 0,  // percent of cycles in which the channel takes no request
+    parameter int unsigned Hold = 0,  // percent of cycles in which the channel accepts no request
     parameter int unsigned Cycles = 3000
 ) (
     output logic done_o

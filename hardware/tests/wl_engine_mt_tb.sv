@@ -1,4 +1,5 @@
-// wl_engine_mt: a matrix of its parameters, each under idle cycles and back-pressure; see tb_engine.
+// Test bench of wl_engine_mt: a matrix of its parameters, each under idle cycles and back-pressure;
+// see tb_engine.
 module wl_engine_mt_tb;
   localparam int unsigned Cases = 16;
   logic clk, rst;
@@ -22,8 +23,8 @@ module wl_engine_mt_tb;
   // Called engines.
   tb_engine #(.Threads(4), .HasPacket(1'b0), .Emits(1'b0), .Clears(1'b0)) `CASE(10);
   tb_engine #(.Threads(1), .HasPacket(1'b0), .Emits(1'b0), .Clears(1'b0), .Storage(1), .CoreStages(1)) `CASE(11);
-  // Throughput: a slot in every cycle with enough threads, as long as these are not loading or unloading. In strict order threads
-  // also wait for longer packets before theirs.
+  // Throughput: a slot in every cycle with enough threads, while these are not loading or
+  // unloading. In strict order, threads also wait for longer packets before theirs.
   tb_engine #(.Threads(8), .Calls(1'b0), .Emits(1'b0), .Clears(1'b0), .Steps(64), .Slots(253)) `CASE(12);
   tb_engine #(.Threads(8), .Calls(1'b0), .Emits(1'b0), .Clears(1'b0), .Steps(64), .Slots(128), .Scheduler(0), .Storage(1)) `CASE(13);
   // Words of fewer bytes.

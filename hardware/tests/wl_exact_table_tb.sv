@@ -1,5 +1,7 @@
-// wl_exact_table: calls of all methods and accesses of the control plane with few keys, so that chains, a full table, expiry and static
-// entries meet, against a model that is a flag, a value and a time for each key. Over sizes, ages, chains and with one method alone.
+// Test bench of wl_exact_table: calls of all methods and accesses of the control plane with few
+// keys, so that chains, a full table, expiry and static entries occur together, compared with a
+// model of a flag, a value and a time for each key. Over sizes, ages and chains, and with a single
+// method.
 module wl_exact_table_tb;
   localparam int unsigned Cases = 5;
   localparam bit [Cases*32-1:0] Size = {32'd1, 32'd5, 32'd16, 32'd9, 32'd30};
@@ -75,7 +77,7 @@ module exact_case #(
     end
   endfunction
 
-  // Fields of 5, 5 and 2 bits (Cuts is 1 at bits 0 and 5), but for what is above.
+  // Fields of 5, 5 and 2 bits (Cuts is 1 at bits 0 and 5), except for what is above.
   function automatic logic [ValueBits-1:0] add(logic [ValueBits-1:0] a, logic [ValueBits-1:0] b);
     return {7'(a[11:5] + b[11:5]), 5'(a[4:0] + b[4:0])};
   endfunction
@@ -142,7 +144,7 @@ module exact_case #(
     end
   endtask
 
-  // One call and one access at a time; each acts when it is answered.
+  // One call and one access at a time; the model performs each when its reply comes.
   int unsigned done, method, key, full;
   logic [ValueBits-1:0] value;
   logic [ArgumentBits-1:0] arguments;
@@ -171,7 +173,7 @@ module exact_case #(
       if (!calling && tb_pkg::chance(200)) begin
         clock += longint'(tb_pkg::chance(30) ? $urandom() % 700 : $urandom() % 12);
         method = $urandom() % MethodCount;
-        // More that is inserted than taken out.
+        // More entries are inserted than removed.
         if (tb_pkg::chance(90)) method = 2;
         key = tb_pkg::chance(128) ? $urandom() % (2 * Size < 64 ? 2 * Size : 64) : $urandom() % 64;
         value = ValueBits'($urandom());
@@ -192,7 +194,7 @@ module exact_case #(
         else if (ctl_answer[KeyBits+ValueBits+2]) begin
           automatic int unsigned shown = 32'(ctl_answer[ValueBits+:KeyBits]);
           automatic bit live = there[shown] && (!HasTime || Age == 0 || fixed[shown] || seen - touched[shown] <= Age);
-          // An entry that is out of the table may have the key of one that is in it.
+          // A removed entry may have the same key as a present one.
           if (ctl_answer[KeyBits+ValueBits+1] && (!live || ctl_answer[KeyBits+ValueBits] != fixed[shown]
               || ctl_answer[ValueBits-1:0] != values[shown])) begin
             $fatal(1, "%m: entry %0d is %h", ctl_address, ctl_answer);

@@ -1,4 +1,5 @@
-// wl_fifo: data, order, room, throughput and latency as promised; the matrix is over depths and widths.
+// Test bench of wl_fifo: data, order, room, throughput and latency as promised, over depths and
+// widths.
 module wl_fifo_tb;
   localparam int unsigned Cases = 9;
   localparam bit [Cases*32-1:0] Widths = {32'd1, 32'd8, 32'd8, 32'd8, 32'd40, 32'd8, 32'd8, 32'd130, 32'd8};
@@ -39,7 +40,7 @@ module fifo_case #(
       .clk_i, .rst_i, .stall_i(stall), .valid_i(out_valid), .ready_o(out_ready), .data_i(out_data), .count_o(received)
   );
 
-  localparam int unsigned Every = Depth == 1 ? 2 : 1;  // cycles for a word
+  localparam int unsigned Every = Depth == 1 ? 2 : 1;  // cycles a word
   int unsigned since, most;
   logic accepted;
   always_ff @(posedge clk_i) begin

@@ -1,10 +1,12 @@
-// wl_flow_counter over a memory channel and a QDR SRAM: exact sums whatever the distance between hits of a flow, over numbers of
-// counters, memory clocks and latencies, idle cycles and control accesses, while others read the memory by the channel's control port.
+// Test bench of wl_flow_counter with a memory channel and a QDR SRAM: exact sums for any distance
+// between hits of a flow, over numbers of counters, memory clocks and latencies, idle cycles and
+// control accesses, while another master reads the memory through the channel's control port.
 module wl_flow_counter_tb;
   localparam int unsigned Cases = 7;
   logic [Cases-1:0] done;
 
-  // The `counter` kind at 300 MHz: full rate; with gaps; with control accesses; with everything, and a rare second hit.
+  // The `counter` kind at 300 MHz: full rate; with gaps; with control accesses; with everything,
+  // and a rare second hit.
   flow_counter_case #() i_full (.done_o(done[0]));
   flow_counter_case #(.Size(3), .Idle(50), .Again(10)) i_gaps (.done_o(done[1]));
   flow_counter_case #(.Size(2), .Control(40), .Raw(30)) i_control (.done_o(done[2]));
@@ -14,7 +16,7 @@ module wl_flow_counter_tb;
       .Size(5), .Slots(6), .Counters(3), .CounterBits(72), .Arguments(2), .ArgumentBits(40), .Adds(6'b10_00_01), .IndexBits(3),
       .Control(20), .Raw(20), .MemoryLatency(20)
   ) i_wide (.done_o(done[4]));
-  // One flow with one counter of two bits, in a memory of the core's clock that is as fast as can be.
+  // One flow with one counter of two bits, in a memory on the core's clock with the least latency.
   flow_counter_case #(
       .Size(1), .Slots(1), .Counters(1), .CounterBits(2), .Arguments(0), .Adds(2'b00), .Control(20), .MemoryLatency(1)
   ) i_one (.done_o(done[5]));
@@ -39,11 +41,12 @@ module flow_counter_case #(
     parameter logic [2*Counters-1:0] Adds = 4'b0001,
     parameter int unsigned IndexBits = 32,
     parameter int unsigned MemoryLatency = 8,
-    parameter int unsigned Extra = 0,  // cycles of latency more than the least
+    parameter int unsigned Extra = 0,  // cycles of latency above the minimum
     parameter int unsigned Idle = 0,
     parameter int unsigned Control = 0,
     parameter int unsigned Again = 50,
-    parameter int unsigned Raw = 0     // percent of cycles in which the memory's own control master begins an access
+    // Percent of cycles in which the memory's own control master begins an access.
+    parameter int unsigned Raw = 0
 ) (
     output logic done_o
 );
@@ -90,7 +93,7 @@ module flow_counter_case #(
       .write_valid_o(write_valid), .write_address_o(write_address), .write_data_o(write_data), .hold_i(hold)
   );
 
-  // Another master reads and writes elsewhere in the memory, in a slot of the counters.
+  // Another master reads and writes other addresses of the memory, in a slot of the counters.
   logic raw_valid, raw_write, raw_done;
   logic [CtlBits-1:0] raw_rdata;
   logic [DataBits-1:0] raw_written;
@@ -110,7 +113,8 @@ module flow_counter_case #(
       raw_write <= !raw_write;
       if (!raw_write) raw_written <= DataBits'({$urandom(), $urandom(), $urandom()});
     end else if (!raw_valid) raw_valid <= $urandom() % 100 < Raw;
-    // Asks for one gap, and for another only if that was not enough in Patience + 1 cycles.
+    // The channel asks for one gap, and for another only if that was not enough in Patience + 1
+    // cycles.
     held <= rst ? 0 : hold ? 0 : held + 1;
     if (!rst && hold && held < 3) $fatal(1, "%m: requests are held all the time");
     if (!rst && counted && Raw > 0 && raw_count < 50) $fatal(1, "%m: only %0d accesses to the memory", raw_count);

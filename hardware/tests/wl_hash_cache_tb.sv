@@ -1,12 +1,13 @@
-// wl_hash_cache before a table that answers late and in any order, while the control plane changes the table: no stale and no torn
-// value, every request answered once, hits at their time, full rate.
+// Test bench of wl_hash_cache in front of a table that replies late and in any order, while the
+// control plane changes the table: no stale and no partial value, every request answered once, hits
+// at their fixed time, full rate.
 module wl_hash_cache_tb;
   localparam int unsigned Cases = 9;
   logic clk, rst;
   logic [Cases-1:0] done;
   tb_end #(.Cases(Cases)) i_end (.clk_o(clk), .rst_o(rst), .done_i(done));
 
-  // All keys fit: after each has been asked for once, everything hits.
+  // All keys fit: once each key has been requested, every request hits.
   hash_cache_case #(.KeyBits(3), .Sets(8), .Bins(1)) i_fits (.clk_i(clk), .rst_i(rst), .done_o(done[0]));
   hash_cache_case #(.KeyBits(5), .Sets(64), .Bins(2), .Idle(50), .Slow(90)) i_fits_idle (.clk_i(clk), .rst_i(rst), .done_o(done[1]));
   // The table changes.
@@ -22,7 +23,8 @@ module wl_hash_cache_tb;
   hash_cache_case #(
       .KeyBits(1), .Size(1), .Sets(1), .Bins(1), .TagBits(1), .HitLatency(4), .Control(20)
   ) i_one (.clk_i(clk), .rst_i(rst), .done_o(done[6]));
-  // More requests under way than a hit takes cycles: hits leave no gap for the others' replies but those that are made.
+  // More requests are under way than a hit takes cycles: hits leave no gap for the other replies
+  // except those that the cache makes.
   hash_cache_case #(.KeyBits(6), .Sets(32), .Bins(1), .TagBits(6), .Hot(98), .Slow(20)) i_hot (.clk_i(clk), .rst_i(rst), .done_o(done[7]));
   hash_cache_case #(
       .KeyBits(6), .Sets(16), .Bins(2), .TagBits(6), .HitLatency(20), .Hot(70), .Control(50), .Skew(2)
@@ -38,9 +40,11 @@ module hash_cache_case #(
     parameter int unsigned HitLatency = 8,
     parameter int unsigned Idle = 0,     // percent of cycles without a request
     parameter int unsigned Hot = 0,      // percent of requests for one of four keys
-    parameter int unsigned Slow = 30,    // percent of cycles in which the table does nothing
-    parameter int unsigned Control = 0,  // percent of cycles in which an idle control master begins a write
-    parameter int unsigned Skew = 0,     // cycles that the cache sees the control bus later than the table
+    parameter int unsigned Slow = 30,    // percent of cycles in which the table is idle
+    // Percent of cycles in which an idle control master begins a write.
+    parameter int unsigned Control = 0,
+    // Cycles by which the cache sees the control bus later than the table.
+    parameter int unsigned Skew = 0,
     parameter int unsigned Cycles = 6000
 ) (
     input  logic clk_i,
@@ -50,13 +54,14 @@ module hash_cache_case #(
   localparam int unsigned Tags = 1 << TagBits;
   localparam int unsigned VersionBits = 16;
   localparam int unsigned ValueBits = 2 * VersionBits + KeyBits;
-  localparam int unsigned TableLatency = 3 + Skew;  // at least, from the control plane's asking to done
+  // The minimum, from the request of the control plane to done.
+  localparam int unsigned TableLatency = 3 + Skew;
   localparam logic [7:0] Target = 8'd5;
 
   function automatic logic percent(int unsigned p);
     return $urandom() % 100 < p;
   endfunction
-  // A value tells its key and version, and whether it is whole.
+  // A value contains its key and version, and shows whether it is whole.
   function automatic logic [ValueBits-1:0] value(int unsigned key, logic [VersionBits-1:0] version);
     return {version, KeyBits'(key), ~version};
   endfunction
@@ -99,11 +104,11 @@ module hash_cache_case #(
   int unsigned key_of[Tags], asked_at[Tags], answered_at[Tags];
   logic [VersionBits-1:0] oldest_of[Tags];
   logic [ValueBits-1:0] looked[Tags];
-  logic [Size-1:0] cached;  // what must hit, if the table does not change and all keys fit
+  logic [Size-1:0] cached;  // what must hit if the table does not change and all keys fit
 
   int unsigned cycle, taken, replied, hits, refused, late, writes, ctl_wait, tag, key;
   logic found, filled;
-  int unsigned filled_key;  // by the cycle before: who asks now finds it
+  int unsigned filled_key;  // filled in the cycle before: a request in this cycle hits
 
   always @(posedge clk_i) begin
     if (rst_i) begin
@@ -133,7 +138,7 @@ module hash_cache_case #(
         if (missed[reply_tag]) begin
           if (!looked_up[reply_tag]) $fatal(1, "%m: a reply before the table's");
           late <= late + 1;
-          // At the latest when a gap was made for each that waits.
+          // The limit is the time at which a gap was made for each reply that waits.
           if (cycle - answered_at[reply_tag] > 17 * Tags + HitLatency) $fatal(1, "%m: an answer is kept back");
         end else begin
           hits <= hits + 1;
@@ -150,7 +155,7 @@ module hash_cache_case #(
         {asked[reply_tag], missed[reply_tag], looked_up[reply_tag]} = '0;
       end
 
-      // The table takes requests, looks some up, and answers.
+      // The table accepts requests, looks some up, and replies.
       if (miss_valid && miss_ready) begin
         if (!asked[miss_tag] || missed[miss_tag] || miss_data != key_of[miss_tag]) $fatal(1, "%m: a miss that is none");
         if (must_hit[miss_tag]) $fatal(1, "%m: key %0d was in the cache", miss_data);
@@ -179,7 +184,7 @@ module hash_cache_case #(
         end
       end
 
-      // The control plane writes the table: some cycles before it is done.
+      // The control plane writes the table, some cycles before the write is done.
       ctl_done <= 1'b0;
       if (ctl_done) begin
         ctl_valid <= 1'b0;
@@ -200,7 +205,7 @@ module hash_cache_case #(
         ctl_address <= $urandom() % Size;
         ctl_wait <= TableLatency + $urandom() % 4 * ($urandom() % 4);
       end
-      // Who asks from the cycle of done on sees the new version.
+      // Requests from the cycle of done on see the new version.
       if (ctl_done && ctl_target == Target && ctl_write) oldest[ctl_address] = version[ctl_address];
 
       if (request_valid && request_ready) begin

@@ -1,5 +1,6 @@
-// wl_header_serializer and wl_header_deserializer: a packet's rows are those of its length and no more, byte 0 most significant; and
-// back to beats with every byte in its place. One row a cycle each. Over beat and row sizes and shapes of packets.
+// Test bench of wl_header_serializer and wl_header_deserializer: a packet has the number of rows
+// that its length requires, byte 0 most significant; the conversion back to beats restores every
+// byte. One row a cycle each. Over beat and row sizes and shapes of packets.
 module wl_header_serializer_tb;
   localparam int unsigned Cases = 5;
 
@@ -119,7 +120,7 @@ module serializer_case #(
       end
       if (window && !(row_valid && row_ready && join_ready)) $fatal(1, "%m: less than a row a cycle");
 
-      // Back: beats have the bytes of the rows that there were.
+      // The beats after the conversion back have the bytes of the rows.
       begin
         automatic int unsigned back = tb_pkg::bytes(Shape, 0, back_packet);
         automatic int unsigned beats;

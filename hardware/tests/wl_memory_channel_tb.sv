@@ -1,5 +1,6 @@
-// wl_memory_channel: every slot reads and writes in every core cycle, and the control plane in between; over numbers of slots, latencies
-// and both memories. What each read sees is told by the order of slots and core cycles.
+// Test bench of wl_memory_channel: every slot reads and writes in every core cycle, and the control
+// plane in between; over numbers of slots, latencies and both memories. The order of slots and core
+// cycles determines what each read sees.
 module wl_memory_channel_tb;
   localparam int unsigned Cases = 6;
   logic [Cases-1:0] done;
@@ -21,7 +22,7 @@ endmodule
 module memory_channel_case #(
     parameter int unsigned Slots = 3,
     parameter int unsigned MemoryLatency = 8,
-    parameter int unsigned Extra = 0,          // cycles of latency more than the least
+    parameter int unsigned Extra = 0,          // cycles of latency above the minimum
     parameter int unsigned CtlSlot = Slots - 1,
     parameter int unsigned Busy = 90,          // percent of slots that read, and that write
     parameter bit Block = 1'b0,                // block RAM in place of the SRAM
@@ -72,7 +73,7 @@ module memory_channel_case #(
     );
   end
 
-  // What a slot read, if that was ever written.
+  // The expected data of a slot's read, if the address was ever written.
   typedef struct packed {
     logic due;
     logic [DataBits-1:0] data;
@@ -80,9 +81,9 @@ module memory_channel_case #(
   logic [DataBits-1:0] reference[1<<AddressBits];
   logic [(1<<AddressBits)-1:0] written;
   answer_t [Slots-1:0] answers[ReadLatency+2];
-  answer_t ctl_answers[ReadLatency+2];  // what the control plane would read in each cycle
+  answer_t ctl_answers[ReadLatency+2];  // expected data of a control read in each cycle
 
-  // A cycle is looked at one later, when it is known whether the control plane wrote in it.
+  // A cycle is checked one cycle later, when it is known whether the control plane wrote in it.
   logic [Slots-1:0] was_write;
   logic [Slots*AddressBits-1:0] was_write_address, was_read_address;
   logic [Slots*DataBits-1:0] was_write_data;
@@ -116,7 +117,7 @@ module memory_channel_case #(
         answers[k] = answers[k-1];
         ctl_answers[k] = ctl_answers[k-1];
       end
-      // The cycle before this one, slot by slot: it read, then it wrote.
+      // The cycle before this one, slot by slot: each slot reads, then writes.
       for (int unsigned k = 0; k < Slots; k++) begin
         answers[1][k].due = was_read[k] && written[was_read_address[k*AddressBits+:AddressBits]];
         answers[1][k].data = reference[was_read_address[k*AddressBits+:AddressBits]];
@@ -161,7 +162,7 @@ module memory_channel_case #(
       end
 
       for (int unsigned k = 0; k < Slots; k++) begin
-        // A user that is asked for a gap leaves its slot idle once.
+        // A user leaves its slot idle once when asked for a gap.
         read_valid[k] <= cycle < Cycles && $urandom() % 100 < Busy && !(hold && k == CtlSlot);
         write_valid[k] <= cycle < Cycles && $urandom() % 100 < Busy && !(hold && k == CtlSlot);
         read_address[k*AddressBits+:AddressBits] <= AddressBits'($urandom());

@@ -1,4 +1,5 @@
-// wl_merge: no loss, no duplication, order, whole packets, throughput and fairness, over inputs, policies and registers.
+// Test bench of wl_merge: no loss, no duplication, order, whole packets, throughput and fairness,
+// over inputs, policies and registers.
 module wl_merge_tb;
   localparam int unsigned Cases = 8;
   localparam bit [Cases*32-1:0] Inputs = {32'd1, 32'd1, 32'd2, 32'd2, 32'd3, 32'd5, 32'd8, 32'd4};
@@ -30,7 +31,7 @@ module merge_case #(
   logic out_valid, out_ready, out_last;
   logic [Width-1:0] out_data;
 
-  // A register holds up to two beats of others before one's own is seen.
+  // A register holds up to two beats of others before an input's own is seen.
   tb_merge_sources #(.Inputs(Inputs), .Width(Width), .Wait(Fair ? Inputs - 1 + (Register ? 2 : 0) : 0)) i_sources (
       .clk_i, .rst_i,
       .valid_o(in_valid), .ready_i(in_ready), .last_o(in_last), .data_o(in_data),

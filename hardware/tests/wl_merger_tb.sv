@@ -1,5 +1,6 @@
-// wl_merger: items leave each lane unchanged and in order; no packet, copy or event starts before all with lower numbers have;
-// a packet or event a lane and cycle passes. Over lanes.
+// Test bench of wl_merger: items leave each lane unchanged and in order; no packet, copy or event
+// starts before all with lower numbers have; throughput of one packet or event a lane and cycle.
+// Over lanes.
 module wl_merger_tb;
   localparam int unsigned Cases = 4;
 
@@ -13,7 +14,7 @@ endmodule
 
 module merger_case #(
     parameter int unsigned Lanes = 2,
-    parameter bit Short = 1'b0  // items of one beat only
+    parameter bit Short = 1'b0  // only items of one beat
 ) (
     input  logic clk_i,
     input  logic rst_i,
@@ -36,7 +37,8 @@ module merger_case #(
   logic [Lanes*24-1:0] event_reason;
   int unsigned sent[Lanes];
 
-  // What a pipe sends is known from its number and that of the beat: item ends, events (at the first beat of an item), copies.
+  // The output of a pipe follows from its number and that of the beat: item ends, events (at the
+  // first beat of an item), copies.
   for (genvar lane = 0; lane < Lanes; lane++) begin : g_lane
     logic [47:0] word;
     logic word_last, midway, single;
@@ -107,12 +109,14 @@ module merger_case #(
         if (event_valid[lane]) events <= events + 1;
         if (starts[lane] && more[lane]) copies <= copies + 1;
       end
-      // Whatever has started, all packets with lower numbers have.
+      // When an item has started, all packets with lower numbers have started.
       for (int lane = 0; lane < int'(Lanes); lane++) begin
-        automatic int unsigned number = after[lane] * Lanes + lane;  // of the packet that comes next here
+        // Number of the next packet here.
+        automatic int unsigned number = after[lane] * Lanes + lane;
         for (int other = 0; other < int'(Lanes); other++) begin
           automatic int unsigned reached = after[other] * Lanes + other;
-          // The packet that started here last, or of which a copy did, is behind all that have not started elsewhere.
+          // The packet that starts here, itself or as a copy, must not have a higher number than
+          // the next packet of another lane.
           if (starts[lane] && (more[lane] ? number : number - Lanes) > reached) begin
             $fatal(1, "%m: a packet on lane %0d starts before %0d", lane, reached);
           end
@@ -120,7 +124,7 @@ module merger_case #(
       end
       packets <= after;
       if (window && Short && ready != '1) begin
-        // Copies come one a cycle on their lane, and others wait for them.
+        // Copies leave one a cycle on their lane, and other packets wait for them.
         automatic bit copy = 1'b0;
         for (int lane = 0; lane < int'(Lanes); lane++) copy |= more[lane] && ready[lane];
         if (!copy && !blocked) $fatal(1, "%m: less than an item a lane and cycle");

@@ -1,5 +1,6 @@
-// wl_meter: calls with times that stand still, jump and run backwards, near the ends of buckets, of rates from one byte a second to 2^40,
-// against the definition in wide numbers; rates are set meanwhile. Both RFCs, blind and aware, one meter and several.
+// Test bench of wl_meter: calls with times that repeat, jump and decrease, near the limits of
+// buckets, with rates from one byte a second to 2^40, compared with the definition in wide numbers;
+// rates are set meanwhile. Both RFCs, blind and aware, one meter and several.
 module wl_meter_tb;
   localparam int unsigned Cases = 4;
   localparam bit [Cases*32-1:0] Size = {32'd1, 32'd5, 32'd4, 32'd3};
@@ -30,7 +31,7 @@ module meter_case #(
   localparam int unsigned ArgumentBits = Methods == 0 ? 64 : 66;
   localparam int unsigned RequestBits = (MethodCount > 1 ? 1 : 0) + ArgumentBits + 64;
   localparam int unsigned Operations = 1500;
-  // A third of a token a nanosecond; bursts of some packets.
+  // A third of a token a nanosecond; bursts of a few packets.
   localparam logic [204:0] Declared = {41'd333_333_333, 41'd2000, 41'd900, 41'd700_000_001, 41'd3001};
 
   logic request_valid, request_ready, reply_valid, ctl_valid, ctl_write, ctl_done;

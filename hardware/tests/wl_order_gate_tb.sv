@@ -1,5 +1,6 @@
-// wl_order_gate: packets make no call, one or several, in any order among each other, and leave in order. Calls come out in the order of
-// tickets, those of a ticket in its own, whole and once; a stream of single calls in order passes one a cycle. Over sizes and pauses.
+// Test bench of wl_order_gate: packets make no call, one or several, in any order among each other,
+// and leave in order. Calls come out in the order of tickets, those of a ticket in order, whole and
+// once; a stream of single calls in order passes at one a cycle. Over sizes and pauses.
 module wl_order_gate_tb;
   localparam int unsigned Cases = 5;
   localparam bit [Cases*32-1:0] Slots = {32'd2, 32'd4, 32'd16, 32'd64, 32'd64};
@@ -49,9 +50,9 @@ module gate_case #(
   endfunction
 
   int unsigned asked[Total];  // calls made
-  bit waits[Total];           // for a reply
-  int unsigned oldest;        // that has not left
-  int unsigned turn, call;    // of the next that comes out
+  bit waits[Total];           // the packet waits for a reply
+  int unsigned oldest;        // oldest packet that has not left
+  int unsigned turn, call;    // of the next expected call
   int unsigned begun, cycle;
   assign done_o = oldest == Total;
 
@@ -67,7 +68,7 @@ module gate_case #(
       automatic int unsigned now = oldest;
       if (cycle++ > 60 * Total) $fatal(1, "%m: packet %0d does not leave", oldest);
 
-      // What comes out.
+      // The output.
       out_ready <= !tb_pkg::chance(Stall);
       if (out_valid && out_ready) begin
         automatic int unsigned t = turn, k = call;
@@ -82,18 +83,18 @@ module gate_case #(
         turn <= t;
         call <= k + 1;
         if (Single && t == 0) begun <= cycle;
-        // Those that leave must wait until it has been a while since the call of the next.
+        // A stream of single calls passes at one call a cycle.
         if (Single && t == Total - 1 && cycle - begun != Total - 1) $fatal(1, "%m: %0d cycles", cycle - begun);
       end
 
-      // Who leaves.
+      // Departures.
       left <= 1'b0;
       if (asked[now] == calls(now) && !waits[now] && !(valid && !ready) && (Single || tb_pkg::chance(64))) begin
         left   <= 1'b1;
         oldest <= oldest + 1;
       end
 
-      // Who asks: someone among those under way.
+      // Requests, from a random packet under way.
       if (valid && ready || !valid) begin
         automatic int unsigned who = Single ? begin_single() : oldest + $urandom() % (tb_pkg::chance(128) ? 1 : Slots - 1);
         valid <= 1'b0;
@@ -110,7 +111,7 @@ module gate_case #(
     end
   end
 
-  // The next that has not asked.
+  // Returns the next packet that has made no request.
   function automatic int unsigned begin_single();
     for (int unsigned t = oldest; t < oldest + Slots && t < Total; t++) if (asked[t] == 0) return t;
     return Total;

@@ -1,5 +1,6 @@
-// The embedded test rig: wl_packet_generator sends well-formed packets of the kinds asked for, one each cycle; wl_packet_collector
-// finds each that is missing, late or changed, also when labels came or went, and nothing else; wl_report has counted all that. Over
+// Test bench of the embedded test rig: wl_packet_generator sends well-formed packets of the
+// selected kinds, one in each cycle; wl_packet_collector reports each one that is missing, late or
+// changed, also when labels are pushed or popped, and nothing else; wl_report counts all that. Over
 // kinds, labels and lanes.
 module wl_packet_generator_tb;
   localparam int unsigned Cases = 4;
@@ -50,7 +51,7 @@ module rig_case #(
       .m_tvalid_o(valid), .m_tready_i(ready), .m_tdata_o(data), .m_tkeep_o(keep), .m_tlast_o(last), .m_tuser_o(port)
   );
 
-  // The packets, byte 0 most significant; what becomes of each on its way.
+  // The packets, byte 0 most significant, and the fate of each on its way.
   logic [511:0] frame;
   for (genvar i = 0; i < 64; i++) begin : g_byte
     assign frame[8*(63-i)+:8] = data[8*i+:8];
@@ -72,7 +73,8 @@ module rig_case #(
       .received_o(received), .gap_o(gap), .late_o(late), .wrong_o(wrong)
   );
 
-  // The report, asked when all is over; and at the beginning, to start the rig.
+  // The control bus of the report, used at the begin to start the rig and at the end to read the
+  // counters.
   logic ctl_valid, ctl_write, ctl_done;
   logic [31:0] ctl_address;
   logic [63:0] ctl_data, answer;
@@ -91,7 +93,7 @@ module rig_case #(
   logic offered, second, lost;
   logic [511:0] was_data, tail;
   fate_t fate;
-  // While a second beat is sent, and at random, nothing is taken.
+  // While a second beat is sent, and at random, nothing is accepted.
   logic willing;
   assign ready = willing && !second;
   always_comb begin
@@ -161,13 +163,13 @@ module rig_case #(
           end
           default: $fatal(1, "%m: packet %0d has type %h", sent, frame[415:400]);
         endcase
-        // What becomes of it.
+        // The fate of the packet.
         sent <= sent + 1;
         fate_was <= fate;
         to_valid <= fate != Lose;
         to_last <= fate != Longer;
         to_keep <= fate == Shorter ? 64'h0fff_ffff_ffff_ffff : '1;
-        // Longer: four bytes more at the front; then the type that the collector sees is another.
+        // Longer: four more bytes at the front; the collector then sees another type.
         if (fate == Longer) changed = {data[479:0], 32'h0};
         if (fate == Shorter) changed = {32'h0, data[511:128], data[95:0]};
         if (fate == Spoil) changed[511-(sent%64)] = !changed[511-(sent%64)];
@@ -177,7 +179,7 @@ module rig_case #(
         if (fate != Lose) receiveds <= receiveds + 1 + 32'(fate == Twice);
         if (fate == Spoil) wrongs <= wrongs + 1;
         if (fate == Twice) lates <= lates + 1;
-        // The first good one behind others that were lost or spoilt tells of the gap.
+        // The first good packet after lost or spoilt ones reports the gap.
         if (fate == Lose || fate == Spoil) lost <= 1'b1;
         else lost <= 1'b0;
         if (lost && fate != Lose && fate != Spoil) gaps <= gaps + 1;
@@ -197,7 +199,7 @@ module rig_case #(
   end
   fate_t fate_was;
 
-  // Start; stop before the end; read everything.
+  // Start the rig, stop it before the end, and read everything.
   task automatic access(input logic write, input logic [31:0] address, input logic [63:0] data_in, output logic [63:0] data_out);
     @(negedge clk_i);
     ctl_valid = 1'b1;

@@ -1,5 +1,6 @@
-// wl_packet_queue: packets come out as they went in, and begin when they are whole or the queue is full; one that was whole has no gaps. A beat a
-// cycle passes. Over depths, the least and one that packets do not fit included.
+// Test bench of wl_packet_queue: packets leave as they entered, and begin when they are complete or
+// the queue is full; one that was complete has no gaps. Throughput of one beat a cycle. Over
+// depths, including the minimum and one that packets exceed.
 module wl_packet_queue_tb;
   localparam int unsigned Cases = 4;
 
@@ -39,7 +40,7 @@ module queue_case #(
       .clk_i, .rst_i, .stall_i(stall), .valid_i(out_valid), .ready_o(out_ready), .data_i(out_data), .count_o(out_count)
   );
 
-  int unsigned whole;  // packets inside that are whole
+  int unsigned whole;  // complete packets inside
   logic midway, was_whole;
   always_ff @(posedge clk_i) begin
     if (rst_i) begin
@@ -54,7 +55,8 @@ module queue_case #(
         end
       end
       if (midway && was_whole && !out_valid) $fatal(1, "%m: a gap before beat %0d", out_count);
-      // Full speed is that of packets that fit: of others the next begins only when it is whole or the queue full again.
+      // Full speed requires packets that fit: otherwise the next packet begins only when it is
+      // complete or the queue is full again.
       if (window && Beats > 32 && !in_ready) $fatal(1, "%m: a beat had to wait at full speed");
       if (out_valid && out_ready) begin
         if (!midway) was_whole <= whole != 0;

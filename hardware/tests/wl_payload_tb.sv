@@ -1,5 +1,6 @@
-// wl_payload with wl_body_buffer: while bodies wait for their headers, chunks are read, written and appended, of several bodies at once, at
-// any place, in part or wholly outside; and each body leaves with what was written to it, and nothing else. Requests pass at the promised
+// Test bench of wl_payload with wl_body_buffer: while bodies wait for their headers, chunks are
+// read, written and appended, of several bodies at once, at any place, partly or wholly outside;
+// each body leaves with what was written to it, and nothing else. Requests pass at the promised
 // rate. Over sizes of chunks, reads, writes and both.
 module wl_payload_tb;
   localparam int unsigned Cases = 6;
@@ -29,7 +30,7 @@ module payload_case #(
   localparam int unsigned DataBytes = 64;
   localparam int unsigned Beats = 64;
   localparam int unsigned Spare = 3;
-  localparam int unsigned Slots = 8;  // bodies that wait at most
+  localparam int unsigned Slots = 8;  // most bodies that wait
   localparam int unsigned Packets = 400;
   localparam int unsigned AddressBits = 6;
   localparam int unsigned Room = 16 * DataBytes;
@@ -67,7 +68,7 @@ module payload_case #(
       .access_write_o(access_write), .access_write_address_o(access_write_address), .access_write_data_o(access_write_data)
   );
 
-  // ---- Bodies arrive, and are remembered byte by byte, by slot ----
+  // ---- Bodies arrive, and are stored byte by byte, by slot ----
   byte unsigned bytes[Slots][Room];
   int unsigned length[Slots], longest[Slots];
   logic [AddressBits-1:0] places[Slots];
@@ -80,10 +81,10 @@ module payload_case #(
     for (int unsigned i = 0; i < DataBytes; i++) arriving[8*i+:8] = tb_pkg::octet(1, closed, beat * DataBytes + i);
   end
 
-  // ---- Requests: a body that has none under way ----
+  // ---- Requests for a body that has none under way ----
   logic [Slots-1:0] pending;  // a request is under way
   logic [8*ChunkBytes-1:0] expected[Slots];
-  logic expects[Slots];  // a reply that means something
+  logic expects[Slots];  // the data of the reply are valid
   int unsigned requests, cycle, taken, window;
 
   // ---- The oldest body leaves ----
@@ -105,7 +106,7 @@ module payload_case #(
     return found;
   endfunction
 
-  int chosen;  // the slot of a request of this cycle
+  int chosen;  // slot of a request in this cycle
   always @(posedge clk_i) begin
     if (rst_i) begin
       {willing, valid, leaving, was_read} <= '0;
@@ -151,7 +152,7 @@ module payload_case #(
           if (tb_pkg::chance(20)) begins = tb_pkg::chance(128) ? -256 + int'($urandom() % 256) : 65535 - int'($urandom() % 3);
           if (is_write) begin
             automatic int unsigned most = ChunkBytes;
-            if (tb_pkg::chance(80)) begins = int'(now);  // appends
+            if (tb_pkg::chance(80)) begins = int'(now);  // an append
             if (begins >= int'(longest[slot])) begins = 0;
             if (begins + int'(most) > int'(longest[slot])) most = longest[slot] - begins;
             limit = tb_pkg::chance(60) ? most : $urandom() % (most + 1);
@@ -187,11 +188,11 @@ module payload_case #(
           $fatal(1, "%m: body %0d: read %h, not %h", reply_tag, reply, expected[reply_tag]);
         end
       end
-      // Throughput: while several ask, a request each Spans cycles.
+      // Throughput: while several requests wait, one is accepted every Spans cycles.
       if (valid && !ready) window <= window + 1;
       else window <= 0;
       if (window > Spans) $fatal(1, "%m: a request waits for %0d cycles", window);
-      // Leaving.
+      // Departures.
       was_read <= read;
       was_beat <= out_beat;
       if (read) out_beat <= out_beat + 1;
@@ -209,7 +210,8 @@ module payload_case #(
         out_beat <= 0;
       end else if (!leaving && closed > freed && !pending[out_slot] && !(valid && 32'(tag) == out_slot) && chosen != int'(out_slot)
           && tb_pkg::chance(30)) begin
-        // What a thread sends it has finished with; the body is read when its window has gone a long way.
+        // A thread sends a packet only after its requests are done, so a body with a pending
+        // request does not leave.
         leaving <= 1'b1;
       end
     end else if (requests < Packets) begin

@@ -1,6 +1,7 @@
-// A pipelined engine of three steps with logic made up here: wl_pipeline_load, _step (_read, _write), _call and _unload. The information of
-// a packet says what each step does with it; what must come out is computed at the entrance. The matrix is over packets inside, room in
-// front, bytes of a word, register stages, and whether offloads reply; the service answers in order, after any time.
+// Test bench of a pipelined engine of three steps with artificial logic: wl_pipeline_load, _step
+// (_read, _write), _call and _unload. The information of a packet selects what each step does with
+// it; the expected output is computed at the entrance. Over packets inside, headroom, bytes of a
+// word, register stages, and whether offloads reply; the service replies in order, after any time.
 module wl_pipeline_tb;
   localparam int unsigned Cases = 7;
   localparam bit [Cases*32-1:0] Packets = {32'd64, 32'd2, 32'd1, 32'd3, 32'd64, 32'd64, 32'd64};
@@ -38,12 +39,13 @@ module pipeline_case #(
   localparam int unsigned Bytes = Headroom + 128;
   localparam int unsigned Word = 8 * HeaderBytes;
   localparam int unsigned StateBits = wl_pkg::StateContextLsb + 32;
-  // Length, port; 8 bits a step: skip it (the second), call, offset (4 bits), 2 bits of exit; then 5 bits of a push, 5 of where to write.
+  // Length, port; 8 bits for each step: skip it (the second), call, offset (4 bits), 2 bits of
+  // exit; then 5 bits of a push, and 5 of the write address.
   localparam int unsigned InfoBits = 32 + 8 * Steps + 10;
   localparam int unsigned RecordBits = 8 * Bytes + InfoBits + 2 + 3 + 24 + StateBits;
-  typedef logic [255:0][7:0] bytes_t;  // of a window, the first in the lowest bits
+  typedef logic [255:0][7:0] bytes_t;  // bytes of a window, the first in the lowest bits
 
-  // What a packet must be when it leaves.
+  // The expected packet when it leaves.
   typedef struct packed {
     bytes_t data;
     logic [8:0] window;
@@ -61,7 +63,8 @@ module pipeline_case #(
     return a < b ? a : b;
   endfunction
 
-  // What the steps do: step k reads the word at its offset, calls, keeps the reply's sum; step 0 pushes; each but the second writes.
+  // Models the steps: step k reads the word at its offset, calls, and adds the reply to the sum;
+  // step 0 pushes; each step except the second writes.
   function automatic expected_t model(bytes_t header, logic [InfoBits-1:0] info);
     logic [31:0] sum = '0;
     model.data = header;
@@ -133,7 +136,7 @@ module pipeline_case #(
       end else if (send && !tb_pkg::chance(idle)) begin
         automatic bytes_t header = '0;
         automatic logic [InfoBits-1:0] info = InfoBits'({$urandom(), $urandom(), $urandom()});
-        // At full speed packets of one beat, all of which leave as one.
+        // At full speed all packets enter and leave as one beat.
         automatic logic [15:0] size = window || !tb_pkg::chance(128) ? 16'(1 + $urandom() % 64) : 16'($urandom() % 200);
         if (idle == 0 && stall == 0) begin
           size = 16'(1 + $urandom() % 16);
@@ -196,7 +199,7 @@ module pipeline_case #(
     wl_delay #(.Width(Word + 1), .Cycles(Stages)) i_request (
         .clk_i, .rst_i, .data_i({request_info[33+8*k], request_words}), .data_o({request_valid, asked_word})
     );
-    // The edit logic: its inputs some cycles later.
+    // The edit logic, with its inputs delayed by its stages.
     wl_delay #(.Width(StateBits + InfoBits + Word + 32), .Cycles(Stages)) i_edit (
         .clk_i, .rst_i, .data_i({edit_state, edit_info, edit_words, edit_reply}), .data_o({state, info, word, r})
     );
@@ -226,7 +229,7 @@ module pipeline_case #(
     end
     assign next = {sum, state[48:33], state[32:17] + 16'(count), length_now, front};
 
-    // The service: in order, when it likes.
+    // The service replies in order, at random times.
     logic ask, told;
     logic [Word-1:0] ask_data;
     logic [31:0] told_data;
@@ -261,7 +264,7 @@ module pipeline_case #(
       .beat_last_o(beat_last), .beat_result_o(beat_result)
   );
 
-  // ---- What leaves ----
+  // ---- Output ----
 
   wl_pkg::result_t result;
   assign result = beat_result;
@@ -302,7 +305,7 @@ module pipeline_case #(
       if (expected.size() != 0 || left_count != entered) $fatal(1, "%m: %0d packets entered, %0d left", entered, left_count);
       if (32'(free) != Packets) $fatal(1, "%m: %0d places are free", free);
       if (asked < 20) $fatal(1, "%m: only %0d calls", asked);
-      // From a quarter of the phase at full speed on: a packet each cycle.
+      // Over the last three quarters of the full-speed phase, a packet leaves in each cycle.
       if (Packets >= 64 && window_left < 295) $fatal(1, "%m: %0d packets in 300 cycles", window_left);
     end
   end

@@ -1,5 +1,6 @@
-// wl_port_gather: packets of each port come onto the lane whole, once, in order and without gaps, with the port's number and what came with
-// them; `taken_o` tells of each. Packets of 64 bytes pass at full speed on all ports. Over numbers and widths of ports.
+// Test bench of wl_port_gather: the packets of each port appear on the lane as a whole, once, in
+// order and without gaps, with the port's number and their sideband bits; `taken_o` reports each.
+// Packets of 64 bytes pass at full speed on all ports. Over numbers and widths of ports.
 module wl_port_gather_tb;
   localparam int unsigned Cases = 4;
 
@@ -56,7 +57,7 @@ module gather_case #(
   for (genvar i = 0; i < Ports; i++) begin : g_port
     logic first, mine, out_first;
     int unsigned number, out_number, count, told;
-    // The first port is slow: that holds up no other.
+    // The first port is slow, which must not stall the others.
     tb_packet_source #(.Bytes(InBytes), .Shape(Shape), .Source(i)) i_source (
         .clk_i, .rst_i, .send_i(send), .idle_i(i == 0 && Ports > 1 && idle == 0 ? 40 : idle), .valid_o(valid[i]), .ready_i(ready[i]), .last_o(last[i]),
         .data_o(data[i*8*InBytes+:8*InBytes]), .keep_o(keep[i*InBytes+:InBytes]), .first_o(first), .number_o(number)

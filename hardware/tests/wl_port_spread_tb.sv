@@ -1,6 +1,7 @@
-// wl_port_spread: packets leave on the port of their egress port, or on the control processor's stream, whole, in order and without gaps, and
-// nowhere if there is no such port; `went_o` and `unknown_o` tell of each. Ports as wide as the lane pass a beat a cycle. Over numbers and
-// widths of ports and depths of queues.
+// Test bench of wl_port_spread: packets leave on the port that their egress port selects, or on the
+// control processor's stream, as a whole, in order and without gaps; a packet for a port that does
+// not exist is dropped; `went_o` and `unknown_o` report each. Ports as wide as the lane pass one
+// beat a cycle. Over numbers and widths of ports and depths of queues.
 module wl_port_spread_tb;
   localparam int unsigned Cases = 4;
 
@@ -25,7 +26,8 @@ module spread_case #(
     output logic done_o
 );
   localparam int unsigned Streams = Ports + 1;
-  localparam int unsigned Goals = Ports + 2;  // the ports, the control processor, a port that there is not
+  // The ports, the control processor, a port that does not exist.
+  localparam int unsigned Goals = Ports + 2;
 
   logic send, window;
   int unsigned idle, stall;
@@ -36,7 +38,8 @@ module spread_case #(
   function automatic logic [16*Ports-1:0] numbers();
     for (int unsigned i = 0; i < Ports; i++) numbers[16*i+:16] = 16'(3 * i + 1);
   endfunction
-  // What comes with a packet. The egress port of what is for the control processor says nothing.
+  // Returns the sideband bits of a packet. For packets to the control processor the egress port is
+  // ignored.
   function automatic wl_pkg::sent_t sent(int unsigned number);
     int unsigned goal;
     goal = tb_pkg::goal(Goals, 1, number);

@@ -1,6 +1,8 @@
-// A whole pipe: pre-processor, body buffer, distributor, clusters of serialiser, engines (a model), reorder queue and deserialiser,
-// gatherer and post-processor. Every packet goes to one engine as it came, and leaves in order as the engine said: new window, what is
-// left of its body, copies, or an event. One packet, or event, a cycle passes. Over clusters, policies and what engines do.
+// Test bench of a whole pipe: pre-processor, body buffer, distributor, clusters of serialiser,
+// engines (a model), reorder queue and deserialiser, gatherer and post-processor. Every packet
+// arrives at one engine unchanged, and leaves in order as the engine decided: new window, the rest
+// of its body, copies, or an event. Throughput of one packet or event a cycle. Over clusters,
+// policies and decisions of engines.
 module wl_postprocessor_tb;
   localparam int unsigned Cases = 8;
 
@@ -22,7 +24,8 @@ endmodule
 module pipe_case #(
     parameter int unsigned Clusters = 4,
     parameter int unsigned Policy = 0,
-    parameter int unsigned Kind = 0,  // packets leave 0: with a window as long as they were; 1: not at all; 2: in any way
+    // Packets leave 0: with a window of unchanged length; 1: not at all; 2: in any way.
+    parameter int unsigned Kind = 0,
     parameter int unsigned Shape = 0,
     parameter int unsigned DataBytes = 64,
     parameter int unsigned OrderDepth = 512
@@ -43,7 +46,7 @@ module pipe_case #(
       .clk_i, .rst_i, .send_o(send), .idle_o(idle), .stall_o(stall), .window_o(window), .done_o
   );
 
-  // ---- What goes in ----
+  // ---- Input ----
   logic valid, ready, last;
   logic [8*DataBytes-1:0] data;
   logic [DataBytes-1:0] keep;
@@ -70,7 +73,7 @@ module pipe_case #(
     end
   end
 
-  // ---- What an engine makes of record `copy` of packet `number` ----
+  // ---- The engine's result for record `copy` of packet `number` ----
   function automatic int unsigned copies(int unsigned number);
     int unsigned random = tb_pkg::mix(number + 5);
     return Kind == 2 && random % 8 == 0 ? 1 + (random >> 8) % 3 : 0;
@@ -109,7 +112,7 @@ module pipe_case #(
   function automatic logic [127:0] row_of(int unsigned number, int unsigned copy, int unsigned row);
     wl_pkg::result_t result = result_of(number, copy);
     for (int unsigned i = 0; i < 16; i++) begin
-      // Bytes outside the window are anything.
+      // Bytes outside the window are arbitrary.
       automatic int place = int'(16 * row + i) - int'(result.start);
       row_of[8*(15-i)+:8] = place < 0 || place >= int'(result.window) ? 8'hff : tb_pkg::octet(2 + copy, number, place);
     end
@@ -188,8 +191,9 @@ module pipe_case #(
         .beat_first_o(from_first[c]), .beat_last_o(from_last[c]), .beat_result_o(from_result[c*ResultBits+:ResultBits])
     );
 
-    // Engines: packets are checked as they are loaded, and finish at random, or the oldest first at full speed.
-    int owner[Tags];  // the packet that has been loaded whole under the tag, or -1
+    // Engines: packets are checked as they are loaded, and finish at random, or the oldest first at
+    // full speed.
+    int owner[Tags];  // the packet that has been loaded completely under the tag, or -1
     int unsigned copy_of[Tags];
     int unsigned now_row, load_row;
     int choice;
@@ -275,7 +279,7 @@ module pipe_case #(
       .last_o(out_last), .user_o(out_user)
   );
 
-  // ---- What comes out ----
+  // ---- Output ----
   int unsigned out_packet, out_copy, out_place;
   logic offered;
   always_ff @(posedge clk_i) begin

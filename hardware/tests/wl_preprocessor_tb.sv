@@ -1,6 +1,7 @@
-// wl_preprocessor with wl_body_buffer: every packet comes out as a header of its first bytes, zero behind its end, with its length and
-// what came with it, and as a body of the rest; whatever `keep` says and however long it is. A beat a cycle passes. Over shapes,
-// information, limits of length and room, without and with a copy of the header before the body.
+// Test bench of wl_preprocessor with wl_body_buffer: every packet becomes a header of its first
+// bytes, zero after its end, with its length and sideband bits, and a body of the rest, for any
+// `keep` and length. Throughput of one beat a cycle. Over shapes, information, limits of length and
+// room, without and with a copy of the header before the body.
 module wl_preprocessor_tb;
   localparam int unsigned Cases = 8;
 
@@ -47,8 +48,8 @@ module preprocessor_case #(
       .clk_i, .rst_i, .send_o(send), .idle_o(idle), .stall_o(stall), .window_o(window), .done_o
   );
 
-  // Packet `number` and what it really is. Packets for which `flaw` is 1 have a hole in the `keep` of their last beat, 2: in that of
-  // another, 3: an empty beat at their end.
+  // Packet `number` and its flaws. Packets with `flaw` 1 have a hole in the `keep` of their last
+  // beat, with 2 in that of another, with 3 an empty beat at their end.
   function automatic int unsigned flaw_of(int unsigned number);
     int unsigned length = tb_pkg::bytes(Shape, 1, number);
     int unsigned flaw = Bad ? (tb_pkg::mix(number * 3) >> 5) % 8 : 0;
@@ -94,7 +95,7 @@ module preprocessor_case #(
   logic [wl_pkg::bits(DataBytes+1)-1:0] bytes;
   logic [8*DataBytes-1:0] header, stored, body;
   logic [InfoBits-1:0] info;
-  // What comes with a packet counts on its first beat only.
+  // The sideband bits of a packet are valid on its first beat only.
   wl_preprocessor #(
       .DataBytes(DataBytes), .WindowBytes(WindowBytes), .UserBits(UserBits), .SequenceBits(SequenceBits), .MaxBytes(MaxBytes),
       .HeaderBeats(HeaderBeats), .KeepHeader(KeepHeader)
@@ -115,7 +116,8 @@ module preprocessor_case #(
       .body_valid_o(body_valid), .read_i(read), .read_data_o(body), .rewind_i(rewind), .free_i(free)
   );
 
-  // Headers are checked as they come; then the packet's body is read, all of it, some of it, none, or twice, and given up.
+  // Headers are checked as they arrive; then all, some or none of the packet's body is read, or it
+  // is read twice, and freed.
   int unsigned out, out_beat, out_length, header_bytes, body_beats, body_beat, wanted;
   int unsigned total, total_out, packets, malformeds, oversizes, malformeds_out, oversizes_out;
   logic in_body, was_read, again, willing, offered;
@@ -123,7 +125,7 @@ module preprocessor_case #(
   assign out_length = tb_pkg::bytes(Shape, 1, out) < MaxBytes ? tb_pkg::bytes(Shape, 1, out) : MaxBytes;
   assign header_bytes = out_length < WindowBytes ? out_length : WindowBytes;
   assign body_beats = (out_length - header_bytes + DataBytes - 1) / DataBytes;
-  // While everything is at full speed, packets without body are given up with their header's last beat.
+  // At full speed, packets without body are freed with the last beat of their header.
   logic at_once;
   assign at_once = body_beats == 0;
   assign header_ready = willing && !in_body && (!header_last || body_valid);
@@ -168,7 +170,7 @@ module preprocessor_case #(
         end
         for (int unsigned i = 0; i < DataBytes; i++) begin
           automatic int unsigned place = out_beat * DataBytes + i;
-          // A packet that was cut within its window has what it had.
+          // A packet that was cut within its window still has all its bytes there.
           if (header[8*i+:8] != (place < tb_pkg::bytes(Shape, 1, out) ? tb_pkg::octet(1, out, place) : 8'd0)) begin
             $fatal(1, "%m: packet %0d of %0d bytes: byte %0d of its header is %h", out, out_length, place, header[8*i+:8]);
           end

@@ -1,4 +1,5 @@
-// wl_qdr_block and wl_qdr_model: the same answers at the same time as an array gives, over latencies and sizes.
+// Test bench of wl_qdr_block and wl_qdr_model: the same data at the same time as those of an array,
+// over latencies and sizes.
 module wl_qdr_block_tb;
   localparam int unsigned Cases = 5;
   localparam bit [Cases*32-1:0] Latencies = {32'd2, 32'd20, 32'd3, 32'd2, 32'd1};
@@ -39,11 +40,12 @@ module qdr_case #(
   );
 
   logic [DataBits-1:0] reference[Words/2];
-  logic [Words/2-1:0] written;  // what registers held before the reset may have been a command
+  // The contents of registers before the reset may have been a command.
+  logic [Words/2-1:0] written;
   logic [Latency:1] due, known;
   logic [DataBits-1:0] answer[Latency+1];
   int unsigned cycle, poison;
-  // The model ignores what comes in its first cycles.
+  // The model ignores commands in its first cycles.
   logic starting = 1'b1;
   initial begin
     repeat (10) @(negedge clk_i);
@@ -65,7 +67,7 @@ module qdr_case #(
         if (block_data != answer[Latency]) $fatal(1, "%m: block RAM answers %h, not %h", block_data, answer[Latency]);
         if (model_data != answer[Latency]) $fatal(1, "%m: the model answers %h, not %h", model_data, answer[Latency]);
       end
-      // The model shows something else where there is no answer.
+      // The model shows wrong data in cycles without read data.
       if (due[Latency]) poison <= 0;
       else if (cycle > 2 * Latency && Latency < 8 && DataBits > 8) begin
         poison <= poison + 1;

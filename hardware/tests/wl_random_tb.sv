@@ -1,4 +1,5 @@
-// wl_random: each request has the number that SplitMix64 says, and its tag, over seeds and digits.
+// Test bench of wl_random: each reply has the number that SplitMix64 gives, and its tag, over seeds
+// and digits.
 module wl_random_tb;
   localparam int unsigned Cases = 4;
   localparam bit [Cases*32-1:0] Digit = {32'd1, 32'd8, 32'd16, 32'd64};

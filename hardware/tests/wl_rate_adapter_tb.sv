@@ -1,5 +1,6 @@
-// wl_rate_adapter: every slot of every core cycle reaches the memory's side in order, once, and its answer comes back in its
-// slot after exactly the promised number of core cycles. Over ratios and latencies of the memory.
+// Test bench of wl_rate_adapter: every slot of every core cycle reaches the memory side in order,
+// once, and its reply returns in its slot after exactly the promised number of core cycles. Over
+// ratios and latencies of the memory.
 module wl_rate_adapter_tb;
   localparam int unsigned Cases = 12;
   localparam bit [Cases*32-1:0] Slots = {32'd1, 32'd1, 32'd2, 32'd2, 32'd3, 32'd3, 32'd3, 32'd3, 32'd3, 32'd4, 32'd6, 32'd6};
@@ -21,7 +22,7 @@ module adapter_case #(
 );
   localparam int unsigned Latency = wl_pkg::adapter_latency(Slots, MemoryLatency);
 
-  // Both clocks change in one place, so that common edges are common.
+  // One process drives both clocks, so that their common edges coincide.
   logic clk, clk_mem, rst;
   initial begin
     {clk, clk_mem, rst} = 3'b001;
@@ -37,8 +38,9 @@ module adapter_case #(
     end
   end
 
-  // Down: {1, word}. The number of a word is that of its core cycle times Slots, and its slot.
-  int unsigned cycle;  // since reset
+  // The words to the memory: {1, word}. The number of a word is that of its core cycle times Slots,
+  // plus its slot.
+  int unsigned cycle;  // cycles since reset
   logic [Slots*33-1:0] down;
   logic [Slots*16-1:0] up;
   for (genvar k = 0; k < Slots; k++) begin : g_slot
@@ -52,7 +54,7 @@ module adapter_case #(
       .clk_i(clk), .rst_i(rst), .down_i(down), .up_o(up), .clk_mem_i(clk_mem), .down_o(memory_down), .up_i(memory_up)
   );
 
-  // The memory answers with the upper half of the word.
+  // The memory replies with the upper half of the word.
   logic [15:0] line[MemoryLatency+1];
   assign memory_up = line[MemoryLatency];
   assign line[0]   = memory_down[31:16];
@@ -60,7 +62,7 @@ module adapter_case #(
     always_ff @(posedge clk_mem) line[i] <= line[i-1];
   end
 
-  // What comes to the memory: the words of the second core cycle after reset on, in a row.
+  // The words that arrive at the memory: those of the second core cycle after reset on, in a row.
   int unsigned next;
   int unsigned words;
   logic begun;
@@ -69,7 +71,7 @@ module adapter_case #(
       begun <= 1'b0;
       words <= 0;
     end else if (!begun) begin
-      // The first word that is there is the first that the adapter carries, unless that slot is empty.
+      // The first valid word is the first that the adapter transfers, unless that slot is empty.
       if (memory_down[32]) begin
         begun <= 1'b1;
         next <= find(memory_down[31:0]) + 1;

@@ -1,5 +1,6 @@
-// wl_rate_limit: packets pass whole and in order, no more of them than the rate allows in any window, no fewer than it guarantees; under
-// back-pressure and with idle cycles. Over rates, bursts and packet lengths.
+// Test bench of wl_rate_limit: packets pass as a whole and in order, no more of them than the rate
+// allows in any window, and no fewer than it guarantees; under back-pressure and with idle cycles.
+// Over rates, bursts and packet lengths.
 module wl_rate_limit_tb;
   localparam int unsigned Cases = 5;
 
@@ -58,7 +59,8 @@ module limit_case #(
         if (out_data != expected) $fatal(1, "%m: beat %0d comes for %0d", out_data, expected);
         expected = expected + 1;
       end
-      // The source: always a beat in the first phase; pauses behind it. The sink: always ready in the first; nearly never in the second.
+      // The source always has a beat in the first phase, and pauses after it. The sink is always
+      // ready in the first phase, and seldom in the second.
       if (in_valid && in_ready) begin
         in_data <= in_data + 1;
         left <= in_last ? 1 + $urandom() % MaxBeats : left - 1;
@@ -67,7 +69,7 @@ module limit_case #(
       out_ready <= cycle < Phase || (cycle < 2 * Phase ? tb_pkg::chance(60) : !tb_pkg::chance(100));
     end else begin
       if (!done_o) begin
-        // Limit, from every tenth cycle on, over windows of many lengths.
+        // The limit, over windows of many lengths that begin at every tenth cycle.
         for (int unsigned from = 0; from < Cycles; from += 10) begin
           for (int unsigned n = 1; from + n <= Cycles; n = n * 3 + 1) begin
             most = Burst + MaxBeats - 1 + n * Share / 65536 + 1;
@@ -75,7 +77,7 @@ module limit_case #(
               $fatal(1, "%m: %0d beats in %0d cycles from %0d", passed[from+n] - passed[from], n, from);
           end
         end
-        // Guarantee, while the source always has something and the sink is ready.
+        // The guarantee, while the source always has a beat and the sink is ready.
         if (passed[Phase] + 3 < (Phase - 2) * Share / 65536) $fatal(1, "%m: only %0d beats in %0d cycles", passed[Phase], Phase);
       end
       done_o <= 1'b1;

@@ -1,4 +1,5 @@
-// wl_read_table: contents, latency and rate while the control plane writes and reads, over widths, sizes, latencies and idle cycles.
+// Test bench of wl_read_table: contents, latency and rate while the control plane writes and reads,
+// over widths, sizes, latencies and idle cycles.
 module wl_read_table_tb;
   localparam int unsigned Cases = 5;
   logic clk, rst;
@@ -9,7 +10,7 @@ module wl_read_table_tb;
   read_table_case #(.Size(13), .ReadLatency(1), .Idle(50), .Least(30)) i_quick (.clk_i(clk), .rst_i(rst), .done_o(done[1]));
   read_table_case #(.Width(264), .Size(512), .ReadLatency(4), .Idle(10)) i_wide (.clk_i(clk), .rst_i(rst), .done_o(done[2]));
   read_table_case #(.Width(1), .Size(1), .ReadLatency(1), .Patience(1)) i_one (.clk_i(clk), .rst_i(rst), .done_o(done[3]));
-  // Users that begin nothing new take a while until they pause.
+  // Users that start nothing new take some time to become idle.
   read_table_case #(.Size(5), .Lag(20), .Patience(3), .Least(40)) i_lag (.clk_i(clk), .rst_i(rst), .done_o(done[4]));
 endmodule
 
@@ -19,8 +20,8 @@ module read_table_case #(
     parameter int unsigned ReadLatency = 2,
     parameter int unsigned Patience = 6,
     parameter int unsigned Idle = 0,  // percent of cycles
-    parameter int unsigned Lag = 0,   // cycles until `hold_o` shows
-    parameter int unsigned Least = 60,  // reads in 100 cycles, control accesses and all
+    parameter int unsigned Lag = 0,   // cycles until `hold_o` takes effect
+    parameter int unsigned Least = 60,  // least reads in 100 cycles, with all control accesses
     parameter int unsigned Cycles = 3000
 ) (
     input  logic clk_i,
@@ -54,8 +55,8 @@ module read_table_case #(
     for (int unsigned k = 0; k < CtlBits; k += 32) word[k+:32] = $urandom();
   endfunction
 
-  // What the words are after each access of the control plane that is done. A read sees the writes that were done before it; what is
-  // done in the cycle of the read it may see or not.
+  // The words after each finished access of the control plane. A read sees the writes that were
+  // done before it; it may or may not see a write that is done in the cycle of the read.
   logic [Width-1:0] reference[Size];
   logic [Width-1:0] old_word[ReadLatency+1], new_word[ReadLatency+1];
   logic [ReadLatency:0] due;
@@ -75,7 +76,7 @@ module read_table_case #(
       automatic logic writing = ctl_valid && ctl_write && ctl_target == Target && ctl_address < Size;
       cycle <= cycle + 1;
       held = (Lag + 1)'({held, hold});
-      // The read of `ReadLatency` cycles ago.
+      // The read `ReadLatency` cycles ago.
       for (int unsigned k = ReadLatency; k > 0; k--) begin
         old_word[k] = old_word[k-1];
         new_word[k] = new_word[k-1];

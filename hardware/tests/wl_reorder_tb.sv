@@ -1,6 +1,7 @@
-// wl_reorder: packets leave in the order of their tags, with their rows and results, whatever the order in which they finish; copies
-// come before the last record of their packet; a row a cycle goes in and comes out; tags are never given twice at a time; everything
-// leaves (no deadlock). Over tags, rows and how packets end.
+// Test bench of wl_reorder: packets leave in the order of their tags, with their rows and results,
+// for any order in which they finish; copies come before the last record of their packet; one row a
+// cycle goes in and out; no tag is assigned twice at a time; everything leaves (no deadlock). Over
+// tags, rows and ends of packets.
 module wl_reorder_tb;
   localparam int unsigned Cases = 6;
 
@@ -34,7 +35,8 @@ module reorder_case #(
       .clk_i, .rst_i, .send_o(send), .idle_o(idle), .stall_o(stall), .window_o(window), .done_o
   );
 
-  // Record `copy` of packet `number`: its result. The number of its packet is in `length` and the number of the copy in `egress`.
+  // The result of record `copy` of packet `number`. `length` holds the number of the packet and
+  // `egress` the number of the copy.
   function automatic int unsigned copies(int unsigned number);
     int unsigned random = tb_pkg::mix(number + 5);
     return Kind == 2 && random % 8 == 0 ? 1 + (random >> 8) % 3 : 0;
@@ -82,9 +84,10 @@ module reorder_case #(
       .row_result_o(row_result)
   );
 
-  // The engines: packets under way, by tag; one of them is chosen to finish, at random, or the oldest at full speed.
+  // The engines: packets under way, by tag; one of them is chosen to finish, at random, or the
+  // oldest at full speed.
   int owner[Tags];             // the packet, or -1
-  int unsigned copy_of[Tags];  // records of it that have been given
+  int unsigned copy_of[Tags];  // records of it that have been sent
   int unsigned allocated;
   int unsigned now_row;
   int choice;                  // the tag that finishes, or -1
@@ -140,7 +143,8 @@ module reorder_case #(
         automatic int from = int'($urandom() % Tags);
         for (int k = 0; k < int'(Tags); k++) begin
           automatic int tag = (from + k) % int'(Tags);
-          // A packet that sends copies is finished only while it is at the head, and mostly when what it sent has left.
+          // A packet that sends copies finishes only while it is at the head, and mostly after its
+          // copies have left.
           if (held[tag] >= 0 && owner[tag] >= 0 && !(ends && tag == choice) && (copies(owner[tag]) == 0 || (32'(head) == tag && (drained || tb_pkg::chance(64))))) begin
             if (next < 0 || (oldest && owner[tag] < owner[next])) next = tag;
           end
@@ -149,7 +153,7 @@ module reorder_case #(
       end
       owner <= held;
 
-      // Packets come out.
+      // Output of packets.
       row_ready <= !tb_pkg::chance(stall);
       offered <= row_valid && !row_ready;
       if (offered && !row_valid) $fatal(1, "%m: a row was withdrawn");

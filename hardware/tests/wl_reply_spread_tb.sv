@@ -1,5 +1,6 @@
-// wl_reply_spread: each reply comes out at its asker, once, at full rate, a cycle later or at once. Over askers and widths.
-// (wl_request_tree_tb uses it together with the way there.)
+// Test bench of wl_reply_spread: each reply leaves at its requester, once, at full rate, a cycle
+// later or at once. Over requesters and widths. wl_request_tree_tb uses the module together with
+// the request path.
 module wl_reply_spread_tb;
   localparam int unsigned Cases = 5;
   localparam bit [Cases*32-1:0] Outputs = {32'd1, 32'd2, 32'd3, 32'd6, 32'd16};

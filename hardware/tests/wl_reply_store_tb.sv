@@ -1,4 +1,4 @@
-// wl_reply_store: each thread finds its own last reply; the matrix is over threads and storage.
+// Test bench of wl_reply_store: each thread reads its own last reply, over threads and storage.
 module wl_reply_store_tb;
   localparam int unsigned Cases = 6;
   localparam bit [Cases*32-1:0] Threads = {32'd1, 32'd2, 32'd8, 32'd1, 32'd5, 32'd32};
@@ -56,7 +56,7 @@ module reply_store_case #(
       reply <= {$urandom(), 8'(cycle)};
       read_thread <= ThreadBits'($urandom() % Threads);
 
-      // A reply that comes in the cycle of the address need not be seen.
+      // A reply that arrives in the cycle of the address need not be seen.
       check <= known[read_thread] && !(reply_valid && reply_thread == read_thread);
       expected <= last[read_thread];
       read_thread_before <= read_thread;

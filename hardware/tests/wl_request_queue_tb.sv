@@ -1,4 +1,5 @@
-// wl_request_queue: order, threads, and room for one request of each thread; the matrix is over threads and depths.
+// Test bench of wl_request_queue: order, threads, and room for one request of each thread, over
+// threads and depths.
 module wl_request_queue_tb;
   localparam int unsigned Cases = 5;
   localparam bit [Cases*32-1:0] Threads = {32'd1, 32'd2, 32'd8, 32'd8, 32'd5};
@@ -21,7 +22,8 @@ module request_queue_case #(
     output logic done_o
 );
   localparam int unsigned ThreadBits = wl_pkg::bits(Threads);
-  localparam int unsigned Width = 20 + ThreadBits;  // of the words in the test: thread and data
+  // Bits of the words in the test: thread and data.
+  localparam int unsigned Width = 20 + ThreadBits;
   logic send, window, push, ready, valid, take, unused_last;
   int unsigned idle, stall, sent, received;
   logic [Width-1:0] in, out;

@@ -1,5 +1,6 @@
-// wl_request_tree and wl_reply_spread, as they are used: requests of several askers merge, an offload answers them out of
-// order, and each asker has each of its answers once. Over askers, widths and policies.
+// Test bench of wl_request_tree and wl_reply_spread together: requests of several requesters merge,
+// an offload replies out of order, and each requester gets each of its replies once. Over
+// requesters, widths and policies.
 module wl_request_tree_tb;
   localparam int unsigned Cases = 6;
   localparam bit [Cases*32-1:0] Inputs = {32'd1, 32'd2, 32'd3, 32'd6, 32'd8, 32'd4};
@@ -22,7 +23,7 @@ module request_case #(
     parameter int unsigned TagBits = 2,
     parameter int unsigned DataBits = 40,
     parameter bit Fair = 1'b1,
-    parameter bit Register = 1'b1  // of the way back
+    parameter bit Register = 1'b1  // of the return path
 ) (
     input  logic clk_i,
     input  logic rst_i,
@@ -31,7 +32,8 @@ module request_case #(
   localparam int unsigned Width = DataBits + TagBits;
   localparam int unsigned IndexBits = wl_pkg::bits(Inputs);
 
-  // There: the sources' words are {source, random}, in the data and, its lowest bits, in the tag.
+  // Request path: the sources' words are {source, random}, in the data and, their lowest bits, in
+  // the tag.
   logic [Inputs-1:0] in_valid, in_ready, unused_last;
   logic [Inputs*Width-1:0] in_word;
   logic [Inputs*TagBits-1:0] in_tag;
@@ -48,15 +50,15 @@ module request_case #(
       .in_valid_i(in_valid), .in_ready_o(in_ready), .in_tag_i(in_tag), .in_data_i(in_data),
       .out_valid_o(out_valid), .out_ready_i(out_ready), .out_tag_o(out_tag), .out_data_o(out_data)
   );
-  // One request of another asker may already stand in the output register.
+  // One request of another requester may already be in the output register.
   tb_merge_sources #(.Inputs(Inputs), .Width(Width), .Packets(1'b0), .Wait(Fair ? Inputs : 0)) i_sources (
       .clk_i, .rst_i,
       .valid_o(in_valid), .ready_i(in_ready), .last_o(unused_last), .data_o(in_word),
       .valid_i(out_valid), .ready_o(out_ready), .last_i(1'b1), .data_i({out_data, out_tag[TagBits-1:0]}), .done_o
   );
 
-  // With fixed priorities nobody is served twice in a row while others ask.
-  int unsigned busy;  // cycles for which all have been asking and nothing has been in the way
+  // With fixed priorities no requester is served twice in a row while others request.
+  int unsigned busy;  // cycles in which all have requested without a stall
   logic [IndexBits-1:0] served_before;
   always_ff @(posedge clk_i) begin
     if (rst_i) busy <= 0;
@@ -69,7 +71,8 @@ module request_case #(
     end
   end
 
-  // Back: an answer is the request, sooner or later, not in order: one of four places is emptied at random.
+  // Return path: a reply equals the request, and comes after a random time, out of order: one of
+  // four places is emptied at random.
   logic [3:0] waiting;
   logic [IndexBits+TagBits+DataBits-1:0] place[4];
   logic reply_valid;
@@ -84,7 +87,7 @@ module request_case #(
       .out_valid_o(replied), .out_tag_o(replied_tag), .out_data_o(replied_data)
   );
 
-  // What an asker has sent less what it has had back, as sums: every answer counts, and each by its contents.
+  // The requests of a requester minus its replies, as sums: every reply counts, with its contents.
   logic [DataBits+TagBits-1:0] balance[Inputs];
   int unsigned replies;
   always_ff @(posedge clk_i) begin
@@ -95,7 +98,7 @@ module request_case #(
       replies <= 0;
     end else begin
       if (out_valid && out_ready) begin
-        // The place that is about to be filled is emptied first.
+        // The place that is filled next is emptied first.
         if (waiting[victim]) begin
           reply_valid <= 1'b1;
           {reply_tag, reply_data} <= place[victim];

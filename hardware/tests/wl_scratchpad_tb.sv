@@ -1,4 +1,5 @@
-// wl_scratchpad: bytes, masks, when a write is seen, and who yields to whom; the matrix is over threads, ports, bytes of a word and storage.
+// Test bench of wl_scratchpad: bytes, masks, the latency from writes to reads, and priorities, over
+// threads, ports, bytes of a word and storage.
 module wl_scratchpad_tb;
   localparam int unsigned Cases = 11;
   localparam bit [Cases*32-1:0] Threads = {32'd4, 32'd1, 32'd5, 32'd2, 32'd1, 32'd2, 32'd5, 32'd8, 32'd1, 32'd4, 32'd8};
@@ -58,11 +59,11 @@ module scratchpad_case #(
       .unload_row_i(unload_row), .unload_valid_o(unload_valid), .unload_data_o(unload_data)
   );
 
-  // What is where, and the first cycle in which a read of the thread sees all of it.
+  // The contents, and the first cycle in which a read of the thread sees all of them.
   logic [255:0][7:0] memory[Threads];
   int seen_at[Threads];
   int cycle, reads, unloads, refused;
-  logic wrote, two_before;  // in the cycle before: something; in the one before that, two words
+  logic wrote, two_before;  // in the cycle before: a write; in the cycle before that: two words
   logic [2:0] check;
   logic [ReadPorts*Word-1:0] expected[4];
   logic ask_before;
@@ -92,12 +93,12 @@ module scratchpad_case #(
       load_row <= '0;
       load_thread <= '0;
     end else begin
-      // The first cycles load every row of every thread, so that all is known.
+      // The first cycles load every row of every thread, so that all contents are known.
       bit preparing, writes;
       cycle <= cycle + 1;
       preparing = cycle < int'(Threads * 16 + 4);
 
-      // Reads: what is asked in this cycle comes in three.
+      // Reads: data for an address in this cycle come three cycles later.
       check <= {check[1:0], !preparing && cycle >= seen_at[read_thread]};
       for (int unsigned p = 0; p < ReadPorts; p++) begin
         for (int unsigned k = 0; k < HeaderBytes; k++) begin
@@ -120,7 +121,8 @@ module scratchpad_case #(
         read_offset[17*p+:17] <= tb_pkg::chance(32) ? 17'($urandom()) : 17'($urandom() % 270);
       end
 
-      // Unloading: in this cycle from LUT RAM, of the cycle before from block RAM.
+      // Unloading: the row addressed in this cycle from LUT RAM, that of the cycle before from
+      // block RAM.
       if (unload_valid && (Storage == 0 ? !preparing && cycle >= seen_at[unload_thread] : ask_before)) begin
         unloads <= unloads + 1;
         if (unload_data != (Storage == 0 ? row_of(memory[unload_thread], unload_row) : row_before)) begin
@@ -132,13 +134,14 @@ module scratchpad_case #(
       unload_thread <= ThreadBits'($urandom() % Threads);
       unload_row <= 4'($urandom());
 
-      // A load that is taken goes in before what is written in the same cycle.
+      // A load that is accepted precedes a write in the same cycle.
       if (load_valid && load_ready) begin
         for (int k = 0; k < 16; k++) memory[load_thread][16*load_row+k] = load_data[8*(15-k)+:8];
         if (seen_at[load_thread] < cycle + LoadSeen) seen_at[load_thread] = cycle + LoadSeen;
       end
 
-      // Writes are never refused but in the second cycle of two words; loads yield to them and to nothing else.
+      // Writes are never refused except in the second cycle of two words; loads yield to them and
+      // to nothing else.
       writes = !write_busy && write_valid != '0;
       if (writes) begin
         for (int unsigned w = 0; w < WritePorts; w++) begin

@@ -1,5 +1,6 @@
-// wl_sequencer: packets go whole to the pipes in turn, in the order in which they start, with their numbers; lanes' packets stay in
-// order; a full beat on each lane each cycle passes while all packets have one beat. Over lanes, with and without numbers.
+// Test bench of wl_sequencer: packets go to the pipes in turn as a whole, in the order in which
+// they start, with their numbers; packets of a lane stay in order; throughput of one beat on each
+// lane and cycle while all packets have one beat. Over lanes, with and without numbers.
 module wl_sequencer_tb;
   localparam int unsigned Cases = 6;
 
@@ -17,7 +18,7 @@ endmodule
 module sequencer_case #(
     parameter int unsigned Lanes = 2,
     parameter int unsigned SequenceBits = 0,
-    parameter bit Short = 1'b0  // packets of one beat only
+    parameter bit Short = 1'b0  // only packets of one beat
 ) (
     input  logic clk_i,
     input  logic rst_i,
@@ -47,7 +48,7 @@ module sequencer_case #(
         .clk_i, .rst_i, .send_i(send), .idle_i(idle),
         .valid_o(valid[lane]), .ready_i(ready[lane]), .last_o(word_last), .data_o(word), .count_o(sent[lane])
     );
-    // A beat says which lane it is from and which beat of it this is.
+    // A beat contains the number of its lane and its own number.
     assign last[lane] = Short || word_last;
     assign data[lane*8*Bytes+:8*Bytes] = {8'(lane), 16'(sent[lane]), word};
     assign keep[lane*Bytes+:Bytes] = word[Bytes-1:0];
@@ -61,11 +62,11 @@ module sequencer_case #(
       .pipe_last_o(pipe_last), .pipe_user_o(pipe_user), .pipe_sequence_o(number), .stall_o(stalls)
   );
 
-  // What the pipes see, which also says in which order packets started.
+  // The checks at the pipes, which also determine the order in which packets started.
   int unsigned packets[Lanes], received[Lanes];
-  int from[Lanes];  // the lane of the packet that the pipe is in, or -1
+  int from[Lanes];  // the lane of the pipe's current packet, or -1
   logic [Lanes-1:0] offered, was_stalled;
-  int unsigned started;  // packets
+  int unsigned started;  // packets that have started
   always_ff @(posedge clk_i) begin
     if (rst_i) begin
       pipe_ready <= '0;
@@ -107,7 +108,8 @@ module sequencer_case #(
           end
         end
       end
-      // Packets start in the order of their pipes: those that show their first beat are the next in turn.
+      // Packets start in the order of their pipes: those that show their first beat are the next in
+      // turn.
       begin
         automatic int unsigned starting = 0;
         for (int pipe = 0; pipe < int'(Lanes); pipe++) begin
@@ -116,7 +118,8 @@ module sequencer_case #(
         for (int unsigned k = 0; k < starting; k++) begin
           automatic int pipe = int'((started + k) % Lanes);
           if (!(pipe_valid[pipe] && from[pipe] < 0 && !offered[pipe])) $fatal(1, "%m: packet %0d is late", started + k);
-          // Of those that start in one cycle the lower lane comes first, unless it is one that waited.
+          // Among packets that start in one cycle the lower lane comes first, except that a lane
+          // that waited precedes all.
           order[k] = int'(pipe_data[pipe*8*Bytes+56+:8]);
           if (k > 0 && !was_stalled[order[k-1]] && (was_stalled[order[k]] || order[k] < order[k-1])) begin
             $fatal(1, "%m: lane %0d started before lane %0d", order[k-1], order[k]);

@@ -1,4 +1,4 @@
-// wl_skid: data, order, throughput and latency as promised; the matrix is over widths.
+// Test bench of wl_skid: data, order, throughput and latency as promised, over widths.
 module wl_skid_tb;
   localparam int unsigned Cases = 3;
   localparam bit [Cases*32-1:0] Widths = {32'd200, 32'd8, 32'd1};

@@ -1,4 +1,5 @@
-// Bench of wl_table: random operations and control accesses against an array, with the promised latency and rate.
+// Test bench of wl_table: compares random operations and control accesses with an array, and checks
+// the promised latency and rate.
 module wl_table_check
   import wl_pkg::*;
 #(
@@ -9,7 +10,8 @@ module wl_table_check
     parameter logic [Width-1:0] Cuts = '0,
     parameter int unsigned IndexBits = 32,
     parameter int unsigned Idle = 0,     // percent of cycles without a request
-    parameter int unsigned Control = 0,  // percent of cycles in which an idle control master begins an access
+    // Percent of cycles in which an idle control master begins an access.
+    parameter int unsigned Control = 0,
     parameter int unsigned Cycles = 5000
 ) (
     input  logic clk,
@@ -73,7 +75,7 @@ module wl_table_check
       .ctl_data_o(ctl_rdata)
   );
 
-  // The reference.
+  // The reference model.
   typedef struct packed {
     logic valid;
     logic [TagBits-1:0] tag;
@@ -97,7 +99,7 @@ module wl_table_check
     return result;
   endfunction
 
-  // Carries out the operation and gives its reply.
+  // Performs the operation and returns its reply.
   function automatic logic [ReplyBits-1:0] answer(operation_t o);
     logic [Width-1:0] old;
     if (o.index >= Size) return '0;
@@ -150,7 +152,7 @@ module wl_table_check
     cycle <= cycle + 1;
     rst   <= cycle < 3;
     if (!rst && !done) begin
-      // What leaves now entered `Latency` cycles ago.
+      // The operation that leaves now entered `Latency` cycles ago.
       for (int k = Latency; k > 0; k--) under_way[k] = under_way[k-1];
       under_way[0] = offered;
       under_way[0].valid = request_valid && request_ready;
@@ -223,7 +225,7 @@ module wl_table_tb;
     wl_table_check #(
         .MethodCount(6), .Methods(All), .Cuts(16'h0110), .Idle(Idle), .Control(Control)
     ) i_all (.clk, .done(done[4*k]));
-    // Nothing but reads: only the control plane writes.
+    // Only reads: only the control plane writes.
     wl_table_check #(
         .Size(37), .Width(72), .IndexBits(6), .Idle(Idle), .Control(Control)
     ) i_read (.clk, .done(done[4*k+1]));
@@ -231,7 +233,7 @@ module wl_table_tb;
     wl_table_check #(
         .Size(1), .Width(1), .Methods(TABLE_FETCH_ADD), .Idle(Idle), .Control(Control)
     ) i_one (.clk, .done(done[4*k+2]));
-    // Methods without a reply of their own, in any order of numbers.
+    // Methods that return nothing, in any order of numbers.
     wl_table_check #(
         .Size(3), .Width(8), .MethodCount(3), .Methods({TABLE_READ, TABLE_ADD, TABLE_WRITE}), .IndexBits(2), .Idle(Idle),
         .Control(Control)

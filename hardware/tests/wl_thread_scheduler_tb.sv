@@ -1,4 +1,5 @@
-// wl_thread_scheduler: grants only to who is ready, work conserving, fair; the matrix is over numbers of threads and policies.
+// Test bench of wl_thread_scheduler: grants only to ready threads, work conserving, fair, over
+// numbers of threads and policies.
 module wl_thread_scheduler_tb;
   localparam int unsigned Cases = 10;
   localparam bit [Cases*32-1:0] Threads = {32'd1, 32'd2, 32'd3, 32'd4, 32'd7, 32'd8, 32'd32, 32'd1, 32'd4, 32'd5};
@@ -12,7 +13,7 @@ module wl_thread_scheduler_tb;
   end
 endmodule
 
-// Threads rest after a grant, seldom at first and mostly at the end.
+// Threads pause after a grant, seldom at first and mostly at the end.
 module scheduler_case #(
     parameter int unsigned Threads = 4,
     parameter int unsigned Policy = 1

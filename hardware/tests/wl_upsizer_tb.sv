@@ -1,5 +1,6 @@
-// wl_upsizer and, behind a small queue, wl_downsizer: packets become wide and narrow again, whole and in order, with what comes with them; a
-// narrow beat a cycle passes. Over widths and shapes of packets.
+// Test bench of wl_upsizer followed by a small queue and wl_downsizer: packets become wide and
+// narrow again, as a whole and in order, with their sideband bits; throughput of one narrow beat a
+// cycle. Over widths and shapes of packets.
 module wl_upsizer_tb;
   localparam int unsigned Cases = 5;
 
@@ -50,7 +51,7 @@ module width_case #(
       .clk_i, .rst_i, .valid_i(wide_valid), .ready_i(wide_ready), .last_i(wide_last), .data_i(wide_data), .keep_i(wide_keep),
       .first_o(wide_first), .number_o(wide_number), .count_o(wide_count)
   );
-  // Short packets are whole at once, and wait until the long one before them has left.
+  // Short packets are complete at once, and wait until the long one before them has left.
   localparam int unsigned Beat = UserBits + 1 + Wide + 8 * Wide;
   logic queue_valid, queue_ready, queue_last;
   logic [8*Wide-1:0] queue_data;

@@ -1,5 +1,6 @@
-// wl_virtual_demux: packets reach the router that they are meant for, whole and in order; one that takes little or nothing loses packets,
-// and the others none; packets for no router and those that are too long are told. Over numbers of routers and sizes of queues.
+// Test bench of wl_virtual_demux: packets reach their routers as a whole and in order; a router
+// that takes little or nothing loses packets, and the others lose none; packets for no router and
+// those that are too long are reported. Over numbers of routers and sizes of queues.
 module wl_virtual_demux_tb;
   localparam int unsigned Cases = 4;
 
@@ -40,7 +41,8 @@ module demux_case #(
       .cut_o(cut)
   );
 
-  // What each router must get, {last, data}; how much of it is known, and how much it has got.
+  // The expected beats of each router, {last, data}; how many are known, and how many it has
+  // received.
   logic [Width:0] awaited[Routers][Cycles];
   int unsigned known[Routers], got[Routers];
   int unsigned cycle, number, beat, length, target, losses[Routers], unknowns, cuts;
@@ -63,7 +65,7 @@ module demux_case #(
     end else begin
       cycle <= cycle + 1;
       done_o <= cycle > Cycles + 4 * Beats;
-      // What was offered in the cycle that ends: always taken.
+      // The beat offered in the cycle that ends, which is always accepted.
       if (valid) begin
         if (beat == 0) begin
           taken = 32'(router) < Routers && !lost[router];
@@ -81,7 +83,8 @@ module demux_case #(
         end
         beat = last ? 0 : beat + 1;
       end
-      // The next beat: no pauses in the first half. Tags of no router, where there are such; lengths up to one more than is kept.
+      // The next beat: no pauses in the first half. Tags without a router occur if there are any;
+      // lengths are up to one beat more than is stored.
       valid <= cycle < Cycles && (cycle < Cycles / 2 || !tb_pkg::chance(64));
       if (!(cycle < Cycles)) valid <= beat != 0;
       if (beat == 0) begin
@@ -90,7 +93,8 @@ module demux_case #(
       end else router <= RouterBits'($urandom());
       last <= beat + 1 >= length;
       data <= {$urandom(), 32'(cycle)};
-      // Router 0 is overloaded: it takes a beat in sixteen cycles, for a time none; the others always, or nearly.
+      // Router 0 is overloaded: it takes a beat in sixteen cycles, and for a time none; the others
+      // are ready always or nearly always.
       for (int i = 0; i < int'(Routers); i++) begin
         router_ready[i] <= i == 0 && cycle < Cycles ? cycle > 1000 && tb_pkg::chance(16) : i % 2 == 0 || !tb_pkg::chance(40);
         if (router_valid[i] && router_ready[i]) begin
@@ -103,7 +107,7 @@ module demux_case #(
         for (int i = 0; i < int'(Routers); i++) begin
           if (got[i] != known[i]) $fatal(1, "%m: router %0d misses %0d beats", i, known[i] - got[i]);
           if (got[i] < 50) $fatal(1, "%m: router %0d got %0d beats", i, got[i]);
-          // The overload of router 0 costs the others nothing.
+          // The overload of router 0 must not cause losses of the others.
           if (i > 0 && Beats > 2 * MaxBeats && losses[i] != 0) $fatal(1, "%m: router %0d lost %0d packets", i, losses[i]);
         end
         if (losses[0] < 6) $fatal(1, "%m: the overloaded router lost %0d packets", losses[0]);

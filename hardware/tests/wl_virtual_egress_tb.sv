@@ -1,6 +1,7 @@
-// wl_virtual_egress behind processors that wl_virtual_owner stands before: what each processor sends leaves whole and in order, also against
-// back-pressure, with the tag of the router whose packet it was; copies and events too; and a router's event never comes before what its
-// packets sent earlier. Over numbers of processors and routers, and of packets that can be inside.
+// Test bench of wl_virtual_egress after processors with wl_virtual_owner at their inputs: the
+// packets of each processor leave as a whole and in order, also under back-pressure, with the tag
+// of their router, and so do copies and events; a router's event never precedes what its packets
+// sent earlier. Over numbers of processors and routers, and of packets inside.
 module wl_virtual_egress_tb;
   localparam int unsigned Cases = 4;
 
@@ -18,7 +19,7 @@ module egress_case #(
     parameter int unsigned Processors = 1,
     parameter logic [Processors*9-1:0] Counts = 9'd2,
     parameter int unsigned Packets = 8,
-    parameter int unsigned Ready = 256  // cycles of 256 in which the lane is taken
+    parameter int unsigned Ready = 256  // cycles of 256 in which the lane is ready
 ) (
     input  logic clk_i,
     input  logic rst_i,
@@ -27,7 +28,7 @@ module egress_case #(
   localparam int unsigned Bytes = 8;
   localparam int unsigned Sent = wl_pkg::SentBits;
   localparam int unsigned Cycles = 6000;
-  localparam int unsigned Latency = 3;  // cycles of a processor, at the least
+  localparam int unsigned Latency = 3;  // least cycles of a processor
   function automatic logic [Routers*8-1:0] all_tags();
     for (int unsigned i = 0; i < Routers; i++) all_tags[i*8+:8] = 8'(3 + 11 * i);
   endfunction
@@ -74,10 +75,11 @@ module egress_case #(
       .m_tuser_o(m_user), .event_valid_o(event_valid), .event_o(event_out)
   );
 
-  // Each processor: the packets inside, {router, cycle in which it went in}; what it sends now, and how many beats and copies are to come.
+  // For each processor: the packets inside, {router, cycle in which it entered}; the current item,
+  // and the remaining beats and copies.
   logic [63:0] held_in[Processors][Cycles+100];
   int unsigned entered[Processors], sent[Processors], left[Processors], copies[Processors], cycle, packets, events, copied;
-  // How many packets have ended, and of each router, its packets that have left.
+  // The packets that have ended, and for each router its packets that have left.
   int unsigned gone[Processors], who, router, numbers[Routers], number;
   logic behind[Processors], active[Processors];
   always_ff @(posedge clk_i) begin
@@ -105,7 +107,7 @@ module egress_case #(
     end else begin
       cycle <= cycle + 1;
       m_ready <= tb_pkg::chance(Ready);
-      // What leaves says in its data whose it is, and its number among those of the router.
+      // The data of a packet contain its router, and its number among those of the router.
       if (m_valid && m_ready) begin
         router = 32'(m_data[7:0]);
         if (m_sent.egress != {Tags[router*8+:8], m_data[15:8]}) $fatal(1, "%m: egress port %h for router %0d", m_sent.egress, router);
@@ -124,7 +126,7 @@ module egress_case #(
           events = events + 1;
         end
       end
-      // Packets go in: beats of a router, one packet behind the other.
+      // Packets enter: beats of a router, one packet after the other.
       for (int p = 0; p < int'(Processors); p++) begin
         if (to_valid[p] && to_ready[p]) begin
           if (!behind[p]) begin
@@ -142,7 +144,7 @@ module egress_case #(
         end
         to_ready[p] <= entered[p] - sent[p] < 40 && tb_pkg::chance(220);
       end
-      // Packets come out, in order: an event, or copies and the packet, each of one to three beats.
+      // Packets leave in order: an event, or copies and the packet, each of one to three beats.
       for (int p = 0; p < int'(Processors); p++) begin
         event_in[p] <= 1'b0;
         if (event_in[p]) gone[p] = gone[p] + 1;
@@ -177,7 +179,7 @@ module egress_case #(
             out_valid[p] <= 1'b1;
             out_last[p] <= left[p] == 0;
             out_data[p*8*Bytes+:8*Bytes] <= {32'(number), 16'd0, 8'(cycle), 8'(who)};
-            // Nothing that the program says in the upper byte of the port counts.
+            // The upper byte of the program's egress port is ignored.
             out_user[p*Sent+:Sent] <= {copies[p] != 0 ? wl_pkg::EXIT_EMIT : wl_pkg::EXIT_FINISH, 24'($urandom()), 8'($urandom()), 8'(cycle)};
           end
         end

@@ -1,6 +1,8 @@
-// wl_virtual_ingress: router 0 sends several times its share, all that the lane still takes; the others send nearly theirs, and each processor
-// takes little more than the shares of its routers. The others lose nothing, every router's beats come to its processor, in order, and router 0
-// gets its share. What is of no router is told. Over numbers of routers and processors, shares and packet lengths.
+// Test bench of wl_virtual_ingress: router 0 sends several times its share, all that the lane has
+// left; the others send nearly their shares, and each processor accepts little more than the shares
+// of its routers. The others lose nothing, every router's beats reach its processor in order, and
+// router 0 gets its share. Packets without a router are reported. Over numbers of routers and
+// processors, shares and packet lengths.
 module wl_virtual_ingress_tb;
   localparam int unsigned Cases = 5;
 
@@ -20,9 +22,9 @@ module ingress_case #(
     parameter int unsigned Routers = 2,
     parameter int unsigned Processors = 1,
     parameter logic [Processors*9-1:0] Counts = (Processors * 9)'(Routers),
-    parameter int unsigned Share = 13107,  // of each router, in 65536ths of a beat a cycle
+    parameter int unsigned Share = 13107,  // share of each router, in 65536ths of a beat a cycle
     parameter int unsigned MaxBeats = 4,
-    parameter int unsigned Ready = 256  // cycles of 256 in which an output is taken
+    parameter int unsigned Ready = 256  // cycles of 256 in which an output is ready
 ) (
     input  logic clk_i,
     input  logic rst_i,
@@ -52,7 +54,8 @@ module ingress_case #(
       .out_place_o(out_place), .out_last_o(out_last), .out_data_o(out_data), .lost_o(lost), .unknown_o(unknown), .cut_o(cut)
   );
 
-  // What each router is to get, and how much of it is known and has come. Credit says when a router that keeps to its share sends again.
+  // The expected beats of each router, how many are known, and how many have arrived. The credit
+  // determines when a router that keeps to its share sends again.
   logic [Width:0] awaited[Routers][Cycles];
   int unsigned known[Routers], got[Routers], losses, cycle, left, sender, strangers, first_of, from;
   int credit[Routers];
@@ -89,7 +92,8 @@ module ingress_case #(
         end
         first = last;
       end
-      // The next beat: of the packet under way; or of a router that has saved up for the longest packet; or of router 0.
+      // The next beat: of the packet under way, or of a router that has credit for the longest
+      // packet, or of router 0.
       for (int i = 1; i < int'(Routers); i++) credit[i] = credit[i] + int'(Share * 15 / 16);
       if (left == 0) begin
         sender = 0;
@@ -118,7 +122,7 @@ module ingress_case #(
         first_of = first_of + 32'(Counts[p*9+:9]);
       end
       if (cycle == Cycles) begin
-        // The overloaded router gets its share all the same.
+        // The overloaded router still gets its share.
         if (got[0] < Cycles / 100 * Share / 65536 * 97) $fatal(1, "%m: router 0 got %0d beats", got[0]);
         if (losses < 100) $fatal(1, "%m: router 0 lost %0d packets", losses);
         if (strangers < 20) $fatal(1, "%m: %0d packets of no router", strangers);
