@@ -15,12 +15,12 @@ static inline void wl_argument(unsigned place, uint32_t word) {
     WL_ARGUMENT_WORDS[place] = word;
 }
 
-// Calls a service with so many words; `last` is the last one.
+// Calls a service with `count` words; `last` is the last one.
 static inline void wl_launch(uint32_t service, uint32_t method, unsigned ticket, unsigned count, uint32_t last) {
     wl_call(WL_BROKER, service << 9 | (uint32_t)count << 4 | method, ticket, last);
 }
 
-// A word of a reply that has arrived.
+// Returns a word of a reply that has arrived.
 static inline uint32_t wl_result(unsigned ticket, unsigned place) {
     return WL_REPLY_WORDS[8 * ticket + place];
 }

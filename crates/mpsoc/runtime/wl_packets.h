@@ -14,23 +14,23 @@ static inline uint32_t wl_packet_receive(void) {
     return number;
 }
 
-// The length of the whole packet in bytes.
+// Returns the length of the whole packet in bytes.
 static inline uint32_t wl_packet_length(void) {
     return *(volatile uint32_t *)(WL_LOCAL + 0x488);
 }
 
-// The ingress port.
+// Returns the ingress port.
 static inline uint32_t wl_packet_ingress(void) {
     return *(volatile uint32_t *)(WL_LOCAL + 0x48c);
 }
 
-// A byte, from 0 on; after the window all bytes are zero. The machine stores packets so that words
-// read as their values.
+// Returns the address of a byte, counted from 0; after the window all bytes are zero. The machine
+// stores packets so that words read as their values.
 static inline uint8_t *wl_packet_byte(unsigned at) {
     return (uint8_t *)(WL_LOCAL + ((0x102 + at) ^ 3));
 }
 
-// Two and four bytes as numbers.
+// Return two and four bytes as numbers.
 static inline uint16_t wl_packet_u16(unsigned at) {
     return (uint16_t)(*wl_packet_byte(at) << 8 | *wl_packet_byte(at + 1));
 }

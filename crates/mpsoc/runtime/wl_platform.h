@@ -42,7 +42,8 @@ static inline uint32_t wl_wait(unsigned ticket) {
     return first;
 }
 
-// Cycles of the processors' clock since the start of the machine; differences are exact up to 2^32.
+// Returns the cycles of the processors' clock since the start of the machine; differences are exact
+// up to 2^32.
 static inline uint32_t wl_cycles(void) {
     return WL_REGISTER(0x24);
 }

@@ -1,5 +1,6 @@
-/* Memory that lives as long as a batch: packets that were emitted, payloads that were changed. It grows when a batch
- * needs more than any before and is kept, so that packets cost no allocation once it has settled. */
+/* Memory with the lifetime of a batch, for emitted packets and changed payloads. It grows when a
+ * batch needs more than any batch before, and is kept, so that packets soon need no further
+ * allocation. */
 #ifndef WL_ARENA_H
 #define WL_ARENA_H
 
@@ -15,12 +16,13 @@ struct wl_chunk {
 
 struct wl_arena {
     struct wl_chunk *first, *current;
-    size_t used; /* of the current chunk */
+    size_t used; /* bytes used in the current chunk */
 };
 
 WL_COLD uint8_t *wl_arena_grow(struct wl_arena *arena, size_t size)
 {
-    /* Chunks behind the current one are from earlier batches and free; a large request may have to skip small ones. */
+    /* Chunks after the current one are from earlier batches and free; a large request may have
+     * to skip small ones. */
     struct wl_chunk **link = arena->current ? &arena->current->next : &arena->first;
     while (*link && (*link)->room < size)
         link = &(*link)->next;
@@ -38,7 +40,8 @@ WL_COLD uint8_t *wl_arena_grow(struct wl_arena *arena, size_t size)
     return arena->current->bytes;
 }
 
-/* `size` bytes, aligned to a cache line. Never fails: without memory the process ends. */
+/* Returns `size` bytes, aligned to a cache line. Never fails: the process ends if there is no
+ * memory. */
 WL_INLINE uint8_t *wl_arena_take(struct wl_arena *arena, size_t size)
 {
     size = (size + 63) & ~(size_t)63;
@@ -50,7 +53,7 @@ WL_INLINE uint8_t *wl_arena_take(struct wl_arena *arena, size_t size)
     return wl_arena_grow(arena, size);
 }
 
-/* Everything taken is free again. */
+/* Frees everything that was taken. */
 WL_INLINE void wl_arena_reset(struct wl_arena *arena)
 {
     arena->current = arena->first;

@@ -4,7 +4,7 @@
 
 #include "element.h"
 
-/* A leaf of an array's value type: additions do not carry from one into the next. */
+/* A leaf of an array's value type: additions do not carry from one leaf into the next. */
 struct wl_lane {
     uint16_t lo, width;
 };
@@ -30,7 +30,7 @@ WL_INLINE void wl_array_exchange(const struct wl_slot *slot, uint32_t index, uin
     wl_array_write(slot, index, n, value);
 }
 
-/* The reply is `swapped` and, below it, the element from before: `width` + 1 bits in rn words. */
+/* The reply is `swapped` and, below it, the old element: `width` + 1 bits in rn words. */
 WL_INLINE void wl_array_compare_swap(const struct wl_slot *slot, uint32_t index, uint32_t n, const uint64_t *expected,
                                      const uint64_t *value, uint32_t width, uint64_t *reply, uint32_t rn)
 {
@@ -45,7 +45,7 @@ WL_INLINE void wl_array_compare_swap(const struct wl_slot *slot, uint32_t index,
     }
 }
 
-/* Adds lane by lane, each wrapping at its own width. */
+/* Adds lane by lane; each lane wraps at its own width. */
 WL_INLINE void wl_lanes_add(uint64_t *to, const uint64_t *delta, uint32_t n, const struct wl_lane *lanes,
                             uint32_t count)
 {

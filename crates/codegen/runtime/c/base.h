@@ -1,4 +1,5 @@
-/* What every other header of the Wireloom runtime needs. C11 with the GNU extensions that gcc and clang share. */
+/* Definitions for all headers of the Wireloom runtime. C11 with the GNU extensions that gcc and
+ * clang share. */
 #ifndef WL_BASE_H
 #define WL_BASE_H
 
@@ -22,10 +23,11 @@ typedef unsigned __int128 wl_u128;
 #define WL_UNLIKELY(x) __builtin_expect(!!(x), 0)
 #define WL_PREFETCH(address) __builtin_prefetch(address)
 
-/* A value as an expression of 128 bits, from its two halves. */
+/* Makes a value of 128 bits from its two halves. */
 #define WL_U128(high, low) ((wl_u128)(high) << 64 | (low))
 
-/* A word of a wide value, what holds two of them, and how functions on such values are declared (wide.h). */
+/* A word of a wide value, a type for two words, and the declaration of functions on wide values
+ * (wide.h). */
 typedef uint64_t wl_limb;
 typedef wl_u128 wl_double_limb;
 #define WL_LIMB_BITS 64

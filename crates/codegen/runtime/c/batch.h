@@ -1,11 +1,11 @@
-/* Batches of threads, what becomes of packets, and what an engine shows to the host. */
+/* Batches of threads, the outcome of packets, and the interface of an engine to the host. */
 #ifndef WL_BATCH_H
 #define WL_BATCH_H
 
 #include "slot.h"
 
-/* Threads of a batch: enough for a memory access to end while the others are worked on, few enough that they and the
- * packets in hand stay in the first two levels of cache. */
+/* The number of threads in a batch: enough to hide the latency of a memory access by work on the
+ * other threads, few enough that they and their packets stay in the first two levels of cache. */
 #ifndef WL_BATCH
 #define WL_BATCH 64
 #endif
@@ -21,19 +21,19 @@ struct wl_output {
     const uint8_t *bytes;
     uint32_t length;
     uint32_t next; /* the next packet that this thread emitted, or WL_NO_OUTPUT */
-    uint32_t reasons; /* for WL_TO_CPU and WL_DROPPED: which set the reason is from */
+    uint32_t reasons; /* for WL_TO_CPU and WL_DROPPED: the set of the reason */
     uint16_t value;   /* the port or the reason */
     uint16_t ingress;
     uint32_t verdict; /* an enum wl_verdict */
 };
 
-/* What a thread leaves: the packets that it emitted, then how it ended. */
+/* The output of a thread: the packets that it emitted, then how it ended. */
 struct wl_end {
     struct wl_output last;
     uint32_t first_emitted, last_emitted; /* indices into wl_machine.emitted */
 };
 
-/* What every engine's state begins with. */
+/* The first part of every engine's state. */
 struct wl_machine {
     const struct wl_slot *slots;
     struct wl_output *emitted;
@@ -42,7 +42,7 @@ struct wl_machine {
     struct wl_end ends[WL_BATCH];
 };
 
-/* What the host looks up in the shared object. */
+/* The interface that the host looks up in the shared object. */
 struct wl_engine {
     uint32_t abi, batch, slots;
     size_t state_size;
@@ -85,20 +85,20 @@ WL_INLINE void wl_end_packet(struct wl_machine *m, struct wl_end *end, struct wl
     out->verdict = verdict;
 }
 
-/* The packet leaves for its egress port. */
+/* Sends the packet to its egress port. */
 WL_INLINE void wl_end_sent(struct wl_machine *m, struct wl_end *end, struct wl_packet *p)
 {
     wl_end_packet(m, end, p, WL_SENT, 0, p->egress);
 }
 
-/* The packet leaves the fast path: dropped, or for the control processor. */
+/* Ends the packet outside the fast path: it is dropped, or goes to the control processor. */
 WL_COLD void wl_end_aside(struct wl_machine *m, struct wl_end *end, struct wl_packet *p, uint32_t verdict,
                           uint32_t reasons, uint16_t reason)
 {
     wl_end_packet(m, end, p, verdict, reasons, reason);
 }
 
-/* A copy of the packet as it is now leaves for its egress port. */
+/* Sends a copy of the packet in its current form to its egress port. */
 WL_COLD void wl_emit(struct wl_machine *m, struct wl_end *end, struct wl_packet *p)
 {
     if (m->emitted_count == m->emitted_room) {

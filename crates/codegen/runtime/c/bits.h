@@ -1,11 +1,12 @@
-/* Operators of Loom C that C leaves undefined or defines otherwise, on scalars. A value of width w is held in an
- * unsigned type of at least w bits and is always below 2^w: `ones` is 2^w - 1.
+/* Scalar operators of Loom C that C leaves undefined or defines differently. A value of width w
+ * is stored in an unsigned type of at least w bits and is always below 2^w: `ones` is 2^w - 1.
  *
  * Processors of 64 bits and of 32 bits share this file: see wide.h. */
 #ifndef WL_BITS_H
 #define WL_BITS_H
 
-/* Division by zero gives all ones, as SMT-LIB and RISC-V define it; the remainder by zero is the dividend. */
+/* Division by zero gives all ones, as in SMT-LIB and RISC-V; the remainder by zero is the
+ * dividend. */
 #define WL_DIVISION(bits, type)                                                                    \
     WL_INLINE type wl_udiv##bits(type a, type b, type ones) { return b ? a / b : ones; }           \
     WL_INLINE type wl_urem##bits(type a, type b) { return b ? a % b : a; }
@@ -31,7 +32,7 @@ WL_SHIFTS(128, wl_u128)
 WL_SHIFTS(32, uint32_t)
 #endif
 
-/* A shift count of more than a word, saturated. */
+/* Returns a shift count of more than a word, saturated. */
 WL_INLINE wl_limb wl_shift_count(wl_double_limb count)
 {
     return count >> WL_LIMB_BITS ? (wl_limb)-1 : (wl_limb)count;

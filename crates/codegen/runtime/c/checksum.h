@@ -1,11 +1,12 @@
-/* The `checksum` kind: sums of bytes of the packet in hand. */
+/* The `checksum` kind: sums of bytes of the current packet. */
 #ifndef WL_CHECKSUM_H
 #define WL_CHECKSUM_H
 
 #include "packet.h"
 
-/* Adds the 16-bit words of a run of bytes in the machine's own order; the ones'-complement sum does not mind
- * (RFC 1071, section 2 B). Folds to at most 48 bits, so that 65,535 bytes cannot overflow. */
+/* Adds the 16-bit words of a run of bytes in the byte order of the machine, which does not
+ * affect the ones'-complement sum (RFC 1071, section 2 B). Folds to at most 48 bits, so that
+ * 65,535 bytes cannot overflow. */
 WL_INLINE uint64_t wl_sum_run(const uint8_t *from, uint32_t count)
 {
     uint64_t total = 0;
@@ -41,8 +42,8 @@ WL_COLD uint16_t wl_checksum_far(const struct wl_packet *p, uint32_t offset, uin
     return wl_fold(total);
 }
 
-/* Ones'-complement sum (RFC 1071), not inverted, of `length` bytes of the packet from byte `offset`; bytes past the
- * end count as zero. */
+/* Returns the ones'-complement sum (RFC 1071), not inverted, of `length` bytes of the packet
+ * from byte `offset`; bytes past the end count as zero. */
 WL_INLINE uint16_t wl_checksum(const struct wl_packet *p, uint32_t offset, uint32_t length, uint16_t initial)
 {
     uint16_t sum;

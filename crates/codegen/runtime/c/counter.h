@@ -1,4 +1,4 @@
-/* The `counter` kind: an element is the number of packets, then that of bytes. */
+/* The `counter` kind: an element consists of the number of packets and the number of bytes. */
 #ifndef WL_COUNTER_H
 #define WL_COUNTER_H
 

@@ -1,17 +1,18 @@
-/* Elements of the kinds whose state lies in the memory of the host's instances: what happens here, the control
- * plane sees. */
+/* Elements of the kinds whose state is in the memory of the host's instances: the control plane
+ * sees all changes that are made here. */
 #ifndef WL_ELEMENT_H
 #define WL_ELEMENT_H
 
 #include "slot.h"
 
-/* The n words of an element; NULL if the index is out of range. */
+/* Returns the n words of an element; NULL if the index is out of range. */
 WL_INLINE uint64_t *wl_element(const struct wl_slot *slot, uint32_t index, uint32_t n)
 {
     return WL_LIKELY(index < slot->elements) ? (uint64_t *)slot->data + (size_t)index * n : NULL;
 }
 
-/* Fetches an element. The index need not be in range, so that the address is a number and not a pointer. */
+/* Prefetches an element. The index may be out of range, so the address is computed as a number
+ * and not as a pointer. */
 WL_INLINE void wl_element_prefetch(const struct wl_slot *slot, uint32_t index, uint32_t n)
 {
     WL_PREFETCH((const void *)((uintptr_t)slot->data + (uintptr_t)index * n * sizeof(uint64_t)));

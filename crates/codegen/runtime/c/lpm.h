@@ -1,10 +1,12 @@
-/* The `lpm` kind over the host's table: a direct table for the first bits of the key, then nodes of 64 slots as in
- * Poptrie (Asai, Ohara: Poptrie, SIGCOMM 2015), in which a leaf of zero means "nothing better than before". The layout
- * is described with the table itself, in Wireloom's crate `offloads`, module `lpm`.
+/* The `lpm` kind over the host's table: a direct table for the first bits of the key, then nodes
+ * of 64 slots as in Poptrie (Asai, Ohara: Poptrie, SIGCOMM 2015), in which a leaf of zero means
+ * "nothing better than before". The layout is described with the table itself, in Wireloom's
+ * crate `offloads`, module `lpm`.
  *
- * A search is a walk that can pause before each access to memory, so that a batch fetches ahead what all its threads
- * will read next: `..._fetch` the direct entry, `..._walk` the node that it names, `..._walk` the node's leaf and child,
- * and so on; `..._value` walks on to the end. */
+ * A search is a walk that can pause before each memory access, so that a batch can prefetch the
+ * next data of all its threads: `..._fetch` prefetches the direct entry, the first `..._walk`
+ * the node that the entry names, the next `..._walk` the node's leaf and child, and so on;
+ * `..._value` walks to the end. */
 #ifndef WL_LPM_H
 #define WL_LPM_H
 
@@ -16,27 +18,27 @@ struct wl_lpm_node {
 } __attribute__((aligned(32)));
 
 struct wl_lpm_table {
-    const uint64_t *direct;          /* node << 32 | number of a value; node 0 is none */
+    const uint64_t *direct;          /* node << 32 | number of a value; node 0: no node */
     const struct wl_lpm_node *nodes;
-    const uint32_t *leaves;          /* numbers of values; 0 is none */
+    const uint32_t *leaves;          /* numbers of values; 0: no value */
     const uint64_t *values;          /* number 0 is the miss value */
     uint32_t value_words, direct_bits, key_bits;
 };
 
-/* A walk that has come to bit `at` of the key; at 0 it has not begun. */
+/* A walk that has reached bit `at` of the key; 0: it has not begun. */
 struct wl_lpm_walk {
-    const uint32_t *leaf; /* fetched, not yet read */
+    const uint32_t *leaf; /* prefetched, not read yet */
     uint32_t node, best, at;
 };
 
 enum { WL_LPM_STRIDE = 6 };
 
-/* What a node without leaves has for a leaf. */
+/* The leaf of a node without leaves. */
 static const uint32_t wl_lpm_no_leaf = 0;
 
 WL_INLINE const struct wl_lpm_table *wl_lpm_table(const struct wl_slot *slot) { return slot->data; }
 
-/* Reads the direct entry and fetches its node. */
+/* Reads the direct entry and prefetches its node. */
 WL_INLINE void wl_lpm_begin(const struct wl_lpm_table *table, struct wl_lpm_walk *walk, uint32_t index, uint32_t bits)
 {
     uint64_t entry = __atomic_load_n(&table->direct[index], __ATOMIC_ACQUIRE);
@@ -53,9 +55,9 @@ WL_INLINE void wl_lpm_leaf(struct wl_lpm_walk *walk)
     walk->best = leaf ? leaf : walk->best;
 }
 
-/* Reads the node for a slot, fetches its leaf and its child. How deep a prefix lies and which nodes have leaves is as
- * good as random, so nothing here branches on it: node 0, which stands for none, has neither children nor leaves, and is
- * read like any other. */
+/* Reads the node for a slot, and prefetches its leaf and its child. The depth of a prefix and
+ * the nodes that have leaves are unpredictable, so there are no branches here: node 0, which
+ * means "no node", has neither children nor leaves, and is read like any other. */
 WL_INLINE void wl_lpm_descend(const struct wl_lpm_table *table, struct wl_lpm_walk *walk, uint32_t slot)
 {
     const struct wl_lpm_node *node = &table->nodes[walk->node];
@@ -76,8 +78,8 @@ WL_INLINE const uint64_t *wl_lpm_result(const struct wl_lpm_table *table, struct
     return table->values + (size_t)walk->best * table->value_words;
 }
 
-/* The n bits of a key that begin `at` bits from its most significant one; behind its end they are zero. Keys of one and
- * two words stand at the upper end of them. */
+/* Returns the n bits of a key that begin `at` bits from its most significant one; bits past its
+ * end are zero. Keys of one and two words are aligned to the upper end of these words. */
 WL_INLINE uint32_t wl_key64(uint64_t key, uint32_t at, uint32_t n)
 {
     return at < 64 ? (uint32_t)(key << at >> (64 - n)) : 0;
@@ -98,7 +100,8 @@ WL_INLINE uint32_t wl_key_wide(const uint64_t *key, uint32_t width, uint32_t at,
     return (uint32_t)(key[0] << (at + n - width)) & mask;
 }
 
-/* The functions of a search, for keys of one form. `bits` is the width of the direct table's index. */
+/* Defines the functions of a search, for keys of one form. `bits` is the width of the direct
+ * table's index. */
 #define WL_LPM(form, key_type, chunk)                                                                                \
     WL_INLINE void wl_lpm##form##_fetch(const struct wl_slot *slot, key_type, uint32_t bits)                         \
     {                                                                                                                \

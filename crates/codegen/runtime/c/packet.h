@@ -1,9 +1,10 @@
-/* The packet in hand (docs/language.md, "Packets").
+/* The current packet (docs/language.md, "Packets").
  *
- * The header window lies in the thread, and it always *ends* at WL_END of the area: a push or a pop at the front moves
- * its beginning and copies nothing. Behind its end the area is zero for ever, so that a field that lies partly or wholly
- * outside the window reads as zero without a test. The payload stays where it arrived until something changes it; then
- * it moves to the arena, with room for a window in front, so that the packet can be sent from there.
+ * The header window is stored in the thread, and always *ends* at WL_END of the area: a push or
+ * a pop at the front moves its begin and copies nothing. The area after its end is always zero,
+ * so that a field that is partly or wholly outside the window reads as zero without a test. The
+ * payload stays where it arrived until something changes it; then it moves to the arena, with
+ * room for a window in front, so that the packet can be sent from there.
  *
  *     area  0                    WL_END - window          WL_END             WL_AREA
  *           | free               | window                 | zeros            |
@@ -15,7 +16,7 @@
 
 enum {
     WL_END = WL_LONGEST, /* window and headroom */
-    WL_AREA = 576        /* WL_END, then zeros: a window's longest reach and one field */
+    WL_AREA = 576        /* WL_END, then zeros: the farthest reach of a window, and one field */
 };
 
 /* A packet as it arrives. The bytes stay valid and unchanged until the batch is done. */
@@ -31,8 +32,8 @@ struct wl_packet {
     const uint8_t *payload;
     uint64_t arrival_ns;
     uint32_t payload_length;
-    uint32_t payload_room; /* of the arena's copy; 0 while the payload is where it arrived */
-    uint16_t window;       /* bytes */
+    uint32_t payload_room; /* bytes of the arena's copy; 0 while the payload is where it arrived */
+    uint16_t window;       /* bytes of the window */
     uint16_t ingress, egress;
 };
 
@@ -46,7 +47,7 @@ WL_INLINE void wl_arrive(struct wl_packet *p, const struct wl_arrival *in)
 {
     uint32_t window = in->length < WL_WINDOW ? in->length : (uint32_t)WL_WINDOW;
     uint8_t *to = p->area + WL_END - window;
-    /* Two overlapping copies of constant size do for all lengths between that size and twice it. */
+    /* Two overlapping copies of constant size cover all lengths between that size and twice it. */
     if (WL_LIKELY(window >= 64)) {
         memcpy(to, in->bytes, 64);
         memcpy(to + window - 64, in->bytes + window - 64, 64);
@@ -66,9 +67,9 @@ WL_INLINE void wl_arrive(struct wl_packet *p, const struct wl_arrival *in)
     p->egress = 0;
 }
 
-/* ---- Fields of the window ------------------------------------------------------------------------------------- */
+/* ---- Fields of the window -------------------------------------------------------------------- */
 
-/* Bytes in network order at an address. */
+/* Reads bytes in network order from an address. */
 WL_INLINE uint16_t wl_be16(const uint8_t *p)
 {
     uint16_t v;
@@ -92,7 +93,8 @@ WL_INLINE uint64_t wl_be64(const uint8_t *p)
 
 WL_INLINE wl_u128 wl_be128(const uint8_t *p) { return WL_U128(wl_be64(p), wl_be64(p + 8)); }
 
-/* The address of byte `at` of the window for a read of at most 64 bytes: past the longest window all is zero. */
+/* Returns the address of byte `at` of the window for a read of at most 64 bytes: past the
+ * longest window all bytes are zero. */
 WL_INLINE const uint8_t *wl_at(const struct wl_packet *p, uint32_t at)
 {
     return p->area + WL_END - p->window + (at < WL_END ? at : (uint32_t)WL_END);
@@ -104,7 +106,7 @@ WL_INLINE uint32_t wl_get32(const struct wl_packet *p, uint32_t at) { return wl_
 WL_INLINE uint64_t wl_get64(const struct wl_packet *p, uint32_t at) { return wl_be64(wl_at(p, at)); }
 WL_INLINE wl_u128 wl_get128(const struct wl_packet *p, uint32_t at) { return wl_be128(wl_at(p, at)); }
 
-/* `width` bits that begin `bit` bits (0 to 7) into byte `at`, as n words. */
+/* Reads `width` bits that begin `bit` bits (0 to 7) into byte `at`, as n words. */
 WL_FUNCTION void wl_get_wide(const struct wl_packet *p, uint32_t at, uint32_t bit, uint32_t width, uint64_t *out,
                              uint32_t n)
 {
@@ -114,7 +116,8 @@ WL_FUNCTION void wl_get_wide(const struct wl_packet *p, uint32_t at, uint32_t bi
         uint64_t byte = p->area[WL_END - p->window + at + i];
         if (i == 0)
             byte &= 0xffu >> bit;
-        /* Where the byte's least significant bit comes to stand; below zero for the last byte of an unaligned field. */
+        /* The position of the byte's least significant bit; below zero for the last byte of an
+         * unaligned field. */
         int32_t lo = (int32_t)(8 * (count - 1 - i)) - (int32_t)shift;
         if (lo < 0) {
             out[0] |= byte >> -lo;
@@ -126,7 +129,7 @@ WL_FUNCTION void wl_get_wide(const struct wl_packet *p, uint32_t at, uint32_t bi
     }
 }
 
-/* A field of at most 128 bits that spreads over 17 bytes. */
+/* Reads a field of at most 128 bits that spans 17 bytes. */
 WL_FUNCTION wl_u128 wl_get_bits128(const struct wl_packet *p, uint32_t at, uint32_t bit, uint32_t width)
 {
     uint64_t words[2];
@@ -134,7 +137,7 @@ WL_FUNCTION wl_u128 wl_get_bits128(const struct wl_packet *p, uint32_t at, uint3
     return WL_U128(words[1], words[0]);
 }
 
-/* The low n bytes (constant, 1 to 8) of a value to and from network order. */
+/* Write and read the low n bytes (constant, 1 to 8) of a value in network order. */
 WL_INLINE void wl_store(uint8_t *to, uint32_t n, uint64_t value)
 {
     value = __builtin_bswap64(value << (64 - 8 * n));
@@ -148,7 +151,8 @@ WL_INLINE uint64_t wl_load(const uint8_t *from, uint32_t n)
     return __builtin_bswap64(value) >> (64 - 8 * n);
 }
 
-/* Writes n bytes (constant, 1 to 8) from byte `at`, keeping the bits of `keep`; nothing if they are not all inside. */
+/* Writes n bytes (constant, 1 to 8) from byte `at` on, and keeps the bits of `keep`; writes
+ * nothing unless all bytes are inside. */
 WL_INLINE void wl_put(struct wl_packet *p, uint32_t at, uint32_t n, uint64_t value, uint64_t keep)
 {
     if (WL_UNLIKELY(at + n > p->window))
@@ -159,7 +163,7 @@ WL_INLINE void wl_put(struct wl_packet *p, uint32_t at, uint32_t n, uint64_t val
     wl_store(to, n, value);
 }
 
-/* The same for n bytes of 9 to 16. */
+/* Writes n bytes, like wl_put, for n from 9 to 16. */
 WL_INLINE void wl_put128(struct wl_packet *p, uint32_t at, uint32_t n, wl_u128 value, wl_u128 keep)
 {
     if (WL_UNLIKELY(at + n > p->window))
@@ -171,7 +175,7 @@ WL_INLINE void wl_put128(struct wl_packet *p, uint32_t at, uint32_t n, wl_u128 v
     wl_store(to + n - 8, 8, (uint64_t)value);
 }
 
-/* The same for any field, of n words. */
+/* Writes any field, like wl_put, of n words. */
 WL_FUNCTION void wl_put_wide(struct wl_packet *p, uint32_t at, uint32_t bit, uint32_t width, const uint64_t *value,
                              uint32_t n)
 {
@@ -203,7 +207,7 @@ WL_FUNCTION void wl_put_bits128(struct wl_packet *p, uint32_t at, uint32_t bit, 
     wl_put_wide(p, at, bit, width, words, 2);
 }
 
-/* ---- Size of the window --------------------------------------------------------------------------------------- */
+/* ---- Size of the window ---------------------------------------------------------------------- */
 
 WL_INLINE bool wl_insert(struct wl_packet *p, uint32_t offset, uint32_t count)
 {
@@ -238,9 +242,9 @@ WL_INLINE bool wl_reset(struct wl_packet *p, uint32_t count)
     return true;
 }
 
-/* ---- Payload: offsets count from the packet's start, through the window ----------------------------------------- */
+/* ---- Payload: offsets count from the packet's start, through the window ---------------------- */
 
-/* Makes the payload the thread's own, with room for `room` bytes and a window in front. */
+/* Moves the payload to the arena, with room for `room` bytes and a window in front. */
 WL_COLD void wl_own_payload(struct wl_packet *p, struct wl_arena *arena, uint32_t room)
 {
     if (p->payload_room >= room && p->payload_room)
@@ -255,7 +259,7 @@ WL_COLD void wl_own_payload(struct wl_packet *p, struct wl_arena *arena, uint32_
     p->payload_room = grown;
 }
 
-/* `count` bytes from byte `offset`; past the end they are zero. */
+/* Copies `count` bytes from byte `offset` on; bytes past the end are zero. */
 WL_FUNCTION void wl_payload_copy(const struct wl_packet *p, uint32_t offset, uint8_t *to, uint32_t count)
 {
     uint32_t done = 0;
@@ -273,9 +277,9 @@ WL_FUNCTION void wl_payload_copy(const struct wl_packet *p, uint32_t offset, uin
     memset(to + done, 0, count - done);
 }
 
-/* ---- Sending ---------------------------------------------------------------------------------------------------- */
+/* ---- Sending --------------------------------------------------------------------------------- */
 
-/* The packet in one piece. It stays valid until the batch ends or the packet is changed. */
+/* Returns the packet in one piece. It stays valid until the batch ends or the packet is changed. */
 WL_INLINE const uint8_t *wl_whole(struct wl_packet *p, struct wl_arena *arena)
 {
     if (WL_LIKELY(p->payload_length == 0))
@@ -291,7 +295,7 @@ WL_INLINE const uint8_t *wl_whole(struct wl_packet *p, struct wl_arena *arena)
     return whole;
 }
 
-/* A copy of the packet in one piece that stays valid until the batch ends. */
+/* Returns a copy of the packet in one piece that stays valid until the batch ends. */
 WL_FUNCTION const uint8_t *wl_copy(struct wl_packet *p, struct wl_arena *arena)
 {
     uint8_t *copy = wl_arena_take(arena, wl_length(p));

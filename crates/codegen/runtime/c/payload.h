@@ -1,11 +1,11 @@
-/* The `payload` kind: reads and changes of the packet in hand. Offsets count from the packet's start, through the
- * window. */
+/* The `payload` kind: reads and changes of the current packet. Offsets count from the packet's
+ * start, through the window. */
 #ifndef WL_PAYLOAD_H
 #define WL_PAYLOAD_H
 
 #include "packet.h"
 
-/* Words of `count` bytes from byte `offset`, the first byte most significant. */
+/* Reads `count` bytes from byte `offset` on into words, the first byte most significant. */
 WL_FUNCTION void wl_payload_read(const struct wl_packet *p, uint32_t offset, uint32_t count, uint64_t *out)
 {
     uint8_t bytes[512];
@@ -17,7 +17,7 @@ WL_FUNCTION void wl_payload_read(const struct wl_packet *p, uint32_t offset, uin
         out[i] = wl_be64(bytes + 8 * (words - 1 - i));
 }
 
-/* The first bytes of a value of `chunk` bytes in words. */
+/* Converts a value in words to its `chunk` bytes, the most significant first. */
 WL_FUNCTION void wl_chunk_bytes(const uint64_t *words, uint32_t chunk, uint8_t *bytes)
 {
     for (uint32_t i = 0; i < chunk; i++) {
@@ -65,7 +65,7 @@ WL_FUNCTION bool wl_payload_truncate(struct wl_packet *p, uint32_t length)
         p->payload_length = length - p->window;
         return true;
     }
-    /* The window still ends at WL_END: its bytes move back over those that are cut. */
+    /* The window still ends at WL_END: its bytes move back over those that are removed. */
     memmove(p->area + WL_END - length, wl_front(p), length);
     p->window = (uint16_t)length;
     p->payload_length = 0;

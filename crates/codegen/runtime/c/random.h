@@ -4,7 +4,8 @@
 
 #include "slot.h"
 
-/* Output `index` of the SplitMix64 generator seeded with `seed` (Steele, Lea, Flood, OOPSLA 2014). */
+/* Returns output `index` of the SplitMix64 generator with seed `seed` (Steele, Lea, Flood,
+ * OOPSLA 2014). */
 WL_INLINE uint64_t wl_splitmix64(uint64_t seed, uint64_t index)
 {
     uint64_t z = seed + UINT64_C(0x9e3779b97f4a7c15) * (index + 1);

@@ -1,29 +1,31 @@
-/* An offload as the host hands it over: either memory that the code here works on itself, or a function of the host.
- * The slots of an engine stand in the order of its offloads; those of an engine that it calls stand in their place. */
+/* An offload as the host provides it: either memory on which the code here works itself, or a
+ * function of the host. The slots of an engine are in the order of its offloads; the place of an
+ * engine that it calls is taken by the slots of that engine. */
 #ifndef WL_SLOT_H
 #define WL_SLOT_H
 
 #include "packet.h"
 
-/* What a call sees besides its arguments. */
+/* The inputs of a call besides its arguments. */
 struct wl_env {
-    uint64_t now_ns;   /* arrival time of the packet that the thread was begun for */
+    uint64_t now_ns;   /* arrival time of the packet for which the thread began */
     uint64_t sequence; /* its number */
 };
 
-/* A call that the host executes. Arguments stand one behind the other, each in whole little-endian words; so does the
- * reply. `packet` is NULL in a called engine; the host may change it through wl_replace. */
+/* A call that the host executes. Arguments follow each other, each in whole little-endian words;
+ * so does the reply. `packet` is NULL in a called engine; the host may change it through
+ * wl_replace. */
 typedef void wl_host_call(void *instance, uint32_t method, const uint64_t *args, uint64_t *reply,
                           struct wl_packet *packet, struct wl_arena *arena, const struct wl_env *env);
 
 struct wl_slot {
-    void *data;        /* the memory of the kinds that are realised here */
-    uint64_t elements; /* how many elements that memory has */
+    void *data;        /* the memory of the kinds that are implemented here */
+    uint64_t elements; /* number of elements in that memory */
     void *instance;    /* for the host */
     wl_host_call *call;
 };
 
-/* What the host sees of a packet in hand, and gives back. */
+/* The host's view of the current packet, which the host can change and return. */
 struct wl_view {
     const uint8_t *window, *payload;
     uint64_t arrival_ns;
@@ -42,7 +44,7 @@ WL_FUNCTION void wl_show(const struct wl_packet *p, struct wl_view *view)
     view->egress = p->egress;
 }
 
-/* Makes the packet in hand the one described, copying its bytes. */
+/* Replaces the current packet by the one described, copying its bytes. */
 WL_FUNCTION void wl_replace(struct wl_packet *p, struct wl_arena *arena, const struct wl_view *view)
 {
     memcpy(p->area + WL_END - view->window_length, view->window, view->window_length);

@@ -1,14 +1,16 @@
-/* Values that are larger than any scalar: `n` little-endian words (wl_limb), bits above the width zero. Every
- * function takes the words of its operands and writes those of its result; a result never overlaps an operand.
- * `top` is the mask of the most significant word. `n` is a constant everywhere: where loops over a few words are
- * unrolled (WL_UNROLL), words can be registers.
+/* Values that are larger than any scalar: `n` little-endian words (wl_limb), in which bits above
+ * the width are zero. Every function takes the words of its operands and writes those of its
+ * result; a result never overlaps an operand. `top` is the mask of the most significant word.
+ * `n` is always a constant: if loops over a few words are unrolled (WL_UNROLL), words can be
+ * registers.
  *
- * Processors of 64 bits and of 32 bits share this file. What includes it has defined wl_limb, wl_double_limb,
- * WL_LIMB_BITS, and how functions are declared: WL_WIDE_FUNCTION, and WL_WIDE_SELDOM for long ones. */
+ * Processors of 64 bits and of 32 bits share this file. The file that includes it must define
+ * wl_limb, wl_double_limb, WL_LIMB_BITS, and the declaration of functions: WL_WIDE_FUNCTION, and
+ * WL_WIDE_SELDOM for long ones. */
 #ifndef WL_WIDE_H
 #define WL_WIDE_H
 
-/* Declares the type of values of n words. It may lie over the words of a reply. */
+/* Declares the type of values of n words. It may alias the words of a reply. */
 #define WL_WIDE(n) typedef struct { wl_limb w[n]; } __attribute__((may_alias)) wl_w##n
 
 WL_WIDE_FUNCTION void wl_wide_zero(wl_limb *out, uint32_t n)
@@ -118,7 +120,7 @@ WL_WIDE_FUNCTION bool wl_wide_is_zero(const wl_limb *a, uint32_t n)
     return any == 0;
 }
 
-/* Unsigned a < b. */
+/* Returns whether a < b, unsigned. */
 WL_WIDE_FUNCTION bool wl_wide_less(const wl_limb *a, const wl_limb *b, uint32_t n)
 {
     bool less = false;
@@ -127,13 +129,14 @@ WL_WIDE_FUNCTION bool wl_wide_less(const wl_limb *a, const wl_limb *b, uint32_t 
     return less;
 }
 
-/* A shift count, saturated. */
+/* Returns a shift count, saturated. */
 WL_WIDE_FUNCTION wl_limb wl_wide_count(const wl_limb *a, uint32_t n)
 {
     return wl_wide_is_zero(a + 1, n - 1) ? a[0] : (wl_limb)-1;
 }
 
-/* Word i of a value shifted right by so many bits; words past its end are zero. */
+/* Returns word i of a value shifted right by `skip` words and `bits` bits; words past its end
+ * are zero. */
 WL_INLINE wl_limb wl_wide_word(const wl_limb *a, uint32_t n, uint32_t i, uint32_t skip, uint32_t bits)
 {
     wl_limb low = i + skip < n ? a[i + skip] : 0;
@@ -141,7 +144,8 @@ WL_INLINE wl_limb wl_wide_word(const wl_limb *a, uint32_t n, uint32_t i, uint32_
     return bits ? low >> bits | high << (WL_LIMB_BITS - bits) : low;
 }
 
-/* Shifts left by any count: what leaves the top is lost, a count of the width or more gives zero. */
+/* Shifts left by any count: bits past the top are lost, and a count of the width or more gives
+ * zero. */
 WL_WIDE_FUNCTION void wl_wide_shl(wl_limb *out, const wl_limb *a, uint32_t n, wl_limb count, wl_limb top)
 {
     if (count >= WL_LIMB_BITS * n) {
@@ -167,8 +171,8 @@ WL_WIDE_FUNCTION void wl_wide_shr(wl_limb *out, const wl_limb *a, uint32_t n, wl
         out[i] = wl_wide_word(a, n, i, count / WL_LIMB_BITS, count % WL_LIMB_BITS);
 }
 
-/* Two words from bit `lo` on; positions past the end are zero. `lo` is nearly always a constant: then this is a
- * shift or two. */
+/* Returns two words from bit `lo` on; bits past the end are zero. `lo` is nearly always a
+ * constant: then this is one or two shifts. */
 WL_INLINE wl_double_limb wl_wide_scalar(const wl_limb *a, uint32_t n, uint32_t lo)
 {
     uint32_t skip = lo / WL_LIMB_BITS, bits = lo % WL_LIMB_BITS;
@@ -176,7 +180,7 @@ WL_INLINE wl_double_limb wl_wide_scalar(const wl_limb *a, uint32_t n, uint32_t l
     return (wl_double_limb)high << WL_LIMB_BITS | low;
 }
 
-/* Bits `lo ..` of a value of `an` words as one of n words. */
+/* Extracts bits `lo ..` of a value of `an` words as a value of n words. */
 WL_WIDE_FUNCTION void wl_wide_slice(wl_limb *out, uint32_t n, const wl_limb *a, uint32_t an, uint32_t lo,
                                     wl_limb top)
 {
@@ -185,7 +189,7 @@ WL_WIDE_FUNCTION void wl_wide_slice(wl_limb *out, uint32_t n, const wl_limb *a, 
     out[n - 1] &= top;
 }
 
-/* Puts a part into a value whose bits from `lo` on are still zero. */
+/* Inserts a part into a value whose bits from `lo` on are still zero. */
 WL_WIDE_FUNCTION void wl_wide_place(wl_limb *out, uint32_t n, uint32_t lo, const wl_limb *part, uint32_t pn)
 {
     uint32_t skip = lo / WL_LIMB_BITS, bits = lo % WL_LIMB_BITS;
@@ -202,7 +206,7 @@ WL_WIDE_FUNCTION void wl_wide_place_scalar(wl_limb *out, uint32_t n, uint32_t lo
     wl_wide_place(out, n, lo, words, 2);
 }
 
-/* Schoolbook division, a bit at a time. Division by zero gives all ones and the dividend. */
+/* Schoolbook division, one bit at a time. Division by zero gives all ones and the dividend. */
 WL_WIDE_SELDOM void wl_wide_divide(wl_limb *quotient, wl_limb *rest, const wl_limb *a, const wl_limb *b,
                                    uint32_t n, wl_limb top)
 {
@@ -221,7 +225,8 @@ WL_WIDE_SELDOM void wl_wide_divide(wl_limb *quotient, wl_limb *rest, const wl_li
         return;
     }
     for (uint32_t bit = WL_LIMB_BITS * n; bit-- > 0;) {
-        /* `rest` is below the divisor: doubling it overflows only if the divisor fills the top word. */
+        /* `rest` is below the divisor, so doubling it overflows only if the divisor fills the
+         * top word. */
         wl_limb out_of_top = rest[n - 1] >> (WL_LIMB_BITS - 1);
         for (uint32_t i = n; i-- > 0;)
             rest[i] = rest[i] << 1 | (i ? rest[i - 1] >> (WL_LIMB_BITS - 1) : a[bit / WL_LIMB_BITS] >> (bit % WL_LIMB_BITS) & 1);

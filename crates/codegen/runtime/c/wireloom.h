@@ -1,4 +1,5 @@
-/* The Wireloom runtime: what all generated engines include, beside the headers of the offload kinds that they use. */
+/* The Wireloom runtime: the headers that all generated engines include, besides those of the
+ * offload kinds that they use. */
 #ifndef WIRELOOM_H
 #define WIRELOOM_H
 

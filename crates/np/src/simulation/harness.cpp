@@ -1,13 +1,16 @@
-// Drives a network processor that Verilator has translated: the C interface that model.rs loads.
+// Drives a network processor that Verilator has translated, and provides the C interface that
+// model.rs loads.
 //
-// A cycle is one of the core clock. Within it, inputs change while the clock is low, outputs are looked at just before it
-// rises. Packets wait in line until their arrival, then in an input buffer, from which they enter: lanes.h for wide lanes, ports.h for
-// narrow ports, routers.h for virtual routers.
+// A cycle is one of the core clock. Within a cycle, inputs change while the clock is low, and
+// outputs are sampled just before it rises. Packets wait in a line until their arrival, then in an
+// input buffer, from which they enter: lanes.h handles wide lanes, ports.h narrow ports, and
+// routers.h virtual routers.
 //
-// The size of the ports is told by who compiles this: WL_LANES, WL_USER_BITS, WL_ARRIVAL (tuser carries the arrival
-// time, of wide lanes above the ingress port), WL_PORTS (narrow ports; 0: wide lanes) of WL_PORT_BYTES with WL_PORT_NUMBERS,
-// WL_MEMORY_RATIO (0: no memory clock), WL_PROBE_BITS (0: no probes), WL_WAVES; WL_ROUTERS (0: no virtual routers), the lane of each in
-// WL_ROUTER_LANES, and WL_EVENTS, the processors that tell of events.
+// The build defines the size of the ports: WL_LANES, WL_USER_BITS, WL_ARRIVAL (tuser has the
+// arrival time, on wide lanes above the ingress port), WL_PORTS (narrow ports; 0: wide lanes) of
+// WL_PORT_BYTES with WL_PORT_NUMBERS, WL_MEMORY_RATIO (0: no memory clock), WL_PROBE_BITS (0: no
+// probes), WL_WAVES, WL_ROUTERS (0: no virtual routers), the lane of each router in
+// WL_ROUTER_LANES, and WL_EVENTS, the processors that report events.
 
 #include <algorithm>
 #include <cstdarg>
@@ -40,11 +43,11 @@ constexpr unsigned BEAT = 64;                // bytes of a lane and cycle
 constexpr unsigned EGRESS_BITS = 16, REASON_BITS = 24, KIND_BITS = 3;
 constexpr unsigned RESULT_BITS = EGRESS_BITS + REASON_BITS + KIND_BITS;
 constexpr unsigned EVENT_BITS = REASON_BITS + KIND_BITS;
-constexpr unsigned KIND_EMIT = 2;            // wl_pkg::EXIT_EMIT: the packet goes on and will be told of again
+constexpr unsigned KIND_EMIT = 2;            // wl_pkg::EXIT_EMIT: the packet will be reported again
 constexpr unsigned RESET_CYCLES = 8;
-constexpr unsigned CLEARING_CYCLES = 1024;    // after it: caches are emptied, a set a cycle
+constexpr unsigned CLEARING_CYCLES = 1024;    // after reset: caches are emptied, one set a cycle
 
-// A port as memory: Verilator keeps vectors of any width little end first, and so does the host.
+// Reads bits of a port as memory: Verilator and the host both store vectors little-endian.
 uint64_t get(const void *port, unsigned at, unsigned count) {
     const auto *bytes = static_cast<const uint8_t *>(port);
     uint64_t value = 0;
@@ -67,18 +70,18 @@ void put(void *port, unsigned at, unsigned count, uint64_t value) {
 }
 
 struct Packet {
-    uint64_t number;       // among all that were offered
-    uint64_t arrival_ns;   // what the program sees
-    uint64_t arrived;      // cycle in which it is there
+    uint64_t number;       // among all offered packets
+    uint64_t arrival_ns;   // arrival time as the program sees it
+    uint64_t arrived;      // cycle of arrival
     uint16_t ingress;
-    bool waits;            // for room, rather than being lost
+    bool waits;            // the packet waits for room instead of being lost
     std::vector<uint8_t> bytes;
 };
 
 // A packet inside the machine.
 struct Passage {
     uint64_t number, arrived;
-    uint64_t entered;      // cycle in which its first beat was taken
+    uint64_t entered;      // cycle in which its first beat was accepted
 };
 
 struct Control {
@@ -91,23 +94,23 @@ struct Control {
 
 extern "C" {
 
-// How a simulation goes.
+// The options of a simulation.
 struct wl_options {
-    const char *const *arguments;  // plus arguments
+    const char *const *arguments;  // plusargs
     uint32_t argument_count;
-    uint32_t buffer;               // packets that the input buffer holds for each lane
-    uint32_t idle_percent;         // of the cycles in which a beat could be offered, those in which none is
-    uint32_t stall_percent;        // of the cycles, those in which no output is taken
-    uint64_t seed;                 // of those two, and of what memories and registers hold at the start
-    uint64_t patience;             // cycles without progress after which the machine counts as stuck
+    uint32_t buffer;               // capacity of each lane's input buffer in packets
+    uint32_t idle_percent;         // percent of cycles in which no beat is offered
+    uint32_t stall_percent;        // percent of cycles in which no output is ready
+    uint64_t seed;                 // seed of these two, and of initial memories and registers
+    uint64_t patience;             // cycles without progress until a run counts as stuck
     uint64_t period_ps;            // of the core clock, for waves
-    const char *waves;             // file to write, or null
+    const char *waves;             // output file, or null
 };
 
-// Something that left: a packet, or word of one that did not. Valid until the next call.
+// A packet that left, or the report of one that ended otherwise. It is valid until the next call.
 struct wl_left {
-    uint64_t number;    // of the packet among those offered
-    uint64_t arrived, entered, left;  // cycles: there, first beat taken, last beat out
+    uint64_t number;    // number of the packet among those offered
+    uint64_t arrived, entered, left;  // cycles: arrival, first beat in, last beat out
     const uint8_t *bytes;
     uint32_t length;
     uint32_t kind;      // wl_pkg::EXIT_*
@@ -118,10 +121,10 @@ struct wl_left {
 
 struct wl_state {
     uint64_t cycles;    // simulated since reset
-    uint64_t now;       // the same and those that were skipped
-    uint64_t waiting;   // offered, not yet in the machine
-    uint64_t inside;    // in the machine
-    uint64_t lost;      // dropped at input so far
+    uint64_t now;       // simulated and skipped cycles since reset
+    uint64_t waiting;   // packets offered, and not in the machine yet
+    uint64_t inside;    // packets in the machine
+    uint64_t lost;      // packets dropped at the input so far
 };
 }
 
@@ -177,7 +180,8 @@ struct Simulation : Traffic {
 #endif
         options.arguments = nullptr;
         options.waves = nullptr;
-        // Nothing comes until caches have been cleared, as nothing would until tables are loaded.
+        // No packet arrives until caches have been cleared, just as none would until tables are
+        // loaded.
         for (unsigned i = 0; i < RESET_CYCLES + CLEARING_CYCLES; ++i) {
             top->rst_i = i < RESET_CYCLES;
             drive_inputs();
@@ -204,8 +208,8 @@ struct Simulation : Traffic {
         context->timeInc(options.period_ps / phases);
     }
 
-    // From just before the clock rises to where inputs may change: it has risen and fallen, the memories' clock so often
-    // as it is faster.
+    // Advances from just before the rising edge of the clock to the time at which inputs may
+    // change: the core clock rises and falls, and the memory clock does so WL_MEMORY_RATIO times.
     void clock() {
 #if WL_MEMORY_RATIO > 0
         for (unsigned phase = 0; phase + 1 < 2 * WL_MEMORY_RATIO; ++phase) {
@@ -219,7 +223,7 @@ struct Simulation : Traffic {
 #endif
     }
 
-    // Inputs stand; outputs follow.
+    // Inputs are stable; updates the outputs.
     void low() {
         top->clk_i = 0;
 #if WL_MEMORY_RATIO > 0
@@ -291,8 +295,8 @@ struct Simulation : Traffic {
 
     bool idle() const { return Traffic::empty() && controls.empty(); }
 
-    // Up to `count` cycles; fewer, unless they are to run whatever happens, if there is nothing left to do. A machine that has
-    // been empty for long is not clocked until the next packet is there.
+    // Runs up to `count` cycles; unless `whatever` is set, fewer if the machine becomes idle. A
+    // machine that has been empty for long is not clocked until the next packet arrives.
     void run(uint64_t count, bool whatever) {
         Verilated::threadContextp(context.get());
         for (; count != 0; --count) {
@@ -311,7 +315,7 @@ struct Simulation : Traffic {
     }
 };
 
-// Runs `work`; what goes wrong becomes the simulation's error.
+// Runs `work`; an exception becomes the simulation's error.
 template <class Work>
 int guarded(Simulation *simulation, Work work) {
     if (!simulation->error.empty()) return -1;
@@ -326,7 +330,8 @@ int guarded(Simulation *simulation, Work work) {
 
 }  // namespace
 
-// What the model prints. It is shown on standard error, unless it is why the model stops.
+// Text that the model prints. It is shown on standard error, unless it is the reason why the model
+// stops.
 static thread_local std::string said;
 
 void wl_print(const char *format, ...) {
@@ -343,7 +348,7 @@ static void show_said() {
     said.clear();
 }
 
-// What the model's own $fatal, $error and $finish come to: the caller's process must live on.
+// Handles the model's own $fatal, $error and $finish: the caller's process must survive.
 void vl_fatal(const char *file, int line, const char *, const char *message) {
     std::string why = std::move(said);
     said.clear();
@@ -372,7 +377,7 @@ void wl_close(Simulation *simulation) {
 
 const char *wl_error(const Simulation *simulation) { return simulation->error.c_str(); }
 
-// A packet that is there from cycle `arrived` on; those of later calls arrive no earlier.
+// Offers a packet that arrives in cycle `arrived`; packets of later calls arrive no earlier.
 void wl_offer(Simulation *simulation, const uint8_t *bytes, uint32_t length, uint16_t ingress, uint64_t arrival_ns,
               uint64_t arrived, int waits) {
     simulation->waiting.push_back({simulation->offered++, arrival_ns, arrived, ingress, waits != 0,
@@ -385,7 +390,8 @@ int wl_run(Simulation *simulation, uint64_t cycles, int whatever) {
     return outcome;
 }
 
-// The next thing that left, those of a lane in order, those of narrow ports in the order in which packets were taken; 0 if there is none.
+// Takes the next packet or report: those of a lane in order, those of narrow ports in the order in
+// which packets were accepted. Returns 0 if there is none.
 int wl_take(Simulation *simulation, wl_left *left) {
     if (simulation->out.empty()) return 0;
     Left &first = simulation->out.front();
@@ -397,7 +403,7 @@ int wl_take(Simulation *simulation, wl_left *left) {
     return 1;
 }
 
-// The number of the next packet that was lost at the input; 0 if there is none.
+// Takes the number of the next packet that was lost at the input. Returns 0 if there is none.
 int wl_take_lost(Simulation *simulation, uint64_t *number) {
     if (simulation->lost.empty()) return 0;
     *number = simulation->lost.front();
@@ -410,7 +416,7 @@ void wl_control(Simulation *simulation, int write, uint32_t address, uint32_t da
     simulation->controls.push_back({write != 0, address, data, false, false});
 }
 
-// The next answer to one, response << 32 | data; 0 if there is none yet.
+// Takes the answer to the next transaction, response << 32 | data. Returns 0 if there is none yet.
 int wl_take_answer(Simulation *simulation, uint64_t *answer) {
     if (simulation->answers.empty()) return 0;
     *answer = simulation->answers.front();
@@ -423,6 +429,6 @@ void wl_state_of(const Simulation *simulation, wl_state *state) {
               simulation->inside, simulation->lost_count};
 }
 
-// For each bit of the probes, the cycles in which it was set.
+// Returns the number of cycles in which each bit of the probes was set.
 const uint64_t *wl_probes(const Simulation *simulation) { return simulation->probes.data(); }
 }

@@ -1,9 +1,10 @@
-// Packets on wide lanes: each free lane takes the next packet. The n-th that enters leaves, or is told of as an event, on lane n mod LANES.
+// Packets on wide lanes: each free lane takes the next packet. The n-th packet that enters leaves,
+// or is reported as an event, on lane n mod LANES.
 
-// One lane's way in and out.
+// Input and output of one lane.
 struct Lane {
     Sender in;
-    Passage *passage = nullptr;  // the packet that enters, among those inside
+    Passage *passage = nullptr;  // the entering packet, among those inside
     std::deque<Passage> inside;  // packets that leave here, the oldest first
     std::vector<uint8_t> leaving;
 };
@@ -11,19 +12,20 @@ struct Lane {
 struct Traffic : Line {
     static constexpr unsigned OUTPUTS = LANES;
     Lane lanes[LANES];
-    std::deque<Packet> buffer;       // arrived
+    std::deque<Packet> buffer;       // packets that have arrived
     uint64_t dealt = 0;
 
     using Line::Line;
 
-    // Packets that are there go to the buffer or are lost.
+    // Moves arrived packets to the buffer, or loses them.
     void arrive() {
         arrive_at(size_t(options.buffer) * LANES, [this](const Packet &) -> auto & { return buffer; });
     }
 
-    // Each free lane, the lower ones first, gets the next packet: wl_sequencer numbers packets in the order in which they come to
-    // its lanes, and packet n leaves on lane n mod LANES. Of more than two lanes several can stand waiting, and it no longer knows
-    // which of them came first: then nothing follows before they have gone.
+    // Gives the next packet to each free lane, the lower ones first: wl_sequencer numbers packets
+    // in the order in which they appear on its lanes, and packet n leaves on lane n mod LANES. With
+    // more than two lanes several packets can wait, and the sequencer no longer knows which of them
+    // came first: then no packet follows before they have entered.
     void deal() {
         if (LANES > 2)
             for (const Lane &lane : lanes)
@@ -42,7 +44,8 @@ struct Traffic : Line {
     void drive_inputs() {
         for (unsigned i = 0; i < LANES; ++i) {
             Sender &in = lanes[i].in;
-            // A packet that was dealt in this cycle has to come in it, or it would lose its place.
+            // A packet that was assigned in this cycle must be offered in it, or it would lose its
+            // place.
             if (in.wants() && (in.sent == 0 || !chance(options.idle_percent))) {
                 put_beat(in, i);
                 put(&top->s_axis_tuser_i, i * WL_USER_BITS, 16, in.packet.ingress);
@@ -102,7 +105,7 @@ struct Traffic : Line {
         return buffer.empty() && inside == 0;
     }
 
-    // Packets that have arrived and not begun to enter.
+    // Returns the number of packets that have arrived and not begun to enter.
     uint64_t buffered() const {
         uint64_t count = buffer.size();
         for (const Lane &lane : lanes) count += lane.in.holds && lane.in.sent == 0;

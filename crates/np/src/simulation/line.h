@@ -1,16 +1,16 @@
-// What wide lanes and narrow ports have in common: beats at the model's streams.
+// Functions that wide lanes and narrow ports share: beats at the model's streams.
 
 uint64_t full(unsigned count) { return count == 64 ? ~uint64_t(0) : (uint64_t(1) << count) - 1; }
 uint32_t kind_of(uint64_t user) { return uint32_t(user >> (EGRESS_BITS + REASON_BITS)); }
 uint32_t reason_of(uint64_t user) { return uint32_t(user >> EGRESS_BITS) & 0xffffff; }
 uint32_t egress_of(uint64_t user) { return uint32_t(user) & 0xffff; }
 
-// A stream's packet that enters.
+// The input of a stream, with the packet that enters.
 struct Sender {
-    bool holds = false;          // there is one
+    bool holds = false;          // there is a packet
     Packet packet;
-    size_t sent = 0;             // bytes of it that were taken
-    bool offering = false;       // a beat stands at the port
+    size_t sent = 0;             // bytes of it that were accepted
+    bool offering = false;       // a beat is offered at the port
 
     void begin(Packet &&next) {
         holds = true;
@@ -24,7 +24,7 @@ struct Sender {
     }
 };
 
-// The model, its time, and what comes to it and leaves it.
+// The model, its time, and the packets before and after it.
 struct Line {
     std::unique_ptr<VerilatedContext> context{new VerilatedContext};
     std::unique_ptr<np_model> top;
@@ -46,7 +46,8 @@ struct Line {
         ++lost_count;
     }
 
-    // Packets that are there go to the buffer that `buffer_of` names, which has so many places, or are lost.
+    // Moves arrived packets to the buffer that `buffer_of` returns, which has `places` places, or
+    // loses them.
     template <class BufferOf> void arrive_at(size_t places, BufferOf buffer_of) {
         while (!waiting.empty() && waiting.front().arrived <= now()) {
             std::deque<Packet> &buffer = buffer_of(waiting.front());
@@ -62,7 +63,7 @@ struct Line {
         }
     }
 
-    // Each of some ways in that is free gets the next packet of its buffer.
+    // Gives the next packet of its buffer to each input that is free.
     template <class Ways> void deal_each(Ways &ways) {
         for (auto &way : ways) {
             if (way.buffer.empty() || way.in.holds || chance(options.idle_percent)) continue;
@@ -71,7 +72,7 @@ struct Line {
         }
     }
 
-    // The next beat of a packet stands at input `index`.
+    // Puts the next beat of a packet on input `index`.
     void put_beat(Sender &in, unsigned index) {
         const size_t size = in.packet.bytes.size();
         const size_t count = std::min<size_t>(BEAT, size - in.sent);
@@ -90,7 +91,8 @@ struct Line {
         return true;
     }
 
-    // Takes a beat from output `index`, which is ready, if there is one; answers whether that ends a packet.
+    // Takes a beat from output `index`, which is ready, if there is one; returns whether it ends a
+    // packet.
     bool get_beat(std::vector<uint8_t> &leaving, unsigned index) {
         if (!get(&top->m_axis_tvalid_o, index, 1)) return false;
         const auto *data = reinterpret_cast<const uint8_t *>(&top->m_axis_tdata_o) + index * BEAT;

@@ -1,35 +1,37 @@
-// Packets on narrow ports: each has its own line, by the port that packets come in on. The processor tells in which order it takes packets from
-// its ports (`taken_o`), and where each goes (`went_o`, `unknown_o`, events), in that order. What leaves a port must be what was told to go
-// there, in the same order; it is handed on packet by packet in the order in which they were taken.
+// Packets on narrow ports: each port has its own line, selected by the packets' ingress port. The
+// processor reports the order in which it takes packets from its ports (`taken_o`), and the target
+// of each (`went_o`, `unknown_o`, events), in that order. The packets that leave a port must be
+// those reported for it, in the same order; they are delivered packet by packet in the order in
+// which they were taken.
 
 constexpr uint16_t NUMBERS[] = {WL_PORT_NUMBERS};
 
-// One port's way in.
+// Input of one port.
 struct Port {
     Sender in;
-    std::deque<Packet> buffer;   // arrived
-    std::deque<Passage> queued;  // have begun to enter, and are not taken
+    std::deque<Packet> buffer;   // packets that have arrived
+    std::deque<Passage> queued;  // packets that have begun to enter, and are not taken
 };
 
-// A packet that was taken, and what has become of it so far.
+// A packet that was taken, and its parts so far.
 struct Story {
     Passage passage;
     std::deque<Left> parts;
-    unsigned open = 0;           // parts that are on their way out
-    bool ended = false;          // there will be no more
+    unsigned open = 0;           // parts that have not left yet
+    bool ended = false;          // there are no more parts
 };
 
-// Something that is on its way to a stream.
+// A part that is on its way to a stream.
 struct Going {
-    uint64_t story;              // counted from the first packet taken
+    uint64_t story;              // number of the packet, counted from the first one taken
     size_t part;
 };
 
 struct Traffic : Line {
-    static constexpr unsigned OUTPUTS = WL_PORTS + 1;  // the last for the control processor
+    static constexpr unsigned OUTPUTS = WL_PORTS + 1;  // the last is for the control processor
     Port ports[WL_PORTS];
-    std::deque<Story> stories;       // the oldest first
-    uint64_t first = 0, told = 0;    // packets of which all has been handed on; those that the processor has told the end of
+    std::deque<Story> stories;       // oldest first
+    uint64_t first = 0, told = 0;    // packets delivered completely; packets whose end was reported
     std::deque<Going> going[OUTPUTS];
     std::vector<uint8_t> leaving[OUTPUTS];
 
@@ -44,7 +46,7 @@ struct Traffic : Line {
         throw Fault(text);
     }
 
-    // Packets that are there go to their port's buffer or are lost.
+    // Moves arrived packets to the buffer of their port, or loses them.
     void arrive() {
         arrive_at(options.buffer, [this](const Packet &packet) -> auto & { return port_of(packet).buffer; });
     }
@@ -81,7 +83,8 @@ struct Traffic : Line {
         }
     }
 
-    // A part of the oldest packet that the processor has not told the end of; to a stream, or to none.
+    // Adds a part to the oldest packet whose end the processor has not reported; the part goes to
+    // `stream`, or to none.
     void tell(uint32_t kind, uint32_t reason, uint32_t egress, const unsigned *stream) {
         if (told - first >= stories.size()) throw Fault("something left the machine that never entered it");
         Story &story = stories[told - first];
@@ -136,7 +139,7 @@ struct Traffic : Line {
         return inside == 0;
     }
 
-    // Packets that have arrived and not begun to enter.
+    // Returns the number of packets that have arrived and not begun to enter.
     uint64_t buffered() const {
         uint64_t count = 0;
         for (const Port &port : ports) count += port.buffer.size() + (port.in.holds && port.in.sent == 0);

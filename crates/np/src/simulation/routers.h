@@ -1,21 +1,23 @@
-// Packets of a chip of virtual routers (hardware/np/wl_virtual_ingress.sv): each comes on its router's lane, which the upper byte of its ingress
-// port tells, and takes a beat each cycle; `lost_o` says that the packet which begins is lost. The upper byte of the egress port, also of
-// events, of which each processor has its own, is the router's number. What is of one router leaves in order.
+// Packets of a chip of virtual routers (hardware/np/wl_virtual_ingress.sv). Each packet enters on
+// the lane of its router, which the upper byte of its ingress port selects, and takes a beat each
+// cycle; `lost_o` reports that the packet which begins is lost. The upper byte of the egress port
+// is the router's number, also for events, which each processor reports on a separate port. The
+// packets of one router leave in order.
 
 constexpr unsigned ROUTER_LANES[WL_ROUTERS] = {WL_ROUTER_LANES};
 constexpr unsigned ROUTER_SHIFT = 8;         // in a port, above the router's own port
 
-// One lane's way in and out.
+// Input and output of one lane.
 struct Lane {
     Sender in;
-    std::deque<Packet> buffer;   // arrived
+    std::deque<Packet> buffer;   // packets that have arrived
     std::vector<uint8_t> leaving;
 };
 
 struct Traffic : Line {
     static constexpr unsigned OUTPUTS = LANES;
     Lane lanes[LANES];
-    std::deque<Passage> within[WL_ROUTERS];  // the chip, of each router, the oldest first
+    std::deque<Passage> within[WL_ROUTERS];  // packets in the chip, for each router, oldest first
 
     using Line::Line;
 
@@ -27,7 +29,7 @@ struct Traffic : Line {
         return router;
     }
 
-    // Packets that are there go to their lane's buffer or are lost.
+    // Moves arrived packets to the buffer of their lane, or loses them.
     void arrive() {
         arrive_at(options.buffer, [this](const Packet &packet) -> auto & { return lanes[ROUTER_LANES[router_of(packet)]].buffer; });
     }
@@ -95,7 +97,7 @@ struct Traffic : Line {
         return inside == 0;
     }
 
-    // Packets that have arrived and not begun to enter.
+    // Returns the number of packets that have arrived and not begun to enter.
     uint64_t buffered() const {
         uint64_t count = 0;
         for (const Lane &lane : lanes) count += lane.buffer.size() + (lane.in.holds && lane.in.sent == 0);

@@ -1,4 +1,4 @@
-/* What a compiler calls for copies and comparisons of structures. */
+/* Functions that compilers call for copies and comparisons of structures. */
 #ifndef WL_COPIES_H
 #define WL_COPIES_H
 

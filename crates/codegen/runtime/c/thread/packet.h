@@ -1,24 +1,27 @@
-/* The packet in hand (docs/language.md, "Packets"): its header window in the thread's local store.
+/* The current packet (docs/language.md, "Packets"): its header window in the thread's local
+ * memory.
  *
  *     0            front             end                  WL_AREA
  *     | free       | window          | zeros              |
  *
- * The window's end stays where it is unless the packet is cut: a push or a pop at the front moves its beginning. Behind it
- * all is zero, so that a field that lies outside reads as zero without a test.
+ * The end of the window stays in place unless the packet is truncated: a push or a pop at the
+ * front moves the begin. All bytes after it are zero, so that a field outside reads as zero
+ * without a test.
  *
- * The area is *word-swizzled*: byte k of the packet's order stands at address k ^ 3. So words, and halves of words, are
- * read with one load and need no swapping. Where the compiler knows how an offset lies to a multiple of 4, it chooses the
- * loads; where it does not, bytes are gathered one by one. */
+ * The area is *word-swizzled*: byte k of the packet's order is at address k ^ 3. Words, and
+ * halves of words, are thus read with one load and need no swapping. If the compiler knows an
+ * offset modulo 4, it chooses the loads; otherwise, bytes are gathered one by one. */
 #ifndef WL_PACKET_H
 #define WL_PACKET_H
 
 enum {
-    WL_BEGIN = 0x102,      /* where a packet begins when it arrives */
-    WL_FAR = 560,          /* an offset behind every window: what is read there is zero */
-    WL_NEAR_FIELD = 40,    /* the longest field, in bytes, that is read at WL_FAR without leaving the area */
+    WL_BEGIN = 0x102,      /* position of an arriving packet */
+    WL_FAR = 560,          /* an offset past every window: reads there return zero */
+    WL_NEAR_FIELD = 40,    /* bytes of the longest field that reads at WL_FAR may have */
     WL_AREA = 1152
 };
-/* The longest window comes from another part of an engine, and begins where an arriving packet does; all of it may be cut. */
+/* The longest window comes from another part of an engine, and begins where an arriving packet
+ * does; all of it may be truncated. */
 _Static_assert(WL_BEGIN + WL_LONGEST + (WL_FAR | 3) + WL_NEAR_FIELD <= WL_AREA, "what is read far behind is in the area");
 
 struct wl_packet {
@@ -38,8 +41,8 @@ WL_INLINE uint64_t wl_arrival_ns(const struct wl_packet *p)
     return (uint64_t)WL_INFORMATION->arrival_ns_high << 32 | WL_INFORMATION->arrival_ns;
 }
 
-/* When the packet arrived that the thread was begun for, whatever packet it has now. Also for engines that are called, which
- * have no packet. */
+/* Returns the arrival time of the packet for which the thread began, whatever its current packet
+ * is. It also works in called engines, which have no packet. */
 WL_INLINE uint64_t wl_begun_ns(void)
 {
     return (uint64_t)WL_INFORMATION->begun_ns_high << 32 | WL_INFORMATION->begun_ns;
@@ -55,8 +58,9 @@ WL_INLINE void wl_receive(struct wl_packet *p)
     p->egress = 0;
 }
 
-/* The same for an engine that is cut: also packets that other parts hand over, whose windows lie where those of packets lie that
- * arrive. Answers the entry at which the thread goes on. */
+/* Receives a packet like wl_receive, for an engine that is split: also one that another part
+ * hands over, whose window has the position of an arriving packet's. Returns the entry at which
+ * the thread continues. */
 WL_INLINE uint32_t wl_receive_part(struct wl_packet *p)
 {
     wl_receive(p);
@@ -64,8 +68,8 @@ WL_INLINE uint32_t wl_receive_part(struct wl_packet *p)
     return WL_INFORMATION->entry;
 }
 
-/* The packet is back from an object that may have changed it, or put another one in its place. Its begin lies to a multiple of
- * 4 as it did before. */
+/* Reads the position and length of the packet after a call of an object that may have changed
+ * it, or put another one in its place. The begin of the packet is unchanged modulo 4. */
 WL_INLINE void wl_take_back(struct wl_packet *p)
 {
     p->front = (WL_FRONT & ~3u) | (p->front & 3);
@@ -74,8 +78,8 @@ WL_INLINE void wl_take_back(struct wl_packet *p)
     p->egress = WL_EGRESS;
 }
 
-/* Whoever changes where the packet goes, where its window lies, or how long it is, tells the message passing engine at
- * once: most packets stay as they are, and cost nothing then. */
+/* A change of the egress port, of the window's position or of the length is reported to the
+ * message passing engine at once. Most packets stay unchanged, and then cost nothing. */
 WL_INLINE void wl_set_egress(struct wl_packet *p, uint32_t port)
 {
     p->egress = port;
@@ -100,33 +104,33 @@ WL_INLINE void wl_set_length(struct wl_packet *p, uint32_t length)
     WL_LENGTH = length;
 }
 
-/* Says what has become of the packet. */
+/* Reports the outcome of the packet. */
 WL_INLINE void wl_send(uint32_t verdict)
 {
     __asm__ volatile("" ::: "memory");
     WL_SEND = verdict;
 }
 
-/* Hands the packet over to an entry of another part, with so many words of the context. */
+/* Hands the packet over to an entry of another part, with `words` words of the context. */
 WL_INLINE void wl_hand_over(uint32_t part, uint32_t entry, uint32_t words)
 {
     wl_send(WL_FORWARD | words << 8 | entry << 16 | part << 24);
 }
 
-/* ---- Bytes of the area, by their place in the packet's order ------------------------------------------------------ */
+/* ---- Bytes of the area, by their place in the packet's order --------------------------------- */
 
 typedef uint16_t __attribute__((may_alias)) wl_half;
 typedef uint32_t __attribute__((may_alias)) wl_word;
 
-/* A place in the area. The address that a field's header begins at is kept apart from the field's offset, which is a
- * constant: so that all fields of a header are reached from one register. */
+/* A place in the area. The address of a field's header is separate from the field's offset,
+ * which is a constant, so that one register gives access to all fields of a header. */
 struct wl_place {
-    uint8_t *header; /* address of the header's first byte, if nothing were swizzled */
-    uint32_t offset; /* from there, in bytes */
+    uint8_t *header; /* address of the header's first byte, without the swizzle */
+    uint32_t offset; /* bytes from the header */
     uint32_t k;      /* the place in the area: `header` + `offset` - WL_STORE */
 };
 
-/* Whether the compiler knows how a place lies to a multiple of 4. */
+/* Tells whether the compiler knows a place modulo 4. */
 #define WL_KNOWN(place) __builtin_constant_p((place).k & 3)
 
 WL_INLINE struct wl_place wl_skip(struct wl_place place, uint32_t count)
@@ -142,13 +146,13 @@ WL_INLINE uint8_t *wl_byte_at(struct wl_place place)
     return (uint8_t *)(WL_STORE + (place.k ^ 3));
 }
 
-/* At an even place. */
+/* Returns the half word at an even place. */
 WL_INLINE wl_half *wl_half_at(struct wl_place place)
 {
     return (wl_half *)(place.header + place.offset + ((place.k & 3) == 0 ? 2 : -2));
 }
 
-/* At a multiple of 4. */
+/* Returns the word at a multiple of 4. */
 WL_INLINE wl_word *wl_word_at(struct wl_place place) { return (wl_word *)(place.header + place.offset); }
 
 WL_COLD uint32_t wl_gather(uint32_t k, uint32_t n)
@@ -165,7 +169,7 @@ WL_COLD void wl_scatter(uint32_t k, uint32_t n, uint32_t value)
         *(uint8_t *)(WL_STORE + (--k ^ 3)) = (uint8_t)value;
 }
 
-/* The number in n bytes (constant, 1 to 4). */
+/* Returns the number in n bytes (constant, 1 to 4). */
 WL_INLINE uint32_t wl_load(struct wl_place at, uint32_t n)
 {
     uint32_t value = 0;
@@ -223,9 +227,9 @@ WL_INLINE void wl_store(struct wl_place at, uint32_t n, uint32_t value)
 #undef WL_STORE_PIECE
 }
 
-/* ---- Fields of the window ------------------------------------------------------------------------------------------ */
+/* ---- Fields of the window -------------------------------------------------------------------- */
 
-/* The place of the byte that stands `offset` (constant) behind byte `header` of the window. */
+/* Returns the place of the byte `offset` (constant) bytes after byte `header` of the window. */
 WL_INLINE struct wl_place wl_at(const struct wl_packet *p, uint32_t header, uint32_t offset)
 {
     if (offset > WL_NEAR_FIELD) {
@@ -235,7 +239,8 @@ WL_INLINE struct wl_place wl_at(const struct wl_packet *p, uint32_t header, uint
     return (struct wl_place){ (uint8_t *)(WL_STORE + p->front + header), offset, p->front + header + offset };
 }
 
-/* The same for reading: far behind the window it is a place with zeros, which lies to a multiple of 4 alike. */
+/* Returns the place like wl_at, for reading: far past the window it is a place with zeros, the
+ * same modulo 4. */
 WL_INLINE struct wl_place wl_from(const struct wl_packet *p, uint32_t header, uint32_t offset)
 {
     if (offset > WL_NEAR_FIELD) {
@@ -250,7 +255,8 @@ WL_INLINE uint64_t wl_load_long(struct wl_place at, uint32_t n)
     return (uint64_t)wl_load(at, n - 4) << 32 | wl_load(wl_skip(at, n - 4), 4);
 }
 
-/* A call whose only argument is a field of so many bytes, which the message passing engine fetches. */
+/* Makes a call whose only argument is a field of `bytes` bytes, which the message passing engine
+ * fetches. */
 WL_INLINE void wl_call_with_field(uint32_t object, uint32_t method, uint32_t ticket, struct wl_place field,
                                   uint32_t bytes)
 {
@@ -273,7 +279,7 @@ WL_GET(56, uint64_t, wl_load_long)
 WL_GET(64, uint64_t, wl_load_long)
 #undef WL_GET
 
-/* A field as n words, byte by byte; `end` bytes are there. */
+/* Reads a field as n words, byte by byte; `end` bytes are valid. */
 WL_COLD void wl_get_far(uint32_t front, uint32_t end, uint32_t at, uint32_t bit, uint32_t width, uint32_t *out, uint32_t n)
 {
     uint32_t count = (bit + width + 7) / 8, shift = 8 * count - bit - width;
@@ -283,7 +289,8 @@ WL_COLD void wl_get_far(uint32_t front, uint32_t end, uint32_t at, uint32_t bit,
         uint32_t byte = *(uint8_t *)(WL_STORE + ((front + at + i) ^ 3));
         if (i == 0)
             byte &= 0xffu >> bit;
-        /* Where the byte's least significant bit comes to stand; below zero for the last byte of an unaligned field. */
+        /* The position of the byte's least significant bit; below zero for the last byte of an
+         * unaligned field. */
         int32_t lo = (int32_t)(8 * (count - 1 - i)) - (int32_t)shift;
         if (lo < 0) {
             out[0] |= byte >> -lo;
@@ -295,7 +302,7 @@ WL_COLD void wl_get_far(uint32_t front, uint32_t end, uint32_t at, uint32_t bit,
     }
 }
 
-/* `width` bits that begin `bit` bits (0 to 7) into a byte, as n words. */
+/* Reads `width` bits that begin `bit` bits (0 to 7) into a byte, as n words. */
 WL_INLINE void wl_get_wide(const struct wl_packet *p, uint32_t header, uint32_t offset, uint32_t bit, uint32_t width,
                            uint32_t *out, uint32_t n)
 {
@@ -316,7 +323,7 @@ WL_INLINE void wl_get_wide(const struct wl_packet *p, uint32_t header, uint32_t 
     out[n - 1] &= UINT32_MAX >> (31 - (width - 1) % 32);
 }
 
-/* A field of at most 64 bits that spreads over 9 bytes. */
+/* Reads a field of at most 64 bits that spans 9 bytes. */
 WL_INLINE uint64_t wl_get_bits64(const struct wl_packet *p, uint32_t header, uint32_t offset, uint32_t bit, uint32_t width)
 {
     uint32_t words[2];
@@ -324,7 +331,8 @@ WL_INLINE uint64_t wl_get_bits64(const struct wl_packet *p, uint32_t header, uin
     return (uint64_t)words[1] << 32 | words[0];
 }
 
-/* Writes n bytes (constant, 1 to 8), keeping the bits of `keep`; nothing if they are not all inside. */
+/* Writes n bytes (constant, 1 to 8), and keeps the bits of `keep`; writes nothing unless all
+ * bytes are inside. */
 WL_INLINE void wl_put(const struct wl_packet *p, uint32_t header, uint32_t offset, uint32_t n, uint64_t value,
                       uint64_t keep)
 {
@@ -347,7 +355,7 @@ WL_INLINE void wl_put(const struct wl_packet *p, uint32_t header, uint32_t offse
     wl_store(to, n, (uint32_t)value);
 }
 
-/* Any field, of words, at a place, byte by byte. */
+/* Writes any field, of words, at a place, byte by byte. */
 WL_COLD void wl_put_bits(uint32_t k, uint32_t bit, uint32_t width, const uint32_t *value, uint32_t n)
 {
     uint32_t count = (bit + width + 7) / 8, shift = 8 * count - bit - width;
@@ -370,7 +378,7 @@ WL_COLD void wl_put_bits(uint32_t k, uint32_t bit, uint32_t width, const uint32_
     }
 }
 
-/* Writes any field, of n words; nothing if it is not all inside. */
+/* Writes any field, of n words; writes nothing unless all of it is inside. */
 WL_INLINE void wl_put_wide(const struct wl_packet *p, uint32_t header, uint32_t offset, uint32_t bit, uint32_t width,
                            const uint32_t *value, uint32_t n)
 {
@@ -398,7 +406,7 @@ WL_INLINE void wl_put_bits64(const struct wl_packet *p, uint32_t header, uint32_
     wl_put_wide(p, header, offset, bit, width, words, 2);
 }
 
-/* ---- Size of the packet -------------------------------------------------------------------------------------------- */
+/* ---- Size of the packet ---------------------------------------------------------------------- */
 
 WL_COLD void wl_clear(uint32_t k, uint32_t count)
 {
@@ -453,8 +461,9 @@ WL_INLINE bool wl_reset(struct wl_packet *p, uint32_t count)
     return true;
 }
 
-/* Cuts the packet; behind the window's new end there are zeros again. A window that had grown and is cut moves back where it has room in front to become
- * the longest once more; it lies to a multiple of 4 as before. */
+/* Truncates the packet, and clears the bytes after the new end of the window. A window that had
+ * grown and is truncated moves back if it needs room in front to reach the longest size again;
+ * its position modulo 4 is unchanged. */
 WL_INLINE bool wl_truncate(struct wl_packet *p, uint32_t length)
 {
     if (length > p->length)

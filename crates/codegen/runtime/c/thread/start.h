@@ -1,5 +1,6 @@
-/* What is executed first: a stack at the end of the thread's local store, then the engine. The number of the thread among all, and
- * that of its part of an engine that is cut, are in the registers of the first two arguments. */
+/* The first instructions: set the stack to the end of the thread's local memory, then run the
+ * engine. The registers of the first two arguments hold the number of the thread among all
+ * threads, and its number in its part of an engine that is split. */
 #ifndef WL_START_H
 #define WL_START_H
 

@@ -1,7 +1,9 @@
-/* The Wireloom runtime of one hardware thread of a processor of 32 bits: it takes a packet, runs the engine's steps, sends
- * it back, for ever. C11 with GNU extensions, for gcc; ARMv4 (A32) and RV32IM, little-endian, without a library.
+/* The Wireloom runtime of one hardware thread of a processor of 32 bits: it takes a packet, runs
+ * the engine's steps, sends the packet back, and repeats this forever. C11 with GNU extensions,
+ * for gcc; ARMv4 (A32) and RV32IM, little-endian, without a library.
  *
- * docs/machines/mpsoc-programs.md describes the address map. The same numbers stand in crates/mpsoc/src/mpe.rs. */
+ * docs/machines/mpsoc-programs.md describes the address map. The same numbers are in
+ * crates/mpsoc/src/mpe.rs. */
 #ifndef WL_THREAD_H
 #define WL_THREAD_H
 
@@ -11,12 +13,14 @@
 
 #define WL_INLINE static inline __attribute__((always_inline, unused))
 #define WL_FUNCTION static __attribute__((unused))
-/* What is called seldom: kept out of the way, and of the caller's registers. */
+/* For functions that are seldom called: it keeps them away from other code, and their needs out
+ * of the caller's registers. */
 #define WL_COLD static __attribute__((unused, noinline, cold))
 #define WL_LIKELY(x) __builtin_expect(!!(x), 1)
 #define WL_UNLIKELY(x) __builtin_expect(!!(x), 0)
 
-/* A word of a wide value, what holds two of them, and how functions on such values are declared (wide.h). */
+/* A word of a wide value, a type for two words, and the declaration of functions on wide values
+ * (wide.h). */
 typedef uint32_t wl_limb;
 typedef uint64_t wl_double_limb;
 #define WL_LIMB_BITS 32
@@ -32,7 +36,8 @@ typedef uint64_t wl_double_limb;
 #include "packet.h"
 #include "start.h"
 
-/* A symbol where a step begins, so that a profile can tell steps apart. The compiler may make several of one. */
+/* Defines a symbol at the begin of a step, so that a profile can distinguish steps. The compiler
+ * may make several of one. */
 #define WL_STEP(name) __asm__ volatile("step." name ".%=:\n\t.type step." name ".%=, %%function" :)
 
 #endif

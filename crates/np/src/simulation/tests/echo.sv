@@ -1,6 +1,7 @@
-// A machine with the ports of a network processor, and its sequencer, that sends each packet back. The first byte of a packet says what
-// becomes of it: 1 drop with the next three bytes as reason, 2 emit a copy (of one beat) and finish, 3 to the control
-// processor, 4 done, 5 stop the simulation, 6 never take it, else finish. A lane takes a beat in `+interval=` cycles.
+// A machine with the ports of a network processor, and its sequencer, that sends each packet back.
+// The first byte of a packet selects its fate: 1 drop with the next three bytes as reason, 2 emit a
+// copy (of one beat) and finish, 3 to the control processor, 4 done, 5 stop the simulation, 6 never
+// accept it, otherwise finish. A lane accepts one beat every `+interval=` cycles.
 module echo_lane (
   input  logic         clk_i,
   input  logic         rst_i,
@@ -141,8 +142,9 @@ module echo #(
   end
   assign probe_o[0] = |s_axis_tvalid_i;
 
-  // Words 0 to 7 are from the image and can be written; word 8 says how often the memories' clock rises in a core cycle, word 9
-  // how many packets lane 0 has seen. There are no others.
+  // Words 0 to 7 are from the image and can be written; word 8 is the number of rising edges of the
+  // memory clock in a core cycle, and word 9 the number of packets that lane 0 has received. There
+  // are no other words.
   logic [31:0] words[8];
   logic [31:0] rises, seen, ratio;
   always_ff @(posedge clk_mem_i) rises <= rst_i ? 0 : rises + 1;
