@@ -76,26 +76,25 @@ module wl_arbiter_fair #(
       else if (valid_o && taken_i && last_i) above <= above_grant;
     end
 
-    if (Lock) begin : g_lock
-      logic locked;
-      logic [Inputs-1:0] owner;
-      assign grant_o = locked ? owner & request_i : choice;
-      assign valid_o = |grant_o;
-
-      always_ff @(posedge clk_i) begin
-        if (rst_i) locked <= 1'b0;
-        else if (valid_o) locked <= !(taken_i && last_i);
-        if (!locked) owner <= grant_o;
-      end
-
 `ifdef FORMAL
-      always_ff @(posedge clk_i) begin
-        if (!rst_i) begin
-          Owner_A : assert (!locked || $onehot(owner));
-          Conserving_A : assert (locked || valid_o == (request_i != '0));
-        end
-      end
+    always_ff @(posedge clk_i) begin
+      if (!rst_i) Conserving_A : assert ((choice != '0) == (request_i != '0));
+    end
 `endif
+
+    if (Lock) begin : g_lock
+      wl_grant_lock #(
+          .Inputs(Inputs)
+      ) i_lock (
+          .clk_i,
+          .rst_i,
+          .request_i,
+          .choice_i(choice),
+          .taken_i,
+          .last_i,
+          .grant_o,
+          .valid_o
+      );
     end else begin : g_free
       assign grant_o = choice;
       assign valid_o = |request_i;

@@ -41,36 +41,33 @@ module wl_arbiter_fixed #(
     end
   endfunction
 
+  logic [Inputs-1:0] choice;
+  assign choice = lowest(request_i);
+
   if (Lock && Inputs > 1) begin : g_lock
-    logic locked;
-    logic [Inputs-1:0] owner;
-    assign grant_o = locked ? owner & request_i : lowest(request_i);
-    assign valid_o = |grant_o;
-
-    always_ff @(posedge clk_i) begin
-      if (rst_i) locked <= 1'b0;
-      else if (valid_o) locked <= !(taken_i && last_i);
-      if (!locked) owner <= grant_o;
-    end
-
-`ifdef FORMAL
-    always_ff @(posedge clk_i) begin
-      if (!rst_i) begin
-        Owner_A : assert (!locked || $onehot(owner));
-        Conserving_A : assert (locked || valid_o == (request_i != '0));
-      end
-    end
-`endif
+    wl_grant_lock #(
+        .Inputs(Inputs)
+    ) i_lock (
+        .clk_i,
+        .rst_i,
+        .request_i,
+        .choice_i(choice),
+        .taken_i,
+        .last_i,
+        .grant_o,
+        .valid_o
+    );
   end else begin : g_free
     logic unused;
     assign unused  = &{clk_i, rst_i, taken_i, last_i};
-    assign grant_o = lowest(request_i);
+    assign grant_o = choice;
     assign valid_o = |request_i;
   end
 
 `ifdef FORMAL
   always_ff @(posedge clk_i) begin
     if (!rst_i) begin
+      Conserving_A : assert ((choice != '0) == (request_i != '0));
       OneGrant_A : assert ($onehot0(grant_o) && (grant_o & ~request_i) == '0);
       Valid_A : assert (valid_o == (grant_o != '0));
     end

@@ -39,8 +39,8 @@ module wl_arbiter_fixed_proof #(
   if (Lock && Inputs > 1) begin : g_invariants
     always_ff @(posedge clk_i) begin
       if (!rst_i) begin
-        Idle_A : assert (idle == !i_dut.g_lock.locked);
-        Owner_A : assert (!was_promised || i_dut.g_lock.owner == was_grant);
+        Idle_A : assert (idle == !i_dut.g_lock.i_lock.locked);
+        Owner_A : assert (!was_promised || i_dut.g_lock.i_lock.owner == was_grant);
       end
     end
   end

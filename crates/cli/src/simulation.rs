@@ -114,6 +114,7 @@ impl SimulationArgs {
             interval_ns: self.records.interval_ns()?,
             seed: self.seed,
             warm: self.warm.unwrap_or(0),
+            is_short: false,
         })
     }
 }

@@ -41,6 +41,8 @@ pub struct Options {
     pub idle_percent: u32,
     /// The machine's output is not taken in this percentage of the cycles, 0 to 99.
     pub stall_percent: u32,
+    /// Whether the run is short: a machine that is translated starts sooner and runs slower.
+    pub is_short: bool,
     /// The file that waves are written to (FST).
     pub waves: Option<PathBuf>,
     /// Whether assertions of the hardware templates are checked.

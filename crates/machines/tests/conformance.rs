@@ -67,8 +67,12 @@ fn frames(packets: &[Packet]) -> Vec<Frame<'_>> {
     packets.iter().map(Packet::frame).collect()
 }
 
+fn options() -> Options {
+    Options { is_short: true, ..Options::default() }
+}
+
 fn start(machine: &Arc<dyn Configured>, program: &Program, store: Store) -> Box<dyn Machine> {
-    let started = machine.start(program, store, &Options::default(), &|_| ());
+    let started = machine.start(program, store, &options(), &|_| ());
     started.unwrap_or_else(|error| panic!("{}: {}", machine.name(), error.message))
 }
 
@@ -95,7 +99,7 @@ fn run(machine: &mut dyn Machine, packets: &[Packet]) -> (Outputs, Settled) {
 fn updates_are_made_between_the_packets_that_they_stand_between() {
     let program = program();
     for machine in examples() {
-        let options = Options::default();
+        let options = options();
         let name = machine.name().to_owned();
         let mut contender = Contender::new(machine, &program, &store(&program), &options, &|_| ())
             .unwrap_or_else(|error| panic!("{name}: {}", error.message));
@@ -124,7 +128,7 @@ fn a_bloom_filter_has_the_same_false_positives_everywhere() {
     let empty = wireloom_ir::store(&program.optimised).expect("a store");
     for machine in examples() {
         let name = machine.name().to_owned();
-        let contender = Contender::new(machine, &program, &empty, &Options::default(), &|_| ());
+        let contender = Contender::new(machine, &program, &empty, &options(), &|_| ());
         let mut contender = contender.unwrap_or_else(|error| panic!("{name}: {}", error.message));
         let mut seen = 0;
         let mut count = |output: Output<'_>| seen += u64::from(output.bytes.get(4) == Some(&1));
@@ -274,7 +278,7 @@ fn random(
         case.input.load(&mut store);
         for machine in &machines {
             let name = machine.name();
-            let options = Options::default();
+            let options = options();
             let contender =
                 Contender::new(Arc::clone(machine), &program, &store, &options, &|_| ());
             let mut contender = match contender {

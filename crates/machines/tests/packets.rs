@@ -122,7 +122,10 @@ fn on(
         return None;
     }
     let store = loaded(&program.optimised, tests);
-    let started = machine.start(program, store, &Options::default(), &|_| ());
+    // The router runs long, and on a model as users get it.
+    let is_short = !tests.program.ends_with("router.loom");
+    let options = Options { is_short, ..Options::default() };
+    let started = machine.start(program, store, &options, &|_| ());
     let started = started.unwrap_or_else(|error| panic!("{}: {}", machine.name(), error.message));
     Some((machine.name().to_owned(), Tester::new(started, program.lowered.reasons.clone())))
 }
@@ -156,15 +159,15 @@ fn in_software(tests: &TestFile) -> Vec<(String, Tester)> {
 }
 
 /// One thread of a processor, without timing.
-struct Single<S: Compiled>(Functional<S>);
+struct OneProcessor<S: Compiled>(Functional<S>);
 
-impl<S: Compiled> Execute for Single<S> {
+impl<S: Compiled> Execute for OneProcessor<S> {
     fn offer(&mut self, frames: &[Frame<'_>], sink: &mut dyn FnMut(Output<'_>)) {
         self.0.offer(frames, sink);
     }
 }
 
-impl<S: Compiled> Software for Single<S> {
+impl<S: Compiled> Software for OneProcessor<S> {
     fn store(&self) -> &Store {
         self.0.store()
     }
@@ -180,7 +183,9 @@ fn processor<S: Compiled + 'static>(program: &ir::Program, tests: &TestFile) -> 
     let built = build(program, &whole, &none, &BuildOptions::new(S::MACHINE));
     let built = built.unwrap_or_else(|error| panic!("{error}"));
     let functional = Functional::new(&built, program, &none, loaded(program, tests));
-    Box::new(InSoftware::new(Single::<S>(functional.unwrap_or_else(|error| panic!("{error}")))))
+    Box::new(InSoftware::new(OneProcessor::<S>(
+        functional.unwrap_or_else(|error| panic!("{error}")),
+    )))
 }
 
 fn loaded(program: &ir::Program, tests: &TestFile) -> Store {

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use serde::Serialize;
-use wireloom_codegen::c::thread::generate;
+use wireloom_codegen::c::thread::{Refused, generate};
 use wireloom_description::Description;
 use wireloom_ir as ir;
 use wireloom_machine::{
@@ -102,10 +102,9 @@ impl Configured for Spec {
     }
 
     fn refusals(&self, program: &Program) -> Vec<Refusal> {
-        let refused = |message: String| Refusal { offload: None, step: None, message };
         match generated(self, &program.optimised) {
             Ok(()) => Vec::new(),
-            Err(message) => vec![refused(message)],
+            Err(Refused { step, offload, message }) => vec![Refusal { offload, step, message }],
         }
     }
 
@@ -145,12 +144,10 @@ impl Options {
 }
 
 /// Checks that C can be generated from a program for a machine; returns the reason if not.
-fn generated(spec: &Spec, program: &ir::Program) -> Result<(), String> {
-    let names = spec.element.keys().map(String::as_str);
-    let elements = Elements::named(program, names).map_err(|refused| refused.to_string())?;
-    let partition = spec.partition.partition(program, &elements);
-    let partition = partition.map_err(|refused| refused.to_string())?;
-    generate(program, &partition, &elements).map(|_| ()).map_err(|refused| refused.to_string())
+fn generated(spec: &Spec, program: &ir::Program) -> Result<(), Refused> {
+    let elements = Elements::named(program, spec.element.keys().map(String::as_str))?;
+    let partition = spec.partition.partition(program, &elements)?;
+    generate(program, &partition, &elements).map(drop)
 }
 
 /// A program on a StepNP machine.

@@ -181,6 +181,7 @@ fn settings(options: &Options, clock_mhz: u32) -> Settings {
         clock_mhz,
         waves: options.waves.clone(),
         assertions: options.assertions,
+        is_short: options.is_short,
         ..Settings::default()
     }
 }
@@ -425,7 +426,8 @@ pub fn simulate(
     let settings = Settings { arguments: write_images(images, folder)?, ..settings };
     progress("translating SystemVerilog");
     let standard = BuildOptions::default();
-    let optimise = optimise()?.unwrap_or(standard.optimise);
+    let effort = if settings.is_short { 0 } else { standard.optimise };
+    let optimise = optimise()?.unwrap_or(effort);
     let build = BuildOptions {
         waves: settings.waves.is_some(),
         assertions: settings.assertions,

@@ -93,6 +93,7 @@ const REFUSED: &[(&str, &[&str], &str)] = &[
     ("wl_fifo_block", &["Depth=0"], "wl_fifo_block: Depth must be 1 or more"),
     ("wl_arbiter_fixed", &["Inputs=0"], "wl_arbiter_fixed: Inputs must be 1 or more"),
     ("wl_arbiter_fair", &["Inputs=0"], "wl_arbiter_fair: Inputs must be 1 or more"),
+    ("wl_grant_lock", &["Inputs=0"], "wl_grant_lock: Inputs must be 1 or more"),
     ("wl_arbiter_tree", &["Inputs=5"], "the product of Radices must be at least Inputs"),
     ("wl_arbiter_tree", &["Radices=0"], "no radix in Radices may be 0"),
     ("wl_merge", &["Inputs=0"], "wl_merge: Inputs must be 1 or more"),

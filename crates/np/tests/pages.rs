@@ -122,6 +122,29 @@ fn each_template_has_its_page_and_drawing() {
     assert!(left.is_empty(), "of no template: {left:#?}; `make pages` removes them");
 }
 
+/// The generator instantiates either shell of an engine in the same way.
+#[test]
+fn both_shells_of_engines_have_the_same_parameters_and_ports() {
+    let shell = |name: &str| {
+        let path = root().join(format!("hardware/engine/{name}.sv"));
+        let text = fs::read_to_string(&path).unwrap_or_else(|e| panic!("{name}: {e}"));
+        let module = Module::parse(name, &text);
+        let ports = module.ports.into_iter().flat_map(|group| {
+            let ports: Vec<_> = group
+                .ports
+                .into_iter()
+                .map(|port| (port.name, port.is_input, port.width, group.about.clone()))
+                .collect();
+            ports
+        });
+        let parameters: Vec<String> = module.parameters.into_iter().map(|p| p.name).collect();
+        (parameters, ports.collect::<Vec<_>>())
+    };
+    let (one, many) = (shell("wl_engine_fsm"), shell("wl_engine_mt"));
+    assert_eq!(one, many);
+    assert!(one.0.len() > 15 && one.1.len() > 40, "{} {}", one.0.len(), one.1.len());
+}
+
 #[test]
 fn a_module_is_understood() {
     let module = Module::parse(

@@ -168,6 +168,10 @@ pub struct Method {
     pub reads_packet: bool,
     /// Whether it changes the current packet.
     pub writes_packet: bool,
+    /// Whether its reply or its effect depends on the packet's arrival time.
+    pub reads_arrival: bool,
+    /// Whether its reply or its effect depends on the packet's sequence number.
+    pub reads_sequence: bool,
     /// The bytes of the packet that it accesses.
     pub extent: Extent,
     /// The delay of its reply.
@@ -189,6 +193,9 @@ pub struct Kind {
     pub params: &'static [Param],
     /// Its methods.
     pub methods: &'static [Method],
+    /// The parameter that makes entries expire, if it has one: unless it is 0, every method depends
+    /// on the packet's arrival time.
+    pub expiry: Option<&'static str>,
     /// A paragraph for the reference.
     pub doc: &'static str,
     /// The form of its tables' entries, or `None` if the control plane has nothing to load.
@@ -243,6 +250,8 @@ pub(crate) const METHOD: Method = Method {
     state: StateUse::Read,
     reads_packet: false,
     writes_packet: false,
+    reads_arrival: false,
+    reads_sequence: false,
     extent: Extent::Nothing,
     delay: Delay::Constant,
     doc: "",

@@ -80,6 +80,7 @@ fn ports_that_there_are_not_are_refused_where_packets_come_in() {
 }
 
 #[test]
+#[ignore = "builds a large model: make test-all"]
 fn a_folder_with_narrow_ports_has_a_test_bench() {
     let place = place(4);
     place.write("four.tables", b"table ports\n0 out=3\n1 out=0\n2 out=2\n3 out=9\n");

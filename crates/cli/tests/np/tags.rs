@@ -8,6 +8,7 @@ fn packets(count: usize) -> Vec<u8> {
 }
 
 #[test]
+#[ignore = "builds a large model: make test-all"]
 fn bytes_are_put_before_any_place_of_the_window_and_taken_away() {
     let place = Workplace::new();
     place.write("tags.loom", include_bytes!("tags.loom"));

@@ -107,7 +107,7 @@ fn agree_on<S: Compiled>(
 ) -> Result<(), String> {
     let built = match build(program, partition, elements, &BuildOptions::new(S::MACHINE)) {
         Ok(built) => built,
-        Err(BuildError::Refused(why)) => return Err(why.0),
+        Err(BuildError::Refused(why)) => return Err(why.message),
         Err(error) => panic!("{error}\n{}", print(program)),
     };
     let loaded = || {

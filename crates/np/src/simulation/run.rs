@@ -36,6 +36,8 @@ pub struct Settings {
     pub waves: Option<PathBuf>,
     /// Whether the assertions of the templates are checked. The model must be built with them.
     pub assertions: bool,
+    /// Whether the run is short, so that a model is built without optimisation.
+    pub is_short: bool,
 }
 
 impl Default for Settings {
@@ -49,6 +51,7 @@ impl Default for Settings {
             patience: 1_000_000,
             clock_mhz: 100,
             assertions: false,
+            is_short: false,
             waves: None,
         }
     }

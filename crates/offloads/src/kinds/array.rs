@@ -64,6 +64,7 @@ pub const KIND: Kind = Kind {
             ..METHOD
         },
     ],
+    expiry: None,
     doc: "A directly indexed array. Elements are zero until the control plane or a packet writes them.",
     table: Some(TableForm { key: TableKey::Index, value: declared_value }),
     make: |config| Ok(Box::new(Array::new(config)?)),

@@ -50,6 +50,7 @@ pub const KIND: Kind = Kind {
             ..METHOD
         },
     ],
+    expiry: None,
     doc: "A Bloom filter: a set of keys that keeps bits instead of keys. It never forgets a key, and takes some keys for \
           members that were not added.",
     table: Some(TableForm {

@@ -24,6 +24,7 @@ pub const KIND: Kind = Kind {
               with `initial`. Bytes past the end count as zero; an odd last byte is padded with zero.",
         ..METHOD
     }],
+    expiry: None,
     doc: "The Internet checksum over a range of the packet, header window and payload alike.",
     table: None,
     make: |_| Ok(Box::new(Checksum)),

@@ -16,9 +16,11 @@ pub const KIND: Kind = Kind {
         name: "now",
         reply: ReplyType::One(U64),
         state: StateUse::Pure,
+        reads_arrival: true,
         doc: "Nanoseconds: the arrival time of the packet that began the thread, so that every machine agrees.",
         ..METHOD
     }],
+    expiry: None,
     doc: "Time.",
     table: None,
     make: |_| Ok(Box::new(Clock)),

@@ -21,6 +21,7 @@ pub const KIND: Kind = Kind {
         doc: "Adds one packet and so many bytes to the counter; no effect if the index is out of range.",
         ..METHOD
     }],
+    expiry: None,
     doc: "Packets and bytes, 64 bits each, for the control plane to read.",
     table: Some(TableForm { key: TableKey::Index, value: |_| (counts_layout(), Bits::zero(128)) }),
     make: |config| Ok(Box::new(Counter::new(config)?)),

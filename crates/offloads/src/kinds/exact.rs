@@ -100,6 +100,7 @@ pub const KIND: Kind = Kind {
             name: "age",
             args: &[("key", ValueType::Key)],
             reply: ReplyType::Record(&[("found", ValueType::Bool), ("nanoseconds", U64)]),
+            reads_arrival: true,
             delay: Delay::Variable,
             doc: "How long ago the entry was touched; zero for static entries. Does not touch it.",
             ..METHOD
@@ -109,12 +110,14 @@ pub const KIND: Kind = Kind {
             args: &[("older_than", U64)],
             reply: ReplyType::One(U32),
             state: StateUse::Change,
+            reads_arrival: true,
             delay: Delay::Variable,
             doc: "Removes every entry that was touched more than so many nanoseconds ago, but no static one; answers how \
                   many.",
             ..METHOD
         },
     ],
+    expiry: Some("age"),
     doc: "Exact match: a table from keys to values. An entry older than `age` is as good as absent to every method, \
           and its place is free. A new entry takes the place of an expired one if the table is full. Entries that the \
           control plane loads are static: they do not age. Time is the latest that any changing call has seen, and never \

@@ -59,6 +59,7 @@ pub const KIND: Kind = Kind {
             ..METHOD
         },
     ],
+    expiry: None,
     doc: "Hash functions over a key.",
     table: None,
     make: |config| Ok(Box::new(Hash::new(config))),

@@ -30,6 +30,7 @@ pub const KIND: Kind = Kind {
         doc: "The value of the longest prefix that matches the key, else `miss`.",
         ..METHOD
     }],
+    expiry: None,
     doc: "Longest-prefix match. The control plane inserts, replaces and removes prefixes while packets flow.",
     table: Some(TableForm { key: TableKey::Prefix, value: declared_value }),
     make: |config| Ok(Box::new(Lpm::new(config)?)),

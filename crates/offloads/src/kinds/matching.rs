@@ -35,6 +35,7 @@ pub const KIND: Kind = Kind {
               begins, from the packet's start.",
         ..METHOD
     }],
+    expiry: None,
     doc: "Multi-pattern search of packet bytes. Patterns and their values come from the table.",
     table: Some(TableForm { key: TableKey::Pattern, value: declared_value }),
     make: |config| Ok(Box::new(Match::new(config))),

@@ -46,6 +46,7 @@ pub const KIND: Kind = Kind {
             args: &[("index", U32), ("bytes", U32)],
             reply: ReplyType::One(ValueType::Bits(2)),
             state: StateUse::Change,
+            reads_arrival: true,
             doc: "Colour-blind marking: 0 green, 1 yellow, 2 red. Out of range: red.",
             ..METHOD
         },
@@ -54,10 +55,12 @@ pub const KIND: Kind = Kind {
             args: &[("index", U32), ("bytes", U32), ("color", ValueType::Bits(2))],
             reply: ReplyType::One(ValueType::Bits(2)),
             state: StateUse::Change,
+            reads_arrival: true,
             doc: "Colour-aware marking of a packet that came with a colour (3 counts as red).",
             ..METHOD
         },
     ],
+    expiry: None,
     doc: "Three-colour markers of RFC 2697 and RFC 2698, filled by arrival time. The declaration's rates hold for \
           every entry that the control plane does not set.",
     table: Some(TableForm {

@@ -24,6 +24,7 @@ pub const KIND: Kind = Kind {
             name: "keep",
             args: &[("key", ValueType::Key)],
             reply: ReplyType::One(ValueType::Bool),
+            reads_arrival: true,
             state: StateUse::Change,
             reads_packet: true,
             extent: Extent::Whole,
@@ -36,6 +37,7 @@ pub const KIND: Kind = Kind {
             name: "take",
             args: &[("key", ValueType::Key)],
             reply: ReplyType::One(ValueType::Bool),
+            reads_arrival: true,
             state: StateUse::Change,
             reads_packet: true,
             writes_packet: true,
@@ -45,17 +47,20 @@ pub const KIND: Kind = Kind {
                   removes it from the park. Header window, ports and arrival time become the kept packet's; what \
                   leaves is still accounted to the packet that began the thread. False, and no effect, if there is \
                   none.",
+            ..METHOD
         },
         Method {
             name: "expire",
             args: &[("older_than", U64)],
             reply: ReplyType::One(U32),
+            reads_arrival: true,
             state: StateUse::Change,
             delay: Delay::Variable,
             doc: "Throws away the packets kept for more than so many nanoseconds; answers how many.",
             ..METHOD
         },
     ],
+    expiry: None,
     doc: "Packets set aside under a key. `size` counts packets; `age` throws them away by itself.",
     table: None,
     make: |config| Ok(Box::new(Park::new(config))),

@@ -58,6 +58,7 @@ pub const KIND: Kind = Kind {
             ..METHOD
         },
     ],
+    expiry: None,
     doc: "The bytes of the packet by offset from its start, header window and payload alike, a chunk (the value type, \
           a whole number of bytes) at a time.",
     table: None,

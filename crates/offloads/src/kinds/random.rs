@@ -23,10 +23,12 @@ pub const KIND: Kind = Kind {
         args: &[("stream", U32)],
         reply: ReplyType::One(U32),
         state: StateUse::Pure,
+        reads_sequence: true,
         doc: "A pseudo-random number that depends only on the seed, the packet's sequence number and `stream`, so \
               that every machine draws the same.",
         ..METHOD
     }],
+    expiry: None,
     doc: "Pseudo-random numbers (SplitMix64 of seed, sequence number and stream).",
     table: None,
     make: |config| Ok(Box::new(Random::new(config))),

@@ -44,10 +44,9 @@ impl Elements {
                 } else {
                     format!("it calls {all}")
                 };
-                let main = &program.engines[program.main.index()].name;
-                return Err(Refused(format!(
-                    "engine `{main}` calls no engine `{name}` that could be an element; {has}"
-                )));
+                let main = &program.engines[program.main.index()];
+                let why = format!("calls no engine `{name}` that could be an element; {has}");
+                return Err(Refused::engine(main, &why));
             }
         }
         Ok(Self(elements))

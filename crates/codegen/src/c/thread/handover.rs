@@ -20,11 +20,11 @@ use wireloom_ir::{ContextId, Engine};
 use super::super::plan::successors;
 use super::super::tree::{Binary, Expr, Stmt};
 use super::super::types::{Class, Model};
+use super::Refused;
 use super::engine::{BACKWARD, NEXT, words_of};
 use super::message::words;
 use super::partition::Partition;
 use super::replies::{TICKET_WORDS, TICKETS};
-use super::{Refused, cut_sentence};
 
 const MODEL: Model = Model::Bits32;
 /// The number of words in a thread's local memory for the context of a packet: the area of all
@@ -64,7 +64,7 @@ impl<'a> Handovers<'a> {
                     entries.len(),
                     ENTRIES - 1
                 );
-                return Err(cut_sentence(engine, entries[0], &why));
+                return Err(Refused::step(engine, &engine.steps[entries[0]], &why));
             }
             for step in entries {
                 let words = handovers.words(step);
@@ -72,7 +72,7 @@ impl<'a> Handovers<'a> {
                     let why = format!(
                         "{words} words of context go over the cut in front of it, and a message carries {WORDS}: cut elsewhere"
                     );
-                    return Err(cut_sentence(engine, step, &why));
+                    return Err(Refused::step(engine, &engine.steps[step], &why));
                 }
             }
         }

@@ -58,18 +58,44 @@ const OBJECTS: usize = 125;
 /// The number of sets of reasons that a verdict can name.
 const REASON_SETS: usize = 256;
 
-/// Why such threads cannot execute a program: a sentence that names the engine and, if it concerns
-/// one, the step and the offload.
+/// The reason why such threads cannot execute a program.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("{0}")]
-pub struct Refused(pub String);
-
-fn sentence(engine: &Engine, step: &Step, offload: &str, why: &str) -> Refused {
-    Refused(format!("engine `{}`, step `{}`, offload `{offload}`: {why}", engine.name, step.name))
+#[error("{message}")]
+pub struct Refused {
+    /// The step, if the reason concerns one.
+    pub step: Option<String>,
+    /// The offload, if the reason concerns one.
+    pub offload: Option<String>,
+    /// A sentence that names the engine, the step and the offload.
+    pub message: String,
 }
 
-fn cut_sentence(engine: &Engine, step: usize, why: &str) -> Refused {
-    Refused(format!("engine `{}`, step `{}`: {why}", engine.name, engine.steps[step].name))
+impl Refused {
+    /// A reason that concerns a whole engine.
+    fn engine(engine: &Engine, why: &str) -> Self {
+        Self { step: None, offload: None, message: format!("engine `{}` {why}", engine.name) }
+    }
+
+    /// A reason that concerns a step.
+    fn step(engine: &Engine, step: &Step, why: &str) -> Self {
+        Self {
+            step: Some(step.name.clone()),
+            offload: None,
+            message: format!("engine `{}`, step `{}`: {why}", engine.name, step.name),
+        }
+    }
+
+    /// A reason that concerns an offload in a step.
+    fn offload(engine: &Engine, step: &Step, offload: &str, why: &str) -> Self {
+        Self {
+            step: Some(step.name.clone()),
+            offload: Some(offload.to_owned()),
+            message: format!(
+                "engine `{}`, step `{}`, offload `{offload}`: {why}",
+                engine.name, step.name
+            ),
+        }
+    }
 }
 
 /// Returns the text of one C file for a program whose steps are in the form of regions. The file
@@ -126,17 +152,15 @@ fn check(program: &Program, elements: &Elements) -> Result<(), Refused> {
     let main = &program.engines[program.main.index()];
     let objects = message::objects(program, elements).len();
     if objects > OBJECTS {
-        return Err(Refused(format!(
-            "engine `{}` has {objects} offloads; calls can name {OBJECTS}: share some",
-            main.name
-        )));
+        let why = format!("has {objects} offloads; calls can name {OBJECTS}: share some");
+        return Err(Refused::engine(main, &why));
     }
     if program.reasons.len() > REASON_SETS {
-        return Err(Refused(format!(
-            "engine `{}` has {} sets of reasons; a verdict can name {REASON_SETS}: put some into one",
-            main.name,
+        let why = format!(
+            "has {} sets of reasons; a verdict can name {REASON_SETS}: put some into one",
             program.reasons.len()
-        )));
+        );
+        return Err(Refused::engine(main, &why));
     }
     for index in elements.functions(program).into_iter().chain([program.main.index()]) {
         let caller = Caller { program, id: EngineId(index as u32), elements };
@@ -158,7 +182,7 @@ fn check_call(caller: &Caller<'_>, step: &Step, op: &Op) -> Result<(), Refused> 
             "the arguments take {words} words, and a call carries {}: pass less",
             ARGUMENT_WORDS + 1
         );
-        return Err(sentence(engine, step, &offload.name, &why));
+        return Err(Refused::offload(engine, step, &offload.name, &why));
     }
     Ok(())
 }

@@ -39,18 +39,16 @@ impl Partition {
                 let all: Vec<&str> =
                     engine.steps[1..].iter().map(|step| step.name.as_str()).collect();
                 let steps = all.join(", ");
-                Refused(format!(
-                    "engine `{}` has no step `{name}` to be cut at; it has {steps}",
-                    engine.name
-                ))
+                let why = format!("has no step `{name}` to be cut at; it has {steps}");
+                Refused::engine(engine, &why)
             })?;
             if begins.contains(&step) {
                 let why = if step == 0 {
-                    "is the first: a part begins with it anyway"
+                    "a cut at the first step: a part begins with it anyway"
                 } else {
-                    "is named twice"
+                    "a cut that is named twice"
                 };
-                return Err(Refused(format!("engine `{}`: step `{name}` {why}", engine.name)));
+                return Err(Refused::step(engine, &engine.steps[step], why));
             }
             begins.push(step);
         }
@@ -67,9 +65,10 @@ impl Partition {
         let engine = main.engine();
         let steps = engine.steps.len();
         if parts == 0 || parts > steps {
-            let why =
-                format!("{steps} steps cannot be cut into {parts} parts; a part has one or more");
-            return Err(Refused(format!("engine `{}`: {why}", engine.name)));
+            let why = format!(
+                "has {steps} steps, which cannot be cut into {parts} parts; a part has one or more"
+            );
+            return Err(Refused::engine(engine, &why));
         }
         let sums: Vec<u64> = std::iter::once(0)
             .chain(engine.steps.iter().scan(0, |sum, step| {
@@ -103,16 +102,14 @@ impl Partition {
         if parts > PARTS {
             let why =
                 format!("is cut into {parts} parts; the broker serves {PARTS}: name fewer cuts");
-            return Err(Refused(format!("engine `{}` {why}", engine.name)));
+            return Err(Refused::engine(engine, &why));
         }
         // The first part receives the packets that arrive.
         for part in 1..parts {
             if self.entries(engine, part).is_empty() {
-                let first = &engine.steps[self.begins[part]].name;
-                let why = format!(
-                    "no other part goes on in the part that begins with step `{first}`: cut elsewhere"
-                );
-                return Err(Refused(format!("engine `{}`: {why}", engine.name)));
+                let first = &engine.steps[self.begins[part]];
+                let why = "no other part goes on in the part that begins here: cut elsewhere";
+                return Err(Refused::step(engine, first, why));
             }
         }
         Ok(self)
@@ -277,20 +274,19 @@ mod tests {
     #[test]
     fn what_cannot_be_cut_is_refused_in_a_sentence() {
         let program = program([1; 4]);
-        let refused =
-            |names: &[&str]| Partition::at(&program, names).expect_err("it cannot be cut").0;
-        assert_eq!(refused(&["x"]), "engine `chain` has no step `x` to be cut at; it has b, c, d");
+        let refused = |names: &[&str]| Partition::at(&program, names).expect_err("no such cuts");
+        let message = |names: &[&str]| refused(names).message;
+        assert_eq!(message(&["x"]), "engine `chain` has no step `x` to be cut at; it has b, c, d");
         assert_eq!(
-            refused(&["a"]),
-            "engine `chain`: step `a` is the first: a part begins with it anyway"
+            message(&["a"]),
+            "engine `chain`, step `a`: a cut at the first step: a part begins with it anyway"
         );
-        assert_eq!(refused(&["c", "c"]), "engine `chain`: step `c` is named twice");
-        let why = Partition::balanced(&program, &Elements::none(), 5)
-            .expect_err("there are four steps")
-            .0;
+        assert_eq!(refused(&["a"]).step.as_deref(), Some("a"));
+        assert_eq!(message(&["c", "c"]), "engine `chain`, step `c`: a cut that is named twice");
+        let why = Partition::balanced(&program, &Elements::none(), 5).expect_err("four steps");
         assert_eq!(
-            why,
-            "engine `chain`: 4 steps cannot be cut into 5 parts; a part has one or more"
+            why.message,
+            "engine `chain` has 4 steps, which cannot be cut into 5 parts; a part has one or more"
         );
     }
 }

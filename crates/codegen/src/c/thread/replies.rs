@@ -23,9 +23,9 @@ use super::super::conflict::{Resource, changes, writes_packet};
 use super::super::tree::{Binary, Expr, Type};
 use super::super::types::{Class, Model};
 use super::super::{early, plan};
+use super::Refused;
 use super::elements::Caller;
 use super::message::{Leaf, Reply, goes_by_place, words};
-use super::{Refused, sentence};
 
 /// The number of tickets of a thread. Each has [`TICKET_WORDS`] words for its reply.
 pub const TICKETS: u32 = 16;
@@ -182,7 +182,7 @@ impl Rewriter<'_> {
         self.next_ticket += places(&reply);
         if self.next_ticket > TICKETS {
             let OpKind::Call { offload, .. } = &op.kind else { unreachable!("a call") };
-            return Err(sentence(
+            return Err(Refused::offload(
                 engine,
                 step,
                 &engine.offloads[offload.index()].name,

@@ -5,6 +5,7 @@ use wireloom_compile::analysis::loops::Loops;
 use wireloom_compile::analysis::{Definitions, order};
 use wireloom_ir::{Engine, EngineId, EngineKind, Exit, OffloadId, OffloadTarget, OpKind, Program};
 use wireloom_offloads::kinds::hash;
+use wireloom_offloads::registry::{Kind, Method};
 use wireloom_offloads::{Config, ReplyType, registry};
 
 use super::graph::{Graph, Node};
@@ -160,37 +161,36 @@ impl TimeUse {
     fn of_offload(program: &Program, engine: &Engine, offload: usize) -> Self {
         match &engine.offloads[offload].target {
             OffloadTarget::Engine(id) => Self::of(program, &program.engines[id.index()]),
-            OffloadTarget::Kind(config) => match config.kind.as_str() {
-                "clock" | "meter" => Self { arrival: true, sequence: false },
-                "exact" => {
-                    Self { arrival: looks_at_time(engine, offload, config), sequence: false }
-                }
-                "random" => Self { arrival: false, sequence: true },
-                _ => Self::default(),
-            },
+            OffloadTarget::Kind(config) => Self::of_kind(engine, offload, config),
         }
     }
-}
 
-/// Whether an offload reads the packet.
-pub fn looks_at_packet(target: &OffloadTarget) -> bool {
-    matches!(target, OffloadTarget::Kind(config) if matches!(config.kind.as_str(), "payload" | "checksum" | "match"))
-}
-
-/// Whether a table depends on time: entries age, or their age is read.
-fn looks_at_time(engine: &Engine, offload: usize, config: &Config) -> bool {
-    let kind = registry::kind(&config.kind).expect("verified programs use kinds of the registry");
-    let mut asked = !config.param("age").is_zero();
-    for step in &engine.steps {
-        step.for_each_op(|op| {
-            if let OpKind::Call { offload: called, method, .. } = op.kind
-                && called.index() == offload
-            {
-                asked |= matches!(kind.methods[method].name, "age" | "expire");
-            }
-        });
+    fn of_kind(engine: &Engine, offload: usize, config: &Config) -> Self {
+        let kind = kind(config);
+        let expires = kind.expiry.is_some_and(|param| !config.param(param).is_zero());
+        let mut used = Self { arrival: expires, sequence: false };
+        for step in &engine.steps {
+            step.for_each_op(|op| {
+                if let OpKind::Call { offload: called, method, .. } = op.kind
+                    && called.index() == offload
+                {
+                    used.arrival |= kind.methods[method].reads_arrival;
+                    used.sequence |= kind.methods[method].reads_sequence;
+                }
+            });
+        }
+        used
     }
-    asked
+}
+
+fn kind(config: &Config) -> &'static Kind {
+    registry::kind(&config.kind).expect("verified programs use kinds of the registry")
+}
+
+/// Whether an offload accesses the packet.
+pub fn looks_at_packet(target: &OffloadTarget) -> bool {
+    let accesses = |method: &Method| method.reads_packet || method.writes_packet;
+    matches!(target, OffloadTarget::Kind(config) if kind(config).methods.iter().any(accesses))
 }
 
 /// Whether the core computes a method of a kind itself.
