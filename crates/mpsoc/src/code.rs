@@ -8,6 +8,8 @@ use wireloom_isa::{
     Cause, Class, Compiled, Exception, Flow, Meaning, Program, Stop, Symbols, Text, Thread,
 };
 
+use wireloom_sim::parts::issue::Rounds;
+
 use super::caches::{Caches, Lookup};
 use super::context::{Context, Wait};
 use super::local_memory::{Constants, LocalMemory};
@@ -16,7 +18,7 @@ use super::mpe;
 use super::noc_payload::{Request, Which};
 use super::objects::{MethodInterface, ObjectInterface};
 use super::spec::{CyclesSpec, Multithreading, Spec};
-use super::workload::{Issued, Outcome, Port, Rounds, Start, Workload};
+use super::workload::{Issued, Outcome, Port, Start, Workload};
 use reach::Reach;
 use run_ahead::RunAhead;
 

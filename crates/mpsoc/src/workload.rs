@@ -1,5 +1,7 @@
 //! The code that processors execute.
 
+use wireloom_sim::parts::issue::Rounds;
+
 use super::caches::Caches;
 use super::context::Context;
 use super::local_memory::Constants;
@@ -97,15 +99,6 @@ pub struct Port<'a> {
     pub(super) request: Option<Request>,
     /// The following instructions that only take time: the workload does not issue them one by one.
     pub(super) behind: Run,
-}
-
-/// The issue times of a thread that nothing delays.
-#[derive(Clone, Copy, Debug)]
-pub struct Rounds {
-    /// The edge of its next issue.
-    pub(super) first: u64,
-    /// The interval between two issues, in edges.
-    pub(super) edges: u64,
 }
 
 /// A number of instructions with equal cycles.

@@ -8,13 +8,14 @@
 //! fetched, its constant is looked up in the cache, and it counts.
 
 use wireloom_isa::{Compiled, Flow, Thread as _};
+use wireloom_sim::parts::issue::Rounds;
 
 use super::{Bank, Code, STRETCH_LINES, Step};
 use crate::caches::Caches;
 use crate::context::Context;
 use crate::local_memory::{LocalMemory, NO_DATA};
 use crate::noc_payload::Which;
-use crate::workload::{Issued, Outcome, Port, Rounds, Run};
+use crate::workload::{Issued, Outcome, Port, Run};
 
 /// The instructions that a thread has executed but not issued.
 #[derive(Clone, Debug, Default)]

@@ -77,8 +77,9 @@ impl<W: Workload, O: Objects> Platform<W, O> {
     /// Counts the instructions issued up to now, for a report.
     pub(in super::super) fn settle_before(&mut self, end: Time) {
         let edge = self.clock.edge_from(end);
-        let Self { workload, processors, .. } = self;
-        processors.iter_mut().for_each(|processor| processor.settle(edge, workload));
+        let Self { workload, processors, sent, timeline, labels, .. } = self;
+        let mut outside = Outside { now: end, sent, timeline, labels };
+        processors.iter_mut().for_each(|processor| processor.settle(edge, workload, &mut outside));
     }
 
     /// Resumes a thread whose awaited event has happened.

@@ -6,6 +6,13 @@
 //! - A [`Barrel`]: each instruction passes all stages before its thread issues the next one, so no
 //!   two instructions of a thread are in the pipeline, and a jump costs nothing.
 //! - A [`SwitchOnWait`]: one thread has the pipeline until it waits.
+//!
+//! [`IssueSlots`] is a barrel that runs ahead: it simulates only the cycles in which threads contend
+//! or do something that other parts can observe.
+
+mod ahead;
+
+pub use ahead::{IssueSlots, NEVER, Rounds, Threads};
 
 /// Stages that a pipeline can have.
 pub const STAGES: usize = 16;
