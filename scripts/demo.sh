@@ -14,18 +14,19 @@ rm -rf "$out"
 mkdir -p "$out"
 begin=$SECONDS
 
-fetched=$out/tools.log
-(scripts/cross-tools.sh && scripts/hardware-tools.sh) > "$fetched" 2>&1 &
-fetching=$!
-trap 'kill "$fetching" 2>/dev/null || true' EXIT
+"${MAKE:-make}" --no-print-directory data > "$out/data.log" 2>&1 &
+data=$!
+(scripts/cross-tools.sh && scripts/hardware-tools.sh) > "$out/tools.log" 2>&1 &
+tools=$!
+trap 'kill "$data" "$tools" 2>/dev/null || true' EXIT
 
-"${MAKE:-make}" --no-print-directory data build
+"${MAKE:-make}" --no-print-directory build
 
-# Waits for the tools.
-tools() {
-  wait "$fetching" || {
-    cat "$fetched" >&2
-    echo "The software parts have run. The rest needs the tools: see docs/installing.md." >&2
+# Waits for what is fetched: fetched PROCESS LOG SENTENCE. The sentence is for when it fails.
+fetched() {
+  wait "$1" || {
+    cat "$2" >&2
+    echo "$3 See docs/installing.md." >&2
     exit 2
   }
 }
@@ -43,6 +44,7 @@ try "$wireloom" check programs/router.loom
 try "$wireloom" explain programs/router.loom --svg "$out/router.svg" --json "$out/router.json" > "$out/router.txt"
 echo "   steps, splits and costs are in $out/router.txt, the step graph in $out/router.svg"
 
+fetched "$data" "$out/data.log" "The rest needs routing tables and captures."
 title "2. The Internet's routing table of 1 November 2015"
 try "$wireloom" tables programs/router.loom --tables "$tables"
 
@@ -62,11 +64,11 @@ try "$wireloom" run programs/router.loom --on native --tables "$tables" --in "$o
 
 echo "   (a flow counter's number is the class of the source times 256 plus the class of the destination)"
 
-tools
+fetched "$tools" "$out/tools.log" "The software parts have run; the rest needs the tools."
 title "6. The same router as hardware: 2 clusters of 2 engines of 4 threads in SystemVerilog, simulated by Verilator"
 try "$wireloom" traffic --packets 20000 --mix ipv4=5,ipv6=3,mpls1..4=2 --labels 16..79 --sizes 64 --ports 16 --seed 6 \
   --prefixes "$prefixes" --source-prefixes "$prefixes" --out "$out/np.pcapng"
-try "$wireloom" build programs/router.loom --on np-2-2-4 --tables "$tables" --area=xc7 -o "$out/np"
+try "$wireloom" build programs/router.loom --on np-2-2-4 --tables "$tables" -o "$out/np"
 try "$wireloom" verify programs/router.loom --on np-2-2-4 --tables "$tables" --in "$out/np.pcapng" --json "$out/np.json"
 echo "   (the model is kept in .cache/np: the next run begins at once)"
 
@@ -81,5 +83,6 @@ Try next:
   $wireloom explain programs/router.loom --ir split | less
   $wireloom run programs/flowcount.loom --in $captures/real.pcap --dump flows --rows 10
   $wireloom bench native-ipv4 golden-ipv4
+  $wireloom build programs/router.loom --on np-2-2-4 --tables $tables --area=xc7 -o $out/np  # its LUTs, in minutes
   less $out/np/README.md
 END
