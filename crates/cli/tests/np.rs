@@ -534,5 +534,5 @@ fn missing_tools_are_named() {
         "make tools",
         "simulated by Verilator",
     ]);
-    run("nowhere").status(2).complains(&["WIRELOOM_TOOLS names", "which is no folder"]);
+    run("nowhere").status(2).complains(&["WIRELOOM_TOOLS names", "which is not a folder"]);
 }

@@ -76,7 +76,7 @@ pub fn user_folder() -> Result<PathBuf, String> {
 /// If there is none, a sentence that says what to do.
 pub fn folder() -> Result<PathBuf, String> {
     if let Some(named) = named() {
-        let missing = || format!("WIRELOOM_TOOLS names {}, which is no folder", named.display());
+        let missing = || format!("WIRELOOM_TOOLS names {}, which is not a folder", named.display());
         return if named.is_dir() { Ok(named) } else { Err(missing()) };
     }
     let within = |tools: PathBuf| tools.join("venv/bin");

@@ -171,7 +171,7 @@ impl<S: Compiled> Code<S> {
             let end = u64::from(segment.address) + u64::from(segment.size);
             if end > u64::from(mpe::LOCAL_STORE) {
                 return Err(format!(
-                    "the program ends at 0x{end:08x}, behind the local stores' 0x{:08x}",
+                    "the program ends at 0x{end:08x}, beyond the start of the local stores, 0x{:08x}",
                     mpe::LOCAL_STORE
                 ));
             }

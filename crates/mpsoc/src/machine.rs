@@ -162,7 +162,7 @@ pub enum Problem {
     Asks,
     /// A call that a hardware element does not implement.
     #[error(
-        "it calls method {method} of {service} with {words} words, which the hardware element that serves it has not"
+        "it calls method {method} of {service} with {words} words, which its hardware element does not implement"
     )]
     NoMethod {
         /// The service.
@@ -174,7 +174,7 @@ pub enum Problem {
     },
     /// A reply of a hardware element that is too long for the ticket.
     #[error(
-        "it calls {service} under ticket {ticket}, where a reply of {words} words has no room: take a lower ticket"
+        "it calls {service} under ticket {ticket}, which has no room for a reply of {words} words: take a lower ticket"
     )]
     NoRoom {
         /// The service.

@@ -340,7 +340,7 @@ fn a_call_that_nobody_serves_and_a_deadlock_are_told_with_names() {
             return 0;
         }"#;
     let stuck = text(c, None, &spec(Set::Rv32im), Options::default()).unwrap_err().to_string();
-    assert!(stuck.contains("deadlock, a circle of 2"), "{stuck}");
+    assert!(stuck.contains("deadlock, a cycle of 2"), "{stuck}");
     assert!(stuck.contains("thread 0 waits for thread 1: monitor 0x3000"), "{stuck}");
 }
 
@@ -372,7 +372,7 @@ fn servers_that_call_themselves_are_told_as_a_circle() {
         let stuck =
             run(&program("SERVICE_cells", "SERVICE_nobody", joins)).unwrap_err().to_string();
         let circle =
-            "deadlock, a circle of 2:\n  thread 1 waits for service 0: the reply of ticket ";
+            "deadlock, a cycle of 2:\n  thread 1 waits for service 0: the reply of ticket ";
         assert!(stuck.contains(circle), "{stuck}");
         let server = "service 0 waits for thread 1: its server, for 1 calls that wait";
         assert!(stuck.contains(server), "{stuck}");
@@ -381,7 +381,7 @@ fn servers_that_call_themselves_are_told_as_a_circle() {
         let stuck = run(&ring).unwrap_err().to_string();
         // The server of the second service has its call from the first, which waits at its own
         // service.
-        assert!(stuck.contains("deadlock, a circle of 3:"), "{stuck}");
+        assert!(stuck.contains("deadlock, a cycle of 3:"), "{stuck}");
         assert!(stuck.contains("thread 1 waits for thread 2: the reply of ticket "), "{stuck}");
         assert!(stuck.contains("thread 2 waits for service 0: the reply of ticket "), "{stuck}");
     }
@@ -449,7 +449,7 @@ fn a_server_that_floods_itself_is_told() {
         }"#;
     let stuck =
         text(c, Some(OBJECTS), &spec(Set::Armv4), Options::default()).unwrap_err().to_string();
-    assert!(stuck.contains("deadlock, a circle of 2"), "{stuck}");
+    assert!(stuck.contains("deadlock, a cycle of 2"), "{stuck}");
     assert!(
         stuck.contains("thread 1 waits for service 0: room for another call without a reply"),
         "{stuck}"

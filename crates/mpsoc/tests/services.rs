@@ -270,7 +270,7 @@ fn what_a_hardware_server_has_not_ends_the_run_or_is_refused() {
         ),
         (
             "Wide_all_begin(SERVICE_wides, 15, 1); Wide_all_end(15);",
-            "a reply of 9 words has no room",
+            "which has no room for a reply of 9 words",
         ),
     ] {
         let c = format!(

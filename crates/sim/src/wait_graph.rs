@@ -33,10 +33,10 @@ impl WaitGraph {
         self.list.push(Wait { who: who.into(), on: on.into(), why: why.into() });
     }
 
-    /// Circles, and those who keep others waiting without waiting themselves.
+    /// Returns the cycles of waits, and the parties that block others and wait for none.
     pub fn report(&self) -> Report {
         let graph = Graph::new(&self.list);
-        let mut circles = Vec::new();
+        let mut cycles = Vec::new();
         // Each wait is looked at once: a walk follows waits until it meets itself, a walk before
         // it, or a party that waits for none.
         let mut seen_in = vec![usize::MAX; graph.names.len()];
@@ -59,14 +59,14 @@ impl WaitGraph {
                 path.push(wait);
                 let on = graph.ends[wait].1;
                 match stack.iter().position(|(other, _)| *other == on) {
-                    Some(begin) => circles
+                    Some(begin) => cycles
                         .push(path[begin..].iter().map(|wait| self.list[*wait].clone()).collect()),
                     None if seen_in[on] == usize::MAX => stack.push((on, 0)),
                     None => {}
                 }
             }
         }
-        Report { waits: self.list.len(), circles, blockers: self.blockers(&graph) }
+        Report { waits: self.list.len(), cycles, blockers: self.blockers(&graph) }
     }
 
     fn blockers(&self, graph: &Graph) -> Vec<Blocker> {
@@ -140,7 +140,7 @@ pub struct Report {
     pub waits: usize,
     /// Cycles of waits: each waits for the next, the last for the first. Of cycles that share a
     /// wait, one or more are shown.
-    pub circles: Vec<Vec<Wait>>,
+    pub cycles: Vec<Vec<Wait>>,
     /// Parties that block others and wait for none, those with the most waiters first.
     pub blockers: Vec<Blocker>,
 }
@@ -156,7 +156,7 @@ pub struct Blocker {
     pub chain: Vec<Wait>,
 }
 
-/// Circles and blockers that are shown; there may be hundreds alike.
+/// The number of cycles, and of blockers, that are shown; there may be hundreds alike.
 const SHOWN: usize = 5;
 
 impl fmt::Display for Report {
@@ -167,28 +167,28 @@ impl fmt::Display for Report {
             })
         };
         if self.waits == 0 {
-            return write!(f, "nobody says what it waits for");
+            return write!(f, "no party reports a wait");
         }
         let mut between = "";
-        for circle in self.circles.iter().take(SHOWN) {
-            write!(f, "{between}deadlock, a circle of {}:", circle.len())?;
-            lines(f, circle)?;
+        for cycle in self.cycles.iter().take(SHOWN) {
+            write!(f, "{between}deadlock, a cycle of {}:", cycle.len())?;
+            lines(f, cycle)?;
             between = "\n";
         }
-        if self.circles.len() > SHOWN {
-            write!(f, "\n{} more circles", self.circles.len() - SHOWN)?;
+        if self.cycles.len() > SHOWN {
+            write!(f, "\n{} more cycles", self.cycles.len() - SHOWN)?;
         }
         for blocker in self.blockers.iter().take(SHOWN) {
             write!(
                 f,
-                "{between}{} waits for nobody, and so many for it: {}; such as",
+                "{between}{} waits for none and blocks {}, such as",
                 blocker.who, blocker.waiting
             )?;
             lines(f, &blocker.chain)?;
             between = "\n";
         }
         if self.blockers.len() > SHOWN {
-            write!(f, "\n{} more for whom others wait", self.blockers.len() - SHOWN)?;
+            write!(f, "\n{} more that block others", self.blockers.len() - SHOWN)?;
         }
         Ok(())
     }
@@ -215,7 +215,7 @@ pub trait Watched: Model {
 
 /// A machine makes no progress although it has work.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("stuck at {at}: {outstanding} begun and not ended, {}\n{report}", if *.is_silent { "and nothing will ever happen again".to_owned() } else { format!("none since {since}") })]
+#[error("stuck at {at}: {outstanding} begun and not ended, {}\n{report}", if *.is_silent { "and no event is left".to_owned() } else { format!("without progress since {since}") })]
 pub struct Stuck {
     /// When that was seen.
     pub at: Time,

@@ -142,7 +142,7 @@ impl Build {
         let files = processor.design.files.iter().chain(&processor.simulation);
         let total: usize = files.clone().map(|file| lines(&file.text)).sum();
         output::say(format!(
-            "{}: {} modules, {total} lines of SystemVerilog, {} memory images; README.md there tells of them",
+            "{}: {} modules, {total} lines of SystemVerilog, {} memory images, described in its README.md",
             self.out.display(),
             files.count(),
             count,

@@ -213,7 +213,7 @@ impl Description {
                 ));
             }
             if matches!(value, toml::Value::Array(_) | toml::Value::Table(_)) {
-                return Err(format!("`set.{name}` is no number, bool or text"));
+                return Err(format!("`set.{name}` is not a number, bool or text"));
             }
         }
         Ok(description)

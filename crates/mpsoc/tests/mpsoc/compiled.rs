@@ -429,6 +429,8 @@ fn programs_that_the_machine_has_no_place_for_are_refused() {
     let mut high = program;
     high.segments[0].address = 0x1000_0000;
     assert!(
-        Code::<Arm>::new(&high, &spec(), &[]).unwrap_err().contains("behind the local stores'")
+        Code::<Arm>::new(&high, &spec(), &[])
+            .unwrap_err()
+            .contains("beyond the start of the local stores")
     );
 }

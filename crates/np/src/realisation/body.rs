@@ -12,7 +12,7 @@ use crate::processor::memory_map::Contents;
 use crate::processor::{Plan, Service};
 
 /// Why services that use the body buffer are placed in the pipe.
-pub(super) const BUFFER: &str = "the body buffer stands in the pipe: set `place = \"pipe\"`";
+pub(super) const BUFFER: &str = "the body buffer belongs to the pipe: set `place = \"pipe\"`";
 
 /// Reads, writes and sums of packet bodies.
 pub(super) struct Body;

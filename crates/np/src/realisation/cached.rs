@@ -37,9 +37,7 @@ impl Realisation for Cached {
     }
 
     fn varies(&self) -> Option<&'static str> {
-        Some(
-            "a cache answers sooner what it has than what it has not (`realisation = \"direct\"` does not)",
-        )
+        Some("a cache replies sooner on a hit than on a miss (`realisation = \"direct\"` does not)")
     }
 
     fn channels(

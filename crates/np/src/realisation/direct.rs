@@ -16,8 +16,7 @@ use crate::processor::memory_map::Contents;
 use crate::processor::{Channel, Image, NpError, Plan, Service};
 
 /// Why services that use a memory channel are placed in the pipe.
-pub(super) const OUTSIDE: &str =
-    "what stands in QDR SRAM stands in the pipe: set `place = \"pipe\"`";
+pub(super) const OUTSIDE: &str = "a table in QDR SRAM belongs to the pipe: set `place = \"pipe\"`";
 
 /// A table in QDR SRAM.
 pub(super) struct Direct;

@@ -42,7 +42,7 @@ impl Realisation for Pipeline {
     }
 
     fn only_in_pipe(&self) -> Option<&'static str> {
-        Some("an engine that packets call stands in the pipe: set `place = \"pipe\"`")
+        Some("an engine that packets call belongs to the pipe: set `place = \"pipe\"`")
     }
 
     fn items(&self, plan: &Plan, service: &Service, _tag_bits: usize, target: usize) -> Vec<Item> {

@@ -16,15 +16,15 @@ fn a_circle_is_found_among_those_who_wait_for_it() {
     let report =
         waits(&[("a", "b"), ("x", "a"), ("b", "c"), ("c", "a"), ("c", "d"), ("y", "x")]).report();
     assert_eq!(
-        report.circles.iter().map(|circle| names(circle)).collect::<Vec<_>>(),
+        report.cycles.iter().map(|cycle| names(cycle)).collect::<Vec<_>>(),
         [["a", "b", "c"]]
     );
     assert_eq!(report.blockers.len(), 1);
     assert_eq!((report.blockers[0].who.as_str(), report.blockers[0].waiting), ("d", 5));
     assert_eq!(
         report.to_string(),
-        "deadlock, a circle of 3:\n  a waits for b: a reply\n  b waits for c: a reply\n  c waits for a: a reply\n\
-         d waits for nobody, and so many for it: 5; such as\n  y waits for x: a reply\n  x waits for a: a reply\n  \
+        "deadlock, a cycle of 3:\n  a waits for b: a reply\n  b waits for c: a reply\n  c waits for a: a reply\n\
+         d waits for none and blocks 5, such as\n  y waits for x: a reply\n  x waits for a: a reply\n  \
          a waits for b: a reply\n  b waits for c: a reply\n  c waits for d: a reply"
     );
 }
@@ -33,11 +33,11 @@ fn a_circle_is_found_among_those_who_wait_for_it() {
 fn every_set_of_circles_shows_one() {
     let report =
         waits(&[("a", "a"), ("b", "c"), ("c", "b"), ("d", "b"), ("d", "e"), ("e", "d")]).report();
-    let mut circles: Vec<_> = report.circles.iter().map(|circle| names(circle)).collect();
-    circles.sort();
-    assert_eq!(circles, [vec!["a"], vec!["b", "c"], vec!["d", "e"]]);
+    let mut cycles: Vec<_> = report.cycles.iter().map(|cycle| names(cycle)).collect();
+    cycles.sort();
+    assert_eq!(cycles, [vec!["a"], vec!["b", "c"], vec!["d", "e"]]);
     assert!(report.blockers.is_empty());
-    assert_eq!(waits(&[]).report().to_string(), "nobody says what it waits for");
+    assert_eq!(waits(&[]).report().to_string(), "no party reports a wait");
 }
 
 #[test]
@@ -47,7 +47,7 @@ fn without_a_circle_the_one_is_named_who_keeps_all_waiting() {
     list.iter().for_each(|(who, on)| waits.add(who, on, "a search"));
     waits.add("engine", "memory", "a row");
     let report = waits.report();
-    assert!(report.circles.is_empty());
+    assert!(report.cycles.is_empty());
     assert_eq!((report.blockers[0].who.as_str(), report.blockers[0].waiting), ("memory", 101));
     assert_eq!(names(&report.blockers[0].chain), ["thread 99", "engine"]);
 }
@@ -105,8 +105,8 @@ fn silence_with_work_left_is_reported() {
     assert_eq!((stuck.at, stuck.is_silent, stuck.outstanding), (Time::nanoseconds(499), true, 1));
     assert_eq!(
         stuck.to_string(),
-        "stuck at 499.000 ns: 1 begun and not ended, and nothing will ever happen again\n\
-         engine waits for nobody, and so many for it: 1; such as\n  thread 0 waits for engine: a search"
+        "stuck at 499.000 ns: 1 begun and not ended, and no event is left\n\
+         engine waits for none and blocks 1, such as\n  thread 0 waits for engine: a search"
     );
 }
 

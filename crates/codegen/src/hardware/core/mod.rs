@@ -283,7 +283,7 @@ impl Generator<'_> {
         let roots: Vec<Node> = roots.iter().map(|root| root.node).collect();
         let doc = format!(
             "The steps of engine `{}` as logic: requests, next state, writes to the packet, and how a step ends.\n\
-             Outputs come {} cycles behind the inputs. Generated.",
+             Outputs follow the inputs after {} cycles. Generated.",
             self.source, schedule.last
         );
         let mut module = Module::new(format!("{}_core", self.name), &doc);

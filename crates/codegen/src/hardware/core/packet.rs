@@ -275,13 +275,13 @@ impl Hand {
     /// Replaces the packet by `count` zero bytes.
     pub fn reset(&mut self, graph: &mut Graph, guard: Node, count: Node) -> Result<Node, String> {
         if !self.excludes_writes(graph, guard) {
-            return Err("the packet is reset behind a write of one step: \
+            return Err("the packet is reset after a write in one step: \
                         this machine clears bytes before it writes any"
                 .into());
         }
         if self.pushed.iter().any(|(other, _)| !facts::exclusive(graph, *other, guard)) {
             return Err(
-                "the packet is reset behind a push of one step: this machine clears one run of bytes a step"
+                "the packet is reset after a push in one step: this machine clears one run of bytes a step"
                     .into(),
             );
         }
@@ -332,7 +332,7 @@ impl Hand {
         width: u32,
     ) -> Result<Node, String> {
         if self.is_moved {
-            return Err("the header is read behind a push or pop of the same step: \
+            return Err("the header is read after a push or pop in the same step: \
                         this machine reads its words as a step begins"
                 .into());
         }
@@ -341,7 +341,7 @@ impl Hand {
         for written in self.groups.iter().flatten() {
             if written.root != root || written.overlaps(first, end) {
                 return Err(
-                    "the header is read behind a write of the same step that may change it: \
+                    "the header is read after a write of the same step that may change it: \
                             this machine reads its words as a step begins"
                         .into(),
                 );

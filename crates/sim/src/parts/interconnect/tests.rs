@@ -318,7 +318,7 @@ fn a_receiver_that_lets_nothing_go_is_found_by_who_waits_for_it() {
         let mut waits = WaitGraph::default();
         load.network.waits(&|node| format!("processor {}", node.0), &mut waits);
         let report = waits.report();
-        assert!(report.circles.is_empty(), "{report}");
+        assert!(report.cycles.is_empty(), "{report}");
         assert_eq!(
             report.blockers.first().map(|blocker| blocker.who.as_str()),
             Some("processor 7"),

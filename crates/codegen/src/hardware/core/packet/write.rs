@@ -63,7 +63,7 @@ impl Hand {
                 pieces.all(|p| moves.iter().all(|(c, _)| facts::exclusive(graph, p.condition, *c)));
             if !apart || self.settled.is_some() {
                 return Err(
-                    "neighbouring bytes are written before and behind a push or pop of one step"
+                    "neighbouring bytes are written before and after a push or pop in one step"
                         .into(),
                 );
             }

@@ -230,7 +230,7 @@ impl Writer<'_> {
             ("request_data_o", bits, "With what.", outputs.request_data.clone()),
         ];
         let doc = format!(
-            "what it asks for.\nOutputs come {} cycles behind the inputs. Generated.",
+            "what it asks for.\nOutputs follow the inputs after {} cycles. Generated.",
             schedule.last
         );
         let mut inputs = vec![Input::State, Input::Info];
@@ -279,7 +279,7 @@ impl Writer<'_> {
         let schedule =
             schedule(self.graph, &roots.iter().map(registered).collect::<Vec<_>>(), budget);
         let doc = format!(
-            "what becomes of the packet.\nOutputs come {} cycles behind the inputs. Generated.",
+            "what becomes of the packet.\nOutputs follow the inputs after {} cycles. Generated.",
             schedule.last
         );
         let mut inputs = vec![Input::State, Input::Info];
