@@ -288,7 +288,7 @@ fn what_cannot_be_a_pipeline_is_refused_with_the_reason_and_the_line() {
     // The machine's part of the program.
     let labels = "engine e() { offload labels : array<u16, size = 16>; H h @ 0;\n\
                   step s { h.b = labels.read(h.a); finish; } }";
-    refused(labels, &["`labels`", "a cache answers sooner", "direct"]);
+    refused(labels, &["`labels`", "a cache replies sooner", "direct"]);
     place.write("pipe.toml", pipelined(64).replace("engines = 1", "engines = 2").as_bytes());
     build("hub.loom", "pipe.toml").status(2).complains(&["engines = 1"]);
 }
