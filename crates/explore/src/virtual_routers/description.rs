@@ -317,7 +317,7 @@ mod tests {
             ("[\"mpls\"]", "[]", "has no protocols"),
             ("[\"mpls\"]", "[\"ipx\"]", "ipx"),
             ("NEXT_HOPS = 16", "ROUTE_IPV4 = true", "follows from the routers' protocols"),
-            ("NEXT_HOPS = 16", "NEXT_HOPS = [1]", "no number"),
+            ("NEXT_HOPS = 16", "NEXT_HOPS = [1]", "not a number"),
             ("tables = []", "table = []", "table"),
         ];
         for (from, to, said) in cases {
