@@ -117,7 +117,10 @@ fn bustle_that_leads_to_nothing_is_reported() {
         (stuck.at, stuck.since, stuck.is_silent),
         (Time::nanoseconds(600), Time::nanoseconds(500), false)
     );
-    assert!(stuck.to_string().contains("1 begun and not ended, without progress since 500.000 ns"), "{stuck}");
+    assert!(
+        stuck.to_string().contains("1 begun and not ended, without progress since 500.000 ns"),
+        "{stuck}"
+    );
 }
 
 #[test]
