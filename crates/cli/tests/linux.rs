@@ -73,8 +73,8 @@ fn place() -> Place {
     }
 }
 
-/// Returns four ports with a network behind each, longer prefixes inside them that lead elsewhere,
-/// and with `default` the rest of the Internet behind port 3.
+/// Returns four ports. Each one leads to a network; longer prefixes of these networks lead to other
+/// ports. With `default`, port 3 leads to the rest of the Internet.
 fn topology(default: bool) -> Topology {
     let ports = (0..PORTS).map(|i| Port {
         mac: [2, 0, 0, 0, 0, i as u8],

@@ -47,6 +47,22 @@ impl Staged {
         Ok(Self { place: place.to_owned(), made })
     }
 
+    /// Writes a folder of these files, whose names may have folders in them, and says which files
+    /// it has.
+    ///
+    /// # Errors
+    /// As [`Self::at`], [`Self::write_all`] and [`Self::install`].
+    pub fn write_folder(place: &Path, files: &[(String, String)]) -> Result {
+        let staged = Self::at(place)?;
+        staged.write_all(files)?;
+        staged.install()?;
+        for (name, text) in files {
+            let (path, lines) = (place.join(name), text.lines().count());
+            output::say(format!("{}: {lines} lines", path.display()));
+        }
+        Ok(())
+    }
+
     /// Returns the folder to write the files to.
     pub fn path(&self) -> &Path {
         self.made.path()

@@ -90,17 +90,7 @@ impl Build {
             )
             .with_help("leave out --packets"));
         }
-        let staged = Staged::at(&self.out)?;
-        staged.write_all(&files)?;
-        staged.install()?;
-        for (name, text) in &files {
-            output::say(format!(
-                "{}: {} lines",
-                self.out.join(name).display(),
-                text.lines().count()
-            ));
-        }
-        Ok(())
+        Ok(Staged::write_folder(&self.out, &files)?)
     }
 
     fn np(&self, description: &Description) -> Outcome {

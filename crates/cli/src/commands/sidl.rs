@@ -7,7 +7,6 @@ use wireloom_sidl::{generate, read};
 
 use crate::failure::{Failure, Outcome};
 use wireloom_console::Staged;
-use wireloom_console::output;
 
 /// See `wireloom sidl --help`.
 #[derive(Args, Debug)]
@@ -39,16 +38,6 @@ impl Sidl {
             (format!("{base}.rs"), generate::rust(&interfaces)),
         ];
         files.extend(generate::systemverilog(&interfaces));
-        let staged = Staged::at(&self.out)?;
-        staged.write_all(&files)?;
-        staged.install()?;
-        for (name, text) in &files {
-            output::say(format!(
-                "{}: {} lines",
-                self.out.join(name).display(),
-                text.lines().count()
-            ));
-        }
-        Ok(())
+        Ok(Staged::write_folder(&self.out, &files)?)
     }
 }

@@ -19,8 +19,8 @@ fn two(protocols: [&[&str]; 2]) -> Workplace {
                 "ipv4" => format!(
                     "table destinations4\n10.0.0.0/8 next_hop={port} kind=1\n10.1.0.0/20 next_hop={port} class=1 kind=1\n"
                 ),
-                // Each router has some of the levels of the trie, and so does the tree behind them;
-                // the last is the router's alone.
+                // The prefixes of a router fill several levels of the trie and of the tree that
+                // follows it. Only the last prefix differs between the routers.
                 "ipv6" => format!(
                     "table destinations6\n2001:d00::/24 next_hop={port} kind=1\n2001:db8::/32 next_hop={port} class=1 kind=1\n\
                      2001:db8:1::/48 next_hop={port} class=2 kind=1\n2001:db8:1:8000::/56 next_hop={port} class=3 kind=1\n\

@@ -83,7 +83,8 @@ pub fn carry_chain(width: u32) -> Depth {
     levels(1 + width.div_ceil(16))
 }
 
-/// Depth of a two-operand operator of `width` bits, one operand of which may be constant.
+/// Returns the depth of a binary operator of `width` bits. With `constant`, one operand is a
+/// constant.
 pub fn binary(op: BinaryOp, width: u32, constant: bool, count_width: u32) -> Depth {
     match op {
         BinaryOp::And | BinaryOp::Or | BinaryOp::Xor => Depth::GATE,

@@ -108,7 +108,7 @@ impl Partition {
         for part in 1..parts {
             if self.entries(engine, part).is_empty() {
                 let first = &engine.steps[self.begins[part]];
-                let why = "no other part goes on in the part that begins here: cut elsewhere";
+                let why = "no other part continues with the part that begins here: cut elsewhere";
                 return Err(Refused::step(engine, first, why));
             }
         }

@@ -20,8 +20,8 @@ pub struct Case {
     pub otherwise: Node,
 }
 
-/// Returns a case for alternatives of which one holds whenever the result matters. The last one
-/// becomes the default.
+/// Returns a case of these alternatives. One of them holds whenever the result is used. The
+/// last one becomes the default.
 pub fn case(active: Node, mut alternatives: Vec<(Node, Node)>) -> Option<Case> {
     let (_, otherwise) = alternatives.pop()?;
     alternatives.retain(|(_, value)| *value != otherwise);

@@ -210,7 +210,7 @@ impl Wrapper<'_> {
             ports.push(Port::output(
                 "unload_reply_o",
                 vector(layout.reply_bits),
-                "What the call answers.",
+                "The reply to the call.",
             ));
         }
         ports.extend([

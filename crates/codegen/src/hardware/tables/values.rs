@@ -74,7 +74,7 @@ mod tests {
         assert_eq!(
             values.hold(&Bits::new(8, 9)),
             Some((0, false)),
-            "a route to what a miss answers"
+            "the value that a miss returns has number 0"
         );
         assert_eq!(values.hold(&Bits::new(8, 6)), Some((2, true)));
         assert_eq!(values.hold(&Bits::new(8, 7)), None, "no room");
