@@ -157,8 +157,8 @@ impl<'a> PacketEngine<'a> {
         }
         let tag = Some(format!("{prefix}_thread"));
         let comment = format!(
-            "A thread of `{}`: the packet in hand, the context, and what a step keeps from its requests for \
-             its replies.",
+            "A thread of `{}`: the packet in hand, the context, and the values that a step keeps \
+             from its requests until its replies.",
             self.engine.name
         );
         vec![
