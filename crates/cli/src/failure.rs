@@ -2,6 +2,7 @@
 
 use std::fmt::Display;
 use std::process::ExitCode;
+use wireloom_console::output;
 
 /// Why a subcommand stopped. It decides the exit status.
 #[derive(Debug)]
@@ -50,9 +51,9 @@ impl Failure {
         match self {
             Self::Negative => ExitCode::from(1),
             Self::Unusable { message, help, .. } => {
-                eprintln!("error: {message}");
+                output::note(format!("error: {message}"));
                 if let Some(help) = help {
-                    eprintln!("help: {help}");
+                    output::note(format!("help: {help}"));
                 }
                 ExitCode::from(2)
             }

@@ -4,6 +4,8 @@ use std::path::PathBuf;
 
 use clap::{Args, ValueHint};
 
+use wireloom_console::Places;
+
 use crate::program::ProgramArgs;
 use crate::simulation::SimulationArgs;
 use wireloom_console::output::JsonTarget;
@@ -29,4 +31,12 @@ pub struct JobArgs {
     /// Options of simulated machines.
     #[command(flatten)]
     pub simulation: SimulationArgs,
+}
+
+impl JobArgs {
+    /// Returns the files that are read and written, except included ones.
+    pub fn places(&self) -> Places {
+        let places = Places::default().reads([&self.program.file]).reads(&self.tables);
+        self.simulation.places(places.reads(&self.input)).writes_json(self.json.as_ref())
+    }
 }

@@ -2,6 +2,7 @@
 
 use std::str::FromStr;
 use std::sync::Arc;
+use wireloom_console::output;
 
 use wireloom_console::Working;
 use wireloom_ir as ir;
@@ -57,6 +58,6 @@ impl MachineName {
 /// program.
 pub fn warn_of_sections(machine: &dyn Configured, program: &ir::Program) {
     for warning in machine.sections_without_effect(program) {
-        eprintln!("warning: {warning}");
+        output::note(format!("warning: {warning}"));
     }
 }

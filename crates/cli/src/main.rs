@@ -14,6 +14,7 @@ mod updates;
 use std::process::ExitCode;
 
 use clap::Parser;
+use wireloom_console::output;
 
 /// Compiles packet-processing engines and runs them on many machines.
 ///
@@ -32,7 +33,11 @@ pub struct CommandLine {
 }
 
 fn main() -> ExitCode {
-    match CommandLine::parse().command.run() {
+    let command = CommandLine::parse().command;
+    if let Err(error) = wireloom_files::remove_on_signals() {
+        output::note(format!("warning: signals cannot be handled: {error}"));
+    }
+    match command.run() {
         Ok(()) => ExitCode::SUCCESS,
         Err(failure) => failure.report(),
     }

@@ -1,6 +1,6 @@
 //! The program that a subcommand works on, from a `.loom` file to step IR.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use clap::{Args, ValueHint};
 use wireloom_compile::lower;
@@ -43,6 +43,14 @@ impl ProgramArgs {
     /// If the file cannot be read. Errors inside the file are in the result.
     pub fn check(&self) -> Outcome<Checked> {
         Ok(self.source().check()?)
+    }
+
+    /// Returns the included files, of all source files of the program.
+    pub fn included<P: AsRef<Path>>(
+        &self,
+        files: impl IntoIterator<Item = P>,
+    ) -> impl Iterator<Item = P> {
+        files.into_iter().filter(|file| file.as_ref() != self.file)
     }
 
     /// Returns the source, for machines.
@@ -95,6 +103,7 @@ pub fn show_diagnostics(checked: &Checked) {
     use std::io::IsTerminal;
     if !checked.diagnostics.is_empty() {
         let color = std::io::stderr().is_terminal();
-        eprint!("{}", wireloom_lang::render(&checked.diagnostics, &checked.sources, color));
+        let text = wireloom_lang::render(&checked.diagnostics, &checked.sources, color);
+        wireloom_console::output::note(text.trim_end());
     }
 }

@@ -78,9 +78,10 @@ pub fn in_hardware(
 /// Compiles the engines, with a generated engine at the end that calls those of the services'
 /// methods.
 fn compile(file: &Path, hardware: &InHardware<'_>) -> Outcome<ir::Program> {
-    let text = std::fs::read_to_string(file).map_err(|error| {
-        Failure::unusable(format!("{}: cannot be read: {error}", file.display()))
-    })?;
+    let text =
+        wireloom_files::read_text(file, wireloom_files::MAX_TEXT_BYTES).map_err(|error| {
+            Failure::unusable(format!("{}: cannot be read: {error}", file.display()))
+        })?;
     // Check the file alone first, so that diagnostics refer to the source as written.
     let alone = check(file, &format!("{text}{}", caller(&[])))?;
     let called =

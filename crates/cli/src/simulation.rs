@@ -6,7 +6,7 @@ use std::fmt::Write;
 use std::path::PathBuf;
 
 use clap::{Args, ValueHint};
-use wireloom_console::{output, thousands};
+use wireloom_console::{Places, output, thousands};
 use wireloom_machine::{Bar, Knob, Options, Part, Rate, Record};
 use wireloom_machines::REGISTRY;
 
@@ -69,6 +69,11 @@ impl SimulationArgs {
         ];
         let given = given.into_iter().filter(|(.., given)| *given);
         given.map(|(option, knob, _)| (option, knob)).chain(records).collect()
+    }
+
+    /// Adds the files that are written.
+    pub fn places(&self, places: Places) -> Places {
+        self.records.places(places).writes("--waves", self.waves.as_deref())
     }
 
     /// Refuses options that have no effect on any of the machines, and output files that several

@@ -9,7 +9,7 @@ use wireloom_net::tables::UpdateFile;
 use wireloom_offloads::{Update, resolve_updates};
 
 use crate::failure::{Failure, Outcome};
-use wireloom_console::load_store;
+use wireloom_console::{Places, load_store};
 use wireloom_machine::Program;
 
 /// The option that names the file.
@@ -38,6 +38,11 @@ pub enum Part<'a, T> {
 }
 
 impl UpdatesArgs {
+    /// Adds the file.
+    pub fn places(&self, places: Places) -> Places {
+        places.reads(&self.updates)
+    }
+
     /// Reads the file.
     ///
     /// # Errors

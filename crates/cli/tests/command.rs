@@ -1,5 +1,7 @@
 //! The command from outside: its output, its exit status, and the files that it writes.
 
+#[path = "command/files.rs"]
+mod files;
 #[path = "command/multiprocessors.rs"]
 mod multiprocessors;
 #[path = "command/options.rs"]

@@ -3,6 +3,7 @@
 
 pub mod memory;
 pub mod output;
+mod places;
 mod progress;
 mod staged;
 
@@ -12,6 +13,7 @@ use wireloom_ir::Program;
 use wireloom_machine::{LoadedTables, Result};
 use wireloom_offloads::Store;
 
+pub use places::Places;
 pub use progress::{Working, bar};
 pub use staged::Staged;
 pub use wireloom_machine::thousands;

@@ -10,12 +10,24 @@ use serde::Serialize;
 
 use wireloom_machine::{Error, Result};
 
-/// Writes text to standard output. If the reader has exited (`| head`), the process ends quietly.
+/// Writes text to standard output. If the reader has exited (`| head`), the process ends quietly; if
+/// the text cannot be written for another reason, such as a full disk, it ends with status 2.
 pub fn print(text: &str) {
     let mut out = io::stdout().lock();
-    if out.write_all(text.as_bytes()).and_then(|()| out.flush()).is_err() {
-        std::process::exit(0);
+    match out.write_all(text.as_bytes()).and_then(|()| out.flush()) {
+        Ok(()) => {}
+        Err(error) if error.kind() == io::ErrorKind::BrokenPipe => wireloom_files::exit(0),
+        Err(error) => {
+            note(format!("error: standard output: cannot be written: {error}"));
+            wireloom_files::exit(2)
+        }
     }
+}
+
+/// Writes a line to standard error: warnings, errors, and what is not the result. Standard error
+/// may be closed.
+pub fn note(text: impl AsRef<str>) {
+    let _ = writeln!(io::stderr().lock(), "{}", text.as_ref());
 }
 
 /// `print` with a line end.
@@ -92,25 +104,25 @@ pub fn write_json(target: &JsonTarget, report: &impl Serialize) -> Result {
 }
 
 /// Writes a file whole or not at all: into a temporary neighbour, which is then renamed.
-/// `/dev/stdout` and its like are written directly.
+/// `-` is standard output; pipes and devices are written directly.
 ///
 /// # Errors
 /// If the file cannot be written; its old contents are then untouched.
 pub fn write_file(path: &Path, bytes: &[u8]) -> Result {
+    if wireloom_files::is_standard_stream(path) {
+        let mut out = io::stdout().lock();
+        let written = out.write_all(bytes).and_then(|()| out.flush());
+        return written
+            .map_err(|error| Error::new(format!("standard output: cannot be written: {error}")));
+    }
     let failed =
         |error: io::Error| Error::new(format!("{}: cannot be written: {error}", path.display()));
     if path.metadata().is_ok_and(|m| !m.is_file()) {
         return std::fs::write(path, bytes).map_err(failed);
     }
-    let folder = path.parent().filter(|p| !p.as_os_str().is_empty()).unwrap_or(Path::new("."));
-    let mut file = tempfile::Builder::new()
-        .prefix(".wireloom-")
-        .permissions(std::os::unix::fs::PermissionsExt::from_mode(0o644))
-        .tempfile_in(folder)
-        .map_err(failed)?;
+    let mut file = wireloom_files::TemporaryFile::beside(path).map_err(failed)?;
     file.write_all(bytes).map_err(failed)?;
-    file.persist(path).map_err(|error| failed(error.error))?;
-    Ok(())
+    file.persist(path).map_err(failed)
 }
 
 #[cfg(test)]

@@ -7,10 +7,9 @@
 use std::collections::BTreeSet;
 use std::fs;
 use std::io;
-use std::os::unix::fs::PermissionsExt;
 use std::path::{Component, Path, PathBuf};
 
-use tempfile::TempDir;
+use wireloom_files::TemporaryFolder;
 
 use crate::output;
 use wireloom_machine::{Error, Result};
@@ -21,7 +20,7 @@ const LIST: &str = ".wireloom-files";
 /// A folder under construction.
 pub struct Staged {
     place: PathBuf,
-    made: TempDir,
+    made: TemporaryFolder,
 }
 
 impl Staged {
@@ -38,12 +37,7 @@ impl Staged {
         if !near.is_dir() {
             return Err(Error::new(format!("{}: is not a folder", near.display())));
         }
-        let everyone = fs::Permissions::from_mode(0o777);
-        let made = tempfile::Builder::new()
-            .prefix(".wireloom-")
-            .permissions(everyone)
-            .tempdir_in(near)
-            .map_err(cannot_be_made(place))?;
+        let made = TemporaryFolder::of_result(near).map_err(cannot_be_made(place))?;
         Ok(Self { place: place.to_owned(), made })
     }
 

@@ -92,6 +92,9 @@ impl Description {
     }
 }
 
+/// The longest description, in bytes.
+const MAX_BYTES: u64 = 1 << 20;
+
 /// Where descriptions are in the repository, and in `WIRELOOM_HOME`.
 const FOLDER: &str = "machines";
 
@@ -110,7 +113,7 @@ fn find_installed(name: &str, depth: usize) -> Result<Option<Description>, Descr
 
 /// Loads a file and the files that it extends.
 fn load(path: &Path, depth: usize) -> Result<Description, DescriptionError> {
-    let text = std::fs::read_to_string(path)
+    let text = wireloom_files::read_text(path, MAX_BYTES)
         .map_err(|error| DescriptionError::Read { path: path.to_owned(), error })?;
     let folder = path.parent().unwrap_or(Path::new("."));
     parse(&path.display().to_string(), &text, Some(folder), depth)

@@ -5,7 +5,7 @@
 use std::path::PathBuf;
 
 use serde::{Deserialize, Serialize};
-use tempfile::TempDir;
+use wireloom_files::TemporaryFolder;
 use wireloom_net::Packet;
 use wireloom_np::description::Machine as Description;
 use wireloom_np::processor::{self, Hash, Image, Processor};
@@ -221,7 +221,7 @@ impl Rig {
         if self.simulation.is_none() {
             let settings =
                 Settings { clock_mhz: self.machine().clock.core_mhz, ..Settings::default() };
-            let folder = TempDir::new()
+            let folder = TemporaryFolder::new()
                 .map_err(|error| Error::new(format!("a temporary folder: {error}")))?;
             let working = Working::on("building the model");
             self.simulation = Some(machine::simulate(
@@ -300,8 +300,8 @@ impl Ran {
     ) -> Result<Self> {
         let processor = machine::processor(description, program, Form::InRig)?;
         let working = Working::on("building the test rig");
-        let folder =
-            TempDir::new().map_err(|error| Error::new(format!("a temporary folder: {error}")))?;
+        let folder = TemporaryFolder::new()
+            .map_err(|error| Error::new(format!("a temporary folder: {error}")))?;
         let images = processor::images(&processor.plan, store).map_err(Error::new)?;
         let settings =
             Settings { clock_mhz: description.clock.core_mhz, waves, ..Settings::default() };

@@ -280,8 +280,8 @@ pub mod tests {
 
     /// The router with one route of IPv4, for 16 ports that take every frame; the folder has its
     /// table.
-    pub fn router() -> (Router, tempfile::TempDir) {
-        let folder = tempfile::tempdir().expect("a folder");
+    pub fn router() -> (Router, wireloom_files::TemporaryFolder) {
+        let folder = wireloom_files::TemporaryFolder::new().expect("a folder");
         let mut text = "table ports\n".to_owned();
         (0..16).for_each(|port| {
             writeln!(text, "{port} mac=02:00:00:00:00:01 any_mac=true").expect("a text")

@@ -14,7 +14,7 @@ pub struct Peer {
     ask: Option<ChildStdin>,
     answers: BufReader<ChildStdout>,
     // Holds the program and its input while it runs.
-    _folder: tempfile::TempDir,
+    _folder: wireloom_files::TemporaryFolder,
 }
 
 fn failed(what: &str, error: impl std::fmt::Display) -> Error {
@@ -42,7 +42,8 @@ impl Peer {
                 ));
             }
         };
-        let folder = tempfile::tempdir().map_err(|e| failed("a temporary folder", e))?;
+        let folder =
+            wireloom_files::TemporaryFolder::new().map_err(|e| failed("a temporary folder", e))?;
         let program = folder.path().join("rte_fib_lookup");
         let compiled = Command::new("cc")
             .args(["-O3", "-march=native", "-o"])

@@ -202,7 +202,7 @@ pub fn json(command: &mut Command) -> Result<Value> {
 /// The routes of the demonstration and nothing else.
 struct RouteTables<'a> {
     settings: &'a Settings,
-    folder: tempfile::TempDir,
+    folder: wireloom_files::TemporaryFolder,
 }
 
 impl<'a> RouteTables<'a> {
@@ -236,8 +236,9 @@ impl<'a> RouteTables<'a> {
 ///
 /// # Errors
 /// If there can be none.
-pub fn scratch() -> Result<tempfile::TempDir> {
-    tempfile::tempdir().map_err(|e| Error::new(format!("a temporary folder: {e}")))
+pub fn scratch() -> Result<wireloom_files::TemporaryFolder> {
+    wireloom_files::TemporaryFolder::new()
+        .map_err(|e| Error::new(format!("a temporary folder: {e}")))
 }
 
 fn streaming_memory(settings: &Settings) -> Result<Vec<f64>> {

@@ -12,9 +12,10 @@ use std::os::unix::fs::DirBuilderExt;
 use std::path::{Path, PathBuf};
 
 use sha2::{Digest, Sha256};
+use wireloom_files::{TemporaryFile, TemporaryFolder};
 
+use crate::code_folder::is_noexec;
 use crate::owner;
-use crate::scratch::is_noexec;
 
 /// The list of an entry's files with their digests.
 const DIGESTS: &str = ".digests";
@@ -139,7 +140,7 @@ impl Cache {
         if is_whole(&entry) {
             return Ok(entry);
         }
-        let place = tempfile::Builder::new().prefix("building-").tempdir_in(folder);
+        let place = TemporaryFolder::within(folder, "building-");
         let place = place.map_err(file_error(folder))?;
         let finished = place.path().join(FINISHED);
         fs::create_dir(&finished).map_err(file_error(&finished))?;
@@ -178,11 +179,11 @@ impl Cache {
     pub fn store(&self, name: &str, bytes: &[u8]) {
         let write = || -> io::Result<()> {
             let folder = self.open().map_err(io::Error::other)?;
-            let mut file = tempfile::NamedTempFile::new_in(folder)?;
+            let target = folder.join(name);
+            let mut file = TemporaryFile::beside(&target)?;
             io::Write::write_all(&mut file, bytes)?;
             io::Write::write_all(&mut file, &Sha256::digest(bytes))?;
-            file.persist(folder.join(name))?;
-            Ok(())
+            file.persist(&target)
         };
         let _ = write();
     }

@@ -6,11 +6,11 @@
 
 mod cache;
 mod checkout;
+mod code_folder;
 pub mod embedded;
 mod owner;
-mod scratch;
 pub mod tools;
 
 pub use cache::{Cache, CacheError};
 pub use checkout::checkout;
-pub use scratch::scratch;
+pub use code_folder::code_folder;

@@ -45,7 +45,8 @@ impl Source {
     /// If the file cannot be read.
     pub fn check(&self) -> Result<Checked> {
         let is_embedded = self.file.to_str().is_some_and(|file| file.starts_with(LIBRARY));
-        if !is_embedded && let Err(error) = std::fs::File::open(&self.file) {
+        let is_on_disk = !is_embedded && !wireloom_files::is_standard_stream(&self.file);
+        if is_on_disk && let Err(error) = std::fs::File::open(&self.file) {
             let message = format!("{}: cannot be read: {error}", self.file.display());
             return Err(Error::new(message).with_help("the first argument is a Loom C source file"));
         }

@@ -79,7 +79,8 @@ pub struct Source<'a> {
 /// # Errors
 /// The file cannot be read or is invalid.
 pub fn interfaces(path: &Path) -> Result<Interfaces, ApplicationError> {
-    let text = fs::read_to_string(path).map_err(file_error(path))?;
+    let text = wireloom_files::read_text(path, wireloom_files::MAX_TEXT_BYTES)
+        .map_err(file_error(path))?;
     Ok(wireloom_sidl::read(&path.display().to_string(), &text)?)
 }
 
@@ -88,7 +89,8 @@ pub fn interfaces(path: &Path) -> Result<Interfaces, ApplicationError> {
 /// # Errors
 /// See [`ApplicationError`].
 pub fn compile(source: &Source<'_>, set: Set) -> Result<Compiled, ApplicationError> {
-    let folder = tempfile::tempdir().map_err(file_error(&std::env::temp_dir()))?;
+    let folder =
+        wireloom_files::TemporaryFolder::new().map_err(file_error(&std::env::temp_dir()))?;
     for (name, text) in RUNTIME {
         let path = folder.path().join(name);
         fs::write(&path, text).map_err(file_error(&path))?;

@@ -122,7 +122,7 @@ impl Library {
         let dir = match &options.keep_dir {
             Some(dir) => dir.as_path(),
             None => {
-                temporary = wireloom_install::scratch("native")?;
+                temporary = wireloom_install::code_folder("native")?;
                 temporary.path()
             }
         };

@@ -7,11 +7,14 @@ use std::path::Path;
 const BUFFER: usize = 1 << 16;
 
 /// Opens a file for streaming. It recognises gzip and bzip2 by their first bytes, whatever the
-/// file's name.
+/// file's name; `-` is standard input.
 ///
 /// # Errors
 /// The error of opening the file or of the first read.
 pub(crate) fn open(path: &Path) -> io::Result<Box<dyn BufRead + Send>> {
+    if wireloom_files::is_standard_stream(path) {
+        return decompress(io::stdin());
+    }
     if path.is_dir() {
         return Err(io::Error::new(io::ErrorKind::IsADirectory, "is a directory"));
     }

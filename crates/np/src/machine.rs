@@ -7,9 +7,9 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use serde::Serialize;
-use tempfile::TempDir;
 use wireloom_compile::pipeline;
 use wireloom_description::Description;
+use wireloom_files::TemporaryFolder;
 use wireloom_ir as ir;
 use wireloom_lang::suggest::suggest_or_list;
 use wireloom_machine::{
@@ -200,7 +200,7 @@ struct Np {
     /// Time to build the model, or to load it from the cache.
     built: Duration,
     /// The folder with the table contents, which the model reads when it starts.
-    _images: TempDir,
+    _images: TemporaryFolder,
 }
 
 /// The form in which a processor is built.
@@ -245,8 +245,8 @@ impl Np {
         let begin = Instant::now();
         let processor = processor(spec, program, Form::Alone)?;
         let clock_mhz = spec.clock.core_mhz;
-        let folder =
-            TempDir::new().map_err(|error| Error::new(format!("a temporary folder: {error}")))?;
+        let folder = TemporaryFolder::new()
+            .map_err(|error| Error::new(format!("a temporary folder: {error}")))?;
         let images = processor::images(&processor.plan, &store).map_err(Error::new)?;
         let settings = settings(options, clock_mhz);
         let simulation = simulate(&processor.source(), &images, folder.path(), settings, progress)?;

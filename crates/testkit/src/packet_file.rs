@@ -87,7 +87,8 @@ impl TestFile {
     /// # Errors
     /// `FILE:LINE: what is wrong`.
     pub fn read(path: &Path) -> Result<Self, String> {
-        let text = std::fs::read_to_string(path).map_err(|e| format!("{}: {e}", path.display()))?;
+        let text = wireloom_files::read_text(path, wireloom_files::MAX_TEXT_BYTES)
+            .map_err(|e| format!("{}: {e}", path.display()))?;
         let beside = |name: &str| path.parent().unwrap_or(Path::new("")).join(name);
         let mut file =
             Self { program: PathBuf::new(), tables: None, sets: Vec::new(), actions: Vec::new() };

@@ -18,6 +18,7 @@ use crate::failure::{Failure, Outcome};
 use crate::machine::MachineName;
 use crate::services::in_hardware;
 use crate::simulation::RecordArgs;
+use wireloom_console::Places;
 use wireloom_console::Working;
 use wireloom_console::output::{self, JsonTarget};
 use wireloom_console::thousands;
@@ -109,19 +110,20 @@ impl Application {
             return Err(Failure::unusable(message)
                 .with_help("say --on mpsoc-oc48, or a description of that kind"));
         };
+        let places = Places::default().reads(&self.files).reads(&self.tables).reads(&self.input);
+        let places = self.records.places(places).writes("--out", self.out.as_deref());
+        let places = places.writes_json(self.json.as_ref());
+        places.check()?;
         let recording = Options::recording(self.records.timeline_ns(), self.records.interval_ns()?);
         let options = Options { races: self.races, seed: self.seed, ..recording };
         let packets = self.packets()?;
         let mut report = Packets { arrived: packets.len() as u64, ..Packets::default() };
         let mut running = self.build(spec, packets, options)?;
 
-        let for_people = output::for_people(self.json.as_ref());
         let mut printed = Vec::new();
         let begin = Instant::now();
         let result = running.run(Time::nanoseconds(1000 * self.limit_us), &mut |text| {
-            if for_people {
-                output::print(&String::from_utf8_lossy(text));
-            }
+            places.tell(&String::from_utf8_lossy(text));
             printed.extend_from_slice(text);
         });
         // Recordings are written after a failure too, since they show what led to it.
@@ -161,9 +163,7 @@ impl Application {
             work_seconds,
             statistics: running.record(),
         };
-        if for_people {
-            output::print(&report.text());
-        }
+        places.tell(&report.text());
         if let Some(target) = &self.json {
             output::write_json(target, &report)?;
         }
@@ -210,7 +210,7 @@ impl Application {
             compile(&source, spec.processor.instruction_set).map_err(Failure::unusable)?
         };
         if !compiled.warnings.is_empty() {
-            eprint!("{}", compiled.warnings);
+            output::note(compiled.warnings.trim_end());
         }
         Running::new(spec, &compiled.program, services, packets, options).map_err(Failure::unusable)
     }

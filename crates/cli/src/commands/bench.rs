@@ -7,6 +7,7 @@ use clap::{Args, ValueHint};
 use serde::Serialize;
 
 use crate::failure::{Failure, Outcome};
+use wireloom_console::Places;
 use wireloom_console::Working;
 use wireloom_console::output::{self, JsonTarget};
 use wireloom_figures::{
@@ -117,6 +118,7 @@ impl Bench {
             }
         }
         chosen.iter().try_for_each(|one| one.choice().check(one.name(), &self.only))?;
+        Places::default().writes_json(self.json.as_ref()).check()?;
         let many = chosen.len() > 1;
         let settings =
             Settings { root: self.root.clone(), runs: self.runs, only: self.only.clone() };
@@ -134,11 +136,11 @@ impl Bench {
                 Ok(()) => {}
                 // A measurement that is not possible here does not stop the others.
                 Err(failure) if many && failure.is_optional() => {
-                    eprintln!("{}: left out", one.name());
+                    output::note(format!("{}: left out", one.name()));
                     failure.report();
                 }
                 Err(failure) if many => {
-                    eprintln!("{}: cannot be measured", one.name());
+                    output::note(format!("{}: cannot be measured", one.name()));
                     failure.report();
                     report
                         .failed
@@ -152,7 +154,7 @@ impl Bench {
             return Ok(());
         }
         for Failed { name, why } in &report.failed {
-            eprintln!("failed: {name}: {why}");
+            output::note(format!("failed: {name}: {why}"));
         }
         Err(Failure::Negative)
     }

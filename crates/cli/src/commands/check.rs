@@ -7,6 +7,7 @@ use wireloom_lang::source::{SourceMap, Span};
 
 use crate::failure::{Failure, Outcome};
 use crate::program::{ProgramArgs, show_diagnostics};
+use wireloom_console::Places;
 use wireloom_console::output::{self, JsonTarget};
 
 /// See `wireloom check --help`.
@@ -50,6 +51,12 @@ impl Check {
     /// Checks the program and prints diagnostics.
     pub fn run(self) -> Outcome {
         let checked = self.program.check()?;
+        let files = checked.sources.files.iter().map(|file| &file.path);
+        Places::default()
+            .reads([&self.program.file])
+            .reads(self.program.included(files))
+            .writes_json(self.json.as_ref())
+            .check()?;
         let warnings =
             checked.diagnostics.iter().filter(|d| d.severity == Severity::Warning).count();
         let accepted = checked.program.is_some() && !(self.deny_warnings && warnings > 0);

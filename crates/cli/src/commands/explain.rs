@@ -3,12 +3,13 @@
 use std::path::PathBuf;
 
 use clap::{Args, ValueHint};
-use wireloom_compile::explain::{Explanation, explain, svg, text};
+use wireloom_compile::explain::{explain, svg, text};
 use wireloom_compile::passes::{HeaderPorts, PASSES, PassOptions};
 use wireloom_compile::pipeline;
 
 use crate::failure::{Failure, Outcome};
 use crate::program::ProgramArgs;
+use wireloom_console::Places;
 use wireloom_console::output::{self, JsonTarget};
 
 /// See `wireloom explain --help`.
@@ -57,22 +58,23 @@ impl Explain {
             return self.print_ir(pass, &options);
         }
         let mut program = self.program.lowered()?;
+        let places = Places::default()
+            .reads([&self.program.file])
+            .reads(self.program.included(&program.files))
+            .writes("--svg", self.svg.as_deref());
+        let places = places.writes_json(self.json.as_ref());
+        places.check()?;
         pipeline::optimise(&mut program, &options);
         let explanation = explain(&program, &options);
         if let Some(path) = &self.svg {
             output::write_file(path, svg::step_graph(&explanation).as_bytes())?;
         }
-        if output::for_people(self.json.as_ref()) {
-            self.show(&explanation);
-        }
-        Ok(output::json(self.json.as_ref(), &explanation)?)
-    }
-
-    fn show(&self, explanation: &Explanation) {
-        output::print(&text::render(explanation, output::width()));
+        let mut text = text::render(&explanation, output::width());
         if let Some(path) = &self.svg {
-            output::say(format!("the step graph is in {}", path.display()));
+            text += &format!("the step graph is in {}\n", path.display());
         }
+        places.tell(&text);
+        Ok(output::json(self.json.as_ref(), &explanation)?)
     }
 
     fn print_ir(&self, pass: &str, options: &PassOptions) -> Outcome {

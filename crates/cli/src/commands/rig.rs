@@ -6,6 +6,7 @@ use clap::{Args, ValueHint};
 use wireloom_np::description::Machine;
 
 use crate::failure::{Failure, Outcome};
+use wireloom_console::Places;
 use wireloom_console::load_store;
 use wireloom_console::output::{self, JsonTarget};
 use wireloom_console::thousands;
@@ -44,12 +45,17 @@ impl Rig {
     pub fn run(self) -> Outcome {
         let description = Machine::find(&self.on).map_err(Failure::unusable)?;
         let program = self.program.compiled()?;
+        let places = Places::default()
+            .reads([&self.program.file])
+            .reads(self.program.included(&program.optimised.files))
+            .reads(&self.tables);
+        let places = places.writes("--waves", self.waves.as_deref());
+        let places = places.writes_json(self.json.as_ref());
+        places.check()?;
         let (store, _) = load_store(&program.optimised, &self.tables)?;
         warn_of_sections(&description, &program.optimised);
         let ran = Ran::new(&description, &program, &store, self.cycles, self.waves.clone())?;
-        if output::for_people(self.json.as_ref()) {
-            output::print(&text(&ran));
-        }
+        places.tell(&text(&ran));
         output::json(self.json.as_ref(), &ran)?;
         if ran.run.report.is_faultless() { Ok(()) } else { Err(Failure::Negative) }
     }

@@ -74,7 +74,11 @@ impl Run {
     pub fn run(self) -> Outcome {
         let job = self.job;
         job.simulation.check(std::slice::from_ref(&self.on))?;
+        let places = self.updates.places(job.places()).writes("--out", self.out.as_deref());
+        places.check()?;
         let compiled = job.program.compiled()?;
+        let places = places.reads(job.program.included(&compiled.optimised.files));
+        places.check()?;
         let program = &compiled.optimised;
         let mut updates = self.updates.open(&compiled)?;
         let mut captures = Captures::open(&job.input, job.packets)?;
@@ -159,12 +163,11 @@ impl Run {
             offloads,
             unread,
         };
-        if output::for_people(job.json.as_ref()) {
-            output::print(&report.text());
-            if let Some(out) = &self.out {
-                output::say(format!("packets are in {}", out.display()));
-            }
+        let mut text = report.text();
+        if let Some(out) = &self.out {
+            text += &format!("packets are in {}\n", out.display());
         }
+        places.tell(&text);
         Ok(output::json(job.json.as_ref(), &report)?)
     }
 }

@@ -12,6 +12,7 @@ use wireloom_np::description::Machine;
 use crate::failure::{Failure, Outcome};
 use crate::machine::warn_of_sections;
 use crate::program::ProgramArgs;
+use wireloom_console::Places;
 use wireloom_console::output::{self, JsonTarget};
 use wireloom_console::thousands;
 use wireloom_explore::rig::Loaded;
@@ -99,6 +100,8 @@ impl Search {
                 "--rate is a number of million packets a second, above zero",
             ));
         }
+        let places = Places::default().reads([&self.program.file]).reads(&self.tables);
+        places.reads(&self.input).writes_json(self.json.as_ref()).check()?;
         let loaded = Loaded::new(&self.program.source(), &self.tables)?;
         let kinds =
             self.like.iter().map(|like| self.kind(like, &loaded)).collect::<Outcome<Vec<_>>>()?;

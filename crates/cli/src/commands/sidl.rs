@@ -25,7 +25,8 @@ impl Sidl {
         let unreadable = |error: &dyn std::fmt::Display| {
             Failure::unusable(format!("{}: {error}", self.file.display()))
         };
-        let text = std::fs::read_to_string(&self.file).map_err(|error| unreadable(&error))?;
+        let text = wireloom_files::read_text(&self.file, wireloom_files::MAX_TEXT_BYTES)
+            .map_err(|error| unreadable(&error))?;
         let base = self.file.file_stem().and_then(|stem| stem.to_str());
         let base = base.ok_or_else(|| {
             unreadable(&"what is written takes the name of this file, which is not in UTF-8")

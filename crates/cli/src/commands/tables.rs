@@ -10,6 +10,7 @@ use wireloom_offloads::EntryKey;
 use crate::failure::Outcome;
 use crate::program::ProgramArgs;
 use crate::rows;
+use wireloom_console::Places;
 use wireloom_console::load_store;
 use wireloom_console::memory;
 use wireloom_console::output::{self, JsonTarget};
@@ -56,6 +57,11 @@ impl Tables {
     /// Loads the tables and prints a report.
     pub fn run(self) -> Outcome {
         let program = self.program.optimised()?;
+        let places = Places::default()
+            .reads([&self.program.file])
+            .reads(self.program.included(&program.files))
+            .reads(&self.tables);
+        places.writes_json(self.json.as_ref()).check()?;
         let before = memory::resident_kib();
         let (store, loaded) = load_store(&program, &self.tables)?;
         let memory_mib = memory::resident_kib().saturating_sub(before) as f64 / 1024.0;

@@ -83,7 +83,7 @@ fn list() {
 /// Runs the script that installs a group. Scripts and versions are those embedded in the command.
 fn fetch(part: Part) -> Outcome {
     let target = tools::user_folder().map_err(Failure::unusable)?;
-    let folder = tempfile::tempdir()
+    let folder = wireloom_files::TemporaryFolder::new()
         .map_err(|error| Failure::unusable(format!("a temporary folder: {error}")))?;
     for name in FILES {
         write(&folder.path().join(name), embedded::built_in(name).unwrap_or_default())?;

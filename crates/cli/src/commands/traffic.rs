@@ -12,7 +12,7 @@ use wireloom_net::traffic::{
 };
 
 use crate::failure::{Failure, Outcome};
-use wireloom_console::{output, thousands};
+use wireloom_console::{Places, thousands};
 
 /// See `wireloom traffic --help`.
 #[derive(Args, Debug)]
@@ -103,7 +103,8 @@ fn parse_mac(text: &str) -> Result<[u8; 6], String> {
 fn read_spec(path: &Path) -> Outcome<Spec> {
     let wrong =
         |error: &dyn std::fmt::Display| Failure::unusable(format!("{}: {error}", path.display()));
-    let text = std::fs::read_to_string(path).map_err(|error| wrong(&error))?;
+    let text = wireloom_files::read_text(path, wireloom_files::MAX_TEXT_BYTES)
+        .map_err(|error| wrong(&error))?;
     if path.extension().is_some_and(|extension| extension == "json") {
         serde_json::from_str(&text).map_err(|error| wrong(&error))
     } else {
@@ -121,6 +122,10 @@ fn set<T>(place: &mut T, given: Option<T>) {
 impl Traffic {
     /// Writes the packets.
     pub fn run(self) -> Outcome {
+        let read = [&self.spec, &self.prefixes, &self.source_prefixes, &self.capture];
+        let places = Places::default().reads(read.into_iter().flatten());
+        let places = places.writes("--out", Some(&self.out));
+        places.check()?;
         let out = self.out.clone();
         let spec = self.into_spec()?;
         let Some(count) = spec.count else {
@@ -141,12 +146,8 @@ impl Traffic {
         let packets = writer.packets();
         writer.finish()?;
         bar.finish_and_clear();
-        output::say(format!(
-            "{}: {} packets, {} bytes",
-            out.display(),
-            thousands(packets),
-            thousands(bytes)
-        ));
+        let about = format!("{} packets, {} bytes", thousands(packets), thousands(bytes));
+        places.tell(&format!("{}: {about}\n", out.display()));
         Ok(())
     }
 

@@ -108,7 +108,11 @@ impl Verify {
     pub fn run(self) -> Outcome {
         let job = self.job;
         job.simulation.check(&self.on)?;
+        let places = self.updates.places(job.places());
+        places.check()?;
         let compiled = job.program.compiled()?;
+        let places = places.reads(job.program.included(&compiled.optimised.files));
+        places.check()?;
         let program = &compiled.optimised;
         let mut captures = Captures::open(&job.input, job.packets)?;
         let mut updates = self.updates.open(&compiled)?;
@@ -176,9 +180,7 @@ impl Verify {
                 .collect(),
             fates: tally.fates(program),
         };
-        if output::for_people(job.json.as_ref()) {
-            output::print(&report.text());
-        }
+        places.tell(&report.text());
         if let Some(target) = &job.json {
             output::write_json(target, &report)?;
         }

@@ -9,6 +9,7 @@ use wireloom_np::description::Machine;
 
 use super::search::{Numbers, shapes};
 use crate::failure::{Failure, Outcome};
+use wireloom_console::Places;
 use wireloom_console::Staged;
 use wireloom_console::output::{self, JsonTarget};
 use wireloom_console::thousands;
@@ -76,6 +77,7 @@ struct Report<'a> {
 impl Virtual {
     /// Chooses groups and machines and prints them.
     pub fn run(self) -> Outcome {
+        Places::default().reads([&self.file]).writes_json(self.json.as_ref()).check()?;
         let description = Description::open(&self.file)?;
         description.check_constants(&self.file)?;
         let overload = self.overload.as_deref().map(|name| description.router(name)).transpose()?;

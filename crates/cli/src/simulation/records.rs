@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use clap::{Args, ValueHint};
-use wireloom_console::{output, thousands};
+use wireloom_console::{Places, output, thousands};
 use wireloom_machine::{Knob, Recordings};
 use wireloom_sim::stats::Series;
 use wireloom_sim::{Time, plot};
@@ -46,6 +46,14 @@ impl RecordArgs {
         given.map(|(option, knob, _)| (option, knob))
     }
 
+    /// Adds the files that are written.
+    pub fn places(&self, places: Places) -> Places {
+        places
+            .writes("--timeline", self.timeline.as_deref())
+            .writes("--series", self.series.as_deref())
+            .writes("--plot", self.plot.as_deref())
+    }
+
     /// Returns the simulated time that a timeline covers, in nanoseconds, if a timeline was
     /// requested.
     pub fn timeline_ns(&self) -> Option<u64> {
@@ -75,11 +83,11 @@ impl RecordArgs {
         if let (Some(path), Some(timeline)) = (&self.timeline, timeline) {
             write(path, |to| timeline.write_trace(to))?;
             if timeline.left_out() > 0 {
-                eprintln!(
+                output::note(format!(
                     "warning: {}: {} spans were left out: say a shorter --timeline-us",
                     path.display(),
                     thousands(timeline.left_out())
-                );
+                ));
             }
         }
         let Some(series) = series else { return Ok(()) };

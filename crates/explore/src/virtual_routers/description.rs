@@ -165,10 +165,11 @@ impl Description {
     /// # Errors
     /// If it cannot be read or is not such a list.
     pub fn open(path: &Path) -> Result<Self> {
-        let text = std::fs::read_to_string(path).map_err(|error| {
-            Error::new(format!("{}: cannot be read: {error}", path.display()))
-                .with_help("the argument is a list of virtual routers (docs/virtual.md)")
-        })?;
+        let text =
+            wireloom_files::read_text(path, wireloom_files::MAX_TEXT_BYTES).map_err(|error| {
+                Error::new(format!("{}: cannot be read: {error}", path.display()))
+                    .with_help("the argument is a list of virtual routers (docs/virtual.md)")
+            })?;
         let folder = path.parent().unwrap_or(Path::new(""));
         Self::parse(&text, folder)
             .map_err(|message| Error::new(format!("{}: {message}", path.display())))

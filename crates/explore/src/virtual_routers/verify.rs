@@ -3,7 +3,7 @@
 //! keeps to its rate.
 
 use serde::Serialize;
-use tempfile::TempDir;
+use wireloom_files::TemporaryFolder;
 use wireloom_np::simulation::{Arrival, Resolved, Settings};
 
 use super::joined::Joined;
@@ -59,8 +59,8 @@ impl Evaluator<'_> {
             }
         });
         let schedule = Schedule::new(self, &joined.lanes, overload)?;
-        let folder =
-            TempDir::new().map_err(|error| Error::new(format!("a temporary folder: {error}")))?;
+        let folder = TemporaryFolder::new()
+            .map_err(|error| Error::new(format!("a temporary folder: {error}")))?;
         let settings = Settings { clock_mhz: self.lane_mpps() as u32, ..Settings::default() };
         let working = Working::on("building the chip");
         let mut simulation = machine::simulate(

@@ -15,6 +15,8 @@ const MAX_DEPTH: usize = 32;
 /// Maximum total of included files: files that include each other twice would double with each
 /// level.
 const MAX_INCLUDES: u32 = 1024;
+/// How the names of files end that can be included.
+const SOURCES: [&str; 2] = ["loom", "h"];
 /// The longest source file, in bytes.
 pub(crate) const MAX_FILE_BYTES: u64 = 4 << 20;
 
@@ -64,16 +66,10 @@ pub(crate) fn read(path: &Path, library: Option<Library>) -> Result<String, Stri
             None => Err("there is no such file in the library".into()),
         };
     }
-    let about = path.metadata().map_err(|e| e.to_string())?;
-    if !about.is_file() {
+    if path.is_dir() {
         return Err("not a file".into());
     }
-    if about.len() > MAX_FILE_BYTES {
-        return Err(too_long());
-    }
-    let bytes = std::fs::read(path).map_err(|e| e.to_string())?;
-    String::from_utf8(bytes)
-        .map_err(|e| format!("not valid UTF-8 at byte {}", e.utf8_error().valid_up_to()))
+    wireloom_files::read_text(path, MAX_FILE_BYTES).map_err(|error| error.to_string())
 }
 
 fn too_long() -> String {
@@ -157,6 +153,17 @@ impl Parser<'_> {
                 Diagnostic::new("E0112", span, "unexpected text after the name of the file")
                     .help("write nothing else on the line of an `#include`"),
             );
+        }
+        // Diagnostics quote the files that they are about: a program must not be able to show files
+        // that its author cannot read.
+        let named = Path::new(wanted).extension().and_then(|end| end.to_str());
+        if !named.is_some_and(|end| SOURCES.contains(&end)) {
+            let message = format!("`{wanted}` is not named as a source file is");
+            self.sink.push(
+                Diagnostic::new("E0112", span, message)
+                    .help("only files whose names end in `.loom` or `.h` can be included"),
+            );
+            return;
         }
         let Some(path) = self.find(span, wanted) else { return };
         let identity = path.canonicalize().unwrap_or_else(|_| path.clone());

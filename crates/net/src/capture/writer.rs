@@ -6,7 +6,7 @@ use std::fs::{self, File};
 use std::io::{self, BufWriter, Write};
 use std::path::{Path, PathBuf};
 
-use tempfile::NamedTempFile;
+use wireloom_files::TemporaryFile;
 
 use super::error::CaptureError;
 use super::{pcap, pcapng};
@@ -62,7 +62,7 @@ pub struct Writer {
 }
 
 enum Output {
-    Beside(NamedTempFile),
+    Beside(TemporaryFile),
     Directly(File),
 }
 
@@ -155,7 +155,7 @@ impl Writer {
         let path = self.path;
         let failed = |e: io::Error| CaptureError::io(&path, "write the capture", &e);
         match self.out.into_inner().map_err(|e| failed(e.into_error()))? {
-            Output::Beside(file) => file.persist(&path).map(drop).map_err(|e| failed(e.error)),
+            Output::Beside(file) => file.persist(&path).map_err(failed),
             Output::Directly(mut file) => file.flush().map_err(failed),
         }
     }
@@ -277,21 +277,15 @@ impl Writer {
 }
 
 fn open_output(path: &Path) -> io::Result<Output> {
+    if wireloom_files::is_standard_stream(path) {
+        let stdout = std::os::fd::AsFd::as_fd(&io::stdout()).try_clone_to_owned()?;
+        return Ok(Output::Directly(stdout.into()));
+    }
     if fs::metadata(path).is_ok_and(|m| !m.is_file()) {
         if path.is_dir() {
             return Err(io::Error::new(io::ErrorKind::IsADirectory, "is a directory"));
         }
         return File::options().write(true).open(path).map(Output::Directly);
     }
-    let folder = match path.parent() {
-        Some(parent) if !parent.as_os_str().is_empty() => parent,
-        _ => Path::new("."),
-    };
-    let mut builder = tempfile::Builder::new();
-    builder.prefix(".wireloom-").suffix(".tmp");
-    // Temporary files are private by default. This one becomes the result, so the user's umask
-    // decides.
-    #[cfg(unix)]
-    builder.permissions(std::os::unix::fs::PermissionsExt::from_mode(0o666));
-    builder.tempfile_in(folder).map(Output::Beside)
+    TemporaryFile::beside(path).map(Output::Beside)
 }

@@ -9,6 +9,9 @@ use super::literal::Literal;
 use super::prefix::{Family, Prefix};
 use crate::input;
 
+/// The longest text of a table file, decompressed, in bytes.
+const MAX_TEXT_BYTES: u64 = 512 << 20;
+
 /// A table file whose lines are well-formed. Entries are parsed at each visit, and imports are
 /// streamed, so that a file with a million entries takes only the memory of its text.
 #[derive(Clone, Debug)]
@@ -48,7 +51,18 @@ impl Entry<'_> {
 pub(super) fn read_text(path: &Path) -> Result<String, TableError> {
     let mut stream = input::open(path).map_err(|e| TableError::io(path, Position::Whole, &e))?;
     let mut bytes = Vec::new();
-    stream.read_to_end(&mut bytes).map_err(|e| TableError::io(path, Position::Whole, &e))?;
+    stream
+        .by_ref()
+        .take(MAX_TEXT_BYTES + 1)
+        .read_to_end(&mut bytes)
+        .map_err(|e| TableError::io(path, Position::Whole, &e))?;
+    if bytes.len() as u64 > MAX_TEXT_BYTES {
+        return Err(TableError::new(
+            path,
+            Position::Whole,
+            format!("longer than {MAX_TEXT_BYTES} bytes; import long lists, which are not kept"),
+        ));
+    }
     String::from_utf8(bytes).map_err(|e| {
         let good = &e.as_bytes()[..e.utf8_error().valid_up_to()];
         let line = good.iter().filter(|&&b| b == b'\n').count() as u64 + 1;

@@ -53,7 +53,7 @@ pub fn synthesise(
     }
     let parameters = parameters(design, unit);
     let mapping = synthesis_for(family);
-    let folder = tempfile::tempdir()
+    let folder = wireloom_files::TemporaryFolder::new()
         .map_err(|error| AreaError::File { place: "temporary folder".into(), error })?;
     let sources = write_sources(design, folder.path())?;
     let boxed: Vec<String> =

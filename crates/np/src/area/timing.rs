@@ -57,7 +57,7 @@ pub fn route(
     if let Some(known) = cache.load(&key) {
         return Ok(known);
     }
-    let folder = tempfile::tempdir()
+    let folder = wireloom_files::TemporaryFolder::new()
         .map_err(|error| AreaError::File { place: "temporary folder".into(), error })?;
     let file = |name: &str| folder.path().join(name);
     let read = |name: &str| {

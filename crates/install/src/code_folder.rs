@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use tempfile::TempDir;
+use wireloom_files::TemporaryFolder;
 
 use crate::owner;
 use crate::{Cache, CacheError};
@@ -13,7 +13,7 @@ use crate::{Cache, CacheError};
 ///
 /// # Errors
 /// If there is no such place.
-pub fn scratch(kind: &str) -> Result<TempDir, CacheError> {
+pub fn code_folder(kind: &str) -> Result<TemporaryFolder, CacheError> {
     let temporary = std::env::temp_dir();
     let usable = !is_noexec(&temporary) && owner::open_to_all(&temporary).is_none();
     if usable && let Ok(folder) = within(&temporary, kind) {
@@ -24,8 +24,8 @@ pub fn scratch(kind: &str) -> Result<TempDir, CacheError> {
     within(folder, kind).map_err(|error| CacheError::File { path: folder.to_owned(), error })
 }
 
-fn within(folder: &Path, kind: &str) -> std::io::Result<TempDir> {
-    tempfile::Builder::new().prefix(&format!("wireloom-{kind}-")).tempdir_in(folder)
+fn within(folder: &Path, kind: &str) -> std::io::Result<TemporaryFolder> {
+    TemporaryFolder::within(folder, &format!("wireloom-{kind}-"))
 }
 
 /// Whether nothing in a folder can be run, since its file system is mounted so.

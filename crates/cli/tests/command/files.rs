@@ -1,0 +1,145 @@
+//! Which files the command reads and writes, and what it leaves.
+
+use std::fs::File;
+use std::io::Write;
+use std::os::unix::process::ExitStatusExt;
+use std::process::{Command, Stdio};
+
+use crate::workplace::{Ran, Workplace};
+
+#[test]
+fn outputs_overwrite_neither_inputs_nor_each_other() {
+    let place = Workplace::new();
+    let before = place.files();
+    for (words, said) in [
+        ("explain hub.loom --svg hub.loom", "--svg would overwrite an input"),
+        ("check hub.loom --json hub.loom", "--json would overwrite an input"),
+        ("tables hub.loom --tables hub.tables --json ./hub.tables", "--json would overwrite"),
+        ("run hub.loom --in three.pcap --json three.pcap", "--json would overwrite an input"),
+        ("run hub.loom --in three.pcap --out three.pcap", "--out would overwrite an input"),
+        ("run hub.loom --in three.pcap --out f --json f", "would both be written there"),
+        ("run hub.loom --in three.pcap --out - --json -", "would both be written there"),
+        ("run - --in -", "standard input can be read once"),
+        ("run hub.loom --in three.pcap --out no/such/folder", "--out cannot be written"),
+        ("verify hub.loom --in three.pcap --json .", "--json cannot be written"),
+        ("traffic --packets 1 --capture three.pcap --out three.pcap", "would overwrite an input"),
+    ] {
+        place.wireloom(words).status(2).complains(&[said]);
+        assert_eq!(place.files(), before, "{words}");
+    }
+    assert_eq!(place.read("hub.loom"), crate::workplace::HUB.as_bytes());
+}
+
+#[test]
+fn included_files_are_inputs_too() {
+    let place = Workplace::new();
+    place.write("top.loom", b"#include \"hub.loom\"\n");
+    place.wireloom("explain top.loom --svg hub.loom").status(2).complains(&["overwrite an input"]);
+}
+
+#[test]
+fn a_dash_is_standard_input_and_output() {
+    let place = Workplace::new();
+    let checked = with_input(&place, "check -", crate::workplace::HUB.as_bytes());
+    checked.status(0).says(&["-: no errors"]);
+    let refused = with_input(&place, "check -", b"engine");
+    refused.status(1).complains(&["-:1:"]);
+
+    let words = "run hub.loom --on golden --tables hub.tables --in - --out out.pcapng";
+    with_input(&place, words, &place.read("three.pcap")).status(0).says(&["3 packets"]);
+    let output =
+        command(&place, "run hub.loom --on golden --tables hub.tables --in three.pcap --out -");
+    let output = { output }.output().expect("the command starts");
+    assert_eq!(output.stdout, place.read("out.pcapng"), "the same capture");
+    let told = String::from_utf8(output.stderr).expect("text");
+    assert!(told.contains("3 packets"), "{told}");
+
+    place.wireloom("explain hub.loom --svg -").status(0).says(&["<svg"]).complains(&["start"]);
+}
+
+#[test]
+fn what_cannot_be_written_is_an_error() {
+    let place = Workplace::new();
+    let full = || File::options().write(true).open("/dev/full").expect("a full device");
+    for words in ["run hub.loom --on golden --in three.pcap", "check hub.loom --json -", "machines"]
+    {
+        let output = command(&place, words).stdout(full()).output().expect("the command starts");
+        Ran::from(output).status(2).complains(&["standard output", "No space left"]);
+    }
+    // A reader that has exited wants no more.
+    let (reader, writer) = std::io::pipe().expect("a pipe");
+    drop(reader);
+    let status = command(&place, "machines").stdout(writer).status().expect("the command starts");
+    assert_eq!(status.code(), Some(0));
+    // Without standard error, the status tells.
+    let (reader, writer) = std::io::pipe().expect("a pipe");
+    drop(reader);
+    let status = command(&place, "check none.loom").stderr(writer).status().expect("starts");
+    assert_eq!(status.code(), Some(2));
+}
+
+#[test]
+fn a_signal_leaves_nothing() {
+    let place = Workplace::new();
+    let before = place.files();
+    let mut child = command(&place, "run hub.loom --on golden --in - --out out.pcapng")
+        .stdin(Stdio::piped())
+        .stdout(Stdio::null())
+        .spawn()
+        .expect("the command starts");
+    // The capture does not end: the command waits for the rest, with its output begun.
+    let mut input = child.stdin.take().expect("a pipe");
+    input.write_all(&place.read("three.pcap")).expect("the command reads");
+    while place.files() == before {
+        assert!(child.try_wait().expect("a child").is_none(), "it ended by itself");
+        std::thread::yield_now();
+    }
+    let process = rustix::process::Pid::from_child(&child);
+    rustix::process::kill_process(process, rustix::process::Signal::TERM).expect("a signal");
+    let status = child.wait().expect("it ends");
+    assert_eq!(status.signal(), Some(15), "{status}");
+    assert_eq!(place.files(), before);
+}
+
+#[test]
+fn endless_inputs_are_refused() {
+    let place = Workplace::new();
+    std::os::unix::fs::symlink("/dev/zero", place.path("zero.toml")).expect("a link");
+    for (words, said) in [
+        ("check /dev/zero", "longer than"),
+        ("run hub.loom --in three.pcap --on zero.toml", "longer than"),
+        ("sidl /dev/zero -o out", "longer than"),
+        ("run hub.loom --in /dev/zero", "/dev/zero"),
+    ] {
+        let ran = place.wireloom(words);
+        assert!(matches!(ran.status, 1 | 2), "{words}: {}", ran.status);
+        ran.complains(&[said]);
+    }
+}
+
+#[test]
+fn only_sources_are_included() {
+    let place = Workplace::new();
+    place.write("secret", b"a line that nobody is to read\n");
+    place.write("t.loom", b"#include \"secret\"\n#include \"/etc/passwd\"\n");
+    let ran = place.wireloom("check t.loom");
+    ran.status(1).complains(&["`secret` is not named as a source file is", "`/etc/passwd`"]);
+    assert!(!ran.err.contains("nobody is to read") && !ran.err.contains("root:"), "{}", ran.err);
+}
+
+fn command(place: &Workplace, words: &str) -> Command {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_wireloom"));
+    command.args(words.split_whitespace()).current_dir(place.path(""));
+    command
+}
+
+fn with_input(place: &Workplace, words: &str, input: &[u8]) -> Ran {
+    let mut child = command(place, words)
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .expect("the command starts");
+    child.stdin.take().expect("a pipe").write_all(input).expect("the command reads");
+    Ran::from(child.wait_with_output().expect("it ends"))
+}

@@ -1,0 +1,8 @@
+//! Files of the command: texts from outside are read up to a limit, and no end of the process
+//! leaves temporary files behind.
+
+mod temporary;
+mod text;
+
+pub use temporary::{TemporaryFile, TemporaryFolder, exit, remove_on_signals};
+pub use text::{MAX_TEXT_BYTES, STANDARD_STREAM, is_standard_stream, read_text};

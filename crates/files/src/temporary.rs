@@ -1,0 +1,216 @@
+//! Temporary files and folders that no end of the process leaves behind.
+//!
+//! Destructors do not run when a signal or [`exit`] ends a process. So everything temporary is
+//! registered here: [`remove_on_signals`] removes it and stops child processes before a signal ends
+//! the process.
+
+mod children;
+
+use std::collections::BTreeSet;
+use std::fs;
+use std::io::{self, Write};
+use std::path::{Path, PathBuf};
+use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::thread;
+use std::time::Duration;
+
+use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
+use signal_hook::iterator::Signals;
+use signal_hook::low_level::emulate_default_handler;
+use tempfile::{Builder, NamedTempFile, TempDir};
+
+/// What exists now. The thread that ends the process keeps it locked, so that nothing new comes
+/// into being meanwhile.
+static EXISTING: Mutex<BTreeSet<PathBuf>> = Mutex::new(BTreeSet::new());
+
+fn existing() -> MutexGuard<'static, BTreeSet<PathBuf>> {
+    EXISTING.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// An entry of the registry, removed from it when it is dropped.
+#[derive(Debug)]
+struct Registered(PathBuf);
+
+impl Drop for Registered {
+    fn drop(&mut self) {
+        existing().remove(&self.0);
+    }
+}
+
+/// Makes something temporary and registers it in one step, as far as signals can tell.
+fn register<T>(
+    make: impl FnOnce() -> io::Result<T>,
+    path: impl FnOnce(&T) -> &Path,
+) -> io::Result<(T, Registered)> {
+    let mut existing = existing();
+    let made = make()?;
+    // The process may change its folder later.
+    let path = std::path::absolute(path(&made))?;
+    existing.insert(path.clone());
+    Ok((made, Registered(path)))
+}
+
+/// A temporary folder, removed with its contents when it is dropped.
+#[derive(Debug)]
+pub struct TemporaryFolder {
+    folder: TempDir,
+    _registered: Registered,
+}
+
+impl TemporaryFolder {
+    /// Makes a folder that only this user can enter, in the system's folder of temporary files.
+    ///
+    /// # Errors
+    /// If it cannot be made.
+    pub fn new() -> io::Result<Self> {
+        Self::within(&std::env::temp_dir(), "wireloom-")
+    }
+
+    /// Makes a folder that only this user can enter; its name begins with `prefix`.
+    ///
+    /// # Errors
+    /// If it cannot be made.
+    pub fn within(folder: &Path, prefix: &str) -> io::Result<Self> {
+        Self::make(Builder::new().prefix(prefix), folder)
+    }
+
+    /// Makes a folder that becomes part of the user's files: the user's umask decides who enters.
+    ///
+    /// # Errors
+    /// If it cannot be made.
+    pub fn of_result(folder: &Path) -> io::Result<Self> {
+        use std::os::unix::fs::PermissionsExt;
+        let everyone = fs::Permissions::from_mode(0o777);
+        Self::make(Builder::new().prefix(".wireloom-").permissions(everyone), folder)
+    }
+
+    fn make(builder: &mut Builder<'_, '_>, folder: &Path) -> io::Result<Self> {
+        let (folder, _registered) = register(|| builder.tempdir_in(folder), |made| made.path())?;
+        Ok(Self { folder, _registered })
+    }
+
+    /// Returns where it is.
+    pub fn path(&self) -> &Path {
+        self.folder.path()
+    }
+}
+
+/// A temporary file that is to replace another one, removed when it is dropped before that.
+#[derive(Debug)]
+pub struct TemporaryFile {
+    file: NamedTempFile,
+    _registered: Registered,
+}
+
+impl TemporaryFile {
+    /// Makes a file in the folder of the file that it is to replace; the user's umask decides who
+    /// reads it.
+    ///
+    /// # Errors
+    /// If it cannot be made.
+    pub fn beside(target: &Path) -> io::Result<Self> {
+        use std::os::unix::fs::PermissionsExt;
+        let folder = target.parent().filter(|parent| !parent.as_os_str().is_empty());
+        let mut builder = Builder::new();
+        builder.prefix(".wireloom-").suffix(".tmp");
+        builder.permissions(fs::Permissions::from_mode(0o666));
+        let make = || builder.tempfile_in(folder.unwrap_or(Path::new(".")));
+        let (file, _registered) = register(make, |made| made.path())?;
+        Ok(Self { file, _registered })
+    }
+
+    /// Moves the file to its final place, over what is there.
+    ///
+    /// # Errors
+    /// If it cannot be moved; it is removed then.
+    pub fn persist(self, target: &Path) -> io::Result<()> {
+        self.file.persist(target)?;
+        Ok(())
+    }
+}
+
+impl Write for TemporaryFile {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        self.file.write(bytes)
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        self.file.flush()
+    }
+}
+
+/// From now on, SIGINT, SIGTERM and SIGHUP stop the child processes and remove all temporary files
+/// before they end the process.
+///
+/// # Errors
+/// If the system refuses handlers.
+pub fn remove_on_signals() -> io::Result<()> {
+    let mut signals = Signals::new([SIGINT, SIGTERM, SIGHUP])?;
+    thread::Builder::new().name("signals".into()).spawn(move || {
+        if let Some(signal) = signals.forever().next() {
+            remove_everything();
+            let _ = emulate_default_handler(signal);
+        }
+    })?;
+    Ok(())
+}
+
+/// Ends the process and leaves nothing temporary behind.
+pub fn exit(status: i32) -> ! {
+    remove_everything();
+    std::process::exit(status)
+}
+
+/// Stops the child processes and removes what is registered. Nothing can be made afterwards.
+fn remove_everything() {
+    let existing = std::mem::ManuallyDrop::new(existing());
+    children::stop();
+    // A child that has not ended yet may still write.
+    for _ in 0..20 {
+        if existing.iter().filter(|path| !remove(path)).count() == 0 {
+            return;
+        }
+        thread::sleep(Duration::from_millis(10));
+    }
+}
+
+/// Whether something is removed.
+fn remove(path: &Path) -> bool {
+    let result = if path.is_dir() { fs::remove_dir_all(path) } else { fs::remove_file(path) };
+    match result {
+        Ok(()) => true,
+        Err(error) => error.kind() == io::ErrorKind::NotFound,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_dropped_folder_is_neither_there_nor_registered() {
+        let folder = TemporaryFolder::new().expect("a folder");
+        let path = folder.path().to_owned();
+        fs::write(path.join("file"), "contents").expect("a file");
+        assert!(existing().contains(&path));
+        drop(folder);
+        assert!(!path.exists() && !existing().contains(&path));
+    }
+
+    #[test]
+    fn a_file_replaces_another_one_or_goes() {
+        let folder = TemporaryFolder::new().expect("a folder");
+        let target = folder.path().join("result");
+        let mut file = TemporaryFile::beside(&target).expect("a file");
+        file.write_all(b"half").expect("writes");
+        drop(file);
+        assert_eq!(fs::read_dir(folder.path()).expect("the folder").count(), 0);
+        let mut file = TemporaryFile::beside(&target).expect("a file");
+        file.write_all(b"whole").expect("writes");
+        file.persist(&target).expect("moves");
+        assert_eq!(fs::read(&target).expect("reads"), b"whole");
+        assert!(
+            existing().iter().all(|path| !path.starts_with(folder.path()) || path == folder.path())
+        );
+    }
+}
