@@ -8,11 +8,13 @@ mod completions;
 mod explain;
 mod machines;
 mod manual;
+mod new;
 mod rig;
 mod run;
 mod search;
 mod sidl;
 mod tables;
+mod test;
 mod tools;
 mod traffic;
 mod verify;
@@ -57,6 +59,19 @@ Examples:
 
 Exit status 1 if a machine differs; the first packet that does is shown field by field.")]
     Verify(verify::Verify),
+    /// Run packet tests: packets in a readable notation, and what an engine does with them
+    #[command(after_help = "\
+Examples:
+  wireloom test programs/tests/nat.packets
+  wireloom test programs/tests/ipv4.packets programs/tests/mpls.packets --on golden,native,np-1-2-4
+
+How tests are written: programs/tests/README.md. Exit status 1 if an expectation is not met; each is shown with its line.")]
+    Test(test::Test),
+    /// Begin an engine: a folder with a small engine to change, its tables and its tests
+    #[command(after_help = "\
+Example:
+  wireloom new firewall")]
+    New(new::New),
     /// Compile a program to source code for a machine
     #[command(after_help = "\
 Examples:
@@ -165,6 +180,8 @@ impl Command {
             Self::Explain(command) => command.run(),
             Self::Run(command) => command.run(),
             Self::Verify(command) => command.run(),
+            Self::Test(command) => command.run(),
+            Self::New(command) => command.run(),
             Self::Build(command) => command.run(),
             Self::Rig(command) => command.run(),
             Self::Bench(command) => command.run(),

@@ -6,6 +6,8 @@ mod files;
 mod multiprocessors;
 #[path = "command/options.rs"]
 mod options;
+#[path = "command/tests.rs"]
+mod tests;
 #[path = "command/workplace.rs"]
 mod workplace;
 

@@ -4,9 +4,12 @@
 //! Layers are in wire order. Omitted fields are computed from the layers after it: types, lengths,
 //! checksums. Every field can be given, also with a wrong value. `programs/tests/README.md` lists
 //! the layers and their fields. This code is independent of the code under test, so that one checks
-//! the other.
+//! the other. A packet has at most [`MAX_BYTES`]; values that do not fit their fields are errors.
 
 use std::net::{Ipv4Addr, Ipv6Addr};
+
+/// The longest packet.
+pub const MAX_BYTES: usize = 65_535;
 
 /// The bytes of a packet.
 ///
@@ -21,7 +24,7 @@ pub fn build(text: &str) -> Result<Vec<u8>, String> {
     for modifier in parts {
         let (name, count) =
             modifier.trim().split_once(' ').ok_or("a modifier is a name and a number")?;
-        let count = number(count.trim())? as usize;
+        let count = length(count.trim())?;
         match name {
             "cut" if count <= bytes.len() => bytes.truncate(count),
             "cut" => return Err(format!("cut {count}: the packet has only {} bytes", bytes.len())),
@@ -45,6 +48,13 @@ pub fn number(text: &str) -> Result<u64, String> {
         None => text.parse(),
     };
     parsed.map_err(|_| format!("`{text}` is no number"))
+}
+
+/// Parses a number of bytes.
+fn length(text: &str) -> Result<usize, String> {
+    let count = number(text)?;
+    let count = usize::try_from(count).ok().filter(|count| *count <= MAX_BYTES);
+    count.ok_or_else(|| format!("{text}: a packet has at most {MAX_BYTES} bytes"))
 }
 
 /// Parses any form of a field's number: a number, an IPv4 or IPv6 address, a MAC address.
@@ -105,8 +115,8 @@ impl Layer {
             .ok_or(format!("`{text}` is neither a layer nor a string"))?;
         Ok(match name {
             "hex" => Self::Bytes(hex(args)?),
-            "zeros" => Self::Bytes(vec![0; number(args)? as usize]),
-            "bytes" => Self::Bytes((0..number(args)?).map(|i| (i % 251) as u8).collect()),
+            "zeros" => Self::Bytes(vec![0; length(args)?]),
+            "bytes" => Self::Bytes((0..length(args)?).map(|i| (i % 251) as u8).collect()),
             "trailer" => Self::Trailer(string(args)?),
             _ => Self::Header(name.to_owned(), Fields::parse(args)?),
         })
@@ -140,6 +150,9 @@ fn assemble(layers: &[Layer]) -> Result<Vec<u8>, String> {
                 body.splice(0..0, header);
             }
         }
+        if body.len() + trailer.len() > MAX_BYTES {
+            return Err(format!("a packet has at most {MAX_BYTES} bytes"));
+        }
     }
     body.extend(trailer);
     Ok(body)
@@ -159,41 +172,41 @@ fn header(
         "eth" => {
             out.extend(mac(&fields.take("dst").ok_or("`dst` is missing")?)?);
             out.extend(mac(&fields.take("src").ok_or("`src` is missing")?)?);
-            out.extend(fields.number("type", ethertype(next))?.to_be_bytes()[6..].iter());
+            out.extend(fields.number("type", 16, ethertype(next))?.to_be_bytes()[6..].iter());
         }
         "vlan" => {
-            let tci = fields.number("pcp", 0)? << 13
-                | fields.number("dei", 0)? << 12
-                | fields.number("vid", 0)?;
+            let tci = fields.number("pcp", 3, 0)? << 13
+                | fields.number("dei", 1, 0)? << 12
+                | fields.number("vid", 12, 0)?;
             out.extend((tci as u16).to_be_bytes());
-            out.extend((fields.number("type", ethertype(next))? as u16).to_be_bytes());
+            out.extend((fields.number("type", 16, ethertype(next))? as u16).to_be_bytes());
         }
         "mpls" => {
-            let bottom = fields.number("bottom", u64::from(next != "mpls"))?;
-            let entry = fields.number("label", 0)? << 12
-                | fields.number("tc", 0)? << 9
+            let bottom = fields.number("bottom", 1, u64::from(next != "mpls"))?;
+            let entry = fields.number("label", 20, 0)? << 12
+                | fields.number("tc", 3, 0)? << 9
                 | bottom << 8
-                | fields.number("ttl", 64)?;
+                | fields.number("ttl", 8, 64)?;
             out.extend((entry as u32).to_be_bytes());
         }
         "ipv4" => return ipv4(fields, next, body),
         "ipv6" => {
-            let first = fields.number("version", 6)? << 28
-                | fields.number("class", 0)? << 20
-                | fields.number("flow", 0)?;
+            let first = fields.number("version", 4, 6)? << 28
+                | fields.number("class", 8, 0)? << 20
+                | fields.number("flow", 20, 0)?;
             out.extend((first as u32).to_be_bytes());
-            out.extend((fields.number("length", body.len() as u64)? as u16).to_be_bytes());
-            out.push(fields.number("next", protocol(next))? as u8);
-            out.push(fields.number("hop", 64)? as u8);
+            out.extend((fields.number("length", 16, body.len() as u64)? as u16).to_be_bytes());
+            out.push(fields.number("next", 8, protocol(next))? as u8);
+            out.push(fields.number("hop", 8, 64)? as u8);
             for end in ["src", "dst"] {
                 let address = fields.take(end).ok_or(format!("`{end}` is missing"))?;
                 out.extend(address.parse::<Ipv6Addr>().map_err(|e| e.to_string())?.octets());
             }
         }
         "udp" => {
-            out.extend((fields.number("src", 0)? as u16).to_be_bytes());
-            out.extend((fields.number("dst", 0)? as u16).to_be_bytes());
-            out.extend((fields.number("length", 8 + body.len() as u64)? as u16).to_be_bytes());
+            out.extend((fields.number("src", 16, 0)? as u16).to_be_bytes());
+            out.extend((fields.number("dst", 16, 0)? as u16).to_be_bytes());
+            out.extend((fields.number("length", 16, 8 + body.len() as u64)? as u16).to_be_bytes());
             out.extend([0, 0]);
             let sum = match checksum(&pseudo_header(around, 17, 8 + body.len())?, &[&out, body]) {
                 0 => 0xffff,
@@ -203,27 +216,37 @@ fn header(
         }
         "tcp" => {
             let options = fields.take("options").map_or(Ok(Vec::new()), |h| hex(&h))?;
-            out.extend((fields.number("src", 0)? as u16).to_be_bytes());
-            out.extend((fields.number("dst", 0)? as u16).to_be_bytes());
-            out.extend((fields.number("seq", 0)? as u32).to_be_bytes());
-            out.extend((fields.number("ack", 0)? as u32).to_be_bytes());
-            out.push((fields.number("data_offset", 5 + options.len() as u64 / 4)? << 4) as u8);
+            out.extend((fields.number("src", 16, 0)? as u16).to_be_bytes());
+            out.extend((fields.number("dst", 16, 0)? as u16).to_be_bytes());
+            out.extend((fields.number("seq", 32, 0)? as u32).to_be_bytes());
+            out.extend((fields.number("ack", 32, 0)? as u32).to_be_bytes());
+            out.push((fields.number("data_offset", 4, 5 + options.len() as u64 / 4)? << 4) as u8);
             out.push(flags(&fields.take("flags").unwrap_or_default())?);
-            out.extend((fields.number("window", 0xffff)? as u16).to_be_bytes());
+            out.extend((fields.number("window", 16, 0xffff)? as u16).to_be_bytes());
             out.extend([0, 0, 0, 0]);
             out.extend(&options);
             let sum = checksum(&pseudo_header(around, 6, out.len() + body.len())?, &[&out, body]);
             put_checksum(&mut out, 16, fields, sum)?;
         }
         "icmp" => {
-            out.extend([fields.number("type", 0)? as u8, fields.number("code", 0)? as u8, 0, 0]);
-            out.extend((fields.number("id", 0)? as u16).to_be_bytes());
-            out.extend((fields.number("seq", 0)? as u16).to_be_bytes());
+            out.extend([
+                fields.number("type", 8, 0)? as u8,
+                fields.number("code", 8, 0)? as u8,
+                0,
+                0,
+            ]);
+            out.extend((fields.number("id", 16, 0)? as u16).to_be_bytes());
+            out.extend((fields.number("seq", 16, 0)? as u16).to_be_bytes());
             let sum = checksum(&[], &[&out, body]);
             put_checksum(&mut out, 2, fields, sum)?;
         }
         "icmpv6" => {
-            out.extend([fields.number("type", 0)? as u8, fields.number("code", 0)? as u8, 0, 0]);
+            out.extend([
+                fields.number("type", 8, 0)? as u8,
+                fields.number("code", 8, 0)? as u8,
+                0,
+                0,
+            ]);
             let sum = checksum(&pseudo_header(around, 58, 4 + body.len())?, &[&out, body]);
             put_checksum(&mut out, 2, fields, sum)?;
         }
@@ -235,17 +258,17 @@ fn header(
 fn ipv4(fields: &mut Fields, next: &str, body: &[u8]) -> Result<Vec<u8>, String> {
     let options = fields.take("options").map_or(Ok(Vec::new()), |h| hex(&h))?;
     let length = 20 + options.len();
-    let ihl = fields.number("ihl", length as u64 / 4)?;
-    let fragment = fields.number("df", 0)? << 14
-        | fields.number("mf", 0)? << 13
-        | fields.number("offset", 0)?;
+    let ihl = fields.number("ihl", 4, length as u64 / 4)?;
+    let fragment = fields.number("df", 1, 0)? << 14
+        | fields.number("mf", 1, 0)? << 13
+        | fields.number("offset", 13, 0)?;
     let mut out =
-        vec![(fields.number("version", 4)? << 4 | ihl) as u8, fields.number("tos", 0)? as u8];
-    out.extend((fields.number("length", (length + body.len()) as u64)? as u16).to_be_bytes());
-    out.extend((fields.number("id", 0)? as u16).to_be_bytes());
+        vec![(fields.number("version", 4, 4)? << 4 | ihl) as u8, fields.number("tos", 8, 0)? as u8];
+    out.extend((fields.number("length", 16, (length + body.len()) as u64)? as u16).to_be_bytes());
+    out.extend((fields.number("id", 16, 0)? as u16).to_be_bytes());
     out.extend((fragment as u16).to_be_bytes());
-    out.push(fields.number("ttl", 64)? as u8);
-    out.push(fields.number("proto", protocol(next))? as u8);
+    out.push(fields.number("ttl", 8, 64)? as u8);
+    out.push(fields.number("proto", 8, protocol(next))? as u8);
     out.extend([0, 0]);
     for end in ["src", "dst"] {
         let address = fields.take(end).ok_or(format!("`{end}` is missing"))?;
@@ -263,7 +286,7 @@ fn put_checksum(
     fields: &mut Fields,
     computed: u16,
 ) -> Result<(), String> {
-    let sum = fields.number("checksum", computed.into())? as u16;
+    let sum = fields.number("checksum", 16, computed.into())? as u16;
     out[at..at + 2].copy_from_slice(&sum.to_be_bytes());
     Ok(())
 }
@@ -402,13 +425,20 @@ impl Fields {
         Some(self.0.remove(at).1)
     }
 
-    fn number(&mut self, name: &str, default: u64) -> Result<u64, String> {
-        self.take(name).map_or(Ok(default), |v| number(&v))
+    /// Takes a field of this many bits; `default` if it is not given.
+    fn number(&mut self, name: &str, bits: u32, default: u64) -> Result<u64, String> {
+        let value = self.take(name).map_or(Ok(default), |text| number(&text))?;
+        if value >> bits != 0 {
+            return Err(format!("`{name}`: {value} does not fit into {bits} bits"));
+        }
+        Ok(value)
     }
 }
 
 #[cfg(test)]
 mod tests {
+    use proptest::prelude::*;
+
     use super::*;
 
     #[test]
@@ -440,9 +470,25 @@ mod tests {
         assert_eq!(checksum(&[], &[&example]), !0xddf2);
     }
 
+    proptest! {
+        /// Any text is a packet of bounded length or an error.
+        #[test]
+        fn no_text_breaks_it(text in "(eth|vlan|mpls|ipv4|ipv6|tcp|udp|icmp|icmpv6|hex|zeros|bytes|trailer|[(),=/|$ \"\\\\.:0-9a-fx]|src|dst|cut|pad|length|1.2.3.4|::1|02:00:00:00:00:01){0,24}") {
+            if let Ok(packet) = build(&text) {
+                prop_assert!(packet.len() <= MAX_BYTES);
+            }
+        }
+    }
+
     #[test]
     fn mistakes_are_told() {
         for wrong in [
+            "zeros(65536)",
+            "bytes(40000) / bytes(40000)",
+            "\"\" | pad 4294967296",
+            "vlan(vid=4096)",
+            "tcp(flags=S, data_offset=16)",
+            "ipv4(src=10.0.0.1, dst=10.0.0.2, ttl=256)",
             "ipv5()",
             "ipv4(src=1, dst=2)",
             "udp(sport=1)",

@@ -115,7 +115,10 @@ impl TestFile {
                 "at" => {
                     let seconds =
                         rest.strip_suffix('s').ok_or_else(|| fail("at SECONDSs".into()))?;
-                    now_ns = notation::number(seconds).map_err(fail)? * 1_000_000_000;
+                    let seconds = notation::number(seconds).map_err(fail)?;
+                    now_ns = seconds
+                        .checked_mul(1_000_000_000)
+                        .ok_or_else(|| fail(format!("{seconds} s is beyond the clock's range")))?;
                 }
                 "packet" => {
                     let (ingress, packet) = port_and_packet(&rest).map_err(fail)?;
@@ -137,6 +140,9 @@ impl TestFile {
                 }
                 _ => return Err(fail(format!("`{word}` is not known here"))),
             }
+        }
+        if file.program.as_os_str().is_empty() {
+            return Err(format!("{}: no line says `program FILE`", path.display()));
         }
         Ok(file)
     }
@@ -203,12 +209,15 @@ fn table(text: &str) -> Result<ActionKind, String> {
             .collect::<Result<Vec<_>, String>>()
     };
     let (offload, rest) = text.split_once(' ').ok_or("an offload and an entry")?;
-    let (key, fields) = match rest.split_once("->") {
+    let (key, fields): (Vec<_>, Vec<_>) = match rest.split_once("->") {
         Some((key, fields)) => (pairs(key)?, pairs(fields)?),
         None => {
             let (index, fields) = rest.split_once(' ').ok_or("an index and fields")?;
             (vec![(String::new(), notation::scalar(index)?)], pairs(fields)?)
         }
     };
+    if key.is_empty() {
+        return Err("the fields of the key are missing".to_owned());
+    }
     Ok(ActionKind::Table { offload: offload.to_owned(), key, fields })
 }

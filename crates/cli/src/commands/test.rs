@@ -1,0 +1,130 @@
+//! `wireloom test`: runs packet tests on machines.
+
+use std::collections::BTreeSet;
+use std::path::{Path, PathBuf};
+
+use clap::{Args, ValueHint};
+use serde::Serialize;
+use wireloom_console::{Places, Working, output, thousands};
+use wireloom_machine::{Options, Program};
+use wireloom_testkit::{ActionKind, TestFile, Tester};
+
+use crate::failure::{Failure, Outcome};
+use crate::machine::{MachineName, warn_of_sections};
+
+/// See `wireloom test --help`.
+#[derive(Args, Debug)]
+pub struct Test {
+    /// Files of packet tests (.packets); each names its program and tables
+    #[arg(value_name = "FILE", required = true, value_hint = ValueHint::FilePath)]
+    files: Vec<PathBuf>,
+    /// Run the tests on these machines, separated by commas: golden, native, np-C-E-T (clusters,
+    /// engines, threads), or descriptions (.toml)
+    #[arg(long, value_name = "MACHINES", value_delimiter = ',', default_value = "golden,native")]
+    on: Vec<MachineName>,
+    /// Write the report as JSON to a file, or to standard output (-)
+    #[arg(long, value_name = "FILE|-")]
+    json: Option<output::JsonTarget>,
+}
+
+#[derive(Serialize)]
+struct Report {
+    runs: Vec<Run>,
+}
+
+/// A file on a machine.
+#[derive(Serialize)]
+struct Run {
+    file: String,
+    machine: String,
+    /// The number of named tests.
+    tests: usize,
+    /// The number of packets sent.
+    packets: usize,
+    failures: Vec<Missed>,
+}
+
+/// An expectation that was not met.
+#[derive(Serialize)]
+struct Missed {
+    test: String,
+    /// Line of the file, from 1.
+    line: usize,
+    /// What was expected and what came.
+    difference: String,
+}
+
+impl Test {
+    /// Runs the files on the machines and prints a report.
+    pub fn run(self) -> Outcome {
+        let places = Places::default().reads(&self.files).writes_json(self.json.as_ref());
+        places.check()?;
+        // Malformed files are found before any machine is built.
+        let files = self.files.iter().map(|path| TestFile::read(path).map_err(Failure::unusable));
+        let files = files.collect::<Outcome<Vec<_>>>()?;
+        let mut runs = Vec::new();
+        for (path, file) in self.files.iter().zip(&files) {
+            let program = file.source().compiled()?;
+            for machine in &self.on {
+                runs.push(run(path, file, &program, machine)?);
+            }
+        }
+        let report = Report { runs };
+        places.tell(&report.text());
+        output::json(self.json.as_ref(), &report)?;
+        let is_passed = report.runs.iter().all(|run| run.failures.is_empty());
+        if is_passed { Ok(()) } else { Err(Failure::Negative) }
+    }
+}
+
+/// Runs a file on a machine.
+fn run(path: &Path, file: &TestFile, program: &Program, machine: &MachineName) -> Outcome<Run> {
+    let store = file.store(&program.optimised).map_err(Failure::unusable)?;
+    let name = machine.0.name();
+    warn_of_sections(machine.0.as_ref(), &program.optimised);
+    let working = Working::on(format!("starting {name}"));
+    // Tests are few packets: a model that starts sooner is worth more than a fast one.
+    let options = Options { is_short: true, ..Options::default() };
+    let started = machine.0.start(program, store, &options, &|what| working.now(what))?;
+    working.now(&format!("{} on {name}", path.display()));
+    let mut tester = Tester::new(started, program.lowered.reasons.clone());
+    let mut failures = Vec::new();
+    for action in &file.actions {
+        if let Err(difference) = tester.act(&action.kind) {
+            failures.push(Missed { test: action.test.clone(), line: action.line, difference });
+        }
+    }
+    let is_packet = |kind: &ActionKind| matches!(kind, ActionKind::Send(..));
+    Ok(Run {
+        file: path.display().to_string(),
+        machine: name.to_owned(),
+        tests: file.actions.iter().map(|action| &action.test).collect::<BTreeSet<_>>().len(),
+        packets: file.actions.iter().filter(|action| is_packet(&action.kind)).count(),
+        failures,
+    })
+}
+
+impl Report {
+    fn text(&self) -> String {
+        let mut out = String::new();
+        for run in &self.runs {
+            for missed in &run.failures {
+                let Run { file, machine, .. } = run;
+                let Missed { test, line, difference } = missed;
+                out +=
+                    &format!("{file}:{line}: {test}: on {machine}\n{}\n\n", difference.trim_end());
+            }
+        }
+        let mut table = output::table(&["file", "machine", "tests", "packets", "result"], &[2, 3]);
+        for run in &self.runs {
+            let failed: BTreeSet<_> = run.failures.iter().map(|missed| &missed.test).collect();
+            let result = match failed.len() {
+                0 => "passed".to_owned(),
+                n => format!("{} failed", thousands(n as u64)),
+            };
+            let (tests, packets) = (thousands(run.tests as u64), thousands(run.packets as u64));
+            table.add_row([run.file.clone(), run.machine.clone(), tests, packets, result]);
+        }
+        out + &format!("{table}\n")
+    }
+}
