@@ -51,7 +51,9 @@ impl Failure {
         match self {
             Self::Negative => ExitCode::from(1),
             Self::Unusable { message, help, .. } => {
-                output::note(format!("error: {message}"));
+                // Diagnostics with a quoted line say by themselves that they are errors.
+                let label = if message.starts_with("error") { "" } else { "error: " };
+                output::note(format!("{label}{message}"));
                 if let Some(help) = help {
                     output::note(format!("help: {help}"));
                 }

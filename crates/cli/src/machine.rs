@@ -13,6 +13,14 @@ use wireloom_offloads::Store;
 use crate::failure::Outcome;
 use crate::simulation::SimulationArgs;
 
+/// Returns the help of an option that names machines, with all kinds of them.
+pub fn help(what: &str) -> String {
+    format!(
+        "{what}: {}, another description (wireloom machines lists them), or the path of one (.toml)",
+        REGISTRY.choices()
+    )
+}
+
 /// A machine that programs can be run on or built for.
 #[derive(Clone, Debug)]
 pub struct MachineName(pub Arc<dyn Configured>);

@@ -53,6 +53,21 @@ pub fn table(heads: &[&str], numeric: &[usize]) -> Table {
     table
 }
 
+/// Formats a rate with three significant digits and a unit that suits it.
+pub fn packet_rate(packets_per_second: f64) -> String {
+    let (rate, unit) = match packets_per_second {
+        rate if rate >= 999_500.0 => (rate / 1e6, "Mpps"),
+        rate if rate >= 999.5 => (rate / 1e3, "kpps"),
+        rate => (rate, "pps"),
+    };
+    let digits = match rate {
+        rate if rate >= 99.95 => 0,
+        rate if rate >= 9.995 => 1,
+        _ => 2,
+    };
+    format!("{rate:.digits$} {unit}")
+}
+
 /// The terminal's width in characters, if standard output is one.
 pub fn width() -> Option<u16> {
     Table::new().width()
@@ -128,6 +143,23 @@ pub fn write_file(path: &Path, bytes: &[u8]) -> Result {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn rates_have_three_digits_and_a_unit() {
+        let expected = [
+            (0.0, "0.00 pps"),
+            (12.345, "12.3 pps"),
+            (999.6, "1.00 kpps"),
+            (48_230.0, "48.2 kpps"),
+            (999_499.0, "999 kpps"),
+            (999_500.0, "1.00 Mpps"),
+            (11_630_000.0, "11.6 Mpps"),
+            (200_400_000.0, "200 Mpps"),
+        ];
+        for (rate, text) in expected {
+            assert_eq!(packet_rate(rate), text);
+        }
+    }
 
     #[test]
     fn a_file_that_cannot_be_renamed_into_place_leaves_nothing() {

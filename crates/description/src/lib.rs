@@ -6,6 +6,7 @@
 
 use std::path::{Path, PathBuf};
 
+use toml::de::{DeTable, DeValue};
 use toml::{Table, Value};
 use wireloom_install::embedded;
 
@@ -41,9 +42,19 @@ pub enum DescriptionError {
 pub struct Description {
     /// All keys.
     pub table: Table,
-    /// The contents of the user's own files, each by itself: files that are not installed with the
-    /// command.
-    pub own: Vec<Table>,
+    /// The user's own files, each by itself, those that are extended first: files that are not
+    /// installed with the command.
+    pub own: Vec<OwnFile>,
+}
+
+/// A file of the user's.
+#[derive(Clone, Debug)]
+pub struct OwnFile {
+    /// Its path.
+    pub place: String,
+    /// Its contents.
+    pub table: Table,
+    text: String,
 }
 
 impl Description {
@@ -84,6 +95,22 @@ impl Description {
     /// The names of all installed descriptions, sorted.
     pub fn installed() -> Vec<String> {
         embedded::names(FOLDER, "toml")
+    }
+
+    /// Returns the error of a machine whose description says something wrong. It begins with the
+    /// user's file and line that `message` is about, which are found by the keys that the message
+    /// quotes in backquotes, or with the machine's name if no file of the user's is part of it.
+    pub fn error(&self, name: &str, message: &str) -> DescriptionError {
+        let message = message.trim().replace('\n', ", ");
+        let paths = quoted_paths(&message);
+        let line = |own: &OwnFile| {
+            let line = paths.iter().find_map(|path| line_of(&own.text, path))?;
+            Some(format!("{}:{line}", own.place))
+        };
+        let place = self.own.iter().rev().find_map(line);
+        let place = place.or_else(|| self.own.last().map(|own| own.place.clone()));
+        let place = place.unwrap_or_else(|| format!("machine {name}"));
+        DescriptionError::Parse { place, message }
     }
 
     /// Returns the kind of machine that it describes, if given.
@@ -129,7 +156,11 @@ fn parse(
     let error = |message: String| DescriptionError::Parse { place: place.to_owned(), message };
     let mut table: Table =
         text.parse().map_err(|e: toml::de::Error| error(e.to_string().trim().to_owned()))?;
-    let own = if is_built_in(place, text) { Vec::new() } else { vec![table.clone()] };
+    let own = if is_built_in(place, text) {
+        Vec::new()
+    } else {
+        vec![OwnFile { place: place.to_owned(), table: table.clone(), text: text.to_owned() }]
+    };
     let Some(extends) = table.remove("extends") else { return Ok(Description { table, own }) };
     let Value::String(name) = extends else {
         return Err(error(
@@ -156,6 +187,31 @@ fn parse(
     overlay(&mut below.table, table);
     below.own.extend(own);
     Ok(below)
+}
+
+/// The paths of keys that a message can be about, likely ones first: what it quotes, in the section
+/// that it ends with (`..., in SECTION`, as messages about types do), or by itself.
+fn quoted_paths(message: &str) -> Vec<Vec<&str>> {
+    let quoted: Vec<&str> = message.split('`').skip(1).step_by(2).collect();
+    let section = message.rsplit_once("in `").and_then(|(_, rest)| rest.strip_suffix('`'));
+    let section: Vec<&str> = section.into_iter().flat_map(|path| path.split('.')).collect();
+    let alone = quoted.iter().map(|name| name.split('.').collect::<Vec<_>>());
+    let inside = alone.clone().map(|path| [&section[..], &path].concat());
+    inside.chain([section.clone()]).chain(alone).filter(|path| !path.is_empty()).collect()
+}
+
+/// The line, from 1, of the key of a path in a TOML text.
+fn line_of(text: &str, path: &[&str]) -> Option<usize> {
+    let root = DeTable::parse(text).ok()?;
+    let mut table = root.get_ref();
+    let (last, sections) = path.split_last()?;
+    for section in sections {
+        let (_, value) = table.iter().find(|(key, _)| key.get_ref() == section)?;
+        let DeValue::Table(inner) = value.get_ref() else { return None };
+        table = inner;
+    }
+    let (key, _) = table.iter().find(|(key, _)| key.get_ref() == last)?;
+    Some(1 + text[..key.span().start].matches('\n').count())
 }
 
 /// Whether a text is that of the built-in description of the same name.
@@ -196,6 +252,32 @@ mod tests {
             let (_, description) = Description::find(&name).unwrap().unwrap();
             assert!(description.kind().is_some() && description.own.is_empty(), "{name}");
         }
+    }
+
+    #[test]
+    fn errors_name_the_line_of_what_they_quote() {
+        let text =
+            "extends = \"mpsoc\"\n# more\n[processor]\nfoo = 1\nthreads = 70\n[network]\nfoo = 2\n";
+        let description = Description::parse("mine.toml", text).unwrap();
+        let error = |message: &str| description.error("mine", message).to_string();
+        for (message, place) in [
+            (
+                "unknown field `foo`, expected one of `bar`, `threads`, in `processor`",
+                "mine.toml:4",
+            ),
+            ("unknown field `foo`, expected `kind`\nin `network`", "mine.toml:7"),
+            ("invalid type: string, expected u32, in `processor.threads`", "mine.toml:5"),
+            ("`processor.threads` is 70; it can be 1 to 64", "mine.toml:5"),
+            ("unknown field `processor`", "mine.toml:3"),
+            ("`extends` is odd", "mine.toml:1"),
+            ("something else", "mine.toml"),
+            ("`", "mine.toml"),
+        ] {
+            let wanted = format!("{place}: {}", message.replace('\n', ", "));
+            assert_eq!(error(message), wanted);
+        }
+        let built_in = Description::built_in("np").error("np-1-1-1", "`threads` is 0");
+        assert_eq!(built_in.to_string(), "machine np-1-1-1: `threads` is 0");
     }
 
     #[test]

@@ -72,12 +72,13 @@ impl Registry {
         kind.configure(name, description)
     }
 
-    /// Returns the names that a user can choose from: those of kinds, and the forms of the others.
+    /// Returns the names that a user can choose from: those of kinds, the forms of the others, and
+    /// an example of kinds whose machines all have descriptions.
     pub fn choices(&self) -> String {
-        let own = self.kinds().filter_map(|kind| match kind.named() {
-            Named::None => None,
-            Named::One(_) => Some(kind.name().to_owned()),
-            Named::Many(pattern) => Some(format!("{} ({})", pattern.shape, pattern.about)),
+        let own = self.kinds().map(|kind| match kind.named() {
+            Named::None => format!("{} (a described {})", kind.example(), kind.name()),
+            Named::One(_) => kind.name().to_owned(),
+            Named::Many(pattern) => format!("{} ({})", pattern.shape, pattern.about),
         });
         own.collect::<Vec<_>>().join(", ")
     }
@@ -90,7 +91,7 @@ impl Registry {
             self.choices()
         ));
         match suggest(name, names.iter().map(String::as_str)) {
-            Some(near) => error.with_help(format!("did you mean '{near}'?")),
+            Some(near) => error.with_help(near),
             None => error,
         }
     }

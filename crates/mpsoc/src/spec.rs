@@ -231,15 +231,14 @@ impl Spec {
     /// # Errors
     /// A sentence that names the machine and the key.
     pub fn build(name: &str, description: Description) -> Result<Self, String> {
-        let own = description.own.iter().filter_map(|table| table.get("object")?.as_table());
+        let own = description.own.iter().filter_map(|own| own.table.get("object")?.as_table());
         let own_objects = own.flat_map(|table| table.keys().cloned()).collect();
-        let parsed = Self::deserialize(description.table);
-        let mut spec = parsed.map_err(|error| {
-            format!("machine {name}: {}", error.to_string().trim().replace('\n', ", "))
-        })?;
+        let wrong = |message: &str| description.error(name, message).to_string();
+        let parsed = Self::deserialize(description.table.clone());
+        let mut spec = parsed.map_err(|error| wrong(&error.to_string()))?;
         name.clone_into(&mut spec.name);
         spec.own_objects = own_objects;
-        spec.check().map_err(|error| format!("machine {name}: {error}"))?;
+        spec.check().map_err(|error| wrong(&error.to_string()))?;
         Ok(spec)
     }
 

@@ -148,9 +148,7 @@ fn sections_of_objects_that_name_nothing_are_told() {
     let sections: String = names.map(|name| format!("[object.{name}]\n{times}")).concat();
     let description =
         Description::parse("own", &format!("extends = \"mpsoc\"\n{sections}")).expect("TOML");
-    // As if the text were a file of the user.
-    let own = vec![description.table.clone()];
-    let spec = Spec::build("own", Description { own, ..description }).expect("a machine");
+    let spec = Spec::build("own", description).expect("a machine");
     assert_eq!(spec.sections_for_nothing(&program), ["destination4", "ipv5"]);
     assert_eq!(Spec::base().sections_for_nothing(&program), Vec::<String>::new());
 }

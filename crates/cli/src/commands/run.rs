@@ -11,7 +11,7 @@ use wireloom_machine::{Outputs, Record, Wanted, find_offload};
 
 use crate::failure::Outcome;
 use crate::job::JobArgs;
-use crate::machine::MachineName;
+use crate::machine::{self, MachineName};
 use crate::report::{Count, Fates, Tally};
 use crate::rows::{self, OffloadReport};
 use crate::simulation;
@@ -24,9 +24,7 @@ pub struct Run {
     job: JobArgs,
     #[command(flatten)]
     updates: UpdatesArgs,
-    /// Run on this machine: golden, native, np-C-E-T (clusters, engines, threads), or a description
-    /// (.toml)
-    #[arg(long, value_name = "MACHINE", default_value = "native")]
+    #[arg(long, value_name = "MACHINE", default_value = "native", help = machine::help("Run on this machine"))]
     on: MachineName,
     /// Write the packets that were sent or handed to the cpu, as pcapng with one interface a port
     #[arg(long, value_name = "CAPTURE", value_hint = ValueHint::FilePath)]
@@ -176,7 +174,7 @@ impl Report {
     fn text(&self) -> String {
         let mut out = format!("{} on {}", self.engine, self.machine);
         if self.build_seconds >= 0.01 {
-            out += &format!(", built in {:.2} s", self.build_seconds);
+            out += &format!(", ready in {:.2} s", self.build_seconds);
         }
         out += &format!("; {} table entries loaded", thousands(self.table_entries));
         if self.table_entries > 0 {
@@ -189,7 +187,10 @@ impl Report {
         );
         match &self.simulation {
             Some(record) => out += &format!("\n\n{}", simulation::text(record)),
-            None => out += &format!(" in {:.3} s: {:.2} Mpps\n", self.work_seconds, self.mpps),
+            None => {
+                let rate = output::packet_rate(self.mpps * 1e6);
+                out += &format!(" in {:.3} s: {rate}\n", self.work_seconds);
+            }
         }
         out += &format!("\n{}", self.fates.text());
         out += &rows::text(&self.offloads);

@@ -10,7 +10,7 @@ use wireloom_machine::{Options, Program};
 use wireloom_testkit::{ActionKind, TestFile, Tester};
 
 use crate::failure::{Failure, Outcome};
-use crate::machine::{MachineName, warn_of_sections};
+use crate::machine::{self, MachineName, warn_of_sections};
 
 /// See `wireloom test --help`.
 #[derive(Args, Debug)]
@@ -18,9 +18,8 @@ pub struct Test {
     /// Files of packet tests (.packets); each names its program and tables
     #[arg(value_name = "FILE", required = true, value_hint = ValueHint::FilePath)]
     files: Vec<PathBuf>,
-    /// Run the tests on these machines, separated by commas: golden, native, np-C-E-T (clusters,
-    /// engines, threads), or descriptions (.toml)
-    #[arg(long, value_name = "MACHINES", value_delimiter = ',', default_value = "golden,native")]
+    #[arg(long, value_name = "MACHINES", value_delimiter = ',', default_value = "golden,native",
+        help = machine::help("Run the tests on these machines, separated by commas"))]
     on: Vec<MachineName>,
     /// Write the report as JSON to a file, or to standard output (-)
     #[arg(long, value_name = "FILE|-")]

@@ -12,7 +12,7 @@ use wireloom_machine::{Contender, Difference, Record, Running};
 
 use crate::failure::{Failure, Outcome};
 use crate::job::JobArgs;
-use crate::machine::{MachineName, warn_of_sections};
+use crate::machine::{self, MachineName, warn_of_sections};
 use crate::report::{Count, Fates, Tally};
 use crate::simulation;
 use crate::updates::{Part, UpdatesArgs};
@@ -24,9 +24,8 @@ pub struct Verify {
     job: JobArgs,
     #[command(flatten)]
     updates: UpdatesArgs,
-    /// Compare these machines with golden, separated by commas: native, np-C-E-T (clusters,
-    /// engines, threads), or descriptions (.toml)
-    #[arg(long, value_name = "MACHINES", value_delimiter = ',', default_value = "native")]
+    #[arg(long, value_name = "MACHINES", value_delimiter = ',', default_value = "native",
+        help = machine::help("Compare these machines with golden, separated by commas"))]
     on: Vec<MachineName>,
 }
 
@@ -107,6 +106,10 @@ impl Verify {
     /// Compares the machines and prints a report.
     pub fn run(self) -> Outcome {
         let job = self.job;
+        if let Some(golden) = self.on.iter().find(|machine| machine.0.name() == "golden") {
+            let message = format!("--on {}: machines are compared with it", golden.0.name());
+            return Err(Failure::unusable(message).with_help("name the machines to compare"));
+        }
         job.simulation.check(&self.on)?;
         let places = self.updates.places(job.places());
         places.check()?;
@@ -197,7 +200,7 @@ impl Report {
             thousands(self.arrived.bytes),
             thousands(self.outputs),
         );
-        let mut table = output::table(&["machine", "Mpps", "compared with golden"], &[1]);
+        let mut table = output::table(&["machine", "rate", "compared with golden"], &[1]);
         for machine in &self.machines {
             let verdict = match self.differences.iter().find(|d| d.machine == machine.machine) {
                 _ if machine.machine == "golden" => "-".to_owned(),
@@ -207,7 +210,11 @@ impl Report {
                 }
                 Some(_) => "packets agree, offloads differ".to_owned(),
             };
-            table.add_row([machine.machine.clone(), format!("{:.2}", machine.mpps), verdict]);
+            table.add_row([
+                machine.machine.clone(),
+                output::packet_rate(machine.mpps * 1e6),
+                verdict,
+            ]);
         }
         out += &format!("{table}\n\n");
         for machine in &self.machines {

@@ -291,16 +291,19 @@ impl Machine {
     /// # Errors
     /// If the description is wrong.
     pub fn build(name: &str, description: Description) -> Result<Self, MachineError> {
-        let parsed = Self::deserialize(description.table);
-        let error =
-            |message: String| DescriptionError::Parse { place: format!("machine {name}"), message };
-        let mut machine = parsed.map_err(|e| error(e.to_string().trim().replace('\n', ", ")))?;
+        let parsed = Self::deserialize(description.table.clone());
+        let mut machine = parsed.map_err(|e| description.error(name, &e.to_string()))?;
         machine.name = name.to_owned();
-        let sections =
-            description.own.iter().filter_map(|own| own.get("offload").and_then(Value::as_table));
+        let sections = description
+            .own
+            .iter()
+            .filter_map(|own| own.table.get("offload").and_then(Value::as_table));
         // Base files come before the files that extend them.
         machine.own_offloads = sections.flat_map(Table::keys).cloned().collect();
-        machine.check()?;
+        machine.check().map_err(|error| match error {
+            MachineError::Illegal { message, .. } => description.error(name, &message).into(),
+            other => other,
+        })?;
         Ok(machine)
     }
 
