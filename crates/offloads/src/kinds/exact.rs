@@ -13,6 +13,8 @@
 //! expire. Every method is O(1) amortised: the next call that changes the table removes expired
 //! entries from the end of the list.
 
+mod state;
+
 use std::hash::{BuildHasher, RandomState};
 
 use hashbrown::HashTable;
@@ -25,6 +27,8 @@ use crate::registry::{
     U32, U64, ValueType, declared_value,
 };
 use crate::{Config, Entry, EntryKey, Env, Instance, Layout, Refused, Row};
+
+pub use state::{Aged, State};
 
 /// The interface of `exact`.
 pub const KIND: Kind = Kind {
@@ -331,6 +335,10 @@ impl Exact {
         self.index.len() >= self.size
     }
 
+    fn full(&self) -> Refused {
+        Refused(format!("the table is full: its size is {}", self.size))
+    }
+
     fn zero(&self) -> Bits {
         Bits::zero(self.layout.width())
     }
@@ -447,7 +455,7 @@ impl Instance for Exact {
                 self.entries.set_value(there, &entry.value);
             }
             None if self.is_full() => {
-                return Err(Refused(format!("the table is full: its size is {}", self.size)));
+                return Err(self.full());
             }
             None => {
                 self.put_in(&key, &entry.value);

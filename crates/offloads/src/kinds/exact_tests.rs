@@ -3,6 +3,7 @@
 use proptest::prelude::*;
 use wireloom_bits::Bits;
 
+use super::{Aged, Exact, State};
 use crate::kinds::tests::Bench;
 use crate::{Entry, EntryKey, Refused};
 
@@ -276,4 +277,48 @@ proptest! {
         let rows = b.instance.rows().into_iter().map(|row| row.key);
         prop_assert!(rows.eq(expected.into_iter().map(|k| EntryKey::Exact(key(k)))));
     }
+}
+
+#[test]
+fn a_state_moves_to_another_table_with_its_ages() {
+    let mut b = bench(4, 100);
+    load(&mut b, 1, 11).expect("there is room");
+    at(&mut b, 50, "insert", &[key(3), value(33)]);
+    at(&mut b, 70, "insert", &[key(2), value(22)]);
+    at(&mut b, 90, "touch", &[key(3)]);
+    at(&mut b, 95, "expire", &[Bits::new(64, 1000)]);
+    let exact = |b: &Bench| -> Exact {
+        let instance: &dyn std::any::Any = b.instance.as_ref();
+        instance.downcast_ref::<Exact>().expect("an exact table").clone()
+    };
+    let state = exact(&b).state();
+    let aged = |k, v, touched_ns| Aged { key: key(k), value: value(v), touched_ns };
+    let expected = State {
+        time_ns: 95,
+        fixed: vec![(key(1), value(11))],
+        ageing: vec![aged(2, 22, 70), aged(3, 33, 90)],
+    };
+    assert_eq!(state, expected);
+    let mut other = bench(4, 100);
+    at(&mut other, 500, "insert", &[key(9), value(9)]);
+    let mut table = exact(&other);
+    table.set_state(&state).expect("the state suits the table");
+    assert_eq!(table.state(), state);
+    other.instance = Box::new(table.clone());
+    assert_eq!(at(&mut other, 171, "update", &[key(2), value(1)]), 0, "it is 101 ns old");
+    assert_eq!(at(&mut other, 171, "age", &[key(3)]), 81);
+
+    let bad = |change: fn(&mut State)| {
+        let (mut table, mut state) = (table.clone(), state.clone());
+        change(&mut state);
+        let refused = table.set_state(&state).expect_err("it does not suit the table").0;
+        assert_eq!(table.state().ageing, expected.ageing, "nothing changes");
+        refused
+    };
+    assert_eq!(bad(|s| s.fixed[0].0 = key(3)), "the key 3 occurs twice");
+    assert_eq!(bad(|s| s.ageing.swap(0, 1)), "the entries are not in the order of their times");
+    assert!(bad(|s| s.time_ns = 80).contains("order of their times"));
+    assert!(bad(|s| s.fixed[0].1 = Bits::zero(3)).contains("a value of 3 bits"));
+    let fill = |s: &mut State| s.fixed.extend((10..13).map(|k| (key(k), value(0))));
+    assert!(bad(fill).contains("the table is full"));
 }

@@ -103,10 +103,20 @@ pub const RATE_NAMES: [&str; 5] = ["cir", "cbs", "ebs", "pir", "pbs"];
 /// The largest rate in bytes a second and the largest burst in bytes.
 pub const MAX_RATE: u64 = 1 << 40;
 
-/// The number of words of a meter's state: tokens missing from the first bucket, tokens missing
-/// from the second bucket, and the time of the last packet. A meter that was never used is all
-/// zero: its buckets are full.
+/// The number of words of a meter's state: those of [`Used`].
 const STATE_WORDS: usize = 3;
+
+/// What packets have changed in a meter. It is all zero in a meter that was never used: its buckets
+/// are full.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Used {
+    /// The tokens missing from bucket C.
+    pub committed: u64,
+    /// The tokens missing from bucket E (RFC 2697) or P (RFC 2698).
+    pub other: u64,
+    /// The time of the last packet, in nanoseconds.
+    pub last_ns: u64,
+}
 
 /// An instance of `meter`.
 #[derive(Clone)]
@@ -213,11 +223,41 @@ impl Meter {
         })
     }
 
-    fn size(&self) -> usize {
+    /// Returns the number of meters.
+    pub fn size(&self) -> usize {
         self.state.len() / STATE_WORDS
     }
 
-    fn rates(&self, index: u64) -> Rates {
+    /// Returns what packets have changed in a meter.
+    ///
+    /// # Panics
+    /// If there is no such meter.
+    pub fn used(&self, index: u64) -> Used {
+        let [committed, other, last_ns] = self.state[index as usize * STATE_WORDS..][..STATE_WORDS]
+        else {
+            unreachable!("a meter's state has three words")
+        };
+        Used { committed, other, last_ns }
+    }
+
+    /// Sets what packets have changed in a meter. Its rates stay.
+    ///
+    /// # Errors
+    /// If there is no such meter, or more tokens are missing than its buckets hold.
+    pub fn set_used(&mut self, index: u64, used: Used) -> Result<(), Refused> {
+        let at = index_of(&EntryKey::Index(index), self.size())?;
+        let rates = self.rates(index);
+        let other = if self.two_rates { rates.pbs } else { rates.ebs };
+        if used.committed > rates.cbs || used.other > other {
+            return Err(Refused(format!("meter {index} lacks more tokens than its buckets hold")));
+        }
+        let words = [used.committed, used.other, used.last_ns];
+        self.state[at * STATE_WORDS..][..STATE_WORDS].copy_from_slice(&words);
+        Ok(())
+    }
+
+    /// Returns the rates of a meter: those that the control plane has set, or the declared ones.
+    pub fn rates(&self, index: u64) -> Rates {
         self.set.get(&index).copied().unwrap_or(self.declared)
     }
 
@@ -409,6 +449,28 @@ mod tests {
         assert_eq!(blind(&mut m, 0, 10), 0);
         assert_eq!(m.call("color", &[Bits::new(32, 1), Bits::new(32, 10)]).low_u64(), 0);
         assert_eq!(m.call("color", &[Bits::new(32, 2), Bits::new(32, 0)]).low_u64(), 2);
+    }
+
+    #[test]
+    fn the_state_of_a_meter_moves_to_another() {
+        let mut m = Meter::new(&crate::kinds::tests::config(
+            "meter",
+            None,
+            None,
+            &[("size", 2), ("cir", 1000), ("cbs", 1500), ("ebs", 500)],
+        ))
+        .expect("there is memory");
+        let mut other = m.clone();
+        m.mark(1, 1200, 5 * SECOND, Color::Green);
+        m.mark(1, 400, 5 * SECOND, Color::Green);
+        let used = m.used(1);
+        assert_eq!(used, Used { committed: 1200, other: 400, last_ns: 5 * SECOND });
+        other.set_used(1, used).expect("the buckets are as large");
+        assert_eq!(other.rows(), m.rows());
+        for (index, used) in [(2, used), (1, Used { other: 501, ..used })] {
+            assert!(other.set_used(index, used).is_err(), "{index}");
+        }
+        assert_eq!(other.used(1), used);
     }
 
     #[test]
