@@ -7,7 +7,8 @@ module wl_exact_table_proof #(
     parameter int unsigned MethodCount = 5,
     parameter logic [3*MethodCount-1:0] Methods = 15'o54320,
     localparam int unsigned ArgumentBits = 64,
-    localparam int unsigned RequestBits = (MethodCount > 1 ? wl_pkg::bits(MethodCount) : 0) + ArgumentBits + (HasTime ? 64 : 0)
+    localparam int unsigned RequestBits = (MethodCount > 1 ? wl_pkg::bits(MethodCount) : 0) + ArgumentBits + (HasTime ? 64 : 0),
+    localparam int unsigned CtlBits = HasTime ? 64 : 6
 ) (
     input logic clk_i,
     input logic rst_i,
@@ -17,7 +18,7 @@ module wl_exact_table_proof #(
     input logic ctl_valid_i,
     input logic ctl_write_i,
     input logic [31:0] ctl_address_i,
-    input logic [5:0] ctl_data_i
+    input logic [CtlBits-1:0] ctl_data_i
 );
   // Four keys in two chains, and two entries.
   localparam int unsigned KeyBits = 2;
@@ -31,10 +32,10 @@ module wl_exact_table_proof #(
 
   logic request_ready, reply_valid, reply_tag, ctl_done;
   logic [64:0] reply_data;
-  logic [5:0] ctl_data;
+  logic [CtlBits-1:0] ctl_data;
   wl_exact_table #(
       .KeyBits(KeyBits), .ValueBits(1), .Size(Size), .MethodCount(MethodCount), .Methods(Methods), .ArgumentBits(ArgumentBits),
-      .ReplyBits(65), .HasTime(HasTime), .Age(Age), .TagBits(1), .CtlBits(6), .Chains(2)
+      .ReplyBits(65), .HasTime(HasTime), .Age(Age), .TagBits(1), .CtlBits(CtlBits), .Chains(2)
   ) i_dut (
       .clk_i, .rst_i,
       .request_valid_i, .request_ready_o(request_ready), .request_tag_i, .request_data_i,
@@ -43,7 +44,7 @@ module wl_exact_table_proof #(
   );
 
   logic due_ctl;  // an access of the control plane is under way
-  single_request_model #(.TagBits(1), .CtlBits(6)) i_model (
+  single_request_model #(.TagBits(1), .CtlBits(CtlBits)) i_model (
       .clk_i, .rst_i, .request_valid_i, .request_ready_i(request_ready), .request_tag_i, .reply_valid_i(reply_valid), .reply_tag_i(reply_tag),
       .ctl_valid_i, .ctl_write_i, .ctl_address_i, .ctl_data_i, .ctl_done_i(ctl_done),
       .clear_i(state == CLEAR), .idle_i(state == IDLE), .is_control_i(i_dut.is_control), .control_turn_i(i_dut.control_turn),

@@ -7,9 +7,10 @@
 //   bytes of the key, the most significant first, with zero bits in front if the key is not a whole
 //   number of bytes. Hash h selects bit h * Size >> 32. `add` sets the bits of all hashes; `test`
 //   replies whether all of them are set. Each request is one atomic operation, in the order in
-//   which the requests are taken. The control plane reads a word of 32 bits, bit 0 lowest, or sets
-//   the bits that are one in its data, in one operation among the others. Nothing clears a bit, not
-//   even a reset. A word out of range reads as zero and cannot be set.
+//   which the requests are taken. The control plane reads a word of 32 bits, bit 0 lowest, sets the
+//   bits that are one in its data or, to restore a state, replaces the word, in one operation among
+//   the others. Nothing else clears a bit, not even a reset. A word out of range reads as zero and
+//   cannot be set.
 //   Latency and throughput: one operation at a time; the reply to a request comes 3 * Hashes + 2
 //   cycles after it is taken. While the control plane keeps the filter busy, one request is taken
 //   after each of its accesses.
@@ -27,7 +28,8 @@
 //   MethodCount   methods that are called: 1 or 2
 //   Methods       0 `add`, 1 `test`; one bit each, method 0 lowest
 //   TagBits       bits of the tag that a reply repeats
-//   CtlBits, CtlTarget   those of the control bus; its addresses are words
+//   CtlBits, CtlTarget   those of the control bus; its addresses are words. With address bit 31, a
+//                        write replaces the word
 module wl_bloom #(
     parameter int unsigned KeyBits = 32,
     parameter int unsigned Size = 8192,
@@ -56,7 +58,7 @@ module wl_bloom #(
     input  logic               ctl_write_i,
     input  logic [        7:0] ctl_target_i,
     input  logic [       31:0] ctl_address_i,  // word address
-    input  logic [CtlBits-1:0] ctl_data_i,     // bits to set
+    input  logic [CtlBits-1:0] ctl_data_i,     // bits to set, or a word
     output logic               ctl_done_o,     // a pulse
     output logic [CtlBits-1:0] ctl_data_o      // the old word, zero unless done
 );
@@ -128,15 +130,15 @@ module wl_bloom #(
   logic [63:0] product;
   assign product = 64'(hash) * 64'(Size);
 
-  logic in_range;
+  logic in_range, replaces;
   logic [31:0] word, sets;
   assign sets = is_control ? (ctl_write_i && in_range ? ctl_data_i[31:0] : '0) : is_test ? '0 : 32'd1 << place;
 
   wl_ram_block #(.Width(32), .Depth(Words)) i_words (
       .clk_i,
-      .write_i        (state == USE && sets != '0),
+      .write_i        (state == USE && (sets != '0 || replaces)),
       .write_address_i(address),
-      .write_data_i   (word | sets),
+      .write_data_i   (replaces ? sets : word | sets),
       .read_i         (state == READ),
       .read_address_i (address),
       .read_data_o    (word)
@@ -168,7 +170,8 @@ module wl_bloom #(
       count <= '0;
       key <= request_data_i[KeyBits-1:0];
       if (!takes_control) reply_tag_o <= request_tag_i;
-      in_range <= ctl_address_i < 32'(Words);
+      in_range <= 32'(ctl_address_i[30:0]) < 32'(Words);
+      replaces <= takes_control && ctl_write_i && ctl_address_i[31] && 32'(ctl_address_i[30:0]) < 32'(Words);
       address <= AddressBits'(ctl_address_i);
     end
     if (state == HASH) begin

@@ -11,7 +11,8 @@
 // Contract
 //   Data: one operation after the other, each as `exact` defines it; those of packets in the order
 //   in which they are taken. The control plane inserts static entries, removes entries and reads
-//   them by number, each in one operation among the others.
+//   them by number, each in one operation among the others; to restore a state, it also sets the
+//   table's time and inserts entries that age from that time on.
 //   Time: the latest time of the calls that changed something. The next call that changes something
 //   removes expired entries.
 //   Latency: 6 cycles for a key at the head of its chain, 2 more for each entry before it, and 3
@@ -24,9 +25,13 @@
 //
 // Request: {method, if there are several; arguments, zero-extended on the left; the time, 64 bits,
 // if HasTime}.
-// Control: a write inserts {0, key, value} or removes {1, key, any}, at any address. A read returns
-// entry `address` as {1, live, static, key, value}; past the last entry that was ever used all bits
-// are zero.
+// Control, by bits 31 and 30 of the address; the bits below are the number of an entry in a read,
+// and any in a write:
+//   0    a write inserts {0, key, value} as a static entry or removes {1, key, any}. A read returns
+//        {1, live, static, key, value}; past the last entry that was ever used all bits are zero.
+//   2    a write inserts {0, key, value} as an entry that packets touched at the table's time. A
+//        read returns the time at which the entry was touched, 64 bits (zero without HasTime).
+//   3    a write sets the table's time, and a read returns it (zero without HasTime).
 //
 // Parameters
 //   KeyBits, ValueBits   bits of a key and of a value
@@ -87,6 +92,9 @@ module wl_exact_table #(
   end
   if (ReplyBits < 1 || Chains < 2 || 2 ** $clog2(Chains) != Chains) begin : g_illegal_chains
     $fatal(1, "wl_exact_table: a reply has a bit at least, and Chains is a power of two, at least 2");
+  end
+  if (HasTime && CtlBits < 64) begin : g_illegal_time
+    $fatal(1, "wl_exact_table: CtlBits hold a time, 64 bits, if requests bring it (HasTime)");
   end
   if (!HasTime && Age != 0) begin : g_illegal_age
     $fatal(1, "wl_exact_table: entries age only if requests bring the time (HasTime)");
@@ -290,7 +298,8 @@ module wl_exact_table #(
 
   // ---- Requests and control accesses ----
 
-  logic is_control, take;
+  logic is_control, of_time, take;
+  assign of_time = ctl_address_i[31:30] == 2'd3;
   logic [SelectBits-1+32'(SelectBits==0):0] select;
   method_e asked;
   assign is_control = ctl_valid_i && ctl_target_i == CtlTarget && !ctl_done_o;
@@ -309,12 +318,13 @@ module wl_exact_table #(
 
   // A call that changes something first removes expired entries.
   logic sweeps;
-  logic [63:0] call_time;
+  logic [63:0] call_time, control_time;
   assign sweeps = HasTime && asked != LOOKUP && asked != AGE;
   if (HasTime) begin : g_call_time
     assign call_time = request_data_i[63:0];
+    assign control_time = ctl_data_i[63:0];
   end else begin : g_no_call_time
-    assign call_time = '0;
+    assign {call_time, control_time} = '0;
   end
 
   // The control plane gets every second operation if it requests one.
@@ -440,9 +450,10 @@ module wl_exact_table #(
           // Time never decreases.
           if (sweeps && call_time > seen) seen <= call_time;
         end else if (is_control) begin
-          method <= !ctl_write_i ? SHOW : ctl_data_i[KeyBits+ValueBits] ? UNLOAD : LOAD;
+          method <= !ctl_write_i ? SHOW : ctl_data_i[KeyBits+ValueBits] ? UNLOAD : ctl_address_i[31] ? INSERT : LOAD;
           {key, value} <= ctl_data_i[KeyBits+ValueBits-1:0];
-          state <= ctl_write_i ? HEAD : SHOWN;
+          state <= ctl_write_i && !of_time ? HEAD : SHOWN;
+          if (ctl_write_i && of_time) seen <= control_time;
         end
       end
 
@@ -535,8 +546,10 @@ module wl_exact_table #(
       SHOWN: begin
         state <= IDLE;
         ctl_done_o <= 1'b1;
-        if (ctl_address_i < 32'(fresh)) begin
-          ctl_data_o <= CtlBits'({1'b1, entry_there && is_live, entry_static, entry_key, entry_value});
+        if (!ctl_write_i && of_time) ctl_data_o <= CtlBits'(seen);
+        else if (!ctl_write_i && 32'(ctl_address_i[29:0]) < 32'(fresh)) begin
+          ctl_data_o <= ctl_address_i[31] ? CtlBits'(touched)
+              : CtlBits'({1'b1, entry_there && is_live, entry_static, entry_key, entry_value});
         end
       end
 

@@ -13,8 +13,9 @@
 // Contract
 //   Data: each request is one atomic operation, in the order in which the requests are taken. A
 //   time before that of the previous packet counts as the previous packet's time. The reply to an
-//   index out of range is red, and nothing changes. The control plane sets the rates of one meter
-//   and fills its buckets, or reads its rates, in one operation among the others.
+//   index out of range is red, and nothing changes. The control plane reads or writes the rates of
+//   one meter, or its buckets and time, in one operation among the others. New rates fill the
+//   buckets; buckets are written after the rates that they suit.
 //   Latency and throughput: one operation at a time, in 41 cycles at most.
 //   After a reset all meters are as declared, with full buckets; Size cycles pass before the first
 //   operation.
@@ -32,8 +33,10 @@
 //   MethodCount   methods that are called: 1 or 2
 //   Methods       0 `color`, 1 `color_aware`; one bit each, method 0 lowest
 //   TagBits       bits of the tag that a reply repeats
-//   CtlBits, CtlTarget   those of the control bus; its addresses are indices, its data the five
-//                        rates as in Declared
+//   CtlBits, CtlTarget   those of the control bus. Addresses are indices. The data are the five
+//                        rates as in Declared or, if address bit 31 is set, the tokens missing from
+//                        bucket C (41 bits), those missing from E or P (41), and the time of the
+//                        previous packet (64)
 module wl_meter #(
     parameter int unsigned Size = 64,
     parameter bit TwoRates = 1'b0,
@@ -65,7 +68,7 @@ module wl_meter #(
     input  logic [       31:0] ctl_address_i,
     input  logic [CtlBits-1:0] ctl_data_i,
     output logic               ctl_done_o,     // a pulse
-    output logic [CtlBits-1:0] ctl_data_o      // the old rates, zero unless done
+    output logic [CtlBits-1:0] ctl_data_o      // the old rates or buckets, zero unless done
 );
   if (Size < 1 || CtlBits < 205) begin : g_illegal
     $fatal(1, "wl_meter: Size must be at least one, and CtlBits hold five rates of 41 bits");
@@ -112,7 +115,8 @@ module wl_meter #(
 
   // ---- Requests and control accesses ----
 
-  logic is_control, take, setting, control_turn;
+  // `setting`: the operation is the control plane's; `of_buckets`: on buckets and time.
+  logic is_control, take, setting, of_buckets, control_turn;
   logic [31:0] index, bytes;
   logic [1:0] color;
   logic [63:0] now;
@@ -143,6 +147,7 @@ module wl_meter #(
 
   meter_t meter, new_meter;
   logic meter_write;
+  logic [CtlBits-1:0] old;  // for the control plane
   wl_ram_block #(
       .Width($bits(meter_t)),
       .Depth(Size)
@@ -211,10 +216,10 @@ module wl_meter #(
       counted <= state == COUNT;
       carries <= 14'({added[1], 1'b0}) + 14'(added[0]);
       if (state == BEGIN) begin
-        by <= setting ? '{11'd0, 30'd1} : rate[k];
+        by <= setting && !of_buckets ? '{11'd0, 30'd1} : rate[k];
         rest <= '0;
         tokens[k] <= '0;
-        rest_of_time[k] <= !setting ? now : k == 0 ? 64'(new_rates.cir) : 64'(new_rates.pir);
+        rest_of_time[k] <= !setting || of_buckets ? now : k == 0 ? 64'(new_rates.cir) : 64'(new_rates.pir);
       end else begin
         if (state == COUNT) begin
           rest <= low[29:0];
@@ -262,8 +267,13 @@ module wl_meter #(
   logic fit;  // MARK is in its second cycle
   always_comb begin
     meter_write = state == CLEAR || (state == SET && in_range) || (state == MARK && fit && in_range);
-    rates_write = state == CLEAR || (state == SET && in_range);
+    rates_write = state == CLEAR || (state == SET && in_range && !of_buckets);
+    old = !in_range ? '0 : of_buckets ? CtlBits'({meter.committed, meter.other, meter.last}) : CtlBits'(rates);
     new_meter = '0;
+    if (state == SET && of_buckets) begin
+      {new_meter.committed, new_meter.other, new_meter.last} = {new_rates[145:64], now};
+      new_meter.fallen = tokens;
+    end
     if (state == MARK) begin
       new_meter.committed = takes_committed ? committed + RateBits'(bytes) : committed;
       new_meter.other = takes_other ? other + RateBits'(bytes) : other;
@@ -289,10 +299,11 @@ module wl_meter #(
         setting <= !take;
         tag <= request_tag_i;
         {index, bytes, color} <= {request_index, request_bytes, request_color};
-        now <= request_data_i[63:0];
+        of_buckets <= !take && ctl_address_i[31];
+        now <= take ? request_data_i[63:0] : ctl_data_i[63:0];
         new_rates <= ctl_data_i[204:0];
         at <= read_at;
-        in_range <= {1'b0, take ? request_index : ctl_address_i} < 33'(Size);
+        in_range <= {1'b0, take ? request_index : {1'b0, ctl_address_i[30:0]}} < 33'(Size);
         if (take || is_control) state <= READ;
       end
 
@@ -300,10 +311,10 @@ module wl_meter #(
         is_later <= now > meter.last;
         state <= BEGIN;
         if (setting) begin
-          // A read is done here; a write returns the old rates in SET.
+          // A read is done here; a write returns the old data in SET.
           if (!ctl_write_i) begin
             ctl_done_o <= 1'b1;
-            ctl_data_o <= in_range ? CtlBits'(rates) : '0;
+            ctl_data_o <= old;
             state <= IDLE;
           end
         end
@@ -346,7 +357,7 @@ module wl_meter #(
 
       SET: begin
         ctl_done_o <= 1'b1;
-        ctl_data_o <= in_range ? CtlBits'(rates) : '0;
+        ctl_data_o <= old;
         state <= IDLE;
       end
 
@@ -370,6 +381,9 @@ module wl_meter #(
   always_ff @(posedge clk_i) begin
     if (!rst_i && state == MARK && in_range) begin
       Buckets_A : assert (committed <= size_committed && other <= size_other);
+    end
+    if (!rst_i && state == SET && of_buckets && in_range) begin
+      Written_M : assume (new_meter.committed <= size_committed && new_meter.other <= size_other);
     end
   end
 `endif

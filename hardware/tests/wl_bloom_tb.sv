@@ -1,6 +1,6 @@
 // Test bench of wl_bloom: keys that were added are found, and the reply for other keys is that of a
-// model of the filter, each after the promised cycles; the control plane reads and sets words
-// meanwhile; over key widths, sizes, numbers of hashes and methods. The model computes its CRCs in
+// model of the filter, each after the promised cycles; the control plane reads, sets and replaces
+// words meanwhile; over key widths, sizes, numbers of hashes and methods. The model computes its CRCs in
 // the other direction: most significant bit first, from the polynomials as the standards print
 // them.
 module wl_bloom_tb;
@@ -81,9 +81,11 @@ module bloom_case #(
       cycle <= cycle + 1;
       if (ctl_done) begin
         logic in_range;
-        in_range = ctl_address < 32'(Words);
-        if (!ctl_valid || ctl_reply != (in_range ? 40'(model[32*ctl_address+:32]) : '0)) $fatal(1, "%m: word %h", ctl_reply);
-        if (ctl_write && in_range) model[32*ctl_address+:32] = model[32*ctl_address+:32] | ctl_data[31:0];
+        logic [31:0] at;
+        at = 32'(ctl_address[30:0]);
+        in_range = at < 32'(Words);
+        if (!ctl_valid || ctl_reply != (in_range ? 40'(model[32*at+:32]) : '0)) $fatal(1, "%m: word %h", ctl_reply);
+        if (ctl_write && in_range) model[32*at+:32] = (ctl_address[31] ? '0 : model[32*at+:32]) | ctl_data[31:0];
         accesses <= accesses + 1;
         ctl_valid <= 1'b0;
       end else if (ctl_reply != '0) begin
@@ -121,7 +123,7 @@ module bloom_case #(
       if ((!ctl_valid || ctl_done) && tb_pkg::chance(40)) begin
         ctl_valid <= 1'b1;
         ctl_write <= tb_pkg::chance(64);
-        ctl_address <= $urandom() % (Words + 2);
+        ctl_address <= {tb_pkg::chance(64), 31'($urandom() % (Words + 2))};
         ctl_data <= {8'hff, 32'd1 << ($urandom() % 32)};
       end
     end

@@ -1,6 +1,7 @@
 // Test bench of wl_exact_table: calls of all methods and accesses of the control plane with few
 // keys, so that chains, a full table, expiry and static entries occur together, compared with a
-// model of a flag, a value and a time for each key. Over sizes, ages and chains, and with a single
+// model of a flag, a value and a time for each key; the control plane also sets the time and inserts
+// entries that age. Over sizes, ages and chains, and with a single
 // method.
 module wl_exact_table_tb;
   localparam int unsigned Cases = 5;
@@ -45,12 +46,12 @@ module exact_case #(
   logic [RequestBits-1:0] request_data;
   logic [ReplyBits-1:0] reply_data;
   logic [31:0] ctl_address;
-  logic [31:0] ctl_data, ctl_answer;
+  logic [63:0] ctl_data, ctl_answer;
 
   wl_exact_table #(
       .KeyBits(KeyBits), .ValueBits(ValueBits), .Size(Size), .MethodCount(MethodCount),
       .Methods((3 * MethodCount)'(24'o76543210)), .ArgumentBits(ArgumentBits), .ReplyBits(ReplyBits), .HasTime(HasTime), .Age(Age),
-      .Cuts(12'h021), .TagBits(4), .CtlBits(32), .CtlTarget(8'd3), .Chains(Chains)
+      .Cuts(12'h021), .TagBits(4), .CtlBits(64), .CtlTarget(8'd3), .Chains(Chains)
   ) i_dut (
       .clk_i, .rst_i,
       .request_valid_i(request_valid), .request_ready_o(request_ready), .request_tag_i(request_tag), .request_data_i(request_data),
@@ -132,24 +133,48 @@ module exact_case #(
     endcase
   endfunction
 
-  task automatic control(bit remove, int unsigned key, logic [ValueBits-1:0] value);
-    if (remove) begin
+  task automatic control(bit removes, bit ages, int unsigned key, logic [ValueBits-1:0] value);
+    if (removes) begin
       if (there[key]) count--;
       there[key] = 1'b0;
+    end else if (there[key] && ages) begin
+      touched[key] = seen;
     end else if (there[key] || count < Size) begin
       if (!there[key]) count++;
-      there[key]  = 1'b1;
-      fixed[key]  = 1'b1;
-      values[key] = value;
+      there[key]   = 1'b1;
+      fixed[key]   = !ages;
+      values[key]  = value;
+      touched[key] = seen;
     end
   endtask
+
+  // Checks a time that the control plane has read.
+  task automatic check_time();
+    automatic int unsigned number = 32'(ctl_address[29:0]);
+    automatic logic [63:0] expected = '0;
+    if (ctl_address[30]) expected = HasTime ? seen : '0;
+    else if (HasTime && number < Size) begin
+      // Only entries that are there and age have a time.
+      if (i_dut.i_kinds.memory[number] != 2'b10) return;
+      expected = touched[i_dut.i_keys.memory[number]];
+    end
+    if (ctl_answer != expected) $fatal(1, "%m: time %h is %0d, not %0d", ctl_address, ctl_answer, expected);
+  endtask
+
+  // Returns the earliest time that the table may have: that of its youngest entry.
+  function automatic longint unsigned youngest();
+    youngest = 0;
+    for (int unsigned k = 0; k < 2 ** KeyBits; k++) begin
+      if (there[k] && !fixed[k] && touched[k] > youngest) youngest = touched[k];
+    end
+  endfunction
 
   // One call and one access at a time; the model performs each when its reply comes.
   int unsigned done, method, key, full;
   logic [ValueBits-1:0] value;
   logic [ArgumentBits-1:0] arguments;
   longint unsigned now, older, clock;
-  bit calling;
+  bit calling, begins;
   assign done_o = done == Operations;
 
   always_ff @(posedge clk_i) begin
@@ -170,7 +195,9 @@ module exact_case #(
         if (count == Size) full = full + 1;
         if (done == Operations && Size < 20 && full < 50) $fatal(1, "%m: the table was hardly ever full");
       end
-      if (!calling && tb_pkg::chance(200)) begin
+      // No call begins while the time is set, since it might touch an entry at a later time.
+      begins = !calling && !(ctl_valid && ctl_address[31:30] == 2'd3) && tb_pkg::chance(200);
+      if (begins) begin
         clock += longint'(tb_pkg::chance(30) ? $urandom() % 700 : $urandom() % 12);
         method = $urandom() % MethodCount;
         // More entries are inserted than removed.
@@ -190,7 +217,9 @@ module exact_case #(
       if (ctl_valid && ctl_done) begin
         automatic int unsigned k = 32'(ctl_data[ValueBits+:KeyBits]);
         ctl_valid <= 1'b0;
-        if (ctl_write) control(ctl_data[KeyBits+ValueBits], k, ctl_data[ValueBits-1:0]);
+        if (ctl_write && ctl_address[31:30] == 2'd3) seen = HasTime ? ctl_data : '0;
+        else if (ctl_write) control(ctl_data[KeyBits+ValueBits], ctl_address[31], k, ctl_data[ValueBits-1:0]);
+        else if (ctl_address[31]) check_time();
         else if (ctl_answer[KeyBits+ValueBits+2]) begin
           automatic int unsigned shown = 32'(ctl_answer[ValueBits+:KeyBits]);
           automatic bit live = there[shown] && (!HasTime || Age == 0 || fixed[shown] || seen - touched[shown] <= Age);
@@ -203,8 +232,13 @@ module exact_case #(
       end else if (!ctl_valid && tb_pkg::chance(6)) begin
         ctl_valid <= 1'b1;
         ctl_write <= tb_pkg::chance(128);
-        ctl_address <= $urandom() % (Size + 2);
-        ctl_data <= 32'({tb_pkg::chance(150), KeyBits'($urandom()), ValueBits'($urandom())});
+        ctl_address <= {tb_pkg::chance(100), 31'($urandom() % (Size + 2))};
+        ctl_data <= 64'({tb_pkg::chance(150), KeyBits'($urandom()), ValueBits'($urandom())});
+      end else if (!ctl_valid && !calling && !begins && tb_pkg::chance(6)) begin
+        ctl_valid <= 1'b1;
+        ctl_write <= tb_pkg::chance(128);
+        ctl_address <= 32'hc000_0000;
+        ctl_data <= youngest() + 64'($urandom() % 50);
       end
     end
   end

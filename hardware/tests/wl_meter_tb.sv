@@ -1,6 +1,6 @@
 // Test bench of wl_meter: calls with times that repeat, jump and decrease, near the limits of
 // buckets, with rates from one byte a second to 2^40, compared with the definition in wide numbers;
-// rates are set meanwhile. Both RFCs, blind and aware, one meter and several.
+// rates and buckets are read and set meanwhile. Both RFCs, blind and aware, one meter and several.
 module wl_meter_tb;
   localparam int unsigned Cases = 4;
   localparam bit [Cases*32-1:0] Size = {32'd1, 32'd5, 32'd4, 32'd3};
@@ -155,20 +155,36 @@ module meter_case #(
       end
 
       if (ctl_valid && ctl_done) begin
-        automatic int unsigned i = ctl_address;
+        automatic int unsigned i = 32'(ctl_address[30:0]);
+        automatic int unsigned j = i < Size ? i : 0;
+        automatic logic [204:0] old = ctl_address[31] ? 205'({41'(missing_committed[j]), 41'(missing_other[j]), last[j]}) : rates[j];
         ctl_valid <= 1'b0;
-        if (ctl_answer != (i < Size ? rates[i<Size?i : 0] : '0)) $fatal(1, "%m: rates of %0d are %h", i, ctl_answer);
-        if (ctl_write && i < Size) begin
+        if (ctl_answer != (i < Size ? old : '0)) $fatal(1, "%m: meter %h is %h, not %h", ctl_address, ctl_answer, old);
+        if (ctl_write && i < Size && ctl_address[31]) begin
+          missing_committed[i] = 128'(ctl_data[145:105]);
+          missing_other[i] = 128'(ctl_data[104:64]);
+          last[i] = ctl_data[63:0];
+        end else if (ctl_write && i < Size) begin
           rates[i] = ctl_data;
           missing_committed[i] = '0;
           missing_other[i] = '0;
           last[i] = '0;
         end
-      end else if (!ctl_valid && tb_pkg::chance(1)) begin
+      end else if (!ctl_valid && tb_pkg::chance(3)) begin
+        automatic int unsigned i = $urandom() % Size;
+        automatic logic [40:0] cbs = rates[i][163:123];
+        automatic logic [40:0] other = TwoRates ? rates[i][40:0] : rates[i][122:82];
         ctl_valid <= 1'b1;
         ctl_write <= tb_pkg::chance(180);
-        ctl_address <= $urandom() % (Size + 1);
-        ctl_data <= {some_rate(), 41'($urandom() % 4000), 41'($urandom() % 4000), some_rate(), 41'($urandom() % 4000)};
+        if (tb_pkg::chance(128)) begin
+          // Buckets never lack more than they hold.
+          ctl_address <= 32'h8000_0000 | (tb_pkg::chance(20) ? Size : i);
+          ctl_data <= 205'({41'(64'($urandom()) % (64'(cbs) + 1)), 41'(64'($urandom()) % (64'(other) + 1)),
+                            tb_pkg::chance(20) ? clock + 64'd9999 : clock - 64'($urandom())});
+        end else begin
+          ctl_address <= $urandom() % (Size + 1);
+          ctl_data <= {some_rate(), 41'($urandom() % 4000), 41'($urandom() % 4000), some_rate(), 41'($urandom() % 4000)};
+        end
       end
     end
   end

@@ -36,13 +36,14 @@ impl Snapshot {
         Err(of_another_program())
     }
 
-    /// The changes of single entries that bring offloads with the state of `from` to this state,
-    /// for machines that are reached over a control port.
+    /// The changes of single entries that bring tables of the control plane with the entries of
+    /// `from` to this state, for machines that are reached over a control port. Entries have no
+    /// ages: such a machine restores the state that packets change in its own way.
     ///
     /// # Errors
     /// If `from` is another program's.
     pub fn updates_from(&self, from: &Store) -> Result<Vec<Update>> {
-        if from.paths() != self.store.paths() {
+        if !is_like(from, &self.store) {
             return Err(of_another_program());
         }
         let mut updates = Vec::new();
@@ -62,6 +63,16 @@ impl Snapshot {
         }
         Ok(updates)
     }
+}
+
+/// Whether two stores have the same offloads.
+fn is_like(one: &Store, other: &Store) -> bool {
+    let paths = one.paths();
+    let config = |store: &Store, path: &str| match &store.find(path)?.content {
+        Content::Kind { config, .. } => Some(config.clone()),
+        Content::Engine(_) => None,
+    };
+    paths == other.paths() && paths.iter().all(|path| config(one, path) == config(other, path))
 }
 
 fn of_another_program() -> Error {

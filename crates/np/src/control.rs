@@ -9,10 +9,10 @@ use std::collections::hash_map;
 
 use wireloom_bits::Bits;
 use wireloom_machine::Wanted;
-use wireloom_offloads::{Content, EntryKey, Store, Update};
+use wireloom_offloads::{Content, EntryKey, Instance, Store, Update, instantiate};
 
 use crate::processor::{Processor, Service, memory_map, services};
-use crate::realisation::instance;
+use crate::realisation::{Realisation, instance};
 use crate::simulation::{Fault, Operation, Simulation};
 
 /// The most elements of an offload for all of them to be read back by default. Each read takes
@@ -82,29 +82,38 @@ pub struct ControlPlane {
 
 impl ControlPlane {
     /// Returns the operations that bring a processor from reset to the state in a store. They cover
-    /// the state that the images do not contain ([`crate::processor::images`]).
+    /// the state that packets change; the images contain the rest ([`crate::processor::images`]).
     ///
     /// # Errors
     /// If an entry does not suit its offload. The error is a sentence without a full stop.
     pub fn initial(processor: &Processor, store: &Store) -> Result<Vec<Operation>, String> {
         let mut operations = Vec::new();
         for service in changed(processor) {
-            let Some((config, instance)) = instance(store, &service.offload) else { continue };
-            let realisation = service.rule.realisation;
-            let targets = targets(processor, &service.offload);
-            // Copies whose values are summed are zero after reset.
-            let copies =
-                if realisation.sums_copies() { &targets[..targets.len().min(1)] } else { &targets };
-            for row in instance.rows() {
-                let value = realisation.row_value(service, &row);
-                let (address, value) =
-                    realisation.entry(&service.offload, config, &row.key, Some(&value))?;
-                operations.extend(copies.iter().map(|&target| Operation::Write {
-                    target,
-                    address,
-                    value: value.clone(),
-                }));
-            }
+            let Some((config, new)) = instance(store, &service.offload) else { continue };
+            let old = instantiate(config).map_err(|refused| refused.0)?;
+            operations.extend(transition(processor, service, old.as_ref(), new)?);
+        }
+        Ok(operations)
+    }
+
+    /// Returns the operations that bring the state that packets change from `old` to `new`. The two
+    /// stores must be of the processor's program.
+    ///
+    /// # Errors
+    /// If an entry does not suit its offload. The error is a sentence without a full stop.
+    pub fn restore(
+        processor: &Processor,
+        old: &Store,
+        new: &Store,
+    ) -> Result<Vec<Operation>, String> {
+        let mut operations = Vec::new();
+        for service in changed(processor) {
+            let path = &service.offload;
+            let (Some((_, old)), Some((_, new))) = (instance(old, path), instance(new, path))
+            else {
+                continue;
+            };
+            operations.extend(transition(processor, service, old, new)?);
         }
         Ok(operations)
     }
@@ -115,7 +124,7 @@ impl ControlPlane {
     }
 
     /// Reads the state of an offload into a store. Returns `false` if the state is omitted because
-    /// it is large and not requested, or because the machine cannot report it.
+    /// it is large and not requested.
     ///
     /// # Errors
     /// If the machine fails, or the store's instance refuses an entry.
@@ -145,7 +154,9 @@ impl ControlPlane {
         else {
             return Ok(false);
         };
-        service.rule.realisation.read_back(service, &targets, &indices, bus, instance.as_mut())
+        let realisation = service.rule.realisation;
+        realisation.read_back(service, &targets, &indices, bus, instance.as_mut())?;
+        Ok(true)
     }
 
     /// Returns the operations that carry out an update on a processor whose tables are in `store`.
@@ -180,17 +191,39 @@ impl ControlPlane {
         };
         let (address, value) =
             realisation.entry(path, config, &update.key, update.value.as_ref())?;
-        let copy = |copy: usize| match copy > 0 && realisation.sums_copies() {
-            true => Bits::zero(value.width()),
-            false => value.clone(),
-        };
-        let writes = targets.iter().enumerate().map(|(number, &target)| Operation::Write {
-            target,
-            address,
-            value: copy(number),
-        });
-        Ok(writes.collect())
+        Ok(in_copies(realisation, &targets, address, &value).collect())
     }
+}
+
+/// Returns the operations that take a service's state from `old` to `new`.
+fn transition(
+    processor: &Processor,
+    service: &Service,
+    old: &dyn Instance,
+    new: &dyn Instance,
+) -> Result<Vec<Operation>, String> {
+    let realisation = service.rule.realisation;
+    let targets = targets(processor, &service.offload);
+    let writes = realisation.restore(service, old, new)?;
+    let writes = writes.iter();
+    let operations =
+        writes.flat_map(|(address, value)| in_copies(realisation, &targets, *address, value));
+    Ok(operations.collect())
+}
+
+/// Returns the writes of an entry to all copies of a table. Of copies that are summed, the first
+/// one gets the value and the others get zeros.
+fn in_copies<'a>(
+    realisation: &'a dyn Realisation,
+    targets: &'a [u8],
+    address: u32,
+    value: &'a Bits,
+) -> impl Iterator<Item = Operation> + 'a {
+    targets.iter().enumerate().map(move |(copy, &target)| {
+        let is_zero = copy > 0 && realisation.sums_copies();
+        let value = if is_zero { Bits::zero(value.width()) } else { value.clone() };
+        Operation::Write { target, address, value }
+    })
 }
 
 /// Returns the services whose state packets can change.
@@ -311,7 +344,8 @@ mod tests {
         fn write(&mut self, operations: Vec<Operation>) {
             for operation in operations {
                 let Operation::Write { target, address, value } = operation else { continue };
-                self.entries.insert((target, address), value.resize(self.width));
+                // The highest bit only tells a filter how to write a word.
+                self.entries.insert((target, address << 1 >> 1), value.resize(self.width));
             }
         }
     }

@@ -341,9 +341,14 @@ impl Machine for Np {
         Ok(left_out)
     }
 
-    /// Rewrites the tables entry by entry over the control port, as updates do.
+    /// Rewrites the tables of the control plane entry by entry, as updates do, then the state that
+    /// packets change.
     fn restore(&mut self, snapshot: &Snapshot) -> Result {
-        for update in snapshot.updates_from(&self.store)? {
+        self.read_back(Wanted::All, &|_| ())?;
+        let changed: Vec<String> =
+            ControlPlane::changed(&self.processor).map(str::to_owned).collect();
+        let updates = snapshot.updates_from(&self.store)?;
+        for update in updates.into_iter().filter(|update| !changed.contains(&update.offload)) {
             match self.update(&update, &mut |_| ()) {
                 Ok(_) => {}
                 Err(UpdateError::Failed(error)) => return Err(error),
@@ -355,7 +360,11 @@ impl Machine for Np {
                 }
             }
         }
-        Ok(())
+        let operations = ControlPlane::restore(&self.processor, &self.store, snapshot.store());
+        for operation in operations.map_err(Error::new)? {
+            self.execution.operate(&operation)?;
+        }
+        snapshot.restore(&mut self.store)
     }
 
     fn has_port(&self, number: u16) -> bool {

@@ -195,6 +195,11 @@ const REFUSED: &[(&str, &[&str], &str)] = &[
     ("wl_hash_cache", &["HitLatency=3"], "a hit takes at least four cycles"),
     (
         "wl_exact_table",
+        &["KeyBits=8", "ValueBits=8", "HasTime=1"],
+        "wl_exact_table: CtlBits hold a time, 64 bits",
+    ),
+    (
+        "wl_exact_table",
         &["Size=0"],
         "wl_exact_table: KeyBits, ValueBits and Size must be at least one",
     ),

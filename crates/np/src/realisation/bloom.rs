@@ -1,5 +1,7 @@
 //! `bloom`: a Bloom filter in block RAM.
 
+use std::collections::BTreeMap;
+
 use wireloom_bits::Bits;
 use wireloom_codegen::hardware::core::OffloadPort;
 use wireloom_codegen::hardware::sv::short::{clocked, int};
@@ -7,7 +9,7 @@ use wireloom_codegen::hardware::sv::{Expr, Item};
 use wireloom_offloads::kinds::bloom::{WORD_BITS, positions};
 use wireloom_offloads::{Config, EntryKey, Instance, Store, Update};
 
-use super::entries::{index_below, load, refused};
+use super::entries::{load, values};
 use super::meter::ONE_REQUEST;
 use super::wiring::{Ends, methods, on_bus};
 use super::{Realisation, instance};
@@ -15,6 +17,9 @@ use crate::control::{ControlBus, ControlError, Updater, targets};
 use crate::processor::memory_map::{Contents, packed};
 use crate::processor::{Plan, Processor, Service};
 use crate::simulation::Operation;
+
+/// The bit of an address at which a write replaces a word.
+const REPLACE: u32 = 1 << 31;
 
 /// A Bloom filter.
 pub(super) struct Bloom;
@@ -67,7 +72,7 @@ impl Realisation for Bloom {
         let word = packed([("bits".to_owned(), WORD_BITS)]);
         let contents = Contents::new(
             "bits; a write sets those that are one",
-            "number of a word",
+            "number of a word; with bit 31 set, a write replaces the word",
             words(service),
             word,
         );
@@ -82,17 +87,26 @@ impl Realisation for Bloom {
         words(service)
     }
 
-    /// Returns the write of a word of the filter's state.
-    fn entry(
+    /// Replaces the words that differ.
+    fn restore(
         &self,
-        path: &str,
-        config: &Config,
-        key: &EntryKey,
-        value: Option<&Bits>,
-    ) -> Result<(u32, Bits), String> {
-        let Some(value) = value else { return Err(refused(config)) };
-        let words = config.param("size").low_u64().div_ceil(u64::from(WORD_BITS));
-        Ok((index_below(path, config, words, key)?, value.clone()))
+        service: &Service,
+        old: &dyn Instance,
+        new: &dyn Instance,
+    ) -> Result<Vec<(u32, Bits)>, String> {
+        let (old, new) = (values(old), values(new));
+        let mut writes = Vec::new();
+        for index in 0..words(service) {
+            let word = |words: &BTreeMap<EntryKey, Bits>| {
+                let word = words.get(&EntryKey::Index(index)).cloned();
+                word.unwrap_or_else(|| Bits::zero(WORD_BITS))
+            };
+            let word_then = word(&new);
+            if word(&old) != word_then {
+                writes.push((REPLACE | index as u32, word_then));
+            }
+        }
+        Ok(writes)
     }
 
     /// Combines the copies with a bitwise OR.
@@ -103,7 +117,7 @@ impl Realisation for Bloom {
         indices: &[u64],
         bus: &mut dyn ControlBus,
         instance: &mut dyn Instance,
-    ) -> Result<bool, ControlError> {
+    ) -> Result<(), ControlError> {
         let addresses: Vec<u32> = indices.iter().map(|&index| index as u32).collect();
         let mut words = vec![Bits::zero(WORD_BITS); indices.len()];
         for &target in targets {
@@ -114,7 +128,7 @@ impl Realisation for Bloom {
         for (&index, word) in indices.iter().zip(words) {
             load(instance, EntryKey::Index(index), word)?;
         }
-        Ok(true)
+        Ok(())
     }
 
     fn updater(

@@ -77,7 +77,7 @@ impl Realisation for Counters {
         indices: &[u64],
         bus: &mut dyn ControlBus,
         instance: &mut dyn Instance,
-    ) -> Result<bool, ControlError> {
+    ) -> Result<(), ControlError> {
         read_counters(targets, indices, bus, instance)
     }
 }

@@ -1,5 +1,8 @@
 //! Table entries as words of the control bus. Several realisations share these functions.
 
+use std::any::Any;
+use std::collections::BTreeMap;
+
 use wireloom_bits::Bits;
 use wireloom_offloads::{Config, Entry, EntryKey, Instance, Row};
 
@@ -16,6 +19,30 @@ pub(super) fn packed(row: &Row) -> Option<Bits> {
 pub(super) fn element(row: &Row) -> Option<(u64, Bits)> {
     let EntryKey::Index(index) = row.key else { return None };
     Some((index, packed(row)?))
+}
+
+/// Returns the packed values of all rows, by key.
+pub(super) fn values(instance: &dyn Instance) -> BTreeMap<EntryKey, Bits> {
+    let rows = instance.rows().into_iter();
+    rows.map(|row| (row.key.clone(), packed(&row).unwrap_or_else(|| Bits::zero(1)))).collect()
+}
+
+/// Returns a golden instance as the type of its kind.
+///
+/// # Panics
+/// If it is of another kind than the realisation suits.
+pub(super) fn typed<T: Instance>(instance: &dyn Instance) -> &T {
+    let instance: &dyn Any = instance;
+    instance.downcast_ref().expect("a realisation gets offloads of its kind")
+}
+
+/// Returns a golden instance as the type of its kind.
+///
+/// # Panics
+/// If it is of another kind than the realisation suits.
+pub(super) fn typed_mut<T: Instance>(instance: &mut dyn Instance) -> &mut T {
+    let instance: &mut dyn Any = instance;
+    instance.downcast_mut().expect("a realisation gets offloads of its kind")
 }
 
 /// Returns the error message for an entry that a realisation cannot write.
@@ -91,13 +118,13 @@ pub(super) fn read_elements(
     indices: &[u64],
     bus: &mut dyn ControlBus,
     instance: &mut dyn Instance,
-) -> Result<bool, ControlError> {
+) -> Result<(), ControlError> {
     let addresses: Vec<u32> = indices.iter().map(|&index| index as u32).collect();
-    let Some(&target) = targets.first() else { return Ok(true) };
+    let Some(&target) = targets.first() else { return Ok(()) };
     for (&index, value) in indices.iter().zip(bus.read_entries(target, &addresses)?) {
         load(instance, EntryKey::Index(index), value.resize(width))?;
     }
-    Ok(true)
+    Ok(())
 }
 
 /// Reads the counters at these indices and sums the copies. There is no carry between packets and
@@ -110,7 +137,7 @@ pub(super) fn read_counters(
     indices: &[u64],
     bus: &mut dyn ControlBus,
     instance: &mut dyn Instance,
-) -> Result<bool, ControlError> {
+) -> Result<(), ControlError> {
     let addresses: Vec<u32> = indices.iter().map(|&index| index as u32).collect();
     let mut sums = vec![[0u64; 2]; indices.len()];
     for &target in targets {
@@ -122,7 +149,7 @@ pub(super) fn read_counters(
     for (&index, sum) in indices.iter().zip(sums) {
         load(instance, EntryKey::Index(index), Bits::from_words(COUNTER_BITS, &sum))?;
     }
-    Ok(true)
+    Ok(())
 }
 
 /// Loads an entry into a golden instance.

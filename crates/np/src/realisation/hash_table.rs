@@ -1,20 +1,30 @@
 //! `hash-table`: keys and values in block RAM, with chains of entries.
 
+use std::collections::BTreeMap;
+
 use wireloom_bits::Bits;
 use wireloom_codegen::hardware::core::OffloadPort;
 use wireloom_codegen::hardware::sv::short::{clocked, int};
 use wireloom_codegen::hardware::sv::{Expr, Item};
-use wireloom_offloads::{Config, EntryKey, Instance, Row};
+use wireloom_offloads::kinds::exact::{Aged, Exact, State};
+use wireloom_offloads::{Config, EntryKey, Instance};
 
 use super::Realisation;
-use super::entries::{load, refused};
+use super::entries::{refused, typed, typed_mut};
 use super::wiring::{Ends, cuts, methods, on_bus};
 use crate::control::{ControlBus, ControlError};
 use crate::processor::memory_map::{Contents, leaves_of, packed};
 use crate::processor::{Plan, Service};
 
 /// Number of entries that are read together.
-const READ_TOGETHER: u64 = 64;
+const READ_TOGETHER: usize = 64;
+/// Bits of a time.
+const TIME_BITS: u32 = 64;
+/// The address bits at which an entry is read as the time at which it was touched, and written as
+/// one that packets touched at the table's time.
+const AGES: u32 = 2 << 30;
+/// The address of the table's time.
+const TIME: u32 = 3 << 30;
 /// One-bit flags above the key of an entry that is read from `wl_exact_table`.
 const FLAGS: [&str; 3] = ["used", "live", "static"];
 
@@ -58,7 +68,8 @@ impl Realisation for HashTable {
     }
 
     fn control_bits(&self, service: &Service) -> usize {
-        FLAGS.len() + service.key_bits() + service.value_bits()
+        let entry = FLAGS.len() + service.key_bits() + service.value_bits();
+        if service.port.arrival { entry.max(TIME_BITS as usize) } else { entry }
     }
 
     fn contents(&self, _plan: &Plan, service: &Service) -> Vec<(String, Contents)> {
@@ -69,7 +80,8 @@ impl Realisation for HashTable {
                 .concat();
         let written = packed([flag("remove")].into_iter().chain(entry.clone()));
         let read = packed(FLAGS.map(flag).into_iter().chain(entry));
-        let address = "to be read: number of an entry; to be written: any, the key says which";
+        let address = "to be read: number of an entry; to be written: any, the key says which; \
+                       bits 31 and 30 select ages (wl_exact_table)";
         let contents =
             Contents::new("entries", address, service.elements() as u64, written).reading(read);
         vec![(service.offload.clone(), contents)]
@@ -93,7 +105,36 @@ impl Realisation for HashTable {
         Ok((0, removes.concat(key).concat(&value)))
     }
 
-    /// Reads entries by number, up to the first one that has never been used.
+    /// Removes entries, then inserts those that age in the order of their times.
+    fn restore(
+        &self,
+        service: &Service,
+        old: &dyn Instance,
+        new: &dyn Instance,
+    ) -> Result<Vec<(u32, Bits)>, String> {
+        let (old, new) = (typed::<Exact>(old).state(), typed::<Exact>(new).state());
+        let (is_old, is_new): (BTreeMap<_, _>, BTreeMap<_, _>) =
+            (old.fixed.iter().cloned().collect(), new.fixed.iter().cloned().collect());
+        let write =
+            |remove: bool, key: &Bits, value: &Bits| Bits::bool(remove).concat(key).concat(value);
+        let gone = old.fixed.iter().filter(|(key, _)| !is_new.contains_key(key));
+        let gone = gone.map(|(key, value)| (key, value));
+        let aged = old.ageing.iter().map(|aged| (&aged.key, &aged.value));
+        let mut writes: Vec<(u32, Bits)> =
+            gone.chain(aged).map(|(key, value)| (0, write(true, key, value))).collect();
+        let changed = new.fixed.iter().filter(|(key, value)| is_old.get(key) != Some(value));
+        writes.extend(changed.map(|(key, value)| (0, write(false, key, value))));
+        let time = |ns: u64| (TIME, Bits::new(TIME_BITS, ns.into()));
+        for aged in &new.ageing {
+            writes.extend(service.port.arrival.then(|| time(aged.touched_ns)));
+            writes.push((AGES, write(false, &aged.key, &aged.value)));
+        }
+        writes.extend(service.port.arrival.then(|| time(new.time_ns)));
+        Ok(writes)
+    }
+
+    /// Reads entries by number, up to the first one that has never been used. A table that does not
+    /// get the time has no ages: they are zero in the instance, and no method returns them.
     fn read_back(
         &self,
         service: &Service,
@@ -101,32 +142,42 @@ impl Realisation for HashTable {
         _indices: &[u64],
         bus: &mut dyn ControlBus,
         instance: &mut dyn Instance,
-    ) -> Result<bool, ControlError> {
-        let Some(&target) = targets.first() else { return Ok(true) };
-        let stale: Vec<EntryKey> = instance.rows().into_iter().map(|row: Row| row.key).collect();
-        for key in stale {
-            instance.unload(&key).map_err(|refused| ControlError::Refused(refused.0))?;
-        }
+    ) -> Result<(), ControlError> {
+        let Some(&target) = targets.first() else { return Ok(()) };
         let (key_bits, value_bits) = (service.key_bits() as u32, service.value_bits() as u32);
-        let size = service.elements() as u64;
-        let mut first = 0;
-        while first < size {
-            let end = (first + READ_TOGETHER).min(size);
-            let addresses: Vec<u32> = (first..end).map(|number| number as u32).collect();
-            for entry in bus.read_entries(target, &addresses)? {
+        let has_time = service.port.arrival;
+        let time_of = |entry: &Bits| entry.slice(0, TIME_BITS).low_u64();
+        let mut state = State::default();
+        if has_time {
+            state.time_ns = time_of(&bus.read_entries(target, &[TIME])?[0]);
+        }
+        let size = service.elements() as u32;
+        'all: for first in (0..size).step_by(READ_TOGETHER) {
+            let numbers: Vec<u32> = (first..size).take(READ_TOGETHER).collect();
+            let times = match has_time {
+                true => {
+                    let addresses: Vec<u32> = numbers.iter().map(|number| AGES | number).collect();
+                    bus.read_entries(target, &addresses)?.iter().map(time_of).collect()
+                }
+                false => vec![0; numbers.len()],
+            };
+            for (entry, touched_ns) in bus.read_entries(target, &numbers)?.iter().zip(times) {
                 let flag =
                     |number: u32| entry.slice(value_bits + key_bits + number, 1).low_u64() == 1;
-                let (is_used, is_live) = (flag(2), flag(1));
+                let [is_static, is_live, is_used] = [0, 1, 2].map(flag);
                 if !is_used {
-                    return Ok(true);
+                    break 'all;
                 }
-                if is_live {
-                    let key = EntryKey::Exact(entry.slice(value_bits, key_bits));
-                    load(instance, key, entry.slice(0, value_bits))?;
+                let (key, value) = (entry.slice(value_bits, key_bits), entry.slice(0, value_bits));
+                match (is_live, is_static) {
+                    (false, _) => {}
+                    (true, true) => state.fixed.push((key, value)),
+                    (true, false) => state.ageing.push(Aged { key, value, touched_ns }),
                 }
             }
-            first = end;
         }
-        Ok(true)
+        state.ageing.sort_by_key(|aged| aged.touched_ns);
+        let set = typed_mut::<Exact>(instance).set_state(&state);
+        set.map_err(|refused| ControlError::Refused(refused.0))
     }
 }

@@ -4,21 +4,30 @@ use wireloom_bits::Bits;
 use wireloom_codegen::hardware::core::OffloadPort;
 use wireloom_codegen::hardware::sv::short::{clocked, int};
 use wireloom_codegen::hardware::sv::{Expr, Item};
-use wireloom_offloads::kinds::meter::{MAX_RATE, Rates};
-use wireloom_offloads::{Config, EntryKey, Row};
+use wireloom_offloads::kinds::meter::{
+    MAX_RATE, Meter as Meters, RATE_NAMES as RATES, Rates, Used,
+};
+use wireloom_offloads::{Config, EntryKey, Instance};
 
 use super::Realisation;
-use super::entries::{index, packed as packed_row};
+use super::entries::{index, typed, typed_mut};
 use super::wiring::{Ends, methods, on_bus};
+use crate::control::{ControlBus, ControlError};
 use crate::processor::memory_map::{Contents, packed};
 use crate::processor::{Plan, Service};
 
 /// Bits of a rate or burst in `wl_meter`.
 pub const RATE_BITS: u32 = MAX_RATE.ilog2() + 1;
-/// The fields of a meter's rates, the most significant first.
-const RATES: [&str; 5] = ["cir", "cbs", "ebs", "pir", "pbs"];
+/// Bits of the time of a meter's last packet.
+const TIME_BITS: u32 = 64;
+/// The bit of an address that selects buckets and time in place of the rates.
+const BUCKETS: u32 = 1 << 31;
 /// Why a pipelined engine cannot wait for a service that works on one request at a time.
 pub(super) const ONE_REQUEST: &str = "it works on one request at a time, so that others wait";
+
+/// What the control target holds.
+const HOLDS: &str = "rates; a write fills the buckets. With address bit 31: the tokens missing \
+                     from bucket C and from E or P, 41 bits each, and the time, 64 bits";
 
 /// Token buckets.
 pub(super) struct Meter;
@@ -61,12 +70,10 @@ impl Realisation for Meter {
     fn contents(&self, _plan: &Plan, service: &Service) -> Vec<(String, Contents)> {
         let rates = packed(RATES.map(|name| (name.to_owned(), RATE_BITS)));
         let elements = service.elements() as u64;
-        let contents = Contents::new("rates; a write fills the buckets", "index", elements, rates);
+        let contents = Contents::new(HOLDS, "index", elements, rates);
         vec![(service.offload.clone(), contents)]
     }
 
-    // Rates are written over the control bus. The buckets are not read back: the hardware does not
-    // report them.
     fn is_changed(&self, _service: &Service) -> bool {
         true
     }
@@ -83,11 +90,60 @@ impl Realisation for Meter {
         Ok((index, narrowed(&rates)))
     }
 
-    // The buckets keep their present contents when a row is written.
-    fn row_value(&self, _service: &Service, row: &Row) -> Bits {
-        let rates = Row { key: row.key.clone(), fields: row.fields[..RATES.len()].to_vec() };
-        packed_row(&rates).expect("a meter has rates")
+    /// Writes rates, which fills the buckets, then buckets.
+    fn restore(
+        &self,
+        _service: &Service,
+        old: &dyn Instance,
+        new: &dyn Instance,
+    ) -> Result<Vec<(u32, Bits)>, String> {
+        let (old, new) = (typed::<Meters>(old), typed::<Meters>(new));
+        let mut writes = Vec::new();
+        for index in 0..new.size() as u64 {
+            let (rates, mut used) = (new.rates(index), old.used(index));
+            if old.rates(index) != rates {
+                writes.push((index as u32, narrowed(&rates.pack())));
+                used = Used::default();
+            }
+            if used != new.used(index) {
+                writes.push((BUCKETS | index as u32, buckets(&new.used(index))));
+            }
+        }
+        Ok(writes)
     }
+
+    /// Reads buckets and times. The rates are those of the instance, since only the control plane
+    /// changes them.
+    fn read_back(
+        &self,
+        _service: &Service,
+        targets: &[u8],
+        indices: &[u64],
+        bus: &mut dyn ControlBus,
+        instance: &mut dyn Instance,
+    ) -> Result<(), ControlError> {
+        let Some(&target) = targets.first() else { return Ok(()) };
+        let addresses: Vec<u32> = indices.iter().map(|&index| BUCKETS | index as u32).collect();
+        let meters = typed_mut::<Meters>(instance);
+        for (&index, entry) in indices.iter().zip(bus.read_entries(target, &addresses)?) {
+            let field = |low, bits| entry.slice(low, bits).low_u64();
+            let used = Used {
+                committed: field(TIME_BITS + RATE_BITS, RATE_BITS),
+                other: field(TIME_BITS, RATE_BITS),
+                last_ns: field(0, TIME_BITS),
+            };
+            let set = meters.set_used(index, used);
+            set.map_err(|refused| ControlError::Refused(refused.0))?;
+        }
+        Ok(())
+    }
+}
+
+/// Returns the data of a write of buckets and time.
+fn buckets(used: &Used) -> Bits {
+    let missing = |tokens: u64| Bits::new(RATE_BITS, tokens.into());
+    let time = Bits::new(TIME_BITS, used.last_ns.into());
+    missing(used.committed).concat(&missing(used.other)).concat(&time)
 }
 
 /// Converts rates of 64 bits each to the widths that `wl_meter` uses.

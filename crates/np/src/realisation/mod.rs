@@ -30,7 +30,7 @@ use wireloom_bits::Bits;
 use wireloom_codegen::hardware::core::OffloadPort;
 use wireloom_codegen::hardware::pipelined::Lookup;
 use wireloom_codegen::hardware::sv::Item;
-use wireloom_offloads::{Config, EntryKey, Instance, Row, Store};
+use wireloom_offloads::{Config, EntryKey, Instance, Store};
 
 use crate::control::{ControlBus, ControlError, Updater};
 use crate::description::{Machine, Rule};
@@ -222,15 +222,29 @@ pub trait Realisation: Sync {
         Err(entries::refused(config))
     }
 
-    /// Returns the value of a row of the golden instance, in the format of [`Self::entry`].
-    fn row_value(&self, _service: &Service, row: &Row) -> Bits {
-        entries::packed(row).unwrap_or_else(|| Bits::zero(1))
+    /// Returns the addresses and data of the writes, in order, that take the state of an offload
+    /// that packets change ([`Self::is_changed`]) from `old` to `new`.
+    ///
+    /// # Errors
+    /// If an entry does not suit the offload. The error is a sentence without a full stop.
+    fn restore(
+        &self,
+        service: &Service,
+        old: &dyn Instance,
+        new: &dyn Instance,
+    ) -> Result<Vec<(u32, Bits)>, String> {
+        let (old, new) = (entries::values(old), entries::values(new));
+        let gone = old.keys().filter(|key| !new.contains_key(key)).map(|key| (key, None));
+        let changed = new.iter().filter(|(key, value)| old.get(key) != Some(value));
+        let changed = changed.map(|(key, value)| (key, Some(value)));
+        let entry = |(key, value)| self.entry(&service.offload, &service.config, key, value);
+        gone.chain(changed).map(entry).collect()
     }
 
-    /// Reads the state back into a golden instance.
+    /// Reads the whole state that packets change back into a golden instance.
     ///
     /// `targets` are the control targets of all copies. `indices` are the elements to read, for
-    /// offloads that are indexed. Returns `false` if the realisation cannot report its state.
+    /// offloads that are indexed.
     ///
     /// # Errors
     /// If the machine fails or the instance refuses an entry.
@@ -241,8 +255,8 @@ pub trait Realisation: Sync {
         _indices: &[u64],
         _bus: &mut dyn ControlBus,
         _instance: &mut dyn Instance,
-    ) -> Result<bool, ControlError> {
-        Ok(false)
+    ) -> Result<(), ControlError> {
+        Ok(())
     }
 
     /// Returns the planner of updates for tables whose keys do not determine the place of entries,

@@ -111,7 +111,7 @@ impl Realisation for Table {
         indices: &[u64],
         bus: &mut dyn ControlBus,
         instance: &mut dyn wireloom_offloads::Instance,
-    ) -> Result<bool, ControlError> {
+    ) -> Result<(), ControlError> {
         read_elements(service.value_bits() as u32, targets, indices, bus, instance)
     }
 }
