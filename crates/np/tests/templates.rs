@@ -1,19 +1,40 @@
-//! Tests that numbers repeated in the templates of `hardware/` match the generator.
+//! Tests that numbers repeated in the templates of `hardware/` and in the simulation's harness match
+//! the generator.
 
-use wireloom_codegen::hardware::core::{MAX_LENGTH, ROW_BYTES, WINDOW_BYTES, WINDOW_LOADED};
+use wireloom_codegen::hardware::core::assemble::exit_code;
+use wireloom_codegen::hardware::core::{
+    MAX_LENGTH, ROW_BYTES, RUNAWAY, WINDOW_BYTES, WINDOW_LOADED,
+};
 use wireloom_net::packet::HEADROOM;
+use wireloom_np::description::LANE_BYTES;
 use wireloom_np::realisation::RATE_BITS;
 
 const PACKAGE: &str = include_str!("../../../hardware/wl_pkg.sv");
 const PREPROCESSOR: &str = include_str!("../../../hardware/np/wl_preprocessor.sv");
 const METER: &str = include_str!("../../../hardware/memory/wl_meter.sv");
+const HARNESS: &str = include_str!("../src/simulation/layout.h");
 
-/// Returns the value of a constant, or the default of a parameter.
-fn number(template: &str, name: &str) -> u32 {
-    let found = template.split_once(&format!(" {name} = "));
+/// Returns the value of a constant, or the default of a parameter: decimal, hexadecimal as in C++,
+/// or decimal with a width as in SystemVerilog.
+fn number(text: &str, name: &str) -> u32 {
+    let found = text.split_once(&format!(" {name} = "));
     let (_, rest) = found.unwrap_or_else(|| panic!("there is no `{name}`"));
-    let digits: String = rest.chars().take_while(char::is_ascii_digit).collect();
-    digits.parse().unwrap_or_else(|_| panic!("`{name}` is no number"))
+    let end = rest.find([';', ',', '\n']).expect("something follows the number");
+    let number = rest[..end].rsplit("'d").next().expect("a number");
+    let value = match number.strip_prefix("0x") {
+        Some(digits) => u32::from_str_radix(digits, 16),
+        None => number.parse(),
+    };
+    value.unwrap_or_else(|_| panic!("`{name}` is `{number}`, which is no number"))
+}
+
+/// Returns the width of a field of a packed structure of the package.
+fn width(structure: &str, field: &str) -> u32 {
+    let (before, _) = PACKAGE.split_once(&format!("}} {structure};")).expect("the structure");
+    let (_, fields) = before.rsplit_once("struct packed {").expect("its beginning");
+    let (declaration, _) = fields.split_once(&format!("] {field};")).expect("the field");
+    let (_, range) = declaration.rsplit_once('[').expect("its range");
+    range.strip_suffix(":0").and_then(|high| high.parse().ok()).map_or(0, |high: u32| high + 1)
 }
 
 #[test]
@@ -27,5 +48,41 @@ fn numbers_of_the_templates_are_those_of_the_generator() {
         (METER, "RateBits", RATE_BITS),
     ] {
         assert_eq!(number(template, name), expected, "{name}");
+    }
+}
+
+#[test]
+fn numbers_of_the_harness_are_those_of_the_generator_and_the_templates() {
+    for (name, expected) in [
+        ("LANE_BYTES", LANE_BYTES as u32),
+        ("MAX_LENGTH", MAX_LENGTH),
+        ("RUNAWAY", RUNAWAY),
+        ("EGRESS_BITS", width("sent_t", "egress")),
+        ("REASON_BITS", width("sent_t", "reason")),
+        ("KIND_BITS", width("sent_t", "kind")),
+        ("INGRESS_BITS", u16::BITS),
+        ("ARRIVAL_BITS", u64::BITS),
+    ] {
+        assert_eq!(number(HARNESS, name), expected, "{name}");
+    }
+}
+
+#[test]
+fn a_packet_ends_with_the_same_number_everywhere() {
+    for (name, code) in [
+        ("NEXT", exit_code::NEXT),
+        ("FINISH", exit_code::FINISH),
+        ("EMIT", exit_code::EMIT),
+        ("DROP", exit_code::DROP),
+        ("TO_CPU", exit_code::TO_CPU),
+        ("DONE", exit_code::DONE),
+        ("REPLY", exit_code::REPLY),
+    ] {
+        assert_eq!(u64::from(number(PACKAGE, &format!("EXIT_{name}"))), code, "{name}");
+        // The harness names those that it tells apart.
+        let in_harness = format!("KIND_{name}");
+        if HARNESS.contains(&format!(" {in_harness} = ")) {
+            assert_eq!(u64::from(number(HARNESS, &in_harness)), code, "{name}");
+        }
     }
 }

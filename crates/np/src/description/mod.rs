@@ -20,7 +20,7 @@ use wireloom_offloads::KINDS;
 
 use crate::realisation::Realisation;
 
-pub use ports::{PortKind, Ports};
+pub use ports::{LANE_BYTES, PortKind, Ports};
 pub use rig::{Rig, Traffic};
 pub use shell::{Scheduler, Shell, ShellKind, Storage};
 

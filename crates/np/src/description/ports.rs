@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 /// Bytes in a beat of a wide lane.
-const LANE_BYTES: usize = 64;
+pub const LANE_BYTES: usize = 64;
 
 /// How packets enter and leave the processor.
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize, Serialize)]

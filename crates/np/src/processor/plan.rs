@@ -5,7 +5,7 @@ use wireloom_offloads::Config;
 
 use super::NpError;
 use super::wires::bits;
-use crate::description::{Machine, Place, Rule, Scheduler, ShellKind, Storage};
+use crate::description::{LANE_BYTES, Machine, Place, Rule, Scheduler, ShellKind, Storage};
 use crate::realisation::{self, Called};
 use wireloom_codegen::hardware::core::offload::{Body, PLACE_BITS};
 use wireloom_codegen::hardware::core::{OffloadPort, WINDOW_LOADED};
@@ -194,7 +194,7 @@ impl Plan {
             machine: machine.clone(),
             engine: source.name.clone(),
             engine_module: engine.name.clone(),
-            data_bytes: 64,
+            data_bytes: LANE_BYTES,
             user_bits: 16 + if layout.arrival.is_some() { 64 } else { 0 },
             sequence_bits: layout.sequence_bits as usize,
             place_bits: layout.place.map_or(0, |_| PLACE_BITS as usize),

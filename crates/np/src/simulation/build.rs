@@ -12,8 +12,9 @@ use wireloom_install::{Cache, CacheError, tools};
 
 /// The files of the harness, which also determine the version of its interface to Rust. The first
 /// file includes the others.
-pub(crate) const HARNESS: [(&str, &str); 5] = [
+pub(crate) const HARNESS: [(&str, &str); 6] = [
     ("harness.cpp", include_str!("harness.cpp")),
+    ("layout.h", include_str!("layout.h")),
     ("line.h", include_str!("line.h")),
     ("lanes.h", include_str!("lanes.h")),
     ("ports.h", include_str!("ports.h")),

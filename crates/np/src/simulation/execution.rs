@@ -2,6 +2,7 @@
 
 use std::collections::VecDeque;
 
+use wireloom_codegen::hardware::core::RUNAWAY;
 use wireloom_ir::{Output, Reason, ReasonSetId, Verdict};
 use wireloom_net::Frame;
 
@@ -12,7 +13,7 @@ use super::run::{Fate, Fault, Left, Simulation};
 use super::source::Geometry;
 
 /// The set of reasons with which an engine reports that a thread jumped back too often.
-const RUNAWAY_SET: u8 = 0xff;
+const RUNAWAY_SET: u8 = (RUNAWAY >> 16) as u8;
 /// Number of packets queued at the input, so that the machine does not run out of packets between
 /// two batches.
 const LINE: u64 = 1024;

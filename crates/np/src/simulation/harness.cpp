@@ -33,17 +33,15 @@
 
 namespace {
 
+#include "layout.h"
+
 constexpr unsigned LANES = WL_LANES;
 constexpr uint64_t NOT_ENTERED = ~uint64_t(0);
 #if WL_PORTS > 0
 constexpr unsigned BEAT = WL_PORT_BYTES;     // bytes of a port and cycle
 #else
-constexpr unsigned BEAT = 64;                // bytes of a lane and cycle
+constexpr unsigned BEAT = LANE_BYTES;
 #endif
-constexpr unsigned EGRESS_BITS = 16, REASON_BITS = 24, KIND_BITS = 3;
-constexpr unsigned RESULT_BITS = EGRESS_BITS + REASON_BITS + KIND_BITS;
-constexpr unsigned EVENT_BITS = REASON_BITS + KIND_BITS;
-constexpr unsigned KIND_EMIT = 2;            // wl_pkg::EXIT_EMIT: the packet will be reported again
 constexpr unsigned RESET_CYCLES = 8;
 constexpr unsigned CLEARING_CYCLES = 1024;    // after reset: caches are emptied, one set a cycle
 
@@ -114,7 +112,7 @@ struct wl_left {
     const uint8_t *bytes;
     uint32_t length;
     uint32_t kind;      // wl_pkg::EXIT_*
-    uint32_t reason;    // set << 16 | value
+    uint32_t reason;    // as in layout.h
     uint32_t egress;
     uint32_t lane;
 };

@@ -48,9 +48,9 @@ struct Traffic : Line {
             // place.
             if (in.wants() && (in.sent == 0 || !chance(options.idle_percent))) {
                 put_beat(in, i);
-                put(&top->s_axis_tuser_i, i * WL_USER_BITS, 16, in.packet.ingress);
+                put(&top->s_axis_tuser_i, i * WL_USER_BITS, INGRESS_BITS, in.packet.ingress);
 #if WL_ARRIVAL
-                put(&top->s_axis_tuser_i, i * WL_USER_BITS + 16, 64, in.packet.arrival_ns);
+                put(&top->s_axis_tuser_i, i * WL_USER_BITS + INGRESS_BITS, ARRIVAL_BITS, in.packet.arrival_ns);
 #endif
             }
             put(&top->s_axis_tvalid_i, i, 1, in.offering);
@@ -91,10 +91,10 @@ struct Traffic : Line {
             if (get(&top->event_valid_o, i, 1)) {
                 if (!lanes[i].leaving.empty()) throw Fault("an event was told in the middle of a packet");
                 const uint64_t event = get(&top->event_o, i * EVENT_BITS, EVENT_BITS);
-                leave(i, uint32_t(event >> REASON_BITS), uint32_t(event) & 0xffffff, 0);
+                leave(i, uint32_t(event >> REASON_BITS), uint32_t(event) & REASON_MASK, 0);
             }
             if (!(ready >> i & 1) || !get_beat(lanes[i].leaving, i)) continue;
-            const uint64_t user = get(&top->m_axis_tuser_o, i * RESULT_BITS, RESULT_BITS);
+            const uint64_t user = get(&top->m_axis_tuser_o, i * SENT_BITS, SENT_BITS);
             leave(i, kind_of(user), reason_of(user), egress_of(user));
         }
     }

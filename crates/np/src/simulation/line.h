@@ -2,8 +2,8 @@
 
 uint64_t full(unsigned count) { return count == 64 ? ~uint64_t(0) : (uint64_t(1) << count) - 1; }
 uint32_t kind_of(uint64_t user) { return uint32_t(user >> (EGRESS_BITS + REASON_BITS)); }
-uint32_t reason_of(uint64_t user) { return uint32_t(user >> EGRESS_BITS) & 0xffffff; }
-uint32_t egress_of(uint64_t user) { return uint32_t(user) & 0xffff; }
+uint32_t reason_of(uint64_t user) { return uint32_t(user >> EGRESS_BITS) & REASON_MASK; }
+uint32_t egress_of(uint64_t user) { return uint32_t(user) & EGRESS_MASK; }
 
 // The input of a stream, with the packet that enters.
 struct Sender {

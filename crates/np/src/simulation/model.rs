@@ -275,3 +275,53 @@ impl Drop for Instance {
         unsafe { (self.model.functions.close)(self.raw) };
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use std::mem::{offset_of, size_of};
+
+    use super::*;
+
+    /// Returns the names and offsets of the fields of a structure of the harness, and its size, as a
+    /// compiler for a 64-bit machine lays them out.
+    fn layout(structure: &str) -> (Vec<(String, usize)>, usize) {
+        let source = include_str!("harness.cpp");
+        let (_, text) =
+            source.split_once(&format!("struct {structure} {{\n")).expect("a structure");
+        let (text, _) = text.split_once("\n};").expect("its end");
+        let code: String = text.lines().map(|line| line.split("//").next().unwrap_or("")).collect();
+        let (mut fields, mut end) = (Vec::new(), 0usize);
+        for declaration in code.split(';').map(str::trim).filter(|text| !text.is_empty()) {
+            let (size, names) = match declaration.rsplit_once('*') {
+                Some((_, name)) => (size_of::<*const u8>(), name),
+                None => match declaration.split_once(' ').expect("a type and names") {
+                    ("uint64_t", names) => (8, names),
+                    ("uint32_t", names) => (4, names),
+                    (other, _) => panic!("{other} is not a type of the interface"),
+                },
+            };
+            for name in names.split(',') {
+                let at = end.next_multiple_of(size);
+                fields.push((name.trim().to_owned(), at));
+                end = at + size;
+            }
+        }
+        (fields, end.next_multiple_of(8))
+    }
+
+    macro_rules! assert_layout {
+        ($structure:literal, $of:ty, $($field:ident)*) => {
+            let fields = vec![$((stringify!($field).to_owned(), offset_of!($of, $field))),*];
+            assert_eq!(layout($structure), (fields, size_of::<$of>()), $structure);
+        };
+    }
+
+    #[test]
+    fn structures_have_the_same_layout_in_the_harness() {
+        assert_layout!("wl_options", RawOptions, arguments argument_count buffer idle_percent
+            stall_percent seed patience period_ps waves);
+        assert_layout!("wl_left", RawLeft, number arrived entered left bytes length kind reason
+            egress lane);
+        assert_layout!("wl_state", State, cycles now waiting inside lost);
+    }
+}

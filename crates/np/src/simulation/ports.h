@@ -59,7 +59,7 @@ struct Traffic : Line {
             if (in.wants() && !chance(options.idle_percent)) {
                 put_beat(in, i);
 #if WL_ARRIVAL
-                put(&top->s_axis_tuser_i, i * 64, 64, in.packet.arrival_ns);
+                put(&top->s_axis_tuser_i, i * ARRIVAL_BITS, ARRIVAL_BITS, in.packet.arrival_ns);
 #endif
             }
             put(&top->s_axis_tvalid_i, i, 1, in.offering);
@@ -104,10 +104,10 @@ struct Traffic : Line {
     }
 
     void sample_outputs(uint64_t ready) {
-        const uint64_t user = get(&top->sent_o, 0, RESULT_BITS);
+        const uint64_t user = get(&top->sent_o, 0, SENT_BITS);
         if (get(&top->event_valid_o, 0, 1)) {
             const uint64_t event = get(&top->event_o, 0, EVENT_BITS);
-            tell(uint32_t(event >> REASON_BITS), uint32_t(event) & 0xffffff, 0, nullptr);
+            tell(uint32_t(event >> REASON_BITS), uint32_t(event) & REASON_MASK, 0, nullptr);
         }
         if (get(&top->unknown_o, 0, 1)) tell(kind_of(user), reason_of(user), egress_of(user), nullptr);
         for (unsigned i = 0; i < OUTPUTS; ++i) {
@@ -117,7 +117,7 @@ struct Traffic : Line {
             Story &story = stories[going[i].front().story - first];
             Left &left = story.parts[going[i].front().part];
             going[i].pop_front();
-            const uint64_t own = get(&top->m_axis_tuser_o, i * RESULT_BITS, RESULT_BITS);
+            const uint64_t own = get(&top->m_axis_tuser_o, i * SENT_BITS, SENT_BITS);
             if (kind_of(own) != left.head.kind || reason_of(own) != left.head.reason || egress_of(own) != left.head.egress)
                 throw Fault("packets left a port in another order than they went there");
             left.bytes = std::move(leaving[i]);

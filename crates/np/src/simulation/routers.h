@@ -41,7 +41,7 @@ struct Traffic : Line {
             Sender &in = lanes[i].in;
             if (in.wants() && !chance(options.idle_percent)) {
                 put_beat(in, i);
-                put(&top->s_axis_tuser_i, i * WL_USER_BITS, 16, in.packet.ingress);
+                put(&top->s_axis_tuser_i, i * WL_USER_BITS, INGRESS_BITS, in.packet.ingress);
             }
             put(&top->s_axis_tvalid_i, i, 1, in.offering);
         }
@@ -82,12 +82,12 @@ struct Traffic : Line {
 
     void sample_outputs(uint64_t ready) {
         for (unsigned i = 0; i < WL_EVENTS; ++i)
-            if (get(&top->event_valid_o, i, 1)) leave(get(&top->event_o, i * RESULT_BITS, RESULT_BITS), {});
+            if (get(&top->event_valid_o, i, 1)) leave(get(&top->event_o, i * SENT_BITS, SENT_BITS), {});
         for (unsigned i = 0; i < LANES; ++i) {
             if (!(ready >> i & 1) || !get_beat(lanes[i].leaving, i)) continue;
             std::vector<uint8_t> bytes = std::move(lanes[i].leaving);
             lanes[i].leaving.clear();
-            leave(get(&top->m_axis_tuser_o, i * RESULT_BITS, RESULT_BITS), std::move(bytes));
+            leave(get(&top->m_axis_tuser_o, i * SENT_BITS, SENT_BITS), std::move(bytes));
         }
     }
 

@@ -5,6 +5,7 @@ use std::collections::VecDeque;
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
+use wireloom_codegen::hardware::core::assemble::exit_code;
 use wireloom_net::Frame;
 
 use super::model::{Instance, Model, RawLeft, State};
@@ -105,12 +106,12 @@ pub struct Left {
 
 impl Left {
     fn new(raw: &RawLeft, bytes: &[u8]) -> Result<Self, Fault> {
-        let fate = match raw.kind {
-            1 => Fate::Finished,
-            2 => Fate::Emitted,
-            3 => Fate::Dropped,
-            4 => Fate::ToCpu,
-            5 => Fate::Done,
+        let fate = match u64::from(raw.kind) {
+            exit_code::FINISH => Fate::Finished,
+            exit_code::EMIT => Fate::Emitted,
+            exit_code::DROP => Fate::Dropped,
+            exit_code::TO_CPU => Fate::ToCpu,
+            exit_code::DONE => Fate::Done,
             other => return Err(Fault(format!("packet {} ended with kind {other}", raw.number))),
         };
         Ok(Self {

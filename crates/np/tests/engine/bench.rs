@@ -11,6 +11,7 @@ use wireloom_codegen::hardware::engine::{EngineModule, Shell, build};
 use wireloom_install::tools;
 use wireloom_ir::{self as ir, Execute, Golden, Program, Reason, ReasonSetId, Verdict};
 use wireloom_net::Packet;
+use wireloom_net::packet::WINDOW;
 use wireloom_offloads::{Content, Env, Store};
 
 /// An output of the engine.
@@ -129,7 +130,7 @@ impl Bench {
         let mut from = BufReader::new(child.stdout.take().expect("a pipe"));
         let mut text = String::new();
         for (sequence, packet) in packets.iter().enumerate() {
-            let window = &packet.bytes[..packet.bytes.len().min(128)];
+            let window = &packet.bytes[..packet.bytes.len().min(WINDOW)];
             let _ = write!(
                 text,
                 "P {} {} ",
@@ -288,7 +289,7 @@ fn outcome(packet: &Packet, result: &str, rows: &str) -> Option<Left> {
     };
     let rows = unhex(rows);
     let mut bytes = if window == 0 { Vec::new() } else { rows[start..start + window].to_vec() };
-    let body = &packet.bytes[packet.bytes.len().min(128)..];
+    let body = &packet.bytes[packet.bytes.len().min(WINDOW)..];
     bytes.extend_from_slice(&body[..length - window]);
     Some(Left { verdict, bytes })
 }

@@ -38,7 +38,7 @@ std::string hex_of(const uint8_t *bytes, size_t length) {
 }
 
 std::string reason_of(uint32_t reason) {
-    if (reason >> 16 == 0xff) reason &= 0xff0000;
+    if (reason >> 16 == RUNAWAY >> 16) reason = RUNAWAY;
     char text[16];
     std::snprintf(text, sizeof text, "%06x", reason);
     return text;
@@ -49,10 +49,10 @@ std::string line_of(const wl_left &left) {
     const std::string number = std::to_string(left.number);
     const std::string bytes = hex_of(left.bytes, left.length);
     switch (left.kind) {
-        case 1:
-        case 2: return number + " sent " + std::to_string(left.egress) + " " + bytes;
-        case 3: return number + " drop " + reason_of(left.reason);
-        case 4: return number + " cpu " + reason_of(left.reason) + " " + bytes;
+        case KIND_FINISH:
+        case KIND_EMIT: return number + " sent " + std::to_string(left.egress) + " " + bytes;
+        case KIND_DROP: return number + " drop " + reason_of(left.reason);
+        case KIND_TO_CPU: return number + " cpu " + reason_of(left.reason) + " " + bytes;
         default: return "";
     }
 }
@@ -103,9 +103,10 @@ int main(int count, char **words) {
         unsigned ingress;
         uint64_t arrival;
         std::string text;
-        if (!(fields >> ingress >> arrival >> text) || ingress > 0xffff) refuse(where + ": a line is: port, nanoseconds, bytes");
+        if (!(fields >> ingress >> arrival >> text) || ingress >> INGRESS_BITS != 0) refuse(where + ": a line is: port, nanoseconds, bytes");
         const std::vector<uint8_t> bytes = bytes_of(text, where);
-        if (bytes.empty() || bytes.size() > 0xffff) refuse(where + ": a packet has 1 to 65,535 bytes");
+        if (bytes.empty() || bytes.size() > MAX_LENGTH)
+            refuse(where + ": a packet has 1 to " + std::to_string(MAX_LENGTH) + " bytes");
         const bool waits = WL_ROUTERS == 0;
         wl_offer(simulation, bytes.data(), uint32_t(bytes.size()), uint16_t(ingress), arrival, waits ? 0 : arrival * 1000 / WL_PERIOD_PS,
                  waits);

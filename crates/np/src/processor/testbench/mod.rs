@@ -3,6 +3,7 @@
 
 use std::fmt::Write as _;
 
+use wireloom_codegen::hardware::core::RUNAWAY;
 use wireloom_ir::{Output, Reason, Verdict};
 use wireloom_machine::Files;
 use wireloom_net::Frame;
@@ -32,7 +33,7 @@ impl Stimulus {
         let number = output.sequence;
         let reason = |reason| match reason {
             Reason::Program(set, value) => u64::from(set.0) << 16 | u64::from(value),
-            Reason::Runaway => 0xff << 16,
+            Reason::Runaway => u64::from(RUNAWAY),
         };
         let text = &mut self.expected;
         let _ = match output.verdict {
