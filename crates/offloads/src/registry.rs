@@ -281,7 +281,7 @@ pub(crate) const AGE: Param = param(
     U64,
     Some(0),
     (0, u64::MAX),
-    "An entry that was touched more than so many nanoseconds ago is gone; 0 keeps entries for ever.",
+    "Nanoseconds; an entry that was touched longer ago has expired. 0: entries never expire.",
 );
 
 pub use crate::kinds::KINDS;

@@ -29,14 +29,15 @@ pub const KIND: Kind = Kind {
             name: "write",
             args: &[("index", U32), ("value", ValueType::Value)],
             state: StateUse::Change,
-            doc: "Replaces the element; no effect if the index is out of range (here and below).",
+            doc: "Replaces the element. No effect if the index is out of range (also of the \
+                  methods below).",
             ..METHOD
         },
         Method {
             name: "add",
             args: &[("index", U32), ("delta", ValueType::Value)],
             state: StateUse::Commuting,
-            doc: "Adds to the element, field by field, each wrapping at its own width.",
+            doc: "Adds to each field of the element; a sum wraps at the field's width.",
             ..METHOD
         },
         Method {
@@ -44,7 +45,7 @@ pub const KIND: Kind = Kind {
             args: &[("index", U32), ("delta", ValueType::Value)],
             reply: ReplyType::One(ValueType::Value),
             state: StateUse::Change,
-            doc: "As `add`; answers the element from before.",
+            doc: "As `add`; returns the previous element.",
             ..METHOD
         },
         Method {
@@ -52,7 +53,7 @@ pub const KIND: Kind = Kind {
             args: &[("index", U32), ("value", ValueType::Value)],
             reply: ReplyType::One(ValueType::Value),
             state: StateUse::Change,
-            doc: "Replaces the element; answers the element from before.",
+            doc: "Replaces the element and returns the previous one.",
             ..METHOD
         },
         Method {
@@ -60,12 +61,14 @@ pub const KIND: Kind = Kind {
             args: &[("index", U32), ("expected", ValueType::Value), ("value", ValueType::Value)],
             reply: ReplyType::Record(&[("swapped", ValueType::Bool), ("value", ValueType::Value)]),
             state: StateUse::Change,
-            doc: "Replaces the element if it equals `expected`; answers the element from before.",
+            doc: "Replaces the element if it equals `expected`; returns the previous element in \
+                  any case.",
             ..METHOD
         },
     ],
     expiry: None,
-    doc: "A directly indexed array. Elements are zero until the control plane or a packet writes them.",
+    doc: "An array with an index. Elements are zero until the control plane or a packet writes \
+          them.",
     table: Some(TableForm { key: TableKey::Index, value: declared_value }),
     make: |config| Ok(Box::new(Array::new(config)?)),
 };

@@ -38,7 +38,7 @@ pub const KIND: Kind = Kind {
             args: &[("key", ValueType::Key)],
             state: StateUse::Commuting,
             delay: Delay::Variable,
-            doc: "Puts the key into the set.",
+            doc: "Adds the key to the set.",
             ..METHOD
         },
         Method {
@@ -46,13 +46,14 @@ pub const KIND: Kind = Kind {
             args: &[("key", ValueType::Key)],
             reply: ReplyType::One(ValueType::Bool),
             delay: Delay::Variable,
-            doc: "Whether the key may be in the set: true for every key that was added, and by mistake for some others.",
+            doc: "Whether the key may be in the set: true for every key that was added, and for a \
+                  few others (false positives).",
             ..METHOD
         },
     ],
     expiry: None,
-    doc: "A Bloom filter: a set of keys that keeps bits instead of keys. It never forgets a key, and takes some keys for \
-          members that were not added.",
+    doc: "A Bloom filter: a set of keys that stores bits instead of keys. Every key that was \
+          added is found; some other keys are found too.",
     table: Some(TableForm {
         key: TableKey::Whole,
         value: |_| (Layout::scalar(1), Bits::bool(false)),

@@ -20,8 +20,9 @@ pub const KIND: Kind = Kind {
         reads_packet: true,
         extent: Extent::Range { offset: 0, length: 1 },
         delay: Delay::Variable,
-        doc: "Ones'-complement sum (RFC 1071), not inverted, of `length` bytes of the packet from byte `offset`, begun \
-              with `initial`. Bytes past the end count as zero; an odd last byte is padded with zero.",
+        doc: "Returns the ones'-complement sum (RFC 1071), not inverted, of `initial` and \
+              `length` bytes of the packet from byte `offset`. Bytes past the end count as zero; \
+              an odd last byte is padded with zero.",
         ..METHOD
     }],
     expiry: None,

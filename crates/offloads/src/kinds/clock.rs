@@ -17,11 +17,12 @@ pub const KIND: Kind = Kind {
         reply: ReplyType::One(U64),
         state: StateUse::Pure,
         reads_arrival: true,
-        doc: "Nanoseconds: the arrival time of the packet that began the thread, so that every machine agrees.",
+        doc: "Returns the arrival time, in nanoseconds, of the packet that started the thread. It \
+              is the same on every machine.",
         ..METHOD
     }],
     expiry: None,
-    doc: "Time.",
+    doc: "The time of arrival.",
     table: None,
     make: |_| Ok(Box::new(Clock)),
 };

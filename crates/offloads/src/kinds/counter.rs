@@ -18,11 +18,12 @@ pub const KIND: Kind = Kind {
         name: "count",
         args: &[("index", U32), ("bytes", U32)],
         state: StateUse::Commuting,
-        doc: "Adds one packet and so many bytes to the counter; no effect if the index is out of range.",
+        doc: "Adds one packet and `bytes` bytes to the counter. No effect if the index is out of \
+              range.",
         ..METHOD
     }],
     expiry: None,
-    doc: "Packets and bytes, 64 bits each, for the control plane to read.",
+    doc: "Counters of packets and bytes, 64 bits each, which the control plane reads.",
     table: Some(TableForm { key: TableKey::Index, value: |_| (counts_layout(), Bits::zero(128)) }),
     make: |config| Ok(Box::new(Counter::new(config)?)),
 };

@@ -42,7 +42,7 @@ pub const KIND: Kind = Kind {
             args: &[("key", ValueType::Key)],
             reply: FOUND_VALUE,
             delay: Delay::Variable,
-            doc: "The value under the key. Does not touch the entry.",
+            doc: "Returns the value of the key. Does not touch the entry.",
             ..METHOD
         },
         Method {
@@ -51,7 +51,7 @@ pub const KIND: Kind = Kind {
             reply: FOUND_VALUE,
             state: StateUse::Change,
             delay: Delay::Variable,
-            doc: "As `lookup`, and the entry's age starts again.",
+            doc: "As `lookup`, and touches the entry: its age starts again at zero.",
             ..METHOD
         },
         Method {
@@ -64,8 +64,9 @@ pub const KIND: Kind = Kind {
             ]),
             state: StateUse::Change,
             delay: Delay::Variable,
-            doc: "Inserts if absent. `existed`: there was an entry, it stays and is touched. `ok`: the key is in the \
-                  table now; false only when the table is full. `value`: what now stands under the key, else zero.",
+            doc: "Inserts an entry if the key has none. `existed`: there was an entry; it stays \
+                  and is touched. `ok`: the key now has an entry; false only if the table is \
+                  full. `value`: the key's value now, or zero.",
             ..METHOD
         },
         Method {
@@ -74,7 +75,8 @@ pub const KIND: Kind = Kind {
             reply: ReplyType::One(ValueType::Bool),
             state: StateUse::Change,
             delay: Delay::Variable,
-            doc: "Replaces the value of an entry that is there and touches it; answers whether it was there.",
+            doc: "Replaces the value of an entry and touches it. Returns whether the key has an \
+                  entry.",
             ..METHOD
         },
         Method {
@@ -87,8 +89,9 @@ pub const KIND: Kind = Kind {
             ]),
             state: StateUse::Change,
             delay: Delay::Variable,
-            doc: "Adds `delta` to the entry, field by field (each wraps at its own width), inserting it from zero if \
-                  absent, and touches it. `ok` is false, and nothing changes, when it was absent and the table is full.",
+            doc: "Adds `delta` to each field of the entry (a sum wraps at the field's width) and \
+                  touches it. Inserts `delta` if the key has no entry. `ok` is false, and nothing \
+                  changes, if there is no entry and the table is full.",
             ..METHOD
         },
         Method {
@@ -97,7 +100,7 @@ pub const KIND: Kind = Kind {
             reply: FOUND_VALUE,
             state: StateUse::Change,
             delay: Delay::Variable,
-            doc: "Removes the entry and answers what it was.",
+            doc: "Removes the entry and returns its value.",
             ..METHOD
         },
         Method {
@@ -106,7 +109,8 @@ pub const KIND: Kind = Kind {
             reply: ReplyType::Record(&[("found", ValueType::Bool), ("nanoseconds", U64)]),
             reads_arrival: true,
             delay: Delay::Variable,
-            doc: "How long ago the entry was touched; zero for static entries. Does not touch it.",
+            doc: "Returns the time since the entry was touched; zero for static entries. Does not \
+                  touch it.",
             ..METHOD
         },
         Method {
@@ -116,16 +120,16 @@ pub const KIND: Kind = Kind {
             state: StateUse::Change,
             reads_arrival: true,
             delay: Delay::Variable,
-            doc: "Removes every entry that was touched more than so many nanoseconds ago, but no static one; answers how \
-                  many.",
+            doc: "Removes every entry that was touched more than `older_than` nanoseconds ago, \
+                  except for static entries. Returns their number.",
             ..METHOD
         },
     ],
     expiry: Some("age"),
-    doc: "Exact match: a table from keys to values. An entry older than `age` is as good as absent to every method, \
-          and its place is free. A new entry takes the place of an expired one if the table is full. Entries that the \
-          control plane loads are static: they do not age. Time is the latest that any changing call has seen, and never \
-          runs backwards.",
+    doc: "Exact match: a table from keys to values. An entry older than `age` has expired: it is \
+          absent to every method, and its place is free. Entries that the control plane loads are \
+          static: they do not age. The table's time is the latest time of any call that changes \
+          the table, and never runs backwards.",
     table: Some(TableForm { key: TableKey::Whole, value: declared_value }),
     make: |config| Ok(Box::new(Exact::new(config)?)),
 };

@@ -47,7 +47,8 @@ pub const KIND: Kind = Kind {
             args: &[("data", ValueType::Key)],
             reply: ReplyType::One(ValueType::Bits(48)),
             state: StateUse::Pure,
-            doc: "The IXP hash unit's 48-bit hash: data times multiplier, modulo its generator polynomial, over GF(2).",
+            doc: "The IXP hash unit's 48-bit hash: data times multiplier, modulo its generator \
+                  polynomial, over GF(2).",
             ..METHOD
         },
         Method {
@@ -55,7 +56,8 @@ pub const KIND: Kind = Kind {
             args: &[("data", ValueType::Key)],
             reply: ReplyType::One(U64),
             state: StateUse::Pure,
-            doc: "The IXP hash unit's 64-bit hash. A key wider than the hash is reduced modulo the generator first.",
+            doc: "The IXP hash unit's 64-bit hash. A key wider than the hash is reduced modulo \
+                  the generator first.",
             ..METHOD
         },
     ],

@@ -27,11 +27,13 @@ pub const KIND: Kind = Kind {
         name: "search",
         args: &[("key", ValueType::Key)],
         reply: ReplyType::One(ValueType::Value),
-        doc: "The value of the longest prefix that matches the key, else `miss`.",
+        doc: "Returns the value of the longest prefix that matches the key, or `miss` if none \
+              does.",
         ..METHOD
     }],
     expiry: None,
-    doc: "Longest-prefix match. The control plane inserts, replaces and removes prefixes while packets flow.",
+    doc: "Longest-prefix match. The control plane inserts, replaces and removes prefixes while \
+          packets flow.",
     table: Some(TableForm { key: TableKey::Prefix, value: declared_value }),
     make: |config| Ok(Box::new(Lpm::new(config)?)),
 };

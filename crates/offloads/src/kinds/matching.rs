@@ -30,9 +30,9 @@ pub const KIND: Kind = Kind {
         reads_packet: true,
         extent: Extent::Range { offset: 0, length: 1 },
         delay: Delay::Variable,
-        doc: "Searches `length` bytes of the packet from byte `offset` for the leftmost match of any pattern (of \
-              those that begin there, the one that stands first in the table). `offset` of the reply is where it \
-              begins, from the packet's start.",
+        doc: "Searches `length` bytes of the packet from byte `offset` for the leftmost match of \
+              any pattern. If several patterns match there, the first one of the table is found. \
+              `offset` of the reply is the position of the match from the packet's start.",
         ..METHOD
     }],
     expiry: None,

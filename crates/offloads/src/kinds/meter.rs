@@ -61,8 +61,8 @@ pub const KIND: Kind = Kind {
         },
     ],
     expiry: None,
-    doc: "Three-colour markers of RFC 2697 and RFC 2698, filled by arrival time. The declaration's rates hold for \
-          every entry that the control plane does not set.",
+    doc: "Three-colour markers of RFC 2697 and RFC 2698, by arrival time. Entries that the \
+          control plane does not set have the rates of the declaration.",
     table: Some(TableForm {
         key: TableKey::Index,
         value: |config| (rates_layout(), Rates::declared(config).pack()),

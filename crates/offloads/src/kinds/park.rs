@@ -29,8 +29,8 @@ pub const KIND: Kind = Kind {
             reads_packet: true,
             extent: Extent::Whole,
             delay: Delay::Variable,
-            doc: "Keeps a copy of the packet in hand, its egress port with it, behind those already kept under the \
-                  key. False when the park is full. The thread goes on; end it with `done`.",
+            doc: "Appends a copy of the current packet, with its egress port, to the key's queue. \
+                  False if the park is full. The thread continues; end it with `done`.",
             ..METHOD
         },
         Method {
@@ -43,10 +43,10 @@ pub const KIND: Kind = Kind {
             writes_packet: true,
             extent: Extent::Whole,
             delay: Delay::Variable,
-            doc: "Makes the oldest packet kept under the key the packet in hand, in place of the present one, and \
-                  removes it from the park. Header window, ports and arrival time become the kept packet's; what \
-                  leaves is still accounted to the packet that began the thread. False, and no effect, if there is \
-                  none.",
+            doc: "Replaces the current packet by the oldest packet in the key's queue, which \
+                  leaves the park. Header window, ports and arrival time are then those of the \
+                  parked packet; outputs still count as those of the packet that started the \
+                  thread. False, and no effect, if the queue is empty.",
             ..METHOD
         },
         Method {
@@ -56,12 +56,14 @@ pub const KIND: Kind = Kind {
             reads_arrival: true,
             state: StateUse::Change,
             delay: Delay::Variable,
-            doc: "Throws away the packets kept for more than so many nanoseconds; answers how many.",
+            doc: "Drops the packets that were parked more than `older_than` nanoseconds ago. \
+                  Returns their number.",
             ..METHOD
         },
     ],
     expiry: None,
-    doc: "Packets set aside under a key. `size` counts packets; `age` throws them away by itself.",
+    doc: "Queues of parked packets, one for each key. `size` is the number of packets of all \
+          queues together; packets older than `age` are dropped.",
     table: None,
     make: |config| Ok(Box::new(Park::new(config))),
 };

@@ -20,7 +20,8 @@ pub const KIND: Kind = Kind {
             state: StateUse::Pure,
             reads_packet: true,
             extent: Extent::Chunk { offset: 0 },
-            doc: "The chunk that begins at byte `offset` of the packet; bytes past the end read as zero.",
+            doc: "Returns the chunk that begins at byte `offset` of the packet. Bytes past the \
+                  end read as zero.",
             ..METHOD
         },
         Method {
@@ -31,8 +32,9 @@ pub const KIND: Kind = Kind {
             reads_packet: true,
             writes_packet: true,
             extent: Extent::Range { offset: 0, length: 2 },
-            doc: "Overwrites `count` bytes from byte `offset` with the first bytes of `data`. False, and no effect, if \
-                  they do not all lie inside the packet or `count` exceeds the chunk.",
+            doc: "Overwrites `count` bytes from byte `offset` with the first bytes of `data`. \
+                  False, and no effect, if one of them is outside the packet or `count` exceeds \
+                  the chunk.",
             ..METHOD
         },
         Method {
@@ -43,8 +45,8 @@ pub const KIND: Kind = Kind {
             reads_packet: true,
             writes_packet: true,
             extent: Extent::End { count: 1 },
-            doc: "Appends the first `count` bytes of `data`. False, and no effect, if the packet would exceed 65,535 \
-                  bytes or `count` exceeds the chunk.",
+            doc: "Appends the first `count` bytes of `data`. False, and no effect, if the packet \
+                  would exceed 65,535 bytes or `count` exceeds the chunk.",
             ..METHOD
         },
         Method {
@@ -59,8 +61,8 @@ pub const KIND: Kind = Kind {
         },
     ],
     expiry: None,
-    doc: "The bytes of the packet by offset from its start, header window and payload alike, a chunk (the value type, \
-          a whole number of bytes) at a time.",
+    doc: "Access to the bytes of the packet, header window and payload alike, by offset from the \
+          packet's start. An access is a chunk: the value type, a whole number of bytes.",
     table: None,
     make: |config| Ok(Box::new(Payload::new(config)?)),
 };

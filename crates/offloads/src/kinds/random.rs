@@ -24,8 +24,8 @@ pub const KIND: Kind = Kind {
         reply: ReplyType::One(U32),
         state: StateUse::Pure,
         reads_sequence: true,
-        doc: "A pseudo-random number that depends only on the seed, the packet's sequence number and `stream`, so \
-              that every machine draws the same.",
+        doc: "Returns a pseudo-random number that depends only on the seed, the packet's sequence \
+              number and `stream`. It is the same on every machine.",
         ..METHOD
     }],
     expiry: None,
