@@ -434,9 +434,8 @@ fn service(
         return Err(refuse(format!("{reason}, and a pipelined engine needs constant delays")));
     }
     realisation.check(&rule).map_err(refuse)?;
-    let methods = port.methods.iter().any(|m| m.name != "read");
     let copies = rule.place != Place::Pipe || machine.lanes() > 1;
-    if (port.ordered || kind == "array" && methods) && copies {
+    if (port.ordered || realisation.needs_one_copy(port)) && copies {
         return Err(refuse(
             "packets change what others see, so there can be only one of it: set `place = \"pipe\"` and `lanes = 1`"
                 .to_owned(),

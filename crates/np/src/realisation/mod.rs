@@ -93,6 +93,12 @@ pub trait Realisation: Sync {
         false
     }
 
+    /// Returns whether packets change its state in such a way that the state of several copies
+    /// cannot be combined, also if the changes need no order.
+    fn needs_one_copy(&self, _port: &OffloadPort) -> bool {
+        false
+    }
+
     /// Returns why its replies do not come after a constant time, or `None` if they do.
     fn varies(&self) -> Option<&'static str> {
         None

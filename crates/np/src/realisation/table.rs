@@ -90,8 +90,12 @@ impl Realisation for Table {
         Ok(rows.map(|rows| table_image(&service.offload, &rows)).into_iter().collect())
     }
 
+    fn needs_one_copy(&self, port: &OffloadPort) -> bool {
+        port.methods.iter().any(|method| method.name != "read")
+    }
+
     fn is_changed(&self, service: &Service) -> bool {
-        service.port.methods.iter().any(|method| method.name != "read")
+        self.needs_one_copy(&service.port)
     }
 
     fn entry(

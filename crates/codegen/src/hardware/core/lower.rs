@@ -21,6 +21,7 @@ use wireloom_offloads::registry;
 
 use super::facts;
 use super::graph::{Graph, Input, Node};
+use super::kinds::{self, Call};
 use super::layout::{self, Layout};
 use super::offload::{self, OffloadPort};
 use super::packet::Hand;
@@ -156,8 +157,10 @@ struct Parts {
     egress: Writes,
 }
 
-struct Lowering<'a> {
-    graph: &'a mut Graph,
+/// A step that is being lowered.
+pub(super) struct Lowering<'a> {
+    /// The logic so far.
+    pub(super) graph: &'a mut Graph,
     around: &'a Surroundings<'a>,
     index: usize,
     step: &'a Step,
@@ -165,7 +168,8 @@ struct Lowering<'a> {
     values: Vec<Option<Node>>,
     /// The current value of each context variable.
     context: Vec<Node>,
-    hand: Hand,
+    /// The packet.
+    pub(super) hand: Hand,
     logic: Parts,
     /// The source location of the current operation.
     loc: Loc,
@@ -191,7 +195,8 @@ impl Lowering<'_> {
         self.step.values[value.index()].width
     }
 
-    fn define(&mut self, op: &Op, node: Node) {
+    /// Defines the result of an operation, if it has one.
+    pub(super) fn define(&mut self, op: &Op, node: Node) {
         let Some(result) = op.results.first() else { return };
         if let Some(name) = &self.step.values[result.index()].name {
             self.graph.set_name(node, name);
@@ -350,7 +355,8 @@ impl Lowering<'_> {
         }
     }
 
-    fn arrival(&mut self) -> Node {
+    /// Returns the packet's arrival time.
+    pub(super) fn arrival(&mut self) -> Node {
         let low = self.around.layout.arrival.expect("the layout has what the engine uses");
         let info = self.graph.input(Input::Info, self.around.layout.info_bits);
         self.graph.slice(info, low, 64)
@@ -390,51 +396,40 @@ impl Lowering<'_> {
     ) -> Result<(), Refusal> {
         let arguments: Vec<Node> = args.iter().map(|a| self.node(*a)).collect();
         let declared = &self.around.engine.offloads[offload];
+        let port = self.around.ports.iter().position(|port| port.offload.index() == offload);
+        let port = || port.expect("what is called and not inside has a port");
         if let OffloadTarget::Kind(config) = &declared.target {
             let kind =
                 registry::kind(&config.kind).expect("verified programs use kinds of the registry");
-            let name = kind.methods[method].name;
+            let method = kind.methods[method].name;
             if let Some(reason) = offload::missing(kind.name) {
                 return Err(self.refuse(reason));
             }
+            let special = kinds::find(kind.name);
+            let body = special.and_then(|special| special.body);
+            let call = Call { op, config, method, arguments: &arguments, guard };
             if !self.around.layout.has_packet && offload::looks_at_packet(&declared.target) {
-                self.bodiless_call(op, kind.name, &arguments, guard);
+                self.bodiless_call(&call, body);
                 return Ok(());
             }
-            if offload::is_inside(kind.name, name) {
-                let reply = match kind.name {
-                    "payload" => self.hand.truncate(self.graph, guard, arguments[0]),
-                    "clock" => {
-                        let arrival = self.arrival();
-                        self.masked_reply(op, guard, arrival)
-                    }
-                    _ => {
-                        let hash = offload::hash_logic(self.graph, config, name, arguments[0]);
-                        self.masked_reply(op, guard, hash)
-                    }
-                };
+            if let Some(inside) = special.and_then(|special| (special.inside)(method)) {
+                let reply = inside(self, &call);
                 self.define(op, reply);
                 return Ok(());
             }
+            if let Some(body) = body {
+                return (body.call)(self, &call, port());
+            }
         }
-        let number = self
-            .around
-            .ports
-            .iter()
-            .position(|p| p.offload.index() == offload)
-            .expect("what is called and not inside has a port");
-        let port = &self.around.ports[number];
-        if port.body.is_some() {
-            return self.body_call(op, number, method, &arguments, guard);
-        }
-        let data = self.request(port, method, arguments);
+        let number = port();
+        let data = self.request(&self.around.ports[number], method, arguments);
         self.ask(number, guard, data)?;
         self.define_reply(op, number, guard);
         Ok(())
     }
 
     /// Defines the result of a call, if it has one, as its port's reply.
-    fn define_reply(&mut self, op: &Op, number: usize, guard: Node) {
+    pub(super) fn define_reply(&mut self, op: &Op, number: usize, guard: Node) {
         let Some(result) = op.results.first() else { return };
         let width = self.width(*result);
         let reply = self.reply(number, width);
@@ -450,7 +445,7 @@ impl Lowering<'_> {
     }
 
     /// Adds a request at a port, under a condition.
-    fn ask(&mut self, number: usize, guard: Node, data: Node) -> Result<(), Refusal> {
+    pub(super) fn ask(&mut self, number: usize, guard: Node, data: Node) -> Result<(), Refusal> {
         match self.logic.requests.iter().position(|(port, ..)| *port == number) {
             None => self.logic.requests.push((number, guard, data)),
             // Calls that exclude each other share the request.
@@ -502,7 +497,7 @@ impl Lowering<'_> {
 
     /// Returns a reply that is zero if the call does not happen. If nothing can observe the
     /// difference, the reply is not masked.
-    fn masked_reply(&mut self, op: &Op, guard: Node, reply: Node) -> Node {
+    pub(super) fn masked_reply(&mut self, op: &Op, guard: Node, reply: Node) -> Node {
         let Some(result) = op.results.first() else { return reply };
         match op.guard {
             Some(value) if !self.is_unseen_without(*result, value) => self.graph.mask(guard, reply),

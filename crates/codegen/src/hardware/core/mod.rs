@@ -21,6 +21,7 @@ pub mod balance;
 pub mod emit;
 pub mod facts;
 pub mod graph;
+mod kinds;
 pub mod layout;
 pub mod lower;
 pub mod offload;

@@ -1,14 +1,12 @@
 //! The ports of an engine's offloads, and the logic of offloads that the core computes itself.
 
-use wireloom_bits::Bits;
 use wireloom_compile::analysis::loops::Loops;
 use wireloom_compile::analysis::{Definitions, order};
 use wireloom_ir::{Engine, EngineId, EngineKind, Exit, OffloadId, OffloadTarget, OpKind, Program};
-use wireloom_offloads::kinds::hash;
-use wireloom_offloads::registry::{Kind, Method};
-use wireloom_offloads::{Config, ReplyType, registry};
+use wireloom_offloads::registry::{Extent, Kind, Method};
+use wireloom_offloads::{Config, ReplyType, ValueType, registry};
 
-use super::graph::{Graph, Node};
+use super::kinds;
 
 /// A port through which an engine calls an offload.
 ///
@@ -72,19 +70,6 @@ pub const BEGIN_BITS: u32 = 17;
 pub const PLACE_BITS: u32 = 11;
 
 impl Body {
-    fn of(config: &Config, methods: &[PortMethod]) -> Option<Self> {
-        match config.kind.as_str() {
-            "payload" => Some(Self::Chunks {
-                bytes: config.value.as_ref().map_or(0, |layout| layout.width()) / 8,
-                reads: methods.iter().any(|m| m.name == "read"),
-                writes: methods.iter().any(|m| m.name != "read"),
-            }),
-            "checksum" => Some(Self::Sum),
-            "match" => Some(Self::Search),
-            _ => None,
-        }
-    }
-
     /// The number of bits of a request.
     fn request_bits(self) -> u32 {
         let place = PLACE_BITS + BEGIN_BITS;
@@ -195,14 +180,18 @@ pub fn looks_at_packet(target: &OffloadTarget) -> bool {
 
 /// Whether the core computes a method of a kind itself.
 pub fn is_inside(kind: &str, method: &str) -> bool {
-    matches!((kind, method), ("hash" | "clock", _) | ("payload", "truncate"))
+    kinds::find(kind).is_some_and(|kind| (kind.inside)(method).is_some())
 }
 
 /// Returns the reason why no hardware can provide a kind, or `None` if some can. The description of
 /// a machine says whether that machine does.
-pub fn missing(kind: &str) -> Option<String> {
-    (kind == "park")
-        .then(|| "`park` keeps whole packets, for which this machine has no memory".into())
+pub fn missing(kind: &str) -> Option<&'static str> {
+    kinds::find(kind)?.missing
+}
+
+/// Whether a lookup pipeline can call a method of a kind.
+pub fn in_pipeline(kind: &str, method: &str) -> bool {
+    kinds::find(kind).is_some_and(|kind| (kind.in_pipeline)(method))
 }
 
 /// Returns the ports of an engine in the order of its offloads. Offloads that are not called have
@@ -243,7 +232,9 @@ pub fn ports(program: &Program, id: EngineId) -> Vec<OffloadPort> {
         let time = TimeUse::of_offload(program, engine, index);
         let argument_bits = methods.iter().map(|m| m.arguments.iter().sum()).max().unwrap_or(0);
         let body = match &offload.target {
-            OffloadTarget::Kind(config) => Body::of(config, &methods),
+            OffloadTarget::Kind(config) => {
+                kinds::body(&config.kind).map(|body| (body.access)(config, &methods))
+            }
             OffloadTarget::Engine(_) => None,
         };
         let mut port = OffloadPort {
@@ -327,17 +318,17 @@ pub fn appended(engine: &Engine) -> Result<u32, (usize, String)> {
                 let OffloadTarget::Kind(config) = &engine.offloads[offload.index()].target else {
                     return;
                 };
-                let kind = registry::kind(&config.kind)
-                    .expect("verified programs use kinds of the registry");
-                let name = kind.methods[*method].name;
-                if config.kind != "payload" || !matches!(name, "write" | "append") {
+                let method = &kind(config).methods[*method];
+                let is_inside = is_inside(&config.kind, method.name);
+                if kinds::body(&config.kind).is_none() || !method.writes_packet || is_inside {
                     return;
                 }
                 changes[index] = true;
-                if name == "append" {
-                    let chunk = config.value.as_ref().map_or(0, |layout| layout.width()) / 8;
-                    let count = definitions.constant(args[1]).map(|count| count.low_u64() as u32);
-                    own[index] += count.unwrap_or(chunk).min(chunk);
+                if let Extent::End { count } = method.extent {
+                    let chunk = ValueType::Value.width(config) / 8;
+                    let count = definitions.constant(args[count]);
+                    let count = count.map_or(chunk, |count| count.low_u64() as u32);
+                    own[index] += count.min(chunk);
                 }
             }
             _ => {}
@@ -407,40 +398,4 @@ fn kind_method(config: &Config, index: usize) -> Option<PortMethod> {
         arguments: method.args.iter().map(|(_, ty)| ty.width(config)).collect(),
         reply: if method.reply == ReplyType::None { 0 } else { method.reply.width(config) },
     })
-}
-
-/// Builds the reply of a method of `hash`. All methods are linear over GF(2) except for the
-/// constant that CRC-32 adds, so each bit of the reply is the parity of some bits of the data; the
-/// golden model determines which ones.
-pub fn hash_logic(graph: &mut Graph, config: &Config, method: &str, data: Node) -> Node {
-    let [multiplier48, multiplier64] =
-        ["multiplier48", "multiplier64"].map(|name| config.param(name).low_u64());
-    let function = |data: &Bits| match method {
-        "crc32" => u64::from(hash::crc32(data)),
-        "hash48" => hash::hash48(data, multiplier48),
-        _ => hash::hash64(data, multiplier64),
-    };
-    let width: u32 = match method {
-        "crc32" => 32,
-        "hash48" => 48,
-        _ => 64,
-    };
-    let data_width = graph.width(data);
-    let offset = function(&Bits::zero(data_width));
-    let mut masks = vec![Bits::zero(data_width); width as usize];
-    for bit in 0..data_width {
-        let one = Bits::new(data_width, 1).shl(bit);
-        let changes = function(&one) ^ offset;
-        for (index, mask) in masks.iter_mut().enumerate() {
-            if changes >> index & 1 == 1 {
-                *mask = mask.or(&one);
-            }
-        }
-    }
-    let mut parts = Vec::new();
-    for (index, mask) in masks.into_iter().enumerate().rev() {
-        let parity = graph.parity(data, mask);
-        parts.push(if offset >> index & 1 == 1 { graph.not(parity) } else { parity });
-    }
-    graph.concat(parts)
 }

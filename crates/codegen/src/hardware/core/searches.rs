@@ -5,6 +5,8 @@ use wireloom_compile::analysis::guards::Guards;
 use wireloom_ir::{Engine, Exit, OffloadTarget, OpKind};
 use wireloom_offloads::registry;
 
+use super::kinds;
+
 /// Returns a step that searches its packet (`match`) after an earlier step may have changed it.
 /// Changes in the same step come after its calls.
 pub(super) fn after_changes(engine: &Engine) -> Option<usize> {
@@ -30,8 +32,8 @@ pub(super) fn after_changes(engine: &Engine) -> Option<usize> {
                 };
                 let kind = registry::kind(&config.kind)
                     .expect("verified programs use kinds of the registry");
-                searches[index] |= kind.name == "match";
-                if kind.name == "payload" && kind.methods[*method].name != "read" {
+                searches[index] |= kinds::body(kind.name).is_some_and(|body| body.as_arrived);
+                if kind.methods[*method].writes_packet {
                     changes.push(op.guard);
                 }
             }

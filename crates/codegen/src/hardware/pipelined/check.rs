@@ -7,7 +7,7 @@ use wireloom_ir::{
 use wireloom_offloads::{Delay, registry};
 
 use crate::hardware::core::Refusal;
-use crate::hardware::core::offload::TimeUse;
+use crate::hardware::core::offload::{self, TimeUse};
 
 /// Returns the order of the steps. Each follows all steps that jump to it.
 ///
@@ -75,16 +75,16 @@ fn unsuitable(body: &Engine, offload: usize, method: usize) -> Option<String> {
     };
     let kind = registry::kind(&config.kind).expect("verified programs use kinds of the registry");
     let name = kind.methods[method].name;
-    match (kind.name, name) {
-        ("array", "read") | ("hash", _) => None,
-        _ if kind.methods[method].delay == Delay::Variable => Some(format!(
-            "`{}.{name}` takes a varying time: a pipeline needs constant delays",
-            called.name
-        )),
-        _ => {
-            Some(format!("`{}.{name}` is no read of a memory: a pipeline only reads", called.name))
-        }
+    if offload::in_pipeline(kind.name, name) {
+        return None;
     }
+    let call = format!("`{}.{name}`", called.name);
+    Some(match kind.methods[method].delay {
+        Delay::Variable => {
+            format!("{call} takes a varying time: a pipeline needs constant delays")
+        }
+        Delay::Constant => format!("{call} is no read of a memory: a pipeline only reads"),
+    })
 }
 
 fn jump_loc(step: &Step) -> Loc {

@@ -1,0 +1,9 @@
+//! `array`: lookup pipelines read arrays as memories.
+
+use super::KindInHardware;
+
+pub(super) const KIND: KindInHardware = KindInHardware {
+    name: "array",
+    in_pipeline: |method| method == "read",
+    ..KindInHardware::PLAIN
+};

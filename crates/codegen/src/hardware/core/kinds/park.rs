@@ -1,0 +1,9 @@
+//! `park`: network processors do not have it.
+
+use super::KindInHardware;
+
+pub(super) const KIND: KindInHardware = KindInHardware {
+    name: "park",
+    missing: Some("`park` keeps whole packets, for which this machine has no memory"),
+    ..KindInHardware::PLAIN
+};
