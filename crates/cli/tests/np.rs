@@ -276,10 +276,10 @@ fn what_cannot_be_a_pipeline_is_refused_with_the_reason_and_the_line() {
         "engine e() { step s { packet.egress = 1; emit(t); }\n step t { finish; } }",
         &["one.loom:2", "a copy is sent"],
     );
-    refused("engine e() { step s { packet.reset(20); finish; } }", &["one.loom:2", "made anew"]);
+    refused("engine e() { step s { packet.reset(20); finish; } }", &["one.loom:2", "is reset"]);
     refused(
         "engine e() { H h @ 0;\n step s { packet.push(h.a); finish; } }",
-        &["one.loom:3", "room for 128 in front"],
+        &["one.loom:3", "room for 128 bytes before"],
     );
     let twice = "engine e() { offload t : array<u16, size = 4>; H h @ 0; u16 x;\n\
                  step s { x = t.fetch_add(0, h.a); next u; }\n step u { h.b = t.fetch_add(x, 1); finish; } }";

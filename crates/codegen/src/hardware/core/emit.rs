@@ -210,7 +210,7 @@ impl<'a> Emitter<'a> {
                 items.push(Item::Blank);
                 items.push(match self.naming.comments.get(step) {
                     Some(comment) => Item::comment(comment),
-                    None => Item::comment("Chosen by the step that runs."),
+                    None => Item::comment("Selected by the current step."),
                 });
                 for node in nodes {
                     let value = self.expression(node, stage);
@@ -252,7 +252,7 @@ impl<'a> Emitter<'a> {
             .copied()
             .collect();
         let mut items =
-            vec![Item::Blank, Item::comment(&format!("Registers in front of stage {stage}."))];
+            vec![Item::Blank, Item::comment(&format!("Registers before stage {stage}."))];
         let mut body = Vec::new();
         for node in kept {
             let before = self.reference(node, stage - 1);
@@ -433,7 +433,7 @@ impl<'a> Emitter<'a> {
         }
         vec![
             Item::Blank,
-            Item::comment("Not every bit of these is needed."),
+            Item::comment("Some bits of these signals are not used."),
             Item::value("unused", Type::Bit, Expr::Concat(rest).unary(Unary::Parity)),
         ]
     }

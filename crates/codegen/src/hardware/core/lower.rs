@@ -265,8 +265,8 @@ impl Lowering<'_> {
                 let offset = self.node(*offset);
                 if !self.graph.as_constant(offset).is_some_and(Bits::is_zero) {
                     return Err(self.refuse(
-                        "bytes are inserted or removed behind the first byte of the packet: the header windows of \
-                         this machine grow and shrink at their front only",
+                        "bytes are inserted or removed after the packet's first byte: the header \
+                         windows of this machine grow and shrink at their front only",
                     ));
                 }
                 let count = self.node(*count);

@@ -131,7 +131,8 @@ pub fn build(program: &Program, engine: EngineId, options: &Options) -> Result<C
     };
     let appended = offload::appended(body).map_err(|(step, reason)| refuse(step, reason))?;
     searches::after_changes(body).map_or(Ok(()), |step| {
-        let reason = "the packet has been changed before it is searched, and this machine searches packets as they came: search first";
+        let reason = "the packet has been changed before it is searched: this machine searches \
+                      packets as they arrived, so search first";
         Err(refuse(step, reason.into()))
     })?;
     let mut graph = Graph::new();
@@ -194,8 +195,8 @@ pub fn build(program: &Program, engine: EngineId, options: &Options) -> Result<C
 
 /// The reason for refusing a step if [`Assembly::outputs`] reports that its read offsets are known
 /// too late.
-pub const LATE_OFFSET: &str = "the header is read at an offset that depends on what this step reads or asks for: this machine \
-                                      reads its words as a step begins";
+pub const LATE_OFFSET: &str = "the header is read at an offset that depends on a read or a reply \
+                               of the same step: this machine reads the header when a step begins";
 
 /// Returns the prefix of the names of an engine's modules.
 pub fn module_prefix(engine: &Engine) -> String {
@@ -248,14 +249,18 @@ impl Generator<'_> {
         [
             Port::input("step_i", self.step_type(), "Number of the step."),
             Port::input("state_i", bits(self.layout.state_bits), "The thread's state."),
-            Port::input("info_i", bits(self.layout.info_bits), "What is constant for the packet."),
+            Port::input(
+                "info_i",
+                bits(self.layout.info_bits),
+                "The packet's constant information.",
+            ),
         ]
     }
 
     fn address(&self, outputs: &Outputs) -> (Module, u32) {
         let doc = format!(
-            "Where the steps of engine `{}` read their packets: byte offset of each word, counted from the window's \
-             first byte.\nCombinational. Generated.",
+            "The positions at which the steps of engine `{}` read their packets: the byte offset\n\
+             of each word from the window's first byte. Combinational. Generated.",
             self.source
         );
         let mut module = Module::new(format!("{}_address", self.name), &doc);
@@ -283,8 +288,8 @@ impl Generator<'_> {
         let schedule = schedule(self.graph, &roots, budget);
         let roots: Vec<Node> = roots.iter().map(|root| root.node).collect();
         let doc = format!(
-            "The steps of engine `{}` as logic: requests, next state, writes to the packet, and how a step ends.\n\
-             Outputs follow the inputs after {} cycles. Generated.",
+            "The logic of the steps of engine `{}`: requests, next state, writes to the packet, \
+             exits.\nOutputs follow the inputs after {} cycles. Generated.",
             self.source, schedule.last
         );
         let mut module = Module::new(format!("{}_core", self.name), &doc);
@@ -297,17 +302,21 @@ impl Generator<'_> {
             Port::input(
                 "words_i",
                 bits(words * self.read_ports),
-                "What was read, byte 0 of each word most significant.",
+                "The words that were read, byte 0 of each most significant.",
             ),
             Port::input("replies_i", bits(layout.reply_total.max(1)), "Replies of the offloads."),
-            Port::input("phase_i", Type::Bit, "1: the replies are there."),
+            Port::input("phase_i", Type::Bit, "One: the replies have arrived."),
             Port::output(
                 "request_valid_o",
                 bits(offloads.max(1) as u32),
                 "Whether each offload is called.",
             ),
-            Port::output("request_data_o", bits(layout.request_bits.max(1)), "With what."),
-            Port::output("commit_o", Type::Bit, "The step is done: what follows holds."),
+            Port::output(
+                "request_data_o",
+                bits(layout.request_bits.max(1)),
+                "The data of the requests.",
+            ),
+            Port::output("commit_o", Type::Bit, "The step ends: the outputs below are valid."),
             Port::output("step_o", self.step_type(), "The next step."),
             Port::output("state_o", bits(layout.state_bits), "The next state."),
             Port::output(
@@ -330,9 +339,13 @@ impl Generator<'_> {
                 bits(words * self.write_ports),
                 "Byte 0 of each word most significant.",
             ),
-            Port::output("clear_valid_o", Type::Bit, "Bytes are to be cleared before."),
-            Port::output("clear_address_o", bits(8), "The first, physical."),
-            Port::output("clear_count_o", bits(9), "How many."),
+            Port::output(
+                "clear_valid_o",
+                Type::Bit,
+                "Whether bytes are cleared before the writes.",
+            ),
+            Port::output("clear_address_o", bits(8), "Physical address of the first cleared byte."),
+            Port::output("clear_count_o", bits(9), "Number of cleared bytes."),
             Port::output("exit_o", bits(3), "wl_pkg::EXIT_*."),
             Port::output(
                 "reason_o",

@@ -338,8 +338,8 @@ pub fn appended(engine: &Engine) -> Result<u32, (usize, String)> {
         if own[step.index()] > 0 {
             return Err((
                 step.index(),
-                "bytes are appended in a loop: the body buffer of this machine leaves room for what a thread \
-                 appends at most, which nobody knows"
+                "bytes are appended in a loop: the body buffer of this machine reserves room for \
+                 the most bytes that a thread appends, and a loop has no such limit"
                     .into(),
             ));
         }
@@ -360,8 +360,8 @@ pub fn appended(engine: &Engine) -> Result<u32, (usize, String)> {
         {
             return Err((
                 step,
-                "the packet's body is changed behind `emit`: a copy may not have left yet, and this machine keeps \
-                 one body for all of them"
+                "the packet's body is changed after `emit`: an earlier copy may not have left yet, \
+                 and this machine has one body for all copies"
                     .into(),
             ));
         }

@@ -281,7 +281,8 @@ impl Hand {
         }
         if self.pushed.iter().any(|(other, _)| !facts::exclusive(graph, *other, guard)) {
             return Err(
-                "the packet is reset after a push in one step: this machine clears one run of bytes a step"
+                "the packet is reset after a push in the same step: this machine clears one range \
+                 of bytes in each step"
                     .into(),
             );
         }

@@ -104,12 +104,12 @@ fn what_the_machine_lacks_is_said_with_its_place() {
     let copied = refusal(
         "request { %0:u8 = const 4 %1:u16 = const 1 %2:u1 = call bytes.write(%1, %0, %1) } edit {} jump { emit s }",
     );
-    assert!(copied.contains("changed behind `emit`"), "{copied}");
+    assert!(copied.contains("changed after `emit`"), "{copied}");
     let late = refusal(
         "request {} edit { %0:u16 = const 4 %1:u16 = packet.read %0 + 0 @a.loom:4
          %2:u8 = packet.read %1 + 0 @a.loom:4 packet.write %0 + 0, %2 } jump { done }",
     );
-    assert!(late.contains("as a step begins"), "{late}");
+    assert!(late.contains("when a step begins"), "{late}");
 }
 
 #[test]

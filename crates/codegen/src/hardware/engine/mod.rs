@@ -141,8 +141,9 @@ impl Wrapper<'_> {
     fn module(&self, source: &str) -> Module {
         let core = self.core;
         let doc = format!(
-            "Engine `{source}`: {} steps, {} words read and {} written a slot, {} bits of state a thread.\n\
-             Its core has {} register stages, the deepest of about {} LUT levels. Generated.",
+            "Engine `{source}`: {} steps; {} words read and {} written in each slot; {} bits of \
+             state for each thread.\nIts core has {} register stages; the deepest has about {} \
+             LUT levels. Generated.",
             core.steps.len(),
             core.read_ports,
             core.write_ports,
@@ -153,10 +154,10 @@ impl Wrapper<'_> {
         let mut module = Module::new(format!("{}_engine", core.name), &doc);
         module.parameters = vec![
             Parameter::number("Threads", 4, "Packets in the engine at a time."),
-            Parameter::number("TagBits", 8, "Bits of the tag that a packet brings and keeps."),
-            Parameter::number("Scheduler", 1, "0: strict round robin, 1: ready to execute."),
-            Parameter::number("Storage", 0, "States and replies in 0: LUT RAM, 1: block RAM."),
-            Parameter::number("WindowStorage", 0, "Header windows, the same."),
+            Parameter::number("TagBits", 8, "Bits of a packet's tag."),
+            Parameter::number("Scheduler", 1, "0: strict round robin; 1: ready to execute."),
+            Parameter::number("Storage", 0, "States and replies: 0: LUT RAM; 1: block RAM."),
+            Parameter::number("WindowStorage", 0, "Header windows: as `Storage`."),
         ];
         module.ports = self.ports();
         module.items = self.items();
@@ -175,18 +176,18 @@ impl Wrapper<'_> {
             Port::input("load_first_i", Type::Bit, "The row is its packet's first."),
             Port::input("load_last_i", Type::Bit, "The row is its packet's last."),
             Port::input("load_data_i", word(), "Byte 0 most significant."),
-            Port::input("load_tag_i", tag(), "With the first row."),
+            Port::input("load_tag_i", tag(), "The packet's tag, with the first row."),
             Port::input(
                 "load_info_i",
                 vector(layout.info_bits),
-                "With the first row: what is constant for the packet.",
+                "With the first row: the packet's constant information.",
             ),
         ];
         if !layout.has_packet {
             ports.push(Port::input(
                 "load_arguments_i",
                 vector(self.argument_bits()),
-                "With the first row: the call.",
+                "With the first row: the arguments of the call.",
             ));
         }
         ports.extend([
@@ -227,7 +228,7 @@ impl Wrapper<'_> {
                 "In simulation: this thread has a packet.",
             ),
             Port::output("slot_valid_o", Type::Bit, "A slot begins."),
-            Port::output("wait_o", Type::Bit, "None does, though a thread waits for replies."),
+            Port::output("wait_o", Type::Bit, "No slot begins, and a thread waits for replies."),
         ]);
         ports.extend(offload_ports(&self.core.ports, "", ""));
         ports
@@ -300,7 +301,7 @@ impl Wrapper<'_> {
         if self.core.ports.is_empty() {
             items.extend([
                 Item::Blank,
-                Item::comment("There is no offload."),
+                Item::comment("The engine has no offloads."),
                 Item::assign("request_ready", Expr::Zeros),
                 Item::assign("replied_valid", Expr::Zeros),
                 Item::assign("replied_thread", Expr::Zeros),

@@ -44,7 +44,8 @@ pub fn caller(offloads: &[(&str, &str)]) -> String {
         .map(|(name, engine)| format!("    offload {name} : engine {engine};\n"))
         .collect();
     format!(
-        "\nenum Wl_nothing {{ WL_NEVER }};\nengine wl_caller() {{\n{offloads}    step only {{ drop(WL_NEVER); }}\n}}\n"
+        "\nenum Wl_nothing {{ WL_NEVER }};\nengine wl_caller() {{\n{offloads}    step only {{ \
+         drop(WL_NEVER); }}\n}}\n"
     )
 }
 

@@ -19,7 +19,8 @@ pub fn order(program: &Program, engine: EngineId) -> Result<Vec<usize>, Refusal>
         |step: &Step, loc: Loc, reason: String| Refusal::at(program, body, step, loc, reason);
     let first = &body.steps[0];
     if body.kind == EngineKind::Packet {
-        let reason = "the engine takes packets, for which a pipeline has no memory; only called engines can be pipelined";
+        let reason = "the engine takes packets, for which a pipeline has no memory; only called \
+                      engines can be pipelined";
         return Err(refuse(first, first.loc, reason.into()));
     }
     if let Some((step, loc, reason)) = backward_jump(body) {
@@ -27,7 +28,7 @@ pub fn order(program: &Program, engine: EngineId) -> Result<Vec<usize>, Refusal>
     }
     for step in &body.steps {
         if matches!(step.code, Code::Sequential(_)) {
-            return Err(refuse(step, step.loc, "it was not brought into regions".into()));
+            return Err(refuse(step, step.loc, "its code is not split into regions".into()));
         }
         let mut wrong = None;
         step.for_each_op(|op| {
@@ -43,7 +44,8 @@ pub fn order(program: &Program, engine: EngineId) -> Result<Vec<usize>, Refusal>
     }
     let time = TimeUse::of(program, body);
     if time.arrival || time.sequence {
-        let reason = "the engine asks for the arrival time or the number of its packet, which a pipeline is not told";
+        let reason = "the engine reads the arrival time or the number of its packet, which a \
+                      pipeline does not have";
         return Err(refuse(first, first.loc, reason.into()));
     }
     Ok(topological(body))

@@ -80,7 +80,8 @@ pub fn lookup(shape: &Shape, label: &str) -> Result<Lookup, String> {
     if !fits.eq(has) || pipeline.request_bits != shape.key_bits || pipeline.reply_bits != VALUE_BITS
     {
         return Err(format!(
-            "programs/accelerators/{}.loom: its memories, key or reply are not those that the tables are laid out for",
+            "programs/accelerators/{}.loom: its memories, key or reply are not those that the \
+             tables are laid out for",
             shape.engine
         ));
     }
@@ -109,11 +110,17 @@ impl Generator<'_> {
         let shape = self.shape;
         let widths: Vec<String> = shape.strides().iter().map(ToString::to_string).collect();
         let mut doc = format!(
-            "Longest-prefix match of {}-bit keys as a service: a trie of {} bits, walked by a pipeline, and a table of the values.\n\
-             Contract\n  Data: the reply is the value of the longest prefix that matches, element 0 of the value table if none does. A lookup sees the\n  \
-             table as it was at some moment while it was under way, if the control plane writes as crates/codegen/src/hardware/tables says.\n  \
-             Throughput: a request every cycle, in which a memory does not ask for a pause (`M_hold_i`). Latency: always the same.\n  \
-             Order: that of the requests.\nControl targets, from `CtlTarget` on: ",
+            "Longest-prefix match of {}-bit keys as a service: a pipeline that walks a trie with \
+             levels of\n{} bits, and a table of the values.\n\
+             Contract\n  \
+             Data: the reply is the value of the longest prefix that matches, or element 0 of the \
+             value table\n  if none does. A lookup sees the table as it was at one moment of the \
+             lookup, if the control plane\n  writes in the order of \
+             crates/codegen/src/hardware/tables.\n  \
+             Throughput: one request in each cycle in which no memory requests a pause \
+             (`M_hold_i`).\n  \
+             Latency: constant.\n  Order: replies come in the order of the requests.\n\
+             Control targets, from `CtlTarget` on: ",
             shape.key_bits,
             widths.join(", ")
         );
@@ -231,7 +238,7 @@ impl Generator<'_> {
             Item::net("hold", vector(tables)),
             Item::assign("request_ready_o", Expr::chain(Binary::Or, holds, Expr::Zeros).not()),
             Item::Blank,
-            Item::comment("The walk."),
+            Item::comment("The walk through the trie."),
             Item::net("taken", Type::Bit),
             Item::net("found_valid", Type::Bit),
             Item::net("found_tag", Type::vector(name("TagBits"))),
@@ -270,7 +277,7 @@ impl Generator<'_> {
         }
         items.extend([
             Item::Blank,
-            Item::comment("The tables on the chip, and what the control plane hears of them."),
+            Item::comment("The tables on the chip, and their replies to the control plane."),
             Item::net("done", vector(tables)),
             Item::net("answer", Type::vector(int(tables).mul(name("CtlBits")))),
         ]);
@@ -357,7 +364,8 @@ impl Generator<'_> {
             Item::Instance(delay("tag", name("TagBits"))),
             Item::Blank,
             Item::comment(
-                "The pipeline takes every request, and numbers of values may have more bits than the table needs.",
+                "The pipeline takes every request. The index of a value may have more bits than \
+                 the table needs.",
             ),
             Item::value(
                 "unused",

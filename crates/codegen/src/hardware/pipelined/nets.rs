@@ -135,7 +135,10 @@ impl Builder<'_> {
     ) -> (Names, Option<String>, Vec<Reply>) {
         let prefix = self.prefix(stage);
         let latency = self.stage_latency(stage);
-        items.extend([Item::Blank, Item::comment("Meanwhile the thread waits.")]);
+        items.extend([
+            Item::Blank,
+            Item::comment("The thread is delayed while the memory is read."),
+        ]);
         let mut delay =
             |what: &str, reset: bool, width: u32, input: Expr, items: &mut Vec<Item>| {
                 let output = scope.unique(&format!("{prefix}_{what}_back"));

@@ -142,9 +142,10 @@ impl Builder<'_> {
         let engine = self.frame.engine;
         let name = format!("{}_pipeline", legal(&engine.name));
         let doc = format!(
-            "Engine `{}` as a pipeline: a request every cycle, its reply exactly `Latency` cycles later, in order.\n\
-             Each step has its own slot of the memory that it reads: a read of slot k stands on the k-th part of the read port, \
-             its data\nthat memory's latency later on the k-th part of the data. Generated.",
+            "Engine `{}` as a pipeline: one request in each cycle. The reply to a request comes\n\
+             exactly `Latency` cycles later. Each step has its own slot of the memory that it \
+             reads: slot k\nis the k-th part of the read port and, after the latency of the memory, \
+             the k-th part of the data.\nGenerated.",
             engine.name
         );
         let mut module = Module::new(name, &doc);
@@ -198,18 +199,18 @@ impl Builder<'_> {
             params.iter().map(|param| self.frame.engine.context[param.index()].width).sum();
         module.ports.extend([
             Port::input("clk_i", Type::Bit, "Clock."),
-            Port::input("rst_i", Type::Bit, "Reset, synchronous."),
-            Port::input("request_valid_i", Type::Bit, "A request."),
-            Port::output("request_ready_o", Type::Bit, "Always."),
-            Port::input("request_tag_i", Type::vector(tag.clone()), "Whose."),
+            Port::input("rst_i", Type::Bit, "Synchronous reset."),
+            Port::input("request_valid_i", Type::Bit, "There is a request."),
+            Port::output("request_ready_o", Type::Bit, "Always one."),
+            Port::input("request_tag_i", Type::vector(tag.clone()), "Tag of the request."),
             Port::input(
                 "request_data_i",
                 bits(request),
                 "The arguments, the first most significant.",
             ),
-            Port::output("reply_valid_o", Type::Bit, "A reply."),
-            Port::output("reply_tag_o", Type::vector(tag), "To whom."),
-            Port::output("reply_data_o", bits(*reply), "What the engine replies."),
+            Port::output("reply_valid_o", Type::Bit, "There is a reply."),
+            Port::output("reply_tag_o", Type::vector(tag), "Tag of its request."),
+            Port::output("reply_data_o", bits(*reply), "The reply of the engine."),
         ]);
         for memory in self.memories {
             let slots = memory.slots.len() as u32;
@@ -372,7 +373,7 @@ impl Builder<'_> {
     ) {
         items.extend([
             Item::Blank,
-            Item::comment("To the memories: the first step's slot in the lowest bits."),
+            Item::comment("Reads of the memories: the first step has the slot in the lowest bits."),
         ]);
         for (memory, slots) in self.memories.iter().zip(slots) {
             let (valid, address): (Vec<Expr>, Vec<Expr>) = slots.into_iter().rev().unzip();

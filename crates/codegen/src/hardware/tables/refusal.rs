@@ -21,8 +21,8 @@ impl std::error::Error for DoesNotFit {}
 /// Reports that the value table is full.
 pub(super) fn values(elements: usize) -> DoesNotFit {
     DoesNotFit(format!(
-        "the prefixes have more different values than the value table has elements ({elements}, the one for misses counted); give it \
-         more, or let prefixes share values"
+        "the prefixes have more different values than the value table has elements ({elements}, \
+         including the one for misses); give it more, or let prefixes share values"
     ))
 }
 
@@ -38,8 +38,8 @@ pub(super) fn full(shape: &Shape, prefixes: Vec<(Key, u32)>, cell: &Cell) -> Doe
     for (memory, &entries) in shape.memories.iter().zip(&needed) {
         if entries > u64::from(memory.entries) && memory.burst == 1 {
             return DoesNotFit(format!(
-                "the levels of {:?} bits have {} entries, and of them the accelerator has {entries} on the chip, where there is room for {}; \
-                 leave out some, or let fewer routers share it",
+                "the levels of {:?} bits have {} entries, of which {entries} are on the chip, \
+                 where there is room for {}; leave out some, or let fewer routers share it",
                 shape.strides(),
                 listed(&levels),
                 memory.entries
@@ -59,14 +59,15 @@ pub(super) fn full(shape: &Shape, prefixes: Vec<(Key, u32)>, cell: &Cell) -> Doe
     let (most, size) = (4usize.pow(tails.levels), shape.memories[tails.memory].entries);
     match longest {
         Some(ranges) if tree_levels(ranges.len()) > tails.levels => DoesNotFit(format!(
-            "the prefixes of one network that are longer than {} bits divide it into {} ranges, and the accelerator can search {most}; \
-             leave out some, or let neighbours share values",
+            "the prefixes of one network that are longer than {} bits divide it into {} ranges, \
+             and the accelerator can search {most}; leave out some, or let neighbours share values",
             shape.trie_bits(),
             ranges.len()
         )),
         _ => DoesNotFit(format!(
-            "the prefixes that are longer than {} bits need more nodes of trees than the accelerator has ({size} in each of {} levels, \
-             and a tree that changes is there twice for a while); leave out some",
+            "the prefixes that are longer than {} bits need more tree nodes than the accelerator \
+             has ({size} in each of {} levels; a tree that changes occupies twice its room for a \
+             while); leave out some",
             shape.trie_bits(),
             tails.levels
         )),
@@ -80,8 +81,8 @@ fn words(shape: &Shape, storage: &Storage, levels: &str, has: u32, needed: u64) 
         numbered.map(|(level, entries)| u64::from(level.base) + entries).max().unwrap_or(0);
     let part = needed.max(behind).next_power_of_two();
     let mut text = format!(
-        "the table does not fit a memory of {has} words: the levels of {:?} bits have {levels} entries; a part of {part} words would hold \
-         them",
+        "the table does not fit a memory of {has} words: the levels of {:?} bits have {levels} \
+         entries; a part of {part} words would hold them",
         shape.strides()
     );
     if shape.levels.len() == 3 {

@@ -189,8 +189,9 @@ impl Shape {
     pub fn for_key(key_bits: u32) -> Result<Self, String> {
         [IPV4, IPV4_SHARED, IPV6, IPV6_SHARED].into_iter().find(|shape| shape.key_bits == key_bits).ok_or_else(|| {
             format!(
-                "there is no lookup accelerator for keys of {key_bits} bits, only for 32 (IPv4) and 128 (IPv6), and for 36 and 132 \
-                 (those of virtual routers that share a processor)"
+                "there is no lookup accelerator for keys of {key_bits} bits, only for 32 (IPv4) \
+                 and 128 (IPv6), and for 36 and 132 (those of virtual routers that share a \
+                 processor)"
             )
         })
     }

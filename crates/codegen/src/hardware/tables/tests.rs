@@ -280,8 +280,8 @@ fn a_level_on_the_chip_that_is_full_is_told_of() {
     let refused = TrieImage::build(IPV6_SHARED, &miss(), 8, &routes).unwrap_err();
     assert_eq!(
         refused.0,
-        "the levels of [20, 8, 8, 8, 8, 8, 8] bits have 1048576, 65792, 0, 0, 0, 0, 0 entries, and of them the accelerator has 65792 on \
-         the chip, where there is room for 65536; leave out some, or let fewer routers share it"
+        "the levels of [20, 8, 8, 8, 8, 8, 8] bits have 1048576, 65792, 0, 0, 0, 0, 0 entries, \
+         of which 65792 are on the chip, where there is room for 65536; leave out some, or let fewer routers share it"
     );
 }
 
@@ -312,7 +312,7 @@ fn trees_of_ranges_have_their_limits_and_say_so() {
         refused
             .expect("the nodes run out")
             .0
-            .contains("need more nodes of trees than the accelerator has (512 in each of 5 levels")
+            .contains("need more tree nodes than the accelerator has (512 in each of 5 levels")
     );
     assert_eq!(
         (image.lookup(Key::new(22)), image.lookup(Key::new(23))),

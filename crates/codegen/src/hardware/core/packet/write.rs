@@ -102,8 +102,8 @@ impl Hand {
             }
         }
         if self.zeroed.is_some() && self.words.iter().any(Option::is_some) {
-            return Err("the packet is made anew in a step that reads it: \
-                        this machine clears bytes before the step is done, and what it reads would be gone"
+            return Err("the packet is reset in a step that reads it: this machine clears bytes \
+                        before the step is done, so the read would find zeros"
                 .into());
         }
         if !self.pushed.is_empty() {
@@ -190,8 +190,8 @@ impl Hand {
         };
         if root.is_some_and(|root| !is_early(graph, root)) {
             return Err(
-                "part of a byte is written at an offset that depends on what this step reads or asks for: \
-                        this machine would have to read the rest of the byte as the step begins"
+                "part of a byte is written at an offset that depends on a read or a reply of the \
+                 same step: this machine reads the rest of the byte when the step begins"
                     .into(),
             );
         }

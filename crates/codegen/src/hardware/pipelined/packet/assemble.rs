@@ -24,8 +24,9 @@ pub(super) fn headroom(pushed: u64) -> Option<u64> {
 pub(super) fn module(frame: &Frame<'_>, steps: &[Logic], headroom: u64) -> Module {
     let assembly = Assembly { frame, steps, headroom: headroom as u32 };
     let doc = format!(
-        "Engine `{}` as a pipeline of {} steps, {} bits of state a packet; a packet can enter each cycle.\n\
-         Its logic has {} register stages, the deepest of about {} LUT levels. Generated.",
+        "Engine `{}` as a pipeline of {} steps with {} bits of state for each packet; one packet \
+         can enter in each cycle.\nIts logic has {} register stages; the deepest has about {} LUT \
+         levels. Generated.",
         frame.engine.name,
         steps.len(),
         frame.layout.state_bits,
@@ -92,10 +93,10 @@ impl Assembly<'_> {
             Port::output(
                 "idle_o",
                 Type::vector(Expr::call("wl_pkg::bits", vec![name("Threads").add(int(1))])),
-                "Packets that have room.",
+                "Number of packets for which there is room.",
             ),
-            Port::output("slot_valid_o", Type::Bit, "A packet begins with the first step."),
-            Port::output("wait_o", Type::Bit, "None does, though some are inside."),
+            Port::output("slot_valid_o", Type::Bit, "A packet begins the first step."),
+            Port::output("wait_o", Type::Bit, "No packet does, and there are packets inside."),
         ];
         ports.extend(offload_ports(
             &self.frame.ports,
@@ -374,7 +375,7 @@ impl Assembly<'_> {
         vec![
             Item::Blank,
             Item::Instance(unload),
-            Item::comment("Nobody asks what else was known of a packet."),
+            Item::comment("The rest of the packet's information is not used."),
             Item::value("unused", Type::Bit, end),
         ]
     }

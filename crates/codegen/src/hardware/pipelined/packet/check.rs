@@ -34,8 +34,8 @@ pub fn order(program: &Program, engine: EngineId) -> Result<Vec<usize>, Refusal>
         if let Some([_, .., last]) = callers.get(&offload).map(Vec::as_slice) {
             let step = &body.steps[last.index()];
             let reason = format!(
-                "`{}`, of which packets see what others have changed, is called in an earlier step too: in a pipeline the \
-                 next packet would be there before this one",
+                "`{}`, in which packets see the changes of other packets, is called in an earlier \
+                 step too: in a pipeline the next packet would call it before this one",
                 body.offloads[offload.index()].name
             );
             return Err(refuse(step, call_loc(step, offload), reason));
@@ -48,10 +48,14 @@ pub fn order(program: &Program, engine: EngineId) -> Result<Vec<usize>, Refusal>
 fn unsuitable(body: &Engine, op: &OpKind) -> Option<String> {
     match op {
         OpKind::Exit(Exit::Emit(_)) => {
-            Some("a copy is sent and the packet goes on: in a pipeline as many packets leave as come".into())
+            Some(
+                "a copy is sent and the packet continues: as many packets leave a pipeline as \
+                 enter it"
+                    .into(),
+            )
         }
         OpKind::Reset { .. } => Some(
-            "the packet is made anew: the header windows of a pipeline begin where the packet's header stood"
+            "the packet is reset: the header windows of a pipeline begin at the packet's own header"
                 .into(),
         ),
         OpKind::Call { offload, method, .. } => {

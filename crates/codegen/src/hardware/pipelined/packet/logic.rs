@@ -208,7 +208,8 @@ impl Writer<'_> {
             "Byte offset of each word, 17 bits.",
             outputs.offsets.clone(),
         );
-        let doc = "where it reads its packet, counted from the window's first byte.\nCombinational. Generated.";
+        let doc = "where it reads its packet, counted from the window's first byte.\n\
+                   Combinational. Generated.";
         self.module("address", doc, &[Input::State, Input::Info], &[offsets], &all)
     }
 
@@ -227,7 +228,7 @@ impl Writer<'_> {
                 "Whether each offload is called.",
                 outputs.request_valid.clone(),
             ),
-            ("request_data_o", bits, "With what.", outputs.request_data.clone()),
+            ("request_data_o", bits, "The data of the requests.", outputs.request_data.clone()),
         ];
         let doc = format!(
             "what it asks for.\nOutputs follow the inputs after {} cycles. Generated.",
@@ -248,9 +249,19 @@ impl Writer<'_> {
             ("state_o", layout.state_bits, "The next state.", vec![outputs.state]),
             ("exit_o", 3, "wl_pkg::EXIT_*.", vec![outputs.exit]),
             ("reason_o", 24, "Set and number of the reason.", vec![outputs.reason]),
-            ("clear_valid_o", 1, "Bytes are to be cleared before.", vec![outputs.clear_valid]),
-            ("clear_address_o", 8, "The first, physical.", vec![outputs.clear_address]),
-            ("clear_count_o", 9, "How many.", vec![outputs.clear_count]),
+            (
+                "clear_valid_o",
+                1,
+                "Whether bytes are cleared before the writes.",
+                vec![outputs.clear_valid],
+            ),
+            (
+                "clear_address_o",
+                8,
+                "Physical address of the first cleared byte.",
+                vec![outputs.clear_address],
+            ),
+            ("clear_count_o", 9, "Number of cleared bytes.", vec![outputs.clear_count]),
         ];
         if writes > 0 {
             ports.extend([
@@ -348,7 +359,7 @@ impl Writer<'_> {
                 Input::Info => Port::input(
                     "info_i",
                     bits(frame.layout.info_bits),
-                    "What is constant for the packet.",
+                    "The packet's constant information.",
                 ),
                 Input::Word(_) => {
                     parts.extend(
@@ -357,7 +368,7 @@ impl Writer<'_> {
                     Port::input(
                         "words_i",
                         bits(word * self.reads()),
-                        "What was read, byte 0 of each word most significant.",
+                        "The words that were read, byte 0 of each most significant.",
                     )
                 }
                 _ => {

@@ -43,8 +43,8 @@ pub fn build(
         let step = steps.iter().max_by_key(|step| step.pushed).expect("an engine has steps");
         let body = &frame.engine.steps[step.step];
         let reason = format!(
-            "as far as the compiler can tell, up to {pushed} bytes are pushed in all steps together: the header windows of a \
-             pipeline have room for 128 in front"
+            "all steps together may push up to {pushed} bytes, as far as the compiler can tell: \
+             the header windows of a pipeline have room for 128 bytes before the packet"
         );
         return Err(Refusal::at(program, frame.engine, body, body.loc, reason));
     };
