@@ -14,7 +14,7 @@ use wireloom_fuzz::campaign::case;
 use wireloom_ir::{Output, Verdict};
 use wireloom_machine::{
     Configured, Contender, Machine, Options, Outputs, Program, Settled, Snapshot, Source,
-    differences, golden,
+    differences, find_offload, golden,
 };
 use wireloom_machines::REGISTRY;
 use wireloom_net::{Frame, Packet};
@@ -25,15 +25,25 @@ fn examples() -> impl Iterator<Item = Arc<dyn Configured>> {
     REGISTRY.kinds().map(|kind| REGISTRY.find(kind.example()).expect("the example of a kind"))
 }
 
+/// A program of the folder `conformance`.
+fn program_of(file: &str) -> Program {
+    let file = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/conformance").join(file);
+    Source::of(file).compiled().unwrap_or_else(|error| panic!("{}", error.message))
+}
+
 /// The program that keeps state.
 fn program() -> Program {
-    let file = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/conformance/state.loom");
-    Source::of(file).compiled().unwrap_or_else(|error| panic!("{}", error.message))
+    program_of("state.loom")
+}
+
+/// Its offloads without any entries.
+fn empty(program: &Program) -> Store {
+    wireloom_ir::store(&program.optimised).expect("a store")
 }
 
 /// Its offloads, with a route for each of the first bytes 1 to 7.
 fn store(program: &Program) -> Store {
-    let mut store = wireloom_ir::store(&program.optimised).expect("a store");
+    let mut store = empty(program);
     for first in 1..8u8 {
         route(first, u16::from(first)).apply(&mut store).expect("there is room");
     }
@@ -125,9 +135,8 @@ fn updates_are_made_between_the_packets_that_they_stand_between() {
 /// An offload that each machine realises in a way of its own.
 #[test]
 fn a_bloom_filter_has_the_same_false_positives_everywhere() {
-    let file = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/conformance/bloom.loom");
-    let program = Source::of(file).compiled().unwrap_or_else(|error| panic!("{}", error.message));
-    let empty = wireloom_ir::store(&program.optimised).expect("a store");
+    let program = program_of("bloom.loom");
+    let empty = empty(&program);
     for machine in examples() {
         let name = machine.name().to_owned();
         let contender = Contender::new(machine, &program, &empty, &options(), &|_| ());
@@ -215,30 +224,53 @@ fn assert_like(expected: &Store, got: &Store, what: &str) {
     assert_eq!(ages(expected), ages(got), "{what}");
 }
 
-/// The table that packets fill, with its ages.
-fn ages(store: &Store) -> exact::State {
-    let Some(Content::Kind { instance, .. }) = store.find("learned").map(|slot| &slot.content)
-    else {
-        panic!("the program has the table")
-    };
+/// The table that packets fill, with its ages, if the program has it.
+fn ages(store: &Store) -> Option<exact::State> {
+    let Content::Kind { instance, .. } = &store.find("learned")?.content else { return None };
     let instance: &dyn Any = instance.as_ref();
-    instance.downcast_ref::<exact::Exact>().expect("an exact table").state()
+    Some(instance.downcast_ref::<exact::Exact>().expect("an exact table").state())
 }
 
-/// Runs on from a snapshot, on the machine that it was taken of and on others that it is given to.
 #[test]
 fn a_machine_runs_on_from_a_snapshot_as_the_one_that_gave_it() {
     let program = program();
+    snapshots_move(&program, &store(&program), examples());
+}
+
+#[test]
+fn parked_packets_move_in_snapshots_or_the_machine_refuses_to_park() {
+    let program = program_of("park.loom");
+    let refuses = |machine: &Arc<dyn Configured>| {
+        let refusals = machine.refusals(&program);
+        let why = "`park` keeps whole packets";
+        assert!(refusals.iter().all(|refusal| refusal.message.contains(why)), "{refusals:?}");
+        !refusals.is_empty()
+    };
+    let (without, with): (Vec<_>, Vec<_>) = examples().partition(refuses);
+    assert!(without.iter().all(|machine| machine.kind() == "np"));
+    snapshots_move(&program, &empty(&program), with.into_iter());
+}
+
+/// Runs on from snapshots, on the machine that each was taken of and on others that it is given to.
+fn snapshots_move(
+    program: &Program,
+    store: &Store,
+    machines: impl Iterator<Item = Arc<dyn Configured>>,
+) {
     let packets = packets(1200);
     let (before, after) = packets.split_at(700);
     // Packets that leave a different state behind.
     let other = &packets[..500];
-    let mut golden = start(&golden::machine(), &program, store(&program));
+    let mut golden = start(&golden::machine(), program, store.clone());
     run(golden.as_mut(), before);
     let of_golden = golden.snapshot().expect("a snapshot");
     let (expected, _) = run(golden.as_mut(), after);
     let end = golden.snapshot().expect("a snapshot");
-    assert!(!ages(of_golden.store()).ageing.is_empty());
+    for path in of_golden.store().paths() {
+        let (_, instance) = find_offload(of_golden.store(), &path).expect("it is there");
+        assert!(!instance.rows().is_empty(), "{path} has no state to move");
+    }
+    assert!(ages(of_golden.store()).is_none_or(|table| !table.ageing.is_empty()));
     let runs_on = |machine: &mut dyn Machine, what: &str| {
         let (outputs, _) = run(machine, after);
         assert_eq!(difference(&expected, &outputs), None, "{what}");
@@ -249,9 +281,9 @@ fn a_machine_runs_on_from_a_snapshot_as_the_one_that_gave_it() {
         restored.unwrap_or_else(|error| panic!("{what}: {}", error.message));
         assert_like(snapshot.store(), machine.snapshot().expect("a snapshot").store(), what);
     };
-    for machine in examples() {
+    for machine in machines {
         let name = machine.name();
-        let mut first = start(&machine, &program, store(&program));
+        let mut first = start(&machine, program, store.clone());
         run(first.as_mut(), before);
         let snapshot = first.snapshot().expect("a snapshot");
         assert_like(of_golden.store(), snapshot.store(), name);
@@ -262,8 +294,7 @@ fn a_machine_runs_on_from_a_snapshot_as_the_one_that_gave_it() {
         // A machine without tables, which has run, takes over, and so does golden.
         for configured in [&machine, &golden::machine()] {
             let what = format!("{} after the snapshot of {name}", configured.name());
-            let empty = wireloom_ir::store(&program.optimised).expect("a store");
-            let mut second = start(configured, &program, empty);
+            let mut second = start(configured, program, empty(program));
             run(second.as_mut(), other);
             restore(second.as_mut(), &snapshot, &what);
             runs_on(second.as_mut(), &what);
