@@ -77,7 +77,7 @@ pub fn config(
     let layout = |fields: &[(&str, u32)]| {
         let fields: Vec<_> =
             fields.iter().map(|(name, width)| ((*name).to_owned(), *width)).collect();
-        if fields.is_empty() { None } else { Some(Layout { fields }) }
+        if fields.is_empty() { None } else { Some(Layout::plain(fields)) }
     };
     let mut config = Config {
         kind: kind.to_owned(),

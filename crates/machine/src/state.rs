@@ -107,7 +107,7 @@ mod tests {
         let fields = fields.iter().map(|(name, width)| ((*name).to_owned(), *width)).collect();
         Config {
             kind: "exact".into(),
-            key: Some(Layout { fields }),
+            key: Some(Layout::plain(fields)),
             value: None,
             params: Default::default(),
         }

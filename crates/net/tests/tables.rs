@@ -201,6 +201,20 @@ fn prefixes_are_found_in_every_kind_of_file() {
 }
 
 #[test]
+fn a_byte_order_mark_is_no_part_of_any_text_file() {
+    let folder = tempfile::tempdir().expect("a folder");
+    for (name, text, count) in [
+        ("table", "table r\n10.0.0.0/8 = 1\n", 1),
+        ("list", "10.0.0.0/8\n10.0.0.0/9\n", 2),
+        ("pyasn", "10.0.0.0/8\t1\n", 1),
+    ] {
+        let path = folder.path().join(name);
+        fs::write(&path, format!("\u{feff}{text}")).expect("writes");
+        assert_eq!(read_prefixes(&path).map(|prefixes| prefixes.len()), Ok(count), "{name}");
+    }
+}
+
+#[test]
 #[cfg(target_os = "linux")]
 fn the_running_kernel_has_a_table() {
     let text = "table r\nimport kernel port=(port) via=(gateway) metric=(metric) if=(device)\n";

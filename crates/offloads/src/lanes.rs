@@ -59,7 +59,7 @@ mod tests {
 
     #[test]
     fn carries_do_not_cross_lanes() {
-        let layout = Layout { fields: vec![("packets".into(), 4), ("bytes".into(), 8)] };
+        let layout = Layout::plain(vec![("packets".into(), 4), ("bytes".into(), 8)]);
         let lanes = Lanes::new(&layout);
         assert_eq!(lanes.add(&Bits::new(12, 0x1ff), &Bits::new(12, 0x101)), Bits::new(12, 0x200));
         assert_eq!(lanes.add(&Bits::new(12, 0xf00), &Bits::new(12, 0x100)), Bits::new(12, 0x000));

@@ -4,7 +4,7 @@
 use wireloom_bits::Bits;
 use wireloom_net::tables::{Key, Literal, TableError, TableFile};
 
-use crate::registry::{self, TableForm, TableKey};
+use crate::registry::{self, Members, TableForm, TableKey};
 use crate::{Config, Content, Entry, EntryKey, Instance, Layout, Refused, Store};
 
 /// A summary of the entries loaded from a table file.
@@ -112,7 +112,9 @@ fn whole_key(layout: &Layout, key: &Key) -> Result<Bits, String> {
     match key {
         Key::Fields(fields) => pack(layout, Bits::zero(layout.width()), fields),
         Key::Scalar(literal) => match &layout.fields[..] {
-            [(_, width)] => literal.to_bits(*width),
+            [(name, _)] => {
+                pack(layout, Bits::zero(layout.width()), &[(name.clone(), literal.clone())])
+            }
             _ => {
                 let names = layout.fields.iter().map(|(name, _)| format!("{name}=..."));
                 Err(format!(
@@ -148,13 +150,36 @@ fn pack(layout: &Layout, base: Bits, given: &[(String, Literal)]) -> Result<Bits
     let mut packed = base;
     for (name, literal) in given {
         let (lo, width) = field(layout, name)?;
-        let bits = literal.to_bits(width).map_err(|what| match name.as_str() {
+        let bits = match layout.enums.get(name) {
+            Some(members) => member(members, width, literal),
+            None => literal.to_bits(width),
+        };
+        let bits = bits.map_err(|what| match name.as_str() {
             "" => what,
             _ => format!("field `{name}`: {what}"),
         })?;
         packed = packed.with_slice(lo, &bits);
     }
     Ok(packed)
+}
+
+/// Converts a member of an enumeration, by its name or its number.
+fn member(members: &Members, width: u32, literal: &Literal) -> Result<Bits, String> {
+    let bits = match literal {
+        Literal::Name(given) => match members.iter().find(|(name, _)| name == given) {
+            Some((_, value)) => Bits::new(width, u128::from(*value)),
+            None => {
+                let names = members.iter().map(|(name, _)| name.as_str());
+                return Err(format!("there is no member `{given}`{}", suggest(given, names)));
+            }
+        },
+        _ => literal.to_bits(width)?,
+    };
+    if members.iter().all(|(_, value)| bits.to_u64() != Some(*value)) {
+        let all = members.iter().map(|(name, value)| format!("`{name}` = {value}"));
+        return Err(format!("no member has the value `{literal}`{}", list("; there is ", all)));
+    }
+    Ok(bits)
 }
 
 /// Returns the least significant bit and the width of a field.

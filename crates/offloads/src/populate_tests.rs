@@ -183,3 +183,29 @@ fn distances_between_words() {
         assert_eq!(distance(a, b), d, "{a} {b}");
     }
 }
+
+#[test]
+fn members_of_enumerations_are_given_by_name_or_number() {
+    let mut store = store();
+    let Content::Kind { config, .. } = &mut store.slots[0].content else { panic!("a table") };
+    let members = [("NONE", 0), ("FORWARD", 1), ("DISCARD", 6)];
+    let members = members.map(|(name, value)| (name.to_owned(), value)).to_vec();
+    config.value.as_mut().expect("a value").enums.insert("class".into(), members);
+    let text = "table routes\n10.0.0.0/8 port=1 class=DISCARD\n10.0.0.0/9 class=1\n";
+    load(&mut store, text).expect("members");
+    let rows = rows(&store, "routes");
+    let loaded: Vec<_> = rows.iter().map(fields).collect();
+    assert_eq!(loaded, [[("port", 1), ("class", 6)], [("port", 0), ("class", 1)]]);
+
+    for (value, expected) in [
+        ("class=DISCRD", "field `class`: there is no member `DISCRD`; did you mean `DISCARD`?"),
+        ("class=DROP", "there is no member `DROP`; there is `NONE`, `FORWARD`, `DISCARD`"),
+        ("class=7", "no member has the value `7`; there is `NONE` = 0, `FORWARD` = 1"),
+        ("class=256", "`256` does not fit in 8 bits"),
+        ("port=FORWARD", "field `port`: `FORWARD` is not a number"),
+    ] {
+        let error = load(&mut store, &format!("table routes\n10.0.0.0/8 {value}\n"));
+        let error = error.expect_err(value);
+        assert!(error.contains(expected), "{value}: {error}");
+    }
+}

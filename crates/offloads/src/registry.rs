@@ -15,12 +15,23 @@ use crate::{Instance, Refused};
 pub struct Layout {
     /// The name and the width in bits of each leaf.
     pub fields: Vec<(String, u32)>,
+    /// The members of each leaf of an enumeration type, by the leaf's name. Entries of the control
+    /// plane have no other values there.
+    pub enums: BTreeMap<String, Members>,
 }
+
+/// Name and value of each member of an enumeration, in the order of its declaration.
+pub type Members = Vec<(String, u64)>;
 
 impl Layout {
     /// A scalar of `width` bits.
     pub fn scalar(width: u32) -> Self {
-        Self { fields: vec![(String::new(), width)] }
+        Self::plain(vec![(String::new(), width)])
+    }
+
+    /// Leaves of which none is of an enumeration type.
+    pub fn plain(fields: Vec<(String, u32)>) -> Self {
+        Self { fields, enums: BTreeMap::new() }
     }
 
     /// The width of the packed value in bits.

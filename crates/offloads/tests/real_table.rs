@@ -21,7 +21,7 @@ fn data() -> Option<PathBuf> {
 }
 
 fn routes(name: &str, width: u32) -> Slot {
-    let value = Layout { fields: vec![("port".into(), 16), ("class".into(), 8)] };
+    let value = Layout::plain(vec![("port".into(), 16), ("class".into(), 8)]);
     let config = Config {
         kind: "lpm".into(),
         key: Some(Layout::scalar(width)),

@@ -364,15 +364,31 @@ impl Parser {
     }
 
     fn layout(&mut self) -> Result<Layout> {
+        let mut layout = Layout::default();
         if !self.eat("(") {
-            return Ok(Layout::scalar(self.width()?));
+            self.leaf(String::new(), &mut layout)?;
+            return Ok(layout);
         }
-        let fields = self.list(")", |p| {
+        self.list(")", |p| {
             let name = p.name()?;
             p.punct(":")?;
-            Ok((name, p.width()?))
+            p.leaf(name, &mut layout)
         })?;
-        Ok(Layout { fields })
+        Ok(layout)
+    }
+
+    fn leaf(&mut self, name: String, layout: &mut Layout) -> Result<()> {
+        layout.fields.push((name.clone(), self.width()?));
+        if self.eat_keyword("enum") {
+            self.punct("{")?;
+            let members = self.list("}", |p| {
+                let member = p.name()?;
+                p.punct("=")?;
+                Ok((member, p.number()?))
+            })?;
+            layout.enums.insert(name, members);
+        }
+        Ok(())
     }
 
     fn loc(&mut self) -> Result<Loc> {

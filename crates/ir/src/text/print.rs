@@ -276,14 +276,21 @@ fn number(bits: &Bits) -> String {
 }
 
 fn layout(layout: &Layout) -> String {
-    if let [(name, width)] = &layout.fields[..]
-        && name.is_empty()
-    {
-        return format!("u{width}");
+    let leaf = |(name, width): &(String, u32)| match layout.enums.get(name) {
+        None => format!("u{width}"),
+        Some(members) => {
+            let member = |(name, value): &(String, u64)| format!("{} = {value}", quoted(name));
+            let members: Vec<_> = members.iter().map(member).collect();
+            format!("u{width} enum {{ {} }}", members.join(", "))
+        }
+    };
+    match &layout.fields[..] {
+        [field] if field.0.is_empty() => leaf(field),
+        fields => {
+            let field = |field: &(String, u32)| format!("{}: {}", quoted(&field.0), leaf(field));
+            format!("({})", fields.iter().map(field).collect::<Vec<_>>().join(", "))
+        }
     }
-    let fields: Vec<_> =
-        layout.fields.iter().map(|(n, w)| format!("{}: u{w}", quoted(n))).collect();
-    format!("({})", fields.join(", "))
 }
 
 fn kind(config: &Config) -> String {

@@ -1,7 +1,7 @@
 //! Checks configurations of offloads against the registry.
 
 use wireloom_bits::MAX_WIDTH;
-use wireloom_offloads::{Config, Layout, registry};
+use wireloom_offloads::{Config, Layout, registry, registry::Members};
 
 use super::{Checker, is_width};
 
@@ -18,7 +18,7 @@ impl Checker<'_> {
                 Some(_) if !has => self.problem(format!("offload {offload}: {} has no {what}", kind.name)),
                 None if has => self.problem(format!("offload {offload}: {} needs a {what}", kind.name)),
                 Some(layout) if !is_layout(layout) => self.problem(format!(
-                    "offload {offload}: the {what} and each of its fields must have 1 to {MAX_WIDTH} bits"
+                    "offload {offload}: the {what} and each of its fields must have 1 to {MAX_WIDTH} bits, enough for each member of an enumeration"
                 )),
                 _ => {}
             }
@@ -54,5 +54,12 @@ impl Checker<'_> {
 
 fn is_layout(layout: &Layout) -> bool {
     let sum = layout.fields.iter().try_fold(0u32, |sum, (_, w)| sum.checked_add(*w));
-    layout.fields.iter().all(|(_, w)| is_width(*w)) && sum.is_some_and(is_width)
+    let is_enum = |(name, members): (&String, &Members)| {
+        let width = layout.fields.iter().find(|(field, _)| field == name).map(|(_, width)| *width);
+        let fits = |value: u64| width.is_some_and(|width| width >= 64 || value >> width == 0);
+        members.iter().all(|(_, value)| fits(*value))
+    };
+    layout.fields.iter().all(|(_, w)| is_width(*w))
+        && sum.is_some_and(is_width)
+        && layout.enums.iter().all(is_enum)
 }

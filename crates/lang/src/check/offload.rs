@@ -306,12 +306,12 @@ impl<'a> Checker<'a> {
 
     /// The leaves of a type, named as in table files.
     fn layout(&self, ty: &Type) -> Layout {
-        let mut fields = Vec::new();
-        self.leaves(ty, String::new(), &mut fields);
-        Layout { fields }
+        let mut layout = Layout::default();
+        self.leaves(ty, String::new(), &mut layout);
+        layout
     }
 
-    fn leaves(&self, ty: &Type, name: String, out: &mut Vec<(String, u32)>) {
+    fn leaves(&self, ty: &Type, name: String, out: &mut Layout) {
         match ty {
             Type::Struct(id) => {
                 for field in &self.structs[id.index()].fields {
@@ -328,7 +328,14 @@ impl<'a> Checker<'a> {
                     self.leaves(element, format!("{name}[{i}]"), out);
                 }
             }
-            _ => out.push((name, self.width(ty))),
+            _ => {
+                if let Type::Enum(id) = ty {
+                    let members = self.enums[id.index()].members.iter();
+                    let members = members.map(|(name, value)| (name.clone(), value.low_u64()));
+                    out.enums.insert(name.clone(), members.collect());
+                }
+                out.fields.push((name, self.width(ty)));
+            }
         }
     }
 }

@@ -47,7 +47,10 @@ impl Entry<'_> {
     }
 }
 
-/// Reads the text of a file that may be compressed.
+/// U+FEFF in UTF-8, with which some editors begin a file.
+pub(super) const BYTE_ORDER_MARK: &[u8] = "\u{feff}".as_bytes();
+
+/// Reads the text of a file that may be compressed, without a byte order mark.
 pub(super) fn read_text(path: &Path) -> Result<String, TableError> {
     let mut stream = input::open(path).map_err(|e| TableError::io(path, Position::Whole, &e))?;
     let mut bytes = Vec::new();
@@ -62,6 +65,9 @@ pub(super) fn read_text(path: &Path) -> Result<String, TableError> {
             Position::Whole,
             format!("longer than {MAX_TEXT_BYTES} bytes; import long lists, which are not kept"),
         ));
+    }
+    if bytes.starts_with(BYTE_ORDER_MARK) {
+        bytes.drain(..BYTE_ORDER_MARK.len());
     }
     String::from_utf8(bytes).map_err(|e| {
         let good = &e.as_bytes()[..e.utf8_error().valid_up_to()];
@@ -154,8 +160,8 @@ impl TableFile {
                                 Family::V6 => Literal::Ipv6(prefix.bits().into()),
                             };
                             key = Key::Prefix { value, length: prefix.length() };
-                            for ((_, value), (_, expr)) in fields.iter_mut().zip(&import.fields) {
-                                *value = Literal::number(expr.value(variables)?);
+                            for ((_, value), (_, given)) in fields.iter_mut().zip(&import.fields) {
+                                *value = given.literal(variables)?;
                             }
                             visit(&Entry {
                                 table: &table,

@@ -5,6 +5,8 @@ use std::path::{Path, PathBuf};
 
 use super::error::{Position, TableError};
 use super::expr::{Expr, Variables};
+use super::file::BYTE_ORDER_MARK;
+use super::literal::Literal;
 use super::prefix::{Family, Prefix};
 use super::{kernel, mrt, pyasn};
 use crate::input::{self, Source};
@@ -33,7 +35,7 @@ impl SourceKind {
         })
     }
 
-    fn variables(self) -> &'static [&'static str] {
+    pub(super) fn variables(self) -> &'static [&'static str] {
         match self {
             Self::Pyasn | Self::Mrt => &["index", "length", "asn"],
             Self::Prefixes => &["index", "length"],
@@ -72,7 +74,24 @@ pub(super) struct ImportLine {
     pub(super) family: Option<Family>,
     pub(super) limit: Option<u64>,
     pub(super) devices: Vec<String>,
-    pub(super) fields: Vec<(String, Expr)>,
+    pub(super) fields: Vec<(String, FieldValue)>,
+}
+
+/// The value of a field in an `import` line.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) enum FieldValue {
+    Computed(Expr),
+    /// A member of an enumeration.
+    Member(String),
+}
+
+impl FieldValue {
+    pub(super) fn literal(&self, variables: &impl Variables) -> Result<Literal, String> {
+        match self {
+            Self::Computed(expr) => expr.value(variables).map(Literal::number),
+            Self::Member(name) => Ok(Literal::Name(name.clone())),
+        }
+    }
 }
 
 impl ImportLine {
@@ -109,9 +128,11 @@ impl ImportLine {
         Ok(())
     }
 
-    pub(super) fn field(&mut self, name: String, expr: Expr) -> Result<(), String> {
-        check_variables(&expr, self.kind.variables())?;
-        self.fields.push((name, expr));
+    pub(super) fn field(&mut self, name: String, value: FieldValue) -> Result<(), String> {
+        if let FieldValue::Computed(expr) = &value {
+            check_variables(expr, self.kind.variables())?;
+        }
+        self.fields.push((name, value));
         Ok(())
     }
 
@@ -238,7 +259,7 @@ fn recognise(path: &Path) -> Result<Option<SourceKind>, TableError> {
         if got == 0 {
             return Ok(None);
         }
-        let text = String::from_utf8_lossy(&line);
+        let text = String::from_utf8_lossy(line.strip_prefix(BYTE_ORDER_MARK).unwrap_or(&line));
         let mut words = text.split_whitespace();
         match (words.next(), words.next()) {
             (None, _) => {}

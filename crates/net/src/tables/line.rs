@@ -3,7 +3,7 @@
 use wireloom_bits::Bits;
 
 use super::expr::{Expr, NoVariables};
-use super::import::{ImportLine, SourceKind};
+use super::import::{FieldValue, ImportLine, SourceKind};
 use super::literal::Literal;
 
 /// The key of an entry, as written in the file.
@@ -78,12 +78,18 @@ pub(super) enum UpdateLine {
     Table(Line),
 }
 
-/// Whether a word can name a table or a field: `a`, `a.mem`, `digest[2]`.
+/// Whether a word can name a table or a field: `a`, `a.mem`, `digest[2]`; `[2]` is an element of a
+/// key or value that is an array.
 fn is_name(word: &str) -> bool {
     let plain = |c: char| c.is_ascii_alphanumeric() || "_.[]".contains(c);
-    word.starts_with(|c: char| c.is_ascii_alphabetic() || c == '_')
+    word.starts_with(|c: char| c.is_ascii_alphabetic() || "_[".contains(c))
         && word.chars().all(plain)
         && !matches!(word, "true" | "false")
+}
+
+/// Whether a word can name a member of an enumeration.
+fn is_member(word: &str) -> bool {
+    is_name(word) && !word.contains(['.', '[', ']'])
 }
 
 /// Parses a line. The error is a sentence without a full stop.
@@ -196,6 +202,7 @@ fn check_names<'a>(names: impl ExactSizeIterator<Item = &'a String> + Clone) -> 
 /// A value that must not use variables.
 fn constant(value: Written<'_>) -> Result<Literal, String> {
     match value {
+        Written::Word(word) if is_member(word) => Ok(Literal::Name(word.to_owned())),
         Written::Word(word) => word.parse(),
         Written::Text(text) => Ok(Literal::Text(text)),
         Written::Expr(text) => Ok(Literal::number(Expr::parse(text)?.value(&NoVariables)?)),
@@ -233,13 +240,18 @@ fn import(mut cursor: Cursor<'_>) -> Result<ImportLine, String> {
             }
             (_, Written::Word(word)) => {
                 // A single variable needs no parentheses.
-                let expr = Expr::parse(word)
-                    .map_err(|_| format!("`{word}` is neither a number nor an address"))?;
-                import.field(name, expr)?;
+                let value = match Expr::parse(word) {
+                    Ok(Expr::Variable(member)) if !kind.variables().contains(&member.as_str()) => {
+                        FieldValue::Member(member)
+                    }
+                    Ok(expr) => FieldValue::Computed(expr),
+                    Err(_) => return Err(format!("`{word}` is neither a number nor an address")),
+                };
+                import.field(name, value)?;
             }
             (_, Written::Expr(text)) => {
                 let expr = Expr::parse(text)?;
-                import.field(name, expr)?;
+                import.field(name, FieldValue::Computed(expr))?;
             }
             (_, Written::Text(_)) => {
                 return Err(format!("`{name}` cannot be a string in an import"));
@@ -434,6 +446,10 @@ mod tests {
         assert!(matches!(key, Key::Fields(f) if f.len() == 2 && f[0].0 == "src"));
         assert_eq!((fields[0].0.as_str(), fields[1].0.as_str()), ("next.port", "x[0]"));
 
+        let (key, fields) = entry_of("[0]=1 [1]=2 -> action=DENY");
+        assert!(matches!(key, Key::Fields(f) if f.len() == 2 && f[1].0 == "[1]"));
+        assert_eq!(fields, [("action".to_owned(), Literal::Name("DENY".to_owned()))]);
+
         let (key, _) = entry_of("02:00:00:00:00:01 -> = 7");
         assert_eq!(key, Key::Scalar(Literal::Mac([2, 0, 0, 0, 0, 1])));
 
@@ -456,7 +472,7 @@ mod tests {
             ("5 port=1 port=2", "`port` is given twice"),
             ("5 port=1=2", "unexpected `=2`"),
             ("5 port=(1", "`)` is missing"),
-            ("5 port=asn", "`asn` is not a number"),
+            ("5 port=asn.x", "`asn.x` is not a number"),
             ("5 1=1", "`1` is not a field name"),
             ("5 a=1 = 2", "a name is missing before `=`"),
             ("\"GET port=1", "the closing `\"` is missing"),

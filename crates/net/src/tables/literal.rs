@@ -24,6 +24,8 @@ pub enum Literal {
     Bool(bool),
     /// A string: bytes.
     Text(Vec<u8>),
+    /// A word that is none of these: a member of an enumeration, which only the offload knows.
+    Name(String),
 }
 
 impl Literal {
@@ -36,8 +38,8 @@ impl Literal {
     ///
     /// # Errors
     /// If the value does not fit: a number that needs more bits, an address in fewer bits than it
-    /// has, or a string (its bytes in order) of another length. The error is a sentence without a
-    /// full stop.
+    /// has, or a string (its bytes in order) of another length; or if it is a name. The error is a
+    /// sentence without a full stop.
     pub fn to_bits(&self, width: u32) -> Result<Bits, String> {
         let bits = match self {
             Self::Number(bits) => bits.clone(),
@@ -62,6 +64,7 @@ impl Literal {
                 }
                 Bits::from_bytes(bytes)
             }
+            Self::Name(name) => return Err(not_a_value(name)),
         };
         if bits.significant() > width {
             return Err(format!(
@@ -78,7 +81,7 @@ impl Literal {
             Self::Ipv4(a) => Some((Bits::new(32, u128::from(a.to_bits())), "an IPv4 address")),
             Self::Ipv6(a) => Some((Bits::new(128, a.to_bits()), "an IPv6 address")),
             Self::Mac(bytes) => Some((Bits::from_bytes(bytes), "a MAC address")),
-            Self::Number(_) | Self::Bool(_) | Self::Text(_) => None,
+            Self::Number(_) | Self::Bool(_) | Self::Text(_) | Self::Name(_) => None,
         }
     }
 
@@ -158,9 +161,12 @@ impl FromStr for Literal {
     type Err = String;
 
     fn from_str(word: &str) -> Result<Self, String> {
-        Self::parse(word)
-            .ok_or_else(|| format!("`{word}` is not a number, an address, `true` or `false`"))
+        Self::parse(word).ok_or_else(|| not_a_value(word))
     }
+}
+
+fn not_a_value(word: &str) -> String {
+    format!("`{word}` is not a number, an address, `true` or `false`")
 }
 
 impl fmt::Display for Literal {
@@ -178,6 +184,7 @@ impl fmt::Display for Literal {
             }
             Self::Bool(b) => b.fmt(f),
             Self::Text(bytes) => write!(f, "\"{}\"", bytes.escape_ascii()),
+            Self::Name(name) => name.fmt(f),
         }
     }
 }

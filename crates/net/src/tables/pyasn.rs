@@ -7,6 +7,7 @@ use std::ops::ControlFlow;
 use std::path::Path;
 
 use super::error::{Position, TableError};
+use super::file::BYTE_ORDER_MARK;
 use super::import::{Route, Visit};
 
 /// Maximum length of a line of such a file or of a table file; a file with a longer line is not
@@ -32,6 +33,9 @@ pub(super) fn read(
         line.clear();
         let at = Position::Line(number);
         let got = read_line(&mut stream, &mut line).map_err(|e| TableError::io(path, at, &e))?;
+        if number == 1 && line.starts_with(BYTE_ORDER_MARK) {
+            line.drain(..BYTE_ORDER_MARK.len());
+        }
         if got == 0 {
             break;
         }

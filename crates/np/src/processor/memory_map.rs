@@ -347,7 +347,7 @@ mod tests {
 
     #[test]
     fn fields_fill_an_entry_from_its_highest_bit() {
-        let layout = Layout { fields: vec![("port".into(), 16), ("known".into(), 1)] };
+        let layout = Layout::plain(vec![("port".into(), 16), ("known".into(), 1)]);
         let names = |fields: &[Field]| {
             let field = |f: &Field| format!("{} {}+{}", f.name, f.offset, f.bits);
             fields.iter().map(field).collect::<Vec<_>>()

@@ -30,7 +30,7 @@ pub const KIND: Kind = Kind {
 
 /// The layout of a counter's table value.
 fn counts_layout() -> Layout {
-    Layout { fields: vec![("packets".into(), 64), ("bytes".into(), 64)] }
+    Layout::plain(vec![("packets".into(), 64), ("bytes".into(), 64)])
 }
 
 /// An instance of `counter`.

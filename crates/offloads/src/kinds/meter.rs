@@ -130,7 +130,7 @@ pub struct Meter {
 
 /// The layout of a meter's table value.
 pub fn rates_layout() -> Layout {
-    Layout { fields: RATE_NAMES.iter().map(|name| ((*name).to_owned(), 64)).collect() }
+    Layout::plain(RATE_NAMES.iter().map(|name| ((*name).to_owned(), 64)).collect())
 }
 
 impl Rates {

@@ -99,8 +99,8 @@ pub(crate) mod tests {
         value: Option<&[(&str, u32)]>,
         params: &[(&str, u64)],
     ) -> Config {
-        let layout = |fields: &[(&str, u32)]| Layout {
-            fields: fields.iter().map(|(name, width)| ((*name).to_owned(), *width)).collect(),
+        let layout = |fields: &[(&str, u32)]| {
+            Layout::plain(fields.iter().map(|(name, width)| ((*name).to_owned(), *width)).collect())
         };
         let mut config = Config {
             kind: kind.into(),
