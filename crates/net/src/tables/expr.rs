@@ -55,6 +55,17 @@ impl Expr {
         Ok(expr)
     }
 
+    /// Whether the expression mentions a variable.
+    pub(super) fn uses(&self, variable: &str) -> bool {
+        match self {
+            Self::Number(_) => false,
+            Self::Variable(name) => name == variable,
+            Self::Unary(_, x) => x.uses(variable),
+            Self::Binary(_, a, b) => a.uses(variable) || b.uses(variable),
+            Self::Conditional(c, a, b) => [c, a, b].iter().any(|x| x.uses(variable)),
+        }
+    }
+
     /// Evaluates the expression.
     pub(super) fn value(&self, variables: &impl Variables) -> Result<u128, String> {
         match self {

@@ -2,6 +2,7 @@
 
 use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use super::error::{Position, TableError};
 use super::expr::{Expr, Variables};
@@ -20,7 +21,7 @@ pub enum SourceKind {
     Mrt,
     /// A list with one prefix per line.
     Prefixes,
-    /// The running kernel's main routing table.
+    /// A routing table of the running kernel.
     Kernel,
 }
 
@@ -39,10 +40,48 @@ impl SourceKind {
         match self {
             Self::Pyasn | Self::Mrt => &["index", "length", "asn"],
             Self::Prefixes => &["index", "length"],
-            Self::Kernel => &["index", "length", "device", "port", "gateway", "metric"],
+            Self::Kernel => KERNEL_VARIABLES,
         }
     }
 }
+
+const KERNEL_VARIABLES: &[&str] = &[
+    "index",
+    "length",
+    "device",
+    "port",
+    "gateway",
+    "metric",
+    "paths",
+    "type",
+    "unicast",
+    "local",
+    "broadcast",
+    "anycast",
+    "multicast",
+    "blackhole",
+    "unreachable",
+    "prohibit",
+    "throw",
+];
+
+/// The types of the kernel's routes, by number (`RTN_...` of linux/rtnetlink.h).
+const ROUTE_TYPES: [(&str, u8); 9] = [
+    ("unicast", UNICAST),
+    ("local", 2),
+    ("broadcast", 3),
+    ("anycast", 4),
+    ("multicast", 5),
+    ("blackhole", 6),
+    ("unreachable", 7),
+    ("prohibit", 8),
+    ("throw", 9),
+];
+const UNICAST: u8 = 1;
+
+/// The kernel's tables that have names, by number (`RT_TABLE_...` of linux/rtnetlink.h).
+const TABLES: [(&str, u32); 3] = [("main", MAIN), ("default", 253), ("local", 255)];
+const MAIN: u32 = 254;
 
 /// A prefix and its attributes; attributes that a source does not give are zero or empty.
 #[derive(Clone, Debug, PartialEq, Eq, Default)]
@@ -51,14 +90,23 @@ pub struct Route {
     pub prefix: Option<Prefix>,
     /// Number of the autonomous system that originates the prefix.
     pub asn: u32,
+    /// The kernel's metric.
+    pub metric: u32,
+    /// The kernel's type of the route (`RTN_...` of linux/rtnetlink.h).
+    pub kind: u8,
+    /// The kernel's next hops. Routes that refuse packets have none.
+    pub hops: Vec<Hop>,
+}
+
+/// A next hop of a route of the kernel.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Hop {
     /// The outgoing interface.
-    pub device: String,
+    pub device: Arc<str>,
     /// Index of that interface in the kernel.
     pub device_index: u32,
     /// The gateway's address, right-aligned bits; 0 if the destination is on the link.
     pub gateway: u128,
-    /// The kernel's metric.
-    pub metric: u32,
 }
 
 /// The result of a visitor of routes: continue, stop, or a sentence about the problem with the
@@ -73,7 +121,14 @@ pub(super) struct ImportLine {
     pub(super) path: PathBuf,
     pub(super) family: Option<Family>,
     pub(super) limit: Option<u64>,
+    /// The table of the kernel.
+    pub(super) table: u32,
+    /// The devices of the kernel, by port; if there are none, any.
     pub(super) devices: Vec<String>,
+    /// Types of the kernel's routes that are used; if there are none, all.
+    pub(super) types: Vec<u8>,
+    /// Which next hop of a route of the kernel is used, modulo their number.
+    pub(super) path_index: u64,
     pub(super) fields: Vec<(String, FieldValue)>,
 }
 
@@ -86,6 +141,11 @@ pub(super) enum FieldValue {
 }
 
 impl FieldValue {
+    /// Whether the value depends on a variable.
+    fn uses(&self, variable: &str) -> bool {
+        matches!(self, Self::Computed(expr) if expr.uses(variable))
+    }
+
     pub(super) fn literal(&self, variables: &impl Variables) -> Result<Literal, String> {
         match self {
             Self::Computed(expr) => expr.value(variables).map(Literal::number),
@@ -101,7 +161,10 @@ impl ImportLine {
             path: PathBuf::new(),
             family: None,
             limit: None,
+            table: MAIN,
             devices: Vec::new(),
+            types: Vec::new(),
+            path_index: 0,
             fields: Vec::new(),
         }
     }
@@ -119,11 +182,22 @@ impl ImportLine {
                 let limit = value.replace('_', "").parse();
                 self.limit = Some(limit.map_err(|_| format!("`{value}` is not a number"))?);
             }
-            _ if self.kind == SourceKind::Kernel => {
-                self.devices =
-                    value.split([' ', ',']).filter(|d| !d.is_empty()).map(str::to_owned).collect();
+            _ if self.kind != SourceKind::Kernel => {
+                return Err(format!("`{name}` is an option of `import kernel` only"));
             }
-            _ => return Err("`devices` is an option of `import kernel` only".to_owned()),
+            "devices" => self.devices = words(value).map(str::to_owned).collect(),
+            "types" => self.types = words(value).map(route_type).collect::<Result<_, _>>()?,
+            "path" => {
+                self.path_index =
+                    value.parse().map_err(|_| format!("`{value}` is not a number"))?;
+            }
+            _ => {
+                let named = TABLES.iter().find(|(name, _)| *name == value);
+                let number = named.map_or_else(|| value.parse().ok(), |(_, number)| Some(*number));
+                self.table = number.ok_or_else(|| {
+                    format!("`{value}` is no table; write `main`, `local`, `default` or a number")
+                })?;
+            }
         }
         Ok(())
     }
@@ -143,23 +217,72 @@ impl ImportLine {
         visit: &mut dyn FnMut(Position, &Route, &RouteVariables<'_>) -> Result<(), String>,
     ) -> Result<(), TableError> {
         let mut index = 0;
-        read_routes_of(self.kind, &folder.join(&self.path), &mut |at, route| {
+        let says_type = self.fields.iter().any(|(_, value)| value.uses("type"));
+        let path = folder.join(&self.path);
+        read_routes_of(self.kind, &path, self.table, &mut |at, route| {
             if self.limit.is_some_and(|limit| index >= limit) {
                 return Ok(ControlFlow::Break(()));
             }
-            let port = self.devices.iter().position(|d| *d == route.device);
             let other_family =
                 self.family.is_some_and(|f| route.prefix.is_some_and(|p| p.family() != f));
-            if other_family || (port.is_none() && !self.devices.is_empty()) {
+            let other_type = !self.types.is_empty() && !self.types.contains(&route.kind);
+            let Some(chosen) = self.choice(route).filter(|_| !other_family && !other_type) else {
                 return Ok(ControlFlow::Continue(()));
+            };
+            if self.kind == SourceKind::Kernel && route.kind != UNICAST && !says_type {
+                return Err(untold(route));
             }
-            visit(at, route, &RouteVariables { route, index, port: port.unwrap_or(0) })?;
+            visit(at, route, &RouteVariables { route, index, chosen })?;
             index += 1;
             // Stop now, not at the next route: the rest need not even be readable.
             let enough = self.limit == Some(index);
             Ok(if enough { ControlFlow::Break(()) } else { ControlFlow::Continue(()) })
         })
     }
+}
+
+impl ImportLine {
+    /// The next hop that is used of a route; `None` if all are on other devices.
+    fn choice<'a>(&self, route: &'a Route) -> Option<Chosen<'a>> {
+        let with_port = |hop: &'a Hop| {
+            let port = self.devices.iter().position(|device| **device == *hop.device);
+            let is_used = self.devices.is_empty() || port.is_some();
+            is_used.then_some((hop, port.unwrap_or(0)))
+        };
+        let used: Vec<_> = route.hops.iter().filter_map(with_port).collect();
+        match used.len() as u64 {
+            0 if route.hops.is_empty() => Some(Chosen { hop: None, port: 0, paths: 0 }),
+            0 => None,
+            paths => {
+                let (hop, port) = used[(self.path_index % paths) as usize];
+                Some(Chosen { hop: Some(hop), port, paths })
+            }
+        }
+    }
+}
+
+/// The words of an option with several.
+fn words(value: &str) -> impl Iterator<Item = &str> {
+    value.split([' ', ',']).filter(|word| !word.is_empty())
+}
+
+fn route_type(name: &str) -> Result<u8, String> {
+    let found = ROUTE_TYPES.iter().find(|(known, _)| *known == name);
+    found.map(|(_, number)| *number).ok_or_else(|| {
+        let names: Vec<_> = ROUTE_TYPES.iter().map(|(name, _)| *name).collect();
+        format!("there is no type of route `{name}`; there are {}", names.join(", "))
+    })
+}
+
+/// Why a route that does not forward cannot be imported by expressions that do not ask for types.
+fn untold(route: &Route) -> String {
+    let name = ROUTE_TYPES.iter().find(|(_, number)| *number == route.kind);
+    let name = name.map_or("unknown", |(name, _)| *name);
+    let prefix = route.prefix.map(|prefix| prefix.to_string()).unwrap_or_default();
+    format!(
+        "the route `{name} {prefix}` does not forward, and no field says what becomes of it: write \
+         for example `kind=(type == blackhole ? 6 : 1)`, or leave it out with `types=\"unicast\"`"
+    )
 }
 
 fn check_variables(expr: &Expr, known: &[&str]) -> Result<(), String> {
@@ -181,7 +304,14 @@ fn check_variables(expr: &Expr, known: &[&str]) -> Result<(), String> {
 pub(super) struct RouteVariables<'a> {
     route: &'a Route,
     index: u64,
+    chosen: Chosen<'a>,
+}
+
+/// The next hop that is used of a route, and of how many.
+struct Chosen<'a> {
+    hop: Option<&'a Hop>,
     port: usize,
+    paths: u64,
 }
 
 impl Variables for RouteVariables<'_> {
@@ -190,26 +320,34 @@ impl Variables for RouteVariables<'_> {
             "index" => u128::from(self.index),
             "length" => u128::from(self.route.prefix?.length()),
             "asn" => u128::from(self.route.asn),
-            "device" => u128::from(self.route.device_index),
-            "port" => self.port as u128,
-            "gateway" => self.route.gateway,
+            "device" => u128::from(self.chosen.hop.map_or(0, |hop| hop.device_index)),
+            "port" => self.chosen.port as u128,
+            "gateway" => self.chosen.hop.map_or(0, |hop| hop.gateway),
             "metric" => u128::from(self.route.metric),
-            _ => return None,
+            "paths" => u128::from(self.chosen.paths),
+            "type" => u128::from(self.route.kind),
+            _ => u128::from(route_type(name).ok()?),
         })
     }
 }
 
-fn read_routes_of(kind: SourceKind, path: &Path, visit: &mut Visit<'_>) -> Result<(), TableError> {
+fn read_routes_of(
+    kind: SourceKind,
+    path: &Path,
+    table: u32,
+    visit: &mut Visit<'_>,
+) -> Result<(), TableError> {
     let open = || input::open(path).map_err(|e| TableError::io(path, Position::Whole, &e));
     match kind {
         SourceKind::Pyasn => pyasn::read(path, open()?, true, visit),
         SourceKind::Prefixes => pyasn::read(path, open()?, false, visit),
         SourceKind::Mrt => mrt::read(path, Source::new(open()?), visit),
-        SourceKind::Kernel => kernel::read(visit),
+        SourceKind::Kernel => kernel::read(table, visit),
     }
 }
 
-/// Streams the routes of a file in its order. For the kernel, `path` is not used.
+/// Streams the routes of a file in its order. For the kernel, `path` is not used, and the table is
+/// the main one.
 ///
 /// # Errors
 /// If the file cannot be read or is malformed; the routes before that point have been visited.
@@ -218,7 +356,7 @@ pub fn read_routes(
     path: &Path,
     visit: &mut dyn FnMut(&Route) -> ControlFlow<()>,
 ) -> Result<(), TableError> {
-    read_routes_of(kind, path, &mut |_, route| Ok(visit(route)))
+    read_routes_of(kind, path, MAIN, &mut |_, route| Ok(visit(route)))
 }
 
 /// Reads the prefixes of any supported file: a table file (its entries with IPv4 or IPv6 prefixes,

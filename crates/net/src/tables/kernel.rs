@@ -1,177 +1,238 @@
-//! The running kernel's routing table, from `/proc/net/route` and `/proc/net/ipv6_route`: the main
-//! table of this process's network namespace. Of several routes to one prefix the one with the
-//! lowest metric is used, and of several next hops the first. Local, multicast and unreachable
-//! routes are omitted.
+//! The running kernel's routing tables, by netlink (rtnetlink(7)), of this thread's network
+//! namespace.
+//!
+//! Of several routes of a table to one prefix, the one with the lowest metric is used. Routes for
+//! one type of service or for some sources only are omitted: a prefix does not describe them.
 
 use std::collections::HashMap;
-use std::fs;
 use std::io;
 use std::ops::ControlFlow;
 use std::path::Path;
+use std::sync::Arc;
+
+use netlink_packet_core::{
+    NLM_F_DUMP, NLM_F_DUMP_INTR, NLM_F_REQUEST, NetlinkMessage, NetlinkPayload,
+};
+use netlink_packet_route::link::{LinkAttribute, LinkMessage};
+use netlink_packet_route::route::{
+    RouteAddress, RouteAttribute, RouteFlags, RouteMessage, RouteNextHop, RouteNextHopFlags,
+    RouteType, RouteVia,
+};
+use netlink_packet_route::{AddressFamily, RouteNetlinkMessage};
+use netlink_sys::{Socket, SocketAddr, protocols::NETLINK_ROUTE};
 
 use super::error::{Position, TableError};
-use super::import::{Route, Visit};
+use super::import::{Hop, Route, Visit};
 use super::prefix::{Family, Prefix};
 
-const ROUTE: &str = "/proc/net/route";
-const ROUTE6: &str = "/proc/net/ipv6_route";
+/// How often a dump is begun again that the kernel changed meanwhile.
+const ATTEMPTS: usize = 10;
 
-// Flags of linux/route.h and linux/ipv6_route.h.
-const RTF_UP: u32 = 0x1;
-const RTF_REJECT: u32 = 0x200;
-const RTF_CACHE: u32 = 0x0100_0000;
-const RTF_LOCAL: u32 = 0x8000_0000;
+/// The names of devices, by index.
+type Devices = HashMap<u32, Arc<str>>;
 
-/// Streams the kernel's routes: IPv4 first, ordered by prefix.
-pub(super) fn read(visit: &mut Visit<'_>) -> Result<(), TableError> {
-    for (path, parse) in [(ROUTE, parse_v4 as fn(&str) -> _), (ROUTE6, parse_v6)] {
-        let path = Path::new(path);
-        let text = match fs::read_to_string(path) {
-            Ok(text) => text,
-            // A kernel without IPv6 has no such file.
-            Err(e) if e.kind() == io::ErrorKind::NotFound && path == Path::new(ROUTE6) => continue,
-            Err(e) => return Err(TableError::io(path, Position::Whole, &e)),
-        };
-        for (line, mut route) in best_routes(path, &text, parse)? {
-            let index = fs::read_to_string(format!("/sys/class/net/{}/ifindex", route.device));
-            route.device_index = index.ok().and_then(|i| i.trim().parse().ok()).unwrap_or(0);
-            let at = Position::Line(line);
-            if visit(at, &route).map_err(|what| TableError::new(path, at, what))?
-                == ControlFlow::Break(())
-            {
-                return Ok(());
-            }
+/// Streams the routes of a table: IPv4 first, ordered by prefix.
+pub(super) fn read(table: u32, visit: &mut Visit<'_>) -> Result<(), TableError> {
+    let path = Path::new("the kernel's routes");
+    let failed = |error: io::Error| TableError::io(path, Position::Whole, &error);
+    let devices = devices().map_err(failed)?;
+    for route in best_routes(&routes().map_err(failed)?, table, &devices) {
+        if visit(Position::Whole, &route)
+            .map_err(|what| TableError::new(path, Position::Whole, what))?
+            == ControlFlow::Break(())
+        {
+            break;
         }
     }
     Ok(())
 }
 
-/// The selected routes of a file with their lines, ordered by prefix.
-fn best_routes(
-    path: &Path,
-    text: &str,
-    parse: fn(&str) -> Option<Option<Route>>,
-) -> Result<Vec<(u64, Route)>, TableError> {
-    let mut best: HashMap<Prefix, (u64, Route)> = HashMap::new();
-    for (line, number) in text.lines().zip(1..) {
-        if line.starts_with("Iface") {
-            continue;
-        }
-        let parsed = parse(line).ok_or_else(|| {
-            TableError::new(
-                path,
-                Position::Line(number),
-                "the kernel's route does not have the expected form",
-            )
-        })?;
-        let Some(route) = parsed else { continue };
-        let prefix = route.prefix.expect("a parsed route has a prefix");
-        match best.get(&prefix) {
-            Some((_, known)) if known.metric <= route.metric => {}
-            _ => {
-                best.insert(prefix, (number, route));
+fn devices() -> io::Result<Devices> {
+    let messages = dump(&RouteNetlinkMessage::GetLink(LinkMessage::default()))?;
+    let named = messages.into_iter().filter_map(|message| {
+        let RouteNetlinkMessage::NewLink(link) = message else { return None };
+        let name = link.attributes.iter().find_map(|attribute| match attribute {
+            LinkAttribute::IfName(name) => Some(name.as_str().into()),
+            _ => None,
+        });
+        Some((link.header.index, name?))
+    });
+    Ok(named.collect())
+}
+
+/// The routes of all tables, both families.
+fn routes() -> io::Result<Vec<RouteMessage>> {
+    let mut routes = Vec::new();
+    for family in [AddressFamily::Inet, AddressFamily::Inet6] {
+        let mut request = RouteMessage::default();
+        request.header.address_family = family;
+        let got = match dump(&RouteNetlinkMessage::GetRoute(request)) {
+            // A kernel without IPv6 does not know its routes.
+            Err(error) if error.raw_os_error() == Some(EOPNOTSUPP) => continue,
+            got => got?,
+        };
+        routes.extend(got.into_iter().filter_map(|message| match message {
+            // A kernel that does not know the family gives the routes of all.
+            RouteNetlinkMessage::NewRoute(route) if route.header.address_family == family => {
+                Some(route)
             }
-        }
+            _ => None,
+        }));
     }
-    let mut routes: Vec<_> = best.into_values().collect();
-    routes.sort_by_key(|(_, route)| route.prefix);
     Ok(routes)
 }
 
-/// Parses a line of `/proc/net/route`. `None` means malformed; `Some(None)` means that the route is
-/// omitted.
-fn parse_v4(line: &str) -> Option<Option<Route>> {
-    let fields: Vec<&str> = line.split_ascii_whitespace().collect();
-    let hex = |i: usize| fields.get(i).and_then(|f| u32::from_str_radix(f, 16).ok());
-    // Addresses are words in network order, printed as the machine's own numbers.
-    let address = |i: usize| hex(i).map(u32::to_be);
-    let (destination, gateway, flags, mask) = (address(1)?, address(2)?, hex(3)?, address(7)?);
-    let metric = fields.get(6)?.parse().ok()?;
-    if flags & RTF_UP == 0 || flags & RTF_REJECT != 0 {
-        return Some(None);
+const EOPNOTSUPP: i32 = 95;
+
+/// Sends a request and returns all that the kernel replies.
+fn dump(request: &RouteNetlinkMessage) -> io::Result<Vec<RouteNetlinkMessage>> {
+    for _ in 0..ATTEMPTS {
+        if let Some(messages) = dump_once(request)? {
+            return Ok(messages);
+        }
     }
-    Some(Some(Route {
-        prefix: Prefix::new(Family::V4, u128::from(destination), mask.leading_ones()),
-        device: fields[0].to_owned(),
-        gateway: u128::from(gateway),
-        metric,
-        ..Route::default()
-    }))
+    Err(io::Error::other("the kernel's tables change too fast to be read; try again"))
 }
 
-/// Parses a line of `/proc/net/ipv6_route`, with results as for IPv4.
-fn parse_v6(line: &str) -> Option<Option<Route>> {
-    let fields: Vec<&str> = line.split_ascii_whitespace().collect();
-    let address = |i: usize| fields.get(i).and_then(|f| u128::from_str_radix(f, 16).ok());
-    let hex = |i: usize| fields.get(i).and_then(|f| u32::from_str_radix(f, 16).ok());
-    let (destination, length, gateway) = (address(0)?, hex(1)?, address(4)?);
-    let (metric, flags, device) = (hex(5)?, hex(8)?, *fields.get(9)?);
-    let multicast = destination >> 120 == 0xff;
-    if flags & RTF_UP == 0 || flags & (RTF_REJECT | RTF_CACHE | RTF_LOCAL) != 0 || multicast {
-        return Some(None);
+/// As [`dump`]; `None` if the kernel's data changed during the dump.
+fn dump_once(request: &RouteNetlinkMessage) -> io::Result<Option<Vec<RouteNetlinkMessage>>> {
+    let mut socket = Socket::new(NETLINK_ROUTE)?;
+    socket.bind_auto()?;
+    socket.connect(&SocketAddr::new(0, 0))?;
+    let mut packet = NetlinkMessage::from(request.clone());
+    packet.header.flags = NLM_F_DUMP | NLM_F_REQUEST;
+    packet.header.sequence_number = 1;
+    packet.finalize();
+    let mut bytes = vec![0; packet.buffer_len()];
+    packet.serialize(&mut bytes);
+    socket.send(&bytes, 0)?;
+
+    let mut messages = Vec::new();
+    loop {
+        let (received, _) = socket.recv_from_full()?;
+        let mut rest = &received[..];
+        while !rest.is_empty() {
+            let message = NetlinkMessage::<RouteNetlinkMessage>::deserialize(rest)
+                .map_err(|error| io::Error::other(format!("the kernel's reply: {error}")))?;
+            if message.header.flags & NLM_F_DUMP_INTR != 0 {
+                return Ok(None);
+            }
+            match message.payload {
+                NetlinkPayload::Done(_) => return Ok(Some(messages)),
+                NetlinkPayload::Error(error) if error.code.is_some() => return Err(error.to_io()),
+                NetlinkPayload::InnerMessage(inner) => messages.push(inner),
+                _ => {}
+            }
+            // Messages are aligned to four bytes (netlink(7)).
+            let length = (message.header.length as usize).next_multiple_of(4);
+            rest = rest.get(length.max(4)..).unwrap_or(&[]);
+        }
     }
-    let prefix = Prefix::new(Family::V6, destination, length)?;
-    Some(Some(Route {
-        prefix: Some(prefix),
-        device: device.to_owned(),
-        gateway,
-        metric,
-        ..Route::default()
-    }))
 }
 
-#[cfg(test)]
-mod tests {
-    use super::*;
+/// The selected routes of a table, ordered by prefix.
+fn best_routes(messages: &[RouteMessage], table: u32, devices: &Devices) -> Vec<Route> {
+    let mut best: HashMap<Prefix, Route> = HashMap::new();
+    for message in messages {
+        let Some((in_table, route)) = route(message, devices) else { continue };
+        let prefix = route.prefix.expect("a parsed route has a prefix");
+        if in_table == table && best.get(&prefix).is_none_or(|known| route.metric < known.metric) {
+            best.insert(prefix, route);
+        }
+    }
+    let mut routes: Vec<_> = best.into_values().collect();
+    routes.sort_by_key(|route| route.prefix);
+    routes
+}
 
-    const V4: &str = "\
-Iface\tDestination\tGateway \tFlags\tRefCnt\tUse\tMetric\tMask\t\tMTU\tWindow\tIRTT
-eth0\t00000000\t010200C0\t0003\t0\t0\t100\t00000000\t0\t0\t0
-eth1\t00000000\t010200C0\t0003\t0\t0\t50\t00000000\t0\t0\t0
-eth0\t000200C0\t00000000\t0001\t0\t0\t0\t00FFFFFF\t0\t0\t0
-*\t0000000A\t00000000\t0201\t0\t0\t0\t000000FF\t0\t0\t0
-";
+/// A route and its table; `None` if it is omitted.
+fn route(message: &RouteMessage, devices: &Devices) -> Option<(u32, Route)> {
+    let header = &message.header;
+    if header.tos != 0
+        || header.source_prefix_length != 0
+        || header.flags.contains(RouteFlags::Cloned)
+    {
+        return None;
+    }
+    let family = match header.address_family {
+        AddressFamily::Inet => Family::V4,
+        _ => Family::V6,
+    };
+    let mut table = u32::from(header.table);
+    let mut destination = 0;
+    let mut route = Route { kind: header.kind.into(), ..Route::default() };
+    let mut single = Single::default();
+    let mut hops = Vec::new();
+    for attribute in &message.attributes {
+        match attribute {
+            RouteAttribute::Destination(address) => destination = bits(address)?,
+            RouteAttribute::Table(number) => table = *number,
+            RouteAttribute::Priority(metric) => route.metric = *metric,
+            RouteAttribute::MultiPath(several) => hops.extend(several),
+            attribute => single.read(attribute),
+        }
+    }
+    route.prefix =
+        Some(Prefix::new(family, destination, u32::from(header.destination_prefix_length))?);
+    let refuses = matches!(
+        header.kind,
+        RouteType::BlackHole | RouteType::Unreachable | RouteType::Prohibit | RouteType::Throw
+    );
+    if refuses {
+        // The kernel names the loopback device for such routes of IPv6.
+        return Some((table, route));
+    }
+    let is_dead = header.flags.contains(RouteFlags::Dead);
+    route.hops = match hops.is_empty() {
+        true if is_dead => Vec::new(),
+        true => single.hop(devices).into_iter().collect(),
+        false => hops.into_iter().filter_map(|hop| path(hop, devices)).collect(),
+    };
+    // The kernel passes over a route all of whose devices are down.
+    (!route.hops.is_empty()).then_some((table, route))
+}
 
-    #[test]
-    #[cfg(target_endian = "little")]
-    fn ipv4_routes_are_read() {
-        let routes = best_routes(Path::new("route"), V4, parse_v4).expect("well-formed");
-        let seen: Vec<_> = routes
-            .iter()
-            .map(|(line, r)| (*line, r.prefix.map(|p| p.to_string()), r.device.as_str(), r.gateway))
-            .collect();
-        assert_eq!(
-            seen,
-            [
-                (3, Some("0.0.0.0/0".to_owned()), "eth1", 0xc000_0201),
-                (4, Some("192.0.2.0/24".to_owned()), "eth0", 0)
-            ]
-        );
+/// One next hop of a route with several; `None` if its device is down.
+fn path(hop: &RouteNextHop, devices: &Devices) -> Option<Hop> {
+    if hop.flags.contains(RouteNextHopFlags::Dead) {
+        return None;
+    }
+    let mut single = Single { device: hop.interface_index, ..Single::default() };
+    hop.attributes.iter().for_each(|attribute| single.read(attribute));
+    single.hop(devices)
+}
+
+/// The attributes of a next hop.
+#[derive(Default)]
+struct Single {
+    device: u32,
+    gateway: u128,
+}
+
+impl Single {
+    fn read(&mut self, attribute: &RouteAttribute) {
+        match attribute {
+            RouteAttribute::Oif(index) => self.device = *index,
+            RouteAttribute::Gateway(address) => self.gateway = bits(address).unwrap_or(0),
+            RouteAttribute::Via(RouteVia::Inet(address)) => {
+                self.gateway = address.to_bits().into();
+            }
+            RouteAttribute::Via(RouteVia::Inet6(address)) => self.gateway = address.to_bits(),
+            _ => {}
+        }
     }
 
-    #[test]
-    fn ipv6_routes_are_read() {
-        let zero = "0".repeat(32);
-        let text = format!(
-            "20010db8{0} 20 {zero} 00 {zero} 00000100 00000001 00000000 00000001     eth0\n\
-             {zero} 00 {zero} 00 fe80{1}01 00000400 00000002 00000000 00000003     eth0\n\
-             {1}000001 80 {zero} 00 {zero} 00000000 00000002 00000000 80200001       lo\n\
-             ff00{0}0000 08 {zero} 00 {zero} 00000100 00000002 00000000 00000001     eth0\n",
-            "0".repeat(24),
-            "0".repeat(26),
-        );
-        let routes = best_routes(Path::new("route6"), &text, parse_v6).expect("well-formed");
-        let seen: Vec<_> =
-            routes.iter().map(|(_, r)| (r.prefix.map(|p| p.to_string()), r.gateway)).collect();
-        assert_eq!(
-            seen,
-            [(Some("::/0".to_owned()), 0xfe80 << 112 | 1), (Some("2001:db8::/32".to_owned()), 0)]
-        );
+    /// The next hop, unless its device has been removed.
+    fn hop(self, devices: &Devices) -> Option<Hop> {
+        let device = devices.get(&self.device)?.clone();
+        Some(Hop { device, device_index: self.device, gateway: self.gateway })
     }
+}
 
-    #[test]
-    fn a_line_of_another_form_is_an_error_with_its_number() {
-        let error = best_routes(Path::new("route"), "eth0 00", parse_v4).expect_err("too short");
-        assert_eq!(error.line, Some(1));
+fn bits(address: &RouteAddress) -> Option<u128> {
+    match address {
+        RouteAddress::Inet(address) => Some(address.to_bits().into()),
+        RouteAddress::Inet6(address) => Some(address.to_bits()),
+        _ => None,
     }
 }

@@ -232,11 +232,12 @@ fn import(mut cursor: Cursor<'_>) -> Result<ImportLine, String> {
     for (name, value) in written {
         match (name.as_str(), value) {
             ("family" | "limit" | "devices", Written::Word(word)) => import.option(&name, word)?,
-            ("devices", Written::Text(text)) => {
-                import.option(
-                    &name,
-                    std::str::from_utf8(&text).map_err(|_| "devices are not UTF-8")?,
-                )?;
+            ("table" | "types" | "path", Written::Word(word)) if kind == SourceKind::Kernel => {
+                import.option(&name, word)?;
+            }
+            ("devices" | "types", Written::Text(text)) => {
+                let text = std::str::from_utf8(&text);
+                import.option(&name, text.map_err(|_| format!("`{name}` is not UTF-8"))?)?;
             }
             (_, Written::Word(word)) => {
                 // A single variable needs no parentheses.

@@ -34,17 +34,25 @@
 //! | `pyasn` | a pyasn IP-to-ASN file | `asn` |
 //! | `mrt` | a RIB dump, RFC 6396 `TABLE_DUMP` and `TABLE_DUMP_V2` | `asn` (origin by the first peer) |
 //! | `prefixes` | a list, one prefix per line | |
-//! | `kernel` | the running kernel's main table; takes no path | `device` (interface index), `port`, `gateway` (0: none), `metric` |
+//! | `kernel` | a table of the running kernel; takes no path | `device` (interface index), `port`, `gateway` (0: none), `metric`, `paths`, `type`, and the types: `unicast`, `local`, `broadcast`, `anycast`, `multicast`, `blackhole`, `unreachable`, `prohibit`, `throw` |
 //!
 //! Options are `family=4` or `6` (else both), `limit=N` (the first N selected prefixes), and for
-//! `kernel` `devices="eth0 eth1"`: only routes through these devices are selected, and `port` is
-//! the position of the device in that list. A field with the name of an option is written with
-//! parentheses: `limit=(5)`.
+//! `kernel`
+//! - `devices="eth0 eth1"`: only routes through these devices are selected, and those that refuse;
+//!   `port` is the position of the device in that list;
+//! - `table=N`, or `main` (if not given), `local`, `default`;
+//! - `types="unicast blackhole"`: only routes of these types. A route that is not `unicast` is an
+//!   error unless it is left out so, or some field uses `type`;
+//! - `path=N`: of a route with several next hops through these devices (there are `paths`), the one
+//!   with this number, from 0, modulo their number; the first, if not given.
+//!
+//! A field with the name of an option is written with parentheses: `limit=(5)`.
 
 mod error;
 mod expr;
 mod file;
 mod import;
+#[cfg_attr(not(target_os = "linux"), path = "no_kernel.rs")]
 mod kernel;
 mod line;
 mod literal;
@@ -55,7 +63,7 @@ mod updates;
 
 pub use error::TableError;
 pub use file::{Entry, TableFile};
-pub use import::{Route, SourceKind, read_prefixes, read_routes};
+pub use import::{Hop, Route, SourceKind, read_prefixes, read_routes};
 pub use line::Key;
 pub use literal::Literal;
 pub use prefix::{Family, Prefix};
