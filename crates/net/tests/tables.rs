@@ -201,6 +201,16 @@ fn prefixes_are_found_in_every_kind_of_file() {
 }
 
 #[test]
+fn a_dump_of_updates_is_told_from_one_of_a_table() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let path = folder.path().join("updates");
+    // Two records of type BGP4MP (RFC 6396 section 4.4), each with four bytes.
+    fs::write(&path, [0, 0, 0, 1, 0, 16, 0, 4, 0, 0, 0, 4, 1, 2, 3, 4].repeat(2)).expect("writes");
+    let error = read_prefixes(&path).expect_err("no prefixes");
+    assert!(error.what.contains("no RIB records, only 2 of other types"), "{error}");
+}
+
+#[test]
 fn a_byte_order_mark_is_no_part_of_any_text_file() {
     let folder = tempfile::tempdir().expect("a folder");
     for (name, text, count) in [

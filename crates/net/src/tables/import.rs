@@ -386,7 +386,8 @@ fn recognise(path: &Path) -> Result<Option<SourceKind>, TableError> {
     let at_start = |e| TableError::io(path, Position::Whole, &e);
     let mut stream = input::open(path).map_err(at_start)?;
     let start = stream.fill_buf().map_err(at_start)?;
-    if start.get(4..6).is_some_and(|kind| matches!(kind, [0, 12 | 13])) {
+    // Types of RIB records, and of the updates that a dump may hold instead.
+    if start.get(4..6).is_some_and(|kind| matches!(kind, [0, 12 | 13 | 16 | 17])) {
         return Ok(Some(SourceKind::Mrt));
     }
     // Comments may be longer than any buffer, so read line by line until one decides.

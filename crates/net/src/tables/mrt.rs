@@ -36,6 +36,8 @@ pub(super) fn read(
 ) -> Result<(), TableError> {
     let mut body = Vec::new();
     let mut route = Route::default();
+    // Records of other types, of which files of updates consist.
+    let (mut others, mut routes) = (0u64, 0u64);
     loop {
         let start = source.offset;
         let at = Position::Byte(start);
@@ -43,6 +45,16 @@ pub(super) fn read(
         let failed = |e| TableError::io(path, at, &e);
         let mut header = [0; 12];
         match source.fill(&mut header).map_err(failed)? {
+            0 if routes == 0 => {
+                return Err(TableError::new(
+                    path,
+                    Position::Whole,
+                    format!(
+                        "the dump has no RIB records, only {others} of other types; fetch a dump of a table \
+                         (`rib`, `bview`), not of updates"
+                    ),
+                ));
+            }
             0 => return Ok(()),
             12 => {}
             _ => {
@@ -68,9 +80,11 @@ pub(super) fn read(
                         "the dump ends inside a record; it is truncated, fetch it again",
                     ));
                 }
+                others += 1;
                 continue;
             }
         };
+        routes += 1;
         body.resize(length as usize, 0);
         if source.fill(&mut body).map_err(failed)? < body.len() {
             return Err(wrong("the dump ends inside a record; it is truncated, fetch it again"));
