@@ -6,6 +6,7 @@ use clap::{Args, ValueHint};
 
 use wireloom_console::Places;
 
+use crate::captures::CaptureArgs;
 use crate::program::ProgramArgs;
 use crate::simulation::SimulationArgs;
 use wireloom_console::output::JsonTarget;
@@ -22,6 +23,9 @@ pub struct JobArgs {
     /// Read packets from a capture: pcap or pcapng, optionally gzipped (may be given several times)
     #[arg(long = "in", value_name = "CAPTURE", required = true, value_hint = ValueHint::FilePath)]
     pub input: Vec<PathBuf>,
+    /// How captures are read.
+    #[command(flatten)]
+    pub captures: CaptureArgs,
     /// Stop after this number of packets
     #[arg(long, value_name = "N")]
     pub packets: Option<u64>,

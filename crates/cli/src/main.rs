@@ -1,5 +1,6 @@
 //! The `wireloom` command.
 
+mod captures;
 mod commands;
 mod failure;
 mod job;

@@ -4,7 +4,7 @@ use std::collections::VecDeque;
 use std::path::PathBuf;
 
 use wireloom_machine::{Error, Result};
-use wireloom_net::capture::Reader;
+use wireloom_net::capture::{ReadOptions, Reader, Summary};
 use wireloom_net::{Frame, Packet};
 
 use crate::{BATCH, Source};
@@ -13,8 +13,11 @@ use crate::{BATCH, Source};
 pub struct Captures {
     waiting: VecDeque<PathBuf>,
     reader: Option<Reader>,
+    options: ReadOptions,
     batch: Vec<Packet>,
     limit: u64,
+    /// What is to be said about the captures that have been read.
+    warnings: Vec<String>,
 }
 
 impl Captures {
@@ -22,10 +25,33 @@ impl Captures {
     ///
     /// # Errors
     /// If it cannot be read or does not begin like a capture.
-    pub fn open(captures: &[PathBuf], limit: Option<u64>) -> Result<Self> {
-        let mut waiting: VecDeque<PathBuf> = captures.iter().cloned().collect();
-        let reader = next_reader(&mut waiting)?;
-        Ok(Self { waiting, reader, batch: Vec::new(), limit: limit.unwrap_or(u64::MAX) })
+    pub fn open(captures: &[PathBuf], limit: Option<u64>, options: ReadOptions) -> Result<Self> {
+        let mut opened = Self {
+            waiting: captures.iter().cloned().collect(),
+            reader: None,
+            options,
+            batch: Vec::new(),
+            limit: limit.unwrap_or(u64::MAX),
+            warnings: Vec::new(),
+        };
+        opened.advance()?;
+        Ok(opened)
+    }
+
+    /// What a user should know of the captures that have been read: each a line, without a full
+    /// stop.
+    pub fn warnings(&self) -> Vec<String> {
+        let current = self.reader.iter().flat_map(warnings);
+        self.warnings.iter().cloned().chain(current).collect()
+    }
+
+    /// Ends the current capture and opens the next one.
+    fn advance(&mut self) -> Result {
+        self.warnings.extend(self.reader.take().iter().flat_map(warnings));
+        let next = self.waiting.pop_front();
+        let reader = next.map(|path| Reader::open_with(&path, self.options)).transpose();
+        self.reader = reader.map_err(Error::new)?;
+        Ok(())
     }
 }
 
@@ -41,7 +67,7 @@ impl Source for Captures {
             if reader.read_into(&mut self.batch[count]).map_err(Error::new)? {
                 count += 1;
             } else {
-                self.reader = next_reader(&mut self.waiting)?;
+                self.advance()?;
             }
         }
         self.limit -= count as u64;
@@ -49,6 +75,27 @@ impl Source for Captures {
     }
 }
 
-fn next_reader(waiting: &mut VecDeque<PathBuf>) -> Result<Option<Reader>> {
-    waiting.pop_front().map(|path| Reader::open(&path)).transpose().map_err(Error::new)
+/// What a user should know of a capture.
+fn warnings(reader: &Reader) -> Vec<String> {
+    let Summary { packets, truncated, cut, without_packet, .. } = reader.summary();
+    let name = reader.path().display();
+    let mut warnings = Vec::new();
+    if truncated > 0 {
+        warnings.push(format!(
+            "{name}: packets captured in part (snap length): {truncated}; \
+             --truncated says whether to pad, skip or use them"
+        ));
+    }
+    if cut > 0 {
+        warnings.push(format!("{name}: packets cut to 65,535 bytes: {cut}"));
+    }
+    if without_packet > 0 {
+        warnings.push(format!("{name}: records of the link without a packet: {without_packet}"));
+    }
+    if let Some(end) = reader.unfinished() {
+        let at = end.offset.map(|offset| format!("byte {offset}: ")).unwrap_or_default();
+        warnings
+            .push(format!("{name}: {at}{}; packets before it that are used: {packets}", end.what));
+    }
+    warnings
 }

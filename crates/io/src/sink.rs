@@ -4,7 +4,7 @@ use std::path::Path;
 
 use wireloom_ir::{Output, Program, Verdict};
 use wireloom_machine::{Error, Result, reason_name};
-use wireloom_net::capture::{Destination, Writer};
+use wireloom_net::capture::{Destination, Format, Writer};
 
 /// Where packets go that leave a machine.
 pub trait Sink {
@@ -21,11 +21,14 @@ pub trait Sink {
     fn finish(self: Box<Self>) -> Result;
 }
 
-/// A capture with an interface for each port and one for the control processor.
+/// A capture with an interface for each port and one for the control processor. Plain pcap has no
+/// interfaces: it holds the packets that were sent only.
 pub struct CaptureSink<'a> {
     writer: Writer,
     program: &'a Program,
     drops: bool,
+    /// Packets to the control processor that the format cannot hold.
+    left_out: u64,
 }
 
 impl<'a> CaptureSink<'a> {
@@ -33,9 +36,19 @@ impl<'a> CaptureSink<'a> {
     /// reason as comment.
     ///
     /// # Errors
-    /// If the file cannot be created.
+    /// If the file cannot be created, or its format cannot hold dropped packets.
     pub fn create(path: &Path, program: &'a Program, drops: bool) -> Result<Self> {
-        Ok(Self { writer: Writer::create(path).map_err(Error::new)?, program, drops })
+        if drops && Format::for_path(path) == Format::Pcap {
+            let what = format!("{}: plain pcap cannot hold dropped packets", path.display());
+            return Err(Error::new(what).with_help("name the file .pcapng"));
+        }
+        let writer = Writer::create(path).map_err(Error::new)?;
+        Ok(Self { writer, program, drops, left_out: 0 })
+    }
+
+    /// The number of packets to the control processor that the format cannot hold.
+    pub fn left_out(&self) -> u64 {
+        self.left_out
     }
 }
 
@@ -44,6 +57,10 @@ impl Sink for CaptureSink<'_> {
         let name;
         let destination = match output.verdict {
             Verdict::Sent { port } => Destination::Port(port),
+            Verdict::ToCpu(_) if self.writer.format() == Format::Pcap => {
+                self.left_out += 1;
+                return Ok(());
+            }
             Verdict::ToCpu(reason) => {
                 name = reason_name(self.program, reason);
                 Destination::Cpu(&name)

@@ -7,7 +7,7 @@ use std::path::Path;
 
 use proptest::prelude::*;
 use wireloom_net::Packet;
-use wireloom_net::capture::{CaptureError, ReadOptions, Reader, Truncated};
+use wireloom_net::capture::{CaptureError, ReadOptions, Reader, Truncated, Unfinished};
 
 /// The byte order of the numbers in a file.
 #[derive(Clone, Copy, Debug)]
@@ -212,11 +212,12 @@ fn compressed_captures() {
 fn truncated_packets_follow_the_policy() {
     let file = pcap(Order::Little, 0xa1b2_c3d4, 1, &[(0, 0, FRAME, 1514), (1, 0, FRAME, 60)]);
     for (truncated, expected) in [
-        (Truncated::Keep, vec![60, 60]),
+        (Truncated::Use, vec![60, 60]),
         (Truncated::Pad, vec![1514, 60]),
         (Truncated::Skip, vec![60]),
     ] {
-        let mut reader = open(file.clone(), ReadOptions { truncated }).expect("well-formed");
+        let mut reader = open(file.clone(), ReadOptions { truncated, ..ReadOptions::default() })
+            .expect("well-formed");
         let lengths: Vec<_> =
             reader.by_ref().map(|p| p.expect("well-formed").bytes.len()).collect();
         assert_eq!(lengths, expected, "{truncated:?}");
@@ -254,18 +255,57 @@ fn raw_ip_and_cooked_captures_become_ethernet() {
         read(pcap(Order::Little, 0xa1b2_c3d4, 276, &[(0, 0, &cooked2, 21)])).expect("well-formed");
     assert_eq!(cooked2[0].bytes, [2, 0, 0, 0, 0, 1, 1, 2, 3, 4, 5, 6, 8, 0, 0x45]);
 
-    let neither = error(pcap(Order::Little, 0xa1b2_c3d4, 101, &[(0, 0, &[0x15], 1)]));
-    assert_eq!(
-        (neither.offset, neither.what.as_str()),
-        (Some(24), "a raw IP record is neither IPv4 nor IPv6")
-    );
+    let neither = pcap(Order::Little, 0xa1b2_c3d4, 101, &[(0, 0, &[0x15], 1), (0, 0, &ip, 20)]);
+    let mut reader = open(neither, ReadOptions::default()).expect("a capture");
+    assert_eq!(reader.by_ref().count(), 1);
+    assert_eq!((reader.summary().packets, reader.summary().without_packet), (1, 1));
+}
+
+/// The length on the wire is that of the frame: without the header, with the check sequence.
+#[test]
+fn a_wireless_packet_has_its_length_without_what_surrounds_it() {
+    let radiotap = [0, 0, 9, 0, 2, 0, 0, 0, 0x10];
+    let header = [&[8, 1, 0, 0][..], &[1; 18], &[0, 0]].concat();
+    let snap = [0xaa, 0xaa, 3, 0, 0, 0, 8, 0];
+    let record = [&radiotap[..], &header, &snap, &[0x45; 20], &[9; 4]].concat();
+    let whole = record.len() as u32;
+    let captured = &record[..record.len() - 14];
+    let records = [(0, 0, &record[..], whole), (0, 0, captured, whole)];
+    let options = ReadOptions { truncated: Truncated::Pad, ..ReadOptions::default() };
+    let file = pcap(Order::Little, 0xa1b2_c3d4, 127, &records);
+    let reader = open(file, options).expect("a capture");
+    let packets: Vec<_> = reader.map(|packet| packet.expect("well-formed").bytes).collect();
+    assert_eq!(packets[0][14..], [0x45; 20]);
+    assert_eq!(packets[1][14..], [&[0x45; 10][..], &[0; 10]].concat());
 }
 
 #[test]
 fn other_link_types_are_named() {
-    let error = error(pcap(Order::Little, 0xa1b2_c3d4, 105, &[]));
+    let error = error(pcap(Order::Little, 0xa1b2_c3d4, 119, &[]));
     assert_eq!(error.offset, Some(20));
-    assert!(error.what.starts_with("the capture's link type is 105 (IEEE 802.11)"), "{error}");
+    let expected = "the capture's link type is 119 (IEEE 802.11 with a Prism header)";
+    assert!(error.what.starts_with(expected), "{error}");
+}
+
+#[test]
+fn packets_before_an_end_in_the_middle_are_used_if_the_options_say_so() {
+    let whole = pcap(Order::Little, 0xa1b2_c3d4, 1, &[(0, 0, FRAME, 60), (0, 0, FRAME, 60)]);
+    let mut zipped = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::none());
+    zipped.write_all(&whole).expect("memory");
+    let zipped = zipped.finish().expect("memory");
+    let options = ReadOptions { unfinished: Unfinished::Use, ..ReadOptions::default() };
+    for cut in [whole[..whole.len() - 1].to_vec(), zipped[..zipped.len() - 20].to_vec()] {
+        assert!(read(cut.clone()).is_err());
+        let mut reader = open(cut, options).expect("a capture");
+        assert_eq!(reader.by_ref().map(|packet| packet.expect("whole")).count(), 1);
+        assert_eq!(reader.unfinished().and_then(|error| error.offset), Some(24 + 16 + 60));
+    }
+    let mut reader = open(whole, options).expect("a capture");
+    assert_eq!((reader.by_ref().count(), reader.unfinished()), (2, None));
+    // Damage is not an end.
+    let mut damaged = pcap(Order::Little, 0xa1b2_c3d4, 1, &[]);
+    damaged.extend([0xff; 16]);
+    assert!(open(damaged, options).expect("a capture").next().expect("a record").is_err());
 }
 
 #[test]
@@ -372,7 +412,7 @@ fn what_cannot_be_opened_says_so() {
 
 /// Reads to the end; returns whether the capture was well-formed.
 fn survives(bytes: Vec<u8>) -> bool {
-    open(bytes, ReadOptions { truncated: Truncated::Pad })
+    open(bytes, ReadOptions { truncated: Truncated::Pad, ..ReadOptions::default() })
         .is_ok_and(|reader| reader.into_iter().all(|p| p.is_ok()))
 }
 

@@ -10,10 +10,11 @@ use serde::Serialize;
 use wireloom_mpsoc::application::{self, Application as Running, Ended, Source, compile};
 use wireloom_mpsoc::{Delivered, Options, Spec, Verdict};
 use wireloom_net::Packet;
-use wireloom_net::capture::{Destination, Writer};
+use wireloom_net::capture::{Destination, Format, Writer};
 use wireloom_sim::Time;
 use wireloom_sim::stats::Record;
 
+use crate::captures::{CaptureArgs, warn_of, warn_of_left_out};
 use crate::failure::{Failure, Outcome};
 use crate::machine::MachineName;
 use crate::services::in_hardware;
@@ -134,13 +135,19 @@ impl Application {
         let work_seconds = begin.elapsed().as_secs_f64();
 
         let mut writer = self.out.as_deref().map(Writer::create).transpose()?;
+        let mut left_out = 0;
         for delivered in running.delivered() {
             report.count(delivered.verdict);
-            if let Some(writer) = &mut writer {
-                write(writer, &delivered)?;
+            match &mut writer {
+                Some(writer) if can_hold(writer.format(), delivered.verdict) => {
+                    write(writer, &delivered)?;
+                }
+                Some(_) => left_out += 1,
+                None => {}
             }
         }
         writer.map(Writer::finish).transpose()?;
+        warn_of_left_out(left_out);
         let totals = running.totals();
         report.lost = totals.lost;
         let races = self.races.then(|| running.races());
@@ -175,7 +182,11 @@ impl Application {
         if self.input.is_empty() {
             return Ok(Vec::new());
         }
-        Ok(Captures::open(&self.input, self.packets)?.all()?)
+        let options = CaptureArgs::default().options();
+        let mut captures = Captures::open(&self.input, self.packets, options)?;
+        let packets = captures.all()?;
+        warn_of(&captures);
+        Ok(packets)
     }
 
     fn build(&self, spec: &Spec, packets: Vec<Packet>, options: Options) -> Outcome<Running> {
@@ -225,6 +236,11 @@ impl Packets {
             Verdict::Gone => {}
         }
     }
+}
+
+/// Whether captures of a format have a place for such packets.
+fn can_hold(format: Format, verdict: Verdict) -> bool {
+    format == Format::Pcapng || !matches!(verdict, Verdict::ToCpu(_))
 }
 
 /// Writes a sent packet to its place in the capture.

@@ -13,6 +13,7 @@ use wireloom_np::description::Machine as Description;
 use wireloom_np::machine::{self, Form};
 use wireloom_np::processor::{self, Processor, Stimulus};
 
+use crate::captures::{CaptureArgs, warn_of};
 use crate::failure::{Failure, Outcome};
 use crate::machine::{MachineName, warn_of_sections};
 use crate::program::ProgramArgs;
@@ -148,12 +149,11 @@ impl Build {
         let (store, _) = load_store(&program.optimised, &self.tables)?;
         let mut golden = Golden::new(program.optimised.clone(), store);
         let mut stimulus = Stimulus::default();
-        let mut source: Box<dyn Source> = if self.input.is_empty() {
-            let spec = Spec { count: Some(most), ..Spec::default() };
-            Box::new(Generated::new(&spec)?)
-        } else {
-            Box::new(Captures::open(&self.input, Some(most))?)
-        };
+        let options = CaptureArgs::default().options();
+        let mut captures = Captures::open(&self.input, Some(most), options)?;
+        let mut generated = Generated::new(&Spec { count: Some(most), ..Spec::default() })?;
+        let source: &mut dyn Source =
+            if self.input.is_empty() { &mut generated } else { &mut captures };
         let mut sent = 0;
         loop {
             let frames = source.next_batch()?;
@@ -172,6 +172,7 @@ impl Build {
                     .leaves(&Output { bytes: if exists { output.bytes } else { &[] }, ..output });
             });
         }
+        warn_of(&captures);
         Ok(stimulus)
     }
 }

@@ -9,6 +9,7 @@ use wireloom_io::{CaptureSink, Captures, Sink, Source};
 use wireloom_ir::{Output, Verdict};
 use wireloom_machine::{Outputs, Record, Wanted, find_offload};
 
+use crate::captures::{warn_of, warn_of_left_out};
 use crate::failure::Outcome;
 use crate::job::JobArgs;
 use crate::machine::{self, MachineName};
@@ -26,7 +27,8 @@ pub struct Run {
     updates: UpdatesArgs,
     #[arg(long, value_name = "MACHINE", default_value = "native", help = machine::help("Run on this machine"))]
     on: MachineName,
-    /// Write the packets that were sent or handed to the cpu, as pcapng with one interface a port
+    /// Write the packets that were sent or handed to the cpu, as pcapng with one interface a port;
+    /// if the name ends in .pcap, as plain pcap, which holds only those that were sent
     #[arg(long, value_name = "CAPTURE", value_hint = ValueHint::FilePath)]
     out: Option<PathBuf>,
     /// Also write dropped packets, with the reason as a comment
@@ -79,7 +81,7 @@ impl Run {
         places.check()?;
         let program = &compiled.optimised;
         let mut updates = self.updates.open(&compiled)?;
-        let mut captures = Captures::open(&job.input, job.packets)?;
+        let mut captures = Captures::open(&job.input, job.packets, job.captures.options())?;
         let (store, tables) = load_store(program, &job.tables)?;
         for name in &self.dump {
             find_offload(&store, name)?;
@@ -135,7 +137,12 @@ impl Run {
             }
         }
         bar.finish_and_clear();
-        sink.map(|sink| Box::new(sink).finish()).transpose()?;
+        warn_of(&captures);
+        if let Some(sink) = sink {
+            let left_out = sink.left_out();
+            Box::new(sink).finish()?;
+            warn_of_left_out(left_out);
+        }
         job.simulation.records.write(machine.name(), machine.machine.recordings())?;
         let unread = {
             let working = Working::on("reading back");

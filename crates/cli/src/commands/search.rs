@@ -9,6 +9,7 @@ use wireloom_net::Packet;
 use wireloom_np::area::{Cost, FAMILIES, Part, parts};
 use wireloom_np::description::Machine;
 
+use crate::captures::{CaptureArgs, warn_of};
 use crate::failure::{Failure, Outcome};
 use crate::machine::warn_of_sections;
 use crate::program::ProgramArgs;
@@ -158,7 +159,11 @@ impl Search {
 
     /// Reads the first packets of a capture.
     fn read(&self, path: &PathBuf) -> Outcome<Vec<Packet>> {
-        let packets = Captures::open(std::slice::from_ref(path), Some(self.packets))?.all()?;
+        let input = std::slice::from_ref(path);
+        let options = CaptureArgs::default().options();
+        let mut captures = Captures::open(input, Some(self.packets), options)?;
+        let packets = captures.all()?;
+        warn_of(&captures);
         if packets.len() < 100 {
             return Err(Failure::unusable(format!(
                 "{}: {} packets are too few to tell a rate",

@@ -10,6 +10,7 @@ use wireloom_ir as ir;
 use wireloom_ir::Output;
 use wireloom_machine::{Contender, Difference, Record, Running};
 
+use crate::captures::warn_of;
 use crate::failure::{Failure, Outcome};
 use crate::job::JobArgs;
 use crate::machine::{self, MachineName, warn_of_sections};
@@ -117,7 +118,7 @@ impl Verify {
         let places = places.reads(job.program.included(&compiled.optimised.files));
         places.check()?;
         let program = &compiled.optimised;
-        let mut captures = Captures::open(&job.input, job.packets)?;
+        let mut captures = Captures::open(&job.input, job.packets, job.captures.options())?;
         let mut updates = self.updates.open(&compiled)?;
         let (store, _) = load_store(program, &job.tables)?;
         let options = job.simulation.options()?;
@@ -157,6 +158,7 @@ impl Verify {
             bar.set_position(arrived.packets);
         }
         bar.finish_and_clear();
+        warn_of(&captures);
         let Comparison { mut contenders, tally, .. } = compared;
         let working = Working::on("comparing the offloads");
         for contender in &mut contenders {

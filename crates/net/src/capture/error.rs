@@ -51,11 +51,13 @@ pub(super) struct Fault {
     pub(super) offset: u64,
     pub(super) what: String,
     pub(super) hint: &'static str,
+    /// Whether the file ends here in the middle: what is before is complete.
+    pub(super) is_end: bool,
 }
 
 impl Fault {
     pub(super) fn new(offset: u64, what: impl Into<String>, hint: &'static str) -> Self {
-        Self { offset, what: what.into(), hint }
+        Self { offset, what: what.into(), hint, is_end: false }
     }
 
     pub(super) fn io(offset: u64, error: &io::Error) -> Self {
@@ -67,15 +69,19 @@ impl Fault {
             }
             _ => "",
         };
-        Self::new(offset, format!("cannot continue reading: {error}"), hint)
+        let is_end = error.kind() == io::ErrorKind::UnexpectedEof;
+        Self { is_end, ..Self::new(offset, format!("cannot continue reading: {error}"), hint) }
     }
 
     pub(super) fn cut_off(offset: u64, thing: &str) -> Self {
-        Self::new(
-            offset,
-            format!("the file ends inside {thing} that begins here"),
-            "writing the capture was interrupted; `editcap FILE FIXED` (Wireshark) keeps the complete packets",
-        )
+        Self {
+            is_end: true,
+            ..Self::new(
+                offset,
+                format!("the file ends inside {thing} that begins here"),
+                "writing the capture was interrupted; `editcap FILE FIXED` (Wireshark) keeps the complete packets",
+            )
+        }
     }
 
     pub(super) fn at(self, path: &Path) -> CaptureError {

@@ -1,13 +1,18 @@
-//! Link types, and the conversion of captures without Ethernet headers to Ethernet.
+//! Link types, and the conversion of captures of other links to Ethernet.
+
+mod dsa;
+mod serial;
+mod wireless;
 
 use std::fmt;
 
 /// A link type that can be read (numbers: <https://www.tcpdump.org/linktypes.html>).
 ///
-/// Engines see Ethernet frames. A packet without an Ethernet header is given one: destination
+/// Engines see Ethernet frames. A packet of another link is given an Ethernet header: destination
 /// `02:00:00:00:00:01`, source `02:00:00:00:00:02` (locally administered; cooked captures keep the
-/// recorded source address), and the EtherType that the record states or the IP version implies.
-/// The rest is unchanged.
+/// recorded source address, wireless ones both), and the EtherType that the record states or the IP
+/// version implies. The rest is unchanged. Records without such a packet (link control, wireless
+/// management, what is encrypted) are omitted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum LinkType {
     /// 1: Ethernet.
@@ -15,84 +20,270 @@ pub enum LinkType {
     /// 101 (also the DLT numbers 12 and 14, which some systems write), 228, 229: IPv4 or IPv6
     /// without a link header.
     RawIp,
+    /// 0 and 108: a loopback interface of BSD, macOS or Windows; the address family comes first.
+    Loopback,
+    /// 9, 50 and 166: PPP (RFC 1661), with or without HDLC-like framing (RFC 1662).
+    Ppp,
+    /// 51: a session of PPP over Ethernet (RFC 2516).
+    PppOverEthernet,
+    /// 204: PPP after a byte for the direction.
+    PppWithDirection,
+    /// 104: Cisco HDLC.
+    CiscoHdlc,
+    /// 107: frame relay (RFC 2427).
+    FrameRelay,
+    /// 206: frame relay after a byte for the direction.
+    FrameRelayWithDirection,
+    /// 105: IEEE 802.11.
+    Wireless,
+    /// 127: IEEE 802.11 after a radiotap header.
+    Radiotap,
     /// 113: Linux "cooked" capture, version 1.
     LinuxCooked,
     /// 276: Linux "cooked" capture, version 2.
     LinuxCooked2,
+    /// 281: Ethernet with a tag of a Broadcom switch after the addresses.
+    BroadcomTag,
+    /// 282: Ethernet after a tag of a Broadcom switch.
+    BroadcomTagInFront,
+    /// 284: Ethernet with a DSA tag of a Marvell switch after the addresses.
+    MarvellTag,
+    /// 285: the same with an EtherType before the tag.
+    MarvellTypedTag,
 }
+
+/// The link types that can be read, by number.
+const READABLE: &[(u32, LinkType)] = &[
+    (0, LinkType::Loopback),
+    (1, LinkType::Ethernet),
+    (9, LinkType::Ppp),
+    (12, LinkType::RawIp),
+    (14, LinkType::RawIp),
+    (50, LinkType::Ppp),
+    (51, LinkType::PppOverEthernet),
+    (101, LinkType::RawIp),
+    (104, LinkType::CiscoHdlc),
+    (105, LinkType::Wireless),
+    (107, LinkType::FrameRelay),
+    (108, LinkType::Loopback),
+    (113, LinkType::LinuxCooked),
+    (127, LinkType::Radiotap),
+    (166, LinkType::Ppp),
+    (204, LinkType::PppWithDirection),
+    (206, LinkType::FrameRelayWithDirection),
+    (228, LinkType::RawIp),
+    (229, LinkType::RawIp),
+    (276, LinkType::LinuxCooked2),
+    (281, LinkType::BroadcomTag),
+    (282, LinkType::BroadcomTagInFront),
+    (284, LinkType::MarvellTag),
+    (285, LinkType::MarvellTypedTag),
+];
+
+/// Names of other common link types, for messages.
+const OTHERS: &[(u32, &str)] = &[
+    (6, "token ring"),
+    (7, "ARCNET"),
+    (8, "SLIP"),
+    (10, "FDDI"),
+    (100, "ATM"),
+    (114, "LocalTalk"),
+    (117, "OpenBSD pflog"),
+    (119, "IEEE 802.11 with a Prism header"),
+    (122, "IP over Fibre Channel"),
+    (123, "SunATM"),
+    (129, "ARCNET of Linux"),
+    (138, "IP over IEEE 1394"),
+    (139, "SS7 MTP2"),
+    (143, "DOCSIS"),
+    (147, "user-defined"),
+    (163, "IEEE 802.11 with an AVS header"),
+    (187, "Bluetooth HCI"),
+    (189, "USB"),
+    (192, "per-packet information (PPI)"),
+    (195, "IEEE 802.15.4"),
+    (201, "Bluetooth HCI"),
+    (220, "USB"),
+    (226, "Solaris ipnet"),
+    (227, "CAN"),
+    (230, "IEEE 802.15.4"),
+    (239, "netfilter log"),
+    (240, "netANALYZER"),
+    (242, "IP over InfiniBand"),
+    (247, "InfiniBand"),
+    (249, "USB"),
+    (251, "Bluetooth Low Energy"),
+    (253, "netlink"),
+    (258, "Apple pktap"),
+    (283, "IEEE 802.15.4 with TAP"),
+];
 
 /// Destination address of an invented Ethernet header.
 const MADE_UP_DST: [u8; 6] = [2, 0, 0, 0, 0, 1];
 /// Source address of an invented Ethernet header.
 const MADE_UP_SRC: [u8; 6] = [2, 0, 0, 0, 0, 2];
 
-/// Names of common link types, for messages.
-const NAMES: &[(u32, &str)] = &[
-    (0, "BSD loopback"),
-    (6, "token ring"),
-    (9, "PPP"),
-    (10, "FDDI"),
-    (105, "IEEE 802.11"),
-    (108, "OpenBSD loopback"),
-    (127, "IEEE 802.11 with radiotap"),
-    (147, "user-defined"),
-    (187, "Bluetooth HCI"),
-    (189, "USB"),
-    (195, "IEEE 802.15.4"),
-    (220, "USB"),
-    (227, "CAN"),
-    (239, "netfilter log"),
-    (253, "netlink"),
-];
+const IPV4: u16 = 0x0800;
+const IPV6: u16 = 0x86dd;
+const MPLS: u16 = 0x8847;
+const MPLS_MULTICAST: u16 = 0x8848;
+const VLAN: u16 = 0x8100;
+/// Smaller numbers are lengths (IEEE 802.3 section 3.2.6).
+const LEAST_ETHERTYPE: u16 = 0x0600;
+
+/// What a record holds.
+enum Content {
+    /// A packet from byte `at`, which becomes the payload of a new Ethernet header.
+    Packet { at: usize, dst: [u8; 6], src: [u8; 6], ethertype: u16 },
+    /// An Ethernet frame from byte `at`.
+    Frame { at: usize },
+    /// Nothing for an engine.
+    Nothing,
+}
+
+/// The record is shorter than its headers.
+#[derive(Debug, PartialEq, Eq)]
+struct TooShort;
+
+type Parsed = Result<Content, TooShort>;
+
+/// The outcome of a conversion to Ethernet.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) enum Converted {
+    /// A frame that is longer than the record by so many bytes (negative: shorter), and ends with
+    /// so many bytes of frame check sequence in the original packet.
+    Frame { grown: i32, fcs: u32 },
+    /// The record holds nothing for an engine.
+    Nothing,
+    /// The record is shorter than its link header.
+    TooShort,
+}
 
 impl LinkType {
     /// Converts from a link-type number; `Err` carries the number and, if known, the name.
     pub(super) fn from_number(number: u32) -> Result<Self, String> {
-        match number {
-            1 => Ok(Self::Ethernet),
-            12 | 14 | 101 | 228 | 229 => Ok(Self::RawIp),
-            113 => Ok(Self::LinuxCooked),
-            276 => Ok(Self::LinuxCooked2),
-            _ => Err(match NAMES.iter().find(|(n, _)| *n == number) {
+        match READABLE.iter().find(|(n, _)| *n == number) {
+            Some((_, link)) => Ok(*link),
+            None => Err(match OTHERS.iter().find(|(n, _)| *n == number) {
                 Some((_, name)) => format!("{number} ({name})"),
                 None => number.to_string(),
             }),
         }
     }
 
-    /// Makes an Ethernet frame of `bytes`; returns by how many bytes it grew (negative if it
-    /// shrank). `Err` says what is wrong with the record.
-    pub(super) fn to_ethernet(self, bytes: &mut Vec<u8>) -> Result<i32, &'static str> {
-        let (skip, src, ethertype) = match self {
-            Self::Ethernet => return Ok(0),
-            Self::RawIp => {
-                let ethertype = match bytes.first().map(|b| b >> 4) {
-                    Some(4) => [0x08, 0x00],
-                    Some(6) => [0x86, 0xdd],
-                    Some(_) => return Err("a raw IP record is neither IPv4 nor IPv6"),
-                    None => return Err("a raw IP record is empty"),
-                };
-                (0, MADE_UP_SRC, ethertype)
+    /// Makes an Ethernet frame of a record.
+    pub(super) fn to_ethernet(self, bytes: &mut Vec<u8>) -> Converted {
+        let length = bytes.len();
+        let tagless = match self {
+            Self::Ethernet => return Converted::Frame { grown: 0, fcs: 0 },
+            Self::BroadcomTag => Some(dsa::without_broadcom_tag(bytes)),
+            Self::MarvellTag => Some(dsa::without_marvell_tag(bytes, 0)),
+            Self::MarvellTypedTag => Some(dsa::without_marvell_tag(bytes, dsa::TYPE_LENGTH)),
+            _ => None,
+        };
+        if let Some(result) = tagless {
+            let grown = bytes.len() as i32 - length as i32;
+            return result.map_or(Converted::TooShort, |()| Converted::Frame { grown, fcs: 0 });
+        }
+        let (parsed, fcs) = match self {
+            Self::Radiotap => wireless::radiotap(bytes),
+            _ => (self.parse(bytes), 0),
+        };
+        match parsed {
+            Err(TooShort) => return Converted::TooShort,
+            Ok(Content::Nothing) => return Converted::Nothing,
+            Ok(Content::Frame { at }) => drop(bytes.drain(..at)),
+            Ok(Content::Packet { at, dst, src, ethertype }) => {
+                // A number that is no EtherType marks a frame with a length (IEEE 802.3).
+                let length = (bytes.len() - at).min(usize::from(LEAST_ETHERTYPE) - 1) as u16;
+                let word = if ethertype < LEAST_ETHERTYPE { length } else { ethertype };
+                let header = dst.into_iter().chain(src).chain(word.to_be_bytes());
+                bytes.splice(..at, header);
             }
+        }
+        Converted::Frame { grown: bytes.len() as i32 - length as i32, fcs }
+    }
+
+    fn parse(self, bytes: &[u8]) -> Parsed {
+        match self {
+            Self::RawIp => Ok(raw_ip(bytes, 0)),
+            Self::Loopback => loopback(bytes),
+            Self::Ppp => serial::ppp(bytes, 0),
+            Self::PppOverEthernet => serial::ppp(bytes, serial::PPPOE_LENGTH),
+            Self::PppWithDirection => serial::ppp(bytes, 1),
+            Self::CiscoHdlc => serial::cisco_hdlc(bytes, 0),
+            Self::FrameRelay => serial::frame_relay(bytes, 0),
+            Self::FrameRelayWithDirection => serial::frame_relay(bytes, 1),
+            Self::Wireless => wireless::data(bytes, 0, false),
             Self::LinuxCooked => {
-                let header =
-                    bytes.get(..16).ok_or("a record is too short for its Linux cooked header")?;
-                (16, cooked_source(header[5], &header[6..12]), [header[14], header[15]])
+                let header = bytes.get(..16).ok_or(TooShort)?;
+                Ok(cooked(16, header[5], &header[6..12], word(bytes, 14)?))
             }
             Self::LinuxCooked2 => {
-                let header =
-                    bytes.get(..20).ok_or("a record is too short for its Linux cooked header")?;
-                (20, cooked_source(header[11], &header[12..18]), [header[0], header[1]])
+                let header = bytes.get(..20).ok_or(TooShort)?;
+                Ok(cooked(20, header[11], &header[12..18], word(bytes, 0)?))
             }
-        };
-        let header = MADE_UP_DST.into_iter().chain(src).chain(ethertype);
-        bytes.splice(..skip, header);
-        Ok(14 - skip as i32)
+            Self::BroadcomTagInFront => match bytes.len() {
+                ..dsa::TAG_LENGTH => Err(TooShort),
+                _ => Ok(Content::Frame { at: dsa::TAG_LENGTH }),
+            },
+            Self::Ethernet
+            | Self::Radiotap
+            | Self::BroadcomTag
+            | Self::MarvellTag
+            | Self::MarvellTypedTag => unreachable!("to_ethernet converts these"),
+        }
     }
 }
 
-fn cooked_source(length: u8, address: &[u8]) -> [u8; 6] {
-    if length == 6 { address.try_into().expect("six bytes were sliced") } else { MADE_UP_SRC }
+/// A packet of a link without addresses.
+fn packet(at: usize, ethertype: u16) -> Content {
+    Content::Packet { at, dst: MADE_UP_DST, src: MADE_UP_SRC, ethertype }
+}
+
+/// The 16-bit word at an offset.
+fn word(bytes: &[u8], at: usize) -> Result<u16, TooShort> {
+    let word = bytes.get(at..at + 2).ok_or(TooShort)?;
+    Ok(u16::from_be_bytes([word[0], word[1]]))
+}
+
+fn byte(bytes: &[u8], at: usize) -> Result<u8, TooShort> {
+    bytes.get(at).copied().ok_or(TooShort)
+}
+
+fn raw_ip(bytes: &[u8], at: usize) -> Content {
+    match bytes.get(at).map(|first| first >> 4) {
+        Some(4) => packet(at, IPV4),
+        Some(6) => packet(at, IPV6),
+        _ => Content::Nothing,
+    }
+}
+
+/// The address family in four bytes, in the byte order of the host that captured (type 0) or of the
+/// network (type 108): no family's number is one in the other order.
+fn loopback(bytes: &[u8]) -> Parsed {
+    let family: [u8; 4] = bytes.get(..4).ok_or(TooShort)?.try_into().expect("four bytes");
+    Ok(match u32::from_be_bytes(family).min(u32::from_le_bytes(family)) {
+        2 => packet(4, IPV4),
+        // AF_INET6 of Linux, Windows, NetBSD and OpenBSD, FreeBSD, macOS.
+        10 | 23 | 24 | 28 | 30 => packet(4, IPV6),
+        _ => Content::Nothing,
+    })
+}
+
+/// Novell's frames and LLC have numbers of Linux in place of an EtherType (`ETH_P_802_3`,
+/// `ETH_P_802_2`).
+fn cooked(at: usize, length: u8, address: &[u8], protocol: u16) -> Content {
+    let src = match length {
+        6 => address.try_into().expect("six bytes were sliced"),
+        _ => MADE_UP_SRC,
+    };
+    match protocol {
+        1 | 4 | LEAST_ETHERTYPE.. => {
+            Content::Packet { at, dst: MADE_UP_DST, src, ethertype: protocol }
+        }
+        _ => Content::Nothing,
+    }
 }
 
 impl fmt::Display for LinkType {
@@ -100,8 +291,24 @@ impl fmt::Display for LinkType {
         f.write_str(match self {
             Self::Ethernet => "Ethernet",
             Self::RawIp => "raw IP",
+            Self::Loopback => "loopback",
+            Self::Ppp => "PPP",
+            Self::PppOverEthernet => "PPP over Ethernet",
+            Self::PppWithDirection => "PPP with direction",
+            Self::CiscoHdlc => "Cisco HDLC",
+            Self::FrameRelay => "frame relay",
+            Self::FrameRelayWithDirection => "frame relay with direction",
+            Self::Wireless => "IEEE 802.11",
+            Self::Radiotap => "IEEE 802.11 with radiotap",
             Self::LinuxCooked => "Linux cooked",
             Self::LinuxCooked2 => "Linux cooked v2",
+            Self::BroadcomTag => "Ethernet with a Broadcom tag",
+            Self::BroadcomTagInFront => "Ethernet after a Broadcom tag",
+            Self::MarvellTag => "Ethernet with a DSA tag",
+            Self::MarvellTypedTag => "Ethernet with an EtherType DSA tag",
         })
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -8,9 +8,10 @@
 //! - the ingress port is `N` if a pcapng interface is named `portN` (as [`Writer`] names them),
 //!   else the number of the interface in its section; 0 for pcap;
 //! - Ethernet is kept as it is, without the frame check sequence if the file says that there is
-//!   one. Raw IP and Linux cooked captures are given an Ethernet header (see [`LinkType`]); any
-//!   other link type is an error;
+//!   one. Packets of other links are given an Ethernet header (see [`LinkType`]); a link type that
+//!   is not there is an error that names it;
 //! - a record shorter than the original packet (`snaplen`) is treated as [`Truncated`] says;
+//! - a capture that ends in the middle of a record is treated as [`Unfinished`] says;
 //! - packets longer than 65,535 bytes, which network cards with reassembly leave in captures, are
 //!   cut to that length.
 //!
@@ -25,7 +26,7 @@ mod writer;
 
 pub use error::CaptureError;
 pub use link::LinkType;
-pub use reader::{ReadOptions, Reader, Summary, Truncated};
+pub use reader::{ReadOptions, Reader, Summary, Truncated, Unfinished};
 pub use writer::{Destination, Format, Writer};
 
 /// The longest record that is accepted, in bytes: libpcap's own limit (`MAXIMUM_SNAPLEN`). A longer

@@ -112,7 +112,8 @@ pub(super) fn unreadable_link(offset: u64, number: &str) -> Fault {
     Fault::new(
         offset,
         format!(
-            "the capture's link type is {number}; Ethernet, raw IP and Linux cooked captures can be read"
+            "the capture's link type is {number}; Ethernet, raw IP, loopback, PPP, Cisco HDLC, frame relay, \
+             IEEE 802.11 and Linux cooked captures can be read"
         ),
         "capture on an Ethernet interface, or convert it with `tshark` or `tcprewrite`",
     )

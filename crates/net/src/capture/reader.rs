@@ -4,7 +4,7 @@ use std::io::Read;
 use std::path::{Path, PathBuf};
 
 use super::error::{CaptureError, Fault};
-use super::link::LinkType;
+use super::link::{Converted, LinkType};
 use super::pcap::Pcap;
 use super::pcapng::{Pcapng, SECTION_HEADER};
 use crate::input::{self, Source};
@@ -13,14 +13,24 @@ use crate::packet::{MAX_LENGTH, Packet};
 /// How to treat a packet of which the capture holds only the beginning (`snaplen`).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
 pub enum Truncated {
-    /// Keep the captured bytes: a shorter packet, whose headers may claim more bytes than there
+    /// Use the captured bytes: a shorter packet, whose headers may claim more bytes than there
     /// are.
     #[default]
-    Keep,
+    Use,
     /// Restore the original length; the missing bytes are zero.
     Pad,
     /// Skip the packet.
     Skip,
+}
+
+/// How to treat a capture that ends in the middle of a record.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
+pub enum Unfinished {
+    /// It is an error.
+    #[default]
+    Refuse,
+    /// The packets before are used; [`Reader::unfinished`] says where the capture ends.
+    Use,
 }
 
 /// How to read a capture.
@@ -28,6 +38,8 @@ pub enum Truncated {
 pub struct ReadOptions {
     /// The treatment of truncated packets.
     pub truncated: Truncated,
+    /// The treatment of captures that end in the middle.
+    pub unfinished: Unfinished,
 }
 
 /// Statistics of a reader so far.
@@ -39,6 +51,8 @@ pub struct Summary {
     pub truncated: u64,
     /// Packets cut to [`MAX_LENGTH`].
     pub cut: u64,
+    /// Records of links other than Ethernet that hold no packet: see [`LinkType`].
+    pub without_packet: u64,
     /// pcapng blocks that are not packets and have no meaning here.
     pub skipped_blocks: u64,
 }
@@ -71,6 +85,7 @@ pub struct Reader {
     summary: Summary,
     original_length: u32,
     done: bool,
+    unfinished: Option<CaptureError>,
 }
 
 impl Reader {
@@ -116,6 +131,7 @@ impl Reader {
             summary: Summary::default(),
             original_length: 0,
             done: false,
+            unfinished: None,
         })
     }
 
@@ -128,6 +144,16 @@ impl Reader {
             },
             ..self.summary
         }
+    }
+
+    /// The capture's name.
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// Why the capture ended, if it was in the middle of a record and the options allow that.
+    pub fn unfinished(&self) -> Option<&CaptureError> {
+        self.unfinished.as_ref()
     }
 
     /// The length in bytes of the last returned packet on the wire, as an Ethernet frame without
@@ -144,9 +170,17 @@ impl Reader {
         if self.done {
             return Ok(false);
         }
-        let result = self.advance(packet).map_err(|fault| fault.at(&self.path));
+        let result = self.advance(packet);
         self.done = !matches!(result, Ok(true));
-        result
+        result.or_else(|fault| {
+            let may_end = fault.is_end && self.options.unfinished == Unfinished::Use;
+            let error = fault.at(&self.path);
+            if !may_end {
+                return Err(error);
+            }
+            self.unfinished = Some(error);
+            Ok(false)
+        })
     }
 
     fn advance(&mut self, packet: &mut Packet) -> Result<bool, Fault> {
@@ -165,18 +199,33 @@ impl Reader {
             let fcs = u32::from(record.fcs);
             original = original.saturating_sub(fcs);
             bytes.truncate(original as usize);
-            let grown = record.link.to_ethernet(bytes).map_err(|what| {
-                Fault::new(
-                    record.start,
-                    what,
-                    "the capture is damaged, or its stated link type is wrong",
-                )
-            })?;
-            original = original.saturating_add_signed(grown);
+            match record.link.to_ethernet(bytes) {
+                Converted::Frame { grown, fcs } => {
+                    original = original.saturating_add_signed(grown).saturating_sub(fcs);
+                    bytes.truncate(original as usize);
+                }
+                Converted::Nothing => {
+                    self.summary.without_packet += 1;
+                    continue;
+                }
+                // Too little was captured to know what the record holds.
+                Converted::TooShort if truncated => {
+                    self.summary.truncated += 1;
+                    self.summary.without_packet += 1;
+                    continue;
+                }
+                Converted::TooShort => {
+                    return Err(Fault::new(
+                        record.start,
+                        format!("a record is too short for its link header ({})", record.link),
+                        "the capture is damaged, or its stated link type is wrong",
+                    ));
+                }
+            }
             if truncated {
                 self.summary.truncated += 1;
                 match self.options.truncated {
-                    Truncated::Keep => {}
+                    Truncated::Use => {}
                     Truncated::Pad => {
                         bytes.resize(bytes.len().max((original as usize).min(MAX_LENGTH)), 0)
                     }

@@ -114,6 +114,11 @@ impl Writer {
         Ok(writer)
     }
 
+    /// The format.
+    pub fn format(&self) -> Format {
+        self.format
+    }
+
     /// Number of packets written.
     pub fn packets(&self) -> u64 {
         self.packets

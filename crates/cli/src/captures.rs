@@ -1,0 +1,66 @@
+//! Options of captures that are read.
+
+use clap::{Args, ValueEnum};
+use wireloom_io::Captures;
+use wireloom_net::capture::{ReadOptions, Truncated, Unfinished};
+
+/// How captures are read.
+#[derive(Args, Debug, Default)]
+pub struct CaptureArgs {
+    /// What becomes of packets that were captured in part (snap length): padded with zeros to their
+    /// length on the wire, skipped, or used as they are
+    #[arg(long, value_enum, value_name = "HOW", default_value_t)]
+    truncated: OnTruncated,
+    /// What becomes of a capture that ends in the middle of a record: it is used up to there, with a
+    /// warning, or refused
+    #[arg(long, value_enum, value_name = "HOW", default_value_t)]
+    unfinished: OnUnfinished,
+}
+
+#[derive(Clone, Copy, Debug, Default, ValueEnum)]
+enum OnTruncated {
+    Pad,
+    Skip,
+    #[default]
+    Use,
+}
+
+#[derive(Clone, Copy, Debug, Default, ValueEnum)]
+enum OnUnfinished {
+    #[default]
+    Use,
+    Refuse,
+}
+
+impl CaptureArgs {
+    /// The options as the reader of captures takes them.
+    pub fn options(&self) -> ReadOptions {
+        ReadOptions {
+            truncated: match self.truncated {
+                OnTruncated::Pad => Truncated::Pad,
+                OnTruncated::Skip => Truncated::Skip,
+                OnTruncated::Use => Truncated::Use,
+            },
+            unfinished: match self.unfinished {
+                OnUnfinished::Use => Unfinished::Use,
+                OnUnfinished::Refuse => Unfinished::Refuse,
+            },
+        }
+    }
+}
+
+/// Prints what a user should know of captures that have been read.
+pub fn warn_of(captures: &Captures) {
+    for warning in captures.warnings() {
+        eprintln!("warning: {warning}");
+    }
+}
+
+/// Says how many packets to the control processor a capture in plain pcap lacks.
+pub fn warn_of_left_out(count: u64) {
+    if count > 0 {
+        eprintln!(
+            "warning: packets to the cpu that plain pcap cannot hold: {count}; name the file .pcapng"
+        );
+    }
+}

@@ -1,0 +1,54 @@
+//! What becomes of captures that lack something.
+
+use super::workplace::{Workplace, frame, pcap};
+
+const RUN: &str = "run hub.loom --on golden --tables hub.tables --in in.pcap";
+
+#[test]
+fn packets_captured_in_part_are_counted_and_treated_as_asked() {
+    let place = Workplace::new();
+    let mut capture = pcap(&[frame(0x0800), frame(0x0800)]);
+    capture[24 + 12..24 + 16].copy_from_slice(&100u32.to_le_bytes()); // its length on the wire
+    place.write("in.pcap", &capture);
+    for (option, packets, bytes) in [
+        ("", 2, 120),
+        (" --truncated use", 2, 120),
+        (" --truncated pad", 2, 160),
+        (" --truncated skip", 1, 60),
+    ] {
+        let ran = place.wireloom(&format!("{RUN} --json -{option}"));
+        ran.status(0).complains(&["warning: in.pcap: packets captured in part (snap length): 1;"]);
+        let arrived = &ran.json()["arrived"];
+        assert_eq!((&arrived["packets"], &arrived["bytes"]), (&packets.into(), &bytes.into()));
+    }
+}
+
+#[test]
+fn a_capture_that_ends_in_the_middle_is_used_up_to_there_or_refused() {
+    let place = Workplace::new();
+    let capture = pcap(&[frame(0x0800), frame(0x0800)]);
+    place.write("in.pcap", &capture[..capture.len() - 1]);
+    let ran = place.wireloom(&format!("{RUN} --in three.pcap --json - --out out.pcapng"));
+    ran.status(0).complains(&[
+        "warning: in.pcap: byte 100: the file ends",
+        "packets before it that are used: 1",
+    ]);
+    assert_eq!(ran.json()["arrived"]["packets"], 4);
+    assert!(place.files().contains(&"out.pcapng".into()));
+
+    let ran = place.wireloom(&format!("{RUN} --unfinished refuse --out refused.pcapng"));
+    ran.status(2).complains(&["error: in.pcap: byte 100: the file ends inside a record"]);
+    assert!(!place.files().contains(&"refused.pcapng".into()));
+}
+
+#[test]
+fn plain_pcap_holds_what_was_sent() {
+    let place = Workplace::new();
+    let words = "run hub.loom --on golden --tables hub.tables --in three.pcap --out out.pcap";
+    let ran = place.wireloom(words);
+    ran.status(0).complains(&["warning: packets to the cpu that plain pcap cannot hold: 1"]);
+    let out = place.read("out.pcap");
+    assert_eq!((out.len(), &out[24 + 16..]), (24 + 16 + 60, &frame(0x0800)[..]));
+    let ran = place.wireloom(&words.replace("out.pcap", "more.pcap --drops"));
+    ran.status(2).complains(&["plain pcap cannot hold dropped packets", "name the file .pcapng"]);
+}

@@ -1,0 +1,85 @@
+//! IEEE 802.11: the packets in data frames.
+
+use super::{Content, LEAST_ETHERTYPE, Parsed, TooShort, byte};
+
+/// Length of the frame check sequence.
+const FCS: u32 = 4;
+
+/// A radiotap header (<https://www.radiotap.org>) and the frame after it. Returns the length of the
+/// frame check sequence as well, of which the header says whether it was captured.
+pub(super) fn radiotap(bytes: &[u8]) -> (Parsed, u32) {
+    let little = |at: usize| Some(u16::from_le_bytes(*bytes.get(at..)?.first_chunk()?));
+    let Some(length) = little(2).map(usize::from).filter(|length| *length >= 8) else {
+        return (Err(TooShort), 0);
+    };
+    let flags = flags(&bytes[..length.min(bytes.len())]).unwrap_or(0);
+    let (has_fcs, is_padded) = (flags & 0x10 != 0, flags & 0x20 != 0);
+    (data(bytes, length, is_padded), if has_fcs { FCS } else { 0 })
+}
+
+/// The flags of a radiotap header, if it has them: field 1, before which only the time of eight
+/// aligned bytes can be.
+fn flags(header: &[u8]) -> Option<u8> {
+    let present = |at: usize| Some(u32::from_le_bytes(*header.get(at..)?.first_chunk()?));
+    let first = present(4)?;
+    // Further words follow while the highest bit is set.
+    let mut at = 4;
+    while present(at)? >> 31 == 1 {
+        at += 4;
+    }
+    at += 4;
+    if first & 1 != 0 {
+        at = at.next_multiple_of(8) + 8;
+    }
+    if first & 2 == 0 { None } else { header.get(at).copied() }
+}
+
+/// A frame from byte `at`. `is_padded`: the payload begins at a multiple of four bytes.
+pub(super) fn data(bytes: &[u8], at: usize, is_padded: bool) -> Parsed {
+    let frame = bytes.get(at..).ok_or(TooShort)?;
+    let (control, flags) = (byte(frame, 0)?, byte(frame, 1)?);
+    let (kind, subtype) = (control >> 2 & 3, control >> 4);
+    let is_data = control & 3 == 0 && kind == 2 && subtype & 4 == 0;
+    let (to_ds, from_ds) = (flags & 1 != 0, flags & 2 != 0);
+    let (more_fragments, is_protected, has_order) =
+        (flags & 4 != 0, flags & 0x40 != 0, flags & 0x80 != 0);
+    if !is_data || is_protected || more_fragments {
+        return Ok(Content::Nothing);
+    }
+    if byte(frame, 22)? & 0xf != 0 {
+        return Ok(Content::Nothing); // a later fragment
+    }
+    let mut length = 24;
+    let address = |at: usize| -> Result<[u8; 6], TooShort> {
+        frame.get(at..).and_then(|bytes| bytes.first_chunk()).copied().ok_or(TooShort)
+    };
+    // IEEE 802.11 section 9.3.2.1: which address is whose.
+    let (dst, src) = match (to_ds, from_ds) {
+        (false, false) => (address(4)?, address(10)?),
+        (true, false) => (address(16)?, address(10)?),
+        (false, true) => (address(4)?, address(16)?),
+        (true, true) => {
+            length += 6;
+            (address(16)?, address(24)?)
+        }
+    };
+    if subtype & 8 != 0 {
+        let several = byte(frame, length)? & 0x80 != 0; // an A-MSDU
+        if several {
+            return Ok(Content::Nothing);
+        }
+        length += if has_order { 6 } else { 2 };
+    }
+    if is_padded {
+        length = length.next_multiple_of(4);
+    }
+    // LLC with SNAP: EtherTypes, also as bridges tunnel them (RFC 1042, IEEE 802.1H).
+    let llc: [u8; 8] =
+        *frame.get(length..).and_then(|bytes| bytes.first_chunk()).ok_or(TooShort)?;
+    let ethertype = u16::from_be_bytes([llc[6], llc[7]]);
+    let is_snap = matches!(llc[..6], [0xaa, 0xaa, 3, 0, 0, 0 | 0xf8]);
+    Ok(match is_snap && ethertype >= LEAST_ETHERTYPE {
+        true => Content::Packet { at: at + length + 8, dst, src, ethertype },
+        false => Content::Nothing,
+    })
+}
