@@ -1,5 +1,7 @@
 //! Summaries and dumps of offload contents.
 
+use std::cmp::Reverse;
+use std::collections::BTreeMap;
 use std::fmt::Write;
 
 use serde::Serialize;
@@ -7,7 +9,7 @@ use wireloom_bits::Bits;
 use wireloom_ir as ir;
 use wireloom_machine::{find_offload, key_text, thousands};
 use wireloom_offloads::registry::kind;
-use wireloom_offloads::{Config, Row, Store};
+use wireloom_offloads::{Config, EntryKey, Instance, Row, Store};
 
 use wireloom_console::output;
 
@@ -50,14 +52,11 @@ pub fn summary(
             continue;
         }
         let Ok((config, instance)) = find_offload(store, &path) else { continue };
-        let mut rows = instance.rows();
-        let count = rows.len();
-        if !wanted {
-            rows.clear();
-        } else if limit > 0 {
-            rows.sort_by(|a, b| values(b).cmp(&values(a)));
-            rows.truncate(limit);
-        }
+        let (count, rows) = match (wanted, limit) {
+            (false, _) => first(instance, 0, by_key),
+            (true, 0) => first(instance, usize::MAX, by_key),
+            (true, limit) => first(instance, limit, by_value),
+        };
         let rows = rows.iter().map(|row| shown(config, row)).collect();
         reports.push(OffloadReport { name: path, kind: config.kind.clone(), count, rows });
     }
@@ -96,8 +95,40 @@ fn collect_changed(
     }
 }
 
-fn values(row: &Row) -> Vec<&Bits> {
-    row.fields.iter().map(|(_, value)| value).collect()
+/// Orders rows by key.
+pub fn by_key(row: &Row) -> EntryKey {
+    row.key.clone()
+}
+
+/// Orders rows by value, largest first, and equal ones by key.
+fn by_value(row: &Row) -> (Reverse<Vec<Bits>>, EntryKey) {
+    (Reverse(row.fields.iter().map(|(_, value)| value.clone()).collect()), row.key.clone())
+}
+
+/// Returns the number of an offload's rows, and the first `limit` of them in an order that no two
+/// rows share. Only these are in memory together.
+pub fn first<K: Ord>(
+    instance: &dyn Instance,
+    limit: usize,
+    order: impl Fn(&Row) -> K,
+) -> (usize, Vec<Row>) {
+    let mut count = 0;
+    let mut kept: BTreeMap<K, Row> = BTreeMap::new();
+    instance.for_each_row(&mut |row| {
+        count += 1;
+        if limit == 0 {
+            return;
+        }
+        let place = order(&row);
+        if kept.len() == limit && kept.last_key_value().is_some_and(|(last, _)| *last < place) {
+            return;
+        }
+        kept.insert(place, row);
+        if kept.len() > limit {
+            kept.pop_last();
+        }
+    });
+    (count, kept.into_values().collect())
 }
 
 /// Formats a row as text.
@@ -129,4 +160,30 @@ pub fn text(reports: &[OffloadReport]) -> String {
         writeln!(out, "{table}").expect("a string takes everything");
     }
     out
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use wireloom_ir::builder::config;
+    use wireloom_offloads::{Entry, instantiate};
+
+    #[test]
+    fn the_first_rows_are_those_of_a_sorted_list() {
+        let mut table = instantiate(&config("lpm", &[("", 32)], &[("", 8)], &[])).expect("a table");
+        for number in 0..200u32 {
+            let bits = Bits::new(32, u128::from(number.wrapping_mul(0x9e37_79b9)));
+            let value = Bits::new(8, u128::from(number % 7));
+            table.load(Entry { key: EntryKey::Prefix { bits, length: 32 }, value }).expect("room");
+        }
+        let sorted = table.rows();
+        for limit in [0, 1, 20, 200, usize::MAX] {
+            let expected = &sorted[..limit.min(200)];
+            assert_eq!(first(table.as_ref(), limit, by_key), (200, expected.to_vec()));
+            let mut largest = sorted.clone();
+            largest.sort_by_key(by_value);
+            largest.truncate(limit);
+            assert_eq!(first(table.as_ref(), limit, by_value), (200, largest));
+        }
+    }
 }

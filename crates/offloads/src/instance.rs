@@ -98,6 +98,11 @@ pub trait Instance: Any + Send + Duplicate {
     /// elements, live entries, kept packets.
     fn rows(&self) -> Vec<Row>;
 
+    /// Visits these rows in no particular order. Large tables need not make a list of them.
+    fn for_each_row(&self, visit: &mut dyn FnMut(Row)) {
+        self.rows().into_iter().for_each(visit);
+    }
+
     /// Returns the entry that the control plane would write for a row: its key and packed value.
     fn entry(&self, row: &Row) -> Entry {
         Entry { key: row.key.clone(), value: packed(&row.fields) }

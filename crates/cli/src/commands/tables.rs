@@ -68,25 +68,19 @@ impl Tables {
         let mut offloads = Vec::new();
         for path in store.paths() {
             let (config, instance) = find_offload(&store, &path)?;
-            let found = instance.rows();
-            if found.is_empty() {
+            let mut prefix_lengths = BTreeMap::new();
+            let (entries, found) = rows::first(instance, self.rows, rows::by_key);
+            if entries == 0 {
                 continue;
             }
-            let mut prefix_lengths = BTreeMap::new();
-            for row in &found {
+            instance.for_each_row(&mut |row| {
                 if let EntryKey::Prefix { length, .. } = row.key {
                     *prefix_lengths.entry(length).or_default() += 1;
                 }
-            }
-            let rows = found.iter().take(self.rows).map(|row| rows::shown(config, row)).collect();
-            let kind = config.kind.clone();
-            offloads.push(Contents {
-                name: path,
-                kind,
-                entries: found.len(),
-                prefix_lengths,
-                rows,
             });
+            let rows = found.iter().map(|row| rows::shown(config, row)).collect();
+            let kind = config.kind.clone();
+            offloads.push(Contents { name: path, kind, entries, prefix_lengths, rows });
         }
         let report = Report {
             entries_read: loaded.entries,

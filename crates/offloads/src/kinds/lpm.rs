@@ -139,14 +139,18 @@ impl Instance for Lpm {
     /// All prefixes, sorted by their bits, then by length.
     fn rows(&self) -> Vec<Row> {
         let mut rows = Vec::new();
+        self.for_each_row(&mut |row| rows.push(row));
+        rows.sort_unstable_by(|a, b| a.key.cmp(&b.key));
+        rows
+    }
+
+    fn for_each_row(&self, visit: &mut dyn FnMut(Row)) {
         self.with_table(|table| {
             table.for_each(&mut |bits, length, value| {
                 let fields = field_values(&self.layout, &value);
-                rows.push(Row { key: EntryKey::Prefix { bits, length }, fields });
+                visit(Row { key: EntryKey::Prefix { bits, length }, fields });
             });
         });
-        rows.sort_unstable_by(|a, b| a.key.cmp(&b.key));
-        rows
     }
 
     fn raw(&mut self) -> Option<RawView> {
