@@ -297,7 +297,7 @@ fn packets_before_an_end_in_the_middle_are_used_if_the_options_say_so() {
     for cut in [whole[..whole.len() - 1].to_vec(), zipped[..zipped.len() - 20].to_vec()] {
         assert!(read(cut.clone()).is_err());
         let mut reader = open(cut, options).expect("a capture");
-        assert_eq!(reader.by_ref().map(|packet| packet.expect("whole")).count(), 1);
+        assert_eq!(reader.by_ref().filter(Result::is_ok).count(), 1);
         assert_eq!(reader.unfinished().and_then(|error| error.offset), Some(24 + 16 + 60));
     }
     let mut reader = open(whole, options).expect("a capture");
