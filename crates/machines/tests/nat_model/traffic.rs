@@ -85,8 +85,8 @@ impl Traffic {
         self.time_ns += pause;
         let is_from_inside = self.below(5) < 3;
         let content = match (self.one_in(4), is_from_inside) {
-            (false, true) => Content::Datagram(self.from_inside(model)),
-            (false, false) => Content::Datagram(self.from_outside(model)),
+            (false, true) => Content::Datagram(self.leaving(model)),
+            (false, false) => Content::Datagram(self.arriving(model)),
             (true, _) => Content::Error(self.error(is_from_inside, model)),
         };
         let tags = self.below(3) as usize;
@@ -130,7 +130,7 @@ impl Traffic {
         Datagram { protocol, from: nowhere, to: nowhere, kind, is_unsummed, options, data }
     }
 
-    fn from_inside(&mut self, model: &Translator) -> Datagram {
+    fn leaving(&mut self, model: &Translator) -> Datagram {
         let mut datagram = self.datagram();
         datagram.from = self.host();
         datagram.to = match self.one_in(4) {
@@ -140,7 +140,7 @@ impl Traffic {
         datagram
     }
 
-    fn from_outside(&mut self, model: &Translator) -> Datagram {
+    fn arriving(&mut self, model: &Translator) -> Datagram {
         let mut datagram = self.datagram();
         datagram.from = self.remote();
         datagram.to = self.outside(datagram.protocol, model);
