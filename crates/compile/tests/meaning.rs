@@ -145,8 +145,8 @@ fn statements_mean_what_c_programmers_expect() {
         // Scopes.
         ("u8 a = 1; { u8 a = 2; out = a; } out = out * 10 + a;", 21),
         // Views: reads, writes, at run-time offsets, outside the window.
-        ("In late @ in.b[0] - 8; out = late.b[0];", 0x98),
-        ("In late @ in.b[0] - 1; out = concat(late.b[0], late.b[1]);", 0x0f00),
+        ("In late @ (u16)in.b[0] - 8; out = late.b[0];", 0x98),
+        ("In late @ (u16)in.b[0] - 1; out = concat(late.b[0], late.b[1]);", 0x0f00),
         ("In late @ 200; out = late.b[0];", 0),
         ("in.b[1] = 7; in.b[2] += 1; out = concat(in.b[1], in.b[2]);", 0x0733),
         ("out = packet.length * 100 + packet.ingress;", 1603),
@@ -257,6 +257,28 @@ fn functions_write_through_views_that_they_are_given() {
          step s { H later @ 2; bump(h); bump(later); h.b = sum(later) + sum((H){ 3, 4 }); finish; }",
     );
     assert_eq!(run(&source, &[1, 2, 3, 0]), [(Verdict::Sent { port: 0 }, vec![2, 11, 4, 0])]);
+}
+
+#[test]
+fn a_place_is_read_after_its_indices_are_evaluated() {
+    let source = |read: &str| {
+        engine(&format!(
+            "u8 bits; u8 list[2]; u8 calls;
+             u8 set() {{ bits = 0x80; list[1] = 9; calls += 1; return calls; }}
+             u8 seven() {{ bits = 0x80; return 7; }}
+             u8[2] whole() {{ calls += 1; return list; }}
+             step s {{ h.a = {read}; h.b = bits + calls; finish; }}"
+        ))
+    };
+    let result = |read: &str| match run(&source(read), &[1, 2]).remove(0) {
+        (Verdict::Sent { .. }, bytes) => bytes,
+        other => panic!("{read}: {other:?}"),
+    };
+    assert_eq!(result("bits[seven()]"), [1, 0x80]);
+    assert_eq!(result("list[set()]"), [9, 0x81]);
+    // What is not a place is evaluated before the index.
+    assert_eq!(result("whole()[set() - 1]"), [0, 0x82]);
+    assert_eq!(result("bits + seven()"), [7, 0x80]);
 }
 
 #[test]

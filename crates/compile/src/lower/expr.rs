@@ -50,8 +50,15 @@ impl<'a> StepLowering<'a> {
                 self.b.slice(whole, *lo, hi - lo + 1)
             }
             ExprKind::Bit(whole, index) => {
-                let whole = self.scalar(whole);
-                let index = self.scalar(index);
+                // Like an element: a place is read after all of its indices are known.
+                let (whole, index) = match &whole.kind {
+                    ExprKind::Read(place) => {
+                        let place = self.resolve(place);
+                        let index = self.scalar(index);
+                        (self.read(&place)[0], index)
+                    }
+                    _ => (self.scalar(whole), self.scalar(index)),
+                };
                 self.bit(whole, index)
             }
             ExprKind::Not(inner) | ExprKind::LogicalNot(inner) => {
