@@ -57,21 +57,29 @@ fn constant(expr: &str) -> Bits {
 
 const REFERENCE: &str = include_str!("../../../docs/language.md");
 
-/// The first example of the reference, with the headers that it includes inserted.
-fn reference_example() -> String {
-    let (_, rest) = REFERENCE.split_once("```c\n").expect("an example");
-    let (example, _) = rest.split_once("```").expect("its end");
-    let headers = "header Ethernet { u48 dst, src; u16 type; };
-        header Ipv4 { u4 version, ihl; u8 tos; u16 length, id, fragment; u8 ttl, protocol; u16 checksum; u32 src, dst; };";
-    let include = "#include \"include/ethernet.loom\"";
-    assert!(example.contains(include));
-    example.replace(include, headers)
+/// The programs of the reference, which include the headers of `programs/include`.
+fn reference_examples() -> Vec<&'static str> {
+    let blocks = REFERENCE.split("```c\n").skip(1);
+    blocks.map(|rest| rest.split_once("```").expect("its end").0).collect()
+}
+
+fn check_reference(text: &str) -> Checked {
+    let programs = concat!(env!("CARGO_MANIFEST_DIR"), "/../../programs");
+    let options = Options { include_dirs: vec![programs.into()], ..Options::default() };
+    check_source("reference.loom", text, &options)
 }
 
 #[test]
-fn the_example_of_the_reference_compiles() {
-    let text = reference_example();
-    let checked = checked(&text);
+fn every_example_of_the_reference_compiles() {
+    for text in reference_examples() {
+        let checked = check_reference(text);
+        assert_eq!(render(&checked.diagnostics, &checked.sources, false), "", "{text}");
+    }
+}
+
+#[test]
+fn the_first_example_of_the_reference_means_what_it_says() {
+    let checked = check_reference(reference_examples()[0]);
     let shown = render(&checked.diagnostics, &checked.sources, false);
     let program = checked.program.unwrap_or_else(|| panic!("{shown}"));
     assert_eq!(shown, "");
@@ -92,7 +100,7 @@ fn constants_are_folded_with_the_width_of_their_place() {
     assert_eq!(constant("-1"), Bits::new(16, 0xffff));
     assert_eq!(constant("0x1_0000 >> 4"), Bits::new(16, 0x1000));
     assert_eq!(constant("(u8)300"), Bits::new(16, 44));
-    assert_eq!(constant("(u8)200 + (u8)100"), Bits::new(16, 44));
+    assert_eq!(constant("(u8)((u8)200 + (u8)100)"), Bits::new(16, 44));
     assert_eq!(constant("(u9)200 + (u8)100"), Bits::new(16, 300));
     assert_eq!(constant("'A'"), Bits::new(16, 65));
     assert_eq!(constant("concat((u4)1, (u8)2)"), Bits::new(16, 0x102));
@@ -138,7 +146,7 @@ fn narrowing_is_silent_where_the_value_provably_fits() {
         "packet.length / 256",
         "(u16)(u8)packet.length",
         "packet.length > 5 ? packet.ingress[3:0] : 7",
-        "packet.ingress[3:0] * 15 + (u16)packet.length[2:0]",
+        "(u16)packet.ingress[3:0] * 15 + packet.length[2:0]",
         "sizeof(u64)",
         "packet.length == 4",
     ] {
@@ -161,6 +169,110 @@ fn narrowing_is_silent_where_the_value_provably_fits() {
             "{loses}"
         );
     }
+}
+
+#[test]
+fn wrapping_before_widening_is_silent_where_it_is_impossible_invisible_or_intended() {
+    let of = |value: &str| {
+        codes(&step(&format!(
+            "u8 a = packet.ingress[7:0]; u8 b = packet.length[7:0]; u64 x = {value}; packet.egress = x[15:0] ^ b;"
+        )))
+    };
+    for silent in [
+        "(u16)a * b",
+        "(a >> 1) + (b >> 1)",
+        "(a & 15) * (b & 15)",
+        "a % 16 << 4",
+        "a % 16 + 240",
+        "255 - a",
+        "(a + b) & 0x7f",
+        "(u8)(a + b)",
+        "(u4)(a * b)",
+        "(a * b)[3:0]",
+        "a > 3 ? 255 - b : b / 2",
+    ] {
+        assert_eq!(of(silent), Vec::<&str>::new(), "{silent}");
+    }
+    for wraps in [
+        "a + b",
+        "a - b",
+        "a * b + packet.arrival",
+        "(u64)(a << 1)",
+        "(a + b) >> 1",
+        "(a + b) | 1",
+        "~(a + b)",
+        "-a",
+        "a > 3 ? a + 1 : 0",
+        "packet.arrival << a * 2",
+    ] {
+        assert_eq!(of(wraps), ["W0606"], "{wraps}");
+    }
+    // A value that keeps its width may wrap.
+    assert_eq!(codes(&step("packet.egress = packet.ingress * 3 - 1;")), Vec::<&str>::new());
+    // In a loop, the variable's values are known.
+    let round = |value: &str| {
+        codes(&step(&format!("u16 x; for (u4 i = 1; i < 8; i++) x += {value}; packet.egress = x;")))
+    };
+    assert_eq!(round("i * 2 + (7 - i)"), ["W0606"]);
+    assert_eq!(round("i * 2 + 1"), Vec::<&str>::new());
+    assert_eq!(round("7 - i"), Vec::<&str>::new());
+    assert_eq!(round("6 - i"), ["W0606"]);
+}
+
+#[test]
+fn offsets_and_lengths_that_may_wrap_are_refused() {
+    let of = |body: &str| {
+        codes(&format!(
+            "header I {{ u4 a, ihl; }}; header T {{ u16 p; }};
+             engine e() {{ offload sum : checksum; I ip @ 14; u4 at; T late @ {}; step s {{ {body} finish; }} }}",
+            if body.contains("late") { "at + 8" } else { "(u16)at + 8" },
+        ))
+        .into_iter()
+        .filter(|c| !c.starts_with("W07"))
+        .collect::<Vec<_>>()
+    };
+    for refused in [
+        "T t @ ip.ihl * 4; packet.egress = t.p;",
+        "T t @ packet.ingress + ip.ihl * 4; packet.egress = t.p;",
+        "packet.egress = sum.sum(0, ip.ihl * 4, 0);",
+        "packet.push(ip.ihl + 3);",
+        "packet.remove(ip.ihl * 4, 1);",
+        "packet.egress = late.p;",
+    ] {
+        assert_eq!(of(refused), ["E0418"], "{refused}");
+    }
+    for accepted in [
+        "T t @ (u16)ip.ihl * 4; packet.egress = t.p;",
+        "T t @ (u4)(ip.ihl * 4); packet.egress = t.p;",
+        "T t @ packet.ingress + 4; packet.egress = t.p;",
+        "packet.remove(packet.length - 4, 4);",
+    ] {
+        assert_eq!(of(accepted), Vec::<&str>::new(), "{accepted}");
+    }
+    // The start value of a checksum is neither; a cast widens knowingly, if perhaps too late.
+    assert_eq!(of("packet.egress = sum.sum(0, 8, ip.ihl + 1);"), ["W0606"]);
+    assert_eq!(of("T t @ (u16)(ip.ihl * 4); packet.egress = t.p;"), ["W0606"]);
+}
+
+#[test]
+fn literals_are_compared_and_chosen_by_their_exact_values() {
+    let holds = |condition: &str| codes(&format!("static_assert({condition});\n{}", step("")));
+    for yes in [
+        "sizeof(u32) - 100 < 0",
+        "-1 < 0 && 1 - 2 != 1",
+        "~0 == -1",
+        "(1 << 80) > 1",
+        "(1<2?3:4) == 3",
+        "(1 > 2 ? 1 / 0 : -5) < -4",
+        "!(0 > 1)",
+    ] {
+        assert_eq!(holds(yes), Vec::<&str>::new(), "{yes}");
+    }
+    for no in ["sizeof(u32) - 100 >= 0", "-1 > 0", "(1<2?3:4) == 4"] {
+        assert_eq!(holds(no), ["E0404"], "{no}");
+    }
+    assert_eq!(constant("(1<2?3:4)"), Bits::new(16, 3));
+    assert_eq!(constant("concat((u8)(1<2?300:4))"), Bits::new(16, 44));
 }
 
 #[test]

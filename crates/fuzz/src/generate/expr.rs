@@ -265,7 +265,8 @@ impl Generator {
     pub(super) fn resize(&mut self) -> Expr {
         let small = |g: &mut Self, most: u16| {
             if g.chance(15) {
-                return g.expr(&Ty::Bits(16), 1);
+                // Without the cast, arithmetic that may wrap would be refused in a length.
+                return cast(&Ty::Bits(16), g.expr(&Ty::Bits(16), 1));
             }
             let value = g.rng.random_range(0..most);
             Expr::atom(Ty::Bits(16), format!("{value}"))

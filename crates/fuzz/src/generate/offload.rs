@@ -186,7 +186,7 @@ impl Generator {
     }
 
     /// Generates an argument. Arguments are often small, so that they are in range and keys recur,
-    /// or fields of the packet.
+    /// or fields of the packet. The cast says that an offset or a length may wrap.
     fn argument(&mut self, ty: &Ty, depth: u32) -> Expr {
         let fields = if ty.width() > 32 { self.fields_of(ty) } else { Vec::new() };
         match ty {
@@ -195,7 +195,7 @@ impl Generator {
                 let small = self.expr(&Ty::Bits(4), depth.min(2));
                 super::expr::cast(ty, small)
             }
-            _ => self.expr(ty, depth),
+            _ => super::expr::cast(ty, self.expr(ty, depth)),
         }
     }
 

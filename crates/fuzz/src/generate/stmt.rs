@@ -91,7 +91,8 @@ impl Generator {
         }
         let ty = Ty::Bits(*self.pick(&[4, 8, 16]));
         let offset = self.expr(&ty, 1);
-        super::expr::convert(&Ty::Bits(16), offset)
+        // The cast says that the offset may wrap.
+        super::expr::cast(&Ty::Bits(16), offset)
     }
 
     fn assignment(&mut self) -> Option<Stmt> {

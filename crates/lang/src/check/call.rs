@@ -11,6 +11,9 @@ use crate::diagnostics::Diagnostic;
 use crate::hir::{self, OffloadId, Resize, StructId, Type};
 use crate::source::Span;
 
+/// The arguments that are offsets and lengths, where an offload works on the packet.
+const EXTENTS: [&str; 3] = ["offset", "length", "count"];
+
 impl Checker<'_> {
     pub(super) fn call(&mut self, e: &Expr, callee: &Expr, args: &[Expr]) -> Option<hir::Expr> {
         match &callee.kind {
@@ -138,6 +141,7 @@ impl Checker<'_> {
         self.not_constant(span)?;
         self.cx.offload_used[id.index()] = true;
         let info = self.cx.offload_infos[id.index()].clone()?;
+        let mut on_packet = false;
         let (index, wanted, ty): (usize, Vec<(String, Type)>, Type) = match &info.kind {
             OffloadKind::Engine { params, reply } => {
                 if &*method.text != "call" {
@@ -170,6 +174,7 @@ impl Checker<'_> {
                     );
                     return None;
                 }
+                on_packet = found.reads_packet || found.writes_packet;
                 let wanted =
                     found.args.iter().map(|(n, t)| Some(((*n).to_owned(), info.value_type(*t)?)));
                 let wanted = wanted.collect::<Option<Vec<_>>>()?;
@@ -181,10 +186,11 @@ impl Checker<'_> {
         self.argument_count(&what, &names, args.len(), span)?;
         let mut values = Vec::new();
         for (arg, (name, ty)) in args.iter().zip(&wanted) {
-            let value = self
-                .expr(arg, Some(ty))
-                .and_then(|v| self.coerce(v, ty, &format!("argument `{name}`")));
-            values.push(value);
+            let extent = on_packet && EXTENTS.contains(&name.as_str());
+            values.push(self.in_extent(extent, |c| {
+                let value = c.expr(arg, Some(ty))?;
+                c.coerce(value, ty, &format!("argument `{name}`"))
+            }));
         }
         let values = values.into_iter().collect::<Option<Vec<_>>>()?;
         Some(hir::Expr { kind: hir::ExprKind::Offload(id, index, values), ty, span })

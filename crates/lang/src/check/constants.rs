@@ -159,8 +159,47 @@ impl<'a> Checker<'a> {
                 }
                 result
             }
+            ExprKind::Conditional(condition, a, b) => {
+                let chosen = if self.literal_truth(condition)? { a } else { b };
+                self.literal(chosen)
+            }
             _ => unreachable!("asked only of what is_literal admits"),
         }
+    }
+
+    /// The exact result of a condition that [`is_literal_truth`].
+    fn literal_truth(&mut self, e: &Expr) -> Option<bool> {
+        match &e.kind {
+            ExprKind::Bool(value) => Some(*value),
+            ExprKind::Unary(UnaryOp::LogicalNot, a) => Some(!self.literal_truth(a)?),
+            ExprKind::Binary(BinaryOp::AndThen, a, b) => {
+                Some(self.literal_truth(a)? && self.literal_truth(b)?)
+            }
+            ExprKind::Binary(BinaryOp::OrElse, a, b) => {
+                Some(self.literal_truth(a)? || self.literal_truth(b)?)
+            }
+            ExprKind::Binary(op, a, b) if op.is_logical() => self.literal_comparison(*op, a, b),
+            _ => Some(self.literal(e)?.significant() > 0),
+        }
+    }
+
+    /// The exact result of a comparison of literals.
+    pub(super) fn literal_comparison(
+        &mut self,
+        op: BinaryOp,
+        left: &Expr,
+        right: &Expr,
+    ) -> Option<bool> {
+        let (left, right) = (self.literal(left), self.literal(right));
+        let order = left?.cmp(&right?);
+        Some(match op {
+            BinaryOp::Eq => order.is_eq(),
+            BinaryOp::Ne => order.is_ne(),
+            BinaryOp::Lt => order.is_lt(),
+            BinaryOp::Le => order.is_le(),
+            BinaryOp::Gt => order.is_gt(),
+            _ => order.is_ge(),
+        })
     }
 
     /// Gives a literal the wanted type, or `u32` or `u64` if there is none.
@@ -247,7 +286,23 @@ pub(super) fn is_literal(e: &Expr) -> bool {
         ExprKind::Number(_) | ExprKind::SizeOf(..) => true,
         ExprKind::Unary(UnaryOp::Not | UnaryOp::Neg | UnaryOp::Plus, a) => is_literal(a),
         ExprKind::Binary(op, a, b) => !op.is_logical() && is_literal(a) && is_literal(b),
+        ExprKind::Conditional(condition, a, b) => {
+            is_literal_truth(condition) && is_literal(a) && is_literal(b)
+        }
         _ => false,
+    }
+}
+
+/// Whether the expression is a condition over literals only.
+fn is_literal_truth(e: &Expr) -> bool {
+    match &e.kind {
+        ExprKind::Bool(_) => true,
+        ExprKind::Unary(UnaryOp::LogicalNot, a) => is_literal_truth(a),
+        ExprKind::Binary(BinaryOp::AndThen | BinaryOp::OrElse, a, b) => {
+            is_literal_truth(a) && is_literal_truth(b)
+        }
+        ExprKind::Binary(op, a, b) if op.is_logical() => is_literal(a) && is_literal(b),
+        _ => is_literal(e),
     }
 }
 

@@ -24,7 +24,7 @@ impl Checker<'_> {
                 if from > width {
                     self.warn_narrowing(&value, width, place);
                 }
-                Some(fold::cast(value, Type::Bits(width), width, span))
+                Some(self.widen(value, width))
             }
             (Type::Bits(_) | Type::Enum(_), Type::Bool) => {
                 let message = format!("{place} is `bool`, but this is `{from_name}`");
@@ -61,7 +61,7 @@ impl Checker<'_> {
 
     /// Reports W0601, unless the value provably fits.
     fn warn_narrowing(&mut self, value: &Expr, width: u32, place: &str) {
-        let most = range::upper(value, &|ty| self.width(ty));
+        let most = self.range(value).most;
         if most.significant() <= width {
             return;
         }
@@ -123,16 +123,67 @@ impl Checker<'_> {
         fold::constant(Bits::zero(self.width(ty)), ty.clone(), span)
     }
 
-    /// Converts a value to a wider or equal `uN`.
-    pub(super) fn widen(&self, value: Expr, width: u32) -> Expr {
+    /// Converts a value to a `uN`; reports arithmetic that may have wrapped before it is widened.
+    pub(super) fn widen(&mut self, value: Expr, width: u32) -> Expr {
         let span = value.span;
+        self.check_wrap(&value, Some(width));
         fold::cast(value, Type::Bits(width), width, span)
+    }
+
+    /// The bounds of a number, with what is known about the variables of the open loops.
+    pub(super) fn range(&self, value: &Expr) -> range::Range {
+        let width = |ty: &Type| self.width(ty);
+        range::range(value, &range::Facts { width: &width, loops: &self.cx.loop_ranges })
+    }
+
+    /// Reports W0606, or E0418 in an offset or a length, if narrow arithmetic may wrap and its
+    /// value is used at a larger width; `to` is that width, `None` for the count of a shift.
+    pub(super) fn check_wrap(&mut self, value: &Expr, to: Option<u32>) {
+        if !matches!(value.ty, Type::Bits(_)) || to.is_some_and(|to| to <= self.width(&value.ty)) {
+            return;
+        }
+        let width = |ty: &Type| self.width(ty);
+        let facts = range::Facts { width: &width, loops: &self.cx.loop_ranges };
+        let Some(wrap) = range::wrap(value, &facts, &self.wraps) else { return };
+        // A count that is less than 0 is too large at any width.
+        if to.is_none() && wrap.most.is_none() {
+            return;
+        }
+        let (narrow, span) = (wrap.width, wrap.span);
+        let bound = match &wrap.most {
+            Some(most) => format!("it can be as large as {most}"),
+            None => "it can be less than 0".to_owned(),
+        };
+        let wider = to.map_or_else(String::new, |to| format!(" and is then widened to `u{to}`"));
+        let (code, what) = if self.body.extent && to.is_some() {
+            ("E0418", "the arithmetic of an offset or length")
+        } else {
+            ("W0606", "arithmetic")
+        };
+        let message = format!("{what} wraps at `u{narrow}`{wider}: {bound}");
+        let needed = || wrap.most.as_ref().map_or(narrow, Bits::significant);
+        let cast = to.unwrap_or_else(needed);
+        self.report(Diagnostic::new(code, span, message).help(format!(
+            "widen an operand first, `(u{cast})x`; if it is meant to wrap, cast the result to \
+             its own width, `(u{narrow})(...)`"
+        )));
     }
 
     /// Converts a value to `u16`, the type of offsets and counts.
     pub(super) fn offset(&mut self, e: &ast::Expr, place: &str) -> Option<Expr> {
-        let value = self.expr(e, Some(&Type::Bits(16)))?;
-        let value = self.number(value)?;
-        self.coerce(value, &Type::Bits(16), place)
+        self.in_extent(true, |c| {
+            let value = c.expr(e, Some(&Type::Bits(16)))?;
+            let value = c.number(value)?;
+            c.coerce(value, &Type::Bits(16), place)
+        })
+    }
+
+    /// Runs `work` on a value that is (or is not) an offset or a length in the packet, where
+    /// arithmetic that may wrap before it is widened is an error.
+    pub(super) fn in_extent<T>(&mut self, extent: bool, work: impl FnOnce(&mut Self) -> T) -> T {
+        let outer = std::mem::replace(&mut self.body.extent, extent);
+        let out = work(self);
+        self.body.extent = outer;
+        out
     }
 }

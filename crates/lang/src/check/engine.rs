@@ -9,7 +9,7 @@ use super::offload::MAX_INSTANCES;
 use super::place::Access;
 use super::scope::Symbol;
 use super::stmt::Body;
-use super::{Checker, Resolution, fold};
+use super::{Checker, Resolution, fold, range};
 use crate::ast::{self, Item, TypeKind};
 use crate::diagnostics::Diagnostic;
 use crate::hir::{
@@ -80,6 +80,8 @@ pub(super) struct Context {
     pub(super) functions: Vec<hir::Function>,
     /// By declaration, and which parameters are views.
     pub(super) function_ids: HashMap<(usize, Vec<bool>), Option<FunctionId>>,
+    /// The values between which the variables of the open loops lie.
+    pub(super) loop_ranges: HashMap<VarId, range::Range>,
     /// The functions whose bodies are being checked, outermost first.
     pub(super) open_calls: Vec<usize>,
 }

@@ -93,8 +93,20 @@ impl Checker<'_> {
             return Some(fold::constant(value, ty, span));
         }
         let packed = Type::Bits(width.min(MAX_BITS));
-        let hint = if matches!(operand.kind, ExprKind::Aggregate(_)) { &ty } else { &packed };
-        let value = self.expr(operand, Some(hint))?;
+        let hint = match operand.kind {
+            ExprKind::Aggregate(_) => Some(&ty),
+            // A number of any width can be true.
+            _ if ty == Type::Bool => None,
+            _ => Some(&packed),
+        };
+        let value = self.in_extent(false, |c| c.expr(operand, hint))?;
+        if matches!((&value.ty, &ty), (Type::Bits(from), Type::Bits(to)) if to > from) {
+            // A cast of the result widens too late.
+            self.in_extent(false, |c| c.check_wrap(&value, Some(width)));
+            self.wraps.intended.remove(&span);
+        } else {
+            self.wraps.intended.insert(span);
+        }
         match (&value.ty, &ty) {
             (Type::Void, _) => self.void_value(value.span),
             (Type::Bool | Type::Bits(1), Type::Bool) => Some(fold::cast(value, ty, width, span)),

@@ -3,6 +3,8 @@
 //! They are computed exactly (`~0` and `-1` are negative) and take a width only where the context
 //! gives one.
 
+use std::cmp::Ordering;
+
 use wireloom_bits::Bits;
 
 use crate::ast::BinaryOp;
@@ -110,6 +112,19 @@ impl Literal {
     }
 }
 
+impl Ord for Literal {
+    fn cmp(&self, other: &Self) -> Ordering {
+        // Numbers of the same sign are in the order of their two's complements.
+        other.is_negative().cmp(&self.is_negative()).then_with(|| self.0.cmp(&other.0))
+    }
+}
+
+impl PartialOrd for Literal {
+    fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
+        Some(self.cmp(other))
+    }
+}
+
 /// Formats in decimal up to 64 bits, else in hexadecimal.
 impl std::fmt::Display for Literal {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
@@ -136,6 +151,13 @@ mod tests {
         assert!(n(256).negate().fits(8));
         assert!(!n(257).negate().fits(8));
         assert!(!n(256).fits(8));
+    }
+
+    #[test]
+    fn the_order_is_that_of_the_integers() {
+        let mut numbers = [n(4), n(0), n(96).negate(), n(1).negate(), n(0).complement()];
+        numbers.sort();
+        assert_eq!(numbers.map(|l| l.to_string()), ["-96", "-1", "-1", "0", "4"]);
     }
 
     #[test]

@@ -2,6 +2,7 @@
 
 use wireloom_bits::Bits;
 
+use super::range::Range;
 use super::scope::Symbol;
 use super::stmt::Frame;
 use super::{Checker, fold};
@@ -43,9 +44,16 @@ impl Checker<'_> {
                 }
                 _ => None,
             };
+            if let Some(values) = &values
+                && let (Some(least), Some(most)) = (values.iter().min(), values.iter().max())
+            {
+                let range = Range { least: least.clone(), most: most.clone() };
+                c.cx.loop_ranges.insert(var, range);
+            }
             c.body.frames.push(Frame::default());
             let body = c.nested(l.body.span, |c| Some(c.single(&l.body)));
             c.body.frames.pop();
+            c.cx.loop_ranges.remove(&var);
             let (values, body) = (values?, body?);
             if values.is_empty() {
                 c.report(

@@ -112,6 +112,8 @@ pub(crate) struct Checker<'a> {
     lost: &'a HashSet<Rc<str>>,
     syntax_errors: bool,
     depth: u32,
+    /// Which constants wrapped when they were computed, and which casts allow it.
+    wraps: range::Wraps,
 }
 
 /// Checks the syntax of file 0. Returns `None` if and only if an error was reported.
@@ -140,6 +142,7 @@ pub(crate) fn check(
         lost: &parsed.lost,
         syntax_errors,
         depth: 0,
+        wraps: range::Wraps::default(),
     };
     checker.declare_file(&parsed.items, sets);
     checker.resolve_all(&parsed.items);

@@ -1,6 +1,10 @@
 //! Operators with two and three operands.
 
-use super::constants::is_widthless;
+use std::collections::HashMap;
+
+use wireloom_bits::Bits;
+
+use super::constants::{is_literal, is_widthless};
 use super::{Checker, fold, range};
 use crate::ast::{self, BinaryOp, Expr, ExprKind};
 use crate::diagnostics::Diagnostic;
@@ -49,6 +53,10 @@ impl Checker<'_> {
                 let count = self.expr(right, None);
                 let (value, count) = (self.number(value?)?, self.number(count?)?);
                 Some(self.shift(op, value, count, span))
+            }
+            _ if op.is_logical() && is_literal(left) && is_literal(right) => {
+                let result = self.literal_comparison(op, left, right)?;
+                Some(fold::constant(Bits::bool(result), Type::Bool, span))
             }
             _ if op.is_logical() => {
                 let (a, b) = self.operands(left, right, None)?;
@@ -125,7 +133,27 @@ impl Checker<'_> {
         }
         let width = self.width(&a.ty).max(self.width(&b.ty));
         let (a, b) = (self.widen(a, width), self.widen(b, width));
+        self.note_wrap(plain(op), &a, &b, span);
         Some(fold::binary(plain(op), a, b, Type::Bits(width), span))
+    }
+
+    /// Remembers whether an operation on constants wraps.
+    fn note_wrap(&mut self, op: hir::BinaryOp, a: &hir::Expr, b: &hir::Expr, span: Span) {
+        let (Some(x), Some(y)) = (fold::value(a), fold::value(b)) else { return };
+        let folded = &mut self.wraps.folded;
+        let operand = |e: &hir::Expr| folded.get(&e.span).cloned();
+        let inherited = match op {
+            hir::BinaryOp::And => operand(a).and_then(|wrap| operand(b).map(|_| wrap)),
+            _ => operand(a).or_else(|| operand(b)),
+        };
+        match inherited.or_else(|| range::folded(op, x, y, span)) {
+            Some(wrap) => {
+                folded.insert(span, wrap);
+            }
+            None => {
+                folded.remove(&span);
+            }
+        }
     }
 
     pub(super) fn shift(
@@ -146,6 +174,8 @@ impl Checker<'_> {
                 width * 2
             )));
         }
+        self.check_wrap(&count, None);
+        self.note_wrap(plain(op), &value, &count, span);
         fold::binary(plain(op), value, count, ty, span)
     }
 
@@ -201,7 +231,10 @@ impl Checker<'_> {
         if !matches!(value.ty, Type::Bits(_) | Type::Bool | Type::Enum(_)) {
             return;
         }
-        let most = range::upper(value, &|ty| self.width(ty));
+        // A loop's variable varies from round to round, so its range decides nothing.
+        let width = |ty: &Type| self.width(ty);
+        let facts = range::Facts { width: &width, loops: &HashMap::new() };
+        let most = range::range(value, &facts).most;
         let always = match op {
             BinaryOp::Lt if limit.is_zero() => Some(false),
             BinaryOp::Lt if most < *limit => Some(true),

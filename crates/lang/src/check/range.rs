@@ -1,34 +1,169 @@
-//! Bounds of values: what narrowing may lose, and which comparisons are already decided.
+//! Bounds of values: what narrowing may lose, which arithmetic may wrap, and which comparisons are
+//! already decided.
+
+use std::collections::{HashMap, HashSet};
 
 use wireloom_bits::Bits;
 
 use super::fold;
-use crate::hir::{BinaryOp, Expr, ExprKind, Type};
+use crate::hir::{BinaryOp, Expr, ExprKind, Root, Type, VarId};
+use crate::source::Span;
 
-/// An upper bound of the value of a number, enumeration or `bool`, at `width`, the expression's own
-/// width.
-///
-/// Every case must return at least the largest possible value; all ones is always correct.
-pub(super) fn upper(expr: &Expr, width: &dyn Fn(&Type) -> u32) -> Bits {
-    let own = width(&expr.ty);
-    let of = |e: &Expr| upper(e, width);
+/// Bounds of a number, enumeration or `bool`, both at the width of the expression.
+#[derive(Clone, Debug)]
+pub(super) struct Range {
+    pub(super) least: Bits,
+    pub(super) most: Bits,
+}
+
+impl Range {
+    fn all(width: u32) -> Self {
+        Self { least: Bits::zero(width), most: Bits::ones(width) }
+    }
+
+    fn up_to(most: Bits) -> Self {
+        Self { least: Bits::zero(most.width()), most }
+    }
+
+    fn exactly(value: Bits) -> Self {
+        Self { least: value.clone(), most: value }
+    }
+}
+
+/// What is known besides the expressions themselves.
+pub(super) struct Facts<'a> {
+    /// The width of a type in bits.
+    pub(super) width: &'a dyn Fn(&Type) -> u32,
+    /// The values between which the variables of the open loops lie.
+    pub(super) loops: &'a HashMap<VarId, Range>,
+}
+
+/// The arithmetic that is known about parts of the text besides their checked form.
+#[derive(Default)]
+pub(super) struct Wraps {
+    /// Constant expressions whose computation wrapped: folding leaves only the value.
+    pub(super) folded: HashMap<Span, Wrap>,
+    /// Expressions under a cast to their own width, which says that they may wrap.
+    pub(super) intended: HashSet<Span>,
+}
+
+/// An operation that may exceed its width.
+#[derive(Clone, Debug)]
+pub(super) struct Wrap {
+    /// Where it is.
+    pub(super) span: Span,
+    /// Its width in bits.
+    pub(super) width: u32,
+    /// Its largest exact value; `None` if it may be less than zero.
+    pub(super) most: Option<Bits>,
+}
+
+/// Bounds of an expression. Every case must hold all values that are possible; all bits is always
+/// correct.
+pub(super) fn range(expr: &Expr, facts: &Facts<'_>) -> Range {
+    let own = (facts.width)(&expr.ty);
+    let of = |e: &Expr| range(e, facts);
     match &expr.kind {
-        ExprKind::Const(bits) => bits.clone(),
+        ExprKind::Const(bits) => Range::exactly(bits.clone()),
+        ExprKind::Read(place) => match place.root {
+            Root::Var(var) if place.path.is_empty() => {
+                facts.loops.get(&var).cloned().unwrap_or_else(|| Range::all(own))
+            }
+            _ => Range::all(own),
+        },
         ExprKind::Cast(inner) if is_number(&inner.ty) => {
             let inner = of(inner);
-            if inner.significant() <= own { inner.resize(own) } else { Bits::ones(own) }
+            if inner.most.significant() <= own {
+                Range { least: inner.least.resize(own), most: inner.most.resize(own) }
+            } else {
+                Range::all(own)
+            }
         }
-        ExprKind::Conditional(_, a, b) => of(a).max(of(b)),
+        ExprKind::Conditional(_, a, b) => {
+            let (a, b) = (of(a), of(b));
+            Range { least: a.least.min(b.least), most: a.most.max(b.most) }
+        }
         ExprKind::Concat(parts) => match parts.first() {
-            Some(first) => filled(of(first).significant() + own - width(&first.ty), own),
-            None => Bits::ones(own),
+            Some(first) => {
+                let high = of(first).most.significant();
+                Range::up_to(filled(high + own - (facts.width)(&first.ty), own))
+            }
+            None => Range::all(own),
         },
         ExprKind::Slice(inner, _, lo) => {
-            let cut = of(inner).lshr(*lo);
-            if cut.significant() <= own { cut.resize(own) } else { Bits::ones(own) }
+            let cut = of(inner).most.lshr(*lo);
+            if cut.significant() <= own { Range::up_to(cut.resize(own)) } else { Range::all(own) }
         }
-        ExprKind::Binary(op, a, b) => binary(*op, (&of(a), &of(b)), fold::value(b), own),
-        _ => Bits::ones(own),
+        ExprKind::Binary(op, a, b) => binary(*op, &of(a), &of(b), own),
+        _ => Range::all(own),
+    }
+}
+
+/// The first operation at the expression's own width that may wrap and whose lost bits would show
+/// if the expression were computed at a larger width.
+pub(super) fn wrap(expr: &Expr, facts: &Facts<'_>, known: &Wraps) -> Option<Wrap> {
+    if known.intended.contains(&expr.span) {
+        return None;
+    }
+    let of = |e: &Expr| wrap(e, facts, known);
+    match &expr.kind {
+        ExprKind::Const(_) => known.folded.get(&expr.span).cloned(),
+        ExprKind::Conditional(_, a, b) => of(a).or_else(|| of(b)),
+        ExprKind::Not(a) => of(a),
+        ExprKind::Neg(a) => of(a).or_else(|| {
+            let zero = range(a, facts).most.is_zero();
+            (!zero).then(|| Wrap { span: expr.span, width: (facts.width)(&expr.ty), most: None })
+        }),
+        ExprKind::Binary(op, a, b) => match op {
+            // The other operand has no high bits, so it removes those that differ.
+            BinaryOp::And => of(a).and_then(|wrapped| of(b).map(|_| wrapped)),
+            BinaryOp::Or | BinaryOp::Xor | BinaryOp::Div | BinaryOp::Rem => of(a).or_else(|| of(b)),
+            BinaryOp::Shr => of(a),
+            BinaryOp::Shl => of(a).or_else(|| exceeds(expr, *op, a, b, facts)),
+            BinaryOp::Add | BinaryOp::Sub | BinaryOp::Mul => {
+                of(a).or_else(|| of(b)).or_else(|| exceeds(expr, *op, a, b, facts))
+            }
+            _ => None,
+        },
+        _ => None,
+    }
+}
+
+fn exceeds(whole: &Expr, op: BinaryOp, a: &Expr, b: &Expr, facts: &Facts<'_>) -> Option<Wrap> {
+    let width = (facts.width)(&whole.ty);
+    // W0603 reports a count that shifts out all bits.
+    if op == BinaryOp::Shl && fold::value(b).is_some_and(|count| count.to_shift() >= width) {
+        return None;
+    }
+    let most = exact(op, &range(a, facts), &range(b, facts));
+    let fits = most.as_ref().is_some_and(|most| most.significant() <= width);
+    (!fits).then_some(Wrap { span: whole.span, width, most })
+}
+
+/// The wrap of an operation on two constants.
+pub(super) fn folded(op: BinaryOp, a: &Bits, b: &Bits, span: Span) -> Option<Wrap> {
+    if !matches!(op, BinaryOp::Add | BinaryOp::Sub | BinaryOp::Mul | BinaryOp::Shl) {
+        return None;
+    }
+    let most = exact(op, &Range::exactly(a.clone()), &Range::exactly(b.clone()));
+    let fits = most.as_ref().is_some_and(|most| most.significant() <= a.width());
+    (!fits).then(|| Wrap { span, width: a.width(), most })
+}
+
+/// The largest exact result of a sum, difference, product or shift to the left; `None` if it may be
+/// less than zero.
+fn exact(op: BinaryOp, a: &Range, b: &Range) -> Option<Bits> {
+    let width = a.most.width().max(b.most.width());
+    match op {
+        BinaryOp::Add => Some(a.most.resize(width + 1).add(&b.most.resize(width + 1))),
+        BinaryOp::Mul => Some(a.most.resize(2 * width).mul(&b.most.resize(2 * width))),
+        BinaryOp::Sub if a.least < b.most => None,
+        BinaryOp::Sub => Some(a.most.sub(&b.least)),
+        _ => {
+            // A count of the width or more gives zero, so that it loses all bits.
+            let own = a.most.width();
+            Some(a.most.resize(2 * own).shl(b.most.to_shift().min(own)))
+        }
     }
 }
 
@@ -45,44 +180,50 @@ fn filled(significant: u32, width: u32) -> Bits {
     }
 }
 
-fn binary(op: BinaryOp, (a, b): (&Bits, &Bits), divisor: Option<&Bits>, own: u32) -> Bits {
-    let ones = || Bits::ones(own);
+fn binary(op: BinaryOp, a: &Range, b: &Range, own: u32) -> Range {
+    let constant = (b.least == b.most).then_some(&b.most);
     match op {
-        BinaryOp::And => a.min(b).clone(),
-        BinaryOp::Or | BinaryOp::Xor => filled(a.significant().max(b.significant()), own),
-        BinaryOp::Add => {
-            let sum = a.add(b);
-            if sum < *a { ones() } else { sum }
+        BinaryOp::And => Range::up_to(a.most.clone().min(b.most.clone())),
+        BinaryOp::Or | BinaryOp::Xor => {
+            Range::up_to(filled(a.most.significant().max(b.most.significant()), own))
         }
-        BinaryOp::Mul if a.significant() + b.significant() <= own => a.mul(b),
-        // Division by zero gives all ones, so only a constant divisor bounds the quotient.
-        BinaryOp::Div => match divisor {
-            Some(by) if !by.is_zero() => a.udiv(by),
-            _ => ones(),
-        },
-        BinaryOp::Rem => match divisor {
-            Some(by) if !by.is_zero() => a.min(&by.sub(&Bits::new(own, 1))).clone(),
-            _ => a.clone(),
-        },
-        BinaryOp::Shr => divisor.map_or_else(|| a.clone(), |count| a.lshr(count.to_shift())),
-        BinaryOp::Shl => match divisor {
-            Some(count)
-                if u64::from(a.significant()) + u64::from(count.to_shift()) <= own.into() =>
-            {
-                a.shl(count.to_shift())
+        BinaryOp::Add | BinaryOp::Sub | BinaryOp::Mul | BinaryOp::Shl => match exact(op, a, b) {
+            Some(most) if most.significant() <= own => {
+                let least = match op {
+                    BinaryOp::Add => a.least.add(&b.least),
+                    BinaryOp::Sub => a.least.sub(&b.most),
+                    BinaryOp::Mul => a.least.mul(&b.least),
+                    _ => a.least.shl(b.least.to_shift()),
+                };
+                Range { least, most: most.resize(own) }
             }
-            _ => ones(),
+            _ => Range::all(own),
         },
-        _ => ones(),
+        // Division by zero gives all ones, so only a constant divisor bounds the quotient.
+        BinaryOp::Div => match constant {
+            Some(by) if !by.is_zero() => Range { least: a.least.udiv(by), most: a.most.udiv(by) },
+            _ => Range::all(own),
+        },
+        BinaryOp::Rem => match constant {
+            Some(by) if !by.is_zero() => {
+                Range::up_to(a.most.clone().min(by.sub(&Bits::new(own, 1))))
+            }
+            _ => Range::up_to(a.most.clone()),
+        },
+        BinaryOp::Shr => match constant {
+            Some(count) => {
+                Range { least: a.least.lshr(count.to_shift()), most: a.most.lshr(count.to_shift()) }
+            }
+            None => Range::up_to(a.most.clone()),
+        },
+        _ => Range::all(own),
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::check::fold;
     use crate::hir::Meta;
-    use crate::source::Span;
 
     fn width(ty: &Type) -> u32 {
         match ty {
@@ -110,7 +251,9 @@ mod tests {
 
     fn bound(op: BinaryOp, a: Expr, b: Expr) -> u64 {
         let ty = a.ty.clone();
-        upper(&fold::binary(op, a, b, ty, Span::default()), &width).low_u64()
+        let loops = HashMap::new();
+        let facts = Facts { width: &width, loops: &loops };
+        range(&fold::binary(op, a, b, ty, Span::default()), &facts).most.low_u64()
     }
 
     #[test]

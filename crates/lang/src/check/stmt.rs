@@ -38,6 +38,8 @@ pub(super) struct Body {
     pub(super) frames: Vec<Frame>,
     /// Whether only constants are allowed.
     pub(super) constant: bool,
+    /// Whether the expression is an offset or a length in the packet.
+    pub(super) extent: bool,
     /// Whether a statement was wrong and is missing.
     pub(super) failed: bool,
 }
