@@ -106,6 +106,14 @@ const MRT_SAMPLES: &[(&str, usize, &str, &str, u64)] = &[
 ];
 
 #[test]
+fn a_file_without_an_end_that_is_no_dump_is_refused() {
+    let (routes, end) = routes(SourceKind::Mrt, Path::new("/dev/zero"), usize::MAX);
+    assert_eq!(routes, Vec::<String>::new());
+    let error = end.expect_err("zeros are no records");
+    assert!(error.what.starts_with("a record has type 0"), "{error}");
+}
+
+#[test]
 fn a_limit_makes_do_with_the_beginning_of_a_dump() {
     let text = format!(
         "table r\nimport mrt \"{}\" limit=100 port=(asn % 4)\n",

@@ -15,6 +15,10 @@ use crate::input::Source;
 const TABLE_DUMP: u16 = 12;
 const TABLE_DUMP_V2: u16 = 13;
 
+/// The types of RFC 6396, section 4, with those for extended timestamps (`_ET`). A file of other
+/// records is no dump; skipping them would read a device without end, such as `/dev/zero`, forever.
+const TYPES: [u16; 9] = [11, TABLE_DUMP, TABLE_DUMP_V2, 16, 17, 32, 33, 48, 49];
+
 /// A RIB record holds one entry per peer, of a few hundred bytes each; a record that claims more
 /// than this is damaged.
 const MAX_RECORD: u32 = 1 << 24;
@@ -69,6 +73,11 @@ pub(super) fn read(
         if length > MAX_RECORD {
             return Err(wrong(&format!(
                 "a record claims to have {length} bytes; this is not an MRT dump, or it is damaged"
+            )));
+        }
+        if !TYPES.contains(&kind) {
+            return Err(wrong(&format!(
+                "a record has type {kind}, which RFC 6396 does not define; this is not an MRT dump, or it is damaged"
             )));
         }
         let family = match (kind, subtype) {
