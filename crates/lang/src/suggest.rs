@@ -1,13 +1,22 @@
 //! Spelling suggestions: the known name that is closest to an unknown one.
 
 /// Returns `did you mean ...?` if a candidate is close enough. A third of the longer name may
-/// differ, but not all of a short one. A difference of case alone is always close.
+/// differ, but not all of a short one. A difference of case alone is always close. The order of the
+/// candidates does not matter.
 pub fn suggest<'a>(unknown: &str, candidates: impl IntoIterator<Item = &'a str>) -> Option<String> {
     candidates
         .into_iter()
         .filter(|c| *c != unknown)
-        .map(|c| (distance(unknown, c), c))
-        .filter(|(d, c)| *d <= unknown.len().max(c.len()) / 3 || c.eq_ignore_ascii_case(unknown))
+        .filter_map(|c| {
+            let most = unknown.len().max(c.len()) / 3;
+            let close = if unknown.len().abs_diff(c.len()) <= most {
+                Some(distance(unknown, c)).filter(|d| *d <= most)
+            } else {
+                None
+            };
+            let cased = || c.eq_ignore_ascii_case(unknown).then(|| distance(unknown, c));
+            close.or_else(cased).map(|d| (d, c))
+        })
         .min()
         .map(|(_, c)| format!("did you mean `{c}`?"))
 }
@@ -27,25 +36,30 @@ pub fn suggest_or_list<'a>(
     suggest(unknown, candidates.clone()).or_else(|| list(what, candidates))
 }
 
+/// The number of bytes of a name that are compared, so that the cost stays bounded.
+const COMPARED: usize = 64;
+
 /// Optimal string alignment distance: insertions, deletions, replacements and swaps of neighbours.
-/// Only the first 64 bytes of longer names are compared, so that the cost stays bounded.
 fn distance(a: &str, b: &str) -> usize {
-    let (a, b) = (&a.as_bytes()[..a.len().min(64)], &b.as_bytes()[..b.len().min(64)]);
-    let mut rows = vec![vec![0usize; b.len() + 1]; a.len() + 1];
-    for (i, row) in rows.iter_mut().enumerate() {
-        row[0] = i;
+    let (a, b) = (&a.as_bytes()[..a.len().min(COMPARED)], &b.as_bytes()[..b.len().min(COMPARED)]);
+    // Three rows in turn: the current one, the last and the one before it.
+    let mut rows = [[0u8; COMPARED + 1]; 3];
+    for (j, cost) in rows[0][..=b.len()].iter_mut().enumerate() {
+        *cost = j as u8;
     }
-    rows[0] = (0..=b.len()).collect();
     for i in 1..=a.len() {
+        let (row, last, before) = (i % 3, (i + 2) % 3, (i + 1) % 3);
+        rows[row][0] = i as u8;
         for j in 1..=b.len() {
-            let replace = rows[i - 1][j - 1] + usize::from(a[i - 1] != b[j - 1]);
-            rows[i][j] = replace.min(rows[i - 1][j] + 1).min(rows[i][j - 1] + 1);
+            let replace = rows[last][j - 1] + u8::from(a[i - 1] != b[j - 1]);
+            let mut cost = replace.min(rows[last][j] + 1).min(rows[row][j - 1] + 1);
             if i > 1 && j > 1 && a[i - 1] == b[j - 2] && a[i - 2] == b[j - 1] {
-                rows[i][j] = rows[i][j].min(rows[i - 2][j - 2] + 1);
+                cost = cost.min(rows[before][j - 2] + 1);
             }
+            rows[row][j] = cost;
         }
     }
-    rows[a.len()][b.len()]
+    usize::from(rows[a.len() % 3][b.len()])
 }
 
 #[cfg(test)]
@@ -57,6 +71,8 @@ mod tests {
         assert_eq!(suggest("serach", ["search", "insert"]), Some("did you mean `search`?".into()));
         assert_eq!(suggest("PORT", ["port"]), Some("did you mean `port`?".into()));
         assert_eq!(suggest("x", ["y", "z"]), None);
+        assert_eq!(suggest("LIM", ["lims", "lim", "lie"]), Some("did you mean `lim`?".into()));
+        assert_eq!(suggest("route", ["routf", "routd"]), Some("did you mean `routd`?".into()));
         assert_eq!(suggest("route", ["checksum"]), None);
     }
 
@@ -65,5 +81,6 @@ mod tests {
         assert_eq!(distance("ab", "ba"), 1);
         assert_eq!(distance("kitten", "sitting"), 3);
         assert_eq!(distance("", "abc"), 3);
+        assert_eq!(distance(&"ab".repeat(50), &"ba".repeat(50)), 2);
     }
 }

@@ -276,6 +276,15 @@ fn literals_are_compared_and_chosen_by_their_exact_values() {
 }
 
 #[test]
+fn rounds_without_operations_count_as_operations() {
+    let rounds = |n: u32| {
+        codes(&step(&format!("for (u12 a = 0; a < {n}; a++) for (u12 b = 0; b < {n}; b++) {{ }}")))
+    };
+    assert_eq!(rounds(500), Vec::<&str>::new());
+    assert_eq!(rounds(600), ["E0521"]);
+}
+
+#[test]
 fn enumerations_become_numbers_but_not_the_other_way() {
     let with = |body: &str| format!("enum T : u16 {{ A = 7, B, C = A + 3 }};\n{}", step(body));
     let value = egress(&with("packet.egress = C;"));

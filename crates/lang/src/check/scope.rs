@@ -118,15 +118,16 @@ impl<'a> Checker<'a> {
         unknown: &str,
         wanted: impl Fn(Symbol) -> bool,
     ) -> Option<String> {
-        let mut names: Vec<&str> = self
+        // The error will not be shown, and comparing with every name takes time.
+        if self.sink.is_full() {
+            return None;
+        }
+        let names = self
             .scopes
             .iter()
             .flat_map(|s| s.names.iter())
             .filter(|(_, (symbol, _))| wanted(*symbol))
-            .map(|(name, _)| &**name)
-            .collect();
-        // Hash maps have no order, but the message needs one.
-        names.sort_unstable();
+            .map(|(name, _)| &**name);
         crate::suggest::suggest(unknown, names)
     }
 
