@@ -268,6 +268,53 @@ fn operators_agree_at_every_class_of_width() {
     }
 }
 
+/// Reads of constant arrays become tables in C: with an index that reaches past the end, one that
+/// does not, of every class of elements, twice, with gaps, and under a guard.
+#[test]
+fn constant_arrays_give_what_choices_give() {
+    let mut engine = EngineBuilder::packet("tables");
+    engine.regions("only", |step| {
+        step.next_region();
+        let start = step.constant(16, 0);
+        let mut at = 32;
+        for (reach, count, width) in [
+            (8, 12, 8),
+            (4, 16, 1),
+            (4, 16, 33),
+            (3, 8, 100),
+            (16, 40, 8),
+            (8, 12, 8),
+            (9, 20, 200),
+        ] {
+            let index = step.read_packet(start, 0, reach);
+            let mut chosen = step.constant(width, 1);
+            for i in (0..count).filter(|i| i % 7 != 5) {
+                let key = step.constant(reach, i);
+                let element = step.constant(width, (3 + i * i) & ((1 << width.min(100)) - 1));
+                let hit = step.binary(BinaryOp::Eq, index, key);
+                chosen = step.select(hit, element, chosen);
+            }
+            let odd = step.read_packet(start, 7, 1);
+            step.when(odd).write_packet(start, at, chosen);
+            let doubled = step.binary(BinaryOp::Add, chosen, chosen);
+            step.write_packet(start, at + width, doubled);
+            at += 2 * width;
+        }
+        step.next_region();
+        step.exit(Exit::Finish);
+    });
+    let program = program_of(engine);
+    assert!(generate(&program).files[0].1.contains("static const uint8_t table[12] = {"));
+    let packets: Vec<Packet> = (0..=255u8)
+        .map(|first| {
+            let mut bytes = [0; 128];
+            bytes[..2].copy_from_slice(&[first, first.wrapping_mul(7)]);
+            packet(&bytes)
+        })
+        .collect();
+    agree(&[program], &packets, &nothing);
+}
+
 /// Generated code has temporaries; values of the program that have their names are others.
 #[test]
 fn temporaries_hide_no_value_of_the_program() {

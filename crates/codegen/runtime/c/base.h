@@ -32,7 +32,7 @@ typedef uint64_t wl_limb;
 typedef wl_u128 wl_double_limb;
 #define WL_LIMB_BITS 64
 #define WL_WIDE_FUNCTION WL_FUNCTION
-#define WL_WIDE_SELDOM WL_FUNCTION
+#define WL_WIDE_SELDOM WL_FUNCTION __attribute__((noinline))
 #define WL_UNROLL
 
 #include "bits.h"

@@ -8,9 +8,13 @@
 //! outside does, and inline in the expression if it is used once. A read must keep its original
 //! result; it is written at the latest before the effect that would change what it reads.
 
+use std::collections::HashMap;
+
+use wireloom_bits::Bits;
 use wireloom_ir::{Engine, Meta, Op, OpKind, Program, Step, Value};
 
 use super::conflict::{Resource, changes, reads};
+use super::constants::{Lookup, lookups};
 use super::names::Names;
 use super::ops::{self, Fill, Form, Operand, Place};
 use super::print;
@@ -95,6 +99,10 @@ pub struct Emitter<'a> {
     ops: Vec<&'a Op>,
     /// The operation that defines each value.
     definition: Vec<Option<usize>>,
+    /// The operations that read a constant array.
+    lookups: Vec<Option<Lookup>>,
+    /// The constant arrays that have been written, and their names.
+    tables: HashMap<Vec<Bits>, String>,
     /// The number of uses of each value by live operations, and the number of these uses not yet
     /// written.
     uses: Vec<u32>,
@@ -117,6 +125,8 @@ impl<'a> Emitter<'a> {
             scope,
             names: Names::default(),
             definition: vec![None; count],
+            lookups: Vec::new(),
+            tables: HashMap::new(),
             uses: vec![0; count],
             left: Vec::new(),
             only: vec![None; count],
@@ -146,10 +156,23 @@ impl<'a> Emitter<'a> {
             self.uses[v.index()] += 1;
             want(&mut need, *v, None);
         }
-        for (index, op) in self.ops.iter().enumerate().rev() {
+        for (index, op) in self.ops.iter().enumerate() {
             for result in &op.results {
                 self.definition[result.index()] = Some(index);
             }
+        }
+        let mut found = match self.scope.model {
+            Model::Bits64 => lookups(&self.ops, &self.definition),
+            // Simulated processors have little memory for data, but enough for code.
+            Model::Bits32 => vec![None; self.ops.len()],
+        };
+        let is_wide = |v: Value| self.scope.model.class(self.width(v)).is_wide();
+        for (lookup, op) in found.iter_mut().zip(&self.ops) {
+            // Wide values are no C numbers.
+            lookup.take_if(|lookup| is_wide(lookup.index) || is_wide(op.results[0]));
+        }
+        self.lookups = found;
+        for (index, op) in self.ops.iter().enumerate().rev() {
             let under = if op.kind.has_effect() {
                 if let Some(guard) = op.guard {
                     self.uses[guard.index()] += 1;
@@ -162,13 +185,21 @@ impl<'a> Emitter<'a> {
                     None => continue,
                 }
             };
-            for v in op.kind.operands() {
+            for v in self.operands(index) {
                 self.uses[v.index()] += 1;
                 want(&mut need, v, under);
             }
         }
         self.only = need.into_iter().map(Option::flatten).collect();
         self.left = self.uses.clone();
+    }
+
+    /// The values that the C of an operation uses.
+    fn operands(&self, index: usize) -> Vec<Value> {
+        match &self.lookups[index] {
+            Some(lookup) => vec![lookup.index],
+            None => self.ops[index].kind.operands(),
+        }
     }
 
     /// Declares that a value already exists as the expression `c`.
@@ -322,13 +353,12 @@ impl<'a> Emitter<'a> {
             return false;
         }
         let Some(index) = self.definition[value.index()] else { return false };
-        let op = self.ops[index];
         let inside =
             guard.is_some() && guard == Some(group.guard) && self.only[value.index()] == guard;
         if !inside && self.unsafe_in_front(value, group) {
             return true;
         }
-        op.kind.operands().iter().any(|v| self.depends_on_group(*v, guard))
+        self.operands(index).iter().any(|v| self.depends_on_group(*v, guard))
     }
 
     fn unsafe_in_front(&self, value: Value, group: &Group) -> bool {
@@ -350,7 +380,7 @@ impl<'a> Emitter<'a> {
             })
         };
         read.is_some_and(falsified)
-            || op.kind.operands().iter().any(|v| self.unsafe_in_front(*v, group))
+            || self.operands(index).iter().any(|v| self.unsafe_in_front(*v, group))
     }
 
     /// Closes the open `if`. Locals in it that later operations need are declared before it.
@@ -496,6 +526,10 @@ impl<'a> Emitter<'a> {
     /// Returns the form of an operation that is not an effect.
     fn form(&mut self, op: &Op, value: Value) -> Form {
         let (width, model) = (self.width(value), self.scope.model);
+        let index = self.definition[value.index()].expect("a value has a definition");
+        if let Some(lookup) = self.lookups[index].clone() {
+            return Form::Expression(self.lookup(lookup, width));
+        }
         match &op.kind {
             OpKind::Const(bits) => Form::Expression(model.operand(model.wide_literal(bits), width)),
             OpKind::Unary(op, a) => {
@@ -532,6 +566,36 @@ impl<'a> Emitter<'a> {
             }
             _ => unreachable!("effects are written in their order"),
         }
+    }
+
+    /// Reads a constant array, which is written in front of everything else.
+    fn lookup(&mut self, lookup: Lookup, width: u32) -> Operand {
+        let model = self.scope.model;
+        let Lookup { index, elements, beyond } = lookup;
+        let (count, reach) = (elements.len() as u64, self.width(index));
+        let name = match self.tables.get(&elements) {
+            Some(name) => name.clone(),
+            None => {
+                let name = self.names.give("table");
+                let items = elements.iter().map(|element| model.literal(element)).collect();
+                let ty = model.c_type(width).constant();
+                let table = Declaration::new(ty, &name).sized([Expr::number(count)]);
+                self.top.push(Stmt::Static(table.with(Expr::List(items))));
+                self.tables.insert(elements, name.clone());
+                name
+            }
+        };
+        let index = self.kept_operand(index).c;
+        let element = Expr::name(name).index(index.clone());
+        let is_inside = reach < 64 && 1 << reach <= count;
+        let c = if is_inside {
+            element
+        } else {
+            index
+                .binary(Binary::Less, Expr::number(format!("{count}u")))
+                .choose(element, model.literal(&beyond))
+        };
+        model.operand(c, width)
     }
 
     fn meta(&self, meta: Meta) -> Operand {

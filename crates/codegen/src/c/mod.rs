@@ -9,6 +9,7 @@ mod batch;
 mod called;
 mod calls;
 mod conflict;
+mod constants;
 mod early;
 mod effects;
 mod emitter;

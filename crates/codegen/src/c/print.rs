@@ -489,8 +489,10 @@ impl Writer {
                     let next = statements[index + 1..]
                         .iter()
                         .find(|next| !matches!(next, Stmt::Comment(_)));
-                    let is_labelled =
-                        !matches!(next, None | Some(Stmt::Declare(_) | Stmt::DeclareStruct(..)));
+                    let is_labelled = !matches!(
+                        next,
+                        None | Some(Stmt::Declare(_) | Stmt::Static(_) | Stmt::DeclareStruct(..))
+                    );
                     self.line(&format!("{name}:{}", if is_labelled { "" } else { ";" }));
                 }
                 _ => self.statement(statement),
@@ -502,6 +504,7 @@ impl Writer {
     fn statement(&mut self, statement: &Stmt) {
         match statement {
             Stmt::Declare(declaration) => self.declaration("", declaration),
+            Stmt::Static(declaration) => self.declaration("static ", declaration),
             Stmt::DeclareStruct(aggregate, name) => {
                 self.aggregate("", aggregate, &format!(" {name};"))
             }

@@ -146,6 +146,8 @@ pub struct Aggregate {
 pub enum Stmt {
     /// Declares an object.
     Declare(Declaration),
+    /// Declares an object that exists as long as the program.
+    Static(Declaration),
     /// Declares an object of a structure without a name.
     DeclareStruct(Aggregate, String),
     /// `a = b;`
@@ -434,7 +436,7 @@ impl Stmt {
 
     fn expressions(&self) -> Vec<&Expr> {
         match self {
-            Self::Declare(declaration) => {
+            Self::Declare(declaration) | Self::Static(declaration) => {
                 declaration.sizes.iter().chain(&declaration.value).collect()
             }
             Self::Assign(to, value) | Self::Include(to, value) => vec![to, value],
