@@ -33,6 +33,7 @@ pub mod select;
 #[cfg(test)]
 mod tests;
 
+use wireloom_bits::MAX_WIDTH;
 use wireloom_ir::{Engine, EngineId, Program, Step};
 use wireloom_net::packet as packets;
 
@@ -143,6 +144,13 @@ pub fn build(program: &Program, engine: EngineId, options: &Options) -> Result<C
     let mut outputs =
         assembly.outputs(&mut graph).map_err(|step| refuse(step, LATE_OFFSET.into()))?;
     balance::balance(&mut graph, &mut outputs.all());
+    if let Some(wide) = graph.nodes().find(|node| graph.width(*node) > MAX_WIDTH) {
+        let reason = format!(
+            "a thread's state and replies take {} bits, and this machine handles at most {MAX_WIDTH}: keep less context, or shorter arrays in it",
+            graph.width(wide)
+        );
+        return Err(refuse(0, reason));
+    }
     let name = module_prefix(body);
     let mut step_names: Vec<String> = body.steps.iter().map(|s| s.name.clone()).collect();
     let comments = step_comments(program, body);
