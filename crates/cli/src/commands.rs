@@ -32,6 +32,7 @@ pub enum Command {
 Examples:
   wireloom check programs/router.loom
   wireloom check programs/router.loom --deny-warnings --json diagnostics.json
+  wireloom check programs/router.loom --on np-pipeline
 
 Exit status 1 if the program has errors. What each code means: docs/diagnostics.md.")]
     Check(check::Check),

@@ -102,6 +102,26 @@ fn check_refuses_a_bad_program_with_status_1() {
 }
 
 #[test]
+fn check_on_a_machine_says_at_the_line_what_it_cannot_hold() {
+    let place = Workplace::new();
+    place.write(
+        "rounds.loom",
+        b"engine e() {\n  u8 n;\n  step again {\n    n += 1;\n    if (n < 9) next again;\n    finish;\n  }\n}\n",
+    );
+    place.wireloom("check rounds.loom --on golden --on native").status(0);
+    place.wireloom("check rounds.loom --on golden --on np-pipeline").status(1).complains(&[
+        "error[E0801]: np-pipeline cannot hold this program",
+        "rounds.loom:3:8",
+        "  step again {",
+        "^^^^^",
+    ]);
+    let ran = place.wireloom("check rounds.loom --on np-pipeline --json -");
+    let report = ran.status(1).json();
+    assert_eq!(report["accepted"], false);
+    assert_eq!(report["diagnostics"][0]["places"][0]["line"], 3);
+}
+
+#[test]
 fn check_gives_diagnostics_as_json() {
     let place = Workplace::new();
     place.write("bad.loom", b"engine e() {\n  step s { x = 1; finish; }\n}\n");

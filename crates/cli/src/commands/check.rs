@@ -3,9 +3,12 @@
 use clap::Args;
 use serde::Serialize;
 use wireloom_lang::diagnostics::{Diagnostic, Severity};
+use wireloom_lang::hir;
 use wireloom_lang::source::{SourceMap, Span};
+use wireloom_machine::Program;
 
 use crate::failure::{Failure, Outcome};
+use crate::machine::MachineName;
 use crate::program::{ProgramArgs, show_diagnostics};
 use wireloom_console::Places;
 use wireloom_console::output::{self, JsonTarget};
@@ -15,6 +18,9 @@ use wireloom_console::output::{self, JsonTarget};
 pub struct Check {
     #[command(flatten)]
     program: ProgramArgs,
+    /// Also report what this machine cannot hold (may be given several times)
+    #[arg(long, value_name = "MACHINE")]
+    on: Vec<MachineName>,
     /// Treat warnings as errors
     #[arg(long)]
     deny_warnings: bool,
@@ -50,16 +56,22 @@ struct Place {
 impl Check {
     /// Checks the program and prints diagnostics.
     pub fn run(self) -> Outcome {
-        let checked = self.program.check()?;
+        let mut checked = self.program.check()?;
         let files = checked.sources.files.iter().map(|file| &file.path);
         Places::default()
             .reads([&self.program.file])
             .reads(self.program.included(files))
             .writes_json(self.json.as_ref())
             .check()?;
+        let refused = match &checked.program {
+            Some(program) => refused(program, &self.on),
+            None => Vec::new(),
+        };
+        let held = refused.is_empty();
+        checked.diagnostics.extend(refused);
         let warnings =
             checked.diagnostics.iter().filter(|d| d.severity == Severity::Warning).count();
-        let accepted = checked.program.is_some() && !(self.deny_warnings && warnings > 0);
+        let accepted = checked.program.is_some() && held && !(self.deny_warnings && warnings > 0);
         if let Some(target) = &self.json {
             let diagnostics =
                 checked.diagnostics.iter().map(|d| finding(d, &checked.sources)).collect();
@@ -68,7 +80,7 @@ impl Check {
             show_diagnostics(&checked);
         }
         if let Some(program) =
-            checked.program.as_ref().filter(|_| output::for_people(self.json.as_ref()))
+            checked.program.as_ref().filter(|_| held && output::for_people(self.json.as_ref()))
         {
             let engine = &program.engines[program.main.index()];
             let engines = match program.engines.len() {
@@ -85,6 +97,23 @@ impl Check {
         }
         if accepted { Ok(()) } else { Err(Failure::Negative) }
     }
+}
+
+/// What machines cannot hold of a program.
+fn refused(checked: &hir::Program, machines: &[MachineName]) -> Vec<Diagnostic> {
+    if machines.is_empty() {
+        return Vec::new();
+    }
+    let program = Program::new(checked);
+    let of = |machine: &MachineName| {
+        let name = machine.0.name().to_owned();
+        let refusals = machine.0.refusals(&program).into_iter();
+        refusals.map(move |refusal| {
+            let span = checked.declared(refusal.offload.as_deref(), refusal.step.as_deref());
+            Diagnostic::refused(&name, span, &refusal.message)
+        })
+    };
+    machines.iter().flat_map(of).collect()
 }
 
 fn finding(diagnostic: &Diagnostic, sources: &SourceMap) -> Finding {
