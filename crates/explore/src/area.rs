@@ -2,7 +2,6 @@
 
 use std::fmt::Write as _;
 
-use clap::ValueEnum;
 use serde::Serialize;
 use wireloom_np::area::{self, Cache, FAMILIES, Part, Report, Route, parts};
 use wireloom_np::processor::Processor;
@@ -10,30 +9,6 @@ use wireloom_np::processor::Processor;
 use wireloom_console::Working;
 use wireloom_machine::thousands;
 use wireloom_machine::{Error, Result};
-
-/// Families of devices to estimate for.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub enum Families {
-    /// All of the following
-    All,
-    /// Virtex-5
-    Xc5v,
-    /// Virtex-6
-    Xc6v,
-    /// Virtex-7
-    Xc7,
-}
-
-impl Families {
-    fn include(self, family: &str) -> bool {
-        match self {
-            Self::All => true,
-            Self::Xc5v => family == "xc5v",
-            Self::Xc6v => family == "xc6v",
-            Self::Xc7 => family == "xc7",
-        }
-    }
-}
 
 /// The estimate of a design on some families, and the routing result if it was requested.
 #[derive(Debug, Serialize)]
@@ -45,16 +20,20 @@ pub struct Area {
 }
 
 impl Area {
-    /// Synthesises every unit for some families; with `routed`, places and routes engine and
-    /// cluster as well.
+    /// Synthesises every unit for one of [`FAMILIES`], or for all; with `routed`, places and routes
+    /// engine and cluster as well.
     ///
     /// # Errors
-    /// If a tool is missing or refuses the design.
-    pub fn estimate(processor: &Processor, wanted: Families, routed: bool) -> Result<Self> {
+    /// If a tool is missing or refuses the design, or if there is no such family.
+    pub fn estimate(processor: &Processor, only: Option<&str>, routed: bool) -> Result<Self> {
+        let is_wanted = |family: &str| only.is_none_or(|only| only == family);
+        if let Some(unknown) = only.filter(|only| FAMILIES.iter().all(|(name, _)| name != only)) {
+            return Err(Error::new(format!("there is no device family '{unknown}'")));
+        }
         let cache = Cache::of_user();
         let design = &processor.design;
         let mut families = Vec::new();
-        for (family, name) in FAMILIES.into_iter().filter(|(family, _)| wanted.include(family)) {
+        for (family, name) in FAMILIES.into_iter().filter(|(family, _)| is_wanted(family)) {
             let working = Working::on(format!("synthesis for {name}"));
             let report = area::estimate(design, family, &cache, |unit| {
                 working.now(&format!("synthesis for {name}: {unit}"));

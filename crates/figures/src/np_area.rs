@@ -11,7 +11,7 @@ use super::plot::{Group, grouped};
 use super::{Settings, number};
 use wireloom_console::Working;
 use wireloom_console::{output, thousands};
-use wireloom_explore::area::{Area, Families};
+use wireloom_explore::area::Area;
 use wireloom_explore::rig::{Loaded, Rig};
 use wireloom_machine::{Error, Result};
 
@@ -35,7 +35,7 @@ pub const FIGURE_12: Figure = Figure {
 #[derive(Clone, Copy)]
 struct Target {
     part: &'static str,
-    families: Families,
+    family: &'static str,
     clusters: usize,
     /// IPv4 alone, and so the traffic; else all protocols and a mix of all.
     ipv4: bool,
@@ -43,23 +43,18 @@ struct Target {
     published: Option<[u64; 6]>,
 }
 
-const VIRTEX_5: Target = Target {
-    part: "XC5VTX240T",
-    families: Families::Xc5v,
-    clusters: 8,
-    ipv4: true,
-    published: None,
-};
+const VIRTEX_5: Target =
+    Target { part: "XC5VTX240T", family: "xc5v", clusters: 8, ipv4: true, published: None };
 const VIRTEX_6: Target = Target {
     part: "XC6VHX380T",
-    families: Families::Xc6v,
+    family: "xc6v",
     clusters: 8,
     ipv4: false,
     published: Some([27, 35, 50, 42, 53, 75]),
 };
 const VIRTEX_7: Target = Target {
     part: "XC7VH870T",
-    families: Families::Xc7,
+    family: "xc7",
     clusters: 16,
     ipv4: false,
     published: Some([28, 34, 48, 39, 51, 73]),
@@ -146,7 +141,7 @@ fn row(
         .into_iter()
         .find(|part| part.name == target.part)
         .expect("hardware/parts.toml has it");
-    let area = Area::estimate(&loaded.processor(&machine)?, target.families, false)?;
+    let area = Area::estimate(&loaded.processor(&machine)?, Some(target.family), false)?;
     let [report]: &[Report; 1] =
         area.families.as_slice().try_into().expect("one family was asked for");
     let working = Working::on(format!("{}, {}", machine.name, stream.traffic.name));

@@ -2,9 +2,9 @@
 
 use std::path::PathBuf;
 
-use clap::{Args, ValueHint};
+use clap::{Args, ValueEnum, ValueHint};
 use wireloom_console::{Staged, load_store, output};
-use wireloom_explore::area::{Area, Families};
+use wireloom_explore::area::Area;
 use wireloom_io::{Captures, Generated, Source};
 use wireloom_ir::{Execute, Golden, Output, Verdict};
 use wireloom_machine::Program;
@@ -53,6 +53,31 @@ pub struct Build {
     /// Write into this folder, creating it if necessary
     #[arg(short = 'o', long = "out", value_name = "DIR", value_hint = ValueHint::DirPath)]
     out: PathBuf,
+}
+
+/// The device families that `--area` names.
+#[derive(Clone, Copy, Debug, ValueEnum)]
+enum Families {
+    /// All of the following
+    All,
+    /// Virtex-5
+    Xc5v,
+    /// Virtex-6
+    Xc6v,
+    /// Virtex-7
+    Xc7,
+}
+
+impl Families {
+    /// Returns the only family, unless all are meant.
+    fn only(self) -> Option<&'static str> {
+        match self {
+            Self::All => None,
+            Self::Xc5v => Some("xc5v"),
+            Self::Xc6v => Some("xc6v"),
+            Self::Xc7 => Some("xc7"),
+        }
+    }
 }
 
 impl Build {
@@ -112,7 +137,7 @@ impl Build {
         let stimulus = if self.rig { None } else { Some(self.stimulus(&program, &processor)?) };
         let area = self
             .area
-            .map(|families| Area::estimate(&processor, families, self.route))
+            .map(|families| Area::estimate(&processor, families.only(), self.route))
             .transpose()?;
         // Without --area, use the cached results of earlier builds.
         let known = if area.is_none() { Area::remembered(&processor) } else { None };

@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use clap::{Args, ValueHint};
+use clap::{Args, ValueEnum, ValueHint};
 use serde::Serialize;
 use wireloom_np::area::{FAMILIES, parts};
 use wireloom_np::description::Machine;
@@ -24,8 +24,8 @@ pub struct Virtual {
     #[arg(value_name = "FILE", value_hint = ValueHint::FilePath)]
     file: PathBuf,
     /// Choose how routers share processors
-    #[arg(long, value_enum, default_value_t = Method::Consolidated)]
-    method: Method,
+    #[arg(long, value_enum, default_value_t = Sharing::Consolidated)]
+    method: Sharing,
     /// Use this machine for every processor (np-C-E-T, or a description) instead of searching for
     /// the smallest; not with consolidated, which compares areas
     #[arg(long, value_name = "MACHINE", conflicts_with_all = ["clusters", "engines", "threads"])]
@@ -57,6 +57,27 @@ pub struct Virtual {
     json: Option<JsonTarget>,
 }
 
+/// The values of `--method`.
+#[derive(Clone, Copy, Debug, ValueEnum)]
+enum Sharing {
+    /// A processor for each router
+    Isolated,
+    /// One processor for all routers, with all protocols
+    Merged,
+    /// The paper's heuristic: routers with a common protocol share a processor if that saves area
+    Consolidated,
+}
+
+impl From<Sharing> for Method {
+    fn from(sharing: Sharing) -> Self {
+        match sharing {
+            Sharing::Isolated => Self::Isolated,
+            Sharing::Merged => Self::Merged,
+            Sharing::Consolidated => Self::Consolidated,
+        }
+    }
+}
+
 /// The result of the choice.
 #[derive(Serialize)]
 struct Report<'a> {
@@ -78,13 +99,14 @@ impl Virtual {
     /// Chooses groups and machines and prints them.
     pub fn run(self) -> Outcome {
         Places::default().reads([&self.file]).writes_json(self.json.as_ref()).check()?;
+        let method = Method::from(self.method);
         let description = Description::open(&self.file)?;
         description.check_constants(&self.file)?;
         let overload = self.overload.as_deref().map(|name| description.router(name)).transpose()?;
         let (family, _) =
             FAMILIES.into_iter().find(|(name, _)| *name == self.family).expect("the parser knows");
         let machines = match &self.on {
-            Some(_) if self.method == Method::Consolidated => {
+            Some(_) if method == Method::Consolidated => {
                 return Err(Failure::unusable(
                     "consolidation compares areas of the smallest machines",
                 )
@@ -98,7 +120,7 @@ impl Virtual {
         let mut evaluator = Evaluator::new(&description, machines, family)?;
         let protocols: Vec<_> =
             description.routers.iter().map(|router| router.protocols.clone()).collect();
-        let groups = choice::choose(self.method, &protocols, |group| evaluator.luts(group))?;
+        let groups = choice::choose(method, &protocols, |group| evaluator.luts(group))?;
         let groups = groups
             .iter()
             .map(|group| evaluator.lanes(group))
@@ -115,7 +137,7 @@ impl Virtual {
         let verified =
             if self.verify { evaluator.verify(&joined, overloaded)? } else { Vec::new() };
         let report = Report {
-            method: self.method,
+            method,
             family,
             groups,
             luts,

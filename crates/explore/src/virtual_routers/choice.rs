@@ -2,13 +2,12 @@
 
 use std::collections::BTreeMap;
 
-use clap::ValueEnum;
 use serde::Serialize;
 
 use super::description::Protocols;
 
 /// The assignment of virtual routers to processors.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, ValueEnum)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Method {
     /// A processor for each router
