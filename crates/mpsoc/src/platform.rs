@@ -16,6 +16,7 @@ use slab::Slab;
 use wireloom_sim::parts::interconnect::Interconnect;
 use wireloom_sim::parts::line::LineEvent;
 use wireloom_sim::parts::network::{Message, Network, NetworkEvent, Node, Notice};
+use wireloom_sim::parts::run_ahead::RunAhead;
 use wireloom_sim::{
     Activity, Clock, Effort, EventSink, Kernel, Model, Rng, SpecError, Time, Timeline, Unit,
 };
@@ -132,7 +133,9 @@ impl<W: Workload, O: Objects> Platform<W, O> {
         // The messages of an application also define the happens-before order for race detection,
         // on the whole chip.
         let collects = application.is_none()
-            && (0..spec.processors).all(|number| network.collect(Node(number)));
+            && network.run_ahead().is_some_and(|network| {
+                (0..spec.processors).all(|number| network.collect(Node(number)))
+            });
         let mut platform = Self {
             threads: spec.threads,
             header: spec.header_bytes,
@@ -243,7 +246,7 @@ impl<W: Workload, O: Objects> Platform<W, O> {
 
     /// Puts a message into the network, or into the queue of messages that it had no room for.
     fn send(&mut self, message: Message<NocPayload>, kernel: &mut Kernel<Event>) {
-        if self.network.sends_ahead() {
+        if self.network.run_ahead().is_some() {
             return self.send_at(kernel.now(), message, kernel);
         }
         let waiting = &mut self.refused[message.from.0 as usize];
@@ -323,10 +326,9 @@ impl<W: Workload, O: Objects> Platform<W, O> {
 
     /// Puts a message into the network at a time that may lie in the future.
     fn send_at(&mut self, at: Time, message: Message<NocPayload>, kernel: &mut Kernel<Event>) {
-        if self.network.sends_ahead() {
+        if let Some(network) = self.network.run_ahead() {
             let unit = Unit(message.to.0);
-            if let Some(time) =
-                self.network.send_ahead(message, at, &mut kernel.wrapped(Event::Network))
+            if let Some(time) = network.send_ahead(message, at, &mut kernel.wrapped(Event::Network))
             {
                 kernel.wake_by(unit, time);
             }

@@ -28,4 +28,5 @@ pub mod mesh;
 pub mod network;
 pub mod queue;
 pub mod ring;
+pub mod run_ahead;
 pub mod wormhole;

@@ -4,13 +4,11 @@
 //! executes its cycles one by one, with the same statistics. Otherwise a processor executes in one
 //! turn all cycles in which nothing can reach it. The following guarantees make this correct:
 //!
-//! 1. **The network**
-//!    ([`Network::quiet_until`](wireloom_sim::parts::network::Network::quiet_until)): before that
-//!    time the node of a processor outputs no message that the processor cannot fetch. The nodes
-//!    declared to [answer](wireloom_sim::parts::network::Network::answers) send to a processor only
-//!    after the arrival of a message from that processor: see `tell_who_answers`.
-//! 2. **The platform** (`cycles_of`): a processor fetches each message before the cycles after it,
-//!    and sends each message with its departure time.
+//! 1. **The network, and who sends to a processor**: the promises of
+//!    [`run_ahead`](wireloom_sim::parts::run_ahead), which the network asserts.
+//!    `tell_who_answers` declares the nodes that answer.
+//! 2. **The platform** (`cycles_of`): the third of those promises. A processor fetches each message
+//!    before the cycles after it, and sends each message with its departure time.
 //! 3. **The processor** (`Processor::turn`): its cycles access only its threads and its caches.
 //! 4. **The workload** ([`Workload::at_hand`](crate::workload::Workload::at_hand) and
 //!    `issue_before`): instructions executed before their issue time have no effect that other
@@ -18,8 +16,8 @@
 //!    packet that an object has (`Context::shared_bytes`); instructions that access these wait for
 //!    their issue time.
 //!
-//! [`Lookahead`] asserts their combined effect in debug builds, and so in tests: no message reaches
-//! a processor in cycles that it has executed.
+//! [`Lookahead`] asserts the second in debug builds, and so in tests: no message is handled at a
+//! processor that has executed later cycles.
 
 /// The edge up to which each processor has executed its cycles; that edge is still to come.
 #[derive(Clone, Debug)]

@@ -1,6 +1,7 @@
 //! Processors: their cycles, and their messages.
 
-use wireloom_sim::parts::network::{Network, Node};
+use wireloom_sim::parts::network::Node;
+use wireloom_sim::parts::run_ahead::RunAhead;
 use wireloom_sim::{Activity, Kernel, Time, Unit};
 
 use super::super::noc_payload::Line;
@@ -10,19 +11,18 @@ use super::super::workload::Workload;
 use super::{Event, Platform};
 
 impl<W: Workload, O: Objects> Platform<W, O> {
-    /// Tells the network which nodes send messages to threads only in response to messages. The
-    /// broker sends packets when other packets have arrived at it, and for a cut engine with order
-    /// gates also when packet I/O has received one; an object that makes calls in the order of
-    /// packets makes them when other calls have arrived.
+    /// Tells a network in which processors run ahead which nodes send messages to threads only when
+    /// messages of theirs arrive. The broker sends packets when other packets have arrived at it,
+    /// and for a cut engine with order gates also when packet I/O has received one; an object that
+    /// makes calls in the order of packets makes them when other calls have arrived.
     pub(super) fn tell_who_answers(&mut self) {
-        self.network.answers(self.memory_node());
-        if !self.holds_order() {
-            self.network.answers(self.io_node());
-        }
-        for object in 0..self.turns.len() as u32 {
-            if self.turns[object as usize].is_none() {
-                self.network.answers(self.object_node(object));
-            }
+        let memory = [self.memory_node()];
+        let io = (!self.holds_order()).then_some(self.io_node());
+        let objects = 0..self.turns.len() as u32;
+        let unordered = objects.filter(|object| self.turns[*object as usize].is_none());
+        let unordered: Vec<Node> = unordered.map(|object| self.object_node(object)).collect();
+        if let Some(network) = self.network.run_ahead() {
+            memory.into_iter().chain(io).chain(unordered).for_each(|node| network.answers(node));
         }
     }
 
@@ -37,21 +37,22 @@ impl<W: Workload, O: Objects> Platform<W, O> {
         } else {
             // No message can reach it before this (see `lookahead`), and everything up to the end
             // of the run is observed there.
-            let quiet = self.network.quiet_until(Node(unit.0), now).min(kernel.until() + Time(1));
-            self.clock.edge_from(quiet).max(edge + 1)
+            let node = Node(unit.0);
+            let quiet = self.network.run_ahead().map_or(now, |ahead| ahead.quiet_until(node, now));
+            self.clock.edge_from(quiet.min(kernel.until() + Time(1))).max(edge + 1)
         };
         let mut from = edge;
         let next = loop {
             while !self.processors[unit.0 as usize].has_failed(from)
-                && let Some((time, message)) =
-                    self.network.fetch(Node(unit.0), self.clock.edge(from))
+                && let Some((time, message)) = self
+                    .network
+                    .run_ahead()
+                    .and_then(|ahead| ahead.fetch(Node(unit.0), self.clock.edge(from)))
             {
                 self.receive(message, time, kernel);
             }
-            let next = self
-                .network
-                .next_for(Node(unit.0))
-                .map_or(NEVER, |time| self.clock.edge_from(time));
+            let next = self.network.run_ahead().and_then(|ahead| ahead.next_for(Node(unit.0)));
+            let next = next.map_or(NEVER, |time| self.clock.edge_from(time));
             let Self { workload, processors, sent, timeline, labels, .. } = self;
             let mut outside = Outside { now, sent, timeline, labels };
             processors[unit.0 as usize].turn((from, limit.min(next)), workload, &mut outside);

@@ -7,6 +7,7 @@ use std::collections::{BinaryHeap, VecDeque};
 use serde::{Deserialize, Serialize};
 
 use super::network::{Credits, Message, Network, NetworkEvent, Node, Notice, Traffic, entrance};
+use super::run_ahead::{Promises, RunAhead};
 use crate::rng::Rng;
 use crate::spec::{SpecError, nanoseconds, within};
 use crate::stats::Record;
@@ -50,6 +51,7 @@ pub struct Channel<P> {
     asking: Vec<BinaryHeap<Reverse<Time>>>,
     /// The number of messages sent to such nodes.
     count: u64,
+    promises: Promises,
     credits: Credits,
     /// Messages that arrived at full nodes.
     waiting: Vec<VecDeque<u32>>,
@@ -101,10 +103,17 @@ impl<P> Channel<P> {
             initiating: (0..nodes).collect(),
             asking: vec![BinaryHeap::new(); nodes as usize],
             count: 0,
+            promises: Promises::new(nodes),
             credits: Credits::new(nodes),
             waiting: vec![VecDeque::new(); nodes as usize],
             traffic: Traffic::new(),
         })
+    }
+
+    /// Whether the delivery of a message is known when it is sent. If messages keep their order, the
+    /// order of a pair depends on the times at which they are sent.
+    pub(crate) fn knows_deliveries(&self) -> bool {
+        self.last.is_empty()
     }
 
     fn set_role(&mut self, node: Node, role: Role) {
@@ -135,6 +144,38 @@ impl<P> Channel<P> {
         *last = (*last).max(now + delay);
         *last - now
     }
+
+    /// Puts in a message that enters at a time that may be in the future, and returns its arrival
+    /// time at a node that collects its messages.
+    fn enter(
+        &mut self,
+        message: Message<P>,
+        at: Time,
+        events: &mut impl EventSink<NetworkEvent>,
+    ) -> Option<Time> {
+        let (from, to) = (message.from, message.to);
+        self.credits.check(&message);
+        let delay = self.delay(from, to, at);
+        let (number, time) = (self.traffic.begin(message, at), at + delay);
+        self.promises.check_quiet(to, time);
+        match (self.role[from.0 as usize], self.role[to.0 as usize]) {
+            (Role::Collects, Role::Answers) => self.asking[from.0 as usize].push(Reverse(time)),
+            (_, Role::Answers) => {}
+            (sender, role) => {
+                let reaching = Reaching { time, sent: at, count: self.count, number };
+                self.reaching[to.0 as usize].push(Reverse(reaching));
+                self.count += 1;
+                if role == Role::Collects {
+                    if sender == Role::Answers {
+                        self.promises.check_answer(from, to, events.now());
+                    }
+                    return Some(time);
+                }
+            }
+        }
+        events.send_from(at, delay, NetworkEvent::Reach(number));
+        None
+    }
 }
 
 impl<P> Network<P> for Channel<P> {
@@ -148,73 +189,8 @@ impl<P> Network<P> for Channel<P> {
         events: &mut impl EventSink<NetworkEvent>,
     ) -> Result<(), Message<P>> {
         let now = events.now();
-        self.send_ahead(message, now, events);
+        self.enter(message, now, events);
         Ok(())
-    }
-
-    /// If messages keep their order, the order of a pair depends on the times at which they are
-    /// sent.
-    fn sends_ahead(&self) -> bool {
-        self.last.is_empty()
-    }
-
-    fn send_ahead(
-        &mut self,
-        message: Message<P>,
-        at: Time,
-        events: &mut impl EventSink<NetworkEvent>,
-    ) -> Option<Time> {
-        let (from, to) = (message.from, message.to);
-        assert!(
-            from.0 < self.nodes && to.0 < self.nodes,
-            "a message from {} to {} of {}",
-            from.0,
-            to.0,
-            self.nodes
-        );
-        let delay = self.delay(from, to, at);
-        let (number, time) = (self.traffic.begin(message, at), at + delay);
-        match (self.role[from.0 as usize], self.role[to.0 as usize]) {
-            (Role::Collects, Role::Answers) => self.asking[from.0 as usize].push(Reverse(time)),
-            (_, Role::Answers) => {}
-            (_, role) => {
-                let reaching = Reaching { time, sent: at, count: self.count, number };
-                self.reaching[to.0 as usize].push(Reverse(reaching));
-                self.count += 1;
-                if role == Role::Collects {
-                    return Some(time);
-                }
-            }
-        }
-        events.send_from(at, delay, NetworkEvent::Reach(number));
-        None
-    }
-
-    /// Collection is possible if there is a minimum latency during which no node can know of a
-    /// message, and if the node accepts any number of messages.
-    fn collect(&mut self, node: Node) -> bool {
-        let collects =
-            self.least > Time::ZERO && self.sends_ahead() && !self.credits.is_bound(node);
-        if collects {
-            self.set_role(node, Role::Collects);
-        }
-        collects
-    }
-
-    fn answers(&mut self, node: Node) {
-        self.set_role(node, Role::Answers);
-    }
-
-    fn next_for(&self, node: Node) -> Option<Time> {
-        // Messages for others come out by events.
-        self.first_for(node).filter(|_| self.collects(node))
-    }
-
-    fn fetch(&mut self, node: Node, until: Time) -> Option<(Time, Message<P>)> {
-        self.next_for(node).filter(|next| *next <= until)?;
-        let reaching = &mut self.reaching[node.0 as usize];
-        let Reverse(Reaching { time, number, .. }) = reaching.pop()?;
-        Some((time, self.traffic.end(number, time)))
     }
 
     fn arrive(
@@ -229,6 +205,7 @@ impl<P> Network<P> for Channel<P> {
                     self.reaching[to.0 as usize].pop();
                 } else if self.collects(from) {
                     self.asking[from.0 as usize].pop();
+                    self.promises.asked(from, to, events.now());
                 }
                 if !self.credits.has(to) {
                     self.waiting[to.0 as usize].push_back(number);
@@ -257,22 +234,6 @@ impl<P> Network<P> for Channel<P> {
         self.traffic.under_way()
     }
 
-    fn quiet_until(&self, node: Node, now: Time) -> Time {
-        let is_open = self.last.is_empty() && self.role[node.0 as usize] != Role::Answers;
-        if self.credits.is_bound(node) || !is_open {
-            return now;
-        }
-        let unknown = now + self.least;
-        if !self.collects(node) {
-            return self.first_for(node).map_or(unknown, |first| unknown.min(first));
-        }
-        // A sender to this node must have received a message before: either one that is already
-        // known, or one that is sent from now on.
-        let asked = self.asking[node.0 as usize].peek().map(|Reverse(time)| *time);
-        let told = self.initiating.iter().filter_map(|node| self.first_for(Node(*node)));
-        told.chain(asked).fold(unknown, Time::min) + self.least
-    }
-
     fn record(&self, _: Time) -> Record {
         self.traffic.record()
     }
@@ -286,6 +247,63 @@ impl<P> Network<P> for Channel<P> {
                 "it holds as many messages as it can",
             );
         }
+    }
+}
+
+impl<P> RunAhead<P> for Channel<P> {
+    fn send_ahead(
+        &mut self,
+        message: Message<P>,
+        at: Time,
+        events: &mut impl EventSink<NetworkEvent>,
+    ) -> Option<Time> {
+        self.enter(message, at, events)
+    }
+
+    /// Collection is possible if there is a minimum latency during which no node can know of a
+    /// message, and if the node accepts any number of messages.
+    fn collect(&mut self, node: Node) -> bool {
+        let collects =
+            self.least > Time::ZERO && self.knows_deliveries() && !self.credits.is_bound(node);
+        if collects {
+            self.set_role(node, Role::Collects);
+        }
+        collects
+    }
+
+    fn answers(&mut self, node: Node) {
+        self.set_role(node, Role::Answers);
+    }
+
+    fn next_for(&self, node: Node) -> Option<Time> {
+        // Messages for others come out by events.
+        self.first_for(node).filter(|_| self.collects(node))
+    }
+
+    fn fetch(&mut self, node: Node, until: Time) -> Option<(Time, Message<P>)> {
+        self.next_for(node).filter(|next| *next <= until)?;
+        let reaching = &mut self.reaching[node.0 as usize];
+        let Reverse(Reaching { time, number, .. }) = reaching.pop()?;
+        Some((time, self.traffic.end(number, time)))
+    }
+
+    fn quiet_until(&mut self, node: Node, now: Time) -> Time {
+        let answers = self.role[node.0 as usize] == Role::Answers;
+        if self.credits.is_bound(node) || answers || !self.knows_deliveries() {
+            return now;
+        }
+        let unknown = now + self.least;
+        let quiet = if self.collects(node) {
+            // A sender to this node must have received a message before: either one that is
+            // already known, or one that is sent from now on.
+            let asked = self.asking[node.0 as usize].peek().map(|Reverse(time)| *time);
+            let told = self.initiating.iter().filter_map(|node| self.first_for(Node(*node)));
+            told.chain(asked).fold(unknown, Time::min) + self.least
+        } else {
+            self.first_for(node).map_or(unknown, |first| unknown.min(first))
+        };
+        self.promises.quiet(node, quiet);
+        quiet
     }
 }
 

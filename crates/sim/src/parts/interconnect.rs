@@ -8,6 +8,7 @@ use super::crossbar::{Crossbar, CrossbarSpec};
 use super::mesh::{Mesh, MeshSpec};
 use super::network::{Message, Network, NetworkEvent, Node, Notice};
 use super::ring::{Ring, RingSpec};
+use super::run_ahead::RunAhead;
 use super::wormhole::{Wormhole, WormholeSpec};
 use crate::rng::Rng;
 use crate::spec::SpecError;
@@ -62,6 +63,16 @@ impl<P> Interconnect<P> {
             InterconnectSpec::Wormhole(spec) => Kind::Wormhole(spec.build(nodes)?),
         }))
     }
+
+    /// Returns the network as one whose nodes can run ahead, if it is: a channel that keeps no
+    /// order. In other networks the delivery of a message depends on messages sent later.
+    #[inline]
+    pub fn run_ahead(&mut self) -> Option<&mut impl RunAhead<P>> {
+        match &mut self.0 {
+            Kind::Channel(channel) if channel.knows_deliveries() => Some(channel),
+            _ => None,
+        }
+    }
 }
 
 /// Repeats an expression for each kind.
@@ -91,35 +102,6 @@ impl<P> Network<P> for Interconnect<P> {
         each!(&mut self.0, network => network.send(message, events))
     }
 
-    fn sends_ahead(&self) -> bool {
-        each!(&self.0, network => Network::<P>::sends_ahead(network))
-    }
-
-    fn send_ahead(
-        &mut self,
-        message: Message<P>,
-        at: Time,
-        events: &mut impl EventSink<NetworkEvent>,
-    ) -> Option<Time> {
-        each!(&mut self.0, network => network.send_ahead(message, at, events))
-    }
-
-    fn collect(&mut self, node: Node) -> bool {
-        each!(&mut self.0, network => Network::<P>::collect(network, node))
-    }
-
-    fn answers(&mut self, node: Node) {
-        each!(&mut self.0, network => Network::<P>::answers(network, node));
-    }
-
-    fn next_for(&self, node: Node) -> Option<Time> {
-        each!(&self.0, network => Network::<P>::next_for(network, node))
-    }
-
-    fn fetch(&mut self, node: Node, until: Time) -> Option<(Time, Message<P>)> {
-        each!(&mut self.0, network => network.fetch(node, until))
-    }
-
     fn arrive(
         &mut self,
         event: NetworkEvent,
@@ -142,10 +124,6 @@ impl<P> Network<P> for Interconnect<P> {
 
     fn under_way(&self) -> usize {
         each!(&self.0, network => Network::<P>::under_way(network))
-    }
-
-    fn quiet_until(&self, node: Node, now: Time) -> Time {
-        each!(&self.0, network => Network::<P>::quiet_until(network, node, now))
     }
 
     fn record(&self, now: Time) -> Record {

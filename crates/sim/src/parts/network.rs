@@ -81,52 +81,6 @@ pub trait Network<P> {
         events: &mut impl EventSink<NetworkEvent>,
     ) -> Result<(), Message<P>>;
 
-    /// Whether messages can be sent ahead of time, because their delivery does not depend on
-    /// others. See [`send_ahead`](Self::send_ahead).
-    fn sends_ahead(&self) -> bool {
-        false
-    }
-
-    /// Sends a message that enters at a time that may be in the future, in a network that
-    /// [`sends_ahead`](Self::sends_ahead). Each node sends its messages in the order in which they
-    /// enter, or in any other order that is equal in every run. Returns its arrival time at a node
-    /// that [collects](Self::collect) its messages.
-    ///
-    /// # Panics
-    /// If there is no such node, or the network cannot know the delivery of a message in advance.
-    fn send_ahead(
-        &mut self,
-        _message: Message<P>,
-        _at: Time,
-        _events: &mut impl EventSink<NetworkEvent>,
-    ) -> Option<Time> {
-        panic!("this network has no room for messages before their time");
-    }
-
-    /// Makes messages to a node arrive without an event from now on; they wait until the node
-    /// [fetches](Self::fetch) them. Returns whether this network supports that. A node that runs
-    /// ahead of time then knows its future messages. Only nodes that receive by events may send to
-    /// it, and only after they have received a message.
-    fn collect(&mut self, _node: Node) -> bool {
-        false
-    }
-
-    /// Declares that from now on a node sends messages to collecting nodes only in reply to a
-    /// message from that node.
-    fn answers(&mut self, _node: Node) {}
-
-    /// Returns the arrival time of the next message, of those in the network, at a node that
-    /// collects its messages; `None` for another node.
-    fn next_for(&self, _node: Node) -> Option<Time> {
-        None
-    }
-
-    /// The next message of a node that collects its messages, if it comes out at this time or
-    /// before, and when it does; nothing for another node.
-    fn fetch(&mut self, _node: Node, _until: Time) -> Option<(Time, Message<P>)> {
-        None
-    }
-
     /// Handles an event of the network.
     fn arrive(
         &mut self,
@@ -154,13 +108,6 @@ pub trait Network<P> {
 
     /// Returns the number of messages that have entered and not left.
     fn under_way(&self) -> usize;
-
-    /// Returns a time before which no message comes out at a node that it cannot
-    /// [fetch](Self::fetch), whatever is sent from `now` on: until then the node can be simulated
-    /// by itself. Returns `now` if nothing is known.
-    fn quiet_until(&self, _node: Node, now: Time) -> Time {
-        now
-    }
 
     /// `messages` and `bytes` that came out, `latency` from going in to coming out; each kind of
     /// network adds its own.

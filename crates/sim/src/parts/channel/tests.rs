@@ -190,3 +190,48 @@ fn a_node_collects_only_what_can_be_known_before() {
     bounded.bound(Node(0), 3);
     assert!(!bounded.collect(Node(0)) && bounded.collect(Node(1)));
 }
+
+/// A channel of 80 ns between processor 0, which collects, 1, which answers, and 2, which does
+/// neither; and the kernel that drives it.
+fn answering() -> (Channel<u64>, Kernel<NetworkEvent>) {
+    let mut channel = Channel::new(spec(0.0, false), 3, Rng::new(1, "network")).unwrap();
+    assert!(channel.collect(Node(0)));
+    channel.answers(Node(1));
+    (channel, Kernel::new(Effort::Active, Time(1000)))
+}
+
+fn from_to(from: u32, to: u32) -> Message<u64> {
+    Message { from: Node(from), to: Node(to), bytes: 8, payload: 0 }
+}
+
+#[test]
+fn a_node_is_quiet_for_two_latencies_and_less_once_it_has_asked_or_another_may_send() {
+    let (mut channel, mut kernel) = answering();
+    let at = |channel: &mut Channel<u64>| channel.quiet_until(Node(0), Time(0));
+    assert_eq!(at(&mut channel), Time::nanoseconds(160));
+    channel.send_ahead(from_to(0, 1), Time(0), &mut kernel);
+    assert_eq!(at(&mut channel), Time::nanoseconds(160));
+    let (mut channel, mut kernel) = answering();
+    channel.send_ahead(from_to(1, 2), Time(0), &mut kernel);
+    assert_eq!(channel.quiet_until(Node(0), Time::nanoseconds(30)), Time::nanoseconds(160));
+    // A node that collects nothing is told of messages by events, a latency ahead.
+    assert_eq!(channel.quiet_until(Node(2), Time::nanoseconds(30)), Time::nanoseconds(80));
+    assert_eq!(channel.quiet_until(Node(1), Time::nanoseconds(30)), Time::nanoseconds(30));
+}
+
+#[test]
+#[cfg(debug_assertions)]
+#[should_panic(expected = "node 1 sends to node 0 at 0 ps without a message from it to answer")]
+fn a_node_that_should_only_answer_and_does_not_is_found_out() {
+    let (mut channel, mut kernel) = answering();
+    channel.send_ahead(from_to(1, 0), Time(0), &mut kernel);
+}
+
+#[test]
+#[cfg(debug_assertions)]
+#[should_panic(expected = "a message reaches node 0 at 80000 ps, which was promised to be quiet")]
+fn a_message_from_nowhere_breaks_the_promise_of_quiet() {
+    let (mut channel, mut kernel) = answering();
+    assert_eq!(channel.quiet_until(Node(0), Time(0)), Time::nanoseconds(160));
+    channel.send_ahead(from_to(2, 0), Time(0), &mut kernel);
+}
