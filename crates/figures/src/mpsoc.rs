@@ -6,8 +6,8 @@ use std::thread::available_parallelism;
 use serde::Serialize;
 use wireloom_mpsoc::Spec;
 use wireloom_mpsoc::evaluation::{
-    Configuration, LATENCIES_NS, Point, Stated, THREADS, figure_3, figure_3_stated, table_1,
-    table_1_stated,
+    Configuration, LATENCIES_NS, Point, SEEDS, Spread, Stated, THREADS, figure_3, figure_3_stated,
+    table_1, table_1_stated,
 };
 
 use super::figure::{Choice, Drawn, Figure};
@@ -47,8 +47,8 @@ pub fn workers() -> usize {
 
 fn threads(_: &Settings) -> Result<Drawn> {
     let points = {
-        let _working = Working::on("one processor, 25 simulations");
-        figure_3(&Spec::base(), workers()).map_err(Error::new)?
+        let _working = Working::on("one processor, 25 points of ten seeds");
+        figure_3(&Spec::base(), SEEDS, workers()).map_err(Error::new)?
     };
     let stated = figure_3_stated(&points);
     let heads = ["threads".to_owned()]
@@ -58,7 +58,9 @@ fn threads(_: &Settings) -> Result<Drawn> {
     let heads: Vec<&str> = heads.iter().map(String::as_str).collect();
     let mut table = output::table(&heads, &(0..heads.len()).collect::<Vec<_>>());
     for threads in THREADS {
-        let cell = |point: &Point| format!("{} ({:.0} %)", number(point.mbps), 100.0 * point.usage);
+        let cell = |point: &Point| {
+            format!("{} ({:.0} %)", spread_text(&point.mbps), 100.0 * point.usage.mean)
+        };
         let row = points.iter().filter(|point| point.threads == threads).map(cell);
         table.add_row([threads.to_string()].into_iter().chain(row));
     }
@@ -69,7 +71,7 @@ fn threads(_: &Settings) -> Result<Drawn> {
         values: points
             .iter()
             .filter(|point| point.latency_ns == latency)
-            .map(|point| point.mbps)
+            .map(|point| point.mbps.mean)
             .collect(),
     };
     let groups = LATENCIES_NS.map(group);
@@ -78,8 +80,8 @@ fn threads(_: &Settings) -> Result<Drawn> {
         "One processor of 500 MHz, Mb/s of 54-byte packets; the line: the paper's highest rate";
     grouped(title, &series, &groups, stated[0].paper, &mut svg)?;
     let text = format!(
-        "{table}\n\nMb/s of 54-byte packets through one processor that is offered more than it can carry, and its use, by latency of the network one \
-         way.\n\n{}",
+        "{table}\n\nMb/s of 54-byte packets through one processor that is offered more than it can carry (mean of ten seeds, least to most), and its mean use, by \
+         latency of the network one way.\n\n{}",
         stated_text(&stated)
     );
     drawn(text, &Data { measured: &points, stated: &stated }, svg)
@@ -87,7 +89,7 @@ fn threads(_: &Settings) -> Result<Drawn> {
 
 fn table1(_: &Settings) -> Result<Drawn> {
     let lines = {
-        let _working = Working::on("three machines");
+        let _working = Working::on("three machines, ten seeds of each");
         table_1(&Spec::base(), workers()).map_err(Error::new)?
     };
     let stated = table_1_stated(&lines);
@@ -112,45 +114,54 @@ fn table1(_: &Settings) -> Result<Drawn> {
             line.threads.to_string(),
             line.latency_ns.to_string(),
             number(line.offered_gbps),
-            number(line.carried_gbps),
-            number(100.0 * line.usage),
-            number(line.latency_us),
-            number(line.processing_us),
-            number(line.network_us),
-            number(line.compute_us),
+            spread_text(&line.carried_gbps),
+            spread_text(&line.usage.times(100.0)),
+            spread_text(&line.latency_us),
+            spread_text(&line.processing_us),
+            spread_text(&line.network_us),
+            spread_text(&line.compute_us),
         ]);
     }
     let group = |line: &Configuration| {
         let paper = stated.iter().find(|stated| stated.what == format!("{}: use", line.name));
         let paper = paper.map_or(0.0, |stated| stated.paper);
-        Group { name: line.name.to_owned(), values: vec![paper, 100.0 * line.usage] }
+        Group { name: line.name.to_owned(), values: vec![paper, 100.0 * line.usage.mean] }
     };
     let groups: Vec<Group> = lines.iter().map(group).collect();
     let mut svg = String::new();
     grouped("Use of the processors, %", &["the paper", "here"], &groups, 100.0, &mut svg)?;
     let text = format!(
         "{table}\n\nlatency: from a packet's last bit in to its last bit out, in order; processing: until packet I/O has it back from its thread; of that \
-         the thread waits for the network, and has an instruction in the pipeline.\n\n{}",
+         the thread waits for the network, and has an instruction in the pipeline. Means of ten seeds, least to most.\n\n{}",
         stated_text(&stated)
     );
     drawn(text, &Data { measured: &lines, stated: &stated }, svg)
 }
 
+/// Formats a mean with its extremes.
+pub fn spread_text(spread: &Spread) -> String {
+    format!("{} ({} to {})", number(spread.mean), number(spread.least), number(spread.most))
+}
+
 /// Formats the paper's numbers next to ours.
 fn stated_text(stated: &[Stated]) -> String {
     let mut table =
-        output::table(&["what", "the paper", "here", "unit", "difference", ""], &[1, 2, 4]);
+        output::table(&["what", "the paper", "here", "unit", "difference", "", ""], &[1, 2, 4]);
     for point in stated {
         table.add_row([
             point.what.clone(),
             number(point.paper),
-            number(point.measured),
+            spread_text(&point.measured),
             point.unit.to_owned(),
             format!("{:+.1} %", 100.0 * point.difference()),
+            point.evidence.name().to_owned(),
             if point.is_near() { "" } else { point.why.unwrap_or("MISSED") }.to_owned(),
         ]);
     }
-    format!("{table}\n")
+    format!(
+        "{table}\n\nMeasured: depends on how the machine works. Calibrated: the paper's number, or one that it follows from, has set the cost of an access \
+         (docs/machines/mpsoc.md). Arithmetic: follows from instructions a packet, clock and line.\n"
+    )
 }
 
 fn drawn<T: Serialize>(text: String, data: &Data<'_, T>, svg: String) -> Result<Drawn> {
@@ -159,7 +170,7 @@ fn drawn<T: Serialize>(text: String, data: &Data<'_, T>, svg: String) -> Result<
         format!(
             "{}: {} {}, and the paper has {}",
             point.what,
-            number(point.measured),
+            number(point.measured.mean),
             point.unit,
             number(point.paper)
         )
@@ -172,9 +183,11 @@ fn drawn<T: Serialize>(text: String, data: &Data<'_, T>, svg: String) -> Result<
 #[cfg(test)]
 mod tests {
     use super::*;
+    use wireloom_mpsoc::evaluation::Evidence;
 
     fn stated(paper: f64, measured: f64, why: Option<&'static str>) -> Stated {
-        Stated { what: "use".to_owned(), unit: "%", paper, measured, why }
+        let (measured, evidence) = (Spread::of(&[measured]), Evidence::Measured);
+        Stated { what: "use".to_owned(), unit: "%", paper, measured, evidence, why }
     }
 
     #[test]

@@ -16,7 +16,7 @@ use super::io::Delivered;
 use super::machine::{Machine, Options, RunError, Totals};
 use super::services::Services;
 use super::spec::{Set, Spec};
-use super::toolchain::{BuildError, Toolchain, file_error};
+use super::toolchain::{BuildError, Optimisation, Toolchain, file_error};
 use crate::multiflex::races::{Party, Race, Usage};
 
 /// Sources for the compilation of applications: names and texts of the runtime headers and of the
@@ -106,7 +106,8 @@ pub fn compile(source: &Source<'_>, set: Set) -> Result<Compiled, ApplicationErr
     options.push(folder.path().as_os_str());
     options.extend(source.define.iter().flat_map(|name| ["-D", name]).map(OsStr::new));
     let script = folder.path().join(SCRIPT);
-    let warnings = Toolchain::of(set.into()).compile(&options, &script, &files, &output)?;
+    let toolchain = Toolchain::of(set.into());
+    let warnings = toolchain.compile(Optimisation::Tuned, &options, &script, &files, &output)?;
     let program = Program::read(&output)
         .map_err(|source| BuildError::Program { path: output.clone(), source })?;
     Ok(Compiled { program, warnings })

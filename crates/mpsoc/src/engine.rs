@@ -15,7 +15,7 @@ use super::io::{self, Delivered};
 use super::machine::{Machine, Options, RunError, Totals};
 use super::objects::Objects as _;
 use super::program::marshal::Offloads;
-use super::program::{BuildOptions, Elements, Partition, build};
+use super::program::{Elements, Partition, build};
 use super::spec::{CallOrder, Set, Spec};
 use super::toolchain::BuildError;
 
@@ -127,13 +127,7 @@ impl Engine {
         let names = spec.element.keys().map(String::as_str);
         let elements = Elements::named(program, names).map_err(BuildError::from)?;
         let partition = spec.partition.partition(program, &elements).map_err(BuildError::from)?;
-        let built = build(
-            program,
-            &partition,
-            &elements,
-            &BuildOptions::new(spec.processor.instruction_set.into()),
-        )?
-        .program;
+        let built = build(program, &partition, &elements, &spec.processor.build_options())?.program;
         let times = |path: &str, engine: EngineId| {
             let element = spec.element(path, &program.engines[engine.index()].name);
             element.expect("an element is one of the machine's").times(spec, program, engine)

@@ -54,5 +54,5 @@ pub use kind::KIND;
 pub use machine::{Failure, Latency, Machine, Options, Problem, RunError, Totals, View};
 pub use objects::{Called, MethodInterface, NoObjects, ObjectInterface, Objects, PacketUse, Words};
 pub use spec::Spec;
-pub use toolchain::BuildError;
+pub use toolchain::{BuildError, Optimisation};
 pub use workload::{Issued, Outcome, Port, Start, Workload};

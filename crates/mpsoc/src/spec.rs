@@ -18,6 +18,8 @@ use super::broker::Policy;
 use super::element::ElementSpec;
 use super::io::{Order, PacketIo};
 use super::partition::PartitionSpec;
+use super::program::BuildOptions;
+use super::toolchain::Optimisation;
 
 /// A machine. `machines/mpsoc.toml` states every key, with the source of its value.
 #[derive(Clone, Debug, PartialEq, Deserialize, Serialize)]
@@ -84,6 +86,8 @@ pub enum CallOrder {
 pub struct ProcessorSpec {
     /// The instruction set.
     pub instruction_set: Set,
+    /// How the programs of engines are compiled.
+    pub optimisation: Optimisation,
     /// Its clock; in machine files `clock_mhz`.
     #[serde(rename = "clock_mhz", with = "megahertz")]
     pub clock: Clock,
@@ -101,6 +105,14 @@ pub struct ProcessorSpec {
     pub instruction_cache: CacheSpec,
     /// The cache of constants: up to 1 MiB in up to 65,536 lines.
     pub data_cache: CacheSpec,
+}
+
+impl ProcessorSpec {
+    /// How its programs are built, with the default cache.
+    pub fn build_options(&self) -> BuildOptions {
+        let options = BuildOptions::new(self.instruction_set.into());
+        BuildOptions { optimisation: self.optimisation, ..options }
+    }
 }
 
 /// Instruction sets.

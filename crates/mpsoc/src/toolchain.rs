@@ -5,6 +5,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
+use serde::{Deserialize, Serialize};
 use wireloom_codegen::c::thread::Refused;
 use wireloom_install::tools::{cross_compiler, is_older, version_in};
 use wireloom_isa::program::Machine;
@@ -13,13 +14,9 @@ use wireloom_isa::program::Machine;
 const EXPECTED: &str = "10.0";
 
 /// The options of both compilers. There is no library except the compiler's own, and no loop may
-/// become a library call. Small code is also the fastest here, with conditions that exit as soon as
-/// they are decided: engines branch more than they loop. A function whose variables exceed a
-/// thread's stack is rejected.
+/// become a library call. A function whose variables exceed a thread's stack is rejected.
 const FLAGS: &[&str] = &[
     "-std=gnu11",
-    "-Os",
-    "--param=logical-op-non-short-circuit=0",
     "-ffreestanding",
     "-nostdlib",
     "-static",
@@ -30,17 +27,19 @@ const FLAGS: &[&str] = &[
     "-Wl,-z,max-page-size=4096",
 ];
 
+/// The tuned options of both compilers. Small code is also the fastest here, with conditions that
+/// exit as soon as they are decided: engines branch more than they loop.
+const TUNED: &[&str] = &["-Os", "--param=logical-op-non-short-circuit=0"];
+
 /// With `-march=armv4` the compiler also tells the linker to replace BX, which is in its library
-/// but not in ARMv4. The other options reduce register pressure (there are sixteen registers): no
+/// but not in ARMv4. The tuned options reduce register pressure (there are sixteen registers): no
 /// constants are kept in registers from one packet to the next, nothing is computed before it is
 /// known to be needed, no expression is moved forward, and the loop around all packets does not
 /// keep the variables of loops around labels out of registers.
 const ARM: Toolchain = Toolchain {
     compiler: "arm-none-eabi-gcc",
-    flags: &[
-        "-march=armv4",
-        "-marm",
-        "-mfloat-abi=soft",
+    flags: &["-march=armv4", "-marm", "-mfloat-abi=soft"],
+    tuned: &[
         "-fno-tree-loop-im",
         "-fno-move-loop-invariants",
         "-fno-code-hoisting",
@@ -48,14 +47,29 @@ const ARM: Toolchain = Toolchain {
         "-fira-region=all",
     ],
 };
-const RISCV: Toolchain =
-    Toolchain { compiler: "riscv64-unknown-elf-gcc", flags: &["-march=rv32im", "-mabi=ilp32"] };
+const RISCV: Toolchain = Toolchain {
+    compiler: "riscv64-unknown-elf-gcc",
+    flags: &["-march=rv32im", "-mabi=ilp32"],
+    tuned: &[],
+};
+
+/// How the compiler optimises.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Optimisation {
+    /// For size, with the options that make engines fastest.
+    #[default]
+    Tuned,
+    /// By -O2 and nothing else.
+    O2,
+}
 
 /// A compiler for an instruction set.
 #[derive(Debug)]
 pub(super) struct Toolchain {
     compiler: &'static str,
     flags: &'static [&'static str],
+    tuned: &'static [&'static str],
 }
 
 /// The reason why there is no program.
@@ -124,8 +138,12 @@ impl Toolchain {
     }
 
     /// All options that do not depend on the source.
-    pub(super) fn flags(&self) -> impl std::hash::Hash {
-        (self.flags, FLAGS)
+    pub(super) fn flags(&self, optimisation: Optimisation) -> impl Iterator<Item = &'static str> {
+        let [common, own]: [&[&str]; 2] = match optimisation {
+            Optimisation::Tuned => [TUNED, self.tuned],
+            Optimisation::O2 => [&["-O2"], &[]],
+        };
+        [self.flags, FLAGS, common, own].into_iter().flatten().copied()
     }
 
     /// The version text of the compiler.
@@ -154,13 +172,14 @@ impl Toolchain {
     /// It cannot be started, or rejects the code.
     pub(super) fn compile(
         &self,
+        optimisation: Optimisation,
         options: &[&OsStr],
         script: &Path,
         files: &[PathBuf],
         program: &Path,
     ) -> Result<String, BuildError> {
         let mut command = Command::new(cross_compiler(self.compiler));
-        command.args(self.flags).args(FLAGS).args(options).arg("-T").arg(script);
+        command.args(self.flags(optimisation)).args(options).arg("-T").arg(script);
         command.args(files).arg("-lgcc").arg("-o").arg(program);
         let output = command
             .output()

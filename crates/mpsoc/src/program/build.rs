@@ -8,7 +8,7 @@ use wireloom_codegen::c::thread::{Elements, LINKER_SCRIPT, Partition, RUNTIME, g
 use wireloom_install::Cache;
 use wireloom_isa::program::Machine;
 
-use crate::toolchain::{BuildError, Toolchain, file_error};
+use crate::toolchain::{BuildError, Optimisation, Toolchain, file_error};
 
 /// The program file in a cache folder.
 const PROGRAM: &str = "engine.elf";
@@ -18,14 +18,17 @@ const PROGRAM: &str = "engine.elf";
 pub struct BuildOptions {
     /// The instruction set.
     pub machine: Machine,
+    /// How the compiler optimises.
+    pub optimisation: Optimisation,
     /// The cache that keeps programs between runs.
     pub cache: Cache,
 }
 
 impl BuildOptions {
-    /// A builder for an instruction set, with the default cache.
+    /// A builder for an instruction set, with the default optimisation and cache.
     pub fn new(machine: Machine) -> Self {
-        Self { machine, cache: Cache::of_user("mpsoc") }
+        let optimisation = Optimisation::default();
+        Self { machine, optimisation, cache: Cache::of_user("mpsoc") }
     }
 }
 
@@ -56,32 +59,42 @@ pub fn build(
 ) -> Result<Built, BuildError> {
     let text = generate(program, partition, elements)?;
     let toolchain = Toolchain::of(options.machine);
-    let folder = options
-        .cache
-        .entry(&key(&text, toolchain)?, |_, finished| compile(&text, toolchain, finished))?;
+    let folder =
+        options.cache.entry(&key(&text, toolchain, options.optimisation)?, |_, finished| {
+            compile(&text, toolchain, options.optimisation, finished)
+        })?;
     let path = folder.join(PROGRAM);
     let program = wireloom_isa::Program::read(&path)
         .map_err(|source| BuildError::Program { path: path.clone(), source })?;
     Ok(Built { program, path, parts: partition.parts() })
 }
 
-fn compile(text: &str, toolchain: &Toolchain, folder: &Path) -> Result<(), BuildError> {
+fn compile(
+    text: &str,
+    toolchain: &Toolchain,
+    optimisation: Optimisation,
+    folder: &Path,
+) -> Result<(), BuildError> {
     let source = folder.join("engine.c");
     let files = RUNTIME.iter().map(|(name, text)| (folder.join(name), *text));
     for (path, text) in files.chain([(source.clone(), text)]) {
         fs::write(&path, text).map_err(file_error(&path))?;
     }
-    toolchain
-        .compile(&[], &folder.join(LINKER_SCRIPT), &[source], &folder.join(PROGRAM))
-        .map(|_| ())
+    let (script, output) = (folder.join(LINKER_SCRIPT), folder.join(PROGRAM));
+    toolchain.compile(optimisation, &[], &script, &[source], &output).map(|_| ())
 }
 
 /// A key for everything that a program depends on.
-fn key(text: &str, toolchain: &Toolchain) -> Result<String, BuildError> {
+fn key(
+    text: &str,
+    toolchain: &Toolchain,
+    optimisation: Optimisation,
+) -> Result<String, BuildError> {
     let version = toolchain.version()?;
+    let flags: Vec<&str> = toolchain.flags(optimisation).collect();
     let half = |number: u32| {
         let mut hash = DefaultHasher::new();
-        (number, &version, toolchain.flags(), RUNTIME, text).hash(&mut hash);
+        (number, &version, &flags, RUNTIME, text).hash(&mut hash);
         hash.finish()
     };
     Ok(format!("{:016x}{:016x}", half(0), half(1)))

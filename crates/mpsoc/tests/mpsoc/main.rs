@@ -17,8 +17,12 @@ fn shaped(processors: u32, threads: u32, latency_ns: u64) -> Spec {
     let mut spec = Spec::base();
     (spec.processors, spec.threads) = (processors, threads);
     let latency = Time::nanoseconds(latency_ns);
-    spec.network =
-        InterconnectSpec::Channel(ChannelSpec { latency, jitter: 0.0, keep_order: false });
+    spec.network = InterconnectSpec::Channel(ChannelSpec {
+        latency,
+        jitter: 0.0,
+        keep_order: false,
+        beat: None,
+    });
     spec
 }
 

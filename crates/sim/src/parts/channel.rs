@@ -14,7 +14,8 @@ use crate::stats::Record;
 use crate::wait_graph::WaitGraph;
 use crate::{EventSink, Time};
 
-/// A channel: every message has about the same latency, independent of other messages.
+/// A channel: every message has about the same latency, independent of other messages, and long
+/// ones take the time of their bytes in addition.
 #[derive(Clone, Copy, Debug, PartialEq, Deserialize, Serialize)]
 #[serde(deny_unknown_fields)]
 pub struct ChannelSpec {
@@ -29,6 +30,28 @@ pub struct ChannelSpec {
     /// overtake.
     #[serde(default)]
     pub keep_order: bool,
+    /// How bytes cost time; without this, messages of any length take the same.
+    #[serde(default)]
+    pub beat: Option<BeatSpec>,
+}
+
+/// The cost of a long message: its first beat takes the channel's latency, each further one the
+/// time of a beat. Messages do not wait for each other.
+#[derive(Clone, Copy, Debug, PartialEq, Deserialize, Serialize)]
+#[serde(deny_unknown_fields)]
+pub struct BeatSpec {
+    /// Bytes of a beat, 1 to 4,096.
+    pub bytes: u32,
+    /// The time of a beat; in machine files `time_ns`.
+    #[serde(rename = "time_ns", with = "nanoseconds")]
+    pub time: Time,
+}
+
+impl BeatSpec {
+    /// Returns the time of a message's bytes after its first beat.
+    fn further(&self, bytes: u32) -> Time {
+        Time(u64::from(bytes.div_ceil(self.bytes).saturating_sub(1)) * self.time.0)
+    }
 }
 
 /// A channel and its messages.
@@ -37,6 +60,7 @@ pub struct Channel<P> {
     least: Time,
     /// The maximum jitter in picoseconds, plus one.
     spread: u64,
+    beat: Option<BeatSpec>,
     /// A generator for each sender, so that its jitter does not depend on other senders.
     rngs: Vec<Rng>,
     nodes: u32,
@@ -84,17 +108,22 @@ impl<P> Channel<P> {
     /// Creates an empty channel between this number of nodes.
     ///
     /// # Errors
-    /// If the jitter is out of its range, or there are no nodes or more than 4,096.
+    /// If the jitter or the length of a beat is out of its range, or there are no nodes or more
+    /// than 4,096.
     pub fn new(spec: ChannelSpec, nodes: u32, rng: Rng) -> Result<Self, SpecError> {
         if !(0.0..=1.0).contains(&spec.jitter) {
             return Err(SpecError::new("jitter", format!("is {}; it can be 0 to 1", spec.jitter)));
         }
         within("nodes", u64::from(nodes), 1..=4096)?;
+        if let Some(beat) = spec.beat {
+            within("beat.bytes", beat.bytes, 1..=4096)?;
+        }
         let spread = (spec.latency.0 as f64 * spec.jitter).round() as u64;
         let pairs = if spec.keep_order { nodes as usize * nodes as usize } else { 0 };
         Ok(Self {
             least: Time(spec.latency.0 - spread),
             spread: 2 * spread + 1,
+            beat: spec.beat,
             rngs: rng.split(nodes),
             nodes,
             last: vec![Time::ZERO; pairs],
@@ -130,11 +159,12 @@ impl<P> Channel<P> {
         self.reaching[node.0 as usize].peek().map(|Reverse(first)| first.time)
     }
 
-    /// Draws the latency of the next message.
-    fn delay(&mut self, from: Node, to: Node, now: Time) -> Time {
+    /// Draws the latency of the next message, of this length.
+    fn delay(&mut self, from: Node, to: Node, bytes: u32, now: Time) -> Time {
         let jitter =
             if self.spread == 1 { 0 } else { self.rngs[from.0 as usize].below(self.spread) };
-        let delay = self.least + Time(jitter);
+        let further = self.beat.map_or(Time::ZERO, |beat| beat.further(bytes));
+        let delay = self.least + Time(jitter) + further;
         if self.last.is_empty() {
             return delay;
         }
@@ -155,7 +185,7 @@ impl<P> Channel<P> {
     ) -> Option<Time> {
         let (from, to) = (message.from, message.to);
         self.credits.check(&message);
-        let delay = self.delay(from, to, at);
+        let delay = self.delay(from, to, message.bytes, at);
         let (number, time) = (self.traffic.begin(message, at), at + delay);
         self.promises.check_quiet(to, time);
         match (self.role[from.0 as usize], self.role[to.0 as usize]) {

@@ -76,7 +76,7 @@ fn run(spec: ChannelSpec, messages: u64, seed: u64, holds: Option<Time>) -> Net 
 }
 
 fn spec(jitter: f64, keep_order: bool) -> ChannelSpec {
-    ChannelSpec { latency: Time::nanoseconds(80), jitter, keep_order }
+    ChannelSpec { latency: Time::nanoseconds(80), jitter, keep_order, beat: None }
 }
 
 /// Counts messages that come out after a later message of the same pair.
@@ -95,6 +95,20 @@ fn overtaken(net: &Net) -> usize {
 fn without_jitter_every_message_takes_the_latency() {
     let net = run(spec(0.0, false), 100, 1, None);
     assert!(net.out.iter().all(|(_, delay, _)| *delay == Time::nanoseconds(80)));
+}
+
+#[test]
+fn bytes_after_the_first_beat_take_the_time_of_their_beats() {
+    let text = "latency_ns = 80\nbeat = { bytes = 4, time_ns = 2 }";
+    let spec: ChannelSpec = toml::from_str(text).unwrap();
+    let net = run(spec, 100, 1, None);
+    assert!(net.out.iter().all(|(_, delay, _)| *delay == Time::nanoseconds(82)));
+    for (bytes, time) in [(0, 0), (1, 0), (4, 0), (5, 2), (136, 66)] {
+        assert_eq!(spec.beat.unwrap().further(bytes), Time::nanoseconds(time), "{bytes}");
+    }
+    let none = ChannelSpec { beat: Some(BeatSpec { bytes: 0, time: Time(1) }), ..spec };
+    let error = Channel::<()>::new(none, 3, Rng::new(1, "network")).unwrap_err();
+    assert!(error.to_string().starts_with("`beat.bytes`: is 0"), "{error}");
 }
 
 #[test]
