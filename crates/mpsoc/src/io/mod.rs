@@ -323,7 +323,7 @@ impl PacketIo {
                 if !self.sink.can_send(now) {
                     return self.sink.next_departure(now);
                 }
-                let at = self.sink.send(now, first.delivered.number, first.length);
+                let at = self.sink.send(now, first.length);
                 first.delivered.at = at.expect("the line has said that it can");
             }
             let Some(left) = self.leaving.pop_front() else { break };

@@ -1,5 +1,7 @@
 //! Line cards: packets come in at the rate of a line, and go out so.
 
+use std::collections::VecDeque;
+
 use serde::{Deserialize, Serialize};
 
 use super::link::Wire;
@@ -209,23 +211,15 @@ fn queue_error(spec: LineSpec) -> SpecError {
     SpecError::new("queue_packets", format!("is {}; it can be 1 to 16777216", spec.queue_packets))
 }
 
-/// A packet that has left.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Departure {
-    /// Its number.
-    pub number: u64,
-    /// Its length.
-    pub bytes: u32,
-    /// When its last bit left.
-    pub at: Time,
-}
-
-/// The way out: packets one after the other at the rate of the line; when each left is kept.
+/// The way out: packets one after the other at the rate of the line.
 #[derive(Clone, Debug)]
 pub struct LineSink {
     spec: LineSpec,
     wire: Wire,
-    departures: Vec<Departure>,
+    /// When the last bits of packets leave that may still be here, in order: at most as many as the
+    /// queue holds, and the one on the line.
+    leaving: VecDeque<Time>,
+    packets: u64,
     refused: u64,
 }
 
@@ -237,49 +231,44 @@ impl LineSink {
     pub fn new(spec: LineSpec) -> Result<Self, SpecError> {
         Queue::<()>::new(QueueSpec { entries: spec.queue_packets })
             .map_err(|_| queue_error(spec))?;
-        Ok(Self { spec, wire: Wire::new(spec.rate)?, departures: Vec::new(), refused: 0 })
+        let wire = Wire::new(spec.rate)?;
+        Ok(Self { spec, wire, leaving: VecDeque::new(), packets: 0, refused: 0 })
     }
 
     /// Whether a packet could be sent now.
     pub fn can_send(&self, now: Time) -> bool {
         // The one on the line does not wait.
-        self.waiting(now).len() <= self.spec.queue_packets as usize
+        (self.leaving.len() - self.gone(now)) as u64 <= self.spec.queue_packets
     }
 
-    /// Sends a packet after those that wait; returns when its last bit leaves, or nothing if the
-    /// queue is full, which is counted.
-    pub fn send(&mut self, now: Time, number: u64, bytes: u32) -> Option<Time> {
+    /// Sends a packet of this length after those that wait; returns when its last bit leaves, or
+    /// nothing if the queue is full, which is counted. Times do not decrease from call to call.
+    pub fn send(&mut self, now: Time, bytes: u32) -> Option<Time> {
         if !self.can_send(now) {
             self.refused += 1;
             return None;
         }
+        self.leaving.drain(..self.gone(now));
         let at = self.wire.send(now, u64::from(bytes) + u64::from(self.spec.overhead_bytes));
-        self.departures.push(Departure { number, bytes, at });
+        self.leaving.push_back(at);
+        self.packets += 1;
         Some(at)
-    }
-
-    /// Returns when each packet leaves, in order; some may still be in the queue.
-    pub fn departures(&self) -> &[Departure] {
-        &self.departures
     }
 
     /// Returns when the next packet leaves, if there is one that has not.
     pub fn next_departure(&self, now: Time) -> Option<Time> {
-        self.waiting(now).first().map(|departure| departure.at)
+        self.leaving.get(self.gone(now)).copied()
     }
 
-    /// Packets that have not left, the one on the line included.
-    fn waiting(&self, now: Time) -> &[Departure] {
-        // No more than these, of all that the line has ever sent.
-        let most = self.spec.queue_packets as usize + 1;
-        let last = &self.departures[self.departures.len().saturating_sub(most)..];
-        &last[last.partition_point(|departure| departure.at <= now)..]
+    /// The number of packets in `leaving` that have left.
+    fn gone(&self, now: Time) -> usize {
+        self.leaving.partition_point(|at| *at <= now)
     }
 
     /// `packets`, `refused`, `line` (bytes and use).
     pub fn record(&self, now: Time) -> Record {
         Record::new()
-            .with("packets", self.departures.len() as u64)
+            .with("packets", self.packets)
             .with("refused", self.refused)
             .with("line", self.wire.record(now))
     }

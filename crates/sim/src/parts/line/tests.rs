@@ -137,18 +137,18 @@ fn what_does_not_fit_into_the_queue_is_lost_from_its_end() {
 #[test]
 fn packets_leave_one_behind_the_other() {
     let mut sink = LineSink::new(spec(2)).unwrap();
-    assert_eq!(sink.send(Time(100), 7, 60), Some(Time(100 + SLOT)));
-    assert_eq!(sink.send(Time(200), 8, 60), Some(Time(100 + 2 * SLOT)));
-    assert_eq!(sink.send(Time(200), 9, 60), Some(Time(100 + 3 * SLOT)));
+    assert_eq!(sink.send(Time(100), 60), Some(Time(100 + SLOT)));
+    assert_eq!(sink.send(Time(200), 60), Some(Time(100 + 2 * SLOT)));
+    assert_eq!(sink.send(Time(200), 60), Some(Time(100 + 3 * SLOT)));
     // One packet is on the line, two wait.
     assert!(!sink.can_send(Time(300)));
-    assert_eq!(sink.send(Time(300), 10, 60), None);
+    assert_eq!(sink.send(Time(300), 60), None);
     assert!(sink.can_send(Time(100 + SLOT)));
-    assert_eq!(sink.send(Time(1_000_000), 11, 1476), Some(Time(1_000_000 + 1_200_000)));
-    assert_eq!(
-        sink.departures().iter().map(|departure| departure.number).collect::<Vec<_>>(),
-        [7, 8, 9, 11]
-    );
+    assert_eq!(sink.send(Time(1_000_000), 1476), Some(Time(1_000_000 + 1_200_000)));
+    // What has left takes no room.
+    assert_eq!(sink.leaving.len(), 1);
+    assert_eq!(sink.next_departure(Time(1_000_000)), Some(Time(2_200_000)));
+    assert_eq!(sink.record(Time(2_200_000)).value("packets"), Some(&Value::Count(4)));
     assert_eq!(sink.record(Time(2_200_000)).value("refused"), Some(&Value::Count(1)));
 }
 
