@@ -5,9 +5,9 @@ use serde_json::Value;
 use wireloom_np::description::Machine;
 
 use super::{
-    Settings, mpsoc, mpsoc_calls, mpsoc_million, mpsoc_router, mpsoc_smallest, np_arbitration,
-    np_area, np_channels, np_million, np_rig, np_search, np_storage, np_threads, np_throughput,
-    np_virtual,
+    Settings, mpsoc, mpsoc_ablation, mpsoc_calls, mpsoc_million, mpsoc_router, mpsoc_smallest,
+    np_arbitration, np_area, np_channels, np_million, np_rig, np_search, np_storage, np_threads,
+    np_throughput, np_virtual,
 };
 use wireloom_machine::{Error, Result};
 
@@ -101,6 +101,7 @@ pub const FIGURES: &[Figure] = &[
     mpsoc::TABLE_1,
     mpsoc_router::FIGURE,
     mpsoc_smallest::FIGURE,
+    mpsoc_ablation::FIGURE,
     mpsoc_million::FIGURE,
     mpsoc_calls::FIGURE,
 ];
@@ -130,6 +131,7 @@ mod tests {
             ("mpsoc-threads", "np-2-2-4"),
             ("mpsoc-router", "np-2-2-4"),
             ("mpsoc-smallest", "mpsoc-oc48"),
+            ("mpsoc-ablation", "mpsoc-oc48"),
             ("mpsoc-million", "mpsoc-oc48"),
             ("mpsoc-calls", "mpsoc-oc48"),
         ] {

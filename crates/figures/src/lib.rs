@@ -5,6 +5,7 @@
 
 pub mod figure;
 mod mpsoc;
+mod mpsoc_ablation;
 mod mpsoc_calls;
 mod mpsoc_million;
 mod mpsoc_rig;

@@ -117,8 +117,15 @@ impl Router {
     ///
     /// # Errors
     /// If the program does not fit the machine, or the machine does not forward the packets.
-    pub fn forward(&self, spec: &Spec, packets: &[Packet], warm: usize) -> Result<Forwarded> {
-        let engine = Engine::new(spec, self.program(), self.store()?, Options::default());
+    pub fn forward(
+        &self,
+        spec: &Spec,
+        packets: &[Packet],
+        warm: usize,
+        seed: u64,
+    ) -> Result<Forwarded> {
+        let options = Options { seed, ..Options::default() };
+        let engine = Engine::new(spec, self.program(), self.store()?, options);
         let mut engine = engine.map_err(Error::new)?;
         let mut sent = 0;
         let mut sink =
@@ -312,7 +319,7 @@ pub mod tests {
                 gbps,
             )
         };
-        let enough = router.forward(&shaped(0.4), &packets, 500).expect("it runs");
+        let enough = router.forward(&shaped(0.4), &packets, 500, 1).expect("it runs");
         assert_eq!((enough.lost_before, enough.lost), (0, 0));
         assert!((enough.gbps / 0.4 - 1.0).abs() < 0.03, "{enough:?}");
         let counted = router.count(Set::Armv4, &packets[..200]).expect("it is counted");
@@ -327,7 +334,7 @@ pub mod tests {
         assert!(processing_us > network_us + compute_us, "{enough:?}");
         // Twice the capacity of one processor: it is always busy, and half of the packets are lost
         // once the queue is full.
-        let busy = router.forward(&shaped(2.0), &packets, 500).expect("it runs");
+        let busy = router.forward(&shaped(2.0), &packets, 500, 1).expect("it runs");
         assert!(busy.usage > 0.99 && busy.gbps < 1.1 && busy.lost > 100, "{busy:?}");
         assert!(busy.offered == 1000 && busy.lost < busy.offered, "{busy:?}");
     }

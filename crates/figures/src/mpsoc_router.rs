@@ -3,6 +3,7 @@
 
 use serde::Serialize;
 use wireloom_mpsoc::Spec;
+use wireloom_mpsoc::evaluation::SEEDS;
 use wireloom_mpsoc::spec::Set;
 use wireloom_net::Packet;
 use wireloom_sim::sweep;
@@ -119,7 +120,7 @@ fn measure(router: &Router, machines: &[Spec], streams: &[Stream]) -> Result<Dat
         let mut shaped = spec.clone();
         shaped.processor.instruction_set = set;
         let warm = WARM.min(stream.packets.len() / 4);
-        let measured = router.forward(&shaped, &stream.packets, warm)?;
+        let measured = router.forward(&shaped, &stream.packets, warm, *SEEDS.start())?;
         Ok(Row {
             machine: spec.name.clone(),
             traffic: stream.traffic,
