@@ -22,8 +22,8 @@ mod np_threads;
 mod np_throughput;
 mod np_traffic;
 mod np_virtual;
+mod overview;
 pub mod peer;
-pub mod plot;
 pub mod registry;
 pub mod workload;
 
@@ -36,6 +36,7 @@ use wireloom_console::output;
 use wireloom_machine::{Error, Result};
 
 pub use figure::{Choice, Drawn, FIGURES, Figure};
+pub use overview::overview;
 pub use registry::BENCHMARKS;
 
 /// The settings of a benchmark.

@@ -11,11 +11,11 @@ use wireloom_mpsoc::evaluation::{
 };
 
 use super::figure::{Choice, Drawn, Figure};
-use super::plot::{Group, grouped};
 use super::{Settings, number};
 use wireloom_console::Working;
 use wireloom_console::output;
 use wireloom_machine::{Error, Result};
+use wireloom_plot::{Bar, Bars, Group, Limit, Line, Lines};
 
 /// Figure 3.
 pub const FIGURE_3: Figure = Figure {
@@ -64,21 +64,19 @@ fn threads(_: &Settings) -> Result<Drawn> {
         let row = points.iter().filter(|point| point.threads == threads).map(cell);
         table.add_row([threads.to_string()].into_iter().chain(row));
     }
-    let series: Vec<String> = THREADS.iter().map(|threads| format!("{threads} threads")).collect();
-    let series: Vec<&str> = series.iter().map(String::as_str).collect();
-    let group = |latency: u64| Group {
-        name: format!("{latency} ns one way"),
-        values: points
-            .iter()
-            .filter(|point| point.latency_ns == latency)
-            .map(|point| point.mbps.mean)
-            .collect(),
+    let line = |threads: u32| {
+        let own = points.iter().filter(|point| point.threads == threads);
+        let rates = own.map(|point| (point.latency_ns as f64, point.mbps.mean));
+        Line::through(format!("{threads} threads"), rates.collect())
     };
-    let groups = LATENCIES_NS.map(group);
-    let mut svg = String::new();
-    let title =
-        "One processor of 500 MHz, Mb/s of 54-byte packets; the line: the paper's highest rate";
-    grouped(title, &series, &groups, stated[0].paper, &mut svg)?;
+    let svg = Lines {
+        title: "One processor of 500 MHz, packets of 54 bytes".to_owned(),
+        x: "latency of the network one way, ns".to_owned(),
+        y: "rate, Mb/s".to_owned(),
+        lines: THREADS.map(line).into(),
+        limits: vec![Limit::new("the paper's highest rate", stated[0].paper)],
+    }
+    .svg();
     let text = format!(
         "{table}\n\nMb/s of 54-byte packets through one processor that is offered more than it can carry (mean of ten seeds, least to most), and its mean use, by \
          latency of the network one way.\n\n{}",
@@ -124,12 +122,12 @@ fn table1(_: &Settings) -> Result<Drawn> {
     }
     let group = |line: &Configuration| {
         let paper = stated.iter().find(|stated| stated.what == format!("{}: use", line.name));
-        let paper = paper.map_or(0.0, |stated| stated.paper);
-        Group { name: line.name.to_owned(), values: vec![paper, 100.0 * line.usage.mean] }
+        let paper = paper.map(|stated| Bar::new(0, stated.paper));
+        let bars = paper.into_iter().chain([Bar::new(1, 100.0 * line.usage.mean)]);
+        Group { name: line.name.to_owned(), bars: bars.collect() }
     };
-    let groups: Vec<Group> = lines.iter().map(group).collect();
-    let mut svg = String::new();
-    grouped("Use of the processors, %", &["the paper", "here"], &groups, 100.0, &mut svg)?;
+    let groups = lines.iter().map(group).collect();
+    let svg = Bars::new("Use of the processors", "use, %", ["the paper", "here"], groups).svg();
     let text = format!(
         "{table}\n\nlatency: from a packet's last bit in to its last bit out, in order; processing: until packet I/O has it back from its thread; of that \
          the thread waits for the network, and has an instruction in the pipeline. Means of ten seeds, least to most.\n\n{}",

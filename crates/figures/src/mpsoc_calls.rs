@@ -16,11 +16,11 @@ use wireloom_sim::{Time, sweep};
 use super::figure::{Choice, Drawn, Figure};
 use super::mpsoc::workers;
 use super::mpsoc_rig::SETS;
-use super::plot::{Group, grouped};
 use super::{Settings, number};
 use wireloom_console::Working;
 use wireloom_console::output;
 use wireloom_machine::{Error, Result};
+use wireloom_plot::{Bars, Group};
 
 /// The figure.
 pub const FIGURE: Figure = Figure {
@@ -109,11 +109,10 @@ fn make(settings: &Settings) -> Result<Drawn> {
     };
     let points = points.into_iter().collect::<Result<Vec<Point>>>()?;
     let series: Vec<String> = THREADS.iter().map(|threads| format!("{threads} threads")).collect();
-    let series: Vec<&str> = series.iter().map(String::as_str).collect();
-    let mut svg = String::new();
-    let title =
-        "Million object calls a second between two processors of 500 MHz; the line: the paper's";
-    grouped(title, &series, &groups(&points), GOAL, &mut svg)?;
+    let title = "Object calls between two processors of 500 MHz";
+    let svg = Bars::new(title, "million calls a second", series, groups(&points))
+        .with_limit("the paper", GOAL)
+        .svg();
     let data = serde_json::to_value(&points).map_err(|error| Error::new(error.to_string()))?;
     Ok(Drawn { text: text(&points), data, svg, faults: faults(&points) })
 }
@@ -202,9 +201,9 @@ fn rows(points: &[Point]) -> Vec<(Way, &'static str, u64, Vec<&Point>)> {
 }
 
 fn groups(points: &[Point]) -> Vec<Group> {
-    let group = |(way, set, latency_ns, points): (Way, &str, u64, Vec<&Point>)| Group {
-        name: format!("{}, {set}, {latency_ns} ns", way.name()),
-        values: points.iter().map(|point| point.mcalls).collect(),
+    let group = |(way, set, latency_ns, points): (Way, &str, u64, Vec<&Point>)| {
+        let name = format!("{}, {set}, {latency_ns} ns", way.name());
+        Group::new(name, points.iter().map(|point| point.mcalls))
     };
     rows(points).into_iter().map(group).collect()
 }

@@ -20,13 +20,13 @@ use super::figure::{Choice, Drawn, Figure};
 use super::mpsoc::workers;
 use super::mpsoc_rig::{Router, machine};
 use super::np_traffic::Traffic;
-use super::plot::{Group, grouped};
 use super::registry::{command, json};
 use super::{Settings, number};
 use wireloom_console::Working;
 use wireloom_console::{output, thousands};
 use wireloom_machine::{Error, Result};
 use wireloom_machine::{Outputs, differences};
+use wireloom_plot::{Bars, Group};
 
 /// The figure.
 pub const FIGURE: Figure = Figure {
@@ -147,9 +147,8 @@ fn make(settings: &Settings) -> Result<Drawn> {
     let captures =
         FOR_CAPTURES.into_iter().map(|name| captures(settings, name)).collect::<Result<_>>()?;
     drop(working);
-    let mut svg = String::new();
-    let title = "Bytes of a packet on the line in, and on the line out";
-    grouped(title, &["in", "out"], &groups(&runs), 0.0, &mut svg)?;
+    let title = "Length of packets on the line in, and on the line out";
+    let svg = Bars::new(title, "mean length, bytes", ["in", "out"], groups(&runs)).svg();
     let data = Data { runs, captures };
     let (text, faults) = (text(&data), faults(&data));
     let data = serde_json::to_value(&data).map_err(|error| Error::new(error.to_string()))?;
@@ -316,11 +315,7 @@ fn captured(name: &str, files: usize, report: &Value) -> Result<Captured> {
 }
 
 fn groups(runs: &[Held]) -> Vec<Group> {
-    let group = |run: &Held| Group {
-        name: run.traffic.to_owned(),
-        values: vec![run.bytes_in, run.bytes_out],
-    };
-    runs.iter().map(group).collect()
+    runs.iter().map(|run| Group::new(run.traffic, [run.bytes_in, run.bytes_out])).collect()
 }
 
 impl Held {

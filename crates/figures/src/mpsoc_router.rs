@@ -12,11 +12,11 @@ use super::figure::{Choice, Drawn, Figure};
 use super::mpsoc::workers;
 use super::mpsoc_rig::{Forwarded, Instructions, Router, SETS, machine};
 use super::np_traffic::Traffic;
-use super::plot::{Group, grouped};
 use super::{Settings, number};
 use wireloom_console::Working;
 use wireloom_console::{output, thousands};
 use wireloom_machine::{Error, Result};
+use wireloom_plot::{Bar, Bars, Group};
 
 /// The figure.
 pub const FIGURE: Figure = Figure {
@@ -95,10 +95,11 @@ fn make(settings: &Settings) -> Result<Drawn> {
     working.now("the router on the paper's machines");
     let data = measure(&router, &machines, &streams)?;
     drop(working);
-    let mut svg = String::new();
     let series = ["the paper", SETS[0].1, SETS[1].1];
-    let title = "Instructions a packet of 54 bytes; the line: the paper's IPv4";
-    grouped(title, &series, &groups(&data.work), PAPER.0, &mut svg)?;
+    let title = "Instructions for a packet of 54 bytes";
+    let svg = Bars::new(title, "instructions", series, groups(&data.work))
+        .with_limit("the paper, IPv4", PAPER.0)
+        .svg();
     let (text, faults) = (text(&data), faults(&data));
     let data = serde_json::to_value(&data).map_err(|error| Error::new(error.to_string()))?;
     Ok(Drawn { text, data, svg, faults })
@@ -136,14 +137,19 @@ fn measure(router: &Router, machines: &[Spec], streams: &[Stream]) -> Result<Dat
 
 /// Groups the costs by kind, for packets of 54 bytes: the paper's IPv4, and both instruction sets.
 fn groups(work: &[Work]) -> Vec<Group> {
-    let short = |traffic: &str| -> Vec<f64> {
-        let short = work.iter().filter(|work| work.bytes == BYTES[0] && work.traffic == traffic);
-        short.map(|work| work.counted.instructions).collect()
+    let short = |traffic: &'static str| {
+        let short =
+            work.iter().filter(move |work| work.bytes == BYTES[0] && work.traffic == traffic);
+        (1..).zip(short.map(|work| work.counted.instructions))
     };
-    let paper = |traffic: &str| if traffic == "IPv4" { PAPER.0 } else { 0.0 };
-    let group = |traffic: &str| Group {
+    let paper = |traffic: &str| (traffic == "IPv4").then_some((0, PAPER.0));
+    let group = |traffic: &'static str| Group {
         name: traffic.to_owned(),
-        values: [paper(traffic)].into_iter().chain(short(traffic)).collect(),
+        bars: paper(traffic)
+            .into_iter()
+            .chain(short(traffic))
+            .map(|(series, value)| Bar::new(series, value))
+            .collect(),
     };
     TRAFFIC.into_iter().map(group).collect()
 }
@@ -287,7 +293,7 @@ mod tests {
         let mut data = measure(&router, &machines, &streams).expect("it is measured");
         assert_eq!((data.work.len(), data.rows.len()), (2, 2));
         assert_eq!(faults(&data), Vec::<String>::new());
-        assert_eq!(groups(&data.work)[0].values.len(), 3);
+        assert_eq!(groups(&data.work)[0].bars.len(), 3);
         let text = text(&data);
         for part in ["network accesses a packet", "packet latency on mpsoc-oc48, us", "860"] {
             assert!(text.contains(part), "no {part} in\n{text}");

@@ -14,11 +14,11 @@ use super::figure::{Choice, Drawn, Figure};
 use super::mpsoc::{spread_text, workers};
 use super::mpsoc_rig::{Forwarded, Router, SETS};
 use super::np_traffic::Traffic;
-use super::plot::{Group, grouped};
 use super::{Settings, number};
 use wireloom_console::Working;
 use wireloom_console::{output, thousands};
 use wireloom_machine::{Error, Result};
+use wireloom_plot::{Bar, Bars, Group};
 
 /// The figure.
 pub const FIGURE: Figure = Figure {
@@ -157,16 +157,11 @@ fn make(settings: &Settings) -> Result<Drawn> {
     let answers = sweep(&questions, workers(), ask).map_err(Error::new)?;
     let answers = answers.into_iter().collect::<Result<Vec<Answer>>>()?;
     drop(working);
-    let mut svg = String::new();
-    let title = "Fewest processors of 500 MHz for 54-byte packets without loss; the line: the most that there can be";
+    let title = "Fewest processors of 500 MHz for 54-byte packets without loss";
     let names = LINES.map(|(gbps, ..)| format!("{gbps} Gb/s"));
-    grouped(
-        title,
-        &names.each_ref().map(String::as_str),
-        &groups(&answers),
-        f64::from(MOST),
-        &mut svg,
-    )?;
+    let svg = Bars::new(title, "processors", names, groups(&answers))
+        .with_limit("the most that there can be", f64::from(MOST))
+        .svg();
     let data = serde_json::to_value(&answers).map_err(|error| Error::new(error.to_string()))?;
     Ok(Drawn { text: text(&answers), data, svg, faults: faults(&answers) })
 }
@@ -225,15 +220,18 @@ fn name(question: &Question) -> String {
 fn groups(answers: &[Answer]) -> Vec<Group> {
     let mut groups: Vec<Group> = Vec::new();
     for answer in answers {
-        let (name, processors) =
-            (name(&answer.question), f64::from(answer.found.processors.unwrap_or(0)));
+        let name = name(&answer.question);
         let line = LINES.iter().position(|(gbps, ..)| *gbps == answer.question.gbps).unwrap_or(0);
-        let index = groups.iter().position(|group| group.name == name).unwrap_or_else(|| {
-            groups.push(Group { name, values: vec![0.0; LINES.len()] });
-            groups.len() - 1
-        });
-        groups[index].values[line] = processors;
+        let bar = match answer.found.processors {
+            Some(processors) => Bar::new(line, f64::from(processors)),
+            None => Bar { label: "none".to_owned(), ..Bar::new(line, 0.0) },
+        };
+        match groups.iter_mut().find(|group| group.name == name) {
+            Some(group) => group.bars.push(bar),
+            None => groups.push(Group { name, bars: vec![bar] }),
+        }
     }
+    groups.iter_mut().for_each(|group| group.bars.sort_by_key(|bar| bar.series));
     groups
 }
 
@@ -467,6 +465,6 @@ mod tests {
         assert!(none[1].starts_with("40 Gb/s: 64 processors are too few"), "{none:?}");
         let groups = groups(&answers(Some(13), 0.95));
         assert_eq!(groups[0].name, "IPv4, 8 threads");
-        assert!(groups.iter().all(|group| group.values.len() == 3));
+        assert!(groups.iter().all(|group| group.bars.len() == 3));
     }
 }

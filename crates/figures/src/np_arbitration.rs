@@ -8,13 +8,13 @@ use wireloom_np::processor::Unit;
 
 use super::figure::{Choice, Drawn, Figure};
 use super::np_traffic::{Stream, Traffic};
-use super::plot::{Group, grouped};
 use super::{Settings, number};
 use wireloom_console::Working;
 use wireloom_console::{output, thousands};
 use wireloom_explore::rig::{Loaded, Rig};
 use wireloom_explore::search;
 use wireloom_machine::{Error, Result};
+use wireloom_plot::{Bars, Group};
 
 /// The figure.
 pub const FIGURE: Figure = Figure {
@@ -102,15 +102,13 @@ fn make(settings: &Settings) -> Result<Drawn> {
         rows.push(row(&machine, variant, first, &loaded, &streams)?);
     }
     let reordering = reordering(&machine, rows[0].luts, &loaded)?;
-    let groups: Vec<Group> = rows
-        .iter()
-        .map(|row| Group { name: row.variant.to_owned(), values: row.mpps.clone() })
-        .collect();
-    let mut svg = String::new();
+    let groups: Vec<Group> =
+        rows.iter().map(|row| Group::new(row.variant, row.mpps.iter().copied())).collect();
     let most = 100.0 * machine.lanes() as f64;
-    let title =
-        format!("{}, million packets a second without loss; the line: line rate", machine.name);
-    grouped(&title, &KINDS, &groups, most, &mut svg)?;
+    let title = format!("{}: rate without loss by arbitration", machine.name);
+    let svg = Bars::new(title, "million packets a second", KINDS, groups)
+        .with_limit("line rate", most)
+        .svg();
     let data = serde_json::json!({ "variants": rows, "reordering": reordering });
     Ok(Drawn { text: text(&rows, reordering), data, svg, faults: Vec::new() })
 }

@@ -7,13 +7,13 @@ use wireloom_np::area::{Report, parts};
 use super::figure::{Choice, Drawn, Figure};
 use super::np_throughput::CONFIGURATIONS;
 use super::np_traffic::{Stream, Traffic};
-use super::plot::{Group, grouped};
 use super::{Settings, number};
 use wireloom_console::Working;
 use wireloom_console::{output, thousands};
 use wireloom_explore::area::Area;
 use wireloom_explore::rig::{Loaded, Rig};
 use wireloom_machine::{Error, Result};
+use wireloom_plot::{Bars, Group};
 
 /// Figure 11.
 pub const FIGURE_11: Figure = Figure {
@@ -109,17 +109,11 @@ fn make(settings: &Settings, targets: &[Target]) -> Result<Drawn> {
             rows.extend(row(settings, target, index, (engines, threads), &loaded, &stream)?);
         }
     }
-    let names: Vec<String> =
-        CONFIGURATIONS.iter().map(|(engines, threads)| format!("{engines} x {threads}")).collect();
-    let names: Vec<&str> = names.iter().map(String::as_str).collect();
-    let mut svg = String::new();
-    grouped(
-        "percentage of LUTs by engines a cluster and threads an engine, the paper's above ours; the line: the whole part",
-        &names,
-        &groups(targets, &rows),
-        100.0,
-        &mut svg,
-    )?;
+    let names = CONFIGURATIONS.map(|(engines, threads)| format!("{engines} x {threads}"));
+    let title = "Area by engines of a cluster x threads of an engine";
+    let svg = Bars::new(title, "LUTs, % of the part", names, groups(targets, &rows))
+        .with_limit("the whole part", 100.0)
+        .svg();
     let data = serde_json::to_value(&rows).map_err(|error| Error::new(error.to_string()))?;
     Ok(Drawn { text: text(&rows), data, svg, faults: Vec::new() })
 }
@@ -169,12 +163,9 @@ fn groups(targets: &[Target], rows: &[Row]) -> Vec<Group> {
         let values: Vec<f64> =
             own().filter_map(|row| row.published_percent).map(|percent| percent as f64).collect();
         if !values.is_empty() {
-            groups.push(Group { name: format!("{}: the paper", target.part), values });
+            groups.push(Group::new(format!("{}: the paper", target.part), values));
         }
-        groups.push(Group {
-            name: target.part.to_owned(),
-            values: own().map(|row| row.percent).collect(),
-        });
+        groups.push(Group::new(target.part, own().map(|row| row.percent)));
     }
     groups
 }
@@ -236,7 +227,7 @@ mod tests {
         let rows = [row("XC6VHX380T", Some(27)), row("XC5VTX240T", None)];
         let groups: Vec<_> = groups(&[VIRTEX_6, VIRTEX_5], &rows)
             .into_iter()
-            .map(|group| (group.name, group.values))
+            .map(|group| (group.name.clone(), group.values().collect::<Vec<_>>()))
             .collect();
         let expected =
             [("XC6VHX380T: the paper", 27.0), ("XC6VHX380T", 20.0), ("XC5VTX240T", 20.0)];

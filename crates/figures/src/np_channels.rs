@@ -1,6 +1,5 @@
 //! Figure 7 of the Gorilla paper: the number of channels of QDR SRAM for a rate of packets.
 
-use plotters::prelude::*;
 use serde::Serialize;
 use wireloom_compile::pipeline;
 use wireloom_np::description::Machine;
@@ -10,6 +9,7 @@ use super::Settings;
 use super::figure::{Choice, Drawn, Figure};
 use wireloom_console::output;
 use wireloom_machine::{Error, Result};
+use wireloom_plot::{Bars, Group, Paint};
 
 /// The figure.
 pub const FIGURE: Figure = Figure {
@@ -116,9 +116,7 @@ fn make(settings: &Settings) -> Result<Drawn> {
         plan.machine.name, lookup4.reads, lookup6.reads, counting.writes
     );
     let data = serde_json::to_value(&rows).map_err(|error| Error::new(error.to_string()))?;
-    let mut svg = String::new();
-    draw(&rows, &mut svg).map_err(|error| Error::new(format!("the plot: {error}")))?;
-    Ok(Drawn { text, data, svg, faults: Vec::new() })
+    Ok(Drawn { text, data, svg: plot(&rows), faults: Vec::new() })
 }
 
 /// Plans the router on the paper's smallest machine. The implementation of its offloads does not
@@ -178,47 +176,27 @@ fn table(rows: &[Row]) -> String {
     table.to_string()
 }
 
-const ROW: i32 = 46;
-const LEFT: i32 = 150;
-const TOP: i32 = 50;
-const CHANNEL: i32 = 48;
-
-/// Two pairs of bars a row: the paper's channels pale, ours below; and a line where there are four.
-fn draw(rows: &[Row], svg: &mut String) -> Result<(), Box<dyn std::error::Error>> {
-    let most =
-        rows.iter().map(|row| row.channels[0].max(row.published_channels[0])).max().unwrap_or(1);
-    let x = |channels: u64| LEFT + CHANNEL * channels as i32;
-    let height = TOP + ROW * rows.len() as i32 + 20;
-    let area =
-        SVGBackend::with_string(svg, ((x(most) + 40) as u32, height as u32)).into_drawing_area();
-    area.fill(&WHITE)?;
-    let text = |size: i32| ("sans-serif", size).into_font();
-    let title =
-        "channels: QDRII (blue) and QDRII+ (green), the paper's pale above ours; the line: four";
-    area.draw(&Text::new(title, (8, 12), text(13)))?;
-    for (index, row) in rows.iter().enumerate() {
-        let y = TOP + ROW * index as i32;
-        area.draw(&Text::new(
-            format!("{} Mpps {}", row.mpps, row.operation),
-            (8, y + 12),
-            text(13),
-        ))?;
-        for (kind, color) in [RGBColor(21, 101, 192), RGBColor(46, 125, 50)].into_iter().enumerate()
-        {
-            let y = y + 18 * kind as i32;
-            let bar = |channels: u64, y: i32, strength: f64| {
-                Rectangle::new([(LEFT, y), (x(channels), y + 7)], color.mix(strength).filled())
-            };
-            area.draw(&bar(row.published_channels[kind], y, 0.35))?;
-            area.draw(&bar(row.channels[kind], y + 8, 0.8))?;
-        }
-    }
-    area.draw(&PathElement::new(
-        [(x(FEASIBLE), TOP - 10), (x(FEASIBLE), height - 12)],
-        BLACK.stroke_width(1),
-    ))?;
-    area.present()?;
-    Ok(())
+/// Draws the channels of both kinds of memory, the paper's pale above ours.
+fn plot(rows: &[Row]) -> String {
+    let series = ["QDRII", "QDRII+"].into_iter().enumerate().flat_map(|(color, kind)| {
+        [true, false].map(|is_pale| {
+            let whose = if is_pale { "the paper" } else { "here" };
+            (format!("{kind}, {whose}"), Paint { color, is_pale })
+        })
+    });
+    let group = |row: &Row| {
+        let channels = (0..2).flat_map(|kind| [row.published_channels[kind], row.channels[kind]]);
+        let name = format!("{} Mpps, {}", row.mpps, row.operation);
+        Group::new(name, channels.map(|channels| channels as f64))
+    };
+    let bars = Bars {
+        title: "Channels to memories, by packet rate and operation".to_owned(),
+        axis: "channels".to_owned(),
+        series: series.collect(),
+        groups: rows.iter().map(group).collect(),
+        ..Bars::default()
+    };
+    bars.with_limit("feasible", FEASIBLE as f64).svg()
 }
 
 #[cfg(test)]

@@ -8,11 +8,11 @@ use wireloom_net::traffic::PrefixPool;
 
 use super::figure::{Choice, Drawn, Figure};
 use super::np_traffic::Traffic;
-use super::plot::{Group, grouped};
 use super::registry::{command, json, scratch};
 use super::{Settings, number};
 use wireloom_console::{output, thousands};
 use wireloom_machine::{Error, Result};
+use wireloom_plot::{Bars, Group};
 
 /// The figure.
 pub const FIGURE: Figure = Figure {
@@ -71,12 +71,10 @@ fn make(settings: &Settings) -> Result<Drawn> {
         rows.push(row(machine, rate, &json(&mut verify)?)?);
     }
     let faults = rows.iter().filter_map(Row::fault).collect();
-    let groups: Vec<Group> = rows
-        .iter()
-        .map(|row| Group { name: row.machine.clone(), values: vec![row.mpps] })
-        .collect();
-    let mut svg = String::new();
-    grouped("a million packets: million a second", &["MPPS"], &groups, 200.0, &mut svg)?;
+    let groups = rows.iter().map(|row| Group::new(row.machine.as_str(), [row.mpps])).collect();
+    let svg = Bars::new("A million packets", "million packets a second", ["rate"], groups)
+        .with_limit("a packet a cycle and lane", 200.0)
+        .svg();
     let data = serde_json::to_value(&rows).map_err(|error| Error::new(error.to_string()))?;
     Ok(Drawn { text: text(&rows), data, svg, faults })
 }

@@ -1,7 +1,6 @@
 //! The embedded rig of the Gorilla paper's section 4.6: IPv4 at 100 million packets a second,
 //! checked by the chip itself.
 
-use plotters::prelude::*;
 use serde::Serialize;
 use wireloom_np::area::parts;
 use wireloom_np::description::Machine;
@@ -15,6 +14,7 @@ use wireloom_explore::rig::Ran;
 use wireloom_machine::Source;
 use wireloom_machine::{Error, Result};
 use wireloom_np::machine::{self, Form};
+use wireloom_plot::{Bar, Bars, Group, Paint};
 
 /// The figure.
 pub const FIGURE: Figure = Figure {
@@ -87,9 +87,7 @@ fn make(settings: &Settings) -> Result<Drawn> {
     let faults = faults(&rows, settings.only.is_empty());
     let text = table(&rows);
     let data = serde_json::to_value(&rows).map_err(|error| Error::new(error.to_string()))?;
-    let mut svg = String::new();
-    draw(&rows, &mut svg).map_err(|error| Error::new(format!("the plot: {error}")))?;
-    Ok(Drawn { text, data, svg, faults })
+    Ok(Drawn { text, data, svg: plot(&rows), faults })
 }
 
 /// Rigs that found a fault; and, if `all` machines were measured, that none of them reaches the
@@ -144,39 +142,22 @@ fn table(rows: &[Row]) -> String {
     )
 }
 
-const ROW: i32 = 54;
-const LEFT: i32 = 240;
-const TOP: i32 = 40;
-const LENGTH: f64 = 420.0;
-
-/// Two bars a row: the rate, and below it the LUTs.
-fn draw(rows: &[Row], svg: &mut String) -> Result<(), Box<dyn std::error::Error>> {
-    let most = rows.iter().map(|row| row.luts).max().unwrap_or(1);
-    let height = TOP + ROW * rows.len() as i32;
-    let area =
-        SVGBackend::with_string(svg, ((f64::from(LEFT) + LENGTH) as u32 + 140, height as u32));
-    let area = area.into_drawing_area();
-    area.fill(&WHITE)?;
-    let text = |size: i32| ("sans-serif", size).into_font();
-    let title = "million packets a second (blue), LUTs on Virtex-6 (green); the paper's pale";
-    area.draw(&Text::new(title, (8, 12), text(13)))?;
-    for (index, row) in rows.iter().enumerate() {
-        let y = TOP + ROW * index as i32;
-        area.draw(&Text::new(row.machine.clone(), (8, y + 12), text(13)))?;
-        let strength = if row.ran.is_some() { 0.8 } else { 0.35 };
-        let bars = [
-            (RGBColor(21, 101, 192), row.mpps / PUBLISHED_MPPS, format!("{:.1}", row.mpps)),
-            (RGBColor(46, 125, 50), row.luts as f64 / most as f64, thousands(row.luts)),
-        ];
-        for (bar, (color, share, label)) in bars.into_iter().enumerate() {
-            let y = y + 20 * bar as i32;
-            let end = LEFT + (share * LENGTH) as i32;
-            area.draw(&Rectangle::new([(LEFT, y), (end, y + 15)], color.mix(strength).filled()))?;
-            area.draw(&Text::new(label, (end + 6, y + 2), text(12)))?;
-        }
-    }
-    area.present()?;
-    Ok(())
+/// Draws the rates, and below them the LUTs.
+fn plot(rows: &[Row]) -> String {
+    let series = [
+        ("the paper".to_owned(), Paint { color: 0, is_pale: true }),
+        ("here".to_owned(), Paint { color: 0, is_pale: false }),
+    ];
+    let bars = |title: &str, axis: &str, value: fn(&Row) -> f64| {
+        let group = |row: &Row| Group {
+            name: row.machine.clone(),
+            bars: vec![Bar::new(usize::from(row.ran.is_some()), value(row))],
+        };
+        let (series, groups) = (series.to_vec(), rows.iter().map(group).collect());
+        Bars { title: title.into(), axis: axis.into(), series, groups, ..Bars::default() }
+    };
+    let rates = bars("Rate of the rig", "million packets a second", |row| row.mpps);
+    Bars::svg_of([&rates, &bars("Area of the rig", "LUTs of a Virtex-6", |row| row.luts as f64)])
 }
 
 #[cfg(test)]
@@ -197,8 +178,7 @@ mod tests {
         assert!(faults(&rows, true)[0].contains("less than 45,000 LUTs"), "nothing ran");
         let shown = table(&rows);
         assert!(shown.contains("82,896") && shown.contains("50.0 %"), "{shown}");
-        let mut svg = String::new();
-        draw(&rows, &mut svg).unwrap();
-        assert!(svg.contains("82,896"), "{svg}");
+        let svg = plot(&rows);
+        assert!(svg.contains("Rate of the rig") && svg.contains("82,896"), "{svg}");
     }
 }

@@ -7,11 +7,11 @@ use wireloom_np::description::Machine;
 
 use super::figure::{Choice, Drawn, Figure};
 use super::np_traffic::TRAFFIC;
-use super::plot::{Group, grouped};
 use super::{Settings, number};
 use wireloom_console::{output, thousands};
 use wireloom_explore::search::{self, Found, Kind, Shape, Wanted};
 use wireloom_machine::{Error, Result};
+use wireloom_plot::{Bars, Group};
 
 /// The figure.
 pub const FIGURE: Figure = Figure {
@@ -95,22 +95,13 @@ fn make(settings: &Settings) -> Result<Drawn> {
     let faults = rows.iter().filter(|row| row.machine.is_none());
     let faults =
         faults.map(|row| format!("no machine carries {} MPPS", number(row.mpps))).collect();
-    let groups: Vec<Group> = rows
-        .iter()
-        .map(|row| Group {
-            name: format!("{} MPPS", row.mpps),
-            values: vec![row.published_luts as f64, row.cost.map_or(0.0, |cost| cost.luts as f64)],
-        })
-        .collect();
-    let mut svg = String::new();
-    let limit = rows.iter().map(|row| row.published_luts).max().unwrap_or(1) as f64;
-    grouped(
-        "LUTs of the smallest machine that loses nothing",
-        &["the paper", "ours"],
-        &groups,
-        limit,
-        &mut svg,
-    )?;
+    let groups = rows.iter().map(|row| {
+        let luts = [Some(row.published_luts), row.cost.map(|cost| cost.luts)];
+        let name = format!("{} million packets a second", row.mpps);
+        Group::new(name, luts.into_iter().flatten().map(|luts| luts as f64))
+    });
+    let title = "The smallest machine that loses nothing";
+    let svg = Bars::new(title, "LUTs", ["the paper", "here"], groups.collect()).svg();
     let data = serde_json::to_value(&rows).map_err(|error| Error::new(error.to_string()))?;
     Ok(Drawn { text: text(&rows), data, svg, faults })
 }

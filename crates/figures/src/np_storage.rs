@@ -1,7 +1,6 @@
 //! Figure 6 of the Gorilla paper: the memory of the lookup accelerators for the tables of the
 //! Internet.
 
-use plotters::prelude::*;
 use serde::Serialize;
 use wireloom_bits::Bits;
 use wireloom_codegen::hardware::tables::{IPV4, IPV6, Shape, Storage, TrieImage};
@@ -11,6 +10,7 @@ use super::Settings;
 use super::figure::{Choice, Drawn, Figure};
 use wireloom_console::{output, thousands};
 use wireloom_machine::{Error, Result};
+use wireloom_plot::{Bars, Group};
 
 /// The figure.
 pub const FIGURE: Figure = Figure {
@@ -85,9 +85,7 @@ fn make(settings: &Settings) -> Result<Drawn> {
     text += "\n\nThe paper's totals count an entry of its third level, where there are only leaves, as half a word; ours has a word for it.\n";
     notes.iter().for_each(|note| text += &format!("{note}\n"));
     let data = serde_json::to_value(&rows).map_err(|error| Error::new(error.to_string()))?;
-    let mut svg = String::new();
-    draw(&rows, &mut svg).map_err(|error| Error::new(format!("the plot: {error}")))?;
-    Ok(Drawn { text, data, svg, faults: Vec::new() })
+    Ok(Drawn { text, data, svg: plot(&rows), faults: Vec::new() })
 }
 
 /// Returns the storage of a table, and a message if it does not fit.
@@ -159,47 +157,19 @@ fn table(rows: &[Row]) -> String {
     table.to_string()
 }
 
-const WIDTH: i32 = 900;
-const ROW: i32 = 34;
-const LEFT: i32 = 230;
-const TOP: i32 = 50;
-
-/// Draws one stacked bar for each table, a segment a level, and a line at the end of a memory.
-fn draw(rows: &[Row], svg: &mut String) -> Result<(), Box<dyn std::error::Error>> {
-    let colors = [
-        RGBColor(21, 101, 192),
-        RGBColor(46, 125, 50),
-        RGBColor(239, 108, 0),
-        RGBColor(106, 27, 154),
-        RGBColor(0, 131, 143),
-        RGBColor(173, 20, 87),
-    ];
-    let most =
-        rows.iter().map(|row| row.levels.iter().sum::<u64>()).max().unwrap_or(1).max(1 << 22);
-    let x = |words: u64| LEFT + (words as f64 / most as f64 * f64::from(WIDTH - LEFT - 40)) as i32;
-    let height = TOP + ROW * rows.len() as i32 + 20;
-    let area = SVGBackend::with_string(svg, (WIDTH as u32, height as u32)).into_drawing_area();
-    area.fill(&WHITE)?;
-    let text = |size: i32| ("sans-serif", size).into_font();
-    area.draw(&Text::new(
-        "entries of levels 1 to 6; the line: one part of 4,194,304 words",
-        (LEFT, 12),
-        text(13),
-    ))?;
-    for (index, row) in rows.iter().enumerate() {
-        let y = TOP + ROW * index as i32;
-        area.draw(&Text::new(row.table.clone(), (8, y + 6), text(13)))?;
-        let mut from = 0;
-        for (entries, color) in row.levels.iter().zip(colors) {
-            let fill = color.mix(if row.published { 0.35 } else { 0.75 }).filled();
-            area.draw(&Rectangle::new([(x(from), y), (x(from + entries), y + 22)], fill))?;
-            from += entries;
-        }
-    }
-    let end = x(u64::from(IPV4.memories[0].entries));
-    area.draw(&PathElement::new([(end, TOP - 10), (end, height - 12)], BLACK.stroke_width(1)))?;
-    area.present()?;
-    Ok(())
+/// Draws a stacked bar for each table, a segment a level, and a line at the end of a memory.
+fn plot(rows: &[Row]) -> String {
+    let group = |row: &Row| {
+        let whose = if row.published { "the paper: " } else { "" };
+        let entries = row.levels.iter().map(|entries| *entries as f64);
+        Group::new(format!("{whose}{}", row.table), entries)
+    };
+    let levels = rows.iter().map(|row| row.levels.len()).max().unwrap_or(0);
+    let series = (1..=levels).map(|level| format!("level {level}"));
+    let groups = rows.iter().map(group).collect();
+    let bars = Bars::new("Entries of the levels of tries", "entries", series, groups)
+        .with_limit("words of a memory", f64::from(IPV4.memories[0].entries));
+    Bars { is_stacked: true, ..bars }.svg()
 }
 
 #[cfg(test)]

@@ -7,12 +7,12 @@ use wireloom_np::processor::Plan;
 
 use super::figure::{Choice, Drawn, Figure};
 use super::np_traffic::Traffic;
-use super::plot::{Group, grouped};
 use super::{Settings, number};
 use wireloom_console::Working;
 use wireloom_console::output;
 use wireloom_explore::rig::{Loaded, Rig};
 use wireloom_machine::{Error, Result};
+use wireloom_plot::{Bars, Group};
 
 /// The figure.
 pub const FIGURE: Figure = Figure {
@@ -69,13 +69,11 @@ fn make(settings: &Settings) -> Result<Drawn> {
             }
         }
     }
-    let mut svg = String::new();
-    let series: Vec<String> = THREADS.iter().map(|threads| format!("{threads} threads")).collect();
-    let series: Vec<&str> = series.iter().map(String::as_str).collect();
-    let title = format!(
-        "IPv4, 8 clusters of 2 engines, million packets a second; the line: {OFFERED} offered"
-    );
-    grouped(&title, &series, &groups(&points), OFFERED, &mut svg)?;
+    let series = THREADS.iter().map(|threads| format!("{threads} threads"));
+    let title = "IPv4, 8 clusters of 2 engines, by cycles of a lookup and scheduler";
+    let svg = Bars::new(title, "million packets a second", series, groups(&points))
+        .with_limit("offered", OFFERED)
+        .svg();
     let data = serde_json::to_value(&points).map_err(|error| Error::new(error.to_string()))?;
     Ok(Drawn { text: text(&points), data, svg, faults: Vec::new() })
 }
@@ -120,9 +118,9 @@ fn rows(points: &[Point]) -> Vec<(u32, u32, &'static str, Vec<&Point>)> {
 }
 
 fn groups(points: &[Point]) -> Vec<Group> {
-    let group = |(delay, _, scheduler, points): (u32, u32, &str, Vec<&Point>)| Group {
-        name: format!("{delay} cycles, {scheduler}"),
-        values: points.iter().map(|point| point.mpps).collect(),
+    let group = |(delay, _, scheduler, points): (u32, u32, &str, Vec<&Point>)| {
+        let name = format!("{delay} cycles, {scheduler}");
+        Group::new(name, points.iter().map(|point| point.mpps))
     };
     rows(points).into_iter().map(group).collect()
 }
@@ -165,6 +163,6 @@ mod tests {
         let sizes: Vec<_> = rows(&points).iter().map(|row| (row.0, row.2, row.3.len())).collect();
         assert_eq!(sizes, [(32, "a", 2), (32, "b", 1), (128, "a", 1)]);
         assert!(text(&points).contains("2 threads"));
-        assert_eq!(groups(&points)[0].values, [1.5, 1.5]);
+        assert_eq!(groups(&points)[0].values().collect::<Vec<_>>(), [1.5, 1.5]);
     }
 }

@@ -6,12 +6,12 @@ use wireloom_np::description::Machine;
 
 use super::figure::{Choice, Drawn, Figure};
 use super::np_traffic::{Stream, TRAFFIC, Traffic};
-use super::plot::{Group, grouped};
 use super::{Settings, number};
 use wireloom_console::Working;
 use wireloom_console::output;
 use wireloom_explore::rig::{Forwarding, Rig};
 use wireloom_machine::{Error, Result};
+use wireloom_plot::{Bars, Group};
 
 /// Figure 9.
 pub const FIGURE_9: Figure = Figure {
@@ -116,16 +116,10 @@ fn make(settings: &Settings, clusters: usize, ours: &[&str]) -> Result<Drawn> {
     }
     let names: Vec<&str> = machines.iter().map(|machine| machine.name.as_str()).collect();
     let offered = clusters as f64 * 12.5;
-    let mut svg = String::new();
-    grouped(
-        &format!(
-            "{clusters} clusters, million packets a second without loss; `counted`: with flow counting; the line: {offered} offered"
-        ),
-        &names,
-        &groups(&cells),
-        offered,
-        &mut svg,
-    )?;
+    let title = format!("{clusters} clusters, rate without loss; counted: with flow counting");
+    let svg = Bars::new(title, "million packets a second", names.iter().copied(), groups(&cells))
+        .with_limit("offered", offered)
+        .svg();
     let faults = cells.iter().filter_map(Cell::fault).collect();
     let data = serde_json::to_value(&cells).map_err(|error| Error::new(error.to_string()))?;
     Ok(Drawn { text: text(&names, &cells), data, svg, faults })
@@ -158,7 +152,7 @@ fn groups(cells: &[Cell]) -> Vec<Group> {
             let values: Vec<f64> = own.map(|cell| cell.measured.loss_free).collect();
             if !values.is_empty() {
                 let counted = if counting { ", counted" } else { "" };
-                groups.push(Group { name: format!("{}{counted}", traffic.name), values });
+                groups.push(Group::new(format!("{}{counted}", traffic.name), values));
             }
         }
     }
@@ -256,8 +250,10 @@ mod tests {
         assert!(goal(199.0).is_some_and(|fault| fault.contains("at least 200 is the goal")));
         assert_eq!(cell(1.0, 1.0, None).fault(), None);
         let cells = [cell(1.0, 1.0, None), Cell { counting: true, ..cell(2.0, 2.0, None) }];
-        let values: Vec<_> =
-            groups(&cells).into_iter().map(|group| (group.name, group.values)).collect();
+        let values: Vec<_> = groups(&cells)
+            .iter()
+            .map(|group| (group.name.clone(), group.values().collect::<Vec<_>>()))
+            .collect();
         assert_eq!(
             values,
             [("IPv4".to_owned(), vec![1.0]), ("IPv4, counted".to_owned(), vec![2.0])]

@@ -6,11 +6,11 @@ use wireloom_np::area::parts;
 
 use super::Settings;
 use super::figure::{Choice, Drawn, Figure};
-use super::plot::{Group, grouped};
 use wireloom_console::{output, thousands};
 use wireloom_explore::search::Shape;
 use wireloom_explore::virtual_routers::{Description, Evaluator, Lane, Machines, Method, choice};
 use wireloom_machine::{Error, Result};
+use wireloom_plot::{Bars, Group};
 
 /// The figure.
 pub const FIGURE: Figure = Figure {
@@ -121,24 +121,12 @@ fn make(settings: &Settings) -> Result<Drawn> {
             });
         }
     }
-    let methods: Vec<&str> = Method::ALL.iter().map(|method| method.name()).collect();
-    let mut groups: Vec<Group> = Vec::new();
-    for bar in &bars {
-        match groups.last_mut() {
-            Some(group) if group.name == bar.configuration => group.values.push(bar.luts as f64),
-            _ => groups
-                .push(Group { name: bar.configuration.clone(), values: vec![bar.luts as f64] }),
-        }
-    }
-    let most = bars.iter().map(|bar| bar.luts).max().unwrap_or(1) as f64;
-    let mut svg = String::new();
-    grouped(
-        "LUTs of ten virtual routers of 10 Gb/s (MPLS only . IPv4 only . both); the line: the most",
-        &methods,
-        &groups,
-        most,
-        &mut svg,
-    )?;
+    let methods = Method::ALL.iter().map(|method| method.name());
+    let groups = bars.chunk_by(|one, next| one.configuration == next.configuration).map(|bars| {
+        Group::new(bars[0].configuration.as_str(), bars.iter().map(|bar| bar.luts as f64))
+    });
+    let title = "Ten virtual routers of 10 Gb/s (MPLS only . IPv4 only . both)";
+    let svg = Bars::new(title, "LUTs", methods, groups.collect()).svg();
     let data = serde_json::to_value(&bars).map_err(|error| Error::new(error.to_string()))?;
     Ok(Drawn { text: text(&bars), data, svg, faults: Vec::new() })
 }

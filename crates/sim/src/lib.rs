@@ -9,7 +9,6 @@ pub mod energy;
 pub mod event_sink;
 pub mod kernel;
 pub mod parts;
-pub mod plot;
 pub mod rng;
 pub mod spec;
 pub mod stats;

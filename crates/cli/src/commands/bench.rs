@@ -181,7 +181,7 @@ impl Bench {
         if let Some(text) = measured {
             output::write_file(&folder.join("bench.txt"), text.as_bytes())?;
             output::write_json(&JsonTarget::File(folder.join("bench.json")), report)?;
-            let plot = wireloom_figures::plot::bars(&report.measurements)?;
+            let plot = wireloom_figures::overview(&report.measurements);
             output::write_file(&folder.join("bench.svg"), plot.as_bytes())?;
             names.push("bench");
         }

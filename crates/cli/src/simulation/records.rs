@@ -5,8 +5,8 @@ use std::path::{Path, PathBuf};
 use clap::{Args, ValueHint};
 use wireloom_console::{Places, output, thousands};
 use wireloom_machine::{Knob, Recordings};
+use wireloom_plot::Lines;
 use wireloom_sim::stats::Series;
-use wireloom_sim::{Time, plot};
 
 use crate::failure::{Failure, Outcome};
 
@@ -95,24 +95,20 @@ impl RecordArgs {
             write(path, |to| series.write_csv(to))?;
         }
         if let Some(path) = &self.plot {
-            let title = format!("use of the processors of {machine}");
-            let svg = plot::over_time(&title, "%", &usage(series)).map_err(Failure::unusable)?;
-            output::write_file(path, svg.as_bytes())?;
+            output::write_file(path, usage(machine, series).as_bytes())?;
         }
         Ok(())
     }
 }
 
-/// Returns the utilisation of all processors, in percent.
-fn usage(series: &Series) -> Series {
-    let mut drawn = Series::new(series.interval());
-    let column = drawn.column("use");
-    for (_, cells) in series.columns().filter(|(name, _)| *name == "use") {
-        for (row, share) in (0..).zip(cells) {
-            drawn.add(column, Time(series.interval().0 * row), 100.0 * share);
-        }
-    }
-    drawn
+/// Plots the utilisation of all processors as SVG.
+pub fn usage(machine: &str, series: &Series) -> String {
+    let own = series.columns().find(|(name, _)| *name == "use");
+    let percent: Vec<f64> =
+        own.map_or(&[][..], |(_, shares)| shares).iter().map(|share| 100.0 * share).collect();
+    let title = format!("Use of the processors of {machine}");
+    let interval = series.interval().as_nanoseconds();
+    Lines::over_time(&title, "use, %", interval, &[("all processors", &percent)]).svg()
 }
 
 fn write(path: &Path, fill: impl FnOnce(&mut Vec<u8>) -> std::io::Result<()>) -> Outcome {

@@ -203,7 +203,7 @@ fn what_multiprocessors_do_over_time_is_written() {
     assert!((done - 6.0).abs() < 1e-6, "{series}");
     assert!(
         String::from_utf8(place.read("p.svg"))
-            .is_ok_and(|svg| svg.contains("<svg") && svg.contains("use of the"))
+            .is_ok_and(|svg| svg.contains("<svg") && svg.contains("Use of the"))
     );
     place.wireloom("run hub.loom --on golden --in three.pcap --plot p.svg").status(2).complains(&[
         "--plot",
