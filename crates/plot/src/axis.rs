@@ -12,6 +12,8 @@ pub struct Scale {
     pub from: f64,
     pub to: f64,
     pub is_logarithmic: bool,
+    /// Whether all values are whole, as counts are. Then ticks are whole too.
+    is_whole: bool,
 }
 
 /// The ticks of a scale.
@@ -27,17 +29,20 @@ pub struct Ticks {
 impl Scale {
     /// Returns a scale from 0, or from the least value if it is negative, that holds these values.
     pub fn linear(values: impl IntoIterator<Item = f64>) -> Self {
+        let values: Vec<f64> = values.into_iter().collect();
+        let is_whole = values.iter().all(|value| value.fract() == 0.0);
         let (least, most) = ends(values);
         let (from, most) = (least.min(0.0), most.max(0.0));
         let to = if most > from { most + 0.04 * (most - from) } else { from + 1.0 };
-        Self { from, to, is_logarithmic: false }
+        Self { from, to, is_logarithmic: false, is_whole }
     }
 
     /// Returns a scale from the least to the greatest value.
     pub fn between(values: impl IntoIterator<Item = f64>) -> Self {
         let (from, to) = ends(values);
         let (from, to) = if from <= to { (from, to) } else { (0.0, 0.0) };
-        Self { from, to: if to > from { to } else { from + 1.0 }, is_logarithmic: false }
+        let to = if to > from { to } else { from + 1.0 };
+        Self { from, to, is_logarithmic: false, is_whole: false }
     }
 
     /// Returns a scale of whole decades that holds the positive ones of these values.
@@ -45,7 +50,7 @@ impl Scale {
         let (least, most) = ends(values.into_iter().filter(|value| *value > 0.0));
         let (from, to) =
             if least <= most { (least.log10().floor(), most.log10().ceil()) } else { (0.0, 1.0) };
-        Self { from, to: to.max(from + 1.0), is_logarithmic: true }
+        Self { from, to: to.max(from + 1.0), is_logarithmic: true, is_whole: true }
     }
 
     /// Returns a value's place on the scale, moved to its ends if it is beyond them.
@@ -67,8 +72,7 @@ impl Scale {
             let label = |point: &f64| width(&self.text(*point, places), TEXT);
             let widest = points.iter().map(label).max().unwrap_or(0);
             let fits = points.len() as i32 * height.unwrap_or(widest + 16) <= room;
-            let is_whole = !self.is_logarithmic || places == 0;
-            (Ticks { most, places, widest }, fits && is_whole)
+            (Ticks { most, places, widest }, fits && (places == 0 || !self.is_whole))
         };
         let fitting = (2..=9).rev().map(ticks).find(|(_, fits)| *fits);
         fitting.map_or_else(|| ticks(1).0, |(ticks, _)| ticks)
@@ -123,7 +127,8 @@ mod tests {
 
     #[test]
     fn ticks_are_round_and_as_many_as_have_room() {
-        assert_eq!(labels(Scale::linear([1.0]), 300), ["0.0", "0.2", "0.4", "0.6", "0.8", "1.0"]);
+        assert_eq!(labels(Scale::linear([0.9]), 300), ["0.0", "0.2", "0.4", "0.6", "0.8"]);
+        assert_eq!(labels(Scale::linear([1.0, 2.0]), 300), ["0", "1", "2"], "counts");
         assert_eq!(labels(Scale::linear([1e6]), 300), ["0", "500,000", "1,000,000"]);
         assert_eq!(labels(Scale::logarithmic([0.2, 70.0]), 300), ["0.1", "1", "10", "100"]);
         assert!(labels(Scale::linear([1e6]), 40).len() <= 1);

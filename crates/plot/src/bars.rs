@@ -10,11 +10,24 @@ use crate::style::{GRID, INK, LINE, MARGIN, TEXT, TITLE, TITLE_LINE, bold, color
 use crate::text::{width, wrap};
 use crate::{Area, Drawing, Limit, WIDTH, in_memory, number};
 
-/// Thickness of a bar, and distance from one to the next, in pixels.
-const BAR: i32 = 12;
-const STEP: i32 = 16;
 /// Distance between groups, in pixels.
 const BETWEEN: i32 = 12;
+/// A plot with more bars is dense.
+const MANY: usize = 60;
+
+/// Sizes of bars, in pixels.
+#[derive(Clone, Copy)]
+struct Sizes {
+    /// Thickness of a bar.
+    bar: i32,
+    /// Distance from one bar to the next.
+    step: i32,
+    /// Height of the numbers.
+    text: f64,
+}
+
+const WIDE: Sizes = Sizes { bar: 12, step: 16, text: TEXT };
+const DENSE: Sizes = Sizes { bar: 8, step: 10, text: 9.0 };
 
 /// Bars in groups.
 #[derive(Clone, Debug, Default)]
@@ -165,6 +178,7 @@ struct Plan<'a> {
     titles: Vec<String>,
     legend: Legend,
     rows: Vec<Row<'a>>,
+    sizes: Sizes,
     /// Width of the names of groups, and of the column of numbers.
     names: i32,
     numbers: i32,
@@ -185,14 +199,16 @@ impl<'a> Plan<'a> {
         let legend = Legend::new(signs.chain(limits(&bars.limits)).chain(samples), room);
         let longest = bars.groups.iter().map(|group| width(&group.name, TEXT)).max().unwrap_or(0);
         let names = longest.min(room * 2 / 5);
-        let label = |bar: &Bar| width(&bar.label, TEXT);
+        let count = bars.groups.iter().map(|group| group.bars.len()).sum::<usize>();
+        let sizes = if count > MANY && !bars.is_stacked { DENSE } else { WIDE };
+        let label = |bar: &Bar| width(&bar.label, sizes.text);
         let numbers = bars.groups.iter().flat_map(|group| &group.bars).map(label).max();
         let top = MARGIN + TITLE_LINE * titles.len() as i32 + legend.height + 14;
         let mut at = top + BETWEEN / 2;
         let row = |group: &'a Group| {
             let lines = wrap(&group.name, TEXT, names, 4);
             let count = if bars.is_stacked { 1 } else { group.bars.len().max(1) as i32 };
-            let height = (STEP * count).max(LINE * lines.len() as i32);
+            let height = (sizes.step * count).max(LINE * lines.len() as i32);
             let row = Row { group, names: lines, top: at, height };
             at += height + BETWEEN;
             row
@@ -200,8 +216,8 @@ impl<'a> Plan<'a> {
         let rows = bars.groups.iter().map(row).collect();
         let bottom = at - BETWEEN / 2;
         let height = bottom + 2 * LINE + 14 + MARGIN;
-        let numbers = numbers.unwrap_or(0).min(room / 4);
-        Self { bars, width: whole, titles, legend, rows, names, numbers, top, bottom, height }
+        let (width, numbers) = (whole, numbers.unwrap_or(0).min(room / 4));
+        Self { bars, width, titles, legend, rows, sizes, names, numbers, top, bottom, height }
     }
 
     fn draw(&self, area: &Area<'_>) -> Drawing {
@@ -265,9 +281,10 @@ impl<'a> Plan<'a> {
             area.draw(&Text::new(name.clone(), at, style))?;
         }
         let rows = if self.bars.is_stacked { 1 } else { row.group.bars.len() as i32 };
-        let mut top = middle - STEP * rows / 2 + (STEP - BAR) / 2;
+        let Sizes { bar: thickness, step, text: size } = self.sizes;
+        let mut top = middle - step * rows / 2 + (step - thickness) / 2;
         let number = |text: String, y: i32| {
-            let style = font(TEXT, HPos::Right, VPos::Center);
+            let style = font(size, HPos::Right, VPos::Center);
             area.draw(&Text::new(text, (self.width - MARGIN, y), style))
         };
         let mut from = 0.0;
@@ -278,21 +295,21 @@ impl<'a> Plan<'a> {
                 .get(bar.series)
                 .map_or(Paint { color: bar.series, is_pale: false }, |(_, paint)| *paint);
             let (begin, end) = (x(from), x(from + bar.value));
-            let corners = [(begin.min(end), top), (begin.max(end), top + BAR)];
+            let corners = [(begin.min(end), top), (begin.max(end), top + thickness)];
             area.draw(&Rectangle::new(corners, fill(paint).filled()))?;
             for &sample in &bar.samples {
-                let ends = vec![(x(sample), top - 1), (x(sample), top + BAR + 1)];
+                let ends = vec![(x(sample), top - 1), (x(sample), top + thickness + 1)];
                 area.draw(&PathElement::new(ends, INK.stroke_width(1)))?;
             }
             if self.bars.is_stacked {
                 from += bar.value;
             } else {
-                number(bar.label.clone(), top + BAR / 2)?;
-                top += STEP;
+                number(bar.label.clone(), top + thickness / 2)?;
+                top += step;
             }
         }
         if self.bars.is_stacked {
-            number(crate::number(from), top + BAR / 2)?;
+            number(crate::number(from), top + thickness / 2)?;
         }
         Ok(())
     }

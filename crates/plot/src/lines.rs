@@ -165,10 +165,12 @@ impl Lines {
             .draw()?;
         let at = |(a, b): (f64, f64)| chart.backend_coord(&(x.place(a), y.place(b)));
         if let [line] = self.lines.as_slice() {
-            for ([from, to], [least, most]) in &line.band {
-                let corners = [at((*from, *most)), at((*to, *least))];
-                area.draw(&Rectangle::new(corners, color(0).mix(0.25).filled()))?;
-            }
+            let side = |end: usize| {
+                let steps = line.band.iter().flat_map(|(ends, band)| ends.map(|x| (x, band)));
+                steps.map(move |(x, band)| at((x, band[end]))).collect::<Vec<_>>()
+            };
+            let corners: Vec<_> = side(1).into_iter().chain(side(0).into_iter().rev()).collect();
+            area.draw(&Polygon::new(corners, color(0).mix(0.25)))?;
         }
         for limit in &self.limits {
             let ends = vec![at((x.from, limit.value)), at((x.to, limit.value))];

@@ -84,7 +84,7 @@ fn lines(count: usize, most: f64) -> Lines {
 #[test]
 fn text_of_bars_is_inside_and_apart_at_every_size() {
     for width in [360, 600, 820, 1400] {
-        for (series, groups) in [(0, 0), (1, 1), (3, 5), (14, 4)] {
+        for (series, groups) in [(0, 0), (1, 1), (3, 5), (14, 4), (7, 22)] {
             for most in [0.0, 1e-4, 1.0, 123_456_789.0] {
                 let mut plot = bars(series, groups, most);
                 for (is_stacked, is_logarithmic) in [(false, false), (true, false), (false, true)] {
