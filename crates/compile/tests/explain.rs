@@ -26,6 +26,27 @@ fn the_drawing_is_the_same_from_run_to_run() {
     }
 }
 
+/// An attribute of the first element that begins with `start`.
+fn attribute(drawing: &str, start: &str, name: &str) -> f64 {
+    let (_, element) = drawing.split_once(start).expect("the element");
+    let (_, value) = element.split_once(&format!(" {name}=\"")).expect("the attribute");
+    value.split_once('"').and_then(|(value, _)| value.parse().ok()).expect("a number")
+}
+
+#[test]
+fn long_names_fit_into_the_drawing_and_into_their_boxes() {
+    let name = "WIDE_MIMW".repeat(12);
+    let text =
+        format!("loom_ir 1\nengine {name} {{\n step {name} {{\n finish\n }}\n}}\nmain {name}\n");
+    let program = parse(&text).expect("the text is IR");
+    let drawing = svg::step_graph(&explain(&program, &PassOptions::default()));
+    // DejaVu Sans Bold: M has 0.995 em, W 1.103, I 0.372, D 0.830, E 0.683, the underscore 0.5.
+    let own = 12.0 * (2.0 * 0.995 + 2.0 * 1.103 + 2.0 * 0.372 + 0.830 + 0.683 + 0.5);
+    assert!(attribute(&drawing, "<svg", "width") > 16.0 * own + 24.0, "{drawing}");
+    let (_, card) = drawing.split_once("<g><title>").expect("the box");
+    assert!(attribute(card, "<rect", "width") > 13.5 * own + 24.0, "{drawing}");
+}
+
 #[test]
 fn machines_read_it_as_json() {
     let json = serde_json::to_value(explanation()).expect("an explanation has a JSON form");

@@ -17,6 +17,9 @@ use layout::{Rect, layout};
 const SANS: f64 = 7.2;
 const MONO: f64 = 7.3;
 const LINE: f64 = 18.0;
+/// Heights of the names of engines and of steps.
+const TITLE: f64 = 16.0;
+const NAME: f64 = 13.5;
 const PAD: f64 = 12.0;
 const CHIP: f64 = 20.0;
 /// Room around everything.
@@ -101,6 +104,16 @@ fn colours(kind: ExitKind) -> (&'static str, &'static str) {
     }
 }
 
+/// Width of text in bold type of this size, at least.
+fn bold_width(text: &str, size: f64) -> f64 {
+    let em = |letter: char| match letter {
+        'm' | 'w' | 'M' | 'W' => 1.12,
+        'a'..='z' | '_' | ' ' => 0.72,
+        _ => 0.86,
+    };
+    text.chars().map(em).sum::<f64>() * size
+}
+
 fn chip_width(text: &str) -> f64 {
     // At 11 px; capitals are wider.
     let letter = |c: char| if c.is_lowercase() { 6.4 } else { 7.6 };
@@ -151,7 +164,7 @@ impl<'a> Card<'a> {
         let text = |text: &str, size: f64| text.chars().count() as f64 * size;
         let widest = calls.iter().map(|c| text(c, MONO) + 14.0);
         let inner = widest
-            .chain([text(&step.name, SANS * 1.2), text(&subtitle, SANS * 0.92)])
+            .chain([bold_width(&step.name, NAME), text(&subtitle, SANS * 0.92)])
             .fold(90.0, f64::max);
         let chips = rows(chips(step), inner.max(CHIPS_WIDTH));
         let row_width =
@@ -175,7 +188,8 @@ impl<'a> Card<'a> {
             at.height
         );
         let left = x + PAD;
-        text(out, (left, y + 20.0), &self.step.name, r#"font-weight="bold" font-size="13.5""#);
+        let style = format!(r#"font-weight="bold" font-size="{NAME}""#);
+        text(out, (left, y + 20.0), &self.step.name, &style);
         text(out, (left, y + 36.0), &self.subtitle, &format!(r#"font-size="11" fill="{FAINT}""#));
         y += 46.0;
         if !self.calls.is_empty() {
@@ -226,7 +240,8 @@ fn draw_engine(engine: &EngineExplanation) -> (String, (f64, f64)) {
         Some(bits) => format!("engine {} (called, replies {bits} bits)", engine.name),
         None => format!("engine {}", engine.name),
     };
-    text(&mut out, (0.0, 14.0), &title, r#"font-weight="bold" font-size="16""#);
+    let style = format!(r#"font-weight="bold" font-size="{TITLE}""#);
+    text(&mut out, (0.0, 14.0), &title, &style);
     let facts = format!(
         "{} steps · {} bits of context, at most {} live · {}",
         engine.steps.len(),
@@ -282,7 +297,8 @@ fn draw_engine(engine: &EngineExplanation) -> (String, (f64, f64)) {
         card.draw(&mut out, at);
     }
     out.push_str("</g>");
-    (out, (width.max(facts.chars().count() as f64 * SANS), plan.size.1 + top))
+    let heads = bold_width(&title, TITLE).max(facts.chars().count() as f64 * SANS);
+    (out, (width.max(heads), plan.size.1 + top))
 }
 
 /// Where an edge leaves its step and enters the next. The edges of one box are spread over its
