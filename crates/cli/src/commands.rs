@@ -50,7 +50,8 @@ Examples:
   wireloom run programs/router.loom --tables programs/tables/demo.tables --in in.pcap --out out.pcapng
   wireloom run programs/router.loom --on golden --tables t.tables --in in.pcap.gz --drops --out out.pcapng
   wireloom run programs/flowcount.loom --in in.pcap --dump flows --rows 10 --json -
-  wireloom run programs/router.loom --on np-2-2-4 --tables t.tables --in in.pcap --packets 20000 --rate 90")]
+  wireloom run programs/router.loom --on np-2-2-4 --tables t.tables --in in.pcap --packets 20000 --rate 90
+  wireloom run programs/router.loom --tables programs/tables/demo.tables --in in.pcap --report out.html")]
     Run(run::Run),
     /// Compare machines with golden, packet by packet
     #[command(after_help = "\
@@ -94,7 +95,7 @@ Examples:
   wireloom bench list
   wireloom bench native-ipv4 --runs 11
   wireloom bench np-throughput-100g --on np-16-6-4
-  wireloom bench all --out out/bench
+  wireloom bench all --out out/bench --report out/bench.html
 
 Exit status 1 if a goal is missed, packets differ or are lost, or one of several cannot be measured; the others are measured all the same.
 What cannot be measured because DPDK is not installed is left out.")]

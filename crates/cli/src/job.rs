@@ -32,6 +32,10 @@ pub struct JobArgs {
     /// Write the report as JSON to a file, or to standard output (-)
     #[arg(long, value_name = "FILE|-")]
     pub json: Option<JsonTarget>,
+    /// Write the report as an HTML page with plots and the step graph, to a file or to standard
+    /// output (-). The page needs no network
+    #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
+    pub report: Option<PathBuf>,
     /// Options of simulated machines.
     #[command(flatten)]
     pub simulation: SimulationArgs,
@@ -41,6 +45,7 @@ impl JobArgs {
     /// Returns the files that are read and written, except included ones.
     pub fn places(&self) -> Places {
         let places = Places::default().reads([&self.program.file]).reads(&self.tables);
-        self.simulation.places(places.reads(&self.input)).writes_json(self.json.as_ref())
+        let places = places.reads(&self.input).writes("--report", self.report.as_deref());
+        self.simulation.places(places).writes_json(self.json.as_ref())
     }
 }

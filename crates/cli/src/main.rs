@@ -5,6 +5,7 @@ mod commands;
 mod failure;
 mod job;
 mod machine;
+mod pages;
 mod program;
 mod report;
 mod rows;

@@ -1,7 +1,6 @@
 //! Counts of packets by verdict, for people and as JSON.
 
 use std::collections::BTreeMap;
-use std::fmt::Write;
 
 use serde::Serialize;
 use wireloom_ir as ir;
@@ -24,6 +23,13 @@ pub struct Count {
     pub packets: u64,
     /// Their bytes, from the link header on.
     pub bytes: u64,
+}
+
+impl Count {
+    /// Formats both numbers.
+    pub fn text(&self) -> String {
+        format!("{} packets, {} bytes", thousands(self.packets), thousands(self.bytes))
+    }
 }
 
 impl Tally {
@@ -96,21 +102,22 @@ impl Reasoned {
 impl Fates {
     /// Formats the counts as tables.
     pub fn text(&self) -> String {
-        let mut out = String::new();
         let mut table = output::table(&["went to", "packets", "bytes"], &[1, 2]);
-        let mut row = |what: String, count: Count| {
-            table.add_row([what, thousands(count.packets), thousands(count.bytes)]);
+        for (place, count) in self.rows() {
+            table.add_row([place, thousands(count.packets), thousands(count.bytes)]);
+        }
+        format!("{table}\n")
+    }
+
+    /// Returns the counts, each with the name of the place that its packets went to.
+    pub fn rows(&self) -> Vec<(String, Count)> {
+        let sent = self.sent.iter().map(|sent| (format!("port {}", sent.port), sent.count));
+        let reasons = |place: &'static str, reasons: &'_ [Reasoned]| {
+            let row =
+                |reasoned: &Reasoned| (format!("{place}: {}", reasoned.reason), reasoned.count);
+            reasons.iter().map(row).collect::<Vec<_>>()
         };
-        for sent in &self.sent {
-            row(format!("port {}", sent.port), sent.count);
-        }
-        for (place, reasons) in [("cpu", &self.cpu), ("drop", &self.dropped)] {
-            for reasoned in reasons {
-                row(format!("{place}: {}", reasoned.reason), reasoned.count);
-            }
-        }
-        writeln!(out, "{table}").expect("a string takes everything");
-        out
+        sent.chain(reasons("cpu", &self.cpu)).chain(reasons("drop", &self.dropped)).collect()
     }
 }
 

@@ -13,7 +13,7 @@ use wireloom_machines::REGISTRY;
 use crate::failure::{Failure, Outcome};
 use crate::machine::MachineName;
 
-pub use records::RecordArgs;
+pub use records::{RecordArgs, usage};
 
 /// Options for simulated hardware.
 #[derive(Args, Clone, Debug, Default)]
@@ -164,6 +164,37 @@ fn histogram(bars: &[Bar]) -> String {
 
 /// Tabulates utilisation, with parts of the same kind together.
 pub fn uses(parts: &[Part]) -> comfy_table::Table {
+    let mut table = output::table(&["used", "parts", "least", "mean", "most"], &[1, 2, 3, 4]);
+    for kind in kinds(parts) {
+        table.add_row(kind.cells());
+    }
+    table
+}
+
+/// The utilisation of the parts of a kind, as shares of 1.
+pub struct Use<'a> {
+    /// The kind.
+    pub kind: &'a str,
+    parts: usize,
+    /// The utilisation of the least used part.
+    pub least: f64,
+    /// The mean of all parts.
+    pub mean: f64,
+    /// The utilisation of the most used part.
+    pub most: f64,
+}
+
+impl Use<'_> {
+    /// Returns the cells of a row: kind, number of parts, least, mean and most.
+    pub fn cells(&self) -> [String; 5] {
+        let percent = |share: f64| format!("{:.1} %", 100.0 * share);
+        let [least, mean, most] = [self.least, self.mean, self.most].map(percent);
+        [self.kind.to_owned(), self.parts.to_string(), least, mean, most]
+    }
+}
+
+/// Returns the utilisation of each kind of parts.
+pub fn kinds(parts: &[Part]) -> Vec<Use<'_>> {
     let mut kinds: Vec<(&str, Vec<f64>)> = Vec::new();
     for part in parts {
         match kinds.iter_mut().find(|(kind, _)| *kind == part.kind) {
@@ -171,16 +202,14 @@ pub fn uses(parts: &[Part]) -> comfy_table::Table {
             None => kinds.push((&part.kind, vec![part.share])),
         }
     }
-    let mut table = output::table(&["used", "parts", "least", "mean", "most"], &[1, 2, 3, 4]);
-    let percent = |share: f64| format!("{:.1} %", 100.0 * share);
-    for (kind, shares) in kinds {
-        let mean = shares.iter().sum::<f64>() / shares.len() as f64;
-        let least = shares.iter().copied().fold(f64::INFINITY, f64::min);
-        let most = shares.iter().copied().fold(0.0, f64::max);
-        let count = shares.len().to_string();
-        table.add_row([kind.to_owned(), count, percent(least), percent(mean), percent(most)]);
-    }
-    table
+    let kind = |(kind, shares): (_, Vec<f64>)| Use {
+        kind,
+        parts: shares.len(),
+        least: shares.iter().copied().fold(f64::INFINITY, f64::min),
+        mean: shares.iter().sum::<f64>() / shares.len() as f64,
+        most: shares.iter().copied().fold(0.0, f64::max),
+    };
+    kinds.into_iter().map(kind).collect()
 }
 
 #[cfg(test)]

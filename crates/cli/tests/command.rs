@@ -1,13 +1,15 @@
 //! The command from outside: its output, its exit status, and the files that it writes.
 
-#[path = "command/files.rs"]
-mod files;
 #[path = "command/captures.rs"]
 mod captures;
+#[path = "command/files.rs"]
+mod files;
 #[path = "command/multiprocessors.rs"]
 mod multiprocessors;
 #[path = "command/options.rs"]
 mod options;
+#[path = "command/report.rs"]
+mod report;
 #[path = "command/tests.rs"]
 mod tests;
 #[path = "command/workplace.rs"]

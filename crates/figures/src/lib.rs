@@ -143,6 +143,24 @@ impl Benchmark {
 }
 
 impl Measurement {
+    /// Returns the row of a table whose heads are [`HEADS`].
+    pub fn cells(&self) -> [String; 7] {
+        let reached = match self.reached {
+            Some(true) => "reached",
+            Some(false) => "MISSED",
+            None => "",
+        };
+        [
+            self.name.to_owned(),
+            number(self.median),
+            number(self.least),
+            number(self.greatest),
+            self.unit.to_owned(),
+            goal_text(self.goal, self.better, self.unit),
+            reached.to_owned(),
+        ]
+    }
+
     /// Returns a sentence if the goal was missed.
     pub fn missed(&self) -> Option<String> {
         let goal = goal_text(self.goal, self.better, self.unit);
@@ -182,26 +200,15 @@ pub fn number(value: f64) -> String {
     format!("{value:.*}", usize::try_from(2 - digits).unwrap_or(0))
 }
 
+/// The heads of a table of measurements; columns 1 to 3 have numbers.
+pub const HEADS: [&str; 7] = ["benchmark", "median", "least", "most", "unit", "goal", ""];
+
 /// Measurements as a table for people.
 pub fn table(measurements: &[Measurement]) -> String {
-    let mut table =
-        output::table(&["benchmark", "median", "least", "most", "unit", "goal", ""], &[1, 2, 3]);
-    for m in measurements {
-        table.add_row([
-            m.name.to_owned(),
-            number(m.median),
-            number(m.least),
-            number(m.greatest),
-            m.unit.to_owned(),
-            goal_text(m.goal, m.better, m.unit),
-            match m.reached {
-                Some(true) => "reached",
-                Some(false) => "MISSED",
-                None => "",
-            }
-            .to_owned(),
-        ]);
-    }
+    let mut table = output::table(&HEADS, &[1, 2, 3]);
+    measurements.iter().for_each(|measurement| {
+        table.add_row(measurement.cells());
+    });
     table.to_string()
 }
 

@@ -24,6 +24,10 @@ pub struct Difference {
     pub sequence: Option<u64>,
     /// The differing fields: name, golden's value, the machine's value.
     pub fields: Vec<Compared>,
+    /// The bytes that left golden and the machine; `None` for the one that sent nothing, and both
+    /// are `None` for the state.
+    #[serde(skip)]
+    pub bytes: [Option<Vec<u8>>; 2],
 }
 
 /// A field as golden and another machine have it.
@@ -233,6 +237,7 @@ pub fn first_difference(
             machine: machine.to_owned(),
             sequence: Some(sequence),
             fields: compare(program, expected, got),
+            bytes: [expected, got].map(|output| Some(output?.bytes.to_vec())),
         })
     })
 }
@@ -290,7 +295,8 @@ fn state_difference(golden: &Running, other: &Running, unread: &[String]) -> Opt
             got: text(row.got),
         })
         .collect();
-    Some(Difference { machine: other.name().to_owned(), sequence: None, fields })
+    let machine = other.name().to_owned();
+    Some(Difference { machine, sequence: None, fields, bytes: [None, None] })
 }
 
 /// The name that the program gives to a reason, led by its enumeration's where the program uses
@@ -371,6 +377,8 @@ mod tests {
         let found = difference(1, |bytes| bytes[0] = 0x46).expect("a difference");
         assert_eq!(found.sequence, Some(2));
         assert_eq!(differing(&found), ["ethernet.dst"]);
+        let [expected, got] = found.bytes.map(|bytes| bytes.expect("both sent a packet"));
+        assert_eq!((expected[0], got[0], &expected[1..]), (0x45, 0x46, &got[1..]));
     }
 
     #[test]

@@ -7,12 +7,14 @@ use clap::{Args, ValueHint};
 use serde::Serialize;
 
 use crate::failure::{Failure, Outcome};
+use crate::pages;
 use wireloom_console::Places;
 use wireloom_console::Working;
 use wireloom_console::output::{self, JsonTarget};
 use wireloom_figures::{
     self, BENCHMARKS, Benchmark, Choice, Drawn, FIGURES, Figure, Measurement, Settings,
 };
+use wireloom_report::{Page, Section, Table};
 
 /// See `wireloom bench --help`.
 #[derive(Args, Debug)]
@@ -36,6 +38,10 @@ pub struct Bench {
     /// Write the measurements as JSON to a file, or to standard output (-)
     #[arg(long, value_name = "FILE|-")]
     json: Option<JsonTarget>,
+    /// Write tables and plots as an HTML page, to a file or to standard output (-). The page needs
+    /// no network
+    #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
+    report: Option<PathBuf>,
 }
 
 #[derive(Serialize)]
@@ -118,7 +124,9 @@ impl Bench {
             }
         }
         chosen.iter().try_for_each(|one| one.choice().check(one.name(), &self.only))?;
-        Places::default().writes_json(self.json.as_ref()).check()?;
+        let places = Places::default().writes_json(self.json.as_ref());
+        let places = places.writes("--report", self.report.as_deref());
+        places.check()?;
         let many = chosen.len() > 1;
         let settings =
             Settings { root: self.root.clone(), runs: self.runs, only: self.only.clone() };
@@ -149,7 +157,7 @@ impl Bench {
                 Err(failure) => return Err(failure),
             }
         }
-        self.show(&report)?;
+        self.show(&report, &places)?;
         if report.failed.is_empty() {
             return Ok(());
         }
@@ -160,18 +168,17 @@ impl Bench {
     }
 
     /// Prints the report and writes its files.
-    fn show(&self, report: &Report) -> Outcome {
+    fn show(&self, report: &Report, places: &Places) -> Outcome {
         let measured = (!report.measurements.is_empty()).then(|| {
             format!("{}\n{}\n", report.computer, wireloom_figures::table(&report.measurements))
         });
-        if output::for_people(self.json.as_ref()) {
-            measured.iter().for_each(|text| output::print(text));
-            for made in &report.figures {
-                output::print(&format!("{}\n{}", made.what, made.drawn.text));
-            }
-        }
-        if let Some(target) = &self.json {
-            output::write_json(target, report)?;
+        let figures = report.figures.iter();
+        let figures = figures.map(|made| format!("{}\n{}", made.what, made.drawn.text));
+        places.tell(&measured.iter().cloned().chain(figures).collect::<String>());
+        output::json(self.json.as_ref(), report)?;
+        if let Some(path) = &self.report {
+            output::write_file(path, report.page().html().as_bytes())?;
+            places.tell(&format!("the report is in {}\n", path.display()));
         }
         let Some(folder) = &self.out else { return Ok(()) };
         std::fs::create_dir_all(folder).map_err(|error| {
@@ -195,13 +202,11 @@ impl Bench {
             output::write_file(&file("svg"), made.drawn.svg.as_bytes())?;
             names.push(made.name);
         }
-        if output::for_people(self.json.as_ref()) {
-            for name in names {
-                output::say(format!(
-                    "{0}/{name}.txt, {0}/{name}.json, {0}/{name}.svg",
-                    folder.display()
-                ));
-            }
+        for name in names {
+            places.tell(&format!(
+                "{0}/{name}.txt, {0}/{name}.json, {0}/{name}.svg\n",
+                folder.display()
+            ));
         }
         Ok(())
     }
@@ -226,6 +231,47 @@ impl Report {
         };
         self.failed.extend(wrong.into_iter().map(|why| Failed { name: one.name(), why }));
         Ok(())
+    }
+}
+
+impl Report {
+    fn page(&self) -> Page {
+        let names = self.measurements.iter().map(|measured| measured.name);
+        let names: Vec<_> = names.chain(self.figures.iter().map(|made| made.name)).collect();
+        let mut page = Page::new(format!("Measurements: {}", names.join(", ")));
+        match self.failed.len() {
+            0 => page.state(true, "All goals are reached."),
+            count => page.state(false, format!("{count} failed.")),
+        }
+        let section = Section::new("The measurements");
+        let section = section
+            .facts([("computer", self.computer.clone()), ("command", pages::command_line())]);
+        page.add(match self.failed.is_empty() {
+            true => section,
+            false => {
+                let mut table = Table::new(["failed", "why"], &[]);
+                self.failed.iter().for_each(|failed| table.row([failed.name, &failed.why]));
+                section.table(table)
+            }
+        });
+        if !self.measurements.is_empty() {
+            let mut table = Table::new(wireloom_figures::HEADS, &[1, 2, 3]);
+            for measured in &self.measurements {
+                match measured.reached {
+                    Some(false) => table.marked_row(measured.cells()),
+                    _ => table.row(measured.cells()),
+                }
+            }
+            let plot = wireloom_figures::overview(&self.measurements);
+            let description = "Medians of the benchmarks, as multiples of their goals";
+            page.add(Section::new("Benchmarks").table(table).picture(&plot, description));
+        }
+        for made in &self.figures {
+            let section = Section::new(format!("{}: {}", made.name, made.what));
+            let section = section.picture(&made.drawn.svg, made.what);
+            page.add(section.preformatted(made.drawn.text.as_str()));
+        }
+        page
     }
 }
 
@@ -269,7 +315,7 @@ mod tests {
         what: "packets that differ",
         choice: Choice::None,
         make: |_| {
-            let (text, svg) = (String::new(), String::new());
+            let (text, svg) = ("lost & <found>".to_owned(), String::new());
             Ok(Drawn {
                 text,
                 data: serde_json::Value::Null,
@@ -300,6 +346,17 @@ mod tests {
                 ("wrong", "np: 2 packets are lost")
             ]
         );
+        let page = report.page().html();
+        for part in [
+            "2 failed.",
+            "<td>slow</td><td>8.00 Mpps, and at least 10 Mpps is the goal</td>",
+            "<tr class=\"changed\"><td>slow</td><td class=\"number\">8.00</td>",
+            "times better than the goal",
+            "wrong: packets that differ",
+            "lost &amp; &lt;found&gt;",
+        ] {
+            assert!(page.contains(part), "no {part} in\n{page}");
+        }
         assert_eq!(
             (report.measurements.len(), report.figures.len()),
             (1, 1),

@@ -6,13 +6,16 @@ use clap::{Args, ValueHint};
 use serde::Serialize;
 use wireloom_console::{Working, bar, load_store, memory, output, thousands};
 use wireloom_io::{CaptureSink, Captures, Sink, Source};
+use wireloom_ir as ir;
 use wireloom_ir::{Output, Verdict};
-use wireloom_machine::{Outputs, Record, Wanted, find_offload};
+use wireloom_machine::{Outputs, Record, Recordings, Wanted, find_offload};
+use wireloom_report::{Page, Section};
 
 use crate::captures::{warn_of, warn_of_left_out};
 use crate::failure::Outcome;
 use crate::job::JobArgs;
 use crate::machine::{self, MachineName};
+use crate::pages;
 use crate::report::{Count, Fates, Tally};
 use crate::rows::{self, OffloadReport};
 use crate::simulation;
@@ -168,9 +171,16 @@ impl Run {
             offloads,
             unread,
         };
+        if let Some(path) = &job.report {
+            let page = report.page(program, &machine.machine.recordings());
+            output::write_file(path, page.html().as_bytes())?;
+        }
         let mut text = report.text();
         if let Some(out) = &self.out {
             text += &format!("packets are in {}\n", out.display());
+        }
+        if let Some(path) = &job.report {
+            text += &format!("the report is in {}\n", path.display());
         }
         places.tell(&text);
         Ok(output::json(job.json.as_ref(), &report)?)
@@ -178,6 +188,35 @@ impl Run {
 }
 
 impl Report {
+    fn page(&self, program: &ir::Program, recordings: &Recordings<'_>) -> Page {
+        let mut page = Page::new(format!("{} on {}", self.engine, self.machine));
+        let time = match self.simulation {
+            Some(_) => "simulated".to_owned(),
+            None => {
+                format!("{:.3} s, {}", self.work_seconds, output::packet_rate(self.mpps * 1e6))
+            }
+        };
+        page.add(Section::new("The run").facts([
+            ("program", self.program.clone()),
+            ("engine", self.engine.clone()),
+            ("machine", self.machine.clone()),
+            ("command", pages::command_line()),
+            ("arrived", self.arrived.text()),
+            ("time", time),
+            ("table entries", thousands(self.table_entries)),
+            ("time to load tables", format!("{:.2} s", self.table_load_seconds)),
+            ("time to build", format!("{:.2} s", self.build_seconds)),
+            ("peak memory", format!("{} KiB", thousands(self.peak_memory_kib))),
+        ]));
+        page.add(pages::fates(&self.fates));
+        if let Some(record) = &self.simulation {
+            page.add(pages::simulation(&self.machine, record, recordings));
+        }
+        page.add(pages::offloads(&self.offloads, &self.unread));
+        page.add(pages::step_graph(program));
+        page
+    }
+
     fn text(&self) -> String {
         let mut out = format!("{} on {}", self.engine, self.machine);
         if self.build_seconds >= 0.01 {

@@ -8,12 +8,14 @@ use wireloom_console::{Working, bar, load_store, output, thousands};
 use wireloom_io::{Captures, Source};
 use wireloom_ir as ir;
 use wireloom_ir::Output;
-use wireloom_machine::{Contender, Difference, Record, Running};
+use wireloom_machine::{Contender, Difference, Record, Recordings, Running};
+use wireloom_report::{Page, Section, Table};
 
 use crate::captures::warn_of;
 use crate::failure::{Failure, Outcome};
 use crate::job::JobArgs;
 use crate::machine::{self, MachineName, warn_of_sections};
+use crate::pages;
 use crate::report::{Count, Fates, Tally};
 use crate::simulation;
 use crate::updates::{Part, UpdatesArgs};
@@ -179,13 +181,22 @@ impl Verify {
             arrived,
             outputs,
             machines,
-            differences: contenders
-                .into_iter()
-                .filter_map(|contender| contender.difference)
-                .collect(),
+            differences: contenders.iter_mut().filter_map(|own| own.difference.take()).collect(),
             fates: tally.fates(program),
         };
-        places.tell(&report.text());
+        let recordings: Vec<_> = contenders
+            .iter()
+            .map(|own| (own.machine.name(), own.machine.machine.recordings()))
+            .collect();
+        if let Some(path) = &job.report {
+            let page = report.page(program, &recordings);
+            output::write_file(path, page.html().as_bytes())?;
+        }
+        let mut text = report.text();
+        if let Some(path) = &job.report {
+            text += &format!("the report is in {}\n", path.display());
+        }
+        places.tell(&text);
         if let Some(target) = &job.json {
             output::write_json(target, &report)?;
         }
@@ -194,6 +205,56 @@ impl Verify {
 }
 
 impl Report {
+    /// Returns the result for a machine: whether it agrees with golden, in words.
+    fn verdict(&self, machine: &str) -> String {
+        match self.differences.iter().find(|difference| difference.machine == machine) {
+            _ if machine == "golden" => "-".to_owned(),
+            None => "no difference".to_owned(),
+            Some(Difference { sequence: Some(sequence), .. }) => {
+                format!("differs at packet {sequence}")
+            }
+            Some(_) => "packets agree, offloads differ".to_owned(),
+        }
+    }
+
+    fn page(&self, program: &ir::Program, recordings: &[(&str, Recordings<'_>)]) -> Page {
+        let names: Vec<&str> =
+            self.machines.iter().skip(1).map(|own| own.machine.as_str()).collect();
+        let mut page = Page::new(format!("{} on {} and golden", self.engine, names.join(", ")));
+        match self.differences.len() {
+            0 => page.state(true, "All machines agree with golden."),
+            1 => page.state(false, "One machine differs from golden."),
+            count => page.state(false, format!("{count} machines differ from golden.")),
+        }
+        let mut table = Table::new(
+            ["machine", "million packets a second", "packets compared", "result"],
+            &[1, 2],
+        );
+        for own in &self.machines {
+            let (rate, compared) = (output::packet_rate(own.mpps * 1e6), thousands(own.compared));
+            table.row([own.machine.clone(), rate, compared, self.verdict(&own.machine)]);
+        }
+        let section = Section::new("The comparison").facts([
+            ("program", self.program.clone()),
+            ("engine", self.engine.clone()),
+            ("command", pages::command_line()),
+            ("arrived", self.arrived.text()),
+            ("outputs compared", thousands(self.outputs)),
+        ]);
+        page.add(section.table(table));
+        self.differences.iter().for_each(|difference| page.add(difference_section(difference)));
+        page.add(pages::fates(&self.fates));
+        for own in &self.machines {
+            let Some(record) = &own.simulation else { continue };
+            let recorded = recordings.iter().find(|(name, _)| *name == own.machine);
+            let none = Recordings::default();
+            let recorded = recorded.map_or(&none, |(_, recorded)| recorded);
+            page.add(pages::simulation(&own.machine, record, recorded));
+        }
+        page.add(pages::step_graph(program));
+        page
+    }
+
     fn text(&self) -> String {
         let mut out = format!(
             "{}: {} packets, {} bytes; {} outputs compared\n\n",
@@ -204,19 +265,9 @@ impl Report {
         );
         let mut table = output::table(&["machine", "rate", "compared with golden"], &[1]);
         for machine in &self.machines {
-            let verdict = match self.differences.iter().find(|d| d.machine == machine.machine) {
-                _ if machine.machine == "golden" => "-".to_owned(),
-                None => "no difference".to_owned(),
-                Some(Difference { sequence: Some(sequence), .. }) => {
-                    format!("differs at packet {sequence}")
-                }
-                Some(_) => "packets agree, offloads differ".to_owned(),
-            };
-            table.add_row([
-                machine.machine.clone(),
-                output::packet_rate(machine.mpps * 1e6),
-                verdict,
-            ]);
+            let verdict = self.verdict(&machine.machine);
+            let rate = output::packet_rate(machine.mpps * 1e6);
+            table.add_row([machine.machine.clone(), rate, verdict]);
         }
         out += &format!("{table}\n\n");
         for machine in &self.machines {
@@ -235,12 +286,36 @@ impl Report {
     }
 }
 
-/// Formats a difference for people.
-fn difference_text(difference: &Difference) -> String {
-    let title = match difference.sequence {
+/// Says where a difference is.
+fn place(difference: &Difference) -> String {
+    match difference.sequence {
         Some(sequence) => format!("packet {sequence} (counted from 0)"),
         None => "contents of the offloads after the last packet".to_owned(),
-    };
+    }
+}
+
+/// Dissects a difference: field by field, then byte by byte.
+fn difference_section(difference: &Difference) -> Section {
+    let got = format!("got ({})", difference.machine);
+    let mut table = Table::new(["", "field", "expected (golden)", &got], &[]);
+    for row in &difference.fields {
+        let cells = |mark: &str| [mark, &row.field, &row.expected, &row.got].map(str::to_owned);
+        match row.expected == row.got {
+            true => table.row(cells("")),
+            false => table.marked_row(cells("\u{2260}")),
+        }
+    }
+    let heading = format!("First difference of {}: {}", difference.machine, place(difference));
+    let section = Section::new(heading).table(table);
+    match &difference.bytes {
+        [None, None] => section,
+        [expected, got] => section.bytes(expected.clone(), got.clone()),
+    }
+}
+
+/// Formats a difference for people.
+fn difference_text(difference: &Difference) -> String {
+    let title = place(difference);
     let mut table = output::table(
         &["", "field", "expected (golden)", &format!("got ({})", difference.machine)],
         &[],
