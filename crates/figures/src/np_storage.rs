@@ -167,8 +167,9 @@ fn plot(rows: &[Row]) -> String {
     let levels = rows.iter().map(|row| row.levels.len()).max().unwrap_or(0);
     let series = (1..=levels).map(|level| format!("level {level}"));
     let groups = rows.iter().map(group).collect();
-    let bars = Bars::new("Entries of the levels of tries", "entries", series, groups)
-        .with_limit("words of a memory", f64::from(IPV4.memories[0].entries));
+    let bars =
+        Bars::new("Entries of the levels of tries, and their sum", "entries", series, groups)
+            .with_limit("words of a memory", f64::from(IPV4.memories[0].entries));
     Bars { is_stacked: true, ..bars }.svg()
 }
 

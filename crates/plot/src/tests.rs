@@ -35,9 +35,45 @@ fn texts(svg: &str) -> (f64, f64, Vec<Covered>) {
     (number(&root, "width"), number(&root, "height"), texts)
 }
 
-/// Text lies inside the picture and apart from other text.
+/// The rectangles that lines, bars and markers cover, without the background.
+fn shapes(svg: &str) -> Vec<[f64; 4]> {
+    let document = roxmltree::Document::parse(svg).expect("a plot is well-formed XML");
+    let shape = |node: roxmltree::Node<'_, '_>| {
+        let number = |name: &str| node.attribute(name)?.parse::<f64>().ok();
+        let covered = match node.tag_name().name() {
+            "rect" if node.attribute("fill") != Some("#FFFFFF") => {
+                let (x, y) = (number("x")?, number("y")?);
+                [x, y, x + number("width")?, y + number("height")?]
+            }
+            "line" => [number("x1")?, number("y1")?, number("x2")?, number("y2")?],
+            "polyline" | "polygon" => {
+                let numbers = node.attribute("points")?.split([',', ' ']);
+                let numbers: Vec<f64> = numbers.filter_map(|text| text.parse().ok()).collect();
+                let (xs, ys) = (numbers.iter().step_by(2), numbers.iter().skip(1).step_by(2));
+                [
+                    xs.clone().copied().reduce(f64::min)?,
+                    ys.clone().copied().reduce(f64::min)?,
+                    xs.copied().reduce(f64::max)?,
+                    ys.copied().reduce(f64::max)?,
+                ]
+            }
+            _ => return None,
+        };
+        Some(covered)
+    };
+    document.descendants().filter_map(shape).collect()
+}
+
+/// Text lies inside the picture, apart from other text, and on no line and no bar.
 fn assert_readable(svg: &str) -> Vec<String> {
     let (width, height, texts) = texts(svg);
+    let shapes = shapes(svg);
+    for (own, text) in &texts {
+        let on = shapes.iter().find(|shape| {
+            own[0] < shape[2] && shape[0] < own[2] && own[1] < shape[3] && shape[1] < own[3]
+        });
+        assert_eq!(on, None, "'{text}' at {own:?} lies on that");
+    }
     for (index, (own, text)) in texts.iter().enumerate() {
         let inside = own[0] >= 0.0 && own[1] >= 0.0 && own[2] <= width && own[3] <= height;
         assert!(inside, "'{text}' at {own:?} is outside of {width} x {height}");

@@ -33,8 +33,8 @@ dd { margin: 0; overflow-wrap: anywhere; min-width: 0; }
 .wide, pre { overflow-x: auto; }
 table { border-collapse: collapse; margin: 0.6rem 0; }
 th { text-align: left; border-bottom: 2px solid var(--rule); }
-th, td { padding: 0.2rem 0.8rem 0.2rem 0; vertical-align: top; overflow-wrap: anywhere; }
-td { border-bottom: 1px solid var(--rule); }
+th, td { padding: 0.2rem 0.8rem 0.2rem 0; vertical-align: top; }
+td { border-bottom: 1px solid var(--rule); overflow-wrap: break-word; }
 th.number, td.number { text-align: right; font-variant-numeric: tabular-nums; }
 tr.changed td { background: var(--mark); font-weight: bold; }
 pre, .bytes td { font-family: ui-monospace, 'DejaVu Sans Mono', monospace; font-size: 0.82rem; }
@@ -45,6 +45,7 @@ figure { margin: 1rem 0; }
 figure svg { max-width: 100%; height: auto; }
 @media print { body { max-width: none; margin: 0; font-size: 11px; }
   h2 { break-after: avoid; } figure, tr { break-inside: avoid; }
-  .wide, pre { overflow: visible; } pre { white-space: pre-wrap; }
+  .wide { overflow: visible; } pre { font-size: 6px; overflow: hidden; }
+  .bytes td { font-size: 8px; }
   * { print-color-adjust: exact; } }
 ";
