@@ -1,6 +1,7 @@
 //! Options of captures that are read.
 
 use clap::{Args, ValueEnum};
+use wireloom_console::output;
 use wireloom_io::Captures;
 use wireloom_net::capture::{ReadOptions, Truncated, Unfinished};
 
@@ -52,15 +53,15 @@ impl CaptureArgs {
 /// Prints what a user should know of captures that have been read.
 pub fn warn_of(captures: &Captures) {
     for warning in captures.warnings() {
-        eprintln!("warning: {warning}");
+        output::note(format!("warning: {warning}"));
     }
 }
 
 /// Says how many packets to the control processor a capture in plain pcap lacks.
 pub fn warn_of_left_out(count: u64) {
     if count > 0 {
-        eprintln!(
+        output::note(format!(
             "warning: packets to the cpu that plain pcap cannot hold: {count}; name the file .pcapng"
-        );
+        ));
     }
 }

@@ -45,7 +45,8 @@ figure { margin: 1rem 0; }
 figure svg { max-width: 100%; height: auto; }
 @media print { body { max-width: none; margin: 0; font-size: 11px; }
   h2 { break-after: avoid; } figure, tr { break-inside: avoid; }
-  .wide { overflow: visible; } pre { font-size: 6px; overflow: hidden; }
+  .wide { overflow: visible; } pre { font-size: 5.5px; white-space: pre-wrap;
+    overflow-wrap: anywhere; }
   .bytes td { font-size: 8px; }
   * { print-color-adjust: exact; } }
 ";

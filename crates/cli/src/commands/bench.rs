@@ -240,8 +240,8 @@ impl Report {
         let names: Vec<_> = names.chain(self.figures.iter().map(|made| made.name)).collect();
         let mut page = Page::new(format!("Measurements: {}", names.join(", ")));
         match self.failed.len() {
-            0 => page.state(true, "All goals are reached."),
-            count => page.state(false, format!("{count} failed.")),
+            0 => page.state(true, "Nothing failed."),
+            count => page.state(false, format!("Failures: {count}.")),
         }
         let section = Section::new("The measurements");
         let section = section
@@ -348,7 +348,7 @@ mod tests {
         );
         let page = report.page().html();
         for part in [
-            "2 failed.",
+            "Failures: 2.",
             "<td>slow</td><td>8.00 Mpps, and at least 10 Mpps is the goal</td>",
             "<tr class=\"changed\"><td>slow</td><td class=\"number\">8.00</td>",
             "times better than the goal",

@@ -190,24 +190,24 @@ impl Run {
 impl Report {
     fn page(&self, program: &ir::Program, recordings: &Recordings<'_>) -> Page {
         let mut page = Page::new(format!("{} on {}", self.engine, self.machine));
-        let time = match self.simulation {
-            Some(_) => "simulated".to_owned(),
-            None => {
-                format!("{:.3} s, {}", self.work_seconds, output::packet_rate(self.mpps * 1e6))
-            }
-        };
-        page.add(Section::new("The run").facts([
+        let mut facts = vec![
             ("program", self.program.clone()),
             ("engine", self.engine.clone()),
             ("machine", self.machine.clone()),
             ("command", pages::command_line()),
             ("arrived", self.arrived.text()),
-            ("time", time),
+        ];
+        if self.simulation.is_none() {
+            facts.push(("time", format!("{:.3} s", self.work_seconds)));
+            facts.push(("rate", output::packet_rate(self.mpps * 1e6)));
+        }
+        facts.extend([
             ("table entries", thousands(self.table_entries)),
             ("time to load tables", format!("{:.2} s", self.table_load_seconds)),
             ("time to build", format!("{:.2} s", self.build_seconds)),
             ("peak memory", format!("{} KiB", thousands(self.peak_memory_kib))),
-        ]));
+        ]);
+        page.add(Section::new("The run").facts(facts));
         page.add(pages::fates(&self.fates));
         if let Some(record) = &self.simulation {
             page.add(pages::simulation(&self.machine, record, recordings));

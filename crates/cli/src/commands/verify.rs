@@ -227,7 +227,7 @@ impl Report {
             count => page.state(false, format!("{count} machines differ from golden.")),
         }
         let mut table = Table::new(
-            ["machine", "million packets a second", "packets compared", "result"],
+            ["machine", "rate", "packets compared", "result"],
             &[1, 2],
         );
         for own in &self.machines {
