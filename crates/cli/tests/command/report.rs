@@ -73,9 +73,8 @@ fn a_simulated_machine_reports_its_use_over_time() {
 
 /// Runs with a C compiler that first replaces a text in the program that it is given.
 fn with_faulty_compiler(place: &Workplace, replacement: &str, words: &str) -> Ran {
-    let script = format!(
-        "#!/bin/sh\nfor file; do case $file in *.c) sed -i '{replacement}' \"$file\";; esac; done\nexec cc \"$@\"\n"
-    );
+    let replace = format!(r#"case $file in *.c) sed -i '{replacement}' "$file";; esac"#);
+    let script = format!("#!/bin/sh\nfor file; do {replace}; done\nexec cc \"$@\"\n");
     place.write("faulty", script.as_bytes());
     let path = place.path("faulty");
     std::fs::set_permissions(&path, PermissionsExt::from_mode(0o755)).expect("a mode");
