@@ -226,10 +226,7 @@ impl Report {
             1 => page.state(false, "One machine differs from golden."),
             count => page.state(false, format!("{count} machines differ from golden.")),
         }
-        let mut table = Table::new(
-            ["machine", "rate", "packets compared", "result"],
-            &[1, 2],
-        );
+        let mut table = Table::new(["machine", "rate", "packets compared", "result"], &[1, 2]);
         for own in &self.machines {
             let (rate, compared) = (output::packet_rate(own.mpps * 1e6), thousands(own.compared));
             table.row([own.machine.clone(), rate, compared, self.verdict(&own.machine)]);
