@@ -321,3 +321,36 @@ fn a_thread_that_never_ends_is_stopped() {
         [(Verdict::Dropped(wireloom_ir::Reason::Runaway), vec![1, 2])]
     );
 }
+
+#[test]
+fn choices_have_the_lines_of_their_statements() {
+    let source = "\
+enum Why : u8 { BAD };
+header H { u8 a; };
+engine test() {
+    H h @ 0;
+    step s {
+        if (h.a == 1) {
+            if (h.a == 2) drop(BAD);
+        }
+        switch (h.a) {
+            case 3:
+                drop(BAD);
+            case 4:
+                done;
+        }
+        finish;
+    }
+}
+";
+    let checked = wireloom_lang::check_source("test.loom", source, &Default::default());
+    let program = wireloom_compile::lower(&checked.program.expect("a program"));
+    let mut lines = Vec::new();
+    program.engines[0].steps[0].for_each_op(|op| {
+        if matches!(op.kind, wireloom_ir::OpKind::If { .. }) {
+            lines.push(op.loc.line);
+        }
+    });
+    // 0: whether the second `if` has dropped the packet, which no statement asks.
+    assert_eq!(lines, [6, 7, 0, 9, 9]);
+}

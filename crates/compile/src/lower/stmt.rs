@@ -5,7 +5,7 @@ use std::mem::replace;
 use std::rc::Rc;
 
 use wireloom_bits::Bits;
-use wireloom_ir::{BinaryOp, Exit, StepId, Value};
+use wireloom_ir::{BinaryOp, Exit, Loc, StepId, Value};
 use wireloom_lang::hir::{self, Stmt, StmtKind, Type, VarId};
 
 use super::merge::Merge;
@@ -19,6 +19,7 @@ enum Work<'a> {
     /// The remaining cases of a `switch`.
     Switch {
         on: Value,
+        loc: Loc,
         cases: &'a [(Vec<Bits>, Vec<Stmt>)],
         default: &'a [Stmt],
     },
@@ -59,31 +60,27 @@ impl<'a> StepLowering<'a> {
             }
             if let Some(left) = self.left() {
                 let already = self.state.flow;
-                self.branch(
-                    left,
-                    |_| Rc::new([]),
-                    |me| {
-                        me.state.flow = Flow::STRAIGHT;
-                        me.sequence(queue);
-                        Rc::new([])
-                    },
-                    already.only_exits(),
-                );
+                let remaining = |me: &mut Self| {
+                    me.state.flow = Flow::STRAIGHT;
+                    me.sequence(queue);
+                };
+                self.unless_left(left, remaining, already.only_exits());
                 return;
             }
             match queue.pop_front().expect("the queue is not empty") {
                 Work::StepEnd => self.step_end(),
-                Work::Switch { on: _, cases: [], default } => {
+                Work::Switch { cases: [], default, .. } => {
                     queue = followed_by(work(default), &queue)
                 }
-                Work::Switch { on, cases: [(constants, body), cases @ ..], default } => {
+                Work::Switch { on, loc, cases: [(constants, body), cases @ ..], default } => {
+                    self.b.loc = loc;
                     let mut hit = None;
                     for constant in constants {
                         let constant = self.b.constant(constant.clone());
                         let same = self.b.binary(BinaryOp::Eq, on, constant);
                         hit = Some(hit.map_or(same, |h| self.b.binary(BinaryOp::Or, h, same)));
                     }
-                    let others = VecDeque::from([Work::Switch { on, cases, default }]);
+                    let others = VecDeque::from([Work::Switch { on, loc, cases, default }]);
                     let Some(hit) = hit else {
                         queue = followed_by(others, &queue);
                         continue;
@@ -100,7 +97,8 @@ impl<'a> StepLowering<'a> {
                         }
                         StmtKind::Switch { on, cases, default } => {
                             let on = self.scalar(on);
-                            queue.push_front(Work::Switch { on, cases, default });
+                            let loc = self.b.loc;
+                            queue.push_front(Work::Switch { on, loc, cases, default });
                         }
                         _ => self.simple(stmt),
                     }
@@ -219,21 +217,18 @@ impl<'a> StepLowering<'a> {
             if self.state.flow.is_dead() {
                 break;
             }
-            let iteration = |me: &mut Self| -> Rc<[Value]> {
+            let iteration = |me: &mut Self| {
                 me.state.flow = Flow::STRAIGHT;
                 let value = me.b.constant(value.clone());
                 me.set_var(var, Rc::new([value]));
                 me.sequence(work(body));
                 me.state.flow.continued = Left::Never;
-                Rc::new([])
             };
             match self.left() {
-                None => {
-                    iteration(self);
-                }
+                None => iteration(self),
                 Some(left) => {
                     let only_exits = self.state.flow.only_exits();
-                    self.branch(left, |_| Rc::new([]), iteration, only_exits);
+                    self.unless_left(left, iteration, only_exits);
                 }
             }
         }
@@ -250,6 +245,19 @@ impl<'a> StepLowering<'a> {
         })
     }
 
+    /// Emits work that happens only if control has not left before. This choice has no position,
+    /// since the source does not state it.
+    fn unless_left(&mut self, left: Value, work: impl FnOnce(&mut Self), only_exits: bool) {
+        let loc = std::mem::take(&mut self.b.loc);
+        let work = |me: &mut Self| -> Rc<[Value]> {
+            me.b.loc = loc;
+            work(me);
+            Rc::new([])
+        };
+        self.branch(left, |_| Rc::new([]), work, only_exits);
+        self.b.loc = loc;
+    }
+
     /// Lowers `if`. If one arm never reaches its end, the remaining statements (`rest`, which is
     /// then taken) belong to the other.
     fn if_else(
@@ -264,6 +272,7 @@ impl<'a> StepLowering<'a> {
             *rest = followed_by(taken, rest);
             return;
         }
+        let loc = self.b.loc;
         let before = self.state.clone();
         self.b.open();
         self.sequence(then);
@@ -288,6 +297,7 @@ impl<'a> StepLowering<'a> {
         }
         let otherwise_block = self.b.close();
         let otherwise_state = replace(&mut self.state, before);
+        self.b.loc = loc;
         let mut merge = Merge::new(&mut self.b, &then_state, &otherwise_state, false);
         self.state = merge.states(&self.state);
         let yields = merge.yields;
@@ -307,6 +317,7 @@ impl<'a> StepLowering<'a> {
         if let Some(known) = self.b.as_constant(condition) {
             return if known.is_zero() { otherwise(self) } else { then(self) };
         }
+        let loc = self.b.loc;
         let before = self.state.clone();
         self.b.open();
         let then_leaves = then(self);
@@ -316,6 +327,7 @@ impl<'a> StepLowering<'a> {
         let otherwise_leaves = otherwise(self);
         let otherwise_block = self.b.close();
         let otherwise_state = replace(&mut self.state, before);
+        self.b.loc = loc;
         let mut merge = Merge::new(&mut self.b, &then_state, &otherwise_state, then_gone);
         self.state = merge.states(&self.state);
         let leaves = merge.lists(&then_leaves, &otherwise_leaves, &[]);
