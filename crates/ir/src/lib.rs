@@ -14,7 +14,7 @@ mod text;
 mod verify;
 mod visit;
 
-pub use golden::{Golden, GoldenCalls, Origin};
+pub use golden::{Golden, GoldenCalls, Moment, Observer, Origin};
 pub use outcome::{Execute, MAX_BACKWARD_JUMPS, Output, Reason, Verdict};
 pub use program::*;
 pub use store::store;

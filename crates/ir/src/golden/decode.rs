@@ -18,6 +18,8 @@ pub(super) type Place = usize;
 pub(super) struct Engine {
     /// The code of each step.
     pub steps: Vec<Vec<Action>>,
+    /// The place of value 0 of each step.
+    pub bases: Vec<Place>,
     /// Initial contents of all places: the constants, else zero. Context variables come first.
     pub initial: Vec<Bits>,
     /// Number of context variables.
@@ -31,7 +33,10 @@ pub(super) struct Engine {
 /// An operation and its guard.
 #[derive(Clone)]
 pub(super) struct Action {
-    pub guard: Option<Place>,
+    /// The place of its guard. Both numbers are small so that actions are.
+    pub guard: Option<u32>,
+    /// Its number in the order of [`Step::for_each_op`]; the yields of an `if` have none.
+    pub number: Option<u32>,
     pub kind: ActionKind,
 }
 
@@ -164,10 +169,12 @@ pub(super) enum Ending {
 /// Decodes an engine of a verified program.
 pub(super) fn engine(engine: &crate::Engine) -> Engine {
     let mut initial: Vec<_> = engine.context.iter().map(|c| Bits::zero(c.width)).collect();
+    let mut bases = Vec::with_capacity(engine.steps.len());
     let steps = engine.steps.iter().map(|step| {
         let base = initial.len();
+        bases.push(base);
         initial.extend(step.values.iter().map(|v| Bits::zero(v.width)));
-        let mut decoder = Decoder { engine, step, base, initial: &mut initial };
+        let mut decoder = Decoder { engine, step, base, initial: &mut initial, count: 0 };
         let mut code = Vec::new();
         for block in step.code.blocks() {
             decoder.block(block, &mut code);
@@ -181,7 +188,7 @@ pub(super) fn engine(engine: &crate::Engine) -> Engine {
             (params.iter().map(|p| p.index()).collect(), Some(*reply))
         }
     };
-    Engine { steps, initial, context: engine.context.len(), params, reply }
+    Engine { steps, bases, initial, context: engine.context.len(), params, reply }
 }
 
 struct Decoder<'a> {
@@ -190,6 +197,8 @@ struct Decoder<'a> {
     /// The place of the step's value 0.
     base: Place,
     initial: &'a mut Vec<Bits>,
+    /// Number of operations of the step so far.
+    count: u32,
 }
 
 impl Decoder<'_> {
@@ -213,13 +222,17 @@ impl Decoder<'_> {
 
     fn block(&mut self, block: &Block, code: &mut Vec<Action>) {
         for op in &block.ops {
+            let number = Some(self.count);
+            self.count += 1;
             if let OpKind::Const(bits) = &op.kind {
                 let place = self.place(op.results[0]);
                 self.initial[place] = bits.clone();
                 continue;
             }
             let kind = self.action(op);
-            code.push(Action { guard: op.guard.map(|g| self.place(g)), kind });
+            let guard =
+                op.guard.map(|g| u32::try_from(self.place(g)).expect("fewer than 2^32 values"));
+            code.push(Action { guard, number, kind });
         }
     }
 
@@ -228,6 +241,7 @@ impl Decoder<'_> {
         self.block(block, &mut code);
         let copies = yields.iter().zip(results).map(|(value, result)| Action {
             guard: None,
+            number: None,
             kind: ActionKind::Copy { from: self.place(*value), to: self.place(*result) },
         });
         code.extend(copies);

@@ -7,6 +7,7 @@
 mod activation;
 mod decode;
 mod narrow;
+mod observer;
 #[cfg(test)]
 mod tests;
 mod thread;
@@ -18,6 +19,7 @@ use wireloom_offloads::Store;
 use crate::store::suits;
 use crate::{EngineId, Execute, Output, Program, verify};
 use activation::Activation;
+pub use observer::{Moment, Observer};
 pub use thread::Origin;
 use thread::Thread;
 
@@ -47,6 +49,30 @@ impl Golden {
         Self { engines, activations, main: program.main.index(), store, next_sequence: 0 }
     }
 
+    /// Processes a frame as [`offer`](Execute::offer) does, under an observer.
+    pub fn observe(
+        &mut self,
+        frame: Frame<'_>,
+        observer: &mut impl Observer,
+        sink: &mut dyn FnMut(Output<'_>),
+    ) {
+        let origin = Origin { sequence: self.next_sequence, arrival_ns: frame.arrival_ns };
+        self.next_sequence += 1;
+        let mut hand = PacketInHand::arrive(frame, origin.sequence);
+        let (callees, own) = self.activations.split_at_mut(self.main);
+        Thread {
+            engines: &self.engines[..self.main],
+            engine: &self.engines[self.main],
+            callees,
+            activation: &mut own[0],
+            store: &mut self.store,
+            hand: Some(&mut hand),
+            origin,
+            observer,
+        }
+        .run(sink);
+    }
+
     /// The offloads with their state.
     pub fn store(&self) -> &Store {
         &self.store
@@ -61,20 +87,7 @@ impl Golden {
 impl Execute for Golden {
     fn offer(&mut self, frames: &[Frame<'_>], sink: &mut dyn FnMut(Output<'_>)) {
         for &frame in frames {
-            let origin = Origin { sequence: self.next_sequence, arrival_ns: frame.arrival_ns };
-            self.next_sequence += 1;
-            let mut hand = PacketInHand::arrive(frame, origin.sequence);
-            let (callees, own) = self.activations.split_at_mut(self.main);
-            Thread {
-                engines: &self.engines[..self.main],
-                engine: &self.engines[self.main],
-                callees,
-                activation: &mut own[0],
-                store: &mut self.store,
-                hand: Some(&mut hand),
-                origin,
-            }
-            .run(sink);
+            self.observe(frame, &mut (), sink);
         }
     }
 }
@@ -122,6 +135,7 @@ impl GoldenCalls {
             store,
             hand: None,
             origin,
+            observer: &mut (),
         }
         .reply(args)
     }

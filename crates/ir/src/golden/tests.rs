@@ -557,3 +557,60 @@ fn a_store_of_another_program_is_not_run() {
     engine.step("only", |s| s.exit(Exit::Finish));
     Golden::new(program_of(engine), wireloom_offloads::Store::default());
 }
+
+/// Notes what it is told: steps, operations that begin, and values after calls.
+#[derive(Default)]
+struct Notes(Vec<String>);
+
+impl crate::Observer for Notes {
+    fn step(&mut self, now: &crate::Moment<'_>) {
+        self.0.push(format!("engine {} step {}", now.engine.0, now.step.0));
+    }
+
+    fn before(&mut self, operation: u32, now: &crate::Moment<'_>) {
+        let packet = if now.packet.is_some() { "with" } else { "without" };
+        self.0.push(format!("before {operation} {packet} packet"));
+    }
+
+    fn after(&mut self, operation: u32, now: &crate::Moment<'_>) {
+        let reply = Value(u32::from(now.packet.is_some()));
+        self.0.push(format!("after {operation}: {}", now.value(reply).low_u64()));
+    }
+}
+
+#[test]
+fn an_observer_is_told_of_called_engines_inside_their_calls() {
+    let mut program = ProgramBuilder::new();
+    let mut inner = EngineBuilder::called("inner", &[("a", 8)], 8);
+    inner.step("only", |s| {
+        let a = s.read(ContextId(0));
+        s.exit(Exit::Reply(a));
+    });
+    let inner = program.engine(inner);
+    let mut engine = EngineBuilder::packet("main");
+    let sub = engine.engine_offload("sub", inner, 8);
+    engine.step("only", |s| {
+        let a = s.constant(8, 20);
+        s.call(sub, "call", &[a]);
+        let no = s.constant(1, 0);
+        s.when(no).exit(Exit::Done);
+        s.exit(Exit::Finish);
+    });
+    program.engine(engine);
+    let (mut golden, mut notes) = (golden(program.build()), Notes::default());
+    let mut outputs = 0;
+    golden.observe(packet(&[]).frame(), &mut notes, &mut |_| outputs += 1);
+    // Operation 0 of the outer step is a constant, and so is 2, the guard of 3.
+    let expected = [
+        "engine 1 step 0",
+        "before 1 with packet",
+        "engine 0 step 0",
+        "before 0 without packet",
+        "after 0: 20",
+        "before 1 without packet",
+        "after 1: 20",
+        "before 4 with packet",
+    ];
+    assert_eq!(notes.0, expected);
+    assert_eq!(outputs, 1);
+}

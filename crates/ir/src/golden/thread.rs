@@ -8,7 +8,8 @@ use wireloom_offloads::{Content, Env, Store};
 use super::activation::Activation;
 use super::decode::{Action, ActionKind, Ending, Engine, Place};
 use super::narrow;
-use crate::{MAX_BACKWARD_JUMPS, Meta, Output, Reason, Verdict};
+use super::observer::{Moment, Observer};
+use crate::{EngineId, MAX_BACKWARD_JUMPS, Meta, Output, Reason, StepId, Verdict};
 
 /// The packet for which a thread runs, either directly or in a call.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -20,7 +21,7 @@ pub struct Origin {
 }
 
 /// A thread and everything that it can reach.
-pub(super) struct Thread<'a> {
+pub(super) struct Thread<'a, O> {
     pub engine: &'a Engine,
     pub activation: &'a mut Activation,
     /// The engines that precede this one, which it may call, and their activations.
@@ -30,9 +31,10 @@ pub(super) struct Thread<'a> {
     /// The packet that the thread processes; a called engine has none.
     pub hand: Option<&'a mut PacketInHand>,
     pub origin: Origin,
+    pub observer: &'a mut O,
 }
 
-impl Thread<'_> {
+impl<O: Observer> Thread<'_, O> {
     /// Runs the thread of an engine that takes packets from its first step to its end.
     pub(super) fn run(&mut self, sink: &mut dyn FnMut(Output<'_>)) {
         self.activation.begin();
@@ -65,7 +67,8 @@ impl Thread<'_> {
         let mut backward_jumps = 0;
         loop {
             // In a verified step, if no exit is taken the thread ends as with `done`.
-            let next = match self.code(&engine.steps[step]).unwrap_or(Ending::Done) {
+            self.observe(step, |observer, now| observer.step(now));
+            let next = match self.code(step, &engine.steps[step]).unwrap_or(Ending::Done) {
                 Ending::Next(next) => next,
                 Ending::Emit(next) => {
                     self.send(Verdict::Sent { port: self.hand().egress }, sink);
@@ -121,25 +124,45 @@ impl Thread<'_> {
     }
 
     /// Executes operations in order up to the first exit that is taken.
-    fn code(&mut self, code: &[Action]) -> Option<Ending> {
+    fn code(&mut self, step: usize, code: &[Action]) -> Option<Ending> {
         for action in code {
-            if action.guard.is_some_and(|guard| !self.activation.is_set(guard)) {
+            if action.guard.is_some_and(|guard| !self.activation.is_set(guard as Place)) {
                 self.skip(&action.kind);
                 continue;
+            }
+            if let Some(number) = action.number {
+                self.observe(step, |observer, now| observer.before(number, now));
             }
             match &action.kind {
                 ActionKind::Exit(ending) => return Some(*ending),
                 ActionKind::If { condition, then, otherwise } => {
                     let branch = if self.activation.is_set(*condition) { then } else { otherwise };
-                    let ending = self.code(branch);
+                    let ending = self.code(step, branch);
                     if ending.is_some() {
                         return ending;
                     }
                 }
                 kind => self.execute(kind),
             }
+            if let Some(number) = action.number {
+                self.observe(step, |observer, now| observer.after(number, now));
+            }
         }
         None
+    }
+
+    /// Lets the observer look at the thread.
+    #[inline(always)]
+    fn observe(&mut self, step: usize, look: impl FnOnce(&mut O, &Moment<'_>)) {
+        let now = Moment {
+            engine: EngineId(self.engines.len() as u32),
+            step: StepId(step as u32),
+            packet: self.hand.as_deref(),
+            store: self.store,
+            activation: self.activation,
+            bases: &self.engine.bases,
+        };
+        look(self.observer, &now);
     }
 
     /// The effect of an operation whose guard is 0: a zero result, if it has one.
@@ -287,6 +310,7 @@ impl Thread<'_> {
             store,
             hand: None,
             origin: self.origin,
+            observer: self.observer,
         }
         .reply(&args);
         self.activation.args = args;
