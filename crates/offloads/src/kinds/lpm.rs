@@ -73,6 +73,23 @@ impl Lpm {
         Arc::clone(&self.table)
     }
 
+    /// Returns the longest prefix that matches a key, if one does.
+    ///
+    /// # Panics
+    /// If the key has another width than the table's.
+    pub fn longest_prefix(&self, key: &Bits) -> Option<EntryKey> {
+        assert_eq!(key.width(), self.key_width, "the key's width");
+        let leading = |length: u32| {
+            let below = self.key_width - length;
+            key.lshr(below).shl(below)
+        };
+        self.with_table(|table| {
+            let mut lengths = (0..=self.key_width).rev();
+            let length = lengths.find(|&length| table.get(&leading(length), length).is_some())?;
+            Some(EntryKey::Prefix { bits: leading(length), length })
+        })
+    }
+
     /// Returns an independent reader, for a machine that looks up keys itself.
     pub fn reader(&self) -> Reader {
         self.reader.clone()
@@ -209,6 +226,22 @@ mod tests {
         let keys: Vec<EntryKey> = b.instance.rows().into_iter().map(|row| row.key).collect();
         let expected = [(0, 0), (0x0a00_0000, 8), (0x0a01_0000, 16), (0x0a01_0203, 32)];
         assert_eq!(keys, expected.map(|(bits, length)| entry(bits, length, 0).key));
+    }
+
+    #[test]
+    fn the_longest_prefix_of_a_key_is_found() {
+        let config = crate::kinds::tests::config("lpm", Some(&[("", 32)]), Some(&[("", 16)]), &[]);
+        let mut lpm = Lpm::new(&config).unwrap();
+        let found = |lpm: &Lpm, key| lpm.longest_prefix(&Bits::new(32, key));
+        assert_eq!(found(&lpm, 0x0a01_0203), None);
+        let entries = [(0, 0), (0x0a00_0000, 8), (0x0a01_0200, 24), (0x0a01_0203, 32)];
+        let entries = entries.map(|(bits, length)| entry(bits, length, 1));
+        entries.iter().for_each(|entry| lpm.load(entry.clone()).unwrap());
+        for (key, expected) in
+            [(0x0b00_0000, 0), (0x0a01_0300, 1), (0x0a01_02ff, 2), (0x0a01_0203, 3)]
+        {
+            assert_eq!(found(&lpm, key).as_ref(), Some(&entries[expected].key), "{key:#x}");
+        }
     }
 
     #[test]
