@@ -8,7 +8,7 @@ use wireloom_offloads::{Store, Update};
 use wireloom_sim::Timeline;
 use wireloom_sim::stats::Series;
 
-use crate::{Error, Record, Result, Snapshot};
+use crate::{Error, Passage, Record, Result, Snapshot};
 
 /// Receives the outputs of a machine. A packet's bytes are valid during the call only.
 pub type Sink<'a> = &'a mut dyn FnMut(Output<'_>);
@@ -106,6 +106,19 @@ pub trait Machine {
     /// host's time in [`offer`](Self::offer) and [`finish`](Self::finish).
     fn record(&self, work: std::time::Duration) -> Option<Record> {
         let _ = work;
+        None
+    }
+
+    /// Keeps the times of one packet, for [`followed`](Self::followed). Must be called before that
+    /// packet is offered; the packet followed before is forgotten. A machine without times of its
+    /// own keeps nothing.
+    fn follow(&mut self, packet: u64) {
+        let _ = packet;
+    }
+
+    /// Returns what it has kept of the packet that it [follows](Self::follow), if that has settled
+    /// and was not lost.
+    fn followed(&self) -> Option<Passage> {
         None
     }
 

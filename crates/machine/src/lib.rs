@@ -18,6 +18,7 @@ mod interface;
 mod kind;
 mod options;
 mod outputs;
+mod passage;
 mod program;
 mod record;
 mod registry;
@@ -35,6 +36,7 @@ pub use interface::{
 pub use kind::{Configured, Files, Kind, Named, Pattern, Refusal};
 pub use options::{Knob, Options, Rate};
 pub use outputs::Outputs;
+pub use passage::{Milestone, Passage};
 pub use program::{Program, Source};
 pub use record::{Bar, Line, Part, Record, thousands};
 pub use registry::Registry;

@@ -15,7 +15,7 @@ pub struct Record {
 }
 
 /// A line for people.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, serde::Serialize)]
 pub struct Line {
     /// The name of the value, in a word or two.
     pub name: &'static str,

@@ -11,7 +11,7 @@ use wireloom_sim::{Time, Timeline};
 
 use super::any::{AnyMachine, each};
 use super::code::Code;
-use super::io::{self, Delivered};
+use super::io::{self, Delivered, Followed};
 use super::machine::{Machine, Options, RunError, Totals};
 use super::objects::Objects as _;
 use super::program::marshal::Offloads;
@@ -324,6 +324,21 @@ impl Engine {
     /// [`schedule`](Self::schedule) or [`change`](Self::change).
     pub fn store_mut(&mut self) -> &mut Store {
         each!(&mut self.machine, machine => machine.objects_mut().store_mut())
+    }
+
+    /// Keeps the times of a packet, by its number in the order of the offers.
+    pub fn follow(&mut self, packet: u64) {
+        each!(&mut self.machine, machine => machine.follow(packet));
+    }
+
+    /// The times so far of the packet that is followed.
+    pub fn followed(&self) -> Option<&Followed> {
+        each!(&self.machine, machine => machine.followed())
+    }
+
+    /// The number of the first edge of the processors' clock at or after a time.
+    pub fn cycle(&self, time: Time) -> u64 {
+        each!(&self.machine, machine => machine.clock().edge_from(time))
     }
 
     /// The totals up to now.

@@ -9,8 +9,8 @@ use wireloom_codegen::c::thread::{Refused, generate};
 use wireloom_description::Description;
 use wireloom_ir as ir;
 use wireloom_machine::{
-    Capabilities, Configured, Error, Kind, Knob, Line, Machine, Program, Recordings, Refusal,
-    Result, Settled, Sink, Snapshot, UpdateError, thousands,
+    Capabilities, Configured, Error, Kind, Knob, Line, Machine, Milestone, Passage, Program,
+    Recordings, Refusal, Result, Settled, Sink, Snapshot, UpdateError, thousands,
 };
 use wireloom_net::Frame;
 use wireloom_offloads::{Store, Update};
@@ -187,6 +187,37 @@ impl Machine for Mpsoc {
 
     fn restore(&mut self, snapshot: &Snapshot) -> Result {
         snapshot.restore(self.engine.store_mut())
+    }
+
+    fn follow(&mut self, packet: u64) {
+        self.engine.follow(packet);
+    }
+
+    fn followed(&self) -> Option<Passage> {
+        let followed = self.engine.followed()?;
+        let milestone = |what, at: Time| Milestone {
+            what,
+            cycle: self.engine.cycle(at),
+            ns: at.as_nanoseconds(),
+        };
+        let mut milestones = vec![
+            milestone("last bit in", followed.arrived?),
+            milestone("thread done", followed.processed),
+        ];
+        milestones.extend(followed.left.iter().map(|at| milestone("last bit out or drop", *at)));
+        let lines = vec![
+            Line::new("instructions", followed.instructions.to_string()),
+            Line::new("in the pipeline", format!("{:.1} ns", followed.compute.as_nanoseconds())),
+            Line::new(
+                "on the network",
+                format!(
+                    "{:.1} ns, for {} accesses",
+                    followed.network.as_nanoseconds(),
+                    followed.accesses
+                ),
+            ),
+        ];
+        Some(Passage { milestones, lines })
     }
 
     fn record(&self, work: Duration) -> Option<wireloom_machine::Record> {

@@ -12,7 +12,7 @@ use wireloom_sim::{
 };
 
 use super::broker::Service;
-use super::io::Delivered;
+use super::io::{Delivered, Followed};
 use super::mpe;
 use super::objects::Objects;
 use super::platform::{Event, Platform};
@@ -460,6 +460,16 @@ impl<W: Workload, O: Objects> Machine<W, O> {
     /// Restricts the latencies to packets that arrive from now on.
     pub fn measure_latencies(&mut self) {
         self.platform.io.measure_from(self.kernel.now());
+    }
+
+    /// Keeps the times of a packet, by its number among all that were offered.
+    pub fn follow(&mut self, packet: u64) {
+        self.platform.io.follow(packet);
+    }
+
+    /// The times so far of the packet that is followed.
+    pub fn followed(&self) -> Option<&Followed> {
+        self.platform.io.followed()
     }
 
     /// The components of the latency of packets.

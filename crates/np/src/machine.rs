@@ -13,9 +13,9 @@ use wireloom_files::TemporaryFolder;
 use wireloom_ir as ir;
 use wireloom_lang::suggest::suggest_or_list;
 use wireloom_machine::{
-    Bar, Capabilities, Configured, Error, Files, Kind, Knob, Line, Machine, Named, Options, Part,
-    Pattern, Program, Rate, Record, Refusal, Result, Settled, Sink, Snapshot, UpdateError, Wanted,
-    thousands,
+    Bar, Capabilities, Configured, Error, Files, Kind, Knob, Line, Machine, Milestone, Named,
+    Options, Part, Passage, Pattern, Program, Rate, Record, Refusal, Result, Settled, Sink,
+    Snapshot, UpdateError, Wanted, thousands,
 };
 use wireloom_net::Frame;
 use wireloom_offloads::{Store, Update};
@@ -369,6 +369,21 @@ impl Machine for Np {
 
     fn has_port(&self, number: u16) -> bool {
         self.processor.geometry.has_port(number)
+    }
+
+    fn follow(&mut self, packet: u64) {
+        self.execution.follow(packet);
+    }
+
+    fn followed(&self) -> Option<Passage> {
+        let (times, clock_mhz) = (self.execution.times(), f64::from(self.clock_mhz));
+        let milestone = |what, cycle| Milestone { what, cycle, ns: cycle as f64 * 1e3 / clock_mhz };
+        let first = times.first()?;
+        let mut milestones =
+            vec![milestone("arrived", first.arrived), milestone("first beat in", first.entered)];
+        milestones
+            .extend(times.iter().map(|output| milestone("last beat out or drop", output.left)));
+        Some(Passage { milestones, lines: Vec::new() })
     }
 
     fn record(&self, _: Duration) -> Option<Record> {

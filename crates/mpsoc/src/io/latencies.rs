@@ -22,6 +22,28 @@ pub(crate) struct Latencies {
     /// Instructions and network accesses per packet.
     instructions: Histogram,
     accesses: Histogram,
+    followed: Option<Followed>,
+}
+
+/// The times of one packet, with the work of its threads.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Followed {
+    /// Its number among all that were offered.
+    pub(super) number: u64,
+    /// When its last bit had arrived; `None` if no thread is done with it.
+    pub arrived: Option<Time>,
+    /// When its thread had returned it to packet I/O.
+    pub processed: Time,
+    /// When the last bit of each output had left, or that output was dropped.
+    pub left: Vec<Time>,
+    /// The time in which an instruction of its thread was in the pipeline.
+    pub compute: Time,
+    /// The time in which its thread waited for the network.
+    pub network: Time,
+    /// The instructions of its thread.
+    pub instructions: u64,
+    /// The network accesses for which its thread waited.
+    pub accesses: u64,
 }
 
 impl Latencies {
@@ -29,10 +51,33 @@ impl Latencies {
         let times = Histogram::times;
         let (instructions, accesses) = (Histogram::numbers(), Histogram::numbers());
         let [processing, network, compute, total] = [times(), times(), times(), times()];
-        Self { from, processing, network, compute, total, instructions, accesses }
+        let followed = None;
+        Self { from, processing, network, compute, total, instructions, accesses, followed }
+    }
+
+    pub(super) fn follow(&mut self, number: u64) {
+        self.followed = Some(Followed { number, ..Followed::default() });
+    }
+
+    pub(super) fn followed(&self) -> Option<&Followed> {
+        self.followed.as_ref()
+    }
+
+    /// An output of a packet has left.
+    pub(super) fn output(&mut self, offered: u64, at: Time) {
+        let followed = self.followed.as_mut().filter(|followed| followed.number == offered);
+        followed.into_iter().for_each(|followed| followed.left.push(at));
     }
 
     pub(super) fn processed(&mut self, packet: &InFlight, finish: &Finish, now: Time, cycle: Time) {
+        if let Some(followed) = self.followed.as_mut().filter(|f| f.number == packet.offered) {
+            followed.arrived = Some(packet.arrived);
+            followed.processed = now;
+            followed.compute = Time(finish.spent.cycles * cycle.0);
+            followed.network = finish.spent.network;
+            followed.instructions = finish.spent.instructions;
+            followed.accesses = finish.spent.accesses;
+        }
         if packet.arrived < self.from {
             return;
         }

@@ -20,6 +20,7 @@ use wireloom_sim::{EventSink, Rng, SpecError, Time};
 use super::mpe::{Finish, Information, kind};
 use super::packet_message::Kept;
 use super::spec::IoSpec;
+pub use latencies::Followed;
 use latencies::Latencies;
 use supply::{Feed, Supply};
 
@@ -327,6 +328,7 @@ impl PacketIo {
                 first.delivered.at = at.expect("the line has said that it can");
             }
             let Some(left) = self.leaving.pop_front() else { break };
+            self.latencies.output(left.delivered.offered, left.delivered.at);
             if left.delivered.is_last {
                 let packet = self.packets.remove(left.packet as usize);
                 self.supply.forget(packet.offered);
@@ -388,6 +390,15 @@ impl PacketIo {
     /// Restricts the latencies to packets that arrive from now on.
     pub(super) fn measure_from(&mut self, now: Time) {
         self.latencies = Latencies::new(now);
+    }
+
+    /// Keeps the times of a packet, by its number among all that were offered.
+    pub(super) fn follow(&mut self, number: u64) {
+        self.latencies.follow(number);
+    }
+
+    pub(super) fn followed(&self) -> Option<&Followed> {
+        self.latencies.followed()
     }
 
     pub(super) fn latencies(&self) -> &Latencies {

@@ -45,6 +45,20 @@ pub struct Execution {
     /// had left by then.
     begun: Option<(u64, u64)>,
     updated: Vec<Updated>,
+    /// The packet whose times are kept, and those of its outputs.
+    followed: Option<u64>,
+    times: Vec<Times>,
+}
+
+/// The times of an output, in cycles.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Times {
+    /// When its packet arrived.
+    pub arrived: u64,
+    /// When the first beat of its packet entered.
+    pub entered: u64,
+    /// When its last beat left, or, without one, when its thread ended.
+    pub left: u64,
 }
 
 /// An update of tables over the control port while packets flow.
@@ -203,7 +217,19 @@ impl Execution {
             updates: VecDeque::new(),
             begun: None,
             updated: Vec::new(),
+            followed: None,
+            times: Vec::new(),
         }
+    }
+
+    /// Keeps the times of a packet's outputs.
+    pub fn follow(&mut self, number: u64) {
+        (self.followed, self.times) = (Some(number), Vec::new());
+    }
+
+    /// Returns the times of the outputs so far of the packet that is followed.
+    pub fn times(&self) -> &[Times] {
+        &self.times
     }
 
     /// Queues frames and runs until few are left in the queue. Passes the packets with a complete
@@ -325,6 +351,10 @@ impl Execution {
         };
         while let Some(left) = self.simulation.take() {
             self.meter.note(&left);
+            if self.followed == Some(left.number) {
+                let Left { arrived, entered, left, .. } = left;
+                self.times.push(Times { arrived, entered, left });
+            }
             let (number, done) = (left.number, left.fate != Fate::Emitted);
             let leaves = matches!(left.fate, Fate::Finished | Fate::Emitted);
             self.unported += u64::from(leaves && !self.simulation.geometry().has_port(left.egress));

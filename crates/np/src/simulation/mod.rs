@@ -20,7 +20,7 @@ mod trial;
 
 pub use build::{BuildError, BuildOptions, build};
 pub(crate) use build::{HARNESS, STANDARD, definitions};
-pub use execution::{Execution, Operation, Report, Resolved, Update, Updated, Use};
+pub use execution::{Execution, Operation, Report, Resolved, Times, Update, Updated, Use};
 pub use measure::{Bin, Distribution, Meter, Pace, Pacer, mlffr};
 pub use model::{Model, State};
 pub use rig::{RigReport, RigRun};
