@@ -4,6 +4,7 @@ pub mod analysis;
 mod eval;
 pub mod explain;
 pub mod lower;
+pub mod names;
 pub mod passes;
 pub mod pipeline;
 pub mod share;

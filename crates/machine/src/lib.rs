@@ -26,6 +26,7 @@ mod running;
 mod snapshot;
 pub mod software;
 mod state;
+pub mod trace;
 
 pub use compare::{Compared, Contender, Difference, first_difference, reason_name, verdict_text};
 pub use error::{Error, Result};

@@ -67,17 +67,17 @@ impl Reasons {
 
 /// The start of each line of each file, so that the line of a span is found without reading the
 /// text again.
-struct Lines(Vec<Vec<u32>>);
+pub(crate) struct Lines(Vec<Vec<u32>>);
 
 impl Lines {
-    fn new(program: &hir::Program) -> Self {
+    pub(crate) fn new(program: &hir::Program) -> Self {
         let starts = |text: &str| {
             text.bytes().zip(1..).filter(|(b, _)| *b == b'\n').map(|(_, next)| next).collect()
         };
         Self(program.sources.files.iter().map(|f| starts(&f.text)).collect())
     }
 
-    fn loc(&self, span: Span) -> Loc {
+    pub(crate) fn loc(&self, span: Span) -> Loc {
         let starts = &self.0[span.file.0 as usize];
         Loc {
             file: span.file.0,
