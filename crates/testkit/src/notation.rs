@@ -11,6 +11,16 @@ use std::net::{Ipv4Addr, Ipv6Addr};
 /// The longest packet.
 pub const MAX_BYTES: usize = 65_535;
 
+/// The port and the bytes of a packet, of `PORT LAYERS`.
+///
+/// # Errors
+/// If the text is invalid, a sentence that says why.
+pub fn port_and_packet(text: &str) -> Result<(u16, Vec<u8>), String> {
+    let (port, packet) = text.trim().split_once(' ').ok_or("a port and a packet")?;
+    let port = port.parse().map_err(|_| format!("`{port}` is no port"))?;
+    Ok((port, build(packet.trim())?))
+}
+
 /// The bytes of a packet.
 ///
 /// # Errors
@@ -495,6 +505,9 @@ mod tests {
             "\"a",
             "hex(123)",
             "zeros(3) | cut 4",
+            "zeros(65536)",
+            "bytes(0xffffffffffffffff)",
+            "zeros(3) | pad 70000",
             "x",
         ] {
             assert!(build(wrong).is_err(), "{wrong}");

@@ -121,7 +121,7 @@ impl TestFile {
                         .ok_or_else(|| fail(format!("{seconds} s is beyond the clock's range")))?;
                 }
                 "packet" => {
-                    let (ingress, packet) = port_and_packet(&rest).map_err(fail)?;
+                    let (ingress, packet) = notation::port_and_packet(&rest).map_err(fail)?;
                     let packet = Packet { ingress, arrival_ns: now_ns, bytes: packet };
                     let kind = ActionKind::Send(packet, Vec::new());
                     file.actions.push(Action { test: test.clone(), line, kind });
@@ -180,18 +180,12 @@ fn expand(text: &str, names: &HashMap<String, String>) -> Result<String, String>
     Ok(out)
 }
 
-fn port_and_packet(text: &str) -> Result<(u16, Vec<u8>), String> {
-    let (port, packet) = text.split_once(' ').ok_or("a port and a packet")?;
-    let port = port.parse().map_err(|_| format!("`{port}` is no port"))?;
-    Ok((port, notation::build(packet.trim())?))
-}
-
 fn expectation(text: &str) -> Result<Expected, String> {
     Ok(match text.split_once(' ') {
         Some(("cpu", reason)) => Expected::Cpu(reason.trim().to_owned()),
         Some(("drop", reason)) => Expected::Dropped(reason.trim().to_owned()),
         _ => {
-            let (port, bytes) = port_and_packet(text)?;
+            let (port, bytes) = notation::port_and_packet(text)?;
             Expected::Sent(port, bytes)
         }
     })
