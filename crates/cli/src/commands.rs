@@ -16,6 +16,7 @@ mod sidl;
 mod tables;
 mod test;
 mod tools;
+mod trace;
 mod traffic;
 mod verify;
 mod virtual_routers;
@@ -74,6 +75,16 @@ How tests are written: programs/tests/README.md. Exit status 1 if an expectation
 Example:
   wireloom new firewall")]
     New(new::New),
+    /// Show what happened to one packet, and why: steps, conditions, calls, edits, verdict
+    #[command(after_help = "\
+Examples:
+  wireloom trace programs/router.loom --tables programs/tables/demo.tables --in in.pcap --packet 17
+  wireloom trace programs/router.loom --on np-2-2-4 --tables t.tables --in in.pcap --packet 17
+  wireloom trace programs/ipv4.loom --tables t.tables --text '0 eth(dst=02:00:00:00:00:00, src=02:00:00:00:09:09) / ipv4(src=10.1.1.1, dst=10.0.0.1) / udp(dst=53)'
+
+The steps are golden's, in the words of the source. Exit status 1 if the machine did something else with the packet.
+How packets are written: programs/tests/README.md.")]
+    Trace(trace::Trace),
     /// Compile a program to source code for a machine
     #[command(after_help = "\
 Examples:
@@ -184,6 +195,7 @@ impl Command {
             Self::Verify(command) => command.run(),
             Self::Test(command) => command.run(),
             Self::New(command) => command.run(),
+            Self::Trace(command) => command.run(),
             Self::Build(command) => command.run(),
             Self::Rig(command) => command.run(),
             Self::Bench(command) => command.run(),

@@ -53,13 +53,18 @@ mod tests {
 
     use super::*;
 
-    /// Splits an example into words, up to a pipe, a redirection, or an explanation after two
+    /// Splits an example into words or quoted texts, up to a pipe, a redirection, or an explanation after two
     /// blanks. Names of files in the repository are resolved from its root, since tests run
     /// elsewhere.
     fn words(example: &str) -> Vec<String> {
         let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
         let end = ["  ", " | ", " > "].iter().filter_map(|stop| example.find(stop)).min();
-        let words = example[..end.unwrap_or(example.len())].split(' ');
+        // Every second part stands in quotes.
+        let parts = example[..end.unwrap_or(example.len())].split('\'').enumerate();
+        let words = parts.flat_map(|(index, part)| match index % 2 {
+            0 => part.split_whitespace().collect(),
+            _ => vec![part],
+        });
         words
             .map(|word| match root.join(word) {
                 file if file.is_file() => file.display().to_string(),

@@ -12,6 +12,8 @@ mod options;
 mod report;
 #[path = "command/tests.rs"]
 mod tests;
+#[path = "command/trace.rs"]
+mod trace;
 #[path = "command/workplace.rs"]
 mod workplace;
 
@@ -48,6 +50,7 @@ fn every_subcommand_has_help_with_an_example() {
         "explain",
         "run",
         "verify",
+        "trace",
         "build",
         "rig",
         "bench",

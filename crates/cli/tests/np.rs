@@ -99,6 +99,13 @@ fn a_network_processor_does_what_golden_does() {
     ]);
     // Repeat with pauses of the input and stalls of the output.
     place.wireloom(&format!("{verify} --idle 40 --stall 50")).status(0).says(&["no difference"]);
+    // What became of one packet, and when.
+    let trace = format!("trace hub.loom --on {MACHINE} --tables hub.tables --in many.pcap");
+    place.wireloom(&format!("{trace} --packet 3")).status(0).says(&[
+        "no difference from golden",
+        "first beat in",
+        "last beat out or drop",
+    ]);
 }
 
 #[test]

@@ -186,19 +186,12 @@ impl Contender {
         // Golden numbers the packets that it is given; reports speak of those that arrived.
         let base = self.compared;
         self.compared += kept.len() as u64;
-        let machine = &self.machine.machine;
-        let shows_drops = self.machine.configured.capabilities().shows_drops;
+        let machine = &self.machine;
         let expected = &mut self.expected;
         self.golden.execute(&taken, &mut |output| {
             let sequence = kept[(output.sequence - base) as usize];
             heard(output);
-            let shown = match output.verdict {
-                Verdict::Dropped(_) => shows_drops,
-                Verdict::Sent { port } => machine.has_port(port),
-                Verdict::ToCpu(_) => true,
-            };
-            let bytes = if shown { output.bytes } else { &[] };
-            expected.keep(Output { sequence, bytes, ..output });
+            expected.keep(Output { sequence, ..machine.shown(output) });
         })?;
         self.outputs += self.expected.len() as u64;
         Ok(())
@@ -236,14 +229,15 @@ pub fn first_difference(
         Some(Difference {
             machine: machine.to_owned(),
             sequence: Some(sequence),
-            fields: compare(program, expected, got),
+            fields: compare_outputs(program, expected, got),
             bytes: [expected, got].map(|output| Some(output?.bytes.to_vec())),
         })
     })
 }
 
-/// Compares two outputs: the verdict, the length and every dissected field.
-fn compare(
+/// Compares two outputs: the verdict, the length and every dissected field. `None` is an output that
+/// was not made.
+pub fn compare_outputs(
     program: &ir::Program,
     expected: Option<Output<'_>>,
     got: Option<Output<'_>>,

@@ -28,7 +28,9 @@ pub mod software;
 mod state;
 pub mod trace;
 
-pub use compare::{Compared, Contender, Difference, first_difference, reason_name, verdict_text};
+pub use compare::{
+    Compared, Contender, Difference, compare_outputs, first_difference, reason_name, verdict_text,
+};
 pub use error::{Error, Result};
 pub use explain::explained;
 pub use interface::{

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use wireloom_ir as ir;
+use wireloom_ir::{self as ir, Output, Verdict};
 use wireloom_net::tables::TableFile;
 use wireloom_net::{Frame, Packet};
 use wireloom_offloads::{Store, Update, load_tables};
@@ -108,6 +108,17 @@ impl Running {
     /// As [`Machine::update`].
     pub fn update(&mut self, update: &Update, sink: Sink<'_>) -> Result<Settled, UpdateError> {
         self.timed(|machine| machine.update(update, sink))
+    }
+
+    /// Returns golden's output as this machine shows it: without the bytes of packets that it drops
+    /// and does not show.
+    pub fn shown<'a>(&self, output: Output<'a>) -> Output<'a> {
+        let shown = match output.verdict {
+            Verdict::Dropped(_) => self.configured.capabilities().shows_drops,
+            Verdict::Sent { port } => self.machine.has_port(port),
+            Verdict::ToCpu(_) => true,
+        };
+        Output { bytes: if shown { output.bytes } else { &[] }, ..output }
     }
 
     /// Returns the record of the run, for a machine that measures itself.

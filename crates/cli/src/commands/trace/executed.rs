@@ -1,0 +1,169 @@
+//! The packets up to the traced one, on golden and on another machine.
+
+use std::collections::BTreeMap;
+
+use wireloom_compile::names::Names;
+use wireloom_ir::{Execute, Golden, Output, Program};
+use wireloom_machine::trace::{Trace, trace};
+use wireloom_machine::{Outputs, Running, Settled, UpdateError};
+use wireloom_net::{Frame, Packet};
+use wireloom_offloads::Update;
+
+use crate::failure::Outcome;
+
+/// Golden, and a machine if one was asked for. Golden executes the packets that the machine has
+/// accepted, in its order.
+pub struct Executed<'a> {
+    program: &'a Program,
+    names: &'a Names,
+    golden: Golden,
+    machine: Option<Running>,
+    /// The traced packet.
+    number: u64,
+    most_steps: u64,
+    /// Packets that the machine has not settled, by number.
+    open: BTreeMap<u64, Packet>,
+    given: u64,
+    subject: Option<Packet>,
+    /// What left the machine of the traced packet.
+    left: Outputs,
+    is_lost: bool,
+    traced: Option<(Trace, Outputs)>,
+}
+
+/// What is known of the traced packet.
+pub struct Subject<'a> {
+    /// The program.
+    pub program: &'a Program,
+    /// The packet as it arrived.
+    pub packet: Packet,
+    /// Its way on golden, and what left golden.
+    pub traced: (Trace, Outputs),
+    /// The machine, and what left it.
+    pub machine: Option<(Running, Outputs)>,
+    /// Whether the machine lost the packet at its input.
+    pub is_lost: bool,
+}
+
+impl<'a> Executed<'a> {
+    /// Starts with machines that have executed nothing.
+    pub fn new(
+        program: &'a Program,
+        names: &'a Names,
+        golden: Golden,
+        machine: Option<Running>,
+        number: u64,
+        most_steps: u64,
+    ) -> Self {
+        Self {
+            program,
+            names,
+            golden,
+            machine,
+            number,
+            most_steps,
+            open: BTreeMap::new(),
+            given: 0,
+            subject: None,
+            left: Outputs::default(),
+            is_lost: false,
+            traced: None,
+        }
+    }
+
+    /// The machine.
+    pub fn machine(&self) -> Option<&Running> {
+        self.machine.as_ref()
+    }
+
+    /// Offers the next frames.
+    ///
+    /// # Errors
+    /// If the machine fails.
+    pub fn offer(&mut self, frames: &[Frame<'_>]) -> Outcome {
+        let first = self.given;
+        self.given += frames.len() as u64;
+        if let Some(frame) = self.number.checked_sub(first).and_then(|at| frames.get(at as usize)) {
+            self.subject = Some(frame.to_packet());
+        }
+        let Some(machine) = &mut self.machine else {
+            (first..).zip(frames).for_each(|(number, frame)| self.execute(number, *frame));
+            return Ok(());
+        };
+        let settled = machine.offer(frames, &mut keep(self.number, &mut self.left))?;
+        self.open.extend((first..).zip(frames.iter().map(Frame::to_packet)));
+        self.settle(&settled);
+        Ok(())
+    }
+
+    /// Changes an entry of both between two packets.
+    ///
+    /// # Errors
+    /// As [`wireloom_machine::Machine::update`].
+    pub fn update(&mut self, update: &Update) -> Result<(), UpdateError> {
+        if let Some(machine) = &mut self.machine {
+            let settled = machine.update(update, &mut keep(self.number, &mut self.left))?;
+            self.settle(&settled);
+        }
+        let made = update.apply(self.golden.store_mut());
+        made.map(drop).map_err(|refused| UpdateError::Refused(refused.0))
+    }
+
+    /// Lets the machine finish.
+    ///
+    /// # Errors
+    /// If the machine fails.
+    pub fn finish(&mut self) -> Outcome {
+        if let Some(machine) = &mut self.machine {
+            let settled = machine.finish(&mut keep(self.number, &mut self.left))?;
+            self.settle(&settled);
+        }
+        // Golden shows what would have happened to a packet that the machine lost.
+        if let (None, Some(packet)) = (&self.traced, self.subject.clone()) {
+            self.execute(self.number, packet.frame());
+        }
+        Ok(())
+    }
+
+    /// Makes golden execute settled packets, without those that were lost.
+    fn settle(&mut self, settled: &Settled) {
+        for number in settled.lost.iter() {
+            self.is_lost |= number == self.number;
+            self.open.remove(&number);
+        }
+        for number in settled.taken.iter() {
+            if let Some(packet) = self.open.remove(&number) {
+                self.execute(number, packet.frame());
+            }
+        }
+    }
+
+    fn execute(&mut self, number: u64, frame: Frame<'_>) {
+        if number == self.number {
+            let (program, names) = (self.program, self.names);
+            self.traced = Some(trace(program, names, &mut self.golden, frame, self.most_steps));
+        } else {
+            self.golden.offer(&[frame], &mut |_| ());
+        }
+    }
+
+    /// Returns what is known of the traced packet, once it was offered.
+    pub fn subject(self) -> Option<Subject<'a>> {
+        Some(Subject {
+            program: self.program,
+            packet: self.subject?,
+            traced: self.traced?,
+            machine: self.machine.map(|machine| (machine, self.left)),
+            is_lost: self.is_lost,
+        })
+    }
+}
+
+/// Keeps the outputs of one packet.
+fn keep(number: u64, left: &mut Outputs) -> impl FnMut(Output<'_>) {
+    move |output| {
+        if output.sequence == number {
+            left.keep(output);
+        }
+    }
+}

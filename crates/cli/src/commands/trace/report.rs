@@ -1,0 +1,267 @@
+//! The report on one packet.
+
+use serde::Serialize;
+use wireloom_console::{output, thousands};
+use wireloom_ir::{Output, Program};
+use wireloom_machine::trace::Trace;
+use wireloom_machine::{Compared, Outputs, Passage, Running, compare_outputs, verdict_text};
+use wireloom_net::dissect;
+
+use super::executed::Subject;
+
+/// What happened to a packet.
+#[derive(Serialize)]
+pub struct Report {
+    program: String,
+    engine: String,
+    /// The packet's number, from 0.
+    packet: u64,
+    ingress: u16,
+    arrival_ns: u64,
+    length: usize,
+    /// The packet as it arrived, in hexadecimal.
+    bytes: String,
+    #[serde(flatten)]
+    trace: Trace,
+    outputs: Vec<OutputReport>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    machine: Option<MachineReport>,
+}
+
+/// A packet that left golden.
+#[derive(Serialize)]
+struct OutputReport {
+    verdict: String,
+    length: usize,
+    bytes: String,
+    fields: Vec<FieldReport>,
+}
+
+/// A field of the packet as it arrived and as it left.
+#[derive(Serialize)]
+struct FieldReport {
+    field: String,
+    arrived: Option<String>,
+    left: Option<String>,
+}
+
+/// What another machine did with the packet.
+#[derive(Serialize)]
+struct MachineReport {
+    machine: String,
+    /// Whether the machine lost the packet at its input.
+    lost: bool,
+    outputs: Vec<MachineOutput>,
+    /// The fields in which an output differs from golden's, for each output that does.
+    differences: Vec<Vec<Compared>>,
+    /// The packet's times.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    passage: Option<Passage>,
+}
+
+#[derive(Serialize)]
+struct MachineOutput {
+    verdict: String,
+    length: usize,
+    bytes: String,
+}
+
+impl Report {
+    /// Creates the report on a packet.
+    pub fn new(program: String, number: u64, subject: Subject<'_>) -> Self {
+        let Subject { program: ir, packet, traced: (trace, outputs), machine, is_lost } = subject;
+        let left = |output: Output<'_>| OutputReport {
+            verdict: verdict_text(ir, output.verdict),
+            length: output.bytes.len(),
+            bytes: hex(output.bytes),
+            fields: fields(&packet.bytes, output.bytes),
+        };
+        Self {
+            program,
+            engine: ir.engines[ir.main.index()].name.clone(),
+            packet: number,
+            ingress: packet.ingress,
+            arrival_ns: packet.arrival_ns,
+            length: packet.bytes.len(),
+            bytes: hex(&packet.bytes),
+            trace,
+            outputs: outputs.iter().map(left).collect(),
+            machine: machine
+                .map(|(machine, got)| MachineReport::new(ir, &machine, is_lost, &outputs, &got)),
+        }
+    }
+
+    /// Whether the machine did something else than golden.
+    pub fn differs(&self) -> bool {
+        self.machine.as_ref().is_some_and(|machine| !machine.differences.is_empty())
+    }
+
+    /// Formats the report for people, in lines of about so many characters.
+    pub fn text(&self, width: usize) -> String {
+        let mut out = format!(
+            "packet {} (counted from 0): from port {}, {} bytes, at {} ns\n\n{}",
+            self.packet,
+            self.ingress,
+            self.length,
+            thousands(self.arrival_ns),
+            self.trace.text(width)
+        );
+        if self.outputs.is_empty() {
+            out += "nothing was sent\n";
+        }
+        for (index, left) in self.outputs.iter().enumerate() {
+            if self.outputs.len() > 1 {
+                out += &format!("output {} of {}: ", index + 1, self.outputs.len());
+            }
+            out += &format!("{}, {} bytes\n{}\n", left.verdict, left.length, left.table());
+        }
+        if let Some(machine) = &self.machine {
+            out += &format!("\n{}", machine.text());
+        }
+        out
+    }
+}
+
+impl OutputReport {
+    fn table(&self) -> comfy_table::Table {
+        let mut table = output::table(&["", "field", "arrived", "left"], &[]);
+        let text = |value: &Option<String>| value.clone().unwrap_or_else(|| "-".to_owned());
+        for row in &self.fields {
+            let differs = row.arrived != row.left;
+            let is_rest = row.field.starts_with("payload") || row.field.starts_with("padding");
+            if differs || !is_rest {
+                let mark = if differs { "*" } else { "" };
+                table.add_row([mark, &row.field, &text(&row.arrived), &text(&row.left)]);
+            }
+        }
+        table
+    }
+}
+
+impl MachineReport {
+    fn new(
+        program: &Program,
+        machine: &Running,
+        lost: bool,
+        golden: &Outputs,
+        got: &Outputs,
+    ) -> Self {
+        let count = if lost { 0 } else { golden.len().max(got.len()) };
+        let compared = (0..count).filter_map(|index| {
+            // Golden numbers the packets that the machine has accepted.
+            let got = got.at(index);
+            let expected = golden.at(index).map(|output| Output {
+                sequence: got.map_or(output.sequence, |got| got.sequence),
+                ..machine.shown(output)
+            });
+            (expected != got).then(|| compare_outputs(program, expected, got))
+        });
+        let differences = compared.map(|mut fields| {
+            fields.retain(|row| row.expected != row.got);
+            fields
+        });
+        let left = |output: Output<'_>| MachineOutput {
+            verdict: verdict_text(program, output.verdict),
+            length: output.bytes.len(),
+            bytes: hex(output.bytes),
+        };
+        Self {
+            machine: machine.name().to_owned(),
+            lost,
+            differences: differences.collect(),
+            outputs: got.iter().map(left).collect(),
+            passage: machine.machine.followed(),
+        }
+    }
+
+    fn text(&self) -> String {
+        let mut out = format!("{}: ", self.machine);
+        let verdicts: Vec<&str> = self.outputs.iter().map(|left| left.verdict.as_str()).collect();
+        out += &match &verdicts[..] {
+            _ if self.lost => {
+                "lost at the input; the steps are those that golden would take".into()
+            }
+            [] => "nothing was sent".to_owned(),
+            verdicts => verdicts.join("; "),
+        };
+        match (self.lost, self.differences.is_empty()) {
+            (true, _) => out.push('\n'),
+            (false, true) => out += "; no difference from golden\n",
+            (false, false) => out += "; differs from golden\n",
+        }
+        for fields in &self.differences {
+            let heads = ["field", "expected (golden)", &format!("got ({})", self.machine)];
+            let mut table = output::table(&heads, &[]);
+            for row in fields {
+                table.add_row([&row.field, &row.expected, &row.got]);
+            }
+            out += &format!("{table}\n");
+        }
+        if let Some(passage) = &self.passage {
+            let mut table = output::table(&["", "cycle", "ns"], &[1, 2]);
+            for milestone in &passage.milestones {
+                let ns = format!("{:.1}", milestone.ns);
+                table.add_row([milestone.what.to_owned(), thousands(milestone.cycle), ns]);
+            }
+            out += &format!("{table}\n");
+            for line in &passage.lines {
+                out += &format!("{}: {}\n", line.name, line.text);
+            }
+        }
+        out
+    }
+}
+
+fn fields(arrived: &[u8], left: &[u8]) -> Vec<FieldReport> {
+    let compared = dissect::compare(arrived, left).into_iter();
+    compared
+        .map(|row| FieldReport { field: row.name, arrived: row.expected, left: row.got })
+        .collect()
+}
+
+fn hex(bytes: &[u8]) -> String {
+    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use wireloom_ir::Verdict;
+    use wireloom_lang::check_source;
+    use wireloom_machine::{Options, Program, golden};
+
+    use super::*;
+
+    fn sent(port: u16, sequence: u64, bytes: &[u8]) -> Outputs {
+        let verdict = Verdict::Sent { port };
+        let mut outputs = Outputs::default();
+        outputs.keep(Output { sequence, arrival_ns: 0, ingress: 0, verdict, bytes });
+        outputs
+    }
+
+    #[test]
+    fn a_machine_that_does_something_else_differs_by_field() {
+        let checked =
+            check_source("e.loom", "engine e() { step s { finish; } }", &Default::default());
+        let program = Program::new(&checked.program.expect("a program"));
+        let store = wireloom_ir::store(&program.lowered).expect("offloads");
+        let start = golden::machine();
+        let machine =
+            Running::start(Arc::clone(&start), &program, store, &Options::default(), &|_| ())
+                .expect("golden starts");
+        let report = |lost, got: &Outputs| {
+            MachineReport::new(&program.lowered, &machine, lost, &sent(1, 0, &[0; 60]), got)
+        };
+        // Golden has not seen the packets that the machine lost, so it numbers them otherwise.
+        let same = report(false, &sent(1, 7, &[0; 60]));
+        assert!(same.differences.is_empty() && same.text().contains("no difference"));
+        let other = report(false, &sent(2, 7, &[0; 60]));
+        let fields: Vec<&str> = other.differences[0].iter().map(|row| row.field.as_str()).collect();
+        assert_eq!(fields, ["verdict"]);
+        assert!(other.text().contains("differs from golden"), "{}", other.text());
+        assert_eq!(report(false, &Outputs::default()).differences[0][0].got, "nothing was sent");
+        let lost = report(true, &Outputs::default());
+        assert!(lost.differences.is_empty() && lost.text().contains("lost at the input"));
+    }
+}
