@@ -1,4 +1,14 @@
-//! The documentation: every link, path and command in it exists.
+//! The documentation: every link, path and command in it exists, its commands run, its examples
+//! compile.
+
+#[path = "docs/blocks.rs"]
+mod blocks;
+#[path = "docs/commands.rs"]
+mod commands;
+#[path = "docs/examples.rs"]
+mod examples;
+#[path = "docs/first.rs"]
+mod first;
 
 use std::collections::BTreeSet;
 use std::fs;
