@@ -9,8 +9,14 @@ use super::blocks::{Block, blocks};
 use super::root;
 
 /// The pages whose commands run.
-const PAGES: [&str; 5] =
-    ["docs/tutorial.md", "docs/teaching.md", "docs/fpga.md", "docs/architect.md", "docs/faq.md"];
+const PAGES: [&str; 6] = [
+    "README.md",
+    "docs/tutorial.md",
+    "docs/teaching.md",
+    "docs/fpga.md",
+    "docs/architect.md",
+    "docs/faq.md",
+];
 
 /// Runs the commands of a page, in a folder that has the programs, machines and documentation of
 /// the repository. Blocks `sh hardware`, and what they print, count only with `hardware`.
