@@ -15,8 +15,9 @@ use wireloom_machine::{Program, golden};
 use wireloom_net::{Frame, Packet};
 use wireloom_testkit::notation;
 
+use crate::captures::CaptureArgs;
 use crate::failure::{Failure, Outcome};
-use crate::machine::MachineName;
+use crate::machine::{self, MachineName};
 use crate::program::ProgramArgs;
 use crate::simulation::SimulationArgs;
 use crate::updates::{Part, UpdatesArgs};
@@ -39,6 +40,8 @@ pub struct Trace {
         value_hint = ValueHint::FilePath
     )]
     input: Vec<PathBuf>,
+    #[command(flatten)]
+    captures: CaptureArgs,
     /// Take a packet from this text instead, as packet tests have it: its port and its layers (may
     /// be given several times)
     #[arg(long, value_name = "PORT LAYERS", conflicts_with = "input", value_parser = parse_packet)]
@@ -46,9 +49,11 @@ pub struct Trace {
     /// Trace this packet, counted from 0; of packets from text, the last one by default
     #[arg(long, value_name = "N", required_unless_present = "text")]
     packet: Option<u64>,
-    /// Run the packets on this machine too, and show what it did with the packet: native, np-C-E-T
-    /// (clusters, engines, threads), or a description (.toml)
-    #[arg(long, value_name = "MACHINE")]
+    #[arg(
+        long,
+        value_name = "MACHINE",
+        help = machine::help("Run the packets on this machine too, and show what it did with the packet")
+    )]
     on: Option<MachineName>,
     #[command(flatten)]
     updates: UpdatesArgs,
@@ -89,7 +94,8 @@ impl Trace {
     fn traced(&self, program: &Program, names: &Names) -> Outcome<Report> {
         let number = self.packet.unwrap_or((self.text.len() as u64).saturating_sub(1));
         let mut source: Box<dyn Source> = if self.text.is_empty() {
-            Box::new(Captures::open(&self.input, Some(number.saturating_add(1)))?)
+            let count = number.saturating_add(1);
+            Box::new(Captures::open(&self.input, Some(count), self.captures.options())?)
         } else {
             Box::new(Given(&self.text))
         };
