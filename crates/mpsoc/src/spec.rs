@@ -451,7 +451,7 @@ mod tests {
     #[test]
     fn what_is_wrong_is_said_in_a_sentence_with_the_key() {
         for (text, said) in [
-            ("processors = 65", "machine mine: `processors`: is 65; it can be 1 to 64"),
+            ("processors = 65", "mine:2: `processors`: is 65; it can be 1 to 64"),
             ("threads = 0", "`threads`: is 0; it can be 1 to 32"),
             ("thraeds = 4", "unknown field `thraeds`"),
             ("[processor]\nstages = 17", "`processor.stages`: is 17; it can be 1 to 16"),

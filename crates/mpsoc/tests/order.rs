@@ -143,7 +143,8 @@ fn an_engine_that_is_cut_and_goes_back_cannot_keep_the_order_and_is_refused() {
 #[test]
 #[should_panic(expected = "left == right")]
 fn calls_as_they_come_are_not_what_the_program_means() {
-    agree(&spec("call_order = \"coming\""), &compiled(SEQUENCE), &packets(200, None), None);
+    let keys = "call_order = \"coming\"\n[network]\nlatency_ns = 100\njitter = 1.0";
+    agree(&spec(keys), &compiled(SEQUENCE), &packets(200, None), None);
 }
 
 #[test]
