@@ -41,6 +41,11 @@ impl Tally {
         self.outputs += 1;
     }
 
+    /// Returns the number of outputs counted.
+    pub fn outputs(&self) -> u64 {
+        self.outputs
+    }
+
     /// Returns the counts by port and by reason, largest first.
     pub fn fates(&self, program: &ir::Program) -> Fates {
         let mut fates = Fates::default();

@@ -103,6 +103,20 @@ impl SimulationArgs {
         Ok(())
     }
 
+    /// Refuses a run whose packets were all excluded by `--warm`; `done` is their number.
+    ///
+    /// # Errors
+    /// If no packet counts.
+    pub fn check_warm(&self, done: u64) -> Outcome {
+        match self.warm {
+            Some(warm) if done <= warm => Err(Failure::unusable(format!(
+                "--warm {warm}: {done} packets got through, so that none counts"
+            ))
+            .with_help("say a smaller number, or give more packets")),
+            _ => Ok(()),
+        }
+    }
+
     /// Returns the options of a run.
     ///
     /// # Errors

@@ -486,23 +486,6 @@ fn every_engine_of_the_repository_is_accepted_without_warnings() {
     assert!(count >= 5, "{count} engines");
 }
 
-#[test]
-fn engines_in_the_documentation_are_accepted_without_warnings() {
-    let place = Workplace::new();
-    let programs = repository().join("programs").canonicalize().expect("programs/");
-    for page in ["README.md", "docs/tutorial.md"] {
-        let text = std::fs::read_to_string(repository().join(page)).expect(page);
-        let blocks: Vec<_> =
-            text.split("```c\n").skip(1).filter_map(|rest| rest.split("```").next()).collect();
-        assert!(!blocks.is_empty(), "{page} shows engines");
-        for block in blocks {
-            let source = block.replace("\"programs/", &format!("\"{}/", programs.display()));
-            place.write("page.loom", source.as_bytes());
-            place.wireloom("check page.loom --deny-warnings").status(0);
-        }
-    }
-}
-
 /// Returns all available captures, for `--in`; other tests cover damaged ones.
 fn captures() -> Vec<std::path::PathBuf> {
     let data = repository()

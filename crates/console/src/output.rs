@@ -43,7 +43,10 @@ const STYLE: TableStyle =
 /// right-aligned.
 pub fn table(heads: &[&str], numeric: &[usize]) -> Table {
     let mut table = Table::new();
-    table.load_style(STYLE).set_content_arrangement(ContentArrangement::Dynamic);
+    table.load_style(STYLE);
+    if let Some(width) = width() {
+        table.set_content_arrangement(ContentArrangement::Dynamic).set_width(width);
+    }
     table.set_header(heads.to_vec());
     for &index in numeric {
         if let Some(column) = table.column_mut(index) {
@@ -68,9 +71,14 @@ pub fn packet_rate(packets_per_second: f64) -> String {
     format!("{rate:.digits$} {unit}")
 }
 
-/// The terminal's width in characters, if standard output is one.
+/// The least width that text is fitted into: columns of a few letters cannot be read, lines that
+/// the terminal wraps can.
+const LEAST_WIDTH: u16 = 60;
+
+/// The width in characters that text is fitted into, if standard output is a terminal that knows its
+/// width.
 pub fn width() -> Option<u16> {
-    Table::new().width()
+    Table::new().width().filter(|width| *width > 0).map(|width| width.max(LEAST_WIDTH))
 }
 
 /// The destination of JSON: a file, or standard output for `-`.

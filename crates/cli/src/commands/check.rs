@@ -88,15 +88,22 @@ impl Check {
                 n => format!(", {n} engines in all"),
             };
             output::say(format!(
-                "{}: no errors, {warnings} warnings; engine {}: {} steps, {} offloads{engines}",
+                "{}: no errors, {}; engine {}: {}, {}{engines}",
                 self.program.file.display(),
+                count(warnings, "warning"),
                 engine.name,
-                engine.steps.len(),
-                engine.offloads.len(),
+                count(engine.steps.len(), "step"),
+                count(engine.offloads.len(), "offload"),
             ));
         }
         if accepted { Ok(()) } else { Err(Failure::Negative) }
     }
+}
+
+/// A number of things, with the word for one of them.
+fn count(number: usize, one: &str) -> String {
+    let ending = if number == 1 { "" } else { "s" };
+    format!("{number} {one}{ending}")
 }
 
 /// What machines cannot hold of a program.

@@ -86,6 +86,8 @@ impl Run {
         let mut updates = self.updates.open(&compiled)?;
         let mut captures = Captures::open(&job.input, job.packets, job.captures.options())?;
         let (store, tables) = load_store(program, &job.tables)?;
+        let places = places.reads(&tables.imported);
+        places.check()?;
         for name in &self.dump {
             find_offload(&store, name)?;
         }
@@ -140,6 +142,7 @@ impl Run {
             }
         }
         bar.finish_and_clear();
+        job.simulation.check_warm(tally.outputs())?;
         warn_of(&captures);
         if let Some(sink) = sink {
             let left_out = sink.left_out();

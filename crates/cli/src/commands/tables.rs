@@ -61,9 +61,11 @@ impl Tables {
             .reads([&self.program.file])
             .reads(self.program.included(&program.files))
             .reads(&self.tables);
-        places.writes_json(self.json.as_ref()).check()?;
+        let places = places.writes_json(self.json.as_ref());
+        places.check()?;
         let before = memory::resident_kib();
         let (store, loaded) = load_store(&program, &self.tables)?;
+        places.reads(&loaded.imported).check()?;
         let memory_mib = memory::resident_kib().saturating_sub(before) as f64 / 1024.0;
         let mut offloads = Vec::new();
         for path in store.paths() {

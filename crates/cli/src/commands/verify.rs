@@ -122,7 +122,9 @@ impl Verify {
         let program = &compiled.optimised;
         let mut captures = Captures::open(&job.input, job.packets, job.captures.options())?;
         let mut updates = self.updates.open(&compiled)?;
-        let (store, _) = load_store(program, &job.tables)?;
+        let (store, tables) = load_store(program, &job.tables)?;
+        let places = places.reads(&tables.imported);
+        places.check()?;
         let options = job.simulation.options()?;
         let contenders = self.on.iter().map(|name| -> Outcome<Contender> {
             warn_of_sections(name.0.as_ref(), program);
@@ -171,6 +173,7 @@ impl Verify {
         drop(working);
 
         let outputs = contenders.first().map_or(0, |first| first.outputs);
+        job.simulation.check_warm(outputs)?;
         let golden =
             contenders.first().map(|first| MachineReport::new(&first.golden, first.compared));
         let own = contenders.iter().map(|own| MachineReport::new(&own.machine, own.compared));

@@ -38,6 +38,22 @@ fn included_files_are_inputs_too() {
 }
 
 #[test]
+fn imported_files_are_inputs_too() {
+    let place = Workplace::new();
+    let program = "struct R { u16 port; };\n\
+        engine e() { offload routes : lpm<u32, R>; step s { packet.egress = routes.search(1).port; finish; } }\n";
+    place.write("e.loom", program.as_bytes());
+    place.write("routes.txt", b"10.0.0.0/8\n");
+    place.write("e.tables", b"table routes\nimport prefixes \"routes.txt\" port=1\n");
+    for words in ["tables e.loom --json routes.txt", "run e.loom --in three.pcap --out routes.txt"]
+    {
+        let ran = place.wireloom(&format!("{words} --tables e.tables"));
+        ran.status(2).complains(&["would overwrite an input"]);
+        assert_eq!(place.read("routes.txt"), b"10.0.0.0/8\n");
+    }
+}
+
+#[test]
 fn a_dash_is_standard_input_and_output() {
     let place = Workplace::new();
     let checked = with_input(&place, "check -", crate::workplace::HUB.as_bytes());

@@ -24,6 +24,15 @@ fn golden_is_not_compared_with_itself() {
 }
 
 #[test]
+fn a_run_of_which_nothing_counts_is_refused() {
+    let place = Workplace::new();
+    let ran = place.wireloom("run hub.loom --in three.pcap --on mpsoc-oc48 --warm 3 --json r.json");
+    ran.status(2).complains(&["--warm 3: 3 packets got through", "none counts"]);
+    assert_eq!(place.files(), INPUTS);
+    place.wireloom("run hub.loom --in three.pcap --on mpsoc-oc48 --warm 2").status(0);
+}
+
+#[test]
 fn options_of_the_test_bench_want_one() {
     let place = Workplace::new();
     for (words, complaint) in [

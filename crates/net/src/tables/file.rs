@@ -19,6 +19,7 @@ pub struct TableFile {
     path: PathBuf,
     text: String,
     sections: Vec<(String, u64)>,
+    imports: Vec<PathBuf>,
 }
 
 /// An entry that is passed to an offload.
@@ -95,18 +96,27 @@ impl TableFile {
     /// # Errors
     /// At the first malformed line.
     pub fn from_text(path: &Path, text: impl Into<String>) -> Result<Self, TableError> {
-        let mut file = Self { path: path.to_owned(), text: text.into(), sections: Vec::new() };
-        let mut sections = Vec::new();
+        let mut file = Self {
+            path: path.to_owned(),
+            text: text.into(),
+            sections: Vec::new(),
+            imports: Vec::new(),
+        };
+        let folder = path.parent().unwrap_or(Path::new(""));
+        let (mut sections, mut imports) = (Vec::new(), Vec::new());
         for (number, line) in file.lines() {
             match line? {
                 Line::Table(name) => sections.push((name, number)),
                 Line::Entry(..) | Line::Import(_) if sections.is_empty() => {
                     return Err(file.error(number, "an entry before the first `table NAME`"));
                 }
+                Line::Import(import) if !import.path.as_os_str().is_empty() => {
+                    imports.push(folder.join(import.path));
+                }
                 Line::Entry(..) | Line::Import(_) | Line::Empty => {}
             }
         }
-        file.sections = sections;
+        (file.sections, file.imports) = (sections, imports);
         Ok(file)
     }
 
@@ -118,6 +128,11 @@ impl TableFile {
     /// Name and line of each section, in order; a name may appear more than once.
     pub fn sections(&self) -> impl Iterator<Item = (&str, u64)> {
         self.sections.iter().map(|(name, line)| (name.as_str(), *line))
+    }
+
+    /// The files that it imports, in order.
+    pub fn imports(&self) -> &[PathBuf] {
+        &self.imports
     }
 
     /// Creates an error at a line of this file.
