@@ -95,7 +95,7 @@ fn check_accepts_a_good_program() {
         "hub.loom",
         "no errors",
         "engine hub",
-        "1 steps",
+        "1 step,",
     ]);
 }
 
