@@ -140,12 +140,14 @@ impl Write for TemporaryFile {
 }
 
 /// From now on, SIGINT, SIGTERM and SIGHUP stop the child processes and remove all temporary files
-/// before they end the process.
+/// before they end the process. Those that the process was started to ignore (`nohup`) stay ignored.
 ///
 /// # Errors
 /// If the system refuses handlers.
 pub fn remove_on_signals() -> io::Result<()> {
-    let mut signals = Signals::new([SIGINT, SIGTERM, SIGHUP])?;
+    let ignored = ignored_signals();
+    let ending = [SIGINT, SIGTERM, SIGHUP].into_iter();
+    let mut signals = Signals::new(ending.filter(|signal| ignored >> (signal - 1) & 1 == 0))?;
     thread::Builder::new().name("signals".into()).spawn(move || {
         if let Some(signal) = signals.forever().next() {
             remove_everything();
@@ -153,6 +155,14 @@ pub fn remove_on_signals() -> io::Result<()> {
         }
     })?;
     Ok(())
+}
+
+/// The signals that this process ignores, signal 1 in the lowest bit; none where the system does not
+/// tell.
+fn ignored_signals() -> u64 {
+    let status = fs::read_to_string("/proc/self/status").unwrap_or_default();
+    let mask = status.lines().find_map(|line| line.strip_prefix("SigIgn:"));
+    mask.and_then(|mask| u64::from_str_radix(mask.trim(), 16).ok()).unwrap_or(0)
 }
 
 /// Ends the process and leaves nothing temporary behind.

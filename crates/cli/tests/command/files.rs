@@ -118,6 +118,31 @@ fn a_signal_leaves_nothing() {
 }
 
 #[test]
+fn a_signal_that_is_ignored_stays_ignored() {
+    let place = Workplace::new();
+    let before = place.files();
+    let script = r#"trap "" HUP; exec "$0" run hub.loom --on golden --in - --out out.pcapng"#;
+    let mut child = Command::new("sh")
+        .args(["-c", script, env!("CARGO_BIN_EXE_wireloom")])
+        .current_dir(place.path(""))
+        .stdin(Stdio::piped())
+        .stdout(Stdio::null())
+        .spawn()
+        .expect("the command starts");
+    let mut input = child.stdin.take().expect("a pipe");
+    input.write_all(&place.read("three.pcap")).expect("the command reads");
+    while place.files() == before {
+        assert!(child.try_wait().expect("a child").is_none(), "it ended by itself");
+        std::thread::yield_now();
+    }
+    let process = rustix::process::Pid::from_child(&child);
+    rustix::process::kill_process(process, rustix::process::Signal::HUP).expect("a signal");
+    drop(input);
+    assert!(child.wait().expect("it ends").success());
+    assert!(place.files().contains(&"out.pcapng".to_owned()));
+}
+
+#[test]
 fn endless_inputs_are_refused() {
     let place = Workplace::new();
     std::os::unix::fs::symlink("/dev/zero", place.path("zero.toml")).expect("a link");
