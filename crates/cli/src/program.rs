@@ -4,6 +4,7 @@ use std::path::{Path, PathBuf};
 
 use clap::{Args, ValueHint};
 use wireloom_compile::lower;
+use wireloom_console::Places;
 use wireloom_ir as ir;
 use wireloom_lang::{Checked, hir};
 use wireloom_machine::{Program, Source};
@@ -43,6 +44,11 @@ impl ProgramArgs {
     /// If the file cannot be read. Errors inside the file are in the result.
     pub fn check(&self) -> Outcome<Checked> {
         Ok(self.source().check()?)
+    }
+
+    /// Returns the source files, of which `files` has the paths, as files that are read.
+    pub fn places<P: AsRef<Path>>(&self, files: impl IntoIterator<Item = P>) -> Places {
+        Places::default().reads([&self.file]).reads(self.included(files))
     }
 
     /// Returns the included files, of all source files of the program.

@@ -10,7 +10,7 @@ use indicatif::{ProgressBar, ProgressStyle};
 
 use crate::output;
 
-/// The time between two lines about work that goes on, without a terminal.
+/// How often long work reports what it is doing, without a terminal.
 const SILENCE: Duration = Duration::from_secs(30);
 
 /// Creates a bar over `total` things of this name (`packets`), or a count of them if the total is
@@ -67,7 +67,7 @@ impl Drop for Working {
     }
 }
 
-/// Starts a thread that tells what goes on, until the sender is dropped.
+/// Starts a thread that reports the current activity until the sender is dropped.
 fn tell(what: Arc<Mutex<String>>) -> (Sender<()>, JoinHandle<()>) {
     let (stop, stopped) = channel();
     let thread = thread::spawn(move || {

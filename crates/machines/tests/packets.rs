@@ -195,11 +195,9 @@ fn loaded(program: &ir::Program, tests: &TestFile) -> Store {
 fn check(name: &str, tests: &TestFile, machines: Vec<(String, Tester)>) {
     let mut failures = Vec::new();
     for (on, mut machine) in machines {
-        for action in &tests.actions {
-            if let Err(difference) = machine.act(&action.kind) {
-                let (line, test) = (action.line, &action.test);
-                failures.push(format!("{name}.packets:{line}: {test}: on {on}:\n{difference}"));
-            }
+        for (action, difference) in machine.failures(&tests.actions) {
+            let (line, test) = (action.line, &action.test);
+            failures.push(format!("{name}.packets:{line}: {test}: on {on}:\n{difference}"));
         }
     }
     assert!(failures.is_empty(), "{} failures\n\n{}", failures.len(), failures.join("\n\n"));

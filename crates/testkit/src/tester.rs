@@ -8,7 +8,7 @@ use wireloom_machine::{Machine, Wanted};
 use wireloom_net::Packet;
 use wireloom_offloads::{Content, EntryKey, Layout};
 
-use crate::packet_file::{ActionKind, Expected};
+use crate::packet_file::{Action, ActionKind, Expected};
 
 /// A machine and its expected outputs.
 pub struct Tester {
@@ -20,6 +20,12 @@ impl Tester {
     /// Creates a tester of a machine with a program that has these reasons.
     pub fn new(machine: Box<dyn Machine>, reasons: Vec<ir::ReasonSet>) -> Self {
         Self { machine, reasons }
+    }
+
+    /// Executes the actions of a file, in order, and returns those that failed, with the difference.
+    pub fn failures<'a>(&mut self, actions: &'a [Action]) -> Vec<(&'a Action, String)> {
+        let failed = |action: &'a Action| Some((action, self.act(&action.kind).err()?));
+        actions.iter().filter_map(failed).collect()
     }
 
     /// Executes an action of a test, and lets the machine finish after each packet.

@@ -10,7 +10,6 @@ use wireloom_machine::Program;
 use crate::failure::{Failure, Outcome};
 use crate::machine::MachineName;
 use crate::program::{ProgramArgs, show_diagnostics};
-use wireloom_console::Places;
 use wireloom_console::output::{self, JsonTarget};
 
 /// See `wireloom check --help`.
@@ -58,11 +57,7 @@ impl Check {
     pub fn run(self) -> Outcome {
         let mut checked = self.program.check()?;
         let files = checked.sources.files.iter().map(|file| &file.path);
-        Places::default()
-            .reads([&self.program.file])
-            .reads(self.program.included(files))
-            .writes_json(self.json.as_ref())
-            .check()?;
+        self.program.places(files).writes_json(self.json.as_ref()).check()?;
         let refused = match &checked.program {
             Some(program) => refused(program, &self.on),
             None => Vec::new(),

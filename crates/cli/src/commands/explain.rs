@@ -9,7 +9,6 @@ use wireloom_compile::pipeline;
 
 use crate::failure::{Failure, Outcome};
 use crate::program::ProgramArgs;
-use wireloom_console::Places;
 use wireloom_console::output::{self, JsonTarget};
 
 /// See `wireloom explain --help`.
@@ -58,10 +57,7 @@ impl Explain {
             return self.print_ir(pass, &options);
         }
         let mut program = self.program.lowered()?;
-        let places = Places::default()
-            .reads([&self.program.file])
-            .reads(self.program.included(&program.files))
-            .writes("--svg", self.svg.as_deref());
+        let places = self.program.places(&program.files).writes("--svg", self.svg.as_deref());
         let places = places.writes_json(self.json.as_ref());
         places.check()?;
         pipeline::optimise(&mut program, &options);

@@ -6,7 +6,6 @@ use clap::{Args, ValueHint};
 use wireloom_np::description::Machine;
 
 use crate::failure::{Failure, Outcome};
-use wireloom_console::Places;
 use wireloom_console::load_store;
 use wireloom_console::output::{self, JsonTarget};
 use wireloom_console::thousands;
@@ -45,10 +44,7 @@ impl Rig {
     pub fn run(self) -> Outcome {
         let description = Machine::find(&self.on).map_err(Failure::unusable)?;
         let program = self.program.compiled()?;
-        let places = Places::default()
-            .reads([&self.program.file])
-            .reads(self.program.included(&program.optimised.files))
-            .reads(&self.tables);
+        let places = self.program.places(&program.optimised.files).reads(&self.tables);
         let places = places.writes("--waves", self.waves.as_deref());
         let places = places.writes_json(self.json.as_ref());
         places.check()?;

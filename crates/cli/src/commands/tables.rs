@@ -10,7 +10,6 @@ use wireloom_offloads::EntryKey;
 use crate::failure::Outcome;
 use crate::program::ProgramArgs;
 use crate::rows;
-use wireloom_console::Places;
 use wireloom_console::load_store;
 use wireloom_console::memory;
 use wireloom_console::output::{self, JsonTarget};
@@ -57,10 +56,7 @@ impl Tables {
     /// Loads the tables and prints a report.
     pub fn run(self) -> Outcome {
         let program = self.program.optimised()?;
-        let places = Places::default()
-            .reads([&self.program.file])
-            .reads(self.program.included(&program.files))
-            .reads(&self.tables);
+        let places = self.program.places(&program.files).reads(&self.tables);
         let places = places.writes_json(self.json.as_ref());
         places.check()?;
         let before = memory::resident_kib();

@@ -87,12 +87,12 @@ fn run(path: &Path, file: &TestFile, program: &Program, machine: &MachineName) -
     let started = machine.0.start(program, store, &options, &|what| working.now(what))?;
     working.now(&format!("{} on {name}", path.display()));
     let mut tester = Tester::new(started, program.lowered.reasons.clone());
-    let mut failures = Vec::new();
-    for action in &file.actions {
-        if let Err(difference) = tester.act(&action.kind) {
-            failures.push(Missed { test: action.test.clone(), line: action.line, difference });
-        }
-    }
+    let missed = tester.failures(&file.actions).into_iter().map(|(action, difference)| Missed {
+        test: action.test.clone(),
+        line: action.line,
+        difference,
+    });
+    let failures = missed.collect();
     let is_packet = |kind: &ActionKind| matches!(kind, ActionKind::Send(..));
     Ok(Run {
         file: path.display().to_string(),
