@@ -58,6 +58,7 @@
 mod epoch;
 mod fib;
 mod key;
+mod lists;
 mod rib;
 mod runs;
 mod table;

@@ -7,18 +7,18 @@ use wireloom_bits::Bits;
 use super::STRIDE;
 use super::fib::leaf_bitmap;
 use super::key::Key;
+use super::lists::{List, Lists};
 
 /// A node: the prefixes that end 1 to 6 bits after its first bit, and its children.
-#[derive(Default)]
-pub(super) struct RibNode {
+#[derive(Clone, Copy, Default)]
+struct RibNode {
     /// Bit `2^l + b` represents the prefix of `l` more bits `b`.
     present: [u64; 2],
-    /// The numbers of the values, in the order of those bits.
-    values: Vec<u32>,
     /// The bitmap of the slots, 64 in total, that have a child.
     children: u64,
-    /// The children, in the order of those bits.
-    kids: Vec<u32>,
+    /// The numbers of the values, in the order of the bits of `present`, then the children, in the
+    /// order of theirs. Most nodes have one word in total.
+    words: List,
 }
 
 /// Returns the number of bits set below bit `index`.
@@ -27,79 +27,23 @@ fn rank(bitmap: u64, index: usize) -> usize {
 }
 
 impl RibNode {
+    /// Returns whether a prefix is there, and the number of those before it.
     fn place(&self, position: usize) -> (bool, usize) {
         let below = if position < 64 { 0 } else { self.present[0].count_ones() as usize };
         let word = self.present[position / 64];
         (word >> (position % 64) & 1 == 1, below + rank(word, position % 64))
     }
 
-    fn value(&self, position: usize) -> Option<u32> {
-        let (there, at) = self.place(position);
-        there.then(|| self.values[at])
+    fn value_count(&self) -> usize {
+        self.present.iter().map(|word| word.count_ones() as usize).sum()
     }
 
-    fn set(&mut self, position: usize, value: u32) -> Option<u32> {
-        let (there, at) = self.place(position);
-        if there {
-            return Some(std::mem::replace(&mut self.values[at], value));
-        }
-        self.present[position / 64] |= 1 << (position % 64);
-        self.values.reserve_exact(1);
-        self.values.insert(at, value);
-        None
-    }
-
-    fn unset(&mut self, position: usize) -> Option<u32> {
-        let (there, at) = self.place(position);
-        if !there {
-            return None;
-        }
-        self.present[position / 64] &= !(1 << (position % 64));
-        Some(self.values.remove(at))
-    }
-
-    fn child(&self, slot: usize) -> Option<u32> {
-        (self.children >> slot & 1 == 1).then(|| self.kids[rank(self.children, slot)])
-    }
-
-    fn add_child(&mut self, slot: usize, node: u32) {
-        self.kids.reserve_exact(1);
-        self.kids.insert(rank(self.children, slot), node);
-        self.children |= 1 << slot;
-    }
-
-    fn remove_child(&mut self, slot: usize) {
-        self.children &= !(1 << slot);
-        self.kids.remove(rank(self.children, slot));
+    fn word_count(&self) -> usize {
+        self.value_count() + self.children.count_ones() as usize
     }
 
     fn is_empty(&self) -> bool {
         self.present == [0, 0] && self.children == 0
-    }
-
-    /// Returns the bitmap of slots with a child, and the children.
-    pub(super) fn children(&self) -> (u64, &[u32]) {
-        (self.children, &self.kids)
-    }
-
-    /// Returns the position and the value's number of each prefix, shorter prefixes first.
-    fn prefixes(&self) -> impl Iterator<Item = (usize, u32)> {
-        (2..128)
-            .filter(|&p| self.present[p / 64] >> (p % 64) & 1 == 1)
-            .zip(self.values.iter().copied())
-    }
-
-    /// Returns the number of the best value for each slot, or 0 if no prefix of this node covers
-    /// it.
-    pub(super) fn slots(&self) -> [u32; 64] {
-        let mut slots = [0; 64];
-        for (position, value) in self.prefixes() {
-            let length = position.ilog2();
-            let shift = STRIDE - length;
-            let first = (position - (1 << length)) << shift;
-            slots[first..first + (1 << shift)].fill(value);
-        }
-        slots
     }
 }
 
@@ -115,6 +59,8 @@ pub(super) struct Rib {
     /// For each direct entry, the node below it; 0 if there is none.
     roots: Vec<u32>,
     nodes: Vec<RibNode>,
+    /// The words of the nodes.
+    lists: Lists,
     free: Vec<u32>,
     count: usize,
 }
@@ -141,6 +87,7 @@ impl Rib {
             covered: vec![0; 1 << direct_bits],
             roots: vec![0; 1 << direct_bits],
             nodes: vec![RibNode::default()],
+            lists: Lists::default(),
             free: Vec::new(),
             count: 0,
         }
@@ -156,13 +103,90 @@ impl Rib {
         self.nodes.len() - 1 - self.free.len()
     }
 
-    pub(super) fn node(&self, id: u32) -> &RibNode {
-        &self.nodes[id as usize]
+    /// Returns a node with the numbers of its values, and its children.
+    fn parts(&self, id: u32) -> (&RibNode, &[u32], &[u32]) {
+        let node = &self.nodes[id as usize];
+        let words = self.lists.words(&node.words, node.word_count());
+        let (values, children) = words.split_at(node.value_count());
+        (node, values, children)
+    }
+
+    /// Returns the bitmap of the slots of a node with a child, and the children.
+    pub(super) fn children(&self, id: u32) -> (u64, &[u32]) {
+        let (node, _, children) = self.parts(id);
+        (node.children, children)
+    }
+
+    fn child(&self, id: u32, slot: usize) -> Option<u32> {
+        let (bitmap, children) = self.children(id);
+        (bitmap >> slot & 1 == 1).then(|| children[rank(bitmap, slot)])
+    }
+
+    fn add_child(&mut self, id: u32, slot: usize, child: u32) {
+        let Self { nodes, lists, .. } = self;
+        let node = &mut nodes[id as usize];
+        let (count, at) = (node.word_count(), node.value_count() + rank(node.children, slot));
+        lists.insert(&mut node.words, count, at, child);
+        node.children |= 1 << slot;
+    }
+
+    fn remove_child(&mut self, id: u32, slot: usize) {
+        let Self { nodes, lists, .. } = self;
+        let node = &mut nodes[id as usize];
+        let (count, at) = (node.word_count(), node.value_count() + rank(node.children, slot));
+        lists.remove(&mut node.words, count, at);
+        node.children &= !(1 << slot);
+    }
+
+    fn set(&mut self, id: u32, position: usize, value: u32) -> Option<u32> {
+        let Self { nodes, lists, .. } = self;
+        let node = &mut nodes[id as usize];
+        let (count, (there, at)) = (node.word_count(), node.place(position));
+        if there {
+            let words = lists.words_mut(&mut node.words, count);
+            return Some(std::mem::replace(&mut words[at], value));
+        }
+        lists.insert(&mut node.words, count, at, value);
+        node.present[position / 64] |= 1 << (position % 64);
+        None
+    }
+
+    fn unset(&mut self, id: u32, position: usize) -> Option<u32> {
+        let Self { nodes, lists, .. } = self;
+        let node = &mut nodes[id as usize];
+        let (count, (there, at)) = (node.word_count(), node.place(position));
+        if !there {
+            return None;
+        }
+        let value = lists.remove(&mut node.words, count, at);
+        node.present[position / 64] &= !(1 << (position % 64));
+        Some(value)
+    }
+
+    /// Returns the position and the value's number of each prefix of a node, shorter prefixes
+    /// first.
+    fn prefixes(&self, id: u32) -> impl Iterator<Item = (usize, u32)> {
+        let (node, values, _) = self.parts(id);
+        (2..128).filter(|&p| node.present[p / 64] >> (p % 64) & 1 == 1).zip(values.iter().copied())
+    }
+
+    /// Returns the number of the best value for each slot of a node, or 0 if no prefix of this node
+    /// covers it.
+    pub(super) fn slots(&self, id: u32) -> [u32; 64] {
+        let mut slots = [0; 64];
+        for (position, value) in self.prefixes(id) {
+            let length = position.ilog2();
+            let shift = STRIDE - length;
+            let first = (position - (1 << length)) << shift;
+            slots[first..first + (1 << shift)].fill(value);
+        }
+        slots
     }
 
     /// The number of leaves of all nodes.
     pub(super) fn leaf_count(&self) -> usize {
-        self.nodes.iter().map(|node| leaf_bitmap(&node.slots()).count_ones() as usize).sum()
+        let nodes = 0..self.nodes.len() as u32;
+        nodes.map(|id| leaf_bitmap(&self.slots(id)).count_ones() as usize).sum()
     }
 
     /// The node under each direct entry that has one.
@@ -206,10 +230,15 @@ impl Rib {
         let mut node = self.roots[key.chunk(0, self.direct_bits)];
         let mut at = self.direct_bits;
         while node != 0 && at < end {
-            node = self.node(node).child(key.chunk(at, STRIDE)).unwrap_or(0);
+            node = self.child(node, key.chunk(at, STRIDE)).unwrap_or(0);
             at += STRIDE;
         }
-        if node == 0 { None } else { self.node(node).value(position) }
+        if node == 0 {
+            return None;
+        }
+        let (node, values, _) = self.parts(node);
+        let (there, at) = node.place(position);
+        there.then(|| values[at])
     }
 
     /// Inserts or replaces a prefix. Returns the number of its previous value.
@@ -242,15 +271,15 @@ impl Rib {
         let mut at = self.direct_bits;
         while at < end {
             let (node, slot) = (path[path.len() - 1], key.chunk(at, STRIDE));
-            let child = self.node(node).child(slot).unwrap_or_else(|| {
+            let child = self.child(node, slot).unwrap_or_else(|| {
                 let child = self.add_node();
-                self.nodes[node as usize].add_child(slot, child);
+                self.add_child(node, slot, child);
                 child
             });
             path.push(child);
             at += STRIDE;
         }
-        let before = self.nodes[path[path.len() - 1] as usize].set(position, value);
+        let before = self.set(path[path.len() - 1], position, value);
         self.count += usize::from(before.is_none());
         (before, Change::Path { nodes: path, pruned: false })
     }
@@ -264,18 +293,18 @@ impl Rib {
         let mut path = vec![self.roots[key.chunk(0, self.direct_bits)]];
         let mut at = self.direct_bits;
         while path[path.len() - 1] != 0 && at < end {
-            path.push(self.node(path[path.len() - 1]).child(key.chunk(at, STRIDE)).unwrap_or(0));
+            path.push(self.child(path[path.len() - 1], key.chunk(at, STRIDE)).unwrap_or(0));
             at += STRIDE;
         }
         let last = path[path.len() - 1];
         if last == 0 {
             return None;
         }
-        let before = self.nodes[last as usize].unset(position)?;
+        let before = self.unset(last, position)?;
         self.count -= 1;
         let mut pruned = false;
         while let Some(&last) = path.last()
-            && self.node(last).is_empty()
+            && self.nodes[last as usize].is_empty()
         {
             path.pop();
             self.nodes[last as usize] = RibNode::default();
@@ -284,7 +313,7 @@ impl Rib {
             match path.last() {
                 Some(&parent) => {
                     let at = self.direct_bits + (path.len() as u32 - 1) * STRIDE;
-                    self.nodes[parent as usize].remove_child(key.chunk(at, STRIDE));
+                    self.remove_child(parent, key.chunk(at, STRIDE));
                 }
                 None => self.roots[key.chunk(0, self.direct_bits)] = 0,
             }
@@ -334,32 +363,24 @@ impl Rib {
     }
 
     fn visit_node(&self, id: u32, at: u32, base: &Bits, visit: &mut dyn FnMut(Bits, u32, u32)) {
-        let (node, width) = (self.node(id), base.width());
-        for (position, value) in node.prefixes() {
+        let ((bitmap, children), width) = (self.children(id), base.width());
+        for (position, value) in self.prefixes(id) {
             let more = position.ilog2();
             let bits = Bits::new(6, (position - (1 << more)) as u128).resize(more);
             visit(base.with_slice(width - at - more, &bits), at + more, value);
         }
-        let slots = (0..64).filter(|slot| node.children >> slot & 1 == 1);
-        for (slot, &child) in slots.zip(&node.kids) {
+        let slots = (0..64).filter(|slot| bitmap >> slot & 1 == 1);
+        for (slot, &child) in slots.zip(children) {
             let base = base.with_slice(width - at - STRIDE, &Bits::new(STRIDE, slot));
             self.visit_node(child, at + STRIDE, &base, visit);
         }
     }
 
-    /// The memory in bytes. The lists inside nodes have no spare capacity; each costs the allocator
-    /// about 16 bytes more.
+    /// The memory in bytes.
     pub(super) fn memory(&self) -> usize {
-        let lists: usize = self
-            .nodes
-            .iter()
-            .flat_map(|n| [n.values.capacity(), n.kids.capacity()])
-            .filter(|&capacity| capacity > 0)
-            .map(|capacity| capacity * 4 + 16)
-            .sum();
         // The nodes of a B-tree are two thirds full on average.
         let short = self.short.len() * 12 * 3 / 2;
         let flat = self.covered.len() + self.roots.len() * 4 + self.free.capacity() * 4;
-        self.nodes.capacity() * size_of::<RibNode>() + lists + short + flat
+        self.nodes.capacity() * size_of::<RibNode>() + self.lists.memory() + short + flat
     }
 }

@@ -348,7 +348,7 @@ impl Table {
             self.with_child(was(depth), slot_at(depth), None)
         } else {
             self.replace_leaves(&was(depth));
-            let slots = self.rib.node(last).slots();
+            let slots = self.rib.slots(last);
             let (leaves, leaf_base) = write_leaves(&self.fib, &mut self.leaves, &slots);
             LpmNode { leaves, leaf_base, ..was(depth) }
         };
@@ -421,9 +421,8 @@ struct Layout {
 impl Layout {
     /// Builds everything below a node of the RIB. The caller stores the node itself.
     fn node(&mut self, rib: &Rib, id: u32) -> LpmNode {
-        let node = rib.node(id);
-        let (leaves, leaf_base) = write_leaves(&self.fib, &mut self.leaves, &node.slots());
-        let (bitmap, kids) = node.children();
+        let (leaves, leaf_base) = write_leaves(&self.fib, &mut self.leaves, &rib.slots(id));
+        let (bitmap, kids) = rib.children(id);
         let children: Vec<LpmNode> = kids.iter().map(|&kid| self.node(rib, kid)).collect();
         let child_base = write_nodes(&self.fib, &mut self.nodes, &children);
         LpmNode { children: bitmap, leaves, child_base, leaf_base }
