@@ -2,7 +2,7 @@
 
 use std::io::IsTerminal;
 use std::sync::mpsc::{RecvTimeoutError, Sender, channel};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{LazyLock, Mutex, MutexGuard, PoisonError};
 use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
@@ -28,11 +28,11 @@ pub fn bar(total: Option<u64>, what: &'static str) -> ProgressBar {
 }
 
 /// Work without steps to count: a spinner on a terminal, removed when it is dropped; else a line on
-/// standard error each half minute.
+/// standard error each half minute. Of work within work, the line names the innermost.
 pub struct Working {
     bar: ProgressBar,
-    what: Arc<Mutex<String>>,
-    lines: Option<(Sender<()>, JoinHandle<()>)>,
+    /// The number of the activity, if there is no terminal.
+    told: Option<u64>,
 }
 
 impl Working {
@@ -40,42 +40,135 @@ impl Working {
     pub fn on(what: impl Into<String>) -> Self {
         let (bar, what) = (ProgressBar::new_spinner(), what.into());
         bar.set_message(what.clone());
-        let what = Arc::new(Mutex::new(what));
-        let lines = if std::io::stderr().is_terminal() {
+        let told = if std::io::stderr().is_terminal() {
             bar.enable_steady_tick(Duration::from_millis(100));
             None
         } else {
-            Some(tell(Arc::clone(&what)))
+            Some(begin(what))
         };
-        Self { bar, what, lines }
+        Self { bar, told }
     }
 
     /// Changes the activity shown.
     pub fn now(&self, what: &str) {
         self.bar.set_message(what.to_owned());
-        what.clone_into(&mut self.what.lock().unwrap_or_else(PoisonError::into_inner));
+        if let Some(number) = self.told {
+            told().activities.change(number, what);
+        }
     }
 }
 
 impl Drop for Working {
     fn drop(&mut self) {
         self.bar.finish_and_clear();
-        if let Some((stop, thread)) = self.lines.take() {
-            drop(stop);
-            let _ = thread.join();
+        if let Some(number) = self.told {
+            end(number);
         }
     }
 }
 
+/// The activities under way, the outermost first.
+#[derive(Default)]
+struct Activities {
+    begun: u64,
+    under_way: Vec<(u64, String, Instant)>,
+}
+
+impl Activities {
+    fn push(&mut self, what: String, now: Instant) -> u64 {
+        self.begun += 1;
+        self.under_way.push((self.begun, what, now));
+        self.begun
+    }
+
+    fn change(&mut self, number: u64, what: &str) {
+        if let Some((_, text, _)) = self.under_way.iter_mut().find(|(own, ..)| *own == number) {
+            what.clone_into(text);
+        }
+    }
+
+    fn remove(&mut self, number: u64) {
+        self.under_way.retain(|(own, ..)| *own != number);
+    }
+
+    /// What the line of this moment says.
+    fn line(&self, now: Instant) -> Option<String> {
+        let (_, what, begun) = self.under_way.last()?;
+        Some(format!("{what}: {} s so far", now.duration_since(*begun).as_secs()))
+    }
+}
+
+/// The activities, and the thread that tells of them while there are any.
+#[derive(Default)]
+struct Told {
+    activities: Activities,
+    thread: Option<(Sender<()>, JoinHandle<()>)>,
+}
+
+fn told() -> MutexGuard<'static, Told> {
+    static TOLD: LazyLock<Mutex<Told>> = LazyLock::new(Mutex::default);
+    TOLD.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+fn begin(what: String) -> u64 {
+    let mut told = told();
+    let number = told.activities.push(what, Instant::now());
+    told.thread.get_or_insert_with(tell);
+    number
+}
+
+fn end(number: u64) {
+    let mut told = told();
+    told.activities.remove(number);
+    let is_last = told.activities.under_way.is_empty();
+    let thread = told.thread.take_if(|_| is_last);
+    drop(told);
+    if let Some((stop, thread)) = thread {
+        drop(stop);
+        let _ = thread.join();
+    }
+}
+
 /// Starts a thread that reports the current activity until the sender is dropped.
-fn tell(what: Arc<Mutex<String>>) -> (Sender<()>, JoinHandle<()>) {
+fn tell() -> (Sender<()>, JoinHandle<()>) {
     let (stop, stopped) = channel();
     let thread = thread::spawn(move || {
-        let begin = Instant::now();
         while stopped.recv_timeout(SILENCE) == Err(RecvTimeoutError::Timeout) {
-            let what = what.lock().unwrap_or_else(PoisonError::into_inner).clone();
-            output::note(format!("{what}: {} s so far", begin.elapsed().as_secs()));
+            if let Some(line) = told().activities.line(Instant::now()) {
+                output::note(line);
+            }
         }
     });
     (stop, thread)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn of_work_within_work_one_line_names_the_innermost() {
+        let begin = Instant::now();
+        let at = |seconds| begin + Duration::from_secs(seconds);
+        let mut activities = Activities::default();
+        assert_eq!(activities.line(begin), None);
+        let outer = activities.push("searching".to_owned(), begin);
+        let inner = activities.push("building a model".to_owned(), at(20));
+        assert_eq!(activities.line(at(30)).as_deref(), Some("building a model: 10 s so far"));
+        activities.change(outer, "measuring");
+        activities.remove(inner);
+        assert_eq!(activities.line(at(60)).as_deref(), Some("measuring: 60 s so far"));
+        activities.remove(outer);
+        assert_eq!(activities.line(at(90)), None);
+    }
+
+    #[test]
+    fn the_thread_lives_as_long_as_there_is_work() {
+        let outer = begin("outer".to_owned());
+        let inner = begin("inner".to_owned());
+        end(outer);
+        assert!(told().thread.is_some(), "the inner work goes on");
+        end(inner);
+        assert!(told().thread.is_none());
+    }
 }
