@@ -53,14 +53,24 @@ impl Failure {
             Self::Unusable { message, help, .. } => {
                 // Diagnostics with a quoted line say by themselves that they are errors.
                 let label = if message.starts_with("error") { "" } else { "error: " };
-                output::note(format!("{label}{message}"));
+                output::note(format!("{label}{}", harmless(&message)));
                 if let Some(help) = help {
-                    output::note(format!("help: {help}"));
+                    output::note(format!("help: {}", harmless(&help)));
                 }
                 ExitCode::from(2)
             }
         }
     }
+}
+
+/// Escapes control characters, which a file's name or contents can bring to the terminal.
+fn harmless(text: &str) -> String {
+    let escape = |c: char| match c {
+        '\n' | '\t' => String::from(c),
+        c if c.is_control() => c.escape_default().to_string(),
+        c => String::from(c),
+    };
+    text.chars().map(escape).collect()
 }
 
 impl From<wireloom_machine::Error> for Failure {
@@ -72,5 +82,16 @@ impl From<wireloom_machine::Error> for Failure {
 impl From<wireloom_net::capture::CaptureError> for Failure {
     fn from(error: wireloom_net::capture::CaptureError) -> Self {
         Self::unusable(error)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn messages_bring_no_control_characters_to_the_terminal() {
+        assert_eq!(harmless("a\tb\n\u{e9}"), "a\tb\n\u{e9}");
+        assert_eq!(harmless("\u{1b}]0;title\u{7}\u{9b}2J\r"), "\\u{1b}]0;title\\u{7}\\u{9b}2J\\r");
     }
 }

@@ -13,6 +13,7 @@ mod services;
 mod simulation;
 mod updates;
 
+use std::io::Write;
 use std::process::ExitCode;
 
 use clap::Parser;
@@ -35,13 +36,31 @@ pub struct CommandLine {
 }
 
 fn main() -> ExitCode {
-    let command = CommandLine::parse().command;
+    let command = match CommandLine::try_parse() {
+        Ok(line) => line.command,
+        Err(error) => return told(&error),
+    };
     if let Err(error) = wireloom_files::remove_on_signals() {
         output::note(format!("warning: signals cannot be handled: {error}"));
     }
     match command.run() {
         Ok(()) => ExitCode::SUCCESS,
         Err(failure) => failure.report(),
+    }
+}
+
+/// Prints the help, the version or an error of usage, and returns the exit status.
+fn told(message: &clap::Error) -> ExitCode {
+    let printed = message.print().and_then(|()| std::io::stdout().flush());
+    match printed {
+        // Standard error may be closed.
+        _ if message.use_stderr() => ExitCode::from(2),
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) if error.kind() == std::io::ErrorKind::BrokenPipe => ExitCode::SUCCESS,
+        Err(error) => {
+            output::note(format!("error: standard output: cannot be written: {error}"));
+            ExitCode::from(2)
+        }
     }
 }
 

@@ -170,6 +170,21 @@ impl<'a> Files<'a> for Reported<'a> {
     }
 }
 
+/// The longest line of a source that is shown, in bytes: a program of one line of a megabyte would
+/// be shown whole for each of its errors.
+const LONGEST_LINE: usize = 1000;
+
+/// Says where a span is, if it lies on a line that is too long to be shown.
+fn unshown(files: &Reported<'_>, span: Span) -> Option<String> {
+    let (id, start) = (span.file.0 as usize, span.start as usize);
+    let line = files.line_index(id, start).ok()?;
+    let range = files.line_range(id, line).ok()?;
+    (range.len() > LONGEST_LINE).then(|| {
+        let (file, column) = (files.sources.files[id].path.display(), start - range.start + 1);
+        format!("{file}:{}:{column}, in a line of {} bytes", line + 1, range.len())
+    })
+}
+
 /// Renders the diagnostics as text: source lines with the spans underlined, a help line for each,
 /// and a summary. With `color` it uses ANSI escapes.
 pub fn render(diagnostics: &[Diagnostic], sources: &SourceMap, color: bool) -> String {
@@ -185,7 +200,10 @@ pub fn render(diagnostics: &[Diagnostic], sources: &SourceMap, color: bool) -> S
             Severity::Error => report::Severity::Error,
             Severity::Warning => report::Severity::Warning,
         };
-        let labels = diagnostic.labels.iter().enumerate().map(|(i, label)| {
+        let places: Vec<String> =
+            diagnostic.labels.iter().filter_map(|label| unshown(&files, label.span)).collect();
+        let shown = diagnostic.labels.iter().filter(|label| unshown(&files, label.span).is_none());
+        let labels = shown.enumerate().map(|(i, label)| {
             let (id, range) =
                 (label.span.file.0 as usize, label.span.start as usize..label.span.end as usize);
             let shape = if i == 0 {
@@ -199,7 +217,12 @@ pub fn render(diagnostics: &[Diagnostic], sources: &SourceMap, color: bool) -> S
             .with_code(diagnostic.code)
             .with_message(&diagnostic.message)
             .with_labels(labels.collect())
-            .with_notes(diagnostic.help.iter().map(|h| format!("help: {h}")).collect());
+            .with_notes(
+                places
+                    .into_iter()
+                    .chain(diagnostic.help.iter().map(|h| format!("help: {h}")))
+                    .collect(),
+            );
         term::emit_to_write_style(&mut buffer, &config, &files, &shown)
             .expect("every span lies in a file of the source map, and memory takes the text");
     }
@@ -225,6 +248,20 @@ mod tests {
         let codes: Vec<_> =
             sink.finish().iter().map(|d| (d.code, d.labels[0].span.start)).collect();
         assert_eq!(codes, [("E0201", 1), ("E0201", 5), ("W0601", 5)]);
+    }
+
+    #[test]
+    fn long_lines_are_named_and_not_shown() {
+        let text = format!("u8 x;\n{}y;\n", "u8 z; ".repeat(1000));
+        let at = text.rfind('y').expect("it is there") as u32;
+        let sources =
+            SourceMap { files: vec![SourceFile { path: "a.loom".into(), text: text.clone() }] };
+        let error = Diagnostic::new("E0201", span(at), "unknown name `y`").help("declare it");
+        let text = render(&[error], &sources, false);
+        for part in ["unknown name `y`", "a.loom:2:6001, in a line of 6003 bytes", "declare it"] {
+            assert!(text.contains(part), "{part}\n{text}");
+        }
+        assert!(text.len() < 300, "{text}");
     }
 
     #[test]

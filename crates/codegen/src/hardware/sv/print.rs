@@ -8,10 +8,17 @@ use super::{Binary, Direction, Expr, Instance, Item, Module, Port, Statement, Ty
 /// The line length at which lines break if possible.
 const COLUMNS: usize = 118;
 
+/// Writes a comment of one line. Its text can have the name of a source file, which must not end
+/// the line and become code.
+fn remark(text: &str) -> String {
+    let text: String = text.chars().map(|c| if c.is_control() { ' ' } else { c }).collect();
+    format!("// {text}")
+}
+
 pub(super) fn module(module: &Module) -> String {
     let mut out = Writer { text: String::new(), indent: 0 };
     for line in &module.doc {
-        out.line(format!("// {line}").trim_end());
+        out.line(remark(line).trim_end());
     }
     if module.parameters.is_empty() {
         out.line(&format!("module {} (", module.name));
@@ -92,7 +99,7 @@ impl Writer {
             if doc.is_empty() {
                 self.line(line);
             } else {
-                self.line(&format!("{line:column$}  // {doc}"));
+                self.line(&format!("{line:column$}  {}", remark(doc)));
             }
         }
         self.indent -= 1;
@@ -105,7 +112,9 @@ impl Writer {
         let last = text.len() - 1;
         for (index, line) in text.iter().enumerate() {
             match comment {
-                Some(comment) if index == last => self.line(&format!("{line}  // {comment}")),
+                Some(comment) if index == last => {
+                    self.line(&format!("{line}  {}", remark(comment)));
+                }
                 _ => self.line(line),
             }
         }
@@ -122,13 +131,13 @@ fn item(out: &mut Writer, item: &Item) {
     match item {
         Item::Blank => out.line(""),
         Item::Comment(lines) => {
-            lines.iter().for_each(|line| out.line(format!("// {line}").trim_end()));
+            lines.iter().for_each(|line| out.line(remark(line).trim_end()));
         }
         Item::LocalParameter { name, ty: of, value } => {
             out.statement(&format!("localparam {}{name} = ", ty(of)), value, None);
         }
         Item::Net { name, ty: of, value: None, comment } => match comment {
-            Some(comment) => out.line(&format!("{}{name};  // {comment}", ty(of))),
+            Some(comment) => out.line(&format!("{}{name};  {}", ty(of), remark(comment))),
             None => out.line(&format!("{}{name};", ty(of))),
         },
         Item::Net { name, ty: of, value: Some(value), comment } => {
@@ -191,7 +200,7 @@ fn block(out: &mut Writer, body: &[Statement], arrow: &str) {
 
 fn statement(out: &mut Writer, each: &Statement, arrow: &str) {
     match each {
-        Statement::Comment(text) => out.line(&format!("// {text}")),
+        Statement::Comment(text) => out.line(&remark(text)),
         Statement::Assign(target, value) => {
             out.statement(&format!("{} {arrow} ", flat(target)), value, None);
         }
@@ -209,8 +218,11 @@ fn statement(out: &mut Writer, each: &Statement, arrow: &str) {
             out.indent += 1;
             for (labels, comment, body) in arms {
                 let labels: Vec<String> = labels.iter().map(flat).collect();
-                let comment =
-                    if comment.is_empty() { String::new() } else { format!("  // {comment}") };
+                let comment = if comment.is_empty() {
+                    String::new()
+                } else {
+                    format!("  {}", remark(comment))
+                };
                 out.line(&format!("{}: begin{comment}", labels.join(", ")));
                 block(out, body, arrow);
                 out.line("end");
