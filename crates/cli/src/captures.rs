@@ -5,16 +5,16 @@ use wireloom_console::output;
 use wireloom_io::Captures;
 use wireloom_net::capture::{ReadOptions, Truncated, Unfinished};
 
-/// How captures are read.
+/// How captures are read: those of the option `--in`, whose argument is `input`.
 #[derive(Args, Debug, Default)]
 pub struct CaptureArgs {
     /// What becomes of packets that were captured in part (snap length): padded with zeros to their
     /// length on the wire, skipped, or used as they are
-    #[arg(long, value_enum, value_name = "HOW", default_value_t)]
+    #[arg(long, value_enum, value_name = "HOW", default_value_t, requires = "input")]
     truncated: OnTruncated,
     /// What becomes of a capture that ends in the middle of a record: it is used up to there, with a
     /// warning, or refused
-    #[arg(long, value_enum, value_name = "HOW", default_value_t)]
+    #[arg(long, value_enum, value_name = "HOW", default_value_t, requires = "input")]
     unfinished: OnUnfinished,
 }
 

@@ -45,6 +45,8 @@ pub struct Application {
     /// Feed the packets of a capture to the machine's line (may be given several times)
     #[arg(long = "in", value_name = "CAPTURE", value_hint = ValueHint::FilePath)]
     input: Vec<PathBuf>,
+    #[command(flatten)]
+    captures: CaptureArgs,
     /// Limit the number of packets read
     #[arg(long, value_name = "N", requires = "input")]
     packets: Option<u64>,
@@ -182,8 +184,7 @@ impl Application {
         if self.input.is_empty() {
             return Ok(Vec::new());
         }
-        let options = CaptureArgs::default().options();
-        let mut captures = Captures::open(&self.input, self.packets, options)?;
+        let mut captures = Captures::open(&self.input, self.packets, self.captures.options())?;
         let packets = captures.all()?;
         warn_of(&captures);
         Ok(packets)

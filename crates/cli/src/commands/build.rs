@@ -35,6 +35,8 @@ pub struct Build {
     /// as the expectation; by default some packets are generated
     #[arg(long = "in", value_name = "CAPTURE", value_hint = ValueHint::FilePath)]
     input: Vec<PathBuf>,
+    #[command(flatten)]
+    captures: CaptureArgs,
     /// Network processors only: limit the packets that the test bench sends; 200 by default
     #[arg(long, value_name = "N")]
     packets: Option<u64>,
@@ -174,8 +176,7 @@ impl Build {
         let (store, _) = load_store(&program.optimised, &self.tables)?;
         let mut golden = Golden::new(program.optimised.clone(), store);
         let mut stimulus = Stimulus::default();
-        let options = CaptureArgs::default().options();
-        let mut captures = Captures::open(&self.input, Some(most), options)?;
+        let mut captures = Captures::open(&self.input, Some(most), self.captures.options())?;
         let mut generated = Generated::new(&Spec { count: Some(most), ..Spec::default() })?;
         let source: &mut dyn Source =
             if self.input.is_empty() { &mut generated } else { &mut captures };

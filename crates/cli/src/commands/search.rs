@@ -33,6 +33,8 @@ pub struct Search {
     /// by itself. The program must send every packet
     #[arg(long = "in", value_name = "CAPTURE", required = true, value_hint = ValueHint::FilePath)]
     input: Vec<PathBuf>,
+    #[command(flatten)]
+    captures: CaptureArgs,
     /// Read this number of packets from each capture
     #[arg(long, value_name = "N", default_value_t = 8000, value_parser = clap::value_parser!(u64).range(100..))]
     packets: u64,
@@ -160,8 +162,7 @@ impl Search {
     /// Reads the first packets of a capture.
     fn read(&self, path: &PathBuf) -> Outcome<Vec<Packet>> {
         let input = std::slice::from_ref(path);
-        let options = CaptureArgs::default().options();
-        let mut captures = Captures::open(input, Some(self.packets), options)?;
+        let mut captures = Captures::open(input, Some(self.packets), self.captures.options())?;
         let packets = captures.all()?;
         warn_of(&captures);
         if packets.len() < 100 {

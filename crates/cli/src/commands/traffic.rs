@@ -96,7 +96,7 @@ fn parse_mac(text: &str) -> Result<[u8; 6], String> {
     }
 }
 
-/// Reads a specification.
+/// Reads a specification. Files that it names are relative to its folder.
 ///
 /// # Errors
 /// If the file cannot be read or is invalid; the parser's message names the line.
@@ -105,11 +105,22 @@ fn read_spec(path: &Path) -> Outcome<Spec> {
         |error: &dyn std::fmt::Display| Failure::unusable(format!("{}: {error}", path.display()));
     let text = wireloom_files::read_text(path, wireloom_files::MAX_TEXT_BYTES)
         .map_err(|error| wrong(&error))?;
-    if path.extension().is_some_and(|extension| extension == "json") {
-        serde_json::from_str(&text).map_err(|error| wrong(&error))
+    let mut spec: Spec = if path.extension().is_some_and(|extension| extension == "json") {
+        serde_json::from_str(&text).map_err(|error| wrong(&error))?
     } else {
-        toml::from_str(&text).map_err(|error| wrong(&error))
+        toml::from_str(&text).map_err(|error| wrong(&error))?
+    };
+    let folder = path.parent().unwrap_or(Path::new(""));
+    for file in files(&mut spec).into_iter().flatten() {
+        *file = folder.join(&*file);
     }
+    Ok(spec)
+}
+
+/// Returns the files that a specification names.
+fn files(spec: &mut Spec) -> [Option<&mut PathBuf>; 3] {
+    let Spec { capture, destinations, sources, .. } = spec;
+    [capture, &mut destinations.prefixes, &mut sources.prefixes].map(Option::as_mut)
 }
 
 /// Overrides a value of the specification with an option that was given.
@@ -122,12 +133,12 @@ fn set<T>(place: &mut T, given: Option<T>) {
 impl Traffic {
     /// Writes the packets.
     pub fn run(self) -> Outcome {
-        let read = [&self.spec, &self.prefixes, &self.source_prefixes, &self.capture];
-        let places = Places::default().reads(read.into_iter().flatten());
-        let places = places.writes("--out", Some(&self.out));
-        places.check()?;
         let out = self.out.clone();
-        let spec = self.into_spec()?;
+        let places = Places::default().reads(&self.spec).writes("--out", Some(&out));
+        places.check()?;
+        let mut spec = self.into_spec()?;
+        let places = places.reads(files(&mut spec).into_iter().flatten().map(|path| &*path));
+        places.check()?;
         let Some(count) = spec.count else {
             return Err(Failure::unusable("traffic without an end does not fit into a file")
                 .with_help("say how many packets with --packets N"));

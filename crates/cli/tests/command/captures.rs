@@ -52,3 +52,34 @@ fn plain_pcap_holds_what_was_sent() {
     let ran = place.wireloom(&words.replace("out.pcap", "more.pcap --drops"));
     ran.status(2).complains(&["plain pcap cannot hold dropped packets", "name the file .pcapng"]);
 }
+
+#[test]
+fn every_command_that_reads_captures_takes_the_same_options() {
+    let place = Workplace::new();
+    let mut capture = pcap(&[frame(0x0800), frame(0x0800)]);
+    capture[24 + 12..24 + 16].copy_from_slice(&100u32.to_le_bytes()); // its length on the wire
+    place.write("in.pcap", &capture);
+    place.write("cut.pcap", &capture[..capture.len() - 1]);
+    place.write("e.c", b"int main(void) { return 0; }\n");
+    for command in [
+        "run hub.loom --on golden --tables hub.tables",
+        "verify hub.loom --on native --tables hub.tables",
+        "trace hub.loom --tables hub.tables --packet 5",
+        "search hub.loom --tables hub.tables --rate 1",
+        "build hub.loom --on np-1-1-1 -o np",
+        "application e.c",
+    ] {
+        let refused = place.wireloom(&format!("{command} --in cut.pcap --unfinished refuse"));
+        refused.status(2).complains(&["cut.pcap: byte 100: the file ends inside a record"]);
+        let odd = place.wireloom(&format!("{command} --in in.pcap --truncated maybe"));
+        odd.status(2).complains(&["invalid value 'maybe' for '--truncated"]);
+    }
+    let built = place.wireloom("build hub.loom --on np-1-1-1 -o np --in in.pcap --truncated skip");
+    built.status(0);
+    let packets = String::from_utf8(place.read("np/sim/packets.txt")).expect("text");
+    assert_eq!(packets.lines().count(), 1, "the packet that was captured in part is skipped");
+    for command in ["build hub.loom --on np-1-1-1 -o np", "application e.c"] {
+        let idle = place.wireloom(&format!("{command} --truncated skip"));
+        idle.status(2).complains(&["--in <CAPTURE>"]);
+    }
+}

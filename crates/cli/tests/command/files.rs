@@ -54,6 +54,33 @@ fn imported_files_are_inputs_too() {
 }
 
 #[test]
+fn files_of_a_traffic_specification_are_relative_to_it() {
+    let place = Workplace::new();
+    std::fs::create_dir(place.path("specs")).expect("a folder");
+    let spec = "count = 5\nsizes = \"capture\"\ncapture = \"sizes.pcap\"\n\
+        [destinations]\nprefixes = \"nets.txt\"\n[sources]\nprefixes = \"nets.txt\"\n";
+    place.write("specs/spec.toml", spec.as_bytes());
+    place.write("specs/nets.txt", b"10.20.30.0/24\n");
+    place.write("specs/sizes.pcap", &crate::pcap(&[vec![0; 200]]));
+    // The file of the same name in the current folder is not meant.
+    place.write("nets.txt", b"99.0.0.0/8\n");
+    place.wireloom("traffic --spec specs/spec.toml --out out.pcap").status(0).says(&["5 packets"]);
+    let out = place.read("out.pcap");
+    let (header, frame) = (24 + 16, 200);
+    assert_eq!(out.len(), 24 + 5 * (16 + frame));
+    assert_eq!(
+        (&out[header + 26..header + 29], &out[header + 30..header + 33]),
+        (&[10, 20, 30][..], &[10, 20, 30][..])
+    );
+    // Options are relative to the current folder, as on every command.
+    place.wireloom("traffic --spec specs/spec.toml --prefixes nets.txt --out out.pcap").status(0);
+    assert_eq!(place.read("out.pcap")[header + 30], 99);
+    let over = place.wireloom("traffic --spec specs/spec.toml --out specs/nets.txt");
+    over.status(2).complains(&["would overwrite an input"]);
+    assert_eq!(place.read("specs/nets.txt"), b"10.20.30.0/24\n");
+}
+
+#[test]
 fn a_dash_is_standard_input_and_output() {
     let place = Workplace::new();
     let checked = with_input(&place, "check -", crate::workplace::HUB.as_bytes());
