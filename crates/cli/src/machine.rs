@@ -6,12 +6,11 @@ use wireloom_console::output;
 
 use wireloom_console::Working;
 use wireloom_ir as ir;
-use wireloom_machine::{Configured, Program, Running};
+use wireloom_machine::{Configured, Options, Program, Running};
 use wireloom_machines::REGISTRY;
 use wireloom_offloads::Store;
 
 use crate::failure::Outcome;
-use crate::simulation::SimulationArgs;
 
 /// Returns the help of an option that names machines, with all kinds of them.
 pub fn help(what: &str) -> String {
@@ -47,18 +46,10 @@ impl MachineName {
     ///
     /// # Errors
     /// As [`Configured::start`].
-    pub fn start(
-        &self,
-        program: &Program,
-        store: Store,
-        options: &SimulationArgs,
-    ) -> Outcome<Running> {
+    pub fn start(&self, program: &Program, store: Store, options: &Options) -> Outcome<Running> {
         warn_of_sections(self.0.as_ref(), &program.optimised);
         let working = Working::on(format!("starting {}", self.0.name()));
-        let options = options.options()?;
-        Ok(Running::start(Arc::clone(&self.0), program, store, &options, &|what| {
-            working.now(what)
-        })?)
+        Ok(Running::start(Arc::clone(&self.0), program, store, options, &|what| working.now(what))?)
     }
 }
 

@@ -134,6 +134,7 @@ impl SimulationArgs {
             seed: self.seed,
             warm: self.warm.unwrap_or(0),
             is_short: false,
+            follows: false,
         })
     }
 }

@@ -4,6 +4,8 @@
 mod captures;
 #[path = "command/files.rs"]
 mod files;
+#[path = "command/hostile.rs"]
+mod hostile;
 #[path = "command/multiprocessors.rs"]
 mod multiprocessors;
 #[path = "command/options.rs"]
@@ -116,14 +118,26 @@ fn check_on_a_machine_says_at_the_line_what_it_cannot_hold() {
     place.wireloom("check rounds.loom --on golden --on native").status(0);
     place.wireloom("check rounds.loom --on golden --on np-pipeline").status(1).complains(&[
         "error[E0801]: np-pipeline cannot hold this program",
-        "rounds.loom:3:8",
-        "  step again {",
+        "rounds.loom:5:5",
+        "    if (n < 9) next again;",
         "^^^^^",
     ]);
     let ran = place.wireloom("check rounds.loom --on np-pipeline --json -");
     let report = ran.status(1).json();
     assert_eq!(report["accepted"], false);
-    assert_eq!(report["diagnostics"][0]["places"][0]["line"], 3);
+    assert_eq!(report["diagnostics"][0]["places"][0]["line"], 5);
+}
+
+#[test]
+fn check_names_the_place_of_a_refusal_once() {
+    let place = Workplace::new();
+    place.write(
+        "rounds.loom",
+        b"engine e() {\n  u8 n;\n  step again {\n    n += 1;\n    if (n < 9) next again;\n    finish;\n  }\n}\n",
+    );
+    let ran = place.wireloom("check rounds.loom --on np-pipeline");
+    ran.status(1).complains(&["cannot hold this program: step `again` of `e`: "]);
+    assert_eq!(ran.err.matches("rounds.loom:").count(), 1, "{}", ran.err);
 }
 
 #[test]

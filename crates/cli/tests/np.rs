@@ -14,6 +14,8 @@ mod ports;
 mod searches;
 #[path = "np/tags.rs"]
 mod tags;
+#[path = "np/trace.rs"]
+mod trace;
 #[path = "np/updates.rs"]
 mod updates;
 #[path = "np/virtual_routers.rs"]

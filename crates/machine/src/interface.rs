@@ -109,9 +109,10 @@ pub trait Machine {
         None
     }
 
-    /// Keeps the times of one packet, for [`followed`](Self::followed). Must be called before that
-    /// packet is offered; the packet followed before is forgotten. A machine without times of its
-    /// own keeps nothing.
+    /// Keeps the way of one packet, for [`followed`](Self::followed). Must be called before that
+    /// packet is offered; the packet followed before is forgotten. A machine that was started
+    /// without [`Options::follows`](crate::Options::follows) may keep less, and one without times
+    /// of its own keeps nothing.
     fn follow(&mut self, packet: u64) {
         let _ = packet;
     }

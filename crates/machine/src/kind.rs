@@ -138,6 +138,9 @@ pub struct Refusal {
     pub offload: Option<String>,
     /// The step that it is about.
     pub step: Option<String>,
+    /// The line that it is about, if that is known better than by offload and step: the file as
+    /// the program names it, and the line, from 1.
+    pub line: Option<(String, u32)>,
     /// The reason: a sentence that names both, with advice.
     pub message: String,
 }

@@ -47,6 +47,9 @@ pub struct Options {
     pub waves: Option<PathBuf>,
     /// Whether assertions of the hardware templates are checked.
     pub assertions: bool,
+    /// Whether a packet will be followed ([`crate::Machine::follow`]); a machine that is translated
+    /// then shows more of itself.
+    pub follows: bool,
     /// The simulated time, in nanoseconds from the start, for which the activity of threads is
     /// recorded.
     pub timeline_ns: Option<u64>,

@@ -9,6 +9,8 @@ use crate::Line;
 pub struct Passage {
     /// When what happened to it, in order.
     pub milestones: Vec<Milestone>,
+    /// The number of later milestones that were left out.
+    pub omitted: u64,
     /// What else is known.
     pub lines: Vec<Line>,
 }
@@ -16,8 +18,11 @@ pub struct Passage {
 /// An event on the way of a packet.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Milestone {
+    /// The part of the machine; empty at its input and output.
+    #[serde(rename = "where")]
+    pub place: String,
     /// What happened.
-    pub what: &'static str,
+    pub what: String,
     /// The time since the machine started, in nanoseconds.
     pub ns: f64,
     /// The cycle of the machine's main clock.

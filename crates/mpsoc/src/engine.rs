@@ -14,6 +14,7 @@ use super::code::Code;
 use super::io::{self, Delivered, Followed};
 use super::machine::{Machine, Options, RunError, Totals};
 use super::objects::Objects as _;
+use super::platform::CourseEvent;
 use super::program::marshal::Offloads;
 use super::program::{Elements, Partition, build};
 use super::spec::{CallOrder, Set, Spec};
@@ -329,6 +330,11 @@ impl Engine {
     /// Keeps the times of a packet, by its number in the order of the offers.
     pub fn follow(&mut self, packet: u64) {
         each!(&mut self.machine, machine => machine.follow(packet));
+    }
+
+    /// What has happened to the packet that is followed: see [`Machine::course`].
+    pub fn course(&self) -> (Vec<CourseEvent>, u64) {
+        each!(&self.machine, machine => machine.course())
     }
 
     /// The times so far of the packet that is followed.

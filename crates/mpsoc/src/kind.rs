@@ -104,7 +104,9 @@ impl Configured for Spec {
     fn refusals(&self, program: &Program) -> Vec<Refusal> {
         match generated(self, &program.optimised) {
             Ok(()) => Vec::new(),
-            Err(Refused { step, offload, message }) => vec![Refusal { offload, step, message }],
+            Err(Refused { step, offload, message }) => {
+                vec![Refusal { offload, step, line: None, message }]
+            }
         }
     }
 
@@ -195,16 +197,20 @@ impl Machine for Mpsoc {
 
     fn followed(&self) -> Option<Passage> {
         let followed = self.engine.followed()?;
-        let milestone = |what, at: Time| Milestone {
+        let milestone = |place: String, what: String, at: Time| Milestone {
+            place,
             what,
             cycle: self.engine.cycle(at),
             ns: at.as_nanoseconds(),
         };
-        let mut milestones = vec![
-            milestone("last bit in", followed.arrived?),
-            milestone("thread done", followed.processed),
-        ];
-        milestones.extend(followed.left.iter().map(|at| milestone("last bit out or drop", *at)));
+        let outside = |what: &str, at| milestone(String::new(), what.to_owned(), at);
+        let (course, omitted) = self.engine.course();
+        let mut milestones = vec![outside("last bit in", followed.arrived?)];
+        let inside = course.into_iter();
+        milestones.extend(inside.map(|event| milestone(event.place, event.what, event.at)));
+        milestones.extend(followed.left.iter().map(|at| outside("last bit out or drop", *at)));
+        // Copies can leave while the packet's thread goes on.
+        milestones.sort_by(|a, b| a.ns.total_cmp(&b.ns));
         let lines = vec![
             Line::new("instructions", followed.instructions.to_string()),
             Line::new("in the pipeline", format!("{:.1} ns", followed.compute.as_nanoseconds())),
@@ -217,7 +223,7 @@ impl Machine for Mpsoc {
                 ),
             ),
         ];
-        Some(Passage { milestones, lines })
+        Some(Passage { milestones, omitted, lines })
     }
 
     fn record(&self, work: Duration) -> Option<wireloom_machine::Record> {

@@ -53,6 +53,7 @@ pub use io::{Delivered, Order, Reason, Verdict};
 pub use kind::KIND;
 pub use machine::{Failure, Latency, Machine, Options, Problem, RunError, Totals, View};
 pub use objects::{Called, MethodInterface, NoObjects, ObjectInterface, Objects, PacketUse, Words};
+pub use platform::CourseEvent;
 pub use spec::Spec;
 pub use toolchain::{BuildError, Optimisation};
 pub use workload::{Issued, Outcome, Port, Start, Workload};

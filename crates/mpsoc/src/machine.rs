@@ -15,7 +15,7 @@ use super::broker::Service;
 use super::io::{Delivered, Followed};
 use super::mpe;
 use super::objects::Objects;
-use super::platform::{Event, Platform};
+use super::platform::{Course, CourseEvent, Event, Platform};
 use super::sampler::Sampler;
 use super::spec::Spec;
 use super::workload::Workload;
@@ -465,6 +465,13 @@ impl<W: Workload, O: Objects> Machine<W, O> {
     /// Keeps the times of a packet, by its number among all that were offered.
     pub fn follow(&mut self, packet: u64) {
         self.platform.io.follow(packet);
+        self.platform.follow(packet);
+    }
+
+    /// What has happened to the packet that is followed, by time, and the number of further events
+    /// that were not kept.
+    pub fn course(&self) -> (Vec<CourseEvent>, u64) {
+        self.platform.course().map(Course::events).unwrap_or_default()
     }
 
     /// The times so far of the packet that is followed.

@@ -2,6 +2,7 @@
 //! Figures 1 and 2).
 
 mod bytes;
+mod course;
 mod lookahead;
 mod multiflex;
 mod order;
@@ -36,6 +37,8 @@ use super::shared::SharedMemory;
 use super::spec::{PLATFORM_NODES, Spec};
 use super::workload::Workload;
 use crate::multiflex::races::{Meeting, Party, Usage, Watch};
+pub(super) use course::Course;
+pub use course::CourseEvent;
 use lookahead::Lookahead;
 use multiflex::{Application, watched};
 
@@ -93,6 +96,8 @@ pub(super) struct Platform<W: Workload, O: Objects> {
     /// The number of initial packets that do not count.
     warm: u64,
     lookahead: Lookahead,
+    /// The course of the packet that is followed.
+    course: Option<Course>,
     pub(super) failure: Option<Box<Failure>>,
 }
 
@@ -170,6 +175,7 @@ impl<W: Workload, O: Objects> Platform<W, O> {
             watch: races.then(Watch::default),
             warm,
             lookahead: Lookahead::new(spec.processors),
+            course: None,
             failure: None,
             workload,
         };
@@ -272,7 +278,9 @@ impl<W: Workload, O: Objects> Platform<W, O> {
     /// Sends the messages of this turn's threads.
     fn flush(&mut self, kernel: &mut Kernel<Event>) {
         let mut sent = std::mem::take(&mut self.sent);
-        for Sent { at, thread, request } in sent.drain(..) {
+        for sent in sent.drain(..) {
+            self.tell_sent(&sent);
+            let Sent { at, thread, request, .. } = sent;
             let from = self.thread_node(thread);
             let (to, bytes, parcel) = match request {
                 Request::Idle(service) => {
@@ -368,10 +376,12 @@ impl<W: Workload, O: Objects> Platform<W, O> {
                     information,
                     window,
                 );
+                self.tell_begun(packet, thread, now);
                 self.resume(thread, now, kernel);
             }
             NocPayload::Finished { output } => {
                 let finish = self.outputs.remove(output as usize);
+                self.tell_finished(finish.packet, now, !finish.is_kept());
                 self.release(&finish, kernel);
                 let is_last = !finish.is_kept() && self.io.counts().1 + 1 == self.warm;
                 self.io.finished(finish, now, self.pipeline);
@@ -390,6 +400,7 @@ impl<W: Workload, O: Objects> Platform<W, O> {
             NocPayload::Reply { call } => {
                 let Call { target, thread, ticket, words, carried, .. } =
                     self.calls.remove(call as usize);
+                self.tell_arrived(thread, message.from, now, "reply");
                 if matches!(target, Target::Service { .. }) {
                     self.learn_once(thread, Meeting::Call(u64::from(call)));
                 }
@@ -413,6 +424,7 @@ impl<W: Workload, O: Objects> Platform<W, O> {
                 self.send(answer, kernel);
             }
             NocPayload::Probed { thread } => {
+                self.tell_arrived(thread, message.from, now, "answer");
                 context(&mut self.processors, self.threads, thread).is_answered = true;
                 self.resume(thread, now, kernel);
             }
@@ -436,6 +448,7 @@ impl<W: Workload, O: Objects> Platform<W, O> {
                 self.send_at(done, answer, kernel);
             }
             NocPayload::Accessed { thread, value } => {
+                self.tell_arrived(thread, message.from, now, "answer");
                 let context = context(&mut self.processors, self.threads, thread);
                 context.replies.arrive(&[value]);
                 context.access = None;
@@ -447,7 +460,10 @@ impl<W: Workload, O: Objects> Platform<W, O> {
                 let answer = reply(self, bytes, NocPayload::Filled { processor, line });
                 self.send_at(done, answer, kernel);
             }
-            NocPayload::Filled { processor, line } => self.fill(processor, line, now, kernel),
+            NocPayload::Filled { processor, line } => {
+                self.tell_filled(processor, &line, now);
+                self.fill(processor, line, now, kernel);
+            }
         }
     }
 
@@ -472,6 +488,7 @@ impl<W: Workload, O: Objects> Platform<W, O> {
                 return;
             }
         };
+        self.tell_matched(packet, thread, at);
         let loaded = self.io.window(packet).0.loaded;
         let from = self.broker_node();
         let work = self.message(
@@ -510,6 +527,8 @@ impl<W: Workload, O: Objects> Platform<W, O> {
         let call = &self.calls[number as usize];
         let (bytes, client) = (call.reply_bytes(), self.thread_node(call.thread));
         let done = self.elements[object].call(now, ready);
+        self.tell_object(number, self.elements[object].begun(done), "begins the call");
+        self.tell_object(number, done, "has done the call");
         let from = self.object_node(object as u32);
         if words == 0 {
             let call = self.calls.remove(number as usize);
@@ -538,6 +557,7 @@ impl<W: Workload, O: Objects> Platform<W, O> {
     /// Lets packet I/O take the packets that it can.
     fn accept(&mut self, kernel: &mut Kernel<Event>) {
         while let Some((packet, stored)) = self.io.take(kernel.now()) {
+            self.tell_taken(packet, kernel.now(), stored);
             kernel.send_at(stored, Event::Stored(packet));
         }
     }

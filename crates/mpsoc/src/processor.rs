@@ -51,6 +51,8 @@ pub(super) struct Sent {
     pub(super) at: Time,
     /// The number of the thread on the chip.
     pub(super) thread: u32,
+    /// The instructions of the thread up to then.
+    pub(super) instructions: u64,
     pub(super) request: Request,
 }
 
@@ -223,7 +225,11 @@ impl<T> Processor<T> {
             context.spent.add(behind);
             self.core.runs[thread as usize] = behind;
             if let Some(request) = request {
-                outside.sent.push(Sent { at: outside.now, thread: context.number, request });
+                let is_done = matches!(issued.outcome, Outcome::Done | Outcome::Jumped);
+                let instructions =
+                    context.spent.instructions + u64::from(is_done) - u64::from(behind.count);
+                let thread = context.number;
+                outside.sent.push(Sent { at: outside.now, thread, instructions, request });
             }
             match issued.outcome {
                 Outcome::Done | Outcome::Jumped => context.spent.instructions += 1,

@@ -155,12 +155,17 @@ impl Configured for Spec {
 }
 
 fn refusal(error: &NpError) -> Refusal {
-    let (offload, step) = match error {
-        NpError::Engine(refusal) => (None, Some(refusal.step.clone())),
-        NpError::Offload { offload, .. } => (Some(offload.clone()), None),
-        NpError::Illegal { .. } => (None, None),
-    };
-    Refusal { offload, step, message: error.to_string() }
+    let plain = || Refusal { offload: None, step: None, line: None, message: error.to_string() };
+    match error {
+        NpError::Engine(refusal) => Refusal {
+            offload: None,
+            step: Some(refusal.step.clone()),
+            line: refusal.line(),
+            message: refusal.sentence(),
+        },
+        NpError::Offload { offload, .. } => Refusal { offload: Some(offload.clone()), ..plain() },
+        NpError::Illegal { .. } => plain(),
+    }
 }
 
 /// Returns how packets arrive at a core clock of `clock_mhz` MHz.
@@ -180,6 +185,7 @@ fn settings(options: &Options, clock_mhz: u32) -> Settings {
         stall_percent: options.stall_percent,
         clock_mhz,
         waves: options.waves.clone(),
+        follows: options.follows,
         assertions: options.assertions,
         is_short: options.is_short,
         ..Settings::default()
@@ -377,13 +383,28 @@ impl Machine for Np {
 
     fn followed(&self) -> Option<Passage> {
         let (times, clock_mhz) = (self.execution.times(), f64::from(self.clock_mhz));
-        let milestone = |what, cycle| Milestone { what, cycle, ns: cycle as f64 * 1e3 / clock_mhz };
+        let milestone = |(place, what): (String, String), cycle| Milestone {
+            place,
+            what,
+            cycle,
+            ns: cycle as f64 * 1e3 / clock_mhz,
+        };
+        let outside = |what: &str| (String::new(), what.to_owned());
         let first = times.first()?;
-        let mut milestones =
-            vec![milestone("arrived", first.arrived), milestone("first beat in", first.entered)];
+        let mut milestones = vec![
+            milestone(outside("arrived"), first.arrived),
+            milestone(outside("first beat in"), first.entered),
+        ];
+        let (events, omitted) = self.execution.events();
+        let (followed, mut thread) = (self.processor.followed(), None);
+        let inside = events.iter();
         milestones
-            .extend(times.iter().map(|output| milestone("last beat out or drop", output.left)));
-        Some(Passage { milestones, lines: Vec::new() })
+            .extend(inside.map(|event| milestone(followed.words(event, &mut thread), event.cycle)));
+        let left = times.iter().map(|output| output.left);
+        milestones.extend(left.map(|cycle| milestone(outside("last beat out or drop"), cycle)));
+        // Copies can leave while the packet's thread goes on.
+        milestones.sort_by_key(|milestone| milestone.cycle);
+        Some(Passage { milestones, omitted, lines: Vec::new() })
     }
 
     fn record(&self, _: Duration) -> Option<Record> {
@@ -454,6 +475,7 @@ pub fn simulate(
     let optimise = optimise()?.unwrap_or(effort);
     let build = BuildOptions {
         waves: settings.waves.is_some(),
+        follows: settings.follows,
         assertions: settings.assertions,
         optimise,
         ..standard

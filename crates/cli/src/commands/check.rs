@@ -4,7 +4,7 @@ use clap::Args;
 use serde::Serialize;
 use wireloom_lang::diagnostics::{Diagnostic, Severity};
 use wireloom_lang::hir;
-use wireloom_lang::source::{SourceMap, Span};
+use wireloom_lang::source::{FileId, SourceFile, SourceMap, Span};
 use wireloom_machine::Program;
 
 use crate::failure::{Failure, Outcome};
@@ -59,7 +59,7 @@ impl Check {
         let files = checked.sources.files.iter().map(|file| &file.path);
         self.program.places(files).writes_json(self.json.as_ref()).check()?;
         let refused = match &checked.program {
-            Some(program) => refused(program, &self.on),
+            Some(program) => refused(program, &checked.sources, &self.on),
             None => Vec::new(),
         };
         let held = refused.is_empty();
@@ -102,7 +102,11 @@ fn count(number: usize, one: &str) -> String {
 }
 
 /// What machines cannot hold of a program.
-fn refused(checked: &hir::Program, machines: &[MachineName]) -> Vec<Diagnostic> {
+fn refused(
+    checked: &hir::Program,
+    sources: &SourceMap,
+    machines: &[MachineName],
+) -> Vec<Diagnostic> {
     if machines.is_empty() {
         return Vec::new();
     }
@@ -111,11 +115,23 @@ fn refused(checked: &hir::Program, machines: &[MachineName]) -> Vec<Diagnostic> 
         let name = machine.0.name().to_owned();
         let refusals = machine.0.refusals(&program).into_iter();
         refusals.map(move |refusal| {
-            let span = checked.declared(refusal.offload.as_deref(), refusal.step.as_deref());
+            let line = refusal.line.as_ref().and_then(|(file, line)| line_of(sources, file, *line));
+            let declared = || checked.declared(refusal.offload.as_deref(), refusal.step.as_deref());
+            let span = line.unwrap_or_else(declared);
             Diagnostic::refused(&name, span, &refusal.message)
         })
     };
     machines.iter().flat_map(of).collect()
+}
+
+/// Returns the text of a line, without the blanks around it, as a span.
+fn line_of(sources: &SourceMap, path: &str, line: u32) -> Option<Span> {
+    let is_it = |(_, file): &(u32, &SourceFile)| file.path.display().to_string() == path;
+    let (number, file) = (0..).zip(&sources.files).find(is_it)?;
+    let text = file.text.lines().nth(line.checked_sub(1)? as usize)?;
+    let start = text.trim_start().as_ptr() as usize - file.text.as_ptr() as usize;
+    let (start, length) = (start as u32, text.trim().len() as u32);
+    Some(Span { file: FileId(number), start, end: start + length })
 }
 
 fn finding(diagnostic: &Diagnostic, sources: &SourceMap) -> Finding {

@@ -91,7 +91,7 @@ impl Run {
         for name in &self.dump {
             find_offload(&store, name)?;
         }
-        let mut machine = self.on.start(&compiled, store, &job.simulation)?;
+        let mut machine = self.on.start(&compiled, store, &job.simulation.options()?)?;
         if machine.configured.capabilities().updates_in_flight {
             for update in updates.take() {
                 machine.machine.schedule(&update).map_err(|why| updates.failure(&update, why))?;

@@ -11,7 +11,7 @@ use wireloom_console::output::JsonTarget;
 use wireloom_console::{Places, Working, load_store, output};
 use wireloom_io::{BATCH, Captures, Source};
 use wireloom_ir::Golden;
-use wireloom_machine::{Program, golden};
+use wireloom_machine::{Options, Program, golden};
 use wireloom_net::{Frame, Packet};
 use wireloom_testkit::notation;
 
@@ -23,6 +23,9 @@ use crate::simulation::SimulationArgs;
 use crate::updates::{Part, UpdatesArgs};
 use executed::Executed;
 use report::Report;
+
+/// With at least so many packets before the traced one, it pays to optimise a machine's model.
+const SHORT: u64 = 10_000;
 
 /// See `wireloom trace --help`.
 #[derive(Args, Debug)]
@@ -57,7 +60,8 @@ pub struct Trace {
     on: Option<MachineName>,
     #[command(flatten)]
     updates: UpdatesArgs,
-    /// Show at most this number of steps, those of called engines included; 0 shows all
+    /// Show at most this number of steps, those of called engines included, and of events on a
+    /// machine; 0 shows all
     #[arg(long, value_name = "N", default_value_t = 1000)]
     steps: u64,
     /// Write the trace as JSON to a file, or to standard output (-)
@@ -103,7 +107,11 @@ impl Trace {
         let (store, _) = load_store(&program.lowered, &self.tables)?;
         let machine = match &self.on {
             Some(name) => {
-                let mut machine = name.start(program, store.clone(), &self.simulation)?;
+                // A model that shows what happens inside is built for this trace: soon rather than fast,
+                // unless many packets come first.
+                let is_short = number < SHORT;
+                let options = Options { follows: true, is_short, ..self.simulation.options()? };
+                let mut machine = name.start(program, store.clone(), &options)?;
                 machine.machine.follow(number);
                 Some(machine)
             }
@@ -139,7 +147,7 @@ impl Trace {
             self.simulation.records.write(machine.name(), recordings)?;
         }
         let subject = executed.subject().ok_or_else(|| no_such_packet(number, arrived))?;
-        Ok(Report::new(self.program.file.display().to_string(), number, subject))
+        Ok(Report::new(self.program.file.display().to_string(), number, subject, most_steps))
     }
 }
 

@@ -145,3 +145,28 @@ fn sections_for_no_offload_are_warned_of() {
     let core = String::from_utf8(place.read("np/np.core")).expect("text");
     assert!(core.contains("name: \"wireloom:np:hub_a_b:0.1.0\""), "{core}");
 }
+
+#[test]
+fn generated_text_has_lines_of_a_hundred_columns() {
+    let place = Workplace::new();
+    place.wireloom("build hub.loom --on np-1-1-1 -o np").status(0);
+    let long = |text: &str| -> Vec<String> {
+        let is_long = |line: &&str| line.chars().count() > 100 && !line.starts_with(['|', ' ']);
+        text.lines().filter(is_long).map(str::to_owned).collect()
+    };
+    let read = |name: &str| String::from_utf8(place.read(name)).expect("text");
+    assert_eq!(long(&read("np/README.md")), Vec::<String>::new());
+    for name in [
+        "harness.cpp",
+        "follow.h",
+        "layout.h",
+        "line.h",
+        "lanes.h",
+        "ports.h",
+        "routers.h",
+        "main.cpp",
+    ] {
+        let text = read(&format!("np/sim/{name}"));
+        assert!(text.lines().all(|line| line.chars().count() <= 100), "{name}");
+    }
+}

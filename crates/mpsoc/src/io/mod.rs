@@ -272,6 +272,12 @@ impl PacketIo {
         (packet.information, &bytes[..bytes.len().min(packet.information.loaded as usize)])
     }
 
+    /// The numbers of a packet among all that were offered, and among all that were taken.
+    pub(super) fn numbers(&self, place: u32) -> (u64, u64) {
+        let packet = &self.packets[place as usize];
+        (packet.offered, packet.number)
+    }
+
     /// The part of an arrived packet that packet memory holds outside its window.
     pub(super) fn kept(&self, place: u32) -> Kept<'_> {
         self.packets[place as usize].kept(&self.supply)

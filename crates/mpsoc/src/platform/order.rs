@@ -19,6 +19,7 @@ impl<W: Workload, O: Objects> Platform<W, O> {
     /// the broker: a packet that waits for an earlier one must not occupy a thread that the earlier
     /// one needs.
     pub(super) fn process(&mut self, packet: u32, kernel: &mut Kernel<Event>) {
+        self.tell_broker(packet, kernel.now(), "has its window");
         if let Some(arrivals) = &mut self.arrivals {
             arrivals.come(self.io.window(packet).0.number, packet);
         } else {
@@ -67,6 +68,7 @@ impl<W: Workload, O: Objects> Platform<W, O> {
         else {
             return;
         };
+        self.tell_object(number, kernel.now(), "has the call");
         match (&mut self.turns[object as usize], turn) {
             (Some(turns), Some(turn)) => {
                 turns.call(kernel.now(), turn, number);

@@ -14,6 +14,8 @@ use super::{Event, Platform, context};
 impl<W: Workload, O: Objects> Platform<W, O> {
     /// Handles a packet that has arrived at the broker for another part.
     pub(super) fn hand_over(&mut self, number: u32, kernel: &mut Kernel<Event>) {
+        let place = self.forwards[number as usize].packet;
+        self.tell_broker(place, kernel.now(), "has it for the next part");
         if self.holds_order() {
             self.hand_over_in_turn(number, kernel);
         } else {
@@ -31,6 +33,7 @@ impl<W: Workload, O: Objects> Platform<W, O> {
     /// Sends a packet to the thread that the broker has found for it.
     pub(super) fn give(&mut self, number: u32, thread: u32, at: Time, kernel: &mut Kernel<Event>) {
         let bytes = self.forwards[number as usize].contents.bytes();
+        self.tell_matched(self.forwards[number as usize].packet, thread, at);
         let parcel = NocPayload::TakeOver { number, thread };
         let message = self.message(self.broker_node(), self.thread_node(thread), bytes, parcel);
         self.send_at(at, message, kernel);
@@ -46,6 +49,7 @@ impl<W: Workload, O: Objects> Platform<W, O> {
     ) {
         let forward = self.forwards.remove(number as usize);
         let information = self.io.window(forward.packet).0;
+        self.tell_begun(forward.packet, thread, now);
         context(&mut self.processors, self.threads, thread).take_over(forward, information);
         self.resume(thread, now, kernel);
     }

@@ -62,7 +62,8 @@ impl<W: Workload> Executing<'_, '_, W> {
         let (clock, last_edge) = (core.clock, slots.edge + core.drain);
         if let Some(request) = request {
             let thread = hardware.context.number;
-            outside.sent.push(Sent { at: clock.edge(last_edge), thread, request });
+            let instructions = hardware.context.spent.instructions - u64::from(behind.count);
+            outside.sent.push(Sent { at: clock.edge(last_edge), thread, instructions, request });
         }
         if matches!(issued.outcome, Outcome::Waits | Outcome::Failed) {
             core.has_failed |= issued.outcome == Outcome::Failed;

@@ -38,7 +38,7 @@ pub fn files(
     files.push(("memory_map.json".into(), map + "\n"));
     files.extend(sources.lists(&core_name(processor), about, bench.as_ref()));
     files.extend(stimulus.into_iter().flat_map(|stimulus| testbench::files(&sources, stimulus)));
-    files.push(("README.md".into(), readme(processor, &images, estimate)));
+    files.push(("README.md".into(), wrapped(&readme(processor, &images, estimate))));
     files.extend(images.into_iter().map(|image| (image.path(), image.text)));
     files
 }
@@ -78,6 +78,38 @@ impl Sources<'_> {
     fn rtl(&self) -> impl Iterator<Item = String> {
         self.design.files.iter().map(|file| format!("rtl/{}", file.name))
     }
+}
+
+/// The longest line of a README, in characters.
+const COLUMNS: usize = 100;
+
+/// Breaks the lines of Markdown prose. Tables, headings, lists and code keep theirs.
+pub(super) fn wrapped(markdown: &str) -> String {
+    let (mut out, mut column, mut in_fence) = (String::new(), 0, false);
+    for line in markdown.lines() {
+        in_fence ^= line.starts_with("```");
+        let is_prose = !in_fence && line.starts_with(|c: char| !"|#`>-* ".contains(c) || c == '`');
+        if !is_prose || line.starts_with("```") {
+            out += if column > 0 { "\n" } else { "" };
+            out += &format!("{line}\n");
+            column = 0;
+            continue;
+        }
+        for word in line.split_whitespace() {
+            let length = word.chars().count();
+            if column > 0 && column + 1 + length > COLUMNS {
+                out.push('\n');
+                column = 0;
+            }
+            if column > 0 {
+                out.push(' ');
+                column += 1;
+            }
+            out += word;
+            column += length;
+        }
+    }
+    out + if column > 0 { "\n" } else { "" }
 }
 
 /// Returns the FuseSoC name of a processor.
@@ -202,4 +234,25 @@ cycle at {} MHz. The top module is `{top}` (rtl/{top}.sv); {simulation}.
         "\n## Parameters\n\n```toml\n{parameters}```\n\n## Estimated cost\n\n{estimate}\n"
     );
     text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn prose_is_wrapped_and_nothing_else() {
+        let long = "word ".repeat(40);
+        let kept = format!("# {long}\n\n| {long}|\n    {long}\n```toml\n{long}\n```\n");
+        let kept = kept.lines().map(|line| line.trim_end().to_owned() + "\n").collect::<String>();
+        let text = format!("{long}\nnext\n\n{kept}`code` {long}\n");
+        let wrapped = wrapped(&text);
+        assert!(wrapped.contains(&format!("\n\n{kept}")), "{wrapped}");
+        let (prose, _) = wrapped.split_once("\n\n").expect("two parts");
+        assert!(prose.lines().all(|line| line.len() <= COLUMNS) && prose.lines().count() == 3);
+        assert!(prose.ends_with("word next"), "{prose}");
+        assert!(wrapped.lines().last().is_some_and(|line| line.len() <= COLUMNS));
+        let words = |text: &str| text.split_whitespace().map(str::to_owned).collect::<Vec<_>>();
+        assert_eq!(words(&wrapped), words(&text));
+    }
 }

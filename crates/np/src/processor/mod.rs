@@ -39,9 +39,9 @@ pub use testbench::Stimulus;
 
 use crate::description::{Machine, Place, ShellKind};
 use crate::realisation;
-use crate::simulation::{Geometry, NarrowPorts, Source};
+use crate::simulation::{Followed, Geometry, NarrowPorts, PipelinedStep, Source};
 use wireloom_codegen::hardware::core::Refusal;
-use wireloom_codegen::hardware::engine::{EngineModule, Shell};
+use wireloom_codegen::hardware::engine::{ChainedStep, EngineModule, Shell};
 use wireloom_codegen::hardware::sv::{Item, Module};
 
 /// A reason why a program cannot be built for a machine.
@@ -196,7 +196,37 @@ impl Processor {
         ];
         let blocks =
             copies.into_iter().filter(|(_, copies)| *copies > 1).map(|(name, _)| name).collect();
-        Source { files, top: self.simulation_top().into(), blocks, geometry: self.geometry.clone() }
+        let (top, geometry) = (self.simulation_top().into(), self.geometry.clone());
+        let followed = (!self.plan.rig).then(|| self.followed());
+        Source { files, top, blocks, geometry, followed }
+    }
+
+    /// Returns the description of the signals that tell the way of a packet.
+    pub fn followed(&self) -> Followed {
+        let (plan, engine) = (&self.plan, &self.engine);
+        let shell = match plan.machine.engine.shell {
+            ShellKind::Multithreaded => "wl_engine_mt",
+            ShellKind::StateMachine => "wl_engine_fsm",
+            ShellKind::Pipelined => "wl_pipeline_step",
+        };
+        let port = |service: &Service| {
+            (service.name.clone(), service.offload.clone(), service.reply_bits > 0)
+        };
+        let pipelined = |step: &ChainedStep| PipelinedStep {
+            prefix: step.prefix.clone(),
+            step: step.step,
+            request_stages: step.request_stages,
+            calls: step.calls.clone(),
+        };
+        Followed {
+            top: format!("TOP.{}.u_np", self.simulation_top()),
+            modules: [plan.pipe_module(), plan.cluster_module(), engine.name.clone()],
+            counts: [plan.machine.clusters_a_pipe(), plan.machine.engines],
+            shell,
+            offloads: plan.services.iter().map(port).collect(),
+            steps: engine.core.steps.clone(),
+            pipeline: engine.chain.iter().map(pipelined).collect(),
+        }
     }
 
     /// Returns the name of the top module of a simulation.

@@ -5,6 +5,7 @@ use std::io::{self, BufRead, BufReader, Write};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
+use super::follow::Followed;
 use super::model::Model;
 use super::source::{Geometry, Source};
 use crate::processor::Hash;
@@ -12,9 +13,10 @@ use wireloom_install::{Cache, CacheError, tools};
 
 /// The files of the harness, which also determine the version of its interface to Rust. The first
 /// file includes the others.
-pub(crate) const HARNESS: [(&str, &str); 6] = [
+pub(crate) const HARNESS: [(&str, &str); 7] = [
     ("harness.cpp", include_str!("harness.cpp")),
     ("layout.h", include_str!("layout.h")),
+    ("follow.h", include_str!("follow.h")),
     ("line.h", include_str!("line.h")),
     ("lanes.h", include_str!("lanes.h")),
     ("ports.h", include_str!("ports.h")),
@@ -44,6 +46,9 @@ pub struct BuildOptions {
     /// Whether waves can be written. Such a model is slower, and each instance of a module is
     /// translated separately because Verilator does not trace blocks that it translates once.
     pub waves: bool,
+    /// Whether the model shows the signals that tell the way of a packet ([`Source::followed`]).
+    /// Each instance of a module is then translated separately.
+    pub follows: bool,
     /// Whether the model checks the assertions of the templates.
     pub assertions: bool,
     /// Optimisation level of the C++ compiler, 0 to 3.
@@ -58,7 +63,14 @@ impl Default for BuildOptions {
     /// Returns options for fast models, one compiler per core, and the usual cache.
     fn default() -> Self {
         let jobs = std::thread::available_parallelism().map_or(1, usize::from);
-        Self { waves: false, assertions: false, optimise: 2, jobs, cache: Cache::of_user("np") }
+        Self {
+            waves: false,
+            follows: false,
+            assertions: false,
+            optimise: 2,
+            jobs,
+            cache: Cache::of_user("np"),
+        }
     }
 }
 
@@ -133,12 +145,13 @@ fn key(
     let mut hash = Hash::default();
     hash.text(&tools::verilator_version().map_err(BuildError::Tool)?);
     HARNESS.iter().for_each(|(_, text)| hash.text(text));
-    hash.text(&driver(&source.geometry, options));
+    hash.text(&driver(source, options));
     arguments
         .iter()
         .chain(&make_flags(options))
         .chain(&source.blocks)
         .for_each(|word| hash.text(word));
+    hash.text(&readable(source, options));
     for file in &source.files {
         hash.text(&file.name);
         hash.text(&file.text);
@@ -207,10 +220,24 @@ pub(crate) fn definitions(geometry: &Geometry) -> Vec<(&'static str, String)> {
     values.into_iter().chain(lists).collect()
 }
 
+/// Returns the description of the signals that the harness reads, if it follows packets.
+fn followed<'a>(source: &'a Source, options: &BuildOptions) -> Option<&'a Followed> {
+    source.followed.as_ref().filter(|_| options.follows)
+}
+
+/// Returns the configuration of Verilator that makes these signals readable; empty without them.
+fn readable(source: &Source, options: &BuildOptions) -> String {
+    followed(source, options).map_or_else(String::new, Followed::configuration)
+}
+
 /// Returns the text of [`DRIVER`].
-fn driver(geometry: &Geometry, options: &BuildOptions) -> String {
+fn driver(source: &Source, options: &BuildOptions) -> String {
     let waves = ("WL_WAVES", u8::from(options.waves).to_string());
-    let definitions = definitions(geometry).into_iter().chain([waves]);
+    let follow = followed(source, options);
+    let follows = ("WL_FOLLOW", u8::from(follow.is_some()).to_string());
+    let signals = follow.map_or_else(Vec::new, Followed::definitions);
+    let definitions =
+        definitions(&source.geometry).into_iter().chain([waves, follows]).chain(signals);
     let definitions = definitions.map(|(name, value)| format!("#define {name} {value}\n"));
     format!("{}#include \"../{}\"\n", definitions.collect::<String>(), HARNESS[0].0)
 }
@@ -238,7 +265,10 @@ fn is_in_parts(options: &BuildOptions) -> bool {
 /// Returns whether repeated modules are translated once. Verilator cannot trace such modules, and
 /// without optimisation their code compiles faster than the headers of their separate files.
 fn is_hierarchical(source: &Source, options: &BuildOptions) -> bool {
-    !options.waves && is_in_parts(options) && !source.blocks.is_empty()
+    !options.waves
+        && followed(source, options).is_none()
+        && is_in_parts(options)
+        && !source.blocks.is_empty()
 }
 
 fn verilate(
@@ -259,7 +289,7 @@ fn verilate(
     for (name, text) in HARNESS {
         write(name, text)?;
     }
-    let driver = write(&format!("build/{DRIVER}.cpp"), &driver(&source.geometry, options))?;
+    let driver = write(&format!("build/{DRIVER}.cpp"), &driver(source, options))?;
     if is_in_parts(options) {
         verilator.arg(driver);
     }
@@ -269,6 +299,10 @@ fn verilate(
     let hierarchical = is_hierarchical(source, options);
     if hierarchical {
         verilator.arg(blocks);
+    }
+    let readable = readable(source, options);
+    if !readable.is_empty() {
+        verilator.arg(write("readable.vlt", &readable)?);
     }
     write("print.h", "void wl_print(const char *format, ...);\n")?;
     let files: Result<Vec<PathBuf>, BuildError> =

@@ -8,6 +8,7 @@ use wireloom_net::Frame;
 
 use wireloom_bits::Bits;
 
+use super::follow::Event;
 use super::measure::{Distribution, Meter, Pace, Pacer};
 use super::run::{Fate, Fault, Left, Simulation};
 use super::source::Geometry;
@@ -21,6 +22,8 @@ const LINE: u64 = 1024;
 const CHUNK: u64 = 256;
 /// Cycles per run shortly before the packet of an update enters.
 const SHORT_CHUNK: u64 = 8;
+/// Events of a packet that are kept: far more than anyone reads.
+const MOST_EVENTS: usize = 100_000;
 /// Cycles that an empty machine runs to complete its write-backs.
 const SETTLE: u64 = 2000;
 
@@ -48,6 +51,9 @@ pub struct Execution {
     /// The packet whose times are kept, and those of its outputs.
     followed: Option<u64>,
     times: Vec<Times>,
+    /// What happened to that packet, the first [`MOST_EVENTS`] of it, and how much more did.
+    events: Vec<Event>,
+    more_events: u64,
 }
 
 /// The times of an output, in cycles.
@@ -182,7 +188,8 @@ pub struct Use {
     pub name: String,
     /// The activity that counts as use.
     pub kind: String,
-    /// The fraction of the part's capacity that was used in the run, 0 to 1.
+    /// The fraction of the part's capacity that was used from the first packet in to the last one
+    /// out, 0 to 1.
     pub share: f64,
 }
 
@@ -219,12 +226,23 @@ impl Execution {
             updated: Vec::new(),
             followed: None,
             times: Vec::new(),
+            events: Vec::new(),
+            more_events: 0,
         }
     }
 
-    /// Keeps the times of a packet's outputs.
+    /// Keeps the times of a packet's outputs and, in a model that is built for it, what happens to
+    /// the packet.
     pub fn follow(&mut self, number: u64) {
         (self.followed, self.times) = (Some(number), Vec::new());
+        (self.events, self.more_events) = (Vec::new(), 0);
+        self.simulation.follow(number);
+    }
+
+    /// Returns what has happened to the packet that is followed, and the number of later events
+    /// that were left out.
+    pub fn events(&self) -> (&[Event], u64) {
+        (&self.events, self.more_events)
     }
 
     /// Returns the times of the outputs so far of the packet that is followed.
@@ -349,6 +367,12 @@ impl Execution {
             let is_near = self.updates.front().is_some_and(is_near);
             self.simulation.run(if is_near { cycles.min(SHORT_CHUNK) } else { cycles })
         };
+        while let Some(event) = self.simulation.take_event() {
+            match self.events.len() < MOST_EVENTS {
+                true => self.events.push(event),
+                false => self.more_events += 1,
+            }
+        }
         while let Some(left) = self.simulation.take() {
             self.meter.note(&left);
             if self.followed == Some(left.number) {
@@ -402,7 +426,9 @@ impl Execution {
 
     /// Returns the results of the run so far.
     pub fn report(&self) -> Report {
-        let cycles = self.simulation.state().cycles;
+        let state = self.simulation.state();
+        let (cycles, in_use) = (state.cycles, state.cycles - state.outside);
+        let uses = Use::of(self.simulation.geometry(), &self.simulation.probes_in_use(), in_use);
         Report {
             cycles,
             seconds: self.simulation.time().as_secs_f64(),
@@ -411,7 +437,7 @@ impl Execution {
             unported: self.simulation.geometry().ports.as_ref().map(|_| self.unported),
             latency: self.meter.latency(),
             wait: self.meter.wait(),
-            uses: Use::of(self.simulation.geometry(), &self.simulation.probes(), cycles),
+            uses,
             updates: self.updated.clone(),
         }
     }

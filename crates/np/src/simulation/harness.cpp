@@ -10,7 +10,8 @@
 // arrival time, on wide lanes above the ingress port), WL_PORTS (narrow ports; 0: wide lanes) of
 // WL_PORT_BYTES with WL_PORT_NUMBERS, WL_MEMORY_RATIO (0: no memory clock), WL_PROBE_BITS (0: no
 // probes), WL_WAVES, WL_ROUTERS (0: no virtual routers), the lane of each router in
-// WL_ROUTER_LANES, and WL_EVENTS, the processors that report events.
+// WL_ROUTER_LANES, and WL_EVENTS, the processors that report events. WL_FOLLOW says whether one
+// packet can be followed through the processor (follow.h).
 
 #include <algorithm>
 #include <cstdarg>
@@ -27,6 +28,9 @@
 
 #include "np_model.h"
 #include "verilated.h"
+#if WL_FOLLOW
+#include "verilated_syms.h"
+#endif
 #if WL_WAVES
 #include "verilated_fst_c.h"
 #endif
@@ -62,7 +66,8 @@ void put(void *port, unsigned at, unsigned count, uint64_t value) {
     for (unsigned bit = 0; bit < count;) {
         const unsigned to = at + bit, shift = to % 8, take = std::min(8 - shift, count - bit);
         const unsigned mask = ((1u << take) - 1) << shift;
-        bytes[to / 8] = uint8_t((bytes[to / 8] & ~mask) | ((unsigned(value >> bit) << shift) & mask));
+        const unsigned shifted = unsigned(value >> bit) << shift;
+        bytes[to / 8] = uint8_t((bytes[to / 8] & ~mask) | (shifted & mask));
         bit += take;
     }
 }
@@ -117,12 +122,21 @@ struct wl_left {
     uint32_t lane;
 };
 
+// Something that happened to the packet that is followed.
+struct wl_event {
+    uint64_t cycle;
+    uint64_t number;    // depends on the kind
+    uint32_t kind;      // Happened (follow.h)
+    uint32_t pipe, cluster;
+};
+
 struct wl_state {
     uint64_t cycles;    // simulated since reset
     uint64_t now;       // simulated and skipped cycles since reset
     uint64_t waiting;   // packets offered, and not in the machine yet
     uint64_t inside;    // packets in the machine
     uint64_t lost;      // packets dropped at the input so far
+    uint64_t outside;   // cycles before the first packet came in and since the last one left
 };
 }
 
@@ -137,6 +151,9 @@ struct Fault : std::runtime_error {
     using std::runtime_error::runtime_error;
 };
 
+#if WL_FOLLOW
+#include "follow.h"
+#endif
 #include "line.h"
 #if WL_ROUTERS > 0
 #include "routers.h"
@@ -146,6 +163,12 @@ struct Fault : std::runtime_error {
 #include "lanes.h"
 #endif
 
+// Cycles, and in how many of them each bit of the probes was set.
+struct Uses {
+    uint64_t cycles = 0;
+    std::vector<uint64_t> counts = std::vector<uint64_t>(WL_PROBE_BITS);
+};
+
 struct Simulation : Traffic {
 #if WL_WAVES
     std::unique_ptr<VerilatedFstC> waves;
@@ -154,10 +177,14 @@ struct Simulation : Traffic {
     std::deque<Control> controls;
     std::deque<uint64_t> answers;    // response << 32 | data
     std::vector<uint64_t> probes;
+    Uses before, since;              // until the first packet came in; since the last one left
+    std::vector<uint64_t> outside;   // the sum of both
+    bool has_begun = false;          // the first packet has come in
     uint64_t offered = 0;
     std::string error;
 
-    explicit Simulation(const wl_options &given) : Traffic(given), probes(WL_PROBE_BITS) {
+    explicit Simulation(const wl_options &given)
+        : Traffic(given), probes(WL_PROBE_BITS), outside(WL_PROBE_BITS) {
         Verilated::threadContextp(context.get());
         std::vector<const char *> words{"np"};
         words.insert(words.end(), given.arguments, given.arguments + given.argument_count);
@@ -175,6 +202,9 @@ struct Simulation : Traffic {
             waves->open(given.waves);
             if (!waves->isOpen()) throw Fault(std::string(given.waves) + " cannot be written");
         }
+#endif
+#if WL_FOLLOW
+        follower.begin(*context);
 #endif
         options.arguments = nullptr;
         options.waves = nullptr;
@@ -265,28 +295,49 @@ struct Simulation : Traffic {
         progress = cycles;
     }
 
-    void sample_probes() {
+    void sample_probes(Uses *uses) {
+        (void)uses;
 #if WL_PROBE_BITS > 0
         const auto *words = reinterpret_cast<const uint8_t *>(&top->probe_o);
         for (unsigned byte = 0; byte < (WL_PROBE_BITS + 7) / 8; ++byte)
-            for (unsigned set = words[byte]; set != 0; set &= set - 1)
-                ++probes[byte * 8 + unsigned(__builtin_ctz(set))];
+            for (unsigned set = words[byte]; set != 0; set &= set - 1) {
+                const unsigned bit = byte * 8 + unsigned(__builtin_ctz(set));
+                ++probes[bit];
+                if (uses) ++uses->counts[bit];
+            }
 #endif
     }
 
+    // Returns where the cycle counts in addition, which has a packet in it or not.
+    Uses *sample_outside(bool has_packet) {
+        if (has_packet) {
+            has_begun = true;
+            if (since.cycles != 0) since = Uses();
+            return nullptr;
+        }
+        Uses &uses = has_begun ? since : before;
+        ++uses.cycles;
+        return &uses;
+    }
+
     void cycle() {
+        const bool had_packet = inside != 0;
         arrive();
         deal();
         drive_inputs();
         uint64_t ready = 0;
-        for (unsigned i = 0; i < OUTPUTS; ++i) ready |= uint64_t(!chance(options.stall_percent)) << i;
+        for (unsigned i = 0; i < OUTPUTS; ++i)
+            ready |= uint64_t(!chance(options.stall_percent)) << i;
         put(&top->m_axis_tready_i, 0, OUTPUTS, ready);
         drive_control();
         low();
         sample_outputs(ready);
         sample_inputs();
         sample_control();
-        sample_probes();
+        sample_probes(sample_outside(had_packet || inside != 0));
+#if WL_FOLLOW
+        follower.look(now());
+#endif
         clock();
         ++cycles;
     }
@@ -305,7 +356,8 @@ struct Simulation : Traffic {
                 const uint64_t next = waiting.front().arrived;
                 if (next > now() && cycles - progress > 1000) skipped += next - now();
             } else if (cycles - progress > options.patience) {
-                throw Fault("the machine has made no progress for " + std::to_string(options.patience) + " cycles, with " +
+                throw Fault("the machine has made no progress for " +
+                            std::to_string(options.patience) + " cycles, with " +
                             std::to_string(inside) + " packets in it");
             }
             cycle();
@@ -351,10 +403,15 @@ void vl_fatal(const char *file, int line, const char *, const char *message) {
     std::string why = std::move(said);
     said.clear();
     while (!why.empty() && why.back() == '\n') why.pop_back();
-    throw Fault(why.empty() ? std::string(file) + ":" + std::to_string(line) + ": " + message : why);
+    if (why.empty()) why = std::string(file) + ":" + std::to_string(line) + ": " + message;
+    throw Fault(why);
 }
-void vl_stop(const char *file, int line, const char *scope) { vl_fatal(file, line, scope, "the model stopped"); }
-void vl_finish(const char *file, int line, const char *scope) { vl_fatal(file, line, scope, "the model finished"); }
+void vl_stop(const char *file, int line, const char *scope) {
+    vl_fatal(file, line, scope, "the model stopped");
+}
+void vl_finish(const char *file, int line, const char *scope) {
+    vl_fatal(file, line, scope, "the model finished");
+}
 
 extern "C" {
 
@@ -376,8 +433,8 @@ void wl_close(Simulation *simulation) {
 const char *wl_error(const Simulation *simulation) { return simulation->error.c_str(); }
 
 // Offers a packet that arrives in cycle `arrived`; packets of later calls arrive no earlier.
-void wl_offer(Simulation *simulation, const uint8_t *bytes, uint32_t length, uint16_t ingress, uint64_t arrival_ns,
-              uint64_t arrived, int waits) {
+void wl_offer(Simulation *simulation, const uint8_t *bytes, uint32_t length, uint16_t ingress,
+              uint64_t arrival_ns, uint64_t arrived, int waits) {
     simulation->waiting.push_back({simulation->offered++, arrival_ns, arrived, ingress, waits != 0,
                                    std::vector<uint8_t>(bytes, bytes + length)});
 }
@@ -423,10 +480,42 @@ int wl_take_answer(Simulation *simulation, uint64_t *answer) {
 }
 
 void wl_state_of(const Simulation *simulation, wl_state *state) {
-    *state = {simulation->cycles, simulation->now(), simulation->waiting.size() + simulation->buffered(),
-              simulation->inside, simulation->lost_count};
+    *state = {simulation->cycles, simulation->now(),
+              simulation->waiting.size() + simulation->buffered(), simulation->inside,
+              simulation->lost_count, simulation->before.cycles + simulation->since.cycles};
+}
+
+// Follows a packet, by its number among all that are offered. Must come before the packet does.
+void wl_follow(Simulation *simulation, uint64_t number) {
+#if WL_FOLLOW
+    simulation->follower.followed = number;
+#else
+    (void)simulation, (void)number;
+#endif
+}
+
+// Takes the next event of the packet that is followed. Returns 0 if there is none, or the model
+// cannot follow packets.
+int wl_take_event(Simulation *simulation, wl_event *event) {
+#if WL_FOLLOW
+    if (simulation->follower.events.empty()) return 0;
+    *event = simulation->follower.events.front();
+    simulation->follower.events.pop_front();
+    return 1;
+#else
+    (void)simulation, (void)event;
+    return 0;
+#endif
 }
 
 // Returns the number of cycles in which each bit of the probes was set.
 const uint64_t *wl_probes(const Simulation *simulation) { return simulation->probes.data(); }
+
+// Returns the same for the cycles `outside` of wl_state.
+const uint64_t *wl_probes_outside(Simulation *simulation) {
+    for (unsigned bit = 0; bit < WL_PROBE_BITS; ++bit)
+        simulation->outside[bit] =
+            simulation->before.counts[bit] + simulation->since.counts[bit];
+    return simulation->outside.data();
+}
 }

@@ -19,7 +19,8 @@ struct Traffic : Line {
 
     // Moves arrived packets to the buffer, or loses them.
     void arrive() {
-        arrive_at(size_t(options.buffer) * LANES, [this](const Packet &) -> auto & { return buffer; });
+        const size_t places = size_t(options.buffer) * LANES;
+        arrive_at(places, [this](const Packet &) -> auto & { return buffer; });
     }
 
     // Gives the next packet to each free lane, the lower ones first: wl_sequencer numbers packets
@@ -35,6 +36,7 @@ struct Traffic : Line {
             if (lane.in.holds || chance(options.idle_percent)) continue;
             lane.in.begin(std::move(buffer.front()));
             buffer.pop_front();
+            enters(lane.in.packet.number, dealt);
             std::deque<Passage> &inside = lanes[dealt++ % LANES].inside;
             inside.push_back({lane.in.packet.number, lane.in.packet.arrived, NOT_ENTERED});
             lane.passage = &inside.back();
@@ -50,7 +52,8 @@ struct Traffic : Line {
                 put_beat(in, i);
                 put(&top->s_axis_tuser_i, i * WL_USER_BITS, INGRESS_BITS, in.packet.ingress);
 #if WL_ARRIVAL
-                put(&top->s_axis_tuser_i, i * WL_USER_BITS + INGRESS_BITS, ARRIVAL_BITS, in.packet.arrival_ns);
+                put(&top->s_axis_tuser_i, i * WL_USER_BITS + INGRESS_BITS, ARRIVAL_BITS,
+                    in.packet.arrival_ns);
 #endif
             }
             put(&top->s_axis_tvalid_i, i, 1, in.offering);
@@ -89,7 +92,8 @@ struct Traffic : Line {
     void sample_outputs(uint64_t ready) {
         for (unsigned i = 0; i < LANES; ++i) {
             if (get(&top->event_valid_o, i, 1)) {
-                if (!lanes[i].leaving.empty()) throw Fault("an event was told in the middle of a packet");
+                if (!lanes[i].leaving.empty())
+                    throw Fault("an event was told in the middle of a packet");
                 const uint64_t event = get(&top->event_o, i * EVENT_BITS, EVENT_BITS);
                 leave(i, uint32_t(event >> REASON_BITS), uint32_t(event) & REASON_MASK, 0);
             }

@@ -33,6 +33,9 @@ struct Line {
     std::deque<Packet> waiting;      // not yet arrived
     std::deque<Left> out;
     std::deque<uint64_t> lost;
+#if WL_FOLLOW
+    Follower follower;
+#endif
     uint64_t lost_count = 0, cycles = 0, skipped = 0, progress = 0, inside = 0;
 
     explicit Line(const wl_options &given) : random(given.seed), options(given) {}
@@ -40,6 +43,15 @@ struct Line {
     bool chance(uint32_t percent) { return percent != 0 && random() % 100 < percent; }
 
     uint64_t now() const { return cycles + skipped; }
+
+    // A packet is the n-th of all that enter pipes in turn.
+    void enters(uint64_t number, uint64_t n) {
+#if WL_FOLLOW
+        if (number == follower.followed) follower.enters(n);
+#else
+        (void)number, (void)n;
+#endif
+    }
 
     void lose(const Packet &packet) {
         lost.push_back(packet.number);
@@ -101,7 +113,8 @@ struct Line {
         const unsigned count = unsigned(__builtin_popcountll(keep));
         if (keep != full(count) || (!last && count != BEAT)) {
             char text[80];
-            std::snprintf(text, sizeof text, "lane %u sent a beat with holes: tkeep %016llx, tlast %d", index,
+            std::snprintf(text, sizeof text,
+                          "lane %u sent a beat with holes: tkeep %016llx, tlast %d", index,
                           static_cast<unsigned long long>(keep), last);
             throw Fault(text);
         }

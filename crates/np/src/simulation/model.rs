@@ -38,6 +38,17 @@ pub(super) struct RawLeft {
     pub lane: u32,
 }
 
+/// `struct wl_event`: something that happened to the packet that is followed.
+#[repr(C)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct RawEvent {
+    pub cycle: u64,
+    pub number: u64,
+    pub kind: u32,
+    pub pipe: u32,
+    pub cluster: u32,
+}
+
 /// `struct wl_state`: the state of a simulation.
 #[repr(C)]
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -52,6 +63,8 @@ pub struct State {
     pub inside: u64,
     /// Number of packets that were lost at the input.
     pub lost: u64,
+    /// Number of simulated cycles before the first packet came in and since the last one left.
+    pub outside: u64,
 }
 
 /// `Simulation` of the harness.
@@ -72,8 +85,11 @@ struct Functions {
     take_lost: unsafe extern "C" fn(*mut RawSimulation, *mut u64) -> c_int,
     control: unsafe extern "C" fn(*mut RawSimulation, c_int, u32, u32),
     take_answer: unsafe extern "C" fn(*mut RawSimulation, *mut u64) -> c_int,
+    follow: unsafe extern "C" fn(*mut RawSimulation, u64),
+    take_event: unsafe extern "C" fn(*mut RawSimulation, *mut RawEvent) -> c_int,
     state_of: unsafe extern "C" fn(*const RawSimulation, *mut State),
     probes: unsafe extern "C" fn(*const RawSimulation) -> *const u64,
+    probes_outside: unsafe extern "C" fn(*mut RawSimulation) -> *const u64,
 }
 
 /// A translated and loaded machine. It can start any number of simulations, and is cheap to clone.
@@ -111,8 +127,11 @@ impl Model {
             take_lost: function!(b"wl_take_lost"),
             control: function!(b"wl_control"),
             take_answer: function!(b"wl_take_answer"),
+            follow: function!(b"wl_follow"),
+            take_event: function!(b"wl_take_event"),
             state_of: function!(b"wl_state_of"),
             probes: function!(b"wl_probes"),
+            probes_outside: function!(b"wl_probes_outside"),
         };
         Ok(Self { _library: Arc::new(library), functions, geometry: Arc::new(geometry) })
     }
@@ -245,6 +264,20 @@ impl Instance {
             .then_some(answer)
     }
 
+    pub fn follow(&mut self, number: u64) {
+        // SAFETY: the simulation is open.
+        unsafe { (self.model.functions.follow)(self.raw, number) };
+    }
+
+    pub fn take_event(&mut self) -> Option<RawEvent> {
+        let mut event = std::mem::MaybeUninit::uninit();
+        // SAFETY: the harness fills the structure if it returns 1.
+        unsafe {
+            ((self.model.functions.take_event)(self.raw, event.as_mut_ptr()) != 0)
+                .then(|| event.assume_init())
+        }
+    }
+
     pub fn state(&self) -> State {
         let mut state = State::default();
         // SAFETY: the simulation is open.
@@ -254,13 +287,24 @@ impl Instance {
 
     /// Returns, for each bit of the probes, the number of cycles in which it was set.
     pub fn probes(&self) -> &[u64] {
+        // SAFETY: the simulation is open, and `self` stays borrowed.
+        unsafe { self.counts((self.model.functions.probes)(self.raw)) }
+    }
+
+    /// Returns the same for the cycles of [`State::outside`].
+    pub fn probes_outside(&self) -> &[u64] {
+        // SAFETY: the simulation is open; the harness changes only what it returns, which stays the
+        // same until it runs again, and `self` stays borrowed.
+        unsafe { self.counts((self.model.functions.probes_outside)(self.raw)) }
+    }
+
+    /// # Safety
+    /// The counts must be those of the harness for all bits of the probes.
+    unsafe fn counts(&self, counts: *const u64) -> &[u64] {
         match self.model.geometry.probe_bits() {
             0 => &[],
-            // SAFETY: the harness has a count for each bit of the geometry, and `self` stays
-            // borrowed.
-            bits => unsafe {
-                std::slice::from_raw_parts((self.model.functions.probes)(self.raw), bits)
-            },
+            // SAFETY: the harness has a count for each bit of the geometry.
+            bits => unsafe { std::slice::from_raw_parts(counts, bits) },
         }
     }
 
@@ -322,6 +366,7 @@ mod tests {
             stall_percent seed patience period_ps waves);
         assert_layout!("wl_left", RawLeft, number arrived entered left bytes length kind reason
             egress lane);
-        assert_layout!("wl_state", State, cycles now waiting inside lost);
+        assert_layout!("wl_event", RawEvent, cycle number kind pipe cluster);
+        assert_layout!("wl_state", State, cycles now waiting inside lost outside);
     }
 }

@@ -40,15 +40,17 @@ struct Traffic : Line {
     Port &port_of(const Packet &packet) {
         for (unsigned i = 0; i < WL_PORTS; ++i)
             if (NUMBERS[i] == packet.ingress) return ports[i];
-        std::string text = "packet " + std::to_string(packet.number) + " (counted from 0) came in on port " +
-                           std::to_string(packet.ingress) + ", which the machine does not have; its ports are";
+        std::string text = "packet " + std::to_string(packet.number) +
+                           " (counted from 0) came in on port " + std::to_string(packet.ingress) +
+                           ", which the machine does not have; its ports are";
         for (uint16_t number : NUMBERS) text += " " + std::to_string(number);
         throw Fault(text);
     }
 
     // Moves arrived packets to the buffer of their port, or loses them.
     void arrive() {
-        arrive_at(options.buffer, [this](const Packet &packet) -> auto & { return port_of(packet).buffer; });
+        arrive_at(options.buffer,
+                  [this](const Packet &packet) -> auto & { return port_of(packet).buffer; });
     }
 
     void deal() { deal_each(ports); }
@@ -71,6 +73,7 @@ struct Traffic : Line {
             Port &port = ports[i];
             if (get(&top->taken_o, i, 1)) {
                 if (port.queued.empty()) throw Fault("a packet was taken that never came");
+                enters(port.queued.front().number, first + stories.size());
                 stories.push_back({port.queued.front(), {}, 0, false});
                 port.queued.pop_front();
             }
@@ -86,7 +89,8 @@ struct Traffic : Line {
     // Adds a part to the oldest packet whose end the processor has not reported; the part goes to
     // `stream`, or to none.
     void tell(uint32_t kind, uint32_t reason, uint32_t egress, const unsigned *stream) {
-        if (told - first >= stories.size()) throw Fault("something left the machine that never entered it");
+        if (told - first >= stories.size())
+            throw Fault("something left the machine that never entered it");
         Story &story = stories[told - first];
         const Passage &passage = story.passage;
         if (stream) {
@@ -94,7 +98,8 @@ struct Traffic : Line {
             ++story.open;
         }
         Left left;
-        left.head = {passage.number, passage.arrived, passage.entered, now(), nullptr, 0, kind, reason, egress, 0};
+        left.head = {passage.number, passage.arrived, passage.entered, now(), nullptr, 0, kind,
+                     reason, egress, 0};
         story.parts.push_back(std::move(left));
         if (kind != KIND_EMIT) {
             story.ended = true;
@@ -109,16 +114,19 @@ struct Traffic : Line {
             const uint64_t event = get(&top->event_o, 0, EVENT_BITS);
             tell(uint32_t(event >> REASON_BITS), uint32_t(event) & REASON_MASK, 0, nullptr);
         }
-        if (get(&top->unknown_o, 0, 1)) tell(kind_of(user), reason_of(user), egress_of(user), nullptr);
+        if (get(&top->unknown_o, 0, 1))
+            tell(kind_of(user), reason_of(user), egress_of(user), nullptr);
         for (unsigned i = 0; i < OUTPUTS; ++i) {
             if (get(&top->went_o, i, 1)) tell(kind_of(user), reason_of(user), egress_of(user), &i);
             if (!(ready >> i & 1) || !get_beat(leaving[i], i)) continue;
-            if (going[i].empty()) throw Fault("a packet left on a port that it was not told to go to");
+            if (going[i].empty())
+                throw Fault("a packet left on a port that it was not told to go to");
             Story &story = stories[going[i].front().story - first];
             Left &left = story.parts[going[i].front().part];
             going[i].pop_front();
             const uint64_t own = get(&top->m_axis_tuser_o, i * SENT_BITS, SENT_BITS);
-            if (kind_of(own) != left.head.kind || reason_of(own) != left.head.reason || egress_of(own) != left.head.egress)
+            if (kind_of(own) != left.head.kind || reason_of(own) != left.head.reason ||
+                egress_of(own) != left.head.egress)
                 throw Fault("packets left a port in another order than they went there");
             left.bytes = std::move(leaving[i]);
             leaving[i].clear();
@@ -126,8 +134,9 @@ struct Traffic : Line {
             --story.open;
             progress = cycles;
         }
-        for (; !stories.empty() && stories.front().ended && stories.front().open == 0; stories.pop_front()) {
+        while (!stories.empty() && stories.front().ended && stories.front().open == 0) {
             for (Left &left : stories.front().parts) out.push_back(std::move(left));
+            stories.pop_front();
             ++first;
             --inside;
         }
@@ -142,7 +151,8 @@ struct Traffic : Line {
     // Returns the number of packets that have arrived and not begun to enter.
     uint64_t buffered() const {
         uint64_t count = 0;
-        for (const Port &port : ports) count += port.buffer.size() + (port.in.holds && port.in.sent == 0);
+        for (const Port &port : ports)
+            count += port.buffer.size() + (port.in.holds && port.in.sent == 0);
         return count;
     }
 };

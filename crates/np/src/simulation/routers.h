@@ -24,14 +24,17 @@ struct Traffic : Line {
     static unsigned router_of(const Packet &packet) {
         const unsigned router = packet.ingress >> ROUTER_SHIFT;
         if (router >= WL_ROUTERS)
-            throw Fault("packet " + std::to_string(packet.number) + " (counted from 0) is of router " + std::to_string(router) +
+            throw Fault("packet " + std::to_string(packet.number) +
+                        " (counted from 0) is of router " + std::to_string(router) +
                         ", but there are " + std::to_string(WL_ROUTERS) + ", from 0");
         return router;
     }
 
     // Moves arrived packets to the buffer of their lane, or loses them.
     void arrive() {
-        arrive_at(options.buffer, [this](const Packet &packet) -> auto & { return lanes[ROUTER_LANES[router_of(packet)]].buffer; });
+        arrive_at(options.buffer, [this](const Packet &packet) -> auto & {
+            return lanes[ROUTER_LANES[router_of(packet)]].buffer;
+        });
     }
 
     void deal() { deal_each(lanes); }
@@ -55,7 +58,8 @@ struct Traffic : Line {
                 if (get(&top->lost_o, i, 1)) {
                     lose(lane.in.packet);
                 } else {
-                    within[router_of(lane.in.packet)].push_back({lane.in.packet.number, lane.in.packet.arrived, now()});
+                    within[router_of(lane.in.packet)].push_back(
+                        {lane.in.packet.number, lane.in.packet.arrived, now()});
                     ++inside;
                 }
             }
@@ -69,7 +73,8 @@ struct Traffic : Line {
             throw Fault("something left the machine that never entered it");
         const Passage &passage = within[router].front();
         Left left;
-        left.head = {passage.number, passage.arrived, passage.entered, now(), nullptr, 0, kind_of(user),
+        left.head = {passage.number, passage.arrived, passage.entered, now(), nullptr, 0,
+                     kind_of(user),
                      reason_of(user), egress_of(user), 0};
         left.bytes = std::move(bytes);
         out.push_back(std::move(left));
@@ -82,7 +87,8 @@ struct Traffic : Line {
 
     void sample_outputs(uint64_t ready) {
         for (unsigned i = 0; i < WL_EVENTS; ++i)
-            if (get(&top->event_valid_o, i, 1)) leave(get(&top->event_o, i * SENT_BITS, SENT_BITS), {});
+            if (get(&top->event_valid_o, i, 1))
+                leave(get(&top->event_o, i * SENT_BITS, SENT_BITS), {});
         for (unsigned i = 0; i < LANES; ++i) {
             if (!(ready >> i & 1) || !get_beat(lanes[i].leaving, i)) continue;
             std::vector<uint8_t> bytes = std::move(lanes[i].leaving);
@@ -100,7 +106,8 @@ struct Traffic : Line {
     // Returns the number of packets that have arrived and not begun to enter.
     uint64_t buffered() const {
         uint64_t count = 0;
-        for (const Lane &lane : lanes) count += lane.buffer.size() + (lane.in.holds && lane.in.sent == 0);
+        for (const Lane &lane : lanes)
+            count += lane.buffer.size() + (lane.in.holds && lane.in.sent == 0);
         return count;
     }
 };

@@ -8,6 +8,7 @@ use std::time::{Duration, Instant};
 use wireloom_codegen::hardware::core::assemble::exit_code;
 use wireloom_net::Frame;
 
+use super::follow::Event;
 use super::model::{Instance, Model, RawLeft, State};
 use super::source::Geometry;
 
@@ -35,6 +36,8 @@ pub struct Settings {
     pub clock_mhz: u32,
     /// Path of the waves (FST). The model must be built with waves.
     pub waves: Option<PathBuf>,
+    /// Whether packets can be followed. The model must be built for it.
+    pub follows: bool,
     /// Whether the assertions of the templates are checked. The model must be built with them.
     pub assertions: bool,
     /// Whether the run is short, so that a model is built without optimisation.
@@ -51,6 +54,7 @@ impl Default for Settings {
             seed: 1,
             patience: 1_000_000,
             clock_mhz: 100,
+            follows: false,
             assertions: false,
             is_short: false,
             waves: None,
@@ -200,6 +204,17 @@ impl Simulation {
         Some(left)
     }
 
+    /// Records what happens to a packet, given by its number among those offered. Must be called
+    /// before the packet is offered. Only models that are built to follow packets do.
+    pub fn follow(&mut self, number: u64) {
+        self.instance.follow(number);
+    }
+
+    /// Returns what happened next to the packet that is followed.
+    pub fn take_event(&mut self) -> Option<Event> {
+        self.instance.take_event().and_then(|raw| Event::new(&raw))
+    }
+
     /// Returns the number of the next packet that was lost at the input, in order.
     pub fn take_lost(&mut self) -> Option<u64> {
         self.instance.take_lost()
@@ -236,7 +251,17 @@ impl Simulation {
 
     /// Returns the count of each probe over all cycles so far, in the order of the geometry.
     pub fn probes(&self) -> Vec<u64> {
-        let mut counts = self.instance.probes();
+        self.sums(self.instance.probes())
+    }
+
+    /// Returns the count of each probe over the cycles from the first packet in to the last one out.
+    pub fn probes_in_use(&self) -> Vec<u64> {
+        let outside = self.sums(self.instance.probes_outside());
+        self.probes().iter().zip(&outside).map(|(all, outside)| all - outside).collect()
+    }
+
+    /// Returns the count of each probe, from those of its bits.
+    fn sums(&self, mut counts: &[u64]) -> Vec<u64> {
         let mut sums = Vec::new();
         for probe in &self.instance.geometry().probes {
             let (own, rest) = counts.split_at(probe.bits);

@@ -1,5 +1,6 @@
 //! The simulated design: its sources, and the shape of the top module's ports.
 
+use super::follow::Followed;
 use crate::processor::File;
 
 /// A network processor as SystemVerilog files.
@@ -16,6 +17,8 @@ pub struct Source {
     pub blocks: Vec<String>,
     /// The shape of the top module's ports.
     pub geometry: Geometry,
+    /// The signals that tell the way of a packet, if packets can be followed.
+    pub followed: Option<Followed>,
 }
 
 /// The shape of the ports.

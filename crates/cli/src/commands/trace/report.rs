@@ -68,7 +68,8 @@ struct MachineOutput {
 
 impl Report {
     /// Creates the report on a packet.
-    pub fn new(program: String, number: u64, subject: Subject<'_>) -> Self {
+    /// Of the machine's events, it keeps so many.
+    pub fn new(program: String, number: u64, subject: Subject<'_>, most: u64) -> Self {
         let Subject { program: ir, packet, traced: (trace, outputs), machine, is_lost } = subject;
         let left = |output: Output<'_>| OutputReport {
             verdict: verdict_text(ir, output.verdict),
@@ -86,8 +87,9 @@ impl Report {
             bytes: hex(&packet.bytes),
             trace,
             outputs: outputs.iter().map(left).collect(),
-            machine: machine
-                .map(|(machine, got)| MachineReport::new(ir, &machine, is_lost, &outputs, &got)),
+            machine: machine.map(|(machine, got)| {
+                MachineReport::new(ir, &machine, is_lost, &outputs, &got).cut(most)
+            }),
         }
     }
 
@@ -174,6 +176,16 @@ impl MachineReport {
         }
     }
 
+    /// Keeps so many events.
+    fn cut(mut self, most: u64) -> Self {
+        if let Some(passage) = &mut self.passage {
+            let more = (passage.milestones.len() as u64).saturating_sub(most);
+            passage.omitted += more;
+            passage.milestones.truncate(most.min(usize::MAX as u64) as usize);
+        }
+        self
+    }
+
     fn text(&self) -> String {
         let mut out = format!("{}: ", self.machine);
         let verdicts: Vec<&str> = self.outputs.iter().map(|left| left.verdict.as_str()).collect();
@@ -198,18 +210,40 @@ impl MachineReport {
             out += &format!("{table}\n");
         }
         if let Some(passage) = &self.passage {
-            let mut table = output::table(&["", "cycle", "ns"], &[1, 2]);
-            for milestone in &passage.milestones {
-                let ns = format!("{:.1}", milestone.ns);
-                table.add_row([milestone.what.to_owned(), thousands(milestone.cycle), ns]);
+            out += &format!("{}\n", course(passage));
+            if passage.omitted > 0 {
+                out += &format!(
+                    "{} more events are not shown (--steps)\n",
+                    thousands(passage.omitted)
+                );
             }
-            out += &format!("{table}\n");
             for line in &passage.lines {
                 out += &format!("{}: {}\n", line.name, line.text);
             }
+        } else if !self.lost {
+            out += "it keeps no times; its steps are those above\n";
         }
         out
     }
+}
+
+/// Tabulates the events of a packet, each with the cycles since the one before.
+fn course(passage: &Passage) -> comfy_table::Table {
+    let heads = ["cycle", "ns", "after", "where", "what"];
+    let mut table = output::table(&heads, &[0, 1, 2]);
+    let mut before = None;
+    for milestone in &passage.milestones {
+        let after = before.map(|before| thousands(milestone.cycle - before));
+        before = Some(milestone.cycle);
+        table.add_row([
+            thousands(milestone.cycle),
+            format!("{:.1}", milestone.ns),
+            after.unwrap_or_default(),
+            milestone.place.clone(),
+            milestone.what.clone(),
+        ]);
+    }
+    table
 }
 
 fn fields(arrived: &[u8], left: &[u8]) -> Vec<FieldReport> {

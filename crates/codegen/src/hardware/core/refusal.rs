@@ -4,7 +4,7 @@ use wireloom_ir::{Engine, Loc, Program, Step};
 
 /// The reason why an engine is not built.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("{}step `{step}` of `{engine}`: {reason}", place.as_ref().map_or(String::new(), |p| format!("{p}: ")))]
+#[error("{}{}", place.as_ref().map_or(String::new(), |p| format!("{p}: ")), self.sentence())]
 pub struct Refusal {
     /// The engine.
     pub engine: String,
@@ -31,6 +31,19 @@ impl Refusal {
             place: place(program, loc),
             reason: reason.into(),
         }
+    }
+}
+
+impl Refusal {
+    /// Returns the step and the reason, for a reader who is shown the place.
+    pub fn sentence(&self) -> String {
+        format!("step `{}` of `{}`: {}", self.step, self.engine, self.reason)
+    }
+
+    /// Returns the file and the line of the place.
+    pub fn line(&self) -> Option<(String, u32)> {
+        let (file, line) = self.place.as_ref()?.rsplit_once(':')?;
+        Some((file.to_owned(), line.parse().ok()?))
     }
 }
 

@@ -54,6 +54,21 @@ pub struct EngineModule {
     /// packet (`load_info_i`) are the length and the ingress port and, if the layout includes them,
     /// the arrival time and the sequence number.
     pub core: Core,
+    /// The steps of a pipelined engine in their order; empty for other shells.
+    pub chain: Vec<ChainedStep>,
+}
+
+/// A step of a pipelined engine.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ChainedStep {
+    /// The prefix of its nets in the engine's module.
+    pub prefix: String,
+    /// The index of the step in the engine.
+    pub step: usize,
+    /// The number of register stages of its request logic.
+    pub request_stages: u32,
+    /// The indices of the offload ports that it calls, in the order of its requests.
+    pub calls: Vec<usize>,
 }
 
 impl EngineModule {
@@ -83,7 +98,7 @@ pub fn build(
     let mut modules = core.modules.clone();
     let name = module.name.clone();
     modules.push(module);
-    Ok(EngineModule { name, modules, core })
+    Ok(EngineModule { name, modules, core, chain: Vec::new() })
 }
 
 /// Returns the lowest bit in the state and the width of each argument of a called engine.

@@ -6,7 +6,7 @@ use serde::Serialize;
 use wireloom_machine::Files;
 
 use super::{Chip, LONGEST, lane, top};
-use crate::processor::folder::{Sources, test_bench};
+use crate::processor::folder::{Sources, test_bench, wrapped};
 use crate::processor::fusesoc::core_name;
 use crate::processor::images::Image;
 use crate::processor::memory_map::{self, Contents, MemoryMap, Target, memory_map, registers};
@@ -76,7 +76,7 @@ pub fn files(
     files.push(("memory_map.json".into(), map + "\n"));
     files.extend(testbench::files(&sources, stimulus));
     files.extend(sources.lists(&core_name("virtual"), "virtual routers", Some(&bench)));
-    files.push(("README.md".into(), readme(chip, names, estimate, clock)));
+    files.push(("README.md".into(), wrapped(&readme(chip, names, estimate, clock))));
     files.extend(images.iter().map(|image| (image.path(), image.text.clone())));
     files
 }

@@ -179,7 +179,8 @@ impl Chip {
         let files = self.design.files.iter().chain(&self.simulation).cloned().collect();
         let blocks =
             members(&self.lanes).flat_map(|member| member.processor.source().blocks).collect();
-        Source { files, top: top::SIMULATION.into(), blocks, geometry: self.geometry.clone() }
+        let (top, geometry) = (top::SIMULATION.into(), self.geometry.clone());
+        Source { files, top, blocks, geometry, followed: None }
     }
 
     /// Returns all processors. Their positions are their numbers.

@@ -1,10 +1,14 @@
-// Test bench of a generated network processor: offers packets, and compares what leaves with what is expected.
+// Test bench of a generated network processor: offers packets, and compares what leaves with what
+// is expected.
 //
-//   np_tb PACKETS EXPECTED [--idle PERCENT] [--stall PERCENT] [--waves FILE] [+wl_image_NAME=FILE ...]
+//   np_tb PACKETS EXPECTED [--idle PERCENT] [--stall PERCENT] [--waves FILE]
+//         [+wl_image_NAME=FILE ...]
 //
-// A line of PACKETS: ingress port, arrival in nanoseconds (decimal), bytes (hexadecimal, `-` for none). A line of EXPECTED: number of the
-// packet from 0, then `sent PORT BYTES`, `cpu REASON BYTES` or `drop REASON` (a reason is set << 16 | value, six hexadecimal digits; of set
-// ff only the set counts). Packets enter as fast as they are taken; those of virtual routers, whose queues would overflow, when they arrive.
+// A line of PACKETS: ingress port, arrival in nanoseconds (decimal), bytes (hexadecimal, `-` for
+// none). A line of EXPECTED: number of the packet from 0, then `sent PORT BYTES`,
+// `cpu REASON BYTES` or `drop REASON` (a reason is set << 16 | value, six hexadecimal digits; of
+// set ff only the set counts). Packets enter as fast as they are taken; those of virtual routers,
+// whose queues would overflow, when they arrive.
 // Exit status: 0 if everything left as expected, else 1; 2 for bad input.
 
 #include "harness.cpp"
@@ -26,7 +30,8 @@ std::vector<uint8_t> bytes_of(const std::string &text, const std::string &where)
     if (text == "-") return bytes;
     if (text.size() % 2 != 0 || text.find_first_not_of("0123456789abcdef") != std::string::npos)
         refuse(where + ": bytes are pairs of the digits 0-9, a-f");
-    for (size_t i = 0; i < text.size(); i += 2) bytes.push_back(uint8_t(std::stoul(text.substr(i, 2), nullptr, 16)));
+    for (size_t i = 0; i < text.size(); i += 2)
+        bytes.push_back(uint8_t(std::stoul(text.substr(i, 2), nullptr, 16)));
     return bytes;
 }
 
@@ -58,7 +63,8 @@ std::string line_of(const wl_left &left) {
 }
 
 uint32_t percent(const std::string &text) {
-    if (text.empty() || text.size() > 2 || text.find_first_not_of("0123456789") != std::string::npos)
+    const bool is_number = text.find_first_not_of("0123456789") == std::string::npos;
+    if (text.empty() || text.size() > 2 || !is_number)
         refuse("'" + text + "' is no percentage from 0 to 99");
     return uint32_t(std::stoul(text));
 }
@@ -84,8 +90,10 @@ int main(int count, char **words) {
         else if (word == "--waves") waves = words[++i];
         else refuse("there is no option " + word);
     }
-    if (files.size() != 2) refuse("usage: np_tb PACKETS EXPECTED [options] [+wl_image_NAME=FILE ...]");
-    if (!WL_WAVES && !waves.empty()) refuse("this test bench was built without waves: make sim WAVES=FILE");
+    if (files.size() != 2)
+        refuse("usage: np_tb PACKETS EXPECTED [options] [+wl_image_NAME=FILE ...]");
+    if (!WL_WAVES && !waves.empty())
+        refuse("this test bench was built without waves: make sim WAVES=FILE");
     options.arguments = arguments.data();
     options.argument_count = uint32_t(arguments.size());
     options.waves = waves.empty() ? nullptr : waves.c_str();
@@ -103,16 +111,19 @@ int main(int count, char **words) {
         unsigned ingress;
         uint64_t arrival;
         std::string text;
-        if (!(fields >> ingress >> arrival >> text) || ingress >> INGRESS_BITS != 0) refuse(where + ": a line is: port, nanoseconds, bytes");
+        if (!(fields >> ingress >> arrival >> text) || ingress >> INGRESS_BITS != 0)
+            refuse(where + ": a line is: port, nanoseconds, bytes");
         const std::vector<uint8_t> bytes = bytes_of(text, where);
         if (bytes.empty() || bytes.size() > MAX_LENGTH)
             refuse(where + ": a packet has 1 to " + std::to_string(MAX_LENGTH) + " bytes");
         const bool waits = WL_ROUTERS == 0;
-        wl_offer(simulation, bytes.data(), uint32_t(bytes.size()), uint16_t(ingress), arrival, waits ? 0 : arrival * 1000 / WL_PERIOD_PS,
-                 waits);
+        const uint64_t cycle = waits ? 0 : arrival * 1000 / WL_PERIOD_PS;
+        wl_offer(simulation, bytes.data(), uint32_t(bytes.size()), uint16_t(ingress), arrival,
+                 cycle, waits);
     }
 
-    // What became of packets, by their numbers: those of several lanes, narrow ports or virtual routers are told in another order.
+    // What became of packets, by their numbers: those of several lanes, narrow ports or virtual
+    // routers are told in another order.
     std::map<uint64_t, std::vector<std::string>> told;
     std::map<uint64_t, bool> ended;
     uint64_t next = 0;
@@ -147,7 +158,8 @@ int main(int count, char **words) {
         if (++wrong <= 5) std::cout << "expected: " << line << "\n     got: nothing\n";
     }
     wl_close(simulation);
-    std::cout << state.cycles << " cycles, " << compared << " outputs compared, " << wrong << " differ\n"
+    std::cout << state.cycles << " cycles, " << compared << " outputs compared, " << wrong
+              << " differ\n"
               << (wrong == 0 ? "PASS" : "FAIL") << "\n";
     return wrong == 0 ? 0 : 1;
 }

@@ -47,6 +47,7 @@ fn echo_source(lanes: usize) -> Source {
         top: "echo".to_owned(),
         blocks: vec!["echo_lane".to_owned()],
         geometry,
+        followed: None,
     }
 }
 
@@ -231,6 +232,27 @@ fn probes_add_up() {
 }
 
 #[test]
+fn cycles_without_packets_at_both_ends_are_not_in_use() {
+    let mut simulation = Simulation::start(&echo(2, false), &taking(2)).expect("it starts");
+    simulation.rest(500).expect("it runs");
+    (0..100).for_each(|i| simulation.offer(&packet(i, &[0], 64), Arrival::Waiting));
+    finish(&mut simulation);
+    let state = simulation.state();
+    let (probes, in_use) = (simulation.probes_in_use(), state.cycles - state.outside);
+    assert_eq!(probes[1..], [50, 50]);
+    assert!((100..130).contains(&in_use), "100 packets on two lanes, not {in_use} cycles");
+    simulation.rest(1000).expect("it runs");
+    let later = simulation.state();
+    assert_eq!(later.cycles - later.outside, in_use, "cycles after the last packet");
+    assert_eq!(simulation.probes_in_use(), probes);
+    // A pause between packets counts.
+    simulation.offer(&packet(100, &[0], 64), Arrival::Waiting);
+    finish(&mut simulation);
+    let last = simulation.state();
+    assert!(last.cycles - last.outside > in_use + 1000, "{last:?}");
+}
+
+#[test]
 fn an_execution_tells_the_whole_story_of_each_packet_in_order() {
     let settings = Settings { idle_percent: 10, ..taking(3) };
     for (pace, loses) in
@@ -355,7 +377,13 @@ fn a_design_that_is_wrong_is_refused_with_the_reason() {
         probes: Vec::new(),
         routers: None,
     };
-    let source = Source { files: vec![file], top: "bad".to_owned(), blocks: Vec::new(), geometry };
+    let source = Source {
+        files: vec![file],
+        top: "bad".to_owned(),
+        blocks: Vec::new(),
+        geometry,
+        followed: None,
+    };
     let cache = folder.path().join("cache");
     let options = BuildOptions { cache: Cache::at(&cache), ..BuildOptions::default() };
     let error = build(&source, &options, &mut |_| ()).err().expect("it is refused").to_string();

@@ -18,7 +18,7 @@ mod logic;
 use wireloom_ir::{EngineId, Program};
 
 use crate::hardware::core::{Core, Options, Refusal, offload};
-use crate::hardware::engine::EngineModule;
+use crate::hardware::engine::{ChainedStep, EngineModule};
 use logic::Frame;
 
 /// Builds an engine, whose steps are in regions, as a pipeline: the module `NAME_engine`, which
@@ -73,5 +73,11 @@ pub fn build(
         ports: frame.ports.clone(),
         layout: frame.layout.clone(),
     };
-    Ok(EngineModule { name, modules, core })
+    let chain = steps.iter().map(|step| ChainedStep {
+        prefix: frame.steps[step.step].clone(),
+        step: step.step,
+        request_stages: step.stages.0,
+        calls: step.calls.iter().map(|call| call.port).collect(),
+    });
+    Ok(EngineModule { name, modules, core, chain: chain.collect() })
 }
