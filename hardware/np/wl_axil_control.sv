@@ -7,8 +7,8 @@
 //   0x000  VERSION    ro   Version
 //   0x004  GEOMETRY   ro   {0, clusters[23:16], engines[15:8], threads[7:0]}
 //   0x008  DATABITS   ro   CtlBits
-//   0x00c  STATUS     ro   bit 0: busy; bit 1: failed: no reply to the last command within
-//                          Timeout cycles (no such target)
+//   0x00c  STATUS     ro   bit 0: busy; bit 1: the last command failed: there is no such target,
+//                          or it did not reply within Timeout cycles
 //   0x010  TARGET     rw   bits 7:0: target of the next command
 //   0x014  ADDRESS    rw   entry of that target
 //   0x018  COMMAND    wo   1 read, 2 write; starts the command. Bit 8: add 1 to ADDRESS when it
@@ -30,12 +30,14 @@
 //   Version    value of VERSION
 //   Geometry   value of GEOMETRY
 //   Config     value of CONFIG
+//   Targets    targets on the control bus: a command to another one fails at once
 //   Timeout    cycles after which a command without reply fails
 module wl_axil_control #(
     parameter int unsigned CtlBits = 64,
     parameter bit [31:0] Version = 32'd1,
     parameter bit [31:0] Geometry = 32'd0,
     parameter bit [31:0] Config = 32'd0,
+    parameter int unsigned Targets = 256,
     parameter int unsigned Timeout = 65536
 ) (
     input logic clk_i,
@@ -73,6 +75,9 @@ module wl_axil_control #(
   if (CtlBits < 1 || CtlBits > 2048) begin : g_illegal_bits
     $fatal(1, "wl_axil_control: CtlBits must be 1 to 2048");
   end
+  if (Targets < 1 || Targets > 256) begin : g_illegal_targets
+    $fatal(1, "wl_axil_control: Targets must be 1 to 256");
+  end
   if (Timeout < 1) begin : g_illegal_timeout
     $fatal(1, "wl_axil_control: Timeout must be 1 or more");
   end
@@ -91,9 +96,10 @@ module wl_axil_control #(
   logic busy, failed, increment;
   logic [Words-1:0][31:0] data;
   logic [TimerBits-1:0] timer;
-  logic ends;
-  assign ends = busy && (ctl_done_i || timer == TimerBits'(Timeout));
-  assign ctl_valid_o = busy;
+  logic ends, nobody;
+  assign nobody = 32'(ctl_target_o) >= Targets;
+  assign ends = busy && (ctl_done_i || nobody || timer == TimerBits'(Timeout));
+  assign ctl_valid_o = busy && !nobody;
   logic [32*Words-1:0] flat;
   assign flat = data;
   assign ctl_data_o = flat[CtlBits-1:0];
@@ -199,7 +205,7 @@ module wl_axil_control #(
     if (!rst_i) begin
       WriteReply_A : assert (!was_write || (s_axil_bvalid_o && s_axil_bresp_o == was_bresp));
       ReadReply_A : assert (!was_read || (s_axil_rvalid_o && {s_axil_rresp_o, s_axil_rdata_o} == {was_rresp, was_rdata}));
-      Access_A : assert (!was_busy || (ctl_valid_o && {ctl_write_o, ctl_target_o, ctl_address_o, ctl_data_o} == was_ctl));
+      Access_A : assert (!was_busy || ((ctl_valid_o || nobody) && {ctl_write_o, ctl_target_o, ctl_address_o, ctl_data_o} == was_ctl));
       Timeout_A : assert (!busy || 32'(timer) <= Timeout);
       Address_M : assume (!was_address || (s_axil_awvalid_i && s_axil_awaddr_i == was_awaddr));
       Data_M : assume (!was_data || (s_axil_wvalid_i && s_axil_wdata_i == was_wdata));

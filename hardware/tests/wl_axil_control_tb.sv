@@ -1,6 +1,6 @@
 // Test bench of wl_axil_control in front of wl_statistics and a memory of wide entries: registers
-// read as documented, entries are transferred as a whole, unknown targets fail after the timeout,
-// bad accesses get an error, and counters count every event. Over widths and numbers of counters.
+// read as documented, entries are transferred as a whole, unknown targets fail at once, and those
+// that do not reply after the timeout, bad accesses get an error, and counters count every event. Over widths and numbers of counters.
 module wl_axil_control_tb;
   localparam int unsigned Cases = 4;
 
@@ -35,7 +35,7 @@ module control_case #(
   logic [7:0] target;
   logic [31:0] address;
   logic [CtlBits-1:0] data, ram_data, statistics_data;
-  wl_axil_control #(.CtlBits(CtlBits), .Version(32'h12345678), .Geometry(32'h9abc), .Config(32'hdef0), .Timeout(300)) i_dut (
+  wl_axil_control #(.CtlBits(CtlBits), .Version(32'h12345678), .Geometry(32'h9abc), .Config(32'hdef0), .Targets(12), .Timeout(300)) i_dut (
       .clk_i, .rst_i,
       .s_axil_awvalid_i(awvalid), .s_axil_awready_o(awready), .s_axil_awaddr_i(awaddr),
       .s_axil_wvalid_i(wvalid), .s_axil_wready_o(wready), .s_axil_wdata_i(wdata), .s_axil_wstrb_i(wstrb),
@@ -183,7 +183,12 @@ module control_case #(
     put(16'h100 + 16'(4 * Words), 32'h1, 4'hf, response);
     if (response != 2'b10) $fatal(1, "%m: a word behind the entry is written");
     expect_word(16'h014, 0);
-    // A target that does not exist.
+    // A target that does not reply, and one that does not exist: STATUS is read while the former
+    // would still be busy.
+    set(16'h010, 12);
+    set(16'h018, 32'h1);
+    expect_word(16'h00c, 2);
+    expect_word(16'h100, 0);
     set(16'h010, 9);
     set(16'h018, 32'h1);
     expect_word(16'h100, 0);
